@@ -26,8 +26,8 @@ type Reply struct {
 // minHash is how many hex digits of a hash an approval must name (E3).
 const minHash = 16
 
-// Answer says what a message does to a loop in that state and with that spec, or why it is refused. It changes
-// nothing: the caller applies the events. An update's validator is this function, run dry. An
+// Answer returns what a message does to a loop in that state and with that spec, or why it is refused. It changes
+// nothing: the caller applies the events. The validator of an update calls this function and drops the result. An
 // answer is for the gate that is open now, never for the next one.
 func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
 	if s.Status.Ended() {
@@ -58,8 +58,7 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 	return Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
 }
 
-// Closed is why a message is refused where nothing waits for it: to continue there would have to be a
-// pause, to answer a gate.
+// Closed returns why a message is refused when nothing waits for it: `continue` needs a pause, an answer needs a gate.
 func Closed(message string) fault.Code {
 	if message == loop.MessageContinue {
 		return fault.LoopNotPaused
@@ -136,8 +135,7 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 	}, nil
 }
 
-// extension is the fragment by which a budget is raised; it has to leave something of what is used
-// up.
+// extension returns the fragment of the spec that raises a budget. The new limit must be above what is used up.
 func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.RawMessage, error) {
 	if len(m.Limits) == 0 {
 		return nil, fault.New(fault.InvalidMessage, "extend needs limits").
@@ -159,13 +157,13 @@ func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.Ra
 
 // AmendableAt are the keys of the spec that an answer to a question may amend.
 func AmendableAt(g loop.Gate) []string {
-	if slices.Contains(g.Choices, GoOn) { // an agent was not allowed to use a tool
+	if slices.Contains(g.Choices, GoOn) { // where an agent was not allowed to use a tool
 		return spec.Approvable
 	}
 	return spec.Amendable
 }
 
-// amendment is the fragment by which a command is corrected, or a tool approved. It has to change something.
+// amendment returns the fragment of the spec that corrects a command or approves a tool. It has to change something.
 func amendment(sp spec.Spec, g loop.Gate, m loop.Message) (json.RawMessage, error) {
 	if len(m.Spec) == 0 {
 		return nil, fault.New(fault.InvalidMessage, "amend needs spec").
@@ -181,8 +179,8 @@ func amendment(sp spec.Spec, g loop.Gate, m loop.Message) (json.RawMessage, erro
 	return m.Spec, nil
 }
 
-// CheckHash holds an approval, or an extension, to exactly what was reviewed: HASH_MISMATCH. A refusal
-// may name no hash, but not a wrong one.
+// CheckHash makes sure that an approval, or an extension, names exactly what was reviewed; else HASH_MISMATCH. A
+// refusal may name no hash, but not a wrong one.
 func CheckHash(g loop.Gate, name, hash string) error {
 	if g.Hash == "" || (name != loop.MessageApprove && name != loop.MessageExtend && hash == "") {
 		return nil

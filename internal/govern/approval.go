@@ -2,12 +2,12 @@ package govern
 
 import "pawl/internal/spec"
 
-// Approval holds the rules by which a proposal comes to be approved (A7, E3). They are the same for
-// every kind of loop; what an approval or a rejection leads to is the kind's business.
+// Approval holds the rules by which a proposal is approved (A7, E3). They are the same for every kind of loop; the kind
+// decides what an approval or a rejection leads to.
 type Approval struct {
 	Diff     string // approvals.diff: spec.Required or spec.Auto
 	Reviewer bool   // there is a reviewer role
-	Reworks  int    // how often an answer that is no decision is asked for again
+	Reworks  int    // how often the reviewer is asked again after an answer that is no decision
 }
 
 // ApprovalOf returns the rules of a loop with that spec.
@@ -16,8 +16,7 @@ func ApprovalOf(s spec.Spec) Approval {
 	return Approval{Diff: s.Approvals.Diff, Reviewer: reviewer, Reworks: s.Limits.Reworks}
 }
 
-// AfterProposal decides who is asked about a proposal: the reviewer, a person, or nobody, and then it
-// stays open.
+// AfterProposal decides who is asked about a proposal: the reviewer, a person, or nobody; then the proposal stays open.
 func (a Approval) AfterProposal() Move {
 	switch {
 	case a.Reviewer:
@@ -28,9 +27,9 @@ func (a Approval) AfterProposal() Move {
 	return Move{Do: AskPerson}
 }
 
-// AfterOpinion decides what follows the reviewer's answer. A rejection counts, whoever else would
-// have been asked; an approval is enough only where the spec leaves it to the reviewer. An answer
-// that is no decision is asked for again and never approves; asked has counted this one.
+// AfterOpinion decides what follows the reviewer's answer. A rejection always counts, even if a person would have been
+// asked next. An approval is enough only if the spec leaves the decision to the reviewer. An answer that is no decision
+// never approves; the reviewer is asked again. The count in asked includes this answer.
 func (a Approval) AfterOpinion(asked int, o Opinion) Move {
 	switch {
 	case o.Decision == SaysRejected:

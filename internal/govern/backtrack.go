@@ -24,9 +24,10 @@ const (
 	Return  = "return"  // give the branch up
 )
 
-// Turn decides what the loop does about branches. On a plateau it goes on from the kept change of which most is to be
-// expected. A branch is compared with the head that it left each time that it has kept something and seems to be better;
-// where one measurement says all, what is known decides. A branch that comes to a plateau of its own is given up.
+// Turn decides what the loop does about branches. On a plateau it continues from the most promising kept change. A
+// branch is compared with the head that it left each time that it has kept something and seems to be better; if one
+// measurement is enough for a decision, the known metrics decide. A branch that reaches a plateau of its own is given
+// up.
 func (r Improve) Turn(s loop.State) Turn {
 	b := s.Exploring()
 	switch {
@@ -55,7 +56,8 @@ func (r Improve) Turn(s loop.State) Turn {
 	return Turn{Do: Stay}
 }
 
-// fork decides whether a loop at its head goes on from an earlier commit: on a plateau, as long as something may follow.
+// fork decides whether a loop at its head continues from an earlier commit: on a plateau, if another iteration may
+// follow.
 func (r Improve) fork(s loop.State) Turn {
 	barren := s.DiscardsInARow - s.Backtrack.Since
 	if !atRest(s) || barren < r.ShiftAfter || s.DiscardsInARow >= r.Discards || exhausted(s) != "" {
@@ -71,9 +73,9 @@ func (r Improve) fork(s loop.State) Turn {
 // atRest reports whether no candidate is on its way that was made from the head as it is.
 func atRest(s loop.State) bool { return len(s.Candidates) == 0 && s.Taken == nil }
 
-// promising returns the kept change to go on from, nil where none is better than what it stands on. Of each counts how
-// far above its parent it is, divided by one plus its children: the changes that were kept on top of it, and the times
-// that the loop has left it, since nothing more was found. The latest of equals is taken.
+// promising returns the kept change to continue from, nil if none is better than its parent. A change's score is its
+// gain over its parent, divided by one plus its children: the changes that were kept on top of it, and the times that
+// the loop has left it because it found nothing more. Of equal scores the latest wins.
 func promising(direction string, s loop.State) (best *loop.Node) {
 	weights := Weights(direction, s)
 	for i, n := range s.Backtrack.Kept {
@@ -84,8 +86,8 @@ func promising(direction string, s loop.State) (best *loop.Node) {
 	return best
 }
 
-// Weights returns how much is to be expected of going on from each kept change, by its iteration. The head, and what is
-// not known to be better than its parent, have none.
+// Weights returns the score of each kept change, by its iteration. The head has none, and neither has a change that is
+// not known to be better than its parent.
 func Weights(direction string, s loop.State) map[int]float64 {
 	var known []evidence.Decimal
 	if s.Baseline != nil {
@@ -115,7 +117,7 @@ func Weights(direction string, s loop.State) map[int]float64 {
 	return weights
 }
 
-// KeptElsewhere returns the kept change that has a tree, nil where none has: to make it again is no way to something else.
+// KeptElsewhere returns the kept change that has this tree, nil if none has: making it again leads nowhere new.
 func KeptElsewhere(s loop.State, tree string) *loop.Node {
 	if s.Backtrack == nil || tree == "" {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// CanaryOf returns the canary of a spec, and its limit: the commands that are to notice, those of guard and test
-// that passed. What it has broken may hang, so each has a few times as long as it took, within its own limit.
+// CanaryOf returns the canary of a spec and its limit: it runs those commands of guard and test that passed. Broken
+// code may hang, so each command has a multiple of its own time, within its own limit.
 func CanaryOf(s spec.Spec, guard, test *act.Outcome) act.Canary {
 	c := act.Canary{Spec: s}
 	within := func(limit *spec.Duration, took int64) {
@@ -30,14 +30,14 @@ func CanaryOf(s spec.Spec, guard, test *act.Outcome) act.Canary {
 	return c
 }
 
-// A command of the canary has so many times as long as it took on the unchanged code, and at least so long.
+// Each command of the canary may take this multiple of its time on the unchanged code, and at least this long.
 const (
 	canaryTimes = 5
 	canaryTime  = 30 * time.Second
 )
 
-// Blind returns what is wrong where the commands that are to guard the code do not notice that it is broken,
-// and what to do.
+// Blind returns the problem, and the advice, for commands that should guard the code but do not notice that it is
+// broken.
 func Blind(c act.Canaried, commands ...string) (what, do string) {
 	what = fmt.Sprintf("the guard does not see your code: pawl put a syntax error into %s in scope (%s), but this still passed: %s",
 		evidence.Counted(c.Files, "file"), strings.Join(c.Broken, ", "), inCode(commands))
@@ -47,13 +47,13 @@ func Blind(c act.Canaried, commands ...string) (what, do string) {
 	return what, "Make it test the code of the folder that it runs in, for example by installing that folder in setup.command, or name another command. `validate.canary: false` turns this check off."
 }
 
-// Hollow returns what to say where the commands notice a syntax error, and not that functions only fail.
+// Hollow returns the problem for commands that notice a syntax error, but not functions that always fail.
 func Hollow(commands ...string) string {
 	return "pawl made every function in scope fail, but this still passed: " + inCode(commands) + ". It builds your code but does not run it, so it guards little"
 }
 
-// TriesPart reports whether the next part of the code is broken by itself, where spent is what that took of those
-// before it and took what one may take: the guard runs once for each, and nobody waits for that for ever.
+// TriesPart reports whether the next part of the code is broken by itself. The guard runs once for each part, so the
+// time for all parts is bounded: spent is the time of the parts so far, took the longest time that one may take.
 func TriesPart(i int, spent, took time.Duration) bool { return i < maxParts && spent+took <= partsTime }
 
 const (
@@ -61,7 +61,7 @@ const (
 	partsTime = 2 * time.Minute
 )
 
-// Part names a part of the code with how large it is.
+// Part names a part of the code, with its size.
 func Part(p canary.Part) string {
 	return fmt.Sprintf("%s (%s: %s%s)", p.Name, evidence.Counted(len(p.Files), "file"), p.Files[0], more(len(p.Files)))
 }
@@ -73,13 +73,13 @@ func more(files int) string {
 	return ""
 }
 
-// Unseen returns what to say where the commands see the code, and not these parts of it.
+// Unseen returns the problem for commands that see the code, but not these parts of it.
 func Unseen(parts []string, commands ...string) string {
 	return "the guard does not see all of your code. These parts had a syntax error, each by itself, and still this passed: " + inCode(commands) + ". " + strings.Join(parts, "; ") +
 		". Whatever a change breaks there is kept: have the guard test them too, or take them out of the scope"
 }
 
-// PartsLeft returns what to say of the parts that were not broken by themselves, since that takes too long.
+// PartsLeft returns the note on parts that were not broken by themselves because that would take too long.
 func PartsLeft(parts []canary.Part, commands ...string) string {
 	var names []string
 	for _, p := range parts[:min(len(parts), maxParts)] {
@@ -91,7 +91,7 @@ func PartsLeft(parts []canary.Part, commands ...string) string {
 	return "it was not tried whether " + inCode(commands) + " sees each part of the code, since that takes long. Not tried: " + strings.Join(names, ", ")
 }
 
-// inCode lists the commands that there are.
+// inCode lists the commands, each in backticks.
 func inCode(commands []string) string {
 	var all []string
 	for _, c := range commands {

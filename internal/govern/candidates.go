@@ -11,9 +11,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// Candidates returns how many candidates are begun at once now (limits.parallel): as many as the spec wants, and no more
-// than there are iterations left, since each is one. It is 0 where one after the other is no slower, and while
-// candidates are still to be taken.
+// Candidates returns how many candidates are begun at once now (limits.parallel): as many as the spec wants, but no
+// more than there are iterations left, since each is one. It returns 0 if making one after the other is no slower, and
+// while candidates wait to be taken.
 func Candidates(parallel int, s loop.State) int {
 	n := parallel
 	if left := s.Budget[loop.Iterations].Remaining; left != nil {
@@ -25,9 +25,9 @@ func Candidates(parallel int, s loop.State) int {
 	return n
 }
 
-// NextCandidate returns which candidate the next iteration takes, nil where none waits: first those that did not pass
-// their trial, in the order in which they were begun, since they were judged against the head as it still is; then those
-// that did, the best first.
+// NextCandidate returns the candidate that the next iteration takes, nil if none waits. Candidates that failed their
+// trial come first, in the order in which they were begun: they were judged against the head as it still is. Candidates
+// that passed follow, the best first.
 func NextCandidate(direction string, of []loop.Candidate) *loop.Candidate {
 	if len(of) == 0 {
 		return nil
@@ -62,14 +62,14 @@ func better(direction string, x, y loop.Trial) int {
 	return y.Metric.Cmp(*x.Metric)
 }
 
-// passedWaits reports whether a candidate that passed its trial is still to be taken: what failed is taken before it, and
-// ends no loop that has something to keep.
+// passedWaits reports whether a candidate that passed its trial still waits. The failed ones are taken before it, and
+// they must not end a loop that has something to keep.
 func passedWaits(s loop.State) bool {
 	return slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return rank(c) > 0 })
 }
 
-// exhausted returns the first budget that is used up and lets no iteration start, "" for none: what agents have made
-// already is judged and taken also where they may spend no more.
+// exhausted returns the first used-up budget that lets no iteration start, "" for none. Candidates that agents have
+// made already are judged and taken even when agents may spend no more.
 func exhausted(s loop.State) loop.Resource {
 	if len(s.Candidates) == 0 {
 		return s.Budget.Exhausted()
@@ -80,15 +80,15 @@ func exhausted(s loop.State) loop.Resource {
 	return StepExhausted(s, false)
 }
 
-// Drops decides what becomes of candidates that are not made where a budget is used up: true to go on with those that
-// are made, which takes time and no agent; false where the budget ends the loop, or a person is asked.
+// Drops decides what becomes of candidates that are not made when a budget is used up. True: the loop continues with
+// those that are made, which takes time and no agent. False: the budget ends the loop, or a person is asked.
 func Drops(s loop.State, onExhausted string) bool {
 	made := slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return c.Made })
 	return made && onExhausted != spec.Ask && StepExhausted(s, false) == ""
 }
 
-// AfterTrial decides what follows P5 where the change was judged before, as a candidate against the head that it was
-// committed onto: the same as then.
+// AfterTrial decides what follows P5 for a change that was judged before, as a candidate against the head that it was
+// committed onto: the same decision as then.
 func (r Improve) AfterTrial(t loop.Trial) Move {
 	switch {
 	case t.Metric == nil:
@@ -99,6 +99,6 @@ func (r Improve) AfterTrial(t loop.Trial) Move {
 	return enter(phase.Decide, "")
 }
 
-// AfterConflict decides what follows where a candidate does not go together with what was kept since: it costs its
-// iteration, and its idea is tried again.
+// AfterConflict decides what follows when a candidate conflicts with changes that were kept since it was made: its
+// iteration is spent, and its idea is tried again.
 func (Improve) AfterConflict() Move { return discard(reason.Conflict) }

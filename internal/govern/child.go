@@ -8,9 +8,9 @@ import (
 	"pawl/internal/task"
 )
 
-// Child is what a loop in that state tells its steward when that event has happened (S1), and what the
-// steward finds when it reads the loop. What is said of an iteration is said of the last finished one;
-// the reason is that of the end, once the loop has ended.
+// Child returns what a loop in that state tells its steward after that event (S1), and what the steward finds when it
+// reads the loop. Figures of an iteration are those of the last finished one. The reason is that of the end, once the
+// loop has ended.
 func Child(s loop.State, event string) task.ChildEvent {
 	r := &task.ChildResult{
 		Status: string(s.Status), ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode,
@@ -47,9 +47,8 @@ func Child(s loop.State, event string) task.ChildEvent {
 	return e
 }
 
-// Approver names who has approved a contract that no person is asked about (approvals.plan: auto): the
-// spec itself, or the steward that carries out an approved plan. The latter is as the loop's session
-// says it; nobody has checked that.
+// Approver names who has approved a contract without asking a person (approvals.plan: auto): the spec itself, or the
+// steward that carries out an approved plan. The steward is named by the loop's session; nobody has checked that.
 func Approver(s spec.Spec) string {
 	steward := s.Session[spec.SessionSteward]
 	if steward == "" {

@@ -15,8 +15,8 @@ import (
 // Contract is the contract as a person approves it: all that its hash binds.
 type Contract struct {
 	Spec spec.Spec `json:"spec"`
-	// Policy has the rules that guard.policy chose, those that the spec leaves out too, so that no
-	// other version of pawl judges by others.
+	// Policy has the rules that guard.policy chose, with the defaults that the spec leaves out. So another version of
+	// pawl judges by the same rules.
 	Policy *spec.Policy `json:"policy,omitempty"`
 	Base   string       `json:"base"`
 	Branch string       `json:"branch,omitempty"` // that the work is to be applied to
@@ -44,8 +44,7 @@ func (c Contract) Rules() spec.Spec {
 	return s
 }
 
-// Hash returns the SHA-256 of the contract in hex. Who started the loop and from where is no
-// part of what is approved.
+// Hash returns the SHA-256 of the contract in hex. It does not cover who started the loop, and from where.
 func (c Contract) Hash() string {
 	c.Spec.Session = nil
 	b, err := json.Marshal(c)
@@ -66,7 +65,7 @@ func (c Contract) Amended(fragment []byte, sealed []loop.Seal) (Contract, error)
 	return c, nil
 }
 
-// AskHash is what an answer to a gate is bound to that has no content with a hash of its own: the
+// AskHash returns the hash that binds an answer to a gate whose content has no hash of its own: a hash over the
 // contract in force and the gate as it stands.
 func AskHash(contract *loop.Contract, g loop.Gate, b loop.Budget) string {
 	var hash string
@@ -82,8 +81,8 @@ func AskHash(contract *loop.Contract, g loop.Gate, b loop.Budget) string {
 
 func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
-// Missing names the preconditions of autonomy that are not met, all at once (A1). The plan's own
-// approval is asked for last, when nothing else is missing.
+// Missing names all unmet preconditions of autonomy at once (A1). The approval of the plan comes last, when nothing
+// else is missing.
 func Missing(s loop.State, sp spec.Spec, opened bool) []string {
 	var missing []string
 	for _, c := range []struct {
@@ -103,7 +102,7 @@ func Missing(s loop.State, sp spec.Spec, opened bool) []string {
 	return missing
 }
 
-// Limits turns the spec's limits into what the budget reckons in.
+// Limits converts the spec's limits into the units of the budget.
 func Limits(s spec.Spec) map[loop.Resource]evidence.Decimal {
 	l := s.Limits
 	out := map[loop.Resource]evidence.Decimal{
@@ -123,7 +122,7 @@ func Limits(s spec.Spec) map[loop.Resource]evidence.Decimal {
 	return out
 }
 
-// Protected are the protections of a host that has told of its own.
+// Protected returns the protections that a host has reported.
 func Protected(byHost []string) []string {
 	if len(byHost) == 0 {
 		return Protections
@@ -131,8 +130,8 @@ func Protected(byHost []string) []string {
 	return append(slices.Clone(Protections[:2]), byHost...)
 }
 
-// Protections are what holds whatever the agent does, the first two on every host; the last is of
-// hosts that tell nothing about a sandbox.
+// Protections hold whatever the agent does. The first two hold on every host; the last is for hosts that report nothing
+// about a sandbox.
 var Protections = []string{
 	"the agent works on a clone of its own; what it does there touches neither your branch nor your tree",
 	"changes outside the scope and to sealed files never reach the branch",

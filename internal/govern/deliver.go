@@ -11,8 +11,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// Deliver holds the rules of the phase machine (L), version 1: what a spec sets, and decisions as
-// methods that take where the iteration stands and what just happened, and return the next move.
+// Deliver holds the rules of the phase machine (L), version 1: the values that a spec sets, and the decisions. A
+// decision is a method that takes the course of the iteration and the latest result, and returns the next move.
 type Deliver struct {
 	TestRequired bool // test.required
 	FixAttempts  int  // limits.fixAttempts, per iteration
@@ -27,8 +27,7 @@ func DeliverOf(s spec.Spec) Deliver {
 // Course is where a Deliver loop stands within its iteration.
 type Course = loop.Course
 
-// The same failure that many times, or that many fixes that made it worse, and the approach is
-// given up.
+// If the same failure occurs this often, or this many fixes make it worse, the approach is given up.
 const (
 	sameFailures = 3
 	worseFixes   = 2
@@ -55,19 +54,19 @@ func (r Deliver) Before(s loop.State) Move {
 	return stops(BudgetEnd(spent))
 }
 
-// AgentVerdict is what came of one call of planner, writer or fixer.
+// AgentVerdict is the result of one call of planner, writer or fixer.
 type AgentVerdict struct {
 	Failed     bool // it could not be started, exited otherwise than with 0, or crashed
 	TimedOut   bool // it did not end within the phase's time
-	Excused    bool // what the tests fail by is known from before the first write
-	NoChange   bool // it left the desk as it was
+	Excused    bool // it is known from before the first write which tests fail
+	NoChange   bool // it changed nothing on the desk
 	Regenerate bool // the fixer asks for another approach
 	GaveUp     string
 	Why        string // how it failed, in words
 }
 
-// AfterAgent decides what follows an agent call in plan, write or fix. What the agent says of its
-// own success plays no part (P10).
+// AfterAgent decides what follows an agent call in plan, write or fix. The agent's own claim of success plays no part
+// (P10).
 func (r Deliver) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
 	role := map[phase.Phase]string{phase.Plan: "planner", phase.Write: "writer", phase.Fix: "fixer"}[at]
 	switch {
@@ -95,16 +94,15 @@ func (r Deliver) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
 
 // GuardVerdict is what the guard gate said of a change.
 type GuardVerdict struct {
-	Command  string // which of the spec's said so: check or guard
+	Command  string // which command of the spec refused it: check or guard
 	Passed   bool
 	Violates bool   // a policy, not the guard command
 	TimedOut bool   // the phase's time was used up, not guard.timeout
 	Why      string // the rule, or how the command ended
 }
 
-// AfterGuard decides what follows the guard gate on the change of write or fix. Nothing else leads
-// from there to test (L1). A person's `continue` at a block has the guard run again and comes back
-// here with what it says then.
+// AfterGuard decides what follows the guard gate on the change of write or fix. Nothing else leads from there to test
+// (L1). When a person continues a blocked loop, the guard runs again, and its new verdict comes here.
 func (r Deliver) AfterGuard(c Course, at phase.Phase, v GuardVerdict) Move {
 	switch {
 	case v.Violates:
@@ -121,10 +119,10 @@ func (r Deliver) AfterGuard(c Course, at phase.Phase, v GuardVerdict) Move {
 	return enter(phase.Test, "")
 }
 
-// RerunDue says whether a failing test run is run once more on the unchanged tree, to tell flaky
-// tests from failures: not where something could not even be built or loaded, and not where the
-// tests failed in the same way before the last fix, since chance does not repeat itself. c is the
-// course before Failed. What the rerun says is the verdict then, and the failure to be fixed.
+// RerunDue reports whether a failing test run is repeated once on the unchanged tree, to tell flaky tests from
+// failures. It is not repeated if something could not be built or loaded, or if the tests failed in the same way before
+// the last fix: then chance is not the cause. c is the course before Failed. The rerun then is the verdict, and its
+// failures are to be fixed.
 func (Deliver) RerunDue(c Course, signature string, broken bool) bool {
 	return !broken && (signature == "" || signature != c.Signature)
 }
@@ -133,15 +131,15 @@ func (Deliver) RerunDue(c Course, signature string, broken bool) bool {
 type TestVerdict struct {
 	Passed   bool
 	TimedOut bool
-	Excused  bool     // only tests fail that failed before the first write, and nothing less passes
+	Excused  bool     // the only failing tests failed before the first write too, and as many pass
 	Progress bool     // more tests pass than before the first write
-	Left     bool     // the fixer was asked, and left everything as it was
+	Left     bool     // the fixer was called, and changed nothing
 	Fewer    string   // that fewer tests pass than before the first write, in words
-	Known    []string // the tests that fail as before the first write
+	Known    []string // the tests that failed before the first write and still fail
 	Flaky    []string // failed, then passed on the unchanged tree; Passed says of the rerun then
 }
 
-// BaselineDue reports whether the tests run before the first write, so that what fails then is known.
+// BaselineDue reports whether the tests run before the first write, to learn which tests fail then.
 func (Deliver) BaselineDue() bool { return false }
 
 // TestsPass reports whether a test run is a success.
@@ -178,14 +176,14 @@ func fixes(n int) string {
 	return fmt.Sprintf("%d fixes", n)
 }
 
-// VerifyVerdict is what the verify command said; a spec without one passes.
+// VerifyVerdict is the result of the verify command; a spec without one passes.
 type VerifyVerdict struct {
 	Passed   bool
 	TimedOut bool
 	Why      string
 }
 
-// AfterVerify decides what follows verify: the proposal and its review, or another iteration.
+// AfterVerify decides what follows verify: the proposal with its review, or another iteration.
 func (r Deliver) AfterVerify(v VerifyVerdict) Move {
 	switch {
 	case v.TimedOut:
@@ -209,7 +207,7 @@ func (r Deliver) AfterReview(c Course, o Opinion) Move {
 	return completing(m)
 }
 
-// completing turns the end of asking into the way to complete.
+// completing turns a move that ends the questions into the move that completes the loop.
 func completing(m Move) Move {
 	if m.Do == Finish {
 		m.Do, m.To = Enter, phase.Complete

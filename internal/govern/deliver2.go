@@ -10,26 +10,25 @@ import (
 	"pawl/internal/spec"
 )
 
-// Deliver2 holds the rules of the phase machine in version 2, as far as they differ from version 1: what the tests
-// failed by before the first write does not count, and a person who rejects a blocked change drops it and does
-// not end the loop.
+// Deliver2 holds version 2 of the rules of the phase machine, as far as they differ from version 1. Failures from
+// before the first write do not count. When a person rejects a blocked change, the change is dropped and the loop
+// continues.
 type Deliver2 struct{ Deliver }
 
 // Deliver2Of returns the rules of a loop with that spec.
 func Deliver2Of(s spec.Spec) Deliver2 { return Deliver2{DeliverOf(s)} }
 
-// BaselineDue reports whether the tests run before the first write, so that what fails then is known.
+// BaselineDue reports whether the tests run before the first write, to learn which tests fail then.
 func (r Deliver2) BaselineDue() bool { return r.TestRequired }
 
-// TestsPass reports whether a test run is a success: also where only tests fail that failed before the first
-// write, once the change made more of them pass, or the fixer has looked and left them as they are. Where no fix
-// is allowed they are left at once.
+// TestsPass reports whether a test run is a success. It is one too if the only failing tests failed before the first
+// write, and either the change made more of them pass, or the fixer has looked and left them as they are. If no fix is
+// allowed, they are left at once.
 func (r Deliver2) TestsPass(v TestVerdict) bool {
 	return v.Passed || !v.TimedOut && v.Excused && (v.Progress || v.Left || r.FixAttempts == 0)
 }
 
-// AfterAgent decides what follows an agent call. A fixer that leaves what is known to fail as it is has done
-// what it was asked for.
+// AfterAgent decides what follows an agent call. A fixer that leaves known failures as they are has done its task.
 func (r Deliver2) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
 	if at == phase.Fix && v.NoChange && v.Excused {
 		return Move{Do: RunGuard}
@@ -37,7 +36,7 @@ func (r Deliver2) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
 	return r.Deliver.AfterAgent(c, at, v)
 }
 
-// AfterTest decides what follows a test run. What fails as before the first write is named, and does not count.
+// AfterTest decides what follows a test run. Tests that failed before the first write are named, and do not count.
 func (r Deliver2) AfterTest(c Course, v TestVerdict) Move {
 	m := r.Deliver.AfterTest(c, v)
 	known := loop.Clip(strings.Join(v.Known, ", "), 500)
@@ -52,14 +51,14 @@ func (r Deliver2) AfterTest(c Course, v TestVerdict) Move {
 	return m
 }
 
-// AfterReject decides what follows a person's rejection of a blocked change: it is dropped, and the agent is
-// asked again, with what the person said. Only the person got the loop going again (L9).
+// AfterReject decides what follows when a person rejects a blocked change: the change is dropped, and the agent is
+// called again with the person's note. Only a person can get the loop going again (L9).
 func (Deliver2) AfterReject(_ Move, by, note string) Move {
 	return Move{Do: Rework, Reason: "the blocked change was rejected by " + cmp.Or(by, "a person") + because(note)}
 }
 
-// AfterReview decides what follows the reviewer's answer. Where nobody but the reviewer is asked, one that fails for
-// good fails the loop, as every agent of a delivery does.
+// AfterReview decides what follows the reviewer's answer. If only the reviewer is asked and fails for good, the loop
+// fails, as with every agent of a delivery.
 func (r Deliver2) AfterReview(c Course, o Opinion) Move {
 	if o.Failed != "" && !o.TimedOut && r.Diff == spec.Auto && c.Opinions > r.Reworks {
 		return stops(AgentFailed.Because("the reviewer failed for good" + because(o.Failed)))
@@ -67,5 +66,5 @@ func (r Deliver2) AfterReview(c Course, o Opinion) Move {
 	return r.Deliver.AfterReview(c, o)
 }
 
-// AfterHalt returns how a loop ends that was halted while a change was blocked.
+// AfterHalt returns how a loop ends when it is halted while a change is blocked.
 func (Deliver2) AfterHalt(why string) End { return BlockedGivenUp.Because(why) }

@@ -12,9 +12,9 @@ type End struct {
 	Code       fault.Code
 	Reason     string        // in words, for people
 	Budget     loop.Resource // the budget that ended it, "" where none did
-	Threshold  bool          // a limit other than a budget ended it, where a budget may have been used up as well
-	Cause      fault.Code    // the enforced rule that it comes of, where that has a code of its own (E5)
-	Advice     string        // what to do, where it is more exact than the code's
+	Threshold  bool          // a limit other than a budget ended it, and a budget may be used up as well
+	Cause      fault.Code    // the code of the enforced rule behind it, if that has one (E5)
+	Advice     string        // advice that is more exact than that of the code
 }
 
 // The rows. Each loop ends by exactly one of them.
@@ -50,15 +50,15 @@ func (e End) Because(reason string) End {
 	return e
 }
 
-// Of returns the end as a fault brought it about: with what happened and what to do.
+// Of returns the end that a fault has brought about, with its text and advice.
 func (e End) Of(f *fault.Error) End {
 	e.Reason, e.Advice = f.What, f.Do
 	return e
 }
 
-// Exhausted returns the budgets that are recorded as used up when a loop ends so: the one that ended it first, then all
-// that ran out with it, also where another limit was reached at the same time (A2). Success stops a loop,
-// whatever it had left.
+// Exhausted returns the budgets that are recorded as used up when a loop ends this way: first the one that ended it,
+// then all others that ran out, even if another limit was reached at the same time (A2). For a success there are none,
+// whatever was left.
 func (e End) Exhausted(b loop.Budget) []loop.Resource {
 	if e.Budget == "" && !e.Threshold {
 		return nil
@@ -75,8 +75,8 @@ func (e End) Exhausted(b loop.Budget) []loop.Resource {
 	return spent
 }
 
-// Fault returns the end as an error that is matched by its code, its cause and their families (E5),
-// nil where the loop has completed.
+// Fault returns the end as an error that matches its code, its cause and their families (E5); nil if the loop has
+// completed.
 func (e End) Fault() *fault.Error {
 	if e.Code == "" {
 		return nil
@@ -86,7 +86,7 @@ func (e End) Fault() *fault.Error {
 	return f
 }
 
-// recovery is what to do about it: the end's own advice, else that of the cause, else of the code.
+// recovery returns the advice: that of the end itself, else that of the cause, else that of the code.
 func (e End) recovery() string {
 	if e.Advice != "" {
 		return e.Advice
@@ -109,7 +109,7 @@ func ExitCode(status loop.Status, code fault.Code) int {
 	return 3
 }
 
-// Event returns the event by which the loop ends so. Every end has its event (A4).
+// Event returns the event that records this end. Every end has its event (A4).
 func (e End) Event(usage loop.Usage) loop.Event {
 	ev := loop.Event{
 		Status: e.Status, ExitStatus: e.ExitStatus, ErrorCode: string(e.Code), Cause: string(e.Cause), Recovery: e.recovery(),

@@ -11,9 +11,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// inherited are the variables of a worker's environment that agent and commands get (E6): what a build
-// needs. A name that ends in * stands for all that begin like it. Everything else stays out, so that a
-// name nobody has thought of is no leak.
+// inherited lists the variables of a worker's environment that agent and commands get (E6): those that builds need. A
+// name that ends in * stands for all names that begin with it. All others stay out, so a name that nobody has thought
+// of cannot leak.
 var inherited = strings.Fields(`
 	PATH HOME USER LOGNAME SHELL TERM TERMINFO TERMINFO_DIRS COLORTERM NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE
 	COLUMNS LINES LANG LANGUAGE LC_* TZ TZDIR TMPDIR TMP TEMP HOSTNAME CI SOURCE_DATE_EPOCH DEBIAN_FRONTEND MANPATH INFOPATH
@@ -47,8 +47,8 @@ var inherited = strings.Fields(`
 	RENV_* GHC* GHCUP_* CABAL_* STACK_* ERL_* ELIXIR_* MIX_* HEX_* REBAR_* OPAM* OCAML* CAML_* ASDF_* MISE_* TEXINPUTS TEXMF*
 `)
 
-// hidden are parts of names whose values are secrets however the name begins: npm_config__authToken,
-// CARGO_REGISTRY_TOKEN. In words they are a part of the name between underscores.
+// hidden lists parts of names whose values are secrets, whatever the name begins with: npm_config__authToken,
+// CARGO_REGISTRY_TOKEN. A word here is a part of the name between underscores.
 var (
 	hidden      = []string{"KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
 	hiddenWords = []string{"PASS", "PWD", "PAT", "DSN", "PIN", "OTP", "CERT", "BASIC", "LOGIN"}
@@ -57,9 +57,9 @@ var (
 	withUser    = lazyregexp.New(`(?i)[a-z][a-z0-9+.-]*://[^\s/@]+@`)
 )
 
-// Inherited splits a worker's environment into what agent and commands of a loop get and the names of
-// what stays out. A value that is a credential, gives one to a program, or is a URL with a user in it, stays out under any
-// name.
+// Inherited splits a worker's environment into the variables that a loop's agent and commands get, and the names that
+// stay out. A variable stays out under any name if its value is a credential, gives one to a program, or is a URL with
+// a user in it.
 func Inherited(env []string) (kept, out []string) {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
@@ -104,8 +104,8 @@ func credential(name, value string) bool {
 	return len(secret.Find(name+"="+value)) > 0
 }
 
-// Environment are the lines of the contract on what of the worker's environment agent and commands get,
-// and which of the variables that stay out a command of the spec mentions, with how to hand them in.
+// Environment returns the lines of the contract about the worker's environment: which variables agent and commands get,
+// and which missing variables a command of the spec mentions, with how to provide them.
 func Environment(s spec.Spec, env []string) []string {
 	_, out := Inherited(env)
 	says := []string{"those of the worker that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others stay out, and so does what looks like a credential"}
@@ -149,7 +149,7 @@ func Environment(s spec.Spec, env []string) []string {
 	return says
 }
 
-// mentions reports whether a command has a name as a word of its own.
+// mentions reports whether a command contains a name as a whole word.
 func mentions(command, name string) bool {
 	word := func(i int) bool {
 		return i >= 0 && i < len(command) && (command[i] == '_' || unicode.IsLetter(rune(command[i])) || unicode.IsDigit(rune(command[i])))

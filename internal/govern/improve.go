@@ -12,8 +12,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// Improve holds the rules of the metric protocol (P), version 1: what a spec sets, and decisions
-// as methods that take what just happened and return the next move.
+// Improve holds the rules of the metric protocol (P), version 1: the values that a spec sets, and the decisions. A
+// decision is a method that takes the latest result and returns the next move.
 type Improve struct {
 	Direction  string // of the metric: evidence.Higher or evidence.Lower
 	Target     *evidence.Decimal
@@ -21,10 +21,10 @@ type Improve struct {
 	Discards   int           // in a row: the loop stops
 	ShiftAfter int           // discards in a row: the strategy shifts
 	Calls      int           // agent calls within an iteration (E4)
-	Within     spec.Duration // which verify has to end
+	Within     spec.Duration // how long verify may take
 	Guard      bool          // there is a guard command
 	Ideas      bool          // the agent is asked for an idea before it writes
-	Approval                 // of what a completed loop has made, and limits.reworks of one kind within an iteration
+	Approval                 // for approving the result of a completed loop; and limits.reworks of one kind within an iteration
 }
 
 // ImproveOf returns the rules of a loop with that spec.
@@ -36,7 +36,7 @@ func ImproveOf(s spec.Spec) Improve {
 	}
 }
 
-// The numbers that no spec sets.
+// Numbers that no spec sets.
 const (
 	agentFailures = 3 // error:agent in a row: the loop fails
 	noNumbers     = 2 // error:no-number in a row: the command is at fault, not the change
@@ -79,13 +79,13 @@ func (r Improve) AfterReview(queued int) Move {
 	return enter(phase.Modify, "")
 }
 
-// IdeaVerdict is what came of asking for an idea.
+// IdeaVerdict is the result of asking for an idea.
 type IdeaVerdict struct {
 	Failed    string // how the agent failed, "" where it did not
 	None      bool   // it offered no idea
-	Discarded int    // the iteration that tried the same idea and discarded it, 0 for none
+	Discarded int    // the iteration that tried and discarded the same idea, 0 for none
 	Idea      string
-	Again     bool // it was asked for another idea before
+	Again     bool // another idea was asked for before
 }
 
 // AfterIdea decides what follows the ideator's answer (P2). An idea that was discarded before is
@@ -100,8 +100,7 @@ func (r Improve) AfterIdea(t Tries, v IdeaVerdict) Move {
 	return enter(phase.Modify, "")
 }
 
-// AfterWriter decides what follows the writer's call. What it says about its own success plays no
-// part (P10).
+// AfterWriter decides what follows the writer's call. The agent's own claim of success plays no part (P10).
 func (r Improve) AfterWriter(failed bool) Move {
 	if failed {
 		return discard(reason.AgentFailed)
@@ -109,8 +108,8 @@ func (r Improve) AfterWriter(failed bool) Move {
 	return Move{Do: RunCheck}
 }
 
-// AfterCheck decides what follows the check command; a spec without one passes. A description that
-// names several changes is no better than a syntax error, but gets one rework only (P2, P3).
+// AfterCheck decides what follows the check command; a spec without one passes. A description that names several
+// changes is treated like a syntax error, but gets only one rework (P2, P3).
 func (r Improve) AfterCheck(t Tries, passed, atomic bool) Move {
 	switch {
 	case !passed:
@@ -121,15 +120,15 @@ func (r Improve) AfterCheck(t Tries, passed, atomic bool) Move {
 	return enter(phase.Commit, "")
 }
 
-// CommitVerdict is what came of taking the change.
+// CommitVerdict is the result of taking the change from the desk.
 type CommitVerdict struct {
 	Nothing  bool   // the desk is as it was
 	Rule     string // the first policy rule that the change breaks, "" for none
-	Blocks   bool   // one of the rules that it breaks wants a person
+	Blocks   bool   // one of the broken rules requires a person
 	Where    string // the first violation in words
 	Repeated bool   // the same tree was judged before
-	Sealed   bool   // what blocks is sealed files alone
-	Several  string // why it is not committed: it is several changes at once; "" where it is one, or may be several
+	Sealed   bool   // the only blocking rule is that of sealed files
+	Several  string // why it is not committed: it is several changes at once; "" if it is one, or may be several
 }
 
 // AfterCommit decides what follows P4. Policies were judged before anything was committed; a tree
@@ -148,17 +147,17 @@ func (r Improve) AfterCommit(_ Tries, v CommitVerdict) Move {
 	return enter(phase.Verify, "")
 }
 
-// Measurement is what came of the verify command.
+// Measurement is the result of the verify command.
 type Measurement struct {
 	TimedOut bool
 	Failed   bool // exited other than with 0, or could not be started
 	Number   bool // it printed a number
 	Better   bool // the decision matrix would keep it, and no bound forbids that
-	// Samples is what the samples of the change say so far, nil where one measurement decides.
+	// Samples is what the samples of the change show so far, nil if one measurement decides.
 	Samples *sampling.Judgement
 }
 
-// Reason returns why nothing was measured, "" where something was (P5).
+// Reason returns why nothing was measured, "" if something was (P5).
 func (m Measurement) Reason() string {
 	switch {
 	case m.TimedOut:
@@ -203,8 +202,8 @@ func (r Improve) Decide(reference, metric evidence.Decimal) (m Move, delta evide
 	return Move{Do: Finish, Kept: keep, Measured: true, Judged: true}, delta
 }
 
-// After decides what happens between two iterations: AskPerson where the verify command itself seems to
-// be at fault (P5), else Enter.
+// After decides what happens between two iterations: AskPerson if the verify command itself seems to be at fault (P5),
+// else Enter.
 func (r Improve) After(s loop.State) Move {
 	if s.NoNumbers >= noNumbers {
 		return Move{Do: AskPerson, Reason: "verify printed no number twice in a row, so the command seems to be at fault, not the change", Choices: []string{Retry, HaltLoop}}
@@ -212,13 +211,13 @@ func (r Improve) After(s loop.State) Move {
 	return enter(phase.Review, "")
 }
 
-// What a person may choose where the verify command seems to be at fault.
+// The choices of a person when the verify command seems to be at fault.
 const (
 	Retry    = "retry"
 	HaltLoop = "halt"
 )
 
-// AfterAnswer decides what follows a person's choice there.
+// AfterAnswer decides what follows the person's choice.
 func (r Improve) AfterAnswer(choice, by string) Move {
 	if choice == HaltLoop {
 		return stops(Interrupted.Because("halted by " + cmp.Or(by, "a person") + ": verify prints no number"))
@@ -226,15 +225,15 @@ func (r Improve) AfterAnswer(choice, by string) Move {
 	return enter(phase.Review, "")
 }
 
-// ShiftDue reports whether the strategy shifts now: at every ShiftAfter discards in a row that do
-// not end the loop (P8).
+// ShiftDue reports whether the strategy shifts now: after each ShiftAfter discards in a row, unless they end the loop
+// (P8).
 func (r Improve) ShiftDue(s loop.State) bool {
 	n := s.DiscardsInARow
 	return r.ShiftAfter > 0 && n > 0 && n < r.Discards && n%r.ShiftAfter == 0
 }
 
-// rework asks for another attempt, or discards where that reason has had its reworks or the
-// iteration its agent calls.
+// rework asks for another attempt, or discards if the reworks for that reason, or the iteration's agent calls, are used
+// up.
 func (r Improve) rework(t Tries, why string) Move {
 	allowed := r.Reworks
 	if why == reason.NotAtomic || why == reason.Policy+spec.RuleSealed {
@@ -251,27 +250,28 @@ func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }
 // Judging decides how the metric is judged: by one measurement of the unchanged code and of each change.
 func (Improve) Judging([]evidence.Decimal) string { return loop.JudgedSingly }
 
-// Sampling returns the rules by which samples are judged; here there are none.
+// Sampling returns the rules for judging samples; this version has none.
 func (Improve) Sampling() sampling.Rules { return sampling.Rules{} }
 
-// Sampled decides about a change that was judged by samples; here none is.
+// Sampled decides about a change that was judged by samples; this version judges none.
 func (Improve) Sampled(sampling.Judgement) Move { return discard(reason.Inconclusive) }
 
-// Broken returns why the further metrics of a change forbid to keep it; here there are none.
+// Broken returns why further metrics forbid keeping a change; this version has none.
 func (Improve) Broken(_, _ map[string]evidence.Decimal) (why, sentence string) { return "", "" }
 
-// RefreshDue reports whether the head is measured now that was just kept.
+// RefreshDue reports whether a head that was just kept is measured now.
 func (Improve) RefreshDue(loop.State) bool { return false }
 
-// Reserve returns how many milliseconds of active time are kept for what is measured when the loop is over; here none are.
+// Reserve returns how many milliseconds of active time are kept for measurements after the loop's last iteration; this
+// version keeps none.
 func (Improve) Reserve(loop.State) int64 { return 0 }
 
 // ClaimDue reports whether a loop that is over claims how much better its head is.
 func (Improve) ClaimDue(loop.State) bool { return false }
 
-// CanaryDue reports whether the code in scope is broken at the baseline, for the guard to notice.
+// CanaryDue reports whether pawl breaks the code in scope at the baseline, to see whether the guard notices.
 func (Improve) CanaryDue() bool { return false }
 
-// OneChange reports whether a change that is several at once is kept off the branch when its diff is known;
-// here that is decided before.
+// OneChange reports whether a change that is several at once is kept off the branch once its diff is known; this
+// version decides that before.
 func (Improve) OneChange() bool { return false }

@@ -9,9 +9,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// Improve3 holds the rules of the metric protocol in version 3, as far as they differ from version 2: a noisy metric is
-// judged by several evaluations, further metrics have bounds, and the end is measured anew before anything is
-// claimed.
+// Improve3 holds version 3 of the rules of the metric protocol, as far as they differ from version 2. Several
+// evaluations judge a noisy metric, further metrics have bounds, and the head is measured anew before the loop claims
+// anything.
 type Improve3 struct {
 	Improve2
 	Evidence string           // verify.evidence
@@ -29,8 +29,8 @@ func Improve3Of(s spec.Spec) Improve3 {
 	}
 }
 
-// Before decides whether another iteration starts. A loop in which the agent has failed every time has not completed,
-// however few times that were.
+// Before decides whether another iteration starts. A loop has not completed if the agent has failed in every iteration,
+// however few there were.
 func (r Improve3) Before(s loop.State) Move {
 	free := s
 	free.Budget = s.Budget.Keeping(loop.ActiveTime, r.Reserve(s))
@@ -51,14 +51,14 @@ func (r Improve3) Before(s loop.State) Move {
 	return m
 }
 
-// claimEvaluations is how many evaluations a claim takes: five pairs.
+// claimEvaluations is the number of evaluations for a claim: five pairs.
 const claimEvaluations = 10
 
-// autoBaseline is how often the baseline is measured to tell whether the metric is noisy.
+// autoBaseline is how often the baseline is measured to find out whether the metric is noisy.
 const autoBaseline = 3
 
-// Judging decides by evaluations of the unchanged code how the metric is judged, "" where more of them are
-// needed (`verify.evidence`).
+// Judging decides from evaluations of the unchanged code how the metric is judged, "" if more evaluations are needed
+// (`verify.evidence`).
 func (r Improve3) Judging(values []evidence.Decimal) string {
 	switch {
 	case r.Evidence == spec.Single:
@@ -73,11 +73,11 @@ func (r Improve3) Judging(values []evidence.Decimal) string {
 	return loop.JudgedBySamples
 }
 
-// Sampling returns the rules by which samples are judged.
+// Sampling returns the rules for judging samples.
 func (r Improve3) Sampling() sampling.Rules { return r.Samples }
 
-// Broken returns why the further metrics of a change forbid to keep it, as the reason for the record and in a
-// sentence; both are "" where they do not.
+// Broken returns why the further metrics forbid keeping a change: the reason for the record, and a sentence. Both are
+// "" if they allow it.
 func (r Improve3) Broken(baseline, values map[string]evidence.Decimal) (why, sentence string) {
 	if b, broken := evidence.Broken(r.Bounds, baseline, values); broken {
 		return reason.Bound + b.Name, b.String()
@@ -85,8 +85,9 @@ func (r Improve3) Broken(baseline, values map[string]evidence.Decimal) (why, sen
 	return "", ""
 }
 
-// AfterVerify decides what follows P5. Under noise the guard runs before the change is evaluated a second time: as soon
-// as its first evaluation speaks for it, else once a fresh one of the reference has not settled the matter.
+// AfterVerify decides what follows P5. With noise, the guard runs before the change is evaluated a second time: as soon
+// as its first evaluation is promising, or after a fresh evaluation of the reference if that has not settled the
+// matter.
 func (r Improve3) AfterVerify(v Measurement) Move {
 	j := v.Samples
 	if j == nil || v.Reason() != "" {
@@ -112,14 +113,14 @@ func (r Improve3) Sampled(j sampling.Judgement) Move {
 	return m
 }
 
-// RefreshDue reports whether the head is measured now that was just kept: its reference is gone, and something is
-// still to be compared with it.
+// RefreshDue reports whether a head that was just kept is measured now: its reference is gone, and something will still
+// be compared with it.
 func (r Improve3) RefreshDue(s loop.State) bool {
 	return s.Sampler != nil && s.Sampler.Missing() > 0 && s.HaltRequested == "" && (r.Target != nil || r.Before(s).Do != Stop)
 }
 
-// Reserve returns how many milliseconds of active time are kept for the claim: the evaluations that it takes and half as
-// many, never more than half of what the loop has. Before anything is kept there is nothing to measure.
+// Reserve returns how many milliseconds of active time are kept for the claim: one and a half times its evaluations,
+// but never more than half of the loop's time. Before anything is kept there is nothing to measure.
 func (r Improve3) Reserve(s loop.State) int64 {
 	limit := s.Budget[loop.ActiveTime].Limit
 	if s.Sampler == nil || s.KeptCount == 0 || limit == nil {
@@ -132,8 +133,8 @@ func (r Improve3) Reserve(s loop.State) int64 {
 	return min(evaluations*s.EvaluationMs*3/2, int64(limit.Float())/2)
 }
 
-// ClaimDue reports whether a loop that is over claims how much better its head is than its baseline. Who halts a
-// loop does not wait for that, and without time there is nothing to measure it with.
+// ClaimDue reports whether a loop that is over claims how much better its head is than its baseline. A halt does not
+// wait for that, and without time left nothing can be measured.
 func (r Improve3) ClaimDue(s loop.State) bool {
 	return s.Baseline != nil && s.HaltRequested == "" && (s.Judging != loop.JudgedSingly || r.Holdout) && s.Judging != "" &&
 		(s.Judging == loop.JudgedExactly && !r.Holdout || s.KeptCount == 0 || StepExhausted(s, false) == "")

@@ -8,9 +8,8 @@ import (
 	"pawl/internal/reason"
 )
 
-// Move is what a loop does next, as the rules of its kind decide it: one thing (Do), and what that
-// thing needs. Improve and Deliver share it, and one driver (workflows/iteration.go) carries out
-// the moves of both.
+// Move is what a loop does next, as decided by the rules of its kind: one thing (Do), and what that thing needs.
+// Improve and Deliver share it, and one driver (workflows/iteration.go) carries out the moves of both.
 type Move struct {
 	Do     Do
 	To     phase.Phase // Enter: the phase. Rework: the phase to enter anew; None stays in the one at hand.
@@ -60,8 +59,8 @@ func because(why string) string {
 	return ": " + loop.Clip(why, 1000)
 }
 
-// Unfinished returns how an iteration is recorded that the loop's end cut short: why the loop
-// failed is why the change is not kept; anything else interrupted it.
+// Unfinished returns how an iteration is recorded that the loop's end has cut short. If the loop failed, the iteration
+// has the loop's reason; otherwise it was interrupted.
 func Unfinished(e End) Move {
 	if e.Status == loop.Failed {
 		return discard(e.Reason)

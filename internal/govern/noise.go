@@ -9,13 +9,13 @@ import (
 	"pawl/internal/spec"
 )
 
-// Noisy is what the noise of a metric means for a loop, for whoever approves its contract.
+// Noisy says what the noise of a metric means for a loop. It is for the person who approves the contract.
 type Noisy struct {
 	Says     string   // how the metric is judged, and what that costs
 	Warnings []string // what cannot be shown with it
 }
 
-// Noise returns what a calibrated metric means for a loop with that spec. Each is how long an evaluation takes.
+// Noise returns what a calibrated metric means for a loop with that spec. each is the length of one evaluation.
 func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 	rules := Improve3Of(sp).Samples
 	sigma, unit := s.Sigma()
@@ -39,7 +39,8 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 	return n
 }
 
-// Told is what an agent is told of a metric that varies: by how much, and how large an improvement is looked for.
+// Told returns what an agent is told about a metric that varies: how much it varies, and how large an improvement has
+// to be.
 func Told(s sampling.Sampler, sp spec.Spec) string {
 	rules := Improve3Of(sp).Samples
 	sigma, unit := s.Sigma()

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// pauses are the places where a pause may begin, the soonest first, with what its sender is told.
+// pauses are the places where a pause may begin, the soonest first, with the reply to its sender.
 var pauses = []struct{ at, text string }{
 	{loop.PauseNow, "pausing"},
 	{loop.PauseStep, "pausing before the next step"},
@@ -19,13 +19,13 @@ func soonness(at string) int {
 	return slices.IndexFunc(pauses, func(p struct{ at, text string }) bool { return p.at == at })
 }
 
-// PauseDue reports whether a pause that was asked for begins at a place that the loop has come to: one
-// that was to begin sooner begins there too.
+// PauseDue reports whether a requested pause begins at the place that the loop has reached. A pause that should begin
+// sooner begins there too.
 func PauseDue(s loop.State, at string) bool {
 	return s.PauseRequested && soonness(s.PauseAt) <= soonness(at)
 }
 
-// pause asks a loop to pause. Of two that are asked for the sooner one counts.
+// pause asks a loop to pause. If two pauses are requested, the sooner one counts.
 func pause(s loop.State, m loop.Message) (Reply, error) {
 	n := soonness(m.Choice)
 	switch {
@@ -35,7 +35,7 @@ func pause(s loop.State, m loop.Message) (Reply, error) {
 	case s.Status == loop.Paused && !ofSteward(s, s.PausedBy) || PauseDue(s, m.Choice), s.Status == loop.Paused && ofSteward(s, m.By):
 		return Reply{Text: "already paused"}, nil
 	}
-	// A person's pause of a loop that its steward has paused begins when the steward lets the loop go on.
+	// If the steward has paused the loop, a person's pause begins when the steward lets the loop continue.
 	reply := received(loop.MessagePause, m, pauses[n].text, "")
 	reply.Events[0].How = m.Choice
 	return reply, nil

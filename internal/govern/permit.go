@@ -9,7 +9,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Needs returns what a role must be permitted to be called in a phase (E1).
+// Needs returns the permissions that a role needs to be called in a phase (E1).
 func Needs(at string) []string {
 	if kind.Edits(phase.Phase(at)) {
 		return []string{spec.CanExecuteTasks, spec.CanEditSource}
@@ -17,8 +17,8 @@ func Needs(at string) []string {
 	return []string{spec.CanExecuteTasks}
 }
 
-// Permit says whether a role may do something: nil, or a fault PERMISSION_DENIED that names both.
-// No role has no permission.
+// Permit reports whether a role has a permission: nil, or a fault PERMISSION_DENIED that names both. Without a role
+// there is no permission.
 func Permit(s spec.Spec, role, permission string) error {
 	if role == "" {
 		return fault.New(fault.PermissionDenied, "no role was given, so %s is not permitted", permission)
@@ -29,7 +29,7 @@ func Permit(s spec.Spec, role, permission string) error {
 	return nil
 }
 
-// PermitPhase is Permit for all that a phase needs. It is the one gateway before an agent runs.
+// PermitPhase is Permit for all permissions that a phase needs. Every agent call passes this one gateway.
 func PermitPhase(s spec.Spec, role, phase string) error {
 	for _, permission := range Needs(phase) {
 		if err := Permit(s, role, permission); err != nil {

@@ -25,7 +25,7 @@ type Diff struct {
 	Size    int64  // in bytes, of what is there afterwards
 	Escapes bool   // a symbolic link that leaves the tree
 	Why     string // what git can't take: a nested repository, a FIFO
-	Own     bool   // it is not in the base commit: the loop itself has added it
+	Own     bool   // it is not in the base commit: the loop itself added it
 }
 
 // Change is what the policies judge.
@@ -35,23 +35,22 @@ type Change struct {
 	TotalFiles int             // that the loop has touched with this change, where a rule asks (L5)
 	TotalLines int             // by which the work would differ from the base, where a rule asks
 	Secrets    []secret.Secret // in added lines
-	Unread     bool            // there is more than what was searched for secrets
+	Unread     bool            // the change is longer than what was searched for secrets
 }
 
-// Verdict is what the policies say of a change: no violation and nothing to ask means that it may
-// be committed.
+// Verdict is the policies' judgement of a change. Without a violation and without a question the change may be
+// committed.
 type Verdict struct {
-	Violations []act.Violation // what blocks first; capped
+	Violations []act.Violation // blocking violations first; capped
 	Asks       []string        // new files that need approval (newFiles: ask), as they are
 }
 
 // maxViolations is how many violations are listed; one is enough to reject a change.
 const maxViolations = 20
 
-// Judge judges a change by the policy that the contract chose, before any command of the spec runs
-// on it. The rules are those of spec.Rules. Sealed wins over scope. Every rule that is broken is
-// named, with file and line where it has one; violations that block come first. Paths are shown by
-// quote.
+// Judge judges a change by the policy in the contract, before any command of the spec runs on it. The rules are those
+// of spec.Rules. Sealed wins over scope. Every broken rule is named, with file and line if it has one; blocking
+// violations come first. quote is how paths are shown.
 func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string) Verdict {
 	j := judge{spec: s, rules: s.Rules(), quote: quote, seals: map[string]bool{}}
 	for _, seal := range sealed {
@@ -74,7 +73,7 @@ func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string)
 	return j.Verdict
 }
 
-// order puts violations that block first, in the table's order, and leaves the others as they are.
+// order puts blocking violations first, in the table's order, and leaves the others as they are.
 func order(v act.Violation) int {
 	if v.Blocks {
 		return index(v.Rule)
@@ -148,7 +147,7 @@ func (j *judge) file(f Diff) {
 	}
 }
 
-// grouped says why a change is one of what a glob seals, "" where it is not.
+// grouped returns why a change touches a file that a glob seals, "" if it does not.
 func (j *judge) grouped(f Diff) string {
 	for _, g := range j.groups {
 		switch {
@@ -163,14 +162,14 @@ func (j *judge) grouped(f Diff) string {
 	return ""
 }
 
-// Based reports whether it matters of a path that is changed whether the base commit has it.
+// Based reports whether it matters for a changed path whether the base commit has it.
 func Based(sealed []loop.Seal, path string) bool {
 	return slices.ContainsFunc(sealed, func(s loop.Seal) bool {
 		return s.Names != "" && s.OfFiles() && spec.MatchAny([]string{s.Path}, path)
 	})
 }
 
-// above reports whether a sealed file is below the folder, or may be, where a glob says what is sealed.
+// above reports whether a sealed file is below the folder, or may be below it if a glob seals files.
 func (j *judge) above(dir string) bool {
 	if dir == "." {
 		return len(j.seals)+len(j.groups) > 0
@@ -200,13 +199,13 @@ func (j *judge) secrets(c Change) {
 		}
 		j.broken(spec.RuleSecrets, s.Path, s.Line, "it looks like %s", s.Kind)
 	}
-	// What another rule keeps off the branch anyway need not stop the loop for a person.
+	// If another rule keeps the change off the branch anyway, this need not stop the loop for a person.
 	if c.Unread && len(j.Violations) == 0 {
 		j.broken(spec.RuleSecrets, "", 0, "the change is too long to be searched for secrets")
 	}
 }
 
-// radius judges how far a change reaches, by itself and with all that the loop did before (L5).
+// radius judges how large a change is, alone and together with all earlier changes of the loop (L5).
 func (j *judge) radius(c Change) {
 	reach := map[string]struct {
 		is   int

@@ -14,22 +14,21 @@ import (
 	"pawl/internal/spec"
 )
 
-// The bounds of a loop's patience with a provider that does not let its agent work.
+// Bounds of a loop's patience with a provider that refuses work.
 const (
-	// mostRefusals is how often in a row a call is refused until a time that is known before a person is asked.
+	// mostRefusals is how many refusals in a row, each with a known end, a call may have before a person is asked.
 	mostRefusals = 20
 	// cut is what programs may leave out of that time.
 	cut = time.Second
 )
 
-// backoff is how long the loop sleeps after each refusal in a row of which nobody knows when it ends. Then a person is
-// asked.
+// backoff is how long the loop sleeps after each refusal in a row without a known end. Then a person is asked.
 var backoff = []time.Duration{30 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour}
 
-// Patience is what follows a call that was refused: the loop sleeps until then, or asks a person.
+// Patience is what follows a refused call: the loop sleeps until a time, or asks a person.
 type Patience struct {
 	Until time.Time
-	Ask   string // why a person is asked, "" where the loop sleeps
+	Ask   string // why a person is asked, "" if the loop sleeps
 }
 
 // AfterRefusal decides what follows a call of an agent that its provider has refused for the nth time in a row.
@@ -54,11 +53,12 @@ func AfterRefusal(a spec.Agent, class outcome.Class, r act.Refused, times int, n
 	return Patience{Ask: fmt.Sprintf("the provider of %s does not answer as it should (%s, %s): answer %s once it works again", a.Use, said, often, Retry)}
 }
 
-// GoOn is what a person may choose where an agent was not allowed to use a tool: what it did without is judged.
+// GoOn is a choice for a person after an agent was not allowed to use a tool: the agent's work without the tool is
+// judged.
 const GoOn = "go-on"
 
-// AfterDenial is what a person is asked after a call in which an agent was not allowed to use some tools, "" where nobody
-// is: a role that may not edit is held to fewer tools whatever the contract approves.
+// AfterDenial returns what a person is asked after a call in which an agent was not allowed to use some tools, "" if
+// nobody is asked. Nobody is asked about a role that may not edit: it has fewer tools, whatever the contract approves.
 func AfterDenial(s spec.Spec, role, phase string, tools []string) string {
 	if len(tools) == 0 || !s.AsksOfTools() || !slices.Contains(Needs(phase), spec.CanEditSource) || Permit(s, role, spec.CanEditSource) != nil {
 		return ""
@@ -66,7 +66,7 @@ func AfterDenial(s spec.Spec, role, phase string, tools []string) string {
 	return fmt.Sprintf("the %s was not allowed to use %s: amend approvals.tools to call it again, or answer %s to have its work judged as it is", role, strings.Join(tools, ", "), GoOn)
 }
 
-// signIn says what to set for an agent that nobody knows.
+// signIn returns the advice for an agent without valid credentials.
 func signIn(use string) string {
 	p, _ := program.Lookup(use)
 	if len(p.Keys) == 0 {
