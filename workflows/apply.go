@@ -16,10 +16,9 @@ import (
 	"pawl/workflows/hosting"
 )
 
-// Apply brings the approved proposal of a loop that has ended onto the branch that the loop
-// started from. Its input is {"loop": …, "hash": …, "how": "ff", "merge", "squash" or "patch"},
-// with "by" for the record. It approves nothing: a proposal that nobody approved by exactly that
-// hash fails it, with the code of what is missing as the failure's type.
+// Apply applies the approved proposal of a loop that has ended to the branch that the loop started from. Its input is
+// {"loop": …, "hash": …, "how": "ff", "merge", "squash" or "patch"}, with "by" for the record. It approves nothing: if
+// nobody approved the proposal by exactly that hash, it fails, and the failure's type is the code of what is missing.
 func Apply(ctx workflow.Context, input converter.RawValue) (*act.Applied, error) {
 	var in act.Apply
 	given := struct{ Loop, Hash, How, By *string }{&in.Loop, &in.Hash, &in.How, &in.By}
@@ -38,8 +37,8 @@ func Apply(ctx workflow.Context, input converter.RawValue) (*act.Applied, error)
 	return &out, nil
 }
 
-// Review takes a person's word on the proposal of a loop that has ended without one. Its input is
-// {"loop": …, "hash": …, "answer": "approve" or "reject"}, with "by" and "note" for the record.
+// Review records a person's decision on the proposal of a loop that has ended without one. Its input is {"loop": …,
+// "hash": …, "answer": "approve" or "reject"}, with "by" and "note" for the record.
 func Review(ctx workflow.Context, input converter.RawValue) (*act.Reviewed, error) {
 	var in act.Review
 	given := struct{ Loop, Hash, Answer, By, Note *string }{&in.Loop, &in.Hash, &in.Answer, &in.By, &in.Note}
@@ -54,7 +53,7 @@ func Review(ctx workflow.Context, input converter.RawValue) (*act.Reviewed, erro
 	return &out, nil
 }
 
-// read takes one JSON object with known keys of text; those named last must be there.
+// read reads one JSON object with known keys, all of them texts; the keys in the last argument are required.
 func read(input converter.RawValue, keys string, into any, required ...*string) error {
 	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
 	d.DisallowUnknownFields()
@@ -66,10 +65,10 @@ func read(input converter.RawValue, keys string, into any, required ...*string) 
 		Advise("Start the workflow again with such an input."))
 }
 
-// hostBound is how long a host may be away that is to apply something: nobody waits longer.
+// hostBound is how long the host that has to apply something may be away: nobody waits longer.
 const hostBound = 24 * time.Hour
 
-// plainly gives a workflow the fault of the activity that failed it.
+// plainly makes the fault of a failed activity the fault of the workflow.
 func plainly(err error) error {
 	if f := wire.Decode(err); f != nil {
 		return wire.Encode(f, nil)
@@ -77,7 +76,7 @@ func plainly(err error) error {
 	return err
 }
 
-// onHost runs an activity where the store of a loop is.
+// onHost runs an activity on the host that has the store of a loop.
 func onHost(ctx workflow.Context, loop, name, summary string, input, output any) error {
 	options := workflow.ActivityOptions{
 		TaskQueue: act.TaskQueue, StartToCloseTimeout: hosting.Bookkeeping, HeartbeatTimeout: hosting.Heartbeat, ScheduleToCloseTimeout: hostBound,

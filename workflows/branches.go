@@ -12,8 +12,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// branches does what there is to do about branches between two iterations (limits.backtrack). The loop's own branch in
-// git only ever grows: what the loop goes on from is brought back by a commit with the same files.
+// branches carries out what is decided about branches between two iterations (limits.backtrack). The loop's own branch
+// in git only ever grows: to continue from an earlier commit, the loop commits its files again.
 func (l *improve) branches(ctx workflow.Context) error {
 	for {
 		var err error
@@ -46,7 +46,7 @@ func (r *run) goOnFrom(ctx workflow.Context, commit string, event loop.Event) er
 	})
 }
 
-// replaceHead makes the branch, as it was measured last, what the loop goes on from for good.
+// replaceHead makes the branch, with its last measurement, the head for good.
 func (l *improve) replaceHead(ctx workflow.Context, metric evidence.Decimal) {
 	b := *l.State().Exploring()
 	l.Emit(ctx, loop.Event{Type: loop.BranchKept, Branch: &b, Metric: &metric, Reason: fmt.Sprintf("%s, and %s was the best", metric, b.Best)})
@@ -61,8 +61,8 @@ func (r *run) returnToHead(ctx workflow.Context, why string) error {
 	return r.goOnFrom(ctx, b.Head, loop.Event{Type: loop.BranchGivenUp, Branch: b, Reason: why})
 }
 
-// compare measures the branch and the head that it left in turn, until one of the verdicts is shown. Where one of them
-// can't be measured any more, nothing is.
+// compare measures the branch and its earlier head in turn, until one of the verdicts is shown. If one of them can't be
+// measured any more, it shows nothing.
 func (l *improve) compare(ctx workflow.Context) error {
 	b, pairs := *l.State().Exploring(), sampling.Pairs{}
 	for n, failures := 0, 0; ; n++ {

@@ -17,9 +17,9 @@ import (
 	"pawl/workflows/hosting"
 )
 
-// errApart ends what is done for one candidate where the loop has to look after something that concerns all of them: a
-// pause, a budget, a provider that refuses work, a host that may be gone. It is done once all have come to rest; then
-// those that were not made go on with the step that was under way.
+// errApart ends the work on one candidate when the loop has to see to something that concerns all of them: a pause, a
+// budget, a provider that refuses work, a host that may be gone. The loop does so once all candidates rest. Then the
+// unfinished ones continue with the step that was under way.
 var errApart = errors.New("all candidates come to rest")
 
 // apart is why a candidate came to rest, and how far its idea is.
@@ -33,7 +33,7 @@ type apart struct {
 	passed    phase.Phase // the last one at which it was held
 }
 
-// aside is a run of its own for a candidate: it has an iteration of its own, and shares everything else with the loop's.
+// aside is a run for one candidate: it has an iteration of its own, and shares everything else with the loop's run.
 func (l *improve) aside(c loop.Candidate) *improve {
 	return &improve{claimed: l.claimed, run: &run{
 		Journal: l.Journal, keeper: l.keeper, host: l.host, spec: l.spec, machine: l.machine, rules: l.rules, chain: l.chain, reserve: l.reserve,
@@ -41,8 +41,8 @@ func (l *improve) aside(c loop.Candidate) *improve {
 	}}
 }
 
-// ahead makes candidates, as many at once as the spec wants, and tries them (limits.parallel). What they are is in the
-// state, so that a run that was cut off goes on where it was.
+// ahead makes candidates, as many at once as the spec wants, and tries them (limits.parallel). The candidates are in
+// the state, so a run that was cut off continues where it was.
 func (l *improve) ahead(ctx workflow.Context) (bool, error) {
 	begun := l.beginCandidates(ctx)
 	made, err := l.makeCandidates(ctx)
@@ -53,8 +53,8 @@ func (l *improve) ahead(ctx workflow.Context) (bool, error) {
 	return begun || made || tried, err
 }
 
-// beginCandidates begins as many as there are to be at once, with the ideas that are queued. Their numbers are those of
-// the iterations that follow, in whichever order these take them.
+// beginCandidates begins as many candidates as should exist at once, with the queued ideas. Their numbers are those of
+// the next iterations, whatever the order in which these take them.
 func (l *improve) beginCandidates(ctx workflow.Context) bool {
 	s := l.State()
 	n := govern.Candidates(l.spec.AtOnce(), s)
@@ -69,7 +69,7 @@ func (l *improve) beginCandidates(ctx workflow.Context) bool {
 	return n > 0
 }
 
-// makeCandidates has the agents make those that are not made, all at once, and reports whether there were any.
+// makeCandidates lets the agents make all candidates that are not made, at once, and reports whether there were any.
 func (l *improve) makeCandidates(ctx workflow.Context) (bool, error) {
 	var left []*improve
 	for _, c := range l.State().Candidates {
@@ -100,8 +100,9 @@ func (l *improve) makeCandidates(ctx workflow.Context) (bool, error) {
 	return some, nil
 }
 
-// mayWork waits while the loop is paused, and checks the budgets. What is pending is in the ledger when it returns: no
-// agent starts ahead of that (A3). Where a budget is used up it drops what is not made and reports false.
+// mayWork waits while the loop is paused, and checks the budgets. When it returns, the ledger has all pending events:
+// no agent starts before that (A3). If a budget is used up, it drops the candidates that are not made and reports
+// false.
 func (l *improve) mayWork(ctx workflow.Context) (bool, error) {
 	for {
 		if err := l.waitIfPaused(ctx, loop.PauseIteration); err != nil {
@@ -122,7 +123,7 @@ func (l *improve) mayWork(ctx workflow.Context) (bool, error) {
 	}
 }
 
-// dropUnmade gives up what is not made.
+// dropUnmade gives up the candidates that are not made.
 func (l *improve) dropUnmade(ctx workflow.Context, why string) {
 	for _, c := range l.State().Candidates {
 		if !c.Made {
@@ -138,8 +139,8 @@ func (l *improve) recordMade(ctx workflow.Context, summary string) error {
 	})
 }
 
-// atWork has an agent at work for each of the candidates, and returns when all have come to rest: those that were not
-// made. What was made is recorded at once. An error of one of them ends the others.
+// atWork has an agent at work for each candidate that is not made, and returns when all of them rest. A finished
+// candidate is recorded at once. An error of one candidate ends the others.
 func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve, err error) {
 	working, made := len(all), 0
 	own, cancel := workflow.WithCancel(ctx)
@@ -182,7 +183,7 @@ func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve,
 	return rest, err
 }
 
-// atRest does what candidates have come to rest for.
+// atRest sees to what the candidates have come to rest for.
 func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) error {
 	var why apart
 	held := map[phase.Phase][]*improve{}
@@ -224,8 +225,8 @@ func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) er
 // holdsCandidates is the version from which a breakpoint holds candidates too.
 const holdsCandidates = "breakpoints-hold-candidates"
 
-// holdAt ends what is done for a candidate that has come to a breakpoint, once for each: the loop waits there once all
-// have come to rest.
+// holdAt ends the work on a candidate that has reached a breakpoint, once for each: the loop waits there once all
+// candidates rest.
 func (l *improve) holdAt(ctx workflow.Context, p phase.Phase) error {
 	if l.apart.passed == p || !slices.Contains(l.spec.Breakpoints, string(p)) ||
 		workflow.GetVersion(ctx, holdsCandidates, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
@@ -235,8 +236,8 @@ func (l *improve) holdAt(ctx workflow.Context, p phase.Phase) error {
 	return errApart
 }
 
-// make makes a candidate on its desk: an idea where one is asked for, then the change, then a commit of that which no
-// branch has. What can't be committed stays on the desk, for the iteration that takes the candidate.
+// make makes a candidate on its desk: an idea if one is asked for, then the change, then a commit that is on no branch.
+// A change that can't be committed stays on the desk, for the iteration that takes the candidate.
 func (l *improve) make(ctx workflow.Context) error {
 	c, it := l.candidate, &l.iteration
 	if c.Idea == "" && l.spec.Agent.OffersIdeas() {
@@ -286,7 +287,7 @@ func (l *improve) make(ctx workflow.Context) error {
 	return l.made(ctx, "", out)
 }
 
-// made notes what was made: why the agent failed, or what was committed.
+// made records the result: why the agent failed, or what was committed.
 func (l *improve) made(ctx workflow.Context, failed string, out act.Committed) error {
 	c, it := l.candidate, l.iteration
 	c.Made, c.Failed, c.Description, c.Called, c.Withheld = true, failed, it.description, it.called, it.withheld
@@ -300,10 +301,10 @@ func (l *improve) made(ctx workflow.Context, failed string, out act.Committed) e
 	return nil
 }
 
-// known is what is known of the candidate by now, for an event.
+// known returns what is known of the candidate by now, for an event.
 func (l *improve) known() *loop.Candidate { return new(*l.candidate) }
 
-// takeNext hands the next candidate to the iteration under way, where one waits, and reports whether it has one.
+// takeNext hands the next waiting candidate to the current iteration, and reports whether there is one.
 func (l *improve) takeNext(ctx workflow.Context) bool {
 	s := l.State()
 	if s.Taken != nil {
@@ -316,8 +317,8 @@ func (l *improve) takeNext(ctx workflow.Context) bool {
 	return next != nil
 }
 
-// takeUp brings a candidate's change onto the desk, on top of what was kept since it was made. Where they don't go
-// together, its idea goes back to the queue.
+// takeUp brings a candidate's change onto the desk, on top of what was kept since it was made. If they conflict, its
+// idea goes back to the queue.
 func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (govern.Move, error) {
 	it := &l.iteration
 	*it = iteration{
@@ -350,8 +351,8 @@ func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (govern.Move, e
 	return l.law().AfterWriter(c.Failed != ""), nil
 }
 
-// liesOn is the desk that has the change of the iteration: that of a candidate where nothing could be committed, else
-// the loop's, 0.
+// liesOn returns the desk that has the change of the iteration: the candidate's desk if nothing could be committed,
+// else the loop's, 0.
 func (r *run) liesOn() int {
 	if c := r.State().Taken; c != nil && c.Lies {
 		return c.Desk
@@ -359,7 +360,7 @@ func (r *run) liesOn() int {
 	return 0
 }
 
-// deskAt is where a desk is on the loop's host.
+// deskAt returns the path of a desk on the loop's host.
 func (r *run) deskAt(desk int) string {
 	if desk == 0 {
 		return r.State().Desk

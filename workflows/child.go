@@ -10,18 +10,18 @@ import (
 	"pawl/internal/task"
 )
 
-// reports are what a loop has to tell the steward that started it: in order, and without waiting for it.
+// reports are what a loop has to tell the steward that started it, in order. The loop does not wait for them.
 type reports struct {
 	unsent  []task.ChildEvent
 	sending bool
-	asked   *task.ChildGate // the gate of which the steward knows that it is open
+	asked   *task.ChildGate // the open gate that the steward knows of
 }
 
 // quiet reports whether the steward was told everything.
 func (c *reports) quiet() bool { return !c.sending }
 
-// report tells the loop's steward, where it has one, where it stands. A steward that is gone, or takes
-// no more, is not told: it reads its children when it goes on.
+// report tells the loop's steward, if it has one, where the loop stands. A steward that is gone, or accepts no more, is
+// not told: it reads its children when it continues.
 func (r *run) report(ctx workflow.Context, event string) {
 	steward := cmp.Or(r.State().Steward, r.spec.Session[spec.SessionSteward])
 	if steward == "" {
@@ -32,7 +32,7 @@ func (r *run) report(ctx workflow.Context, event string) {
 	case task.ChildAsks:
 		c.asked = e.Gate
 	case task.ChildAnswered:
-		if e.Gate, c.asked = c.asked, nil; e.Gate == nil { // somebody was faster than the report that it is open
+		if e.Gate, c.asked = c.asked, nil; e.Gate == nil { // somebody answered before the report that the gate is open
 			return
 		}
 	}

@@ -14,8 +14,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// approveContract is the contract gate: autonomy starts only after it, and only where nothing else is
-// missing (A1).
+// approveContract is the contract gate: autonomy starts only after it, and only if nothing else is missing (A1).
 func (r *run) approveContract(ctx workflow.Context) error {
 	if err := r.ready(); err != nil {
 		return err
@@ -39,7 +38,7 @@ func (r *run) approveContract(ctx workflow.Context) error {
 	return r.record(ctx, "the loop begins", false)
 }
 
-// noted is what there is to know of the metric's noise, behind what is to be approved.
+// noted returns what is known of the metric's noise, to be shown below what is to be approved.
 func noted(noise string) string {
 	if noise == "" {
 		return ""
@@ -47,7 +46,7 @@ func noted(noise string) string {
 	return " (" + noise + ")"
 }
 
-// ready holds the loop to the preconditions of autonomy, all at once (A1).
+// ready checks all preconditions of autonomy at once (A1).
 func (r *run) ready() error {
 	if missing := govern.Missing(r.State(), r.spec, r.host.IsOpen()); len(missing) > 0 {
 		return notReady("the loop can't start without %s", strings.Join(missing, "; "))
@@ -55,9 +54,8 @@ func (r *run) ready() error {
 	return nil
 }
 
-// exhausted is what comes of a budget that is used up: the loop ends, never goes on in silence
-// (A2), or asks a person, whose extension is an amendment of the contract. Nil means that there is
-// more of it now.
+// exhausted handles a used-up budget. The loop never continues in silence (A2): it ends, or it asks a person, whose
+// extension is an amendment of the contract. It returns nil if there is more of the budget now.
 func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
 	if r.apart != nil {
 		r.apart.exhausted = &end
@@ -83,8 +81,8 @@ func (r *run) exhausted(ctx workflow.Context, end govern.End) error {
 	return r.amended(ctx, a, r.State().Contract.Sealed)
 }
 
-// amend lets a person correct a command that is at fault: the amended contract has a hash of its
-// own and is approved like the first. It reports whether it was.
+// amend lets a person correct a command that is at fault. The amended contract has a new hash and is approved like the
+// first. It reports whether it was approved.
 func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 	next, err := r.spec.Amend(a.Amendment, slices.Concat(spec.Amendable, spec.Approvable))
 	if err != nil {

@@ -28,11 +28,10 @@ func Deliver(ctx workflow.Context, input converter.RawValue, resume Resume) (*lo
 	return r.finish(ctx, r.main(ctx, &deliver{run: r}))
 }
 
-// deliver is the work of the phase machine's phases. Nothing that an agent says of its own success
-// plays a part.
+// deliver does the work of the phase machine's phases. The agent's own claim of success plays no part.
 type deliver struct {
 	*run
-	turn     int    // counts what is run in this iteration, so that each has a name of its own
+	turn     int    // counts the steps of this iteration, so that each has a name of its own
 	lastTest string // the log of the last test run on what is on the branch
 	prevTest string // the log of the one before it
 	lastFix  string // the commit of the last fix, "" where it made none
@@ -52,7 +51,7 @@ func (l *deliver) between(workflow.Context) error { return nil }
 // ahead has nothing to do: a task is one change.
 func (l *deliver) ahead(workflow.Context) (bool, error) { return false, nil }
 
-// begin tells the first writer of an iteration why the one before it was not the last.
+// begin tells the first writer of an iteration why the previous iteration was not the last.
 func (l *deliver) begin() {
 	l.turn, l.lastTest, l.prevTest, l.lastFix, l.left = 0, "", "", "", false
 	if past := l.State().Iterations; len(past) > 0 && past[len(past)-1].Reason != reason.Interrupted {
@@ -68,7 +67,7 @@ func (l *deliver) again(s loop.State) (phase.Phase, bool) {
 	return s.Phase, (s.Phase == phase.Write || s.Phase == phase.Fix) && s.Unjudged() == nil
 }
 
-// resume finds out which steps have had their names, and what they have left.
+// resume finds out which step names are taken, and how much time the phases have left.
 func (l *deliver) resume(since []loop.Event) {
 	for _, e := range since {
 		switch e.Type {
@@ -90,8 +89,8 @@ func (l *deliver) resume(since []loop.Event) {
 	}
 }
 
-// leaving says what a move to another phase leaves out, and heeds a loop-stop file: an iteration may
-// be long.
+// leaving records what a move to another phase leaves out, and checks for a loop-stop file, since an iteration may be
+// long.
 func (l *deliver) leaving(ctx workflow.Context, m govern.Move) error {
 	if m.Skipped {
 		l.Emit(ctx, loop.Event{Type: loop.TestsSkipped, Reason: m.Reason})
@@ -136,13 +135,13 @@ func (l *deliver) prepare(ctx workflow.Context) error {
 	return l.plan(ctx)
 }
 
-// baseline runs the tests on the unchanged code: what fails then is shown to the writer and does not count
-// later. It may be what the loop is there to mend, so it ends nothing.
+// baseline runs the tests on the unchanged code. What fails then is shown to the writer and does not count later. It
+// ends nothing, since the loop may be there to fix it.
 func (l *deliver) baseline(ctx workflow.Context) error {
 	if !l.law().BaselineDue() || l.State().KnownTests != nil {
 		return nil
 	}
-	if err := l.ready(); err != nil { // nothing is run for nothing
+	if err := l.ready(); err != nil { // without a reason to know, nothing is run
 		return err
 	}
 	in := l.newTest(0)
@@ -157,13 +156,13 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 	return nil
 }
 
-// plan asks the planner, who can't keep a change, for the plan; without one the goal is the plan. It
-// is approved with the contract and stays fixed.
+// plan asks the planner, who can't keep a change, for the plan. Without a planner the goal is the plan. The plan is
+// approved with the contract and stays fixed.
 func (l *deliver) plan(ctx workflow.Context) error {
 	if _, planner := l.spec.Agent.Roles[spec.RolePlanner]; !planner || l.State().Plan != nil {
 		return nil
 	}
-	if err := l.ready(); err != nil { // no agent is asked for nothing
+	if err := l.ready(); err != nil { // without an agent for it, nobody is asked
 		return err
 	}
 	for {
@@ -200,8 +199,7 @@ func (l *deliver) write(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	return l.author(ctx, spec.RoleWriter)
 }
 
-// fix has the fixer work on the desk, unless the rules have given the approach up: then nobody is
-// asked.
+// fix lets the fixer work on the desk. If the rules have given the approach up, nobody is asked.
 func (l *deliver) fix(ctx workflow.Context, from govern.Move) (govern.Move, error) {
 	if from.Regenerate {
 		l.iteration.why = from.Reason
@@ -210,7 +208,7 @@ func (l *deliver) fix(ctx workflow.Context, from govern.Move) (govern.Move, erro
 	return l.author(ctx, spec.RoleFixer)
 }
 
-// author asks a role to work on the desk. A rework begins where the phase began.
+// author asks a role to work on the desk. A rework starts from the state at the beginning of the phase.
 func (l *deliver) author(ctx workflow.Context, role string) (govern.Move, error) {
 	out, err := l.call(ctx, role)
 	if err != nil {
@@ -227,9 +225,8 @@ func (l *deliver) author(ctx workflow.Context, role string) (govern.Move, error)
 	return m, nil
 }
 
-// guard is the gate out of write and fix (L1): the policies judge the diff, the change is committed,
-// the check and the guard command judge the commit. What it does not let pass is off the branch
-// again.
+// guard is the gate out of write and fix (L1): the policies judge the diff, the change is committed, then the check and
+// the guard command judge the commit. A change that does not pass is taken off the branch again.
 func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	at, it := l.State().Phase, &l.iteration
 	l.turn++
@@ -268,8 +265,8 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	return m, nil
 }
 
-// commands runs check and guard on the commit, the one after the other, until one of them fails;
-// without any nothing is left to be said.
+// commands runs check and guard on the commit, one after the other, until one of them fails. Without any, the change
+// passes.
 func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
 	judged := govern.GuardVerdict{Passed: true}
 	for _, c := range []struct {
@@ -296,7 +293,7 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 	return judged, passed, nil
 }
 
-// checkCommit has the check command look at what was committed, and passed the policies.
+// checkCommit runs the check command on a commit that has passed the policies.
 func (l *deliver) checkCommit(ctx workflow.Context) (act.Outcome, error) {
 	in := l.newCheck()
 	in.AsIs, in.Ledger, in.Leftovers = false, "", nil
@@ -305,18 +302,18 @@ func (l *deliver) checkCommit(ctx workflow.Context) (act.Outcome, error) {
 	return out.Outcome, err
 }
 
-// guardCommit has the guard command look at it.
+// guardCommit runs the guard command on it.
 func (l *deliver) guardCommit(ctx workflow.Context) (act.Outcome, error) {
 	in := l.newGuard()
 	l.named(&in.Step)
 	return l.runGuard(ctx, in)
 }
 
-// unnamed stands for what failed in a run whose output names no test.
+// unnamed stands for the failures of a run whose output names no test.
 const unnamed = "a failure that names no test"
 
-// test runs the tests in the judge, a failure once more on the unchanged tree: what passes then is
-// flaky, is reported and is not fixed.
+// test runs the tests in the judge, and after a failure once more on the unchanged tree. A test that passes then is
+// flaky: it is reported and not fixed.
 func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	out, err := l.runTests(ctx, l.lastTest)
 	if err != nil {
@@ -340,7 +337,7 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		out, tests = again, *again.Tests
 		judged = l.testVerdict(out, tests)
 		judged.Flaky = flaky
-		// What the run before it is to be compared with is the run before the first.
+		// The run before it is compared with the first run.
 		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
 	}
 	l.prevTest, l.lastTest, l.iteration.evidence = l.lastTest, out.Log, append(l.iteration.evidence, evidenceOf(out.Outcome)...)
@@ -366,13 +363,13 @@ func (l *deliver) testVerdict(out act.Tested, tests loop.Tests) govern.TestVerdi
 	return v
 }
 
-// excused reports whether the last test run failed by nothing but what failed before the first write.
+// excused reports whether the only failures of the last test run are failures from before the first write.
 func (l *deliver) excused() bool {
 	last := l.State().LastTest
 	return last != nil && last.Tests != nil && last.Tests.Excused
 }
 
-// undoFix takes the last fix back: the tests fail again as they did before it.
+// undoFix takes the last fix back: the tests then fail again as they did before it.
 func (l *deliver) undoFix(ctx workflow.Context, why string) error {
 	fix := loop.Change{Commit: l.lastFix}
 	if last := l.State().LastChange; last != nil && last.Commit == fix.Commit {
@@ -401,7 +398,7 @@ func (l *deliver) runTests(ctx workflow.Context, before string) (act.Tested, err
 	return out, err
 }
 
-// verify runs the verify command, where there is one. What passes is made a proposal.
+// verify runs the verify command, if there is one. A change that passes becomes a proposal.
 func (l *deliver) verify(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	judged := govern.VerifyVerdict{Passed: true}
 	if l.spec.Verify.Command != "" {
@@ -434,7 +431,7 @@ func (l *deliver) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	return m, nil
 }
 
-// verifyVerdict is what came of the verify command, for the rules.
+// verifyVerdict returns the result of the verify command, for the rules.
 func (l *deliver) verifyVerdict(out act.Measured) govern.VerifyVerdict {
 	v := govern.VerifyVerdict{Passed: out.OK(), TimedOut: out.TimedOut, Why: out.Ending()}
 	target := l.spec.Verify.Target
@@ -473,7 +470,7 @@ func (l *deliver) complete(workflow.Context, govern.Move) (govern.Move, error) {
 	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: new(govern.Verified)}, nil
 }
 
-// call asks an agent in the phase that the loop is in, within what is left of the phase's time.
+// call calls an agent in the current phase of the loop, within what is left of the phase's time.
 func (l *deliver) call(ctx workflow.Context, role string) (act.Called, error) {
 	c := l.newCall(role, string(l.State().Phase), l.State().Attempt)
 	c.Key.Name, c.Attempt = role, l.course().Reworks+1
@@ -481,19 +478,17 @@ func (l *deliver) call(ctx workflow.Context, role string) (act.Called, error) {
 	return l.callAgent(ctx, c)
 }
 
-// named gives a step a name of its own within the iteration, and no more time than its phase has
-// left.
+// named gives a step a name that is unique within the iteration, and no more time than its phase has left.
 func (l *deliver) named(s *act.Step) {
 	l.turn++
 	s.Key.Attempt = l.turn
 	l.inTime(s)
 }
 
-// phaseOver reports whether a step was ended because the time of its phase was used up, and not its
-// own (L10).
+// phaseOver reports whether a step was ended because the phase's time was used up, and not its own (L10).
 func (l *deliver) phaseOver(out act.Outcome) bool { return out.TimedOut && l.phaseLeft() == 0 }
 
-// verdictOf is what came of an agent call, for the rules.
+// verdictOf returns the result of an agent call, for the rules.
 func verdictOf(out act.Called) govern.AgentVerdict {
 	return govern.AgentVerdict{
 		Failed: !out.OK(), TimedOut: out.TimedOut, Regenerate: out.Regenerate, GaveUp: out.GiveUp, Why: cmp.Or(loop.Clip(agentFailure(out), 500), out.Description),

@@ -10,8 +10,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// denied asks a person about the tools that an agent was not allowed to use in a call, where the contract says so
-// (`approvals.onDenied: ask`). It reports whether the call is to be made again: the contract approves others now.
+// denied asks a person about the tools that an agent was not allowed to use in a call, if the contract says so
+// (`approvals.onDenied: ask`). It reports whether the call is made again because the contract now approves other tools.
 func (r *run) denied(ctx workflow.Context, ask string) (again bool, err error) {
 	for {
 		a, err := r.wait(ctx, loop.Gate{Kind: loop.GateQuestion, Summary: ask, Choices: []string{govern.GoOn, govern.HaltLoop}})

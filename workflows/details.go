@@ -21,8 +21,8 @@ func (r *run) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, Details(r.State()))
 }
 
-// Details renders a state as Markdown: what is waited for and exactly how to answer, then the
-// state as a table.
+// Details renders a state as Markdown: first what the loop waits for and exactly how to answer, then the state as a
+// table.
 func Details(s loop.State) string {
 	var w strings.Builder
 	if s.Gate != nil {
@@ -73,7 +73,7 @@ func reasoned(it loop.Iteration) string {
 	return it.Reason + ": " + it.Description
 }
 
-// gateDetails says what waits and how to answer it, from the UI and from a shell.
+// gateDetails shows what waits and how to answer it, from the UI and from a shell.
 func gateDetails(s loop.State) string {
 	var w strings.Builder
 	g := s.Gate
@@ -107,8 +107,8 @@ func endLine(s loop.State) string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", s.ExitStatus, s.Reason, s.ErrorCode))
 }
 
-// remember completes the memo of a loop that was just opened. Whoever starts one can't know its branch
-// where an earlier loop has the name, and a client of Temporal's need not say anything.
+// remember completes the memo of a loop that was just opened. Whoever starts a loop can't know its branch if an earlier
+// loop has the name, and another client of Temporal's need not set a memo.
 func (r *run) remember(ctx workflow.Context) {
 	lacking := map[string]any{}
 	given := workflow.GetInfo(ctx).Memo.GetFields()
@@ -134,14 +134,14 @@ func (r *run) remember(ctx workflow.Context) {
 	}
 }
 
-// publishSoon brings the search attributes up to date as a loop goes on.
+// publishSoon updates the search attributes while a loop runs.
 func (r *run) publishSoon(ctx workflow.Context) {
 	if r.host.Opened.Attributes {
 		r.attributes.PublishSoon(ctx, launch.Published(r.State()))
 	}
 }
 
-// publish brings the search attributes up to date where something changed.
+// publish updates the search attributes if something changed.
 func (r *run) publish(ctx workflow.Context) {
 	if r.host.Opened.Attributes {
 		r.attributes.Publish(ctx, launch.Published(r.State()))

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/task"
 )
 
-// wait opens a gate and waits until a person answers it: the one way in which a loop waits for
-// anybody. A halt ends the waiting and the loop.
+// wait opens a gate and waits until a person answers it. A loop waits for people in no other way. A halt ends the wait
+// and the loop.
 func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	pause := g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
 	if pause {
@@ -37,8 +37,8 @@ func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	return a, nil
 }
 
-// waitIfPaused waits where somebody asked for a pause that begins here (loop.PauseStep,
-// loop.PauseIteration) or sooner, and ends the loop where somebody asked for that.
+// waitIfPaused waits if a pause was requested that begins here (loop.PauseStep, loop.PauseIteration) or sooner, and
+// ends the loop if somebody asked for that.
 func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
 	s := r.State()
 	if r.apart != nil && (s.HaltRequested != "" || govern.PauseDue(s, at)) {
@@ -54,14 +54,13 @@ func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
 	return err
 }
 
-// recordGate records a gate that opened, or that nobody answered in time.
+// recordGate records a gate that has opened, or that nobody has answered in time.
 func (r *run) recordGate(ctx workflow.Context, summary string, late bool) error {
 	return r.record(ctx, summary, late && r.parkable())
 }
 
-// parkable reports whether the trees hold nothing that is not in git: then a loop that waits long
-// gives them up, and they are made again when it goes on. A change that a person is asked about, or
-// is to mend, is on the desk and nowhere else.
+// parkable reports whether everything in the trees is in git. A loop that waits long then gives its trees up, and makes
+// them again when it continues. A change that waits for a person's answer or fix is only on the desk.
 func (r *run) parkable() bool {
 	s := r.State()
 	onDesk := s.Gate != nil && (s.Gate.Kind == loop.GateGuard || s.Gate.Kind == loop.GateNewFiles)
@@ -69,5 +68,5 @@ func (r *run) parkable() bool {
 	return !onDesk && !lies && !r.machine.Row(s.Phase).OnDesk
 }
 
-// patience is how long a gate is open before somebody is told again.
+// patience is how long a gate may be open before people are reminded.
 func (r *run) patience(loop.Gate) time.Duration { return r.spec.Approvals.EscalateAfter.D() }

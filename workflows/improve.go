@@ -43,7 +43,7 @@ func Improve(ctx workflow.Context, input converter.RawValue, resume Resume) (*lo
 // improve is the work of the metric protocol's phases.
 type improve struct {
 	*run
-	claimed bool // what it claims was measured, or tried to be
+	claimed bool // the claim was measured, or the attempt was made
 }
 
 func (l *improve) law() improveRules { return rulesOf(improveVersions, l.rules, l.spec) }
@@ -54,8 +54,8 @@ func (l *improve) before(s loop.State) govern.Move { return l.law().Before(s) }
 
 func (l *improve) begin() {}
 
-// again begins the attempt once more that was under way: what its steps have come to is on disk. A commit that nobody
-// has judged is measured.
+// again begins the attempt once more that was under way; results of its steps are on disk. A commit that nobody has
+// judged is measured.
 func (l *improve) again(s loop.State) (phase.Phase, bool) {
 	switch {
 	case s.Taken != nil && s.Taken.Lies: // on a desk that is gone
@@ -140,7 +140,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	return nil
 }
 
-// unmeasured is the end of a loop whose metric the unchanged code does not have.
+// unmeasured is the end of a loop whose unchanged code yields no metric.
 func (l *improve) unmeasured(why string, out act.Measured) error {
 	return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, "Run it in a fresh clone: it has to exit 0 and print a number.")
 }
@@ -152,8 +152,7 @@ func unready(name, command, why string, out act.Outcome, advice string) error {
 	return stop(end)
 }
 
-// review looks at what there is to do next (P1). What the agent is told of it is made from the state
-// when it is called.
+// review decides what to do next (P1). The agent's view of it is made from the state when the agent is called.
 func (l *improve) review(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	if l.takeNext(ctx) {
 		return govern.Move{Do: govern.Enter, To: phase.Modify}, nil
@@ -212,8 +211,7 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	return l.law().AfterWriter(failed != ""), nil
 }
 
-// check has the check command look at the desk, where there is one, and holds the change to one
-// sentence (P2, P3).
+// check runs the check command on the desk, if there is one, and holds the change to one sentence (P2, P3).
 func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it, passed := &l.iteration, true
 	if l.spec.Check.Command != "" {
@@ -231,7 +229,7 @@ func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	return l.law().AfterCheck(l.tries(), passed, evidence.Atomic(it.description)), nil
 }
 
-// commit takes the change before anything judges it (P4). A violation of a policy is not committed.
+// commit commits the change before anything judges it (P4). A change that violates a policy is not committed.
 func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it := &l.iteration
 	c, err := l.commitChange(ctx, act.Commit{Description: it.description, Attempt: l.State().Attempt, OneChange: l.law().OneChange()})
@@ -259,7 +257,7 @@ func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	return m, nil
 }
 
-// tried finds the tree among those that were judged and discarded, or are kept on another branch.
+// tried finds the tree among those that were judged and discarded, or that are kept on another branch.
 func (l *improve) tried(tree string) (loop.Tried, bool) {
 	for _, t := range l.State().Tried {
 		if t.Tree == tree {
@@ -272,7 +270,7 @@ func (l *improve) tried(tree string) (loop.Tried, bool) {
 	return loop.Tried{}, false
 }
 
-// verify measures the commit (P5), or what it is compared with, where the rules want that before it is guarded.
+// verify measures the commit (P5), or its reference if the rules want that before the guard runs.
 func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, error) {
 	if t := l.trial(); t != nil {
 		return l.asTried(ctx, *t), nil
@@ -347,8 +345,8 @@ func (l *improve) decide(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	return m, nil
 }
 
-// between measures a head that is new, shifts the strategy after discards in a row (P8), and asks a person where the
-// verify command itself seems to be at fault (P5).
+// between measures a new head, shifts the strategy after discards in a row (P8), and asks a person if the verify
+// command itself seems to be at fault (P5).
 func (l *improve) between(ctx workflow.Context) error {
 	if err := l.refresh(ctx); err != nil {
 		return err
@@ -400,8 +398,8 @@ func (l *improve) between(ctx workflow.Context) error {
 	return nil
 }
 
-// measureAnew takes the baseline by an amended verify command, on what is kept so far, before anything is compared with
-// what another command had measured (P5). It returns why that measured nothing, "" where it did.
+// measureAnew takes the baseline with an amended verify command, on what is kept so far, before anything is compared
+// with measurements of the earlier command (P5). It returns why nothing was measured, "" if something was.
 func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	if workflow.GetVersion(ctx, "amended-baseline", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return "", nil
@@ -429,12 +427,12 @@ func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	return "", l.record(ctx, "the baseline by the amended command", false)
 }
 
-// measurement is what came of a verify step, for the rules.
+// measurement returns the result of a verify step, for the rules.
 func measurement(out act.Measured) govern.Measurement {
 	return govern.Measurement{TimedOut: out.TimedOut, Failed: !out.OK(), Number: out.Metric != nil}
 }
 
-// commitVerdict is what came of taking a change, for the rules.
+// commitVerdict returns the result of taking a change, for the rules.
 func commitVerdict(c act.Committed) govern.CommitVerdict {
 	v := govern.CommitVerdict{Nothing: c.NoChange, Several: c.Several, Sealed: true}
 	for _, violation := range c.Violations {
@@ -448,7 +446,7 @@ func commitVerdict(c act.Committed) govern.CommitVerdict {
 	return v
 }
 
-// agentFailure says how an agent call failed, "" where it did not.
+// agentFailure returns how an agent call failed, "" if it did not.
 func agentFailure(out act.Called) string {
 	switch {
 	case out.GiveUp != "":

@@ -22,8 +22,8 @@ import (
 	"pawl/workflows/hosting"
 )
 
-// iteration is one attempt to get further: what it has made so far, what it has spent, and why its
-// next agent call is made. What the state knows of it (its number, its commit) is not here.
+// iteration is one attempt to get further: what it has made so far, what it has spent, and why its next agent call is
+// made. The state has its number and its commit.
 type iteration struct {
 	// What the record is written from.
 	description string
@@ -71,11 +71,11 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 	return r.carryOut(ctx, first, p)
 }
 
-// carryOut has the work of an iteration done from a phase on, and records it.
+// carryOut does the work of an iteration, starting at a phase, and records it.
 func (r *run) carryOut(ctx workflow.Context, first phase.Phase, p protocol) error {
 	done, err := r.drive(ctx, first, p)
 	var held error
-	if err == nil { // whatever a person says at a breakpoint there: what was decided is recorded
+	if err == nil { // whatever a person says at a breakpoint there, the decision is recorded
 		if held = r.enterLog(ctx); errors.Is(held, hosting.ErrLost) {
 			err, held = held, nil
 		} else {
@@ -96,8 +96,8 @@ func (r *run) carryOut(ctx workflow.Context, first phase.Phase, p protocol) erro
 	return nil
 }
 
-// startIteration makes the checkpoint. The ledger has it before an agent is started: the step that starts
-// one appends what is pending first.
+// startIteration makes the checkpoint. The ledger has it before an agent starts: the step that starts an agent first
+// appends what is pending.
 func (r *run) startIteration(ctx workflow.Context) {
 	s := r.State()
 	left := s.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
@@ -106,8 +106,8 @@ func (r *run) startIteration(ctx workflow.Context) {
 	r.publishSoon(ctx)
 }
 
-// drive carries out the moves of an iteration until it is finished: the work of each is done, the rules
-// say what comes next.
+// drive carries out the moves of an iteration until it is finished: it does the work of each move, and the rules return
+// the next one.
 func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern.Move, error) {
 	move := govern.Move{Do: govern.Enter, To: first}
 	do := p.work(move)
@@ -130,7 +130,7 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 		case govern.Again: // the same work
 			r.iteration.why = move.Reason
 			continue
-		case govern.Block: // what a person has mended is judged by the same work
+		case govern.Block: // what a person has fixed is judged by the same work
 			continue
 		case govern.Rework:
 			if err := r.rework(ctx, move); err != nil {
@@ -150,7 +150,7 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 	}
 }
 
-// tries is what the rules know of the iteration's attempts.
+// tries returns what the rules know of the iteration's attempts.
 func (r *run) tries() govern.Tries {
 	if c := r.candidate; c != nil {
 		return govern.Tries{Reworked: r.iteration.reworked, Calls: c.Steps}
@@ -170,8 +170,7 @@ func (r *run) rework(ctx workflow.Context, m govern.Move) error {
 	return nil
 }
 
-// undo takes a commit back, and records more with that. With keep its change stays on the desk, for
-// a person to mend.
+// undo reverts a commit and records more with that. With keep, its change stays on the desk, for a person to fix.
 func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, more ...loop.Event) error {
 	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: why}}, more...)
 	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(why, 100))
@@ -180,9 +179,8 @@ func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, m
 	})
 }
 
-// commitChange commits what is on the desk, or brings back why it can't be. New files that need approval
-// are asked for; what is approved is exactly the change that was shown. in says what is described, in which
-// attempt.
+// commitChange commits the change on the desk, or returns why it can't. It asks for new files that need approval; the
+// approval covers exactly the change that was shown. in has the description and the attempt.
 func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, error) {
 	for {
 		if r.host.Uprooted {
@@ -213,8 +211,8 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 	}
 }
 
-// newFiles names the new files of a change, as many whole names as a line has room for, and counts the
-// others: all of them are in the change that is shown.
+// newFiles names the new files of a change, as many whole names as fit on a line, and counts the others: the change
+// that is shown has all of them.
 func newFiles(c act.Committed) string {
 	const room = 300
 	all, named := max(c.NewFilesAll, len(c.NewFiles)), 0
@@ -238,19 +236,19 @@ func newFiles(c act.Committed) string {
 	return text
 }
 
-// committed notes that the branch now has a commit that nobody has judged.
+// committed records that the branch now has a commit that nobody has judged.
 func (r *run) committed(ctx workflow.Context, c act.Committed) {
 	r.iteration.area, r.iteration.tree = c.Area, c.Tree
 	r.Emit(ctx, loop.Event{Type: loop.ChangeCommitted, Commit: c.Commit, Tree: c.Tree, Head: c.Commit, Files: c.Files, TotalFiles: c.TotalFiles, Attempt: r.State().Attempt, Area: c.Area, Note: r.iteration.note})
 }
 
-// recording returns the phase in which the iteration is recorded, where it can be entered from here.
+// recording returns the phase in which the iteration is recorded, if it can be entered from here.
 func (r *run) recording() (to phase.Phase, enter bool) {
 	to = r.machine.Records()
 	return to, to != phase.None && r.machine.Check(r.State().Phase, to) == nil
 }
 
-// enterLog brings a loop whose machine has such a phase to where its iteration is recorded.
+// enterLog enters the phase in which the iteration is recorded, if the loop's machine has one.
 func (r *run) enterLog(ctx workflow.Context) error {
 	if to, enter := r.recording(); enter {
 		return r.enter(ctx, to)
@@ -297,7 +295,7 @@ func (r *run) settle(ctx workflow.Context, m govern.Move) error {
 	return err
 }
 
-// giveUp records an iteration that can't go on on another host as interrupted.
+// giveUp records an iteration that can't continue on another host as interrupted.
 func (r *run) giveUp(ctx workflow.Context) error {
 	s := r.State()
 	r.Emit(ctx, loop.Event{
@@ -308,8 +306,8 @@ func (r *run) giveUp(ctx workflow.Context) error {
 	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
 }
 
-// recordOf is the iteration as it stays. Without a measurement of its own it carries the reference
-// metric (P7), where there is one.
+// recordOf returns the final record of the iteration. Without a measurement of its own it carries the reference metric
+// (P7), if there is one.
 func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	s, it, now := r.State(), r.iteration, workflow.Now(ctx)
 	record := loop.Iteration{
@@ -358,9 +356,9 @@ func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 	return loop.Event{Type: loop.ChangeJudged, Step: "policy", Judgement: j}
 }
 
-// block parks a change that violates a policy, or that the guard does not let pass, until a person
-// continues, which judges it again, or rejects it, and the rules say what follows (L9). It never waives
-// anything. It returns the move that blocks where the change is to be judged again.
+// block parks a change that violates a policy, or that the guard does not let pass. A person may continue, and the
+// change is judged again, or reject it, and the rules decide what follows (L9). It never waives anything. It returns
+// the blocking move if the change is to be judged again.
 func (r *run) block(ctx workflow.Context, m govern.Move, rules approvalRules) (govern.Move, error) {
 	if c := r.State().Unjudged(); c != nil {
 		if err := r.undo(ctx, *c, "blocked", true); err != nil {

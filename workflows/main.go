@@ -9,38 +9,37 @@ import (
 	"pawl/internal/spec"
 )
 
-// protocol is what makes a kind of loop: the work of its phases and the rules by which it goes on.
-// Everything else is shared.
+// protocol is what makes a kind of loop: the work of its phases, and the rules that decide between them. Everything
+// else is shared.
 type protocol interface {
-	// prepare does what comes before the contract is approved. It may be called again after a
+	// prepare does everything that comes before the approval of the contract. It may be called again after a
 	// continue-as-new, and does only what is missing.
 	prepare(workflow.Context) error
 	// before decides whether another iteration starts.
 	before(loop.State) govern.Move
-	// approval has the rules by which what a completed loop has made is approved.
+	// approval has the rules for approving the result of a completed loop.
 	approval() approvalRules
-	// again returns the phase in which an iteration goes on that another run has begun, and that the ledger has
-	// up to a state; false where it can't.
+	// again returns the phase in which an iteration continues that another run began and that the ledger has up to a
+	// state; false if it can't continue.
 	again(loop.State) (phase.Phase, bool)
-	// ahead does what comes before the iterations that may follow now, where its kind makes several changes at once. It
-	// reports whether there was something to do.
+	// ahead prepares several iterations at once, if its kind makes several changes at once. It reports whether there
+	// was something to do.
 	ahead(workflow.Context) (bool, error)
 	// begin readies the protocol for an iteration that has just begun.
 	begin()
-	// resume readies it for one that goes on, after begin: since are the iteration's events up to now.
+	// resume readies it for an iteration that continues, after begin: since are the iteration's events so far.
 	resume(since []loop.Event)
 	// leaving is asked before a move to another phase.
 	leaving(workflow.Context, govern.Move) error
-	// work is what a move asks for: the work of a phase, or of what is done within one.
+	// work returns the work for a move: that of a phase, or of a part of one.
 	work(govern.Move) work
-	// between is what happens after an iteration and before the next.
+	// between does what comes after an iteration and before the next.
 	between(workflow.Context) error
-	// claim measures what a loop that is over has come to, where its kind does.
+	// claim measures the result of a loop that is over, if its kind does.
 	claim(workflow.Context) error
 }
 
-// work is done once, brings what came of it to the rules, and returns their move. It is given the move
-// that led to it.
+// work is done once. It hands its result to the rules and returns their move. Its argument is the move that led to it.
 type work func(workflow.Context, govern.Move) (govern.Move, error)
 
 // main is the main line of every loop. It returns how the loop ended as a *stopped, or continues as
@@ -91,8 +90,8 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 	}
 }
 
-// conclude ends the loop that is over, unless a person extends the budget that it used up. What it claims is
-// measured first; what a completed loop has made is proposed.
+// conclude ends the loop that is over, unless a person extends the budget that it used up. First its claim is measured,
+// and the result of a completed loop becomes a proposal.
 func (r *run) conclude(ctx workflow.Context, end govern.End, p protocol) error {
 	if end.Budget != "" && r.spec.Limits.OnExhausted == spec.Ask {
 		return r.exhausted(ctx, end)

@@ -10,8 +10,8 @@ import (
 	"pawl/workflows/notices"
 )
 
-// notify tells whom the spec names. Where that fails it is a warning: it never holds the loop up. A
-// pause was asked for by a person, who need not be told.
+// notify tells the people whom the spec names. A failure is only a warning: it never holds the loop up. Nobody is told
+// of a pause, since a person asked for it.
 func (r *run) notify(ctx workflow.Context, event loop.Type, reason string) {
 	if event == loop.GateOpened {
 		r.report(ctx, task.ChildAsks)
@@ -37,8 +37,8 @@ func waysOf(s loop.State) []govern.Way {
 	return govern.Ways(s.Loop, *s.Gate, s.Budget)
 }
 
-// notifyEnd notifies of the loop's end and waits for all that is being told. Who could not be told goes into
-// the ledger after the end, where that was recorded.
+// notifyEnd tells people of the loop's end and waits for all notices. Failures go into the ledger after the end, if the
+// end was recorded.
 func (r *run) notifyEnd(ctx workflow.Context, end govern.End, recorded bool) {
 	if len(r.spec.Notify) == 0 {
 		return

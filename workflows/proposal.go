@@ -18,8 +18,8 @@ import (
 	"pawl/internal/wire"
 )
 
-// propose makes what a completed loop has made a proposal and has it judged, by whom the rules say
-// (A7, E3). It changes nothing of the user's.
+// propose makes the result of a completed loop a proposal and has it judged, by whoever the rules name (A7, E3). It
+// changes nothing of the user's.
 func (r *run) propose(ctx workflow.Context, rules approvalRules) error {
 	if err := r.makeProposal(ctx); err != nil || r.State().Proposal == nil {
 		return err
@@ -67,8 +67,7 @@ func (r *run) makeProposal(ctx workflow.Context) error {
 	})
 }
 
-// opinion asks the reviewer role once, for the n-th time; why says why the answer before was no
-// decision.
+// opinion asks the reviewer role once, for the n-th time; why says why the previous answer was no decision.
 func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, error) {
 	state := r.State()
 	p := *state.Proposal
@@ -95,8 +94,8 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, 
 	return o, nil
 }
 
-// askDiff is the diff gate: a person approves or rejects exactly this proposal, and has it applied at
-// once where they wish that. A base that has moved makes another one, which wants another look.
+// askDiff is the diff gate: a person approves or rejects exactly this proposal, and may have it applied at once. If the
+// base has moved, there is a new proposal, which needs a new review.
 func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err error) {
 	for what := "the change as a whole"; ; what = "the change again, on top of what its base has become, where it was not measured" {
 		p := r.State().Proposal
@@ -121,11 +120,10 @@ func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err
 	}
 }
 
-// applyNow applies the proposal that was approved with the wish for that. It reports whether there is
-// another one to look at, since the base has moved. What stands in the way is a warning: the
-// proposal stays approved, and can be applied at any time.
+// applyNow applies a proposal that was approved with apply. It reports whether there is another proposal to review,
+// since the base has moved. An obstacle is a warning: the proposal stays approved, and can be applied at any time.
 func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err error) {
-	// The ledger has the approval before anything of the user's changes.
+	// The ledger has the approval before anything in the user's repository changes.
 	if err := r.record(ctx, "the proposal is approved", false); err != nil {
 		return false, err
 	}
@@ -168,7 +166,7 @@ func (r *run) rejected(ctx workflow.Context, by, note string) {
 	r.Emit(ctx, loop.Event{Type: loop.ProposalRejected, By: by, Note: note, Proposal: decided(*r.State().Proposal, govern.Rejected, by)})
 }
 
-// decided is a proposal after somebody's word on it.
+// decided returns a proposal with somebody's decision on it.
 func decided(p loop.Proposal, state, by string) *loop.Proposal {
 	p.State, p.By = state, cmp.Or(by, "a person")
 	return &p

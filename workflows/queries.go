@@ -8,7 +8,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// checkMessage decodes a message and asks what it does. It changes nothing.
+// checkMessage decodes a message and checks what it would do. It changes nothing.
 func (r *run) checkMessage(name string, payload []byte) (govern.Reply, error) {
 	m, err := loop.DecodeMessage(payload)
 	if err != nil {

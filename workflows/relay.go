@@ -11,7 +11,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// relay is who makes a call where a role has several agents: those that were refused since the loop last slept.
+// relay decides who makes a call if a role has several agents. It remembers the agents that were refused since the loop
+// last slept.
 type relay struct {
 	places  []int
 	refused []act.Outcome
@@ -27,14 +28,14 @@ func (r *run) hand(ctx workflow.Context, call *act.Call, tried relay) {
 
 func (r *run) eligible(role string) []int { return govern.Eligible(r.spec, role, r.State().Writers) }
 
-// caller is the agent that makes a call. An amendment may have shortened the chain.
+// caller returns the agent that makes a call. An amendment may have shortened the chain.
 func (r *run) caller(call *act.Call) spec.Agent {
 	chain := r.spec.Agent.Chain(call.Role)
 	return chain[min(call.Substitute, len(chain)-1)]
 }
 
-// passOn has another agent make a call that was refused, where there is one and waiting is not better. Where all were
-// refused, out becomes the refusal that the loop waits for, and who was refused so the caller.
+// passOn lets another agent make a refused call, if there is one and waiting is not better. If all were refused, out
+// becomes the refusal that the loop waits for, and its agent the caller.
 func (r *run) passOn(ctx workflow.Context, call *act.Call, tried *relay, out *act.Outcome) (passed bool) {
 	now := workflow.Now(ctx).UTC()
 	chain, eligible := r.spec.Agent.Chain(call.Role), r.eligible(call.Role)
@@ -57,7 +58,7 @@ func (r *run) passOn(ctx workflow.Context, call *act.Call, tried *relay, out *ac
 	return true
 }
 
-// signed says who made a call, where a role has several agents or it matters to who reviews.
+// signed records who made a call, if a role has several agents or the reviewer's vendor depends on it.
 func (r *run) signed(e loop.Event, call *act.Call) loop.Event {
 	if call == nil {
 		return e
@@ -72,7 +73,7 @@ func (r *run) signed(e loop.Event, call *act.Call) loop.Event {
 	return e
 }
 
-// commandOf is the command of an agent as it is shown.
+// commandOf returns the command of an agent as it is shown.
 func commandOf(a spec.Agent) string {
 	label := a.Label()
 	if len(label) == 3 && label[0] == "sh" && label[1] == "-c" {

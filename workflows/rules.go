@@ -12,8 +12,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// approvalRules are the decisions about a proposal, the same for every kind, and those about what a person
-// says to a blocked change.
+// approvalRules are the decisions about a proposal, the same for every kind, and about a person's answer to a blocked
+// change.
 type approvalRules interface {
 	AfterProposal() govern.Move
 	AfterOpinion(asked int, o govern.Opinion) govern.Move
@@ -65,9 +65,8 @@ type deliverRules interface {
 	approvalRules
 }
 
-// The rules by version, from 1. A changed decision is a new entry beside the old one: a run chooses
-// once, so a loop that runs goes on by the rules that it began with, and takes the newest when it
-// continues as new.
+// The rules by version, from 1. A changed decision is a new entry beside the old one. A run chooses its version once: a
+// running loop keeps its rules, and takes the newest when it continues as new.
 var (
 	improveVersions = []func(spec.Spec) improveRules{
 		func(s spec.Spec) improveRules { return govern.ImproveOf(s) },
@@ -80,18 +79,18 @@ var (
 	}
 )
 
-// refusesNotes is the version from which a note is refused where as many wait as the next agent call can be told.
+// refusesNotes is the version from which a note is refused if too many wait for the next agent call.
 const refusesNotes = 3
 
-// knowsWordings is the version from which a discarded idea is known in other words too.
+// knowsWordings is the version from which a discarded idea is recognised in other words too.
 const knowsWordings = 4
 
-// newestRules chooses the version of the rules of this run: the newest there is when it begins.
+// newestRules chooses the version of the rules for this run: the newest one when the run begins.
 func newestRules(ctx workflow.Context) workflow.Version {
 	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version(), knowsWordings)))
 }
 
-// rulesOf returns the rules in that version, or in the newest before it, as a spec sets them.
+// rulesOf returns the rules in that version, or in the newest version before it, with the values of a spec.
 func rulesOf[R any](versions []func(spec.Spec) R, v workflow.Version, s spec.Spec) R {
 	return versions[min(int(v), len(versions))-1](s)
 }

@@ -37,8 +37,8 @@ type Carry struct {
 	Opened act.Opened `json:"opened"`
 }
 
-// run is one run of a loop of any kind. Each part owns its fields; what the parts do together is
-// here, in main.go, iteration.go, step.go, contract.go and proposal.go.
+// run is one run of a loop of any kind. Each part owns its fields. What the parts do together is in this file, main.go,
+// iteration.go, step.go, contract.go and proposal.go.
 type run struct {
 	*journal.Journal[loop.State]                                // the state, and the one way to change it
 	keeper                       *gatekeeper.Keeper[loop.State] // people
@@ -51,10 +51,10 @@ type run struct {
 	spec    spec.Spec
 	machine phase.Machine
 	rules   workflow.Version // of the rule tables, chosen once a run
-	from    string           // the ledger commit to go on from, "" for none
+	from    string           // the ledger commit to continue from, "" for none
 	chain   string           // the first run's ID, which names all runs of this loop
 	repeats int              // steps that were repeated in this run
-	reserve func() int64     // active milliseconds that no step of an iteration may spend
+	reserve func() int64     // active milliseconds that are reserved: no step of an iteration may spend them
 	midway  phase.Phase      // in which an iteration goes on that another run has begun, None for nowhere
 	since   []loop.Event     // of that iteration
 
@@ -63,8 +63,8 @@ type run struct {
 	apart     *apart
 }
 
-// setup takes up what an earlier run carried over, registers the handlers and reads the input. An
-// invalid spec fails the workflow with all that is wrong with it.
+// setup restores what an earlier run carried over, registers the handlers and reads the input. An invalid spec fails
+// the workflow with all its problems.
 func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume Resume) (*run, error) {
 	info := workflow.GetInfo(ctx)
 	carry := Carry{Saved: journal.Saved[loop.State]{State: loop.New(info.WorkflowExecution.ID, k.Name)}}
@@ -103,8 +103,8 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	return r, nil
 }
 
-// parse reads the spec strictly and holds the workflow to it: its kind must be the workflow's, and the
-// ID must begin with the name where one is given.
+// parse reads the spec strictly and checks it against the workflow: the kinds must be the same, and the ID must begin
+// with the name, if there is one.
 func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) {
 	if err := k.Takes(input.Payload().GetData()); err != nil {
 		return spec.Spec{}, err
@@ -122,7 +122,7 @@ func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) 
 	return s, nil
 }
 
-// append writes what is pending, and more, to the ledger in one activity.
+// append writes the pending events, and more, to the ledger in one activity.
 func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Event, input func(act.Entry) any) error {
 	out, err := r.Append(ctx, more, func(entry func() act.Entry) (out act.Appended, adopted bool, err error) {
 		err = r.host.Execute(ctx, name, summary, func() any {
@@ -151,8 +151,8 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	return nil
 }
 
-// record appends what happened between iterations and shows it to the world. The loop's processes
-// are given up meanwhile, with park its trees too.
+// record appends what happened between iterations and publishes it. Meanwhile the loop gives up its processes, and with
+// park its trees too.
 func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 	r.publish(ctx)
 	if !r.host.IsOpen() {
@@ -163,15 +163,15 @@ func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 	})
 }
 
-// stopBy takes a loop-stop file for a halt; why is "" where there is none.
+// stopBy treats a loop-stop file as a halt; why is "" if there is none.
 func (r *run) stopBy(ctx workflow.Context, why string) {
 	if s := r.State(); why != "" && s.HaltRequested == "" && !s.Status.Ended() {
 		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: why, By: "loop-stop"})
 	}
 }
 
-// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4): every time, also
-// where a rework or a fix comes back to it within an iteration.
+// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4), each time that it enters the phase,
+// also when a rework or a fix returns to it within an iteration.
 func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 	s := r.State()
 	if err := r.machine.Check(s.Phase, to); err != nil {
