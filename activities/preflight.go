@@ -29,9 +29,11 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 	"pawl/internal/remove"
+	"pawl/internal/seal"
 	"pawl/internal/secret"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
+	"pawl/internal/trees"
 	"pawl/internal/userrepo"
 	"pawl/internal/wire"
 )
@@ -164,7 +166,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		out.Notes = append(out.Notes, "there is no guard: a change that improves the number is kept, even if it breaks something else")
 	}
 	out.notes(s, d)
-	if err := a.dryRuns(ctx, ws, in, base, &out, tell); err != nil || len(out.Problems) > 0 {
+	if err := a.dryRuns(ctx, ws, in, d, &out, tell); err != nil || len(out.Problems) > 0 {
 		return out, err
 	}
 	return out, plainly(out.listed(ctx, ws, s, d, tell))
@@ -219,7 +221,8 @@ const maxListings = 4
 
 // dryRuns runs verify, guard, test and check in the judge. What a Deliver loop is there to mend may fail
 // on the unchanged code: that is a note.
-func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open, base string, out *Preflight, tell func(string)) error {
+func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open, d drawnContract, out *Preflight, tell func(string)) error {
+	base := d.contract.Base
 	s := in.Spec
 	k, err := kind.Of(s.Kind)
 	if err != nil {
@@ -269,13 +272,14 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		}
 		out.Verify, out.Baseline = &r.Outcome, r.Metric
 		out.leaves(k, "verify", r.Outcome)
+		out.slow(k, s.Verify.Command, r.Outcome)
 		printed, _ := readTail(filepath.Join(w.dir, "stdout"), tailLength) // nothing, where it could not be started
 		out.Printed = secret.Redact(strings.ToValidUTF8(string(printed), "?"))
 		switch {
 		case k.Mends && !r.OK():
 			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine if the loop is meant to fix it.")
 		case !r.OK():
-			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number.")
+			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number."+inTime("verify.timeout", r.Outcome))
 		case k.Reference && r.Metric == nil:
 			out.problem("verify", fmt.Sprintf("the verify command prints no number: %s: `%s`", r.NoNumber, s.Verify.Command), "Make it print the number last, or a line METRIC name=number, or set verify.pattern.")
 		case k.Reference && r.Warning != "":
@@ -283,6 +287,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		}
 		if k.Reference && r.OK() && r.Metric != nil {
 			if err := out.vary(s, r, func(sample int) (act.Measured, error) {
+				tell(fmt.Sprintf("verify, run %d", sample+1))
 				again := work("verify", s.Verify.Timeout)
 				again.in.Key.Sample, again.in.Clean = sample, true
 				again.dir = ws.machine.stepDir(again.in.Ref, again.in.Key)
@@ -306,7 +311,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		case k.Mends:
 			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, r)+"\nNo change reaches the tests before it passes.")
 		default:
-			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(r)), again+" before there is anything to guard.")
+			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(r)), again+" before there is anything to guard."+inTime("guard.timeout", r))
 		}
 	}
 	if k.Tests && s.TestRequired() {
@@ -337,6 +342,9 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			return err
 		}
 		out.leaves(k, "check", r)
+		if err := out.rewrites(ctx, ws, s, d); err != nil {
+			return err
+		}
 		switch {
 		case r.OK():
 		case k.Mends:
@@ -348,11 +356,18 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	return nil
 }
 
+// varyTime bounds how long the unchanged code is measured for that.
+const varyTime = 5 * time.Minute
+
 // vary measures the unchanged code again, as a loop would, and notes how its metric would be judged.
 func (f *Preflight) vary(s spec.Spec, first act.Measured, again func(sample int) (act.Measured, error)) error {
 	rules := govern.Improve3Of(s)
 	values, spent := []evidence.Decimal{*first.Metric}, first.ElapsedMs
 	for rules.Judging(values) == "" {
+		if each := spent / int64(len(values)); spent+each > varyTime.Milliseconds() {
+			f.Notes = append(f.Notes, govern.NotSampled(len(values), time.Duration(each)*time.Millisecond))
+			return nil
+		}
 		r, err := again(len(values))
 		if err != nil {
 			return err
@@ -448,6 +463,44 @@ func (f *Preflight) tryParts(ctx context.Context, ws *loopWorkspace, in act.Cana
 	}
 	if len(unseen) > 0 {
 		f.Notes = append(f.Notes, govern.Unseen(unseen, in.Guard, in.Test))
+	}
+	return nil
+}
+
+// inTime says what to do besides of a command that took too long.
+func inTime(key string, r act.Outcome) string {
+	if !r.TimedOut {
+		return ""
+	}
+	return " Have it do less, or raise " + key + "."
+}
+
+// slow notes what to expect of a metric that takes long.
+func (f *Preflight) slow(k kind.Kind, command string, r act.Outcome) {
+	if took := time.Duration(r.ElapsedMs) * time.Millisecond; k.Reference && r.OK() && took > govern.LongVerify {
+		f.Notes = append(f.Notes, govern.Slow(command, took))
+	}
+}
+
+// rewrites notes that the check, which has just run in the judge, changes files: those of the unchanged code, or what it is
+// known to do.
+func (f *Preflight) rewrites(ctx context.Context, ws *loopWorkspace, s spec.Spec, d drawnContract) error {
+	changed, err := ws.judge.StageRead(ctx, d.contract.Base, trees.StageOptions{Largest: maxOutput, Leftovers: f.Leftovers})
+	if err != nil {
+		return fmt.Errorf("looking for what check has changed: %w", err)
+	}
+	var tracked []string
+	for _, file := range changed.Files {
+		if slices.Contains(d.names, file.Path) {
+			tracked = append(tracked, file.Path)
+		}
+	}
+	const becomes = " What it rewrites becomes part of each change, and a file outside of the scope refuses it: a command that only looks is better"
+	switch by := seal.Rewrites(s.Check.Command, d.read); {
+	case len(tracked) > 0:
+		f.Notes = append(f.Notes, "the check command rewrites files of the unchanged code ("+naming(tracked)+")."+becomes)
+	case by != "":
+		f.Notes = append(f.Notes, "the check command rewrites files: `"+by+"`."+becomes)
 	}
 	return nil
 }

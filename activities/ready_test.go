@@ -202,3 +202,26 @@ func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 	require.Equal(t, []string{"the agent's program can't be started: `" + bin + "/codex --version` fails (exit 9): it is kept in"}, said)
 	require.NoFileExists(t, outside)
 }
+
+// TestACheckThatRewritesFilesIsNoted: what it changes becomes part of each change.
+func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
+	l := begun(t, spec.Deny)
+	write(t, l.user+"/package.json", `{"scripts": {"lint": "eslint --fix ."}}`)
+	git(t, l.user, "add", "-f", ".")
+	git(t, l.user, "commit", "-qm", "scripts")
+	for command, want := range map[string]string{
+		"echo x >>work/a; touch left": "the check command rewrites files of the unchanged code (work/a). ",
+		"npm run lint || true":        "the check command rewrites files: `eslint --fix .`. ",
+		"touch left; test -f work/a":  "",
+	} {
+		s := l.spec
+		off := false
+		s.Validation.Canary = &off
+		s.Check.Command = command
+		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		notes := strings.Join(f.Notes, "\n")
+		require.Equal(t, want != "", strings.Contains(notes, "rewrites files"), notes)
+		require.Contains(t, notes, want)
+	}
+}

@@ -87,7 +87,7 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 	}
 	keys := map[string]any{
 		"goal": found.Metric.Goal, "repo": map[string]any{"path": root}, "scope": scope, "approvals": map[string]any{"tools": []any{"*"}},
-		"agent": map[string]any{"command": "true"}, "verify": map[string]any{"command": found.Metric.Command, "timeout": found.Metric.Timeout, "direction": "lower"},
+		"agent": map[string]any{"command": "true"}, "verify": map[string]any{"command": found.Metric.Command, "timeout": found.Metric.Timeout, "direction": "lower", "evidence": spec.Single},
 		"validate": map[string]any{"canary": false},
 	}
 	if found.Setup != "" {
@@ -101,9 +101,9 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 	if err != nil {
 		return "", "", err
 	}
-	a.screen.Live("trying `" + found.Metric.Command + "` in a clone, to see whether a higher or a lower result is better …")
-	defer a.screen.Still()
-	f, err := activities.DryRun(ctx, h, "init", s, func(string) {})
+	shown := a.progress("trying `"+found.Metric.Command+"` in a clone, to see whether a higher or a lower result is better", s, false)
+	f, err := activities.DryRun(ctx, h, "init", s, shown.begin)
+	shown.stop()
 	switch {
 	case ctx.Err() != nil:
 		return "", "", context.Cause(ctx)

@@ -3,9 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -122,25 +120,16 @@ func (a *app) invalid(err error) error {
 	return errors.Join(a.printJSON(v), &leaving{code: exitUsage})
 }
 
-// dryRun tries the commands of a spec in a clone. At a terminal each step has a line with the time that it took.
+// dryRun tries the commands of a spec in a clone. At a terminal each step has a line with the time that it took, elsewhere
+// each that took long.
 func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f activities.Preflight, err error) {
 	h, err := home.Open()
 	if err != nil {
 		return f, err
 	}
-	step, since := "", a.deps.Now()
-	over := func() {
-		a.screen.Still()
-		if step != "" && a.terminal() && !a.json {
-			a.screen.Print(fmt.Sprintf("  %-11s%s\n", step, a.deps.Now().Sub(since).Round(100*time.Millisecond)))
-		}
-	}
-	f, err = activities.DryRun(ctx, h, id, sp, func(next string) {
-		over()
-		step, since = next, a.deps.Now()
-		a.screen.Live("trying the spec in a clone of the repository: " + next + " …")
-	})
-	over()
+	shown := a.progress("trying the spec in a clone of the repository", sp, true)
+	f, err = activities.DryRun(ctx, h, id, sp, shown.begin)
+	shown.stop()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -230,4 +232,26 @@ func TestInitTriesABenchmarkRatherThanGuessItsDirection(t *testing.T) {
 	code, _, stderr = execute(t, "init", "--force", "--direction", "up", root)
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "it may be lower or higher")
+}
+
+// A step that took long leaves a line with its time, so that what is cut off shows what it waited for. The benchmark runs once.
+func TestInitSaysWhatTakesLong(t *testing.T) {
+	path := os.Getenv("PATH")
+	root := initWorld(t, true)
+	t.Setenv("PATH", path)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "bench.sh"), []byte("u=sec; echo \"parse: 120 ops/$u\"\n"), 0o600))
+	commits(t, root)
+	now := time.Now()
+	var mu sync.Mutex
+	slow := cli.Deps{Now: func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		now = now.Add(11 * time.Second)
+		return now
+	}}
+	var out, stderr bytes.Buffer
+	require.Equal(t, 0, cli.Execute(t.Context(), []string{"init", root}, strings.NewReader(""), &out, &stderr, slow), stderr.String())
+	require.Regexp(t, `(?m)^  verify +\d\ds$`, stderr.String())
+	require.Regexp(t, `(?m)^  repository +\d\ds$`, stderr.String())
+	require.NotContains(t, stderr.String(), "verify, run")
 }

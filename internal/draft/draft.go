@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pawl/internal/seal"
 )
 
 // Checkout is what a spec is to be written for.
@@ -85,7 +87,7 @@ func Look(at Checkout) Repository {
 	r.Protect = append(r.Protect, path.Join(r.Folder, "pawl.yaml"))
 	r.Protect, r.Keep = slices.Compact(slices.Sorted(slices.Values(r.Protect))), slices.Compact(slices.Sorted(slices.Values(r.Keep)))
 	r.Missing = slices.Compact(*t.missing)
-	r.Hints = t.hints()
+	r.Hints = append(t.hints(), r.Hints...)
 	return r
 }
 
@@ -116,7 +118,7 @@ func (t tree) look(folder string) Repository {
 	r.Protect = append(append(r.Protect, made.Protect...), t.foreign...)
 	// What people wrote for themselves is what they mean by a test or a benchmark.
 	r.Test = t.choose("the tests", append(tests, t.testScript())...)
-	r.Check = t.choose("the check", append(checks, made.Check)...)
+	r.Check = t.choose("the check", t.lookingFirst(append(checks, made.Check))...)
 	if r.Setup = cmp.Or(setups...); made.Test != "" && r.Test == made.Test && !r.outer { // which may need any of them
 		r.Setup = strings.Join(slices.DeleteFunc(setups, func(s string) bool { return s == "" }), " && ")
 	}
@@ -137,7 +139,19 @@ func (t tree) look(folder string) Repository {
 	if r.Metric.Command == "" {
 		r.Metric = size(r.Scope)
 	}
+	if by := seal.Rewrites(r.Check, t.read); by != "" {
+		r.Hints = append(r.Hints, "The check ("+r.Check+") rewrites files: "+by+". What it rewrites becomes part of each change, and a file outside of the scope refuses it. A command that only looks is better")
+	}
 	return r
+}
+
+// lookingFirst puts commands that only look before those that rewrite files.
+func (t tree) lookingFirst(commands []string) []string {
+	slices.SortStableFunc(commands, func(a, b string) int {
+		rewrites := func(command string) int { return min(len(seal.Rewrites(command, t.read)), 1) }
+		return rewrites(a) - rewrites(b)
+	})
+	return commands
 }
 
 func commands(metrics []Metric) (all []string) {

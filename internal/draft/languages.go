@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -151,6 +152,7 @@ func golang(t tree) Repository {
 	if t.has["go.sum"] && !t.has["vendor/modules.txt"] {
 		r.Setup = "go mod download"
 	}
+	benchmarks := 0
 	var packages, modules []string // those below are built and tested by themselves: nothing here sees them
 	for _, name := range t.files {
 		if dir, base := path.Split(name); base == "go.mod" && dir != "" && t.has["go.mod"] && !strings.ContainsAny(dir, `*?[]{}\`) {
@@ -162,8 +164,8 @@ func golang(t tree) Repository {
 		if slices.ContainsFunc(modules, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
 			continue
 		}
-		if strings.HasSuffix(name, "_test.go") && goBenchmark.MatchString(t.read(name)) {
-			packages = append(packages, "./"+path.Dir(name))
+		if found := goBenchmark.FindAllString(t.read(name), -1); strings.HasSuffix(name, "_test.go") && len(found) > 0 {
+			packages, benchmarks = append(packages, "./"+path.Dir(name)), benchmarks+len(found)
 		}
 	}
 	if packages = slices.Compact(packages); len(packages) > 0 {
@@ -171,15 +173,26 @@ func golang(t tree) Repository {
 		if len(packages) > 3 {
 			where = "./..."
 		}
+		each, why := "", "the mean of the Go benchmarks in "+inWords(where)
+		if benchmarks > manyBenchmarks {
+			each = "-benchtime 100ms "
+			why = fmt.Sprintf("the mean of the %d Go benchmarks in %s, each three times for 100 ms; name those that matter with -bench", benchmarks, inWords(where))
+		}
 		r.Metric = benchmark("Make what the benchmarks measure faster",
-			`go test -run '^$' -bench . -count 3 `+where+` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
-			"the mean of the Go benchmarks in "+inWords(where))
+			`go test -run '^$' -bench . -count 3 `+each+where+` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
+			why+slowly)
 		r.Metric.Direction = lower
 	}
 	return r
 }
 
+// manyBenchmarks is how many Go benchmarks are measured within about half a minute, for a second three times each.
+const manyBenchmarks = 8
+
 const numberLast = "; it has to print its number last, or as METRIC name=number"
+
+// slowly is what to expect of a benchmark that nobody has tried yet.
+const slowly = "; it may take minutes for each change: pawl validate says how long"
 
 // benchmark is the metric of a command that may take minutes. Whether more or less of it is better is not known.
 func benchmark(goal, command, why string) Metric {
@@ -241,17 +254,19 @@ func node(t tree) Repository {
 	} else if tests {
 		r.Test = "node --test"
 	}
+	var checks []string
 	for _, script := range []string{"lint", "typecheck", "check"} {
 		if _, ok := manifest.Scripts[script]; ok {
-			r.Check = cmp.Or(r.Check, run(script))
+			checks = append(checks, run(script))
 		}
 	}
 	if t.has["tsconfig.json"] {
-		r.Check = cmp.Or(r.Check, "npx --no-install tsc --noEmit")
+		checks = append(checks, "npx --no-install tsc --noEmit")
 	}
+	r.Check = cmp.Or(t.lookingFirst(checks)...)
 	for _, script := range []string{"bench", "benchmark", "perf"} {
 		if _, ok := manifest.Scripts[script]; ok && r.Metric.Command == "" {
-			r.Metric = benchmark("Improve what the benchmark measures", run(script), "the script "+script+" of package.json"+numberLast)
+			r.Metric = benchmark("Improve what the benchmark measures", run(script), "the script "+script+" of package.json"+numberLast+slowly)
 		}
 	}
 	return r
@@ -492,7 +507,7 @@ func (t tree) makefile() (r Repository) {
 	}
 	for _, name := range []string{"bench", "benchmark", "measure"} {
 		if targets[name] && r.Metric.Command == "" {
-			r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast)
+			r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast+slowly)
 		}
 	}
 	return r

@@ -1,6 +1,7 @@
 package draft_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -290,4 +291,32 @@ func TestCodeWithoutAManifestIsCode(t *testing.T) {
 	}
 	r := here(map[string]string{"a.py": "", "go.mod": "", "a.go": ""}, "", "go")
 	assert.Equal(t, []string{"go"}, r.Languages, "where a manifest says what the repository is, scripts beside it are not")
+}
+
+// TestACheckThatOnlyLooksIsBetter: one that rewrites files is taken where there is no other, and said.
+func TestACheckThatOnlyLooksIsBetter(t *testing.T) {
+	both := look(map[string]string{"index.js": "", "package.json": `{"scripts": {"lint": "eslint --fix .", "typecheck": "tsc --noEmit", "test": "node --test"}}`})
+	require.Equal(t, "npm run --silent typecheck", both.Check)
+	require.Empty(t, both.Hints)
+	one := look(map[string]string{"index.js": "", "package.json": `{"scripts": {"lint": "prettier --write src", "test": "node --test"}}`})
+	require.Equal(t, "npm run --silent lint", one.Check)
+	require.Equal(t, []string{"The check (npm run --silent lint) rewrites files: prettier --write src. What it rewrites becomes part of each change, and a file outside of the scope refuses it. A command that only looks is better"}, one.Hints)
+	below := look(map[string]string{"web/index.js": "", "web/package.json": `{"scripts": {"lint": "prettier --write src"}}`})
+	require.Equal(t, "cd web && npm run --silent lint", below.Check)
+	require.Len(t, below.Hints, 1)
+	made := look(map[string]string{"a.go": "", "go.mod": "module a\n", "Makefile": "lint:\n\tgofmt -w .\n\tgo vet ./...\n"})
+	require.Equal(t, "go vet ./...", made.Check)
+}
+
+// TestManyGoBenchmarksAreMeasuredShortly: each of them for a second, three times, takes minutes.
+func TestManyGoBenchmarksAreMeasuredShortly(t *testing.T) {
+	some := ""
+	for i := range 9 {
+		some += fmt.Sprintf("func Benchmark%d(b *testing.B) {}\n", i)
+	}
+	many := look(map[string]string{"go.mod": "module a\n", "a_test.go": "package a\n" + some})
+	require.Contains(t, many.Metric.Command, " -count 3 -benchtime 100ms . |")
+	require.Contains(t, many.Metric.Why, "the mean of the 9 Go benchmarks in the root, each three times for 100 ms; name those that matter with -bench; it may take minutes")
+	few := look(map[string]string{"go.mod": "module a\n", "a_test.go": "package a\nfunc BenchmarkA(b *testing.B) {}\n"})
+	require.NotContains(t, few.Metric.Command, "benchtime")
 }

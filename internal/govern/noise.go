@@ -3,8 +3,10 @@ package govern
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
+	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/spec"
 )
@@ -66,4 +68,25 @@ func lasting(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// LongVerify is from when on a person is told that verify takes long.
+const LongVerify = 30 * time.Second
+
+// Slow returns what to say of a metric that takes long.
+func Slow(command string, took time.Duration) string {
+	advice := "Measure less of it"
+	if strings.Contains(command, "-bench") {
+		advice = "To shorten it, name fewer benchmarks (-bench) or lower -benchtime and -count"
+	}
+	return fmt.Sprintf("verify takes %s. A loop runs it three times before it begins and at least once for each change, more often if the number varies. %s", lasting(took), advice)
+}
+
+// NotSampled returns what to say where it takes too long to find out whether the metric varies.
+func NotSampled(times int, each time.Duration) string {
+	often := "once"
+	if times > 1 {
+		often = evidence.Counted(times, "time") + " only"
+	}
+	return fmt.Sprintf("verify takes %s, so it was measured %s. The loop finds out at its baseline whether the metric varies, and by how much", lasting(each), often)
 }

@@ -26,31 +26,47 @@ func Programs(command string) (names []string) {
 
 // Called returns the programs that the target of a call of make needs (TargetPrograms), none of any other command.
 func Called(command string, read func(file string) string) []string {
-	target, is := strings.CutPrefix(command, "make ")
-	for _, file := range strings.Fields(tasks["make"].names) {
-		if text := read(file); is && text != "" {
-			return TargetPrograms(text, strings.TrimPrefix(target, "--silent "))
-		}
+	if !strings.HasPrefix(command, "make ") {
+		return nil
 	}
-	return nil
+	all, targets := behind(command, read)
+	return all.programs(targets...)
 }
 
 // Scripted returns the programs that a script of package.json needs, with what runs before and after it, where a command
 // calls one by npm, pnpm or yarn; none of any other command, nor where yarn brings them without node_modules (.pnp.cjs).
 func Scripted(command string, read func(file string) string) []string {
-	words := slices.DeleteFunc(strings.Fields(command), func(word string) bool { return strings.HasPrefix(word, "-") })
+	if strings.HasPrefix(command, "make ") || strings.HasPrefix(command, "yarn ") && read(".pnp.cjs") != "" {
+		return nil
+	}
+	all, targets := behind(command, read)
+	return slices.DeleteFunc(all.programs(targets...), func(name string) bool { return name == "node-gyp" }) // which npm brings
+}
+
+// behind returns what a call of make, npm, pnpm or yarn runs: the file that says it, and the targets of it.
+func behind(command string, read func(file string) string) (all recipes, targets []string) {
+	words := strings.Fields(command)
+	if len(words) > 0 && words[0] == "make" {
+		for _, file := range strings.Fields(tasks["make"].names) {
+			if text := read(file); text != "" {
+				target, _ := strings.CutPrefix(command, "make ")
+				return makeRecipes(text), []string{strings.TrimPrefix(target, "--silent ")}
+			}
+		}
+		return all, nil
+	}
+	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") })
 	if len(words) > 1 && contains("run run-script", words[1]) {
 		words = slices.Delete(words, 1, 2)
 	}
-	if len(words) < 2 || !contains("npm pnpm yarn", words[0]) || words[0] == "yarn" && read(".pnp.cjs") != "" {
-		return nil
+	if len(words) < 2 || !contains("npm pnpm yarn", words[0]) {
+		return all, nil
 	}
 	name := words[1]
 	if words[0] != "yarn" && contains("t tst", name) {
 		name = "test"
 	}
-	names := packageScripts(read("package.json")).programs("pre"+name, name, "post"+name)
-	return slices.DeleteFunc(names, func(name string) bool { return name == "node-gyp" }) // which npm brings
+	return packageScripts(read("package.json")), []string{"pre" + name, name, "post" + name}
 }
 
 // TargetPrograms returns the programs that a target of a Makefile needs, with those of the targets before it: what
@@ -61,7 +77,14 @@ func TargetPrograms(makefile, target string) []string {
 }
 
 func (all recipes) programs(targets ...string) []string {
-	p, seen := programs{outside: true}, map[string]bool{}
+	p := programs{outside: true}
+	p.follow(all, targets...)
+	return p.names
+}
+
+// follow reads what targets run, and what runs before them.
+func (p *programs) follow(all recipes, targets ...string) {
+	seen := map[string]bool{}
 	var follow func(name string)
 	follow = func(name string) {
 		one := all.targets[name]
@@ -79,7 +102,6 @@ func (all recipes) programs(targets ...string) []string {
 	for _, name := range targets {
 		follow(name)
 	}
-	return p.names
 }
 
 type programs struct {
@@ -87,6 +109,7 @@ type programs struct {
 	own     []string // functions of the command itself
 	src     string   // what is being read
 	outside bool     // paths that are no relative ones are names too
+	called  func(words []string)
 }
 
 func (p *programs) read(command string) {
@@ -140,11 +163,34 @@ func (p *programs) call(words []word) {
 		return
 	}
 	name := words[0].text
+	if p.called != nil {
+		p.simple(words)
+	}
 	if options, wraps := wrappers[name]; wraps && !contains("npx pnpx bunx busybox", name) && !(name == "command" && len(words) > 1 && contains("-v -V", words[1].text)) {
 		p.call(unwrap(words[1:], options))
 	}
 	outside := p.outside && strings.HasPrefix(name, "/")
 	if (outside || !strings.Contains(name, "/")) && !contains(builtins, name) && !slices.Contains(p.own, name) && !slices.Contains(p.names, name) {
 		p.names = append(p.names, name)
+	}
+}
+
+// simple tells of a simple command, without what only leads to a program.
+func (p *programs) simple(words []word) {
+	name := words[0].text
+	switch {
+	case contains("npx pnpx bunx", name):
+		words = unwrap(words[1:], wrappers[name])
+	case len(words) > 2 && contains(runners[name], words[1].text):
+		words = unwrap(words[2:], "")
+	case len(words) > 2 && strings.HasPrefix(name[strings.LastIndexByte(name, '/')+1:], "python") && words[1].text == "-m":
+		words = words[2:]
+	}
+	var text []string
+	for _, w := range words {
+		text = append(text, w.text)
+	}
+	if len(text) > 0 {
+		p.called(text)
 	}
 }
