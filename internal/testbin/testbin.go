@@ -1,6 +1,7 @@
 // Package testbin builds programs for tests that drive them from outside. Each program is linked once for
-// all packages of a test run: the linked file stays beside go's cache, and go build leaves it as it is while
-// nothing that it is made of has changed. Start at Building.
+// all packages of a test run: the linked file stays beside go's cache, with a stamp of what it was made of. While that is
+// the same, go build is not even asked: to find out that nothing has changed takes it a second of the processor. Start at
+// Building.
 package testbin
 
 import (
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,19 +35,20 @@ func Parallel(n int) {
 // flags of the build, and returns its path: to() then. Root is the module's root.
 func Building(root, pkg string, to func() string, flags ...string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
-		if err := dependOnSources(root); err != nil {
+		made, err := sources(root)
+		if err != nil {
 			return "", err
 		}
-		if err := build(root, pkg, to(), flags); err != nil {
+		if err := build(root, pkg, made, to(), flags); err != nil {
 			return "", fmt.Errorf("building %s: %w", pkg, err)
 		}
 		return to(), nil
 	})
 }
 
-// build links the program where the packages of a test run share it, one at a time, and gives the caller a
-// name for it that stays when the next change replaces the shared one.
-func build(root, pkg, to string, flags []string) error {
+// build links the program, made of these sources, where the packages of a test run share it, one at a time, and gives the
+// caller a name for it that stays when the next change replaces the shared one.
+func build(root, pkg, made, to string, flags []string) error {
 	shared, err := place(root, pkg, flags)
 	if err != nil {
 		return err
@@ -58,10 +61,8 @@ func build(root, pkg, to string, flags []string) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", append(append([]string{"build", "-o", shared}, flags...), pkg)...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	if err := link(shared, root, pkg, made, flags); err != nil {
+		return err
 	}
 	if os.Link(shared, to) == nil {
 		return nil
@@ -84,10 +85,37 @@ func place(root, pkg string, flags []string) (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("%s-%x", filepath.Base(filepath.Join(root, pkg)), key[:6])), os.MkdirAll(dir, 0o700)
 }
 
-// dependOnSources looks at everything that programs of the module are made of. A test's binary
-// does not contain it, and `go test` would take an old result for this one.
-func dependOnSources(root string) error {
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+// link builds the program, unless the file is what these sources have been built into.
+func link(shared, root, pkg, made string, flags []string) error {
+	file, err := os.Stat(shared)
+	if err == nil {
+		stamp, err := os.ReadFile(shared + ".stamp")
+		if err == nil && string(stamp) == made+identity(file) {
+			return nil
+		}
+	}
+	cmd := exec.Command("go", append(append([]string{"build", "-o", shared}, flags...), pkg)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	if file, err = os.Stat(shared); err != nil {
+		return err
+	}
+	return os.WriteFile(shared+".stamp", []byte(made+identity(file)), 0o600)
+}
+
+// sources tells apart everything that programs of the module are made of. It looks at each file, so that the result of a
+// test depends on it: a test's binary does not contain it, and `go test` would take an old result for this one.
+func sources(root string) (string, error) {
+	made := sha256.New()
+	fmt.Fprintln(made, runtime.Version())
+	for _, kv := range os.Environ() { // GOFLAGS, CGO_ENABLED and the like
+		if strings.HasPrefix(kv, "GO") || strings.HasPrefix(kv, "CGO") || strings.HasPrefix(kv, "CC=") {
+			fmt.Fprintln(made, kv)
+		}
+	}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // another test's
@@ -96,13 +124,23 @@ func dependOnSources(root string) error {
 		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root:
 			return filepath.SkipDir
 		case !d.IsDir() && !strings.HasSuffix(path, "_test.go"):
-			_, err = os.Stat(path)
+			var info fs.FileInfo
+			if info, err = os.Stat(path); err == nil {
+				fmt.Fprintln(made, path, identity(info))
+			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
 	})
+	return fmt.Sprintf("%x", made.Sum(nil)), err
+}
+
+// identity is what no change of a file leaves as it was.
+func identity(f fs.FileInfo) string {
+	file, _ := f.Sys().(*syscall.Stat_t)
+	return fmt.Sprint(" ", file.Ino, f.Size(), f.ModTime().UnixNano())
 }
 
 func copyFile(from, to string) error {
