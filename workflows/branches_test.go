@@ -173,7 +173,7 @@ func TestALoopOnABranchGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 	want := p.branched()
 	require.Len(t, want, 2, "%v", p.course())
 	for _, done := range []bool{false, true} {
-		for n := 1; ; n++ {
+		for n := 1; ; n += thin() {
 			m := world()
 			where := m.dies(n, done)
 			p := play(t, m.world, doc, nil)

@@ -380,7 +380,7 @@ func TestALoopWithThreeDesksGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 	want := undisturbed.verdicts(play(t, undisturbed.world, doc, nil))
 	require.Len(t, want, 5)
 	for _, done := range []bool{false, true} {
-		for n := 1; ; n++ {
+		for n := 1; ; n += thin() {
 			m := world()
 			where := m.dies(n, done)
 			p := play(t, m.world, doc, nil)

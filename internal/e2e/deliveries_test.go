@@ -115,7 +115,7 @@ func TestDeliveries(t *testing.T) {
 	if !*world.Update {
 		t.Parallel()
 	}
-	for _, d := range world.Sample(2, deliveries) {
+	for _, d := range world.Sample(1, deliveries) {
 		t.Run(d.name, func(t *testing.T) {
 			w := pathMachine(t, d.agent)
 			w.start(bothRoles)

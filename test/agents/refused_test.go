@@ -96,7 +96,7 @@ func TestAProgramThatSaysNothingIsEnded(t *testing.T) {
 // TestABudgetOfTokensIsRefusedWhereNobodyCounts has two programs that do not tell, without a key that pawl's meter could
 // keep, and with the meter turned off.
 func TestABudgetOfTokensIsRefusedWhereNobodyCounts(t *testing.T) {
-	for _, use := range []string{"codex", "gemini"} {
+	for _, use := range world.Sample(1, []string{"codex", "gemini"}) {
 		t.Run(use, func(t *testing.T) {
 			w := streams(t, use, "exit 1")
 			w.Set(doc{"limits": doc{"tokens": 6000}})

@@ -1,7 +1,9 @@
 package agents_test
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +24,9 @@ func TestE1_WhatARoleMayNotDoIsNotRun(t *testing.T) {
 		"an ideator that may not think": {doc{"ideator": []string{"canEditSource"}}, "the role ideator is not permitted canExecuteTasks"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "a writer that may do nothing" {
+				world.Slow(t, "an ideator lacks the same permission")
+			}
 			w := world.New(t, `echo >"$WORLD/called"; `+world.Raises)
 			w.Set(doc{"permissions": c.permissions, "agent": doc{"ideas": strings.Contains(c.says, "ideator")}})
 			s := w.Pawl("run", "--yes", w.SpecFile())
@@ -103,15 +108,17 @@ func recorded(name string) string {
 // TestProgramsByTheirStreams has each program's recorded stream counted and described.
 func TestProgramsByTheirStreams(t *testing.T) {
 	const changed, raised = "Changed hello to goodbye in hello.txt.", "raise the number by one"
-	for use, c := range map[string]struct{ stream, called, says, tokens string }{
+	programs := map[string]struct{ stream, called, says, tokens string }{
 		"claude":   {"claude-partial", "-p --model m --permission-mode acceptEdits --allowedTools Bash,WebFetch,WebSearch --disallowedTools Agent,Task,Workflow,ScheduleWakeup,CronCreate --session-id ", changed, "3840"},
 		"codex":    {"codex-exec", "exec -m m -c features.multi_agent=false --json --sandbox workspace-write --ephemeral --ignore-user-config --ignore-rules -\n", changed, "3840"},
 		"gemini":   {"gemini-stream", "-m m --skip-trust --policy ", changed, "3840"},
 		"opencode": {"opencode-1.18.33", "run -m m --pure --format json\n", raised, "3900"},
 		"pi":       {"pi-0.73.1", "-p --mode json --model m --no-session -ne -ns -np\n", raised, "3900"},
 		"qwen":     {"qwen-0.24.4", "-m m --exclude-tools agent,", raised, "3900"},
-	} {
+	}
+	for _, use := range world.Sample(2, slices.Sorted(maps.Keys(programs))) {
 		t.Run(use, func(t *testing.T) {
+			c := programs[use]
 			w := streams(t, use, world.Raises+" >/dev/null; "+recorded(c.stream))
 			w.Set(doc{"agent": doc{"model": "m"}})
 			r := w.Run(0)
@@ -128,12 +135,13 @@ func TestProgramsByTheirStreams(t *testing.T) {
 
 // TestA2_ABudgetIsWatchedInEveryStream ends a program that calls tools without end.
 func TestA2_ABudgetIsWatchedInEveryStream(t *testing.T) {
-	for use, line := range map[string]string{
+	calls := map[string]string{
 		"codex":  `{"type":"item.started","item":{"id":"%d","type":"command_execution"}}`,
 		"gemini": `{"type":"tool_use","tool_name":"replace","tool_id":"%d"}`,
-	} {
+	}
+	for _, use := range world.Sample(1, slices.Sorted(maps.Keys(calls))) {
 		t.Run(use, func(t *testing.T) {
-			w := streams(t, use, `echo 99 >work/n; for i in 1 2 3; do printf '`+line+`\n' $i; done; trap '' INT; tail -f /dev/null`)
+			w := streams(t, use, `echo 99 >work/n; for i in 1 2 3; do printf '`+calls[use]+`\n' $i; done; trap '' INT; tail -f /dev/null`)
 			w.Set(doc{"limits": doc{"toolCalls": 2}})
 			r := w.Run(6)
 			require.Equal(t, "BUDGET_EXHAUSTED", r.Result.ErrorCode)
@@ -146,14 +154,16 @@ func TestA2_ABudgetIsWatchedInEveryStream(t *testing.T) {
 // TestHostileStreams has programs lie and flood. None of it is believed, or goes on.
 func TestHostileStreams(t *testing.T) {
 	done := `printf '{"type":"result","subtype":"success","result":"raise the number","terminal_reason":"completed"}\n'`
-	for name, c := range map[string]struct{ script, reason string }{
+	hostile := map[string]struct{ script, reason string }{
 		"success and a bad exit":      {world.Raises + "; " + done + "; exit 3", "error:agent: the agent failed (exit 3)"},
 		"a clean exit without an end": {world.Raises, "error:agent: the agent failed (it ended without saying how)"},
 		"a flood":                     {world.Raises + `; yes '{"type":"text","text":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}'`, "error:agent: the agent failed (it said more than 67108864 bytes)"},
 		"one line that does not end":  {world.Raises + `; head -c 9000000 /dev/zero; echo; ` + done, ""},
 		"spending that is absurd":     {world.Raises + `; printf '{"type":"assistant","message":{"id":"m","usage":{"input_tokens":-1,"output_tokens":-9}}}\n'; ` + done, ""},
-	} {
+	}
+	for _, name := range world.Sample(3, slices.Sorted(maps.Keys(hostile))) {
 		t.Run(name, func(t *testing.T) {
+			c := hostile[name]
 			w := streams(t, "claude", c.script)
 			code := 0
 			if c.reason != "" {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestP0_RepositoryThatIsNotReady(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range world.Sample(5, []struct {
 		name   string
 		spoil  func(*world.World)
 		says   []string
@@ -67,7 +67,7 @@ func TestP0_RepositoryThatIsNotReady(t *testing.T) {
 			[]string{"the ref refs/pawl-ledger is in the way of the loop's ledger"}, "git update-ref -d refs/pawl-ledger"},
 		{"a branch below the loop's in the way", func(w *world.World) { w.Git("branch", "pawl/"+w.Loop+"/old") },
 			[]string{"is in the way"}, "git branch -m pawl/"},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			w := world.New(t, world.Raises)
 			c.spoil(w)
@@ -87,7 +87,7 @@ func TestP0_RepositoryThatIsNotReady(t *testing.T) {
 }
 
 func TestP0_CommandThatIsNotReady(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range world.Sample(4, []struct {
 		name string
 		spec doc
 		says []string
@@ -103,7 +103,7 @@ func TestP0_CommandThatIsNotReady(t *testing.T) {
 		{"the guard fails", doc{"guard": doc{"command": "echo broken; exit 3"}}, []string{"the guard command fails", "exit 3", "broken"}},
 		{"the guard hangs", doc{"guard": doc{"command": "exec tail -f /dev/null", "timeout": "300ms"}}, []string{"the guard command fails", "took longer than it may"}},
 		{"setup fails", doc{"setup": doc{"command": "echo offline; exit 7"}}, []string{"the setup command fails", "exit 7", "offline"}},
-	} {
+	}) {
 		t.Run(c.name, func(t *testing.T) {
 			w := world.New(t, world.Raises).Set(c.spec)
 			s := w.Pawl("run", "--yes", w.SpecFile())

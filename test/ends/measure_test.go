@@ -88,6 +88,9 @@ func TestP8_LoopStopFile(t *testing.T) {
 		"in the loop's folder":     `touch "$H/loops/$PAWL_LOOP/loop-stop"`,
 	} {
 		t.Run(where, func(t *testing.T) {
+			if where == "in the loop's folder" {
+				world.Slow(t, "as in the repository's root")
+			}
 			w := world.New(t, world.Raises+`; [ "$PAWL_ITERATION" != 2 ] || `+stop)
 			// The agent stands for a person: in a sandbox it could not do that.
 			w.Set(doc{"limits": doc{"iterations": 5}, "sandbox": doc{"use": "off"}, "agent": doc{"env": doc{"WORLD": w.Dir, "H": w.Home}}})

@@ -215,7 +215,7 @@ func TestP8_TargetMet(t *testing.T) {
 }
 
 func TestA2_BudgetsEndTheLoop(t *testing.T) {
-	for _, c := range world.Sample(3, []struct {
+	for _, c := range world.Sample(2, []struct {
 		name, spends, exitStatus, budget string
 		limits                           doc
 		iterations                       int

@@ -60,6 +60,9 @@ func TestE6_WhatAHostileAgentReaches(t *testing.T) {
 			if way == byNobody {
 				world.Slow(t, "it shows that the attempts can succeed")
 			}
+			if way == byOrdinary {
+				world.Slow(t, "internal/sandbox runs its tests as an ordinary user, too")
+			}
 			needsWay(t, way)
 			w, told := newVictim(t, way)
 			var program strings.Builder

@@ -18,6 +18,7 @@ func TestRepositoryThatIsUnusual(t *testing.T) {
 		require.Equal(t, "11", w.Kept("work/n"))
 	})
 	t.Run("a linked worktree", func(t *testing.T) {
+		world.Slow(t, "TestWorktreesOfTheUsers has them, too")
 		w := world.New(t, world.Raises)
 		tree := filepath.Join(w.Dir, "tree")
 		w.Git("worktree", "add", "-q", "-b", "side", tree)

@@ -77,7 +77,7 @@ func TestP0_ARepositoryByItsURL(t *testing.T) {
 }
 
 func TestP0_AURLThatCannotBeWorkedWith(t *testing.T) {
-	for _, c := range world.Sample(4, []struct {
+	for _, c := range world.Sample(2, []struct {
 		name  string
 		serve func(*world.World) string
 		says  []string

@@ -184,6 +184,7 @@ func TestS5_AnInterruptedTaskGoesOnAfterwardsAndNothingIsDoneTwice(t *testing.T)
 }
 
 func TestS11_AStewardWhoseEngineAndWorkerAreKilledGoesOn(t *testing.T) {
+	world.Slow(t, "internal/e2e kills them at single points")
 	w := open(t, nil)
 	w.Write("wait", "")
 	w.submit("a", "Write a line.")
