@@ -268,9 +268,11 @@ func TestOneSupervisorRunsManyCommands(t *testing.T) {
 	for i := range 50 {
 		require.Equal(t, i, s.sh("exit "+strconv.Itoa(i)).ExitCode)
 	}
-	descriptors, err := os.ReadDir("/proc/" + strconv.Itoa(s.Pid()) + "/fd")
-	require.NoError(t, err)
-	require.Less(t, len(descriptors), 20, "descriptors leak")
+	if os.Geteuid() == 0 { // nobody else may look into a supervisor
+		descriptors, err := os.ReadDir("/proc/" + strconv.Itoa(s.Pid()) + "/fd")
+		require.NoError(t, err)
+		require.Less(t, len(descriptors), 20, "descriptors leak")
+	}
 
 	// Callers at the same time take turns.
 	results := make(chan int)
