@@ -183,10 +183,10 @@ func (s State) Position(t Task) string {
 	return string(t.State)
 }
 
-// Doing is what a step's loop is doing, as people are shown it: one that the steward has ended does nothing.
+// Doing is what a step's loop is doing, as people are shown it: of one that was told to halt the steward need not know how it ended.
 func (s Step) Doing() string {
 	if s.Told == loop.MessageHalt && s.Status != Over {
-		return "halted"
+		return "told to halt"
 	}
 	return s.Status
 }

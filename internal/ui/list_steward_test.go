@@ -49,7 +49,7 @@ func TestTheTasksOfAStewardThatHasEndedWereNotDone(t *testing.T) {
 	for _, untrue := range []string{"state  ", "mode  ", "queue  ", "sleeps"} {
 		require.NotContains(t, page, untrue)
 	}
-	require.Regexp(t, "(?s)one +halted.*two +pending", Style{}.Task(st, st.Tasks[1], time.Now()))
+	require.Regexp(t, "(?s)one +told to halt.*two +pending", Style{}.Task(st, st.Tasks[1], time.Now()))
 	require.Regexp(t, "one +done", Style{}.Task(st, st.Tasks[2], time.Now()))
 	st.Status = loop.Running
 	require.Regexp(t, "(?s)state +PLANNING.*queue +d.*in the queue", Style{}.Steward(st, time.Now()))
