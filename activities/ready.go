@@ -27,16 +27,9 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec, d
 	if err != nil {
 		return err
 	}
-	k, err := kind.Of(s.Kind)
+	commands, err := commandsOf(s)
 	if err != nil {
 		return err
-	}
-	commands := []struct{ check, command string }{{"setup", s.Setup.Command}}
-	if s.Setup.Command == "" {
-		commands = append(commands, []struct{ check, command string }{{"verify", s.Verify.Command}, {"guard", s.Guard.Command}, {"check", s.Check.Command}}...)
-		if k.Tests && s.TestRequired() {
-			commands = append(commands, struct{ check, command string }{"test", s.Test.Command})
-		}
 	}
 	type called struct{ needs, calls []string } // by a command itself, and by what it has make or npm run
 	var programs []called
@@ -81,6 +74,25 @@ func (f *Preflight) ready(ctx context.Context, ws *loopWorkspace, s spec.Spec, d
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// checked is a command of a spec, with the key that it is of.
+type checked struct{ check, command string }
+
+// commandsOf are the commands whose programs have to be there before anything runs: what setup may bring is left out.
+func commandsOf(s spec.Spec) ([]checked, error) {
+	if s.Setup.Command != "" {
+		return []checked{{"setup", s.Setup.Command}}, nil
+	}
+	k, err := kind.Of(s.Kind)
+	if err != nil {
+		return nil, err
+	}
+	all := []checked{{"verify", s.Verify.Command}, {"guard", s.Guard.Command}, {"check", s.Check.Command}}
+	if k.Tests && s.TestRequired() {
+		all = append(all, checked{"test", s.Test.Command})
+	}
+	return all, nil
 }
 
 // unhide says how a program gets into a sandbox.

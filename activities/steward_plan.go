@@ -25,6 +25,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/seal"
 	"pawl/internal/spec"
 	"pawl/internal/steward"
 	"pawl/internal/store"
@@ -328,14 +329,42 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 		if f := d.closed(p.ws, s); f != nil {
 			wrong(f.What)
 		}
+		var missing []string
 		for _, own := range agentsOf(s) {
-			if missing := lacks(own); missing != "" && !slices.Contains(p.out.Blockers, missing) {
-				p.out.Blockers = append(p.out.Blockers, missing)
+			missing = append(missing, lacks(own))
+		}
+		tools, err := p.missing(s)
+		if err != nil {
+			return err
+		}
+		for _, what := range append(missing, tools...) {
+			if what != "" && !slices.Contains(p.out.Blockers, what) {
+				p.out.Blockers = append(p.out.Blockers, what)
 			}
 		}
 		p.specs = append(p.specs, s)
 	}
 	return nil
+}
+
+// missing are the programs of a loop's commands that this host does not have, where its loops run on it.
+func (p *planning) missing(s spec.Spec) (all []string, err error) {
+	if p.ws.Remote {
+		return nil, nil
+	}
+	env, err := p.ws.environment()
+	if err != nil {
+		return nil, err
+	}
+	commands, err := commandsOf(s)
+	for _, c := range commands {
+		for _, name := range seal.Programs(c.command) {
+			if lookUp(env, name) == "" {
+				all = append(all, fmt.Sprintf("%s.command needs %s, which is not on the PATH of this host's worker: `%s`", c.check, git.Quote(name), loop.Clip(c.command, 200)))
+			}
+		}
+	}
+	return all, err
 }
 
 // agentsOf are the agents that the loops of a spec call.

@@ -176,14 +176,19 @@ func TestS3_WhatIsWrongWithAPlanIsSaid(t *testing.T) {
 func TestS3_BlockersAreNamed(t *testing.T) {
 	s := looksAfter(t, nil, planner("", nil))
 	s.submit("before", `{}`)
-	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", After: []string{"before"}, Spec: json.RawMessage(`{"goal": "g", "agent": {"command": ["no-such-agent"]}}`)}})
+	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", After: []string{"before"}, Spec: json.RawMessage(`{"goal": "g", "agent": {"command": ["no-such-agent"]}, "guard": {"command": "true && no-such-tool --all"}}`)}})
 	write(t, s.user+"/work/a", "not committed\n")
 	p := s.plan("one", func(in *act.PlanTask) { in.Claims = []act.Claim{{Task: "other", Scope: []string{"work/*"}}} })
-	require.Len(t, p.Blockers, 3, p.Blockers)
-	for i, want := range []string{"not clean", "no-such-agent", "the task before, which is not done"} {
+	require.Len(t, p.Blockers, 4, p.Blockers)
+	for i, want := range []string{"not clean", "no-such-agent", "guard.command needs no-such-tool, which is not on the PATH", "the task before, which is not done"} {
 		require.Contains(t, p.Blockers[i], want)
 	}
 	require.Equal(t, []string{"the task other may change the same files: work/a"}, p.Overlaps, "named, and no reason to wait: each task has a branch of its own")
+	require.Equal(t, []string{"other"}, p.With)
+
+	s.record(loop.Event{Type: loop.TaskSubmitted, Task: "two", Submitted: &task.Task{ID: "two", Spec: json.RawMessage(`{"goal": "g", "setup": {"command": "sh install.sh"}, "guard": {"command": "no-such-tool --all"}}`)}})
+	git(t, s.user, "commit", "-qam", "committed")
+	require.Empty(t, s.plan("two", nil).Blockers, "setup may bring it")
 }
 
 func TestS3_WhereThePlannerAsksItIsUnclear(t *testing.T) {

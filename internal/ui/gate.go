@@ -28,7 +28,10 @@ func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
 		commands = append(commands, w.Command)
 	}
 	hint := ""
-	if g.Kind == steward.GateTier {
+	switch {
+	case g.Kind == loop.GateQuestion && slices.Contains(g.Choices, steward.Replan):
+		hint = "With --note TEXT, replan tells the planner what you want."
+	case g.Kind == steward.GateTier:
 		hint = "The plan is in the ledger, and as .pawl/tasks/" + Clean(g.Task) + "/PLAN.md where the project is a folder of this host."
 	}
 	return s.waiting(g, now, commands, hint)

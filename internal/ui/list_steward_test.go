@@ -62,3 +62,10 @@ func TestAStewardWithSeveralGatesSaysHowManyWait(t *testing.T) {
 	require.NotContains(t, list(1), "more")
 	require.Contains(t, list(6), "waits: drift and 5 more")
 }
+
+func TestAPersonIsToldHowToAnswerThePlanner(t *testing.T) {
+	asks := loop.Gate{ID: "question-1", Kind: loop.GateQuestion, Task: "a", Choices: []string{steward.Replan, steward.Cancel}}
+	require.Contains(t, Style{}.StewardGate("shop", asks, time.Now()), "With --note TEXT, replan tells the planner what you want.")
+	asks.Kind, asks.Choices = steward.GateDrift, []string{steward.Keep}
+	require.NotContains(t, Style{}.StewardGate("shop", asks, time.Now()), "--note")
+}
