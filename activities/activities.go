@@ -42,28 +42,28 @@ type Activities struct {
 	underway underway
 }
 
-// machine is this host, as everything that works on it knows it.
+// machine is what this host's activities know about the host.
 type machine struct {
 	Home      home.Home
 	Host      string // this host's id
 	Queue     string // where the work on this host's trees is taken from
 	Namespace string
-	// Agents is where agents run, "" for where all the work on trees does.
+	// Agents is the task queue for agents, "" if they share that of the trees.
 	Agents string
-	// MoveAfter is how long this host may leave something untaken until a loop that others could go
-	// on with asks whether it is gone; 0: its loops stay.
+	// MoveAfter is how long this host may leave an activity untaken before a loop that other hosts could continue asks
+	// whether this host is gone; 0: its loops stay.
 	MoveAfter time.Duration
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
 	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
 	Logger    *slog.Logger
 	Telemetry *telemetry.Telemetry
-	// Closed are the ports of a service that is not embedded, which what runs in a loop must not
-	// reach. The embedded engine's are found on disk.
+	// Closed are the ports of an external service that a loop's commands must not reach. The embedded engine's are
+	// found on disk.
 	Closed []int
 	// Services are the addresses of the Temporal service and of its UI.
 	Services []string
-	// Asks says that the embedded engine of another home, whose ports Closed are, requires a token.
+	// Asks reports that the embedded engine of another home, whose ports Closed has, requires a token.
 	Asks bool
 
 	sums       sums           // of files outside of repositories
@@ -115,7 +115,7 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 	})
 }
 
-// Stop ends everything that runs for any loop; what was running is run again by the next worker.
+// Stop ends everything that runs for any loop; the next worker runs it again.
 func (a *Activities) Stop() {
 	a.mu.Lock()
 	workspaces := slices.Collect(maps.Values(a.workspaces))
@@ -139,7 +139,7 @@ func stopping() error {
 	})
 }
 
-// refusal turns what a person did wrong into an error that is not retried.
+// refusal turns a person's mistake into an error that is not retried.
 func refusal(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return refuse(f)

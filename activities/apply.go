@@ -24,13 +24,13 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// Apply brings an approved proposal onto the user's branch.
+// Apply applies an approved proposal to the user's branch.
 func (a *Activities) Apply(ctx context.Context, in act.Apply) (act.Applied, error) {
 	out, err := a.ApplyHere(ctx, in)
 	return out, refusal(err)
 }
 
-// ApplyHere is Apply for a caller on the loop's host; what a person did wrong is a *fault.Error.
+// ApplyHere is Apply for a caller on the loop's host; a person's mistake is a *fault.Error.
 func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, error) {
 	if !slices.Contains(act.Ways, in.How) {
 		return act.Applied{}, fault.New(fault.InvalidMessage, "a proposal is applied by %s, not %q", strings.Join(act.Ways, ", "), loop.Clip(in.How, 40))
@@ -96,7 +96,7 @@ func (x *application) from(ctx context.Context, to string) (string, error) {
 	return d.Hash, err
 }
 
-// apply does what in asks for, or finds it done. It records nothing.
+// apply carries out in, or finds it done. It records nothing.
 func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, in act.Apply) (act.Applied, error) {
 	if err := govern.MayApply(s.Proposal, in.Hash); err != nil {
 		return act.Applied{}, err
@@ -149,8 +149,7 @@ func (ws *loopWorkspace) apply(ctx context.Context, head string, s loop.State, i
 	return out, err
 }
 
-// standing returns an error if there is no branch that could be moved, or somebody's work on it is in the
-// way.
+// standing returns an error if the branch does not exist, or if somebody's work on it is in the way.
 func (ws *loopWorkspace) standing(ctx context.Context, branch string) error {
 	repo, err := ws.repository()
 	if err != nil {
@@ -178,7 +177,7 @@ func (ws *loopWorkspace) onto(ctx context.Context, head string) (string, error) 
 		Advise("Take the change as a patch (`pawl apply --how patch`), or merge " + git.BranchName(ws.Branch) + " by hand.")
 }
 
-// land moves the branch to a commit that changes what was approved and nothing else, and returns it.
+// land moves the branch to a commit that changes exactly what was approved, and returns the commit.
 func (x *application) land(ctx context.Context) (string, error) {
 	commit, err := x.commit(ctx)
 	if err != nil {
@@ -226,7 +225,7 @@ func (x *application) commit(ctx context.Context) (string, error) {
 	return x.store.Make(ctx, c)
 }
 
-// check looks at the user's branch again: what is there now is what was approved.
+// check looks at the user's branch again: it must now have exactly what was approved.
 func (x *application) check(ctx context.Context) error {
 	repo, err := x.repository()
 	if err != nil {
@@ -244,8 +243,8 @@ func (x *application) check(ctx context.Context) error {
 	return err
 }
 
-// landed returns the commit by which the branch has the proposal already: an attempt before this one was
-// cut off, or somebody has merged it by hand. "" if it has not.
+// landed returns the commit by which the branch has the proposal already, "" if it has not: an earlier attempt was cut
+// off, or somebody has merged it by hand.
 func (x *application) landed(ctx context.Context, tip string) (string, error) {
 	for _, commit := range []string{x.proposal.Commit, x.proposal.Head} {
 		if commit == "" {
@@ -298,8 +297,8 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 	return x.proposalOf(ctx, tip, head, true)
 }
 
-// writePatch writes the proposal with the head of a mail, which `git am` makes a commit of, and returns the file. What
-// follows the head is exactly what was hashed. It is written whole or not at all.
+// writePatch writes the proposal as a mail from which `git am` makes a commit, and returns the file. Below the head is
+// exactly what was hashed. The file is written whole or not at all.
 func (x *application) writePatch(ctx context.Context) (string, error) {
 	path := filepath.Join(x.machine.Home.Loop(x.Ref), "proposal-"+x.proposal.Hash[:16]+".patch")
 	head, err := x.store.ReadCommit(ctx, x.proposal.Head)
@@ -330,7 +329,7 @@ func (x *application) mail(head git.Commit) string {
 		head.ID, by.String(), head.Time.Format(time.RFC1123Z), subject(x.state.Goal), strings.TrimRight(kept(x.state), "\n"), x.Loop, x.proposal.Hash)
 }
 
-// asFault turns what stands in the way in the user's repository into a fault.
+// asFault turns an obstacle in the user's repository into a fault.
 func asFault(err error) error {
 	var pre *userrepo.Precondition
 	var elsewhere *store.Fenced

@@ -37,8 +37,8 @@ func (a *Activities) CallAgent(ctx context.Context, in act.Call) (act.Called, er
 	return out, err
 }
 
-// dropOther drops the result of a call that is not the one that was made on the desk as it is now: it is that of a run
-// whose ledger has since lost entries.
+// dropOther drops the result of a call that was not made on the desk as it is now: it belongs to a run whose ledger has
+// since lost entries.
 func (a *Activities) dropOther(ctx context.Context, in act.Step) error {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
@@ -62,7 +62,7 @@ func (ws *loopWorkspace) callFile() string {
 	return ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "call"))
 }
 
-// lastOnDesk is the last call that was made on the desk, "" where that is not known.
+// lastOnDesk returns the last call that was made on the desk, "" if that is not known.
 func (ws *loopWorkspace) lastOnDesk() string {
 	b, err := os.ReadFile(held.At(ws.callFile()))
 	if err != nil {
@@ -71,7 +71,7 @@ func (ws *loopWorkspace) lastOnDesk() string {
 	return string(b)
 }
 
-// toldAgain has the ledger take the events of a call whose result is that of a run before this one.
+// toldAgain makes the ledger take the events of a call whose result comes from an earlier run.
 func (a *Activities) toldAgain(ctx context.Context, in act.Call, out *act.Called) error {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
@@ -156,8 +156,7 @@ func (w *work) appendEvents(ctx context.Context, in act.Call) (string, error) {
 	return out.Ledger, err
 }
 
-// permit is the one gateway that every call of an agent passes (E1). What is not permitted is not
-// run, nor is anything prepared for it.
+// permit is the one gateway that every agent call passes (E1). Without permission nothing is run or prepared.
 func (ws *loopWorkspace) permit(ctx context.Context, in act.Call) error {
 	if in.Ledger == "" { // the plan is made before the first entry
 		if err := ws.rebind(); err != nil {
@@ -175,20 +174,19 @@ func (ws *loopWorkspace) permit(ctx context.Context, in act.Call) error {
 	return nil
 }
 
-// putBackWithin bounds how long whoever interrupts an agent waits for the desk.
+// putBackWithin bounds how long a person who interrupts an agent waits for the desk.
 const putBackWithin = 10 * time.Second
 
-// putBack brings the desk back to where an interrupted agent started from, so that whoever looks at
-// it during a pause finds that. The step restores it again when it is repeated, also where this
-// fails.
+// putBack brings the desk back to where an interrupted agent started, so that people see that state during a pause. The
+// step restores it again when it is repeated, also if this fails.
 func (w *work) putBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
 	defer cancel()
 	_ = w.onDesk(ctx)
 }
 
-// throwAway sees to it that nothing stays of what a role did on the desk that may not change
-// source there (E1, E6), and says so where there was something.
+// throwAway makes sure that nothing stays of a role's changes if the role may not change source there (E1, E6), and
+// reports them.
 func (ws *loopWorkspace) throwAway(ctx context.Context, in act.Call, out *act.Called) error {
 	if slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) || out.Interrupted || out.StartError != "" {
 		return nil

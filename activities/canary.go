@@ -24,12 +24,11 @@ import (
 // canaryStep is the name of the step, which has surroundings of its own.
 const canaryStep = "canary"
 
-// maxBroken is how many files a canary breaks: a guard that sees none of so many sees none.
+// maxBroken is how many files a canary breaks: a guard that sees none of these sees none at all.
 const maxBroken = 2000
 
-// Canary breaks the code in scope, in the judge, and runs the commands that are to guard it: at least one
-// has to notice. It breaks all of it at once, so that a guard is never called blind for one file that no
-// test is about.
+// Canary breaks the code in scope, in the judge, and runs the commands that should guard it: at least one has to
+// notice. It breaks all files at once, so that a guard is never called blind because of one file that no test covers.
 func (a *Activities) Canary(ctx context.Context, in act.Canary) (act.Canaried, error) {
 	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Canaried, error) { return w.canary(ctx, in) })
 }
@@ -62,7 +61,8 @@ func (w *work) canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 	return out, err
 }
 
-// sees reports whether one of the commands notices that these files alone are broken, and what came of the last.
+// sees reports whether one of the commands notices that only these files are broken, with the outcome of the last
+// command.
 func (w *work) sees(ctx context.Context, in act.Canary, files []string) (seen bool, out act.Outcome, err error) {
 	if err := w.ready(ctx, w.inJudge); err != nil {
 		return false, out, err
@@ -77,7 +77,8 @@ func (w *work) sees(ctx context.Context, in act.Canary, files []string) (seen bo
 	return seen, r.Outcome, err
 }
 
-// code are the files of a commit that a canary may break: source code in scope that is not sealed. names are all files.
+// code returns the files of a commit that a canary may break: source code in scope that is not sealed. names has all
+// files.
 func (ws *loopWorkspace) code(ctx context.Context, s spec.Spec, commit string) (files, names []string, err error) {
 	entries, err := ws.store.Entries(ctx, commit)
 	if err != nil {
@@ -102,7 +103,7 @@ func (ws *loopWorkspace) code(ctx context.Context, s spec.Spec, commit string) (
 
 func regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "100755" }
 
-// damage rewrites files of the judge, and returns how many it changed.
+// damage rewrites files of the judge, and returns how many it has changed.
 func (w *work) damage(files []string, by func(string, []byte) ([]byte, int)) (changed int, err error) {
 	root, err := os.OpenRoot(held.At(w.ws.judge.Dir))
 	if err != nil {
@@ -130,8 +131,8 @@ func (w *work) damage(files []string, by func(string, []byte) ([]byte, int)) (ch
 	return changed, nil
 }
 
-// noticed runs the commands, the one after the other, until one of them fails otherwise than it did. Where
-// none does it looks for what they use instead.
+// noticed runs the commands, one after the other, until one of them fails in a new way. If none does, it looks for the
+// code that they use instead.
 func (w *work) noticed(ctx context.Context, in act.Canary, files []string, out *act.Canaried) (bool, error) {
 	out.Instead = nil
 	for _, c := range []struct {
@@ -166,7 +167,7 @@ func (w *work) noticed(ctx context.Context, in act.Canary, files []string, out *
 	return false, err
 }
 
-// under runs one of several commands of the step, each under a limit of its own and all under the step's.
+// under runs one of several commands of the step, each with a limit of its own, and all within that of the step.
 func (w *work) under(ctx context.Context, in act.Canary, limit time.Duration, command string) (act.Outcome, error) {
 	spent, err := proc.ReadProgress(filepath.Join(w.dir, "progress"))
 	if err != nil {
@@ -176,7 +177,7 @@ func (w *work) under(ctx context.Context, in act.Canary, limit time.Duration, co
 	return w.shell(ctx, w.ws.judge.Dir, command)
 }
 
-// mentioned are files of the user's repository that the last command named in its output.
+// mentioned returns files of the user's repository that the last command named in its output.
 func (w *work) mentioned() (all []string) {
 	repo := w.ws.local()
 	if repo == "" {
@@ -197,8 +198,8 @@ var (
 	besideIt   = lazyregexp.New(`([\w./-]+/)(?:pytest|py\.test|tox|nox)\b`)
 )
 
-// origins are where Python takes the broken packages from, where that is not the judge: an editable install
-// leads to the folder that it was made from.
+// origins returns where Python takes the broken packages from, if not from the judge: an editable install leads to the
+// folder that it was made from.
 func (w *work) origins(ctx context.Context, in act.Canary, files []string) (all []string, err error) {
 	names := packages(files)
 	if len(names) == 0 {

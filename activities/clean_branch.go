@@ -15,8 +15,9 @@ import (
 // iterated is what the subject of a commit on a loop's branch begins with (P4).
 var iterated = lazyregexp.New(`^loop\(iter-\d+\): `)
 
-// cleanBranch brings a branch with the kept changes alone, from base to head, to the user's repository, beside the
-// loop's own with all that was tried. Nobody waits for it and nothing depends on it: what stands in the way is logged.
+// cleanBranch brings a branch with only the kept changes, from base to head, to the user's repository, beside the
+// loop's own branch with everything that was tried. Nobody waits for it and nothing depends on it: obstacles are only
+// logged.
 func (ws *loopWorkspace) cleanBranch(ctx context.Context, base, head string) {
 	if err := ws.makeCleanBranch(ctx, base, head); err != nil && ctx.Err() == nil {
 		ws.machine.Logger.Warn("there is no branch of the kept changes alone", "loop", ws.Loop, "error", err)

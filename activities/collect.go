@@ -19,9 +19,9 @@ import (
 	"pawl/internal/task"
 )
 
-// collect reads what the agent left: words, and what it says it spent. A result file that can't be
-// read is a warning; spending that is not reported counts as one tool call. Of an agent whose
-// stdout is a stream, that says what was spent and how it ended, and the file has words only.
+// collect reads what the agent left: its words, and what it reports as spent. A result file that can't be read is a
+// warning; unreported spending counts as one tool call. If the agent's stdout is a stream, the stream reports spending
+// and end, and the file only has words.
 func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed string) {
 	r, err := agent.ReadResult(filepath.Dir(e.dir), filepath.Base(e.dir), resultName)
 	var refusal *outcome.Refusal
@@ -60,8 +60,8 @@ func (e *exchange) collect(out *act.Called, stdout string, in act.Call) (printed
 	return printed
 }
 
-// classify says what came of the call, and of one that its provider did not let work, why and until when. One that was
-// interrupted or used up a budget has no class.
+// classify returns the class of the call; for a call that its provider refused, also why and until when. A call that
+// was interrupted or used up a budget has no class.
 func (e *exchange) classify(out *act.Called, refusal *outcome.Refusal, now time.Time) {
 	if out.Interrupted || out.Exhausted != "" {
 		return
@@ -84,7 +84,7 @@ func (e *exchange) classify(out *act.Called, refusal *outcome.Refusal, now time.
 	}
 	until := refusal.When(now)
 	out.Refused = &act.Refused{Status: refusal.Status, Said: loop.Clip(said(refusal.Said), 300)}
-	if until.After(now.Add(maxSleep)) { // is not believed, so that nobody sleeps for years
+	if until.After(now.Add(maxSleep)) { // this is not believed, so that nobody sleeps for years
 		out.Refused.Said += ", until " + until.Format(time.RFC3339)
 	} else {
 		out.Refused.Until = until
@@ -116,7 +116,7 @@ func exited(out *act.Called) bool {
 	return (out.ExitCode != 0 || out.Signal != "") && !out.Interrupted && !out.TimedOut && out.StartError == "" && out.Failure == "" && out.Exhausted == ""
 }
 
-// ended says how a program ended that told it in no other way, with what it complained of last.
+// ended returns how a program ended that did not report it in another way, with its last complaint.
 func ended(out *act.Called, failure, complaint string) {
 	last := lastLines(complaint)
 	if out.ExitCode == 0 && out.Signal == "" {
@@ -129,17 +129,16 @@ func ended(out *act.Called, failure, complaint string) {
 	}
 }
 
-// said is a line of an agent's words. What looks like a credential is taken out: they are committed,
-// recorded, shown and pushed.
+// said returns a line of an agent's words. What looks like a credential is removed: the words are committed, recorded,
+// shown and pushed.
 func said(text string) string {
 	return secret.Redact(evidence.Description(secret.Redact(text))) // whole before it is cut, and as it is then shown
 }
 
-// maxSleep is how far ahead the end of a rate limit is believed: a week, as some are, and a day.
+// maxSleep is how far in the future the end of a rate limit may be to be believed: a week, as some are, and a day.
 const maxSleep = 8 * 24 * time.Hour
 
-// collect writes down what came of the call, and returns what its provider answered instead of work, nil where it did
-// not.
+// collect writes down the result of the call, and returns the provider's refusal, nil if it worked.
 func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusal) {
 	end := c.stream.End()
 	if c.meter != nil {
@@ -197,7 +196,7 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	return text, end.Refusal
 }
 
-// reported is what an agent says that it spent in a call.
+// reported is what an agent reports as spent in a call.
 func reported(r agent.Result) loop.Usage {
 	u := loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: int64(r.InputTokens), OutputTokens: int64(r.OutputTokens)}
 	if r.ToolCalls != nil {
@@ -209,8 +208,7 @@ func reported(r agent.Result) loop.Usage {
 	return u
 }
 
-// opinion reads a reviewer's answer on a proposal: of its result file where it wrote one there,
-// else of what it printed.
+// opinion reads a reviewer's answer on a proposal: from its result file if it wrote one, else from its output.
 func opinion(p *loop.Proposal, goal string, object json.RawMessage, printed string) *act.Opinion {
 	o := govern.ReadReview(p.Hash, issue.Parse([]byte(goal)).Criteria, object, printed)
 	for i := range o.Criteria {

@@ -23,15 +23,15 @@ import (
 	"pawl/internal/trees"
 )
 
-// How many changed files are named, and in how many bytes: names can be long, and they are in history
-// more than once. The count is full.
+// Limits for the names of changed files: names can be long, and they are in history more than once. The count is always
+// full.
 const (
 	maxFiles = 50
 	maxNames = 32 << 10
 )
 
-// Commit takes what the desk differs from the head by. The policies judge it first, and a
-// change that violates one is not committed (order of judgement). A retry finds its commit.
+// Commit commits the difference between desk and head. First the policies judge it, and a change that violates one is
+// not committed (order of judgement). A retry finds its commit.
 func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
@@ -88,8 +88,9 @@ func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, 
 	return out, nil
 }
 
-// judgeChange has the policies of the contract at a ledger entry judge what the desk differs from the head by.
-// The leftovers of commands are no part of it. shape is how far it reaches; asks are the new files that a person has to approve.
+// judgeChange judges the difference between desk and head by the policies of the contract at a ledger entry. Leftovers
+// of commands do not belong to it. shape is how far the change reaches; asks are the new files that a person has to
+// approve.
 func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string, leftovers []string) (out act.Committed, shape evidence.Shape, asks []string, err error) {
 	if st, err := os.Lstat(held.At(ws.desk.Dir)); err != nil || !st.IsDir() {
 		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, nil, nil
@@ -130,8 +131,8 @@ func (ws *loopWorkspace) judgeChange(ctx context.Context, at, head string, lefto
 	return out, shape, verdict.Asks, nil
 }
 
-// own notes which of the changed files the loop itself has added, where it matters: what the base does not
-// have is no part of what was sealed.
+// own marks the changed files that the loop itself has added, if that matters: a file that the base lacks was not
+// sealed.
 func (ws *loopWorkspace) own(ctx context.Context, contract ledger.Contract, files []govern.Diff) error {
 	if !slices.ContainsFunc(files, func(f govern.Diff) bool { return !f.Added && govern.Based(contract.Sealed, f.Path) }) {
 		return nil
@@ -147,8 +148,8 @@ func (ws *loopWorkspace) own(ctx context.Context, contract ledger.Contract, file
 	return nil
 }
 
-// described is a change as the workflow, and as the policies see it. paths are those that it
-// touches: a rename two.
+// described returns a change in the form for the workflow and in the form for the policies. paths are the touched
+// paths: two for a rename.
 func described(change trees.Change) (out act.Committed, judged govern.Change, paths []string) {
 	for _, v := range change.Violations {
 		d := govern.Diff{Path: v.Path, Why: v.Why}
@@ -186,7 +187,7 @@ func quoted(paths []string) []string {
 	return out
 }
 
-// scan is what the rules want to know of a change's lines.
+// scan collects what the rules need to know about the lines of a change.
 type scan struct {
 	rules   spec.Policy
 	lines   int
@@ -195,7 +196,7 @@ type scan struct {
 	secrets secret.Scan
 }
 
-// begin returns what starts a scan; nil where no rule asks for one.
+// begin returns the function that starts a scan; nil if no rule asks for one.
 func (r *scan) begin() func() git.Reader {
 	if r.rules.Secrets == spec.Allow && r.rules.MaxLines == nil {
 		return nil
@@ -224,10 +225,9 @@ func (r *scan) hunk(l git.DiffLine) {
 	r.before = git.DiffLine{Path: l.Path, N: l.N, Added: l.Added}
 }
 
-// radius adds how far the loop reaches with this change, as far as anybody asks. What all changes
-// of the loop touched, undone ones too, is in the history of its branch; the state's list of it is
-// capped, so that its count is taken from there once the list can't tell. What others have done to a
-// base that has moved is none of it.
+// radius adds how far the loop reaches with this change, if a rule asks. The paths that all changes of the loop
+// touched, undone ones too, are counted from the history of its branch once the capped list in the state is full. Other
+// people's changes to a moved base do not count.
 func (ws *loopWorkspace) radius(ctx context.Context, at, head string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
 	page, err := ws.ledger.Read(ctx, at)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"pawl/internal/store"
 )
 
-// contract works out what a person will be asked to approve, and notes it for the ledger.
+// contract draws up what a person will be asked to approve, and records it for the ledger.
 func (ws *loopWorkspace) contract(ctx context.Context, s spec.Spec, out *act.Opened) error {
 	d, err := draw(ctx, ws, s, out.Base)
 	if err != nil {
@@ -114,8 +114,8 @@ func draw(ctx context.Context, ws *loopWorkspace, s spec.Spec, base string) (dra
 	return d, err
 }
 
-// untold returns what would be sealed without the holdout, and the files in which an agent would find that: scripts that it
-// runs, and settings with its command.
+// untold returns what would be sealed without the holdout, and the files in which an agent would find the holdout:
+// scripts that it runs, and settings with its command.
 func untold(s spec.Spec, names []string, seals seal.Set, read func(string) string) (told seal.Set, shown []string) {
 	command := s.Verify.Holdout.Command
 	if command == "" {
@@ -133,8 +133,8 @@ func untold(s spec.Spec, names []string, seals seal.Set, read func(string) strin
 	return told, shown
 }
 
-// reading returns what has the text of files of a commit, "" where it is no regular file, and what says afterwards
-// whether one could not be read. Of a longer file it has more than seal.MaxScript.
+// reading returns a function that reads regular files of a commit, "" for others, and a function that reports
+// afterwards whether one could not be read. Of a long file it reads a little more than seal.MaxScript.
 func (ws *loopWorkspace) reading(ctx context.Context, entries []store.TreeEntry) (read func(file string) string, failed func() error) {
 	blobs := map[string]store.TreeEntry{}
 	for _, e := range entries {
@@ -159,7 +159,7 @@ func (d drawnContract) terms() act.Terms {
 	return act.Terms{Contract: d.contract.Hash(), Sealed: d.contract.Sealed}
 }
 
-// closed says why nothing could change, nil where something can.
+// closed returns why no file could change, nil if one can.
 func (d drawnContract) closed(ws *loopWorkspace, s spec.Spec) *fault.Error {
 	switch {
 	case d.inScope == 0:
@@ -172,8 +172,8 @@ func (d drawnContract) closed(ws *loopWorkspace, s spec.Spec) *fault.Error {
 	return nil
 }
 
-// Amend works out the contract that the loop would have with another spec. It becomes the loop's
-// only by an event, when it is approved.
+// Amend draws up the contract that the loop would have with another spec. It becomes the loop's only by an event, when
+// it is approved.
 func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
@@ -198,9 +198,9 @@ func (ws *loopWorkspace) rebind() error {
 	return nil
 }
 
-// sameTerms refuses a spec that is not the one whose contract the ledger has: what a person
-// approved is what goes on. Where the repository is, who starts the loop, and whether they approve
-// a contract that nobody has approved yet, may differ.
+// sameTerms refuses a spec that differs from that of the contract in the ledger: the loop continues only with what a
+// person approved. These may differ: where the repository is, who starts the loop, and whether they approve a contract
+// that nobody has approved yet.
 func sameTerms(contract ledger.Contract, given spec.Spec) error {
 	terms := func(s spec.Spec) string {
 		s.Repo, s.Session, s.Approvals.Plan = spec.Repo{}, nil, ""
@@ -232,12 +232,12 @@ func naming(names []string) string {
 // maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.
 const maxAttributes = 100 << 20
 
-// filter is where a .gitattributes puts files through a filter, and its name.
+// filter is the name of a filter, with the .gitattributes that uses it.
 var filter = lazyregexp.New(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
 
-// filtered warns of files that git has in another form than people see them: nothing that runs in the
-// trees finds the contents of Git LFS there, unless setup.command fetches them, and no other filter
-// (git-crypt, nbstripout) runs for the loop, since it is the user's configuration that says what it is.
+// filtered warns of files that git stores in another form than people see. What runs in the trees does not find the
+// contents of Git LFS there, unless setup.command fetches them. No other filter (git-crypt, nbstripout) runs for the
+// loop, since the user's configuration defines it.
 func filtered(ctx context.Context, ws *loopWorkspace, entries []store.TreeEntry) (notes []string, err error) {
 	var names []string
 	for _, e := range entries {

@@ -16,9 +16,9 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// environment is what the loop's commands inherit: of this worker's environment as it was when the
-// contract was drawn what builds need (govern.Inherited). Whichever shell a later worker is started from
-// makes no difference. What is on the disk is held to the same list: an earlier pawl stored more.
+// environment is what the loop's commands inherit: the variables that builds need (govern.Inherited), as this worker
+// had them when the contract was drawn up. A later worker may be started from any shell without changing it. The stored
+// values are filtered by the same list: an earlier pawl stored more.
 func (ws *loopWorkspace) environment() ([]string, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -47,8 +47,8 @@ func (ws *loopWorkspace) environment() ([]string, error) {
 	return ws.env, nil
 }
 
-// NoteEnvironment leaves word of what of this process's environment its loops get. The host's worker calls it once
-// it has the worker's lock.
+// NoteEnvironment records which part of this process's environment its loops get. The host's worker calls it once it
+// has the worker's lock.
 func NoteEnvironment(h home.Home) error {
 	kept, _ := govern.Inherited(os.Environ())
 	if err := durable.WriteJSON(h.WorkerEnvironment(), kept); err != nil {
@@ -57,8 +57,8 @@ func NoteEnvironment(h home.Home) error {
 	return nil
 }
 
-// workersEnvironment is what loops get of the environment of the worker that runs on this host. ok is false where
-// none runs: then the process that starts a loop is its worker.
+// workersEnvironment returns what loops get of the environment of this host's worker. ok is false if none runs: then
+// the process that starts a loop is its worker.
 func workersEnvironment(h home.Home) (env []string, ok bool) {
 	lock, err := durable.TryLock(h.WorkerLock())
 	if err == nil {
@@ -90,8 +90,7 @@ func differing(one, other []string) (names []string) {
 	return slices.Sorted(slices.Values(slices.DeleteFunc(names, func(name string) bool { return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) })))
 }
 
-// session are variables by which a command of the user's own, which runs outside of any sandbox, finds
-// their desktop.
+// session are variables by which a command of the user's own, outside of any sandbox, finds their desktop.
 var session = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
 
 // notifying is the environment of a command that tells people something.
@@ -100,8 +99,8 @@ func notifying() []string {
 	return append(kept, present(session)...)
 }
 
-// granted is agent.env: values as the spec gives them, $NAME and ${NAME} taken from the worker's
-// environment, so that a key is named in the spec and never stands in it.
+// granted returns agent.env with $NAME and ${NAME} replaced from the worker's environment. So the spec names a key and
+// never contains it.
 func granted(env map[string]string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -120,8 +119,7 @@ func present(names []string) (env []string) {
 	return env
 }
 
-// later returns the environment with one value for each name, the last. Programs differ in which of two
-// they read.
+// later returns the environment with one value for each name, the last. Programs differ in which of two they read.
 func later(env []string) []string {
 	last := map[string]int{}
 	for i, kv := range env {

@@ -51,11 +51,10 @@ func (a *Activities) Left(r workspace.Record) bool {
 	return !a.underway.any(r.Loop)
 }
 
-// beatEvery is how often an activity tells the service that it lives. Pause, halt and cancellation come
-// back with the answer.
+// beatEvery is how often an activity tells the service that it lives. The answer brings pause, halt and cancellation.
 const beatEvery = time.Second
 
-// heartbeats makes every activity beat while it works, so that none has to do that by itself.
+// heartbeats makes every activity beat while it works, so that no activity has to do that itself.
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase
 	underway *underway
@@ -79,7 +78,7 @@ func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	defer b.underway.add(workflow, -1)
 	h := &heart{}
 	if activity.HasHeartbeatDetails(ctx) {
-		var before act.Live // what the last attempt told counts until this one tells more
+		var before act.Live // the last attempt's report counts until this one reports more
 		if activity.GetHeartbeatDetails(ctx, &before) == nil {
 			h.say(func() act.Live { return before })
 		}
@@ -103,7 +102,7 @@ func heartOf(ctx context.Context) *heart {
 	return h
 }
 
-// say makes every later beat say what live returns then.
+// say makes every later beat carry what live returns at that time.
 func (h *heart) say(live func() act.Live) {
 	if h != nil {
 		h.live.Store(&live)

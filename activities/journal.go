@@ -60,8 +60,8 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 	return out, nil
 }
 
-// Record appends what happens between iterations and pushes, since somebody is about to look. The
-// loop's processes, and with Park its trees, are given up.
+// Record appends what happens between iterations and pushes, since somebody is about to look. The loop gives up its
+// processes, and with Park its trees.
 func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
@@ -77,8 +77,7 @@ func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, e
 	return ws.appendAndWait(ctx, in.Entry, in.Park)
 }
 
-// appendAndWait appends for somebody who is about to look: what is in the ledger is pushed, and the
-// loop's processes are given up.
+// appendAndWait appends for somebody who is about to look: it pushes the ledger, and gives up the loop's processes.
 func (ws *loopWorkspace) appendAndWait(ctx context.Context, in act.Entry, park bool) (act.Appended, error) {
 	crash.At("record.before")
 	out, err := ws.append(ctx, in, true, store.Tx{}, "")
@@ -105,8 +104,7 @@ func (ws *loopWorkspace) appendAndWait(ctx context.Context, in act.Entry, park b
 	return out, nil
 }
 
-// Close works out the proposal, records the end, pushes for the last time and gives the loop's
-// processes and trees up.
+// Close makes the proposal, records the end, pushes for the last time and gives up the loop's processes and trees.
 func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
@@ -137,8 +135,9 @@ func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, err
 	return out, nil
 }
 
-// append appends to the ledger, on this host and, with a URL, in the repository that it shares
-// with others, there with the branch where that is to be pushed. A ledger that stands elsewhere means that another run is ahead of this one.
+// append appends to the ledger on this host and, for a loop with a URL, in the repository that it shares with others;
+// there with the branch, if that is to be pushed. A ledger at another place means that another run is ahead of this
+// one.
 func (ws *loopWorkspace) append(ctx context.Context, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
 	out, err := ws.write(ctx, in, tx, head)
 	if err == nil {
@@ -205,9 +204,8 @@ func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, h
 	return out, nil
 }
 
-// transact makes the ledger's next entry durable, together with what else tx has. What the ledger has
-// already of the events counts: left is what was still to be appended, and to which entry; at is the
-// ledger's head afterwards.
+// transact makes the ledger's next entry durable, together with the rest of tx. Events that the ledger has already
+// count: left are the events that were still to be appended, to becomes the entry, at is the ledger's head afterwards.
 func (ws *loopWorkspace) transact(ctx context.Context, in act.Entry, tx store.Tx, entry func(left act.Entry, code string) (store.Entry, error)) (left act.Entry, at string, err error) {
 	left = in
 	tx.Entry = func(code string) (store.Entry, error) { return entry(left, code) }
@@ -225,9 +223,8 @@ func (ws *loopWorkspace) transact(ctx context.Context, in act.Entry, tx store.Tx
 	return left, done.Entry, nil
 }
 
-// appended says how many of the events the ledger has already, and where it stands then: a step
-// appends some of them first, and where it was cancelled it couldn't say so. Zero where the ledger
-// is ahead by anything else.
+// appended returns how many of the events the ledger has already, and its head. A step appends some of them first, and
+// can't report that if it is cancelled. Zero if the ledger is ahead by anything else.
 func (ws *loopWorkspace) appended(ctx context.Context, in act.Entry, err error) (known int, at string) {
 	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) || elsewhere.Ref != ws.Ledger || elsewhere.Have == "" {
@@ -240,8 +237,8 @@ func (ws *loopWorkspace) appended(ctx context.Context, in act.Entry, err error) 
 	return len(have), elsewhere.Have
 }
 
-// fenced says what an error that came of moving the loop's refs means: one that stands elsewhere
-// was moved by another run, and trying again can't help. One that is gone was moved by nobody: it is mended.
+// fenced interprets an error from moving the loop's refs. If a ref is elsewhere, another run moved it, and a retry
+// can't help. If a ref is gone, nobody moved it: it is repaired.
 func (ws *loopWorkspace) fenced(ctx context.Context, err error, doing string) error {
 	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) || elsewhere.Have == "" || elsewhere.Have == store.Damaged {
@@ -254,7 +251,7 @@ func (ws *loopWorkspace) fenced(ctx context.Context, err error, doing string) er
 		ws.Loop, elsewhere.Ref, cmp.Or(elsewhere.Have, "missing"), cmp.Or(elsewhere.Want, "missing")))
 }
 
-// message is what `git log` of the ledger shows.
+// message is the line for this entry in `git log` of the ledger.
 func message(s loop.State, events []loop.Event) string {
 	if len(events) == 0 {
 		return fmt.Sprintf("ledger(iter-%d)", s.Iteration)

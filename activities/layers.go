@@ -12,9 +12,9 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// surroundings name what a command finds around its tree. Other ones are made anew: home, scratch folders
-// and, of the judge, what it leaves in caches. The judge's on the unchanged code leaves there what all that
-// come after find.
+// surroundings name what a command finds around its tree: home, scratch folders and, for the judge, the caches that it
+// leaves. New surroundings are made anew. The judge's surroundings for the unchanged code leave the caches that all
+// later ones find.
 type surroundings string
 
 const unchanged surroundings = "unchanged"
@@ -39,7 +39,7 @@ type caches struct {
 	epoch    string // tells the layers of its judgements from those of earlier workers
 }
 
-// surrounded is the request with its surroundings, which are new ones where the last command in the tree had others.
+// surrounded returns the request with its surroundings: new ones if the last command in the tree had others.
 func (ws *loopWorkspace) surrounded(t *tree, r sandbox.Request, in surroundings) sandbox.Request {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -64,8 +64,8 @@ func (ws *loopWorkspace) surrounded(t *tree, r sandbox.Request, in surroundings)
 	return ws.around(t, r, a.n, !judged)
 }
 
-// around is the request with the tree's nth surroundings. Those of before a settlement must not be used again: the
-// layers that they have open are gone.
+// around returns the request with the tree's nth surroundings. Surroundings from before a settlement must not be used
+// again: the layers that they have open are gone.
 func (ws *loopWorkspace) around(t *tree, r sandbox.Request, n int, lasting bool) sandbox.Request {
 	r.Fresh, r.Layered = fmt.Sprintf("%d, %d settled", n, ws.caches.settled), strconv.Itoa(ws.caches.below)
 	switch {
@@ -79,8 +79,8 @@ func (ws *loopWorkspace) around(t *tree, r sandbox.Request, n int, lasting bool)
 	return r
 }
 
-// furnishAhead has the surroundings made that the next step finds around a tree, while the workflow hears of the
-// last one. If they turn out to be others, the step waits until those are made.
+// furnishAhead makes the surroundings of the next step ahead of time, while the workflow hears of the last one. If the
+// step needs others, it waits until those are made.
 func (ws *loopWorkspace) furnishAhead(t *tree) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -100,8 +100,8 @@ func (ws *loopWorkspace) layers(of string) string {
 	return filepath.Join(ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "layers")), of)
 }
 
-// nextTrial is for a judgement that begins: it has layers of its own, or those of one that has written nothing. The
-// layers of judgements that came to nothing are removed.
+// nextTrial prepares the layers for a judgement that begins: new ones, or those of a judgement that has written
+// nothing. Layers of failed judgements are removed.
 func (ws *loopWorkspace) nextTrial() {
 	if ws.caches.trial != "" && sandbox.Untouched(held.At(ws.caches.trial)) {
 		return
@@ -124,8 +124,8 @@ func (ws *loopWorkspace) forgetTrials(n int) {
 	}
 }
 
-// judgedCaches keeps what the last judgement left in caches, or forgets it: only a change that was kept may
-// decide what the next one's commands find.
+// judgedCaches keeps what the last judgement left in caches, or forgets it: only a kept change may decide what the next
+// one's commands find.
 func (ws *loopWorkspace) judgedCaches(kept bool) error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

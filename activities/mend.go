@@ -24,23 +24,23 @@ import (
 	"pawl/internal/workspace"
 )
 
-// menders mend stores that are damaged, one store at a time.
+// menders repair damaged stores, one store at a time.
 type menders struct {
 	mu     sync.Mutex
 	looked map[string]time.Time // when a store was looked through last, by its folder
 }
 
-// lookApart is how far apart a store is looked through: that takes as long as reading all of it.
+// lookApart is the time between two examinations of a store: one takes as long as reading all of it.
 const lookApart = time.Minute
 
-// Mend looks whether the store of a loop is damaged, and makes it whole again from what can be read of it and
-// from the user's repository. It returns what was damaged, "" where nothing was. A ledger that is
-// nowhere any more as the loop has left it is LEDGER_DAMAGED. deep is whether every object is read.
+// Mend checks the store of a loop for damage, and repairs it from what can be read of it and from the user's
+// repository. It returns what was damaged, "" for nothing. If the loop's ledger can't be found anywhere as the loop
+// left it, the error is LEDGER_DAMAGED. With deep every object is read.
 func (a *Activities) Mend(ctx context.Context, r workspace.Record, deep bool) (string, error) {
 	return a.mendStore(ctx, r, "", deep, nil)
 }
 
-// mendStore is Mend where it is known where refs were, or what is damaged.
+// mendStore is Mend for a caller that knows where refs were, or what is damaged.
 func (a *Activities) mendStore(ctx context.Context, r workspace.Record, what string, deep bool, known map[string]string) (string, error) {
 	a.mending.mu.Lock()
 	defer a.mending.mu.Unlock()
@@ -105,7 +105,7 @@ func (a *Activities) mendStore(ctx context.Context, r workspace.Record, what str
 	return what, nil
 }
 
-// damageOf says what is damaged of a store that a loop needs.
+// damageOf describes the damage of a store that a loop needs.
 func damageOf(ctx context.Context, s *store.Store, r workspace.Record, want map[string]string, deep bool) (string, error) {
 	refs := []string{r.Ledger}
 	if r.Branch != "" {
@@ -148,14 +148,14 @@ func (m *machine) sharing(r workspace.Record) ([]workspace.Record, error) {
 	return out, err
 }
 
-// noteHeads takes down where ledger and branch are, beside the store: should a ref be lost, it was there.
+// noteHeads records where ledger and branch are, beside the store, in case a ref is lost.
 func (ws *loopWorkspace) noteHeads(ledger, branch string) {
 	if workspace.Note(ws.machine.Home, ws.Ref, map[string]string{ws.Ledger: ledger, ws.Branch: branch}) {
 		ws.isMended("the note of where its ledger and branch are could not be read: it is written again", nil)
 	}
 }
 
-// mendedSince returns what was mended on this host and the ledger does not have, now that it has the events.
+// mendedSince returns what was repaired on this host and the ledger does not have, now that it has the events.
 func (ws *loopWorkspace) mendedSince(events []loop.Event) []string {
 	dir := ws.machine.Home.Loop(ws.Ref)
 	ws.ofStore()
@@ -167,7 +167,7 @@ func (ws *loopWorkspace) mendedSince(events []loop.Event) []string {
 	return mending.Untold(dir)
 }
 
-// ofStore notes for each loop of the store what was mended of it as somebody opened it.
+// ofStore records for each loop of the store what was repaired when somebody opened the store.
 func (ws *loopWorkspace) ofStore() {
 	found := mending.Take(ws.Store)
 	if len(found) == 0 {
@@ -204,7 +204,7 @@ func noted(h home.Home, r workspace.Record) map[string]string {
 	return at
 }
 
-// mender mends what an activity has found damaged, and has the activity try again.
+// mender repairs what an activity has found damaged, and makes the activity try again.
 type mender struct {
 	interceptor.WorkerInterceptorBase
 	a *Activities
@@ -233,7 +233,7 @@ func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	return out, err
 }
 
-// mendAfter mends the store where an error may come of one that is damaged, and reports whether it has.
+// mendAfter repairs the store if an error may come from a damaged one, and reports whether it has.
 func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) bool {
 	r, ok := a.recordOf(ref)
 	if !ok {
@@ -306,7 +306,7 @@ func (ws *loopWorkspace) has(ctx context.Context, commit string) bool {
 	return err == nil
 }
 
-// lostEntries tells a ledger that was cut off from one that another run has gone on with.
+// lostEntries tells a ledger that was cut off from one that another run has continued.
 func (ws *loopWorkspace) lostEntries(ctx context.Context, f *store.Fenced) bool {
 	return f.Ref == ws.Ledger && git.IsHash(f.Have) && f.Want != "" && !ws.has(ctx, f.Want)
 }

@@ -32,7 +32,7 @@ import (
 // meterFile is where the meter notes what the calls of a step have used, in the step's folder.
 const meterFile = "meter.jsonl"
 
-// agentEnvironment is what the program of an agent has in its environment before it is called.
+// agentEnvironment is the environment of an agent's program before it is called.
 func agentEnvironment(inherited []string, programs []program.Program, own spec.Agent) []string {
 	env := slices.Clone(inherited)
 	for _, p := range programs {
@@ -41,7 +41,7 @@ func agentEnvironment(inherited []string, programs []program.Program, own spec.A
 	return later(append(env, granted(own.Env)...))
 }
 
-// toMeter is the first of some budgets that nobody but the meter keeps for a program, "" where there is none.
+// toMeter returns the first of these budgets that only the meter can keep for a program, "" for none.
 func toMeter[T any](p program.Program, budget map[loop.Resource]T) loop.Resource {
 	_, tokens := budget[loop.Tokens]
 	_, dollars := budget[loop.CostUSD]
@@ -55,7 +55,7 @@ func toMeter[T any](p program.Program, budget map[loop.Resource]T) loop.Resource
 	return ""
 }
 
-// direction is how the programs of an agent with an environment speak to pawl's meter; why says why they do not, as the
+// direction is how the programs of an agent with an environment speak to pawl's meter. why says why they do not: the
 // rest of a sentence that begins with the agent's name. The meter of a call has one provider, and so one program.
 func (ws *loopWorkspace) direction(programs []program.Program, own spec.Agent, env []string) (r program.Route, why string) {
 	switch {
@@ -79,7 +79,7 @@ func (ws *loopWorkspace) direction(programs []program.Program, own spec.Agent, e
 	})
 }
 
-// counting are the lines of the contract on who counts what each agent uses.
+// counting returns the lines of the contract on who counts what each agent uses.
 func (ws *loopWorkspace) counting(s spec.Spec) (lines []string, err error) {
 	inherited, err := ws.environment()
 	if err != nil {
@@ -110,7 +110,7 @@ func (ws *loopWorkspace) counting(s spec.Spec) (lines []string, err error) {
 	return lines, nil
 }
 
-// uncounted refuses a budget of tokens or dollars that nobody would keep, and names it; nil where all are kept.
+// uncounted refuses a budget of tokens or dollars that nobody would keep, and names it; nil if all are kept.
 func (ws *loopWorkspace) uncounted(s spec.Spec) (key string, err error) {
 	inherited, err := ws.environment()
 	if err != nil {
@@ -139,8 +139,8 @@ func (ws *loopWorkspace) uncounted(s spec.Spec) (key string, err error) {
 	return "", nil
 }
 
-// unpriced refuses a budget of dollars for a model of which pawl knows no price, where the program does not say what it
-// costs.
+// unpriced refuses a budget of dollars for a model whose price pawl does not know, if the program does not report its
+// cost.
 func (ws *loopWorkspace) unpriced(own spec.Agent, p program.Program, capped bool) error {
 	if !capped || p.Cost {
 		return nil
@@ -177,8 +177,8 @@ func unkept(p program.Program, of loop.Resource, why string) error {
 		Advise(fmt.Sprintf("Set %s for the worker, so that pawl's meter counts, or take limits.%s out; limits.toolCalls and limits.activeTime are kept.", set, of)))
 }
 
-// metered leads the program of a command to the meter: it gets a placeholder instead of each key, and the meter's address
-// as its provider's. The command's arguments have been led there already. dir is for files that only this call has.
+// metered leads the program of a command to the meter: instead of each key it gets a placeholder, and as its provider's
+// address that of the meter. The command's arguments lead there already. dir is for files of this call alone.
 func (ws *loopWorkspace) metered(p program.Program, r program.Route, dir string, c *proc.Command, budget map[loop.Resource]evidence.Decimal) error {
 	prices, err := ws.machine.prices()
 	if err != nil {
@@ -253,7 +253,7 @@ func (m *machine) prices() (tally.Prices, error) {
 	return append(own, tally.Listed()...), nil
 }
 
-// counted is what the meter has noted of a step: all its attempts, those that were lost too.
+// counted is what the meter has noted of a step, for all its attempts, including lost ones.
 type counted struct {
 	file  string
 	at    int64
@@ -261,7 +261,7 @@ type counted struct {
 	since time.Time // since when the provider refuses, zero where it does not
 }
 
-// refusal is what the provider has answered last instead of work, nil where it has worked since.
+// refusal is the provider's last answer if it refused work, nil if it has worked since.
 func (m *counted) refusal() *outcome.Refusal {
 	f := m.total.Failing
 	if f == nil || outcome.ByStatus(f.Status) == "" {
@@ -274,8 +274,8 @@ func (m *counted) refusal() *outcome.Refusal {
 	return r
 }
 
-// merged is the refusal that the stream tells of, with what the meter knows of it. What the provider answered counts
-// before how its program tells it.
+// merged is the refusal in the stream, completed by what the meter knows. The provider's own answer counts more than
+// how its program reports it.
 func (m *counted) merged(told *outcome.Refusal) *outcome.Refusal {
 	r := m.refusal()
 	if r == nil || told != nil && told.Class == r.Class && r.Until.IsZero() {
@@ -285,15 +285,15 @@ func (m *counted) merged(told *outcome.Refusal) *outcome.Refusal {
 }
 
 const (
-	// settled is how long a provider has to refuse all that is asked before a program is ended for it: it may ask another
+	// settled is how long a provider has to refuse all requests before a program is ended for it: it may ask another
 	// model at once.
 	settled = 3 * time.Second
-	// patient is how long a program may ask again a provider that fails.
+	// patient is how long a program may keep asking a provider that fails.
 	patient = time.Minute
 )
 
-// hopeless reports whether the program asks a provider again that does not know who asks, has said to come back after a
-// longer time, or has failed for long. A loop that sleeps waits at no cost.
+// hopeless reports whether the program keeps asking a provider that does not accept its credentials, that has said to
+// come back after a longer time, or that has failed for long. A loop that sleeps waits at no cost.
 func (m *counted) hopeless(now time.Time) bool {
 	r := m.refusal()
 	if r == nil || m.total.Open > 0 {
@@ -341,19 +341,19 @@ func (m *counted) read() error {
 	return nil
 }
 
-// slack is by how much stream and meter may differ: a twentieth, and at least 5000 tokens. The meter counts requests that
-// no stream has, such as the one for a session's title, of a few hundred tokens to a few thousand; a stream counts an
-// answer that is under way.
+// slack is how much stream and meter may differ: a twentieth, and at least 5000 tokens. The meter counts requests that
+// no stream has, such as the one for a session's title (a few hundred to a few thousand tokens); a stream counts an
+// unfinished answer.
 func (m *counted) slack() int64 { return max(5000, m.total.Tokens()/20) }
 
-// whole reports whether the meter has counted all that a stream tells of.
+// whole reports whether the meter has counted everything that the stream reports.
 func (m *counted) whole(told loop.Usage) bool {
 	return m.total.Calls > 0 && m.total.Tokens()+m.slack() >= told.InputTokens+told.OutputTokens
 }
 
-// in returns what was used: what the meter has counted, where that is all that the stream tells of. The cost is the
-// meter's where it knows the price of every model; the tool calls are the larger number of both, since the stream has none
-// of nested agents and the meter none that a program makes by itself.
+// in returns what was used: the meter's count, if that covers everything that the stream reports. The cost is the
+// meter's if it knows the price of every model. The tool calls are the larger number of both, since the stream has none
+// of nested agents, and the meter none that a program makes by itself.
 func (m *counted) in(told loop.Usage) loop.Usage {
 	u := told
 	u.ToolCalls = max(told.ToolCalls, m.total.Tools)
@@ -371,8 +371,8 @@ func (m *counted) in(told loop.Usage) loop.Usage {
 	return u
 }
 
-// warnings are what people should know of a call of which a stream has told so much. ended says that the program itself
-// said how it ended, so that its numbers are its last.
+// warnings returns what people should know about a call, given the stream's totals. ended means that the program itself
+// reported its end, so that its numbers are final.
 func (m *counted) warnings(told loop.Usage, ended bool) (all []string) {
 	t := m.total
 	said := told.InputTokens + told.OutputTokens

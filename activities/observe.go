@@ -18,8 +18,8 @@ import (
 	"pawl/internal/workspace"
 )
 
-// observe tells the log, and whoever watches, what a loop's ledger has taken: the one source of
-// metrics and traces, so that they say what the ledger says.
+// observe reports to the log, metrics and traces what a loop's ledger has taken. It is their only source, so they agree
+// with the ledger.
 func (ws *loopWorkspace) observe(ctx context.Context, prev string, after loop.State, events []loop.Event) {
 	ws.log(ctx, events)
 	ws.machine.Telemetry.Appended(ctx, telemetry.Loop(after), events, func(ctx context.Context) ([]loop.Event, error) {
@@ -56,8 +56,8 @@ var levels = map[loop.Type]slog.Level{
 	loop.BudgetExhausted: slog.LevelWarn, loop.Warned: slog.LevelWarn, loop.MessageRefused: slog.LevelWarn,
 }
 
-// attributes are an event's attributes for the log: which loop, iteration and phase, then what it
-// names. What agents and people wrote stays in the ledger.
+// attributes are an event's attributes for the log: loop, iteration and phase, then what the event names. Words of
+// agents and people stay only in the ledger.
 func attributes(e loop.Event) []slog.Attr {
 	out := []slog.Attr{slog.String("loop", e.Loop), slog.Int("iteration", e.Iteration), slog.String("phase", string(e.Phase)), slog.Int64("seq", e.Seq)}
 	gate := ""
@@ -79,8 +79,8 @@ func attributes(e loop.Event) []slog.Attr {
 	return out
 }
 
-// Survey finds out in the background what the loops of this host are at, for the metrics of a
-// worker that has not done anything for them yet.
+// Survey finds the state of this host's loops in the background, for the metrics of a worker that has not worked on
+// them yet.
 func (a *Activities) Survey(ctx context.Context) {
 	if a.Telemetry == nil {
 		return
@@ -117,8 +117,7 @@ func headState(ctx context.Context, r workspace.Record) (loop.State, error) {
 	return ledger.Open(store).State(ctx, head)
 }
 
-// reporter tells the log how activities end, with loop, iteration and phase, which the SDK's own lines
-// don't know.
+// reporter logs how activities end, with loop, iteration and phase, which the SDK's own lines lack.
 type reporter struct {
 	interceptor.WorkerInterceptorBase
 	logger *slog.Logger
@@ -135,7 +134,7 @@ type logged struct {
 	logger *slog.Logger
 }
 
-// ExecuteActivity runs the activity and logs what came of it.
+// ExecuteActivity runs the activity and logs the result.
 func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	began := time.Now()
 	out, err := r.Next.ExecuteActivity(ctx, in)
@@ -165,8 +164,7 @@ func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	return out, err
 }
 
-// expected tells an error that is in the course of things: a worker that stops, a step that was to
-// be interrupted.
+// expected recognises errors of normal operation: a worker that stops, a step that was interrupted on purpose.
 func expected(err error) bool {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Category() == temporal.ApplicationErrorCategoryBenign {
 		return true

@@ -22,9 +22,8 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Open takes a loop up on this host: the repository's preconditions (P0), the store with the
-// base commit, the branch, the sealed files and the contract's hash. A retry finds the
-// workspace that an attempt before it made.
+// Open prepares a loop on this host: the repository's preconditions (P0), the store with the base commit, the branch,
+// the sealed files and the contract's hash. A retry finds the workspace that an earlier attempt made.
 func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) {
 	o := a.openingOf(in)
 	done, err := a.announce(o)
@@ -63,7 +62,7 @@ type opening struct {
 	mode      string   // of a loop
 }
 
-// unmet is what of an error of inspect is an obstacle.
+// unmet returns the part of an error of inspect that is an obstacle.
 func (o opening) unmet(err error) error {
 	failed := userrepo.Failed(err)
 	if err != nil && len(failed) == 0 {
@@ -79,7 +78,7 @@ func (o opening) unmet(err error) error {
 	return failed
 }
 
-// unfit is that a loop of this mode runs nothing, nil where it does (A1).
+// unfit returns why a loop in this mode runs nothing, nil if it runs (A1).
 func unfit(mode string) *userrepo.Precondition {
 	if mode == "" || mode == spec.ModeMission {
 		return nil
@@ -105,8 +104,8 @@ func (m *machine) openingOf(in act.Open) opening {
 	return opening{repo: s.Repo, ledger: in.Ledger, mode: s.Mode, Record: r}
 }
 
-// announce notes that something is being opened, and refuses what requires a sandbox that this machine
-// lacks. Its caller calls done at the end.
+// announce records that something is being opened, and refuses a spec that requires a sandbox that this machine lacks.
+// Its caller calls done at the end.
 func (a *Activities) announce(o opening) (done func(), err error) {
 	announced := workspace.Record{Loop: o.Loop, Kind: o.Kind, FirstRun: o.FirstRun, Namespace: o.Namespace}
 	if err := workspace.Announce(a.Home, announced); err != nil {
@@ -150,7 +149,7 @@ func (ws *loopWorkspace) opened(ctx context.Context, base string) (act.Opened, e
 	}, err
 }
 
-// site is this host as the workflow is told of it, with what its sandbox holds after it was tried.
+// site describes this host for the workflow, with what its sandbox holds after a trial.
 func (ws *loopWorkspace) site(ctx context.Context) (act.Site, error) {
 	protections, broken, err := ws.protections(ctx)
 	if err == nil {
@@ -179,7 +178,7 @@ func (a *Activities) register(ctx context.Context, o opening) (workspace.Record,
 	return record, source, err
 }
 
-// inspect checks what P0 asks of the repository of a spec.
+// inspect checks the repository of a spec for everything that P0 asks.
 func (m *machine) inspect(ctx context.Context, r spec.Repo, id string) (userrepo.Source, error) {
 	if _, err := git.Version(ctx); err != nil {
 		return userrepo.Source{}, err
@@ -221,7 +220,7 @@ func (m *machine) enroll(o opening, source userrepo.Source) (workspace.Record, e
 	return r, workspace.Write(m.Home, r)
 }
 
-// named is the record with its name in refs and folders, and whose name its commits carry.
+// named returns the record with its name in refs and folders, and the name that its commits carry.
 func (o opening) named(name string, by git.Identity) workspace.Record {
 	r := o.Record
 	r.Ref, r.Ledger, r.Name, r.Email = name, "refs/pawl-ledger/"+name, by.Name, by.Email
@@ -231,8 +230,8 @@ func (o opening) named(name string, by git.Identity) workspace.Record {
 	return r
 }
 
-// base returns the commit that the loop starts from: where its branch stands at first. A retry
-// keeps to what the first attempt found, even where the user has moved on.
+// base returns the commit that the loop starts from: the first head of its branch. A retry keeps the base of the first
+// attempt, even if the user has moved on.
 func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (string, error) {
 	at := "refs/pawl/base/" + ws.Ref
 	if have, err := ws.store.Ref(ctx, at); err != nil || have != "" {
@@ -263,7 +262,7 @@ func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (stri
 	return commit, ws.store.SetRef(ctx, at, commit, "")
 }
 
-// tags brings the tags along that the trees show. A loop does without them where they can't be had.
+// tags fetches the tags that the trees show. A loop does without them if they can't be had.
 func (ws *loopWorkspace) tags(ctx context.Context, source userrepo.Repo, ref string) {
 	if err := userrepo.FetchTags(ctx, ws.store, source, ref); err != nil && ctx.Err() == nil {
 		ws.machine.Logger.Warn("the trees have no tags of the repository", "loop", ws.Loop, "error", err)

@@ -20,8 +20,7 @@ const maxOutput = 2 * proc.DefaultOutputLimit
 // tailLength is how much of an output enters history, for people.
 const tailLength = 600
 
-// tailOf returns the end of what a command said: of its output, then of its errors. Each has half of the room
-// where both said something.
+// tailOf returns the end of a command's output, then of its errors. If it has both, each gets half of the room.
 func tailOf(dir string) string {
 	var said []string
 	for _, name := range []string{"stdout", "stderr"} {

@@ -22,13 +22,13 @@ import (
 	"pawl/internal/loop"
 )
 
-// system are folders whose programs come with the machine: nothing of a loop can write there, and an update
-// of the machine is no change of what was agreed on.
+// system are folders whose programs come with the machine. Nothing of a loop can write there, and an update of the
+// machine does not change what was agreed on.
 var system = []string{"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/lib", "/usr/lib", "/dev/", "/proc/", "/sys/"}
 
-// outside seals programs and files outside of the repository, as commands of the spec name them: by an
-// absolute path, from ~/ on, or by the name of a program, which is looked up in the PATH of the loop. What is
-// not there is not sealed, and of a folder only the name is.
+// outside seals programs and files outside of the repository that commands of the spec name: by an absolute path, by a
+// path from ~/, or by the name of a program, which is looked up in the PATH of the loop. Missing files are not sealed,
+// and of a folder only the name is.
 func (ws *loopWorkspace) outside(names []string) ([]loop.Seal, error) {
 	env, err := ws.environment()
 	if err != nil {

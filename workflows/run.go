@@ -186,7 +186,7 @@ func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 	return nil
 }
 
-// open makes store, desk and judge ready, and begins the loop or takes up the one of the ledger.
+// open makes store, desk and judge ready, and begins the loop or resumes the one in the ledger.
 func (r *run) open(ctx workflow.Context, p protocol) error {
 	if err := r.host.Open(ctx, r.from); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (r *run) open(ctx workflow.Context, p protocol) error {
 	return nil
 }
 
-// begun records the beginning of a loop as its host has opened it.
+// begun records the beginning of a loop, as its host has opened it.
 func (r *run) begun(ctx workflow.Context) {
 	o := r.host.Opened
 	r.Emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{
@@ -219,9 +219,9 @@ func (r *run) begun(ctx workflow.Context) {
 	}
 }
 
-// resume goes on from a ledger that another run has left, on this or another host. An iteration
-// that it had begun goes on where the ledger has it. Where that is not known, it is recorded as interrupted, and a
-// commit that nobody had judged is undone.
+// resume continues from a ledger that another run has left, on this or another host. An iteration that was begun
+// continues where the ledger has it. If that is not known, it is recorded as interrupted, and a commit that nobody had
+// judged is undone.
 func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	if s.Status.Ended() {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
@@ -243,7 +243,7 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	}
 	r.Emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}})
 	if r.midway != phase.None {
-		if asked { // whoever wanted the loop to wait still does
+		if asked { // whoever paused the loop still wants that
 			r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, By: s.PausedBy, How: s.PauseAt})
 		}
 		return nil
@@ -255,12 +255,12 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
 }
 
-// carriesOn reports whether what was open when a run was lost only made the loop wait.
+// carriesOn reports whether the gate that was open when a run was lost only made the loop wait.
 func carriesOn(g *loop.Gate) bool {
 	return g == nil || g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
 }
 
-// iterationSince makes what is known of an iteration that another run has begun from its events, and returns those.
+// iterationSince restores an iteration that another run has begun from its events, and returns these.
 func (r *run) iterationSince(events []loop.Event) []loop.Event {
 	it := iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, description: r.host.Opened.Unjudged}
 	for _, e := range events {
@@ -304,14 +304,14 @@ func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: carry})
 }
 
-// finish ends the loop in the way that err says: it undoes what was not judged, makes the
-// proposal, records the end and returns the result, as a failure where the loop failed.
+// finish ends the loop as err says: it undoes what was not judged, makes the proposal, records the end and returns the
+// result, as a failure if the loop failed.
 func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	if workflow.IsContinueAsNewError(err) {
 		return nil, err
 	}
 	end := r.endOf(ctx, err)
-	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded also after Cancel
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded after Cancel too
 	if r.host.IsOpen() && end.Code != fault.LedgerAhead && end.Code != fault.LedgerDamaged {
 		if err := r.close(ctx, end); err != nil {
 			end = r.endOf(ctx, err)
@@ -371,22 +371,22 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	})
 }
 
-// presentable reports whether what a loop that ends so has kept may be proposed: where tests judge the work, and
-// not each change by itself, what was not tested to the end is left on its branch (A7).
+// presentable reports whether the kept work of a loop with this end may be proposed. If tests judge the work as a
+// whole, and not each change by itself, untested work stays on its branch (A7).
 func (r *run) presentable(end govern.End) bool {
 	k, err := kind.Of(r.State().Kind)
 	return err == nil && (!k.Tests || end.Status == loop.Completed) && !r.nothingKept()
 }
 
-// nothingKept reports whether every change of a loop that goes by a metric was undone: its head is another commit than
-// its base then, with the same files.
+// nothingKept reports whether every change of a loop with a metric was undone: its head is then another commit than its
+// base, with the same files.
 func (r *run) nothingKept() bool {
 	s := r.State()
 	k, err := kind.Of(s.Kind)
 	return err == nil && k.Reference && s.KeptCount == 0 && s.Footing() == s.Base
 }
 
-// endOf turns whatever ended the main line into one of the ends of the contract.
+// endOf turns the error that ended the main line into one of the ends of the contract.
 func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 	if end, ok := isStopped(err); ok {
 		return end
@@ -409,12 +409,12 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 	return govern.MachineFailed.Because(err.Error())
 }
 
-// stopped carries an end out of the phases.
+// stopped carries an end out of the phases, as an error.
 type stopped struct{ end govern.End }
 
 func (s *stopped) Error() string { return s.end.Reason }
 
-// Unwrap is the fault that it is, for those who match it.
+// Unwrap returns the end's fault, for errors.Is and errors.As.
 func (s *stopped) Unwrap() error {
 	if f := s.end.Fault(); f != nil {
 		return f

@@ -14,17 +14,16 @@ import (
 	"pawl/internal/loop"
 )
 
-// failuresInARow is how often the code that a change is compared with may fail to be measured before the loop
-// goes on without that.
+// failuresInARow is how often measuring the reference may fail before the loop continues without it.
 const failuresInARow = 3
 
-// evaluate measures once: the head, or a commit that stays on the branch. Each evaluation is a step, so that a worker
-// that dies between two of them loses nothing.
+// evaluate measures once: the head, or a commit that stays on the branch. Each evaluation is a step, so nothing is lost
+// if the worker dies between two of them.
 func (l *improve) evaluate(ctx workflow.Context, at string) (act.Measured, error) {
 	return l.evaluateAs(ctx, "verify", at)
 }
 
-// evaluateAs is evaluate for a step of that name.
+// evaluateAs is evaluate for a step with that name.
 func (l *improve) evaluateAs(ctx workflow.Context, name, at string) (act.Measured, error) {
 	s, it := l.State(), &l.iteration
 	in := l.newVerify()
@@ -38,20 +37,20 @@ func (l *improve) evaluateAs(ctx workflow.Context, name, at string) (act.Measure
 	return l.measure(ctx, in)
 }
 
-// took notes an evaluation where several decide.
+// took records an evaluation, if several decide.
 func (l *improve) took(ctx workflow.Context, of string, out act.Measured) {
 	if l.State().Sampler != nil && out.Metric != nil {
 		l.Emit(ctx, loop.Event{Type: loop.SampleTaken, Step: "verify", Of: of, Metric: out.Metric})
 	}
 }
 
-// tookOf notes an evaluation of the change.
+// tookOf records an evaluation of the change.
 func (l *improve) tookOf(ctx workflow.Context, out act.Measured) {
 	l.took(ctx, sampling.MeasureCandidate, out)
 	l.iteration.metrics = l.iteration.metrics.With(out.Metrics)
 }
 
-// calibrated is the baseline as it was measured: once, or as often as it takes to know its noise.
+// calibrated is the measured baseline: measured once, or as often as needed to know its noise.
 type calibrated struct {
 	judging string
 	values  []evidence.Decimal
@@ -59,8 +58,8 @@ type calibrated struct {
 	spentMs int64
 }
 
-// calibrate measures the unchanged code until the rules know how to judge by it. It returns why that failed, with
-// what came of it, where it did.
+// calibrate measures the unchanged code until the rules know how to judge the metric. It returns why that failed, with
+// the outcome, if it did.
 func (l *improve) calibrate(first act.Measured, again func() (act.Measured, error)) (c calibrated, why string, out act.Measured, err error) {
 	for out = first; ; {
 		if why = measurement(out).Reason(); why != "" {
@@ -76,7 +75,7 @@ func (l *improve) calibrate(first act.Measured, again func() (act.Measured, erro
 	}
 }
 
-// noted records what the loop knows by the baseline, and what its noise means for whoever approves the contract.
+// noted records what the baseline shows, and what its noise means for the person who approves the contract.
 func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judgement, tests int) {
 	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values()}
 	if c.judging != loop.JudgedBySamples {
@@ -94,7 +93,7 @@ func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judg
 	}
 }
 
-// bySamples is what the samples of the change say so far, nil where one measurement decides.
+// bySamples returns what the samples of the change show so far, nil if one measurement decides.
 func (l *improve) bySamples() *sampling.Judgement {
 	s := l.State().Sampler
 	if s == nil {
@@ -105,7 +104,7 @@ func (l *improve) bySamples() *sampling.Judgement {
 	return &j
 }
 
-// reference measures what the change is compared with, again where that fails. It reports whether it did.
+// reference measures the reference of the change, again if that fails. It reports whether it succeeded.
 func (l *improve) reference(ctx workflow.Context) (bool, error) {
 	for range failuresInARow {
 		out, err := l.evaluate(ctx, l.compared())
@@ -162,8 +161,9 @@ func (l *improve) judged(ctx workflow.Context, j sampling.Judgement) govern.Move
 	return m
 }
 
-// refresh measures the head that was just kept: the samples that selected it say too much for it, and are gone. They are of
-// the same commit and still on disk, where a run that goes on from the ledger would find them by the name of their step.
+// refresh measures the head that was just kept: the samples that selected it flatter it, and are dropped. They are of
+// the same commit and still on disk, where a run that resumes from the ledger would find them by the name of their
+// step.
 func (l *improve) refresh(ctx workflow.Context) error {
 	for failures := 0; l.law().RefreshDue(l.State()); {
 		out, err := l.evaluateAs(ctx, "head", l.State().Head)
@@ -183,7 +183,7 @@ func (l *improve) refresh(ctx workflow.Context) error {
 	return nil
 }
 
-// claim measures baseline and head anew and says by how much the head is better.
+// claim measures baseline and head anew and records how much better the head is.
 func (l *improve) claim(ctx workflow.Context) error {
 	if err := l.returnToHead(ctx, "the loop is over"); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (l *improve) claim(ctx workflow.Context) error {
 	return nil
 }
 
-// claimLate is claim for a loop that a budget ended within an iteration, which is recorded first.
+// claimLate is claim for a loop that a budget ended within an iteration; the iteration is recorded first.
 func (l *improve) claimLate(ctx workflow.Context, err error) error {
 	end, stopped := isStopped(err)
 	if !stopped || end.Budget == "" || l.claimed || !l.law().ClaimDue(l.State()) || ctx.Err() != nil {
@@ -244,7 +244,7 @@ func (l *improve) claimLate(ctx workflow.Context, err error) error {
 	return cmp.Or(l.claim(ctx), err)
 }
 
-// reserve is how much active time is kept for what is measured when the loop is over, in milliseconds.
+// reserve returns how much active time is kept for measurements after the last iteration, in milliseconds.
 func (l *improve) reserve() int64 {
 	if l.claimed {
 		return 0
@@ -252,8 +252,8 @@ func (l *improve) reserve() int64 {
 	return l.law().Reserve(l.State())
 }
 
-// pairs evaluates baseline and head in turn. There are none where one of them can't be measured any more, or the loop's
-// time is used up: the warning says so.
+// pairs evaluates baseline and head in turn. It returns none, with a warning, if one of them can't be measured any more
+// or the loop's time is used up.
 func (l *improve) pairs(ctx workflow.Context, name, command string) (*sampling.Pairs, error) {
 	var pairs sampling.Pairs
 	lacks := func(why string) (*sampling.Pairs, error) {
@@ -288,7 +288,7 @@ func (l *improve) pairs(ctx workflow.Context, name, command string) (*sampling.P
 	}
 }
 
-// sampled writes what evaluations say of the change into its record.
+// sampled writes the results of the evaluations into the record of the change.
 func (it iteration) sampled(record *loop.Iteration) {
 	record.Metrics = it.metrics.Values()
 	if j := it.samples; j != nil && j.Samples > 0 {

@@ -13,9 +13,9 @@ import (
 	"pawl/internal/task"
 )
 
-// refused is what follows an agent's call that its provider did not let work: the loop sleeps until it does, or asks a
-// person what nobody else can know. Nil means that the call is to be made again. refusals counts those of the call in a
-// row; a person's answer begins anew.
+// refused handles an agent's call that its provider refused. The loop sleeps until the provider works again, or asks a
+// person if that time is not known. Nil means that the call is to be made again. refusals counts the refusals of the
+// call in a row; a person's answer resets it.
 func (r *run) refused(ctx workflow.Context, call *act.Call, out act.Outcome, refusals *int) error {
 	if r.apart != nil {
 		r.apart.call, r.apart.refused = call, out
@@ -41,11 +41,11 @@ func (r *run) refused(ctx workflow.Context, call *act.Call, out act.Outcome, ref
 	return nil
 }
 
-// worthTelling is how long a sleep is of which the loop's steward is told, so that the task sleeps too.
+// worthTelling is how long a sleep must be for the loop's steward to be told, so that the task sleeps too.
 const worthTelling = 2 * time.Minute
 
-// sleep waits on a durable timer until the time of the sleep has come, or a person sends the loop on. It goes on
-// counting for limits.wallClock alone. A pause begins at once, and what is left is slept after it.
+// sleep waits on a durable timer until the end of the sleep, or until a person wakes the loop. Only limits.wallClock
+// keeps counting. A pause begins at once; the rest of the sleep follows it.
 func (r *run) sleep(ctx workflow.Context, s loop.Sleep) error {
 	r.Emit(ctx, loop.Event{Type: loop.SleepBegun, Reason: s.Reason, Outcome: string(s.Class), Role: s.Role, Sleep: &s})
 	if s.Until.Sub(s.Since) >= worthTelling {

@@ -21,13 +21,13 @@ import (
 	"pawl/workflows/hosting"
 )
 
-// asked is the input of a step: an act.Step and more.
+// asked is the input of a step: an act.Step, with more fields.
 type asked interface {
 	Core() *act.Step
 	Asks() *act.Call
 }
 
-// came is what came of a step: an act.Outcome and more.
+// came is the result of a step: an act.Outcome, with more fields.
 type came[O any] interface {
 	*O
 	Core() *act.Outcome
@@ -35,9 +35,9 @@ type came[O any] interface {
 	Cut(spent loop.Usage)
 }
 
-// step is the envelope around one thing that runs: it waits while the loop is paused, checks
-// the clock and the budgets before (E2), lets the thing run under its limit, interrupts it for
-// pause and halt, and books what it cost. An interrupted step is run again from its start.
+// step is the envelope around one command or agent call. It waits while the loop is paused, checks the clock and the
+// budgets first (E2), runs the step under its limit, interrupts it for pause and halt, and books its cost. An
+// interrupted step is run again from its start.
 func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked) (O, error) {
 	var none O
 	s, limit, is := in.Core(), in.Core().LimitMs, act.Of(activity)
@@ -82,7 +82,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: f.What, ErrorCode: string(f.Code)})
 			return out, stop(govern.NotPermitted.Of(f))
 		}
-		if errors.Is(err, hosting.ErrLost) || errors.Is(err, errApart) { // but what it cost was spent
+		if errors.Is(err, hosting.ErrLost) || errors.Is(err, errApart) { // but its cost was spent
 			r.Emit(ctx, r.signed(r.ended(s, role, *o, called.Usage), in.Asks()))
 		}
 		if err != nil {
@@ -93,14 +93,14 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		}
 		o.Exhausted = cmp.Or(o.Exhausted, boundBy(*o, bound))
 		refused := o.Refused
-		if refused != nil { // it counts as no call, and what it waited for as no time
+		if refused != nil { // it does not count as a call, and its wait does not count as time
 			o.ElapsedMs, called.Usage.AgentCalls = 0, 0
 		}
 		done := r.signed(r.ended(s, role, *o, called.Usage), in.Asks())
 		denied := ""
 		if call := in.Asks(); call != nil && !o.Interrupted && o.Exhausted == "" && refused == nil {
 			denied = govern.AfterDenial(r.spec, call.Role, call.Phase, called.Withheld)
-			if denied == "" { // else it may be made again, from the same files, and is told again
+			if denied == "" { // otherwise the call may be made again, from the same files, with the same guidance
 				done.Told = told
 			}
 		}
@@ -112,7 +112,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if o.Warning != "" {
 			r.Emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: o.Warning})
 		}
-		if o.Exhausted != "" { // what the agent had begun is undone
+		if o.Exhausted != "" { // the agent's unfinished work is undone
 			if err := r.exhausted(ctx, govern.BudgetEnd(o.Exhausted)); err != nil {
 				return out, err
 			}
@@ -136,11 +136,11 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			r.host.Uprooted = r.host.Uprooted && (!is.MakesDesk || s.Desk != 0)
 			return out, nil
 		}
-		r.repeats++ // also where the machine wanted its worker back, and nobody asked for a pause
+		r.repeats++ // also if the machine needed its worker back, and nobody asked for a pause
 	}
 }
 
-// spend books a step's active time on its phase (L10), and notes a loop-stop file that it saw.
+// spend books a step's active time on its phase (L10), and records a loop-stop file that the step saw.
 func (r *run) spend(out act.Outcome) {
 	it := &r.iteration
 	it.phaseSpent += out.ElapsedMs
@@ -150,14 +150,14 @@ func (r *run) spend(out act.Outcome) {
 	}
 }
 
-// free is the state with the budgets that steps may use: what is measured when the loop is over has its own.
+// free returns the state with the budgets that steps may use, without the reserve for measurements at the end.
 func (r *run) free(s loop.State) loop.State {
 	s.Budget = s.Budget.Keeping(loop.ActiveTime, r.reserve())
 	return s
 }
 
-// within bounds a step by the time that the loop has left (E2), and says which budget bounds it, ""
-// where the step's own limit does.
+// within limits a step to the time that the loop has left (E2), and returns the budget that limits it, "" if the step's
+// own limit does.
 func (r *run) within(ctx workflow.Context, s *act.Step) (bound loop.Resource) {
 	budget := r.free(r.State()).Clocked(workflow.Now(ctx))
 	for _, of := range []loop.Resource{loop.ActiveTime, loop.WallClock} {
@@ -172,7 +172,7 @@ func (r *run) within(ctx workflow.Context, s *act.Step) (bound loop.Resource) {
 	return bound
 }
 
-// phaseLeft is how much of the phase's time is left, nothing where it is used up (L10).
+// phaseLeft returns the rest of the phase's time, 0 if it is used up (L10).
 func (r *run) phaseLeft() time.Duration {
 	return max(r.spec.Limits.PhaseTimeout.D()-time.Duration(r.iteration.phaseSpent)*time.Millisecond, 0)
 }
@@ -182,25 +182,24 @@ func (r *run) inTime(s *act.Step) {
 	s.LimitMs = min(s.LimitMs, max(r.phaseLeft(), time.Second).Milliseconds())
 }
 
-// recordWith lets an agent call take what is pending to the ledger first, and returns how many
-// events that are. Where the call can't say what came of it they stay pending: an append finds
-// that the ledger has them.
+// recordWith lets an agent call bring the pending events to the ledger first, and returns how many they are. If the
+// call can't report its result they stay pending: an append then finds that the ledger has them.
 func (r *run) recordWith(ctx workflow.Context, c *act.Call) int {
 	r.permitted(ctx, *c)
-	if c.Ledger = r.State().Ledger; r.apart == nil { // else others are at work, and it was recorded before
+	if c.Ledger = r.State().Ledger; r.apart == nil { // otherwise others are at work, and the events were recorded before
 		c.Events = r.Pending()
 	}
 	return len(c.Events)
 }
 
-// permitted records what a role was let do; a refusal is recorded when the gateway has refused it.
+// permitted records that a role was permitted something. The gateway records refusals.
 func (r *run) permitted(ctx workflow.Context, c act.Call) {
 	if govern.PermitPhase(r.spec, c.Role, c.Phase) == nil {
 		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Phase: r.iteration.phase, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Idea: r.iteration.idea, Reason: strings.Join(govern.Needs(c.Phase), ", ")})
 	}
 }
 
-// boundBy says which budget of time ended a step, "" where a limit of its own did or nothing.
+// boundBy returns the budget of time that ended a step, "" if its own limit did, or none.
 func boundBy(out act.Outcome, bound loop.Resource) loop.Resource {
 	if out.TimedOut {
 		return bound
@@ -208,8 +207,8 @@ func boundBy(out act.Outcome, bound loop.Resource) loop.Resource {
 	return ""
 }
 
-// left is what the budgets leave for an agent call, where its program or pawl's meter tells what it spends while
-// it works: crossing one of them then ends the call at once (A2).
+// left returns what the budgets leave for an agent call, if its program or pawl's meter reports spending while it
+// works. Crossing one of these budgets ends the call at once (A2).
 func (r *run) left(own spec.Agent) map[loop.Resource]evidence.Decimal {
 	adapter, _ := stream.Lookup(own.Use)
 	told := adapter.Live
@@ -228,8 +227,8 @@ func (r *run) left(own spec.Agent) map[loop.Resource]evidence.Decimal {
 	return left
 }
 
-// guide gives an agent call what people have said up to now, and returns the event of the last of
-// it. Asked again for each repetition: a pause is when people say something.
+// guide gives an agent call all guidance so far, and returns the event of the latest. It is called again for each
+// repetition, since people give guidance during a pause.
 func (r *run) guide(c *act.Call) (told int64) {
 	if c.Guidance = r.State().Guidance; len(c.Guidance) == 0 {
 		return 0
@@ -237,8 +236,8 @@ func (r *run) guide(c *act.Call) (told int64) {
 	return c.Guidance[len(c.Guidance)-1].Seq
 }
 
-// runStep runs a step, wherever the loop's host is. One that was at work on a host that is gone counts
-// as interrupted: what it has spent stays spent, and it is run again from its start.
+// runStep runs a step on the loop's host. A step that ran on a host that is gone counts as interrupted: what it has
+// spent stays spent, and it is run again from its start.
 func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked) (O, error) {
 	for again := 0; ; again++ {
 		out, err := runOnce[O, P](ctx, r, activity, command, in, again)
@@ -264,9 +263,8 @@ func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 	}
 }
 
-// runOnce runs the activity of a step and watches for what may interrupt it: a pause, a halt,
-// and the phase's durable timer, which triggers a check and not a verdict, since an outage or a
-// laptop asleep is no fault of the step.
+// runOnce runs the activity of a step and watches for interruptions: a pause, a halt, and the phase's durable timer.
+// The timer triggers a check and not a verdict, since an outage or a sleeping laptop is not the step's fault.
 func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command string, in asked, again int) (O, error) {
 	s := *in.Core()
 	activityCtx, interrupt := workflow.WithCancel(ctx)
@@ -301,8 +299,8 @@ func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 	if err == nil || !(interruptedBy || temporal.IsCanceledError(err) || ctx.Err() != nil) {
 		return out, err
 	}
-	// Cancelled before it began, or its worker died or stopped before it could say what came of it:
-	// the service does not try an activity again that it was asked to cancel.
+	// Cancelled before it began, or its worker died or stopped before it could report: the service does not retry an
+	// activity that was asked to cancel.
 	if cancelled := ctx.Err(); cancelled != nil && r.State().HaltRequested == "" {
 		return out, cancelled
 	}
@@ -317,16 +315,16 @@ func workflowWaiting(ctx workflow.Context) workflow.Context {
 	return d
 }
 
-// timerSlack is what the durable timer grants beyond the limit: the supervisor, which measures
-// what a step really spends, is to be the first to end it.
+// timerSlack is what the durable timer grants beyond the limit. The supervisor measures what a step really spends, and
+// should be the first to end it.
 const timerSlack = 30 * time.Second
 
 func (r *run) phaseTimer(ctx workflow.Context, s act.Step, d time.Duration) workflow.Future {
 	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: fmt.Sprintf("phase limit of %s (%s)", s.Key.Name, r.State().Phase)})
 }
 
-// progress asks the host what a step has really spent. A host that doesn't answer is down: the
-// step is not overdue, it waits.
+// progress asks the host what a step has really spent. A host that doesn't answer is down: the step is not overdue, it
+// waits.
 func (r *run) progress(ctx workflow.Context, s act.Step, limit time.Duration) (again time.Duration, overdue bool) {
 	var c act.Spent
 	err := r.host.Execute(ctx, act.ProgressName, "check on "+s.Key.Name, func() any { return act.Progress{Ref: s.Ref, Key: s.Key} }, &c)
@@ -337,7 +335,7 @@ func (r *run) progress(ctx workflow.Context, s act.Step, limit time.Duration) (a
 	return max(left, 0) + timerSlack, c.Running && left < -timerSlack
 }
 
-// ended is the event of a step that came to an end, with what it cost.
+// ended returns the event of a step that has ended, with its cost.
 func (r *run) ended(s *act.Step, role string, out act.Outcome, u loop.Usage) loop.Event {
 	u.ActiveMs = out.ElapsedMs
 	e := loop.Event{

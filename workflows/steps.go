@@ -26,7 +26,7 @@ func (r *run) newStep(name string, attempt int, limit time.Duration) act.Step {
 	return s
 }
 
-// attempt is which one it is of the iteration, or the only one of a candidate.
+// attempt returns the number of the attempt within the iteration, or for a candidate.
 func (r *run) attempt() int {
 	if r.candidate != nil {
 		return 1
@@ -62,7 +62,7 @@ func (r *run) runGuard(ctx workflow.Context, in act.Guard) (act.Outcome, error) 
 	return step[act.Outcome](ctx, r, act.GuardName, in.Command, &in)
 }
 
-// canary breaks the code in scope and ends the loop where what guards it does not notice.
+// canary breaks the code in scope and ends the loop if the commands that guard it do not notice.
 func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 	in.Step = r.newStep("canary", 0, time.Duration(in.LimitMs)*time.Millisecond)
 	out, err := step[act.Canaried](ctx, r, act.CanaryName, cmp.Or(in.Guard, in.Test), &in)
@@ -74,7 +74,7 @@ func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 	return stop(end)
 }
 
-// newCheck checks syntax on the desk as the agent left it, once the policies have judged that.
+// newCheck checks the syntax on the desk as the agent left it, after the policies have judged the change.
 func (r *run) newCheck() act.Check {
 	s := r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D())
 	s.AsIs, s.Desk = true, r.liesOn()
@@ -116,7 +116,7 @@ func (r *run) callAgent(ctx workflow.Context, in act.Call) (act.Called, error) {
 	return out, err
 }
 
-// withheld says which tools the agent was not allowed to use that changed nothing, "" where that is not why.
+// withheld names the tools that the agent was not allowed to use, if it changed nothing for that reason; else "".
 func (r *run) withheld() string {
 	tools := r.iteration.withheld
 	if r.iteration.called.After(false, len(tools) > 0) != outcome.Denied {
@@ -125,7 +125,7 @@ func (r *run) withheld() string {
 	return "the agent was not allowed to use " + strings.Join(tools, ", ")
 }
 
-// explain says why verify measured nothing.
+// explain returns why verify measured nothing.
 func explain(why string, out act.Measured) string {
 	if why == reason.NoNumber {
 		return "it prints no number: " + out.NoNumber
@@ -152,8 +152,8 @@ func where(out act.Outcome) string {
 	return text
 }
 
-// evidenceOf names what shows the result of a step: its log and the digest of its output, and the transcript of an
-// agent's call.
+// evidenceOf names the evidence for the result of a step: its log and the digest of its output, and the transcript of
+// an agent's call.
 func evidenceOf(out act.Outcome) []string {
 	if out.Digest == "" {
 		return nil

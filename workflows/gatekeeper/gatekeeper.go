@@ -30,18 +30,18 @@ type State[S any] interface {
 	Halting() string
 }
 
-// Rules is what a keeper must be told.
+// Rules are the decisions and actions that a keeper needs from its owner.
 type Rules struct {
 	Messages []loop.MessageName
-	// Check says what a message does, or why it is refused. It changes nothing: an update's
-	// validator is this function, run dry.
+	// Check returns what a message does, or why it is refused. It changes nothing: the validator of an update calls it
+	// and drops the result.
 	Check func(name string, payload []byte) (govern.Reply, error)
 	// Answers are the messages that close a gate of that kind.
 	Answers func(loop.GateKind) []string
-	// Patience is how long a gate waits, as it is now, before somebody is told again.
+	// Patience is how long a gate may wait before people are reminded.
 	Patience func(loop.Gate) time.Duration
-	// Record writes what is pending to the ledger while a gate waits: when it opens, and with late
-	// set each time that its patience has run out.
+	// Record writes the pending events to the ledger while a gate waits: when it opens, and with late set each time
+	// that its patience has run out.
 	Record func(ctx workflow.Context, summary string, late bool) error
 	// Notify tells people that a gate opened or was escalated. It does not wait for them.
 	Notify func(ctx workflow.Context, event loop.Type, gate, reason string)
@@ -80,7 +80,7 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 	return nil
 }
 
-// update takes one update. It is judged again in its turn: somebody else's answer may have come first.
+// update takes one update. It is judged again in its turn, since another answer may have come first.
 func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawValue) (text string, err error) {
 	turn := k.journal.Turn(ctx, func() {
 		var reply govern.Reply
@@ -108,8 +108,8 @@ func (k *Keeper[S]) pump(ctx workflow.Context, name string, channel workflow.Rec
 	}
 }
 
-// Drain takes the signals that have arrived and were not read, before continue-as-new. One that arrived
-// with this task of the workflow is in the hands of a pump that has not run yet: those run first.
+// Drain takes the signals that have arrived and were not read, before continue-as-new. A signal that arrived with this
+// workflow task is in the hands of a pump that has not run yet, so the pumps run first.
 func (k *Keeper[S]) Drain(ctx workflow.Context) {
 	yield(ctx)
 	for _, m := range k.rules.Messages {
@@ -129,8 +129,7 @@ func yield(ctx workflow.Context) {
 	_ = done.Get(ctx, nil)
 }
 
-// signal takes one signal. One that can't be understood, or that fits nothing, is recorded and
-// changes nothing else.
+// signal takes one signal. One that can't be understood, or that does not fit, is recorded and changes nothing else.
 func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawValue) {
 	reply, err := k.check(name, raw)
 	if err != nil {
@@ -176,9 +175,8 @@ func (k *Keeper[S]) refuse(ctx workflow.Context, name string, err error) {
 	k.journal.Emit(ctx, loop.Event{Type: loop.MessageRefused, Message: name, Reason: loop.Clip(err.Error(), 500), ErrorCode: string(fault.CodeOf(err))})
 }
 
-// Wait opens a gate and waits until a person answers it. ok is false where the workflow is being
-// ended instead. Nobody answering in time is no answer: people are told again, and it goes on
-// waiting.
+// Wait opens a gate and waits until a person answers it. ok is false if the workflow is being ended instead. If nobody
+// answers in time, people are reminded and the wait continues.
 func (k *Keeper[S]) Wait(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok bool, err error) {
 	err = k.journal.Turn(ctx, func() {
 		g = k.Opened(ctx, g)
@@ -202,7 +200,7 @@ func (k *Keeper[S]) Wait(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok b
 	return a, false, nil
 }
 
-// Opened completes a gate that is about to be opened, by the next event of the journal.
+// Opened completes a gate that the next event of the journal opens.
 func (k *Keeper[S]) Opened(ctx workflow.Context, g loop.Gate) loop.Gate {
 	g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
 	g.OpenedAt = workflow.Now(ctx).UTC()
@@ -212,7 +210,7 @@ func (k *Keeper[S]) Opened(ctx workflow.Context, g loop.Gate) loop.Gate {
 	return g
 }
 
-// Watch waits for an open gate to close, on a durable timer that tells people again.
+// Watch waits for an open gate to close, on a durable timer that reminds people.
 func (k *Keeper[S]) Watch(ctx workflow.Context, id string) error {
 	for k.open(id) {
 		patience := k.rules.Patience(*k.journal.State().Waits(id))

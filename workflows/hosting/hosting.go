@@ -20,17 +20,17 @@ import (
 )
 
 var (
-	// ErrLost is why an iteration can't go on: what it worked on was only on the host that is gone.
+	// ErrLost means that an iteration can't continue: its work was only on the host that is gone.
 	ErrLost = errors.New("what was under way is lost with the host that had it")
-	// ErrRecorded says about an append that its host had made it before it was gone.
+	// ErrRecorded means that the lost host had made this append before it was gone.
 	ErrRecorded = errors.New("it is in the ledger already")
 )
 
-// Host is the host of one loop, as the loop sees it: where its activities go.
+// Host is the host of one loop, as the workflow sees it: where its activities go.
 type Host struct {
-	// Opened is what opening the loop there said. It is the zero value until then.
+	// Opened is the result of opening the loop there, the zero value until then.
 	Opened act.Opened
-	// Uprooted says that the loop has moved and no step has made its desk anew.
+	// Uprooted reports that the loop has moved and no step has made its desk again yet.
 	Uprooted bool
 
 	journal *journal.Journal[loop.State]
@@ -39,17 +39,17 @@ type Host struct {
 	show    func(workflow.Context)
 }
 
-// New returns the host of a loop that has none yet, or goes on where opened says. begun records the
-// beginning of a loop as its host has opened it; show brings what people see up to date.
+// New returns the host of a loop that has none yet, or continues where opened says. begun records the beginning of a
+// loop as its host has opened it; show updates what people see.
 func New(j *journal.Journal[loop.State], opened act.Opened, s func() spec.Spec, begun, show func(workflow.Context)) *Host {
 	return &Host{Opened: opened, journal: j, spec: s, begun: begun, show: show}
 }
 
-// IsOpen reports whether the loop has a place on a host.
+// IsOpen reports whether the loop has a host.
 func (h *Host) IsOpen() bool { return h.Opened.Ref != "" }
 
-// Open makes store, desk and judge ready, on the host that the spec names or on any. From is a
-// ledger commit to go on from, "" for a new loop.
+// Open makes store, desk and judge ready, on the host that the spec names or on any. from is a ledger commit to
+// continue from, "" for a new loop.
 func (h *Host) Open(ctx workflow.Context, from string) error {
 	return h.Execute(ctx, act.OpenName, "open "+h.spec().Repo.Address(), func() any { return h.opening(ctx, from, false) }, &h.Opened)
 }
@@ -61,8 +61,7 @@ func (h *Host) opening(ctx workflow.Context, from string, moved bool) act.Open {
 	}
 }
 
-// Execute runs an activity to its end, on another host where the loop's own is gone. The input is
-// made anew for each.
+// Execute runs an activity to its end, on another host if the loop's own is gone. The input is made anew for each host.
 func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() any, output any) error {
 	for asked := 0; ; asked++ {
 		err := h.Start(ctx, name, summary, input(), asked).Get(ctx, output)
@@ -81,12 +80,12 @@ func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() 
 	}
 }
 
-// maxPatience is how many times longer than at first a host that lives, and is only busy, is left
-// alone: each time costs the activity its place in the queue and the history some events.
+// maxPatience is the largest multiple of the first patience with a host that lives and is only busy. Each wait costs
+// the activity its place in the queue, and the history some events.
 const maxPatience = 16
 
-// patience is how long what is to be done on the loop's host may stay untaken; 0 is for ever. A host
-// that the spec names is never left.
+// patience is how long an activity for the loop's host may stay untaken; 0 is for ever. The loop never leaves a host
+// that the spec names.
 func (h *Host) patience(asked int) time.Duration {
 	if h.spec().Repo.Host != "" {
 		return 0
@@ -94,8 +93,7 @@ func (h *Host) patience(asked int) time.Duration {
 	return time.Duration(h.Opened.MoveAfterMs) * time.Millisecond * time.Duration(min(1<<min(asked, 10), maxPatience))
 }
 
-// Untaken reports whether nobody took an activity in time. An attempt that came before may have told
-// what it had spent.
+// Untaken reports whether nobody took an activity in time. An earlier attempt may have reported what it had spent.
 func Untaken(err error) (spent act.Live, is bool) {
 	var late *temporal.TimeoutError
 	if !errors.As(err, &late) || late.TimeoutType() != enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
@@ -107,10 +105,10 @@ func Untaken(err error) (spent act.Live, is bool) {
 	return spent, true
 }
 
-// MoveIfGone asks whether the host that left something untaken is gone, and has another one open the
-// loop where it is. It reports whether the loop has moved: if not, the host lives, or is the only
-// one that has what it recorded, and is waited for. ErrRecorded and ErrLost say that what was to be
-// done is done, or can't be. Only a ledger that another run has gone on with ends the loop.
+// MoveIfGone asks whether the host that left something untaken is gone, and if so has another host open the loop. It
+// reports whether the loop has moved. If it has not, the host lives, or only it has the latest record, and the loop
+// waits for it. ErrRecorded and ErrLost mean that the activity is done already, or can't be done. Only a ledger that
+// another run has continued ends the loop.
 func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 	s := h.journal.State()
 	var p act.Placed
@@ -140,8 +138,7 @@ func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 	return true, err
 }
 
-// stay makes the loop wait for the host that it has where nobody can tell whether that is gone, or
-// nobody else can go on.
+// stay makes the loop wait for its host if nobody can tell whether that is gone, or no other host can continue.
 func (h *Host) stay(ctx workflow.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -150,8 +147,8 @@ func (h *Host) stay(ctx workflow.Context, err error) error {
 	return nil
 }
 
-// moveTo makes the host that has opened the loop its own. It reports whether the branch's head was
-// lost. The contract stays what the loop knows: amendments may not be in the ledger yet.
+// moveTo makes the host that has opened the loop its own. It reports whether the branch's head was lost. The contract
+// stays as the loop knows it: amendments may not be in the ledger yet.
 func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool) {
 	s := h.journal.State()
 	head := s.Head
@@ -169,7 +166,7 @@ func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool
 	}
 	h.Uprooted = true
 	h.journal.Emit(ctx, loop.Event{Type: loop.LoopMoved, Head: head, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}, Reason: why})
-	// By this the host that had the loop finds, should it come back, that the loop is no longer its own.
+	// If the former host comes back, it learns from this that the loop is no longer its own.
 	_ = workflow.UpsertMemo(ctx, map[string]any{act.HostMemo: o.Host})
 	return lost
 }

@@ -11,9 +11,9 @@ import (
 	"pawl/internal/markdown"
 )
 
-// Retries are those of every activity that touches a store or a tree. A verdict is a result; an
-// error is the machine's fault, so retries are many and have nothing to do with attempts of the
-// loop. Whatever is no fault of the machine is not retried.
+// Retries apply to every activity that touches a store or a tree. A verdict is a result; an error is the machine's
+// fault. So there are many retries, and they have nothing to do with attempts of the loop. An error that is not the
+// machine's fault is not retried.
 var Retries = &temporal.RetryPolicy{
 	InitialInterval:    200 * time.Millisecond,
 	BackoffCoefficient: 2,
@@ -25,11 +25,11 @@ var Retries = &temporal.RetryPolicy{
 }
 
 const (
-	// Bookkeeping bounds one attempt at an activity that runs nothing of the spec's. Cloning a large
-	// repository is one.
+	// Bookkeeping bounds one attempt at an activity that runs no command of the spec. Cloning a large repository is
+	// one.
 	Bookkeeping = 30 * time.Minute
-	// Heartbeat is how long an activity may be silent. Shorter ones cancelled healthy agents when an
-	// engine restarted.
+	// Heartbeat is how long an activity may be silent. Shorter limits cancelled healthy agents when an engine
+	// restarted.
 	Heartbeat = 30 * time.Second
 	// A step's own limit is measured by its supervisor; the server's clock also runs while the
 	// machine sleeps, so it is no judge of a step.

@@ -28,12 +28,12 @@ type State[S any] interface {
 // Recent is how many events a journal can show; the ledger has them all.
 const Recent = 100
 
-// MostRecent is how large those are together at most, as queries answer with them and the next run gets
-// them: Temporal refuses both above 2 MB.
+// MostRecent bounds their size together. Queries answer with them and the next run gets them, and Temporal refuses both
+// above 2 MB.
 const MostRecent = 256 << 10
 
-// mostBytes is how large the events of one entry may be where nothing is appended beside the pending ones:
-// Temporal refuses an activity's input above 2 MB.
+// mostBytes bounds the events of one entry that appends only pending events: Temporal refuses an activity's input above
+// 2 MB.
 const mostBytes = 1 << 20
 
 // Journal is a state, the events behind it and its place in the ledger. Make one with New.
@@ -92,22 +92,22 @@ func (j *Journal[S]) Since(seq int64) []loop.Event {
 	return events
 }
 
-// Emit records that something happened: the event is numbered, applied, and kept for the ledger.
-// Whoever is not the one that writes entries calls it within Turn, else the events that an entry
-// under way brings would have the same numbers.
+// Emit records that something happened: the event is numbered, applied, and kept for the ledger. Callers other than the
+// writer of entries call it within Turn. Otherwise the events of an entry that is being written would get the same
+// numbers.
 func (j *Journal[S]) Emit(ctx workflow.Context, e loop.Event) {
 	e = j.number(ctx, e, j.state.Last()+1)
 	j.apply(e)
 	j.pending = append(j.pending, e)
 }
 
-// Resume goes on from the state of a ledger that another run left.
+// Resume continues from the state of a ledger that another run left.
 func (j *Journal[S]) Resume(s S, ledger string) {
 	j.state, j.ledger, j.pending = s, ledger, nil
 }
 
-// Adopt takes over what the ledger has already: since are its events after the entry that this
-// journal knows, the pending ones first. It reports whether there were more than those.
+// Adopt takes over events that the ledger has already: since are its events after the entry that this journal knows,
+// the pending ones first. It reports whether there were more than those.
 func (j *Journal[S]) Adopt(since []loop.Event, ledger string) (more bool) {
 	known := min(len(since), len(j.pending))
 	j.pending = j.pending[known:]
@@ -137,8 +137,8 @@ func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
 	return nil
 }
 
-// Quiet reports whether no entry is being written, and nobody waits for a turn: a message that was taken
-// and not yet emitted would be lost with the run.
+// Quiet reports whether no entry is being written and nobody waits for a turn. Otherwise a message that was taken and
+// not yet emitted would be lost with the run.
 func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() && j.waiting == 0 }
 
 // Append writes an entry with the pending events and more. Where there is nothing more, and the pending
