@@ -9,7 +9,7 @@ if [ "${1:-}" = health ]; then
 fi
 for name in $GIT_REPOSITORIES; do
     case $name in
-    */* | .*) echo "GIT_REPOSITORIES: $name is no name of a repository" >&2 && exit 2 ;;
+    */* | .*) echo "GIT_REPOSITORIES: $name is not the name of a repository" >&2 && exit 2 ;;
     esac
     if [ ! -e "$GIT_ROOT/$name.git/HEAD" ]; then
         git init --quiet --bare --initial-branch=main "$GIT_ROOT/$name.git"
