@@ -6,7 +6,6 @@ import (
 	protocol "github.com/coder/acp-go-sdk"
 
 	"pawl/internal/program"
-	"pawl/internal/seal"
 	"pawl/internal/shell"
 )
 
@@ -42,7 +41,7 @@ func (r Rules) Allow(kind protocol.ToolKind, input any) bool {
 		}
 	}
 	command := commandOf(input)
-	return class == program.Shell && command != "" && seal.Begins(command, r.Begins)
+	return class == program.Shell && command != "" && shell.Begins(command, r.Begins)
 }
 
 // commandOf is the command of a tool that executes one, "" where it is not known: a title need not be what is run.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -133,20 +134,20 @@ var testing = lazyregexp.New(`test|spec|check|cov|verif|^ci$|^all$`)
 var testFolder = lazyregexp.New(`(?i)(^|/)(__tests__|tests?|testdata|e2e)(/|$)|^specs?(/|$)`)
 
 // evaluator seals what belongs to a program that judges, by the table.
-func (r *refs) evaluator(c simple, name string, args []word) {
+func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 	e, known := evaluators[name]
-	dir := c.dir
+	dir := c.Dir
 	if !known {
 		return
 	}
 	for _, w := range args { // make -C x, npm --prefix x
-		if option, value, joined := strings.Cut(w.path, "="); joined && contains(tasks[name].dir, option) {
-			dir = resolve(dir, value)
+		if option, value, joined := strings.Cut(w.Path, "="); joined && contains(tasks[name].dir, option) {
+			dir = shell.Resolve(dir, value)
 		}
 	}
 	for i := 1; i < len(args); i++ {
-		if contains(tasks[name].dir, args[i-1].text) || name == "go" && args[i-1].text == "-C" {
-			dir = resolve(dir, args[i].path)
+		if contains(tasks[name].dir, args[i-1].Text) || name == "go" && args[i-1].Text == "-C" {
+			dir = shell.Resolve(dir, args[i].Path)
 		}
 	}
 	for _, glob := range strings.Fields(e.settings) {
@@ -174,11 +175,11 @@ func (r *refs) evaluator(c simple, name string, args []word) {
 
 // tested reports whether a program is called for its tests: by its subcommand, or by a target or script
 // of such a name.
-func tested(name, subs string, args []word) bool {
+func tested(name, subs string, args []shell.Word) bool {
 	var plain []string
 	for _, w := range args {
-		if w.text != "" && !strings.HasPrefix(w.text, "-") && !assignment.MatchString(w.text) {
-			plain = append(plain, w.text)
+		if w.Text != "" && !strings.HasPrefix(w.Text, "-") && !assignment.MatchString(w.Text) {
+			plain = append(plain, w.Text)
 		}
 	}
 	switch _, runs := tasks[name]; {
@@ -190,7 +191,7 @@ func tested(name, subs string, args []word) bool {
 		return true
 	}
 	for _, w := range args {
-		if strings.HasPrefix(w.text, "-") && contains(subs, w.text) {
+		if strings.HasPrefix(w.Text, "-") && contains(subs, w.Text) {
 			return true
 		}
 	}
@@ -199,22 +200,22 @@ func tested(name, subs string, args []word) bool {
 
 // given seals the files and folders that a program is given to find its tests in, by the globs that they have, and
 // reports whether there are any.
-func (r *refs) given(dir, name string, tests []string, args []word) (some bool) {
+func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some bool) {
 	for i, w := range args {
-		file, _, _ := strings.Cut(w.path, "::")
+		file, _, _ := strings.Cut(w.Path, "::")
 		if name == "unittest" && !strings.Contains(file, "/") { // by its module, and perhaps class and method
-			for file = strings.Trim(strings.ReplaceAll(file, ".", "/"), "/"); strings.Contains(file, "/") && !r.exists[resolve(dir, file+".py")] && !r.folder(resolve(dir, file)); {
+			for file = strings.Trim(strings.ReplaceAll(file, ".", "/"), "/"); strings.Contains(file, "/") && !r.exists[shell.Resolve(dir, file+".py")] && !r.folder(shell.Resolve(dir, file)); {
 				file = path.Dir(file)
 			}
-			if r.exists[resolve(dir, file+".py")] {
+			if r.exists[shell.Resolve(dir, file+".py")] {
 				file += ".py"
 			}
 		}
 		below, all := strings.CutSuffix(file, "...")
-		at := r.relative(resolve(dir, strings.TrimSuffix(below, "/")))
+		at := r.relative(shell.Resolve(dir, strings.TrimSuffix(below, "/")))
 		switch {
-		case w.unknown || w.glob || strings.HasPrefix(w.text, "-") || file == "":
-		case i > 0 && contains("-C --rootdir --prefix --cwd --project-dir", args[i-1].text):
+		case w.Unknown || w.Glob || strings.HasPrefix(w.Text, "-") || file == "":
+		case i > 0 && contains("-C --rootdir --prefix --cwd --project-dir", args[i-1].Text):
 		case name == "go" && (strings.HasPrefix(file, ".") || path.IsAbs(file)):
 			some = true
 			for _, glob := range tests {
@@ -226,7 +227,7 @@ func (r *refs) given(dir, name string, tests []string, args []word) (some bool) 
 		case name == "go":
 		case r.exists[at]:
 			some = true
-			r.group("", escapeGlob(at), Group{There: true})
+			r.group("", shell.EscapeGlob(at), Group{There: true})
 		case at != "." && r.folder(at):
 			some = true
 			if testFolder.MatchString(at) {
@@ -245,10 +246,10 @@ func (r *refs) given(dir, name string, tests []string, args []word) (some bool) 
 }
 
 // testFolders seals the folders of tests that a command names.
-func (r *refs) testFolders(dir string, words []word) {
+func (r *refs) testFolders(dir string, words []shell.Word) {
 	for _, w := range words {
-		at := r.relative(resolve(dir, strings.TrimSuffix(w.path, "/")))
-		if !w.unknown && !w.glob && testFolder.MatchString(at) && r.folder(at) {
+		at := r.relative(shell.Resolve(dir, strings.TrimSuffix(w.Path, "/")))
+		if !w.Unknown && !w.Glob && testFolder.MatchString(at) && r.folder(at) {
 			r.group(at, "**", Group{There: true})
 		}
 	}
@@ -273,7 +274,7 @@ func (r *refs) group(dir, glob string, g Group) {
 	if path.IsAbs(dir) || dir == ".." || strings.HasPrefix(dir, "../") || len(r.groups) >= maxGroups {
 		return
 	}
-	g.Glob = path.Join(escapeGlob(dir), glob)
+	g.Glob = path.Join(shell.EscapeGlob(dir), glob)
 	if !doublestar.ValidatePattern(g.Glob) {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -140,6 +141,9 @@ func Unsealed(s spec.Spec, files []string, read func(file string) string) []stri
 	return slices.Sorted(maps.Keys(r.dirs))
 }
 
+// maxNesting bounds commands within the arguments of commands.
+const maxNesting = 8
+
 // refs collects what commands refer to.
 type refs struct {
 	root     string // repo.path, for absolute names
@@ -169,34 +173,34 @@ func newRefs(s spec.Spec, files []string) *refs {
 }
 
 // words seals every file that is a word of the command.
-func (r *refs) words(command, dir string, env map[string]word, depth int) {
+func (r *refs) words(command, dir string, env map[string]shell.Word, depth int) {
 	if depth > maxNesting {
 		return
 	}
-	for _, c := range parseShell(command, dir, env) {
-		if c.loose {
-			r.anywhere(c.all)
+	for _, c := range shell.Read(command, dir, env) {
+		if c.Loose {
+			r.anywhere(c.All)
 			continue
 		}
-		for _, w := range c.all {
-			r.named, r.out = true, w.out
-			r.refer(c.dir, w)
+		for _, w := range c.All {
+			r.named, r.out = true, w.Out
+			r.refer(c.Dir, w)
 			r.named, r.out = false, false
-			if strings.ContainsAny(w.text, " \t\n;") { // sh -c 'diff a b', hyperfine './x y'
-				r.words(w.text, c.dir, c.env, depth+1)
+			if strings.ContainsAny(w.Text, " \t\n;") { // sh -c 'diff a b', hyperfine './x y'
+				r.words(w.Text, c.Dir, c.Env, depth+1)
 			}
 		}
-		if c.here != "" {
-			r.words(c.here, c.dir, c.env, depth+1)
+		if c.Here != "" {
+			r.words(c.Here, c.Dir, c.Env, depth+1)
 		}
 	}
 }
 
 // anywhere seals each file that a word names as seen from any directory. It is for a command that is
 // not understood: too much is sealed then, rather than too little.
-func (r *refs) anywhere(words []word) {
+func (r *refs) anywhere(words []shell.Word) {
 	for _, w := range words {
-		name := path.Clean("/" + strings.TrimPrefix(w.path, toplevel))
+		name := path.Clean("/" + strings.TrimPrefix(w.Path, shell.Root))
 		for _, file := range r.files {
 			if strings.HasSuffix("/"+file, name) {
 				r.sealed[file] = true
@@ -206,27 +210,27 @@ func (r *refs) anywhere(words []word) {
 }
 
 // refer seals the files that one word may name.
-func (r *refs) refer(dir string, w word) {
-	if w.unknown {
+func (r *refs) refer(dir string, w shell.Word) {
+	if w.Unknown {
 		r.atHome(w)
 		return
 	}
-	if w.glob {
-		r.match(dir, w.path)
-		if _, value, ok := strings.Cut(w.path, "="); ok {
+	if w.Glob {
+		r.match(dir, w.Path)
+		if _, value, ok := strings.Cut(w.Path, "="); ok {
 			r.match(dir, value)
 		}
 		return
 	}
-	r.seal(dir, w.path)
-	for _, part := range strings.FieldsFunc(w.path, func(c rune) bool { return strings.ContainsRune("=,:;@", c) }) {
+	r.seal(dir, w.Path)
+	for _, part := range strings.FieldsFunc(w.Path, func(c rune) bool { return strings.ContainsRune("=,:;@", c) }) {
 		r.seal(dir, part)
 	}
 }
 
 // seal seals a file by its name, and says whether there is one.
 func (r *refs) seal(dir, name string) bool {
-	file := r.relative(resolve(dir, name))
+	file := r.relative(shell.Resolve(dir, name))
 	if r.exists[file] {
 		r.mark(file)
 		return true
@@ -241,7 +245,7 @@ func (r *refs) seal(dir, name string) bool {
 }
 
 func (r *refs) match(dir, pattern string) (found bool) {
-	pattern = r.relative(resolve(escapeGlob(dir), pattern))
+	pattern = r.relative(shell.Resolve(shell.EscapeGlob(dir), pattern))
 	if !doublestar.ValidatePattern(pattern) {
 		return false
 	}
@@ -269,21 +273,21 @@ func (r *refs) relative(name string) string {
 var scratch = lazyregexp.New(`^/(tmp|var/tmp|dev|proc|run)(/|$)`)
 
 // file seals what a word names in the place of a script, and says whether there is such a file.
-func (r *refs) file(dir string, w word) bool {
+func (r *refs) file(dir string, w shell.Word) bool {
 	switch {
-	case w.unknown:
+	case w.Unknown:
 		r.atHome(w)
 		return false
-	case w.glob:
-		return r.match(dir, w.path)
+	case w.Glob:
+		return r.match(dir, w.Path)
 	}
-	return r.seal(dir, w.path)
+	return r.seal(dir, w.Path)
 }
 
 // atHome notes what a word names in the home of whoever runs the loop, as far as no more is unknown in it.
-func (r *refs) atHome(w word) {
+func (r *refs) atHome(w shell.Word) {
 	for _, home := range []string{"~/", "$HOME/", "${HOME}/"} {
-		if rest, ok := strings.CutPrefix(w.text, home); ok && !strings.ContainsAny(rest, "$`") {
+		if rest, ok := strings.CutPrefix(w.Text, home); ok && !strings.ContainsAny(rest, "$`") {
 			r.outside["~/"+path.Clean(rest)] = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/shell"
 )
 
 // follower finds what scripts, and targets of make and its like, run in turn. It takes the text of files of the
@@ -79,9 +80,9 @@ func language(by, file, text string) string {
 }
 
 // reads follows what a script runs or imports. by is the program that it is given to, "" where it is run itself.
-func (r *refs) reads(dir string, w word, by string, depth int) {
-	file := r.relative(resolve(dir, w.path))
-	if w.unknown || w.glob || !r.exists[file] || r.text == nil {
+func (r *refs) reads(dir string, w shell.Word, by string, depth int) {
+	file := r.relative(shell.Resolve(dir, w.Path))
+	if w.Unknown || w.Glob || !r.exists[file] || r.text == nil {
 		return
 	}
 	text := r.text(file)
@@ -102,15 +103,15 @@ func (r *refs) reads(dir string, w word, by string, depth int) {
 
 // shellScript follows the commands of a script, which run in dir.
 func (r *refs) shellScript(file, text, dir string, depth int) {
-	for _, c := range parseShell(text, dir, map[string]word{script: {path: toplevel + "/" + file}}) {
-		if c.loose {
+	for _, c := range shell.Read(text, dir, map[string]shell.Word{shell.Script: {Path: shell.Root + "/" + file}}) {
+		if c.Loose {
 			r.unread[file] = true
 			return
 		}
-		if len(c.words) > 0 && (c.words[0].unknown || c.words[0].glob && c.words[0].text != "[") { // which is a command
-			r.unread[file+": "+shortened(c.words[0].text)] = true
+		if len(c.Words) > 0 && (c.Words[0].Unknown || c.Words[0].Glob && c.Words[0].Text != "[") { // which is a command
+			r.unread[file+": "+shortened(c.Words[0].Text)] = true
 		}
-		r.run(c, c.words, depth)
+		r.run(c, c.Words, depth)
 	}
 }
 

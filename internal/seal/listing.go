@@ -17,20 +17,20 @@ type Listing struct{ Dir, Command string }
 var asItStands = lazyregexp.New(`^[\w./@*?-]+$`)
 
 // listing notes how a runner lists its tests, where its command is all told.
-func (r *refs) listing(c simple, name, lists string) {
-	at := slices.IndexFunc(c.words, func(w word) bool { return called(w) == name })
-	if lists == "" || at < 0 || path.IsAbs(c.dir) || strings.HasPrefix(c.dir, "..") {
+func (r *refs) listing(c shell.Command, name, lists string) {
+	at := slices.IndexFunc(c.Words, func(w shell.Word) bool { return called(w) == name })
+	if lists == "" || at < 0 || path.IsAbs(c.Dir) || strings.HasPrefix(c.Dir, "..") {
 		return
 	}
 	var words []string
-	for _, w := range c.words {
+	for _, w := range c.Words {
 		switch {
-		case w.unknown || w.glob && !asItStands.MatchString(w.path):
+		case w.Unknown || w.Glob && !asItStands.MatchString(w.Path):
 			return
-		case w.glob:
-			words = append(words, w.path)
+		case w.Glob:
+			words = append(words, w.Path)
 		default:
-			words = append(words, shell.Quote(w.path))
+			words = append(words, shell.Quote(w.Path))
 		}
 	}
 	if strings.HasPrefix(lists, "-") {
@@ -40,7 +40,7 @@ func (r *refs) listing(c simple, name, lists string) {
 		words = slices.Concat(words[:at+1], []string{lists}, rest)
 	}
 	// npm has the programs of its packages on the PATH.
-	l := Listing{c.dir, `PATH="$PWD/node_modules/.bin:$PATH" ` + strings.Join(words, " ")}
+	l := Listing{c.Dir, `PATH="$PWD/node_modules/.bin:$PATH" ` + strings.Join(words, " ")}
 	if !slices.Contains(r.listings, l) {
 		r.listings = append(r.listings, l)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/shell"
 )
 
 // own says how a program is told by which names it finds its tests, where those are not the usual ones: options, and
@@ -33,27 +34,27 @@ var (
 
 // patterns are the globs by which a program finds its tests besides those of the table. One that would be every file is
 // left out: nothing could change then.
-func (r *refs) patterns(dir, name string, args []word) (globs []string) {
+func (r *refs) patterns(dir, name string, args []shell.Word) (globs []string) {
 	o, has := owns[name]
 	if !has {
 		return nil
 	}
 	var told []string
 	for i, w := range args {
-		option, value, joined := strings.Cut(w.text, "=")
+		option, value, joined := strings.Cut(w.Text, "=")
 		switch {
 		case joined && contains(o.options, option):
 			told = append(told, value)
-		case i > 0 && contains(o.options, args[i-1].text):
-			told = append(told, w.text)
+		case i > 0 && contains(o.options, args[i-1].Text):
+			told = append(told, w.Text)
 		case o.setting == pythonFiles.setting:
-			if m := override.FindStringSubmatch(w.text); m != nil {
+			if m := override.FindStringSubmatch(w.Text); m != nil {
 				told = append(told, m[1])
 			}
 		}
 	}
 	for _, file := range strings.Fields(o.files) {
-		for _, at := range []string{r.relative(resolve(dir, file)), file} {
+		for _, at := range []string{r.relative(shell.Resolve(dir, file)), file} {
 			if r.text == nil || !r.exists[at] {
 				continue
 			}

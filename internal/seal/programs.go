@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
+	"pawl/internal/shell"
 )
 
 // builtins are commands that the shell itself carries out.
@@ -16,9 +16,6 @@ const builtins = ". : [ alias bg break cd command continue echo eval exec exit e
 // path or by a variable is looked up nowhere. A wrapper (env, timeout) is one, and what it runs another. It
 // returns none for a command that can't be read.
 func Programs(command string) (names []string) {
-	if len(command) > maxCommand || strings.ContainsRune(command, 0) {
-		return nil
-	}
 	p := programs{}
 	p.read(command)
 	return p.names
@@ -106,89 +103,52 @@ func (p *programs) follow(all recipes, targets ...string) {
 
 type programs struct {
 	names   []string
-	own     []string // functions of the command itself
-	src     string   // what is being read
-	outside bool     // paths that are no relative ones are names too
+	outside bool // paths that are no relative ones are names too
 	called  func(words []string)
 }
 
 func (p *programs) read(command string) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
-	if err == nil {
-		p.src = command
-		p.list(file.Stmts)
-	}
-}
-
-func (p *programs) list(stmts []*syntax.Stmt) {
-	for _, s := range stmts {
-		p.statement(s)
-	}
-}
-
-func (p *programs) statement(s *syntax.Stmt) {
-	switch x := s.Cmd.(type) {
-	case *syntax.CallExpr:
-		if len(x.Args) > 0 && p.outside && strings.HasPrefix(x.Args[0].Lit(), "~/") { // which a reader does not know
-			p.names = append(p.names, x.Args[0].Lit())
-		}
-		r := shellReader{src: p.src}
-		var words []word
-		for _, arg := range x.Args {
-			words = append(words, r.word(arg))
-		}
-		p.call(words)
-	case *syntax.TimeClause:
-		if x.Stmt != nil {
-			p.statement(x.Stmt)
-		}
-	case *syntax.BinaryCmd:
-		if x.Op == syntax.OrStmt {
-			return
-		}
-		p.statement(x.X)
-		p.statement(x.Y)
-	case *syntax.Subshell:
-		p.list(x.Stmts)
-	case *syntax.Block:
-		p.list(x.Stmts)
-	case *syntax.FuncDecl:
-		p.own = append(p.own, x.Name.Value)
+	commands, own := shell.Sure(command)
+	for _, words := range commands {
+		p.call(words, own)
 	}
 }
 
 // call notes the program of a simple command, and the one that it is a wrapper of.
-func (p *programs) call(words []word) {
-	if len(words) == 0 || words[0].unknown || words[0].glob || words[0].text == "" {
+func (p *programs) call(words []shell.Word, own []string) {
+	if len(words) > 0 && p.outside && words[0].Unknown && strings.HasPrefix(words[0].Text, "~/") && !strings.ContainsAny(words[0].Text, "$`") { // which a reader does not know
+		p.names = append(p.names, words[0].Text)
+	}
+	if len(words) == 0 || words[0].Unknown || words[0].Glob || words[0].Text == "" {
 		return
 	}
-	name := words[0].text
+	name := words[0].Text
 	if p.called != nil {
 		p.simple(words)
 	}
-	if options, wraps := wrappers[name]; wraps && !contains("npx pnpx bunx busybox", name) && !(name == "command" && len(words) > 1 && contains("-v -V", words[1].text)) {
-		p.call(unwrap(words[1:], options))
+	if options, wraps := wrappers[name]; wraps && !contains("npx pnpx bunx busybox", name) && !(name == "command" && len(words) > 1 && contains("-v -V", words[1].Text)) {
+		p.call(unwrap(words[1:], options), own)
 	}
 	outside := p.outside && strings.HasPrefix(name, "/")
-	if (outside || !strings.Contains(name, "/")) && !contains(builtins, name) && !slices.Contains(p.own, name) && !slices.Contains(p.names, name) {
+	if (outside || !strings.Contains(name, "/")) && !contains(builtins, name) && !slices.Contains(own, name) && !slices.Contains(p.names, name) {
 		p.names = append(p.names, name)
 	}
 }
 
 // simple tells of a simple command, without what only leads to a program.
-func (p *programs) simple(words []word) {
-	name := words[0].text
+func (p *programs) simple(words []shell.Word) {
+	name := words[0].Text
 	switch {
 	case contains("npx pnpx bunx", name):
 		words = unwrap(words[1:], wrappers[name])
-	case len(words) > 2 && contains(runners[name], words[1].text):
+	case len(words) > 2 && contains(runners[name], words[1].Text):
 		words = unwrap(words[2:], "")
-	case len(words) > 2 && strings.HasPrefix(name[strings.LastIndexByte(name, '/')+1:], "python") && words[1].text == "-m":
+	case len(words) > 2 && strings.HasPrefix(name[strings.LastIndexByte(name, '/')+1:], "python") && words[1].Text == "-m":
 		words = words[2:]
 	}
 	var text []string
 	for _, w := range words {
-		text = append(text, w.text)
+		text = append(text, w.Text)
 	}
 	if len(text) > 0 {
 		p.called(text)

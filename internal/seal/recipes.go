@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/shell"
 )
 
 // recipe is what a target does: the targets that come before it, and its commands.
@@ -40,7 +41,7 @@ var readRecipes = map[string]func(text string) recipes{
 }
 
 // targets follows what the targets of a file run, which a command names. Where that can't be told, it says so.
-func (r *refs) targets(program, file, dir string, args []word, depth int) {
+func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) {
 	read := readRecipes[program]
 	if r.text == nil {
 		return
@@ -55,7 +56,7 @@ func (r *refs) targets(program, file, dir string, args []word, depth int) {
 	}
 	all := read(text)
 	for _, name := range all.include { // one level
-		at := r.relative(resolve(dir, name))
+		at := r.relative(shell.Resolve(dir, name))
 		if strings.Contains(name, "$") || !r.exists[at] {
 			r.unread[file+": include "+shortened(name)] = true
 			continue
@@ -71,11 +72,11 @@ func (r *refs) targets(program, file, dir string, args []word, depth int) {
 	var names []string
 	for _, w := range args {
 		switch {
-		case w.unknown || w.glob:
-			r.unread[file+": "+shortened(w.text)] = true
-		case contains("run run-script exec", w.text) && len(names) == 0 && contains("npm pnpm yarn bun composer", program):
+		case w.Unknown || w.Glob:
+			r.unread[file+": "+shortened(w.Text)] = true
+		case contains("run run-script exec", w.Text) && len(names) == 0 && contains("npm pnpm yarn bun composer", program):
 		default:
-			names = append(names, w.text)
+			names = append(names, w.Text)
 		}
 	}
 	switch {
@@ -93,10 +94,10 @@ func (r *refs) targets(program, file, dir string, args []word, depth int) {
 		known = r.target(all, file, dir, name, depth) || known
 	}
 	if !known && contains("pnpm yarn", program) { // it is a program of a package
-		if contains("run run-script", args[0].text) {
+		if contains("run run-script", args[0].Text) {
 			args = args[1:]
 		}
-		r.within(func() { r.run(simple{dir: dir, words: args, all: args}, args, depth+1) })
+		r.within(func() { r.run(shell.Command{Dir: dir, Words: args, All: args}, args, depth+1) })
 		return
 	}
 	if !known && len(args) > 0 && !r.looked["target "+file+"\x00"+names[0]] {
@@ -105,7 +106,7 @@ func (r *refs) targets(program, file, dir string, args []word, depth int) {
 }
 
 // workspaces seals the manifests of the packages below a folder, and follows their scripts that words name.
-func (r *refs) workspaces(dir string, words []word, depth int) {
+func (r *refs) workspaces(dir string, words []shell.Word, depth int) {
 	for _, file := range r.files {
 		at := path.Dir(file)
 		if path.Base(file) != "package.json" || at == "." || at == path.Clean(dir) || !within(at, dir) || slices.Contains(strings.Split(at, "/"), "node_modules") {
@@ -117,7 +118,7 @@ func (r *refs) workspaces(dir string, words []word, depth int) {
 		}
 		all := packageScripts(r.text(file))
 		for _, w := range words {
-			for _, name := range []string{"pre" + w.text, w.text, "post" + w.text} {
+			for _, name := range []string{"pre" + w.Text, w.Text, "post" + w.Text} {
 				r.target(all, file, at, name, depth)
 			}
 		}
@@ -143,18 +144,18 @@ func (r *refs) target(all recipes, file, dir, name string, depth int) bool {
 		return true
 	}
 	for _, before := range one.before {
-		if !r.target(all, file, dir, before, depth+1) && all.unknown && !r.exists[r.relative(resolve(dir, before))] {
+		if !r.target(all, file, dir, before, depth+1) && all.unknown && !r.exists[r.relative(shell.Resolve(dir, before))] {
 			r.unread[file+": "+shortened(before)] = true
 		}
 	}
 	r.within(func() {
 		for _, command := range one.commands {
-			for _, c := range parseShell(command, dir, nil) {
-				if c.loose || len(c.words) > 0 && (c.words[0].unknown || c.words[0].glob) {
+			for _, c := range shell.Read(command, dir, nil) {
+				if c.Loose || len(c.Words) > 0 && (c.Words[0].Unknown || c.Words[0].Glob) {
 					r.unread[file+": "+shortened(command)] = true
 				}
-				if !c.loose {
-					r.run(c, c.words, depth+1)
+				if !c.Loose {
+					r.run(c, c.Words, depth+1)
 				}
 			}
 		}
@@ -176,7 +177,7 @@ func makeRecipes(text string) recipes {
 	expand := func(s string) string {
 		for range 5 { // a variable may have others in it
 			s = makeUse.ReplaceAllStringFunc(s, func(use string) string {
-				if v, known := value[use[2:len(use)-1]]; known && len(s) < maxCommand {
+				if v, known := value[use[2:len(use)-1]]; known && len(s) < shell.MaxCommand {
 					return v
 				}
 				return use

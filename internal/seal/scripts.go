@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/shell"
 )
 
 // interpreter is a program that runs a file it is given.
@@ -92,78 +93,78 @@ const ownCommands = "add approve-builds audit autoclean bin cache check config c
 var spread = lazyregexp.New(`^(-w|-ws|-r|-F|--workspaces?(=.*)?|--recursive|--filter(=.*)?|workspaces?)$`)
 
 // scripts seals the files that a command executes.
-func (r *refs) scripts(command, dir string, env map[string]word, depth int) {
+func (r *refs) scripts(command, dir string, env map[string]shell.Word, depth int) {
 	if depth > maxNesting {
 		return
 	}
-	for _, c := range parseShell(command, dir, env) {
-		if c.loose {
-			r.anywhere(c.all)
+	for _, c := range shell.Read(command, dir, env) {
+		if c.Loose {
+			r.anywhere(c.All)
 		}
-		r.run(c, c.words, depth)
+		r.run(c, c.Words, depth)
 	}
 }
 
 // run seals what one simple command executes: words, which are those of the command or the part of
 // them that a wrapper runs.
-func (r *refs) run(c simple, words []word, depth int) {
+func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	if len(words) == 0 || depth > maxNesting {
 		return
 	}
 	first, args := words[0], words[1:]
-	if strings.Contains(first.path, "/") {
-		if r.file(c.dir, first) {
-			r.reads(c.dir, first, "", depth)
+	if strings.Contains(first.Path, "/") {
+		if r.file(c.Dir, first) {
+			r.reads(c.Dir, first, "", depth)
 		}
-	} else if !first.unknown && !first.glob && first.path != "" {
-		r.outside[first.path] = true // it is looked up in PATH
+	} else if !first.Unknown && !first.Glob && first.Path != "" {
+		r.outside[first.Path] = true // it is looked up in PATH
 	}
 	name := called(first)
 	if r.judges {
-		r.testFolders(c.dir, args)
+		r.testFolders(c.Dir, args)
 	}
 	r.evaluator(c, name, args)
 	if options, ok := wrappers[name]; ok {
 		r.run(c, unwrap(args, options), depth+1)
 		return
 	}
-	if sub, ok := runners[name]; ok && len(args) > 0 && contains(sub, args[0].text) {
+	if sub, ok := runners[name]; ok && len(args) > 0 && contains(sub, args[0].Text) {
 		r.run(c, unwrap(args[1:], ""), depth+1)
 		return
 	}
 	if _, ok := tasks[name]; ok {
-		r.task(c.dir, name, args, depth)
+		r.task(c.Dir, name, args, depth)
 	}
 	switch name {
 	case "eval":
 		var text []string
 		for _, w := range args {
-			text = append(text, w.text)
+			text = append(text, w.Text)
 		}
-		r.scripts(strings.Join(text, " "), c.dir, c.env, depth+1)
+		r.scripts(strings.Join(text, " "), c.Dir, c.Env, depth+1)
 		return
 	case "hyperfine":
 		for _, w := range args {
-			r.scripts(w.text, c.dir, c.env, depth+1)
+			r.scripts(w.Text, c.Dir, c.Env, depth+1)
 		}
 		return
 	case "find":
 		for n := 0; n < len(args); n++ {
-			if !contains("-exec -execdir -ok -okdir", args[n].text) {
+			if !contains("-exec -execdir -ok -okdir", args[n].Text) {
 				continue
 			}
 			from := n + 1
-			for n = from; n < len(args) && args[n].text != ";" && args[n].text != "+"; {
+			for n = from; n < len(args) && args[n].Text != ";" && args[n].Text != "+"; {
 				n++
 			}
 			r.run(c, args[min(from, n):n], depth+1)
 		}
 		return
 	case "go":
-		r.goRun(c.dir, args)
+		r.goRun(c.Dir, args)
 		return
 	case "lerna", "turbo", "nx":
-		r.workspaces(c.dir, args, depth)
+		r.workspaces(c.Dir, args, depth)
 		return
 	}
 	if in, ok := interpreters[name]; ok {
@@ -172,51 +173,51 @@ func (r *refs) run(c simple, words []word, depth int) {
 }
 
 // interpret seals what an interpreter runs.
-func (r *refs) interpret(c simple, name string, in interpreter, args []word, depth int) {
+func (r *refs) interpret(c shell.Command, name string, in interpreter, args []shell.Word, depth int) {
 	loaded := false
 	for n := 0; n < len(args); n++ {
 		w := args[n]
-		option, value, joined := strings.Cut(w.path, "=")
+		option, value, joined := strings.Cut(w.Path, "=")
 		switch {
-		case n == 0 && len(in.skip) > 0 && w.text == in.skip[0]:
+		case n == 0 && len(in.skip) > 0 && w.Text == in.skip[0]:
 		case contains(in.loads, option):
 			if joined {
-				r.seal(c.dir, value)
+				r.seal(c.Dir, value)
 			} else if n++; n < len(args) {
-				r.file(c.dir, args[n])
+				r.file(c.Dir, args[n])
 			}
 			loaded = true
-		case contains(in.inline, w.text) || shells[name] && commandOption.MatchString(w.text):
+		case contains(in.inline, w.Text) || shells[name] && commandOption.MatchString(w.Text):
 			if shells[name] && n+1 < len(args) {
-				r.scripts(args[n+1].text, c.dir, c.env, depth+1)
+				r.scripts(args[n+1].Text, c.Dir, c.Env, depth+1)
 			}
 			return
-		case entryModule(name, w.text) && n+1 < len(args):
-			module := strings.ReplaceAll(args[n+1].path, ".", "/")
+		case entryModule(name, w.Text) && n+1 < len(args):
+			module := strings.ReplaceAll(args[n+1].Path, ".", "/")
 			for _, name := range []string{".py", "/__init__.py", "/__main__.py"} { // before what is installed
-				r.group(c.dir, escapeGlob(module)+name, Group{New: true})
+				r.group(c.Dir, shell.EscapeGlob(module)+name, Group{New: true})
 			}
 			r.evaluator(c, module, args[n+2:])
 			if module == "coverage" {
 				r.interpret(c, module, interpreters[module], args[n+2:], depth+1)
 			}
 			for _, file := range []string{module + ".py", module + "/__main__.py"} {
-				if r.seal(c.dir, file) {
-					r.imports(r.relative(resolve(c.dir, file)), c.dir, depth)
+				if r.seal(c.Dir, file) {
+					r.imports(r.relative(shell.Resolve(c.Dir, file)), c.Dir, depth)
 					break
 				}
 			}
 			return
-		case strings.HasPrefix(w.text, "-") && w.text != "-":
+		case strings.HasPrefix(w.Text, "-") && w.Text != "-":
 		case in.program:
 			return // program text, or data when the program was loaded
-		case r.file(c.dir, w):
-			r.reads(c.dir, w, name, depth)
+		case r.file(c.Dir, w):
+			r.reads(c.Dir, w, name, depth)
 			return // what follows are its arguments
-		case in.entry != "" && !w.unknown && r.seal(c.dir, path.Join(w.path, in.entry)):
-			r.reads(c.dir, word{path: path.Join(w.path, in.entry)}, name, depth)
+		case in.entry != "" && !w.Unknown && r.seal(c.Dir, path.Join(w.Path, in.entry)):
+			r.reads(c.Dir, shell.Word{Path: path.Join(w.Path, in.entry)}, name, depth)
 			if in.entry == "index.js" { // unless a manifest names another
-				r.group(resolve(c.dir, w.path), "package.json", Group{There: true, New: true})
+				r.group(shell.Resolve(c.Dir, w.Path), "package.json", Group{There: true, New: true})
 			}
 			return
 		}
@@ -224,28 +225,28 @@ func (r *refs) interpret(c simple, name string, in interpreter, args []word, dep
 	if loaded || in.program {
 		return
 	}
-	for _, w := range c.stdin { // sh <x
-		if r.file(c.dir, w) {
-			r.reads(c.dir, w, name, depth)
+	for _, w := range c.Stdin { // sh <x
+		if r.file(c.Dir, w) {
+			r.reads(c.Dir, w, name, depth)
 		}
 	}
 	if !shells[name] {
 		return
 	}
-	if c.here != "" {
-		r.scripts(c.here, c.dir, c.env, depth+1)
+	if c.Here != "" {
+		r.scripts(c.Here, c.Dir, c.Env, depth+1)
 	}
 	r.fed(c, 0)
 }
 
 // fed seals what a shell may be given to run by those whose output it reads: cat x | sh.
-func (r *refs) fed(c simple, depth int) {
-	for _, from := range c.feeds[:min(len(c.feeds), maxNesting)] {
-		for _, w := range from.words {
-			r.file(from.dir, w)
+func (r *refs) fed(c shell.Command, depth int) {
+	for _, from := range c.Feeds[:min(len(c.Feeds), maxNesting)] {
+		for _, w := range from.Words {
+			r.file(from.Dir, w)
 		}
-		if from.here != "" {
-			r.scripts(from.here, from.dir, from.env, depth+1)
+		if from.Here != "" {
+			r.scripts(from.Here, from.Dir, from.Env, depth+1)
 		}
 		if depth < maxNesting {
 			r.fed(from, depth+1)
@@ -261,14 +262,14 @@ func entryModule(name, option string) bool {
 }
 
 // task seals the file that make and its like take their instructions from.
-func (r *refs) task(dir, name string, args []word, depth int) {
+func (r *refs) task(dir, name string, args []shell.Word, depth int) {
 	t := tasks[name]
 	names, sub := strings.Fields(t.names), ""
-	var plain []word
+	var plain []shell.Word
 	for n := 0; n < len(args); n++ {
-		option, value, joined := strings.Cut(args[n].path, "=")
+		option, value, joined := strings.Cut(args[n].Path, "=")
 		takesFile, takesDir := contains(t.file, option), contains(t.dir, option)
-		if text := args[n].path; !takesFile && !takesDir && len(text) > 2 { // make -fx
+		if text := args[n].Path; !takesFile && !takesDir && len(text) > 2 { // make -fx
 			takesFile, takesDir = contains(t.file, text[:2]), contains(t.dir, text[:2])
 			if takesFile || takesDir {
 				value, joined = text[2:], true
@@ -278,23 +279,23 @@ func (r *refs) task(dir, name string, args []word, depth int) {
 			if n++; n == len(args) {
 				break
 			}
-			value = args[n].path
+			value = args[n].Path
 		}
 		switch {
 		case takesFile:
 			names = []string{value}
 		case takesDir:
-			dir = resolve(dir, value)
-		case !strings.HasPrefix(option, "-") && !assignment.MatchString(args[n].text):
+			dir = shell.Resolve(dir, value)
+		case !strings.HasPrefix(option, "-") && !assignment.MatchString(args[n].Text):
 			plain = append(plain, args[n])
 		}
 	}
 	if len(plain) > 0 {
-		sub = plain[0].text
+		sub = plain[0].Text
 	} else if t.only == "*" {
 		sub = "install"
 	}
-	if contains("npm pnpm yarn bun", name) && slices.ContainsFunc(args, func(w word) bool { return spread.MatchString(w.text) }) {
+	if contains("npm pnpm yarn bun", name) && slices.ContainsFunc(args, func(w shell.Word) bool { return spread.MatchString(w.Text) }) {
 		r.workspaces(dir, plain, depth)
 	}
 	if t.only == "*" && contains(ownCommands, sub) || t.only != "" && t.only != "*" && !contains(t.only, sub) {
@@ -302,29 +303,29 @@ func (r *refs) task(dir, name string, args []word, depth int) {
 	}
 	for _, file := range names {
 		if r.seal(dir, file) {
-			r.targets(name, r.relative(resolve(dir, file)), dir, plain, depth)
+			r.targets(name, r.relative(shell.Resolve(dir, file)), dir, plain, depth)
 			return
 		}
-		r.group(dir, escapeGlob(file), Group{New: true}) // it would be found first
+		r.group(dir, shell.EscapeGlob(file), Group{New: true}) // it would be found first
 	}
 }
 
 // goRun seals the files of go run x.go y.go; a package is a directory, and is not sealed.
-func (r *refs) goRun(dir string, args []word) {
-	for len(args) > 1 && args[0].text == "-C" {
-		dir, args = resolve(dir, args[1].path), args[2:]
+func (r *refs) goRun(dir string, args []shell.Word) {
+	for len(args) > 1 && args[0].Text == "-C" {
+		dir, args = shell.Resolve(dir, args[1].Path), args[2:]
 	}
-	if len(args) == 0 || args[0].text != "run" {
+	if len(args) == 0 || args[0].Text != "run" {
 		return
 	}
 	for _, w := range args[1:] {
 		switch {
-		case strings.HasPrefix(w.text, "-"):
-		case strings.HasSuffix(w.path, ".go"):
+		case strings.HasPrefix(w.Text, "-"):
+		case strings.HasSuffix(w.Path, ".go"):
 			r.file(dir, w)
 		default:
-			if r.dirs != nil && strings.Contains(w.path, "/") {
-				r.seal(dir, w.path)
+			if r.dirs != nil && strings.Contains(w.Path, "/") {
+				r.seal(dir, w.Path)
 			}
 			return
 		}
@@ -333,9 +334,9 @@ func (r *refs) goRun(dir string, args []word) {
 
 // unwrap is the command within the arguments of a wrapper: what comes after options with their
 // arguments, assignments, and numbers such as timeout's.
-func unwrap(args []word, options string) []word {
+func unwrap(args []shell.Word, options string) []shell.Word {
 	for len(args) > 0 {
-		text := args[0].text
+		text := args[0].Text
 		switch {
 		case text == "--":
 			return args[1:]
@@ -357,11 +358,11 @@ var (
 )
 
 // called is the name of a command without its directory and version.
-func called(w word) string {
-	if w.text == "." {
+func called(w shell.Word) string {
+	if w.Text == "." {
 		return "."
 	}
-	name := path.Base(w.path)
+	name := path.Base(w.Path)
 	if trimmed := versions.ReplaceAllString(name, ""); len(trimmed) > 1 { // c8 is no version of c
 		return trimmed
 	}

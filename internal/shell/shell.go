@@ -1,4 +1,7 @@
-// Package shell quotes words for a POSIX shell, so that people can copy a command as it is shown. It runs nothing.
+// Package shell reads commands of a POSIX shell: what their words refer to, as far as that is known before they run. It also
+// quotes words, so that people can copy a command as it is shown. It runs nothing.
+//
+// Start reading at [Read].
 package shell
 
 import "strings"

@@ -1,9 +1,9 @@
-package seal_test
+package shell_test
 
 import (
 	"testing"
 
-	"pawl/internal/seal"
+	"pawl/internal/shell"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -31,7 +31,7 @@ func TestA1_CommandsAreApprovedByTheWordsThatTheyBeginWith(t *testing.T) {
 		"go test 'unclosed":           false,
 		"":                            false,
 	} {
-		assert.Equal(t, want, seal.Begins(command, []string{"go test", "ls"}), command)
+		assert.Equal(t, want, shell.Begins(command, []string{"go test", "ls"}), command)
 	}
-	assert.False(t, seal.Begins("ls", nil))
+	assert.False(t, shell.Begins("ls", nil))
 }

@@ -1,4 +1,4 @@
-package seal
+package shell
 
 import (
 	"path"
@@ -8,11 +8,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// toplevel stands in a path for the root of the repository.
-const toplevel = "\x01"
+// Root stands in a path for the root of the repository.
+const Root = "\x01"
 
 // word reads a word, and the commands of its substitutions.
-func (r *shellReader) word(x *syntax.Word) word {
+func (r *reader) word(x *syntax.Word) Word {
 	var b builder
 	for i, part := range x.Parts {
 		r.part(&b, part, i == 0)
@@ -23,7 +23,7 @@ func (r *shellReader) word(x *syntax.Word) word {
 }
 
 // part reads one part of a word; first says that nothing stands before it.
-func (r *shellReader) part(b *builder, part syntax.WordPart, first bool) {
+func (r *reader) part(b *builder, part syntax.WordPart, first bool) {
 	switch x := part.(type) {
 	case *syntax.Lit:
 		b.bare(x.Value, first)
@@ -43,12 +43,12 @@ func (r *shellReader) part(b *builder, part syntax.WordPart, first bool) {
 		inside := strings.TrimSuffix(strings.TrimPrefix(strings.Trim(r.written(x), "`"), "$("), ")")
 		switch strings.Join(strings.Fields(inside), " ") {
 		case "pwd":
-			b.known(word{text: r.written(x), path: "."})
+			b.known(Word{Text: r.written(x), Path: "."})
 		case "git rev-parse --show-toplevel":
-			b.known(word{text: r.written(x), path: toplevel})
+			b.known(Word{Text: r.written(x), Path: Root})
 		default:
 			if folder, ok := r.folder(x.Stmts); ok {
-				folder.text = r.written(x)
+				folder.Text = r.written(x)
 				b.known(folder)
 				break
 			}
@@ -71,14 +71,14 @@ func (r *shellReader) part(b *builder, part syntax.WordPart, first bool) {
 var inQuotes = strings.NewReplacer("\\$", "$", "\\`", "`", `\"`, `"`, `\\`, `\`, "\\\n", "")
 
 // substituted reads the commands of a substitution: they run in a shell of their own.
-func (r *shellReader) substituted(stmts []*syntax.Stmt) {
-	sub := shellReader{src: r.src, dir: r.dir, env: r.env}
+func (r *reader) substituted(stmts []*syntax.Stmt) {
+	sub := reader{src: r.src, dir: r.dir, env: r.env}
 	sub.list(stmts)
 	r.inner = append(r.inner, sub.cmds...)
 }
 
 // folder is what dirname prints of a name that is known, also as $(cd "$(dirname "$0")" && pwd).
-func (r *shellReader) folder(stmts []*syntax.Stmt) (word, bool) {
+func (r *reader) folder(stmts []*syntax.Stmt) (Word, bool) {
 	args := func(s *syntax.Stmt) []*syntax.Word {
 		if call, ok := s.Cmd.(*syntax.CallExpr); ok && len(call.Assigns) == 0 {
 			return call.Args
@@ -86,7 +86,7 @@ func (r *shellReader) folder(stmts []*syntax.Stmt) (word, bool) {
 		return nil
 	}
 	if len(stmts) != 1 {
-		return word{}, false
+		return Word{}, false
 	}
 	words := args(stmts[0])
 	name := "dirname"
@@ -99,45 +99,45 @@ func (r *shellReader) folder(stmts []*syntax.Stmt) (word, bool) {
 		words = slices.Delete(slices.Clone(words), 1, 2)
 	}
 	if len(words) != 2 || words[0].Lit() != name {
-		return word{}, false
+		return Word{}, false
 	}
-	of := (&shellReader{src: r.src, dir: r.dir, env: r.env}).word(words[1])
-	if of.unknown || of.glob {
-		return word{}, false
+	of := (&reader{src: r.src, dir: r.dir, env: r.env}).word(words[1])
+	if of.Unknown || of.Glob {
+		return Word{}, false
 	}
 	if name == "dirname" {
-		of.path = path.Dir(of.path)
+		of.Path = path.Dir(of.Path)
 	}
 	return of, true
 }
 
-// script is the variable of the shell's that has the name of the script.
-const script = "0"
+// Script is the variable of the shell that has the name of the script.
+const Script = "0"
 
 // parameter reads $x, ${x} and ${x:-otherwise}; every other expansion is not known.
-func (r *shellReader) parameter(b *builder, x *syntax.ParamExp) {
-	written, value, known := r.written(x), word{}, false
+func (r *reader) parameter(b *builder, x *syntax.ParamExp) {
+	written, value, known := r.written(x), Word{}, false
 	if x.Param != nil {
 		value, known = r.env[x.Param.Value]
 	}
 	var operator syntax.ParExpOperator
-	var otherwise word
+	var otherwise Word
 	if x.Exp != nil && x.Exp.Word != nil {
 		operator, otherwise = x.Exp.Op, r.word(x.Exp.Word)
 	}
 	// Whatever else there is changes the value.
 	plain := !x.Excl && !x.Length && !x.Width && !x.IsSet && x.Index == nil && x.Slice == nil && x.Repl == nil && x.Names == 0
 	if x.Param != nil && x.Param.Value == "BASH_SOURCE" { // of this script, unless it is of who called it
-		value, known = r.env[script]
+		value, known = r.env[Script]
 		plain = plain || x.Index != nil && r.written(x) == "${BASH_SOURCE[0]}"
 	}
 	switch {
 	case !plain || x.Param == nil:
 		known = false
-	case x.Exp != nil && x.Param.Value == script && operator == syntax.RemSmallSuffix && otherwise.text == "/*": // ${0%/*}
-		value.path = path.Dir(value.path)
+	case x.Exp != nil && x.Param.Value == Script && operator == syntax.RemSmallSuffix && otherwise.Text == "/*": // ${0%/*}
+		value.Path = path.Dir(value.Path)
 	case x.Exp == nil && x.Param.Value == "PWD":
-		value, known = word{path: "."}, true
+		value, known = Word{Path: "."}, true
 	case x.Exp == nil:
 	case operator == syntax.DefaultUnset, operator == syntax.DefaultUnsetOrNull, operator == syntax.AssignUnset, operator == syntax.AssignUnsetOrNull:
 		if !known { // ${CONFIG:-check.yml}
@@ -146,11 +146,11 @@ func (r *shellReader) parameter(b *builder, x *syntax.ParamExp) {
 	default:
 		known = false
 	}
-	if !known || value.unknown {
+	if !known || value.Unknown {
 		b.unknown(written)
 		return
 	}
-	value.text = written
+	value.Text = written
 	b.known(value)
 }
 
@@ -164,7 +164,7 @@ type builder struct {
 func (b *builder) quoted(s string) {
 	b.text.WriteString(s)
 	b.path.WriteString(s)
-	b.pattern.WriteString(escapeGlob(s))
+	b.pattern.WriteString(EscapeGlob(s))
 }
 
 // bare takes a text that stands unquoted; first says that nothing stands before it.
@@ -187,11 +187,11 @@ func (b *builder) bare(s string, first bool) {
 	}
 }
 
-func (b *builder) known(w word) {
-	b.text.WriteString(w.text)
-	b.path.WriteString(w.path)
-	b.glob = b.glob || w.glob
-	b.pattern.WriteString(escapedIf(!w.glob, w.path))
+func (b *builder) known(w Word) {
+	b.text.WriteString(w.Text)
+	b.path.WriteString(w.Path)
+	b.glob = b.glob || w.Glob
+	b.pattern.WriteString(escapedIf(!w.Glob, w.Path))
 }
 
 func (b *builder) unknown(written string) {
@@ -199,16 +199,16 @@ func (b *builder) unknown(written string) {
 	b.dynamic = true
 }
 
-func (b *builder) done() word {
-	w := word{text: b.text.String(), path: b.path.String(), unknown: b.dynamic}
+func (b *builder) done() Word {
+	w := Word{Text: b.text.String(), Path: b.path.String(), Unknown: b.dynamic}
 	if b.glob {
-		w.glob, w.path = true, b.pattern.String()
+		w.Glob, w.Path = true, b.pattern.String()
 	}
 	return w
 }
 
-// escapeGlob makes a pattern that matches just s.
-func escapeGlob(s string) string {
+// EscapeGlob makes a pattern that matches just s.
+func EscapeGlob(s string) string {
 	if !strings.ContainsAny(s, `*?[]{},\`) {
 		return s
 	}
@@ -224,15 +224,15 @@ func escapeGlob(s string) string {
 
 func escapedIf(plain bool, s string) string {
 	if plain {
-		return escapeGlob(s)
+		return EscapeGlob(s)
 	}
 	return s
 }
 
-// resolve is name as seen from dir: relative to the root of the repository, or absolute. What
+// Resolve returns name as seen from dir: relative to the root of the repository, or absolute. What
 // lies outside starts with "..", and names no file of the repository.
-func resolve(dir, name string) string {
-	if rest, ok := strings.CutPrefix(name, toplevel); ok {
+func Resolve(dir, name string) string {
+	if rest, ok := strings.CutPrefix(name, Root); ok {
 		return path.Clean(strings.TrimPrefix(rest, "/"))
 	}
 	if path.IsAbs(name) {

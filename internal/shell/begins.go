@@ -1,4 +1,4 @@
-package seal
+package shell
 
 import (
 	"slices"
@@ -11,14 +11,8 @@ import (
 // "go test". A text with a substitution, a redirection, an assignment or anything else that could run or write more is
 // none, and neither is one that can't be read.
 func Begins(command string, words []string) bool {
-	if len(command) > maxCommand || strings.ContainsRune(command, 0) {
-		return false
-	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
-	if err != nil || len(file.Stmts) == 0 {
-		return false
-	}
-	return all(file.Stmts, words)
+	stmts, ok := parse(command)
+	return ok && len(stmts) > 0 && all(stmts, words)
 }
 
 func all(stmts []*syntax.Stmt, words []string) bool {
