@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,6 +80,23 @@ func newBenchIn(t *testing.T, old *bench) *bench {
 	b := newBench(t, old.temporal)
 	t.Setenv("PAWL_HOME", at)
 	return b
+}
+
+// TestE6_CleanRemovesFromTheHomeThatItWas has $PAWL_HOME renamed, and a forged copy in its place.
+func TestE6_CleanRemovesFromTheHomeThatItWas(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("descriptors of folders have no names here")
+	}
+	b := newBench(t, newFake())
+	h := held(t, b) // it is open from now on
+	away := home.Home{Dir: h.Dir + ".away"}
+	require.NoError(t, os.Rename(h.Dir, away.Dir))
+	require.NoError(t, os.CopyFS(h.Dir, os.DirFS(away.Dir)))
+	require.Equal(t, 0, b.run(nil, "clean", "--yes", "old"), b.stderr.String())
+	require.NoDirExists(t, workspace.Desk(away, "old"))
+	require.NoDirExists(t, workspace.Steps(away, "old"))
+	require.DirExists(t, workspace.Desk(h, "old"), "which is the copy")
+	require.DirExists(t, workspace.Steps(h, "old"))
 }
 
 func TestCleanLeavesRecordsToAWorkerThatRuns(t *testing.T) {

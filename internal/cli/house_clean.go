@@ -59,7 +59,8 @@ type Removal struct {
 	Repo  string `json:"repo,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"`
 
-	at string // where the ref is
+	at string           // where the ref is
+	of workspace.Record // whose it is
 }
 
 // Keeping is something that stays, and why.
@@ -232,7 +233,12 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 	if err != nil {
 		return "", err.Error()
 	}
-	if at, err = userrepo.RefAt(ctx, userrepo.At(r.Repo), ref); err != nil {
+	repo, err := r.Hold()
+	if err != nil {
+		return "", fmt.Sprintf("%s can't be opened: %v", r.Repo, err)
+	}
+	defer repo.Close()
+	if at, err = userrepo.RefAt(ctx, userrepo.Held(repo), ref); err != nil {
 		return "", err.Error()
 	}
 	if ours != "" && at != ours {
@@ -258,7 +264,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 			case lacks != "":
 				c.kept = append(c.kept, Keeping{r.Ref, kind, lacks})
 			case at != "":
-				c.add(Removal{Loop: r.Ref, Kind: kind, Path: ref, Repo: r.Repo, at: at})
+				c.add(Removal{Loop: r.Ref, Kind: kind, Path: ref, Repo: r.Repo, at: at, of: r})
 			}
 		}
 	}
@@ -305,12 +311,22 @@ func removeItems(ctx context.Context, items []Removal) error {
 	var failed []error
 	for _, r := range items {
 		if r.at != "" {
-			failed = append(failed, userrepo.Drop(ctx, userrepo.At(r.Repo), r.Path, r.at))
+			failed = append(failed, drop(ctx, r))
 		} else {
 			failed = append(failed, remove.All(r.Path))
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// drop removes a ref from the repository in which it was found.
+func drop(ctx context.Context, r Removal) error {
+	repo, err := r.of.Hold()
+	if err != nil {
+		return fmt.Errorf("%s can't be opened: %w", r.Repo, err)
+	}
+	defer repo.Close()
+	return userrepo.Drop(ctx, userrepo.Held(repo), r.Path, r.at)
 }
 
 func cleanTable(c Cleaned) string {

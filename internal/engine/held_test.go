@@ -1,9 +1,13 @@
 package engine_test
 
 import (
+	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +51,9 @@ func TestE6_TheEngineIsInTheHomeThatItWas(t *testing.T) {
 		entries, err := os.ReadDir(o.Dir)
 		require.NoError(t, err)
 		require.Len(t, entries, 1, "nothing is written there")
+		aside, err := filepath.Glob(filepath.Join(away, "home", "engine", "temporal.db.*"))
+		require.NoError(t, err)
+		require.Empty(t, aside, "the version is that of the true one, which is not moved aside")
 	}
 }
 
@@ -65,3 +72,49 @@ func TestE6_AnotherDatabaseThanTheOneInItsFolderIsTold(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	require.ErrorContains(t, engine.Opened(path), "has opened another database than "+path)
 }
+
+// TestE6_AnEngineThatHasOpenedAnotherDatabaseDoesNotStart has one put in the place of the other once the server has opened it.
+func TestE6_AnEngineThatHasOpenedAnotherDatabaseDoesNotStart(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the system does not say which files are open")
+	}
+	o := options(t)
+	path := filepath.Join(o.Dir, "temporal.db")
+	swaps := &onRecord{do: func() bool {
+		if engine.Opened(path) != nil { // the server has not opened it yet
+			return false
+		}
+		text, err := os.ReadFile(path)
+		return err == nil && os.Rename(path, path+".away") == nil && os.WriteFile(path, text, 0o600) == nil
+	}}
+	o.Logger = slog.New(swaps)
+	ctx, cancel := context.WithTimeout(t.Context(), answerTime)
+	defer cancel()
+	e, err := engine.Share(ctx, o)
+	if err == nil {
+		e.Close()
+	}
+	require.True(t, swaps.done.Load())
+	require.ErrorContains(t, err, "has opened another database than "+path)
+}
+
+// onRecord is a log whose records have something done until that is done.
+type onRecord struct {
+	do   func() bool
+	mu   sync.Mutex
+	done atomic.Bool
+}
+
+func (*onRecord) Enabled(context.Context, slog.Level) bool { return true }
+
+func (r *onRecord) Handle(context.Context, slog.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.done.Load() && r.do() {
+		r.done.Store(true)
+	}
+	return nil
+}
+
+func (r *onRecord) WithAttrs([]slog.Attr) slog.Handler { return r }
+func (r *onRecord) WithGroup(string) slog.Handler      { return r }

@@ -60,6 +60,8 @@ var rules = []rule{
 	{call: unix.SYS_SENDTO, argument: 3, bits: fastOpen},
 	{call: unix.SYS_SENDMSG, argument: 2, bits: fastOpen},
 	{call: unix.SYS_SENDMMSG, argument: 3, bits: fastOpen},
+	// By it a TCP socket becomes one of SMC's, which Landlock has no rules for. Programs do without the other, TLS in the kernel.
+	{call: unix.SYS_SETSOCKOPT, argument: 2, refused: []uint32{unix.TCP_ULP}},
 	{call: unix.SYS_PRLIMIT64, argument: 0, allowed: []uint32{0}}, // itself: the supervisor has more than one number
 	// A lease on a file that can be read holds up who writes it; a signal that a file sends asks nobody whose it is.
 	{call: unix.SYS_FCNTL, argument: 1, refused: []uint32{unix.F_SETLEASE, unix.F_NOTIFY, setSignal}},

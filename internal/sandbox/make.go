@@ -59,6 +59,7 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 var settings = []Place{
 	{Path: "/proc/sys", Access: Read}, {Path: "/proc/sysrq-trigger", Access: Read}, {Path: "/proc/irq", Access: Read}, {Path: "/proc/bus", Access: Read},
 	{Path: "/proc/fs", Access: Read},
+	{Path: "/proc/kpageflags"}, {Path: "/proc/kpagecount"}, {Path: "/proc/kpagecgroup"}, {Path: "/proc/vmallocinfo"}, {Path: "/proc/slabinfo"},
 	{Path: "/proc/kcore"}, {Path: "/proc/keys"}, {Path: "/proc/timer_list"}, {Path: "/proc/acpi"}, {Path: "/proc/scsi"}, {Path: "/proc/kmsg"},
 }
 

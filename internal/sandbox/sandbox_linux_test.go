@@ -429,7 +429,7 @@ func TestE6_CallsAreRefusedByWhatTheyAskFor(t *testing.T) {
 		{unix.SYS_SETPRIORITY, 1, 99999, 0}, {unix.SYS_SETPRIORITY, 2, 99999, 0}, {unix.SYS_SETPRIORITY, 0, 1, 19},
 		{unix.SYS_IOPRIO_SET, 2, 99999, 4 << 13}, {unix.SYS_IOPRIO_SET, 3, 99999, 4 << 13}, {unix.SYS_IOPRIO_SET, 1, 1, 7 << 13},
 		{unix.SYS_SCHED_SETAFFINITY, 1, 8, 0}, {unix.SYS_SCHED_SETSCHEDULER, 1, 99, 0}, {unix.SYS_SCHED_SETPARAM, 1, 0}, {unix.SYS_SCHED_SETATTR, 1, 0, 0},
-		{unix.SYS_PERSONALITY, 0x400000},
+		{unix.SYS_PERSONALITY, 0x400000}, {unix.SYS_SETSOCKOPT, 99, unix.IPPROTO_TCP, unix.TCP_ULP},
 	}
 	said, err := json.Marshal(calls)
 	require.NoError(t, err)

@@ -84,9 +84,6 @@ func movesPages(whom string) func() error {
 	return func() error {
 		nodes := [1]uint64{1}
 		_, _, errno := unix.Syscall6(unix.SYS_MIGRATE_PAGES, uintptr(number(whom)), 2, uintptr(unsafe.Pointer(&nodes)), uintptr(unsafe.Pointer(&nodes)), 0, 0)
-		if errno == unix.ENOSYS && os.Getenv("CONFINED") == "" {
-			return errLacks
-		}
 		if errno != 0 {
 			return errno
 		}
@@ -115,9 +112,6 @@ func advises(whom string) func() error {
 func compares(whom string) func() error {
 	return func() error {
 		_, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(number(whom)), 2, 0, 0, 0)
-		if errno == unix.ENOSYS && os.Getenv("CONFINED") == "" {
-			return errLacks
-		}
 		if errno != 0 {
 			return errno
 		}
@@ -175,9 +169,6 @@ func schedules() error {
 // anotherKernel is told that what it asks for can't be, where it may ask.
 func anotherKernel() error {
 	_, _, errno := unix.Syscall6(unix.SYS_KEXEC_LOAD, 0, 0, 0, 0xffff, 0, 0)
-	if errno == unix.ENOSYS && os.Getenv("CONFINED") == "" {
-		return errLacks
-	}
 	return allowed(errno, unix.EINVAL)
 }
 
@@ -210,7 +201,7 @@ func control(path string, what uintptr) error {
 // quotas has those of all disks written out.
 func quotas() error {
 	const sync = 0x800001 << 8 // Q_SYNC
-	return call(unix.SYS_QUOTACTL, sync, 0, 0, unix.ENOSYS)
+	return call(unix.SYS_QUOTACTL, sync, 0, 0)
 }
 
 // swaps ends that memory is kept where none is kept.
@@ -219,5 +210,52 @@ func swaps() error {
 	if err != nil {
 		return err
 	}
-	return allowed(call(unix.SYS_SWAPOFF, uintptr(unsafe.Pointer(path)), 0, 0, unix.ENOSYS), unix.EINVAL, unix.ENOTBLK)
+	return allowed(call(unix.SYS_SWAPOFF, uintptr(unsafe.Pointer(path)), 0, 0), unix.EINVAL, unix.ENOTBLK)
+}
+
+// bySMC has a TCP socket become one of another protocol before it connects: no rule about TCP's ports is asked then.
+func bySMC() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_ULP, "smc"); err != nil {
+		if os.Getenv("CONFINED") == "" { // the kernel has no SMC
+			return errLacks
+		}
+		return err
+	}
+	return unix.Connect(fd, engine())
+}
+
+// findsPages asks where the pages of another's memory are.
+func findsPages(whom string) func() error {
+	return func() error {
+		at, status := [1]uintptr{0x400000}, [1]int32{}
+		_, _, errno := unix.Syscall6(unix.SYS_MOVE_PAGES, uintptr(number(whom)), 1, uintptr(unsafe.Pointer(&at)), 0, uintptr(unsafe.Pointer(&status)), 0)
+		if errno != 0 {
+			return errno
+		}
+		return nil
+	}
+}
+
+// findsLocks asks where another keeps the locks that it holds.
+func findsLocks(whom string) func() error {
+	return func() error {
+		var head, size uintptr
+		return call(unix.SYS_GET_ROBUST_LIST, uintptr(number(whom)), uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&size)))
+	}
+}
+
+// sharesCore has the kernel run this process beside another on one core, which tells the one what the other does.
+func sharesCore(whom string) func() error {
+	return func() error {
+		const schedCore, shareFrom = 62, 3 // PR_SCHED_CORE, PR_SCHED_CORE_SHARE_FROM
+		err := unix.Prctl(schedCore, shareFrom, uintptr(number(whom)), 0, 0)
+		if err != nil && os.Getenv("CONFINED") == "" { // there is one processor on a core, or the kernel can't
+			return errLacks
+		}
+		return err
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,7 +45,7 @@ func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	engine, ui, history := ports(w)
 	told := map[string]string{
 		"H": w.Home, "REPO": w.Repo, "LOOP": w.Loop, "OTHER": other, "ENGINE": engine, "UI": ui, "HISTORY": history,
-		"UP": strconv.Itoa(up.Cmd.Process.Pid), "SUPERVISOR": "$PPID", "CONFINED": "yes", "PROXY": proxyOfOthers(t), "TERMINAL": terminal(t),
+		"UP": strconv.Itoa(up.Cmd.Process.Pid), "SUPERVISOR": "$PPID", "CONFINED": "yes", "LACKS": strings.Join(missing(), " "), "PROXY": proxyOfOthers(t), "TERMINAL": terminal(t),
 	}
 	switch way {
 	case byNobody:
