@@ -6,7 +6,6 @@ package canary
 import (
 	"bytes"
 	"cmp"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -47,9 +46,6 @@ var languages = map[string]language{
 	".cs": {}, ".kt": {}, ".scala": {}, ".swift": {}, ".rb": {}, ".ex": {}, ".exs": {}, ".lua": {}, ".zig": {}, ".dart": {},
 	".php": {after: "<?php"},
 }
-
-// Extensions are those of the files that it knows how to break.
-func Extensions() []string { return slices.Sorted(maps.Keys(languages)) }
 
 // aside are folders whose files are not the code that a guard is there for.
 var aside = []string{
