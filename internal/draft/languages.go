@@ -204,6 +204,9 @@ func inWords(packages string) string {
 	if packages == "." {
 		return "the root"
 	}
+	if others, is := strings.CutSuffix(packages, " ."); is {
+		return others + " and the root"
+	}
 	return packages
 }
 

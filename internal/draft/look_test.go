@@ -320,3 +320,10 @@ func TestManyGoBenchmarksAreMeasuredShortly(t *testing.T) {
 	few := look(map[string]string{"go.mod": "module a\n", "a_test.go": "package a\nfunc BenchmarkA(b *testing.B) {}\n"})
 	require.NotContains(t, few.Metric.Command, "benchtime")
 }
+
+// TestPackagesOfBenchmarksAreNamed also where the root is one of them.
+func TestPackagesOfBenchmarksAreNamed(t *testing.T) {
+	const bench = "package a\nfunc BenchmarkA(b *testing.B) {}\n"
+	both := look(map[string]string{"go.mod": "module a\n", "lexer/a_test.go": bench, "z_test.go": bench})
+	require.Contains(t, both.Metric.Why, "the mean of the Go benchmarks in ./lexer and the root; ")
+}
