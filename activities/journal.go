@@ -204,8 +204,9 @@ func (ws *loopWorkspace) write(ctx context.Context, in act.Entry, tx store.Tx, h
 	return out, nil
 }
 
-// transact makes the ledger's next entry durable, together with the rest of tx. Events that the ledger has already
-// count: left are the events that were still to be appended, to becomes the entry, at is the ledger's head afterwards.
+// transact makes the ledger's next entry durable, together with the rest of tx. Events that the ledger has
+// already are skipped: left is the entry with the events that were still to be appended, at the ledger's head
+// afterwards.
 func (ws *loopWorkspace) transact(ctx context.Context, in act.Entry, tx store.Tx, entry func(left act.Entry, code string) (store.Entry, error)) (left act.Entry, at string, err error) {
 	left = in
 	tx.Entry = func(code string) (store.Entry, error) { return entry(left, code) }

@@ -54,7 +54,7 @@ func TestP0_RepositoryThatIsNotReady(t *testing.T) {
 		{"a scope that is sealed", func(w *world.World) {
 			w.Set(doc{"scope": []string{"work/n"}, "guard": doc{"command": "test -e work/n"}})
 		},
-			[]string{"every file that the scope matches is sealed: work/n"}, "may not change"},
+			[]string{"every file that the scope matches is sealed: work/n"}, "Sealed are"},
 		{"an object that is not there", func(w *world.World) {
 			blob := w.Git("rev-parse", "HEAD:measure.sh")
 			require.NoError(w.T, os.Remove(filepath.Join(w.Repo, ".git", "objects", blob[:2], blob[2:])))
