@@ -164,7 +164,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 	case loop.Warned:
 		return ofTask(e) + "warning" + reason(cmp.Or(e.Reason, e.Note)), yellow, true
 	case loop.AgentReplaced:
-		return Clean(e.Agent) + "'s provider refuses work (" + Clean(e.Outcome) + ")" + reason(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
+		return "the provider of " + Clean(e.Agent) + " refuses work (" + Clean(e.Outcome) + ")" + reason(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
 	case loop.SleepBegun:
 		if l := e.Sleep; l != nil {
 			return "asleep until " + l.Until.UTC().Format(time.RFC3339) + ", refusal " + itoa(l.Times) + " of this call: " + Clean(l.String()), yellow, true

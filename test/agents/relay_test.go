@@ -25,7 +25,7 @@ func TestAnAgentStandsInForOneThatIsRefused(t *testing.T) {
 	who := "sh " + filepath.Join(w.Dir, "other.sh")
 	require.Contains(t, w.Pawl("show", w.Loop).Out, "raise the number by one by "+who)
 	log := w.Pawl("log", w.Loop).Out
-	require.Contains(t, log, "is refused work (auth-missing): 401 authentication_failed; "+who+" makes the call instead")
+	require.Contains(t, log, "refuses work (auth-missing): 401 authentication_failed; "+who+" makes the call instead")
 	told := w.Pawl("log", "--transcript", "1", w.Loop)
 	require.Equal(t, 0, told.Code, told.Err)
 	require.Contains(t, told.Out, "ended: 401 authentication_failed (auth-missing)\n")
