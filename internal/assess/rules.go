@@ -15,7 +15,8 @@ import (
 	"pawl/internal/task"
 )
 
-// The rules by which approval goes beside the tier (S4).
+// The rules that are asked about by name: by the first two approval goes beside the tier (S4), and the need of an approval
+// says the third itself.
 const (
 	Governance = "governance"
 	Production = "production"
