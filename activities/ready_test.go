@@ -119,7 +119,7 @@ func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
 		require.NoError(t, err)
 		return slices.DeleteFunc(f.Notes, func(note string) bool { return !strings.Contains(note, "which does not exist") })
 	}
-	require.Equal(t, []string{"verify.command (`make lint`) calls no-such-tidy, which does not exist", "guard.command (`npm test`) calls no-such-runner, which is not there"}, missing())
+	require.Equal(t, []string{"verify.command (`make lint`) calls no-such-tidy, which does not exist", "guard.command (`npm test`) calls no-such-runner, which does not exist"}, missing())
 	s.Setup.Command = "exit 1"
 	require.Empty(t, missing(), "setup may bring them")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
@@ -141,7 +142,7 @@ func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 		doc["triggers"] = []any{map[string]any{"name": "builds", "from": "health", "command": "test -e well || { echo it is ill; exit 1; }", "task": map[string]any{}}}
 	})
 	handle := &mocks.ScheduleHandle{}
-	handle.On("Describe", mock.Anything).Return(&sdk.ScheduleDescription{Info: sdk.ScheduleInfo{NumActions: 3, NumActionsMissedCatchupWindow: 2, NextActionTimes: []time.Time{when}}}, nil)
+	handle.On("Describe", mock.Anything).Return(&sdk.ScheduleDescription{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"pawl": {}}}, Info: sdk.ScheduleInfo{NumActions: 3, NumActionsMissedCatchupWindow: 2, NextActionTimes: []time.Time{when}}}, nil)
 	schedules := &mocks.ScheduleClient{}
 	schedules.On("GetHandle", mock.Anything, "shop/nightly").Return(handle)
 	c := &mocks.Client{}

@@ -117,6 +117,6 @@ func TestCleanSaysWhyALedgerStays(t *testing.T) {
 	b := newBench(t, newFake())
 	held(t, b)
 	require.Equal(t, 0, b.run(nil, "clean", "--refs", "old"), b.stderr.String())
-	require.Contains(t, b.stdout.String(), "stays   old: store (the loop older has it, too)")
-	require.Contains(t, b.stdout.String(), "stays   old: ledger (it stays with its store: the loop older has it, too)")
+	require.Contains(t, b.stdout.String(), "stays   old: store (the loop older uses it too)")
+	require.Contains(t, b.stdout.String(), "stays   old: ledger (it stays with its store: the loop older uses it too)")
 }

@@ -74,7 +74,7 @@ func TestParseReadsThisProjectsDocs(t *testing.T) {
 	require.NoError(t, err)
 	is := issue.Parse(source)
 	require.Equal(t, "How pawl is built", is.Title)
-	require.True(t, strings.HasPrefix(is.Body, "For people who change pawl."), is.Body[:60])
+	require.True(t, strings.HasPrefix(is.Body, "This page is for people who change pawl."), is.Body[:60])
 }
 
 func FuzzParse(f *testing.F) {

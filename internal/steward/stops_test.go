@@ -232,12 +232,12 @@ func TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf(t *testing.T) {
 	o.submit(task.Task{ID: "at-work", Body: "x"}, task.T1)
 	o.settle()
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	o.emit(AfterPlan(o.s, o.c, o.next(nil)[0], act.TaskPlanned{
+	events := AfterPlan(o.s, o.c, o.next(nil)[0], act.TaskPlanned{
 		Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3,
 		Overlaps: []string{"over may", "at-work may", "forgotten may", "of an earlier version"}, With: []string{"over", "at-work", "forgotten"},
-	})...)
+	})
 	var said []string
-	for _, e := range o.events {
+	for _, e := range events {
 		if e.Type == loop.Warned {
 			said = append(said, e.Reason)
 		}
