@@ -120,7 +120,7 @@ func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s
 	case err != nil || made(d) == digest:
 		return err
 	case !own(d):
-		return fmt.Errorf("Temporal has a schedule %s that pawl has not made: delete it there, or give one of the two another name", id)
+		return fmt.Errorf("there is a schedule %s that pawl has not made: delete it in Temporal, or give one of the two another name", id)
 	}
 	return handle.Update(ctx, sdk.ScheduleUpdateOptions{DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
 		now := in.Description.Schedule // its state is whether somebody has paused it
