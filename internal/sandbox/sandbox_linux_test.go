@@ -281,7 +281,7 @@ func TestE6_AsAnOrdinaryUser(t *testing.T) {
 	b, err := os.ReadFile("/proc/self/exe")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(program, b, 0o755))
-	run := "TestE6_(WhatIsInReachOfAgents|Networks|WhatAnAgentLinks|AnOrdinaryUserHasLayers)"
+	run := "TestE6_(WhatIsInReachOfAgents|Networks|WhatAnAgentLinks|AnOrdinaryUserHasLayers|EachJudgementHasFreshSurroundings)"
 	if os.Getenv("PAWL_TEST_ALL") != "" {
 		run = "."
 	}
