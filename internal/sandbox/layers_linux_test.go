@@ -58,10 +58,10 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 				}
 				lasting("6", "", `test ! -e ~/.cache/go-build/later && ls ~/.cache/go-build && echo 1 >~/.cache/go-build/mine`)
 				run("7", `echo good >~/.cache/go-build/later; rm ~/.cache/go-build/kept`, true)
-				run("7", `cd ~/.cache/go-build && chmod 755 m@v1 && echo 2 >>m@v1/f && echo 3 >m@v1/g && chmod 555 m@v1 && chmod 700 shut && rm -r shut && mkdir shut && chmod 0 shut`, true)
+				run("7", `cd ~/.cache/go-build && chmod 755 m@v1 && echo 2 >>m@v1/f && echo 3 >m@v1/a && chmod 555 m@v1 && chmod 700 shut && rm -r shut && mkdir shut && chmod 0 shut`, true)
 				require.NoError(t, sandbox.Promote(filepath.Join(layers, "trial-7"), filepath.Join(layers, "judge")))
 				lasting("8", "kept 7", `grep good ~/.cache/go-build/later && ls ~/.cache/go-build | grep later && test ! -e ~/.cache/go-build/kept && test -e ~/.cache/go-build/mine`)
-				lasting("8", "kept 7", `cd ~/.cache/go-build && grep 2 m@v1/f && grep 3 m@v1/g && test "$(stat -c %a m@v1 shut | xargs)" = "555 0" && chmod 700 shut && test ! -e shut/old`)
+				lasting("8", "kept 7", `cd ~/.cache/go-build && grep 2 m@v1/f && grep 3 m@v1/a && test "$(stat -c %a m@v1 shut | xargs)" = "555 0" && chmod 700 shut && test ! -e shut/old`)
 			}
 			require.FileExists(t, filepath.Join(p.home, ".cache/go-build/gone"), "the user's own cache is as it was")
 			b, err := os.ReadFile(filepath.Join(p.home, ".cache/go-build/x"))
