@@ -17,9 +17,9 @@ import (
 	"pawl/internal/task"
 )
 
-// AfterPlan is what follows from planning a task (S3): its plan and tier, or what a person is asked
-// first. An unclear task, one that can't be assessed, one with a blocker or with a plan that is not
-// valid is a question. What the planner has spent counts; its time is no executing time (S8).
+// AfterPlan returns what follows from planning a task (S3): the task gets its plan and tier, or a person is asked
+// first. A person is asked about a task that is unclear, can't be assessed, has a blocker, or has an invalid plan. What
+// the planner spent counts against the task; its time does not count as executing time (S8).
 func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
 	id := j.Task
 	t := s.Find(id)
@@ -28,12 +28,12 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	switch {
 	case t == nil:
 		return nil
-	case p.Interrupted || t.Outcome != "" || t.State != task.Planning || t.Plan != nil: // it gives way, or a person has stopped it: it is planned again
+	case p.Interrupted || t.Outcome != "" || t.State != task.Planning || t.Plan != nil: // the planner gave way, or a person stopped the task: it is planned again later
 		if *used == (loop.Usage{}) {
 			return nil
 		}
 		return []loop.Event{{Type: loop.TaskInterrupted, Task: id, Reason: t.Interrupted, Note: "its planner", Usage: used}}
-	case p.Exhausted != "": // what it has spent decides whether a person is asked for more
+	case p.Exhausted != "": // its cost decides whether a person is asked for more
 		return []loop.Event{{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
 			What: task.Commanded, Name: "plan", Outcome: "exhausted", Reason: "the planner was " + p.Ending(),
 		}}}
@@ -73,9 +73,9 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 		{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "planned", Tree: p.Plan.Hash}},
 		{Type: loop.PlanMade, Task: id, TaskPlan: &plan, Told: int64(j.Notes)},
 	}
-	for i, overlap := range p.Overlaps { // each has a branch of its own: nothing is lost, but the second to be applied may conflict
+	for i, overlap := range p.Overlaps { // each task has its own branch, so nothing is lost, but the second proposal to be applied may conflict
 		if i < len(p.With) {
-			if other := s.Find(p.With[i]); other == nil || other.Outcome != "" { // it has ended since the planner was asked
+			if other := s.Find(p.With[i]); other == nil || other.Outcome != "" { // it ended after the planner was asked
 				continue
 			}
 		}
@@ -87,9 +87,9 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	return events
 }
 
-// AfterAssess is what follows when a plan was assessed once more, since the charter or the governance files have
-// changed (S12): its tier, and what a person has to approve it for. One who has approved it for less is asked again,
-// and what is not valid any more is a question.
+// AfterAssess returns what follows from assessing a plan again because the charter or the governance files changed
+// (S12): the tier, and the reasons for an approval. A person who approved the plan for fewer reasons is asked again. So
+// is a person when the plan is no longer valid.
 func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
 	n := next{State: s, charter: c}
 	t := s.Find(j.Task)
@@ -113,21 +113,21 @@ func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Ev
 		plan.Cost = &p.Estimate
 	}
 	tier, by, because := p.Tier, p.TierBy, strings.Join(p.Why, "; ")
-	if own := t.PersonsTier(); own != "" { // it stays, also where it was set meanwhile
+	if own := t.PersonsTier(); own != "" { // a person's tier stays, even if it was set during the assessment
 		tier, by, because = own, t.TierBy, t.TierWhy
 	}
-	// The estimate stays, and what was spent is compared with the limit before every action.
+	// The estimate stays. The cost so far is compared with the limit before every action.
 	plan.Needs = assess.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, evidence.Decimal{}, c.Limits.CostUSD)
 	return []loop.Event{{Type: loop.TierSet, Task: t.ID, Tier: tier, By: by, Reason: because, TaskPlan: &plan, How: "assessed once more"}}
 }
 
-// Who has set a tier that no rule and no planner changes.
+// Who set a tier that no rule and no planner may change.
 const (
 	byPerson  = "a person"
-	byCharter = "the charter" // in the task of a schedule or a trigger
+	byCharter = "the charter" // the task of a schedule or a trigger has it from the charter
 )
 
-// AfterBegin is what follows when the loop of a step runs.
+// AfterBegin returns what follows when the loop of a step was started.
 func AfterBegin(s State, j Job) []loop.Event {
 	e := loop.Event{Type: loop.StepBegun, Task: j.Task, Step: j.Step.ID, LoopID: j.Loop}
 	if j.Do == Adopt {
@@ -143,7 +143,8 @@ func AfterBegin(s State, j Job) []loop.Event {
 	return []loop.Event{e}
 }
 
-// AfterJoin is what follows when the work of several steps was joined, or cannot be: an action of the steward.
+// AfterJoin returns what follows from joining the work of several steps, or from failing to: it counts as an action of
+// the steward.
 func AfterJoin(s State, c charter.Charter, j Job, out act.Joined) []loop.Event {
 	t := s.Find(j.Task)
 	if t == nil || t.Outcome != "" {
@@ -165,12 +166,12 @@ func AfterJoin(s State, c charter.Charter, j Job, out act.Joined) []loop.Event {
 	return n.events
 }
 
-// AfterTell is what follows when a child loop has a message, or cannot have it any more: failed says why.
+// AfterTell returns what follows when a message reached a child loop, or can't reach it any more: failed says why.
 func AfterTell(j Job, failed string) []loop.Event {
 	return []loop.Event{{Type: loop.ChildTold, Task: j.Task, LoopID: j.Loop, Message: j.Message, Note: j.Note, Reason: failed}}
 }
 
-// CannotBegin is what follows when a step can't be begun: a person is asked.
+// CannotBegin returns what follows when a step can't be started: a person is asked.
 func CannotBegin(s State, j Job, why string) []loop.Event {
 	n := next{State: s}
 	t := s.Find(j.Task)
@@ -181,15 +182,15 @@ func CannotBegin(s State, j Job, why string) []loop.Event {
 	return n.events
 }
 
-// AfterChild is what follows from what a child loop says of itself: an action with its result, whether
-// the task goes in circles (S8), whether a step is done.
+// AfterChild returns what follows from a child loop's report: an action with its result, whether the task goes in
+// circles (S8), whether a step is done.
 func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	if t := s.leaving(e.Loop); t != nil {
-		return []loop.Event{{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e}} // what it has cost counts
+		return []loop.Event{{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e}} // its cost counts
 	}
 	t, st := s.child(e.Loop)
 	if t == nil || (e.Seq != 0 && (e.Seq < st.Seq || (e.Seq == st.Seq && e.Event == st.Said))) {
-		return nil // of a plan that was given up, or known already
+		return nil // the loop belongs to a plan that was given up, or the report is known already
 	}
 	n := next{State: s, charter: c}
 	n.events = append(n.events, loop.Event{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e})
@@ -203,14 +204,14 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 			n.resume(t.ID, "at the loop "+e.Loop)
 		}
 	case task.IterationEnded:
-		n.back(*t, e) // that it was answered may not have come
+		n.back(*t, e) // the report of the answer may have been lost
 		n.act(*t, iterated(*st, e))
 		if l := e.Result.RateLimit; l != nil {
 			if t = loop.Fold(s, n.events).Find(t.ID); t.State == task.Executing && t.Until.IsZero() {
 				return n.limited(*t, *l)
 			}
 		}
-	case task.ChildSleeps: // it goes on by itself; meanwhile the task does not go in circles
+	case task.ChildSleeps: // the loop wakes up by itself; a task that sleeps does not go in circles
 		if l := e.Result.RateLimit; l != nil && !l.Until.IsZero() && t.State == task.Executing && t.Until.Before(l.Until) {
 			return n.limited(*t, *l)
 		}
@@ -220,7 +221,7 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	return n.events
 }
 
-// waitAt lets a task wait for what one of its loops asks.
+// waitAt lets a task wait for the answer to a question of one of its loops.
 func (n *next) waitAt(t Task, w WaitingFor) {
 	why := task.Evidence{Reason: fmt.Sprintf("the loop %s asks: %s", w.Loop, w.What)}
 	if w.Kind == string(loop.GateGuard) {
@@ -229,13 +230,13 @@ func (n *next) waitAt(t Task, w WaitingFor) {
 	n.to(t, task.Waiting, why)
 }
 
-// pausedBySteward reports whether a loop waits because the steward has paused it. A loop may say so before
-// the ledger has that it was told to. What a person has paused only a person lets go on.
+// pausedBySteward reports whether a loop waits because the steward paused it. The loop's report may arrive before the
+// ledger has the steward's message. A loop that a person paused waits for a person.
 func (s State) pausedBySteward(st Step, g task.ChildGate) bool {
 	return g.Kind == string(loop.GatePause) && (g.By == loop.StewardName(s.Steward) || g.By == "" && st.Told == loop.MessagePause)
 }
 
-// limited lets a task sleep until a rate limit is over, where that is known; else a person is asked.
+// limited lets a task sleep until a rate limit ends. If that time is unknown, it asks a person.
 func (n *next) limited(t Task, l task.RateLimit, before ...loop.Event) []loop.Event {
 	n.events = append(n.events, before...)
 	if l.Until.IsZero() {
@@ -249,7 +250,7 @@ func (n *next) limited(t Task, l task.RateLimit, before ...loop.Event) []loop.Ev
 	return n.events
 }
 
-// until says in words how long a rate limit lasts.
+// until describes how long a rate limit lasts.
 func until(l task.RateLimit) string {
 	if l.Until.IsZero() {
 		return "rate limit"
@@ -257,7 +258,7 @@ func until(l task.RateLimit) string {
 	return "rate limit until " + l.Until.UTC().Format(time.RFC3339)
 }
 
-// Slept is what follows when the time has come until which a task was to sleep.
+// Slept returns what follows when a sleeping task's time has come.
 func Slept(s State, id string, until time.Time) []loop.Event {
 	if t := s.Find(id); t == nil || t.Outcome != "" || !t.Until.Equal(until) {
 		return nil
@@ -277,7 +278,7 @@ func (s *State) child(id string) (*Task, *Step) {
 	return nil, nil
 }
 
-// leaving finds the task that has given up a loop which has not ended yet.
+// leaving finds the task that gave up a loop that has not ended yet.
 func (s *State) leaving(id string) *Task {
 	for i := range s.Tasks {
 		if slices.ContainsFunc(s.Tasks[i].Ending, func(st Step) bool { return st.Loop == id }) {
@@ -287,7 +288,7 @@ func (s *State) leaving(id string) *Task {
 	return nil
 }
 
-// iterated is the action that an iteration of a child is.
+// iterated returns a child's iteration as an action.
 func iterated(st Step, e task.ChildEvent) task.Action {
 	r := e.Result
 	a := task.Action{
@@ -304,8 +305,7 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 	return a
 }
 
-// act records an action and what loop detection says of it: a warning is told to the agent, a limit
-// stops the task.
+// act records an action and the result of loop detection: the agent is told a warning, a limit stops the task.
 func (n *next) act(t Task, a task.Action) {
 	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
 	after := loop.Fold(n.State, n.events).Find(t.ID)
@@ -322,7 +322,7 @@ func (n *next) act(t Task, a task.Action) {
 	}
 }
 
-// stuck stops a task and asks a person (S9): with the rule, the counts, the state and what was being done.
+// stuck stops a task and asks a person (S9). The question names the rule, the counts, the state and the work under way.
 func (n *next) stuck(t Task, f task.Finding) {
 	n.events = append(n.events, loop.Event{Type: loop.LoopDetected, Task: t.ID, Finding: &f})
 	summary := fmt.Sprintf("%q: %s", t.ID, f.Text)
@@ -332,14 +332,14 @@ func (n *next) stuck(t Task, f task.Finding) {
 	gate := loop.Event{Type: loop.GateOpened, Task: t.ID, Finding: &f, Gate: &loop.Gate{
 		Kind: GateStuck, Task: t.ID, Summary: loop.Clip(summary, 2000), Choices: choices[GateStuck],
 	}}
-	if t.State == task.Waiting { // one of its loops asks, another goes in circles
+	if t.State == task.Waiting { // one of its loops asks, while another goes in circles
 		n.events = append(n.events, gate)
 		return
 	}
 	n.to(t, task.Waiting, task.Evidence{Reason: f.Text, Stop: stopOf(f.Rule)}, gate)
 }
 
-// childEnded is the end of a step's loop: the step is done, is begun again, or a person is asked.
+// childEnded handles the end of a step's loop: the step is done, or starts again, or a person is asked.
 func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	r := e.Result
 	a := task.Action{
@@ -356,7 +356,7 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	}
 	a.Error = strings.TrimSpace(r.ErrorCode + " " + r.Reason)
 	spent := r.ErrorCode == string(fault.BudgetExhausted)
-	switch { // which is no failure of the step
+	switch { // none of these is a failure of the step
 	case r.RateLimit != nil:
 		a.Outcome, a.Reason, a.Error = task.RateLimited, until(*r.RateLimit), ""
 	case spent:
@@ -367,17 +367,17 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	after := loop.Fold(n.State, n.events).Find(t.ID)
 	elsewhere := after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != "" // another loop asks
 	if after.State != task.Executing && !elsewhere {
-		return // loop detection has stopped it
+		return // loop detection stopped it
 	}
 	switch why := ""; {
 	case rejected:
 		n.stuck(*after, task.Finding{Rule: "rejected", Stop: true, Count: 1, Text: "a person has rejected what the step " + st.ID + " has made", State: after.State, Action: a.Name})
-	case elsewhere && (spent || r.RateLimit != nil): // which is looked at before it goes on
+	case elsewhere && (spent || r.RateLimit != nil): // checked before the step starts again
 	case r.RateLimit != nil:
 		n.limited(*after, *r.RateLimit)
 	case spent && n.moneyIsSpent(*after, Job{}) != "":
 		n.waitsForMoney(*after, n.moneyIsSpent(*after, Job{}))
-	case spent && (st.Cap == nil || r.Usage.CostUSD.Cmp(*st.Cap) < 0): // else it has used up its share, and goes on with another one
+	case spent && (st.Cap == nil || r.Usage.CostUSD.Cmp(*st.Cap) < 0): // else it used up its share, and gets another one
 		why = "the loop of the step " + st.ID + " has used up a budget of its own: " + r.Reason
 		n.stuck(*after, task.Finding{Rule: StopResources, Stop: true, Count: 1, Text: why, State: after.State, Action: a.Name})
 	case r.ErrorCode == string(fault.Cancelled):
@@ -386,8 +386,8 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	}
 }
 
-// back lets a task go on that waited for what a loop asked, and the loop has gone on or ended: somebody
-// has answered there, or ended it.
+// back lets a task continue that waited for a question of a loop: the loop has continued or ended, so somebody answered
+// or ended it there.
 func (n *next) back(t Task, e task.ChildEvent) {
 	if t.State == task.Waiting && t.WaitingFor != nil && t.WaitingFor.Loop == e.Loop {
 		n.resume(t.ID, "at the loop "+e.Loop)

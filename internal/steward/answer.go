@@ -18,9 +18,9 @@ import (
 	"pawl/internal/task"
 )
 
-// Answer says what a message does to a steward in that state and with that charter, or why it is
-// refused. It changes nothing: the caller applies the events. An update's validator is this function,
-// run dry.
+// Answer returns what a message does to a steward with that state and charter, or an error that says why it is refused.
+// It changes nothing; the caller applies the events. The validator of an update calls this function and drops the
+// result.
 func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, error) {
 	if s.Status.Ended() || s.HaltRequested != "" {
 		return govern.Reply{}, fault.New(fault.GateClosed, "the steward %s is being ended, or has ended", s.Steward)
@@ -52,17 +52,17 @@ func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, e
 	return handle(a)
 }
 
-// answering is a message to a steward that is being judged.
+// answering is a message and the steward that gets it.
 type answering struct {
 	Message
 	at      State
 	charter charter.Charter
 	name    string
 	id      string
-	task    *Task // nil where the message names none
+	task    *Task // nil if the message names none
 }
 
-// handlers are the messages beside submit.
+// handlers has the handler of each message but submit.
 var handlers = map[string]func(answering) (govern.Reply, error){
 	loop.MessageApprove: answering.gate, loop.MessageAnswer: answering.gate, loop.MessageExtend: answering.gate,
 	MessageSetTier: answering.setTier, MessagePrioritize: answering.prioritize, MessageInterrupt: answering.interrupt,
@@ -70,10 +70,10 @@ var handlers = map[string]func(answering) (govern.Reply, error){
 	loop.MessageSetMode: answering.setMode, MessageHold: answering.hold, MessageResume: answering.resume, loop.MessageHalt: answering.halt,
 }
 
-// aboutTask are those that have to name a task.
+// aboutTask are the messages that have to name a task.
 var aboutTask = map[string]bool{MessageSetTier: true, MessagePrioritize: true, MessageInterrupt: true, loop.MessageSteer: true}
 
-// submit takes a task in. One that came before, by its ID or its dedupe key, is the same task.
+// submit adds a task. A task whose ID or dedupe key is known already is the same task.
 func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	specs := charter.Specs
 	if m.Early {
@@ -93,12 +93,12 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	if missed := s.overlapping(c, t); missed != "" {
 		return govern.Reply{Text: missed, Events: []loop.Event{triggered(m, "", "missed: "+missed)}}, nil
 	}
-	if len(s.Queue) >= c.Limits.Queue && m.Trigger == nil { // what no person hands in can't be told to come again
+	if len(s.Queue) >= c.Limits.Queue && m.Trigger == nil { // a schedule or trigger can't be told to try again later
 		return govern.Reply{}, fault.New(fault.QueueFull, "the queue is full (limits.queue: %d)", c.Limits.Queue).
 			Advise("Hand the task in again later.")
 	}
 	var without []loop.Event
-	if m.Trigger != nil { // nor be told what is wrong with it
+	if m.Trigger != nil { // nor can it be told what is wrong
 		t.After = slices.DeleteFunc(slices.Clone(t.After), func(id string) bool {
 			unknown := s.knownBy(Key("id "+id)) == nil
 			if unknown {
@@ -152,8 +152,8 @@ func triggered(m Message, id, result string) loop.Event {
 	return loop.Event{Type: loop.TriggerReceived, By: m.By, Trigger: &tr}
 }
 
-// overlapping says why a schedule's slot is left out: the task of the one before is not over, and the
-// schedule has overlap: skip. "" where it is not.
+// overlapping says why a schedule's slot is skipped: the task of an earlier slot is not over, and the schedule has
+// `overlap: skip`. It returns "" if the slot is not skipped.
 func (s State) overlapping(c charter.Charter, t task.Task) string {
 	if o := overlapOf(c, t.Source); o != charter.Skip {
 		return ""
@@ -166,8 +166,8 @@ func (s State) overlapping(c charter.Charter, t task.Task) string {
 	return ""
 }
 
-// overlapOf is what a schedule's slot does while the task of the one before is not over, "" where the
-// task is of no schedule.
+// overlapOf returns what a schedule does with a slot while the task of an earlier slot is not over; "" if the task
+// comes from no schedule.
 func overlapOf(c charter.Charter, source string) string {
 	name, scheduled := strings.CutPrefix(source, task.Scheduled)
 	if !scheduled {
@@ -181,7 +181,7 @@ func overlapOf(c charter.Charter, source string) string {
 	return ""
 }
 
-// known returns the task that a task is the same as, "" for none.
+// known returns the ID of the task that t repeats, or "".
 func (s State) known(t task.Task) string {
 	for _, key := range []string{Key("id " + t.ID), Key("dedupe " + t.Dedupe)} {
 		if k := s.knownBy(key); k != nil && (key != Key("id ") && key != Key("dedupe ")) {
@@ -198,7 +198,7 @@ func (s State) knownBy(key string) *Known {
 	return nil
 }
 
-// unused makes an ID that no task has.
+// unused returns an ID that no task has.
 func (s State) unused(id string) string {
 	unique := id
 	for n := 2; s.knownBy(Key("id "+unique)) != nil; n++ {
@@ -207,7 +207,7 @@ func (s State) unused(id string) string {
 	return unique
 }
 
-// gate answers the gate that the message names, or the one of its task.
+// gate answers the gate that the message names, or the gate of the task that it names.
 func (a answering) gate() (govern.Reply, error) {
 	g, err := a.open()
 	if err != nil {
@@ -251,8 +251,8 @@ func (a answering) gate() (govern.Reply, error) {
 	return govern.Reply{Text: strings.TrimSpace(fmt.Sprintf("%s: %s %s", g.ID, a.name, a.Choice)), Events: n.events}, nil
 }
 
-// settle is what an answer about drift does to tasks: cancel ends the one that it is about, and those that
-// waited until somebody had looked at the ledger go on.
+// settle carries out an answer about drift for the tasks: cancel ends the task that the drift concerns, and tasks that
+// waited for somebody to check the ledger continue.
 func (a answering) settle(n *next, d task.Drift) error {
 	if a.Choice == Cancel {
 		t := a.at.Find(d.Task)
@@ -272,7 +272,7 @@ func (a answering) settle(n *next, d task.Drift) error {
 	return nil
 }
 
-// open finds the gate that an answer is for. It names its gate, or its task, where only one waits.
+// open returns the gate that an answer is for. The answer names the gate, or a task that has only one.
 func (a answering) open() (loop.Gate, error) {
 	var found []loop.Gate
 	for _, g := range a.at.Gates {
@@ -297,21 +297,20 @@ func (a answering) open() (loop.Gate, error) {
 	return loop.Gate{}, fault.New(fault.GateClosed, "no such gate is open: there is nothing to %s", a.name)
 }
 
-// sendOn moves the task on as the answer says (S2): only a person's answer lets one leave
-// WAITING_FOR_HUMAN.
+// sendOn lets the task continue as the answer says (S2). Only a person's answer ends WAITING_FOR_HUMAN.
 func (a answering) sendOn(n *next, t Task, g loop.Gate) {
 	said := a.name
 	if a.name == loop.MessageAnswer {
 		said = a.Choice
 	}
 	if g.Kind == loop.GateQuestion && said == Replan && t.Plan == nil && t.Began.IsZero() {
-		// It was never planned: the person lets it go on without what it waited for.
+		// It was never planned: the person lets it continue without the task that it waited for.
 		n.to(t, task.Planning, task.Evidence{Answer: a.said(said)})
 		return
 	}
 	switch said {
 	case loop.MessageApprove:
-		// Into EXECUTING where its steps are there; else its plan is begun once the ledger has the approval.
+		// A task with steps goes to EXECUTING. Otherwise its plan starts once the ledger has the approval.
 		n.resume(t.ID, a.said("approved"))
 	case loop.MessageExtend, Continue, Keep, Restore:
 		n.resume(t.ID, a.said(said))
@@ -327,7 +326,7 @@ func (a answering) sendOn(n *next, t Task, g loop.Gate) {
 	}
 }
 
-// said is an answer as evidence.
+// said returns an answer as evidence.
 func (a answering) said(what string) string {
 	text := what + " by " + cmp.Or(a.By, "a person")
 	if a.Note != "" {
@@ -341,7 +340,7 @@ func (a answering) cancel(n *next, t Task, why string) {
 		over(t, Cancelled, why))
 }
 
-// end cancels a task in whichever state it is: one at work goes to IDLE by way of WAITING_FOR_HUMAN (S2).
+// end cancels a task in any state. A task at work goes to IDLE through WAITING_FOR_HUMAN (S2).
 func (a answering) end(n *next, t Task, why string) {
 	if t.State == task.Executing {
 		n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopPerson})
@@ -350,7 +349,7 @@ func (a answering) end(n *next, t Task, why string) {
 	a.cancel(n, t, why)
 }
 
-// extension is the cost to which a task's limit is raised; it has to leave something.
+// extension returns the new cost limit of a task. A limit that leaves nothing to spend is refused.
 func (a answering) extension(id string) (map[loop.Resource]evidence.Decimal, error) {
 	var limits struct {
 		CostUSD *evidence.Decimal `json:"costUSD"`
@@ -367,7 +366,7 @@ func (a answering) extension(id string) (map[loop.Resource]evidence.Decimal, err
 	return map[loop.Resource]evidence.Decimal{loop.CostUSD: *limits.CostUSD}, nil
 }
 
-// setTier takes a person's word on the risk of a task.
+// setTier sets the tier that a person chose.
 func (a answering) setTier() (govern.Reply, error) {
 	tier := cmp.Or(a.Tier, task.Tier(a.Choice))
 	if !slices.Contains(task.Tiers, tier) {
@@ -380,8 +379,8 @@ func (a answering) setTier() (govern.Reply, error) {
 	return govern.Reply{Text: fmt.Sprintf("%s is %s", a.id, tier), Events: a.asked(set)}, nil
 }
 
-// asked is a person's word on the tier of a task, with what becomes of the question whether its plan is approved: it
-// names the tier that the task has now, or nobody has to answer it any more and the task goes on.
+// asked sets the tier that a person chose, and updates an open question about the plan's approval: the question names
+// the new tier, or closes, and the task continues, if no approval is needed any more.
 func (a answering) asked(set loop.Event) []loop.Event {
 	i := slices.IndexFunc(a.at.Gates, func(g loop.Gate) bool { return g.Kind == GateTier && g.Task == a.id })
 	if i < 0 {
@@ -404,7 +403,7 @@ func (a answering) asked(set loop.Event) []loop.Event {
 	return n.events
 }
 
-// maxPriority bounds priorities, up and down.
+// maxPriority is the largest priority, and its negative the smallest.
 const maxPriority = 1000
 
 func (a answering) prioritize() (govern.Reply, error) {
@@ -422,8 +421,8 @@ func (a answering) prioritized(p int) govern.Reply {
 	return govern.Reply{Text: fmt.Sprintf("%s has the priority %d", a.id, p), Events: []loop.Event{{Type: loop.TaskPrioritized, Task: a.id, Priority: &p, By: a.By}}}
 }
 
-// interrupt gives a task a priority above all that are at work. Only a strictly higher one makes another
-// task give way.
+// interrupt gives a task a priority above every task at work, because tasks give way only to a strictly higher
+// priority.
 func (a answering) interrupt() (govern.Reply, error) {
 	if a.task.State == task.Executing && a.task.Interrupted == "" {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s is at work already", a.id).
@@ -446,7 +445,7 @@ func (a answering) interrupt() (govern.Reply, error) {
 	return reply, nil
 }
 
-// received records the message, for the task that it names.
+// received records the message for the task that it names.
 func (a answering) received() loop.Event {
 	return loop.Event{Type: loop.MessageReceived, Task: a.id, Message: a.name, By: a.By, Note: a.Note}
 }
@@ -462,7 +461,7 @@ func (a answering) pause() (govern.Reply, error) {
 	return govern.Reply{Text: text, Events: []loop.Event{a.received()}}, nil
 }
 
-// carryOn ends a pause, or what a person wanted to do by hand (intervene).
+// carryOn ends a pause or an intervention.
 func (a answering) carryOn() (govern.Reply, error) {
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
 	if a.task != nil && a.at.Paused && !a.Early {
@@ -485,7 +484,7 @@ func (a answering) carryOn() (govern.Reply, error) {
 	return govern.Reply{Text: "going on", Events: n.events}, nil
 }
 
-// resumable reports whether a task waits for nothing but that a person lets it go on.
+// resumable reports whether a task only waits for a person to let it continue.
 func (t Task) resumable() bool {
 	return t.WaitingFor == nil || (t.WaitingFor.Gate == "" && t.WaitingFor.Loop == "")
 }
@@ -521,8 +520,8 @@ func (a answering) resume() (govern.Reply, error) {
 	return govern.Reply{Text: "resuming", Events: []loop.Event{a.received()}}, nil
 }
 
-// halt ends the steward. With a task it stops that one: at work it waits for a person afterwards (S6),
-// else it is cancelled.
+// halt ends the steward, or the task that the message names: a task at work then waits for a person (S6), any other
+// task is cancelled.
 func (a answering) halt() (govern.Reply, error) {
 	why := cmp.Or(a.Note, "halted by "+cmp.Or(a.By, "a person"))
 	if a.task == nil {
@@ -534,7 +533,7 @@ func (a answering) halt() (govern.Reply, error) {
 	switch a.task.State {
 	case task.Executing:
 		n.stuck(*a.task, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: a.task.State, Action: a.task.Step})
-	case task.Idle: // it was not begun: there is nothing to go back to
+	case task.Idle: // it has not started, so it can't be resumed
 		n.events = append(n.events, over(*a.task, Cancelled, why))
 		return govern.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 	default:

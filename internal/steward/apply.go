@@ -13,24 +13,25 @@ import (
 	"pawl/internal/task"
 )
 
-// New returns a steward of which nothing is known yet but its name. Its lists are empty and not absent.
+// New returns an empty steward of that name. Its lists are empty, not nil, so that JSON shows them.
 func New(name string) State {
 	return State{Steward: name, Status: loop.Running, State: task.Idle, Tasks: []Task{}, Queue: []string{}, Gates: []loop.Gate{}, Drift: []task.Drift{}}
 }
 
-// At returns the state with the ledger commit that it follows.
+// At returns the state with ledger as the commit that it follows.
 func (s State) At(ledger string) State { s.Ledger = ledger; return s }
 
-// Stamp fills in whose event it is.
+// Stamp returns the event with the steward's name.
 func (s State) Stamp(e loop.Event) loop.Event { e.Loop = s.Steward; return e }
 
-// Last returns the number of the last event that was applied.
+// Last returns the number of the last event applied.
 func (s State) Last() int64 { return s.Seq }
 
-// Code returns the commit that an entry of the ledger stands for: the project's head.
+// Code returns the project commit of a ledger entry: the project's head.
 func (s State) Code() string { return s.Base }
 
-// Unnoted returns the state without the notes that wait, for a run that refuses none: it drops the oldest.
+// Unnoted returns the state without waiting notes, for a run with older rules, which drops the oldest note instead of
+// refusing a new one.
 func (s State) Unnoted() State {
 	s.Tasks = slices.Clone(s.Tasks)
 	for i := range s.Tasks {
@@ -39,10 +40,10 @@ func (s State) Unnoted() State {
 	return s
 }
 
-// Halting returns why the steward is being ended, "" where it is not.
+// Halting returns why the steward is ending, or "".
 func (s State) Halting() string { return s.HaltRequested }
 
-// Waits returns the open gate of that ID, nil where none is open.
+// Waits returns the open gate with that ID, or nil.
 func (s State) Waits(id string) *loop.Gate {
 	for _, g := range s.Gates {
 		if g.ID == id {
@@ -52,7 +53,8 @@ func (s State) Waits(id string) *loop.Gate {
 	return nil
 }
 
-// AnswerTo returns how the gate of that ID was closed, nil where nobody closed it, or that is long ago.
+// AnswerTo returns the answer that closed the gate with that ID. It returns nil if nobody closed it, or if the answer
+// is too old to be kept.
 func (s State) AnswerTo(id string) *loop.Answer {
 	for _, a := range s.Answered {
 		if a.Gate == id {
@@ -62,7 +64,7 @@ func (s State) AnswerTo(id string) *loop.Answer {
 	return nil
 }
 
-// Apply returns the state after the event. It is the only way in which a state changes.
+// Apply returns the state after the event. Nothing else changes a state.
 func (s State) Apply(e loop.Event) State {
 	s.Seq = e.Seq
 	s.Tasks = slices.Clone(s.Tasks)
@@ -95,7 +97,7 @@ func (s State) Apply(e loop.Event) State {
 		s.Answered = last(append(slices.Clip(s.Answered), *e.Answer), KeepAnswers)
 		if e.Drift != nil {
 			s.Drift = slices.DeleteFunc(slices.Clone(s.Drift), func(known task.Drift) bool { return same(known, *e.Drift) })
-			if e.Answer.Choice == Keep && e.Drift.Well == "" { // one that has passed is asked about when it comes again
+			if e.Answer.Choice == Keep && e.Drift.Well == "" { // drift that has passed is asked about if it comes again
 				s.Accepted = last(append(slices.Clip(s.Accepted), *e.Drift), KeepAnswers)
 			}
 		}
@@ -130,7 +132,7 @@ func (s State) Apply(e loop.Event) State {
 	return s
 }
 
-// asksAnew puts an open gate in other words.
+// asksAnew replaces the text of an open gate.
 func (s *State) asksAnew(g *loop.Gate) {
 	if g == nil {
 		return
@@ -147,7 +149,7 @@ func (s *State) asksAnew(g *loop.Gate) {
 	}
 }
 
-// triggered keeps which health checks fail.
+// triggered records which health checks fail.
 func (s *State) triggered(tr task.Trigger) {
 	if tr.From != charter.Health {
 		return
@@ -165,7 +167,7 @@ func (s *State) triggered(tr task.Trigger) {
 
 func same(a, b task.Drift) bool { return a.Name == b.Name && a.What == b.What }
 
-// Key is what a task is known by, without what it says.
+// Key returns the digest by which a task is recognised.
 func Key(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:6])
@@ -184,7 +186,7 @@ func (s *State) submitted(e loop.Event) {
 	}
 }
 
-// by is who has set the tier that a task came with, "" where it has none.
+// by returns who set the tier that a task came with, or "".
 func by(e loop.Event) string {
 	switch in := e.Submitted; {
 	case in.Tier == "":
@@ -195,7 +197,7 @@ func by(e loop.Event) string {
 	return byPerson
 }
 
-// received applies a message that is about the steward as a whole; one about a task is applied to that.
+// received applies a message to the steward. Messages about a task are applied to the task.
 func (s *State) received(e loop.Event) {
 	if e.Task != "" {
 		return

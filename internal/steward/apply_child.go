@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// begun notes the loop that does a step. The task is interrupted no longer.
+// begun records the loop of a step. The task is no longer interrupted.
 func (t *Task) begun(e loop.Event) {
 	for i := range t.steps() {
 		if st := t.Steps[i]; st.ID == e.Step {
@@ -60,7 +60,7 @@ func (s *State) acted(t *Task, e loop.Event) {
 	}
 }
 
-// reported takes up where a child loop stands.
+// reported applies a child loop's report.
 func (s *State) reported(t *Task, e loop.Event) {
 	c := e.Child
 	ending := slices.Clone(t.Ending)
@@ -100,16 +100,16 @@ func (s *State) reported(t *Task, e loop.Event) {
 		switch c.Event {
 		case task.ChildAsks:
 			if s.pausedBySteward(*st, *c.Gate) {
-				st.Status = Paused // as it was told to
+				st.Status = Paused // as the steward told it
 				continue
 			}
 			st.Status, st.Asks = Asking, &WaitingFor{Loop: c.Loop, Gate: c.Gate.ID, Kind: c.Gate.Kind, What: c.Gate.Summary}
 			if w := t.WaitingFor; w != nil && w.Loop == "" {
-				continue // it waits for more than that
+				continue // it also waits for something else
 			}
 			t.WaitingFor = st.Asks
 		case task.ChildAnswered, task.IterationEnded, task.ChildStands:
-			if c.Event == task.ChildStands && st.Status == Paused { // it was taken up again without its pause
+			if c.Event == task.ChildStands && st.Status == Paused { // it continued without noticing the pause
 				st.Status, st.Told = Running, ""
 			}
 			if st.Status == Asking {
@@ -122,13 +122,13 @@ func (s *State) reported(t *Task, e loop.Event) {
 	}
 }
 
-// goesOn reports whether the next try of a step goes on from the work that a loop has kept: the loop ended for
-// want of money, time or a rate limit, or a person has halted it, and nobody has found fault with the work.
+// goesOn reports whether the next attempt at a step continues from the work that a loop kept. It does if the loop ended
+// for lack of money or time, for a rate limit, or because a person halted it, and nobody found fault with the work.
 func goesOn(r *task.ChildResult) bool {
 	return r.ErrorCode == string(fault.BudgetExhausted) || r.ErrorCode == string(fault.Cancelled) || r.RateLimit != nil
 }
 
-// made reports whether the loop of a step has come further than where it began.
+// made reports whether the loop of a step has changed anything.
 func (t *Task) made(st Step) bool {
 	if st.Head == "" || st.Head == t.Base || st.Head == st.KeptHead {
 		return false

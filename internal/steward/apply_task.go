@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// applied applies an event to the task that it is about.
+// applied applies an event to the task that it names.
 func (s *State) applied(t *Task, e loop.Event) {
 	switch e.Type {
 	case loop.TaskStateChanged:
@@ -25,15 +25,15 @@ func (s *State) applied(t *Task, e loop.Event) {
 		t.Cost = t.Cost.Add(spent(e))
 		s.Usage = s.Usage.Add(spent(e))
 	case loop.TierSet:
-		if p := e.TaskPlan; p != nil && t.Plan != nil { // it was assessed once more
+		if p := e.TaskPlan; p != nil && t.Plan != nil { // the plan was assessed again
 			s.Governance = cmp.Or(p.Governance, s.Governance)
 			before := t.needs()
 			if t.Plan = p; slices.ContainsFunc(p.Needs, func(need string) bool { return !slices.Contains(before, need) }) {
-				t.ApprovedBy = "" // nobody has approved it for that
+				t.ApprovedBy = "" // nobody approved the plan for that
 			}
 		}
 		t.Tier, t.TierBy, t.TierWhy = e.Tier, e.By, e.Reason
-		if p := t.Plan; p != nil && e.TaskPlan == nil && e.By == byPerson { // instead of the one that it was assessed with
+		if p := t.Plan; p != nil && e.TaskPlan == nil && e.By == byPerson { // replaces the tier of the assessment
 			anew := *p
 			anew.Needs = slices.DeleteFunc(slices.Clone(p.Needs), func(need string) bool { return strings.HasPrefix(need, assess.NeedTier) })
 			t.Plan = &anew
@@ -51,7 +51,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 	case loop.ActionTaken:
 		s.acted(t, e)
 	case loop.StepBegun:
-		if e.Reason != "" { // nobody wants it any more
+		if e.Reason != "" { // nobody wants the task any more
 			t.Ending, t.Loops = append(slices.Clip(t.Ending), Step{ID: e.Step, Loop: e.LoopID, Status: Running}), append(slices.Clip(t.Loops), e.LoopID)
 			break
 		}
@@ -99,7 +99,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 	}
 }
 
-// steps returns the task's steps, as a list of its own that may be written to.
+// steps returns a copy of the task's steps that may be written to.
 func (t *Task) steps() []Step {
 	t.Steps = slices.Clone(t.Steps)
 	return t.Steps
@@ -113,7 +113,7 @@ func spent(e loop.Event) task.Usage {
 	return task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: u.ActiveMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens}
 }
 
-// usageOf is what was spent as events have it.
+// usageOf converts a task's usage to the type that events have.
 func usageOf(u task.Usage) *loop.Usage {
 	return &loop.Usage{
 		ActiveMs: u.ActiveMs, ToolCalls: int64(u.ToolCalls), CostUSD: u.CostUSD,
@@ -121,7 +121,7 @@ func usageOf(u task.Usage) *loop.Usage {
 	}
 }
 
-// entered is what a new state makes of a task: its plan becomes its steps, or is given up.
+// entered applies a new state to a task: its plan becomes steps, or is given up.
 func (s *State) entered(t *Task, e loop.Event) {
 	t.Stop = ""
 	switch e.To {
@@ -157,7 +157,7 @@ func (s *State) entered(t *Task, e loop.Event) {
 	}
 }
 
-// asks is what a loop of the task asks, nil for nothing.
+// asks returns the question of one of the task's loops, or nil.
 func (t Task) asks() *WaitingFor {
 	for _, st := range t.Steps {
 		if st.Status == Asking && st.Asks != nil {
@@ -167,7 +167,7 @@ func (t Task) asks() *WaitingFor {
 	return nil
 }
 
-// giveUp leaves the task without steps. Loops of theirs that go on are to be ended.
+// giveUp removes the task's steps. Their loops that still run are moved to Ending.
 func (t *Task) giveUp() {
 	for _, st := range t.Steps {
 		if st.Loop != "" && st.Status != Over && st.Status != Pending {
@@ -177,14 +177,14 @@ func (t *Task) giveUp() {
 	t.Steps, t.Step, t.Head, t.Proposal = nil, "", "", ""
 }
 
-// answered is what an answer to a gate of the task changes beside its state.
+// answered applies an answer to a gate of the task, apart from its change of state.
 func (s *State) answered(t *Task, e loop.Event) {
 	a := e.Answer
 	switch {
 	case a.Message == loop.MessageApprove && t.Plan != nil:
 		t.ApprovedBy = cmp.Or(a.By, "a person")
 	case a.Choice == Replan && t.Began.IsZero():
-		t.After = nil // it goes on without what it waited for
+		t.After = nil // it continues without the tasks that it waited for
 	case a.Message == loop.MessageExtend:
 		if e.Limits != nil {
 			limit := e.Limits[loop.CostUSD]
@@ -195,7 +195,7 @@ func (s *State) answered(t *Task, e loop.Event) {
 	}
 }
 
-// restart lets the rule that has stopped the task count from the beginning: a person has sent it on.
+// restart resets the count of the rule that stopped the task, because a person let the task continue.
 func (t *Task) restart() {
 	if t.Tripped != "" {
 		t.Window, t.Retries, t.Tripped = t.Window.Continue(t.Tripped), 0, ""
@@ -205,7 +205,7 @@ func (t *Task) restart() {
 	}
 }
 
-// messaged is what a message does to the task that it names.
+// messaged applies a message to the task that it names.
 func messaged(t *Task, e loop.Event) {
 	switch e.Message {
 	case MessageHold:
@@ -224,7 +224,7 @@ func messaged(t *Task, e loop.Event) {
 	}
 }
 
-// ended is the end of a task: it becomes small, and what waited for it may go on.
+// ended drops most data of a finished task, and frees the tasks that waited for it.
 func (s *State) ended(t *Task, e loop.Event) {
 	t.giveUp()
 	id := t.ID
@@ -247,7 +247,7 @@ func (s *State) ended(t *Task, e loop.Event) {
 			s.Known[i].Done = e.Outcome == Done
 		}
 	}
-	for i := range s.Tasks { // it gives way to nobody any more
+	for i := range s.Tasks { // they no longer give way
 		if s.Tasks[i].Interrupted == id && s.Tasks[i].State == task.Planning {
 			s.Tasks[i].Interrupted = ""
 		}

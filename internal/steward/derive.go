@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// derive brings what follows from the tasks in step with them: the state of the active one, the queue,
-// the counts; and forgets the tasks that ended first.
+// derive computes what depends on the tasks: the steward's state, the queue, the counts. It also forgets the tasks that
+// ended first.
 func (s *State) derive() {
 	over := 0
 	for _, t := range s.Tasks {
@@ -65,14 +65,14 @@ func (s *State) derive() {
 	}
 }
 
-// rank is which task's state is that of the steward: one that works before one that waits.
+// rank orders states: the steward shows the state of the task with the highest rank.
 var rank = map[task.State]int{task.Waiting: 1, task.Planning: 2, task.Executing: 3}
 
-// alive counts the tasks that are not over, or not forgotten.
+// alive returns how many keys the tasks in the state have: an ID and a dedupe key for each.
 func (s *State) alive() int { return 2 * len(s.Tasks) }
 
-// inOrder are the tasks in the order in which they get to work: the higher priority first, then those
-// that have begun, then as they came.
+// inOrder returns the tasks in the order in which they get work: higher priority first, then started tasks, then by
+// arrival.
 func (s *State) inOrder() []*Task {
 	tasks := make([]*Task, len(s.Tasks))
 	for i := range s.Tasks {
@@ -101,7 +101,7 @@ func without(list []string, what string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what })
 }
 
-// last returns the last n of a list.
+// last returns the last n entries of a list.
 func last[T any](list []T, n int) []T {
 	if len(list) > n {
 		return slices.Clone(list[len(list)-n:])

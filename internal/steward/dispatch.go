@@ -14,10 +14,10 @@ import (
 	"pawl/internal/task"
 )
 
-// dispatch gives work to as many loops and planners as may run at once (limits.parallel): by priority, what
-// has begun before what has not. A task gives way only to one of strictly higher priority. A loop that asks a
-// person has a place, since the answer lets it go on at once; where somebody else needs the place, it is told
-// first to pause as soon as it was answered.
+// dispatch starts as many loops and planners as may run at once (limits.parallel): by priority, and started tasks
+// before others. A task gives way only to a strictly higher priority. A loop that asks a person keeps its slot, because
+// an answer lets it continue at once. If another task needs the slot, the steward first tells that loop to pause as
+// soon as it is answered.
 func (n *next) dispatch() {
 	if n.Paused {
 		return
@@ -42,23 +42,23 @@ func (n *next) dispatch() {
 		if len(asking) > 0 {
 			n.issue(asking[0])
 			asking = asking[1:]
-		} else if !n.active(t) { // it has nothing yet: who gives way to it?
+		} else if !n.active(t) { // it has no slot yet: another task may give way
 			gaveWay = append(gaveWay, n.giveWay(t, gaveWay)...)
 		}
 	}
 }
 
-// ready reports whether a task may be begun, or has been.
+// ready reports whether a task may start or has started.
 func (n *next) ready(t Task) bool {
 	return t.State != task.Idle || (!n.Held && !t.Held && n.Mode != spec.ModeAnswer && !n.buffered(t))
 }
 
-// buffered reports whether a schedule's task waits for that of the slot before.
+// buffered reports whether a schedule's task waits for the task of an earlier slot.
 func (n *next) buffered(t Task) bool {
 	if overlapOf(n.charter, t.Source) != charter.Buffer {
 		return false
 	}
-	for _, before := range n.Tasks { // in the order in which they came
+	for _, before := range n.Tasks { // in order of arrival
 		if before.ID == t.ID {
 			return false
 		}
@@ -69,7 +69,7 @@ func (n *next) buffered(t Task) bool {
 	return false
 }
 
-// busy counts the places that are taken: loops that run or may at any time, and what is being begun.
+// busy counts the slots in use: by loops that run or could continue at any time, and by jobs that start something.
 func (n *next) busy() (count int) {
 	for _, t := range n.Tasks {
 		count += len(t.Ending)
@@ -87,7 +87,7 @@ func (n *next) busy() (count int) {
 	return count
 }
 
-// takes reports whether a job that is under way has a place of its own.
+// takes reports whether a job that is under way uses a slot of its own.
 func (n *next) takes(j Job) bool {
 	switch {
 	case j.Do == Plan:
@@ -98,7 +98,7 @@ func (n *next) takes(j Job) bool {
 	return j.Do == Tell && j.Message == loop.MessageContinue && !n.runs(j.Task, j.Loop)
 }
 
-// runs reports whether the state has a loop of a task as one that runs or asks.
+// runs reports whether the state lists a loop of a task as one that runs or asks.
 func (n *next) runs(id, loop string) bool {
 	t := n.Find(id)
 	return t != nil && slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Loop == loop && (st.Status == Running || st.Status == Asking) })
@@ -110,7 +110,7 @@ func (s State) Asks(id string) bool {
 	return st != nil && st.Status == Asking
 }
 
-// asking are the messages by which loops that ask give up their places.
+// asking returns the messages that pause loops that ask, so that they give up their slots.
 func (n *next) asking() (all []Job) {
 	for _, t := range n.Tasks {
 		for _, st := range t.Steps {
@@ -127,15 +127,15 @@ func (n *next) active(t Task) bool {
 	return len(n.does(Plan, t.ID)) > 0 || slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status == Running })
 }
 
-// want is one thing that a task could have done for it now.
+// want is one thing that a task could do now.
 type want struct {
 	plan   bool
 	step   task.Step
-	from   string // the branch that the step goes on from, where it was tried before
-	paused string // the loop that may go on
+	from   string // the branch of an earlier attempt, from which the step continues
+	paused string // the loop that may continue
 }
 
-// wants are what could be done for a task at once, beside what is under way.
+// wants returns what a task could do now, besides what is under way.
 func (n *next) wants(t Task) (all []want) {
 	switch t.State {
 	case task.Idle:
@@ -175,20 +175,20 @@ func (n *next) wants(t Task) (all []want) {
 	return all
 }
 
-// planned begins the plan of a task, once the ledger has it.
+// planned starts the plan of a task once the ledger has it.
 func (n *next) planned(t Task) {
 	if stop := n.stopped(Job{Do: goOn, Task: t.ID}); stop != nil {
 		n.stop(t, *stop)
 		return
 	}
-	if n.Mode == spec.ModePlan || n.outdated(t) { // and begins nothing, or not yet
+	if n.Mode == spec.ModePlan || n.outdated(t) { // plan mode starts nothing, and an outdated plan is assessed first
 		return
 	}
 	n.to(t, task.Executing, n.fit(t))
 }
 
-// fit is the evidence that a task may execute (S1): its plan, tier and estimate, who has approved it, and the
-// entry of the ledger whose artifacts have all that.
+// fit returns the evidence that a task may execute (S1): its plan, tier and estimate, who approved it, and the ledger
+// entry whose artifacts show all that.
 func (n *next) fit(t Task) task.Evidence {
 	approval := cmp.Or(t.ApprovedBy, "none is needed for "+string(t.Tier))
 	if len(n.unapproved(t)) > 0 {
@@ -197,8 +197,8 @@ func (n *next) fit(t Task) task.Evidence {
 	return task.Evidence{Plan: t.Plan.Hash, Tier: t.Tier, Estimate: t.Plan.Cost.String(), Approval: approval, Written: n.Ledger}
 }
 
-// resume sends a task on that has waited, by that answer: it executes its plan, is planned where it has none, and goes
-// on waiting where the plan still needs an approval.
+// resume lets a waiting task continue after that answer. It executes its plan, or is planned if it has none. It keeps
+// waiting if the plan still needs an approval.
 func (n *next) resume(id, answer string) {
 	t := loop.Fold(n.State, n.events).Find(id)
 	if t.Plan == nil {
@@ -214,7 +214,7 @@ func (n *next) resume(id, answer string) {
 	n.to(*t, task.Executing, e)
 }
 
-// failed names the task that this one waits for and that has not come to a good end, "" for none.
+// failed returns the task that this one waits for and that did not succeed, or "".
 func (n *next) failed(t Task) string {
 	for _, id := range t.After {
 		if other := n.Find(id); other == nil || other.Outcome == Cancelled {
@@ -224,14 +224,14 @@ func (n *next) failed(t Task) string {
 	return ""
 }
 
-// blocked asks about a task that can't be begun.
+// blocked asks a person about a task that can't start.
 func (n *next) blocked(t Task, why string) {
 	n.to(t, task.Waiting, task.Evidence{Blocker: why, Reason: why, Stop: StopDependency}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
 		Kind: loop.GateQuestion, Task: t.ID, Summary: why, Choices: []string{Replan, Cancel},
 	}})
 }
 
-// do gives a task the first of what it wants, and reports whether that takes one of the free places.
+// do gives a task the first thing that it wants, and reports whether that uses a free slot.
 func (n *next) do(t Task, wants []want, free int) bool {
 	w := wants[0]
 	switch {
@@ -240,7 +240,7 @@ func (n *next) do(t Task, wants []want, free int) bool {
 		return true
 	case w.plan:
 		left := n.left(t)
-		if left != nil && left.Sign() <= 0 { // its loops have it; they may leave some
+		if left != nil && left.Sign() <= 0 { // its loops have reserved it all; they may not spend it all
 			return false
 		}
 		n.issue(Job{Do: Plan, Task: t.ID, Note: strings.Join(t.Notes, "\n"), Notes: len(t.Notes), Cap: left})
@@ -256,8 +256,8 @@ func (n *next) do(t Task, wants []want, free int) bool {
 	return true
 }
 
-// begin has a step begun, with a share of the money that is left. Where loops side by side have all of it,
-// the step waits for what they leave.
+// begin starts a step with a share of the money that is left. If parallel loops have reserved all of it, the step waits
+// for what they don't spend.
 func (n *next) begin(t Task, w want, sharers int) bool {
 	j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Plan: t.Plan.Hash, Last: isLast(t.Plan.Steps, w.step.ID), From: w.from}
 	for _, st := range t.Steps {
@@ -279,14 +279,14 @@ func (n *next) begin(t Task, w want, sharers int) bool {
 		return false
 	}
 	if sp, err := LoopSpec(n.State, n.charter, j, "", ""); err == nil {
-		j.Cap = sp.Limits.CostUSD // its own limit may be lower
+		j.Cap = sp.Limits.CostUSD // the spec's own limit may be lower
 	}
 	n.issue(j)
 	return true
 }
 
-// left is what a task may still promise to loops: its limit without what it has cost and what its loops
-// may still spend. nil is anything.
+// left returns what a task may still reserve for loops: its limit, less its cost so far and what its loops may still
+// spend. nil means no limit.
 func (n *next) left(t Task) *evidence.Decimal {
 	limit := n.limit(t)
 	if limit == nil {
@@ -309,12 +309,11 @@ func (n *next) left(t Task) *evidence.Decimal {
 	return &left
 }
 
-// giveWay lets the task of the lowest priority give way to one of strictly higher priority: its loops at the
-// next boundary of a step, its planner at once, which has nothing yet that could be lost but its time.
-// It returns who has.
+// giveWay makes the task of the lowest priority give way to a strictly higher priority, and returns it. Its loops pause
+// at the next boundary of a step. Its planner stops at once, because it loses nothing but time.
 func (n *next) giveWay(to Task, already []Task) []Task {
 	var lowest *Task
-	for i := range n.Tasks { // it is asked for each task that waits for a place
+	for i := range n.Tasks { // called for each task that waits for a slot
 		t := &n.Tasks[i]
 		if t.Outcome != "" || t.State != task.Executing && t.State != task.Planning || t.Priority >= to.Priority || !n.active(*t) {
 			continue
@@ -337,13 +336,14 @@ func (n *next) giveWay(to Task, already []Task) []Task {
 	return []Task{*lowest}
 }
 
-// isLast reports whether no other step comes after: that step's proposal is the task's.
+// isLast reports whether no step comes after this one: its proposal is the task's.
 func isLast(steps []task.Step, id string) bool {
 	return !slices.ContainsFunc(steps, func(st task.Step) bool { return slices.Contains(st.After, id) })
 }
 
-// LoopID is the workflow ID of the loop that does a step: the same for who asks again, another one for
-// a step that is begun anew, and where another task has that ID: x with the step y-z, x-y with the step z.
+// LoopID returns the workflow ID of a step's loop. The ID is the same when the step is asked for again, and a new one
+// when the step starts again. It also differs where two tasks would collide: task x with step y-z, and task x-y with
+// step z.
 func (s State) LoopID(t Task, step string) string {
 	used := func(id string) bool {
 		return slices.ContainsFunc(s.Tasks, func(t Task) bool { return slices.Contains(t.Loops, id) })
@@ -355,7 +355,7 @@ func (s State) LoopID(t Task, step string) string {
 	return id
 }
 
-// Claims are the files that other tasks at work may change.
+// Claims returns the files that other tasks at work may change.
 func Claims(s State, c charter.Charter, besides string) (claims []act.Claim) {
 	for _, t := range s.Tasks {
 		if t.ID == besides || t.Outcome != "" || t.Plan == nil {

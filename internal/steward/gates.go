@@ -8,15 +8,14 @@ import (
 	"pawl/internal/shell"
 )
 
-// The gates of stewards, beside loop.GateQuestion and loop.GateBudget. What a child asks is answered at
-// the child.
+// The gates of stewards, besides loop.GateQuestion and loop.GateBudget. A child's gate is answered at the child.
 const (
 	GateTier  loop.GateKind = "tier"
 	GateStuck loop.GateKind = "stuck"
 	GateDrift loop.GateKind = "drift"
 )
 
-// What an answer may choose.
+// The choices of answers.
 const (
 	Continue  = "continue"
 	Replan    = "replan"
@@ -26,15 +25,15 @@ const (
 	Restore   = "restore"
 )
 
-// choices are those of each gate whose choices are always the same.
+// choices lists the choices of each kind of gate that always has the same ones.
 var choices = map[loop.GateKind][]string{
 	GateTier:  {Replan, Cancel, Intervene},
 	GateStuck: {Continue, Replan, Cancel, Intervene},
-	// A budget gate's: extend is the message that goes on.
+	// A budget gate is also closed by extend, which raises the limit.
 	loop.GateBudget: {Cancel},
 }
 
-// meaning is what a choice does, as people are shown it.
+// meaning says what each choice does, for people.
 var meaning = map[string]string{
 	Continue:  "go on; what has been counted begins again",
 	Replan:    "plan the task anew",
@@ -44,7 +43,7 @@ var meaning = map[string]string{
 	Restore:   "put back what pawl has recorded",
 }
 
-// gates is the contract's table of which messages close which gate.
+// gates is the contract's table: which messages close which gate.
 var gates = govern.Gates{
 	GateTier: {
 		{Message: loop.MessageApprove, What: "approve exactly this plan", Say: approval},
@@ -63,11 +62,11 @@ var gates = govern.Gates{
 // Answers returns the messages that close a steward's gate of that kind.
 func Answers(kind loop.GateKind) []string { return gates.Answers(kind) }
 
-// AnswersGates reports whether a message closes some gate of a steward. All others are for the steward
-// itself, or for one of its tasks.
+// AnswersGates reports whether a message closes some gate of a steward. All other messages are for the steward or one
+// of its tasks.
 func AnswersGates(message string) bool { return gates.Answer(message) }
 
-// Ways returns the ways to answer an open gate of the steward of that name.
+// Ways returns the ways to answer an open gate of the named steward.
 func Ways(name string, g loop.Gate) []govern.Way {
 	ways := gates.Ways(g, nil, func(message string, words ...string) string {
 		command := message
@@ -85,7 +84,7 @@ func Ways(name string, g loop.Gate) []govern.Way {
 		}
 		return shell.Join(append(append(all, "--gate", g.ID), words...)...)
 	})
-	if g.Kind == loop.GatePause { // no gate, a task that a person lets go on
+	if g.Kind == loop.GatePause { // not a gate: a task that a person has to let continue
 		for _, w := range ways {
 			delete(w.Payload, "gate")
 		}
@@ -99,7 +98,7 @@ func itsTask(g loop.Gate, _ loop.Budget) []govern.Saying {
 	return []govern.Saying{{Fields: of(g, map[string]any{})}}
 }
 
-// of are the fields of an answer, with the task that the gate is of.
+// of adds the gate's task to the fields of an answer.
 func of(g loop.Gate, fields map[string]any) map[string]any {
 	if g.Task != "" {
 		fields["task"] = g.Task

@@ -9,16 +9,15 @@ import (
 	"pawl/internal/task"
 )
 
-// Transition is a row of the source's table (S2): a task may go from one state to the other, with
-// that evidence.
+// Transition is a row of the source's table (S2): the two states, the condition, and the evidence that the transition
+// needs.
 type Transition struct {
 	From, To task.State
-	When     string   // the source's condition
-	Needs    []string // the fields of task.Evidence that have to be there
+	When     string   // the condition in the words of the source
+	Needs    []string // the required fields of task.Evidence
 }
 
-// Transitions is the table of S2 and no other. Whatever is not in it is refused: above all IDLE to
-// EXECUTING.
+// Transitions is the table of S2, complete. Every other transition is refused, above all IDLE to EXECUTING.
 var Transitions = []Transition{
 	{task.Idle, task.Planning, "Trigger received", []string{"trigger"}},
 	{task.Idle, task.Waiting, "Unresolved blocker on startup", []string{"blocker"}},
@@ -33,8 +32,8 @@ var Transitions = []Transition{
 	{task.Waiting, task.Idle, "Human cancels all work", []string{"answer", "note"}},
 }
 
-// change is the event by which a task goes to another state: ALO_INVALID_TRANSITION where the table
-// has no such transition or its evidence is not there. No other code makes such an event.
+// change returns the event that moves a task to another state. It fails with ALO_INVALID_TRANSITION if the table has no
+// such transition or the evidence is incomplete. No other code makes this event.
 func change(t Task, to task.State, e task.Evidence) (loop.Event, error) {
 	i := slices.IndexFunc(Transitions, func(r Transition) bool { return r.From == t.State && r.To == to })
 	if i < 0 {
@@ -52,7 +51,7 @@ func change(t Task, to task.State, e task.Evidence) (loop.Event, error) {
 	return loop.Event{Type: loop.TaskStateChanged, Task: t.ID, From: t.State, To: to, Evidence: &e}, nil
 }
 
-// given is the evidence by the names that the table has for it.
+// given returns the evidence by the names that the table uses.
 func given(e task.Evidence) map[string]string {
 	return map[string]string{
 		"trigger": e.Trigger, "blocker": e.Blocker, "plan": e.Plan, "tier": string(e.Tier), "estimate": e.Estimate, "approval": e.Approval,

@@ -18,8 +18,7 @@ const (
 	MessageResume     = "resume"
 )
 
-// Messages are the names under which a steward takes messages, in the order in which people are shown
-// them.
+// Messages are the names of a steward's messages, in the order in which people see them.
 var Messages = []loop.MessageName{
 	{Name: MessageSubmit, Description: `Hand in a task: {"task": {"id": "…", "title": "…", "body": "…"}, "by": "you"}`},
 	{Name: loop.MessageApprove, Description: `Approve a plan: {"task": "<id>", "hash": "<at least 16 hex digits>", "by": "you"}`},
@@ -37,8 +36,8 @@ var Messages = []loop.MessageName{
 	{Name: loop.MessageHalt, Description: `End the steward and its loops. With a task: stop that one and ask; one that was not begun, or that waits, is cancelled: {"task": "<id>", "note": "why"}`},
 }
 
-// Message is what a person sends to a steward: one JSON object, every field optional unless the message
-// needs it.
+// Message is what a person sends to a steward: one JSON object. Each message needs some of the fields; the others are
+// optional.
 type Message struct {
 	By     string `json:"by,omitempty"`
 	Note   string `json:"note,omitempty"`
@@ -46,19 +45,19 @@ type Message struct {
 	Hash   string `json:"hash,omitempty"`
 	Choice string `json:"choice,omitempty"`
 	Mode   string `json:"mode,omitempty"`
-	// Task is a task's ID; of submit the task itself.
+	// Task is a task's ID; for submit it is the task itself.
 	Task     json.RawMessage `json:"task,omitempty"`
 	Tier     task.Tier       `json:"tier,omitempty"`
 	Priority *int            `json:"priority,omitempty"`
 	Limits   json.RawMessage `json:"limits,omitempty"`
-	// Trigger is what asked for the task of a submit, where that was no person.
+	// Trigger is the schedule or trigger that submits the task; nil for a person.
 	Trigger *task.Trigger `json:"trigger,omitempty"`
-	// Early says that it came to a run that began when less was refused: the specs that a task brings were left to
-	// its planning, and one task of a paused steward could be told to continue, which came to nothing.
+	// Early marks a message to a run with older rules, which refused less: it checked the specs of a task only in
+	// planning, and it accepted `continue` for one task of a paused steward, without effect.
 	Early bool `json:"-"`
 }
 
-// Decode reads a message's payload, as strictly as loop.DecodeMessage. A task has bounds of its own.
+// Decode reads a message's payload, as strictly as loop.DecodeMessage does. A task has its own size limits.
 func Decode(payload []byte) (Message, error) {
 	return loop.Decode(payload, func(m Message) []loop.Text {
 		return []loop.Text{{Name: "by", Value: m.By}, {Name: "note", Value: m.Note}, {Name: "gate", Value: m.Gate}, {Name: "hash", Value: m.Hash}, {Name: "choice", Value: m.Choice},
@@ -66,7 +65,7 @@ func Decode(payload []byte) (Message, error) {
 	})
 }
 
-// id is the task that a message is about, "" where it names none.
+// id returns the task that the message names, or "".
 func (m Message) id() (id string, err error) {
 	if len(m.Task) == 0 || string(m.Task) == "null" {
 		return "", nil

@@ -15,58 +15,57 @@ import (
 	"pawl/internal/task"
 )
 
-// Do is what a job is about.
+// Do is the sort of a job.
 type Do string
 
-// The jobs.
+// The sorts of jobs.
 const (
 	Plan   Do = "plan"   // plan and assess the task
-	Assess Do = "assess" // assess the plan that it has once more
+	Assess Do = "assess" // assess its existing plan again
 	Drop   Do = "drop"   // stop planning it
-	Begin  Do = "begin"  // begin a step: start its loop, or adopt the one that runs
+	Begin  Do = "begin"  // start a step's loop, or adopt the loop that runs
 	Tell   Do = "tell"   // send a message to a child loop
-	End    Do = "end"    // the steward is over
+	End    Do = "end"    // end the steward
 )
 
-// What else an action can be: Join and Adopt are parts of Begin, Propose is the end of a task.
+// Further actions that Stopped checks. Join and Adopt are parts of Begin; Propose is the end of a task.
 const (
-	Join    Do = "join"    // make one commit of the work of several steps
-	Adopt   Do = "adopt"   // take a loop that is there already for the step
+	Join    Do = "join"    // combine the work of several steps in one commit
+	Adopt   Do = "adopt"   // use an existing loop for the step
 	Propose Do = "propose" // end the task with its one proposal
-	goOn    Do = "go on"   // leave what runs for the task running
+	goOn    Do = "go on"   // keep running what runs for the task
 )
 
-// Job is something to be done in the world. The same job is not begun twice: Key names it.
+// Job is something to do outside the workflow. Key identifies it, so that it starts only once.
 type Job struct {
 	Do      Do
 	Task    string
 	Step    task.Step // Begin
 	Loop    string    // Begin, Tell
-	After   []Step    // Begin: the steps on whose work it stands
-	Last    bool      // Begin: the step whose proposal is that of the task
+	After   []Step    // Begin: the steps on whose work this one builds
+	Last    bool      // Begin: this step's proposal is the task's
 	Message string    // Tell
-	Choice  string    // Tell: of a pause, when it takes effect
+	Choice  string    // Tell: when a pause takes effect
 	Note    string    // Tell, Plan
-	Notes   int       // Plan: how much guidance that is
-	Plan    string    // Begin: the hash of the plan that has the step; Assess: of the one that is assessed
-	// Cap is what the loop of a Begin, or the planner of a Plan, may cost, nil for anything. A loop's is reserved
-	// from when the job is issued.
+	Notes   int       // Plan: how many notes Note combines
+	Plan    string    // Begin: the hash of the step's plan; Assess: the hash of the plan to assess
+	// Cap is the most that the loop of a Begin, or the planner of a Plan, may cost; nil means no limit. A loop's cap is
+	// reserved as soon as the job is issued.
 	Cap  *evidence.Decimal
-	From string // Begin: the branch of an earlier try, whose work is kept
+	From string // Begin: the branch of an earlier attempt whose work is kept
 }
 
-// As is the job as the part of it that is done next.
+// As returns the job with another sort, for checking one part of it.
 func (j Job) As(do Do) Job { j.Do = do; return j }
 
-// Key names the job among those under way.
+// Key identifies the job among those under way.
 func (j Job) Key() string {
 	return strings.Join([]string{string(j.Do), j.Task, j.Step.ID, j.Loop, j.Message}, " ")
 }
 
-// Next says what follows from a state that the ledger has: events that happen now, or else the jobs to
-// be done, of which none is among those under way. The caller records the events before it asks again, so
-// that nothing is done in the world before the ledger has what led to it. Each job has passed Stopped (S6).
-// Asking twice gives the same answer.
+// Next returns what follows from a state that the ledger has: either events that happen now, or jobs to do that are not
+// under way yet. The caller records the events before it asks again, so nothing is done before the ledger has the
+// reason for it. Every job has passed Stopped (S6). The same input gives the same answer.
 func Next(s State, c charter.Charter, underWay []Job) ([]loop.Event, []Job) {
 	n := next{State: s, charter: c, underWay: underWay}
 	n.ending()
@@ -83,7 +82,7 @@ func Next(s State, c charter.Charter, underWay []Job) ([]loop.Event, []Job) {
 	return nil, n.jobs
 }
 
-// next collects what is to be done.
+// next collects events and jobs.
 type next struct {
 	State
 	charter  charter.Charter
@@ -92,14 +91,14 @@ type next struct {
 	jobs     []Job
 }
 
-// issue has a job done, unless it is under way.
+// issue adds a job, unless it is under way.
 func (n *next) issue(j Job) {
 	if !slices.ContainsFunc(n.underWay, func(known Job) bool { return known.Key() == j.Key() }) {
 		n.jobs = append(n.jobs, j)
 	}
 }
 
-// does returns the jobs of that sort that are under way, or were issued just now, for a task.
+// does returns the jobs of that sort for a task that are under way or were just issued.
 func (n *next) does(do Do, id string) (all []Job) {
 	for _, j := range slices.Concat(n.underWay, n.jobs) {
 		if j.Do == do && j.Task == id {
@@ -109,8 +108,8 @@ func (n *next) does(do Do, id string) (all []Job) {
 	return all
 }
 
-// to moves a task on. What the table refuses is a fault of this package, which the state shows as a
-// warning rather than to go on against the table.
+// to moves a task to a state. A transition that the table refuses is a bug of this package: it becomes a warning in the
+// state, and the task stays where it is.
 func (n *next) to(t Task, state task.State, e task.Evidence, more ...loop.Event) {
 	event, err := change(t, state, e)
 	if err != nil {
@@ -120,7 +119,7 @@ func (n *next) to(t Task, state task.State, e task.Evidence, more ...loop.Event)
 	n.events = append(append(n.events, event), more...)
 }
 
-// ending ends the loops of plans that were given up, also of tasks that are over.
+// ending ends the loops of plans that were given up, even if their task is over.
 func (n *next) ending() {
 	for _, t := range n.Tasks {
 		for _, st := range t.Ending {
@@ -131,7 +130,7 @@ func (n *next) ending() {
 	}
 }
 
-// halt ends the steward: its loops first.
+// halt ends the steward after its loops.
 func (n *next) halt() {
 	open := false
 	for _, t := range n.Tasks {
@@ -150,7 +149,7 @@ func (n *next) halt() {
 	}
 }
 
-// leave moves tasks on whose state has something that must not be left as it is.
+// leave handles tasks that must not stay in their state.
 func (n *next) leave() {
 	for _, t := range n.Tasks {
 		if t.Outcome != "" {
@@ -181,21 +180,21 @@ func (n *next) leave() {
 			}
 		case task.Waiting:
 			n.drop(t)
-			if w := t.WaitingFor; w == nil || w.Loop == "" || t.Stop != "" { // else the other steps go on
+			if w := t.WaitingFor; w == nil || w.Loop == "" || t.Stop != "" { // else the other steps continue
 				n.pauseAll(t, pauseAt(t.Stop))
 			}
 		}
 	}
 }
 
-// drop gives up planning that is under way.
+// drop stops planning that is under way.
 func (n *next) drop(t Task) {
 	if len(n.does(Plan, t.ID)) > 0 {
 		n.issue(Job{Do: Drop, Task: t.ID})
 	}
 }
 
-// executing moves a task on that is complete, or that may not go on.
+// executing ends a task whose steps are done, or stops one that may not continue.
 func (n *next) executing(t Task) {
 	done := len(t.Steps) > 0 && !slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status != Over })
 	j := Job{Do: goOn, Task: t.ID}
@@ -205,7 +204,7 @@ func (n *next) executing(t Task) {
 	switch stop := n.stopped(j); {
 	case stop != nil:
 		n.stop(t, *stop)
-	case t.asks() != nil: // it has waited for something else too, which is answered
+	case t.asks() != nil: // it also waited for something else, which was answered
 		n.waitAt(t, *t.asks())
 	case done:
 		what := "all steps are done"
@@ -218,7 +217,7 @@ func (n *next) executing(t Task) {
 	}
 }
 
-// unapproved are the reasons why a person has to approve a task's plan, none where one has, or nobody has to.
+// unapproved returns the reasons why the task's plan still needs an approval; none if it was approved or needs none.
 func (n *next) unapproved(t Task) []string {
 	if t.Plan == nil || t.ApprovedBy != "" {
 		return nil
@@ -226,7 +225,7 @@ func (n *next) unapproved(t Task) []string {
 	return t.needs()
 }
 
-// over is the end of a task, with what it has taken.
+// over returns the event that ends a task, with what the task used.
 func over(t Task, outcome, why string) loop.Event {
 	e := loop.Event{
 		Type: loop.TaskEnded, Task: t.ID, Outcome: outcome, Actions: t.Actions, Reason: why, Head: t.Head,
@@ -247,9 +246,9 @@ func (n *next) tierGate(t Task, needs string) loop.Event {
 		} else {
 			needs += "; " + tier + by
 		}
-	case t.TierWhy != "": // says more than that it is that tier, which the sentence begins with
+	case t.TierWhy != "": // more specific than the tier alone, with which the sentence begins
 		why := strings.Join(slices.DeleteFunc(strings.Split(strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", ""), "; "), func(rule string) bool {
-			return strings.HasSuffix(rule, "("+assess.Cost+")") && strings.Contains(needs, assess.NeedEstimate) // which says it too
+			return strings.HasSuffix(rule, "("+assess.Cost+")") && strings.Contains(needs, assess.NeedEstimate) // the cost is named elsewhere in the sentence
 		}), "; ")
 		if tier := assess.NeedTier + string(t.Tier); why == "" {
 			break
@@ -265,7 +264,7 @@ func (n *next) tierGate(t Task, needs string) loop.Event {
 	}}
 }
 
-// limit is what a task may cost, nil for anything.
+// limit returns what a task may cost; nil means no limit.
 func (n *next) limit(t Task) *evidence.Decimal {
 	if t.CostLimit != nil {
 		return t.CostLimit
@@ -273,7 +272,7 @@ func (n *next) limit(t Task) *evidence.Decimal {
 	return n.charter.Limits.CostUSD
 }
 
-// overCost reports whether a task has spent what it may, which is more than nothing.
+// overCost reports whether a task has spent its whole limit. A task that has spent nothing is never over it.
 func (n *next) overCost(t Task) (over bool, limit evidence.Decimal) {
 	l := n.limit(t)
 	if l == nil {
@@ -290,7 +289,7 @@ func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
 	}}
 }
 
-// pauseAll pauses what runs for a task.
+// pauseAll pauses everything that runs for a task.
 func (n *next) pauseAll(t Task, when string) {
 	for _, st := range t.Steps {
 		if st.Status == Running && st.Told != loop.MessagePause {

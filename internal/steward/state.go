@@ -1,7 +1,7 @@
-// Package steward is the supervisor's machine (S): its state, the events that change it, its
-// transition table with the evidence that each transition needs, and every decision: what a message
-// does, what happens next. Pure: it knows no Temporal, no repository and no clock. Start at State,
-// then Apply (what events do), Next (what is to be done) and Answer (what people say).
+// Package steward is the machine of a steward (S): its state, the events that change it, its transition table with the
+// evidence for each transition, and every decision: what a message does and what happens next. The package is pure; it
+// knows no Temporal, no repository and no clock. Start reading at State, then Apply (what events do), Next (what to do)
+// and Answer (what people say).
 package steward
 
 import (
@@ -15,62 +15,61 @@ import (
 	"pawl/internal/task"
 )
 
-// How many entries the bounded lists of the state keep; their full counts stand beside them.
+// The lengths of the bounded lists in the state. Their full counts are in fields of their own.
 const (
-	KeepEnded   = 50   // tasks that are over
-	KeepKnown   = 2000 // tasks that are over, by the keys by which one that comes again is known
+	KeepEnded   = 50   // finished tasks
+	KeepKnown   = 2000 // keys of finished tasks, to recognise a task that comes again
 	KeepAnswers = 20
-	KeepNotes   = 20 // guidance that waits, of each task
-	KeepActions = 20 // of each task, for loop detection and for people
+	KeepNotes   = 20 // waiting notes of each task
+	KeepActions = 20 // actions of each task, for loop detection and for people
 )
 
-// State is a steward as the world sees it (query `state`, `pawl steward show --json`) and as it is
-// restored: the fold of its events, and nothing else.
+// State is what the world sees of a steward (query `state`, `pawl steward show --json`) and what a steward is restored
+// from. It is the fold of its events and nothing else.
 type State struct {
 	Steward string      `json:"steward"`
-	Status  loop.Status `json:"status"`         // running, paused, waiting; completed or halted at the end
-	State   task.State  `json:"state"`          // of the active task; WAITING_FOR_HUMAN where only waiting ones are left
-	Mode    string      `json:"mode,omitempty"` // mission; plan: nothing is begun beyond its plan; answer: nothing is begun
-	// Held says that no task is begun, but those that have begun go on.
+	Status  loop.Status `json:"status"`         // running, paused or waiting; completed or halted at the end
+	State   task.State  `json:"state"`          // of the active task; WAITING_FOR_HUMAN if all started tasks wait
+	Mode    string      `json:"mode,omitempty"` // mission; plan: tasks are planned, not executed; answer: no task starts
+	// Held means that no new task starts; started tasks continue.
 	Held bool `json:"held,omitempty"`
-	// Paused says that nothing goes on at all.
+	// Paused means that nothing continues.
 	Paused bool `json:"paused,omitempty"`
 
-	Tasks      []Task      `json:"tasks"` // as they came; a query shows those that have begun first, then the queue, then those that are over
+	Tasks      []Task      `json:"tasks"` // in order of arrival; a query shows started tasks first, then the queue, then finished ones
 	TasksCount int         `json:"tasksCount"`
-	Queue      []string    `json:"queue"` // tasks that wait to be begun, the next one first
+	Queue      []string    `json:"queue"` // tasks that wait to start, the next one first
 	QueueCount int         `json:"queueCount"`
 	Gates      []loop.Gate `json:"gates"`
 	GatesCount int         `json:"gatesCount"`
 
 	Indicators Indicators   `json:"indicators"`
 	Usage      task.Usage   `json:"usage"`
-	Drift      []task.Drift `json:"drift"` // that nobody has settled yet
+	Drift      []task.Drift `json:"drift"` // drift that nobody has answered yet
 	DriftCount int          `json:"driftCount"`
-	Accepted   []task.Drift `json:"accepted,omitempty"` // that a person has taken as it is
+	Accepted   []task.Drift `json:"accepted,omitempty"` // drift that a person accepted as it is
 
 	Repo   string `json:"repo,omitempty"`
-	Base   string `json:"base,omitempty"` // the project's head as it was last read
+	Base   string `json:"base,omitempty"` // the project's head when it was last read
 	Ledger string `json:"ledger"`         // the ledger commit that this state follows
 	Desk   string `json:"desk,omitempty"`
 	Host   string `json:"host,omitempty"`
 
 	Charter    string `json:"charter,omitempty"`    // SHA-256 of the spec
-	Governance string `json:"governance,omitempty"` // SHA-256 of the governance files, as they were last read
+	Governance string `json:"governance,omitempty"` // SHA-256 of the governance files when they were last read
 
-	Known         []Known           `json:"known,omitempty"`    // tasks that came, by id and dedupe key, the oldest first
-	Missed        map[string]int    `json:"missed,omitempty"`   // slots of schedules that Temporal has left out, in all
-	Ill           map[string]string `json:"ill,omitempty"`      // health checks that fail, with the tasks that came of it
+	Known         []Known           `json:"known,omitempty"`    // the tasks that came, by ID and dedupe key, oldest first
+	Missed        map[string]int    `json:"missed,omitempty"`   // how many slots of each schedule Temporal skipped
+	Ill           map[string]string `json:"ill,omitempty"`      // health checks that fail, each with the task that it made
 	Answered      []loop.Answer     `json:"answered,omitempty"` // the last answers to gates
 	StartedAt     time.Time         `json:"startedAt,omitzero"`
 	ValidatedAt   time.Time         `json:"validatedAt,omitzero"`
 	HaltRequested string            `json:"haltRequested,omitempty"`
-	Reason        string            `json:"reason,omitempty"` // why it ended
+	Reason        string            `json:"reason,omitempty"` // why the steward ended
 	Seq           int64             `json:"seq"`
 }
 
-// Task is a task as the steward has it: in state IDLE it waits to be begun, or is over where it has
-// an outcome.
+// Task is a task in the steward's state. In state IDLE it waits to start, or is over if it has an outcome.
 type Task struct {
 	ID       string     `json:"id"`
 	Title    string     `json:"title,omitempty"`
@@ -79,44 +78,44 @@ type Task struct {
 	TierWhy  string     `json:"tierWhy,omitempty"`
 	State    task.State `json:"state"`
 	Priority int        `json:"priority"`
-	After    []string   `json:"after,omitempty"` // those that are not done yet
+	After    []string   `json:"after,omitempty"` // the tasks before it that are not done yet
 	Source   string     `json:"source,omitempty"`
 	Held     bool       `json:"held,omitempty"`   // it waits in the backlog until somebody resumes it
-	Paused   bool       `json:"paused,omitempty"` // a person has paused it
-	Notes    []string   `json:"notes,omitempty"`  // guidance that its loops, or its planner, have not had yet
+	Paused   bool       `json:"paused,omitempty"` // a person paused it
+	Notes    []string   `json:"notes,omitempty"`  // guidance that its loops or its planner have not got yet
 
 	Plan       *task.Plan `json:"plan"`
-	ApprovedBy string     `json:"approvedBy,omitempty"` // of exactly that plan
-	Step       string     `json:"step"`                 // the one that was begun last
+	ApprovedBy string     `json:"approvedBy,omitempty"` // who approved exactly this plan
+	Step       string     `json:"step"`                 // the step that started last
 	Steps      []Step     `json:"steps,omitempty"`
 	Loops      []string   `json:"loops"`
-	Ending     []Step     `json:"ending,omitempty"` // of a plan that was given up, whose loops have not ended yet
+	Ending     []Step     `json:"ending,omitempty"` // steps of a plan that was given up, whose loops have not ended yet
 
 	Actions     int           `json:"actions"`
 	ProgressAt  time.Time     `json:"progressAt,omitzero"`
 	Retries     int           `json:"retries"`
-	Log         []task.Action `json:"log,omitempty"` // the last KeepActions
+	Log         []task.Action `json:"log,omitempty"` // the last KeepActions actions
 	Window      detect.Window `json:"window,omitzero"`
 	Tripped     string        `json:"tripped,omitempty"`     // the rule that stopped it
-	Interrupted string        `json:"interrupted,omitempty"` // the task that it gives way to
+	Interrupted string        `json:"interrupted,omitempty"` // the task to which it gives way
 
 	WaitingFor *WaitingFor       `json:"waitingFor"`
-	Stop       string            `json:"stop,omitempty"` // the stop condition for which it waits
-	Until      time.Time         `json:"until,omitzero"` // it sleeps: an agent's rate limit ends then
+	Stop       string            `json:"stop,omitempty"` // the stop condition that it waits for
+	Until      time.Time         `json:"until,omitzero"` // when an agent's rate limit ends; it sleeps until then
 	Cost       task.Usage        `json:"cost"`
-	CostLimit  *evidence.Decimal `json:"costLimit,omitempty"` // raised by a person
-	Outcome    string            `json:"outcome"`             // done or cancelled; "" while it is not over
+	CostLimit  *evidence.Decimal `json:"costLimit,omitempty"` // as raised by a person
+	Outcome    string            `json:"outcome"`             // done or cancelled; "" until it is over
 	Reason     string            `json:"reason,omitempty"`
 	Base       string            `json:"base,omitempty"`     // the commit that its work starts from
-	Head       string            `json:"head,omitempty"`     // what it has come to
+	Head       string            `json:"head,omitempty"`     // the last commit of its work
 	Proposal   string            `json:"proposal,omitempty"` // the hash of its one proposal
 	Submitted  time.Time         `json:"submittedAt,omitzero"`
 	Began      time.Time         `json:"beganAt,omitzero"`
 	Ended      time.Time         `json:"endedAt,omitzero"`
-	Since      time.Time         `json:"since,omitzero"` // it has been in its state
+	Since      time.Time         `json:"since,omitzero"` // when it entered its state
 }
 
-// PersonsTier is the tier that a person has set, in the charter too, "" where none has.
+// PersonsTier returns the tier that a person set, also by the charter, or "".
 func (t Task) PersonsTier() task.Tier {
 	if t.TierBy == byPerson || t.TierBy == byCharter {
 		return t.Tier
@@ -124,23 +123,23 @@ func (t Task) PersonsTier() task.Tier {
 	return ""
 }
 
-// needs are the reasons why a person has to approve the task's plan (S4), whether one has or not.
+// needs returns the reasons why a person has to approve the task's plan (S4), even if a person has approved it.
 func (t Task) needs() []string {
-	if len(t.Plan.Needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has said so since
+	if len(t.Plan.Needs) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person set that tier after the assessment
 		return []string{assess.NeedTier + string(t.Tier)}
 	}
 	return t.Plan.Needs
 }
 
-// outdated reports whether the tier of a task, and whether a person has to approve its plan, was assessed by
-// another charter or by other governance files than there are now (S12).
+// outdated reports whether the task's plan was assessed under another charter or other governance files than the
+// present ones (S12).
 func (s State) outdated(t Task) bool {
 	differs := func(then, now string) bool { return then != "" && now != "" && then != now }
 	return t.Plan != nil && (differs(t.Plan.Charter, s.Charter) || differs(t.Plan.Governance, s.Governance))
 }
 
-// Stands is what a task waits for that a person has paused, or stepped into, as a gate: it is none, since
-// nothing is asked, but a person has to let it go on. ok is false for any other task.
+// Stands returns, in the form of a gate, that a task waits because a person paused it or stepped in. It is not a gate,
+// because nothing is asked, but a person has to let the task continue. ok is false for any other task.
 func (t Task) Stands() (g loop.Gate, ok bool) {
 	if t.Outcome != "" || t.State != task.Waiting || !t.resumable() {
 		return g, false
@@ -152,9 +151,9 @@ func (t Task) Stands() (g loop.Gate, ok bool) {
 	return loop.Gate{ID: "paused", Kind: loop.GatePause, Task: t.ID, Summary: t.ID + ": " + what, OpenedAt: t.Since, Answers: []string{loop.MessageContinue}}, true
 }
 
-// Open is everything that waits for a person at the steward: its gates, then what a person has paused or stepped
-// into. A steward that is paused lets none of its tasks go on, so that it stands for them. One that has ended takes
-// no answers: nothing waits.
+// Open returns everything at the steward that waits for a person: its gates, then the tasks that a person paused or
+// stepped into. A paused steward lists no paused tasks, because the pause of the steward covers them. A steward that
+// has ended takes no answers, so nothing waits.
 func (s State) Open() []loop.Gate {
 	if s.Status.Ended() {
 		return nil
@@ -171,8 +170,8 @@ func (s State) Open() []loop.Gate {
 	return all
 }
 
-// Position is the state of a task as people are shown it: what it came to, where it is over. In a steward that has
-// ended nothing goes on and nobody is asked, whatever state a task was left in.
+// Position returns the state of a task as people see it; of a finished task, its outcome. In a steward that has ended,
+// nothing runs and nobody is asked, whatever state a task was left in.
 func (s State) Position(t Task) string {
 	switch {
 	case t.Outcome != "":
@@ -183,7 +182,8 @@ func (s State) Position(t Task) string {
 	return string(t.State)
 }
 
-// Doing is what a step's loop is doing, as people are shown it: of one that was told to halt the steward need not know how it ended.
+// Doing returns what a step's loop is doing, as people see it. The steward may not learn how a loop ended that it told
+// to halt.
 func (s Step) Doing() string {
 	if s.Told == loop.MessageHalt && s.Status != Over {
 		return "told to halt"
@@ -202,46 +202,46 @@ const (
 	Cancelled = "cancelled"
 )
 
-// Step is a step of a task's plan, as far as it has come.
+// Step is a step of a task's plan, with its progress.
 type Step struct {
 	ID     string      `json:"id"`
-	Loop   string      `json:"loop,omitempty"` // the child that does it, "" while it was not begun
+	Loop   string      `json:"loop,omitempty"` // the child loop that does it; "" until it starts
 	Status string      `json:"status"`
 	Told   string      `json:"told,omitempty"` // the last message that the steward sent to the loop
-	Seq    int64       `json:"seq,omitempty"`  // of the last report of the loop
-	Said   string      `json:"said,omitempty"` // what that was
+	Seq    int64       `json:"seq,omitempty"`  // the number of the loop's last report
+	Said   string      `json:"said,omitempty"` // the content of that report
 	Head   string      `json:"head,omitempty"`
 	Branch string      `json:"branch,omitempty"`
 	Usage  task.Usage  `json:"usage,omitzero"`
-	Asks   *WaitingFor `json:"asks,omitempty"` // what a person is to answer at its loop
-	// Cap is what its loop may cost, nil for anything.
+	Asks   *WaitingFor `json:"asks,omitempty"` // the question of its loop that waits for a person
+	// Cap is what its loop may cost; nil means no limit.
 	Cap *evidence.Decimal `json:"cap,omitempty"`
-	// Kept is the branch of an earlier try whose work the next one goes on from, KeptHead its head.
+	// Kept is the branch of an earlier attempt from whose work the next one continues, and KeptHead its head.
 	Kept     string `json:"kept,omitempty"`
 	KeptHead string `json:"keptHead,omitempty"`
-	// Failed is how often its loops have failed since a person has sent the task on (S10).
+	// Failed counts the failures of its loops since a person last let the task continue (S10).
 	Failed int `json:"failed,omitempty"`
-	// Counted is how much of its active time has been counted as executing time.
+	// Counted is the part of its active time that is already in the executing time.
 	Counted int64 `json:"counted,omitempty"`
 }
 
 // What a step's loop is doing, as far as the steward knows.
 const (
-	Pending = "pending" // it is to be begun
+	Pending = "pending" // it has not started
 	Running = "running"
-	Asking  = "asking" // a person is to answer at the loop
-	Paused  = "paused" // the steward has paused it
+	Asking  = "asking" // a person has to answer at the loop
+	Paused  = "paused" // the steward paused it
 	Over    = "done"
 )
 
-// Known is a task that came once: its keys are digests, so that a task that comes again is the same one.
+// Known remembers a task by digests of its keys, so that a task that comes again is recognised.
 type Known struct {
 	Key  string `json:"k"`
 	Task string `json:"t"`
 	Done bool   `json:"d,omitempty"`
 }
 
-// WaitingFor is what a task waits for: a gate of the steward, or one of a child, answered there.
+// WaitingFor is what a task waits for: a gate of the steward, or a child's gate, which is answered there.
 type WaitingFor struct {
 	Loop string `json:"loop,omitempty"`
 	Gate string `json:"gate"`
@@ -253,7 +253,7 @@ type WaitingFor struct {
 type Indicators struct {
 	Transitions int64 `json:"transitions"`
 	Actions     int64 `json:"actions"`
-	Repeats     int64 `json:"repeats"` // the longest streak of one action with one result now
+	Repeats     int64 `json:"repeats"` // the longest current streak of one action with one result
 	Errors      int64 `json:"errors"`
 	Milestones  int64 `json:"milestones"`
 	ExecutingMs int64 `json:"executingMs"`
@@ -261,7 +261,7 @@ type Indicators struct {
 	Cancelled   int64 `json:"tasksCancelled"`
 }
 
-// Find returns the task of that ID; nil where the state has none.
+// Find returns the task with that ID, or nil.
 func (s State) Find(id string) *Task {
 	i := slices.IndexFunc(s.Tasks, func(t Task) bool { return t.ID == id })
 	if i < 0 {
@@ -270,13 +270,13 @@ func (s State) Find(id string) *Task {
 	return &s.Tasks[i]
 }
 
-// Foremost are the first n tasks as people want to see them: those that have begun, then those that are to be
-// begun, then the last of those that are over.
+// Foremost returns the first n tasks in the order in which people see them: started tasks, then the queue, then the
+// last finished ones.
 func (s State) Foremost(n int) []Task {
 	n = min(n, len(s.Tasks))
 	all := make([]Task, 0, n)
 	for _, waits := range []bool{false, true} {
-		for i := range s.Tasks { // a task is large
+		for i := range s.Tasks { // by index, because a task is large
 			if t := &s.Tasks[i]; len(all) < n && t.Outcome == "" && (t.State == task.Idle) == waits {
 				all = append(all, *t)
 			}
@@ -297,8 +297,8 @@ func (s State) Foremost(n int) []Task {
 	return all
 }
 
-// Shown is the state as a query answers it: with n tasks and gates at most, and without what only the machine
-// needs. The counts beside the lists are of all.
+// Shown returns the state as a query answers it: at most n tasks and n gates, and nothing that only the machine needs.
+// The counts beside the lists are complete.
 func (s State) Shown(n int) State {
 	s.Tasks = s.Foremost(n)
 	s.Queue, s.Gates, s.Drift = first(s.Queue, n), first(s.Gates, n), first(s.Drift, n)

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/task"
 )
 
-// The names of the stop conditions, as the evidence of a task that waits has them.
+// The names of the stop conditions, as they appear in the evidence of a waiting task.
 const (
 	StopPerson     = "person"
 	StopConflict   = "conflict"
@@ -28,29 +28,29 @@ const (
 	StopDependency = "dependency"
 )
 
-// Stop is a condition in which a task stops and waits for a person (S6).
+// Stop is a condition that stops a task until a person answers (S6).
 type Stop struct {
 	Name      string
 	Immediate bool   // what runs for the task is interrupted at once
 	At        string // where its loops pause: loop.PauseNow, PauseStep or PauseIteration
 	Source    string // the condition in the words of the source
-	When      string // what it is here
+	When      string // what the condition means in pawl
 
-	of    []Do                                      // the actions that it is checked before; none: it comes with what a planner or a loop reports
-	holds func(n *next, t Task, j Job) (why string) // "" where it does not hold
+	of    []Do                                      // the actions before which it is checked; nil: a planner or a loop reports it
+	holds func(n *next, t Task, j Job) (why string) // returns "" if the condition does not hold
 	asks  func(n *next, t Task, why string)         // moves the task to WAITING_FOR_HUMAN
 }
 
 var (
 	anything = []Do{Plan, Assess, Begin, Join, Adopt, Propose, goOn}
-	work     = []Do{Plan, Begin, Join, Adopt, goOn} // all but the end, which costs nothing
+	work     = []Do{Plan, Begin, Join, Adopt, goOn} // all but the end of a task, which costs nothing
 	loops    = []Do{Begin, Join, Adopt}
 )
 
 // Stops is the table of the stop conditions, in the order in which they are checked.
 var Stops []Stop
 
-func init() { // the rows ask for one another
+func init() { // in init, because the rows refer to functions that read Stops
 	Stops = []Stop{
 		{
 			Name: StopPerson, Immediate: true, At: loop.PauseNow, Source: "Explicit \"STOP\" command; emergency override; system shutdown",
@@ -99,7 +99,7 @@ func init() { // the rows ask for one another
 	}
 }
 
-// pauseAt is where the loops of a task pause that waits because of that condition.
+// pauseAt returns where the loops of a task pause if it waits for that condition.
 func pauseAt(name string) string {
 	for _, s := range Stops {
 		if s.Name == name {
@@ -109,16 +109,16 @@ func pauseAt(name string) string {
 	return loop.PauseStep
 }
 
-// Stopping is why an action must not be done now. Without a Stop it is no longer wanted, or not yet, and
+// Stopping says why an action must not happen now. Without a Stop, the action is not wanted any more or not yet, and
 // nobody is asked.
 type Stopping struct {
 	Stop *Stop
 	Why  string
 }
 
-// Stopped is asked before every action (S6): a plan is made, a step begun, a loop adopted, work joined, a loop
-// told to go on, a proposal made. nil says that it may be done: it is still wanted, no stop condition holds,
-// and its commands are those that the charter allows. Messages that only stop or guide a loop always may.
+// Stopped is asked before every action (S6): planning, starting a step, adopting a loop, joining work, telling a loop
+// to continue, making a proposal. It returns nil if the action may happen: it is still wanted, no stop condition holds,
+// and the charter allows its commands. Messages that only stop or guide a loop need no check.
 func Stopped(s State, c charter.Charter, j Job) *Stopping {
 	n := next{State: s, charter: c}
 	return n.stopped(j)
@@ -152,18 +152,18 @@ func (n *next) stopped(j Job) *Stopping {
 	return nil
 }
 
-// outdated is why a step is not begun yet.
+// outdated says why a step does not start yet.
 const outdated = "charter or governance files are not those by which its risk was assessed: it is assessed once more first"
 
-// stop brings a task to a halt, as the condition says.
+// stop stops a task as the condition says.
 func (n *next) stop(t Task, s Stopping) {
 	if s.Stop != nil {
 		s.Stop.asks(n, t, s.Why)
 	}
 }
 
-// wanted reports whether what an action was to be done for still holds: the task is in the state for it and
-// has that plan, and nobody has begun the step.
+// wanted reports whether the reason for an action still holds: the task is in the right state and has that plan, and
+// the step has not started.
 func (n *next) wanted(t Task, j Job) bool {
 	switch {
 	case t.Outcome != "":
@@ -179,7 +179,7 @@ func (n *next) wanted(t Task, j Job) bool {
 		slices.ContainsFunc(t.Steps, func(st Step) bool { return st.ID == j.Step.ID && st.Status == Pending })
 }
 
-// paused is why a task waits that a person has paused.
+// paused says why a task waits that a person paused.
 const paused = "paused by a person"
 
 func (n *next) stoppedByPerson(t Task, _ Job) string {
@@ -193,12 +193,12 @@ func (n *next) stoppedByPerson(t Task, _ Job) string {
 }
 
 func (n *next) waitsForContinue(t Task, _ string) {
-	if n.HaltRequested == "" { // else its loops are ended, and it stays where it is
+	if n.HaltRequested == "" { // else its loops are ended, and it stays in its state
 		n.to(t, task.Waiting, task.Evidence{Reason: paused, Stop: StopPerson})
 	}
 }
 
-// conflict is that the record itself is in doubt: nothing is done by it before a person has looked.
+// conflict says that the record itself is in doubt. Nothing is done until a person has looked at it.
 func (n *next) conflict(Task, Job) string {
 	for _, d := range n.Drift {
 		if d.Name == task.DriftLedger {
@@ -212,8 +212,8 @@ func (n *next) waitsForDrift(t Task, why string) {
 	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopConflict})
 }
 
-// unlawful says what is wrong with the loop of a step by the charter as it is now: it may be another one
-// than when the plan was made.
+// unlawful says how the loop of a step violates the charter as it is now, which may have changed since the plan was
+// made.
 func (n *next) unlawful(t Task, j Job) string {
 	sp, err := LoopSpec(n.State, n.charter, j, "", "")
 	if err != nil {
@@ -227,8 +227,8 @@ func (n *next) unlawful(t Task, j Job) string {
 	return ""
 }
 
-// LoopSpec is the spec of the loop of a step that is to be begun: from is the branch that it starts from, onto
-// the one that the task's work is for.
+// LoopSpec returns the spec for the loop of a step. The loop starts from the branch from, and its work is for the
+// branch onto.
 func LoopSpec(s State, c charter.Charter, j Job, from, onto string) (spec.Spec, error) {
 	t := s.Find(j.Task)
 	if t == nil || t.Plan == nil {
@@ -257,15 +257,15 @@ func (n *next) waitsForMoney(t Task, why string) {
 	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopResources}, n.budgetGate(t, limit))
 }
 
-// circle is the first limit of loop detection that a task is beyond; checkIn asks for the one that is looked at
-// between iterations.
+// circle returns the first limit of loop detection that a task exceeds, or nil. checkIn selects the limit that is
+// checked between iterations.
 func (n *next) circle(t Task, checkIn bool) *task.Finding {
 	for _, f := range detect.Check(t.Window, n.charter.Limits, t.State, 0) {
 		if f.Stop && checkIn == (f.Rule == detect.Executing) {
 			return &f
 		}
 	}
-	for _, st := range t.Steps { // of which the last time may have been while the task waited for something else
+	for _, st := range t.Steps { // the last report may have come while the task waited for something else
 		if limit := n.charter.Limits.Retries; st.Failed > limit && !checkIn {
 			return &task.Finding{
 				Rule: "retries", Stop: true, Count: int64(st.Failed), Limit: int64(limit), State: t.State, Action: "step " + st.ID,
@@ -276,7 +276,7 @@ func (n *next) circle(t Task, checkIn bool) *task.Finding {
 	return nil
 }
 
-// lastError is why a step failed the last time.
+// lastError says why a step failed the last time.
 func lastError(t Task, step string) string {
 	for _, a := range slices.Backward(t.Log) {
 		if a.Step == step && a.Error != "" {
@@ -309,7 +309,7 @@ func asksStuck(name string) func(*next, Task, string) {
 	}
 }
 
-// afterNothing says which task has to be done before and never will be.
+// afterNothing names a task that has to be done first and never will be.
 func (n *next) afterNothing(t Task, _ Job) string {
 	if id := n.failed(t); id != "" {
 		return fmt.Sprintf("the task %s, which has to be done before, was not", id)
@@ -317,7 +317,7 @@ func (n *next) afterNothing(t Task, _ Job) string {
 	return ""
 }
 
-// stopOf is the condition that a rule of loop detection, or of the steward's own, is a case of.
+// stopOf returns the stop condition to which a rule of loop detection, or of the steward itself, belongs.
 func stopOf(rule string) string {
 	switch rule {
 	case detect.Executing:

@@ -15,8 +15,8 @@ import (
 	"pawl/internal/task"
 )
 
-// AfterValidation is what follows from looking whether all is as recorded (S11, S12): drift, also of the state with
-// itself, slots that schedules have missed, and health checks that fail (S5).
+// AfterValidation returns what follows from comparing the world with the record (S11, S12): drift, contradictions
+// within the state, slots that schedules missed, and health checks that fail (S5).
 func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
 	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Missed: v.Missed}}
@@ -40,8 +40,8 @@ const (
 	Healthy = "healthy"
 )
 
-// examined is what follows from a health check: the first failure hands a task in, and no further one does before the
-// check was well again. seq is where the ledger stands.
+// examined returns what follows from a health check. The first failure submits a task; further failures do so only
+// after the check was well again. seq is the number of the ledger's last event.
 func examined(s State, c charter.Charter, h act.Health, seq string) []loop.Event {
 	known, ill := s.Ill[h.Name]
 	tr := task.Trigger{Name: h.Name, From: charter.Health, Result: Healthy, Task: known}
@@ -55,7 +55,7 @@ func examined(s State, c charter.Charter, h act.Health, seq string) []loop.Event
 	if ill || i < 0 {
 		return nil
 	}
-	tr.Result, tr.Delivery = Failing, seq // which no earlier failure had
+	tr.Result, tr.Delivery = Failing, seq // no earlier failure has this number
 	work, wanted, err := incoming.Fill(h.Name, c.Triggers[i].Task, incoming.Event{
 		Key: h.Name + " " + tr.Delivery, Delivery: tr.Delivery, Title: "The health check " + h.Name + " fails", Body: h.Ill, Name: h.Name, Action: Failing,
 	})
@@ -81,7 +81,7 @@ func examined(s State, c charter.Charter, h act.Health, seq string) []loop.Event
 	return append(failed, loop.Event{Type: loop.Warned, Reason: loop.Clip("the health check "+h.Name+" fails, and its task can't be taken: "+err.Error(), 500)})
 }
 
-// contradictions are where the state does not agree with itself, which no event should be able to bring about.
+// contradictions returns where the state contradicts itself. No event should ever cause that.
 func (s State) contradictions() (all []task.Drift) {
 	loops := map[string]string{}
 	for _, t := range s.Tasks {
@@ -116,7 +116,7 @@ func (s State) contradictions() (all []task.Drift) {
 	return all
 }
 
-// Governed records that the governance files are not those that were read last: plans are assessed once more (S12).
+// Governed records that the governance files have changed, so that plans are assessed again (S12).
 func Governed(s State, hash string) []loop.Event {
 	if hash == "" || hash == s.Governance {
 		return nil
@@ -124,11 +124,11 @@ func Governed(s State, hash string) []loop.Event {
 	return []loop.Event{{Type: loop.Warned, Governance: hash, Reason: "the governance files have changed: plans are assessed once more before their next steps begin"}}
 }
 
-// Drifted records drift that is not known yet, and asks about it.
+// Drifted records drift that is not known yet, and asks a person about it.
 func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 	for _, d := range drift {
 		if i := slices.IndexFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }); i >= 0 {
-			if s.Drift[i].Well != "" { // it is so once more
+			if s.Drift[i].Well != "" { // the drift is back
 				d.Task = s.Drift[i].Task
 				events = append(events, s.told(d)...)
 			}
@@ -138,7 +138,7 @@ func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 			continue
 		}
 		answers := []string{Keep}
-		if d.Name == task.DriftArtifact { // nothing else can be put back
+		if d.Name == task.DriftArtifact { // nothing else can be restored
 			answers = append(answers, Restore)
 		}
 		if d.Task = s.concerned(d); d.Task != "" {
@@ -151,8 +151,8 @@ func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 	return events
 }
 
-// Passed says of drift that nobody has answered yet that it has passed. Its gate stays: only a person closes one, and
-// reads there how it stands.
+// Passed records that unanswered drift has passed. Its gate stays open, because only a person closes it, and its text
+// says how things are now.
 func Passed(s State, well []task.Drift) (events []loop.Event) {
 	for _, w := range well {
 		for _, d := range s.Drift {
@@ -165,7 +165,7 @@ func Passed(s State, well []task.Drift) (events []loop.Event) {
 	return events
 }
 
-// told is drift that is known, as it stands by now, with its gate that says so.
+// told returns the events that update known drift and its gate.
 func (s State) told(d task.Drift) (events []loop.Event) {
 	for _, g := range s.Gates {
 		if g.Kind == GateDrift && g.About == about(d) {
@@ -178,7 +178,7 @@ func (s State) told(d task.Drift) (events []loop.Event) {
 
 func about(d task.Drift) string { return d.Name + " " + d.What }
 
-// asked is what a gate says about drift.
+// asked returns the text of a gate about drift.
 func asked(d task.Drift) string {
 	text := loop.Clip(d.Now(), 1900)
 	if d.Task != "" {
@@ -187,8 +187,8 @@ func asked(d task.Drift) string {
 	return text
 }
 
-// concerned is the task that a difference is about: the one whose loop, branch or plan it is, else the first that
-// is at work; "" for none.
+// concerned returns the task that a difference is about: the one with that loop, branch or plan, or else the first task
+// at work; "" if there is none.
 func (s State) concerned(d task.Drift) string {
 	for _, t := range s.Tasks {
 		if t.Outcome != "" {
