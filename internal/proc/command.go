@@ -23,8 +23,8 @@ import (
 // TokenVariable is the environment variable that marks what runs under a supervisor.
 const TokenVariable = "SUPERVISED_BY"
 
-// drainWithin is how long to wait for output that only a process out of reach can still write: one that
-// was handed the descriptor. All others are dead by then.
+// drainWithin is how long to wait for output after the end of a command. Only a process out of reach that was handed
+// the descriptor can still write then; all others are dead.
 const drainWithin = 2 * time.Second
 
 // job is the command that is running.
@@ -35,10 +35,10 @@ type job struct {
 	status  syscall.WaitStatus
 	elapsed time.Duration
 	outputs []*capture
-	begun   chan error // says whether the command has begun in its sandbox, where a program makes that; else nil
+	begun   chan error // reports whether the command has begun in its sandbox, if a program makes the sandbox; else nil
 }
 
-// unbegun is why the command has never begun, nil where it has: what bubblewrap comes to is no verdict about it.
+// unbegun returns why the command never began, or nil if it did. An exit of bubblewrap is no verdict about the command.
 func (j *job) unbegun(c Command) error {
 	if j.begun == nil {
 		return nil
@@ -52,7 +52,7 @@ func (j *job) unbegun(c Command) error {
 		if err != nil {
 			return fmt.Errorf("the sandbox could not be made: %w", err)
 		}
-	case <-time.After(drainWithin): // something can't be killed, and says so itself
+	case <-time.After(drainWithin): // something can't be killed; the error of end says so
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (s *server) run(id uint64, c Command) (Result, error) {
 	if len(j.outputs) > 1 {
 		result.StderrBytes = j.outputs[1].total
 	}
-	if !j.exited { // cannot be killed; the error says so
+	if !j.exited { // it can't be killed; the error says so
 		j.elapsed = time.Since(j.started)
 	} else if j.status.Exited() {
 		result.ExitCode = j.status.ExitStatus()
@@ -114,8 +114,7 @@ func (s *server) run(id uint64, c Command) (Result, error) {
 	return result, errors.Join(failures...)
 }
 
-// attend returns when the main process has ended by itself, or when it is time to kill what is
-// left of the command.
+// attend returns when the main process has ended by itself, or when what is left of the command must be killed.
 func (s *server) attend(j *job, id uint64, c Command, result *Result) {
 	var limit, second, grace <-chan time.Time
 	if c.Limit > 0 {
@@ -168,9 +167,9 @@ func (s *server) attend(j *job, id uint64, c Command, result *Result) {
 		case <-grace:
 			return
 		}
-		// After an interrupt, whatever still holds the output has the rest of the grace even
-		// though the main process is gone: a shell dies of SIGINT at once, and the agent behind
-		// it may be about to write its final usage event.
+		// After an interrupt, whatever still holds the output gets the rest of the grace, even if the main process is
+		// gone: a shell dies of SIGINT at once, while the agent that it started may be about to write its final usage
+		// event.
 		if j.exited && (grace == nil || silent == nil) {
 			return
 		}
@@ -189,7 +188,7 @@ func (s *server) interrupt(j *job) {
 	}
 }
 
-// startError is the command's own fault. Any other error of start is not.
+// startError is a fault of the command. Any other error of start is a fault of the infrastructure.
 type startError struct{ reason string }
 
 func (e *startError) Error() string { return e.reason }
@@ -289,8 +288,8 @@ func (s *server) start(c Command) (j *job, err error) {
 	}
 }
 
-// find returns the file to execute in a folder, which the command knows as its Dir. The supervisor's own PATH and directory
-// play no part.
+// find returns the path of the file to execute, relative to dir, which the command knows as its Dir. The supervisor's
+// own PATH and directory are not used.
 func (c Command) find(dir string) (string, error) {
 	if len(c.Argv) == 0 || c.Argv[0] == "" {
 		return "", refuse("there is no command to run")
@@ -355,7 +354,8 @@ func runnable(path string) error {
 	return nil
 }
 
-// openInput does not hang on a FIFO that nobody writes to; the command may.
+// openInput opens the command's input. Opening a FIFO that nobody writes to does not block the supervisor; it may block
+// the command.
 func openInput(path string) (*os.File, error) {
 	fd, err := unix.Open(held.At(path), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -364,13 +364,13 @@ func openInput(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), unix.SetNonblock(fd, false)
 }
 
-// writeProgress is best effort: a full disk must not end a command, and costs at most the time
-// that a lost attempt had used.
+// writeProgress is best effort: a full disk must not end a command. The worst result is that the next attempt does not
+// know the time used.
 func writeProgress(path string, spent time.Duration) {
 	_ = durable.WriteCache(path, []byte(strconv.FormatInt(spent.Milliseconds(), 10)+"\n"))
 }
 
-// ReadProgress returns what a Progress file holds, 0 if there is none or if a power cut has emptied it.
+// ReadProgress returns the time in a Progress file. It returns 0 if there is no file, or if a power cut emptied it.
 func ReadProgress(path string) (time.Duration, error) {
 	data, err := os.ReadFile(held.At(path))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -15,17 +15,16 @@ import (
 )
 
 const (
-	// killWithin is how long something may survive SIGKILL. A process that waits for a dead network
-	// disk survives for a while, a process of another user (sudo) for ever.
+	// killWithin is how long a process may survive SIGKILL. A process that waits for a dead network disk survives for a
+	// while; a process of another user (sudo) can't be killed at all.
 	killWithin = 10 * time.Second
 	// maxLooks is how often freeze looks at the process table.
 	maxLooks = 20
-	// orphanWithin is how long Reap lets a supervisor whose worker died clean up by itself.
+	// orphanWithin is how long Reap waits for a supervisor whose worker died to clean up by itself.
 	orphanWithin = 5 * time.Second
 )
 
-// process is an entry of the process table. The start time tells it from a later one that was
-// given the same ID.
+// process is an entry of the process table. Its start time distinguishes it from a later process with the same ID.
 type process struct {
 	pid, ppid, pgid int
 	start           uint64
@@ -34,16 +33,16 @@ type process struct {
 	ended           bool // a zombie
 }
 
-// target is what end is to end.
+// target says what end has to end.
 type target struct {
 	find   func() ([]process, error)
 	gone   func() (bool, error)
 	wait   func(pause time.Duration)
-	groups bool // nobody else is in the process groups of those found
+	groups bool // no other process is in the process groups of those found
 }
 
-// end stops and kills what t finds, again and again until it is gone. It returns the IDs of the
-// processes that would have lived on. They are stopped first, so that they can't fork while it searches.
+// end stops and kills what t finds, repeatedly, until nothing is left. It stops processes before it kills them, so that
+// they can't fork meanwhile. It returns the IDs of the processes that it had to kill.
 func end(t target) (map[int]bool, error) {
 	killed := map[int]bool{}
 	deadline := time.Now().Add(killWithin)
@@ -71,15 +70,15 @@ func end(t target) (map[int]bool, error) {
 	}
 }
 
-// freeze stops what it finds until the process table shows nothing new. It gives up after maxLooks: then
-// something forks faster than freeze can look, and it is better to begin to kill.
+// freeze stops what it finds until the process table shows nothing new. It gives up after maxLooks: then something
+// forks faster than freeze can look, and killing has to begin.
 func (t target) freeze() ([]process, error) {
 	type key struct {
 		pid   int
 		start uint64
 	}
 	seen := map[key]bool{}
-	// Never a signal to our own group, nor, as kill(2) reads -1, to everybody.
+	// Never signal our own group. 0 means that group, and kill(2) reads -1 as "everybody".
 	groups := map[int]bool{0: true, 1: true, unix.Getpgrp(): true}
 	for looks := 0; ; looks++ {
 		found, err := t.find()
@@ -149,8 +148,8 @@ func Reap(token string, dirs ...string) (int, error) {
 	return orphans + len(killed), err
 }
 
-// haveEnded reports whether none of the processes is there any more. One that is dying has no environment
-// and no directory, and so can't be found by them, before it has ended.
+// haveEnded reports whether none of the processes exists any more. A dying process loses its environment and directory
+// before it ends, so searching by those is not enough.
 func haveEnded(seen []process) (bool, error) {
 	all, err := processes()
 	for _, p := range all {
@@ -161,7 +160,7 @@ func haveEnded(seen []process) (bool, error) {
 	return true, err
 }
 
-// leftovers returns what Reap is to kill.
+// leftovers returns what Reap has to kill.
 func leftovers(token string, dirs []string) ([]process, error) {
 	all, err := processes()
 	if err != nil {
@@ -223,8 +222,8 @@ func ids(ps []process) []int {
 	return pids
 }
 
-// clearable returns dirs as the kernel shows them. It refuses what only a mistake of the caller can
-// name: "" is this process's own directory, and half of the host's daemons work in /.
+// clearable returns dirs as the kernel shows them. It refuses directories that only a mistake of the caller can name:
+// "" is this process's own directory, and many daemons of the host work in /.
 func clearable(dirs []string) ([]string, error) {
 	places := make([]string, len(dirs))
 	for i, dir := range dirs {
@@ -243,8 +242,7 @@ func inside(path string, dirs []string) bool {
 	})
 }
 
-// resolve returns dir as the kernel would show it. Where dir has been removed, it resolves the folders
-// above it that are still there.
+// resolve returns dir as the kernel shows it. If dir was removed, it resolves the parents that still exist.
 func resolve(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

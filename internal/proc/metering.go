@@ -19,11 +19,12 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// metering is the meter of the command that runs. In a network of its own the command finds it where it finds the proxy,
-// else at a port of this machine's loopback, where nobody but the command knows what it answers to.
+// metering holds the meter of the running command. In a network of its own, the command reaches the meter through the
+// proxy. Otherwise the meter listens on a port of this machine's loopback, and only the command knows the token that it
+// accepts.
 type metering struct {
-	of  atomic.Pointer[meter.Meter] // nil where no command has one
-	web *http.Server                // on this machine's loopback, nil for none
+	of  atomic.Pointer[meter.Meter] // nil if the command has no meter
+	web *http.Server                // listens on this machine's loopback; nil if there is none
 }
 
 func (m *metering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +35,7 @@ func (m *metering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "This is pawl's proxy, and no agent is at work that has a meter.", http.StatusNotFound)
 }
 
-// begin makes the meter of a command that has one, and tells the command where it is.
+// begin makes the meter of a command that has one, and tells the command its address.
 func (m *metering) begin(c *Command) error {
 	if c.Meter == nil {
 		return nil
@@ -69,7 +70,7 @@ func (m *metering) begin(c *Command) error {
 	return nil
 }
 
-// end ends the meter, when nothing of its command is left. Then all that it has counted is in its file.
+// end closes the meter when no process of the command is left. Everything that it counted is in its file then.
 func (m *metering) end() error {
 	of := m.of.Swap(nil)
 	if of == nil {

@@ -14,22 +14,22 @@ import (
 
 const copyBuffer = 64 << 10
 
-// Omission is the line that stands for bytes that were left out of an output file. It starts a
-// line of its own, what follows it need not be the start of one.
+// Omission is the line that stands for bytes that were left out of an output file. It begins on a new line; the text
+// after it may begin in the middle of a line.
 const Omission = "[pawl: %d bytes left out here]\n"
 
-// capture copies one stream from its pipe into a file of bounded size.
+// capture copies one stream from its pipe into a file of limited size.
 //
-// The file is filled up to the limit as it comes. From there on, what follows the head is used
-// as a ring, in the file itself, so that memory is needed only once, at the end, to put it in
-// order; and if even the supervisor is killed, everything that was kept is there.
+// The file fills up to the limit. From then on, the part after the head is used as a ring, in the file itself. So
+// memory is needed only once, at the end, to put the ring in order. If even the supervisor is killed, everything that
+// was kept is in the file.
 type capture struct {
 	pipe  *os.File
-	file  *os.File // nil: counted and thrown away
+	file  *os.File // nil: bytes are counted and dropped
 	head  int64    // bytes at the start that are never overwritten
-	ring  int64    // bytes after them that are
-	total int64    // bytes seen; to be read after done
-	err   error    // the first failure to write; likewise
+	ring  int64    // bytes after the head that are overwritten in turn
+	total int64    // bytes seen; read it after done
+	err   error    // the first write error; read it after done
 	done  chan struct{}
 }
 
@@ -49,8 +49,8 @@ func newCapture(path string, limit int64, buffer []byte) (*capture, *os.File, er
 		}
 		return nil, nil, fmt.Errorf("output pipe: %w", err)
 	}
-	// Nobody else forks in the supervisor, so this is soon enough. Only our end is non-blocking:
-	// the command gets what it would get anywhere.
+	// Nothing else forks in the supervisor, so this is early enough. Only our end is non-blocking; the command gets an
+	// ordinary pipe.
 	unix.CloseOnExec(ends[0])
 	unix.CloseOnExec(ends[1])
 	_ = unix.SetNonblock(ends[0], true)
@@ -60,7 +60,7 @@ func newCapture(path string, limit int64, buffer []byte) (*capture, *os.File, er
 }
 
 func createOutput(path string) (*os.File, error) {
-	// To read as well, for unroll; and opening a FIFO that way does not wait for anybody.
+	// Open for reading too, because unroll reads. Opening a FIFO this way does not wait for a reader.
 	f, err := os.OpenFile(held.At(path), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("output file: %w", held.Named(err, path))
@@ -79,7 +79,7 @@ func createOutput(path string) (*os.File, error) {
 	return f, nil
 }
 
-// copy reads to the end whatever happens to the file, as a command must not block on it.
+// copy reads to the end even if writing fails, because the command must not block.
 func (c *capture) copy(buffer []byte) {
 	defer close(c.done)
 	defer c.pipe.Close()
@@ -92,7 +92,7 @@ func (c *capture) copy(buffer []byte) {
 	}
 }
 
-// at is where byte number n of the stream belongs.
+// at returns the file offset of byte n of the stream.
 func (c *capture) at(n int64) int64 {
 	if n < c.head {
 		return n
@@ -112,8 +112,7 @@ func (c *capture) write(data []byte) {
 	}
 }
 
-// finish waits for the end of the stream, which is due as its writers are dead, and completes
-// the file.
+// finish waits for the end of the stream, which comes soon because its writers are dead, and completes the file.
 func (c *capture) finish(within time.Duration) error {
 	_ = c.pipe.SetReadDeadline(time.Now().Add(within))
 	<-c.done

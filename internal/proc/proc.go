@@ -42,8 +42,8 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// ErrSupervisorDied is what Run wraps when the supervisor is gone, killed or closed: what came
-// of the command is not known, and Reap ends what may be left of it.
+// ErrSupervisorDied is what Run wraps if the supervisor was killed or closed. The result of the command is unknown, and
+// Reap ends whatever is left of it.
 var ErrSupervisorDied = errors.New("the supervisor died")
 
 const (
@@ -52,10 +52,10 @@ const (
 	// DefaultGrace is the Grace of a command that has none.
 	DefaultGrace = 5 * time.Second
 
-	readyWithin = 30 * time.Second // starting the supervisor, on a host that is busy
+	readyWithin = 30 * time.Second // for starting the supervisor on a busy host
 )
 
-// closeWithin is for ending everything and the supervisor itself; a variable for the tests.
+// closeWithin is the time to end everything and the supervisor itself; a variable for the tests.
 var closeWithin = 2 * killWithin
 
 // Command is one thing to run. Relative paths are relative to the worker's working directory,
@@ -72,38 +72,36 @@ type Command struct {
 	// away. The same path twice is one stream, in the order in which it was written, counted as
 	// stdout.
 	Stdout, Stderr string
-	// OutputLimit bounds each stream in bytes. Of what is longer, the first quarter and the last
-	// three quarters of the limit are kept, with one line between them that says how much was
-	// left out ([Omission]). Until the limit is reached the file can be followed as it grows;
-	// beyond it, it is in order only once Run has returned. A command never blocks, and is never
-	// killed, because it writes a lot.
+	// OutputLimit is the maximum size of each stream's file in bytes. Of a longer stream, the first quarter and the
+	// last three quarters of the limit are kept, with a line between them that says how much is missing ([Omission]).
+	// The file can be followed as it grows up to the limit; after that, it is in order only once Run has returned. A
+	// command never blocks, and is never killed, for writing a lot.
 	OutputLimit int64
 	// Limit is the active time that the command may take, measured by the supervisor on a clock
 	// that stands still while the host sleeps; 0 is no limit.
 	Limit time.Duration
-	// Spent is what earlier attempts have used of Limit.
+	// Spent is how much of Limit earlier attempts have used.
 	Spent time.Duration
-	// Grace is what is left to the command between SIGINT and SIGKILL.
+	// Grace is the time between SIGINT and SIGKILL.
 	Grace time.Duration
-	// Sandbox, if given, is what the command may reach; nil is all that the worker may.
+	// Sandbox says what the command may reach; nil means whatever the worker may reach.
 	Sandbox *sandbox.Policy
-	// Meter, if given, is what an agent's program speaks to its model at. Its address is put in the place of meter.Address
-	// in Argv and Env.
+	// Meter, if given, is the meter through which an agent's program reaches its model. Its address replaces
+	// meter.Address in Argv and Env.
 	Meter *meter.Config
-	// Progress, if given, is a file that holds Spent plus the time used so far, in milliseconds,
-	// replaced atomically about every second and at the end: what ReadProgress gives to the next
-	// attempt as Spent, should this one be lost.
+	// Progress, if given, is a file with Spent plus the time used so far, in milliseconds. It is replaced atomically
+	// about every second and at the end. If this attempt is lost, the next one gets its Spent from there, with
+	// ReadProgress.
 	Progress string
 }
 
-// Result is what came of a command. All of it is a verdict about the command.
+// Result is the result of a command. All of it is a verdict about the command.
 type Result struct {
 	ExitCode int    // of the main process; -1 when a signal ended it or it never ran
 	Signal   string // what ended the main process ("SIGKILL"), else ""
-	// TimedOut and Interrupted say who ended it, the Limit or the context; whichever came first.
+	// TimedOut and Interrupted say what ended the command first: the Limit or the context.
 	TimedOut, Interrupted bool
-	// Elapsed is the time from the start of the main process to its end, without what it took
-	// the supervisor to clean up.
+	// Elapsed is the time from the start of the main process to its end, without the supervisor's cleaning up.
 	Elapsed time.Duration
 	// Leftover counts the processes, besides the main one, that had to be killed.
 	Leftover int
@@ -112,9 +110,9 @@ type Result struct {
 	// StartError says why the command could not be started (not found, no permission, directory
 	// missing), in words for the person who wrote it; "" when it ran.
 	StartError string
-	// Refused are connections that the sandbox's proxy did not let through, each once.
+	// Refused lists the connections that the sandbox's proxy refused, each once.
 	Refused []egress.Refusal
-	// Reached says how often the sandbox's limits were.
+	// Reached says how often the command ran into the sandbox's limits.
 	Reached sandbox.Reached
 }
 
@@ -123,24 +121,23 @@ type Supervisor struct {
 	token   string
 	cmd     *exec.Cmd
 	control *os.File
-	bounded atomic.Bool // something was to be kept to limits
+	bounded atomic.Bool // limits were asked for
 	sending sync.Mutex
 	encode  *gob.Encoder
 	replies chan reply
 	lost    chan struct{} // closed when the control socket has ended
 	exited  chan struct{} // closed when the process has been waited for
-	turn    chan struct{} // held by the Run that is at work
+	turn    chan struct{} // held by the Run that is under way
 	lastID  uint64
 	close   func() error
 }
 
-// Start starts a supervisor. Token marks everything that runs under it, so that Reap can find
-// it after even the supervisor was killed; it is visible to other users of the host (ps). By is how
-// the sandboxes of the commands keep files out of reach, if there are any: for one of the means the
-// supervisor is made in a user namespace.
+// Start starts a supervisor. Token marks everything that runs under it, so that Reap can find it even after the
+// supervisor was killed. Other users of the host can see it (ps). By is how the commands' sandboxes keep files out of
+// reach, if they have any; one of the means needs the supervisor in a user namespace.
 func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	if os.Args[0] == supervisorName {
-		// Without this check a program that forgets Main would start itself for ever.
+		// Without this check, a program that forgets Main would start itself endlessly.
 		return nil, errors.New("start supervisor: this program does not call proc.Main first in main or TestMain")
 	}
 	if token == "" || strings.ContainsAny(token, "\x00\n") {
@@ -158,7 +155,7 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	s.close = sync.OnceValue(s.end)
 	s.cmd = exec.Command(executable())
 	s.cmd.Args = []string{supervisorName, token, strconv.Itoa(os.Getpid())}
-	// None of the worker's environment, which has secrets in it, and few threads.
+	// The supervisor gets none of the worker's environment, which has secrets in it, and few threads.
 	s.cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
 	s.cmd.Dir = "/"
 	s.cmd.ExtraFiles = []*os.File{theirs}
@@ -193,14 +190,13 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	return nil, fmt.Errorf("start supervisor: %w", err)
 }
 
-// Run runs one command and returns what came of it, when nothing of it is left. When ctx ends,
-// the command's process group and every descendant get SIGINT, then the grace, then SIGKILL,
-// and the result says Interrupted; with a ctx that had ended before, nothing is started and no
-// file is touched. Calls wait for each other: a supervisor runs one command at a time.
+// Run runs one command and returns its result when nothing of the command is left. When ctx ends, the command's process
+// group and every descendant get SIGINT, then the grace, then SIGKILL, and the result says Interrupted. If ctx has
+// ended before, nothing starts and no file is touched. Calls wait for each other: a supervisor runs one command at a
+// time.
 //
-// An error is about the infrastructure (ErrSupervisorDied, an output file that could not be
-// written, a process that SIGKILL does not end) and never a verdict about the command; the
-// result beside it is what is known.
+// An error is about the infrastructure (ErrSupervisorDied, an output file that could not be written, a process that
+// SIGKILL does not end), never a verdict about the command. The result beside an error contains what is known.
 func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 	never := Result{ExitCode: -1, Interrupted: true}
 	select {
@@ -232,7 +228,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 		case <-interrupt:
 			interrupt = nil
 			s.send(request{ID: id, Interrupt: true})
-			// A supervisor that somebody stopped must not hold up a halt for ever.
+			// A supervisor that somebody stopped (SIGSTOP) must not delay a halt for ever.
 			overdue = time.After(c.Grace + closeWithin)
 		case <-overdue:
 			s.cmd.Process.Kill()
@@ -247,8 +243,8 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 	}
 }
 
-// Prepare has the surroundings made in which a command of the policy is to run next, so that it need not wait for
-// them. It waits for nothing and needs no turn; where the surroundings can't be made, the command is told.
+// Prepare starts to build the sandbox for a command of the policy that runs next, so that the command need not wait for
+// it. Prepare itself does not wait. If the sandbox can't be built, the command gets the error.
 func (s *Supervisor) Prepare(p sandbox.Policy) { s.send(request{Prepare: &p}) }
 
 func (s *Supervisor) send(r request) {
@@ -257,11 +253,11 @@ func (s *Supervisor) send(r request) {
 	}
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	_ = s.encode.Encode(r) // a failed write is followed by the end of the socket, which is where it is noticed
+	_ = s.encode.Encode(r) // a failed write is followed by the end of the socket, which listen notices
 }
 
-// Check tries what is asked in the sandbox in which commands of the policy run, and returns what came of it.
-// It waits for its turn as Run does. An error says nothing about the sandbox.
+// Check tries the questions in the sandbox in which commands of the policy run, and returns the findings. It waits for
+// its turn, as Run does. An error says nothing about the sandbox.
 func (s *Supervisor) Check(ctx context.Context, c Check) ([]sandbox.Finding, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -282,7 +278,7 @@ func (s *Supervisor) Check(ctx context.Context, c Check) ([]sandbox.Finding, err
 	}
 }
 
-// Close ends what is running, without any grace, and waits for the supervisor process.
+// Close ends what is running, without grace, and waits for the supervisor process.
 func (s *Supervisor) Close() error { return s.close() }
 
 func (s *Supervisor) end() error {
@@ -305,7 +301,7 @@ func (s *Supervisor) end() error {
 	return nil
 }
 
-// listen hands on replies until the socket ends, and then collects the process.
+// listen passes on replies until the socket ends, and then waits for the process.
 func (s *Supervisor) listen() {
 	decode := gob.NewDecoder(s.control)
 	for {
@@ -318,12 +314,12 @@ func (s *Supervisor) listen() {
 	close(s.lost)
 	_ = s.cmd.Wait()
 	if s.bounded.Load() {
-		_ = sandbox.RemoveBounds(s.token) // what of them stays is taken up by the next supervisor, or removed by Reap
+		_ = sandbox.RemoveBounds(s.token) // the next supervisor takes over what stays, or Reap removes it
 	}
 	close(s.exited)
 }
 
-// normalised fills in the defaults and makes paths absolute, as the supervisor stands in /.
+// normalised fills in the defaults and makes paths absolute, because the supervisor's directory is /.
 func (c Command) normalised() (Command, error) {
 	if c.OutputLimit <= 0 {
 		c.OutputLimit = DefaultOutputLimit
@@ -347,8 +343,8 @@ func (c Command) normalised() (Command, error) {
 	return c, nil
 }
 
-// socketpair returns the two ends of the control socket, neither of which any other child
-// inherits: its end must come with the death of the worker and nothing else.
+// socketpair returns the two ends of the control socket. No other child inherits them, so the socket ends exactly when
+// the worker dies.
 func socketpair() (ours, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopting says that orphans become the supervisor's children. Here they become launchd's, and
-// are found by their environment.
+// adopting says whether orphans become the supervisor's children. Here they become launchd's, and are found by their
+// environment.
 const adopting = false
 
 const waitAll = 0
@@ -34,8 +34,8 @@ func commandAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true}
 }
 
-// supervised returns everything that runs under this supervisor and has not both left its
-// parents and changed its environment.
+// supervised returns everything that runs under this supervisor. It misses a process that has both left its parents and
+// changed its environment.
 func supervised(token string) ([]process, error) {
 	all, err := processes()
 	if err != nil {
@@ -83,14 +83,14 @@ func environment(pid int) []string {
 	return words[min(argc, len(words)):]
 }
 
-// workingDirectory needs libproc, and so cgo: Reap goes by the token alone here.
+// workingDirectory would need libproc, and so cgo. Here Reap uses only the token.
 func workingDirectory(int) string { return "" }
 
-// endOrphans leaves it to supervisors to end: their worker's death is enough for them.
+// endOrphans does nothing here: supervisors end by themselves when their worker dies.
 func endOrphans(string) (int, error) { return 0, nil }
 
 // firstToGo does nothing here.
 func firstToGo(int) {}
 
-// supervising is of no use here: there are no cgroups that a supervisor could be in.
+// supervising is not needed here, because there are no cgroups.
 func supervising(string) bool { return false }

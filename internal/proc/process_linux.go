@@ -17,13 +17,13 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// adopting says that orphans become the supervisor's children.
+// adopting says whether orphans become the supervisor's children.
 const adopting = true
 
-// waitAll includes children that were cloned to end without SIGCHLD.
+// waitAll includes children that were cloned without SIGCHLD as their end signal.
 const waitAll = unix.WALL
 
-// executable is this program even if its file was replaced or removed since.
+// executable is this program, even if its file was replaced or removed.
 func executable() string { return "/proc/self/exe" }
 
 func becomeReaper() error {
@@ -31,8 +31,8 @@ func becomeReaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// closeOnExec keeps commands from inheriting the control socket and every other file that the worker was
-// started with: a daemon must not go on holding the lock or the pipe of some shell.
+// closeOnExec keeps commands from inheriting the control socket and every other file that the worker was started with.
+// Otherwise a daemon could keep holding a lock or a pipe of some shell.
 func closeOnExec() {
 	if unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil { // before Linux 5.11
 		unix.CloseOnExec(controlFD)
@@ -49,8 +49,8 @@ func supervised(string) ([]process, error) {
 	return descendants(all, os.Getpid()), err
 }
 
-// processes reads the process table. /proc/<pid>/task/<tid>/children would be fewer reads, but
-// is only reliable when all of them are stopped.
+// processes reads the process table. Reading /proc/<pid>/task/<tid>/children would be fewer reads, but that file is
+// reliable only while all of these processes are stopped.
 func processes() ([]process, error) {
 	dir, err := os.Open(sandbox.Processes)
 	if err != nil {
@@ -84,7 +84,7 @@ func lookUp(pid int) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	// The name, in parentheses, may contain anything, so what follows starts at the last one.
+	// The name, in parentheses, may contain anything, so the fields begin after the last parenthesis.
 	line := buffer[:n]
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
 	const first = 3 // the number of fields[0]
@@ -100,19 +100,19 @@ func lookUp(pid int) (process, error) {
 	start, _ := strconv.ParseUint(string(fields[22-first]), 10, 64)
 	return process{
 		pid: pid, ppid: number(4), pgid: number(5), terminal: number(7) != 0, start: start,
-		// A zombie with threads has only lost its first one.
+		// A zombie with threads has only lost its first thread.
 		ended:  zombie && number(20) <= 1,
 		ending: zombie || number(9)&exiting != 0,
 	}, nil
 }
 
-// signal reaches exactly the process that was seen, not another one that has its ID now.
+// signal reaches exactly the process that was seen, never another one with the same ID.
 func (p process) signal(sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return err
 	}
-	if err != nil { // an old kernel, a strict container, no descriptor free
+	if err != nil { // an old kernel, a strict container, or no descriptor left
 		return unix.Kill(p.pid, sig)
 	}
 	defer unix.Close(fd)
@@ -148,8 +148,8 @@ func supervising(token string) bool {
 	return err != nil || slices.ContainsFunc(all, func(p process) bool { return !p.ended && p.supervises(token) != nil })
 }
 
-// endOrphans waits for the supervisors of this token whose worker is dead, and kills those that
-// do not come to an end, which it counts.
+// endOrphans waits for the supervisors of this token whose worker is dead, kills those that don't end, and returns how
+// many it killed.
 func endOrphans(token string) (killed int, err error) {
 	if token == "" {
 		return 0, nil
@@ -163,8 +163,8 @@ func endOrphans(token string) (killed int, err error) {
 		if args == nil {
 			continue
 		}
-		// A worker keeps its children until its last thread is gone. By then the next worker may have
-		// had its locks for some time.
+		// A worker keeps its children until its last thread is gone. By then, the next worker may have had the locks
+		// for some time.
 		worker, err := lookUp(p.ppid)
 		if err == nil && !worker.ending && args[2] == strconv.Itoa(p.ppid) {
 			continue
@@ -179,7 +179,7 @@ func endOrphans(token string) (killed int, err error) {
 	return killed, nil
 }
 
-// waitFor reports whether a process, a child or not, ends within the time.
+// waitFor reports whether a process ends within the time. It need not be a child.
 func (p process) waitFor(limit time.Duration) bool {
 	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
 		if now, err := lookUp(p.pid); err != nil || now.start != p.start || now.ended {
@@ -191,8 +191,7 @@ func (p process) waitFor(limit time.Duration) bool {
 	}
 }
 
-// firstToGo has the kernel end a command, rather than anything else, when memory runs out. What it starts
-// inherits that.
+// firstToGo makes the kernel end a command first when memory runs out. Processes that it starts inherit that.
 func firstToGo(pid int) {
 	_ = os.WriteFile(sandbox.Processes+"/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("900"), 0)
 }

@@ -13,21 +13,21 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// room is a thread that is in a sandbox and starts commands there. To enter costs time once; after that a
-// command costs no more than any other.
+// room is a thread that is in a sandbox and starts commands there. Entering costs time once; after that, a command
+// costs no more than outside.
 type room struct {
 	key, tree string
 	work      chan func()
-	entered   chan struct{} // closed when it is there, or can't be
-	err       error         // why it can't be; after entered
-	proxy     net.Listener  // the way out of its network, nil where there is none; after entered
+	entered   chan struct{} // closed when the thread has entered, or can't
+	err       error         // why it can't; read it after entered
+	proxy     net.Listener  // the way out of its network, nil if there is none; read it after entered
 }
 
-// maxRooms is how many are kept: those of the agent's programs and of the judge.
+// maxRooms is how many rooms are kept: those of the agent's programs and of the judge.
 const maxRooms = 4
 
-// within does something in a sandbox, or right here where there is none. An error is that the
-// sandbox could not be entered; then nothing was done.
+// within calls do in a sandbox, or right here without a policy. An error means that the sandbox could not be entered;
+// then do was not called.
 func (s *server) within(p *sandbox.Policy, do func()) error {
 	if p == nil {
 		do()
@@ -40,7 +40,7 @@ func (s *server) within(p *sandbox.Policy, do func()) error {
 		if made {
 			return at.err
 		}
-		at, made = s.enter(*p) // it could not be made ahead
+		at, made = s.enter(*p) // the room made ahead was not usable
 		<-at.entered
 	}
 	done := make(chan struct{})
@@ -52,16 +52,16 @@ func (s *server) within(p *sandbox.Policy, do func()) error {
 	return nil
 }
 
-// prepare makes a room for a command that is to come, unless the one that runs is in the same tree: a tree has
-// one room at a time.
+// prepare makes a room for the next command, unless the running command works in the same tree: a tree has only one
+// room at a time.
 func (s *server) prepare(p sandbox.Policy) {
 	if s.running == nil || s.running.Tree != p.Tree {
 		s.enter(p)
 	}
 }
 
-// clear gives up the room of a command that has used up the memory: files in /tmp are part of it, and the next command
-// would be ended for them.
+// clear gives up the room of a command that used up its memory. Files in its /tmp count as memory, so the next command
+// would be killed for them.
 func (s *server) clear(p *sandbox.Policy) {
 	key := p.Key()
 	s.rooms = slices.DeleteFunc(s.rooms, func(at *room) bool {
@@ -73,8 +73,8 @@ func (s *server) clear(p *sandbox.Policy) {
 	s.bounds.Relieved()
 }
 
-// bound are the limits of what is started from now on, as far as this machine can keep them: what it can't is said in
-// the contract.
+// bound sets the limits for what starts from now on, as far as this machine can enforce them. The contract says what it
+// can't.
 func (s *server) bound(l sandbox.Limits) *sandbox.Bounds {
 	if s.bounds == nil || s.bounds.Limits() != l {
 		if s.bounds != nil {
@@ -85,8 +85,8 @@ func (s *server) bound(l sandbox.Limits) *sandbox.Bounds {
 	return s.bounds
 }
 
-// enter returns the thread that is in the sandbox of p, or on its way, and whether it was made for this. A tree has
-// one room at a time: two would write one layer.
+// enter returns the thread that is in the sandbox of p, or on its way there, and whether the call made it. A tree has
+// one room at a time, because two rooms would write to the same layer.
 func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 	key := p.Key()
 	for _, at := range s.rooms {
@@ -114,9 +114,8 @@ func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 	}
 	at = &room{key: key, tree: p.Tree, work: make(chan func()), entered: make(chan struct{})}
 	go func() {
-		// Never unlocked, so that the thread ends with the goroutine and runs nothing else. The
-		// runtime clones no other thread from one that is locked. Commands are killed when the
-		// thread that forked them ends, so it stays.
+		// The thread is never unlocked, so it ends with the goroutine and runs nothing else. The runtime clones no
+		// thread from a locked one. Commands are killed when the thread that forked them ends, so the thread stays.
 		runtime.LockOSThread()
 		is, err := sandbox.Enter(p)
 		if err == nil {
@@ -139,7 +138,7 @@ func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 	return at, true
 }
 
-// leave ends the thread: no command of its runs, as there is one at a time.
+// leave ends the thread. No command of its own runs, because there is one command at a time.
 func (r *room) leave() {
 	close(r.work)
 	go func() {
@@ -154,8 +153,8 @@ func (r *room) closeProxy() {
 	}
 }
 
-// handOut makes the socket over which a command of the policy says that it begins: the command's end, as its file 3, and ours.
-// Both are nil where it does not.
+// handOut makes the socket over which a command says that it begins: the command's end, which is its file 3, and ours.
+// Both are nil if the policy needs no such socket.
 func (s *server) handOut(p *sandbox.Policy) (theirs, ours *os.File, err error) {
 	if p == nil || !p.Hands() {
 		return nil, nil, nil
@@ -166,7 +165,7 @@ func (s *server) handOut(p *sandbox.Policy) (theirs, ours *os.File, err error) {
 	return theirs, ours, nil
 }
 
-// serveHanded is the proxy of one command, until the command's network is gone with it. It says first whether the command
+// serveHanded runs the proxy of one command until the command's network is gone. It first reports whether the command
 // has begun.
 func (s *server) serveHanded(from *os.File, r egress.Rules, begun chan<- error) {
 	l, err := sandbox.Begun(from)
@@ -179,7 +178,7 @@ func (s *server) serveHanded(from *os.File, r egress.Rules, begun chan<- error) 
 	}
 }
 
-// listeners are those of commands that have handed theirs out.
+// listeners are the listeners that commands have handed out.
 type listeners struct {
 	mu  sync.Mutex
 	all []net.Listener
@@ -200,10 +199,10 @@ func (ls *listeners) close() {
 	ls.all = nil
 }
 
-// maxRefusals is how many different refusals of the proxy are told of one command.
+// maxRefusals is how many different refusals of the proxy are reported for one command.
 const maxRefusals = 20
 
-// refusals collects what the proxy did not let through.
+// refusals collects the connections that the proxy refused.
 type refusals struct {
 	mu  sync.Mutex
 	all []egress.Refusal
@@ -226,13 +225,13 @@ func (r *refusals) take() []egress.Refusal {
 	return all
 }
 
-// Check asks what holds in a sandbox.
+// Check asks what is possible in a sandbox.
 type Check struct {
 	Sandbox sandbox.Policy
 	Asked   []sandbox.Question
 }
 
-// check tries it in the room in which commands run. Limits are the supervisor's to try.
+// check tries it in the room in which commands run. The supervisor tries limits itself.
 func (s *server) check(c Check) (found []sandbox.Finding, err error) {
 	var asked []sandbox.Question
 	for _, q := range c.Asked {

@@ -16,24 +16,23 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// supervisorName is argv[0] of a supervisor: how Main, Reap and a person with ps know it.
+// supervisorName is argv[0] of a supervisor. Main, Reap and people with ps recognise it by that.
 const supervisorName = "pawl-supervisor"
 
 const controlFD = 3
 
-// request goes from the worker to the supervisor, reply back. They are gobs, not JSON, since
-// arguments, environments and paths are bytes that need not be UTF-8; both ends are the same
-// binary, so there are no versions to agree on.
+// request goes from the worker to the supervisor, reply comes back. They are gobs and not JSON, because arguments,
+// environments and paths are bytes that need not be UTF-8. Both ends are the same binary, so versions always agree.
 type request struct {
 	ID        uint64
-	Folders   []string // the first one's: those that the worker holds, and has handed over
+	Folders   []string // only in the first request: the folders that the worker holds and has handed over
 	Run       *Command
 	Check     *Check
 	Prepare   *sandbox.Policy
-	Interrupt bool // of command ID; for one that has ended meanwhile it means nothing
+	Interrupt bool // interrupts command ID; no effect if that has ended
 }
 
-// policy is that of what is asked for, nil where there is none.
+// policy returns the policy of the request, or nil.
 func (r request) policy() *sandbox.Policy {
 	switch {
 	case r.Run != nil:
@@ -69,8 +68,8 @@ func Main() {
 	os.Exit(serve(os.Args[1]))
 }
 
-// server is the supervisor's side. Everything but the reading of pipes happens on the main
-// goroutine: it alone forks and waits, so no lock is needed and no process ID is ever stale.
+// server is the supervisor's side. Everything but reading pipes happens on the main goroutine. It alone forks and
+// waits, so there are no locks and no stale process IDs.
 type server struct {
 	token    string
 	requests chan request   // closed when the worker is gone
@@ -78,8 +77,8 @@ type server struct {
 	encode   *gob.Encoder
 	buffers  [2][]byte       // for copying stdout and stderr, kept between commands
 	rooms    []*room         // the newest last
-	running  *sandbox.Policy // of the command that runs, nil where none does or it has none
-	bounds   *sandbox.Bounds // nil where there are no limits
+	running  *sandbox.Policy // of the running command; nil if none runs or it has none
+	bounds   *sandbox.Bounds // nil if there are no limits
 	refusals refusals
 	handed   listeners
 	metering metering
@@ -101,9 +100,9 @@ func serve(token string) (code int) {
 		buffers:  [2][]byte{make([]byte, copyBuffer), make([]byte, copyBuffer)},
 	}
 	signal.Notify(s.children, unix.SIGCHLD)
-	// The worker decides when the supervisor ends, also while a service manager sends SIGTERM to
-	// all at once, or a command sends something to one of its threads. Caught and dropped, not ignored: what is ignored
-	// stays ignored in the commands.
+	// The worker decides when the supervisor ends. A service manager may send SIGTERM to everything, or a command may
+	// signal one of the supervisor's threads. Signals are caught and dropped, not ignored, because commands would
+	// inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1))
 
 	var ready reply
@@ -124,7 +123,7 @@ func serve(token string) (code int) {
 	go s.receive(requests)
 
 	defer func() {
-		// Also when something here panicked: nothing may outlive the supervisor.
+		// Also after a panic: nothing may outlive the supervisor.
 		if _, err := s.endAll(&job{}); err != nil || recover() != nil {
 			code = 1
 		}
@@ -151,14 +150,14 @@ func serve(token string) (code int) {
 			answer.Result.Refused = s.refusals.take()
 		case req.Check != nil:
 			answer.Findings, err = s.check(*req.Check)
-			s.refusals.take() // what was asked for the contract is no command's
+			s.refusals.take() // connections tried for the contract belong to no command
 		default:
 			continue
 		}
 		if err != nil {
 			answer.Error = err.Error()
 		}
-		_ = s.encode.Encode(answer) // a worker that is gone shows as the end of requests
+		_ = s.encode.Encode(answer) // if the worker is gone, requests end too
 	}
 	return 0
 }
@@ -174,8 +173,8 @@ func (s *server) receive(decode *gob.Decoder) {
 	}
 }
 
-// reap collects the children that have ended, adopted ones too, and reports whether there are others.
-// Where orphans are adopted, there are no descendants without children.
+// reap collects the children that have ended, including adopted ones, and reports whether others are left. Where
+// orphans are adopted, descendants always have a child among them.
 func (s *server) reap(j *job) (others bool) {
 	for {
 		var status syscall.WaitStatus
@@ -195,8 +194,8 @@ func (s *server) reap(j *job) (others bool) {
 // endAll kills every descendant and returns how many there were besides the main process.
 func (s *server) endAll(j *job) (int, error) {
 	if s.reap(j) && j.pid != 0 {
-		// One call stops a whole group, however fast it forks; looking for its members in the
-		// process table while they run may be a race that cannot be won.
+		// One call stops a whole group, however fast it forks. Searching the process table for members while they run
+		// could be a race that can't be won.
 		_ = unix.Kill(-j.pid, unix.SIGSTOP)
 	}
 	killed, err := end(target{

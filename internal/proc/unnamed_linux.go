@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unnamed returns the bytes on disks of the files that what runs under the supervisor has open and that have no name any
-// more. No walk through folders finds them. Of processes that can't be looked into it counts nothing.
+// Unnamed returns the bytes on disk of open files that have no name any more, of what runs under the supervisor. No
+// walk through folders finds such files. Processes that can't be inspected are not counted.
 func (s *Supervisor) Unnamed() (bytes int64) {
 	all, err := processes()
 	if err != nil {

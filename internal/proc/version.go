@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// versionTime bounds how long a program may take to say its version.
+// versionTime is how long a program may take to print its version.
 const versionTime = 15 * time.Second
 
-// Version is the first line of what a program prints when it is started with --version, in this environment (nil:
-// this process's). Where that fails, it is the last line, and the error says how. Nothing that the program
-// started is left, whatever became of it.
+// Version returns the first line that a program prints when it is started with --version, in this environment (nil:
+// this process's). If that fails, it returns the last line and an error. No process that the program started is left in
+// any case.
 func Version(ctx context.Context, path string, env []string) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()

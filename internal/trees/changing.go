@@ -17,11 +17,11 @@ import (
 	"pawl/internal/held"
 )
 
-// Some files that setup makes change with every run of the tests: caches, below a folder of judge.keep. Where such
-// a file may not stay as it is (RestoreOptions.Clean), setup runs again, once: of what setup then makes of the file
-// a copy is kept beside the tree, and the next time the file is brought back from that.
+// Some files that setup makes change with every run of the tests, such as caches in a folder of judge.keep. When such a
+// file must not stay changed (RestoreOptions.Clean), setup runs again, once. A copy of setup's file is then kept beside
+// the tree, and the file is restored from that copy the next time.
 
-// What is copied at most, in files and in bytes. What is beyond has setup run again.
+// The limits of what is copied, in files and bytes. Beyond them, setup runs again.
 const (
 	maxChanging      = 1000
 	maxChangingBytes = 64 << 20
@@ -33,10 +33,10 @@ func (t *Tree) copyPath(path string) string {
 	return filepath.Join(t.state, "copies", hex.EncodeToString(sum[:]))
 }
 
-// changing are the files that are known to change.
+// changing returns the files that are known to change.
 func (t *Tree) changing() ([]string, error) { return readPaths(t.changingPath()) }
 
-// readPaths reads a list of paths that can be made again: where the file is missing or torn, it is empty.
+// readPaths reads a list of paths. The list can be made again, so a missing or torn file reads as an empty list.
 func readPaths(file string) (paths []string, err error) {
 	err = durable.ReadJSON(file, &paths)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrTorn) {
@@ -45,7 +45,7 @@ func readPaths(file string) (paths []string, err error) {
 	return paths, err
 }
 
-// noteChanging remembers more of them.
+// noteChanging adds paths to the files that are known to change.
 func (t *Tree) noteChanging(more []string) error {
 	known, err := t.changing()
 	if err != nil || len(more) == 0 {
@@ -57,7 +57,7 @@ func (t *Tree) noteChanging(more []string) error {
 	return durable.CacheJSON(t.changingPath(), all[:min(len(all), maxChanging)])
 }
 
-// copyChanging copies those that setup has just made.
+// copyChanging copies those of them that setup has just made.
 func (t *Tree) copyChanging(root *folder, p pristine) error {
 	paths, err := t.changing()
 	if err != nil || len(paths) == 0 {
@@ -92,7 +92,7 @@ func (t *Tree) copyChanging(root *folder, p pristine) error {
 	return nil
 }
 
-// bringBack writes a file as setup made it, and returns what it is now; false where there is no copy of it.
+// bringBack restores a file as setup made it and returns its new description; false if there is no copy.
 func (t *Tree) bringBack(root *folder, path string, was made) (made, bool, error) {
 	content, err := os.ReadFile(held.At(t.copyPath(path)))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 	"pawl/internal/store"
 )
 
-// cleaner removes paths and remembers the last one, below which a walk found more.
+// cleaner removes paths. It remembers the last one, because a walk has listed more paths below it.
 type cleaner struct {
 	root *folder
 	gone string // with '/' at its end
@@ -30,8 +30,8 @@ func (c *cleaner) remove(p string) error {
 	return c.root.remove(p)
 }
 
-// cleanJudge removes what is neither tracked nor recorded nor kept. Something recorded that has
-// been changed or is gone is an error where it can't be brought back.
+// cleanJudge removes what is neither tracked, nor recorded, nor kept. If a recorded file was changed or removed and
+// can't be restored, it returns an error.
 func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristine, o RestoreOptions) error {
 	var spoiled, changing []string
 	spoil := func(p string) {
@@ -40,7 +40,7 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 		}
 		spoiled = append(spoiled, p)
 	}
-	stays := make(map[string]bool, len(record)) // with the folders above
+	stays := make(map[string]bool, len(record)) // with their parent folders
 	unseen := maps.Clone(record)
 	renewed := false
 	renew := func(p string) error {
@@ -64,7 +64,7 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 				if err := renew(f.path); err != nil {
 					return err
 				}
-			case was.Sum != "" && was.Ctime != f.is.Ctime: // or it would be read each time
+			case was.Sum != "" && was.Ctime != f.is.Ctime: // note the new time, or the file would be read every time
 				record[f.path], renewed = madeOf(*f.is, was.Sum), true
 			}
 			kept = true
@@ -114,9 +114,8 @@ func matches(globs []string, p string) bool {
 	return false
 }
 
-// cleanDesk removes what is untracked and not ignored, after the checkout: which files are
-// ignored is for the commit's .gitignore to say, not for one that the agent wrote. What setup made stays as
-// ignored files do.
+// cleanDesk removes what is untracked and not ignored, after the checkout: the commit's .gitignore decides what is
+// ignored, not one that the agent wrote. Files that setup made stay, as ignored files do.
 func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, record pristine, lock *os.File) error {
 	now, err := readIndex(t.indexPath())
 	if err != nil {
@@ -135,13 +134,13 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, reco
 			continue
 		}
 		if _, tracked := now.entries[f.path]; tracked {
-			continue // the checkout has replaced it
+			continue // the checkout replaced it
 		}
 		if now.folders[f.path] && f.isOpen() {
 			continue
 		}
 		if inAny(now.links, f.path) {
-			// git looks at nothing in a submodule's folder. What setup put there stays.
+			// git inspects nothing in a submodule's folder. What setup put there stays.
 			if _, ok := record[f.path]; !ok {
 				if err := c.remove(f.path); err != nil {
 					return err
@@ -178,8 +177,8 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, reco
 	return nil
 }
 
-// removeUntracked removes the untracked files that are not ignored. Removing a .gitignore can
-// uncover more. What is in one of the paths that are apart stays.
+// removeUntracked removes the untracked files that are not ignored. It repeats, because removing a .gitignore can
+// uncover more. Files below the paths in apart stay.
 func (t *Tree) removeUntracked(ctx context.Context, root *folder, apart []string, lock *os.File) error {
 	const rounds = 100
 	for range rounds {
@@ -211,7 +210,7 @@ func (t *Tree) removeUntracked(ctx context.Context, root *folder, apart []string
 	return errors.New(".gitignore files nested without end")
 }
 
-// removeEmptyParents removes the folders above p that removing it has emptied, as git clean does.
+// removeEmptyParents removes parent folders of p that are now empty, as git clean does.
 func (d *folder) removeEmptyParents(p string, ix *index) {
 	for p = path.Dir(p); p != "." && !ix.folders[p]; p = path.Dir(p) {
 		if d.within(p, func(dir *folder, name string) error { return unix.Unlinkat(dir.fd(), name, unix.AT_REMOVEDIR) }) != nil {
@@ -225,7 +224,7 @@ func (t *Tree) ignored(ctx context.Context, paths []string, lock *os.File) (map[
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	// check-ignore takes no literal pathspecs; with "./" in front none is anything but a path.
+	// check-ignore takes no literal pathspecs. With "./" in front, everything is a plain path.
 	out, err := t.call(lock, "check-ignore", "-z", "--stdin").Input("./" + strings.Join(paths, "\x00./") + "\x00").Run(ctx)
 	if err != nil && !git.Exited(err, 1) { // 1: none
 		return nil, err

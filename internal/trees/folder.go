@@ -18,12 +18,11 @@ import (
 	"pawl/internal/remove"
 )
 
-// folder is an open directory that is known to be one: opened without following a symlink at
-// any component below it. Whatever is done to a tree is done relative to one, so that nothing
-// the agent put there leads outside.
+// folder is an open directory, opened without following a symlink at any component below the tree. Everything done to a
+// tree is done relative to a folder, so nothing that the agent put there leads outside.
 type folder struct {
 	f   *os.File
-	abs string // for messages, and to resolve entries whose type the file system does not tell
+	abs string // for messages, and to look up entries whose type the file system does not report
 }
 
 func openFolder(path string) (*folder, error) {
@@ -46,7 +45,7 @@ func openFolderAt(dir int, name, abs string) (*folder, error) {
 	return &folder{f: os.NewFile(uintptr(fd), abs), abs: abs}, nil
 }
 
-// openForced is open for a folder whose mode may have been taken away.
+// openForced opens a folder even if its mode forbids it.
 func (d *folder) openForced(name string) (*folder, error) {
 	f, err := remove.Open(d.f, name)
 	if err != nil {
@@ -61,10 +60,10 @@ func (d *folder) stat() (unix.Stat_t, error) {
 	return st, err
 }
 
-// openFile opens a regular file below for reading, through real folders only.
+// openFile opens a regular file below the folder for reading, through real folders only.
 func (d *folder) openFile(path string) (f *os.File, err error) {
 	err = d.within(path, func(dir *folder, name string) error {
-		// O_NONBLOCK: whatever it has become, opening it must not wait.
+		// O_NONBLOCK: opening must not wait, whatever the file has become.
 		fd, err := unix.Openat(dir.fd(), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return &os.PathError{Op: "open", Path: filepath.Join(d.abs, path), Err: err}
@@ -75,7 +74,7 @@ func (d *folder) openFile(path string) (f *os.File, err error) {
 	return f, err
 }
 
-// within gives do the open folder that holds path, and path's last component.
+// within calls do with the open folder that contains path, and path's last component.
 func (d *folder) within(path string, do func(dir *folder, name string) error) error {
 	dir, name, err := d.at(path)
 	if err != nil {
@@ -87,7 +86,7 @@ func (d *folder) within(path string, do func(dir *folder, name string) error) er
 	return do(dir, name)
 }
 
-// at opens the folder that holds path and returns it with path's last component.
+// at opens the folder that contains path and returns it with path's last component.
 func (d *folder) at(path string) (*folder, string, error) {
 	dir, name := filepath.Split(path)
 	cur := d
@@ -130,7 +129,7 @@ func (d *folder) isLinked(path string) (is bool, err error) {
 	return st.Nlink > 1 && st.Mode&unix.S_IFMT == unix.S_IFREG, err
 }
 
-// sum is the SHA-256 of a file's content, "" where it can't be read.
+// sum returns the SHA-256 of a file's content, or "" if it can't be read.
 func (d *folder) sum(path string) string {
 	f, err := d.openFile(path)
 	if err != nil {
@@ -152,11 +151,11 @@ func (d *folder) touch(path string) error {
 	})
 }
 
-// remove takes away whatever is at path, with everything in it. What is not there is no error.
+// remove removes whatever is at path, with everything in it. A missing path is no error.
 func (d *folder) remove(path string) error {
 	dir, name, err := d.at(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
-		return nil // not reachable through real folders: not there
+		return nil // not reachable through real folders, so it does not exist
 	}
 	if err != nil {
 		return err

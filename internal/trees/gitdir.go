@@ -17,21 +17,20 @@ import (
 	"pawl/internal/store"
 )
 
-// The tree's own .git is for whoever works in the tree: `git log`, `git status` and `git diff`
-// show the loop's branch at the tree's commit. Each time, everything in it is written anew, except
-// what pawl wrote there and nobody has touched since: an agent's commits, hooks and config go.
+// The tree's own .git is for people and programs that work in the tree: `git log`, `git status` and `git diff` show the
+// loop's branch at the tree's commit. It is rewritten each time, except for files that pawl wrote and nobody has
+// touched since. Commits, hooks and config of an agent are removed.
 
-// gitDir is what pawl wrote into a tree's .git, by path in it.
+// gitDir records what pawl wrote into a tree's .git, by path.
 type gitDir struct {
 	Shown string            // the commit whose whole history is in the packs
 	Packs map[string]stamp  // objects/pack/…
 	Wrote map[string]stamp  // everything else
-	What  map[string]string // what was written there, for comparison
-	Tags  string            // packed-refs: the tags of that history, as they were when .git was made
+	What  map[string]string // the content written there, for comparison
+	Tags  string            // packed-refs: the tags of that history when .git was made
 }
 
-// maxShown is how many packs a tree's .git may gather, one with each new commit, before it is
-// made anew with one.
+// maxShown is how many packs a tree's .git may have before it is made again with one pack. Each new commit adds one.
 const maxShown = 50
 
 // treeConfig is the config file of a tree's .git, without its remote. Nothing in the tree can reach the store.
@@ -44,8 +43,8 @@ const treeConfig = `[core]
 	auto = 0
 `
 
-// config is the config file of the tree's .git. Its origin says where the repository is, for those who
-// derive names from that; nothing in it leads a push there.
+// config returns the config file of the tree's .git. Its origin says where the repository comes from, for programs that
+// derive names from that. It can't be used for a push.
 func (t *Tree) config() string {
 	if t.Origin == "" {
 		return treeConfig
@@ -54,8 +53,8 @@ func (t *Tree) config() string {
 	return treeConfig + "[remote \"origin\"]\n\turl = \"" + quoted + "\"\n\tpushurl = \"nowhere: a loop pushes by itself\"\n"
 }
 
-// tags are those of the history of a commit: their objects, and a packed-refs file with them. There are none where
-// the store can't say: nothing but a description of the commit is lost.
+// tags returns the tags in the history of a commit: their objects, and a packed-refs file. It returns none if the store
+// can't list them; then only descriptions of commits are lost.
 func (t *Tree) tags(ctx context.Context, commit string, lock *os.File) (objects []string, packed string) {
 	c := t.store.Git().Command("for-each-ref", "--merged="+commit, "--format=%(objectname) %(objecttype) %(refname) %(*objectname) %(*objecttype)", "refs/tags")
 	c.Lock = lock
@@ -80,8 +79,7 @@ func (t *Tree) tags(ctx context.Context, commit string, lock *os.File) (objects 
 	return objects, "# pack-refs with: peeled fully-peeled sorted \n" + b.String()
 }
 
-// givePack clears .git of everything that is not known and copies what commit has and .git has
-// not yet into it, as one pack.
+// givePack removes everything unknown from .git, and copies what commit has and .git lacks into it, as one pack.
 func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit string, lock *os.File) (gitDir, error) {
 	var tags []string
 	if dot.Shown == "" || len(dot.Packs) > 2*maxShown || !sweepGit(root, &dot) {
@@ -97,7 +95,7 @@ func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit st
 	if dot.Shown == commit {
 		return dot, nil
 	}
-	// The folders on the way have just been made, or opened as real ones.
+	// The parent folders were just made, or opened as real ones.
 	dir := filepath.Join(t.Dir, ".git", "objects", "pack")
 	// A tree is a cache and need not survive a power cut.
 	c := t.store.Git().Command("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
@@ -124,15 +122,14 @@ func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit st
 	return dot, nil
 }
 
-// sweepGit removes from .git what is not known, or not what it was; false if that cannot be
-// done or took a pack away.
+// sweepGit removes from .git what is unknown or was changed. It returns false if it can't, or if that removed a pack.
 func sweepGit(root *folder, dot *gitDir) bool {
 	dir, err := root.open(".git")
 	if err != nil {
-		return false // nothing, a file, a symlink
+		return false // missing, a file or a symlink
 	}
 	defer dir.Close()
-	if dir.remove(".git") != nil { // which walk leaves out
+	if dir.remove(".git") != nil { // walk leaves it out
 		return false
 	}
 	entries, err := walk(dir, true, func(string) bool { return true })
@@ -159,7 +156,7 @@ func sweepGit(root *folder, dot *gitDir) bool {
 			return false
 		}
 	}
-	// What is left was not found as it was.
+	// What is left in the records was missing or changed.
 	packs := len(dot.Packs)
 	lost := func(name string, _ stamp) bool { _, is := known[name]; return is }
 	maps.DeleteFunc(dot.Packs, lost)
@@ -167,8 +164,7 @@ func sweepGit(root *folder, dot *gitDir) bool {
 	return len(dot.Packs) == packs
 }
 
-// show writes the rest of .git, as far as it is not there already, and saves what is known about
-// the tree.
+// show writes the rest of .git, unless it is there already, and saves what is known about the tree.
 func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 	if t.Branch != "" {
 		if err := git.CheckBranch(t.Branch); err != nil {
@@ -222,7 +218,7 @@ func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 	return t.saveState(*st)
 }
 
-// write makes name a new file: one that is there could be another name of a file elsewhere.
+// write creates name as a new file, because an existing one could be a hard link to a file elsewhere.
 func (g *gitDir) write(root *os.Root, name, what string, content io.Reader) error {
 	if _, intact := g.Wrote[name]; intact && g.What[name] == what {
 		return nil

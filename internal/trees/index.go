@@ -13,15 +13,15 @@ import (
 	"pawl/internal/held"
 )
 
-// indexEntry is what git's index says about one path.
+// indexEntry is an entry of git's index for one path.
 type indexEntry struct {
 	mode uint32
 	blob [20]byte
 	stat indexStat
 }
 
-// indexStat is the stat data that git wrote down when the file and the entry were the same. git
-// keeps the low 32 bits of each.
+// indexStat is the stat data that git recorded when file and entry were the same. git keeps the low 32 bits of each
+// number.
 type indexStat struct {
 	ctime, ctimeNsec, mtime, mtimeNsec, ino, size uint32
 }
@@ -34,7 +34,7 @@ func (s stamp) asIndexStat() indexStat {
 	}
 }
 
-// matches reports whether a file's kind and stat data are still what the entry says.
+// matches reports whether a file's kind and stat data still equal the entry's.
 func (e indexEntry) matches(now stamp) bool {
 	if e.isGitlink() || e.stat != now.asIndexStat() {
 		return false
@@ -45,20 +45,18 @@ func (e indexEntry) matches(now stamp) bool {
 	return now.Mode&0o170000 == 0o100000 && now.Mode&0o111 != 0 == (e.mode&0o111 != 0)
 }
 
-// unchanged reports whether a file is certainly still what the entry says; written is when the
-// index was. What was touched in or after the tick in which the index was written could have been
-// touched again without its times showing it.
+// unchanged reports whether a file is certainly unchanged since the entry; written is when the index was written. A
+// file touched in or after the tick of that write could have been touched again without a change of its times.
 func (e indexEntry) unchanged(now stamp, written int64) bool {
 	return e.matches(now) && now.Ctime < written
 }
 
-// gitReads reports whether git would compare the contents of a file whose times match: it
-// distrusts what has an mtime of the second in which the index was written, or later.
+// gitReads reports whether git would compare the contents of a file whose times match. git distrusts files with an
+// mtime in or after the second in which the index was written.
 func (e indexEntry) gitReads(written int64) bool { return int64(e.stat.mtime) >= written/1e9 }
 
-// deceives reports whether git could take a changed file for unchanged. As most distributions
-// build it, git compares times by the second; where the mtime was set back, it looks no further
-// if the file was rewritten within the second in which it was last looked at.
+// deceives reports whether git could take a changed file for unchanged. As most distributions build it, git compares
+// times by the second. If somebody sets the mtime back, git notices no rewrite within the second of the last check.
 func (e indexEntry) deceives(now stamp, written int64) bool {
 	is := now.asIndexStat()
 	bySecond := e.stat.ctime == is.ctime && e.stat.mtime == is.mtime && e.stat.ino == is.ino && e.stat.size == is.size
@@ -69,8 +67,8 @@ func (e indexEntry) isGitlink() bool  { return e.mode&0o170000 == 0o160000 }
 func (e indexEntry) modeText() string { return fmt.Sprintf("%06o", e.mode) }
 func (e indexEntry) blobText() string { return hex.EncodeToString(e.blob[:]) }
 
-// index is the private index of a tree as git last wrote it: which paths are tracked. Reading it
-// here saves a process per question (gitformat-index(5); git.Hardened keeps it at version 2 or 3).
+// index is the private index of a tree as git last wrote it: which paths are tracked. Reading it here saves a process
+// for each question (gitformat-index(5); git.Hardened keeps it at version 2 or 3).
 type index struct {
 	entries map[string]indexEntry
 	links   []string // the paths of submodules
@@ -79,7 +77,7 @@ type index struct {
 
 var errIndex = errors.New("the index is damaged")
 
-// readIndex returns what the index has; errIndex where that is damaged, before any git fails on it.
+// readIndex reads an index. It returns errIndex for a damaged one, before any git command fails on it.
 func readIndex(path string) (*index, error) {
 	raw, err := os.ReadFile(held.At(path))
 	if err != nil {
@@ -90,7 +88,7 @@ func readIndex(path string) (*index, error) {
 	if len(raw) < header+20 || string(raw[:4]) != "DIRC" {
 		return nil, errIndex
 	}
-	// No git of a tree is told to leave the checksum out (index.skipHash).
+	// No git command on a tree leaves out the checksum (index.skipHash).
 	if sum := sha1.Sum(raw[:len(raw)-20]); !bytes.Equal(sum[:], raw[len(raw)-20:]) {
 		return nil, errIndex
 	}

@@ -12,8 +12,8 @@ import (
 	"pawl/internal/git"
 )
 
-// Leftovers are the paths in the tree that head does not have, git does not ignore and setup did not make: what a
-// command has left that ran there. A folder in which head has nothing stands for all that is in it.
+// Leftovers returns the paths in the tree that are not in head, that git does not ignore and that setup did not make:
+// what a command left behind. A folder without any file of head stands for everything in it.
 func (t *Tree) Leftovers(ctx context.Context, head string) ([]string, error) {
 	if err := git.CheckHashes(head); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (t *Tree) Leftovers(ctx context.Context, head string) ([]string, error) {
 		return nil, err
 	}
 	defer root.Close()
-	if !t.indexIsAt(st, head) { // what a Stage has taken is in it
+	if !t.indexIsAt(st, head) { // it contains what a Stage added
 		if _, err := t.call(lock, "read-tree", "--reset", head).Run(ctx); err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (t *Tree) Leftovers(ctx context.Context, head string) ([]string, error) {
 	return slices.DeleteFunc(untracked, func(p string) bool { return slices.Contains(made, p) || inAny(made, p) }), err
 }
 
-// untracked lists what is neither tracked nor ignored, whole folders by their name.
+// untracked lists what is neither tracked nor ignored. A folder without tracked files is listed as one path.
 func (t *Tree) untracked(ctx context.Context, lock *os.File) ([]string, error) {
 	out, err := t.call(lock, "ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory").Run(ctx)
 	if err != nil {
@@ -63,10 +63,11 @@ func (t *Tree) untracked(ctx context.Context, lock *os.File) ([]string, error) {
 
 func (t *Tree) madePath() string { return filepath.Join(t.state, "made.json") }
 
-// loadMade returns what setup made that git does not ignore, as untracked lists it. Without the file that is nothing.
+// loadMade returns the files that setup made and git does not ignore, as untracked lists them; none if the record is
+// missing.
 func (t *Tree) loadMade() ([]string, error) { return readPaths(t.madePath()) }
 
-// saveMade records what setup has made that git does not ignore.
+// saveMade records the files that setup made and git does not ignore.
 func (t *Tree) saveMade(ctx context.Context, lock *os.File) error {
 	made, err := t.untracked(ctx, lock)
 	if err != nil {
@@ -75,7 +76,7 @@ func (t *Tree) saveMade(ctx context.Context, lock *os.File) error {
 	return durable.CacheJSON(t.madePath(), made)
 }
 
-// apart are those of the paths in which the index has nothing.
+// apart returns those of the paths below which the index has nothing.
 func (ix *index) apart(paths ...[]string) (all []string) {
 	for _, p := range slices.Concat(paths...) {
 		if _, tracked := ix.entries[p]; !tracked && !ix.folders[p] && p != "" {

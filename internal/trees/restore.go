@@ -17,18 +17,18 @@ import (
 
 // RestoreOptions say which kind of tree is restored.
 type RestoreOptions struct {
-	// Judge: everything goes that is not in the commit, was not there when Pristine was called
-	// and does not match Keep. Without it (a desk) untracked files go and ignored ones stay.
+	// Judge restores a judge: everything goes that is not in the commit, did not exist when Pristine was called and
+	// does not match Keep. Without it (a desk), untracked files go and ignored ones stay.
 	Judge bool
-	// Keep are doublestar globs of untracked files, or folders with all that is in them, that may
-	// stay in a judge and may change there (judge.keep): caches.
+	// Keep are doublestar globs of untracked files, or of folders with everything in them, that may stay and change in
+	// a judge (judge.keep): caches.
 	Keep []string
-	// Clean lets nothing of that stay as it is: what setup made is as setup made it, and the rest goes.
+	// Clean also resets these: files that setup made become as setup made them, and the rest goes.
 	Clean bool
-	// Like is a commit with the very tree of the one that is restored, as the parent of what was
-	// reverted is: where the tree's own .git shows it already, it may go on showing it.
+	// Like is a commit with the same tree as the restored one, such as the parent of a reverted commit. If the tree's
+	// own .git shows Like already, it is left alone.
 	Like string
-	// Sealed are files that stand as the contract has them, whatever the commit says.
+	// Sealed are files that get the content of the contract, whatever the commit has.
 	Sealed []store.TreeEntry
 }
 
@@ -62,7 +62,7 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 	if ctx.Err() != nil {
 		return false, errors.Join(ctx.Err(), why)
 	}
-	// Whatever it is that could not be mended in place: a new tree is the cure for all of it.
+	// Whatever could not be repaired in place is cured by a new tree.
 	if err := t.create(ctx, commit, lock, o); err != nil {
 		return false, errors.Join(err, why)
 	}
@@ -72,10 +72,10 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 	return true, nil
 }
 
-// errUnfinished is a tree whose setup was cut off: nothing is made a second time.
+// errUnfinished means that the setup of the tree was cut off.
 var errUnfinished = errors.New("the tree was not finished")
 
-// restore mends the tree in place; an error says why it has to be made anew.
+// restore repairs the tree in place. An error says why it has to be made again.
 func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
 	st := t.loadState()
 	root, err := t.open(st)
@@ -113,8 +113,8 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		return err
 	}
 
-	// First everything goes that is not certainly what git put there. git compares times by the second
-	// only, and takes a file for unchanged that it reaches through a symlink to the moved folder.
+	// First remove everything that is not certainly what git put there. git compares times only by the second, and
+	// treats a file as unchanged if it reaches it through a symlink to a moved folder.
 	c := cleaner{root: root}
 	var extras []found
 	unchanged := 0
@@ -128,7 +128,7 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		case tracked && e.unchanged(*f.is, index.Mtime):
 			unchanged++
 		case tracked && e.matches(*f.is) && e.gitReads(index.Mtime):
-			// Not removed on suspicion alone: its mtime is what builds go by.
+			// A tracked file is not removed on suspicion alone, because builds use its mtime.
 		case tracked:
 			err = c.remove(f.path)
 		case before.folders[f.path] && f.isOpen():
@@ -168,8 +168,8 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 	return t.show(&st, dot, shown)
 }
 
-// indexIsAt reports whether the index is known to be commit's tree. Files that match it then need no
-// git to look at them.
+// indexIsAt reports whether the index is known to hold commit's tree. Files that match such an index need no git
+// command.
 func (t *Tree) indexIsAt(st treeState, commit string) bool {
 	if st.IndexCommit != commit {
 		c, known := t.store.Known(commit)
@@ -181,7 +181,7 @@ func (t *Tree) indexIsAt(st treeState, commit string) bool {
 	return err == nil && now == st.IndexIs
 }
 
-// noteIndex remembers what the index is: a commit's tree, or a tree by its ID.
+// noteIndex records what the index holds: a commit's tree, or a tree by its ID.
 func (t *Tree) noteIndex(st *treeState, commit, tree string) error {
 	is, err := stampFile(t.indexPath())
 	st.IndexCommit, st.IndexTree, st.IndexIs = commit, tree, is
@@ -213,7 +213,7 @@ func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact
 		if e, ok := ix.entries[s.Path]; ok && e.modeText() == s.Mode && e.blobText() == s.Blob {
 			continue
 		}
-		// A folder or file that stands where the sealed file has to gives way in the index too.
+		// A folder or file in the place of the sealed file has to leave the index too.
 		fmt.Fprintf(&info, "%s %s\t%s\x00", s.Mode, s.Blob, s.Path)
 		paths.WriteString(s.Path + "\x00")
 	}

@@ -21,42 +21,41 @@ import (
 	"pawl/internal/store"
 )
 
-// Change is what a tree differs from a commit by, taken into the store.
+// Change is the difference between a tree and a commit, written into the store.
 type Change struct {
-	Tree       string // the resulting tree's ID: what Commit makes a commit of
+	Tree       string // the ID of the resulting tree, which Commit takes
 	Files      []git.FileChange
 	Violations []Unaddable // not empty: the change cannot be committed, and Files lacks these
-	Unread     bool        // the change is longer than a git.Reader is given
+	Unread     bool        // the change is longer than what a git.Reader gets
 }
 
 // Empty reports whether nothing was changed.
 func (c Change) Empty() bool { return len(c.Files) == 0 && len(c.Violations) == 0 }
 
-// Unaddable is something in the tree that a commit cannot hold or must not.
+// Unaddable is something in the tree that a commit can't or must not contain.
 type Unaddable struct {
-	Path string // as it is; "." for the whole tree
+	Path string // unescaped; "." for the whole tree
 	Why  string // for people
-	Size int64  // of a file that was not read for being larger than the caller takes; else 0
-	New  bool   // such a file is not in head
+	Size int64  // the size of a file too large to read; else 0
+	New  bool   // the large file is not in head
 }
 
-// Stage takes what the tree differs from head by into the store's objects, as `git add -A` would,
-// without committing. The state of the tree's own .git makes no difference. What git cannot or must
-// not take (a nested repository, a FIFO, an unreadable file) is no error but a violation.
+// Stage writes the difference between the tree and head into the store's objects, as `git add -A` would, without
+// committing. The state of the tree's own .git does not matter. What git can't or must not add (a nested repository, a
+// FIFO, an unreadable file) is a violation, not an error.
 func (t *Tree) Stage(ctx context.Context, head string) (Change, error) {
 	return t.StageRead(ctx, head, StageOptions{Largest: maxChange})
 }
 
-// StageOptions say what a Stage takes, and who reads it meanwhile.
+// StageOptions say what a Stage includes, and who reads the lines.
 type StageOptions struct {
 	Largest   int64             // a changed file of more bytes is a violation with its size, and git never reads it
-	Leftovers []string          // paths that count to no change where head has nothing in them
-	Begin     func() git.Reader // nil where nobody reads the lines
+	Leftovers []string          // paths that are not part of the change, unless head has something in them
+	Begin     func() git.Reader // nil if nobody reads the lines
 }
 
-// StageRead is Stage for a caller that also reads the lines that the change adds and removes. Begin
-// can be called a second time: what was read before does not count then. What setup made is no part of a
-// change, and neither are the leftovers.
+// StageRead is Stage for a caller that also reads the added and removed lines. Begin may be called again; the lines
+// read before that don't count. Files that setup made and leftovers are not part of a change.
 func (t *Tree) StageRead(ctx context.Context, head string, o StageOptions) (Change, error) {
 	if err := git.CheckHashes(head); err != nil {
 		return Change{}, err
@@ -94,7 +93,7 @@ type staging struct {
 	atHead bool // the index is head's tree
 	begin  func() git.Reader
 
-	largest   int64 // a changed file may have so many bytes
+	largest   int64 // the largest size of a changed file
 	leftovers []string
 
 	ix         *index
@@ -134,7 +133,7 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 	return c, s.t.store.Git().ReadTargets(ctx, c.Files)
 }
 
-// sizes notes how large the changed files are. One that is gone since is no larger than nothing.
+// sizes records how large the changed files are. A file that is gone counts as 0.
 func (s *staging) sizes(files []git.FileChange) {
 	for i, f := range files {
 		if !f.HasContent() {
@@ -152,13 +151,13 @@ func (s *staging) violate(path, why string) {
 	}
 }
 
-// survey looks for what git must not be let near, before any git runs. In a folder with a .git,
-// git would ask that repository about itself, and its config is the agent's.
+// survey finds what git must not touch, before any git command runs. In a folder with a .git, git would consult that
+// repository, whose config is the agent's.
 func (s *staging) survey(ctx context.Context) (err error) {
 	s.ix, err = readIndex(s.t.indexPath())
 	if err != nil || !s.atHead {
-		// What an earlier Stage put into the index must not count: a file that is tracked stays so
-		// even when the agent has it ignored since.
+		// What an earlier Stage added to the index must not count. A tracked file stays tracked even if the agent has
+		// since had it ignored.
 		if err != nil {
 			s.t.Torn = "its index"
 			_ = os.Remove(held.At(s.t.indexPath()))
@@ -211,7 +210,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			continue
 		}
 		if inAny(s.ix.links, f.path) || slices.Contains(apart, f.path) || inAny(apart, f.path) {
-			continue // git looks at nothing else in a submodule's folder, and at nothing of what is apart
+			continue // git inspects nothing else in a submodule's folder, and nothing in a path that is apart
 		}
 		switch {
 		case name == ".git":
@@ -247,16 +246,14 @@ func (s *staging) survey(ctx context.Context) (err error) {
 	return nil
 }
 
-// Limits of what git is made to read: a file that is all hole costs an agent nothing, and git a
-// minute for each 5 GB.
+// Limits of what git has to read. A sparse file costs an agent nothing, and git a minute for each 5 GB.
 const (
-	maxChange     = 1 << 30 // of all that is new or changed, where no single file may be larger
+	maxChange     = 1 << 30 // of all new and changed files, if no limit for a single file is larger
 	worthCounting = 1 << 20 // what is smaller is not counted
 )
 
-// tooLarge excludes files that the change may not have, by their sizes alone. A tracked file whose
-// size is that in head may be the same, and is read: here, where it may not be changed, since git
-// would take it in whole, and its diff as well.
+// tooLarge excludes files that are too large for the change, by size alone. A large tracked file with the size that it
+// has in head may be unchanged, so it is read. It is read here, because git would load it whole, and its diff too.
 func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	total, over := int64(0), false
 	for _, f := range files {
@@ -295,7 +292,7 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 					continue
 				}
 				if id, err := s.blobID(f.path); err != nil || id == entry.blobText() {
-					continue // one that can't be read is git's to complain of
+					continue // git reports a file that can't be read
 				}
 			}
 		} else if ignored[f.path] {
@@ -319,8 +316,8 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	return nil
 }
 
-// submodules checks those that are checked out. ls-files compares their HEAD with the index by
-// reading files; git add and git status would run git in them.
+// submodules checks the submodules that are checked out. ls-files compares their HEAD with the index by reading files;
+// git add and git status would run git inside them.
 func (s *staging) submodules(ctx context.Context, paths []string) error {
 	s.excluded = append(s.excluded, paths...)
 	out, err := s.t.call(s.lock, append([]string{"--literal-pathspecs", "ls-files", "-z", "--modified", "--"}, paths...)...).Run(ctx)
@@ -330,7 +327,7 @@ func (s *staging) submodules(ctx context.Context, paths []string) error {
 	return err
 }
 
-// add brings the index up to the tree; done if no more can be said than the violations.
+// add updates the index from the tree. done means that violations are the whole result.
 func (s *staging) add(ctx context.Context) (done bool, err error) {
 	add := func(args ...string) error {
 		pathspecs := strings.Join(append([]string{"."}, s.excluded...), "\x00:(top,literal,exclude)") + "\x00"
@@ -346,11 +343,11 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	if m := wrongEncoding.FindStringSubmatch(ge.Stderr); m != nil {
-		// git does not go on after this one.
+		// git stops after this error.
 		s.violate(m[1], "its content is not in the encoding that .gitattributes names for it")
 		return true, nil
 	}
-	// What is left is what git refuses. The file shows whether that is the tree's fault or the store's.
+	// The rest is what git refuses. The file shows whether tree or store is at fault.
 	retryErr := add("--ignore-errors")
 	if retryErr == nil {
 		return false, nil
@@ -394,8 +391,8 @@ func (s *staging) unreadable(p string) bool {
 	return errors.Is(err, unix.EACCES)
 }
 
-// diff writes the tree and compares it with head. The comparison does not see the tree's files:
-// an attribute must not decide which lines count (see storeAttributes).
+// diff writes the tree and compares it with head, without the tree's files: an attribute must not decide which lines
+// count (see storeAttributes).
 func (s *staging) diff(ctx context.Context) (Change, error) {
 	var c Change
 	g, ctx := errgroup.WithContext(ctx)
@@ -414,7 +411,7 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 	})
 	g.Go(func() error {
 		args := append([]string{"diff-index", "--cached"}, git.DiffFormat...)
-		var read git.Reader // of no lines, where git prints none
+		var read git.Reader // no lines at all if git prints none
 		if s.begin != nil {
 			args, read = append(args, git.PatchFormat...), s.begin()
 		}
@@ -425,7 +422,7 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 		}
 		_, err := diff.Run(ctx)
 		if ge, ok := errors.AsType[*git.Error](err); ok && strings.Contains(ge.Stderr, tooLongToDiff) {
-			c.Unread = true // all of the list has come, and the lines until there
+			c.Unread = true // the file list is complete, the lines are not
 			return nil
 		}
 		return err
@@ -436,12 +433,12 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 	return c, nil
 }
 
-// tooLongToDiff is how git dies of a file that is larger than its diff takes, 1023 MB.
+// tooLongToDiff is git's error for a file that is too large for its diff (1023 MB).
 const tooLongToDiff = "unable to generate diff for"
 
-// dropConversions takes out of the index what only looks changed: `git add` converts each file that
-// was touched as .gitattributes asks, even where the commit's own files never went through that.
-// A file whose bytes are the commit's is not a change.
+// dropConversions removes from the index what only looks changed. `git add` converts each touched file as
+// .gitattributes says, even if the commit's own files were never converted. A file with the commit's bytes is not
+// changed.
 func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (bool, error) {
 	if !s.attributes {
 		return false, nil
@@ -466,8 +463,8 @@ func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (
 	return true, err
 }
 
-// contents refuses what Git LFS would have put elsewhere: pawl runs no filters, so that the content
-// itself would get into git where a pointer belongs. A pointer is as good as the filter's own.
+// contents refuses files that Git LFS would have stored elsewhere. pawl runs no filters, so the content itself would
+// get into git instead of a pointer. A pointer is accepted.
 func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
 	var names strings.Builder
 	changed := map[string]git.FileChange{}
@@ -500,13 +497,13 @@ func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
 	return nil
 }
 
-// How a pointer of Git LFS begins, and how large one may be.
+// How a pointer of Git LFS begins, and its largest size.
 const (
 	pointerHead = "version https://git-lfs.github.com/spec/"
 	maxPointer  = 1024
 )
 
-// blobID is the object ID that a file's bytes as they are would have.
+// blobID returns the object ID of a file's present bytes.
 func (s *staging) blobID(p string) (string, error) {
 	f, err := s.root.openFile(p)
 	if err != nil {

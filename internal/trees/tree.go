@@ -24,36 +24,33 @@ import (
 	"pawl/internal/store"
 )
 
-// Tree is a desk or a judge: a directory that stands for one commit of the store. To whoever works in
-// it, it is a whole clone (see gitdir.go). pawl runs git on its files with the store's git directory
-// and an index outside the tree.
+// Tree is a desk or a judge: a directory that contains one commit of the store. Whoever works in it sees a whole clone
+// (see gitdir.go). pawl runs git on its files with the store's git directory and an index outside the tree.
 //
-// The caller ends what the agent left behind before it calls a method. A Tree is not for concurrent
-// use, but several of the same directory, also in different processes, wait for each other.
+// The caller ends the agent's processes before it calls a method. A Tree is not for concurrent use. But several Trees
+// of one directory, even in different processes, wait for each other.
 type Tree struct {
 	Dir    string // absolute
 	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
-	Origin string // the URL that the tree's own .git shows as its remote origin, which nothing is pushed to; "" for none
-	Why    string // why the last Restore made the tree anew, for people; "" where it did not, or the tree was never finished
-	Lost   bool   // Why is that something has become of the tree; else there was none
-	Torn   string // what pawl keeps of the tree and could not be read, and is made again: the index, the record; "" for nothing
+	Origin string // the URL of the remote origin that the tree's own .git shows; nothing is pushed to it; "" for none
+	Why    string // why the last Restore made the tree again, for people; "" if it did not, or if the tree was never finished
+	Lost   bool   // Why says that the tree was damaged or lost
+	Torn   string // which of pawl's records of the tree could not be read and is made again: the index, the record; "" for none
 
 	store *store.Store
 	state string // the folder of index, state.json and pristine; never inside Dir
 }
 
-// At names a tree; it need not exist yet. stateDir must not be in dir nor within the reach of
-// whatever runs there.
+// At names a tree, which need not exist yet. stateDir must be neither in dir nor within reach of what runs there.
 func At(s *store.Store, dir, stateDir, branch string) *Tree {
 	return &Tree{Dir: filepath.Clean(dir), Branch: branch, store: s, state: filepath.Clean(stateDir)}
 }
 
-// treeState is what pawl remembers about a tree it made. It is a cache: without it the tree is
-// made anew.
+// treeState is what pawl remembers about a tree. It is a cache: without it, the tree is made again.
 type treeState struct {
-	// Dev and Ino are the directory's: one that was replaced is not ours.
+	// Dev and Ino identify the directory: a replaced one is not ours.
 	Dev, Ino uint64
-	// The index is IndexCommit's tree, or IndexTree, as long as the index file is IndexIs.
+	// While the index file is IndexIs, it holds IndexCommit's tree, or IndexTree.
 	IndexCommit, IndexTree string
 	IndexIs                stamp
 	Git                    gitDir
@@ -61,8 +58,8 @@ type treeState struct {
 
 func (t *Tree) indexPath() string { return filepath.Join(t.state, "index") }
 
-// loadState returns what is remembered. Where a power cut has torn the file, the directory that is there
-// now counts as the tree: its files are as the agent left them, and nothing else about it is believed.
+// loadState returns what is remembered. If a power cut tore the file, the present directory counts as the tree with the
+// agent's files, and nothing else about it is trusted.
 func (t *Tree) loadState() treeState {
 	var st treeState
 	err := durable.ReadJSON(filepath.Join(t.state, "state.json"), &st)
@@ -91,8 +88,8 @@ func (t *Tree) saveState(st treeState) error {
 	return durable.WriteCache(path, b)
 }
 
-// lock keeps other processes from working on the tree's files. git processes hold it too until they
-// end, so a lock file on the index is stale for whoever has it.
+// lock keeps other processes from working on the tree's files. git processes hold it until they end, so an index.lock
+// that the holder finds is stale.
 func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 	if !filepath.IsAbs(t.Dir) || !filepath.IsAbs(t.state) {
 		return nil, fmt.Errorf("a tree needs absolute paths, not %s and %s", git.Quote(t.Dir), git.Quote(t.state))
@@ -111,14 +108,14 @@ func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 	return lock, nil
 }
 
-// call is a git process on the tree's files: the store's git directory, the private index.
+// call returns a git command on the tree's files, with the store's git directory and the private index.
 func (t *Tree) call(lock *os.File, args ...string) *git.Command {
 	c := t.store.Git().With("GIT_WORK_TREE="+t.Dir, "GIT_INDEX_FILE="+t.indexPath()).Command(args...)
 	c.Lock = lock
 	return c
 }
 
-// open opens the tree if it is there and the one that pawl made; nil if not.
+// open opens the tree. It returns nil if the tree is missing or not the one that pawl made.
 func (t *Tree) open(st treeState) (*folder, error) {
 	root, err := openFolder(t.Dir)
 	if err != nil {
@@ -136,7 +133,7 @@ func (t *Tree) open(st treeState) (*folder, error) {
 	return root, nil
 }
 
-// Remove gives the tree up, with everything in it and everything remembered about it.
+// Remove removes the tree and everything remembered about it.
 func (t *Tree) Remove(ctx context.Context) error {
 	lock, err := t.lock(ctx)
 	if err != nil {
@@ -149,7 +146,7 @@ func (t *Tree) Remove(ctx context.Context) error {
 	return os.RemoveAll(held.At(t.state))
 }
 
-// wipe removes the tree and forgets it. What a symlink in its place points to stays as it is.
+// wipe removes the tree and forgets it. If a symlink stands in its place, the symlink's target stays.
 func (t *Tree) wipe() error {
 	for _, name := range []string{"state.json", "pristine", "made.json", "index"} {
 		if err := os.Remove(held.At(filepath.Join(t.state, name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +158,7 @@ func (t *Tree) wipe() error {
 
 // create makes the tree anew at commit.
 func (t *Tree) create(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
-	// Not before the new one is known to be possible.
+	// Keep the old tree until the new one is known to be possible.
 	if _, err := t.store.ReadCommit(ctx, commit); err != nil {
 		return err
 	}

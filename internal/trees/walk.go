@@ -12,27 +12,27 @@ import (
 // found is one entry of a tree. A folder comes before what is in it.
 type found struct {
 	path string      // relative, with '/'
-	mode fs.FileMode // its type only
-	shut string      // a folder that was not looked into: why
-	is   *stamp      // what stat says, where the walk was asked for it
+	mode fs.FileMode // type bits only
+	shut string      // why a folder was not looked into
+	is   *stamp      // from stat, if the walk asked for it
 }
 
-// isOdd reports whether git has no word for it: a FIFO, a socket, a device.
+// isOdd reports whether git can't store it: a FIFO, a socket, a device.
 func (f found) isOdd() bool { return f.mode&^(fs.ModeDir|fs.ModeSymlink) != 0 }
 
 // isOpen reports whether it is a folder that was looked into.
 func (f found) isOpen() bool { return f.mode.IsDir() && f.shut == "" }
 
-// Limits of what a walk looks into: git itself works with paths and gives up at PATH_MAX, and an
-// agent can nest folders until every open file is used up.
+// The limits of a walk. git works with paths and gives up at PATH_MAX, and an agent could nest folders until all file
+// descriptors are used.
 const (
 	maxPath  = 3500
 	maxDepth = 400
 )
 
-// walk lists a tree, without its own .git and without following symlinks. With mend it gives
-// folders that pawl may not look into their mode back; else they are reported shut. Only what
-// stat is true for costs a system call.
+// walk lists a tree, without its own .git and without following symlinks. With mend, it restores the mode of folders
+// that pawl may not read; otherwise those are reported as shut. A system call is made only for paths for which stat is
+// true.
 func walk(root *folder, mend bool, stat func(path string) bool) ([]found, error) {
 	st, err := root.stat()
 	if err != nil {
