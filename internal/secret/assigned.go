@@ -10,7 +10,7 @@ import (
 // the line to itself (SECRET_KEY=…), since in code that is another name.
 func assigned(line string) (out []Found) {
 	for i := 1; i < len(line); i++ {
-		if line[i] != '=' && line[i] != ':' || len(line)-i < leastSecret {
+		if line[i] != '=' && line[i] != ':' || len(line)-i < leastPassword {
 			continue
 		}
 		value := strings.TrimLeft(line[i+1:], "=> \t")
@@ -40,19 +40,24 @@ func assigned(line string) (out []Found) {
 			}
 			value, _, _ = strings.Cut(value, " #")
 			value = strings.TrimSpace(value)
-			if strings.ContainsFunc(value, notInSetting) {
+			if strings.ContainsFunc(value, notInSetting) && !(strings.ContainsAny(value, "!@#$%^&*") && password(value)) {
 				continue
 			}
 		}
-		if len(value) >= leastSecret && !strings.ContainsFunc(value, notInSecret) && !placeholder(value) && random(value) {
+		byChance := len(value) >= leastSecret && !strings.ContainsFunc(value, notInSecret) && random(value) ||
+			!strings.ContainsFunc(value, notPassword) && password(value)
+		if byChance && !placeholder(value) {
 			out = append(out, Found{kind, start, start + len(value), value})
 		}
 	}
 	return out
 }
 
-// leastSecret is how long a value is at least that is known by its name alone.
-const leastSecret = 20
+// leastSecret is how long a value is at least that is known by its name alone, unless it is a password.
+const (
+	leastSecret   = 20
+	leastPassword = 12
+)
 
 func among(set string) func(rune) bool {
 	return func(r rune) bool {
@@ -65,6 +70,7 @@ var (
 	notInName    = among("_-.")
 	notInSetting = among("+/=_-")
 	notInSecret  = among("+/=_.~!@#$%^&*-")
+	notPassword  = among("+/=_.~!@#$%^&*-?,;:")
 )
 
 // secretName reports whether a name says that what it has is a secret: client_secret, DB_PASSWORD,

@@ -9,11 +9,18 @@ import (
 )
 
 // placeholders are in what documentation and tests put where a secret would be.
-var placeholders = []string{"example", "placeholder", "changeme", "change-me", "change_me", "your", "xxxx", "dummy", "redacted", "****", "....", "0123456789", "123456789", "abcdef"}
+var placeholders = []string{"example", "placeholder", "changeme", "change-me", "change_me", "your", "xxxx", "dummy", "redacted", "****", "...."}
+
+// counted are what people type who need any value. Beside one a real value may stand: xoxb-123456789012-…
+var counted = lazyregexp.New(`(?i)0?123456789|abcdef`)
 
 func placeholder(text string) bool {
-	text = strings.ToLower(text)
-	return slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(text, p) })
+	small := strings.ToLower(text)
+	if slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(small, p) }) {
+		return true
+	}
+	rest := counted.ReplaceAllString(text, "")
+	return rest != text && (len(rest) < leastSecret || !random(rest))
 }
 
 var (
@@ -32,7 +39,7 @@ func random(text string) bool {
 		return false
 	}
 	words := true
-	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("-_./=+~:", r) }) {
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("-_./=+~:!?,;@#^&*", r) }) {
 		words = words && wordy.MatchString(part)
 	}
 	least := 3.5
@@ -43,6 +50,32 @@ func random(text string) bool {
 		least = 2.9
 	}
 	return !words && entropy(text) >= least
+}
+
+// password reports whether a text looks like a password that a program made: shorter than what random
+// asks for, but of all sorts of characters, which change nearly with every one. P@ssw0rd2024! does not.
+func password(text string) bool {
+	if len(text) < leastPassword || text[0] == '$' || strings.Count(text, "$") > 1 { // $NAME; $2b$10$…, a hash
+		return false
+	}
+	var sorts [4]bool
+	runs, last := 0, -1
+	for _, r := range text {
+		sort := 3
+		switch {
+		case r >= 'a' && r <= 'z':
+			sort = 0
+		case r >= 'A' && r <= 'Z':
+			sort = 1
+		case r >= '0' && r <= '9':
+			sort = 2
+		}
+		if sort != last {
+			runs++
+		}
+		sorts[sort], last = true, sort
+	}
+	return sorts[0] && sorts[1] && sorts[2] && (sorts[3] || len(text) >= 16) && 10*runs >= 7*len(text) && entropy(text) >= 3.1
 }
 
 func letter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
