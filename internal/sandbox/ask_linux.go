@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// The codes of gRPC for who has not shown who they are.
+// gRPC's codes for a caller without valid credentials.
 const (
 	permissionDenied = "7"
 	unauthenticated  = "16"
 )
 
-// answers reports whether an engine or its UI answers somebody without its token: a call of gRPC, with and
-// without TLS, or of the UI's API.
+// answers reports whether an engine or its UI answers a caller without its token: a gRPC call, with and without TLS, or
+// a call of the UI's API.
 func answers(at netip.AddrPort) bool {
 	h2, plain, secure := new(http.Protocols), new(http.Protocols), new(http.Protocols)
 	h2.SetUnencryptedHTTP2(true)
@@ -26,8 +26,8 @@ func answers(at netip.AddrPort) bool {
 	return asks(at, h2, "http", call) || asks(at, secure, "https", call) || asks(at, plain, "http", page)
 }
 
-// asks makes one request. It connects on the calling thread, which is in the sandbox; an established connection
-// may be used by any other.
+// asks makes one request. It connects on the calling thread, which is in the sandbox; any thread may use an established
+// connection.
 func asks(at netip.AddrPort, p *http.Protocols, scheme string, request func(base string) *http.Request) bool {
 	conn, err := net.DialTimeout("tcp", at.String(), time.Second)
 	if err != nil {
@@ -37,7 +37,7 @@ func asks(at netip.AddrPort, p *http.Protocols, scheme string, request func(base
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 	t := &http.Transport{
 		Protocols:       p,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // whoever it is: what counts is whether it answers
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // only whether it answers counts, not who it is
 		DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 	}
 	defer t.CloseIdleConnections()
@@ -56,7 +56,7 @@ func asks(at netip.AddrPort, p *http.Protocols, scheme string, request func(base
 	return err == nil && status != "" && status != permissionDenied && status != unauthenticated
 }
 
-// call asks the engine about itself, by gRPC: an empty message.
+// call asks the engine for its system info, by gRPC, with an empty message.
 func call(base string) *http.Request {
 	r, _ := http.NewRequest(http.MethodPost, base+"/temporal.api.workflowservice.v1.WorkflowService/GetSystemInfo", bytes.NewReader(make([]byte, 5)))
 	r.Header = http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}}

@@ -20,24 +20,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds are the cgroups that the commands of a loop are in, and the supervisor is not: what goes beyond the limits
-// is ended or refused, and nothing else of the machine notices. There is one cgroup for each limit by version 1, one
-// for both by version 2.
+// Bounds are the cgroups of a loop's commands. The supervisor is not in them. The kernel kills or refuses what goes
+// beyond the limits, and the rest of the machine is not affected. Version 1 needs one cgroup for each limit, version 2
+// one for both.
 type Bounds struct {
 	limits  Limits
-	groups  map[string]string // by controller: the folder of its cgroup
-	unified int               // of version 2, as commands are started in it; -1 for none
-	joining []*os.File        // of version 1, where a thread joins
+	groups  map[string]string // the folder of the cgroup of each controller
+	unified int               // version 2: a descriptor of the cgroup in which commands are started; -1 for none
+	joining []*os.File        // version 1: the files through which a thread joins
 }
 
-// inner is the cgroup in which commands are, inside of the one with the limit: one that makes namespaces of its own and
-// mounts the cgroups finds this one there, which it may write, and not the one above.
+// inner is the cgroup in which commands run, inside the one with the limit. A command that makes namespaces of its own
+// and mounts the cgroups sees this one, which it may write, and not the one above.
 const inner = "in"
 
 const memoryController, processController = "memory", "pids"
 
-// NewBounds makes the cgroups of a token, or takes up those that are left of it. Of a limit that can't be kept, the
-// error says why, and what can be kept is. Close it when nothing runs in it any more.
+// NewBounds makes the cgroups of a token, or reuses what is left of them. If a limit can't be enforced, the error says
+// why, and the others are enforced. Close it when nothing runs in it any more.
 func NewBounds(token string, l Limits) (*Bounds, error) {
 	b := &Bounds{limits: l, groups: map[string]string{}, unified: -1}
 	var failed []error
@@ -72,7 +72,7 @@ func (b *Bounds) bound(token, controller string, limit int64) error {
 	return fmt.Errorf("limiting %s: %w", controller, err)
 }
 
-// set writes the limit and opens the way into the cgroup.
+// set writes the limit and opens the cgroup for joining.
 func (b *Bounds) set(dir, controller string, limit int64, second bool) error {
 	value := strconv.FormatInt(limit, 10)
 	write := func(name, value string) error { return os.WriteFile(filepath.Join(dir, name), []byte(value), 0) }
@@ -87,13 +87,13 @@ func (b *Bounds) set(dir, controller string, limit int64, second bool) error {
 		}
 		_ = write("memory.swap.max", "0")
 	default:
-		_ = write("memory.memsw.limit_in_bytes", "-1") // never below the other
+		_ = write("memory.memsw.limit_in_bytes", "-1") // it may never be below the other limit
 		if err := write("memory.limit_in_bytes", value); err != nil {
 			return err
 		}
-		_ = write("memory.memsw.limit_in_bytes", value) // where the kernel counts swap
+		_ = write("memory.memsw.limit_in_bytes", value) // if the kernel counts swap
 	}
-	_ = write("memory.use_hierarchy", "1") // as it always is from Linux 5.11 on
+	_ = write("memory.use_hierarchy", "1") // always the case from Linux 5.11 on
 	dir = filepath.Join(dir, inner)
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -113,8 +113,8 @@ func (b *Bounds) set(dir, controller string, limit int64, second bool) error {
 	return err
 }
 
-// Join puts the calling thread, and so what it will fork, into the cgroups of version 1. The thread's memory stays its
-// process's, which is in none of them.
+// Join puts the calling thread, and whatever it forks, into the cgroups of version 1. The thread's memory still counts
+// for its process, which is in none of them.
 func (b *Bounds) Join() error {
 	for _, tasks := range b.joining {
 		if _, err := tasks.WriteString("0"); err != nil {
@@ -124,20 +124,21 @@ func (b *Bounds) Join() error {
 	return nil
 }
 
-// Begin has a process that is started begin in the cgroup of version 2.
+// Begin makes a process start in the cgroup of version 2.
 func (b *Bounds) Begin(a *syscall.SysProcAttr) {
 	if b.unified >= 0 {
 		a.UseCgroupFD, a.CgroupFD = true, b.unified
 	}
 }
 
-// Limits are those that were asked for.
+// Limits returns the requested limits.
 func (b *Bounds) Limits() Limits { return b.limits }
 
-// relievedWithin is how long the kernel may take to give back the memory of a room that is gone.
+// relievedWithin is how long the kernel may take to free the memory of a room that is gone.
 const relievedWithin = 2 * time.Second
 
-// Relieved waits until half of the memory is free again, for a while: what a room has in memory goes some time after it.
+// Relieved waits, up to relievedWithin, until half of the memory is free again. The kernel frees what a room had in
+// memory some time after the room.
 func (b *Bounds) Relieved() {
 	dir := b.groups[memoryController]
 	for deadline := time.Now().Add(relievedWithin); dir != "" && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -150,7 +151,7 @@ func (b *Bounds) Relieved() {
 	}
 }
 
-// Reached counts since the cgroups were made.
+// Reached returns the counts since the cgroups were made.
 func (b *Bounds) Reached() (r Reached) {
 	if dir := b.groups[memoryController]; dir != "" {
 		r.Killed = count(dir, "memory.events", "oom_kill") + counts(dir, "memory.oom_control", "oom_kill")
@@ -161,7 +162,7 @@ func (b *Bounds) Reached() (r Reached) {
 	return r
 }
 
-// counts is a number of a cgroup and of all in it: by version 1 a cgroup has its own alone.
+// counts adds up a number over a cgroup and all cgroups in it, because a version 1 cgroup counts only itself.
 func counts(dir, file, name string) (n int64) {
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
@@ -172,7 +173,7 @@ func counts(dir, file, name string) (n int64) {
 	return n
 }
 
-// count reads a number out of lines with a name and a number each, 0 where there is none.
+// count reads a number from lines of "name number". It returns 0 if the name is missing.
 func count(dir, file, name string) int64 {
 	text, _ := os.ReadFile(filepath.Join(dir, file))
 	for line := range strings.Lines(string(text)) {
@@ -184,7 +185,7 @@ func count(dir, file, name string) int64 {
 	return 0
 }
 
-// Close gives up the way into the cgroups. They stay until RemoveBounds.
+// Close closes the files. The cgroups stay until RemoveBounds.
 func (b *Bounds) Close() {
 	for _, tasks := range b.joining {
 		tasks.Close()
@@ -194,10 +195,10 @@ func (b *Bounds) Close() {
 	}
 }
 
-// removeWithin is how long the kernel may take to let go of processes that have ended.
+// removeWithin is how long the kernel may take to release ended processes.
 const removeWithin = 5 * time.Second
 
-// RemoveBounds ends what is left in the cgroups of a token, wherever on this machine they were made, and removes them.
+// RemoveBounds kills what is left in the cgroups of a token, wherever they are on this machine, and removes them.
 func RemoveBounds(token string) error {
 	name := boundsName(token)
 	var failed []error
@@ -216,7 +217,7 @@ func RemoveBounds(token string) error {
 	return errors.Join(failed...)
 }
 
-// removeBounds removes a cgroup with all in it.
+// removeBounds removes a cgroup with everything in it.
 func removeBounds(top string) error {
 	for deadline := time.Now().Add(removeWithin); ; time.Sleep(2 * time.Millisecond) {
 		var dirs []string
@@ -252,7 +253,7 @@ type hierarchy struct {
 	options  []string
 }
 
-// hierarchies are those of this machine (proc_pid_mountinfo(5)).
+// hierarchies returns those of this machine (proc_pid_mountinfo(5)).
 func hierarchies() (all []hierarchy) {
 	text, _ := os.ReadFile("/proc/self/mountinfo")
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -266,9 +267,9 @@ func hierarchies() (all []hierarchy) {
 	return all
 }
 
-// parentsOf are the cgroups in which one with this controller can be tried to be made, the nearest first: this
-// process's own and, by version 2, those above it, as one that has processes can't be divided. One that is held to
-// less memory than those above it is not left.
+// parentsOf returns the cgroups in which a new one with this controller may be possible, the nearest first: this
+// process's own and, with version 2, its parents, because a cgroup that has processes can't be divided. It does not go
+// above a cgroup whose memory is limited more than that of its parents.
 func parentsOf(controller string) (parents []string, second bool, err error) {
 	own, _ := os.ReadFile("/proc/self/cgroup")
 	at := func(h hierarchy, mine func(controllers string) bool) string {
@@ -309,19 +310,19 @@ func parentsOf(controller string) (parents []string, second bool, err error) {
 	return parents, true, err
 }
 
-// boundsName is what the cgroups of a token are called, on every host alike, so that those of a supervisor that was
-// killed are found again.
+// boundsName returns the name of the cgroups of a token. It is the same on every host, so that the cgroups of a killed
+// supervisor are found again.
 func boundsName(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return "pawl-" + hex.EncodeToString(sum[:8])
 }
 
-// What Outgrows lets something use that has a quarter of it.
+// How much memory Outgrows uses, with a limit of a quarter of it.
 const tooMuch = 256 << 20
 
 const outgrowName = "pawl-sandbox-outgrow"
 
-// outgrow is what Main does for Outgrows: it uses memory.
+// outgrow is the part of Outgrows that Main runs: it uses memory.
 func outgrow() {
 	for i, all := 0, make([]byte, tooMuch); i < len(all); i += os.Getpagesize() {
 		all[i] = 1
@@ -329,7 +330,7 @@ func outgrow() {
 	os.Exit(0)
 }
 
-// Outgrows tries whether something in cgroups such as the token's gets beyond a small limit of memory or processes.
+// Outgrows tries whether a process in cgroups like the token's can exceed a small limit of memory or processes.
 func Outgrows(token, what string) (outgrew bool) {
 	token += ", tried"
 	limits := Limits{Memory: tooMuch / 4}
@@ -347,13 +348,13 @@ func Outgrows(token, what string) (outgrew bool) {
 	}
 	done := make(chan bool)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends here, and leaves the cgroup
+		runtime.LockOSThread() // never unlocked: the thread ends here and leaves the cgroup
 		done <- b.outgrown()
 	}()
 	return <-done
 }
 
-// outgrown starts what uses too much.
+// outgrown starts a process that uses too much.
 func (b *Bounds) outgrown() bool {
 	if b.Join() != nil {
 		return true

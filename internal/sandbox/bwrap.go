@@ -12,38 +12,38 @@ import (
 	"pawl/internal/held"
 )
 
-// The first arguments by which this program knows that it was started in bubblewrap's sandbox.
+// The first arguments that tell this program that it was started in bubblewrap's sandbox.
 const (
 	checkName = "pawl-sandbox-check" // to answer questions
-	entryName = "pawl-sandbox-entry" // to say that a command begins, and become it
+	entryName = "pawl-sandbox-entry" // to report that a command begins, and to become it
 )
 
 // entry is what this program does in bubblewrap's sandbox before it becomes the command.
 type entry struct {
-	Proxy  bool       // it hands out the proxy's socket
-	Stands []standing // bubblewrap knows nothing but paths: what it has mounted is looked at
+	Proxy  bool       // hands out the proxy's socket
+	Stands []standing // bubblewrap works with paths only, so what it mounted is checked
 }
 
-// standing is which file or folder has to stand at a path.
+// standing says which file or folder has to be at a path.
 type standing struct {
 	Path          string
 	Device, Inode uint64
 }
 
-// expects notes that at a path in the sandbox stands what there is at another on this machine, where pawl holds the folder
-// that it is in.
+// expects records that a path in the sandbox must show what another path on this machine has, looked up through the
+// folders that pawl holds.
 func (e *entry) expects(path, of string) {
 	at := held.At(of)
 	if at == of {
 		return
 	}
 	var st unix.Stat_t
-	_ = unix.Stat(at, &st) // what is not there stands nowhere
+	_ = unix.Stat(at, &st) // a missing file has no identity to check
 	e.Stands = append(e.Stands, standing{path, uint64(st.Dev), st.Ino})
 }
 
-// Wrap returns the command that runs argv in a folder in the sandbox where that takes a program: bubblewrap.
-// Elsewhere it is argv. path is the file that argv[0] was found to be.
+// Wrap returns the command that runs argv in a folder in the sandbox, if a program (bubblewrap) makes the sandbox;
+// otherwise it returns argv. path is the file found for argv[0].
 func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) {
 	if p.Machine.Files != ByBwrap {
 		return path, argv
@@ -64,7 +64,7 @@ func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) 
 	for i, place := range p.Places {
 		info, err := os.Stat(held.At(place.Path))
 		there := err == nil
-		// What an agent linked in its layer bubblewrap would follow, while it still sees the whole machine.
+		// bubblewrap would follow a link that an agent put into its layer, while it still sees the whole machine.
 		if around, _ := covering(p.Places[:i], filepath.Dir(place.Path)); around.Access == Layer && around.Upper != "" && place.Access != Link {
 			dir := place.Access == Empty || place.Access == Layer || there && info.IsDir()
 			if mountPoint(held.At(filepath.Join(around.Upper, upper)), strings.TrimPrefix(place.Path, around.Path), dir) != nil {
@@ -72,12 +72,12 @@ func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) 
 			}
 		}
 		switch {
-		case place.Path == "/proc", within(place.Path, "/dev"): // bubblewrap has its own
+		case place.Path == "/proc", within(place.Path, "/dev"): // bubblewrap makes its own
 		case place.Access == Empty:
 			wrapped = append(wrapped, "--tmpfs", place.Path)
 		case place.Access == Link:
 			wrapped = append(wrapped, "--symlink", place.Target, place.Path)
-		case place.Access == Layer && place.Upper != "": // without an overlay it is the layer alone
+		case place.Access == Layer && place.Upper != "": // without an overlay, the layer alone is shown
 			up := filepath.Join(place.Upper, upper)
 			if os.MkdirAll(held.At(up), 0o755) == nil {
 				wrapped = append(wrapped, "--bind", up, place.Path)
@@ -85,12 +85,12 @@ func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) 
 			}
 		case place.Access == Layer:
 			wrapped = append(wrapped, "--tmpfs", place.Path)
-		case !there: // it has gone since the policy was made
-		case place.Text != "": // no part of a file without a descriptor to hand over
+		case !there: // removed since the policy was made
+		case place.Text != "": // part of a file can't be shown without a descriptor to pass on
 		case place.Access == Write:
 			wrapped = append(wrapped, "--bind", place.Path, place.Path)
 			first.expects(place.Path, place.Path)
-		case place.Access == Read, place.Access == Copy: // no copy without a descriptor to hand over: it can be read
+		case place.Access == Read, place.Access == Copy: // a copy needs a descriptor to pass on, so the file is read-only
 			wrapped = append(wrapped, "--ro-bind", place.Path, place.Path)
 			first.expects(place.Path, place.Path)
 		case info.IsDir():
@@ -105,9 +105,9 @@ func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) 
 	if !slices.Contains(argv, checkName) {
 		self, err := os.Readlink("/proc/self/exe")
 		if err != nil {
-			return path, argv // it fails, as this system has no /proc
+			return path, argv // this will fail, because this system has no /proc
 		}
-		says, _ := json.Marshal(first) // of what can be said
+		says, _ := json.Marshal(first) // all of it can be encoded
 		wrapped = append(wrapped, "--ro-bind", self, self)
 		return p.Machine.Bwrap, append(append(wrapped, "--remount-ro", "/", "--", self, entryName, string(says), path), argv...)
 	}

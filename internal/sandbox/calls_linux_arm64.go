@@ -4,7 +4,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// calls are the system calls that need no look at their arguments.
+// calls are the system calls that are allowed with any arguments.
 var calls = []uintptr{
 	unix.SYS_ACCEPT,
 	unix.SYS_ACCEPT4,

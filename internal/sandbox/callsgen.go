@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Makes calls_linux_*.go from the profile of Moby and the numbers of golang.org/x/sys. Start it where both are in the
-// module cache: go mod download github.com/moby/profiles/seccomp@v0.2.3.
+// This program makes calls_linux_*.go from the profile of Moby and the numbers of golang.org/x/sys. Run it with both in
+// the module cache: go mod download github.com/moby/profiles/seccomp@v0.2.3.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 const profile = "github.com/moby/profiles/seccomp@v0.2.3"
 
-// without are calls that the profile lets through and the sandbox does not, but in part (rules).
+// without are calls that the profile allows, and the sandbox only in part or not at all (rules).
 var without = []string{"socket", "socketcall", "personality"}
 
 func main() {

@@ -7,22 +7,22 @@ type Deed string
 const (
 	Reading    Deed = "read"
 	Writing    Deed = "write"   // changes nothing: it opens what is there, or makes and removes a file in a folder
-	Connecting Deed = "connect" // by TCP, in every way that Linux has for it
-	Through    Deed = "through" // to connect by way of the proxy
-	Asking     Deed = "ask"     // an engine or its UI, as somebody without its token
+	Connecting Deed = "connect" // by TCP, in every way that Linux offers
+	Through    Deed = "through" // connect through the proxy
+	Asking     Deed = "ask"     // call an engine or its UI without its token
 	Dialing    Deed = "dial"    // to a Unix socket
-	Mingling   Deed = "mingle"  // to see processes of others, as one of one table
-	Outgrowing Deed = "outgrow" // a limit of memory or processes, by a small one of the kind; the supervisor tries it
-	Calling    Deed = "call"    // a system call that no build needs (io_uring, keyrings)
+	Mingling   Deed = "mingle"  // see other programs' processes
+	Outgrowing Deed = "outgrow" // exceed a limit of memory or processes; the supervisor tries it with a small one
+	Calling    Deed = "call"    // make a system call that no build needs (io_uring, keyrings)
 )
 
-// Question is something that a sandbox is to be asked by trying it.
+// Question is one thing to try in a sandbox.
 type Question struct {
 	Deed   Deed
 	Target string
 }
 
-// Finding is what came of it.
+// Finding is the result of a Question.
 type Finding struct {
 	Question
 	Done bool // it worked

@@ -17,7 +17,7 @@ import (
 	"pawl/internal/egress"
 )
 
-// Answer tries what is asked on the calling thread, which must be in the sandbox.
+// Answer tries the questions on the calling thread, which must be in the sandbox.
 func Answer(asked []Question) []Finding {
 	found := make([]Finding, len(asked))
 	for i, q := range asked {
@@ -47,16 +47,16 @@ func (q Question) done() bool {
 		}
 		return err == nil
 	case Mingling:
-		return os.Getpid() > 2 // the first of a table of its own, or the second after bubblewrap
+		return os.Getpid() > 2 // 1 in a process table of its own, 2 after bubblewrap
 	case Calling:
 		_, _, ring := unix.Syscall(unix.SYS_IO_URING_SETUP, 0, 0, 0)
 		_, err := unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_SESSION_KEYRING, 0, 0, 0)
 		return ring != unix.ENOSYS || err != unix.ENOSYS
 	}
-	return true // what is not known is not claimed to be closed
+	return true // an unknown deed must not count as impossible
 }
 
-// reads reports whether there is something to read: a folder that is empty has been hidden.
+// reads reports whether there is something to read at path. An empty folder counts as hidden.
 func reads(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func writes(path string) bool {
 	return os.Remove(f.Name()) == nil
 }
 
-// throughProxy asks the room's proxy for a connection. It is answered by another thread.
+// throughProxy asks the room's proxy for a connection. Another thread answers it.
 func throughProxy(to string) bool {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port)), time.Second)
 	if err != nil {
@@ -106,8 +106,7 @@ func throughProxy(to string) bool {
 	return err == nil && string(answer[len(answer)-3:]) == "200"
 }
 
-// connects tries TCP, TCP with data in its first packet, and TCP over several paths, which are told apart by
-// the kernel's own rules.
+// connects tries TCP, TCP with data in its first packet, and multipath TCP, which the kernel checks by different rules.
 func connects(at netip.AddrPort) bool {
 	return tries(at, unix.IPPROTO_TCP, false) || tries(at, unix.IPPROTO_TCP, true) || tries(at, mptcp, false)
 }
@@ -142,7 +141,7 @@ func tries(at netip.AddrPort, protocol int, fast bool) bool {
 	return err == nil && code == 0
 }
 
-// answerAsked is what Main does for AnswerIn.
+// answerAsked is the part of AnswerIn that Main runs.
 func answerAsked() {
 	var asked []Question
 	if json.NewDecoder(os.Stdin).Decode(&asked) != nil || json.NewEncoder(os.Stdout).Encode(Answer(asked)) != nil {
@@ -151,13 +150,13 @@ func answerAsked() {
 	os.Exit(0)
 }
 
-// AnswerIn tries what is asked in a process in the sandbox, where a thread can't be in it: by bubblewrap.
+// AnswerIn tries the questions in a process in the sandbox, for bubblewrap, whose sandbox a thread can't enter.
 func AnswerIn(p Policy, asked []Question) (found []Finding, err error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return nil, err
 	}
-	p.Places = sorted(append(p.Places, Place{Path: self, Access: Read})) // nothing beside it is put into reach
+	p.Places = sorted(append(p.Places, Place{Path: self, Access: Read})) // it opens nothing else
 	path, argv := p.Wrap(self, []string{self, checkName}, "")
 	cmd := exec.Command(path)
 	cmd.Args = argv

@@ -8,29 +8,29 @@ import (
 	"pawl/internal/spec"
 )
 
-// Claim is a sentence of the contract about the sandbox, and what must be tried before it may be said.
+// Claim is a sentence of the contract about the sandbox, with what must be tried before it may be said.
 type Claim struct {
-	Holds string     // what is said where nothing of Asked can be done
-	Fails string     // what is said where something can
-	Asked []Question // none of which may work
-	// Wish is what the spec does not ask for: where it fails, that is said, and nothing is broken.
+	Holds string     // the sentence if nothing in Asked worked
+	Fails string     // the sentence if something did
+	Asked []Question // none of these may work
+	// Wish marks a claim that the spec does not ask for. If it fails, the contract says so, and nothing is broken.
 	Wish bool
 }
 
-// Facts are what claims are made of.
+// Facts are the input for claims.
 type Facts struct {
 	Policy  Policy
-	Repo    string   // the user's repository, "" where it is not on this host
-	Engine  []string // host:port of the engine, its UI, the triggers; an external engine's name as well
-	Auth    bool     // the engine answers nobody without a token, which is in $PAWL_HOME
-	Private []string // of $PAWL_HOME and the user's home: what must not be read
+	Repo    string   // the user's repository, "" if it is not on this host
+	Engine  []string // host:port of the engine, its UI and the triggers; also the name of an external engine
+	Auth    bool     // the engine answers nobody without the token, which is in $PAWL_HOME
+	Private []string // what must not be readable of $PAWL_HOME and the user's home
 	Sockets []string // Unix sockets of other programs
 	Allow   []string // sandbox.allow
-	// DefaultProcesses says that the spec gives no limit of processes.
+	// DefaultProcesses says that the spec sets no limit of processes.
 	DefaultProcesses bool
 }
 
-// Claims are the sentences about a sandbox, in the order in which a contract says them (E6).
+// Claims returns the sentences about a sandbox, in the order of the contract (E6).
 func Claims(f Facts) []Claim {
 	m := f.Policy.Machine
 	by, written, inRepo := string(m.Files), "", ""
@@ -75,13 +75,13 @@ func Claims(f Facts) []Claim {
 			network.Holds = "THE NETWORK IS THIS MACHINE'S, and no port of Temporal's could be closed: an agent could answer its own gates"
 		}
 	}
-	// Who can read files can read the token.
+	// A command that can read files can read the token.
 	asks := f.Policy.Network == Open && f.Auth && m.Files != ByNothing
 	if asks {
 		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; the engine and its UI answer nobody without pawl's token, which is out of their reach, but an agent could still answer its own gates through another program that reads your files"
 	}
 	for _, at := range f.Engine {
-		if _, err := netip.ParseAddrPort(at); err == nil { // a name means nothing without a resolver
+		if _, err := netip.ParseAddrPort(at); err == nil { // a name is useless without a resolver
 			deed := Connecting
 			if asks {
 				deed = Asking
@@ -110,7 +110,7 @@ func Claims(f Facts) []Claim {
 	return append(append(all, calls), bounds(f)...)
 }
 
-// Grants say what each path of sandbox.allow comes to in a policy.
+// Grants says what each path of sandbox.allow gives access to.
 func Grants(p Policy, allow []string) (lines []string) {
 	for _, path := range allow {
 		at := resolved(allowed(path, homes()))
@@ -133,7 +133,7 @@ func Grants(p Policy, allow []string) (lines []string) {
 	return lines
 }
 
-// granted are the places that a policy lets be written because of sandbox.allow.
+// granted returns the places that are writable because of sandbox.allow.
 func (p Policy) granted(allow []string) (all []string) {
 	for _, path := range allow {
 		at := resolved(allowed(path, homes()))
@@ -144,7 +144,7 @@ func (p Policy) granted(allow []string) (all []string) {
 	return all
 }
 
-// bounds are the claims about memory and processes.
+// bounds returns the claims about memory and processes.
 func bounds(f Facts) []Claim {
 	l := f.Policy.Limits
 	memory := Claim{Holds: "memory is not bounded: limits.memory is not set"}
@@ -166,7 +166,7 @@ func bounds(f Facts) []Claim {
 	}}
 }
 
-// wanted says what the proxy lets through.
+// wanted says what the proxy allows.
 func wanted(p Policy) string {
 	if len(p.Egress.Hosts) == 0 {
 		return "connections through to every host but this one and its containers, cloud metadata, the engine and its UI, and the repository's remote"
@@ -178,8 +178,8 @@ func ports(all []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
 }
 
-// Said is what may be said of claims after what was found, and which do not hold. A claim of which nothing was
-// found holds no more than one that was refuted.
+// Said returns the sentences that may be said after the findings, and the claims that do not hold. A claim without
+// findings does not hold either.
 func Said(claims []Claim, found []Finding) (lines, broken []string) {
 	done := map[Question]bool{}
 	tried := map[Question]bool{}
@@ -204,7 +204,7 @@ func Said(claims []Claim, found []Finding) (lines, broken []string) {
 	return lines, broken
 }
 
-// Asked are the questions of claims.
+// Asked returns the questions of all claims.
 func Asked(claims []Claim) (all []Question) {
 	for _, c := range claims {
 		all = append(all, c.Asked...)

@@ -17,16 +17,16 @@ import (
 	"pawl/internal/held"
 )
 
-// Room is what a thread has in a sandbox beside its restrictions.
+// Room is what a sandbox gives to the thread in it.
 type Room struct {
-	// Proxy is where the commands' way out of their network is listened for, nil where there is none. It was
-	// opened in their network and works in every thread.
+	// Proxy listens in the commands' network for connections to the proxy; nil if there is none. It was opened in their
+	// network and works in every thread.
 	Proxy net.Listener
 }
 
-// Enter puts the calling thread into the sandbox. The thread must be locked to its goroutine and end with
-// it. What it executes from then on is in the sandbox, and nothing else of this process is. A thread costs
-// a command nothing; executing a helper first would cost up to thirty milliseconds. There is no way back.
+// Enter puts the calling thread into the sandbox, for good. The thread must be locked to its goroutine and end with it.
+// Everything it executes from then on is in the sandbox, and nothing else of this process is. A thread costs a command
+// nothing; executing a helper first would cost up to 30 ms.
 func Enter(p Policy) (room Room, err error) {
 	if p.Rooted() {
 		kept := shelve(p)
@@ -43,7 +43,7 @@ func Enter(p Policy) (room Room, err error) {
 	if err := landlock(p); err != nil {
 		return room, fmt.Errorf("sandbox: Landlock: %w", err)
 	}
-	if p.Machine.Files != ByBwrap { // which needs what is given up here, and gives it up itself
+	if p.Machine.Files != ByBwrap { // bubblewrap needs what is dropped here, and drops it itself
 		dropCapabilities(p.Machine.Files == ByUserNamespace)
 	}
 	if p.Machine.Filter {
@@ -93,20 +93,20 @@ func loopbackUp() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// staging is where the new root is while it is made: a folder that every machine has and that the new
-// root takes from elsewhere.
+// staging is where the new root is mounted while it is made: a folder that every machine has, and whose content in the
+// new root comes from elsewhere.
 const staging = "/usr"
 
-// piece is a place with what was opened of it before the old root went.
+// piece is a place with what was opened of it before the old root is gone.
 type piece struct {
 	Place
-	from string // what leads there as long as the old root is there
+	from string // a path to it while the old root is there
 	tree int    // -1 for none
 	info os.FileInfo
 	data []byte
 }
 
-// ownRoot makes a root in which there are the places and nothing else. kept is where overlays are mounted already.
+// ownRoot makes a root that contains the places and nothing else. kept says where overlays are mounted already.
 func ownRoot(p Policy, kept shelved) error {
 	folders, err := held.Anew(p.sources)
 	if err != nil {
@@ -142,7 +142,7 @@ func ownRoot(p Policy, kept shelved) error {
 	}
 	for _, p := range pieces {
 		if p.Access == Hidden && p.info.IsDir() {
-			if s, err := root.spot(p.Path); err == nil { // what is not mounted here is nothing to close
+			if s, err := root.spot(p.Path); err == nil { // what is not mounted needs no closing
 				_ = unix.MountSetattr(s.in, s.name, unix.AT_SYMLINK_NOFOLLOW, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 			}
 		}
@@ -165,7 +165,7 @@ func ownRoot(p Policy, kept shelved) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// sources are the paths that the places are made of.
+// sources yields the paths from which the places are made.
 func (p Policy) sources(yield func(path string) bool) {
 	for _, place := range p.Places {
 		of := append(slices.Clone(place.Lower), place.Upper)
@@ -180,7 +180,8 @@ func (p Policy) sources(yield func(path string) bool) {
 	}
 }
 
-// gather opens what the places are made of: what is in a folder that pawl holds through that, as this thread's mounts have it.
+// gather opens the sources of the places. Sources in a folder that pawl holds are opened through that folder, with this
+// thread's mounts.
 func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece, err error) {
 	for _, place := range places {
 		p := piece{Place: place.through(folders.At), from: folders.At(place.Path), tree: -1}
@@ -194,7 +195,7 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 		}
 		p.info, err = os.Stat(p.from)
 		if err != nil {
-			continue // it has gone since the policy was made
+			continue // removed since the policy was made
 		}
 		switch place.Access {
 		case Copy:
@@ -212,15 +213,15 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 	return pieces, nil
 }
 
-// put makes a place in the new root.
+// put adds a place to the new root.
 func (p piece) put(root newRoot) error {
 	switch p.Access {
 	case Link:
-		if s, err := root.spot(p.Path); err == nil { // else what is there already is as on the machine
+		if s, err := root.spot(p.Path); err == nil { // otherwise what is there already equals the machine's
 			_ = unix.Symlinkat(p.Target, s.in, s.name)
 		}
 		return nil
-	case Copy: // only in memory or in a layer: the one that it is a copy of must not be written
+	case Copy: // the target must be in memory or in a layer, because the original must not be written
 		return root.write(p.Path, p.data, p.info.Mode().Perm())
 	case Hidden:
 		return p.hide(root)
@@ -241,8 +242,8 @@ func (p piece) put(root newRoot) error {
 	return unix.MoveMount(p.tree, "", at.in, at.name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// apart shows a folder through an overlay with nothing else in it: its sockets, pipes and locks are not those of the folder. It
-// fails where something is mounted in the folder, which an overlay would not show.
+// apart shows a folder through an overlay of its own, so that its sockets, pipes and locks are not those of the
+// machine's folder. It fails if something is mounted in the folder, because an overlay would not show that.
 func (p piece) apart(at string) error {
 	mounted, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || bytes.Contains(mounted, []byte(" "+p.Path+"/")) {
@@ -256,7 +257,7 @@ func (p piece) apart(at string) error {
 	return unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+escaped(p.from)+":"+nothing)
 }
 
-// hide closes what something around it shows.
+// hide closes a place that a surrounding place shows.
 func (p piece) hide(root newRoot) error {
 	shown := spot{root.folders["/"], strings.TrimPrefix(p.Path, "/")}
 	fd, err := shown.open()
@@ -272,7 +273,7 @@ func (p piece) hide(root newRoot) error {
 		return err
 	}
 	if p.info.IsDir() {
-		return unix.Mount("pawl", s.path(), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m") // closed at the end
+		return unix.Mount("pawl", s.path(), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=1m") // made read-only at the end
 	}
 	null, err := treeOf(os.DevNull, true)
 	if err != nil {
@@ -282,9 +283,9 @@ func (p piece) hide(root newRoot) error {
 	return unix.MoveMount(null, "", s.in, s.name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// together opens one layer for all caches that the machine does not have, where others are below it. A folder on the
-// disk for each, made and removed with every judgement, would cost more than all else of a room. Where it can't be, each
-// gets its own.
+// together puts all caches that the machine does not have into one layer, if there are lower layers. A folder on disk
+// for each, made and removed with every judgement, would cost more than everything else about a room. If that fails,
+// each cache gets a layer of its own.
 func together(pieces []piece) {
 	var all []Place
 	for _, p := range pieces {
@@ -308,24 +309,24 @@ func together(pieces []piece) {
 	_ = os.Remove(at)
 }
 
-// shared reports whether a place is in the one layer of all that the machine does not have.
+// shared reports whether a place is in the one layer for all missing caches.
 func (p Place) shared() bool {
 	return p.Access == Layer && p.Missing && p.Upper != "" && len(p.Lower) > 0
 }
 
-// shared is the one layer of places that the machine does not have.
+// shared returns the layer for all missing caches.
 func shared(all []Place) Place {
 	one := Place{Upper: filepath.Join(filepath.Dir(all[0].Upper), missing)}
 	for _, dir := range all[0].Lower {
 		one.Lower = append(one.Lower, filepath.Dir(filepath.Dir(dir)))
 	}
 	for _, p := range all {
-		_ = os.MkdirAll(held.At(p.Lower[0]), 0o755) // else it can't be opened
+		_ = os.MkdirAll(held.At(p.Lower[0]), 0o755) // otherwise it can't be opened
 	}
 	return one
 }
 
-// through is a layer whose folders are said as at has them.
+// through returns the place with the folders of its layer replaced by at.
 func (p Place) through(at func(path string) string) Place {
 	p.Upper, p.Lower = at(p.Upper), slices.Clone(p.Lower)
 	for i, dir := range p.Lower {
@@ -334,7 +335,7 @@ func (p Place) through(at func(path string) string) Place {
 	return p
 }
 
-// branch opens a part of what is mounted, -1 where it can't.
+// branch opens a part of a mount, -1 if it can't.
 func branch(path string) int {
 	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
@@ -354,8 +355,8 @@ func opaque(path string) bool {
 	return false
 }
 
-// overlay puts a layer over what is below. Where there is nothing, or the machine has no overlays, the command has
-// the layer alone. It never sees the folder that a layer is in, and so can't make one lead elsewhere.
+// overlay mounts a layer over what is below. If there is nothing below, or the machine has no overlays, the command
+// sees only the layer. It never sees the layer's own folder, so it can't redirect it.
 func (p piece) overlay(at string) error {
 	if p.Upper == "" {
 		return memory(at, "mode=0755")
@@ -382,12 +383,12 @@ func (p piece) overlay(at string) error {
 	return unix.Mount(up, at, "", unix.MS_BIND, "")
 }
 
-// escaped is a path as overlay's options have it.
+// escaped returns a path in the form of overlay's mount options.
 func escaped(path string) string {
 	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
 }
 
-// furnish adds what is made rather than taken: terminals and the names of a process's own files.
+// furnish adds what is made and not taken from the machine: terminals, and the links to a process's own files.
 func furnish() error {
 	dev := filepath.Join(staging, "dev")
 	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
@@ -404,7 +405,7 @@ func furnish() error {
 	return nil
 }
 
-// memory mounts an empty folder.
+// memory mounts an empty folder in memory.
 func memory(at, options string) error {
 	if err := unix.Mount("pawl", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		return fmt.Errorf("an empty folder at %s: %w", at, err)
@@ -412,7 +413,7 @@ func memory(at, options string) error {
 	return nil
 }
 
-// treeOf opens a copy of what is mounted at a path.
+// treeOf opens a copy of the mounts at a path.
 func treeOf(path string, readOnly bool) (int, error) {
 	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
@@ -429,8 +430,8 @@ func treeOf(path string, readOnly bool) (int, error) {
 	return tree, nil
 }
 
-// dropCapabilities takes from what the thread will execute what could undo the sandbox: mounting,
-// tracing, loading code into the kernel.
+// dropCapabilities removes the capabilities that could undo the sandbox: mounting, tracing, loading code into the
+// kernel.
 func dropCapabilities(all bool) {
 	spared := map[int]bool{}
 	for _, c := range kept {
@@ -444,7 +445,7 @@ func dropCapabilities(all bool) {
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	if unix.Capget(&header, &data[0]) == nil { // giving up is always allowed
+	if unix.Capget(&header, &data[0]) == nil { // dropping is always allowed
 		for half := range data {
 			var left uint32
 			for c := range spared {
@@ -460,8 +461,8 @@ func dropCapabilities(all bool) {
 	}
 }
 
-// Key tells surroundings apart for those who keep a thread for each: a folder that was removed and made
-// again is another one, and the thread still has the old one.
+// Key identifies a room, for callers that keep a thread for each. A folder that was removed and made again gets another
+// key, because the thread still has the old folder.
 func (p Policy) Key() string {
 	key := fmt.Appendf(nil, "%+v %s %+v %v %+v %s", p.Machine, p.Network, p.Egress, p.Closed, p.Limits, p.Fresh)
 	for _, place := range p.Places {

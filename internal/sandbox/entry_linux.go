@@ -13,12 +13,12 @@ import (
 	"pawl/internal/egress"
 )
 
-// Where bubblewrap makes the sandbox, only what runs in it knows that it is there, and nobody else can listen in its network.
-// So the command begins as this program, which looks around, says over a socket that the command begins, hands out where
-// that expects the proxy, and becomes the command.
+// If bubblewrap makes the sandbox, only a process inside knows that it exists, and only such a process can listen in
+// its network. So the command starts as this program, which checks the sandbox, reports over a socket that the command
+// begins, passes on the listener for the proxy, and becomes the command.
 const entryFD = 3
 
-// enter is what Main does where a command begins as this program. It returns only to say why it could not.
+// enter is what Main does if this program is started as the beginning of a command. It returns only with an error.
 func (e entry) enter(path string, argv []string) error {
 	rights, err := e.prepared()
 	says := ""
@@ -32,7 +32,7 @@ func (e entry) enter(path string, argv []string) error {
 	return unix.Exec(path, argv, os.Environ())
 }
 
-// prepared looks whether the sandbox is the one that was wanted, and returns the proxy's socket to be handed out, nil for none.
+// prepared checks that the sandbox is the wanted one, and returns the proxy's socket to pass on, nil for none.
 func (e entry) prepared() (rights []byte, err error) {
 	for _, s := range e.Stands {
 		var st unix.Stat_t
@@ -54,12 +54,12 @@ func (e entry) prepared() (rights []byte, err error) {
 	return unix.UnixRights(int(socket.Fd())), nil
 }
 
-// Hands reports whether a command says that it begins, with the socket at which it expects the proxy where it has one, and
-// so needs the other end of the one that Begun reads as file 3.
+// Hands reports whether a command of the policy reports its beginning over a socket, and passes on the listener for the
+// proxy if it has one. The command's end of that socket is its file 3; Begun reads the other end.
 func (p Policy) Hands() bool { return p.Machine.Files == ByBwrap }
 
-// Begun waits until a command begins in the sandbox, and returns the socket that it hands out, nil where it has none. An
-// error says that it has not begun: bubblewrap could not make the sandbox, or not the one that was wanted.
+// Begun waits until a command begins in the sandbox, and returns the listener that it passes on, nil for none. An error
+// says that it has not begun: bubblewrap could not make the sandbox, or made another one than was wanted.
 func Begun(from *os.File) (net.Listener, error) {
 	defer from.Close()
 	data, rights := make([]byte, 1024), make([]byte, unix.CmsgSpace(4))
@@ -77,7 +77,7 @@ func Begun(from *os.File) (net.Listener, error) {
 	case n > 1:
 		return nil, errors.New(string(data[1:n]))
 	case m == 0:
-		return nil, nil //nolint:nilnil // it has no network
+		return nil, nil // it has no network
 	}
 	messages, err := unix.ParseSocketControlMessage(rights[:m])
 	if err != nil || len(messages) != 1 {

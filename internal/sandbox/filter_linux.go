@@ -7,26 +7,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter of system calls lets through what is on a list: that of containers (calls_*.go, made from the
-// profile of Moby), and what the sandboxes of browsers and agents are made with, which have power over
-// nothing but what is in them. Of some calls only a part is let through: sockets of the common families, and
-// no word to process 1, which is the supervisor. All else does not exist: io_uring, BPF, keyrings, foreign
-// instruction sets.
+// The filter of system calls allows what is on a list: the calls of containers (calls_*.go, made from the profile of
+// Moby), and the calls with which browsers and agents make sandboxes of their own, which give no power over anything
+// outside. Some calls are allowed only in part: sockets of the common families, and no signal to process 1, which is
+// the supervisor. Every other call fails as if it did not exist: io_uring, BPF, keyrings, foreign instruction sets.
 //
 //go:generate go run callsgen.go
 
-// nested are the calls of sandboxes inside of this one.
+// nested are the calls for sandboxes inside this one.
 var nested = []uintptr{
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
 	unix.SYS_CLONE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_MOUNT_SETATTR,
 }
 
-// families are those of sockets that programs use. Others reach past the loopback or into the kernel.
+// families are the socket families that programs use. Others reach beyond the loopback or into the kernel.
 var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// protocols are those of families: of the internet's ICMP, TCP, UDP and their like, and of netlink those that speak of the
-// network alone (routes, sockets, filters, generic, xfrm). Others connect past Landlock's rules for ports (MPTCP, SMC), or
-// tell of the machine's programs and devices.
+// protocols are the allowed protocols: of the internet families ICMP, TCP, UDP and their variants; of netlink those
+// about the network alone (routes, sockets, filters, generic, xfrm). Others escape Landlock's rules for ports (MPTCP,
+// SMC), or reveal the machine's programs and devices.
 var protocols = []uint32{
 	0, unix.IPPROTO_ICMP, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMPV6, unix.IPPROTO_SCTP, unix.IPPROTO_UDPLITE,
 	unix.NETLINK_SOCK_DIAG, unix.NETLINK_NETFILTER, unix.NETLINK_GENERIC,
@@ -34,14 +33,14 @@ var protocols = []uint32{
 
 const (
 	mptcp    = 262        // IPPROTO_MPTCP
-	fastOpen = 0x20000000 // MSG_FASTOPEN, which connects without a connect
+	fastOpen = 0x20000000 // MSG_FASTOPEN connects without a connect call
 	init1    = 1          // the supervisor
 
 	setSignal = 10 // F_SETSIG
 )
 
-// rule is what a call must be like beside its number. It is refused if an argument is among refused, or
-// where allowed is given and the argument is not in it, or has one of the bits.
+// rule is a condition on an argument of a call. The call is refused if the argument is in refused, or is not in allowed
+// (if given), or has one of the bits.
 type rule struct {
 	call     uintptr
 	argument int
@@ -51,7 +50,7 @@ type rule struct {
 }
 
 var rules = []rule{
-	// Who is root in a namespace of cgroups may write the one that it is in, which can be pawl's.
+	// Root in a cgroup namespace may write the cgroup of that namespace, which can be pawl's.
 	{call: unix.SYS_UNSHARE, argument: 0, bits: unix.CLONE_NEWCGROUP},
 	{call: unix.SYS_CLONE, argument: 0, bits: unix.CLONE_NEWCGROUP},
 	{call: unix.SYS_SOCKET, argument: 0, allowed: families},
@@ -60,10 +59,11 @@ var rules = []rule{
 	{call: unix.SYS_SENDTO, argument: 3, bits: fastOpen},
 	{call: unix.SYS_SENDMSG, argument: 2, bits: fastOpen},
 	{call: unix.SYS_SENDMMSG, argument: 3, bits: fastOpen},
-	// By it a TCP socket becomes one of SMC's, which Landlock has no rules for. Programs do without the other, TLS in the kernel.
+	// It turns a TCP socket into one of SMC, for which Landlock has no rules. It is also used for TLS in the kernel,
+	// which programs can do without.
 	{call: unix.SYS_SETSOCKOPT, argument: 2, refused: []uint32{unix.TCP_ULP}},
-	{call: unix.SYS_PRLIMIT64, argument: 0, allowed: []uint32{0}}, // itself: the supervisor has more than one number
-	// A lease on a file that can be read holds up who writes it; a signal that a file sends asks nobody whose it is.
+	{call: unix.SYS_PRLIMIT64, argument: 0, allowed: []uint32{0}}, // only itself: the supervisor has more than one number
+	// A lease on a readable file delays its writers. A signal that a file sends can reach any process.
 	{call: unix.SYS_FCNTL, argument: 1, refused: []uint32{unix.F_SETLEASE, unix.F_NOTIFY, setSignal}},
 	{call: unix.SYS_KILL, argument: 0, refused: []uint32{init1}},
 	{call: unix.SYS_TGKILL, argument: 0, refused: []uint32{init1}},
@@ -81,11 +81,11 @@ var rules = []rule{
 	{call: unix.SYS_SCHED_SETSCHEDULER, argument: 0, refused: []uint32{init1}},
 	{call: unix.SYS_SCHED_SETPARAM, argument: 0, refused: []uint32{init1}},
 	{call: unix.SYS_SCHED_SETATTR, argument: 0, refused: []uint32{init1}},
-	// Only what changes nothing but how a program lays out its memory (linux/personality.h).
+	// Only what changes nothing but a program's memory layout (linux/personality.h).
 	{call: unix.SYS_PERSONALITY, argument: 0, allowed: []uint32{0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff}},
 }
 
-// Where a call's number, the instruction set and the arguments are (struct seccomp_data).
+// The offsets of the call's number, the instruction set and the arguments (struct seccomp_data).
 const (
 	numberAt, archAt, argumentsAt = 0, 4, 16
 
@@ -93,8 +93,8 @@ const (
 	refused = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 )
 
-// filter is the program as the kernel has it. Of clone3 nobody sees what it is asked for: programs do without it, as in
-// containers. It is there where a process has to begin in a cgroup by it.
+// filter returns the program for the kernel. A filter can't see what clone3 is asked for, and programs do without it,
+// as in containers. It is allowed if a process has to be started in a cgroup with it.
 func filter(begins bool) []unix.SockFilter {
 	load := func(at uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
@@ -143,7 +143,7 @@ func filter(begins bool) []unix.SockFilter {
 	return append(f, ret(absent))
 }
 
-// filterCalls puts the calling thread and what it will execute under the filter.
+// filterCalls puts the calling thread and everything it executes under the filter.
 func filterCalls(begins bool) error {
 	f := filter(begins)
 	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// harmlessSettings are keys of git's settings that say who somebody is and how git behaves. None names a server, a
-// program or a credential; those are for pawl's own git alone, outside of the sandbox.
+// harmlessSettings are git settings about identity and behaviour. None names a server, a program or a credential; those
+// settings are only for pawl's own git, outside the sandbox.
 var harmlessSettings = strings.Fields(`
 	user.name user.email user.useconfigonly init.defaultbranch safe.directory color.ui column.ui
 	core.autocrlf core.eol core.safecrlf core.quotepath core.ignorecase core.filemode core.symlinks core.precomposeunicode
@@ -21,20 +21,20 @@ var (
 	setting = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9-]*)\s*(=.*)?$`)
 )
 
-// gitSettings returns those of git's settings that are harmless, in git's own form.
+// gitSettings returns the harmless settings, in git's own format.
 func gitSettings(text string) string {
 	var out strings.Builder
 	in, continues := "", false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
-		part := continues // of a value that goes on: it goes, or went, with the line before
+		part := continues // a continued value is kept or dropped with its first line
 		continues = strings.HasSuffix(line, `\`)
 		if part {
 			continue
 		}
 		if m := section.FindStringSubmatch(line); m != nil {
 			in, line = strings.ToLower(m[1]), m[3]
-			if m[2] != "" { // of one remote, one server, one filter
+			if m[2] != "" { // a section about one remote, server or filter
 				in = ""
 			}
 		}

@@ -8,14 +8,14 @@ import (
 	"pawl/internal/held"
 )
 
-// glance is what there is at a path.
+// glance is what exists at a path.
 type glance struct {
-	at    string // as the kernel has it, "" where there is nothing
+	at    string // the kernel's path, "" if nothing exists
 	dir   bool
-	links []Place // so that the name that people use leads there too
+	links []Place // symlinks on the way, so that the path that people use leads there too
 }
 
-// now looks.
+// now inspects a path.
 func now(path string) glance {
 	g := glance{at: resolved(path)}
 	if g.at == "" {
@@ -30,24 +30,24 @@ func now(path string) glance {
 	return g
 }
 
-// lately is now, or what that was in the last second: for what is the machine's own, which no command can change. A policy
-// is made of hundreds of such paths, for every command.
+// lately returns the result of now, at most a second old. It is for paths of the machine, which no command can change.
+// Every command's policy is made of hundreds of them.
 func lately(path string) glance { return glances.of(path, now) }
 
-// What was found in the last second.
+// The results of the last second.
 var (
 	glances recent[glance]
 	chosen  recent[[]Place] // preferred
 )
 
-// recent has answers that are at most a second old.
+// recent caches answers for a second.
 type recent[V any] struct {
 	mu    sync.Mutex
 	since time.Time
 	all   map[string]V
 }
 
-// of returns the answer to a question, the last one or a new one.
+// of returns the answer to a question, from the cache or a new one.
 func (r *recent[V]) of(question string, answer func(string) V) V {
 	r.mu.Lock()
 	defer r.mu.Unlock()

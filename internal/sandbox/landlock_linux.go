@@ -8,11 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const ruleNetPort = 2 // LANDLOCK_RULE_NET_PORT, which x/sys has not
+const ruleNetPort = 2 // LANDLOCK_RULE_NET_PORT, which x/sys lacks
 
-// landlock keeps signals and abstract sockets inside, and closes ports of an open network. Its rules can
-// only allow, so each port that is not closed gets one. That takes about fifty milliseconds, once for
-// everything that a thread will run.
+// landlock keeps signals and abstract sockets inside, and closes ports of an open network. Its rules can only allow, so
+// each port that stays open needs a rule. That takes about 50 ms, once for everything that a thread runs.
 func landlock(p Policy) error {
 	type portRule struct{ access, port uint64 }
 	attr := unix.LandlockRulesetAttr{}
@@ -23,9 +22,9 @@ func landlock(p Policy) error {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	if p.Machine.Landlock == 0 || attr == (unix.LandlockRulesetAttr{}) {
-		return nil // an older one cannot be asked for tracing alone; processes are apart
+		return nil // an older version can't restrict tracing alone; process namespaces do that
 	}
-	// An older kernel takes a shorter structure, and a longer one if the rest of it is zero.
+	// Older kernels take a shorter structure, and accept a longer one if the rest is zero.
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return fmt.Errorf("making the rules: %w", errno)
@@ -37,7 +36,7 @@ func landlock(p Policy) error {
 				continue
 			}
 			rule := portRule{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
-			// Raw: it never blocks, and there are many.
+			// A raw call, because it never blocks and there are many.
 			if _, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleNetPort, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
 				return fmt.Errorf("rule for port %d: %w", port, errno)
 			}

@@ -10,13 +10,13 @@ import (
 	"pawl/internal/remove"
 )
 
-// upper and working are what a layer is made of, in its own folder. missing is the one of all the folders that the
-// machine does not have: in it each has the place that it has beside it.
+// upper and working are the parts of a layer, in the layer's own folder. missing is the layer for all folders that the
+// machine does not have; each has its usual place in it.
 const upper, working, missing = "upper", "work", ".missing"
 
-// Promote moves what was written to the layers of one folder into those of another, which then shows it:
-// what is in a trial's layers becomes what later commands find. from is gone afterwards. Nothing may run over
-// either folder's layers meanwhile. It can be repeated after a crash.
+// Promote moves what was written in the layers of one folder into those of another: what a trial wrote becomes visible
+// to later commands. from is removed. Nothing may run on either folder's layers meanwhile. It can be repeated after a
+// crash.
 func Promote(from, to string) error {
 	slots, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func Promote(from, to string) error {
 	return nil
 }
 
-// merge moves the entries of a layer into the one below it. A removed file is an entry too. Folders keep the mode that
+// merge moves the entries of a layer into the layer below. A removed file is an entry too. Folders keep the mode that
 // commands saw.
 func merge(from, to string) error {
 	entries, err := os.ReadDir(from)
@@ -88,7 +88,7 @@ func merge(from, to string) error {
 	return nil
 }
 
-// replace moves an entry to where another one may be.
+// replace moves an entry to a place that may be taken.
 func replace(above, below string) error {
 	if err := remove.All(below); err != nil {
 		return err
@@ -96,7 +96,7 @@ func replace(above, below string) error {
 	return os.Rename(above, below)
 }
 
-// unlock gives a folder the rights that its owner needs to move it and what is in it. Caches of modules are read-only,
+// unlock gives a folder the permissions that its owner needs to move it and its content. Module caches are read-only,
 // and commands can lock what they like.
 func unlock(dir string) error {
 	info, err := os.Lstat(dir)
@@ -109,8 +109,8 @@ func unlock(dir string) error {
 	return os.Chmod(dir, info.Mode()|0o700)
 }
 
-// Untouched reports whether nothing was written to the layers of a folder, and nothing about them was changed, so that
-// they can be the next ones.
+// Untouched reports whether nothing in the layers of a folder was written or changed, so that they can be used for the
+// next judgement.
 func Untouched(dir string) bool {
 	slots, err := os.ReadDir(dir)
 	for _, slot := range slots {

@@ -15,47 +15,47 @@ import (
 	"pawl/internal/program"
 )
 
-// Request is what a policy is made for.
+// Request is the input for a policy.
 type Request struct {
 	Machine Machine
 	Home    string   // $PAWL_HOME
 	Repo    string   // the user's repository
-	Own     []string // inside of $PAWL_HOME, and the command's to write: its tree, the exchange
-	// Layers are the folders in which the layers over caches and settings are, the uppermost first: the
-	// first takes what the command writes. Where there is none, what it writes is lost.
+	Own     []string // writable parts of $PAWL_HOME: the command's tree, the exchange
+	// Layers are the folders of the layers over caches and settings, the uppermost first; that one takes what the
+	// command writes. Without any, what it writes is lost.
 	Layers []string
 	Env    []string // the command's environment
-	Argv   []string // the command
-	Agents []string // the programs of internal/program that it is or starts, as the spec names them
-	// Metered says that the requests of those go through pawl's meter, which signs in: they get nothing to sign in with.
+	Argv   []string // the command's arguments
+	Agents []string // the programs of internal/program that it is or starts, by their names in the spec
+	// Metered says that these programs reach their models through pawl's meter, which signs in. They get no
+	// credentials.
 	Metered bool
 	Named   []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
-	Reads   []string // what may be read beside that
-	// Allow is the spec's: what it makes writable.
+	Reads   []string // further paths that may be read
+	// Allow is sandbox.allow: paths that the spec makes writable.
 	Allow []string
-	// Sealed can be read and not be written, whatever Allow opens around it.
+	// Sealed can be read but not written, even inside Allow.
 	Sealed  []string
 	Network Network
 	Egress  egress.Rules
-	Closed  []int // of an open network
+	Closed  []int // in an open network
 	Limits  Limits
 	Tree    string
 	Fresh   string
 	Layered string
 }
 
-// system is what every program needs of the machine, and what every user of it may read. Of what is in
-// /etc and elsewhere for root alone, nothing is seen.
+// system is what programs need of the machine and every user may read. Files in /etc and elsewhere that only root may
+// read are hidden.
 var system = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap", "/home/linuxbrew", "/run/current-system",
 	"/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm",
 }
 
-// devices are those that hold nothing of anybody's.
+// devices are the devices without data.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// settings are places of the kernel through which root can change the machine or look into it. A container
-// closes the same ones.
+// settings are kernel files through which root can change or inspect the machine. Containers hide the same ones.
 var settings = []Place{
 	{Path: "/proc/sys", Access: Read}, {Path: "/proc/sysrq-trigger", Access: Read}, {Path: "/proc/irq", Access: Read}, {Path: "/proc/bus", Access: Read},
 	{Path: "/proc/fs", Access: Read},
@@ -63,11 +63,11 @@ var settings = []Place{
 	{Path: "/proc/kcore"}, {Path: "/proc/keys"}, {Path: "/proc/timer_list"}, {Path: "/proc/acpi"}, {Path: "/proc/scsi"}, {Path: "/proc/kmsg"},
 }
 
-// scratch are folders of the command's own.
+// scratch are the folders that every command gets for itself.
 var scratch = []string{"/tmp", "/var/tmp", "/dev/shm", "/run"}
 
-// caches are folders of a home that builds fill and that can be made again, by the programs that fill them.
-// A command has a layer of its own over them, so that what an agent puts there reaches nobody else.
+// caches are folders of a home that builds fill and can fill again, with the programs that use them. A command has a
+// layer over them, so what an agent puts there reaches nobody else.
 var caches = []struct {
 	programs []string
 	folders  []string
@@ -90,16 +90,16 @@ var caches = []struct {
 	{[]string{"dart"}, []string{".pub-cache"}},
 }
 
-// cacheVariables name such folders elsewhere.
+// cacheVariables are variables that name such folders elsewhere.
 var cacheVariables = []string{
 	"GOCACHE", "GOMODCACHE", "GOPATH", "GOLANGCI_LINT_CACHE", "STATICCHECK_CACHE", "npm_config_cache", "NPM_CONFIG_CACHE",
 	"YARN_CACHE_FOLDER", "PIP_CACHE_DIR", "UV_CACHE_DIR", "CCACHE_DIR", "SCCACHE_DIR", "CARGO_TARGET_DIR", "CARGO_HOME", "GRADLE_USER_HOME", "XDG_CACHE_HOME",
 }
 
-// scratchVariables name folders for scratch files.
+// scratchVariables are variables that name folders for scratch files.
 var scratchVariables = []string{"TMPDIR", "TMP", "TEMP", "GOTMPDIR"}
 
-// toolchains are folders and files of a home with programs and their settings. None has credentials in it.
+// toolchains are folders and files of a home with programs and their settings. None contains credentials.
 var toolchains = []string{
 	"go/bin", "sdk", "bin", ".local/bin", ".local/lib", ".local/share/mise", ".local/share/uv", ".local/share/pnpm", ".local/share/pipx",
 	".local/share/claude", ".local/share/fnm", ".pyenv", ".rbenv", ".nodenv", ".nvm", ".asdf", ".volta", ".bun", ".deno", ".sdkman", ".rustup",
@@ -107,20 +107,20 @@ var toolchains = []string{
 	".config/git/ignore", ".config/git/attributes",
 }
 
-// preferences are settings of a home in which credentials may stand. They are in reach where none do.
+// preferences are settings of a home that may contain credentials. They are shown only if they contain none.
 var preferences = []string{".config/go/env", ".config/pip/pip.conf", ".cargo/config.toml", ".cargo/env"}
 
-// credentials is what a file of settings has that has one in it.
+// credentials matches settings that contain a credential.
 var credentials = regexp.MustCompile(`(?i)://[^/\s]*@|token|passw|secret|auth|credential`)
 
-// toolVariables name such folders elsewhere; PATH names many.
+// toolVariables are variables that name such folders elsewhere; PATH names many.
 var toolVariables = []string{
 	"GOROOT", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "VOLTA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "NODE_PATH", "PYTHONPATH",
 	"PIP_FIND_LINKS", "PIP_CERT", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
 }
 
-// kept are the capabilities that a command of root's keeps: those that builds and package managers use
-// on files that are in reach anyway.
+// kept are the capabilities that root's commands keep: those that builds and package managers use on files that are
+// within reach anyway.
 var kept = []struct {
 	name   string
 	number int // in <linux/capability.h>
@@ -133,13 +133,12 @@ var kept = []struct {
 type draft struct {
 	places []Place
 	own    string   // $PAWL_HOME
-	homes  []string // the user's
+	homes  []string // the user's homes
 	look   func(path string) glance
 }
 
-// Make works out the policy of a command. Later places overrule earlier ones for the same path, and the
-// innermost decides, so that $PAWL_HOME stays out of reach and the user's repository read-only, whatever
-// the spec allows around them.
+// Make returns the policy of a command. For the same path, later places override earlier ones, and the innermost place
+// decides. So $PAWL_HOME stays hidden and the user's repository read-only, whatever the spec allows around them.
 func Make(r Request) Policy {
 	d := draft{places: make([]Place, 0, 256), own: resolved(r.Home), homes: homes(), look: lately}
 	value := Values(r.Env)
@@ -162,7 +161,7 @@ func Make(r Request) Policy {
 	for _, p := range settings {
 		d.add(p.Access, p.Path)
 	}
-	d.add(Write, "/proc") // what the supervisor has mounted there, of its own processes
+	d.add(Write, "/proc") // what the supervisor mounted there, with its own processes
 
 	d.inHomes(Read, toolchains...)
 	for _, home := range d.homes {
@@ -171,7 +170,7 @@ func Make(r Request) Policy {
 	d.look = now
 	for _, path := range r.Allow {
 		path = allowed(path, d.homes)
-		if at := resolved(path); at != "" { // with all that is in it, homes and scratch folders excepted
+		if at := resolved(path); at != "" { // with everything in it, except homes and scratch folders
 			d.places = slices.DeleteFunc(d.places, func(p Place) bool { return p.Access == Read && within(p.Path, at) })
 		}
 		d.add(Write, path)
@@ -180,7 +179,8 @@ func Make(r Request) Policy {
 	for _, name := range append([]string{"PATH"}, toolVariables...) {
 		for _, dir := range filepath.SplitList(value[name]) {
 			d.open(Read, dir)
-			// With what the programs need beside it. In a home there is more than that beside it.
+			// A bin folder comes with its parent, which has what its programs need. In a home, the parent contains
+			// other things too.
 			if base, at := filepath.Base(dir), d.look(dir).at; (base == "bin" || base == "sbin") && !d.inHome(at) {
 				d.open(Read, filepath.Dir(at))
 			}
@@ -192,7 +192,7 @@ func Make(r Request) Policy {
 	if len(r.Argv) > 0 {
 		d.open(Read, installed(r.Argv[0], value["PATH"])...)
 	}
-	for _, word := range r.Argv { // a program has what it needs beside it
+	for _, word := range r.Argv { // a program's files are beside it
 		if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() {
 			d.open(Read, filepath.Dir(word))
 			d.names(word)
@@ -208,7 +208,7 @@ func Make(r Request) Policy {
 		}
 	}
 	for i, word := range r.Argv {
-		if i > 0 && r.Argv[i-1] == "--" { // the program that another one is to start
+		if i > 0 && r.Argv[i-1] == "--" { // the program that another one starts
 			d.open(Read, installed(word, value["PATH"])...)
 		}
 		agent, _ := program.Lookup(filepath.Base(word))
@@ -229,7 +229,7 @@ func Make(r Request) Policy {
 		d.places = append(d.places, Place{Path: repo, Access: Read, Apart: true})
 		d.names(r.Repo)
 	}
-	// The demo's own folder has nothing of any other loop.
+	// The demo's own folder contains no other loop.
 	if d.own != "" {
 		demo := filepath.Join(d.own, "demo")
 		d.places = slices.DeleteFunc(d.places, func(p Place) bool {
@@ -251,14 +251,14 @@ func Make(r Request) Policy {
 	}
 	if r.Machine.Files != ByNothing {
 		p.Places = d.withoutSockets(sorted(d.places))
-		p.Places = slices.DeleteFunc(p.Places, func(l Place) bool { // a cache that is not there, in what is read-only
+		p.Places = slices.DeleteFunc(p.Places, func(l Place) bool { // a missing cache inside a read-only place
 			return l.Access == Layer && l.Missing && slices.ContainsFunc(p.Places, func(o Place) bool { return o.Access == Read && within(l.Path, o.Path) })
 		})
 	}
 	return p
 }
 
-// allowed is a path of sandbox.allow, which may begin in the user's home.
+// allowed returns a path of sandbox.allow; a leading ~ is the user's home.
 func allowed(path string, homes []string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && len(homes) > 0 {
 		return filepath.Join(homes[0], rest)
@@ -266,15 +266,15 @@ func allowed(path string, homes []string) string {
 	return path
 }
 
-// withoutSockets hides the sockets that programs listen on from what can be read: that a folder can't be written keeps
-// nobody from connecting.
+// withoutSockets hides the sockets of programs in readable folders, because a read-only folder keeps nobody from
+// connecting.
 func (d *draft) withoutSockets(places []Place) []Place {
 	var hidden []Place
 	for _, path := range Sockets() {
 		if around, ok := covering(places, path); ok && around.Access == Empty { // most are in /run
 			continue
 		}
-		path = resolved(path) // another program may see other files
+		path = resolved(path) // the other program may see other files
 		if around, ok := covering(places, path); ok && around.Access == Read {
 			hidden = append(hidden, Place{Path: path, Access: Hidden})
 		}
@@ -285,7 +285,7 @@ func (d *draft) withoutSockets(places []Place) []Place {
 	return sorted(append(places, hidden...))
 }
 
-// add puts what there is at the paths into reach, under the names that people use as well.
+// add makes what exists at the paths accessible, under the names that people use as well.
 func (d *draft) add(access Access, paths ...string) {
 	for _, path := range paths {
 		is := d.look(path)
@@ -296,7 +296,7 @@ func (d *draft) add(access Access, paths ...string) {
 	}
 }
 
-// names leads from a path to what it means.
+// names adds the symlinks on the way to a path.
 func (d *draft) names(path string) { d.places = append(d.places, d.look(path).links...) }
 
 func (d *draft) inHomes(access Access, names ...string) {
@@ -307,8 +307,8 @@ func (d *draft) inHomes(access Access, names ...string) {
 	}
 }
 
-// preferred are settings of a home, as far as no credential is among them: of git's those that say how it behaves, of
-// others the whole file or nothing.
+// preferred returns the settings of a home without credentials: of git's settings the harmless ones, of others the
+// whole file or nothing.
 func preferred(home string) (all []Place) {
 	for _, name := range preferences {
 		if text, err := os.ReadFile(filepath.Join(home, name)); err == nil && !credentials.Match(text) {
@@ -326,7 +326,7 @@ func preferred(home string) (all []Place) {
 	return all
 }
 
-// holds reports whether a home or $PAWL_HOME is at a path or below it, so that it must not be opened.
+// holds reports whether a home or $PAWL_HOME is at a path or below it. Such a path must not be opened.
 func (d *draft) holds(at string) bool {
 	return within(d.own, at) || slices.ContainsFunc(d.homes, func(home string) bool { return within(home, at) })
 }
@@ -335,7 +335,7 @@ func (d *draft) inHome(at string) bool {
 	return slices.ContainsFunc(d.homes, func(home string) bool { return within(at, home) })
 }
 
-// open puts paths into reach that somebody else named: only where that opens no home and not $PAWL_HOME.
+// open makes paths accessible that somebody else named, unless that would open a home or $PAWL_HOME.
 func (d *draft) open(access Access, paths ...string) {
 	for _, path := range paths {
 		at := d.look(path).at
@@ -351,7 +351,7 @@ func (d *draft) open(access Access, paths ...string) {
 	}
 }
 
-// layers puts caches into reach, each as a layer over what the user has of it.
+// layers adds the caches, each as a layer over the user's.
 func (d *draft) layers(r Request, value map[string]string) {
 	var folders []string
 	for _, c := range caches {
@@ -372,7 +372,7 @@ func (d *draft) layers(r Request, value map[string]string) {
 	}
 }
 
-// layer puts one folder into reach that the command has a layer of its own over.
+// layer adds one folder with a layer of the command's own.
 func (d *draft) layer(r Request, folder string) {
 	if !filepath.IsAbs(folder) || d.holds(folder) {
 		return
@@ -399,9 +399,9 @@ func (d *draft) layer(r Request, folder string) {
 	d.places = append(d.places, p)
 }
 
-// agent puts into reach what a program needs of the user's home that agent.use names: its sign-in, and of its settings
-// those few keys that it does not work without. Its folders are empty ones of the loop's own, so that it finds nothing
-// that the user or another loop has in them, and what it plants there nobody else runs.
+// agent adds what a program named in agent.use needs from the user's home: its sign-in, and the few settings without
+// which it does not work. Its folders are empty and belong to the loop, so it finds nothing of the user or of other
+// loops, and nobody else runs what it puts there.
 func (d *draft) agent(r Request, p program.Program) {
 	for _, home := range d.homes {
 		for _, folder := range p.Writes {
@@ -436,7 +436,7 @@ func (d *draft) agent(r Request, p program.Program) {
 	d.inHomes(Read, p.Reads...)
 }
 
-// hide empties what agents would run of the tree that they work in.
+// hide hides files of the tree that agents would run.
 func (d *draft) hide(r Request) {
 	if len(r.Own) == 0 {
 		return
@@ -451,10 +451,10 @@ func (d *draft) hide(r Request) {
 	}
 }
 
-// lookedFor has the answers of installedAnywhere.
+// lookedFor caches the answers of installedAnywhere.
 var lookedFor sync.Map
 
-// installedAnywhere reports whether a program is in this process's PATH; it looks once.
+// installedAnywhere reports whether a program is in this process's PATH.
 func installedAnywhere(program string) bool {
 	if there, ok := lookedFor.Load(program); ok {
 		return there.(bool)
@@ -464,8 +464,8 @@ func installedAnywhere(program string) bool {
 	return err == nil
 }
 
-// installed are the folders without which a program that npm has installed does not start: those of
-// the packages, and the one with the link that it is called by.
+// installed returns the folders that a program installed by npm needs to start: the one with the packages, and the one
+// with the link to the program.
 func installed(program, path string) []string {
 	candidates := []string{program}
 	if !strings.Contains(program, "/") {
@@ -488,7 +488,7 @@ func installed(program, path string) []string {
 	return nil
 }
 
-// systemHome is the user's home as the system names it, "" where it does not.
+// systemHome is the user's home according to the system, "" if unknown.
 var systemHome = sync.OnceValue(func() string {
 	u, err := user.LookupId(strconv.Itoa(os.Getuid()))
 	if err != nil {
@@ -497,8 +497,8 @@ var systemHome = sync.OnceValue(func() string {
 	return u.HomeDir
 })
 
-// homes are the user's home as the environment names it and as the system does. Where they differ, both
-// are the user's.
+// homes returns the user's home according to the environment and according to the system. If they differ, both are the
+// user's.
 func homes() []string {
 	out := []string{lately(systemHome()).at}
 	if h, err := os.UserHomeDir(); err == nil {
@@ -508,7 +508,7 @@ func homes() []string {
 	return slices.Compact(out)
 }
 
-// Values are the variables of an environment, where the last of a name counts.
+// Values returns the variables of an environment. The last of several with one name counts.
 func Values(env []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range env {
@@ -518,8 +518,8 @@ func Values(env []string) map[string]string {
 	return out
 }
 
-// named are the absolute paths that stand in texts, be they words of their own or inside of a text
-// for the shell; the home may be written as the shell knows it.
+// named returns the absolute paths in texts, either as whole words or within shell code. The home may be written in the
+// shell's ways.
 func named(texts, homes []string) []string {
 	var out []string
 	for _, word := range texts {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// masks are what only root may read in the system's folders: passwords, keys. A command of root's would read
-// them as root; the machine keeps an ordinary user from them.
+// masks returns what only root may read in the system's folders: passwords, keys. Root's commands could otherwise read
+// them; the machine itself keeps an ordinary user from them.
 func masks() []Place {
 	if os.Geteuid() != 0 {
 		return nil
@@ -40,7 +40,7 @@ func masks() []Place {
 	return walked.all
 }
 
-// walked is what masks found lately.
+// walked caches the result of masks.
 var walked struct {
 	sync.Mutex
 	at  time.Time

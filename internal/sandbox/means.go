@@ -2,11 +2,10 @@ package sandbox
 
 import "fmt"
 
-// Means is how files and processes are kept out of reach.
+// Means says how files and processes are kept out of reach.
 type Means string
 
-// The means, the cheapest first: the supervisor's own namespaces cost nothing per command, bubblewrap some
-// eight milliseconds.
+// The means, cheapest first: the supervisor's own namespaces cost a command nothing, bubblewrap about 8 ms.
 const (
 	ByNothing       Means = ""
 	ByNamespace     Means = "namespaces"
@@ -14,25 +13,25 @@ const (
 	ByBwrap         Means = "bubblewrap"
 )
 
-// What Landlock's versions bring.
+// The versions of Landlock that add a feature.
 const (
 	landlockNet   = 4
 	landlockScope = 6
 )
 
-// Machine is what Probe found.
+// Machine is what Probe found on this machine.
 type Machine struct {
 	Files    Means
 	Bwrap    string // its path
-	Network  bool   // a network namespace with a way out of pawl's own
+	Network  bool   // a network namespace, with a way out through pawl's proxy
 	Overlay  bool   // layers
-	Filter   bool   // system calls
-	Begins   bool   // cgroups of version 2, which a process has to begin in
+	Filter   bool   // filters for system calls
+	Begins   bool   // cgroups of version 2, in which a process has to be started
 	Landlock int    // its version, 0 for none
 }
 
-// Lacks says in words what the machine lacks for a sandbox with that network, "" where it has everything.
-// An open network can't be closed to the engine without Landlock, and is then no sandbox (E6).
+// Lacks says what the machine lacks for a sandbox with that network, "" if nothing. In an open network, only Landlock
+// can close the ports of the engine; without it, there is no sandbox (E6).
 func (m Machine) Lacks(network Network, closed []int) string {
 	switch {
 	case m.Files == ByNothing:

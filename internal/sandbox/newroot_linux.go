@@ -11,15 +11,15 @@ import (
 	"pawl/internal/remove"
 )
 
-// newRoot is a root while it is made, from the outside in. In its layers there are links already that an agent left in an
-// earlier sandbox, and who makes it still sees the whole machine. So no link in it is followed, and none stays in a layer
-// where something is put.
+// newRoot is a root under construction, built from the outside in. Its layers may contain links that an agent left in
+// an earlier sandbox, and the builder still sees the whole machine. So no link in it is followed, and a link in a layer
+// is removed where something has to be put.
 type newRoot struct {
 	places  []Place
-	folders map[string]int // that were opened, by their paths
+	folders map[string]int // opened folders by path
 }
 
-// spot is a file or folder of a new root, or where one can be made: a name in a folder that is open. It is no link.
+// spot is a file or folder of a new root, or a free name: a name in an open folder. It is never a link.
 type spot struct {
 	in   int
 	name string
@@ -36,15 +36,15 @@ func (r newRoot) close() {
 	}
 }
 
-// path leads to a spot.
+// path returns a path to a spot.
 func (s spot) path() string { return opened(s.in) + "/" + s.name }
 
-// open opens what is there.
+// open opens the file or folder.
 func (s spot) open() (int, error) {
 	return unix.Openat2(s.in, s.name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
 }
 
-// is reports whether there is a folder, or else something that is none and no link.
+// is reports whether the spot is a folder, or, without dir, something else that is no link.
 func (s spot) is(dir bool) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(s.in, s.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -54,7 +54,7 @@ func (s spot) is(dir bool) bool {
 	return dir && kind == unix.S_IFDIR || !dir && kind != unix.S_IFDIR && kind != unix.S_IFLNK
 }
 
-// spot opens the folder that a path is in, and makes it where there is none.
+// spot returns a path's spot. It opens the path's folder, and makes it if it is missing.
 func (r newRoot) spot(path string) (spot, error) {
 	dir, name := filepath.Split(path)
 	if dir != "/" {
@@ -75,7 +75,7 @@ func (r newRoot) spot(path string) (spot, error) {
 	return spot{fd, name}, nil
 }
 
-// at is where a folder or file is, which is made where there is none.
+// at returns the spot of a file or folder, and makes it if it is missing.
 func (r newRoot) at(path string, dir bool) (spot, error) {
 	s, err := r.spot(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r newRoot) at(path string, dir bool) (spot, error) {
 	return s, err
 }
 
-// write makes a file anew.
+// write writes a new file.
 func (r newRoot) write(path string, data []byte, mode os.FileMode) error {
 	s, err := r.spot(path)
 	if err == nil {
@@ -120,7 +120,7 @@ func (r newRoot) write(path string, data []byte, mode os.FileMode) error {
 	return f.Close()
 }
 
-// clear removes what is in the way in a layer, which is the agent's own. Elsewhere it stays.
+// clear removes what is in the way in a layer, which belongs to the agent. Outside of layers, it removes nothing.
 func (r newRoot) clear(s spot, path string) error {
 	if around, ok := covering(r.places, filepath.Dir(path)); ok && around.Access == Layer {
 		return remove.All(s.path())
@@ -128,10 +128,11 @@ func (r newRoot) clear(s spot, path string) error {
 	return nil
 }
 
-// opened is the path of what a descriptor is of.
+// opened returns a path to an open descriptor.
 func opened(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// mountPoint makes a folder or file in the upper of a layer where bubblewrap is to mount something: it would follow links.
+// mountPoint makes a folder or file in the upper of a layer on which bubblewrap mounts something, because bubblewrap
+// would follow links.
 func mountPoint(upper, path string, dir bool) error {
 	root, err := openRoot(upper, []Place{{Path: "/", Access: Layer}})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Room is what a thread has in a sandbox beside its restrictions.
+// Room is what a sandbox gives to the thread in it.
 type Room struct{ Proxy net.Listener }
 
 // Probe says that this system has nothing that pawl uses as a sandbox.
@@ -18,38 +18,38 @@ func Probe() Machine { return Machine{} }
 // Main does nothing here.
 func Main() {}
 
-// Supervisor are no attributes here.
+// Supervisor returns no attributes here.
 func Supervisor(Means) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
 // Settle does nothing here.
 func Settle() error { return nil }
 
-// Enter is never called where Probe finds nothing.
+// Enter always fails here.
 func Enter(Policy) (Room, error) { return Room{}, errors.New("there is no sandbox on this system") }
 
-// Key tells policies apart.
+// Key returns "" here.
 func (p Policy) Key() string { return "" }
 
-// Hands is never true where Probe finds nothing.
+// Hands returns false here.
 func (p Policy) Hands() bool { return false }
 
-// Begun is never called where Probe finds nothing.
+// Begun always fails here.
 func Begun(*os.File) (net.Listener, error) {
 	return nil, errors.New("there is no sandbox on this system")
 }
 
-// Answer is never called where Probe finds nothing.
+// Answer returns nothing here.
 func Answer([]Question) []Finding { return nil }
 
-// AnswerIn is never called where Probe finds nothing.
+// AnswerIn always fails here.
 func AnswerIn(Policy, []Question) ([]Finding, error) {
 	return nil, errors.New("there is no sandbox on this system")
 }
 
-// Bounds are none here.
+// Bounds limit nothing here.
 type Bounds struct{}
 
-// NewBounds says that there are none.
+// NewBounds always fails here.
 func NewBounds(string, Limits) (*Bounds, error) {
 	return &Bounds{}, errors.New("this system has no cgroups")
 }
@@ -63,7 +63,7 @@ func (*Bounds) Begin(*syscall.SysProcAttr) {}
 // Relieved does nothing here.
 func (*Bounds) Relieved() {}
 
-// Limits are none.
+// Limits returns no limits here.
 func (*Bounds) Limits() Limits { return Limits{} }
 
 // Reached counts nothing here.
@@ -82,5 +82,5 @@ func opaque(string) bool { return false }
 
 func asMade(string, string) bool { return false }
 
-// mountPoint is never called where Probe finds nothing.
+// mountPoint always fails here.
 func mountPoint(string, string, bool) error { return errors.New("there is no sandbox on this system") }

@@ -14,7 +14,7 @@ import (
 	"pawl/internal/pin"
 )
 
-// Probe says what this machine has, by trying it; once per process.
+// Probe tries what this machine offers, once per process.
 var Probe = sync.OnceValue(func() Machine {
 	landlock := landlockVersion()
 	_, begins, err := parentsOf(processController)
@@ -39,8 +39,8 @@ var Probe = sync.OnceValue(func() Machine {
 	return m
 })
 
-// inOwnThread does something on a thread that nothing else runs on afterwards. The thread stays: what
-// it had forked before (git, a supervisor) is killed when it ends (PR_SET_PDEATHSIG goes by thread).
+// inOwnThread calls do on a thread that runs nothing else afterwards. The thread stays, because what it forked before
+// (git, a supervisor) is killed when it ends (PR_SET_PDEATHSIG depends on the thread).
 func inOwnThread(do func() error) error {
 	done := make(chan error)
 	go func() {
@@ -53,13 +53,13 @@ func inOwnThread(do func() error) error {
 
 const probeName = "pawl-sandbox-probe"
 
-// Main does what a Probe, an AnswerIn or a command in bubblewrap's network asks for if this process was executed to, and then never returns.
-// Call it first in every main and TestMain; proc.Main does.
+// Main does the work of a Probe, an AnswerIn or a command in bubblewrap's network if this process was started for it,
+// and then never returns. Call it first in every main and TestMain; proc.Main does.
 func Main() {
 	switch {
 	case os.Args[0] == outgrowName:
 		outgrow()
-	case len(os.Args) == 2 && os.Args[1] == checkName: // bubblewrap can't change what a program is called
+	case len(os.Args) == 2 && os.Args[1] == checkName: // bubblewrap can't change the program's arg 0
 		answerAsked()
 	case len(os.Args) > 4 && os.Args[1] == entryName:
 		var first entry
@@ -103,7 +103,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// overlays tries a layer, in memory.
+// overlays tries to mount a layer in memory.
 func overlays() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return err
@@ -125,10 +125,10 @@ func overlays() error {
 	return unix.Mount("pawl", dirs["merged"], "overlay", 0, options)
 }
 
-// try makes this program again as a supervisor and has it enter a room.
+// try starts this program as a supervisor that enters a room.
 func try(by Means) (m Machine, ok bool) {
 	if os.Args[0] == probeName {
-		return m, false // this program forgets Main, and would start itself for ever
+		return m, false // this program does not call Main, and would start itself endlessly
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args, cmd.Env = []string{probeName, string(by)}, []string{"GOMAXPROCS=1"}

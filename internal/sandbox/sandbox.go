@@ -19,22 +19,21 @@ import (
 	"pawl/internal/held"
 )
 
-// Access is what a command finds at a place.
+// Access says what a command finds at a place.
 type Access int
 
 // The accesses.
 const (
-	// Hidden is nothing at a place that is inside of another: an empty folder or file.
+	// Hidden hides a place inside another one: the command finds an empty folder or file.
 	Hidden Access = iota
-	// Empty is an empty folder of the command's own, in memory.
+	// Empty is an empty folder in memory, for this command alone.
 	Empty
-	// Copy is a file of the command's own that begins as a copy, for programs that replace their
-	// settings by renaming. What it becomes is lost.
+	// Copy is a private copy of a file, for programs that replace their settings by renaming. Changes to it are lost.
 	Copy
-	// Link is a symbolic link as the machine has it.
+	// Link is a symbolic link, as on the machine.
 	Link
 	Read
-	// Layer is a folder that the command may write while the machine's own stays as it is: what it writes
+	// Layer is a folder that the command may write. The machine's own folder stays unchanged: what the command writes
 	// goes to Upper.
 	Layer
 	Write
@@ -45,47 +44,46 @@ type Place struct {
 	Path   string
 	Access Access
 	Target string   // of a Link
-	Text   string   // of a Copy that is not of the whole file
-	Lower  []string // of a Layer: what is seen below, the uppermost first
-	Upper  string   // of a Layer: where what is written goes. What overlays need is beside it
-	// Missing is a Layer over nothing.
+	Text   string   // of a Copy that has only a part of the file
+	Lower  []string // of a Layer: what shows through, the uppermost first
+	Upper  string   // of a Layer: where writes go, and beside it what overlays need
+	// Missing marks a Layer over nothing.
 	Missing bool
-	// Apart is of what can be read and others write: sockets and pipes in it lead to nobody, and a lock holds up nobody, where
-	// the machine has overlays.
+	// Apart marks a readable folder that others write: if the machine has overlays, its sockets and pipes lead to
+	// nobody, and its locks block nobody.
 	Apart bool
 }
 
-// Network is what a command reaches of the network: sandbox.network of the spec.
+// Network says what a command can reach on the network: sandbox.network of the spec.
 type Network string
 
 // The networks.
 const (
-	Filtered Network = "filtered" // a loopback of its own, and a proxy of pawl's
+	Filtered Network = "filtered" // a loopback of its own, and pawl's proxy
 	None     Network = "none"     // a loopback of its own
-	Open     Network = "open"     // this machine's
+	Open     Network = "open"     // this machine's network
 )
 
-// Policy is what a command may reach. What no place covers is absent.
+// Policy says what a command may reach. A path that no place covers does not exist for it.
 type Policy struct {
 	// Places are sorted from the outside in; the innermost decides.
 	Places []Place
-	// Network is Filtered or None only where the machine has network namespaces. Egress is what the proxy
-	// lets through.
+	// Network is Filtered or None only if the machine has network namespaces. Egress says what the proxy allows.
 	Network Network
 	Egress  egress.Rules
-	// Closed are the TCP ports, on any host, to which no connection can be made from an Open network.
+	// Closed are the TCP ports that can't be reached on any host from an Open network.
 	Closed []int
-	// Limits are what the command may use up.
+	// Limits are the resources that the command may use.
 	Limits Limits
-	// Tree and Fresh name the surroundings: those of one tree are made anew when Fresh is another.
+	// Tree and Fresh identify a room: the room of a tree is made again when Fresh changes.
 	Tree, Fresh string
-	// Layered is another one when somebody else than the tree's commands has changed what is below its layers.
+	// Layered changes when somebody other than the tree's commands has changed what is below its layers.
 	Layered string
-	// Machine is what the policy is carried out with.
+	// Machine is what enforces the policy.
 	Machine Machine
 }
 
-// Opens reports whether what there is at a path is in reach.
+// Opens reports whether a path is accessible.
 func (p Policy) Opens(path string) bool {
 	at := resolved(path)
 	if at == "" {
@@ -95,19 +93,19 @@ func (p Policy) Opens(path string) bool {
 	return ok && (around.Access == Read || around.Access == Write || around.Access == Layer)
 }
 
-// Rooted reports whether commands have a root that the thread which starts them is in.
+// Rooted reports whether commands get their root from the thread that starts them.
 func (p *Policy) Rooted() bool {
 	return p != nil && (p.Machine.Files == ByNamespace || p.Machine.Files == ByUserNamespace)
 }
 
-// Limits are what the commands of a loop may use up at any time; 0 is no limit.
+// Limits are what the commands of a loop may use at any time; 0 means no limit.
 type Limits struct {
 	Memory    int64 // bytes
 	Processes int64
 }
 
-// sorted returns the places from the outside in. The last of several for one path counts. A place that
-// is read-only as the place around it is dropped.
+// sorted returns the places from the outside in. The last place for a path counts. A read-only place in a read-only
+// place is dropped.
 func sorted(places []Place) []Place {
 	last := make(map[string]int, len(places))
 	for i, p := range places {
@@ -128,11 +126,11 @@ func sorted(places []Place) []Place {
 		if ok && around.Access == p.Access && (p.Access == Read || p.Access == Write) || !ok && p.Access == Hidden {
 			continue
 		}
-		if ok && p.Access == Link && around.Access != Empty { // it is there
+		if ok && p.Access == Link && around.Access != Empty { // it is there already
 			continue
 		}
-		// Where everything may be written there is nothing to put on top, and making it would change the
-		// machine's own.
+		// In a place where everything may be written, a layer or copy adds nothing, and making it would change the
+		// machine's folder.
 		if ok && around.Access == Write && (p.Access == Layer || p.Access == Copy) {
 			continue
 		}
@@ -141,8 +139,7 @@ func sorted(places []Place) []Place {
 	return out
 }
 
-// covering returns the innermost of the places that a path is at or in, the last of several; ok is false
-// where there is none.
+// covering returns the innermost place that contains a path, the last of several. ok is false if there is none.
 func covering(places []Place, path string) (found Place, ok bool) {
 	for _, p := range places {
 		if p.Access != Link && len(p.Path) >= len(found.Path) && within(path, p.Path) {
@@ -157,12 +154,12 @@ func within(path, dir string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/') || dir == "/"
 }
 
-// resolved is a path as the kernel has it, "" where there is nothing.
+// resolved returns the kernel's path for a path, "" if nothing exists.
 func resolved(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""
 	}
-	if _, err := os.Lstat(held.At(path)); err != nil { // most of what is asked for is not there
+	if _, err := os.Lstat(held.At(path)); err != nil { // most paths that are asked for do not exist
 		return ""
 	}
 	at, err := held.Real(path)
@@ -172,9 +169,9 @@ func resolved(path string) string {
 	return at
 }
 
-// links are the symbolic links on the way to a path, so that the name that people use leads there too.
+// links returns the symbolic links on the way to a path, so that the name that people use leads there too.
 func links(path string) (all []Place) {
-	for range 40 { // as the kernel does
+	for range 40 { // the kernel's limit
 		at := "/"
 		again := false
 		parts := strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")

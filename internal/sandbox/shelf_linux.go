@@ -12,18 +12,18 @@ import (
 	"pawl/internal/held"
 )
 
-// merged is where an overlay is mounted that more than one room has, beside its upper.
+// merged is where an overlay is mounted that several rooms share, beside its upper.
 const merged = "merged"
 
-// shelfLife is how long an overlay is used for further rooms. What changes below it, on the machine, is seen after that at
-// the latest.
+// shelfLife is how long an overlay is used for new rooms. New rooms see changes of the machine's files below it after
+// that time at the latest.
 const shelfLife = time.Minute
 
-// shelf has the overlays that this process keeps mounted, by the tree of their rooms. To mount one costs more than all
-// else of a room; a room copies the table of mounts of the process anyway.
+// shelf has the overlays that this process keeps mounted, by the tree of their rooms. Mounting an overlay costs more
+// than everything else about a room, and a room copies the process's mounts anyway.
 var shelf struct {
 	sync.Mutex
-	own   bool // whether the table of mounts is this process's own
+	own   bool // whether this process has a mount table of its own
 	trees map[string]*stock
 }
 
@@ -34,11 +34,11 @@ type stock struct {
 	at      shelved
 }
 
-// shelved is where overlays are mounted, by their upper.
+// shelved says where overlays are mounted, by their upper.
 type shelved map[string]string
 
-// shelve mounts the overlays of a policy for all rooms of its tree, and unmounts those of layers that are other ones by
-// now. It returns where they are: nothing where a room has to mount its own.
+// shelve mounts the overlays of a policy for all rooms of its tree, and unmounts those whose layers have changed. It
+// returns where they are; a room mounts those that are missing itself.
 func shelve(p Policy) shelved {
 	shelf.Lock()
 	defer shelf.Unlock()
@@ -58,7 +58,7 @@ func shelve(p Policy) shelved {
 		}
 		shelf.trees[p.Tree] = s
 	}
-	kept := shelved{} // a room must not read what another one adds
+	kept := shelved{} // a copy, because another room may add to the original
 	for upper, place := range overlaid(p.Places) {
 		if s.at[upper] == "" {
 			at := filepath.Join(upper, merged)
@@ -72,7 +72,7 @@ func shelve(p Policy) shelved {
 	return kept
 }
 
-// overlaid are the layers of a policy that are over something, by their upper.
+// overlaid returns the layers of a policy that have something below them, by their upper.
 func overlaid(places []Place) map[string]Place {
 	all := map[string]Place{}
 	var lacking []Place
@@ -91,7 +91,7 @@ func overlaid(places []Place) map[string]Place {
 	return all
 }
 
-// open opens what is mounted for a place, -1 where nothing is.
+// open opens the mount for a place, -1 if there is none.
 func (s shelved) open(p Place, folders held.Folders) int {
 	if at := s[p.Upper]; at != "" && p.Upper != "" {
 		return branch(folders.At(at))
@@ -105,9 +105,9 @@ func (s shelved) open(p Place, folders held.Folders) int {
 	return -1
 }
 
-// asMade reports whether an empty folder is as it was made: of the mode and the owner that the one beside it has, which no
-// command can reach, with no attributes but the overlay's, and never written to. Where the file system does not tell when
-// it was made, it says no.
+// asMade reports whether an empty folder is unchanged since it was made: it has the mode and owner of the folder beside
+// it, which no command can reach, no attributes but the overlay's, and was never written to. If the file system does
+// not report creation times, it returns false.
 func asMade(path, beside string) bool {
 	var is, other unix.Statx_t
 	const wanted = unix.STATX_BASIC_STATS | unix.STATX_BTIME

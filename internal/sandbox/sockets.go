@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Sockets are the Unix sockets with a path that programs of this machine have, sorted; none where that can't be read.
+// Sockets returns the paths of the Unix sockets on this machine, sorted; none if they can't be read.
 func Sockets() (all []string) {
 	table, err := os.Open("/proc/net/unix")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supervisor are the attributes of the process that enters rooms: by its own namespaces it is the first
-// process of a process namespace, so that what it starts sees nobody else, and ends with it.
+// Supervisor returns the attributes for the process that enters rooms. With its own namespaces, it is the first process
+// of a process namespace, so its commands see no other processes and end with it.
 func Supervisor(by Means) *syscall.SysProcAttr {
 	switch by {
 	case ByNamespace:
@@ -20,19 +20,19 @@ func Supervisor(by Means) *syscall.SysProcAttr {
 			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
-			// They last beyond the execution of a program, until Enter drops them. An overlay has a folder that nobody may open,
-			// and mounting one opens it: CAP_DAC_OVERRIDE.
+			// These capabilities survive exec, until Enter drops them. Mounting an overlay opens a folder of the
+			// overlay that nobody may open, which needs CAP_DAC_OVERRIDE.
 			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE},
 		}
 	}
 	return &syscall.SysProcAttr{}
 }
 
-// Processes is where the table of this machine's processes is, for a supervisor that of all that runs under it.
+// Processes is the process table of this machine; in a supervisor, of everything that runs under it.
 var Processes = "/proc"
 
-// Settle makes the surroundings of a process that was started with Supervisor: a table of its own
-// processes, and memory and files of its own that nobody else may look into. It does nothing in any other process.
+// Settle prepares a process that was started with Supervisor: it gets a process table of its own, and its memory and
+// files are closed to others. In any other process it does nothing.
 func Settle() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("keeping others from its memory: %w", err)
@@ -50,8 +50,8 @@ func Settle() error {
 	if err != nil {
 		return fmt.Errorf("the table of its processes: %w", err)
 	}
-	// Commands get one without the supervisor and its threads: through each of those root could look at this machine's
-	// mounts and network, and have the kernel end the supervisor first.
+	// Commands get a process table without the supervisor and its threads. Through those, root could see this machine's
+	// mounts and network, or make the kernel kill the supervisor first.
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=ptraceable"); err != nil {
 		return fmt.Errorf("the table of its commands' processes: %w", err)
 	}

@@ -10,24 +10,23 @@ import (
 	"pawl/internal/git"
 )
 
-// ChainLink is one entry of a ledger as Chain found it, every object of it held against its hash.
+// ChainLink is one entry of a ledger as Chain found it. Every object of it was checked against its hash.
 type ChainLink struct {
-	LedgerCommit     // with all of its files
+	LedgerCommit     // with all its files
 	N            int // from 1
 }
 
-// Damage is where a ledger stops being what its hashes say.
+// Damage says where a ledger stops matching its hashes.
 type Damage struct {
-	N      int // of the entry, 0 where that can't be known
+	N      int // of the entry; 0 if unknown
 	Commit string
 	What   string
 }
 
 func (e *Damage) Error() string { return fmt.Sprintf("%s: %s", e.Commit, e.What) }
 
-// Chain walks a ledger from its first entry up to head and calls visit for each. Nothing is
-// believed that git answers: the hash of every commit, folder and file is worked out again. The
-// error is *Damage where one does not agree, or is missing.
+// Chain walks a ledger from its first entry to head and calls visit for each. It trusts no answer of git: it computes
+// the hash of every commit, folder and file again. The error is *Damage if an object does not match or is missing.
 func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) error) error {
 	if err := git.CheckHashes(head); err != nil {
 		return err
@@ -53,7 +52,7 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 			chain, trees = append(chain, l), append(trees, c.Tree)
 			id = l.Prev
 		}
-		seen := map[string][]byte{} // the blobs of the entry before
+		seen := map[string][]byte{} // the blobs of the previous entry
 		folders := lister{batch: b, known: map[string][]file{}}
 		for i := range chain {
 			l, tree := chain[len(chain)-1-i], trees[len(chain)-1-i]
@@ -92,10 +91,10 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 	return &at
 }
 
-// visitError is what a visitor said, as opposed to what was found.
+// visitError is an error of a visitor, as opposed to damage.
 type visitError struct{ error }
 
-// sound reads an object and holds it against its hash.
+// sound reads an object and checks it against its hash.
 func sound(b *git.Batch, id, kind string) ([]byte, error) {
 	_, is, content, err := b.Get(id, -1)
 	switch {
@@ -114,20 +113,21 @@ func sound(b *git.Batch, id, kind string) ([]byte, error) {
 // file is a file in a ledger's tree.
 type file struct{ name, blob string }
 
-// maxDepth is how deep folders of a ledger lie.
+// maxDepth is how deep the folders of a ledger may be nested.
 const maxDepth = 3
 
-// lister lists the trees of a ledger's entries. Most folders are those of the entry before.
+// lister lists the trees of a ledger's entries. It remembers folders, because most are the same as in the previous
+// entry.
 type lister struct {
 	batch *git.Batch
 	known map[string][]file // small folders, by their IDs
-	large struct {          // the last folder in the root, with all that is below it
+	large struct {          // the last folder in the root, with everything below it
 		tree  string
 		files []file
 	}
 }
 
-// list returns the files of a tree and of the folders in it, each folder held against its hash.
+// list returns the files of a tree and of its folders, each folder checked against its hash.
 func (l *lister) list(tree string, depth int) ([]file, error) {
 	if files, is := l.known[tree]; is {
 		return files, nil
@@ -141,7 +141,7 @@ func (l *lister) list(tree string, depth int) ([]file, error) {
 	}
 	var files []file
 	for len(raw) > 0 {
-		// "<mode> <name>NUL<20 bytes>" again and again.
+		// "<mode> <name>NUL<20 bytes>", repeated.
 		head, rest, ok := bytes.Cut(raw, []byte{0})
 		mode, name, named := bytes.Cut(head, []byte{' '})
 		folder := string(mode) == "40000" && depth < maxDepth

@@ -12,30 +12,30 @@ import (
 	"pawl/internal/git"
 )
 
-// CommitInput is everything that a commit is made from: its hash depends on nothing else, so
-// that repeating the input repeats the commit.
+// CommitInput is everything that a commit is made from. Its hash depends on nothing else, so the same input makes the
+// same commit.
 type CommitInput struct {
-	Tree     string // from Change
+	Tree     string // from a Change
 	Parent   string
 	Message  string
 	Trailers []git.Trailer
 	Author   git.Identity // and committer
-	Time     time.Time    // the workflow's, not the attempt's: a retry has to repeat it
+	Time     time.Time    // the workflow's time, not the attempt's, because a retry has to make the same commit
 	Branch   string       // full ref name; moved from Parent to the commit
 }
 
-// RevertInput asks for the undoing of one commit, or of all that came after another one.
+// RevertInput asks for undoing one commit, or all commits after another one.
 type RevertInput struct {
 	Commit   string // the tip of Branch
-	GoOn     string // the commit whose tree the branch gets, "" for the parent of Commit
+	GoOn     string // the commit whose tree the branch gets; "" for the parent of Commit
 	Branch   string // full ref name
 	Author   git.Identity
 	Time     time.Time
 	Trailers []git.Trailer
 }
 
-// Commit makes the commit and moves Branch from Parent to it. If Branch is at that commit
-// already, nothing happens; if it is anywhere else, the error is *Fenced.
+// Commit makes the commit and moves Branch from Parent to it. If Branch is already at that commit, nothing happens. If
+// Branch is anywhere else, the error is *Fenced.
 func (s *Store) Commit(ctx context.Context, in CommitInput) (string, error) {
 	r, err := s.Transact(ctx, Tx{Commit: &in})
 	return r.Code, err
@@ -48,8 +48,8 @@ func (in CommitInput) object() (git.Commit, error) {
 	return git.NewCommit(in.Tree, []string{in.Parent}, in.Author, in.Time, in.Message, in.Trailers), nil
 }
 
-// revert makes the commit that `git revert --no-edit` makes of a branch's tip: its tree is the
-// parent's, so it needs no working tree and cannot conflict. A merge has no one parent; pawl makes none.
+// revert makes the commit that `git revert --no-edit` makes of a branch's tip. Its tree is the parent's, so it needs no
+// working tree and can't conflict. A merge commit is refused; pawl makes none.
 func (s *Store) revert(ctx context.Context, in RevertInput) (git.Commit, error) {
 	if err := errors.Join(git.CheckHashes(in.Commit), git.CheckRef(in.Branch)); err != nil {
 		return git.Commit{}, err
@@ -83,10 +83,10 @@ func (s *Store) goOn(ctx context.Context, in RevertInput) (git.Commit, error) {
 	return git.NewCommit(to.Tree, []string{in.Commit}, in.Author, in.Time, text, trailers), nil
 }
 
-// goneOn is the trailer that names the commit whose files a commit brings back.
+// goneOn is the trailer that names the commit whose files a commit restores.
 const goneOn = "Pawl-Goes-On-From"
 
-// goesOnFrom returns the commit whose files this one brings back, if it does.
+// goesOnFrom returns the commit whose files this one restores, if it does.
 func goesOnFrom(c git.Commit) (from string, does bool) {
 	trailers := c.Message[max(0, strings.LastIndex(c.Message, "\n\n")):]
 	_, rest, does := strings.Cut(trailers, "\n"+goneOn+": ")
@@ -94,7 +94,7 @@ func goesOnFrom(c git.Commit) (from string, does bool) {
 	return from, does
 }
 
-// ReadCommit reads a commit; git.ErrNotFound if there is none.
+// ReadCommit reads a commit. The error is git.ErrNotFound if there is none.
 func (s *Store) ReadCommit(ctx context.Context, commit string) (git.Commit, error) {
 	if err := git.CheckHashes(commit); err != nil {
 		return git.Commit{}, err
@@ -105,7 +105,7 @@ func (s *Store) ReadCommit(ctx context.Context, commit string) (git.Commit, erro
 	return s.readCommit(ctx, commit)
 }
 
-// readCommit is ReadCommit from the store itself.
+// readCommit is ReadCommit without the cache.
 func (s *Store) readCommit(ctx context.Context, commit string) (git.Commit, error) {
 	var c git.Commit
 	err := s.run.Batch(ctx, func(b *git.Batch) error {
@@ -125,11 +125,11 @@ func (s *Store) readCommit(ctx context.Context, commit string) (git.Commit, erro
 	return c, err
 }
 
-// Known returns a commit that this process has lately made or read.
+// Known returns a commit that this process made or read recently.
 func (s *Store) Known(commit string) (git.Commit, bool) { return s.commits.get(commit) }
 
-// commitCache remembers commits that this process lately made or read: a revert usually follows
-// the commit and then needs no process to look it up. A full cache begins anew.
+// commitCache remembers the commits that this process made or read recently. A revert usually follows its commit, and
+// then needs no process to look it up. A full cache is emptied.
 type commitCache struct {
 	mu   sync.Mutex
 	info map[string]git.Commit
@@ -153,9 +153,9 @@ func (c *commitCache) put(i git.Commit) {
 	c.info[i.ID] = i
 }
 
-// NewCommit is a commit that no ref names yet.
+// NewCommit is a commit without a ref.
 type NewCommit struct {
-	Tree     string // a tree, or the commit that has it
+	Tree     string // a tree, or a commit with that tree
 	Parents  []string
 	Message  string
 	Trailers []git.Trailer
@@ -163,7 +163,7 @@ type NewCommit struct {
 	Time     time.Time
 }
 
-// Make writes the commit into the store. The same input makes the same commit.
+// Make writes the commit into the store and returns its hash. The same input makes the same commit.
 func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
 	if err := git.CheckHashes(append([]string{n.Tree}, n.Parents...)...); err != nil {
 		return "", err

@@ -14,7 +14,7 @@ import (
 	"pawl/internal/git"
 )
 
-// Changes lists what differs from one commit or tree to another.
+// Changes lists the differences from one commit or tree to another.
 func (s *Store) Changes(ctx context.Context, base, head string) ([]git.FileChange, error) {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return nil, err
@@ -30,8 +30,8 @@ func (s *Store) Changes(ctx context.Context, base, head string) ([]git.FileChang
 	return files, s.run.ReadTargets(ctx, files)
 }
 
-// Diff returns the difference as text for people, cut off after maxBytes. It holds file contents
-// as they are: whatever shows it has to neutralise control characters.
+// Diff returns the difference as text for people, cut off after maxBytes. It contains file contents as they are, so
+// whoever shows it has to neutralise control characters.
 func (s *Store) Diff(ctx context.Context, base, head string, maxBytes int) (text string, truncated bool, err error) {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return "", false, err
@@ -56,7 +56,7 @@ func (s *Store) Diff(ctx context.Context, base, head string, maxBytes int) (text
 	return b.String(), false, nil
 }
 
-// Proposal is the diff between two commits by its hash, which is what a person approves.
+// Proposal is the diff between two commits with its hash, which a person approves.
 type Proposal struct {
 	Hash       string // SHA-256, hex
 	Files      int
@@ -64,11 +64,11 @@ type Proposal struct {
 	Deletions  int
 }
 
-// proposalArgs are part of the public contract: the hash is the SHA-256 of what git prints, after the
-// preface where there is one.
+// proposalArgs are part of the public contract: the hash is the SHA-256 of git's output, after the preface if there is
+// one.
 var proposalArgs = []string{"diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"}
 
-// Proposal computes the hash of the difference, with a preface before it (loop.Proposal), and how large it is.
+// Proposal computes the hash and size of the difference, with a preface before it (loop.Proposal).
 func (s *Store) Proposal(ctx context.Context, preface, base, head string) (Proposal, error) {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return Proposal{}, err
@@ -96,7 +96,7 @@ func (s *Store) Proposal(ctx context.Context, preface, base, head string) (Propo
 	return p, nil
 }
 
-// WriteProposal writes the difference exactly as its hash covers it. `git apply` takes it.
+// WriteProposal writes exactly the bytes that the hash covers. `git apply` accepts them.
 func (s *Store) WriteProposal(ctx context.Context, preface, base, head string, to io.Writer) error {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (s *Store) WriteProposal(ctx context.Context, preface, base, head string, t
 	return err
 }
 
-// Touched lists the paths that any commit from base (excluded) to head touched, undone ones too,
-// sorted as they are. A rename touches two.
+// Touched lists the paths that any commit after base up to head changed, undone commits included, sorted. A rename
+// counts as two paths.
 func (s *Store) Touched(ctx context.Context, base, head string) ([]string, error) {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return nil, err

@@ -11,17 +11,17 @@ import (
 	"pawl/internal/git"
 )
 
-// Entry is one commit of a loop's ledger. Its first parent is the entry before it, its second the
-// code head it stands for (the first entry has only that), and further ones are commits that no branch has and
-// the ledger keeps. Its tree holds the loop's files.
+// Entry is one commit of a loop's ledger. Its first parent is the previous entry. Its second parent is the code head at
+// that time; the first entry has only that parent. Further parents are commits that are on no branch and must be kept.
+// Its tree has the loop's files.
 type Entry struct {
 	Ref   string   // refs/pawl-ledger/<loop>
-	Prev  string   // the entry before, "" for the first
+	Prev  string   // the previous entry, "" for the first
 	Code  string   // the code head
-	Keeps []string // commits that no branch has; not of the first entry
+	Keeps []string // commits that are on no branch; not in the first entry
 	Files map[string][]byte
-	// Files replaces what it names, nil removes it; everything else is as in Prev. Names are
-	// made of letters, digits, '.', '_', '-' and '/'.
+	// Files replaces the named files; nil removes a file. All other files stay as in Prev. Names consist of letters,
+	// digits, '.', '_', '-' and '/'.
 	Message string
 	Time    time.Time
 	Author  git.Identity
@@ -60,7 +60,7 @@ func checkLedgerName(name string) error {
 	return nil
 }
 
-// ReadLedger reads files of one entry. One that the entry does not have is absent from the map.
+// ReadLedger reads files of one entry. The map lacks files that the entry does not have.
 func (s *Store) ReadLedger(ctx context.Context, commit string, files ...string) (map[string][]byte, error) {
 	if err := git.CheckHashes(commit); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func ledgerFiles(b *git.Batch, commit string, files []string) (map[string][]byte
 		_, kind, content, err := b.Get(commit+":"+name, -1)
 		switch {
 		case errors.Is(err, git.ErrNotFound):
-			// An absent commit and an absent file look the same here.
+			// batch reports an absent commit and an absent file in the same way.
 			if _, err := b.Commit(commit); err != nil {
 				return nil, err
 			}
@@ -95,17 +95,17 @@ func ledgerFiles(b *git.Batch, commit string, files []string) (map[string][]byte
 	return m, nil
 }
 
-// LedgerCommit is an entry as it is stored.
+// LedgerCommit is a stored entry.
 type LedgerCommit struct {
 	Commit string
 	Prev   string // "" for the first
 	Code   string
-	Keeps  []string // commits that no branch has
+	Keeps  []string // commits that are on no branch
 	Time   time.Time
-	Files  map[string][]byte // those that were asked for
+	Files  map[string][]byte // the files that were asked for
 }
 
-// entryOf reads a commit as an entry of a ledger: it stands on the entry before and for a code head.
+// entryOf reads a commit as an entry of a ledger, with the previous entry and the code head as parents.
 func entryOf(id string, c git.Commit) (LedgerCommit, error) {
 	l := LedgerCommit{Commit: id, Time: c.Time}
 	switch len(c.Parents) {
@@ -120,8 +120,8 @@ func entryOf(id string, c git.Commit) (LedgerCommit, error) {
 	return l, nil
 }
 
-// LedgerHistory returns the entries up to head, oldest first, with the files asked for. What it
-// reads is what the hashes cover; that head is the right one, only its caller can know.
+// LedgerHistory returns the entries up to head, oldest first, with the requested files. The hashes cover what it reads,
+// but only the caller can know that head is the right one.
 func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string) ([]LedgerCommit, error) {
 	if err := git.CheckHashes(head); err != nil {
 		return nil, err

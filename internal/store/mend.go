@@ -19,18 +19,18 @@ import (
 	"pawl/internal/git"
 )
 
-// Mended is what came of Mend.
+// Mended is the result of Mend.
 type Mended struct {
-	Aside string   // where the objects are that could not be read, "" where there are none
-	Lost  []string // refs that stand for something that is nowhere any more, and are gone
+	Aside string   // where the unreadable objects are, "" if there are none
+	Lost  []string // refs whose commits were nowhere to be found; they are removed
 }
 
-// scratchRefs are those of what Mend has brought, by the names that they have elsewhere.
+// scratchRefs is the prefix of the refs that bring fetches. The rest of each name is the ref's name at its source.
 const scratchRefs = "refs/pawl-mend/"
 
-// Sound says what is damaged of the store, as far as refs lead there: a ref that names nothing, or commits, folders and
-// files of it that are missing. "" is nothing. With deep every object is read and held against its hash, which takes as
-// long as reading all of the repository; without it, only what the refs have beyond known is looked for.
+// Sound says what is damaged in the store, as far as refs lead: a ref that names nothing, or missing commits, folders
+// and files. It returns "" if nothing is. With deep, every object is read and checked against its hash, which takes as
+// long as reading the whole repository. Without it, only what the refs have beyond known is checked.
 func (s *Store) Sound(ctx context.Context, deep bool, refs, known []string) (string, error) {
 	if _, err := os.Stat(s.path("objects")); errors.Is(err, fs.ErrNotExist) {
 		return "the store " + s.dir + " is gone", nil
@@ -59,7 +59,7 @@ func (s *Store) Sound(ctx context.Context, deep bool, refs, known []string) (str
 	if !deep {
 		return "", nil
 	}
-	// Nobody else packs or unpacks meanwhile.
+	// Keep others from packing or unpacking meanwhile.
 	lock, err := s.lock(ctx)
 	if err != nil {
 		return "", err
@@ -73,7 +73,7 @@ func (s *Store) Sound(ctx context.Context, deep bool, refs, known []string) (str
 	return "", nil
 }
 
-// saying is what a git that has read the store says is wrong with it.
+// saying turns an error of a git command that read the store into a description of the damage.
 func (s *Store) saying(ctx context.Context, err error) (string, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -91,10 +91,10 @@ func (s *Store) has(ctx context.Context, id string) bool {
 	return err == nil
 }
 
-// Mend makes the store whole as far as what can be read of it goes, and what bring brings into a repository of its
-// own: under refs/pawl-mend/, by the names of the refs elsewhere. Of the refs in want it is known where they have to
-// be, of those in noted where they once were. Each ref is put where the first of these says: want, the ref itself, noted,
-// what was brought; what is not there with all that it stands for does not count. What could not be read is kept aside.
+// Mend repairs the store from everything readable in it, and from what bring fetches into a repository of its own,
+// under refs/pawl-mend/ by the refs' names at the source. want says where refs have to be, and noted where they once
+// were. Each ref is set to the first of these that is complete in the store: want, the ref's own value, noted, the
+// fetched value. Unreadable objects are kept aside.
 func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring func(context.Context, *Store) error) (m Mended, err error) {
 	if err := os.MkdirAll(s.path(), 0o700); err != nil {
 		return m, err
@@ -116,7 +116,7 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 	if err != nil {
 		return m, fmt.Errorf("saving what can be read of the store: %w", err)
 	}
-	// Without what it brings the store may still be whole.
+	// Without what bring fetches, the store may still become whole.
 	unreached := bring(ctx, fresh)
 	if ctx.Err() != nil {
 		return m, ctx.Err()
@@ -146,7 +146,7 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 	return m, s.replaceRefs(ctx, refs, lock)
 }
 
-// names are those of all refs, sorted.
+// names returns the names of all refs, sorted.
 func names(damaged []string, refs ...map[string]string) []string {
 	all := slices.Clone(damaged)
 	for _, some := range refs {
@@ -156,7 +156,7 @@ func names(damaged []string, refs ...map[string]string) []string {
 	return slices.Compact(all)
 }
 
-// brought is where a ref is elsewhere, "" where it is not there.
+// brought returns the fetched value of a ref, "" if it was not fetched.
 func (s *Store) brought(ctx context.Context, name string) string {
 	at, err := s.Ref(ctx, scratchRefs+strings.TrimPrefix(name, "refs/"))
 	if err != nil {
@@ -165,13 +165,13 @@ func (s *Store) brought(ctx context.Context, name string) string {
 	return at
 }
 
-// holds reports whether a commit is there with all that it stands for.
+// holds reports whether a commit is complete in the store, with everything that it refers to.
 func (s *Store) holds(ctx context.Context, id string) bool {
 	_, err := s.run.Run(ctx, "rev-list", "--objects", "--quiet", id, "--")
 	return err == nil
 }
 
-// salvage copies every object that can be read into another store, and reports whether all could be.
+// salvage copies every readable object into another store, and reports whether all were readable.
 func (s *Store) salvage(ctx context.Context, to *Store) (whole bool, err error) {
 	objects := s.path("objects")
 	whole = true
@@ -204,7 +204,7 @@ func (s *Store) salvage(ctx context.Context, to *Store) (whole bool, err error) 
 	return whole, err
 }
 
-// unpack takes the objects of a pack in: all at once, or those that can be read.
+// unpack adds the objects of a pack: all at once, or else the readable ones.
 func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
 	in := func(args ...string) error {
 		f, err := os.Open(path)
@@ -221,11 +221,11 @@ func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
 		return ctx.Err()
 	}
 	*whole = false
-	_ = in("unpack-objects", "-r", "-q") // it ends with an error where it has left something out
+	_ = in("unpack-objects", "-r", "-q") // it returns an error if it skipped an object
 	return ctx.Err()
 }
 
-// copyLoose copies the file of an object whose content has its hash.
+// copyLoose copies the file of a loose object if its content matches its hash.
 func (s *Store) copyLoose(path, rel, id string, whole *bool) error {
 	b, err := os.ReadFile(path)
 	if err != nil || !isObject(b, id) {
@@ -239,7 +239,7 @@ func (s *Store) copyLoose(path, rel, id string, whole *bool) error {
 	return os.WriteFile(at, b, 0o444)
 }
 
-// isObject reports whether a loose object's file has the content that its hash says.
+// isObject reports whether a loose object's file has the content of its hash.
 func isObject(file []byte, id string) bool {
 	r, err := zlib.NewReader(bytes.NewReader(file))
 	if err != nil {
@@ -254,7 +254,7 @@ func isObject(file []byte, id string) bool {
 	return ok && git.ObjectID(kind, body) == id
 }
 
-// written are the refs as they stand in files, and those whose file holds no hash.
+// written returns the refs as their files have them, and the refs whose file contains no hash.
 func (s *Store) written() (refs map[string]string, damaged []string, err error) {
 	refs = map[string]string{}
 	packed, err := os.ReadFile(s.path("packed-refs"))
@@ -290,7 +290,7 @@ func (s *Store) written() (refs map[string]string, damaged []string, err error) 
 	return refs, damaged, err
 }
 
-// exchange puts the objects of another store in the place of this one's.
+// exchange replaces this store's objects with another store's.
 func (s *Store) exchange(fresh *Store, whole bool) (aside string, err error) {
 	objects, old := s.path("objects"), s.path("objects.damaged")
 	if err := os.RemoveAll(old); err != nil {
@@ -317,10 +317,10 @@ func (s *Store) exchange(fresh *Store, whole bool) (aside string, err error) {
 	return old, nil
 }
 
-// shallowFile is where a git directory notes which commits stand without their parents.
+// shallowFile is the file in a git directory that lists commits stored without their parents.
 const shallowFile = "shallow"
 
-// copyFile copies a file where there is one.
+// copyFile copies a file if it exists.
 func copyFile(from, to string) error {
 	b, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -332,7 +332,7 @@ func copyFile(from, to string) error {
 	return durable.WriteFile(to, b, 0o600)
 }
 
-// replaceRefs makes the refs those that are given, and no others.
+// replaceRefs sets the refs to exactly the given ones.
 func (s *Store) replaceRefs(ctx context.Context, refs map[string]string, lock *os.File) error {
 	if err := os.RemoveAll(s.path("refs")); err != nil {
 		return err

@@ -7,12 +7,12 @@ import (
 	"pawl/internal/git"
 )
 
-// Conflict says that two lines of work can't be put together without a person.
+// Conflict is the error of two lines of work that can't be merged without a person.
 type Conflict struct{ Paths []string }
 
 func (e *Conflict) Error() string { return "both sides changed " + git.QuoteSome(e.Paths) }
 
-// Merge returns the tree of two commits put together; *Conflict where they don't go together.
+// Merge returns the tree of two merged commits. The error is *Conflict if they conflict.
 func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err error) {
 	if err := git.CheckHashes(one, other); err != nil {
 		return "", err
@@ -28,7 +28,7 @@ func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err 
 	return "", err
 }
 
-// Contains reports whether a commit is another one or descends from it.
+// Contains reports whether commit equals ancestor or descends from it.
 func (s *Store) Contains(ctx context.Context, commit, ancestor string) (bool, error) {
 	if err := git.CheckHashes(commit, ancestor); err != nil {
 		return false, err

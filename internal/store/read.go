@@ -14,9 +14,9 @@ import (
 
 // TreeEntry is one file of a commit.
 type TreeEntry struct {
-	Path string // as it is, any bytes
+	Path string // unescaped; any bytes
 	Mode string // 100644, 100755, 120000, 160000
-	Blob string // object ID; the commit of a submodule
+	Blob string // object ID; for a submodule, its commit
 }
 
 // Entries lists the files of a commit or tree, sorted by path as git sorts.
@@ -40,7 +40,7 @@ func (s *Store) Entries(ctx context.Context, commit string) ([]TreeEntry, error)
 	return entries, nil
 }
 
-// BlobByID returns a blob by its object ID, as Entries and git.FileChange have it.
+// BlobByID returns the content of a blob by its object ID, as Entries and git.FileChange have it.
 func (s *Store) BlobByID(ctx context.Context, blob string, most int) ([]byte, error) {
 	if err := git.CheckHashes(blob); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func (s *Store) BlobByID(ctx context.Context, blob string, most int) ([]byte, er
 	return content, err
 }
 
-// Log returns the last n commits up to head, newest first, as "abc1234 subject" with everything
-// escaped that could upset a terminal or a prompt.
+// Log returns the last n commits up to head, newest first, as "abc1234 subject", with everything escaped that could
+// disturb a terminal or a prompt.
 func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
 	if err := git.CheckRev(head); err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
 	return lines, nil
 }
 
-// logCache is the last log that was asked for. A loop asks again a commit or two later, and those
-// this process made itself.
+// logCache is the last log that was read. A loop asks again a commit or two later, and this process made those commits
+// itself.
 type logCache struct {
 	mu    sync.Mutex
 	head  string
@@ -98,8 +98,8 @@ func (l *logCache) remember(head string, n int, lines []string) {
 	l.head, l.n, l.lines = head, n, lines
 }
 
-// follow returns the log at head where all commits since the last log are known and have one
-// parent each: then git could only put them before it.
+// follow returns the log at head if all commits since the last log are known and have one parent each: then they simply
+// come first.
 func (l *logCache) follow(commits *commitCache, head string, n int) ([]string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"pawl/internal/git"
 )
 
-// Settled returns the commits after base up to head whose work is still there, the oldest first: a commit that was
-// undone is left out, and so is the one that undid it or that went on from an earlier one. It is an error if one of them has several parents.
+// Settled returns the commits after base up to head whose work is still there, oldest first. It leaves out commits that
+// were undone, reverts, and commits that went back to an earlier one. A commit with several parents is an error.
 func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Commit, err error) {
 	if err := git.CheckHashes(base, head); err != nil {
 		return nil, err
 	}
-	var line []git.Commit // the newest first
+	var line []git.Commit // newest first
 	var root git.Commit
 	err = s.run.Batch(ctx, func(b *git.Batch) error {
 		for id := head; id != base; {
@@ -34,7 +34,7 @@ func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Comm
 	if err != nil {
 		return nil, err
 	}
-	at := map[string][]git.Commit{} // what was still there at each of them
+	at := map[string][]git.Commit{} // the commits still there at each commit
 	for _, c := range slices.Backward(line) {
 		from, goesOn := goesOnFrom(c)
 		switch i := slices.IndexFunc(kept, func(k git.Commit) bool { return k.Tree == c.Tree }); {

@@ -24,8 +24,8 @@ import (
 	"pawl/internal/mending"
 )
 
-// Store is a bare repository of pawl's own, one for each user repository, shared by its loops. Only
-// pawl runs git in it. Its methods may be called concurrently, also from several processes.
+// Store is a bare repository of pawl's own. There is one for each of the user's repositories, shared by its loops, and
+// only pawl runs git in it. Its methods may be called concurrently, also from several processes.
 type Store struct {
 	dir     string
 	run     git.Runner
@@ -33,20 +33,20 @@ type Store struct {
 	logs    logCache
 }
 
-// storeConfig is the whole config file of a store; what git.Hardened sets wins over it.
+// storeConfig is the whole config file of a store. The settings of git.Hardened override it.
 const storeConfig = `[core]
 	repositoryformatversion = 0
 	filemode = true
 	bare = true
 `
 
-// storeAttributes take precedence over every .gitattributes. An agent that writes "*.go -diff" would
-// otherwise hide its diff from the person who approves it and from the policy that counts lines.
-// Conversions (eol, encoding, ident) stay as the tree has them: a desk is what a clone would be.
+// storeAttributes override every .gitattributes. Otherwise an agent could write "*.go -diff" to hide its diff from the
+// person who approves it and from the policy that counts lines. Conversions (eol, encoding, ident) stay as the tree has
+// them, because a desk has to equal a clone.
 const storeAttributes = "* !diff !merge\n"
 
-// Open opens the store in dir and creates it where there is none. It may be called by
-// several processes at once. What of an old one it has to write again is noted beside it (mending), for its loops.
+// Open opens the store in dir, and creates it if it is missing. Several processes may call it at once. If it has to
+// write files of an existing store again, it notes that (mending), for the store's loops.
 func Open(ctx context.Context, dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -73,19 +73,19 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 	return s, nil
 }
 
-// Git runs git in the store, without any working tree.
+// Git returns a runner for git in the store, without a working tree.
 func (s *Store) Git() git.Runner { return s.run }
 
-// Dir is where the store is.
+// Dir returns the store's directory.
 func (s *Store) Dir() string { return s.dir }
 
-// path is what leads this process to a part of the store, in the folder of pawl's that it holds.
+// path returns a path to a part of the store, through the folder that pawl holds open.
 func (s *Store) path(parts ...string) string {
 	return filepath.Join(append([]string{held.At(s.dir)}, parts...)...)
 }
 
-// complete reports whether the store is there. It appears by a rename, so it is whole or absent;
-// an upgrade of pawl may have other ideas about its config.
+// complete reports whether the store is there. It appears by a rename, so it is whole or absent. Its config may be that
+// of an older pawl.
 func (s *Store) complete() (bool, error) {
 	if _, err := os.Stat(s.path("HEAD")); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -99,8 +99,8 @@ func (s *Store) complete() (bool, error) {
 	return true, err
 }
 
-// writeConfig writes the files of a store that are the same in every store, where they are not that, and returns
-// which it wrote.
+// writeConfig writes those files that are the same in every store, if they differ, and returns the names of the files
+// it wrote.
 func (s *Store) writeConfig(dir string) (wrote []string, err error) {
 	for _, file := range []struct{ name, content string }{{"config", storeConfig}, {"info/attributes", storeAttributes}, {"info/exclude", Excludes()}} {
 		path := filepath.Join(dir, filepath.FromSlash(file.name))
@@ -118,7 +118,7 @@ func (s *Store) writeConfig(dir string) (wrote []string, err error) {
 	return wrote, nil
 }
 
-// Excludes is info/exclude of the store and of the trees: pawl's own files in a tree's root.
+// Excludes returns the content of info/exclude for the store and the trees: pawl's own files in a tree's root.
 func Excludes() string {
 	return "/" + strings.Join(RootFiles, "\n/") + "\n"
 }
@@ -126,7 +126,7 @@ func Excludes() string {
 func (s *Store) create(ctx context.Context, lock *os.File) error {
 	fresh := s.dir + ".new"
 	at := held.At(fresh)
-	if err := os.RemoveAll(at); err != nil { // of a process that died here
+	if err := os.RemoveAll(at); err != nil { // left by a process that died here
 		return err
 	}
 	if err := os.Mkdir(at, 0o700); err != nil {
@@ -143,8 +143,8 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 	return durable.Rename(fresh, s.dir)
 }
 
-// LockFetch keeps other fetches out of the store and removes what a fetch that was killed has left on
-// the ref. It is not the lock of what moves refs: other loops go on while a network is slow.
+// LockFetch keeps other fetches out of the store, and removes the lock on the ref that a killed fetch left. It does not
+// lock out writers of refs: other loops continue while a network is slow.
 func (s *Store) LockFetch(ctx context.Context, ref string) (*os.File, error) {
 	lock, err := durable.Lock(ctx, filepath.Join(s.dir, "pawl-fetch.lock"))
 	if err != nil {
@@ -157,14 +157,14 @@ func (s *Store) LockFetch(ctx context.Context, ref string) (*os.File, error) {
 	return lock, nil
 }
 
-// lock serialises what moves refs. It is held for milliseconds; git's own locks would make the
-// second of two processes fail instead of wait.
+// lock serialises whatever moves refs. It is held for milliseconds. With git's own locks, the second of two processes
+// would fail instead of wait.
 func (s *Store) lock(ctx context.Context) (*os.File, error) {
 	return durable.Lock(ctx, filepath.Join(s.dir, "pawl.lock"))
 }
 
-// Ref returns the object that a ref names, "" if there is no such ref. A ref that pawl has moved
-// is a small file, so that this usually costs no process.
+// Ref returns the object that a ref names, "" if there is no such ref. A ref that pawl moved is a small file, so this
+// usually needs no process.
 func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 	if err := git.CheckRef(ref); err != nil {
 		return "", err
@@ -186,7 +186,7 @@ func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for line := range strings.Lines(string(out)) { // a prefix matches too
+	for line := range strings.Lines(string(out)) { // a prefix also matches
 		if hash, name, _ := strings.Cut(strings.TrimSpace(line), " "); name == ref && git.IsHash(hash) {
 			return hash, nil
 		}
@@ -194,14 +194,14 @@ func (s *Store) Ref(ctx context.Context, ref string) (string, error) {
 	return "", nil
 }
 
-// ErrDamagedRef is what Ref returns for a ref whose file holds no hash, as after a power cut.
+// ErrDamagedRef is what Ref returns for a ref whose file contains no hash, for example after a power cut.
 var ErrDamagedRef = errors.New("the ref is damaged")
 
-// Damaged is what a Fenced has of such a ref.
+// Damaged is the value of Fenced.Have for such a ref.
 const Damaged = "damaged"
 
-// SetRef moves a ref from one hash to another, "" meaning absent, and succeeds without doing anything if
-// it is there already. A ref that is elsewhere gives *Fenced.
+// SetRef moves a ref from one hash to another; "" means absent. If the ref is already there, it does nothing. If the
+// ref is anywhere else, the error is *Fenced.
 func (s *Store) SetRef(ctx context.Context, ref, to, from string) error {
 	if err := git.CheckRef(ref); err != nil {
 		return err
@@ -233,8 +233,8 @@ func (s *Store) SetRef(ctx context.Context, ref, to, from string) error {
 	return err
 }
 
-// dropStaleLock removes the lock that a git killed half way has left on a ref. The caller holds the
-// store's lock, as does every git process that moves a ref until it ends, so nobody's lock goes.
+// dropStaleLock removes the lock on a ref that a killed git left. The caller holds the store's lock, and so does every
+// git process that moves a ref until it ends, so no lock in use is removed.
 func (s *Store) dropStaleLock(ref string) error {
 	err := os.Remove(s.path(filepath.FromSlash(ref) + ".lock"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -243,12 +243,12 @@ func (s *Store) dropStaleLock(ref string) error {
 	return err
 }
 
-// Fenced says that a ref is not where this caller last put it: another host or a person has
-// moved it, or it was truncated or deleted. Nothing was written.
+// Fenced says that a ref is not where this caller last put it: another host or a person moved it, or it was truncated
+// or deleted. Nothing was written.
 type Fenced struct {
 	Ref  string
 	Want string // "" absent
-	Have string // "" absent, Damaged where it can't be read
+	Have string // "" absent, Damaged if unreadable
 }
 
 func (e *Fenced) Error() string {

@@ -14,26 +14,25 @@ import (
 	"pawl/internal/git"
 )
 
-// Tx is what becomes durable together: at most one of Commit and Revert on the code branch, and
-// the ledger entry for what came of it. Repeating a transaction that was cut anywhere completes
-// it; repeating one that was completed changes nothing and returns the same.
+// Tx is what becomes durable together: at most one of Commit and Revert on the code branch, and the ledger entry for
+// the result. Repeating an interrupted transaction completes it. Repeating a completed one changes nothing and returns
+// the same result.
 type Tx struct {
 	Commit *CommitInput
 	Revert *RevertInput
-	// Entry makes the ledger entry, given the commit that Commit or Revert results in ("" with
-	// neither): an entry usually records the head that it stands for. Entry.Code may be left ""
-	// to mean that commit. It has to return the same for the same commit.
+	// Entry returns the ledger entry for the commit that Commit or Revert makes; code is "" without them. An empty
+	// Entry.Code means that commit. It must return the same entry for the same commit.
 	Entry func(code string) (Entry, error)
 }
 
-// TxResult is what a transaction made, or found made.
+// TxResult is what a transaction made, or found already made.
 type TxResult struct {
 	Code  string // "" without Commit and Revert
 	Entry string // "" without Entry
 }
 
-// Transact checks that the refs are where the transaction starts from, then makes the commits
-// and moves the refs, all in one git process. It moves nothing if any ref is elsewhere: *Fenced.
+// Transact checks that the refs are where the transaction starts from, then makes the commits and moves the refs, all
+// in one git process. If any ref is elsewhere, it moves nothing and the error is *Fenced.
 func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
@@ -90,8 +89,8 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		case have == "":
 			return TxResult{}, &Fenced{Ref: e.Ref, Want: e.Prev, Have: have}
 		default:
-			// It may be this very entry, of an attempt that died, even before it moved the branch:
-			// fast-import moves refs in an order of its own.
+			// It may be this very entry, from an attempt that died, even before it moved the branch: the order in which
+			// fast-import moves refs is its own.
 			would, err := s.dryRun(ctx, e, lock)
 			if err != nil {
 				return TxResult{}, err
@@ -121,8 +120,7 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 	return r, nil
 }
 
-// refForCAS reads a ref that is about to be compared; one that cannot be read is not where it
-// should be.
+// refForCAS reads a ref that is about to be compared. An unreadable ref counts as one that is elsewhere.
 func (s *Store) refForCAS(ctx context.Context, ref, want string) (string, error) {
 	have, err := s.Ref(ctx, ref)
 	if errors.Is(err, ErrDamagedRef) {
@@ -131,14 +129,14 @@ func (s *Store) refForCAS(ctx context.Context, ref, want string) (string, error)
 	return have, err
 }
 
-// dryRun writes an entry's objects without moving its ref and returns its ID, "" if what it
-// stands on is not there: then it cannot have been appended.
+// dryRun writes an entry's objects without moving its ref, and returns its ID. It returns "" if the commits that it
+// builds on are missing, because then it can't have been appended.
 func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, error) {
 	for _, c := range append([]string{e.Prev, e.Code}, e.Keeps...) {
 		if c == "" {
 			continue
 		}
-		switch _, err := s.readCommit(ctx, c); { // not from memory: a chain that was cut may have lost it
+		switch _, err := s.readCommit(ctx, c); { // not from the cache, because a truncated chain may have lost it
 		case errors.Is(err, git.ErrNotFound):
 			return "", nil
 		case err != nil:
@@ -148,7 +146,7 @@ func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, err
 	e.Ref = "refs/pawl-scratch/entry"
 	var script importScript
 	script.entry(e)
-	// Only fast-import itself ever sees this ref: it is gone before refs are written.
+	// Only fast-import itself ever sees this ref; it is gone before refs are written.
 	fmt.Fprintf(&script.b, "reset %s\nfrom %s\n\n", e.Ref, git.NoHash)
 	script.refs = nil
 	ids, err := s.importScript(ctx, &script, lock)
@@ -158,12 +156,12 @@ func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, err
 	return ids[0], nil
 }
 
-// importScript is the input of one git fast-import.
+// importScript is the input for one git fast-import.
 type importScript struct {
 	b        bytes.Buffer
-	refs     []string // that it moves, in this order
+	refs     []string // the refs that it moves, in this order
 	marks    int
-	code     string // the ID of mark 1, "" where that is no commit of code
+	code     string // the ID of mark 1; "" if that is not a commit of code
 	hasEntry bool
 }
 
@@ -183,15 +181,14 @@ func (sc *importScript) data(content []byte) {
 	sc.b.WriteByte('\n')
 }
 
-// commit makes a commit of a tree that is in the store already.
+// commit adds a commit of a tree that is already in the store.
 func (sc *importScript) commit(ref string, o git.Commit) {
 	sc.begin(ref, o)
 	sc.code = o.ID
 	fmt.Fprintf(&sc.b, "from %s\nM 040000 %s \n\n", o.Parents[0], o.Tree)
 }
 
-// entry makes a ledger commit: the predecessor's files with some replaced, and the code head as
-// second parent.
+// entry adds a ledger commit: the files of the previous entry with some replaced, and the code head as second parent.
 func (sc *importScript) entry(e Entry) {
 	sc.begin(e.Ref, git.NewCommit("", nil, e.Author, e.Time, e.Message, nil))
 	if e.Prev != "" {
@@ -199,7 +196,7 @@ func (sc *importScript) entry(e Entry) {
 	}
 	code := e.Code
 	if code == sc.code {
-		code = ":1" // fast-import does not find what it has not written yet by its ID
+		code = ":1" // fast-import can't find by ID what it has not written yet
 	}
 	for _, parent := range append([]string{code}, e.Keeps...) {
 		fmt.Fprintf(&sc.b, "merge %s\n", parent)
