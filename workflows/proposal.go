@@ -97,7 +97,7 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, 
 // askDiff is the diff gate: a person approves or rejects exactly this proposal, and may have it applied at once. If the
 // base has moved, there is a new proposal, which needs a new review.
 func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err error) {
-	for what := "the change as a whole"; ; what = "the change again, on top of what its base has become, where it was not measured" {
+	for what := "the change as a whole"; ; what = "the same change on top of the new base, where it was not measured" {
 		p := r.State().Proposal
 		a, err := r.wait(ctx, loop.Gate{
 			Kind: loop.GateDiff, Hash: p.Hash,

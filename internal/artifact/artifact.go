@@ -186,27 +186,27 @@ func next(s steward.State) (all []string) {
 		add("A person answers what waits below: %d", n)
 	}
 	if s.Paused {
-		add("Nothing goes on before %s", code(shell.Join("pawl", "steward", "continue", s.Steward)))
+		add("Nothing continues until %s", code(shell.Join("pawl", "steward", "continue", s.Steward)))
 		return all
 	}
 	for _, t := range s.Tasks {
 		switch {
 		case t.Outcome != "":
 		case t.State == task.Planning:
-			add("The plan of task %s is made", code(t.ID))
+			add("The planner makes the plan of task %s", code(t.ID))
 		case t.State == task.Executing && t.Step != "":
-			add("Step %s of task %s is done", code(t.Step), code(t.ID))
+			add("Work continues on step %s of task %s", code(t.Step), code(t.ID))
 		case t.State == task.Executing:
-			add("The next step of task %s is begun", code(t.ID))
+			add("The next step of task %s starts", code(t.ID))
 		}
 	}
 	switch {
 	case s.Held:
-		add("No task is begun before %s", code(shell.Join("pawl", "steward", "resume", s.Steward)))
+		add("No task starts until %s", code(shell.Join("pawl", "steward", "resume", s.Steward)))
 	case len(s.Queue) > 0:
-		add("Task %s is begun as soon as there is room; %d in the queue", code(s.Queue[0]), len(s.Queue))
+		add("Task %s starts as soon as there is room; %d in the queue", code(s.Queue[0]), len(s.Queue))
 	case len(all) == 0:
-		add("A task is handed in")
+		add("Somebody submits a task")
 	}
 	return all
 }
@@ -273,7 +273,7 @@ func (w *page) section(title string) { w.line("\n## %s\n", title) }
 // queued says how many tasks of the queue are not listed.
 func (w *page) queued(n int) {
 	if n > 0 {
-		w.line("- and %d more that were not begun", n)
+		w.line("- and %d more that have not started", n)
 	}
 }
 

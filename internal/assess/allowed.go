@@ -77,7 +77,7 @@ func simpleCommands(line string) (commands [][]string, why string) {
 		commands = r.commands
 	}
 	if len(commands) == 0 {
-		return nil, "it is no command"
+		return nil, "it is not a command"
 	}
 	return commands, ""
 }
@@ -127,7 +127,7 @@ func (r *wordReader) statement(s *syntax.Stmt) {
 			r.statements(branch.Then)
 		}
 	default:
-		r.refuse("it is more than commands one after another")
+		r.refuse("it is more than a sequence of commands")
 	}
 }
 

@@ -71,7 +71,7 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 		{"a part of a word is none", "Improve reproduction of products", []spec.Spec{loop("src/**")}, "", task.T3, ""},
 		{"by a command with the charter's word", "", []spec.Spec{deploys}, "", task.T1, `the word "to-live"`},
 		{"a build for production is no change of it", "", []spec.Spec{builds}, "", task.T3, ""},
-		{"dependencies are T2", "", []spec.Spec{loop("go.*")}, "", task.T2, "T2: go.mod, go.sum: which code of others is used (dependencies)"},
+		{"dependencies are T2", "", []spec.Spec{loop("go.*")}, "", task.T2, "T2: go.mod, go.sum: which third-party code is used (dependencies)"},
 		{"anywhere", "", []spec.Spec{loop("web/**")}, "", task.T2, "web/package.json"},
 		{"in any case of letters", "", []spec.Spec{loop("old/*")}, "", task.T2, "old/Cargo.toml"},
 		{"new ones at the root", "", []spec.Spec{fresh(loop("*.toml"))}, "", task.T2, "a new file like cargo.toml"},
@@ -191,7 +191,7 @@ func TestS3_ManyFilesAreARisk(t *testing.T) {
 func TestS3_ReasonsAreShortAndOnOneLine(t *testing.T) {
 	files := []string{"a/go.mod", "b/go.mod", "c\nd\u202e/go.mod", "e/go.mod", "f/go.mod", "g/go.mod", strings.Repeat("h", 5000) + "/go.mod"}
 	a := assess.Assess(charter.Charter{}, assess.Work{Specs: []spec.Spec{loop("*/*")}, Files: files})
-	require.Equal(t, []string{`T2: a/go.mod, b/go.mod, "c\nd\u202e/go.mod", e/go.mod, f/go.mod and 2 more: which code of others is used (dependencies)`}, a.Why)
+	require.Equal(t, []string{`T2: a/go.mod, b/go.mod, "c\nd\u202e/go.mod", e/go.mod, f/go.mod and 2 more: which third-party code is used (dependencies)`}, a.Why)
 }
 
 func TestEveryRuleHasItsWords(t *testing.T) {

@@ -57,7 +57,7 @@ var Rules = []Rule{
 		},
 	},
 	{
-		Name: "dependencies", Tier: task.T2, Why: "which code of others is used",
+		Name: "dependencies", Tier: task.T2, Why: "which third-party code is used",
 		Globs: []string{
 			"**/go.mod", "**/go.sum", "**/go.work", "**/go.work.sum", "**/vendor/**",
 			"**/package.json", "**/package-lock.json", "**/npm-shrinkwrap.json", "**/yarn.lock", "**/pnpm-lock.yaml", "**/bun.lock", "**/bun.lockb", "**/deno.lock", "**/.npmrc",
@@ -135,7 +135,7 @@ func loosened(s spec.Spec, charter spec.Sandbox) (all []string) {
 	case len(more) > 0:
 		all = append(all, "sandbox.hosts names "+some(more))
 	case len(hosts) > 0 && len(s.Sandbox.Hosts) == 0 && s.Sandbox.Network != spec.None:
-		all = append(all, "sandbox.hosts names none, so that all are let through")
+		all = append(all, "sandbox.hosts names no host, so every host is allowed")
 	}
 	for _, role := range spec.Roles() {
 		for _, may := range s.Permitted(role) {

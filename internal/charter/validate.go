@@ -201,7 +201,7 @@ func name(k *spec.Checker, key, value string, named map[string]bool) {
 	case strings.ContainsFunc(value, func(r rune) bool { return !strings.ContainsRune(inNames, r) }) || len(value) > maxName:
 		k.Add(key, "is "+spec.Show(value), fmt.Sprintf("%s: letters, digits, - and _, at most %d", want, maxName))
 	case named[value]:
-		k.Add(key, "is "+spec.Show(value)+", as another one is", "a name of its own")
+		k.Add(key, "is "+spec.Show(value)+", which is taken", "a name of its own")
 	}
 	named[value] = true
 }

@@ -152,7 +152,7 @@ func (p *stewardDemo) submit(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	p.say("the demo hands in a task: pawl steward submit %s %s", p.name, filepath.Join("tasks", id+".md"))
+	p.say("the demo submits a task: pawl steward submit %s %s", p.name, filepath.Join("tasks", id+".md"))
 	_, err = p.s.SendTask(ctx, p.name, steward.MessageSubmit, steward.Message{Task: doc, By: config.User()})
 	return err
 }

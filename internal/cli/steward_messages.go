@@ -23,8 +23,8 @@ import (
 func (a *app) submitCommand() *cobra.Command {
 	var by string
 	cmd := &cobra.Command{
-		Use: "submit NAME FILE", Short: "Hand in a task", Args: cobra.ExactArgs(2),
-		Long: `Hand in a task to the steward NAME. FILE is Markdown: front matter with keys of the task,
+		Use: "submit NAME FILE", Short: "Submit a task", Args: cobra.ExactArgs(2),
+		Long: `Submit a task to the steward NAME. FILE is Markdown: front matter with keys of the task,
 if any (id, title, priority, after, tier, plan, dedupe), then what is wanted. FILE can also
 be a task as YAML, TOML or JSON. Use - for stdin. A task with the same id or the same dedupe
 key as an earlier task is the same task.`,
@@ -104,15 +104,15 @@ var taskMessages = []taskMessage{
 		m.Note = value
 		return nil
 	}},
-	{name: "mode", message: loop.MessageSetMode, short: "Change the mode: mission runs tasks, plan only plans them, answer begins none", value: "MODE", read: func(m *steward.Message, value string) error {
+	{name: "mode", message: loop.MessageSetMode, short: "Change the mode: mission runs tasks, plan only plans them, answer starts none", value: "MODE", read: func(m *steward.Message, value string) error {
 		m.Mode = value
 		return nil
 	}},
 	{name: "interrupt", message: steward.MessageInterrupt, short: "Do a task now; a task that is at work gives way", needs: true},
-	{name: "pause", message: loop.MessagePause, short: "Pause a task, or without one everything"},
-	{name: "continue", message: loop.MessageContinue, short: "Resume after a pause, or after you have intervened"},
-	{name: "hold", message: steward.MessageHold, short: "Begin no more tasks; with a task: leave that one in the queue"},
-	{name: "resume", message: steward.MessageResume, short: "Begin tasks again; with a task: that one may begin"},
+	{name: "pause", message: loop.MessagePause, short: "Pause a task, or, without a task, everything"},
+	{name: "continue", message: loop.MessageContinue, short: "Resume after a pause or an intervention"},
+	{name: "hold", message: steward.MessageHold, short: "Start no more tasks; with a task: leave that one in the queue"},
+	{name: "resume", message: steward.MessageResume, short: "Start tasks again; with a task: allow that one to start"},
 	{name: "stop", message: loop.MessageHalt, short: "End a steward and its loops; with a task: stop that one"},
 }
 

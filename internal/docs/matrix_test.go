@@ -37,7 +37,7 @@ var cases = []struct{ key, says string }{
 	{"planted settings", "settings that its shell writes"},
 }
 
-// TestTheMatrixOfAgentsIsInStep holds the table in docs/agents.md to what the tests with the real programs came to.
+// TestTheMatrixOfAgentsIsInStep holds the table in docs/agents-tested.md to what the tests with the real programs came to.
 func TestTheMatrixOfAgentsIsInStep(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "test", "agents", "testdata", "matrix.json"))
 	require.NoError(t, err)
@@ -71,13 +71,13 @@ func TestTheMatrixOfAgentsIsInStep(t *testing.T) {
 		all += len(cells[name])
 	}
 	require.Equal(t, all, shown, "the page has no row for some case")
-	before, rest, found := strings.Cut(page(t, "agents.md"), "<!-- matrix -->\n")
+	before, rest, found := strings.Cut(page(t, "agents-tested.md"), "<!-- matrix -->\n")
 	require.True(t, found)
 	_, after, found := strings.Cut(rest, "<!-- /matrix -->")
 	require.True(t, found)
 	text := before + "<!-- matrix -->\n" + w.String() + "<!-- /matrix -->" + after
 	if *update {
-		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "agents.md"), []byte(text), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join("..", "..", "docs", "agents-tested.md"), []byte(text), 0o644))
 	}
-	require.Equal(t, text, page(t, "agents.md"), "docs/agents.md is out of step: go test ./internal/docs -update")
+	require.Equal(t, text, page(t, "agents-tested.md"), "docs/agents-tested.md is out of step: go test ./internal/docs -update")
 }

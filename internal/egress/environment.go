@@ -9,7 +9,7 @@ import (
 
 // Environment are the variables by which programs in the sandbox find the proxy, for the end of env, the
 // environment that they have otherwise. The settings of the JVM's build tools are added to those of env.
-// Which programs were measured is in docs/operating.md.
+// docs/sandbox.md lists the programs that were tried.
 func Environment(env []string) []string {
 	at := fmt.Sprintf("127.0.0.1:%d", Port)
 	const local = "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1" // some programs know no ranges

@@ -55,12 +55,12 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	}
 	switch {
 	case ready.created && !last.StartedAt.IsZero():
-		mending.Note(o.Dir, "the database was gone: loops go on from their ledgers")
+		mending.Note(o.Dir, "the database was gone: loops continue from their ledgers")
 	case ready.damaged:
-		mending.Note(o.Dir, "the database could not be read and was moved aside to "+ready.replaced+": loops go on from their ledgers")
+		mending.Note(o.Dir, "the database could not be read and was moved aside to "+ready.replaced+": loops continue from their ledgers")
 	case ready.amended != "":
 		o.Logger.Error("The engine's database was damaged: what could not be read was taken out", "rows", ready.amended)
-		mending.Note(o.Dir, "rows of the database could not be read and were taken out ("+ready.amended+"): their loops go on from their ledgers")
+		mending.Note(o.Dir, "rows of the database could not be read and were taken out ("+ready.amended+"): their loops continue from their ledgers")
 	}
 	sql := db.config()
 	if err := (namespace{o.Retention, o.SearchAttributes}).ensure(ctx, sql); err != nil {
@@ -104,7 +104,7 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	}
 	s.replaced = ready.replaced
 	if err := s.refresh(ctx, ready.goingOn); err != nil {
-		o.Logger.Warn("The tasks of the loops that go on could not all be made again", "error", err)
+		o.Logger.Warn("Not all tasks of the loops that continue could be made again", "error", err)
 	}
 	if key != nil {
 		err = key.WriteProfile(o.Dir, p.address(), namespaceName)

@@ -36,7 +36,7 @@ var (
 	NotPermitted      = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.PermissionDenied, Reason: "a role is not permitted what was asked of it"}
 	Verified          = End{Status: loop.Completed, ExitStatus: "completed", Reason: "the change is tested and verified"}
 	MaxIterations     = End{Status: loop.Failed, ExitStatus: "max_steps", Code: fault.MaxIterations, Reason: "the iteration limit is reached without success"}
-	MaxFixAttempts    = End{Status: loop.Failed, ExitStatus: "max_steps", Code: fault.MaxFixAttempts, Reason: "tests still fail after the last fix that is allowed"}
+	MaxFixAttempts    = End{Status: loop.Failed, ExitStatus: "max_steps", Code: fault.MaxFixAttempts, Reason: "tests still fail after the last allowed fix"}
 	TestFailed        = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.TestFailed, Reason: "tests fail for good"}
 	PhaseTimedOut     = End{Status: loop.Failed, ExitStatus: "timeout", Code: fault.PhaseTimeout, Reason: "a phase took longer than its limit"}
 	TransitionInvalid = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InvalidTransition, Reason: "an invalid phase change"}

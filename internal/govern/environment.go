@@ -108,7 +108,7 @@ func credential(name, value string) bool {
 // and which missing variables a command of the spec mentions, with how to provide them.
 func Environment(s spec.Spec, env []string) []string {
 	_, out := Inherited(env)
-	says := []string{"those of the worker that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others stay out, and so does what looks like a credential"}
+	says := []string{"the worker's variables that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others stay out, and so does whatever looks like a credential"}
 	commands := map[string]string{ // by the key of the spec
 		"setup.command": s.Setup.Command, "verify.command": s.Verify.Command, "guard.command": s.Guard.Command,
 		"test.command": s.Test.Command, "check.command": s.Check.Command,
@@ -118,20 +118,20 @@ func Environment(s spec.Spec, env []string) []string {
 		key := a.Key + ".command"
 		commands[key], given[key] = strings.Join(slices.Concat([]string{a.Command.Shell}, a.Command.List, a.Args), "\n"), a.Env
 	}
-	const kept = ", and the ledger, which pawl pushes, has the spec: "
+	const kept = ", and pawl pushes the spec with the ledger: "
 	seen := map[string]bool{}
 	for _, a := range s.Agent.All() {
 		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 			value := a.Env[name]
 			if kv := name + "=" + value; !seen[kv] && value != "" && !strings.Contains(value, "$") && credential(name, value) {
 				seen[kv] = true
-				says = append(says, a.Key+".env."+name+" looks like a credential"+kept+"name a variable of the worker's instead, as $"+name)
+				says = append(says, a.Key+".env."+name+" looks like a credential"+kept+"name a variable of the worker instead, as $"+name)
 			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(commands)) {
 		if found := secret.Find(strings.ReplaceAll(commands[key], "\n", " ")); len(found) > 0 {
-			says = append(says, key+" has what looks like "+found[0].Kind+" in it"+kept+"let the command read it from a file")
+			says = append(says, key+" contains what looks like "+found[0].Kind+kept+"let the command read it from a file")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(commands)) {

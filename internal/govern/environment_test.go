@@ -95,12 +95,12 @@ func TestE6_TheContractSaysWhichCredentialsStandInTheSpec(t *testing.T) {
 	}}
 	s.Guard.Command = "GH=" + token + " sh guard.sh"
 	says := govern.Environment(s, nil)
-	const kept = ", and the ledger, which pawl pushes, has the spec: "
+	const kept = ", and pawl pushes the spec with the ledger: "
 	require.Equal(t, []string{
-		"agent.env.DB looks like a credential" + kept + "name a variable of the worker's instead, as $DB",
-		"agent.env.GH looks like a credential" + kept + "name a variable of the worker's instead, as $GH",
-		"agent.env.OTHER_KEY looks like a credential" + kept + "name a variable of the worker's instead, as $OTHER_KEY",
-		"agent.roles.reviewer.env.REVIEW_PASSWORD looks like a credential" + kept + "name a variable of the worker's instead, as $REVIEW_PASSWORD",
+		"agent.env.DB looks like a credential" + kept + "name a variable of the worker instead, as $DB",
+		"agent.env.GH looks like a credential" + kept + "name a variable of the worker instead, as $GH",
+		"agent.env.OTHER_KEY looks like a credential" + kept + "name a variable of the worker instead, as $OTHER_KEY",
+		"agent.roles.reviewer.env.REVIEW_PASSWORD looks like a credential" + kept + "name a variable of the worker instead, as $REVIEW_PASSWORD",
 		"guard.command has what looks like a GitHub token in it" + kept + "let the command read it from a file",
 	}, says[1:])
 	require.NotContains(t, strings.Join(says, "\n"), token)

@@ -156,7 +156,7 @@ func (j *judge) grouped(f Diff) string {
 		case f.Added:
 			return "a new file of this name would change how the work is judged (" + g.Path + ")"
 		default:
-			return "it judges the work and may not change (" + g.Path + "); where it is what is to change, name it in the scope"
+			return "it judges the work and may not change (" + g.Path + "); if the loop has to change it, name it in the scope"
 		}
 	}
 	return ""
@@ -194,7 +194,7 @@ func (j *judge) secrets(c Change) {
 	}
 	for _, s := range c.Secrets {
 		if s.Line == 0 {
-			j.broken(spec.RuleSecrets, s.Path, 0, "its name looks like it has %s in it", s.Kind)
+			j.broken(spec.RuleSecrets, s.Path, 0, "its name looks like it contains %s", s.Kind)
 			continue
 		}
 		j.broken(spec.RuleSecrets, s.Path, s.Line, "it looks like %s", s.Kind)

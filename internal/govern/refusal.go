@@ -48,7 +48,7 @@ func AfterRefusal(a spec.Agent, class outcome.Class, r act.Refused, times int, n
 	case times <= len(backoff):
 		return Patience{Until: now.Add(backoff[times-1])}
 	case class == outcome.RateLimited:
-		return Patience{Ask: fmt.Sprintf("the rate limit of %s is used up, and it is not known until when (%s, %s): answer %s once it has ended", a.Use, said, often, Retry)}
+		return Patience{Ask: fmt.Sprintf("the rate limit of %s is used up, and nobody knows when it ends (%s, %s): answer %s once it has ended", a.Use, said, often, Retry)}
 	}
 	return Patience{Ask: fmt.Sprintf("the provider of %s does not answer as it should (%s, %s): answer %s once it works again", a.Use, said, often, Retry)}
 }

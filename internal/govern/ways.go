@@ -42,8 +42,8 @@ type Saying struct {
 
 // loopGates are the gates of loops: the contract's table of which messages close which gate.
 var loopGates = Gates{
-	loop.GatePause:      {{loop.MessageContinue, "go on", nil}},
-	loop.GateBreakpoint: {{loop.MessageContinue, "go on", nil}},
+	loop.GatePause:      {{loop.MessageContinue, "continue the loop", nil}},
+	loop.GateBreakpoint: {{loop.MessageContinue, "continue the loop", nil}},
 	loop.GateContract: {
 		{loop.MessageApprove, "approve the contract", itsHash},
 		{loop.MessageReject, "reject the contract", nil},
@@ -59,10 +59,10 @@ var loopGates = Gates{
 	},
 	loop.GateGuard: {
 		{loop.MessageContinue, "judge the change again, as it is on the desk", nil},
-		{loop.MessageReject, "drop the change; the loop goes on", nil},
+		{loop.MessageReject, "drop the change; the loop continues", nil},
 	},
 	loop.GateBudget: {
-		{loop.MessageExtend, "set a new limit: the total, not an addition", ampleLimit},
+		{loop.MessageExtend, "set a new limit: the total, not the increase", ampleLimit},
 		{loop.MessageReject, "end the loop", nil},
 	},
 	loop.GateQuestion: {

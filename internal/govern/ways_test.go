@@ -55,7 +55,7 @@ func TestEveryWayToAnswerIsTaken(t *testing.T) {
 func TestAnotherTableHasItsOwnGatesAndCommands(t *testing.T) {
 	stuck := func(loop.Gate, loop.Budget) []govern.Saying {
 		return []govern.Saying{
-			{Fields: map[string]any{"choice": "replan"}, Words: []string{"--choice", "replan"}, What: "plan the task anew"},
+			{Fields: map[string]any{"choice": "replan"}, Words: []string{"--choice", "replan"}, What: "plan the task again"},
 			{Fields: map[string]any{"choice": "cancel"}, Words: []string{"--choice", "cancel"}, What: "give the task up"},
 		}
 	}
@@ -66,7 +66,7 @@ func TestAnotherTableHasItsOwnGatesAndCommands(t *testing.T) {
 		return shell.Join(append([]string{"pawl", "steward", message, "shop", "--gate", g.ID}, words...)...)
 	})
 	require.Equal(t, []govern.Way{
-		{"answer", map[string]any{"gate": "stuck-9", "choice": "replan"}, "pawl steward answer shop --gate stuck-9 --choice replan", "plan the task anew"},
+		{"answer", map[string]any{"gate": "stuck-9", "choice": "replan"}, "pawl steward answer shop --gate stuck-9 --choice replan", "plan the task again"},
 		{"answer", map[string]any{"gate": "stuck-9", "choice": "cancel"}, "pawl steward answer shop --gate stuck-9 --choice cancel", "give the task up"},
 		{"halt", map[string]any{"gate": "stuck-9"}, "pawl steward halt shop --gate stuck-9", "end everything"},
 	}, ways)

@@ -38,7 +38,7 @@ func Check(ctx context.Context, t charter.Trigger, env []string, dir string) (il
 func get(ctx context.Context, address string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return errors.New("it is no address")
+		return errors.New("it is not an address")
 	}
 	r.Header.Set("User-Agent", "pawl")
 	answer, err := http.DefaultClient.Do(r)

@@ -44,9 +44,9 @@ func mend(ctx context.Context, o Options, a *activities.Activities) error {
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			o.Logger.Warn("the record of a loop is damaged and no ledger has the loop: it begins anew", "ref", ref)
+			o.Logger.Warn("the record of a loop is damaged and no ledger has the loop: it starts from the beginning", "ref", ref)
 			if err = workspace.Drop(o.Home, ref); err == nil {
-				mending.Note(o.Home.Loop(ref), "the workspace record was damaged, and no ledger has the loop: it begins anew")
+				mending.Note(o.Home.Loop(ref), "the workspace record was damaged, and no ledger has the loop: it starts from the beginning")
 			}
 		case err == nil:
 			o.Logger.Warn("the record of a loop was damaged: it was made again from the ledger", "loop", r.Loop, "ref", ref)

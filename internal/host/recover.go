@@ -186,7 +186,7 @@ func lost(ctx context.Context, o Options, r workspace.Record) error {
 	case err != nil:
 		o.Logger.Error("a loop can't be started again from its ledger", "loop", r.Loop, "error", err)
 	case started:
-		o.Logger.Info("a loop that the engine had lost goes on from its ledger", "loop", r.Loop)
+		o.Logger.Info("a loop that the engine had lost continues from its ledger", "loop", r.Loop)
 	}
 	return nil
 }

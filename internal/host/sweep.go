@@ -63,7 +63,7 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done b
 		switch ended, moved, gone := withoutUs(ctx, o, r, a.Host); {
 		case ended || moved:
 			giveUp(ctx, o, r, a, moved)
-		case gone && o.Embedded && !a.Left(r): // it goes on from its ledger when that is complete
+		case gone && o.Embedded && !a.Left(r): // the steward continues from its ledger when that is complete
 			done = false
 		case gone && o.Embedded: // its engine has lost it since this worker started
 			_ = lost(ctx, o, r) // a failure is logged, and the next sweep tries again

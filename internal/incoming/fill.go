@@ -65,7 +65,7 @@ func Check(of task.Task) error {
 func render(name, text string, values any) (string, error) {
 	t, err := template.New(name).Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("its %s is no template: %w", name, err)
+		return "", fmt.Errorf("its %s is not a template: %w", name, err)
 	}
 	var w bounded
 	if err := t.Execute(&w, values); err != nil {

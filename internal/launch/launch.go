@@ -67,7 +67,7 @@ func OfSteward(c charter.Charter, by string) Start {
 			w.row("base", c.Repo.Base, most)
 			w.row("governance", strings.Join(c.Governance, ", "), most)
 			w.row("started by", by, most)
-			fmt.Fprintf(&w, "\nSee it with `pawl steward show %[1]s`, hand in a task with `pawl steward submit %[1]s FILE`.\n", c.Name)
+			fmt.Fprintf(&w, "\nSee it with `pawl steward show %[1]s`, submit a task with `pawl steward submit %[1]s FILE`.\n", c.Name)
 			return w.String()
 		}),
 		Memo: map[string]any{MemoGoal: StewardGoal, MemoStartedBy: by},

@@ -68,7 +68,7 @@ func plain(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 func post(ctx context.Context, to string, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
-		return &Final{"it is no address"}
+		return &Final{"it is not an address"}
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "pawl")

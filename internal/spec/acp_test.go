@@ -56,7 +56,7 @@ func TestWhoseSignInsAnAgentsCommandGets(t *testing.T) {
 		}
 		return all
 	}
-	require.Equal(t, []string{"claude"}, names(spec.Agent{Use: program.Claude}, "gemini"), "it is no command")
+	require.Equal(t, []string{"claude"}, names(spec.Agent{Use: program.Claude}, "gemini"), "it is not a command")
 	require.Empty(t, names(spec.Agent{Use: program.Command, Command: spec.Argv{Shell: "claude -p"}}))
 	require.Equal(t, []string{"claude", "gemini"}, names(spec.Agent{Use: program.Command}, "claude", "gemini", "claude"))
 	require.Equal(t, []string{"codex", "pi"}, names(spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"codex-acp"}}}, "pi", "codex"))

@@ -101,7 +101,7 @@ func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Ev
 		why, stop = p.Blockers, StopDependency
 	}
 	if len(why) > 0 || p.Plan == nil {
-		text := "charter or governance files have changed, and its plan is not valid any more: " + strings.Join(why, "; ")
+		text := "the charter or the governance files have changed, and the plan is no longer valid: " + strings.Join(why, "; ")
 		n.to(*t, task.Waiting, task.Evidence{Reason: text, Stop: stop}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
 			Kind: loop.GateQuestion, Task: t.ID, Summary: loop.Clip(fmt.Sprintf("%q: %s", t.ID, text), 2000), Choices: []string{Replan, Cancel},
 		}})
@@ -242,7 +242,7 @@ func (n *next) limited(t Task, l task.RateLimit, before ...loop.Event) []loop.Ev
 	if l.Until.IsZero() {
 		n.stuck(t, task.Finding{
 			Rule: StopResources, Stop: true, Count: 1, State: t.State, Action: cmp.Or(t.Step, "plan"),
-			Text: "an agent's rate limit is used up, and it is not known until when: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing"),
+			Text: "an agent has used up its rate limit, and nobody knows when it ends: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing"),
 		})
 		return n.events
 	}

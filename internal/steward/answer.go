@@ -160,7 +160,7 @@ func (s State) overlapping(c charter.Charter, t task.Task) string {
 	}
 	for _, other := range s.Tasks {
 		if other.Source == t.Source && other.Outcome == "" {
-			return fmt.Sprintf("the task %s of the slot before is not over", other.ID)
+			return fmt.Sprintf("the task %s of the previous slot is not over", other.ID)
 		}
 	}
 	return ""
@@ -361,7 +361,7 @@ func (a answering) extension(id string) (map[loop.Resource]evidence.Decimal, err
 	}
 	if t := a.at.Find(id); t != nil && limits.CostUSD.Cmp(t.Cost.CostUSD) <= 0 {
 		return nil, fault.New(fault.InvalidMessage, "the new limit has to be more than the $%s that the task has cost", t.Cost.CostUSD).
-			Advise("Name the total that it may cost, not an addition.")
+			Advise("Give the total that it may cost, not the increase.")
 	}
 	return map[loop.Resource]evidence.Decimal{loop.CostUSD: *limits.CostUSD}, nil
 }
@@ -454,9 +454,9 @@ func (a answering) pause() (govern.Reply, error) {
 	if (a.task == nil && a.at.Paused) || (a.task != nil && a.task.Paused) {
 		return govern.Reply{Text: "already paused"}, nil
 	}
-	text := "pausing: what its loops are doing is interrupted, and done again afterwards"
+	text := "pausing: the work of its loops is interrupted, and repeated afterwards"
 	if a.task != nil && a.task.State == task.Idle {
-		text = "paused: it is not begun before you let it go on"
+		text = "paused: it does not start until you continue it"
 	}
 	return govern.Reply{Text: text, Events: []loop.Event{a.received()}}, nil
 }
@@ -467,9 +467,9 @@ func (a answering) carryOn() (govern.Reply, error) {
 	if a.task != nil && a.at.Paused && !a.Early {
 		all := "`" + shell.Join("pawl", "steward", a.name, a.at.Steward) + "`"
 		if !a.task.Paused {
-			return govern.Reply{}, fault.New(fault.LoopNotPaused, "the steward is paused, and not the task %s alone", a.id).Advise("Let everything go on: " + all + ".")
+			return govern.Reply{}, fault.New(fault.LoopNotPaused, "the whole steward is paused, not only the task %s", a.id).Advise("Continue everything: " + all + ".")
 		}
-		return govern.Reply{Text: a.id + " goes on when the steward does: " + all, Events: n.events}, nil
+		return govern.Reply{Text: a.id + " continues when the steward does: " + all, Events: n.events}, nil
 	}
 	for _, t := range a.at.Tasks {
 		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || t.Stop == StopConflict || (a.id == "" && t.Paused) {
@@ -510,7 +510,7 @@ func (a answering) setMode() (govern.Reply, error) {
 
 func (a answering) hold() (govern.Reply, error) {
 	if a.task != nil && a.task.State != task.Idle {
-		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s has begun: it can be paused, and not held", a.id).
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s has started: it can be paused, but not held", a.id).
 			Advise(fmt.Sprintf("Pause it: `pawl steward pause %s %s`.", a.at.Steward, a.id))
 	}
 	return govern.Reply{Text: "holding", Events: []loop.Event{a.received()}}, nil

@@ -35,12 +35,12 @@ var choices = map[loop.GateKind][]string{
 
 // meaning says what each choice does, for people.
 var meaning = map[string]string{
-	Continue:  "go on; what has been counted begins again",
-	Replan:    "plan the task anew",
+	Continue:  "continue; the counts start again from zero",
+	Replan:    "plan the task again",
 	Cancel:    "end the task",
 	Intervene: "keep it waiting until you send continue",
-	Keep:      "take what was found as it is",
-	Restore:   "put back what pawl has recorded",
+	Keep:      "accept what was found",
+	Restore:   "restore what pawl has recorded",
 }
 
 // gates is the contract's table: which messages close which gate.
@@ -49,12 +49,12 @@ var gates = govern.Gates{
 		{Message: loop.MessageApprove, What: "approve exactly this plan", Say: approval},
 		{Message: loop.MessageAnswer, Say: choice},
 	},
-	loop.GatePause:    {{Message: loop.MessageContinue, What: "go on", Say: itsTask}},
+	loop.GatePause:    {{Message: loop.MessageContinue, What: "continue the task", Say: itsTask}},
 	GateStuck:         {{Message: loop.MessageAnswer, Say: choice}},
 	GateDrift:         {{Message: loop.MessageAnswer, Say: choice}},
 	loop.GateQuestion: {{Message: loop.MessageAnswer, Say: choice}},
 	loop.GateBudget: {
-		{Message: loop.MessageExtend, What: "set a new limit: the total, not an addition", Say: extension},
+		{Message: loop.MessageExtend, What: "set a new limit: the total, not the increase", Say: extension},
 		{Message: loop.MessageAnswer, Say: choice},
 	},
 }

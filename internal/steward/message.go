@@ -20,20 +20,20 @@ const (
 
 // Messages are the names of a steward's messages, in the order in which people see them.
 var Messages = []loop.MessageName{
-	{Name: MessageSubmit, Description: `Hand in a task: {"task": {"id": "…", "title": "…", "body": "…"}, "by": "you"}`},
+	{Name: MessageSubmit, Description: `Submit a task: {"task": {"id": "…", "title": "…", "body": "…"}, "by": "you"}`},
 	{Name: loop.MessageApprove, Description: `Approve a plan: {"task": "<id>", "hash": "<at least 16 hex digits>", "by": "you"}`},
 	{Name: loop.MessageAnswer, Description: `Answer a gate: {"task": "<id>", "choice": "<one of those listed>", "note": ""}`},
 	{Name: MessageSetTier, Description: `Set the risk of a task: {"task": "<id>", "tier": "T2"}`},
 	{Name: MessagePrioritize, Description: `Set the priority of a task, higher first: {"task": "<id>", "priority": 5}`},
 	{Name: MessageInterrupt, Description: `Do a task now: it gets a priority above all that are at work, and one of them gives way at its next step: {"task": "<id>"}`},
-	{Name: loop.MessagePause, Description: `Pause a task, or without one everything: {"task": "<id>"}`},
-	{Name: loop.MessageContinue, Description: `Go on after a pause, or after you have intervened: {"task": "<id>"}`},
+	{Name: loop.MessagePause, Description: `Pause a task, or, without a task, everything: {"task": "<id>"}`},
+	{Name: loop.MessageContinue, Description: `Continue after a pause or an intervention: {"task": "<id>"}`},
 	{Name: loop.MessageSteer, Description: `Guidance for the next agent call of a task: {"task": "<id>", "note": "…"}`},
 	{Name: loop.MessageExtend, Description: `Raise what a task may cost: {"task": "<id>", "limits": {"costUSD": 5}, "hash": "<the gate's>"}`},
-	{Name: loop.MessageSetMode, Description: `mission: plan tasks and run them; plan: plan them and begin no step; answer: take tasks and begin none: {"mode": "plan"}`},
-	{Name: MessageHold, Description: `Begin no more tasks; those at work go on. With a task: leave that one in the queue: {"task": "<id>"}`},
-	{Name: MessageResume, Description: `Begin tasks again; with a task: that one may be begun: {"task": "<id>"}`},
-	{Name: loop.MessageHalt, Description: `End the steward and its loops. With a task: stop that one and ask; one that was not begun, or that waits, is cancelled: {"task": "<id>", "note": "why"}`},
+	{Name: loop.MessageSetMode, Description: `mission: plan tasks and run them; plan: plan tasks, but start no step; answer: accept tasks, but start none: {"mode": "plan"}`},
+	{Name: MessageHold, Description: `Start no more tasks; tasks at work continue. With a task: leave that one in the queue: {"task": "<id>"}`},
+	{Name: MessageResume, Description: `Start tasks again. With a task: allow that one to start: {"task": "<id>"}`},
+	{Name: loop.MessageHalt, Description: `End the steward and its loops. With a task: stop that one and ask; one that has not started, or that waits, is cancelled: {"task": "<id>", "note": "why"}`},
 }
 
 // Message is what a person sends to a steward: one JSON object. Each message needs some of the fields; the others are

@@ -144,7 +144,7 @@ func (t Task) Stands() (g loop.Gate, ok bool) {
 	if t.Outcome != "" || t.State != task.Waiting || !t.resumable() {
 		return g, false
 	}
-	what := "it waits until you let it go on"
+	what := "it waits until you continue it"
 	if t.WaitingFor != nil && t.WaitingFor.What != "" {
 		what = t.WaitingFor.What
 	}
@@ -160,7 +160,7 @@ func (s State) Open() []loop.Gate {
 	}
 	all := slices.Clone(s.Gates)
 	if s.Paused {
-		all = append(all, loop.Gate{ID: "paused", Kind: loop.GatePause, Summary: "the steward is paused: nothing goes on until you let it", Answers: []string{loop.MessageContinue}})
+		all = append(all, loop.Gate{ID: "paused", Kind: loop.GatePause, Summary: "the steward is paused: everything waits until you continue it", Answers: []string{loop.MessageContinue}})
 	}
 	for _, t := range s.Tasks {
 		if g, stands := t.Stands(); stands && (!s.Paused || t.Paused) {

@@ -153,7 +153,7 @@ func (n *next) stopped(j Job) *Stopping {
 }
 
 // outdated says why a step does not start yet.
-const outdated = "charter or governance files are not those by which its risk was assessed: it is assessed once more first"
+const outdated = "the charter or the governance files have changed since its risk was assessed: it is assessed again first"
 
 // stop stops a task as the condition says.
 func (n *next) stop(t Task, s Stopping) {
@@ -247,7 +247,7 @@ func (n *next) waitsForApproval(t Task, why string) {
 
 func (n *next) moneyIsSpent(t Task, _ Job) string {
 	if over, _ := n.overCost(t); over {
-		return "its cost has come to its limit"
+		return "its cost has reached its limit"
 	}
 	return ""
 }
@@ -269,7 +269,7 @@ func (n *next) circle(t Task, checkIn bool) *task.Finding {
 		if limit := n.charter.Limits.Retries; st.Failed > limit && !checkIn {
 			return &task.Finding{
 				Rule: "retries", Stop: true, Count: int64(st.Failed), Limit: int64(limit), State: t.State, Action: "step " + st.ID,
-				Text: fmt.Sprintf("the step %s has failed %s (%s); it may be tried again %s", st.ID, evidence.Counted(st.Failed, "time"), lastError(t, st.ID), evidence.Counted(limit, "time")),
+				Text: fmt.Sprintf("the step %s has failed %s (%s); limits.retries is %d", st.ID, evidence.Counted(st.Failed, "time"), lastError(t, st.ID), limit),
 			}
 		}
 	}
@@ -312,7 +312,7 @@ func asksStuck(name string) func(*next, Task, string) {
 // afterNothing names a task that has to be done first and never will be.
 func (n *next) afterNothing(t Task, _ Job) string {
 	if id := n.failed(t); id != "" {
-		return fmt.Sprintf("the task %s, which has to be done before, was not", id)
+		return fmt.Sprintf("the task %s has to be done first, but it was not", id)
 	}
 	return ""
 }

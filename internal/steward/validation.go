@@ -90,27 +90,27 @@ func (s State) contradictions() (all []task.Drift) {
 		}
 		switch {
 		case !slices.Contains(task.States, t.State):
-			say("is in no state of the table: %q", t.State)
+			say("is in an unknown state: %q", t.State)
 		case t.Outcome != "" && t.State != task.Idle:
-			say("is over and %s", t.State)
+			say("is over, but its state is %s", t.State)
 		case t.Outcome == "" && t.State == task.Executing && t.Plan == nil:
 			say("is EXECUTING without a plan")
 		case t.Outcome == "" && t.State == task.Waiting && t.WaitingFor == nil:
-			say("waits for nothing")
+			say("waits, but for nothing")
 		}
 		if w := t.WaitingFor; w != nil && t.Outcome == "" && w.Loop == "" && w.Gate != "" && s.Waits(w.Gate) == nil {
 			say("waits for the gate %s, which is not open", w.Gate)
 		}
 		for _, id := range t.Loops {
 			if other := loops[id]; other != "" && other != t.ID {
-				say("has the loop %s, as %s has", id, other)
+				say("has the loop %s, which is also a loop of %s", id, other)
 			}
 			loops[id] = t.ID
 		}
 	}
 	for _, g := range s.Gates {
 		if t := s.Find(g.Task); g.Task != "" && (t == nil || t.Outcome != "") {
-			all = append(all, task.Drift{Name: task.DriftState, What: g.ID, Text: "the gate " + g.ID + " is of the task " + g.Task + ", which is over"})
+			all = append(all, task.Drift{Name: task.DriftState, What: g.ID, Text: "the gate " + g.ID + " belongs to the task " + g.Task + ", which is over"})
 		}
 	}
 	return all
@@ -121,7 +121,7 @@ func Governed(s State, hash string) []loop.Event {
 	if hash == "" || hash == s.Governance {
 		return nil
 	}
-	return []loop.Event{{Type: loop.Warned, Governance: hash, Reason: "the governance files have changed: plans are assessed once more before their next steps begin"}}
+	return []loop.Event{{Type: loop.Warned, Governance: hash, Reason: "the governance files have changed: plans are assessed again before their next steps start"}}
 }
 
 // Drifted records drift that is not known yet, and asks a person about it.
@@ -209,7 +209,7 @@ func (s State) concerned(d task.Drift) string {
 }
 
 func found(v act.Validated) string {
-	text := "all is as recorded"
+	text := "everything is as recorded"
 	if n := len(v.Drift); n > 0 {
 		text = evidence.Counted(n, "difference")
 	}

@@ -69,7 +69,7 @@ func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
 	require.Empty(t, o.s.contradictions())
 	for text, change := range map[string]func(*State, *Task){
 		"EXECUTING without a plan": func(_ *State, t *Task) { t.State, t.Plan = task.Executing, nil },
-		"waits for nothing":        func(_ *State, t *Task) { t.WaitingFor = nil },
+		"waits, but for nothing":        func(_ *State, t *Task) { t.WaitingFor = nil },
 		"is over and":              func(s *State, t *Task) { t.Outcome, s.Gates = Done, nil },
 		"no state of the table":    func(_ *State, t *Task) { t.State = "DREAMING" },
 		"which is not open":        func(s *State, _ *Task) { s.Gates = nil },

@@ -8,7 +8,7 @@ func exploring(st loop.State) []string {
 	if b == nil {
 		return nil
 	}
-	line := "branch " + itoa(b.N) + ", which goes on from iteration " + itoa(b.From)
+	line := "branch " + itoa(b.N) + ", which continues from iteration " + itoa(b.From)
 	if n, known := st.Backtrack.Node(b.From); known {
 		line += " (" + number(n.Metric) + "): " + Clean(loop.Clip(n.Description, 100))
 	}
@@ -24,7 +24,7 @@ func branch(e loop.Event) (text, color string) {
 	name := "branch " + itoa(b.N)
 	switch e.Type {
 	case loop.BranchBegun:
-		return name + " goes on from iteration " + itoa(b.From) + reason(e.Reason), yellow
+		return name + " continues from iteration " + itoa(b.From) + reason(e.Reason), yellow
 	case loop.BranchKept:
 		return name + " replaces the head" + reason(e.Reason), green
 	case loop.BranchGivenUp:

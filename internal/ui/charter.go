@@ -45,13 +45,13 @@ func (s Style) Charter(v Charter) string {
 	f.add("commands", Clean(strings.Join(c.Allow, ", ")))
 	s.loops(f, v)
 	l := c.Limits
-	f.add("stops", fmt.Sprintf("a task after %s, %d without progress, the same result %s, the same error %s or %s without a milestone, and asks",
+	f.add("stops", fmt.Sprintf("a task stops and asks you after %s, %d without progress, the same result %s, the same error %s, or %s without a milestone",
 		plural(l.Actions, "action"), l.NoProgress, plural(l.SameResult, "time"), plural(l.SameError, "time"), l.Executing))
-	bounds := fmt.Sprintf("%s at once, %s in the queue, a step that fails is tried %s more", plural(l.Parallel, "loop"), plural(l.Queue, "task"), plural(l.Retries, "time"))
+	bounds := fmt.Sprintf("%s at once, %s in the queue, a step that fails is repeated %s", plural(l.Parallel, "loop"), plural(l.Queue, "task"), plural(l.Retries, "time"))
 	if l.CostUSD != nil {
 		bounds += ", $" + l.CostUSD.String() + " for a task"
 	}
-	f.add("bounds", bounds, fmt.Sprintf("reminds you of what has waited %s, then of what has waited %s, and again after each such time; checks its record every %s", l.Waiting/8, l.Waiting, c.ValidateEvery))
+	f.add("bounds", bounds, fmt.Sprintf("reminds you of a question after %s and after %s, then every %s; checks its record every %s", l.Waiting/8, l.Waiting, l.Waiting, c.ValidateEvery))
 	for i, sc := range c.Schedules {
 		f.add(label(i, "schedules"), Clean(sc.Name+": "+slots(sc)))
 	}

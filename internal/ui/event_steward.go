@@ -75,7 +75,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 			text += " until " + l.Until.UTC().Format(time.RFC3339) + note(l.Said)
 		}
 	case loop.RateLimitOver:
-		text = about + "goes on after the rate limit"
+		text = about + "continues after the rate limit"
 	case loop.LoopWarned, loop.LoopDetected:
 		text, color = about+"near a limit", yellow
 		if e.Type == loop.LoopDetected {

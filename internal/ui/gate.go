@@ -59,7 +59,7 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 
 // hints are what the commands alone don't say.
 var hints = map[loop.GateKind]string{
-	loop.GateBudget: "The limit is the new total, not an addition. You may raise other limits too.",
+	loop.GateBudget: "The limit is the new total, not the increase. You may raise other limits too.",
 	loop.GateDiff:   "Approving alone changes nothing in your repository; `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + ".",
 }
 

@@ -75,7 +75,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 func (s Style) unlisted(st steward.State) (text string) {
 	started, waiting := " more that have begun", " more in the queue"
 	if st.Status.Ended() {
-		started, waiting = " more that were begun and not done", " more that were not begun"
+		started, waiting = " more that started but did not finish", " more that have not started"
 	}
 	queued, over := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
 	begun := st.TasksCount - queued - over
@@ -105,7 +105,7 @@ func standing(st steward.State) string {
 	case st.Paused:
 		return ", paused: `pawl steward continue " + Clean(shell.Quote(st.Steward)) + "` resumes"
 	case st.Held:
-		return ", held: begins no more tasks until `pawl steward resume " + Clean(shell.Quote(st.Steward)) + "`"
+		return ", held: starts no more tasks until `pawl steward resume " + Clean(shell.Quote(st.Steward)) + "`"
 	}
 	return ""
 }

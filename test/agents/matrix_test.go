@@ -22,7 +22,7 @@ import (
 	"pawl/test/world"
 )
 
-// matrixFile has what the matrix came to; docs/agents.md shows it. With PAWL_MATRIX=FILE the result is written there
+// matrixFile has what the matrix came to; docs/agents-tested.md shows it. With PAWL_MATRIX=FILE the result is written there
 // and compared with nothing.
 const matrixFile = "test/agents/testdata/matrix.json"
 
@@ -72,7 +72,7 @@ const (
 
 // TestTheMatrixOfRealPrograms has each program that agent.use names work in the sandbox, against a scripted model server
 // that speaks their protocols, in a repository full of settings that would run something: cases_test.go has what happens
-// there. What comes of it is in docs/agents.md.
+// there. What comes of it is in docs/agents-tested.md.
 func TestTheMatrixOfRealPrograms(t *testing.T) {
 	world.Slow(t, "TestProgramsByTheirStreams has their streams")
 	python, err := exec.LookPath("python3")

@@ -63,7 +63,7 @@ const bounds = `## Memory and processes
 The loop's cgroup, if there is one, ends a memory bomb, files in ` + "`" + `/tmp` + "`" + `, a fork bomb and endless threads, as root and by bubblewrap.
 A command that mounts the cgroups in its own namespaces does not find the one with its limit
 (` + "`" + `TestE6_BombsEndTheCommand` + "`" + `, ` + "`" + `TestE6_NoCommandLiftsItsLimits` + "`" + `). Without a cgroup these are **not stopped**, and the contract
-says so. [Operating](operating.md#memory-and-processes) lists the machines.
+says so. [Sandbox](sandbox.md#memory-and-processes) lists the machines.
 
 ## Disks
 
@@ -111,7 +111,7 @@ own namespaces and in bubblewrap's.
 - **ends the loop**: pawl judges nothing any more; the loop fails with ` + "`" + `PRECONDITION_FAILED` + "`" + `.
 - **not stopped**: without a sandbox an agent has your rights on the machine. Use a sandbox, or a machine with
   nothing else on it. With ` + "`" + `sandbox.use: required` + "`" + ` a loop refuses to start without a sandbox. Before you approve the contract, it
-  says which protections work; [Operating](operating.md#the-sandbox) lists them by machine. Some of these actions need root's rights.
+  says which protections work; [Sandbox](sandbox.md#the-sandbox) lists them by machine. Some of these actions need root's rights.
 - **–**: without a sandbox there is nothing to try it on.
 
 No sandbox stops code that lies about itself while pawl measures it. A test and the code that it tests run in one process, so

@@ -20,7 +20,7 @@ import (
 
 // local are the page's headings that one host with the embedded engine shows.
 var local = []string{
-	"Where things are", "Processes", "The sandbox", "The network of agents", "When something is wrong", "When something dies",
+	"Where things are", "Processes", "When something is wrong", "When something dies",
 	"What a loop proposes", "Is the record what it was?", "Answering", "Being told", "Ending a loop", "Making room", "Watching it",
 }
 

@@ -89,7 +89,7 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 		"examples/README.md:sh": {"TestExamplesRunWithoutAnyKey"}, "examples/README.md:": {"TestExamplesRunWithoutAnyKey"},
 		"docs/first-loop.md:console": {"TestTheFirstLoopOfTheDocsWorksToTheLetter"},
 		"docs/temporal.md:sh":        {"TestTemporalPage_EveryCommandRuns"}, "docs/temporal.md:json": {"TestTemporalPage_EveryCommandRuns"},
-		"docs/operating.md:sh": {"TestOperatingPage_EveryAnswerIsTaken", "TestOperatingPage_SeveralHosts"}, "docs/operating.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
+		"docs/operating.md:sh": {"TestOperatingPage_EveryAnswerIsTaken", "TestOperatingPage_SeveralHosts"}, "docs/operating.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/sandbox.md:yaml": {"TestSpecsInTheDocsAreSpecs"},
 		"docs/deliver.md:sh": {"TestDeliverPage"}, "docs/deliver.md:yaml": {"TestSpecsInTheDocsAreSpecs", "TestDeliverPage"},
 		"docs/deliver.md:mermaid": {"TestL6_DeliverIsDrawnFromItsMachine"}, "docs/phases.md:mermaid": {"TestGeneratedPagesAreInStep"},
 		"docs/agents.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/parallel.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/backtrack.md:yaml": {"TestSpecsInTheDocsAreSpecs"}, "docs/spec.md:yaml": {"TestSpecsInTheDocsAreSpecs"},

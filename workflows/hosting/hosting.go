@@ -143,7 +143,7 @@ func (h *Host) stay(ctx workflow.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	workflow.GetLogger(ctx).Warn("the loop can't move, it waits for its host", "host", h.Opened.Host, "error", err)
+	workflow.GetLogger(ctx).Warn("the loop can't move: it waits for its host", "host", h.Opened.Host, "error", err)
 	return nil
 }
 

@@ -334,7 +334,7 @@ func (r *run) read(ctx workflow.Context, id string) error {
 	}
 	if !out.Found {
 		out.Event = task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
-			Status: string(loop.Failed), ErrorCode: "ALO_LOOP_NOT_FOUND", Reason: "neither Temporal nor this host know the loop any more",
+			Status: string(loop.Failed), ErrorCode: "ALO_LOOP_NOT_FOUND", Reason: "neither Temporal nor this host knows the loop any more",
 		}}
 	}
 	return r.heard(ctx, out)

@@ -66,7 +66,7 @@ func (r *run) open(ctx workflow.Context) error {
 	}}
 	if o.State != nil {
 		r.Resume(*o.State, r.from)
-		opened.Reason, r.opened.State = "it goes on from its ledger", nil
+		opened.Reason, r.opened.State = "the steward continues from its ledger", nil
 	}
 	events := []loop.Event{opened}
 	for _, w := range o.Warnings {
@@ -164,7 +164,7 @@ func (r *run) validate(ctx workflow.Context) error {
 		}
 	}
 	var out act.Validated
-	if err := r.execute(ctx, act.ValidateName, "is all as recorded?", in, &out); err != nil {
+	if err := r.execute(ctx, act.ValidateName, "is everything as recorded?", in, &out); err != nil {
 		return err
 	}
 	err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterValidation(s, r.charter, out) })

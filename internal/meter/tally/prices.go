@@ -36,7 +36,7 @@ type Prices []Price
 //go:embed prices.json
 var listed []byte
 
-// Listed returns the list prices that pawl comes with: an estimate, of the source and the date in docs/agents.md.
+// Listed returns the list prices that pawl comes with: an estimate, of the source and the date in docs/meter.md.
 func Listed() Prices {
 	p, err := ParsePrices(listed)
 	if err != nil {
