@@ -22,15 +22,15 @@ import (
 // unfinished ones continue with the step that was under way.
 var errApart = errors.New("all candidates come to rest")
 
-// apart is why a candidate came to rest, and how far its idea is.
+// apart says why work on a candidate stopped, and how far its idea is.
 type apart struct {
 	exhausted *govern.End
-	call      *act.Call // that was refused, and what was answered
+	call      *act.Call // the refused call, and its answer
 	refused   act.Outcome
 	untaken   bool
 	idea      govern.Move
-	held      phase.Phase // which has a breakpoint that it has come to
-	passed    phase.Phase // the last one at which it was held
+	held      phase.Phase // the phase at whose breakpoint it stopped
+	passed    phase.Phase // the last phase at which it was held
 }
 
 // aside is a run for one candidate: it has an iteration of its own, and shares everything else with the loop's run.
@@ -139,8 +139,8 @@ func (l *improve) recordMade(ctx workflow.Context, summary string) error {
 	})
 }
 
-// atWork has an agent at work for each candidate that is not made, and returns when all of them rest. A finished
-// candidate is recorded at once. An error of one candidate ends the others.
+// atWork runs an agent for each candidate that is not made, and returns when all have stopped. A finished candidate is
+// recorded at once. An error of one candidate ends the others.
 func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve, err error) {
 	working, made := len(all), 0
 	own, cancel := workflow.WithCancel(ctx)
@@ -183,7 +183,7 @@ func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve,
 	return rest, err
 }
 
-// atRest sees to what the candidates have come to rest for.
+// atRest handles whatever the candidates stopped for.
 func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) error {
 	var why apart
 	held := map[phase.Phase][]*improve{}
@@ -351,8 +351,8 @@ func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (govern.Move, e
 	return l.law().AfterWriter(c.Failed != ""), nil
 }
 
-// liesOn returns the desk that has the change of the iteration: the candidate's desk if nothing could be committed,
-// else the loop's, 0.
+// liesOn returns the number of the desk that has the iteration's change: the candidate's if nothing could be committed,
+// else 0, the loop's.
 func (r *run) liesOn() int {
 	if c := r.State().Taken; c != nil && c.Lies {
 		return c.Desk

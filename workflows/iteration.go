@@ -35,21 +35,21 @@ type iteration struct {
 	samples     *sampling.Judgement // what evaluations say of the change, where several decide
 	metrics     evidence.Averages   // the further ones
 	evaluations int                 // of verify, since the attempt began
-	note        string              // of the change, which is no verdict
+	note        string              // about the change; it is not a verdict
 	accepted    string              // the commit that passed the guard gate of a Deliver loop
 	evidence    []string
-	agents      []string // who made the change, where a role has several
+	agents      []string // who made the change, if a role has several agents
 
-	// Of the last call of an agent.
+	// About the last agent call.
 	called   outcome.Class
-	withheld []string // the tools that it was not allowed to use
+	withheld []string // the tools that the agent was not allowed to use
 
-	// What the next agent is told.
+	// What the next agent call is told.
 	idea  string
-	why   string // why it is asked, where it isn't the first
+	why   string // why it is called again
 	shown string // the log that shows it
 
-	phase      phase.Phase      // of a candidate, which is in none of the loop's
+	phase      phase.Phase      // of a candidate; it is in none of the loop's phases
 	reworked   map[string]int   // reworks by reason
 	phaseMs    map[string]int64 // active time by phase (L10)
 	phaseSpent int64            // active milliseconds since the phase was entered (L10)

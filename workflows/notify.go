@@ -29,7 +29,7 @@ func (r *run) notify(ctx workflow.Context, event loop.Type, reason string) {
 	})
 }
 
-// waysOf are the ways to answer the open gate, if any.
+// waysOf returns the ways to answer the open gate, if there is one.
 func waysOf(s loop.State) []govern.Way {
 	if s.Gate == nil {
 		return nil

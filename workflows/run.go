@@ -44,21 +44,21 @@ type run struct {
 	keeper                       *gatekeeper.Keeper[loop.State] // people
 	host                         *hosting.Host                  // where things run
 	notifier                     notices.Notifier               // who is told
-	reports                      reports                        // what its steward is told
+	reports                      reports                        // what its steward was told
 	attributes                   display.Attributes             // what Temporal lists of it
 	iteration                    iteration                      // the attempt at a change that is under way
 
 	spec    spec.Spec
 	machine phase.Machine
-	rules   workflow.Version // of the rule tables, chosen once a run
+	rules   workflow.Version // the version of the rules, chosen once for each run
 	from    string           // the ledger commit to continue from, "" for none
 	chain   string           // the first run's ID, which names all runs of this loop
 	repeats int              // steps that were repeated in this run
 	reserve func() int64     // active milliseconds that are reserved: no step of an iteration may spend them
-	midway  phase.Phase      // in which an iteration goes on that another run has begun, None for nowhere
-	since   []loop.Event     // of that iteration
+	midway  phase.Phase      // the phase in which an iteration of an earlier run continues; None if there is none
+	since   []loop.Event     // the events of that iteration
 
-	// Of a run for one candidate (aside): which one, and where it is made, on a desk beside those of others.
+	// In a run for one candidate (aside): which candidate, and the desk on which it is made.
 	candidate *loop.Candidate
 	apart     *apart
 }
@@ -284,8 +284,8 @@ func (r *run) iterationSince(events []loop.Event) []loop.Event {
 	return events
 }
 
-// continueAsNewIfLong bounds the history: at an iteration boundary, with every message taken,
-// the loop goes on in a new run with the same state.
+// continueAsNewIfLong limits the history: at the boundary of an iteration, with every message taken, the loop continues
+// in a new run with the same state.
 func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return nil
@@ -304,8 +304,8 @@ func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: carry})
 }
 
-// finish ends the loop as err says: it undoes what was not judged, makes the proposal, records the end and returns the
-// result, as a failure if the loop failed.
+// finish ends the loop as err says. It undoes a change that was not judged, makes the proposal, records the end and
+// returns the result; if the loop failed, it returns an error.
 func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	if workflow.IsContinueAsNewError(err) {
 		return nil, err

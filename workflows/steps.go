@@ -165,7 +165,7 @@ func evidenceOf(out act.Outcome) []string {
 	return names
 }
 
-// judgement is what the state remembers of a judging command.
+// judgement returns what the state remembers of a judging command.
 func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	return &loop.Judgement{
 		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode,
@@ -173,7 +173,7 @@ func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	}
 }
 
-// measured is the same of a measurement.
+// measured returns the same for a measurement.
 func (r *run) measured(out act.Measured, reason string) *loop.Judgement {
 	j := r.judgement(out.Outcome, reason)
 	j.Metric = out.Metric

@@ -10,8 +10,8 @@ import (
 	"pawl/internal/phase"
 )
 
-// tryCandidates judges what was made, one after the other, each at its own commit and against the head. It reports
-// whether there was something to be tried.
+// tryCandidates judges the finished candidates one after the other, each at its own commit and against the head. It
+// reports whether there was anything to try.
 func (l *improve) tryCandidates(ctx workflow.Context) (tried bool, err error) {
 	for _, c := range l.State().Candidates {
 		if !c.Triable() || c.Base != l.State().Root() {
@@ -28,7 +28,7 @@ func (l *improve) tryCandidates(ctx workflow.Context) (tried bool, err error) {
 	return tried, nil
 }
 
-// try judges a candidate as the iteration that takes it would, and records what came of it. Nothing is kept by that.
+// try judges a candidate as the iteration that takes it would, and records the result. It keeps nothing.
 func (l *improve) try(ctx workflow.Context, c loop.Candidate) error {
 	side := l.aside(c)
 	side.repeats = c.Again
@@ -47,7 +47,7 @@ func (l *improve) try(ctx workflow.Context, c loop.Candidate) error {
 	return nil
 }
 
-// course takes a candidate through the phases that judge a change, up to the verdict.
+// course takes a candidate through the phases that judge a change, and returns the verdict.
 func (l *improve) course(ctx workflow.Context) (govern.Move, error) {
 	works := map[phase.Phase]work{phase.Verify: l.verify, phase.Guard: l.guard, phase.Decide: l.decide}
 	m := govern.Move{Do: govern.Enter, To: phase.Verify}
@@ -66,7 +66,7 @@ func (l *improve) course(ctx workflow.Context) (govern.Move, error) {
 	}
 }
 
-// compared is the commit that the change is compared with.
+// compared returns the commit with which the change is compared.
 func (l *improve) compared() string {
 	if l.candidate != nil {
 		return l.State().Head
@@ -74,7 +74,7 @@ func (l *improve) compared() string {
 	return l.State().LastChange.Parent
 }
 
-// judgedBy notes what a command says of the change: of a candidate in its trial, else at once.
+// judgedBy records a command's result for the change. In a trial, the result goes to the candidate.
 func (l *improve) judgedBy(ctx workflow.Context, step string, metric *evidence.Decimal, j *loop.Judgement) {
 	switch {
 	case l.candidate == nil:
@@ -86,7 +86,7 @@ func (l *improve) judgedBy(ctx workflow.Context, step string, metric *evidence.D
 	}
 }
 
-// lastVerify is what the last evaluation said of the change.
+// lastVerify returns the result of the last evaluation of the change.
 func (l *improve) lastVerify() *loop.Judgement {
 	if l.candidate != nil {
 		return l.candidate.Trial.Verify
@@ -94,8 +94,8 @@ func (l *improve) lastVerify() *loop.Judgement {
 	return l.State().LastVerify
 }
 
-// trial is the trial of the change under way, nil where there was none, or of another tree or against another head: then
-// it is judged anew.
+// trial returns the trial of the change under way. It returns nil if there was none, or if it was of another tree or
+// against another head; then the change is judged again.
 func (l *improve) trial() *loop.Trial {
 	s := l.State()
 	if of := s.Taken; l.candidate == nil && of != nil && of.Trial != nil && of.Trial.Base == s.Root() && of.Tree == l.iteration.tree {
@@ -104,7 +104,7 @@ func (l *improve) trial() *loop.Trial {
 	return nil
 }
 
-// asTried is what verify has said of the change in its trial.
+// asTried returns the move that follows from verify's result in the trial.
 func (l *improve) asTried(ctx workflow.Context, t loop.Trial) govern.Move {
 	it := &l.iteration
 	it.metric, it.metrics, it.samples, it.evidence = t.Metric, t.Metrics, t.Samples, append(it.evidence, t.Evidence...)
@@ -112,7 +112,7 @@ func (l *improve) asTried(ctx workflow.Context, t loop.Trial) govern.Move {
 	return l.law().AfterTrial(t)
 }
 
-// guardedAsTried is what the guard has said of it.
+// guardedAsTried returns the move that follows from the guard's result in the trial.
 func (l *improve) guardedAsTried(ctx workflow.Context, j loop.Judgement) govern.Move {
 	l.judgedBy(ctx, "guard", nil, l.now(j))
 	if !j.Passed {
@@ -121,15 +121,15 @@ func (l *improve) guardedAsTried(ctx workflow.Context, j loop.Judgement) govern.
 	return l.law().AfterGuard(l.tries(), j.Passed)
 }
 
-// sampledAsTried is what its evaluations have said of it.
+// sampledAsTried returns the move that follows from the trial's evaluations.
 func (l *improve) sampledAsTried(ctx workflow.Context, j sampling.Judgement) govern.Move {
-	if !j.Final() { // what it was compared with could not be measured any more
+	if !j.Final() { // the reference could not be measured any more
 		return l.law().Sampled(sampling.Judgement{Do: sampling.Inconclusive})
 	}
 	return l.judged(ctx, j)
 }
 
-// now is a judgement as one of this iteration.
+// now returns a judgement with the present iteration's number.
 func (l *improve) now(j loop.Judgement) *loop.Judgement {
 	j.Iteration = l.State().Iteration
 	return &j

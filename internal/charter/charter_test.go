@@ -113,7 +113,7 @@ func TestEverythingThatIsWrongIsSaid(t *testing.T) {
 		"whichever zone the host is in":    {`"schedules": [{"name": "a", "cron": "@daily", "timeZone": "Local", ` + task + `}]`, "schedules[0].timeZone", "Local"},
 		"an unknown overlap":               {`"schedules": [{"name": "a", "cron": "@daily", "overlap": "cancel", ` + task + `}]`, "schedules[0].overlap", "cancel"},
 		"a catch-up that is none":          {`"schedules": [{"name": "a", "cron": "@daily", "catchUp": "1s", ` + task + `}]`, "schedules[0].catchUp", "is 1s"},
-		"two schedules of one name":        {`"schedules": [{"name": "a", "cron": "@daily", ` + task + `}, {"name": "a", "every": "1h", ` + task + `}]`, "schedules[1].name", "as another one is"},
+		"two schedules of one name":        {`"schedules": [{"name": "a", "cron": "@daily", ` + task + `}, {"name": "a", "every": "1h", ` + task + `}]`, "schedules[1].name", "which is taken"},
 		"a schedule without a task":        {`"schedules": [{"name": "a", "cron": "@daily"}]`, "schedules[0].task.body", "is missing"},
 		"a schedule of always one task":    {`"schedules": [{"name": "a", "cron": "@daily", "task": {"id": "x", "body": "x"}}]`, "schedules[0].task.id", `is "x"`},
 		"a task with an unknown key":       {`"schedules": [{"name": "a", "cron": "@daily", "task": {"body": "x", "tiers": "T1"}}]`, "schedules[0].task.tiers", "not a key"},

@@ -101,7 +101,7 @@ func TestE6_TheContractSaysWhichCredentialsStandInTheSpec(t *testing.T) {
 		"agent.env.GH looks like a credential" + kept + "name a variable of the worker instead, as $GH",
 		"agent.env.OTHER_KEY looks like a credential" + kept + "name a variable of the worker instead, as $OTHER_KEY",
 		"agent.roles.reviewer.env.REVIEW_PASSWORD looks like a credential" + kept + "name a variable of the worker instead, as $REVIEW_PASSWORD",
-		"guard.command has what looks like a GitHub token in it" + kept + "let the command read it from a file",
+		"guard.command contains what looks like a GitHub token" + kept + "let the command read it from a file",
 	}, says[1:])
 	require.NotContains(t, strings.Join(says, "\n"), token)
 }

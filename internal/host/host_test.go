@@ -289,7 +289,7 @@ func TestATornRecordThatNoLedgerKnowsIsDropped(t *testing.T) {
 	torn, err := workspace.Torn(m.o.Home)
 	require.NoError(t, err)
 	require.Empty(t, torn)
-	require.Contains(t, m.log.String(), "it begins anew")
+	require.Contains(t, m.log.String(), "it starts from the beginning")
 	require.Len(t, mending.Untold(m.o.Home.Loop("y")), 1, "its first entry will tell it")
 }
 

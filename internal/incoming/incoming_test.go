@@ -91,7 +91,7 @@ func TestWhatCameInIsBounded(t *testing.T) {
 func TestATemplateThatCannotBeFilledIsNamed(t *testing.T) {
 	for text, says := range map[string]string{
 		"{{.Nothing}}": "can't evaluate field Nothing",
-		"{{":           "is no template",
+		"{{":           "is not a template",
 	} {
 		require.ErrorContains(t, incoming.Check(task.Task{Title: text}), says)
 		require.ErrorContains(t, incoming.Check(task.Task{Body: text}), says)

@@ -1,5 +1,5 @@
-// Package display is what the Temporal UI and the CLI show of a workflow beside its state: search
-// attributes, and Markdown in its current details. It knows no kind of workflow. Start at Attributes.
+// Package display makes what the Temporal UI and the CLI show of a workflow besides its state: search attributes, and
+// Markdown in its current details. It knows no kind of workflow. Start reading at Attributes.
 package display
 
 import (
@@ -17,18 +17,18 @@ import (
 	"pawl/internal/markdown"
 )
 
-// Attributes are what the search attributes say, and when they were brought up to date.
+// Attributes are the values of the search attributes, and when they were last updated.
 type Attributes struct {
 	said map[string]any
 	at   time.Time
 }
 
-// publishApart is how far apart workflows tell that they go on: those that are faster tell of the last
-// step.
+// publishApart is the least time between two updates while a workflow makes progress. A faster workflow publishes only
+// its latest step.
 const publishApart = time.Second
 
-// PublishSoon brings the search attributes up to date as a workflow goes on: at once where it has come to
-// wait or waits no more, now and then for the rest.
+// PublishSoon updates the search attributes of a working workflow: at once if it begins or stops waiting, otherwise at
+// most once every publishApart.
 func (a *Attributes) PublishSoon(ctx workflow.Context, now map[string]any) {
 	waits := now[launch.Status] != a.said[launch.Status] || now[launch.Gate] != a.said[launch.Gate]
 	if waits || workflow.Now(ctx).Sub(a.at) >= publishApart {
@@ -36,8 +36,8 @@ func (a *Attributes) PublishSoon(ctx workflow.Context, now map[string]any) {
 	}
 }
 
-// Publish brings the search attributes up to date where something changed. They ride on the
-// next workflow task's completion and cost no round trip of their own.
+// Publish updates the search attributes that changed. The update is part of the next workflow task's completion and
+// costs no round trip of its own.
 func (a *Attributes) Publish(ctx workflow.Context, now map[string]any) {
 	a.at = workflow.Now(ctx)
 	if maps.Equal(now, a.said) {
@@ -57,7 +57,7 @@ func (a *Attributes) Publish(ctx workflow.Context, now map[string]any) {
 	a.said = now
 }
 
-// update sets a search attribute to a value, nil for none.
+// update returns an update of a search attribute; a nil value removes it.
 func update(a launch.Attribute, value any) temporal.SearchAttributeUpdate {
 	switch v := value.(type) {
 	case int64:
@@ -70,14 +70,14 @@ func update(a launch.Attribute, value any) temporal.SearchAttributeUpdate {
 	return temporal.NewSearchAttributeKeyKeyword(a.Name).ValueUnset()
 }
 
-// Ways is a table of how a gate can be answered, from the UI and from a shell.
+// Ways returns a table of the ways to answer a gate, from the UI and from a shell.
 func Ways(ways []govern.Way) string {
 	var w strings.Builder
 	w.WriteString("| answer | signal or update, JSON input | shell |\n|---|---|---|\n")
 	for _, way := range ways {
 		payload, err := json.Marshal(way.Payload)
 		if err != nil {
-			payload = []byte("{}") // only plain values are in it
+			payload = []byte("{}") // it contains only plain values
 		}
 		fmt.Fprintf(&w, "| %s | `%s` with %s | %s |\n", markdown.Text(way.What), way.Message, markdown.CodeCell(string(payload)), markdown.CodeCell(way.Command))
 	}

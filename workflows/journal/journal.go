@@ -13,7 +13,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// State is what events fold into.
+// State is a state into which events fold.
 type State[S any] interface {
 	// Apply returns the state after the event.
 	Apply(loop.Event) S
@@ -40,11 +40,11 @@ const mostBytes = 1 << 20
 type Journal[S State[S]] struct {
 	state   S
 	ledger  string         // the entry that state and pending events follow
-	recent  []loop.Event   // the last ones, for people
+	recent  []loop.Event   // the last events, for people
 	pending []loop.Event   // in the state and not in the ledger
-	sending []loop.Event   // an append under way records these beyond the pending ones
-	turn    workflow.Mutex // held while an entry is written: messages wait, so that both see one order
-	waiting int            // who waits for a turn
+	sending []loop.Event   // what an append under way records beyond the pending events
+	turn    workflow.Mutex // held while an entry is written; messages wait, so state and ledger have the same order
+	waiting int            // how many wait for a turn
 }
 
 // Saved is a journal between two runs of a workflow.
@@ -55,18 +55,18 @@ type Saved[S any] struct {
 	Pending []loop.Event `json:"pending"`
 }
 
-// New returns a journal that begins with a state, or goes on from where another run saved one.
+// New returns a journal that begins with a state, or continues from one that another run saved.
 func New[S State[S]](ctx workflow.Context, from Saved[S]) *Journal[S] {
 	return &Journal[S]{state: from.State, ledger: from.Ledger, recent: from.Recent, pending: from.Pending, turn: workflow.NewMutex(ctx)}
 }
 
-// Save returns what the next run goes on from.
+// Save returns what the next run continues from.
 func (j *Journal[S]) Save() Saved[S] {
 	return Saved[S]{State: j.state, Ledger: j.ledger, Recent: newest(j.recent), Pending: j.pending}
 }
 
-// Light reports whether the pending events are small enough to be handed to another run. Those that are
-// not have to be recorded first.
+// Light reports whether the pending events are small enough to be carried over to another run. Otherwise they have to
+// be recorded first.
 func (j *Journal[S]) Light() bool { return len(fitting(j.pending)) == len(j.pending) }
 
 // State returns the state, with the ledger commit that it follows.
@@ -78,10 +78,10 @@ func (j *Journal[S]) Ledger() string { return j.ledger }
 // Pending returns the events that the ledger lacks.
 func (j *Journal[S]) Pending() []loop.Event { return slices.Clone(j.pending) }
 
-// Unrecorded returns the events that the ledger lacks, and those that an append under way brings.
+// Unrecorded returns the events that the ledger lacks, and those of an append under way.
 func (j *Journal[S]) Unrecorded() []loop.Event { return slices.Concat(j.pending, j.sending) }
 
-// Since returns the last events, those after a number.
+// Since returns the recent events after a number.
 func (j *Journal[S]) Since(seq int64) []loop.Event {
 	events := []loop.Event{}
 	for _, e := range newest(j.recent) {
@@ -106,8 +106,8 @@ func (j *Journal[S]) Resume(s S, ledger string) {
 	j.state, j.ledger, j.pending = s, ledger, nil
 }
 
-// Adopt takes over events that the ledger has already: since are its events after the entry that this journal knows,
-// the pending ones first. It reports whether there were more than those.
+// Adopt takes over events that the ledger already has. since are the ledger's events after the entry that this journal
+// knows, the pending ones first. It reports whether there were more than the pending ones.
 func (j *Journal[S]) Adopt(since []loop.Event, ledger string) (more bool) {
 	known := min(len(since), len(j.pending))
 	j.pending = j.pending[known:]
@@ -118,13 +118,12 @@ func (j *Journal[S]) Adopt(since []loop.Event, ledger string) (more bool) {
 	return len(since) > known
 }
 
-// Recorded notes that the ledger has the first n pending events, by an entry that was not written
-// through Append.
+// Recorded notes that the ledger has the first n pending events, through an entry that Append did not write.
 func (j *Journal[S]) Recorded(n int, ledger string) {
 	j.pending, j.ledger = j.pending[n:], ledger
 }
 
-// Turn runs f when no entry is being written. Its error is the context's.
+// Turn calls f when no entry is being written. Its error is the context's.
 func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
 	j.waiting++
 	err := j.turn.Lock(ctx)
@@ -137,15 +136,15 @@ func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
 	return nil
 }
 
-// Quiet reports whether no entry is being written and nobody waits for a turn. Otherwise a message that was taken and
-// not yet emitted would be lost with the run.
+// Quiet reports whether no entry is being written and nobody waits for a turn. Otherwise the end of the run would lose
+// a message that was taken but not emitted.
 func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() && j.waiting == 0 }
 
-// Append writes an entry with the pending events and more. Where there is nothing more, and the pending
-// events are more than mostBytes, the entry has the first of them: ask Pending whether some are left. More counts as having happened only when
-// write has returned. write may ask for the entry several times: it is the same one until something
-// else was emitted in between, so that whoever is asked again recognises it. With adopted write says
-// that the ledger has the entry already and Adopt was told so.
+// Append writes an entry with the pending events and more. If more is empty and the pending events exceed mostBytes,
+// the entry has only the first of them; Pending tells whether some are left. The events in more have happened only when
+// write has returned. write may ask for the entry several times. It gets the same entry until something else is
+// emitted, so that a second recipient recognises it. With adopted, write says that the ledger has the entry already and
+// that it has called Adopt.
 func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(entry func() act.Entry) (out act.Appended, adopted bool, err error)) (act.Appended, error) {
 	if err := j.turn.Lock(ctx); err != nil {
 		return act.Appended{}, err
@@ -177,7 +176,7 @@ func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(
 	return out, nil
 }
 
-// fitting are the first of the events, as many as an entry may hold, and one at least.
+// fitting returns the first of the events, as many as an entry may hold, but at least one.
 func fitting(events []loop.Event) []loop.Event {
 	if len(events) < 2 {
 		return events
@@ -186,7 +185,7 @@ func fitting(events []loop.Event) []loop.Event {
 	for i, e := range events {
 		doc, err := json.Marshal(e)
 		if err != nil {
-			return events // whoever writes it says so
+			return events // the writer reports the error
 		}
 		if size += len(doc); size > mostBytes && i > 0 {
 			return events[:i]
@@ -195,7 +194,7 @@ func fitting(events []loop.Event) []loop.Event {
 	return events
 }
 
-// newest are the last of the events, as many as MostRecent allows.
+// newest returns the last of the events, as many as MostRecent allows.
 func newest(events []loop.Event) []loop.Event {
 	size := 0
 	for i, e := range slices.Backward(events) {

@@ -1,5 +1,5 @@
-// Package notices tells people that a workflow waits for them, or has ended. It never holds the workflow
-// up, and knows no kind of workflow. Start at Notifier.Tell.
+// Package notices notifies people that a workflow waits for them, or has ended. It never delays the workflow, and knows
+// no kind of workflow. Start reading at Notifier.Tell.
 package notices
 
 import (
@@ -16,8 +16,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// Bound is how long telling somebody may take, since a workflow that ends waits for it: an attempt has
-// half a minute in the activity itself, and a host that is away has no more than all of it.
+// Bound is how long a notification may take in all, because a workflow that ends waits for it. An attempt has half a
+// minute in the activity itself; if the host is away, there is no more time than Bound.
 const (
 	Bound   = 3 * time.Minute
 	attempt = 40 * time.Second
@@ -25,13 +25,13 @@ const (
 
 var retries = &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumAttempts: 3}
 
-// Notifier tells people and waits for nobody.
+// Notifier notifies people without waiting.
 type Notifier struct{ underway int }
 
-// Quiet reports whether nobody is being told.
+// Quiet reports whether no notification is under way.
 func (n *Notifier) Quiet() bool { return n.underway == 0 }
 
-// About completes a notice with a gate and how it can be answered.
+// About adds to a notice its gate and the ways to answer it.
 func About(notice act.Notice, g *loop.Gate, ways []govern.Way) act.Notice {
 	notice.How = []act.How{}
 	if g == nil {
@@ -44,8 +44,8 @@ func About(notice act.Notice, g *loop.Gate, ways []govern.Way) act.Notice {
 	return notice
 }
 
-// Tell tells each of those named, also after Cancel. failed is given the text of a warning for each who
-// could not be told.
+// Tell notifies each of those named, even after Cancel. It calls failed with the text of a warning for each who could
+// not be notified.
 func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, to []string, notice act.Notice, failed func(workflow.Context, string)) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	for _, one := range to {
@@ -63,7 +63,7 @@ func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, to []string, no
 	}
 }
 
-// Plain is the error of an activity in words, without what Temporal wraps around it.
+// Plain returns the error of an activity in words, without what Temporal wraps around it.
 func Plain(err error) string {
 	var app *temporal.ApplicationError
 	var late *temporal.TimeoutError

@@ -22,13 +22,13 @@ import (
 	"pawl/workflows/notices"
 )
 
-// job is something that is under way beside the main line.
+// job is work under way beside the main line.
 type job struct {
 	steward.Job
 	cancel func()
 }
 
-// underWay are the steward's jobs that are, in one order for every replay.
+// underWay returns the jobs under way, in an order that every replay repeats.
 func (r *run) underWay() (all []steward.Job) {
 	for _, key := range slices.Sorted(maps.Keys(r.jobs)) {
 		if j := r.jobs[key].Job; j.Do != "" {
@@ -38,7 +38,7 @@ func (r *run) underWay() (all []steward.Job) {
 	return all
 }
 
-// start begins the jobs, and reports whether the steward is to end. Then nobody waits for a planner any more.
+// start begins the jobs, and reports whether the steward is to end. In that case nobody waits for a planner any more.
 func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
 	for _, j := range jobs {
 		switch j.Do {
@@ -58,7 +58,7 @@ func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
 	return false
 }
 
-// background does something beside the main line, once at a time.
+// background runs what beside the main line, once at a time for each key.
 func (r *run) background(ctx workflow.Context, key string, j steward.Job, what func(workflow.Context) error) {
 	if _, is := r.jobs[key]; is {
 		return
@@ -76,8 +76,8 @@ func (r *run) background(ctx workflow.Context, key string, j steward.Job, what f
 	})
 }
 
-// may is asked before each part of a job, since the state may have changed while the one before was done (S6).
-// What may not be done is left: what follows from that, the steward's next step says.
+// may is asked before each part of a job, because the state may have changed during the part before (S6). If the part
+// may not be done, the job stops; the steward's next step decides what follows.
 func (r *run) may(j steward.Job) error {
 	if stop := steward.Stopped(r.State(), r.charter, j); stop != nil {
 		return &stopped{stop.Why}
@@ -85,7 +85,7 @@ func (r *run) may(j steward.Job) error {
 	return nil
 }
 
-// act does a part of a job that is an activity.
+// act runs the part of a job that is an activity.
 func (r *run) act(ctx workflow.Context, j steward.Job, name, summary string, in, out any) error {
 	if err := r.may(j); err != nil {
 		return err
@@ -93,19 +93,19 @@ func (r *run) act(ctx workflow.Context, j steward.Job, name, summary string, in,
 	return r.execute(ctx, name, summary, in, out)
 }
 
-// stopped is why an action was not done.
+// stopped says why an action was not done.
 type stopped struct{ why string }
 
 func (s *stopped) Error() string { return s.why }
 
-// works is what each job does.
+// works has the function for each sort of job.
 var works = map[steward.Do]func(*run, workflow.Context, steward.Job) error{
 	steward.Plan: (*run).plan, steward.Assess: (*run).assess, steward.Begin: (*run).begin, steward.Tell: (*run).tell,
 }
 
-// plan has a task planned and assessed (S3).
+// plan makes the planner plan a task, and assesses the plan (S3).
 func (r *run) plan(ctx workflow.Context, j steward.Job) error {
-	if r.may(j) != nil { // its task may be gone since
+	if r.may(j) != nil { // its task may be gone by now
 		return nil
 	}
 	in := r.planning(j)
@@ -113,7 +113,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	var out act.TaskPlanned
 	err := r.execute(ctx, act.PlanTaskName, "plan "+j.Task, in, &out)
 	switch {
-	case ctx.Err() != nil: // it gives way, or nobody wants it any more; what it has spent counts
+	case ctx.Err() != nil: // the planner gave way, or nobody wants the task any more; its cost counts
 		out.Interrupted = true
 	case err != nil:
 		out.Problems = append(out.Problems, "it could not be planned: "+notices.Plain(err))
@@ -123,7 +123,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	return r.follow(ctx, func(s steward.State) []loop.Event {
 		events := steward.AfterPlan(s, r.charter, j, out)
 		for _, e := range events {
-			if e.Action != nil && executing { // the run began when planners' time counted as executing time
+			if e.Action != nil && executing { // the run has older rules, by which planners' time counted as executing time
 				e.Action.ActiveMs = out.Usage.ActiveMs
 			}
 		}
@@ -131,7 +131,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	})
 }
 
-// planning is what planning or assessing a task is asked with.
+// planning returns the input for planning or assessing a task.
 func (r *run) planning(j steward.Job) act.PlanTask {
 	s := r.State()
 	t := s.Find(j.Task)
@@ -141,7 +141,7 @@ func (r *run) planning(j steward.Job) act.PlanTask {
 	}
 }
 
-// assess has the plan of a task assessed once more (S12).
+// assess assesses the plan of a task again (S12).
 func (r *run) assess(ctx workflow.Context, j steward.Job) error {
 	if r.may(j) != nil {
 		return nil
@@ -159,20 +159,20 @@ func (r *run) assess(ctx workflow.Context, j steward.Job) error {
 	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterAssess(s, r.charter, j, out) })
 }
 
-// begin starts the loop of a step, or adopts the one that there is already: a loop of this step and plan
-// that was started under its ID is the same loop, any other is not.
+// begin starts the loop of a step, or adopts a loop that runs already: a loop with the step's ID, for the same step and
+// plan, is that step's loop; any other is not.
 func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 	cannot := func(why string) error {
 		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, j, why) })
 	}
 	var there act.ChildRead
-	taken := "" // the name that somebody took before it was started
+	taken := "" // the name, if somebody took it before the start
 	for n, id := 2, j.Loop; ; {
 		if err := r.execute(ctx, act.ReadChildName, "is there a loop "+j.Loop+"?", act.ReadChild{Loop: j.Loop}, &there); err != nil {
 			return cannot("whether the loop " + j.Loop + " runs already can't be read: " + notices.Plain(err))
 		}
 		if there.Found && !there.Of(r.State().Steward, j.Plan) {
-			j.Loop = fmt.Sprintf("%s.%d", id, n) // of another life of this name, or of somebody else
+			j.Loop = fmt.Sprintf("%s.%d", id, n) // the name belongs to an earlier life of the steward, or to somebody else
 			n++
 			continue
 		}
@@ -196,7 +196,7 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 			if taken == j.Loop {
 				return cannot("another workflow has the ID " + j.Loop + ", and can't be read")
 			}
-			taken = j.Loop // since it was read, by this step's loop or by another
+			taken = j.Loop // taken since it was read, by this step's loop or by another
 			continue
 		case err != nil:
 			return cannot("the step " + j.Step.ID + " can't be begun: " + notices.Plain(err))
@@ -220,14 +220,14 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 	return nil
 }
 
-// startedAlready reports whether there is a workflow of the ID that a child was to have.
+// startedAlready reports whether the error says that the child's workflow ID is taken.
 func startedAlready(err error) bool {
 	var child *temporal.ChildWorkflowExecutionAlreadyStartedError
-	var tested *serviceerror.WorkflowExecutionAlreadyStarted // which is what the SDK's test environment says
+	var tested *serviceerror.WorkflowExecutionAlreadyStarted // the error of the SDK's test environment
 	return errors.As(err, &child) || errors.As(err, &tested)
 }
 
-// launch starts a child loop. It outlives this run, and the steward.
+// launch starts a child loop. The child outlives this run, and the steward.
 func (r *run) launch(ctx workflow.Context, j steward.Job) error {
 	from, err := r.footing(ctx, j)
 	if err != nil {
@@ -262,7 +262,7 @@ func (r *run) launch(ctx workflow.Context, j steward.Job) error {
 	if err := child.GetChildWorkflowExecution().Get(ctx, nil); err != nil {
 		return err
 	}
-	// The end of a child is reported to this run alone, and says so also where the child could not.
+	// Only this run learns of the child's end this way. It also learns of an end that the child could not report.
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_ = child.Get(ctx, nil)
 		if ctx.Err() == nil {
@@ -272,8 +272,8 @@ func (r *run) launch(ctx workflow.Context, j steward.Job) error {
 	return nil
 }
 
-// footing is the branch that a step's loop starts from: that of an earlier try whose work is kept, that of the
-// step before it, or one that joins those of several.
+// footing returns the branch that a step's loop starts from: that of an earlier attempt whose work is kept, that of the
+// step before it, or one that joins the branches of several steps.
 func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err error) {
 	switch {
 	case j.From != "":
@@ -301,14 +301,14 @@ func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err e
 	return out.Branch, nil
 }
 
-// tell sends a message to a child loop. One that is over needs none.
+// tell sends a message to a child loop. A loop that is over needs none.
 func (r *run) tell(ctx workflow.Context, j steward.Job) error {
 	m := loop.Message{By: loop.StewardName(r.State().Steward), Note: j.Note, Choice: j.Choice}
 	err := workflow.SignalExternalWorkflow(ctx, j.Loop, "", j.Message, m).Get(ctx, nil)
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("a loop could not be told", "loop", j.Loop, "message", j.Message, "error", err)
 	} else if r.State().Asks(j.Loop) && j.Message == loop.MessagePause && workflow.GetVersion(ctx, "asked", workflow.DefaultVersion, 1) > workflow.DefaultVersion {
-		// It gives up its place, unless somebody has answered it just before: then it runs until it pauses.
+		// The loop gives up its slot, unless somebody answered it just before: then it runs until it pauses.
 		if err := r.read(ctx, j.Loop); err != nil {
 			return err
 		}
@@ -320,13 +320,13 @@ func (r *run) tell(ctx workflow.Context, j steward.Job) error {
 	if turn := r.follow(ctx, func(steward.State) []loop.Event { return steward.AfterTell(j, failed) }); turn != nil {
 		return turn
 	}
-	if err != nil { // it may be over, without having been able to say so
+	if err != nil { // it may have ended without being able to report that
 		return r.read(ctx, j.Loop)
 	}
 	return nil
 }
 
-// read asks where a child loop stands, and takes that up.
+// read asks where a child loop stands, and applies the answer.
 func (r *run) read(ctx workflow.Context, id string) error {
 	var out act.ChildRead
 	if err := r.execute(ctx, act.ReadChildName, "where does "+id+" stand?", act.ReadChild{Loop: id}, &out); err != nil {
@@ -340,7 +340,7 @@ func (r *run) read(ctx workflow.Context, id string) error {
 	return r.heard(ctx, out)
 }
 
-// heard takes up what was read of a child loop.
+// heard applies what was read of a child loop.
 func (r *run) heard(ctx workflow.Context, c act.ChildRead) error {
 	if c.Event.Event == "" {
 		return nil
@@ -348,7 +348,7 @@ func (r *run) heard(ctx workflow.Context, c act.ChildRead) error {
 	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterChild(s, r.charter, c.Event) })
 }
 
-// hear takes the signals of child loops, in their order.
+// hear receives the signals of child loops, in order.
 func (r *run) hear(ctx workflow.Context) {
 	channel := workflow.GetSignalChannelWithOptions(ctx, task.ChildSignal, workflow.SignalChannelOptions{Description: "A child loop says where it stands; people need not send it"})
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -364,7 +364,7 @@ func (r *run) hear(ctx workflow.Context) {
 	})
 }
 
-// drain takes the reports that have arrived and were not read, before continue-as-new.
+// drain receives the reports that have arrived and were not read, before continue-as-new.
 func (r *run) drain(ctx workflow.Context) {
 	channel := workflow.GetSignalChannel(ctx, task.ChildSignal)
 	var raw converter.RawValue
@@ -373,7 +373,7 @@ func (r *run) drain(ctx workflow.Context) {
 	}
 }
 
-// take takes one report. One that can't be read changes nothing: the loop is read where it matters.
+// take applies one report. An unreadable report changes nothing: the loop is read when that matters.
 func (r *run) take(ctx workflow.Context, raw converter.RawValue) error {
 	var e task.ChildEvent
 	if err := json.Unmarshal(raw.Payload().GetData(), &e); err != nil || !e.Complete() {
@@ -382,7 +382,7 @@ func (r *run) take(ctx workflow.Context, raw converter.RawValue) error {
 	return r.report(ctx, e)
 }
 
-// report takes up what a child loop has said. One that is being begun is known in a moment.
+// report applies a child loop's report. If the loop is just being started, the report waits until that is recorded.
 func (r *run) report(ctx workflow.Context, e task.ChildEvent) error {
 	if r.begun[e.Loop] {
 		r.unheard = append(r.unheard, e)

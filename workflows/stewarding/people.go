@@ -18,7 +18,7 @@ import (
 	"pawl/workflows/notices"
 )
 
-// How many entries of a list a query shows; the counts beside them are of all.
+// How many entries of a list a query shows. The counts beside the lists are complete.
 const shown = 100
 
 func (r *run) handleQueries(ctx workflow.Context) error {
@@ -55,7 +55,7 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 	return nil
 }
 
-// page is the part of a list that a query shows from a position on, and where the rest begins.
+// page returns the part of a list that begins at a position, and the position of the rest.
 func page[T any](list []T, from int) (part []T, next int) {
 	from = min(max(from, 0), len(list))
 	to := min(from+shown, len(list))
@@ -65,7 +65,7 @@ func page[T any](list []T, from int) (part []T, next int) {
 	return list[from:to], next
 }
 
-// watch waits on each gate that is open, to remind and to escalate. People are told of new ones.
+// watch waits on each open gate, to remind people and to escalate. It notifies people of new gates.
 func (r *run) watch(ctx workflow.Context) {
 	if r.State().HaltRequested != "" {
 		return
@@ -86,7 +86,7 @@ func (r *run) watch(ctx workflow.Context) {
 	}
 }
 
-// sleep waits for the ends of rate limits, each with a timer of its own. A new run waits for them anew.
+// sleep waits for the ends of rate limits, each with its own timer. A new run makes the timers again.
 func (r *run) sleep(ctx workflow.Context) {
 	for _, t := range r.State().Tasks {
 		if t.Until.IsZero() || t.Outcome != "" {
@@ -107,7 +107,7 @@ func (r *run) sleep(ctx workflow.Context) {
 	}
 }
 
-// notify tells whom the charter names, and waits for nobody. Where that fails it is a warning.
+// notify notifies the people whom the charter names, without waiting. A failure becomes a warning.
 func (r *run) notify(ctx workflow.Context, event loop.Type, gate, reason string) {
 	s := r.State()
 	notice := act.Notice{Loop: s.Steward, Kind: r.charter.Kind, Event: event, Status: s.Status, Reason: loop.Clip(reason, 1000), Time: workflow.Now(ctx).UTC()}
@@ -129,7 +129,7 @@ func (r *run) show(ctx workflow.Context) {
 	}
 }
 
-// details are bounded: Temporal keeps them with the workflow.
+// detailed is the most that the details list: Temporal stores them with the workflow.
 const detailed = 20
 
 // Details renders a state as Markdown: what waits and exactly how to answer, then the tasks as a table.
@@ -188,7 +188,7 @@ func Details(s steward.State) string {
 	return w.String()
 }
 
-// about names the task of a gate.
+// about returns the words that name a gate's task.
 func about(g loop.Gate) string {
 	if g.Task == "" {
 		return ""

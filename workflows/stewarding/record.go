@@ -14,17 +14,17 @@ import (
 	"pawl/workflows/hosting"
 )
 
-// retries are those of a steward's activities: it lives for years, and waits for as long as its host is
-// away. What is no fault of the machine is not retried.
+// retries is the retry policy of a steward's activities. A steward lives for years and waits as long as its host is
+// away. A failure that is not the machine's fault is not retried.
 var retries = &temporal.RetryPolicy{
 	InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Minute,
 	NonRetryableErrorTypes: hosting.Retries.NonRetryableErrorTypes,
 }
 
-// planBound bounds a planner's call by the server's clock. Its supervisor measures the limit itself.
+// planBound limits a planner's call by the server's clock. The supervisor measures the real limit.
 const planBound = 30 * 24 * time.Hour
 
-// options are those of an activity on the steward's host.
+// options returns the options of an activity on the steward's host.
 func (r *run) options(name, summary string) workflow.ActivityOptions {
 	o := workflow.ActivityOptions{
 		TaskQueue: r.queue(), StartToCloseTimeout: hosting.Bookkeeping, HeartbeatTimeout: hosting.Heartbeat,
@@ -39,21 +39,21 @@ func (r *run) options(name, summary string) workflow.ActivityOptions {
 		o.StartToCloseTimeout = planBound
 		o.TaskQueue = cmp.Or(r.opened.Agents, o.TaskQueue)
 	case act.ReadChildName:
-		if r.charter.Repo.Remote() { // its loops may be on any host, else this one has their ledgers
+		if r.charter.Repo.Remote() { // any host may have its loops; otherwise this one has their ledgers
 			o.TaskQueue = act.TaskQueue
 		}
 	}
 	return o
 }
 
-// queue is where a host takes what is to be done: the steward's own, once it has one.
+// queue returns the queue of the steward's host; before there is one, the shared queue.
 func (r *run) queue() string { return cmp.Or(r.opened.Queue, act.TaskQueue) }
 
 func (r *run) execute(ctx workflow.Context, name, summary string, in, out any) error {
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.options(name, summary)), name, in).Get(ctx, out)
 }
 
-// open makes store, desk and ledger ready, and begins the steward or takes up the one of the ledger.
+// open makes store, desk and ledger ready, and starts the steward or resumes the one in the ledger.
 func (r *run) open(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
 	in := act.OpenSteward{Steward: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Charter: r.charter, Ledger: r.from}
@@ -75,11 +75,11 @@ func (r *run) open(ctx workflow.Context) error {
 	if err := r.emit(ctx, events...); err != nil {
 		return err
 	}
-	r.due = true // whoever begins, or comes back, looks around first (S11)
+	r.due = true // a steward that starts or resumes first compares the world with its record (S11)
 	return nil
 }
 
-// record appends what is pending to the ledger and writes the artifacts.
+// record appends pending events to the ledger and writes the artifacts.
 func (r *run) record(ctx workflow.Context, summary string, closing bool, more ...loop.Event) error {
 	if len(r.Pending()) == 0 && len(more) == 0 && !closing {
 		return nil
@@ -93,7 +93,7 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	_, err := r.Append(ctx, more, func(entry func() act.Entry) (act.Appended, bool, error) {
 		e := entry()
 		e.Ref = r.opened.Ref
-		if len(e.Events) == 0 && !closing { // somebody else has recorded them
+		if len(e.Events) == 0 && !closing { // somebody else recorded them
 			out = act.TasksRecorded{Appended: act.Appended{Ledger: e.Ledger}}
 			return out.Appended, true, nil
 		}
@@ -115,7 +115,7 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	for _, what := range out.Mended {
 		after = append(after, loop.Event{Type: loop.Warned, Reason: what})
 	}
-	if out.Stop != "" && r.State().HaltRequested == "" && !r.State().Paused && !closing { // STOP is to wait for a person (S6)
+	if out.Stop != "" && r.State().HaltRequested == "" && !r.State().Paused && !closing { // STOP waits for a person (S6)
 		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
 	}
 	after = append(append(after, steward.Governed(r.State(), out.Governance)...), steward.Drifted(r.State(), out.Drift)...)
@@ -126,14 +126,14 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	return r.emit(ctx, after...)
 }
 
-// end records the end of the steward, and gives up what it has on its host.
+// end records the end of the steward, and removes what it has on its host.
 func (r *run) end(ctx workflow.Context, e loop.Event) error {
 	err := r.record(ctx, "the steward is ended", true, e)
 	r.notify(ctx, loop.StewardEnded, "", e.Reason)
 	return err
 }
 
-// everySoOften makes it due, again and again, to look whether all is as recorded (S12).
+// everySoOften makes a validation due at regular times (S12).
 func (r *run) everySoOften(ctx workflow.Context) {
 	every := r.charter.ValidateEvery.D()
 	if every <= 0 {
@@ -146,8 +146,8 @@ func (r *run) everySoOften(ctx workflow.Context) {
 	})
 }
 
-// validate looks whether all is as the steward has recorded it, and takes up where its loops stand: one
-// that has ended without being able to say so, too.
+// validate compares the world with the steward's record, and applies where its loops stand, including loops that ended
+// without being able to report it.
 func (r *run) validate(ctx workflow.Context) error {
 	s := r.State()
 	in := act.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter}

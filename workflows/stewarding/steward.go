@@ -1,6 +1,6 @@
-// Package stewarding is the supervisor as a workflow (S): it takes tasks, has them planned, runs their steps as child
-// loops and asks people. internal/steward decides what happens next; this package carries it out, and records it before
-// and after. Start at Steward, then run.work.
+// Package stewarding has the workflow Steward (S): it takes tasks, makes a planner plan them, runs their steps as child
+// loops and asks people. internal/steward decides what happens next. This package does it, and records it before and
+// after. Start reading at Steward, then run.work.
 package stewarding
 
 import (
@@ -35,14 +35,14 @@ type Resume = launch.Resume[Carry]
 type Carry struct {
 	journal.Saved[steward.State]
 	Opened Opened `json:"opened"`
-	// Told are the open gates of which people were told as of new ones.
+	// Told are the open gates of which people were notified as new.
 	Told []string `json:"told,omitempty"`
 }
 
-// Opened is where the steward lives.
+// Opened says where the steward lives.
 type Opened = act.StewardOpened[steward.State]
 
-// Result is what a steward that was ended returns.
+// Result is what a steward returns when it was ended.
 type Result struct {
 	Steward    string             `json:"steward"`
 	Status     loop.Status        `json:"status"`
@@ -53,32 +53,31 @@ type Result struct {
 	Ledger     string             `json:"ledger"`
 }
 
-// run is one run of a steward. Its state is in the journal; all that is here beside it can be made again
-// from that.
+// run is one run of a steward. Its state is in the journal. Everything else in it can be derived from that state.
 type run struct {
 	*journal.Journal[steward.State]
 	keeper     *gatekeeper.Keeper[steward.State]
 	charter    charter.Charter
 	opened     Opened
-	from       string             // the ledger commit to go on from, "" for none
+	from       string             // the ledger commit to continue from, "" for none
 	jobs       map[string]job     // under way, by their keys
-	asleep     map[string]bool    // tasks that sleep, with their time
-	begun      map[string]bool    // loops that are being begun
-	unheard    []task.ChildEvent  // what those have said already
+	asleep     map[string]bool    // sleeping tasks, with the time at which they wake
+	begun      map[string]bool    // loops that are being started
+	unheard    []task.ChildEvent  // reports of those loops so far
 	finished   int                // jobs that have ended
-	watched    map[string]bool    // gates on which somebody waits
-	told       map[string]bool    // gates of which people were told as of new ones
-	notifier   notices.Notifier   // who is told
+	watched    map[string]bool    // gates with a timer
+	told       map[string]bool    // gates of which people were notified as new
+	notifier   notices.Notifier   // notifies people
 	attributes display.Attributes // what Temporal lists of it
-	due        bool               // it is time to look whether all is as recorded
+	due        bool               // it is time to compare the world with the record
 	appended   bool               // this run has recorded something
-	forgets    bool               // it began when the oldest of too many notes was dropped, and none refused
-	asksOnce   bool               // it began when a person's word on a tier left the question about it as it was
-	early      bool               // it began when less was refused (steward.Message)
+	forgets    bool               // older rules: the oldest of too many notes was dropped, none was refused
+	asksOnce   bool               // older rules: setting a tier did not change the question about it
+	early      bool               // older rules: fewer messages were refused (steward.Message)
 }
 
-// Steward is the workflow of the supervisor. Its input is a charter; its workflow ID is the name in it.
-// It goes on until a person ends it.
+// Steward is the workflow of a steward. Its input is a charter, and its workflow ID is the charter's name. It runs
+// until a person ends it.
 func Steward(ctx workflow.Context, input converter.RawValue, resume Resume) (*Result, error) {
 	r, err := setup(ctx, input, resume)
 	if err == nil {
@@ -87,7 +86,7 @@ func Steward(ctx workflow.Context, input converter.RawValue, resume Resume) (*Re
 	return r.finish(ctx, err)
 }
 
-// setup takes up what an earlier run carried over, registers the handlers and reads the charter.
+// setup restores what an earlier run carried over, registers the handlers and reads the charter.
 func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run, error) {
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
 	carry := Carry{Saved: journal.Saved[steward.State]{State: steward.New(id)}}
@@ -124,7 +123,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	r.early = workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	var invalid error
-	r.charter, invalid = parse(id, input) // before the handlers: with them come messages that this run was started with
+	r.charter, invalid = parse(id, input) // before the handlers, because messages that this run was started with arrive with them
 	if err := r.handleQueries(ctx); err != nil {
 		return r, err
 	}
@@ -139,7 +138,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	return r, nil
 }
 
-// parse reads the charter strictly and holds the workflow to it.
+// parse reads the charter strictly and checks it against the workflow.
 func parse(id string, input converter.RawValue) (charter.Charter, error) {
 	c, err := charter.Parse(input.Payload().GetData())
 	if err != nil {
@@ -157,8 +156,8 @@ func parse(id string, input converter.RawValue) (charter.Charter, error) {
 	return c, nil
 }
 
-// patience is how long a gate goes on waiting before somebody is told again: first a reminder after an
-// eighth of the time, then at its end, and each time that it has passed again (S8, S10).
+// patience returns how long a gate waits until people are told again: a reminder after an eighth of the time, then at
+// its end, and again each time it has passed (S8, S10).
 func patience(g loop.Gate, waiting time.Duration, now time.Time) time.Duration {
 	due := waiting / 8
 	if g.Escalated > 0 {
@@ -167,8 +166,7 @@ func patience(g loop.Gate, waiting time.Duration, now time.Time) time.Duration {
 	return max(g.OpenedAt.Add(due).Sub(now), time.Second)
 }
 
-// work goes on for as long as the steward lives: what has happened is recorded, what follows from that
-// is done.
+// work runs as long as the steward lives: it records what has happened and does what follows.
 func (r *run) work(ctx workflow.Context) error {
 	if r.opened.Ref == "" {
 		if err := r.open(ctx); err != nil {
@@ -176,10 +174,10 @@ func (r *run) work(ctx workflow.Context) error {
 		}
 	}
 	r.everySoOften(ctx)
-	r.due = r.due || !r.appended && r.from == "" && r.Ledger() != "" // a new run looks around first: it hears of no child's end but by signals
+	r.due = r.due || !r.appended && r.from == "" && r.Ledger() != "" // a new run starts with that, because it learns of a child's end only by signals
 	for {
 		for len(r.Pending()) > 0 {
-			if r.leaves(ctx) { // before the next entry: where messages come without a pause, there always is one
+			if r.leaves(ctx) { // before the next entry, because messages may come without a pause, so that there always is one
 				return r.continueAsNew(ctx)
 			}
 			if err := r.record(ctx, "", false); err != nil {
@@ -197,7 +195,7 @@ func (r *run) work(ctx workflow.Context) error {
 		}
 		long := r.long(ctx)
 		if long && r.State().HaltRequested == "" {
-			jobs = nil // none is begun any more
+			jobs = nil // no new job starts
 		} else if r.due {
 			r.due = false
 			r.background(ctx, "validate", steward.Job{}, r.validate)
@@ -226,13 +224,13 @@ func (r *run) work(ctx workflow.Context) error {
 	}
 }
 
-// long reports whether the history is so long that the steward is to go on in a new run.
+// long reports whether the history is so long that a new run should continue.
 func (r *run) long(ctx workflow.Context) bool {
 	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() && r.appended
 }
 
-// leaves reports whether the steward goes on in a new run now. What has arrived is taken first, and what the
-// ledger lacks goes along where it is not too large.
+// leaves reports whether the steward continues in a new run now. It first receives what has arrived. Events that the
+// ledger lacks are carried over if they are not too large.
 func (r *run) leaves(ctx workflow.Context) bool {
 	if !r.long(ctx) || r.State().HaltRequested != "" || len(r.jobs) > 0 {
 		return false
@@ -242,23 +240,23 @@ func (r *run) leaves(ctx workflow.Context) bool {
 	return r.idle(ctx) && r.Light()
 }
 
-// idle reports whether nothing is under way that would be lost with this run.
+// idle reports whether nothing is under way that this run's end would lose.
 func (r *run) idle(ctx workflow.Context) bool {
 	return len(r.jobs) == 0 && r.notifier.Quiet() && r.Quiet() && workflow.AllHandlersFinished(ctx)
 }
 
-// emit records that something happened, between two entries of the ledger. A gate gets its ID here.
+// emit records that something happened, between two entries of the ledger. It gives an ID to each gate.
 func (r *run) emit(ctx workflow.Context, events ...loop.Event) error {
 	return r.Turn(ctx, func() { r.keeper.Emit(ctx, events...) })
 }
 
-// follow emits what follows from the state as it is when it is the steward's turn.
+// follow emits what follows from the state at the steward's turn.
 func (r *run) follow(ctx workflow.Context, what func(steward.State) []loop.Event) error {
 	return r.Turn(ctx, func() { r.keeper.Emit(ctx, what(r.State())...) })
 }
 
-// continueAsNew bounds the history: the steward goes on in a new run with the same state. Child loops
-// go on (ParentClosePolicy ABANDON); how they end they say by signals.
+// continueAsNew limits the history: the steward continues in a new run with the same state. Child loops keep running
+// (ParentClosePolicy ABANDON) and report their end by signals.
 func (r *run) continueAsNew(ctx workflow.Context) error {
 	input, err := converter.GetDefaultDataConverter().ToPayload(r.charter)
 	if err != nil {
@@ -274,13 +272,13 @@ func (r *run) continueAsNew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, workflow.GetInfo(ctx).WorkflowType.Name, converter.NewRawValue(input), Resume{Carry: &carry})
 }
 
-// finish records the end. A person's halt, and Cancel, are ends; anything else is a failure.
+// finish records the end. A person's halt and Cancel are ordinary ends; anything else is a failure.
 func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	if workflow.IsContinueAsNewError(err) {
 		return nil, err
 	}
 	cancelled := temporal.IsCanceledError(err) || (err != nil && ctx.Err() != nil)
-	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded also after Cancel
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded after Cancel too
 	if cancelled {
 		err = r.cancel(ctx)
 	}
@@ -310,7 +308,7 @@ func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	return &Result{Steward: s.Steward, Status: s.Status, Reason: s.Reason, Tasks: s.TasksCount, Indicators: s.Indicators, Usage: s.Usage, Ledger: s.Ledger}, nil
 }
 
-// cancel ends the steward as a halt does: Temporal's Cancel is a person's word too.
+// cancel ends the steward as a halt does, because a person has used Temporal's Cancel.
 func (r *run) cancel(ctx workflow.Context) error {
 	if r.opened.Ref == "" {
 		return nil
@@ -337,7 +335,7 @@ func (r *run) cancel(ctx workflow.Context) error {
 	}
 }
 
-// plainly gives a workflow the fault of the activity that failed it.
+// plainly turns the fault of a failed activity into the workflow's fault.
 func plainly(err error) error {
 	if f := wire.Decode(err); f != nil {
 		return wire.Encode(f, nil)

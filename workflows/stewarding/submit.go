@@ -21,16 +21,16 @@ import (
 	"pawl/internal/wire"
 )
 
-// Submitted is what it returns. Task is "" for a schedule's slot, which the steward may leave out, and where a dedupe
-// key may be that of another task: a signal has no reply.
+// Submitted is the result of Submit. Task is "" for a schedule's slot, which the steward may skip, and if a dedupe key
+// may belong to another task: a signal has no reply.
 type Submitted struct {
 	Steward string `json:"steward"`
 	Task    string `json:"task,omitempty"`
 }
 
-// Submit hands a task in: {"steward": …, "task": {…}}. Temporal's schedules start it, and people who have
-// only the Temporal UI can. A schedule's slot is part of the task's dedupe key, so that a slot hands in one
-// task, however often Temporal tries.
+// Submit submits a task: {"steward": …, "task": {…}}. Temporal's schedules start it, and so can people who have only
+// the Temporal UI. A schedule's slot is part of the task's dedupe key, so a slot submits one task, however often
+// Temporal tries.
 func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) {
 	var in task.Submission[json.RawMessage]
 	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
@@ -70,7 +70,7 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 		}
 	} else if t.Dedupe == "" && t.ID == "" {
 		if named {
-			t.ID = task.IDOf(t, info.OriginalRunID) // which is the same after a reset
+			t.ID = task.IDOf(t, info.OriginalRunID) // the same ID after a reset
 		} else {
 			t.Dedupe = "submitted by " + info.WorkflowExecution.RunID
 		}
@@ -78,7 +78,7 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	if in.Trigger == nil {
 		in.Trigger = &task.Trigger{Name: "Submit", From: "person", Delivery: info.WorkflowExecution.ID}
 	}
-	if by, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(scheduledBy); scheduled && named && in.Trigger.From == "person" { // it was made in Temporal
+	if by, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(scheduledBy); scheduled && named && in.Trigger.From == "person" { // the schedule was made in Temporal
 		in.By = cmp.Or(in.By, "the Temporal schedule "+by)
 		in.Trigger.Name, in.Trigger.From = by, "schedule"
 	}
@@ -99,7 +99,7 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	return &Submitted{in.Steward, t.ID}, nil
 }
 
-// scheduledFor is the time of a schedule's slot, scheduledBy the schedule's ID, as Temporal says them.
+// The search attributes in which Temporal gives the time of a schedule's slot and the schedule's ID.
 var (
 	scheduledFor = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
 	scheduledBy  = temporal.NewSearchAttributeKeyKeyword("TemporalScheduledById")
