@@ -68,12 +68,12 @@ func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
 	o.settle()
 	require.Empty(t, o.s.contradictions())
 	for text, change := range map[string]func(*State, *Task){
-		"EXECUTING without a plan":  func(_ *State, t *Task) { t.State, t.Plan = task.Executing, nil },
-		"waits, but for nothing":    func(_ *State, t *Task) { t.WaitingFor = nil },
-		"is over, but its state is": func(s *State, t *Task) { t.Outcome, s.Gates = Done, nil },
-		"is in an unknown state":     func(_ *State, t *Task) { t.State = "DREAMING" },
-		"which is not open":         func(s *State, _ *Task) { s.Gates = nil },
-		"belongs to the task a, which":   func(_ *State, t *Task) { t.Outcome, t.State, t.WaitingFor = Done, task.Idle, nil },
+		"EXECUTING without a plan":     func(_ *State, t *Task) { t.State, t.Plan = task.Executing, nil },
+		"waits, but for nothing":       func(_ *State, t *Task) { t.WaitingFor = nil },
+		"is over, but its state is":    func(s *State, t *Task) { t.Outcome, s.Gates = Done, nil },
+		"is in an unknown state":       func(_ *State, t *Task) { t.State = "DREAMING" },
+		"which is not open":            func(s *State, _ *Task) { s.Gates = nil },
+		"belongs to the task a, which": func(_ *State, t *Task) { t.Outcome, t.State, t.WaitingFor = Done, task.Idle, nil },
 		"has the loop s-a-one, which is also": func(s *State, t *Task) {
 			t.Loops = []string{"s-a-one"}
 			other := *t
