@@ -43,7 +43,7 @@ type evaluator struct {
 // What belongs to tests by its name in most projects of a language.
 const (
 	pythonTests = "test_*.py *_test.py"
-	jsTests     = "*.test.* *.spec.* __tests__/** /test/** /tests/**"
+	jsTests     = "*.test.* *.spec.* {test,test-*,*-test,*_test,*.test-d}.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/** /test/** /tests/**"
 	someTests   = jsTests + " " + pythonTests + " *_test.go test*.c *_test.c *_test.cc *_test.cpp /spec/** /t/** src/test/**"
 
 	pytestSettings = "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml"
@@ -80,7 +80,7 @@ var evaluators = map[string]evaluator{
 	"jasmine": {tests: jsTests, settings: "jasmine.json jasmine.mjs package.json", absent: npmAbsent},
 	"lab":     {tests: jsTests, settings: ".labrc.js package.json", absent: npmAbsent},
 	"node":    {tests: jsTests, subs: "--test"},
-	"deno":    {tests: "*_test.* *.test.* __tests__/**", subs: "test", settings: "deno.json deno.jsonc"},
+	"deno":    {tests: "*_test.* *.test.* test.{js,mjs,jsx,ts,mts,tsx} __tests__/**", subs: "test", settings: "deno.json deno.jsonc"},
 	"mvn":     {tests: "src/test/**", settings: "pom.xml .mvn .mvn/**"}, "mvnw": {tests: "src/test/**", settings: "pom.xml .mvn .mvn/**"},
 	"gradle": {tests: "src/test/**", settings: gradleSettings}, "gradlew": {tests: "src/test/**", settings: gradleSettings},
 	"rspec":   {tests: "/spec/**", settings: ".rspec .rspec-local .bundle .bundle/**"},

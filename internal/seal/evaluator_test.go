@@ -87,6 +87,22 @@ func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
 	}
 }
 
+// Runners of JavaScript find files by these names without being told: node:test, ava and tsd, each some of them.
+func TestP3_TestsOfJavaScriptAreSealedByEveryNameThatARunnerFinds(t *testing.T) {
+	tests := []string{"test.js", "lib/test.mjs", "test-parse.js", "lib/parse-test.cjs", "lib/parse_test.ts", "index.test-d.ts", "lib/a.test.js"}
+	others := []string{"index.js", "index.d.ts", "lib/latest.js", "lib/testing.js", "lib/contest.js"}
+	for _, runner := range []string{"node --test", "ava", "npm test", "make test"} {
+		s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: runner}}
+		seals := seal.Find(s, slices.Concat(tests, others), nil)
+		for _, name := range tests {
+			assert.True(t, seals.Has(name), "%s: %s", runner, name)
+		}
+		for _, name := range others {
+			assert.False(t, seals.Has(name), "%s: %s", runner, name)
+		}
+	}
+}
+
 // Runners are told other names than the usual ones on their command line, or in their settings.
 func TestP3_TestsOfOtherNamesAreSealedWhereTheRunnerIsToldThem(t *testing.T) {
 	files := map[string]string{"lib/a.py": "", "lib/a_check.py": "", "lib/check_b.py": "", "lib/c.js": "", "lib/c.check.js": "", "api/check_d.py": ""}
