@@ -185,7 +185,7 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 	f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
-	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: src/a.check.js, src/d.js, sub/in.js. Add them to protect")
+	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: src/a.check.js, src/d.js, sub/in.js. Add those that hold only tests to protect")
 }
 
 // TestSoManyRunnersAreAskedForTheirTests has one runner more than are asked.
@@ -209,5 +209,5 @@ func TestSoManyRunnersAreAskedForTheirTests(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
 	asked := strings.Join(folders[:activities.MaxListings], "/own.check.js, ") + "/own.check.js"
-	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+asked+". Add them to protect")
+	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+asked+". Add those that hold only tests to protect")
 }

@@ -205,7 +205,7 @@ func (f *Preflight) listed(ctx context.Context, ws *loopWorkspace, s spec.Spec, 
 		}
 	}
 	if len(found) > 0 {
-		f.Notes = append(f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+naming(found)+". Add them to protect")
+		f.Notes = append(f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+naming(found)+". Add those that hold only tests to protect")
 	}
 	return nil
 }
@@ -250,14 +250,21 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 		}
 		return err != nil, plainly(err)
 	}
+	// lacks reports whether it is already known, and said, that a program of the command is not there: it is not tried.
+	lacks := func(check string) bool {
+		return slices.ContainsFunc(out.Problems, func(p Problem) bool { return p.Check == check })
+	}
 	if s.Setup.Command != "" {
+		if lacks("setup") {
+			return nil // what follows may need what it brings
+		}
 		tell("setup")
 		if done, err := over(act.Outcome{}, ws.restore(ctx, ws.judge, base)); done {
 			return err
 		}
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
-	if s.Verify.Command != "" {
+	if s.Verify.Command != "" && !lacks("verify") {
 		tell("verify")
 		w := work("verify", s.Verify.Timeout)
 		r, err := w.verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
@@ -292,7 +299,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			}
 		}
 	}
-	if s.Guard.Command != "" {
+	if s.Guard.Command != "" && !lacks("guard") {
 		tell("guard")
 		r, err := work("guard", s.Guard.Timeout).judged(ctx, s.Guard.Command, s.ReportsOf(s.Guard.Command)...)
 		if done, err := over(r, err); done {
@@ -308,7 +315,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(r)), again+" before there is anything to guard."+inTime("guard.timeout", r))
 		}
 	}
-	if k.Tests && s.TestRequired() {
+	if k.Tests && s.TestRequired() && !lacks("test") {
 		tell("test")
 		r, err := work("test", s.Test.Timeout).test(ctx, act.Test{Command: s.Test.Command, Reports: s.ReportsOf(s.Test.Command)})
 		if done, err := over(r.Outcome, err); done {
@@ -329,7 +336,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 			return plainly(err)
 		}
 	}
-	if s.Check.Command != "" {
+	if s.Check.Command != "" && !lacks("check") {
 		tell("check")
 		r, err := work("check", s.Limits.PhaseTimeout).judged(ctx, s.Check.Command)
 		if done, err := over(r, err); done {

@@ -171,6 +171,9 @@ func TestReadyLooksForProgramsWhereTheLoopHasThem(t *testing.T) {
 		"guard: guard.command needs guard-it, which is " + at("guard-it") + ": `guard-it && true`",
 		"agent: the agent's program agent-it is " + at("agent-it"),
 	}, "%q", said)
+	require.Len(t, slices.DeleteFunc(slices.Clone(said), func(one string) bool {
+		return !strings.Contains(one, "measure-it") && !strings.Contains(one, "guard-it")
+	}), 2, "each once: a command that lacks its program is not tried as well: %q", said)
 	require.Contains(t, strings.Join(said, "\n"), "note: check.command (`make lint`) calls tidy-it, which is "+at("tidy-it"))
 	s.Sandbox.Allow = []string{hidden}
 	require.Empty(t, try())
