@@ -116,9 +116,5 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 	case !f.Verify.OK():
 		return "", "it fails here: " + f.Verify.Ending(), nil
 	}
-	last := strings.TrimSpace(f.Printed)
-	if i := strings.LastIndexByte(last, '\n'); i >= 0 {
-		last = strings.TrimSpace(last[i+1:])
-	}
-	return draft.Direction(f.Printed), "it ends with: " + last, nil
+	return draft.Direction(f.Printed), "it ends with: " + draft.LastNumber(f.Printed), nil
 }

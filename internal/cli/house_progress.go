@@ -68,7 +68,7 @@ func (p *progress) over() {
 	p.a.screen.Still()
 	took := p.a.deps.Now().Sub(p.since)
 	if p.step != "" && !p.a.json && (p.lasting && p.a.terminal() || took >= ui.FirstWord) {
-		p.a.screen.Print(fmt.Sprintf("  %-11s%s\n", ui.Clean(p.step), took.Round(100*time.Millisecond)))
+		p.a.screen.Print(fmt.Sprintf("  %-13s %s\n", ui.Clean(p.step), took.Round(100*time.Millisecond)))
 	}
 	p.step = ""
 }

@@ -27,14 +27,7 @@ var (
 // the last line METRIC name=number, else by the last line with a number. It returns "" where that says
 // nothing, or both.
 func Direction(output string) string {
-	last := ""
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		isMetric := metricLine.MatchString(line)
-		if isMetric || aNumber.MatchString(line) && !metricLine.MatchString(last) {
-			last = line
-		}
-	}
+	last := LastNumber(output)
 	if m := metricLine.FindStringSubmatch(last); m != nil {
 		last = strings.NewReplacer("-", "_", ".", "_").Replace(m[1])
 	}
@@ -47,4 +40,16 @@ func Direction(output string) string {
 		return lower
 	}
 	return ""
+}
+
+// LastNumber is the last line METRIC name=number of an output, else its last line with a number.
+func LastNumber(output string) (last string) {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		isMetric := metricLine.MatchString(line)
+		if isMetric || aNumber.MatchString(line) && !metricLine.MatchString(last) {
+			last = line
+		}
+	}
+	return last
 }

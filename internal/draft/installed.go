@@ -20,7 +20,7 @@ func (t tree) choose(what string, options ...string) string {
 	}
 	note := absent(t.lacks(options[0]))
 	if chosen < 0 {
-		t.miss(note + ", and " + what + " (" + options[0] + ") needs it: pawl validate fails until it is installed")
+		t.miss(note + ", and it is needed for " + what + " (" + options[0] + "): pawl validate fails until it is installed")
 		return options[0]
 	}
 	t.miss(note + ", so this proposes " + options[chosen] + " for " + what + " and not " + options[0])

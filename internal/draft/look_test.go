@@ -83,7 +83,7 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 		"dotnet": {
 			files: map[string]string{"global.json": "", "src/a.cs": "", "tests/b.cs": ""},
 			test:  "dotnet test", check: "dotnet build",
-			missing: "dotnet is not on the PATH, and the tests (dotnet test) needs it: pawl validate fails until it is installed",
+			missing: "dotnet is not on the PATH, and it is needed for the tests (dotnet test): pawl validate fails until it is installed",
 		},
 		"pnpm": {
 			files:    map[string]string{"package.json": `{"scripts": {"test": "x"}, "dependencies": {"a": "1"}}`, "pnpm-lock.yaml": "", "lib/a.js": ""},

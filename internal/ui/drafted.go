@@ -41,6 +41,9 @@ func (s Style) Drafted(d Drafted) string {
 	if d.Check != "" {
 		f.add("check", Clean(d.Check))
 	}
+	if d.Test != "" || d.Check != "" {
+		f.add("tried", "not yet: pawl validate says whether they pass on the unchanged code", s.Dim("a loop can do without a check that fails there"))
+	}
 	f.add("agent", cmp.Or(d.Agent, "none found on the PATH"))
 	for _, missing := range d.Missing {
 		f.add("missing", Clean(missing))
