@@ -13,6 +13,7 @@ import (
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
+	"pawl/internal/shell"
 	"pawl/workflows/display"
 )
 
@@ -78,6 +79,9 @@ func gateDetails(s loop.State) string {
 	var w strings.Builder
 	g := s.Gate
 	fmt.Fprintf(&w, "### Waiting: %s\n\n%s (gate %s, since %s)\n\n", g.Kind, markdown.Text(g.Summary), markdown.Code(g.ID), g.OpenedAt.Format(time.RFC3339))
+	if g.OffersDiff() {
+		fmt.Fprintf(&w, "%s shows all of it: every file, and the diff that the hash covers.\n\n", markdown.Code(shell.Join("pawl", "diff", s.Loop)))
+	}
 	w.WriteString(display.Ways(govern.Ways(s.Loop, *g, s.Budget)))
 	w.WriteString("\n")
 	return w.String()

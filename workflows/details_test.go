@@ -55,6 +55,22 @@ func TestEveryAnswerThatIsShownIsTaken(t *testing.T) {
 	}
 }
 
+// A gate names only some of many files, so the details say where the rest is.
+func TestDetailsSayHowToSeeWhatIsApproved(t *testing.T) {
+	for _, c := range []struct {
+		gate loop.Gate
+		said bool
+	}{
+		{loop.Gate{Kind: loop.GateNewFiles, Tree: "7f43fa9"}, true},
+		{loop.Gate{Kind: loop.GateDiff}, true},
+		{loop.Gate{Kind: loop.GateContract}, false},
+		{loop.Gate{Kind: loop.GateGuard}, false},
+	} {
+		details := workflows.Details(loop.State{Loop: "demo-1", Kind: "improve", Status: loop.Waiting, Gate: &c.gate})
+		require.Equal(t, c.said, strings.Contains(details, "`pawl diff demo-1` shows all of it"), "%s: %s", c.gate.Kind, details)
+	}
+}
+
 func TestDetailsCountInWords(t *testing.T) {
 	require.Contains(t, workflows.Details(loop.State{KeptCount: 2, Discarded: 1, DiscardsInARow: 1}), "2 / 1, 1 discard in a row")
 	require.Contains(t, workflows.Details(loop.State{Discarded: 2, DiscardsInARow: 2}), "0 / 2, 2 discards in a row")

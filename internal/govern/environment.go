@@ -52,8 +52,8 @@ var inherited = strings.Fields(`
 var (
 	hidden      = []string{"KEY", "TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE", "SESSION", "HEADERS"}
 	hiddenWords = []string{"PASS", "PWD", "PAT", "DSN", "PIN", "OTP", "CERT", "BASIC", "LOGIN"}
-	harmless    = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}                                                      // where public certificates are
-	assigned    = lazyregexp.New(`(?i)(?:token|secret|passw|passphrase|credential|api[_.-]?key)[\w.-]*=[^\s,;]`) // in a value: -Drepo.password=x
+	harmless    = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}                                                                            // where public certificates are
+	assigned    = lazyregexp.New(`(?i)(?:token|secret|passw|passphrase|credential|api[_.-]?key)[\w.-]*["']?(?:\s*[=:]\s*|\s+)[^\s,;]`) // in a value: -Drepo.password=x, access-tokens = x
 	withUser    = lazyregexp.New(`(?i)[a-z][a-z0-9+.-]*://[^\s/@]+@`)
 )
 

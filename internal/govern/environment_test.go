@@ -62,6 +62,7 @@ func TestE6_CredentialsStayOutUnderAllowedNames(t *testing.T) {
 		"PIP_INDEX_URL=https://me:hunter2@pypi.example/simple", "PIP_EXTRA_INDEX_URL=https://token@pypi.example/simple", "GOPROXY=https://me:pw@proxy.example,direct",
 		"JAVA_TOOL_OPTIONS=-Dhttp.proxyPassword=hunter2", "MAVEN_OPTS=-Xmx2g -Drepo.password=hunter2", "GRADLE_OPTS=-PsigningSecret=x", "NODE_OPTIONS=--token=x", "CFLAGS=-O2 -DAPI_KEY=x",
 		"HTTPS_PROXY=http://me:pw@proxy.example:3128", "UV_INDEX=ours=https://u:p@x/simple",
+		"NIX_CONFIG=experimental-features = flakes\naccess-tokens = github.com=x", `NODE_CONFIG={"db": {"password": "x"}}`, "NODE_OPTIONS=--require x --token hunter2",
 		"NODE_EXTRA=ghp_" + strings.Repeat("a1B2", 9), "GOFLAGS=-ldflags=-X=main.k=AKIA" + "QZ7XMPL4RTUVW2H5", "CI=-----BEGIN OPENSSH PRIVATE KEY-----",
 		"CI=[default]\naws_secret_" + "access_key = 9utJvbhJoBbbCL1BNqt6ReKs2vgGMIDPi67V9IIj", "NODE_FASTLY=" + "v73oi98mf2kjnro470x1cp1vdqordeks",
 	} {

@@ -220,6 +220,9 @@ type Gate struct {
 	About string            `json:"about,omitempty"` // the drift that it is about
 }
 
+// OffersDiff reports whether `pawl diff` shows what is approved at the gate.
+func (g Gate) OffersDiff() bool { return g.Kind == GateDiff || g.Tree != "" }
+
 // GateKind says what a gate is about; it decides how the gate is answered.
 type GateKind string
 

@@ -15,7 +15,7 @@ import (
 // loop.
 func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string {
 	var commands []string
-	if g.Kind == loop.GateDiff || g.Tree != "" {
+	if g.OffersDiff() {
 		commands = append(commands, "pawl diff "+shell.Quote(id))
 	}
 	return s.waiting(g, now, append(commands, Commands(id, g, b)...), hint(g))
