@@ -65,7 +65,7 @@ func run(wanted *regexp.Regexp, iterations, rounds, long, paused, tasks, waiting
 	}
 	defer os.RemoveAll(dir)
 	if wanted.MatchString("evidence") { // simulated: needs no program
-		fmt.Println(worlds.Own(worlds.Worlds(worlds.Rules()[0], sessions)) + "\n" + worlds.Beside(sessions))
+		fmt.Println(worlds.Own(worlds.All(), worlds.In(worlds.All(), worlds.Rules()[0], sessions)) + "\n" + worlds.Beside(sessions))
 	}
 	if wanted.MatchString("call") {
 		if err := call(dir, rounds); err != nil {

@@ -61,11 +61,11 @@ func Simulate(w World, r Rule, runs int) Summary {
 	return sum
 }
 
-// Own returns what pawl's rule did in every world, as a table in Markdown.
-func Own(summaries []Summary) string {
+// Own returns what pawl's rule did in these worlds, as a table in Markdown.
+func Own(worlds []World, summaries []Summary) string {
 	var out strings.Builder
 	out.WriteString("| world | candidates judged | real ones kept | others kept | claimed | true | the claim is off by | 95 % interval has the truth in it | evaluations |\n|---|---|---|---|---|---|---|---|---|\n")
-	for i, w := range All() {
+	for i, w := range worlds {
 		s := summaries[i]
 		fmt.Fprintf(&out, "| %s | %.0f | %.1f of %.1f | %.2f | %s | %s | %s | %.0f %% | %.0f |\n",
 			w.Name, s.Offered, s.Found, s.Real, s.False, signed(s.Claimed), signed(s.True), signed(s.Bias), 100*s.Covered, s.Used)
@@ -73,9 +73,8 @@ func Own(summaries []Summary) string {
 	return out.String()
 }
 
-// Worlds runs a rule in every world so many times.
-func Worlds(r Rule, runs int) []Summary {
-	worlds := All()
+// In runs a rule in each of these worlds so many times.
+func In(worlds []World, r Rule, runs int) []Summary {
 	summaries := make([]Summary, len(worlds))
 	var all sync.WaitGroup
 	for i, w := range worlds {
@@ -95,7 +94,7 @@ func Beside(runs int) string {
 	for _, r := range Rules() {
 		names.WriteString(" | " + r.Name)
 		rule.WriteString("|---")
-		for i, s := range Worlds(r, runs) {
+		for i, s := range In(All(), r, runs) {
 			claims[i] += fmt.Sprintf(" | %s / %s", signed(s.Claimed), signed(s.True))
 			keeps[i] += fmt.Sprintf(" | %.1f + %.1f", s.Found, s.False)
 		}

@@ -3,6 +3,7 @@ package detect_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -108,11 +109,15 @@ func healthy(r *rand.Rand) (moves []move) {
 	return moves
 }
 
-// TestS8_NoFalseAlarmIn10000HealthyTasks finds nothing that stops, after any of their moves.
+// TestS8_NoFalseAlarmIn10000HealthyTasks finds nothing that stops, after any of their moves. Without PAWL_TEST_ALL=1 it
+// takes the first tenth of the tasks.
 func TestS8_NoFalseAlarmIn10000HealthyTasks(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 2026))
-	actions, longest := 0, 0
-	for n := range 10_000 {
+	actions, longest, tasks := 0, 0, 1_000
+	if os.Getenv("PAWL_TEST_ALL") == "1" {
+		tasks = 10_000
+	}
+	for n := range tasks {
 		var w detect.Window
 		for i, m := range healthy(r) {
 			w = m.apply(w)
@@ -122,7 +127,7 @@ func TestS8_NoFalseAlarmIn10000HealthyTasks(t *testing.T) {
 		}
 		actions, longest = actions+w.Actions, max(longest, w.Actions)
 	}
-	require.Greater(t, actions, 200_000, "the tasks are worth the name")
+	require.Greater(t, actions, 20*tasks, "the tasks are worth the name")
 	require.Equal(t, 100, longest)
 }
 

@@ -25,6 +25,7 @@ import (
 	"pawl/internal/client"
 	"pawl/internal/home"
 	"pawl/internal/host"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
 	"pawl/internal/spec"
@@ -35,6 +36,12 @@ const (
 	running    = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	terminated = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
 )
+
+func TestEveryKindHasAWorkflow(t *testing.T) {
+	for _, k := range kind.All {
+		require.NotNil(t, host.Workflows[k.Name], "no workflow carries out %s", k.Name)
+	}
+}
 
 // machine is a host with one loop, x, that has begun: its worker has died since.
 type machine struct {

@@ -3,7 +3,12 @@ package schedule_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,11 +20,13 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/charter"
-	"pawl/internal/engine"
 	"pawl/internal/schedule"
 	"pawl/internal/spec"
 	"pawl/internal/task"
+	"pawl/test/world"
 )
+
+func TestMain(m *testing.M) { os.Exit(world.Main(m)) }
 
 // patience is how long a condition may take on a busy machine; nothing waits for it to pass.
 const patience = 60 * time.Second
@@ -31,12 +38,24 @@ type slot struct {
 	at     time.Time
 }
 
+var node = world.Building("node", "./internal/e2e/node", "-tags", "crashtest")
+
+// service is a client of an engine of the test's own, and what the workflows of slots are given there. The engine is the
+// program of the crash suite, which is built anyway: to link the server into these tests takes longer than all that they do.
 func service(t *testing.T) (sdk.Client, chan slot) {
 	t.Helper()
-	e, err := engine.Share(t.Context(), engine.Options{Dir: t.TempDir(), Port: 17800})
+	path, err := node()
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = e.Close() })
-	c, err := sdk.Dial(sdk.Options{HostPort: e.Address()})
+	dir, err := os.MkdirTemp(world.Scratch, "home")
+	require.NoError(t, err)
+	cmd := exec.Command(path, "-engine")
+	cmd.Env = world.Environ(dir, dir)
+	log := filepath.Join(dir, "engine.log")
+	engine, err := world.Serve(cmd, log, "engine ")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, engine.Stop(syscall.SIGTERM)) })
+	_, address, _ := strings.Cut(world.ReadFile(log), "engine ")
+	c, err := sdk.Dial(sdk.Options{HostPort: strings.Fields(address)[0]})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	slots := make(chan slot, 10)

@@ -20,6 +20,16 @@ import (
 	"pawl/internal/ui"
 )
 
+func TestEveryKindIsShown(t *testing.T) {
+	for _, name := range kind.Loops() {
+		k, err := kind.Of(name)
+		require.NoError(t, err)
+		require.NotEmpty(t, style.State(k, loop.New("x", name), now))
+		require.NotEmpty(t, style.Progress(k, loop.New("x", name), now, now))
+		require.NotContains(t, style.Contract(ui.Contract{Kind: k}), "after \n", "every limit that stops it has words")
+	}
+}
+
 func TestAGateSaysExactlyHowToAnswer(t *testing.T) {
 	for name, gate := range gates() {
 		golden(t, "gate-"+name, style.Gate("my loop", gate, running().Budget, now))
