@@ -52,7 +52,7 @@ func TestUnpackMakesACleanRepositoryOnABranch(t *testing.T) {
 
 // TestL_TheDeliverDemoFailsOnceAndIsMended plays `pawl demo deliver` by hand: the repository has a test that
 // fails, the writer's change has another one, the fixer's has none, and the reviewer ticks off
-// only what holds.
+// only what holds. Without PAWL_TEST_ALL=1 it ends with the writer.
 func TestL_TheDeliverDemoFailsOnceAndIsMended(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the demo's tests four times")
@@ -81,6 +81,9 @@ func TestL_TheDeliverDemoFailsOnceAndIsMended(t *testing.T) {
 	require.Contains(t, role("planner"), "interval.Merge")
 	role("writer")
 	require.Equal(t, []string{"TestMergeJoinsWhatTouches"}, failing())
+	if os.Getenv("PAWL_TEST_ALL") != "1" {
+		return
+	}
 	require.Contains(t, role("reviewer"), "- [ ] 3: TestMergeJoinsWhatTouches fails\nREJECTED 0123abcd: ")
 	role("fixer")
 	require.Empty(t, failing())
@@ -160,7 +163,7 @@ func TestUnpackIgnoresTheUsersGitSettings(t *testing.T) {
 }
 
 // The demo shows what it is there to show only if each change does what its iteration is for.
-// This plays the loop by hand: agent, verify, guard.
+// This plays the loop by hand: agent, verify, guard. Without PAWL_TEST_ALL=1 it plays two iterations.
 func TestEachChangeDoesWhatItIsThereFor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the demo's program about twenty times")
@@ -191,6 +194,9 @@ func TestEachChangeDoesWhatItIsThereFor(t *testing.T) {
 		{1, "scope"}, {1, "kept"}, {2, "not-atomic"}, {1, "no-change"}, {1, "kept"},
 	}
 	require.Len(t, course, demo.Iterations)
+	if os.Getenv("PAWL_TEST_ALL") != "1" {
+		course = course[:2]
+	}
 	for i, step := range course {
 		for attempt := 1; attempt <= step.attempts; attempt++ {
 			description := act(t, d, i+1, attempt)

@@ -35,13 +35,14 @@ func (w *machine) backSpec() json.RawMessage {
 
 // TestABranchKilledAtEveryPoint kills the process where a branch is begun and where it is given up.
 func TestABranchKilledAtEveryPoint(t *testing.T) {
+	world.Slow(t, "TestKilledAtEveryPoint kills a loop where its head is moved")
 	t.Parallel()
 	ref := reference(t, backRun(), backCourse, (*machine).backSpec, backRows)
 	require.Contains(t, strings.Join(ref.Events, "\n"), "branch_begun")
 	require.Contains(t, strings.Join(ref.Events, "\n"), "branch_given_up")
 	require.Contains(t, ref.Result, "kept 3, discarded 3, best 20")
 	require.Len(t, ref.Commits, 10, "six changes, two of them undone, and the branch: %v", ref.Commits)
-	for _, where := range world.Sample(1, settled(ref.points, 4, 7)) {
+	for _, where := range settled(ref.points, 4, 7) {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			w := newMachine(t, backCourse)

@@ -112,10 +112,11 @@ if grep -q flaky work/n && [ ! -e deps/seen ]; then touch deps/seen; echo "not o
 // TestDeliveries takes every way through a Deliver loop and replays its history with the code of now;
 // with -update it keeps the histories for the replay test of the workflows.
 func TestDeliveries(t *testing.T) {
+	world.Slow(t, "TestADeliveryKilledAtEveryPoint takes one of the ways, and the histories of all are replayed")
 	if !*world.Update {
 		t.Parallel()
 	}
-	for _, d := range world.Sample(1, deliveries) {
+	for _, d := range deliveries {
 		t.Run(d.name, func(t *testing.T) {
 			w := pathMachine(t, d.agent)
 			w.start(bothRoles)

@@ -68,7 +68,7 @@ func TestHaltEndsTheAgentAndTheLoop(t *testing.T) {
 // been asked to cancel; that must not fail the loop.
 func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
 	t.Parallel()
-	for _, c := range world.Sample(2, []struct{ message, ending string }{
+	for _, c := range world.Sample(1, []struct{ message, ending string }{
 		{"pause", "killed"}, {"halt", "killed"}, {"cancel", "killed"},
 		{"pause", "stopped"}, {"cancel", "stopped"}, {"halt", "stopped"},
 	}) {

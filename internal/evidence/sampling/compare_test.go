@@ -29,7 +29,7 @@ func compare(s sampling.Sampler, r sampling.Rules, trunk, branch func() evidence
 func TestABranchIsJudgedByItsPairs(t *testing.T) {
 	r := sampling.Rules{Direction: evidence.Lower, MinDelta: percent(t, "2%")}
 	replaced := func(gain float64) (share float64) {
-		const times = 400
+		const times = 200
 		for seed := range uint64(times) {
 			random := seeded(seed)
 			s := sampling.Start(r, noisy(random, 32, 100))
