@@ -202,7 +202,7 @@ func (r *refs) anywhere(words []shell.Word) {
 	for _, w := range words {
 		name := path.Clean("/" + strings.TrimPrefix(w.Path, shell.Root))
 		for _, file := range r.files {
-			if strings.HasSuffix("/"+file, name) {
+			if file == name[1:] || strings.HasSuffix(file, name) {
 				r.sealed[file] = true
 			}
 		}

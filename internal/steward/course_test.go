@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -386,7 +387,7 @@ func TestASubmissionThatComesAgainIsTheSameTask(t *testing.T) {
 }
 
 func TestRandomCoursesLoseNoTaskAndRunNoneTwice(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range courses(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		c := limits()
 		c.Limits.Parallel = 1 + r.IntN(3)
@@ -574,4 +575,12 @@ func TestWhatAgentsWroteIsToldApartFromWhatTheyRead(t *testing.T) {
 
 	old := loop.Fold(o.s, []loop.Event{{Type: loop.ActionTaken, Task: "a", Action: &task.Action{}, Usage: &loop.Usage{InputTokens: 90}}})
 	require.Equal(t, task.Usage{Tokens: 400, OutputTokens: 54}, old.Usage, "a record from before says of all that it was read")
+}
+
+// courses is how many random courses a test takes: a fifth of them without PAWL_TEST_ALL=1.
+func courses(all uint64) uint64 {
+	if os.Getenv("PAWL_TEST_ALL") == "1" {
+		return all
+	}
+	return all / 5
 }

@@ -105,7 +105,7 @@ func (f *floor) check(seed uint64) {
 // TestWhatRunsNeverExceedsItsPlacesNorItsMoney drives a steward with tasks side by side, of several priorities, whose
 // loops ask, spend, fail and end at any time, and with people who replan, pause and extend.
 func TestWhatRunsNeverExceedsItsPlacesNorItsMoney(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range courses(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		c := limits()
 		c.Limits.Parallel = 1 + r.IntN(3)
