@@ -88,6 +88,9 @@ func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {
 		"many packages": {guard: "! grep -rq 'broken by pawl' --include=*.js packages", more: 12, unseen: "packages/b (Python) (1 file: packages/b/gen.py)", left: "Not tried: packages/c7, packages/c8, packages/c9"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if os.Getenv("PAWL_TEST_ALL") != "1" && c.more > 0 {
+				t.Skip("runs with PAWL_TEST_ALL=1: two packages are tried one by one, too")
+			}
 			t.Parallel()
 			dir := t.TempDir()
 			user := filepath.Join(dir, "user")

@@ -20,7 +20,7 @@ import (
 // What the contract says of a sandbox is what was tried in it: each claim holds here, and does not where what it
 // claims is taken away.
 func TestE6_ClaimsAreTried(t *testing.T) {
-	for name, m := range machines(t) {
+	for name, m := range everyMachine(t) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
 			answer := httptest.NewServer(http.NotFoundHandler())

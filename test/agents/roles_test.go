@@ -24,8 +24,8 @@ func TestE1_WhatARoleMayNotDoIsNotRun(t *testing.T) {
 		"an ideator that may not think": {doc{"ideator": []string{"canEditSource"}}, "the role ideator is not permitted canExecuteTasks"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "a writer that may do nothing" {
-				world.Slow(t, "an ideator lacks the same permission")
+			if name != "a writer that may not edit" {
+				world.Slow(t, "a writer lacks another permission")
 			}
 			w := world.New(t, `echo >"$WORLD/called"; `+world.Raises)
 			w.Set(doc{"permissions": c.permissions, "agent": doc{"ideas": strings.Contains(c.says, "ideator")}})
@@ -161,7 +161,7 @@ func TestHostileStreams(t *testing.T) {
 		"one line that does not end":  {world.Raises + `; head -c 9000000 /dev/zero; echo; ` + done, ""},
 		"spending that is absurd":     {world.Raises + `; printf '{"type":"assistant","message":{"id":"m","usage":{"input_tokens":-1,"output_tokens":-9}}}\n'; ` + done, ""},
 	}
-	for _, name := range world.Sample(3, slices.Sorted(maps.Keys(hostile))) {
+	for _, name := range world.Sample(2, slices.Sorted(maps.Keys(hostile))) {
 		t.Run(name, func(t *testing.T) {
 			c := hostile[name]
 			w := streams(t, "claude", c.script)
