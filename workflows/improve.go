@@ -122,6 +122,9 @@ func (l *improve) baseline(ctx workflow.Context) error {
 		}
 		tests, leftovers = guard.Tests, loop.Union(leftovers, guard.Leftovers)
 	}
+	if err := l.checkUnchanged(ctx); err != nil {
+		return err
+	}
 	if l.law().CanaryDue() {
 		if err := l.canary(ctx, govern.CanaryOf(l.spec, &guard, nil)); err != nil {
 			return err
@@ -138,6 +141,21 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	judged.Leftovers = leftovers
 	l.noted(ctx, known, judged, tests)
 	return nil
+}
+
+// checkUnchanged ends the loop if the check command fails on the unchanged code: it would undo every change.
+func (l *improve) checkUnchanged(ctx workflow.Context) error {
+	command := l.spec.Check.Command
+	if command == "" || workflow.GetVersion(ctx, "checked-baseline", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	in := l.newCheck()
+	in.AsIs, in.Ledger, in.Leftovers = false, "", nil
+	out, err := l.runCheck(ctx, in)
+	if err != nil || out.OK() {
+		return err
+	}
+	return unready("check", command, out.Ending(), out.Outcome, "It runs after each edit and would undo every change: make it pass, or leave check.command out.")
 }
 
 // unmeasured is the end of a loop whose unchanged code yields no metric.

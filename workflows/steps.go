@@ -144,10 +144,10 @@ func failed(out act.Outcome, reason string) string {
 func where(out act.Outcome) string {
 	text := ""
 	if out.Tail != "" {
-		text = "\n" + out.Tail
+		text = ": " + out.Tail
 	}
 	if out.Log != "" {
-		text += "\nThe whole output is in " + out.Log
+		text += "; the whole output is in " + out.Log
 	}
 	return text
 }

@@ -102,6 +102,7 @@ func TestP0_CommandThatIsNotReady(t *testing.T) {
 		{"verify hangs", doc{"verify": doc{"command": "echo 3; exec tail -f /dev/null", "timeout": "300ms"}}, []string{"took longer than it may"}},
 		{"the guard fails", doc{"guard": doc{"command": "echo broken; exit 3"}}, []string{"the guard command fails", "exit 3", "broken"}},
 		{"the guard hangs", doc{"guard": doc{"command": "exec tail -f /dev/null", "timeout": "300ms"}}, []string{"the guard command fails", "took longer than it may"}},
+		{"the check fails", doc{"check": doc{"command": "echo untidy; exit 4"}}, []string{"the check command fails", "exit 4", "untidy", "leave check.command out"}},
 		{"setup fails", doc{"setup": doc{"command": "echo offline; exit 7"}}, []string{"the setup command fails", "exit 7", "offline"}},
 	}) {
 		t.Run(c.name, func(t *testing.T) {
