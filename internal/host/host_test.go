@@ -170,6 +170,9 @@ func TestALoopThatEndedWithoutItsWorkerGivesItsTreesUp(t *testing.T) {
 			"when the worker that runs looks": func(m *machine) { host.Sweep(context.Background(), m.o, m.a) },
 		} {
 			t.Run(name+", "+when, func(t *testing.T) {
+				if os.Getenv("PAWL_TEST_ALL") != "1" && name != "terminated" && when == "when the worker that runs looks" {
+					t.Skip("runs with PAWL_TEST_ALL=1: one that was terminated is found then, too")
+				}
 				m := newMachine(t)
 				status(m)
 				look(m)
