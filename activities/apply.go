@@ -160,7 +160,7 @@ func (ws *loopWorkspace) standing(ctx context.Context, branch string) error {
 		_, err := userrepo.Tip(ctx, repo, branch)
 		return err
 	}
-	_, err = userrepo.InspectAt(ctx, ws.store, ws.Repo, branch, "")
+	_, err = userrepo.InspectAt(ctx, ws.store, repo, branch, "")
 	return err
 }
 

@@ -191,7 +191,7 @@ func (m *machine) inspect(ctx context.Context, r spec.Repo, id string) (userrepo
 	if err != nil {
 		return userrepo.Source{}, fmt.Errorf("opening the store: %w", err)
 	}
-	return userrepo.InspectAt(ctx, store, r.URL, r.Base, ref)
+	return userrepo.InspectAt(ctx, store, userrepo.At(r.URL), r.Base, ref)
 }
 
 // enroll finds the name under which this chain of runs lives, and writes its workspace record: the
@@ -249,7 +249,7 @@ func (ws *loopWorkspace) base(ctx context.Context, source userrepo.Source) (stri
 	ws.tags(ctx, repo, "refs/heads/"+git.BranchName(source.Branch))
 	crash.At("open.fetched")
 	if ws.Remote {
-		if err := userrepo.MayPush(ctx, ws.store, ws.Repo, commit, "refs/heads/pawl/"+ws.Ref); err != nil {
+		if err := userrepo.MayPush(ctx, ws.store, repo, commit, "refs/heads/pawl/"+ws.Ref); err != nil {
 			return "", precondition(err)
 		}
 	}

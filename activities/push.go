@@ -215,7 +215,7 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 	err = userrepo.Push(ctx, ws.store, repo, head+":"+ws.Ledger)
 	var refused *userrepo.Refused
 	if errors.As(err, &refused) { // by whatever name: where the ledger is there, is what counts
-		if f := ws.behind(ctx, head); f != nil {
+		if f := ws.behind(ctx, repo, head); f != nil {
 			return "", f
 		}
 		return ws.notTaken(refused), nil
@@ -237,8 +237,8 @@ func (ws *loopWorkspace) advance(ctx context.Context, head string) (why string, 
 }
 
 // behind is a fault where the ledger in the repository is none of head's predecessors.
-func (ws *loopWorkspace) behind(ctx context.Context, head string) error {
-	refs, err := userrepo.Refs(ctx, ws.store, userrepo.At(ws.Repo), ws.Ledger)
+func (ws *loopWorkspace) behind(ctx context.Context, repo userrepo.Repo, head string) error {
+	refs, err := userrepo.Refs(ctx, ws.store, repo, ws.Ledger)
 	at := refs[ws.Ledger]
 	if err != nil || at == "" {
 		return err

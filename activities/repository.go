@@ -32,9 +32,8 @@ func repositoryOf(r workspace.Record) (userrepo.Repo, error) {
 		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.NoSuchPath, What: fmt.Sprintf("there is no repository at %s any more", git.Quote(r.Local())), Do: "bring it back"}
 	case err != nil:
 		return userrepo.Repo{}, err
-	case r.Remote: // git runs what a URL's own hooks are, and gets there by itself
-		f.Close()
-		return userrepo.At(r.Repo), nil
+	case r.Remote: // a file:// URL
+		return userrepo.HeldAt(r.Repo, f), nil
 	}
 	return userrepo.Held(f), nil
 }

@@ -218,7 +218,12 @@ func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) 
 	if err != nil || at != head || !ws.Remote {
 		return at == head, err
 	}
-	refs, err := userrepo.Refs(ctx, ws.store, userrepo.At(ws.Repo), ws.Ledger)
+	repo, err := ws.repository()
+	if err != nil {
+		return false, precondition(err)
+	}
+	defer repo.Close()
+	refs, err := userrepo.Refs(ctx, ws.store, repo, ws.Ledger)
 	if there := refs[ws.Ledger]; err != nil || there == "" || ws.descendsFrom(ctx, head, there) {
 		return true, ctx.Err()
 	}
@@ -281,7 +286,12 @@ func (ws *loopWorkspace) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	refs, err := userrepo.Refs(ctx, ws.store, userrepo.At(ws.Repo), ws.Ledger)
+	repo, err := ws.repository()
+	if err != nil {
+		return plainFault(err)
+	}
+	defer repo.Close()
+	refs, err := userrepo.Refs(ctx, ws.store, repo, ws.Ledger)
 	if err != nil {
 		return plainFault(userrepo.Unreached(ws.Repo, err))
 	}
@@ -289,7 +299,7 @@ func (ws *loopWorkspace) catchUp(ctx context.Context) error {
 	if at == "" || at == head || ws.descendsFrom(ctx, head, at) {
 		return nil
 	}
-	if at, err = userrepo.FetchLedger(ctx, ws.store, userrepo.At(ws.Repo), ws.Ledger); err != nil {
+	if at, err = userrepo.FetchLedger(ctx, ws.store, repo, ws.Ledger); err != nil {
 		return err
 	}
 	return ws.setTo(ctx, at)
@@ -325,9 +335,14 @@ func (ws *loopWorkspace) setTo(ctx context.Context, head string) error {
 // had the loop has pushed something that nobody judged. What can't be done now shows as a push that
 // is refused.
 func (ws *loopWorkspace) rewind(ctx context.Context, head string) {
-	refs, err := userrepo.Refs(ctx, ws.store, userrepo.At(ws.Repo), ws.Branch)
-	if at := refs[ws.Branch]; err == nil && at != head {
-		err = userrepo.Move(ctx, ws.store, userrepo.At(ws.Repo), ws.Branch, head, at)
+	repo, err := ws.repository()
+	if err == nil {
+		defer repo.Close()
+		var refs map[string]string
+		refs, err = userrepo.Refs(ctx, ws.store, repo, ws.Branch)
+		if at := refs[ws.Branch]; err == nil && at != head {
+			err = userrepo.Move(ctx, ws.store, repo, ws.Branch, head, at)
+		}
 	}
 	if err != nil {
 		ws.machine.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)

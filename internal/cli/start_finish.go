@@ -116,7 +116,18 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	if err != nil {
 		return f.unpushed
 	}
-	if there, err := userrepo.Refs(ctx, s, userrepo.At(r.Repo), r.Branch); err != nil || there[r.Branch] != ours {
+	repo := userrepo.At(r.Repo)
+	if r.Local() != "" {
+		folder, err := r.Hold()
+		if err != nil {
+			return f.unpushed
+		}
+		if repo = userrepo.Held(folder); r.Remote {
+			repo = userrepo.HeldAt(r.Repo, folder)
+		}
+		defer repo.Close()
+	}
+	if there, err := userrepo.Refs(ctx, s, repo, r.Branch); err != nil || there[r.Branch] != ours {
 		return f.unpushed
 	}
 	return ""

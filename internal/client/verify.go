@@ -119,7 +119,16 @@ func (c *Client) known(ctx context.Context, record workspace.Record) (commit str
 
 // copyOf is where the ledger's copy in the user's repository stands, "" where there is none.
 func copyOf(ctx context.Context, record workspace.Record) (string, error) {
-	head, err := userrepo.RefAt(ctx, userrepo.At(record.Repo), record.Ledger)
+	if record.Remote {
+		return "", nil
+	}
+	folder, err := record.Hold()
+	if err != nil {
+		return "", nil //nolint:nilerr // another repository in its place says as little as one that is gone
+	}
+	repo := userrepo.Held(folder)
+	defer repo.Close()
+	head, err := userrepo.RefAt(ctx, repo, record.Ledger)
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}

@@ -39,6 +39,14 @@ func (f *Folder) Close() error { return f.file.Close() }
 // Here is what leads this process to the folder, and a process that it starts until that executes its program.
 func (f *Folder) Here() string { return by(f.Path, f.file.Fd()) }
 
+// Within is what leads a process that works in the folder (see Here) to it, and those that it starts there.
+func (f *Folder) Within() string {
+	if names == "" {
+		return f.Path
+	}
+	return "/proc/self/cwd"
+}
+
 // by is a folder by a descriptor, or by its path where descriptors have no names.
 func by(path string, fd uintptr) string {
 	if names == "" {

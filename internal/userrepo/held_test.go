@@ -30,6 +30,7 @@ func forge(t *testing.T, repo, canary string) string {
 	}
 	for _, hook := range []string{"pre-receive", "update", "post-receive", "post-update", "reference-transaction", "post-merge", "post-checkout", "pre-push"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(git, "hooks"), 0o755))
+		_ = os.Remove(filepath.Join(git, "hooks", hook))
 		require.NoError(t, os.Symlink(evil, filepath.Join(git, "hooks", hook)))
 	}
 	gittest.Write(t, filepath.Join(git, "config"), "[core]\n\tbare = false\n\tfsmonitor = "+evil+"\n\tsshCommand = "+evil+"\n[filter \"x\"]\n\tclean = "+evil+"\n\tsmudge = "+evil+"\n\trequired = true\n[uploadpack]\n\tpackObjectsHook = "+evil+"\n")
@@ -116,4 +117,46 @@ func TestE6_TheStoreIsTheOneThatItWas(t *testing.T) {
 	assert.Equal(t, l.To, gittest.Git(t, b.User, "rev-parse", "refs/heads/pawl/held"))
 	assert.Equal(t, forged, gittest.Listing(t, b.Store.Dir()))
 	assert.NoFileExists(t, canary)
+}
+
+// TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas is the same for a bare one that is reached by file://, whose own
+// hooks run as those of any URL do.
+func TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("paths are not held here")
+	}
+	s, bare, url, first, second := shared(t)
+	above := filepath.Join(t.TempDir(), "above")
+	require.NoError(t, os.Mkdir(above, 0o700))
+	repo := filepath.Join(above, "repo")
+	require.NoError(t, os.Rename(bare, repo))
+	url = "file://" + repo
+	own := filepath.Join(t.TempDir(), "own")
+	gittest.Write(t, filepath.Join(repo, "hooks", "post-receive"), "#!/bin/sh\ntouch '"+own+"'\n")
+	require.NoError(t, os.Chmod(filepath.Join(repo, "hooks", "post-receive"), 0o755))
+	f, err := held.Open(repo)
+	require.NoError(t, err)
+	held := userrepo.HeldAt(url, f)
+	defer held.Close()
+
+	canary := filepath.Join(t.TempDir(), "canary")
+	truly := forge(t, repo, canary)
+	forged := gittest.Listing(t, repo)
+
+	source, err := userrepo.InspectAt(ctx, s, held, "", "refs/heads/pawl/x")
+	require.NoError(t, err)
+	assert.Equal(t, url, source.Path)
+	got, err := userrepo.Fetch(ctx, s, held, "main")
+	require.NoError(t, err)
+	assert.Equal(t, second, got)
+	require.NoError(t, userrepo.FetchTags(ctx, s, held, "refs/heads/main"))
+	require.NoError(t, userrepo.MayPush(ctx, s, held, second, "refs/heads/pawl/held"))
+	require.NoError(t, userrepo.Push(ctx, s, held, first+":refs/heads/pawl/held"))
+	assert.Equal(t, first, gittest.Git(t, truly, "rev-parse", "refs/heads/pawl/held"))
+	assert.FileExists(t, own, "its own hook")
+	require.NoError(t, userrepo.Move(ctx, s, held, "refs/heads/pawl/held", second, first))
+	require.NoError(t, userrepo.LandAt(ctx, s, userrepo.Landing{Repo: held, Branch: "pawl/held", From: second, To: first}))
+	assert.Equal(t, first, gittest.Git(t, truly, "rev-parse", "refs/heads/pawl/held"))
+	assert.Equal(t, forged, gittest.Listing(t, repo), "nothing is done to the copy")
+	assert.NoFileExists(t, canary, "and nothing of it runs")
 }

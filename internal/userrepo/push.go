@@ -26,9 +26,12 @@ func checkAddress(address string) error {
 	return nil
 }
 
+// isURL reports whether git will take an address for a URL.
+func isURL(address string) bool { return strings.Contains(address, "://") }
+
 // isLocal reports whether git will take an address for a path on this host.
 func isLocal(address string) bool {
-	if strings.Contains(address, "://") {
+	if isURL(address) {
 		return false
 	}
 	_, err := os.Stat(address)

@@ -12,7 +12,7 @@ import (
 // Repo is a repository of the user's: a path on this host, or a URL.
 type Repo struct {
 	Address string
-	folder  *held.Folder // of a path: what it was found to be; nil for whatever stands there
+	folder  *held.Folder // of a path or a file:// URL: what it was found to be; nil for whatever stands there
 }
 
 // At is the repository at an address, whichever stands there.
@@ -21,6 +21,9 @@ func At(address string) Repo { return Repo{Address: address} }
 // Held is the repository whose working tree is that folder, or that is the folder where it is bare: whatever is renamed
 // or put in its place, git works in it and talks to it. Close closes the folder.
 func Held(f *held.Folder) Repo { return Repo{f.Path, f} }
+
+// HeldAt is Held for a repository that a file:// URL names: git talks to it as to any URL's, and its own hooks run.
+func HeldAt(url string, f *held.Folder) Repo { return Repo{url, f} }
 
 // Close gives up what is held.
 func (r Repo) Close() {
@@ -38,7 +41,7 @@ func (r Repo) here() (string, error) {
 }
 
 // isLocal reports whether git will take the address for a path on this host.
-func (r Repo) isLocal() bool { return r.folder != nil || isLocal(r.Address) }
+func (r Repo) isLocal() bool { return r.folder != nil && !isURL(r.Address) || isLocal(r.Address) }
 
 // from is git in a store that talks to the repository, and what git calls it there: of one that is held, the folder that
 // git works in.
@@ -48,6 +51,8 @@ func (r Repo) from(s *store.Store) (git.Runner, string, error) {
 		return run, "", err
 	}
 	switch {
+	case r.folder != nil && isURL(r.Address):
+		return run.In(r.folder), "file://" + filepath.ToSlash(r.folder.Within()), nil
 	case r.folder != nil:
 		return run.In(r.folder), "." + string(filepath.Separator), nil
 	case isLocal(r.Address):

@@ -60,7 +60,8 @@ func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map
 // with a working tree: that it is there and answers, that it has the branch (its HEAD's where base
 // is ""), and that nothing is in the way of the loop's refs. The identity is that of the user's git
 // configuration on this host.
-func InspectAt(ctx context.Context, s *store.Store, url, base, loopRef string) (Source, error) {
+func InspectAt(ctx context.Context, s *store.Store, of Repo, base, loopRef string) (Source, error) {
+	url := of.Address
 	out := Source{Path: url, Origin: Origin(url), Branch: strings.TrimPrefix(base, "refs/heads/")}
 	patterns := []string{"HEAD", "refs/heads/pawl", "refs/heads/pawl/*", "refs/pawl-ledger", "refs/pawl-ledger/*"}
 	if out.Branch != "" {
@@ -69,7 +70,7 @@ func InspectAt(ctx context.Context, s *store.Store, url, base, loopRef string) (
 		}
 		patterns = append(patterns, "refs/heads/"+out.Branch)
 	}
-	refs, err := Refs(ctx, s, At(url), patterns...)
+	refs, err := Refs(ctx, s, of, patterns...)
 	if err != nil {
 		return Source{}, Unreached(url, err)
 	}
@@ -78,7 +79,7 @@ func InspectAt(ctx context.Context, s *store.Store, url, base, loopRef string) (
 			return Source{}, &Precondition{Code: NoCommit, What: fmt.Sprintf("%s has no commit yet, or its HEAD is none of its branches", git.Quote(url)),
 				Do: "push a branch to it, or name the one to start from as repo.base"}
 		}
-		more, err := Refs(ctx, s, At(url), "refs/heads/"+out.Branch)
+		more, err := Refs(ctx, s, of, "refs/heads/"+out.Branch)
 		if err != nil {
 			return Source{}, Unreached(url, err)
 		}
@@ -118,8 +119,9 @@ func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
 
 // MayPush asks a repository whether it would take a commit as a new ref, and moves nothing:
 // *Precondition where it takes none from this user. A ref that is there already is an answer too.
-func MayPush(ctx context.Context, s *store.Store, url, commit, ref string) error {
-	err := push(ctx, s, At(url), []string{"--dry-run"}, commit+":"+ref)
+func MayPush(ctx context.Context, s *store.Store, to Repo, commit, ref string) error {
+	url := to.Address
+	err := push(ctx, s, to, []string{"--dry-run"}, commit+":"+ref)
 	var refused *Refused
 	if err == nil || errors.As(err, &refused) {
 		return nil

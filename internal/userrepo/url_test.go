@@ -35,14 +35,14 @@ func shared(t *testing.T) (s *store.Store, bare, url, first, second string) {
 
 func TestP0_InspectAt(t *testing.T) {
 	s, bare, url, _, head := shared(t)
-	got, err := userrepo.InspectAt(ctx, s, url, "", "refs/heads/pawl/x")
+	got, err := userrepo.InspectAt(ctx, s, userrepo.At(url), "", "refs/heads/pawl/x")
 	require.NoError(t, err)
 	assert.Equal(t, []string{url, "main", head}, []string{got.Path, got.Branch, got.Head})
 	assert.Empty(t, got.Loops)
 
 	gittest.Git(t, bare, "branch", "pawl/x", "main")
 	gittest.Git(t, bare, "update-ref", "refs/pawl-ledger/y", "main")
-	got, err = userrepo.InspectAt(ctx, s, url, "refs/heads/main", "refs/heads/pawl/x")
+	got, err = userrepo.InspectAt(ctx, s, userrepo.At(url), "refs/heads/main", "refs/heads/pawl/x")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"x", "y"}, got.Loops)
 
@@ -56,7 +56,7 @@ func TestP0_InspectAt(t *testing.T) {
 		"no ssh to be had":  {"ssh://127.0.0.1:1/x", "", "", userrepo.Unreachable},
 		"a program instead": {"ext::sh -c 'touch hacked'", "", "", userrepo.Unreachable},
 	} {
-		_, err := userrepo.InspectAt(ctx, s, c.url, c.base, c.ref)
+		_, err := userrepo.InspectAt(ctx, s, userrepo.At(c.url), c.base, c.ref)
 		var pre *userrepo.Precondition
 		if assert.ErrorAs(t, err, &pre, name) {
 			assert.Equal(t, c.code, pre.Code, "%s: %v", name, err)
@@ -67,7 +67,7 @@ func TestP0_InspectAt(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 
 	gittest.Git(t, bare, "symbolic-ref", "HEAD", "refs/heads/gone")
-	_, err = userrepo.InspectAt(ctx, s, url, "", "")
+	_, err = userrepo.InspectAt(ctx, s, userrepo.At(url), "", "")
 	var pre *userrepo.Precondition
 	require.ErrorAs(t, err, &pre)
 	assert.Equal(t, userrepo.NoCommit, pre.Code)
@@ -92,7 +92,7 @@ func TestMoveIsACompareAndSwap(t *testing.T) {
 		require.Equal(t, first, at())
 	}
 
-	require.NoError(t, userrepo.MayPush(ctx, s, url, second, "refs/heads/new"))
+	require.NoError(t, userrepo.MayPush(ctx, s, userrepo.At(url), second, "refs/heads/new"))
 	require.Equal(t, "refs/heads/main\nrefs/heads/x", gittest.Git(t, bare, "for-each-ref", "--format=%(refname)"), "asking makes nothing")
 	hook := filepath.Join(bare, "hooks", "update")
 	gittest.Write(t, hook, "#!/bin/sh\necho not here >&2; exit 1\n")
