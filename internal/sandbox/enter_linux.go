@@ -203,7 +203,9 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 				p.data, err = os.ReadFile(p.from)
 			}
 		case Read, Write:
-			p.tree, err = treeOf(p.from, place.Access == Read)
+			if p.tree, err = treeOf(p.from, place.Access == Read); err == nil && place.Public {
+				_ = public(p.tree) // else masks are all that keeps root's files from it
+			}
 		}
 		if err != nil {
 			return pieces, fmt.Errorf("opening %s: %w", place.Path, err)

@@ -155,6 +155,9 @@ func Make(r Request) Policy {
 		}
 	}
 	d.add(Read, system...)
+	for i, p := range d.places {
+		d.places[i].Public = p.Path == "/etc" && os.Geteuid() == 0
+	}
 	d.add(Read, "/etc/resolv.conf", "/etc/localtime")
 	d.add(Write, devices...)
 	d.places = append(d.places, masks()...)

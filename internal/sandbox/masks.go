@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// masks returns what only root may read in the system's folders: passwords, keys. Root's commands could otherwise read
-// them; the machine itself keeps an ordinary user from them.
+// masks returns what only root may read in the system's folders now: passwords, keys. Root's commands could otherwise read
+// them; the machine itself keeps an ordinary user from them. Place.Public is for those that appear later.
 func masks() []Place {
 	if os.Geteuid() != 0 {
 		return nil

@@ -52,6 +52,8 @@ type Place struct {
 	// Apart marks a readable folder that others write: if the machine has overlays, its sockets and pipes lead to
 	// nobody, and its locks block nobody.
 	Apart bool
+	// Public is of what root's commands can read: only what everybody may read, where the file system can keep that apart.
+	Public bool
 }
 
 // Network says what a command can reach on the network: sandbox.network of the spec.
