@@ -121,7 +121,7 @@ func TestS8_NoFalseAlarmIn10000HealthyTasks(t *testing.T) {
 		var w detect.Window
 		for i, m := range healthy(r) {
 			w = m.apply(w)
-			for _, f := range detect.Check(w, limits, task.Executing, 0) {
+			for _, f := range detect.Check(w, limits, task.Executing) {
 				require.False(t, f.Stop, "task %d, move %d: %s", n, i, f.Text)
 			}
 		}

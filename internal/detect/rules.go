@@ -132,14 +132,9 @@ var Rules = []Rule{
 }
 
 // Check returns what the rules find in a window, in the order of Rules: findings with Stop for what is
-// beyond its limit, and warnings that nobody was Told of yet. at is the state that the task is in. Elapsed
-// is executing time that no action has brought yet, that of the iteration under way; it counts only
-// while the task executes. A stop of the rule Executing is a check-in: it takes effect at the end of
-// the iteration.
-func Check(w Window, limits charter.Limits, at task.State, elapsed time.Duration) (all []task.Finding) {
-	if at == task.Executing {
-		w.ExecutingMs += max(elapsed.Milliseconds(), 0)
-	}
+// beyond its limit, and warnings that nobody was Told of yet. at is the state that the task is in. A stop
+// of the rule Executing is a check-in: it comes at the end of an iteration, which is when its time counts.
+func Check(w Window, limits charter.Limits, at task.State) (all []task.Finding) {
 	for _, r := range Rules {
 		limit := r.limit(limits)
 		for _, c := range r.count(w) {

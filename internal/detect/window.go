@@ -99,8 +99,7 @@ func (w Window) Entered(s task.State) Window {
 
 // Continue returns the window after a person has let the task go on though the rule of that name had
 // tripped (S9): that rule counts from the beginning again, and no other. Replanning and state cycles
-// are one matter and begin again together. The executing time has to be in the window by then: what
-// Check was told as elapsed counts on.
+// are one matter and begin again together.
 func (w Window) Continue(rule string) Window {
 	switch rule {
 	case NoProgress:

@@ -59,7 +59,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	case len(p.Problems) > 0:
 		return ask(StopAmbiguity, "the plan is not valid: "+strings.Join(p.Problems, "; "), Replan, Cancel)
 	case p.Plan == nil:
-		return ask(StopAmbiguity, "there is no plan: the planner "+p.Ending(), Replan, Cancel)
+		return ask(StopAmbiguity, "there is no plan: the planner ended with: "+p.Ending(), Replan, Cancel)
 	case p.Tier == "":
 		return ask(StopAmbiguity, "its risk can't be assessed: set a tier with setTier, then answer replan", Replan, Cancel)
 	}
@@ -313,7 +313,7 @@ func (n *next) act(t Task, a task.Action) {
 	if after == nil || (after.State != task.Executing && !atChild) {
 		return
 	}
-	for _, f := range detect.Check(after.Window, n.charter.Limits, after.State, 0) {
+	for _, f := range detect.Check(after.Window, n.charter.Limits, after.State) {
 		if f.Stop {
 			n.stuck(*after, f)
 			return

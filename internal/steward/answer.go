@@ -3,6 +3,7 @@ package steward
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,6 +23,18 @@ import (
 // It changes nothing; the caller applies the events. The validator of an update calls this function and drops the
 // result.
 func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, error) {
+	reply, err := answer(s, c, name, m)
+	var general *fault.Error
+	if errors.As(err, &general) { // the general advice is for loops
+		show := "`" + shell.Join("pawl", "steward", "show", s.Steward) + "`"
+		if advice := strings.ReplaceAll(general.Advice(), "`pawl show`", show); advice != general.Advice() {
+			err = general.Advise(strings.ReplaceAll(advice, "the loop", "the steward"))
+		}
+	}
+	return reply, err
+}
+
+func answer(s State, c charter.Charter, name string, m Message) (govern.Reply, error) {
 	if s.Status.Ended() || s.HaltRequested != "" {
 		return govern.Reply{}, fault.New(fault.GateClosed, "the steward %s is being ended, or has ended", s.Steward)
 	}
@@ -290,7 +303,10 @@ func (a answering) open() (loop.Gate, error) {
 			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
 	case a.at.AnswerTo(a.Gate) != nil:
 		given := a.at.AnswerTo(a.Gate)
-		return loop.Gate{}, fault.New(fault.GateClosed, "the gate %s is closed: %s", a.Gate, strings.TrimSpace(fmt.Sprintf("%s %s by %s", given.Message, given.Choice, cmp.Or(given.By, "a person"))))
+		return loop.Gate{}, fault.New(fault.GateClosed, "the gate %s is closed: %s", a.Gate, strings.Join(strings.Fields(given.Message+" "+given.Choice), " ")+" by "+cmp.Or(given.By, "a person"))
+	case a.at.Waits(a.Gate) != nil:
+		of := cmp.Or(a.at.Waits(a.Gate).Task, "the steward itself")
+		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is of %s, not of %s", a.Gate, of, a.id).Advise("Answer it without naming a task, or name its own.")
 	case a.Gate != "" && len(a.at.Gates) > 0:
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is not open", loop.Clip(a.Gate, 80))
 	}

@@ -18,7 +18,7 @@ func (t *Task) begun(e loop.Event) {
 			}
 		}
 	}
-	t.Step = e.Step
+	t.Step, t.Interrupted = e.Step, ""
 	if !slices.Contains(t.Loops, e.LoopID) {
 		t.Loops = append(slices.Clip(t.Loops), e.LoopID)
 	}

@@ -108,6 +108,10 @@ func (o *office) submit(t task.Task, tier task.Tier, steps ...task.Step) {
 // settle does everything that is to be done now, until nothing is.
 func (o *office) settle() {
 	for range 1000 {
+		if events := Settled(o.s, o.c); len(events) > 0 {
+			o.emit(events...)
+			continue
+		}
 		events, jobs := Next(o.s, o.c, nil)
 		if len(events) > 0 {
 			o.emit(events...)

@@ -196,7 +196,7 @@ func (n *next) drop(t Task) {
 
 // executing ends a task whose steps are done, or stops one that may not continue.
 func (n *next) executing(t Task) {
-	done := len(t.Steps) > 0 && !slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status != Over })
+	done := t.complete()
 	j := Job{Do: goOn, Task: t.ID}
 	if done {
 		j.Do = Propose

@@ -98,6 +98,7 @@ type Task struct {
 	Window      detect.Window `json:"window,omitzero"`
 	Tripped     string        `json:"tripped,omitempty"`     // the rule that stopped it
 	Interrupted string        `json:"interrupted,omitempty"` // the task to which it gives way
+	Standstill  string        `json:"standstill,omitempty"`  // why nothing runs for it; only queries say so (Standing)
 
 	WaitingFor *WaitingFor       `json:"waitingFor"`
 	Stop       string            `json:"stop,omitempty"` // the stop condition that it waits for

@@ -260,7 +260,7 @@ func (n *next) waitsForMoney(t Task, why string) {
 // circle returns the first limit of loop detection that a task exceeds, or nil. checkIn selects the limit that is
 // checked between iterations.
 func (n *next) circle(t Task, checkIn bool) *task.Finding {
-	for _, f := range detect.Check(t.Window, n.charter.Limits, t.State, 0) {
+	for _, f := range detect.Check(t.Window, n.charter.Limits, t.State) {
 		if f.Stop && checkIn == (f.Rule == detect.Executing) {
 			return &f
 		}

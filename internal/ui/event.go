@@ -9,6 +9,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/steward"
 )
 
 // Event is an event of a loop of a kind as a line for people, and whether it is of note: the rest is
@@ -143,7 +144,10 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return word, yellow, true
 	case loop.GateClosed:
-		if e.Answer != nil {
+		switch {
+		case e.Answer != nil && e.Answer.Message == steward.MessageSettled && e.Gate != nil:
+			return ofTask(e) + "gate " + Clean(e.Gate.ID) + " is closed: " + Clean(e.Note), "", true
+		case e.Answer != nil:
 			return ofTask(e) + "answered: " + Clean(strings.TrimSpace(e.Answer.Message+" "+e.Answer.Choice)) + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyPaused:

@@ -174,6 +174,8 @@ func (s Style) doing(st steward.State, t steward.Task) string {
 		return st.Position(t)
 	case !t.Until.IsZero():
 		return string(t.State) + ", sleeps until " + s.when(t.Until)
+	case t.Standstill != "":
+		return string(t.State) + ", " + Clean(t.Standstill)
 	case t.Interrupted != "":
 		return string(t.State) + ", gives way to " + Clean(t.Interrupted)
 	case t.Paused:

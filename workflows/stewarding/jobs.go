@@ -126,6 +126,9 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 			if e.Action != nil && executing { // the run has older rules, by which planners' time counted as executing time
 				e.Action.ActiveMs = out.Usage.ActiveMs
 			}
+			if e.Type == loop.PlanMade && r.settles {
+				events = append(events, steward.Tight(loop.Fold(s, events), r.charter, j.Task)...)
+			}
 		}
 		return events
 	})

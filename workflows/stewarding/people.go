@@ -26,14 +26,14 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		name, description string
 		handler           any
 	}{
-		{"state", "The steward's state", func() (steward.State, error) { return r.State().Shown(shown), nil }},
+		{"state", "The steward's state", func() (steward.State, error) { return r.standing().Shown(shown), nil }},
 		{"tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(from int) (launch.TasksView, error) {
-			s := r.State()
+			s := r.standing()
 			tasks, next := page(s.Tasks, from)
 			return launch.TasksView{Tasks: tasks, Count: len(s.Tasks), Next: next, Ledger: s.Ledger}, nil
 		}},
 		{"task", "One task; the argument is its ID", func(id string) (*steward.Task, error) {
-			if t := r.State().Find(id); t != nil {
+			if t := r.standing().Find(id); t != nil {
 				return t, nil
 			}
 			return nil, fmt.Errorf("there is no task %q", loop.Clip(id, 80))
@@ -54,6 +54,9 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 	}
 	return nil
 }
+
+// standing is the state as people are shown it, with what is under way.
+func (r *run) standing() steward.State { return r.State().Standing(r.underWay()) }
 
 // page returns the part of a list that begins at a position, and the position of the rest.
 func page[T any](list []T, from int) (part []T, next int) {
@@ -123,7 +126,7 @@ func (r *run) notify(ctx workflow.Context, event loop.Type, gate, reason string)
 
 // show keeps the current details in step with the state, for the Temporal UI and the CLI.
 func (r *run) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, Details(r.State()))
+	workflow.SetCurrentDetails(ctx, Details(r.standing()))
 	if r.opened.Attributes {
 		r.attributes.Publish(ctx, launch.PublishedOfSteward(r.State()))
 	}
@@ -179,6 +182,8 @@ func Details(s steward.State) string {
 		state := s.Position(t)
 		if t.Outcome == "" && !s.Status.Ended() && !t.Until.IsZero() {
 			state += ", waits for a rate limit until " + t.Until.Format(time.RFC3339)
+		} else if t.Standstill != "" {
+			state += ", " + markdown.Text(t.Standstill)
 		}
 		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", markdown.Text(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, markdown.Text(loop.Clip(t.Title, 120)))
 	}

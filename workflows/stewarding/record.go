@@ -66,6 +66,11 @@ func (r *run) open(ctx workflow.Context) error {
 	}}
 	if o.State != nil {
 		r.Resume(*o.State, r.from)
+		if r.settles { // the ledger has a gate before people are told of it: they know of these
+			for _, g := range o.State.Gates {
+				r.told[g.ID] = true
+			}
+		}
 		opened.Reason, r.opened.State = "the steward continues from its ledger", nil
 	}
 	events := []loop.Event{opened}

@@ -74,6 +74,7 @@ type run struct {
 	forgets    bool               // older rules: the oldest of too many notes was dropped, none was refused
 	asksOnce   bool               // older rules: setting a tier did not change the question about it
 	early      bool               // older rules: fewer messages were refused (steward.Message)
+	settles    bool               // it closes budget gates that are settled, and warns of plans that the limits leave no room for
 }
 
 // Steward is the workflow of a steward. Its input is a charter, and its workflow ID is the charter's name. It runs
@@ -122,6 +123,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	r.forgets = workflow.GetVersion(ctx, "notes", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	r.early = workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 1) == workflow.DefaultVersion
+	r.settles = workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	var invalid error
 	r.charter, invalid = parse(id, input) // before the handlers, because messages that this run was started with arrive with them
 	if err := r.handleQueries(ctx); err != nil {
@@ -186,7 +188,14 @@ func (r *run) work(ctx workflow.Context) error {
 		}
 		r.watch(ctx)
 		r.sleep(ctx)
-		events, jobs := steward.Next(r.State(), r.charter, r.underWay())
+		var events []loop.Event
+		var jobs []steward.Job
+		if r.settles && r.State().HaltRequested == "" {
+			events = steward.Settled(r.State(), r.charter)
+		}
+		if len(events) == 0 {
+			events, jobs = steward.Next(r.State(), r.charter, r.underWay())
+		}
 		if len(events) > 0 {
 			if err := r.emit(ctx, events...); err != nil {
 				return err

@@ -1,0 +1,91 @@
+package steward
+
+import (
+	"fmt"
+	"slices"
+
+	"pawl/internal/charter"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// BySteward is who closes a gate that nobody has to answer any more.
+const BySteward = "the steward"
+
+// MessageSettled is the message of an answer that no person gave: what was asked has settled itself.
+const MessageSettled = "settled"
+
+// Settled closes the budget gates of tasks whose loops have done every step meanwhile. What is left to do costs
+// nothing, so a new limit would change nothing: the task goes on to its end. This answers no question for a person.
+func Settled(s State, c charter.Charter) []loop.Event {
+	n := next{State: s, charter: c}
+	for _, t := range s.Tasks {
+		if t.Outcome != "" || t.State != task.Waiting || !t.complete() {
+			continue
+		}
+		var budget *loop.Gate
+		others := false
+		for _, g := range s.Gates {
+			switch {
+			case g.Task != t.ID:
+			case g.Kind == loop.GateBudget && budget == nil:
+				budget = &g
+			default:
+				others = true
+			}
+		}
+		if budget == nil {
+			continue
+		}
+		why := "the loops have done every step meanwhile, so the task needs no more money"
+		n.events = append(n.events, loop.Event{
+			Type: loop.GateClosed, Task: t.ID, By: BySteward, Note: why, Gate: budget, Message: MessageSettled,
+			Answer: &loop.Answer{Gate: budget.ID, Message: MessageSettled, By: BySteward, Note: why},
+		})
+		if !others {
+			n.resume(t.ID, why)
+		}
+	}
+	return n.events
+}
+
+// complete reports whether every step of the task's plan is done.
+func (t Task) complete() bool {
+	return len(t.Steps) > 0 && !slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status != Over })
+}
+
+// Tight warns of a plan that a healthy task may not come through within limits.actions: the whole task counts, whatever
+// progress it makes (S8, S10). It returns no event where the limit leaves room.
+func Tight(s State, c charter.Charter, id string) []loop.Event {
+	t := s.Find(id)
+	if t == nil || t.Plan == nil {
+		return nil
+	}
+	limit := c.Limits.Actions
+	least := t.Window.Actions - t.Window.Granted
+	most := least
+	for _, st := range t.Plan.Steps {
+		iterations := 1
+		if sp, err := LoopSpec(s, c, Job{Task: id, Step: st}, "", ""); err == nil {
+			iterations = max(iterations, sp.Limits.Iterations)
+		}
+		least, most = least+2, most+1+iterations // a loop has an iteration at least, and its end is an action too
+		if len(st.After) > 1 {
+			least, most = least+1, most+1 // their work is joined
+		}
+	}
+	takes := ""
+	switch {
+	case least > limit:
+		takes = fmt.Sprintf("takes at least %d actions", least)
+	case most > limit:
+		takes = fmt.Sprintf("may take up to %d actions", most)
+	default:
+		return nil
+	}
+	return []loop.Event{{Type: loop.Warned, Task: id, Reason: fmt.Sprintf(
+		"this plan has %s and %s; the limit is %d (limits.actions). A task that exceeds it stops and asks, even if it makes progress",
+		evidence.Counted(len(t.Plan.Steps), "step"), takes, limit,
+	)}}
+}

@@ -1,0 +1,142 @@
+package steward
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// A loop may complete between the iteration that used up the money and the pause that followed.
+func TestS6_ABudgetGateIsClosedWhenItsTaskNeedsNoMoreMoney(t *testing.T) {
+	for name, steps := range map[string]int{"the last step": 1, "a step before the last": 2} {
+		t.Run(name, func(t *testing.T) {
+			c := limits()
+			c.Limits.CostUSD = new(evidence.MustDecimal("1"))
+			o := open(t, c)
+			plan := []task.Step{{ID: "one", Kind: "deliver"}}
+			if steps == 2 {
+				plan = append(plan, task.Step{ID: "two", Kind: "deliver", After: []string{"one"}})
+			}
+			o.submit(task.Task{ID: "a", Body: "x"}, task.T3, plan...)
+			o.settle()
+			o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{
+				Status: "running", Kept: true, Usage: task.Usage{CostUSD: evidence.MustDecimal("1.5")},
+			}})
+			o.next(nil)
+			require.Equal(t, loop.GateBudget, o.s.Gates[0].Kind)
+			require.Equal(t, task.Waiting, o.s.Find("a").State)
+			gate := o.s.Gates[0].ID
+			o.end("s-a-one", "completed", "")
+			o.settle()
+			if steps == 2 {
+				require.Equal(t, gate, o.s.Gates[0].ID, "the next step costs money")
+				require.Equal(t, task.Waiting, o.s.Find("a").State)
+				require.Empty(t, o.started["s-a-two"])
+				return
+			}
+			require.Equal(t, Done, o.s.Find("a").Outcome)
+			require.Empty(t, o.s.Gates)
+			require.NotNil(t, o.s.AnswerTo(gate))
+			require.Equal(t, loop.Answer{
+				Gate: gate, Message: MessageSettled, By: BySteward, Note: "the loops have done every step meanwhile, so the task needs no more money",
+			}, *o.s.AnswerTo(gate))
+			require.ErrorContains(t, o.say(loop.MessageExtend, Message{Gate: gate}), "the gate "+gate+" is closed: settled by the steward")
+		})
+	}
+}
+
+func TestS10_APlanForWhichTheLimitOfActionsLeavesNoRoomIsSaidToBe(t *testing.T) {
+	said := func(steps, iterations int, after []string) (text string) {
+		o := open(t, limits())
+		require.Equal(t, 100, o.c.Limits.Actions)
+		var plan []task.Step
+		for i := range steps {
+			plan = append(plan, task.Step{ID: fmt.Sprint("s", i), Kind: "deliver", After: after, Spec: fmt.Appendf(nil, `{"limits":{"iterations":%d}}`, iterations)})
+		}
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T1, plan...)
+		for len(o.s.Tasks) > 0 && o.s.Find("a").Plan == nil {
+			for _, j := range o.next(nil) {
+				o.job(j)
+			}
+		}
+		events := Tight(o.s, o.c, "a")
+		for _, e := range events {
+			require.Equal(t, loop.Warned, e.Type)
+			text += e.Reason
+		}
+		return text
+	}
+	const rest = "; the limit is 100 (limits.actions). A task that exceeds it stops and asks, even if it makes progress"
+	require.Empty(t, said(49, 1, nil), "one action for the plan, two for each step: 99")
+	require.Equal(t, "this plan has 50 steps and takes at least 101 actions"+rest, said(50, 1, nil))
+	require.Empty(t, said(33, 2, nil), "100")
+	require.Equal(t, "this plan has 34 steps and may take up to 103 actions"+rest, said(34, 2, nil))
+	require.Equal(t, "this plan has 49 steps and takes at least 148 actions"+rest, said(49, 1, []string{"x", "y"}), "the work of two is joined")
+}
+
+func TestWhyNothingRunsForATaskIsSaid(t *testing.T) {
+	o := open(t, limits())
+	doing := func(underWay ...Job) map[string]string {
+		all := map[string]string{}
+		for _, x := range o.s.Standing(underWay).Tasks {
+			all[x.ID] = x.Standstill
+		}
+		return all
+	}
+	o.submit(task.Task{ID: "low", Body: "x"}, task.T3)
+	planning := o.next(nil)
+	require.Equal(t, map[string]string{"low": ""}, doing(planning...), "it is planned")
+	o.submit(task.Task{ID: "high", Body: "x", Priority: 5}, task.T3)
+	drop := o.next(planning)
+	require.Equal(t, "gives way to high", doing()["low"], "its planner has gone")
+	require.Equal(t, "high", o.s.Standing(append(planning, drop...)).Find("low").Interrupted)
+	o.settle()
+	require.Equal(t, map[string]string{"low": "gives way to high", "high": ""}, doing())
+	o.asks("s-high-one")
+	planning = o.next(nil)
+	o.job(planning[0])
+	planning = o.next(nil)
+	require.Equal(t, Plan, planning[0].Do)
+	require.Empty(t, o.s.Standing(planning).Find("low").Interrupted, "it is planned again, though the other is not over")
+
+	o = open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	o.settle()
+	o.answer("a", loop.MessageAnswer, Message{Choice: Replan})
+	o.settle()
+	require.Equal(t, map[string]string{"a": "waits for a place", "b": ""}, doing())
+	o.end("s-b-one", "failed", "X")
+	require.Equal(t, "waits for a place", doing()["b"])
+	require.Empty(t, doing(Job{Do: Begin, Task: "b", Step: task.Step{ID: "one"}, Loop: "s-b-one.2"})["b"], "it is being begun")
+
+	o = open(t, limits())
+	o.s.Mode = spec.ModePlan
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	require.Equal(t, map[string]string{"a": "planned; no step begins in mode plan"}, doing())
+}
+
+// A task that was interrupted between two steps is not interrupted any more when its next step begins.
+func TestS5_ATaskWhoseNextStepBeginsGivesWayToNobody(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "low", Body: "x"}, task.T3, task.Step{ID: "one", Kind: "deliver"}, task.Step{ID: "two", Kind: "deliver", After: []string{"one"}})
+	o.settle()
+	o.submit(task.Task{ID: "high", Body: "x", Priority: 5}, task.T3)
+	jobs := o.next(nil)
+	require.Equal(t, "s-low-one", jobs[0].Loop)
+	o.end("s-low-one", "completed", "") // before the pause has come
+	o.settle()
+	require.Equal(t, "high", o.s.Find("low").Interrupted)
+	o.end("s-high-one", "completed", "")
+	o.settle()
+	require.Equal(t, "running", o.loops["s-low-two"])
+	require.Empty(t, o.s.Find("low").Interrupted)
+	require.Equal(t, task.Executing, o.s.State)
+}

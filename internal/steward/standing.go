@@ -1,0 +1,48 @@
+package steward
+
+import (
+	"slices"
+
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+)
+
+// Standing is the state with what the jobs that are under way say of its tasks: why nothing runs for one, though its
+// state says that it is planned or executed. It is for queries: the fold knows no jobs.
+func (s State) Standing(underWay []Job) State {
+	n := next{State: s, underWay: underWay}
+	s.Tasks = slices.Clone(s.Tasks)
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		switch {
+		case t.Outcome != "" || s.Status.Ended():
+		case t.State == task.Planning && t.Plan == nil:
+			if len(n.does(Plan, t.ID)) == 0 {
+				t.Standstill = t.standstill()
+			} else if len(n.does(Drop, t.ID)) == 0 {
+				t.Interrupted = "" // it plans again
+			}
+		case t.State == task.Planning && s.Mode == spec.ModePlan:
+			t.Standstill = "planned; no step begins in mode plan"
+		case t.State == task.Executing && t.Until.IsZero() && !t.complete() && !n.active(*t) && !n.told(*t) && len(n.does(Begin, t.ID)) == 0:
+			if t.Standstill = t.standstill(); s.Mode != spec.ModeMission && !slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status == Paused }) {
+				t.Standstill = "no step begins in mode " + s.Mode
+			}
+		}
+	}
+	return s
+}
+
+// told reports whether a loop of the task is being told to go on.
+func (n *next) told(t Task) bool {
+	return slices.ContainsFunc(n.does(Tell, t.ID), func(j Job) bool { return j.Message == loop.MessageContinue })
+}
+
+// standstill is why a task has no place.
+func (t Task) standstill() string {
+	if t.Interrupted != "" {
+		return "gives way to " + t.Interrupted
+	}
+	return "waits for a place"
+}
