@@ -181,9 +181,7 @@ func (a *app) conclude(v Validation, shown, keeps, start, file string) (err erro
 	if err != nil {
 		return err
 	}
-	for _, note := range v.Notes {
-		a.say("note: %s", ui.Clean(note))
-	}
+	a.sayNotes(v)
 	switch {
 	case a.json && v.OK:
 		return nil
@@ -194,11 +192,21 @@ func (a *app) conclude(v Validation, shown, keeps, start, file string) (err erro
 		return nil
 	}
 	a.say("%s would %s (%s)", evidence.Counted(len(v.Problems), "problem"), keeps, fault.PreconditionFailed)
+	a.sayProblems(v)
+	return &leaving{code: exitUsage}
+}
+
+func (a *app) sayNotes(v Validation) {
+	for _, note := range v.Notes {
+		a.say("note: %s", ui.Clean(note))
+	}
+}
+
+func (a *app) sayProblems(v Validation) {
 	for _, p := range v.Problems {
 		a.indent(p.Check + ": " + p.What)
 		a.indent("→ " + p.Do)
 	}
-	return &leaving{code: exitUsage}
 }
 
 func took(r *act.Outcome) int64 {

@@ -34,6 +34,8 @@ func (a *app) stewardUpCommand() *cobra.Command {
 		Use: "up [FILE]", Short: "Start a steward and serve it until interrupted", Args: cobra.MaximumNArgs(1),
 		Long: `Start the steward of a spec file (default steward.yaml) and serve it until interrupted:
 the engine and this host's worker run in this process, unless another process runs them.
+Once the steward runs, this command tries the commands in defaults on the unchanged code,
+as "pawl validate" does (without the canary), and lists what would keep loops from working.
 Ctrl-C leaves; the steward stays as it is, and ` + "`pawl up`" + ` serves it again. --detach
 starts it and leaves it to the worker of ` + "`pawl up`" + `, or to another one of the same
 Temporal service.`,
@@ -59,11 +61,7 @@ func (a *app) secretsAreThere(c charter.Charter) error {
 		return err
 	}
 	missing := secrets(h, c)
-	if len(missing) == 0 {
-		return nil
-	}
-	host, err := h.HostID()
-	if elsewhere := a.deps.Thin || c.Repo.Path == "" || c.Repo.Host != "" && c.Repo.Host != host; err != nil || elsewhere {
+	if here, err := a.worksHere(h, c); err != nil || !here || len(missing) == 0 {
 		return err
 	}
 	var what []string
@@ -71,6 +69,12 @@ func (a *app) secretsAreThere(c charter.Charter) error {
 		what = append(what, p.What)
 	}
 	return fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(missing[0].Do)
+}
+
+// worksHere reports whether a charter's project is on this host.
+func (a *app) worksHere(h home.Home, c charter.Charter) (bool, error) {
+	host, err := h.HostID()
+	return !a.deps.Thin && c.Repo.Path != "" && (c.Repo.Host == "" || c.Repo.Host == host), err
 }
 
 func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach bool) error {
@@ -111,8 +115,14 @@ func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach 
 	} else {
 		err = a.print(a.style().StewardStarted(ui.Started{Loop: c.Name, Run: v.Run, Temporal: v.Address + ", namespace " + v.Namespace, UI: v.UI}))
 	}
-	if err != nil || detach {
+	if err != nil {
 		return err
+	}
+	if here, err := a.worksHere(s.Home, c); err == nil && here {
+		a.sayCharter(ctx, c)
+	}
+	if detach {
+		return nil
 	}
 	return a.serve(ctx, s, w)
 }

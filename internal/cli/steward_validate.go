@@ -11,6 +11,7 @@ import (
 	"pawl/activities"
 	"pawl/config"
 	"pawl/internal/charter"
+	"pawl/internal/evidence"
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/home"
@@ -29,29 +30,58 @@ func (a *app) validateCharter(ctx context.Context, file, id string, f config.Fil
 	if id != "" && id != c.Name {
 		return usage(fmt.Sprintf("--id is %q, but the ID of a steward is its name (%s)", id, c.Name))
 	}
-	h, err := home.Open()
+	v, found, err := a.tryCharter(ctx, c, tried(c))
 	if err != nil {
 		return err
 	}
-	sp := tried(c)
-	found, err := a.dryRun(ctx, c.Name, sp)
-	if err != nil {
-		return err
-	}
-	if len(sp.Scope) == 0 { // the plans say what may change
-		found.Problems = slices.DeleteFunc(found.Problems, func(p activities.Problem) bool { return p.Check == "scope" })
-	}
-	v := validation(c.Name, found)
-	v.Charter = &c
-	v.Notes = append(v.Notes, plannerNote(c)...)
-	v.Problems = append(v.Problems, secrets(h, c)...)
 	shown := ""
 	if found.Contract != nil {
 		shown = a.style().Charter(ui.Charter{
 			Charter: c, Repo: found.Repo, Base: found.Contract.Base, Lacking: lacking(c), Protections: govern.Protected(found.Protections), Environment: found.Environment,
 		})
 	}
-	return a.conclude(v, shown, "keep this steward from its work", "pawl steward up", file)
+	return a.conclude(v, shown, keepsSteward, "pawl steward up", file)
+}
+
+// keepsSteward is what problems would do to a steward.
+const keepsSteward = "keep this steward from its work"
+
+// tryCharter tries the commands that a charter has for its loops, and looks for the planner and the secrets.
+func (a *app) tryCharter(ctx context.Context, c charter.Charter, sp spec.Spec) (v Validation, found activities.Preflight, err error) {
+	h, err := home.Open()
+	if err != nil {
+		return v, found, err
+	}
+	if found, err = a.dryRun(ctx, c.Name, sp); err != nil {
+		return v, found, err
+	}
+	if len(sp.Scope) == 0 { // the plans say what may change
+		found.Problems = slices.DeleteFunc(found.Problems, func(p activities.Problem) bool { return p.Check == "scope" })
+	}
+	v = validation(c.Name, found)
+	v.Charter = &c
+	v.Notes = append(v.Notes, plannerNote(c)...)
+	v.Problems = append(v.Problems, secrets(h, c)...)
+	return v, found, nil
+}
+
+// sayCharter says of a steward that was just started what validate would say, but for the canary, which may take
+// minutes. The steward is there in any case: what keeps a loop from starting may be what its first task is to mend.
+func (a *app) sayCharter(ctx context.Context, c charter.Charter) {
+	sp := tried(c)
+	sp.Validation.Canary = new(false)
+	v, _, err := a.tryCharter(ctx, c, sp)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		a.say("note: the commands of the spec could not be tried: %s", ui.Clean(err.Error()))
+	default:
+		a.sayNotes(v)
+		if len(v.Problems) > 0 {
+			a.say("%s would %s:", evidence.Counted(len(v.Problems), "problem"), keepsSteward)
+			a.sayProblems(v)
+		}
+	}
 }
 
 // tried is a spec with the commands that a charter has for its loops. Its kind is the one whose commands

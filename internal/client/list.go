@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -101,7 +103,7 @@ func (c *Client) tornRows(rows []launch.Row) []launch.Row {
 	for _, ref := range torn {
 		at := slices.IndexFunc(rows, func(r launch.Row) bool { return git.RefName(r.Loop) == ref && !loop.Status(r.Status).Ended() })
 		if at < 0 {
-			rows = append(rows, launch.Row{Loop: ref, Status: "unknown", Source: "ledger", Trouble: tornRecord})
+			rows = append(rows, launch.Row{Loop: ref, Status: unknown, Source: "ledger", Trouble: tornRecord})
 		} else if rows[at].Trouble == "" {
 			rows[at].Trouble = tornRecord
 		}
@@ -188,15 +190,34 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	}
 	var rows []launch.Row
 	for _, record := range records {
-		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: git.BranchName(record.Branch), Status: "unknown", Source: "ledger", Mended: mending.Lines(c.Home.Loop(record.Ref))}
+		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: git.BranchName(record.Branch), Status: unknown, Source: "ledger", Mended: mending.Lines(c.Home.Loop(record.Ref))}
 		c.describe(ctx, &r, record)
-		if !record.Closed {
+		switch {
+		case record.Closed:
+		case r.Status == unknown && c.begins(ctx, record):
+			r.Status = opening
+		default:
 			r.Trouble = c.unreadable(ctx, record)
 		}
 		rows = append(rows, r)
 	}
 	newestFirst(rows)
 	return c.tornRows(rows), nil
+}
+
+// What a row says of a loop, or a steward, of which no ledger has a status.
+const (
+	unknown = "unknown" // its record or its ledger can't be read
+	opening = "opening" // it has recorded nothing yet: it was cut off while it opened, and the worker opens it again
+)
+
+// begins reports whether a record's ledger has no entry yet.
+func (c *Client) begins(ctx context.Context, r workspace.Record) bool {
+	if workspace.Noted(c.Home, r.Ref)[r.Ledger] != "" { // it had one
+		return false
+	}
+	_, head, err := OpenRecord(ctx, r)
+	return head == "" && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
 // describe fills in what the ledger of a record has.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
+	"pawl/internal/workspace"
 )
 
 // namespace is a Temporal service with several workflows in it, one to a page of its list.
@@ -175,4 +177,30 @@ func TestACommandForALoopSaysThatAnIDIsAStewards(t *testing.T) {
 	_, err := c.Send(t.Context(), "shop", "pause", loop.Message{})
 	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
 	require.ErrorContains(t, err, "shop is a steward, not a loop")
+}
+
+func TestALoopThatWasCutOffWhileItOpenedIsSaidToOpen(t *testing.T) {
+	c := at(t, &namespace{})
+	store := filepath.Join(t.TempDir(), "store.git")
+	require.NoError(t, exec.Command("git", "init", "--quiet", "--bare", store).Run())
+	enrolled := func(id string) workspace.Record {
+		return workspace.Record{Loop: id, Ref: id, Kind: "improve", FirstRun: "run-" + id, Store: store, Ledger: "refs/pawl-ledger/" + id, Branch: "refs/heads/pawl/" + id}
+	}
+	require.NoError(t, workspace.Write(c.Home, enrolled("cut")))
+	lost := enrolled("lost")
+	require.NoError(t, workspace.Write(c.Home, lost))
+	workspace.Note(c.Home, "lost", map[string]string{lost.Ledger: "f00"})
+	closed := enrolled("closed")
+	closed.Closed = true
+	require.NoError(t, workspace.Write(c.Home, closed))
+	crew := enrolled("crew")
+	crew.Kind, crew.Branch = "steward", ""
+	require.NoError(t, workspace.Write(c.Home, crew))
+	rows, err := c.Kept(t.Context())
+	require.NoError(t, err)
+	status := map[string]string{}
+	for _, r := range rows {
+		status[r.Loop] = r.Status
+	}
+	require.Equal(t, map[string]string{"cut": "opening", "crew": "opening", "lost": "unknown", "closed": "unknown"}, status)
 }

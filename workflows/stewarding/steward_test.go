@@ -40,6 +40,7 @@ type world struct {
 	course    map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
 	reading   map[string]act.ChildRead
 	unseen    map[string]int // how often a loop is not seen although it is there
+	restored  *steward.State // what the ledger has of the steward, where it goes on from that
 
 	governance string                                                       // what the governance files are
 	planner    func(context.Context, act.PlanTask) (act.TaskPlanned, error) // instead of plan
@@ -69,7 +70,7 @@ func setUp(t *testing.T) *world {
 }
 
 func (w *world) open(context.Context, act.OpenSteward) (Opened, error) {
-	return Opened{Site: act.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main"}, nil
+	return Opened{Site: act.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main", State: w.restored}, nil
 }
 
 func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
@@ -591,6 +592,31 @@ func goesOnWithAGate(t *testing.T, end time.Duration, want ...loop.Type) {
 	second.env.ExecuteWorkflow("Steward", json.RawMessage(doc), resume)
 	require.NoError(t, second.env.GetWorkflowError())
 	require.Equal(t, []loop.Type{loop.GateOpened, loop.StewardEnded}, *events, "of the new one, and of no other")
+}
+
+// The ledger has a gate before people are told of it, so a steward that starts again from its ledger tells nobody of it anew.
+func TestAGateOfTheLedgerIsNotToldOfAnewAfterARestart(t *testing.T) {
+	doc := strings.Replace(charterDoc, `"defaults"`, `"notify":["desktop"],"defaults"`, 1)
+	run := func(w *world, id string, resume Resume) (events []loop.Type) {
+		w.env.RegisterActivityWithOptions(func(_ context.Context, in act.Notify) error { events = append(events, in.Notice.Event); return nil },
+			activity.RegisterOptions{Name: act.NotifyName})
+		w.tiers[id] = task.T1
+		w.submit(time.Minute, `{"id":"`+id+`","body":"x"}`)
+		w.say(time.Hour, "halt", func() string { return `{}` })
+		w.env.ExecuteWorkflow("Steward", json.RawMessage(doc), resume)
+		require.NoError(t, w.env.GetWorkflowError())
+		return events
+	}
+	first := setUp(t)
+	require.Equal(t, []loop.Type{loop.GateOpened, loop.StewardEnded}, run(first, "a", Resume{}))
+	gate := slices.IndexFunc(first.ledger, func(e loop.Event) bool { return e.Type == loop.GateOpened })
+	second := setUp(t)
+	second.ledger = first.ledger[:gate+1] // the engine was lost then
+	s := loop.Fold(steward.New("crew"), second.ledger)
+	require.Len(t, s.Gates, 1)
+	second.restored = &s
+	require.Equal(t, []loop.Type{loop.GateOpened, loop.StewardEnded}, run(second, "b", Resume{Ledger: "l1"}), "of the new one, and of no other")
+	require.Len(t, second.state().Gates, 2, "both are open")
 }
 
 func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
