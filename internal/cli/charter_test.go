@@ -88,6 +88,29 @@ func TestValidateOfAStewardNamesWhatIsWrongWithFileAndLine(t *testing.T) {
 	require.Contains(t, b.stderr.String(), "the ID of a steward is its name (shop)")
 }
 
+func TestAStewardThatIsStartedIsSaidWhatValidateWouldSay(t *testing.T) {
+	start := func(sets ...string) (out, said string) {
+		f := project()
+		f.silent = true
+		b := overProject(t, f)
+		b.repository()
+		args := []string{"steward", "up", "--detach", b.file("steward.yaml", shop)}
+		for _, set := range sets {
+			args = append(args, "--set", set)
+		}
+		require.Equal(t, 0, b.run(nil, args...), "it is started: its first task may be to mend that: %s", b.stderr.String())
+		return b.stdout.String(), b.stderr.String()
+	}
+	_, said := start()
+	require.NotContains(t, said, "problem")
+	out, said := start("defaults.setup.command=exit 4")
+	require.Contains(t, said, "1 problem would keep this steward from its work:")
+	require.Contains(t, said, "setup: ")
+	require.Contains(t, out, "pawl steward submit shop FILE")
+	_, said = start("defaults.check.command=exit 3")
+	require.Contains(t, said, "check fails on the unchanged code (exit 3)")
+}
+
 // recorded makes this host hold the steward shop, whose ledger has no entry yet.
 func (b *bench) recorded(closed bool) workspace.Record {
 	b.t.Helper()
