@@ -181,7 +181,7 @@ var Types = []struct {
 	{MilestoneReached, "a step of a task is finished, or its proposal is approved"},
 	{ChildReported, "a child loop reported its state: `child`"},
 	{ChildTold, "the steward sent `message` to the child loop `loop_id`; with a `reason` that failed"},
-	{TaskInterrupted, "a task gives way to one of higher priority, which `reason` names. Its work is kept. With a `usage` its planner was stopped (for any reason) after it had spent that"},
+	{TaskInterrupted, "a task gives way to one of higher priority, which `reason` names. Its work is kept. Without a `reason` it works again. With a `usage` its planner was stopped (for any reason) after it had spent that"},
 	{RateLimited, "a provider refuses an agent of a task work until a known time, in `rate_limit`: the task sleeps until then"},
 	{RateLimitOver, "the time has come, or a person has woken the task earlier"},
 	{LoopWarned, "a task is near a limit: `finding`"},

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// begun records the loop of a step. The task is no longer interrupted.
+// begun records the loop that does a step.
 func (t *Task) begun(e loop.Event) {
 	for i := range t.steps() {
 		if st := t.Steps[i]; st.ID == e.Step {
@@ -18,7 +18,7 @@ func (t *Task) begun(e loop.Event) {
 			}
 		}
 	}
-	t.Step, t.Interrupted = e.Step, ""
+	t.Step = e.Step
 	if !slices.Contains(t.Loops, e.LoopID) {
 		t.Loops = append(slices.Clip(t.Loops), e.LoopID)
 	}

@@ -154,6 +154,7 @@ func (o *office) job(j Job) {
 		}
 		require.LessOrEqual(o.t, running, o.c.Limits.Parallel)
 		o.emit(AfterBegin(o.s, j)...)
+		o.emit(WorksAgain(o.s, j.Task)...)
 	case Tell:
 		o.told = append(o.told, j.Loop+" "+j.Message+" "+j.Choice)
 		o.emit(AfterTell(j, "")...)

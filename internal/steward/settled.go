@@ -50,6 +50,14 @@ func Settled(s State, c charter.Charter) []loop.Event {
 	return n.events
 }
 
+// WorksAgain says of a task whose step has begun that it gives way to nobody any more.
+func WorksAgain(s State, id string) []loop.Event {
+	if t := s.Find(id); t == nil || t.State != task.Executing || t.Interrupted == "" {
+		return nil
+	}
+	return []loop.Event{{Type: loop.TaskInterrupted, Task: id}}
+}
+
 // complete reports whether every step of the task's plan is done.
 func (t Task) complete() bool {
 	return len(t.Steps) > 0 && !slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status != Over })

@@ -37,8 +37,11 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 		text += by(e)
 	case loop.TaskInterrupted:
 		text, color = about+"gives way to "+cmp.Or(Clean(e.Reason), "another task"), yellow
-		if e.Usage != nil { // its planner has ended
+		switch {
+		case e.Usage != nil: // its planner has ended
 			text = about + "planning interrupted"
+		case e.Reason == "":
+			text, color = about+"works again, and gives way to nobody", ""
 		}
 	case loop.TaskEnded:
 		text, color = about+cmp.Or(Clean(e.Outcome), "over")+reason(e.Reason), green

@@ -176,7 +176,7 @@ func (s Style) doing(st steward.State, t steward.Task) string {
 		return string(t.State) + ", sleeps until " + s.when(t.Until)
 	case t.Standstill != "":
 		return string(t.State) + ", " + Clean(t.Standstill)
-	case t.Interrupted != "":
+	case t.Interrupted != "" && t.State != task.Waiting: // else a person has to answer first
 		return string(t.State) + ", gives way to " + Clean(t.Interrupted)
 	case t.Paused:
 		return string(t.State) + ", paused"

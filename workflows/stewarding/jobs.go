@@ -206,7 +206,13 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 		}
 		break
 	}
-	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, j) }); err != nil {
+	if err := r.follow(ctx, func(s steward.State) []loop.Event {
+		events := steward.AfterBegin(s, j)
+		if r.settles {
+			events = append(events, steward.WorksAgain(loop.Fold(s, events), j.Task)...)
+		}
+		return events
+	}); err != nil {
 		return err
 	}
 	delete(r.begun, j.Loop)
