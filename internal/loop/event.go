@@ -275,7 +275,9 @@ type Event struct {
 	Drift     *task.Drift      `json:"drift,omitempty"`
 	Outcome   string           `json:"outcome,omitempty"`
 	Actions   int              `json:"actions,omitempty"` // that a task has taken which is over
-	Missed    map[string]int   `json:"missed,omitempty"`  // slots of schedules that Temporal has left out, in all
+	// ExecutingMs is how long the loops of a task have worked that is over.
+	ExecutingMs int64          `json:"executing_ms,omitempty"`
+	Missed      map[string]int `json:"missed,omitempty"` // slots of schedules that Temporal has left out, in all
 	// Governance is the SHA-256 of the governance files.
 	Governance string `json:"governance,omitempty"`
 	// RateLimit is why an agent was refused work, and until when.

@@ -307,6 +307,9 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 
 // act records an action and the result of loop detection: the agent is told a warning, a limit stops the task.
 func (n *next) act(t Task, a task.Action) {
+	if before := loop.Fold(n.State, n.events).Find(t.ID); before != nil {
+		a.ExecutingMs = before.ExecutingMs + a.ActiveMs
+	}
 	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
 	after := loop.Fold(n.State, n.events).Find(t.ID)
 	atChild := after != nil && after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != ""

@@ -229,7 +229,7 @@ func (n *next) unapproved(t Task) []string {
 func over(t Task, outcome, why string) loop.Event {
 	e := loop.Event{
 		Type: loop.TaskEnded, Task: t.ID, Outcome: outcome, Actions: t.Actions, Reason: why, Head: t.Head,
-		Usage: usageOf(t.Cost),
+		Usage: usageOf(t.Cost), ExecutingMs: t.ExecutingMs,
 	}
 	if outcome == Done {
 		e.Commit = t.Proposal

@@ -100,20 +100,22 @@ type Task struct {
 	Interrupted string        `json:"interrupted,omitempty"` // the task to which it gives way
 	Standstill  string        `json:"standstill,omitempty"`  // why nothing runs for it; only queries say so (Standing)
 
-	WaitingFor *WaitingFor       `json:"waitingFor"`
-	Stop       string            `json:"stop,omitempty"` // the stop condition that it waits for
-	Until      time.Time         `json:"until,omitzero"` // when an agent's rate limit ends; it sleeps until then
-	Cost       task.Usage        `json:"cost"`
-	CostLimit  *evidence.Decimal `json:"costLimit,omitempty"` // as raised by a person
-	Outcome    string            `json:"outcome"`             // done or cancelled; "" until it is over
-	Reason     string            `json:"reason,omitempty"`
-	Base       string            `json:"base,omitempty"`     // the commit that its work starts from
-	Head       string            `json:"head,omitempty"`     // the last commit of its work
-	Proposal   string            `json:"proposal,omitempty"` // the hash of its one proposal
-	Submitted  time.Time         `json:"submittedAt,omitzero"`
-	Began      time.Time         `json:"beganAt,omitzero"`
-	Ended      time.Time         `json:"endedAt,omitzero"`
-	Since      time.Time         `json:"since,omitzero"` // when it entered its state
+	WaitingFor *WaitingFor `json:"waitingFor"`
+	Stop       string      `json:"stop,omitempty"` // the stop condition that it waits for
+	Until      time.Time   `json:"until,omitzero"` // when an agent's rate limit ends; it sleeps until then
+	Cost       task.Usage  `json:"cost"`
+	// ExecutingMs is how long its loops have worked (S8). Its Cost includes the time of its planners too.
+	ExecutingMs int64             `json:"executingMs,omitempty"`
+	CostLimit   *evidence.Decimal `json:"costLimit,omitempty"` // as raised by a person
+	Outcome     string            `json:"outcome"`             // done or cancelled; "" until it is over
+	Reason      string            `json:"reason,omitempty"`
+	Base        string            `json:"base,omitempty"`     // the commit that its work starts from
+	Head        string            `json:"head,omitempty"`     // the last commit of its work
+	Proposal    string            `json:"proposal,omitempty"` // the hash of its one proposal
+	Submitted   time.Time         `json:"submittedAt,omitzero"`
+	Began       time.Time         `json:"beganAt,omitzero"`
+	Ended       time.Time         `json:"endedAt,omitzero"`
+	Since       time.Time         `json:"since,omitzero"` // when it entered its state
 }
 
 // PersonsTier returns the tier that a person set, also by the charter, or "".

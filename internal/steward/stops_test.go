@@ -224,6 +224,26 @@ func TestS8_ThePlannersTimeIsNoExecutingTime(t *testing.T) {
 	}
 }
 
+// TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked: every loop counts once, and no planner.
+func TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	plan := act.TaskPlanned{Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3}
+	plan.Usage.ActiveMs = 9000
+	o.emit(AfterPlan(o.s, o.c, o.next(nil)[0], plan)...)
+	o.settle()
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{Kept: true, Usage: task.Usage{ActiveMs: 2000}}})
+	o.settle()
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: string(loop.Completed), Usage: task.Usage{ActiveMs: 5000}}})
+	o.settle()
+	got := o.s.Find("a")
+	require.Equal(t, Done, got.Outcome)
+	require.EqualValues(t, 5000, got.ExecutingMs)
+	require.EqualValues(t, 5000, o.s.Indicators.ExecutingMs)
+	require.EqualValues(t, 14000, got.Cost.ActiveMs, "what it cost includes the planner")
+	require.EqualValues(t, 5000, over(*got, Done, "").ExecutingMs)
+}
+
 // TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf: it may have ended while the planner worked.
 func TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf(t *testing.T) {
 	o := open(t, limits())

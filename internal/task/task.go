@@ -195,6 +195,9 @@ type Action struct {
 	Progress  bool   `json:"progress,omitempty"`  // a kept iteration or a finished step
 	Milestone bool   `json:"milestone,omitempty"` // a finished step or an approved proposal
 	ActiveMs  int64  `json:"activeMs,omitempty"`  // executing time that it adds
+	// ExecutingMs is the executing time of its task so far. The fold takes it from here and does not add it up, so that
+	// ledgers written before it existed still are the fold of their events.
+	ExecutingMs int64 `json:"executingMs,omitempty"`
 }
 
 // Finding is what loop detection has to say (S8): Stop waits for a person, else it is a warning.

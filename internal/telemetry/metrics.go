@@ -161,9 +161,7 @@ func (m *meters) count(ctx context.Context, kind string, e loop.Event) {
 	case loop.TaskEnded:
 		m.over.Add(ctx, 1, with("outcome", e.Outcome))
 		m.taskActions.Record(ctx, float64(e.Actions), with("outcome", e.Outcome))
-		if e.Usage != nil {
-			m.taskSeconds.Record(ctx, float64(e.Usage.ActiveMs)/1000, with("outcome", e.Outcome))
-		}
+		m.taskSeconds.Record(ctx, float64(e.ExecutingMs)/1000, with("outcome", e.Outcome))
 	case loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
 		m.ended.Add(ctx, 1, with("kind", kind, "status", string(e.Status), "code", e.ErrorCode))
 	}

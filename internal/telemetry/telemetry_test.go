@@ -410,7 +410,7 @@ func TestS13_AStewardsMetricsAndSpansSayWhatItsLedgerSays(t *testing.T) {
 		{Type: loop.ActionTaken, Task: "a", Action: &task.Action{What: task.StepStarted, Name: "step one", Outcome: "failed", Error: "x", ActiveMs: 2000}},
 		{Type: loop.LoopDetected, Task: "a", Finding: &task.Finding{Rule: "sameResult", Stop: true}},
 		{Type: loop.GateClosed, Task: "a", Gate: &loop.Gate{ID: "tier-4", Kind: "tier", Task: "a", OpenedAt: begun}, Answer: &loop.Answer{Gate: "tier-4", Message: "answer"}},
-		{Type: loop.TaskEnded, Task: "a", Outcome: steward.Cancelled, Actions: 1, Usage: &loop.Usage{ActiveMs: 2000}},
+		{Type: loop.TaskEnded, Task: "a", Outcome: steward.Cancelled, Actions: 1, ExecutingMs: 2000, Usage: &loop.Usage{ActiveMs: 5000}},
 		{Type: loop.TaskSubmitted, Task: "b", Submitted: &task.Task{ID: "b"}},
 		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}},
 		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}},
