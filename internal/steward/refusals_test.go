@@ -45,7 +45,7 @@ func TestS5_TheReplyToATaskSaysHowManyComeBefore(t *testing.T) {
 	require.Equal(t, []string{"e", "c", "d", "a", "b", "f"}, o.s.Queue)
 	reply, err := Answer(o.s, o.c, loop.MessagePause, Message{Task: id("a")})
 	require.NoError(t, err)
-	require.Contains(t, reply.Text, "it is not begun", "no loop of it runs")
+	require.Contains(t, reply.Text, "it does not start until you continue it", "no loop of it runs")
 }
 
 func TestAStewardThatIsPausedStandsForItsTasks(t *testing.T) {
