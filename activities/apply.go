@@ -25,13 +25,13 @@ import (
 )
 
 // Apply applies an approved proposal to the user's branch.
-func (a *Activities) Apply(ctx context.Context, in act.Apply) (act.Applied, error) {
+func (a *Proposals) Apply(ctx context.Context, in act.Apply) (act.Applied, error) {
 	out, err := a.ApplyHere(ctx, in)
 	return out, refusal(err)
 }
 
 // ApplyHere is Apply for a caller on the loop's host; a person's mistake is a *fault.Error.
-func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, error) {
+func (a *Proposals) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, error) {
 	if !slices.Contains(act.Ways, in.How) {
 		return act.Applied{}, fault.New(fault.InvalidMessage, "a proposal is applied by %s, not %q", strings.Join(act.Ways, ", "), loop.Clip(in.How, 40))
 	}
@@ -63,7 +63,7 @@ func (a *Activities) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, 
 }
 
 // applyRunning applies the proposal of a loop that has not ended.
-func (a *Activities) applyRunning(ctx context.Context, in act.Apply) (act.Applied, error) {
+func (a *Proposals) applyRunning(ctx context.Context, in act.Apply) (act.Applied, error) {
 	r, ok := a.record(in.Loop)
 	if !ok {
 		return act.Applied{}, fault.New(fault.LoopNotFound, "this host has no loop %s", in.Loop)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"pawl/internal/act"
 	"pawl/internal/crash"
@@ -25,12 +24,15 @@ import (
 	"pawl/internal/store"
 )
 
+// Caller calls agents.
+type Caller struct{ *Runner }
+
 // CallAgent asks an agent, on the desk.
-func (a *Activities) CallAgent(ctx context.Context, in act.Call) (act.Called, error) {
+func (a *Caller) CallAgent(ctx context.Context, in act.Call) (act.Called, error) {
 	if err := a.dropOther(ctx, in.Step); err != nil {
 		return act.Called{}, err
 	}
-	out, err := step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Called, error) { return w.call(ctx, in) })
+	out, err := step(ctx, a.Runner, in.Step, func(ctx context.Context, w *work) (act.Called, error) { return w.call(ctx, in) })
 	if err == nil {
 		err = a.toldAgain(ctx, in, &out)
 	}
@@ -39,7 +41,7 @@ func (a *Activities) CallAgent(ctx context.Context, in act.Call) (act.Called, er
 
 // dropOther drops the result of a call that was not made on the desk as it is now: it belongs to a run whose ledger has
 // since lost entries.
-func (a *Activities) dropOther(ctx context.Context, in act.Step) error {
+func (a *Caller) dropOther(ctx context.Context, in act.Step) error {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return err
@@ -57,22 +59,8 @@ func (a *Activities) dropOther(ctx context.Context, in act.Step) error {
 // callOf names a call and where it starts from.
 func callOf(in act.Step) string { return stepName(in.Key) + " " + in.Head }
 
-// callFile has the last call that was made on the desk.
-func (ws *loopWorkspace) callFile() string {
-	return ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "call"))
-}
-
-// lastOnDesk returns the last call that was made on the desk, "" if that is not known.
-func (ws *loopWorkspace) lastOnDesk() string {
-	b, err := os.ReadFile(held.At(ws.callFile()))
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
-
 // toldAgain makes the ledger take the events of a call whose result comes from an earlier run.
-func (a *Activities) toldAgain(ctx context.Context, in act.Call, out *act.Called) error {
+func (a *Caller) toldAgain(ctx context.Context, in act.Call, out *act.Called) error {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return err
@@ -172,17 +160,6 @@ func (ws *loopWorkspace) permit(ctx context.Context, in act.Call) error {
 		return refuse(denied)
 	}
 	return nil
-}
-
-// putBackWithin bounds how long a person who interrupts an agent waits for the desk.
-const putBackWithin = 10 * time.Second
-
-// putBack brings the desk back to where an interrupted agent started, so that people see that state during a pause. The
-// step restores it again when it is repeated, also if this fails.
-func (w *work) putBack(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
-	defer cancel()
-	_ = w.onDesk(ctx)
 }
 
 // throwAway makes sure that nothing stays of a role's changes if the role may not change source there (E1, E6), and

@@ -18,7 +18,6 @@ import (
 	"pawl/internal/seal"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
-	"pawl/internal/store"
 )
 
 // canaryStep is the name of the step, which has surroundings of its own.
@@ -29,7 +28,7 @@ const maxBroken = 2000
 
 // Canary breaks the code in scope, in the judge, and runs the commands that should guard it: at least one has to
 // notice. It breaks all files at once, so that a guard is never called blind because of one file that no test covers.
-func (a *Activities) Canary(ctx context.Context, in act.Canary) (act.Canaried, error) {
+func (a *Runner) Canary(ctx context.Context, in act.Canary) (act.Canaried, error) {
 	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Canaried, error) { return w.canary(ctx, in) })
 }
 
@@ -100,8 +99,6 @@ func (ws *loopWorkspace) code(ctx context.Context, s spec.Spec, commit string) (
 	}
 	return files, names, nil
 }
-
-func regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "100755" }
 
 // damage rewrites files of the judge, and returns how many it has changed.
 func (w *work) damage(files []string, by func(string, []byte) ([]byte, int)) (changed int, err error) {
@@ -179,7 +176,7 @@ func (w *work) under(ctx context.Context, in act.Canary, limit time.Duration, co
 
 // mentioned returns files of the user's repository that the last command named in its output.
 func (w *work) mentioned() (all []string) {
-	repo := w.ws.local()
+	repo := w.ws.Local()
 	if repo == "" {
 		return nil
 	}

@@ -129,12 +129,6 @@ func ended(out *act.Called, failure, complaint string) {
 	}
 }
 
-// said returns a line of an agent's words. What looks like a credential is removed: the words are committed, recorded,
-// shown and pushed.
-func said(text string) string {
-	return secret.Redact(evidence.Description(secret.Redact(text))) // whole before it is cut, and as it is then shown
-}
-
 // maxSleep is how far in the future the end of a rate limit may be to be believed: a week, as some are, and a day.
 const maxSleep = 8 * 24 * time.Hour
 

@@ -30,9 +30,12 @@ const (
 	maxNames = 32 << 10
 )
 
+// Committer judges what was changed on desks, and commits it.
+type Committer struct{ *Workspaces }
+
 // Commit commits the difference between desk and head. First the policies judge it, and a change that violates one is
 // not committed (order of judgement). A retry finds its commit.
-func (a *Activities) Commit(ctx context.Context, in act.Commit) (act.Committed, error) {
+func (a *Committer) Commit(ctx context.Context, in act.Commit) (act.Committed, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Committed{}, err

@@ -2,17 +2,13 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"pawl/internal/act"
-	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
@@ -23,28 +19,6 @@ import (
 	"pawl/internal/spec"
 	"pawl/internal/store"
 )
-
-// contract draws up what a person will be asked to approve, and records it for the ledger.
-func (ws *loopWorkspace) contract(ctx context.Context, s spec.Spec, out *act.Opened) error {
-	d, err := draw(ctx, ws, s, out.Base)
-	if err != nil {
-		return err
-	}
-	if f := d.closed(ws, s); f != nil {
-		return refuse(f)
-	}
-	out.Terms, out.InScope, out.Warnings = d.terms(), d.inScope, d.warnings
-	if _, err := ws.uncounted(s); err != nil {
-		return err
-	}
-	counting, err := ws.counting(s)
-	if err != nil {
-		return err
-	}
-	out.Environment = append(govern.Environment(s, os.Environ()), counting...)
-	ws.ledger.Bind(d.contract)
-	return durable.WriteJSON(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.ContractFile), d.contract)
-}
 
 // drawnContract is a contract that nobody was asked to approve yet.
 type drawnContract struct {
@@ -172,48 +146,6 @@ func (d drawnContract) closed(ws *loopWorkspace, s spec.Spec) *fault.Error {
 	return nil
 }
 
-// Amend draws up the contract that the loop would have with another spec. It becomes the loop's only by an event, when
-// it is approved.
-func (a *Activities) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
-	ws, err := a.workspace(ctx, in.Ref)
-	if err != nil {
-		return act.Terms{}, err
-	}
-	d, err := draw(ctx, ws, in.Spec, in.Base)
-	return d.terms(), err
-}
-
-// rebind gives the ledger the contract that Open worked out, also where a crash came between. Nothing
-// else has it before the ledger's first entry, and nothing was done under it yet.
-func (ws *loopWorkspace) rebind() error {
-	var c ledger.Contract
-	err := durable.ReadJSON(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.ContractFile), &c)
-	if errors.Is(err, durable.ErrTorn) {
-		return refuse(fault.New(fault.PreconditionFailed, "the contract that was drawn can't be read: %v", err).Advise("Start the loop again."))
-	}
-	if err != nil {
-		return fmt.Errorf("reading the contract: %w", err)
-	}
-	ws.ledger.Bind(c)
-	return nil
-}
-
-// sameTerms refuses a spec that differs from that of the contract in the ledger: the loop continues only with what a
-// person approved. These may differ: where the repository is, who starts the loop, and whether they approve a contract
-// that nobody has approved yet.
-func sameTerms(contract ledger.Contract, given spec.Spec) error {
-	terms := func(s spec.Spec) string {
-		s.Repo, s.Session, s.Approvals.Plan = spec.Repo{}, nil, ""
-		b, _ := json.Marshal(s)
-		return string(b)
-	}
-	if terms(contract.Spec) == terms(given) {
-		return nil
-	}
-	return refuse(fault.New(fault.PreconditionFailed, "the spec is not the one of the contract that the ledger has").
-		Advise("Start it with that spec: it is in the ledger's contract.json (git show REF:contract.json)."))
-}
-
 // maxNamed is how many files are named in a message; the others are counted.
 const maxNamed = 5
 
@@ -263,3 +195,5 @@ func filtered(ctx context.Context, ws *loopWorkspace, entries []store.TreeEntry)
 	}
 	return notes, nil
 }
+
+func regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "100755" }

@@ -75,8 +75,8 @@ func (a *Activities) Reachable(ctx context.Context, in act.Place) (act.Placed, e
 
 // Forget drops what this worker knows of its loops, as its death would.
 func (a *Activities) Forget() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Workspaces.mu.Lock()
+	defer a.Workspaces.mu.Unlock()
 	for _, ws := range a.workspaces {
 		ws.endProcesses()
 	}

@@ -13,11 +13,6 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Interceptors returns what surrounds every activity of a worker.
-func (a *Activities) Interceptors() []interceptor.WorkerInterceptor {
-	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, &heartbeats{underway: &a.underway}, &mender{a: a}}
-}
-
 // underway counts the activities that this worker runs, by workflow.
 type underway struct {
 	mu    sync.Mutex
@@ -44,7 +39,7 @@ func (r *underway) any(workflow string) bool {
 
 // Left ends the steps of a loop whose run is lost, and reports whether this worker runs nothing of that run any more.
 // Until then the ledger may still grow.
-func (a *Activities) Left(r workspace.Record) bool {
+func (a *Runner) Left(r workspace.Record) bool {
 	if a.underway.any(r.Loop) {
 		a.release(r.Ref)
 	}
@@ -58,6 +53,11 @@ const beatEvery = time.Second
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase
 	underway *underway
+}
+
+// heartbeats returns what makes the activities of a worker beat.
+func (a *Runner) heartbeats() interceptor.WorkerInterceptor {
+	return &heartbeats{underway: &a.underway}
 }
 
 func (h *heartbeats) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {

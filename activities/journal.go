@@ -14,13 +14,17 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/store"
 )
 
+// Recorder records what happens to loops in their ledgers.
+type Recorder struct{ *Workspaces }
+
 // Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
-func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, error) {
+func (a *Recorder) Settle(ctx context.Context, in act.Settle) (act.Appended, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
@@ -62,7 +66,7 @@ func (a *Activities) Settle(ctx context.Context, in act.Settle) (act.Appended, e
 
 // Record appends what happens between iterations and pushes, since somebody is about to look. The loop gives up its
 // processes, and with Park its trees.
-func (a *Activities) Record(ctx context.Context, in act.Record) (act.Appended, error) {
+func (a *Recorder) Record(ctx context.Context, in act.Record) (act.Appended, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
@@ -105,7 +109,7 @@ func (ws *loopWorkspace) appendAndWait(ctx context.Context, in act.Entry, park b
 }
 
 // Close makes the proposal, records the end, pushes for the last time and gives up the loop's processes and trees.
-func (a *Activities) Close(ctx context.Context, in act.Close) (act.Appended, error) {
+func (a *Recorder) Close(ctx context.Context, in act.Close) (act.Appended, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
@@ -270,4 +274,30 @@ func timeOf(events []loop.Event) time.Time {
 		return time.Unix(0, 0).UTC()
 	}
 	return events[len(events)-1].Time
+}
+
+// propose works out the proposal if an event asks for it, and completes the event.
+func (ws *loopWorkspace) propose(ctx context.Context, base, head string, anew bool, events []loop.Event) (*loop.Proposal, error) {
+	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
+	if i < 0 || head == base {
+		return nil, nil
+	}
+	proposal, err := ws.proposalOf(ctx, base, head, anew)
+	if err != nil || proposal.Files == 0 {
+		return nil, err
+	}
+	events[i] = act.Fill(events[i], act.Appended{Proposal: proposal})
+	return proposal, nil
+}
+
+// proposalOf is the diff between two commits as a proposal; anew says that the base is not the one that the
+// loop started from.
+func (ws *loopWorkspace) proposalOf(ctx context.Context, base, head string, anew bool) (*loop.Proposal, error) {
+	p := loop.Proposal{Base: base, Head: head, State: govern.Open, Anew: anew}
+	d, err := ws.store.Proposal(ctx, p.Preface(), base, head)
+	if err != nil {
+		return nil, fmt.Errorf("making the proposal: %w", err)
+	}
+	p.Hash, p.Files, p.Insertions, p.Deletions = d.Hash, d.Files, d.Insertions, d.Deletions
+	return &p, nil
 }

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"go.temporal.io/sdk/interceptor"
-
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/held"
@@ -24,10 +22,16 @@ import (
 	"pawl/internal/workspace"
 )
 
-// menders repair damaged stores, one store at a time.
-type menders struct {
+// Mender repairs damaged stores, one store at a time.
+type Mender struct {
+	*Workspaces
 	mu     sync.Mutex
 	looked map[string]time.Time // when a store was looked through last, by its folder
+}
+
+// newMender returns a mender that has looked through no store yet.
+func newMender(all *Workspaces) *Mender {
+	return &Mender{Workspaces: all, looked: map[string]time.Time{}}
 }
 
 // lookApart is the time between two examinations of a store: one takes as long as reading all of it.
@@ -36,14 +40,14 @@ const lookApart = time.Minute
 // Mend checks the store of a loop for damage, and repairs it from what can be read of it and from the user's
 // repository. It returns what was damaged, "" for nothing. If the loop's ledger can't be found anywhere as the loop
 // left it, the error is LEDGER_DAMAGED. With deep every object is read.
-func (a *Activities) Mend(ctx context.Context, r workspace.Record, deep bool) (string, error) {
+func (a *Mender) Mend(ctx context.Context, r workspace.Record, deep bool) (string, error) {
 	return a.mendStore(ctx, r, "", deep, nil)
 }
 
 // mendStore is Mend for a caller that knows where refs were, or what is damaged.
-func (a *Activities) mendStore(ctx context.Context, r workspace.Record, what string, deep bool, known map[string]string) (string, error) {
-	a.mending.mu.Lock()
-	defer a.mending.mu.Unlock()
+func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string, deep bool, known map[string]string) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	places := map[string]string{}
 	all, err := a.sharing(r)
 	if err != nil {
@@ -187,12 +191,6 @@ func (ws *loopWorkspace) ofStore() {
 	}
 }
 
-// isMended says that something of a loop was damaged, and what was done about it.
-func (ws *loopWorkspace) isMended(what string, err error) {
-	ws.machine.Logger.Warn(what, "loop", ws.Loop, "error", err)
-	mending.Note(ws.machine.Home.Loop(ws.Ref), what)
-}
-
 // noted is where the refs of a loop were, as far as that is known.
 func noted(h home.Home, r workspace.Record) map[string]string {
 	at := workspace.Noted(h, r.Ref)
@@ -204,37 +202,8 @@ func noted(h home.Home, r workspace.Record) map[string]string {
 	return at
 }
 
-// mender repairs what an activity has found damaged, and makes the activity try again.
-type mender struct {
-	interceptor.WorkerInterceptorBase
-	a *Activities
-}
-
-func (m *mender) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := &mended{a: m.a}
-	in.Next = next
-	return in
-}
-
-type mended struct {
-	interceptor.ActivityInboundInterceptorBase
-	a *Activities
-}
-
-// ExecuteActivity runs the activity, once more where that may help.
-func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	out, err := m.Next.ExecuteActivity(ctx, in)
-	if err == nil || expected(err) || ctx.Err() != nil || len(in.Args) == 0 {
-		return out, err
-	}
-	if of, ok := in.Args[0].(interface{ Workspace() string }); ok && m.a.mendAfter(ctx, of.Workspace(), err) {
-		return m.Next.ExecuteActivity(ctx, in)
-	}
-	return out, err
-}
-
 // mendAfter repairs the store if an error may come from a damaged one, and reports whether it has.
-func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) bool {
+func (a *Mender) mendAfter(ctx context.Context, ref string, cause error) bool {
 	r, ok := a.recordOf(ref)
 	if !ok {
 		return false
@@ -250,7 +219,7 @@ func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) boo
 	case errors.Is(gone, fs.ErrNotExist):
 		what = "the store " + r.Store + " is gone"
 	case errors.As(cause, &failed), errors.Is(cause, store.ErrDamagedRef), errors.Is(cause, git.ErrNotFound):
-		if !a.mending.due(r.Store) {
+		if !a.due(r.Store) {
 			return false
 		}
 	default:
@@ -265,33 +234,14 @@ func (a *Activities) mendAfter(ctx context.Context, ref string, cause error) boo
 }
 
 // due reports whether a store was not looked through lately, and notes that it now is.
-func (m *menders) due(dir string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if time.Since(m.looked[dir]) < lookApart {
-		return false
-	}
-	m.looked[dir] = time.Now()
-	return true
-}
-
-// Known is the record of a loop that this worker is at work on, also where the one on disk is damaged.
-func (a *Activities) Known(ref string) (workspace.Record, bool) {
+func (a *Mender) due(dir string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if ws := a.workspaces[ref]; ws != nil {
-		return ws.Record, true
+	if time.Since(a.looked[dir]) < lookApart {
+		return false
 	}
-	return workspace.Record{}, false
-}
-
-// recordOf is the record of a loop, as this worker has it or as it is on disk.
-func (a *Activities) recordOf(ref string) (workspace.Record, bool) {
-	if r, ok := a.Known(ref); ok {
-		return r, true
-	}
-	r, err := workspace.Read(a.Home, ref)
-	return r, err == nil
+	a.looked[dir] = time.Now()
+	return true
 }
 
 // damaged is the fault of a ledger that is older than what its loop has recorded.

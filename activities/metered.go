@@ -392,3 +392,12 @@ func (m *counted) warnings(told loop.Usage, ended bool) (all []string) {
 	}
 	return all
 }
+
+// agentsOf are the agents that the loops of a spec call.
+func agentsOf(s spec.Spec) []spec.Agent {
+	var all []spec.Agent
+	for _, a := range s.Agent.All() {
+		all = append(all, a.Agent)
+	}
+	return all
+}

@@ -3,14 +3,12 @@ package activities
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 
 	"pawl/internal/act"
 	"pawl/internal/notify"
-	"pawl/internal/workspace"
 )
 
 // notifyBound is how long one attempt to tell somebody may take.
@@ -26,14 +24,4 @@ func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
 		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
 	}
 	return err
-}
-
-// workplace is where a command of the user's own runs: in the repository, where that is on this host.
-func (m *machine) workplace(ref string) string {
-	if r, err := workspace.Read(m.Home, ref); ref != "" && err == nil {
-		if info, err := os.Stat(r.Repo); err == nil && info.IsDir() {
-			return r.Repo
-		}
-	}
-	return m.Home.Dir
 }

@@ -2,15 +2,8 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"time"
 
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/temporal"
-
-	"pawl/internal/act"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/store"
@@ -81,7 +74,7 @@ func attributes(e loop.Event) []slog.Attr {
 
 // Survey finds the state of this host's loops in the background, for the metrics of a worker that has not worked on
 // them yet.
-func (a *Activities) Survey(ctx context.Context) {
+func (a *Recorder) Survey(ctx context.Context) {
 	if a.Telemetry == nil {
 		return
 	}
@@ -115,59 +108,4 @@ func headState(ctx context.Context, r workspace.Record) (loop.State, error) {
 		return loop.State{}, err
 	}
 	return ledger.Open(store).State(ctx, head)
-}
-
-// reporter logs how activities end, with loop, iteration and phase, which the SDK's own lines lack.
-type reporter struct {
-	interceptor.WorkerInterceptorBase
-	logger *slog.Logger
-}
-
-func (r *reporter) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := &logged{logger: r.logger}
-	in.Next = next
-	return in
-}
-
-type logged struct {
-	interceptor.ActivityInboundInterceptorBase
-	logger *slog.Logger
-}
-
-// ExecuteActivity runs the activity and logs the result.
-func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	began := time.Now()
-	out, err := r.Next.ExecuteActivity(ctx, in)
-	level, text := slog.LevelDebug, "activity done"
-	if err != nil {
-		text = "activity failed"
-		if !expected(err) {
-			level = slog.LevelWarn
-		}
-	}
-	if !r.logger.Enabled(ctx, level) {
-		return out, err
-	}
-	info := activity.GetInfo(ctx)
-	attrs := []slog.Attr{slog.String("loop", info.WorkflowExecution.ID)}
-	for _, arg := range in.Args {
-		if of, ok := arg.(act.Concern); ok {
-			iteration, what, name := of.Concerns()
-			attrs = append(attrs, slog.Int("iteration", iteration), slog.String(what, name))
-		}
-	}
-	attrs = append(attrs, slog.String("activity", info.ActivityType.Name), slog.Int("attempt", int(info.Attempt)), slog.Duration("took", time.Since(began)))
-	if err != nil {
-		attrs = append(attrs, slog.Any("error", err))
-	}
-	r.logger.LogAttrs(ctx, level, text, attrs...)
-	return out, err
-}
-
-// expected recognises errors of normal operation: a worker that stops, a step that was interrupted on purpose.
-func expected(err error) bool {
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Category() == temporal.ApplicationErrorCategoryBenign {
-		return true
-	}
-	return temporal.IsCanceledError(err) || errors.Is(err, context.Canceled)
 }

@@ -22,9 +22,12 @@ import (
 	"pawl/internal/workspace"
 )
 
+// Opener opens loops on this host.
+type Opener struct{ *Runner }
+
 // Open prepares a loop on this host: the repository's preconditions (P0), the store with the base commit, the branch,
 // the sealed files and the contract's hash. A retry finds the workspace that an earlier attempt made.
-func (a *Activities) Open(ctx context.Context, in act.Open) (act.Opened, error) {
+func (a *Opener) Open(ctx context.Context, in act.Open) (act.Opened, error) {
 	o := a.openingOf(in)
 	done, err := a.announce(o)
 	if err != nil {
@@ -106,7 +109,7 @@ func (m *machine) openingOf(in act.Open) opening {
 
 // announce records that something is being opened, and refuses a spec that requires a sandbox that this machine lacks.
 // Its caller calls done at the end.
-func (a *Activities) announce(o opening) (done func(), err error) {
+func (a *Opener) announce(o opening) (done func(), err error) {
 	announced := workspace.Record{Loop: o.Loop, Kind: o.Kind, FirstRun: o.FirstRun, Namespace: o.Namespace}
 	if err := workspace.Announce(a.Home, announced); err != nil {
 		return nil, err
@@ -121,7 +124,7 @@ func (a *Activities) announce(o opening) (done func(), err error) {
 }
 
 // open gives a loop or a steward its name, its store and the commit that it starts from.
-func (a *Activities) open(ctx context.Context, o opening) (*loopWorkspace, string, error) {
+func (a *Opener) open(ctx context.Context, o opening) (*loopWorkspace, string, error) {
 	record, source, err := a.register(ctx, o)
 	if err != nil {
 		return nil, "", err
@@ -131,12 +134,7 @@ func (a *Activities) open(ctx context.Context, o opening) (*loopWorkspace, strin
 	if err != nil {
 		return nil, "", err
 	}
-	a.mu.Lock()
-	if before := a.workspaces[record.Ref]; before != nil { // of an attempt whose result was lost
-		before.endProcesses()
-	}
-	a.workspaces[record.Ref] = ws
-	a.mu.Unlock()
+	a.keep(ws) // in the place of that of an attempt whose result was lost
 	crash.At("open.enrolled")
 	base, err := ws.base(ctx, source)
 	return ws, base, err
@@ -167,7 +165,7 @@ func (ws *loopWorkspace) site(ctx context.Context) (act.Site, error) {
 
 // register checks the repository and gives the loop its name on this host, one loop after the
 // other: different IDs may be the same name as a ref.
-func (a *Activities) register(ctx context.Context, o opening) (workspace.Record, userrepo.Source, error) {
+func (a *Opener) register(ctx context.Context, o opening) (workspace.Record, userrepo.Source, error) {
 	source, err := a.inspect(ctx, o.repo, o.Loop)
 	if err = o.unmet(err); err != nil {
 		return workspace.Record{}, source, precondition(err)

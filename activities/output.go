@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/secret"
@@ -81,4 +82,10 @@ func readTail(path string, n int64) ([]byte, error) {
 		}
 	}
 	return io.ReadAll(io.LimitReader(f, n))
+}
+
+// said returns a line of an agent's words. What looks like a credential is removed: the words are committed, recorded,
+// shown and pushed.
+func said(text string) string {
+	return secret.Redact(evidence.Description(secret.Redact(text))) // whole before it is cut, and as it is then shown
 }

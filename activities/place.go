@@ -23,7 +23,7 @@ import (
 // Place says whether a host that left something untaken is gone, and whether another one can go on with
 // its loop: all that the host had recorded is in the repository. A ledger that another run has gone on
 // with is LEDGER_AHEAD.
-func (a *Activities) Place(ctx context.Context, in act.Place) (act.Placed, error) {
+func (a *Opener) Place(ctx context.Context, in act.Place) (act.Placed, error) {
 	out, err := a.hostGone(ctx, in)
 	if err == nil {
 		a.Logger.Info("a loop asks whether its host is gone", "loop", in.Loop, "gone", out.Gone, "why", out.Why)
@@ -31,7 +31,7 @@ func (a *Activities) Place(ctx context.Context, in act.Place) (act.Placed, error
 	return out, err
 }
 
-func (a *Activities) hostGone(ctx context.Context, in act.Place) (act.Placed, error) {
+func (a *Opener) hostGone(ctx context.Context, in act.Place) (act.Placed, error) {
 	if in.Host == a.Host {
 		return act.Placed{Why: "this is the host"}, nil
 	}
@@ -46,7 +46,7 @@ func (a *Activities) hostGone(ctx context.Context, in act.Place) (act.Placed, er
 }
 
 // reachable says whether another host can go on with a loop whose own is gone.
-func (a *Activities) reachable(ctx context.Context, in act.Place) (act.Placed, error) {
+func (a *Opener) reachable(ctx context.Context, in act.Place) (act.Placed, error) {
 	store, err := store.Open(ctx, a.storeOf(in.URL))
 	if err != nil {
 		return act.Placed{}, fmt.Errorf("opening the store: %w", err)
@@ -67,7 +67,7 @@ const watch = 75 * time.Second
 
 // silent watches whether a host asks for work. Only what it sees itself counts: not the clock of the
 // service, and not what that remembers, since it forgets all pollers when it is started.
-func (a *Activities) silent(ctx context.Context, host string) (bool, error) {
+func (a *Opener) silent(ctx context.Context, host string) (bool, error) {
 	first, err := a.lastPoll(ctx, host)
 	for looks := 0; err == nil && looks < 3; looks++ {
 		select {
@@ -84,7 +84,7 @@ func (a *Activities) silent(ctx context.Context, host string) (bool, error) {
 }
 
 // lastPoll is when a host last asked for work on any of its queues, as the service has noted it.
-func (a *Activities) lastPoll(ctx context.Context, host string) (last time.Time, err error) {
+func (a *Opener) lastPoll(ctx context.Context, host string) (last time.Time, err error) {
 	service := activity.GetClient(ctx).WorkflowService()
 	for _, name := range []string{act.TaskQueue, act.HostQueue(host), act.AgentQueue(host)} {
 		parts, err := service.ListTaskQueuePartitions(ctx, &workflowservice.ListTaskQueuePartitionsRequest{

@@ -65,3 +65,18 @@ func (ws *loopWorkspace) plan(ctx context.Context, s loop.State, head string) (s
 	}
 	return string(text), nil
 }
+
+// rebind gives the ledger the contract that Open worked out, also where a crash came between. Nothing
+// else has it before the ledger's first entry, and nothing was done under it yet.
+func (ws *loopWorkspace) rebind() error {
+	var c ledger.Contract
+	err := durable.ReadJSON(filepath.Join(ws.machine.Home.Loop(ws.Ref), ledger.ContractFile), &c)
+	if errors.Is(err, durable.ErrTorn) {
+		return refuse(fault.New(fault.PreconditionFailed, "the contract that was drawn can't be read: %v", err).Advise("Start the loop again."))
+	}
+	if err != nil {
+		return fmt.Errorf("reading the contract: %w", err)
+	}
+	ws.ledger.Bind(c)
+	return nil
+}

@@ -74,8 +74,8 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		return Preflight{}, err
 	}
 	defer discard()
-	a := New(home.Home{Dir: dir}, "", "", "", false)
-	users := New(h, "", "", "", false)
+	a := &Opener{newRunner(newWorkspaces(home.Home{Dir: dir}, "", "", "", false))}
+	users := newWorkspaces(h, "", "", "", false)
 	a.Asks = users.asks()
 	if a.Closed = users.engine(); len(a.Closed) == 0 {
 		a.Closed = []int{stockPort, stockUI} // where an engine will be, unless they are taken
@@ -108,7 +108,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	if err != nil {
 		return out, err
 	}
-	a.workspaces[record.Ref] = ws
+	a.keep(ws)
 	out.Repo, out.Branch = ws.Repo, git.BranchName(record.Branch)
 	base, err := ws.base(ctx, source)
 	if err != nil {
@@ -160,7 +160,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		out.Notes = append(out.Notes, "there is no guard: a change that improves the number is kept, even if it breaks something else")
 	}
 	out.notes(s, d)
-	if err := a.dryRuns(ctx, ws, in, d, &out, tell); err != nil || len(out.Problems) > 0 {
+	if err := dryRuns(ctx, ws, in, d, &out, tell); err != nil || len(out.Problems) > 0 {
 		return out, err
 	}
 	return out, plainly(out.listed(ctx, ws, s, d, tell))
@@ -215,7 +215,7 @@ const maxListings = 4
 
 // dryRuns runs verify, guard, test and check in the judge. What a Deliver loop is there to mend may fail
 // on the unchanged code: that is a note.
-func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open, d drawnContract, out *Preflight, tell func(string)) error {
+func dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open, d drawnContract, out *Preflight, tell func(string)) error {
 	base := d.contract.Base
 	s := in.Spec
 	k, err := kind.Of(s.Kind)
@@ -332,7 +332,7 @@ func (a *Activities) dryRuns(ctx context.Context, ws *loopWorkspace, in act.Open
 	}
 	if s.Canary() {
 		tell("canary")
-		if err := a.tryCanary(ctx, ws, s, k, out, work, tell); err != nil {
+		if err := tryCanary(ctx, ws, s, k, out, work, tell); err != nil {
 			return plainly(err)
 		}
 	}
@@ -390,7 +390,7 @@ func (f *Preflight) vary(s spec.Spec, first act.Measured, again func(sample int)
 
 // tryCanary breaks the code for the commands that pass on it. One that fails already shows nothing by failing. For
 // a Deliver loop, which may be there to write the first tests, a blind guard is a note.
-func (a *Activities) tryCanary(ctx context.Context, ws *loopWorkspace, s spec.Spec, k kind.Kind, out *Preflight, work func(string, spec.Duration) *work, tell func(string)) error {
+func tryCanary(ctx context.Context, ws *loopWorkspace, s spec.Spec, k kind.Kind, out *Preflight, work func(string, spec.Duration) *work, tell func(string)) error {
 	in := govern.CanaryOf(s, out.Guard, out.Test)
 	if in.LimitMs == 0 {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -17,8 +16,11 @@ import (
 	"pawl/internal/store"
 )
 
+// Proposals makes the proposals of loops, and applies them.
+type Proposals struct{ *Workspaces }
+
 // Propose works out the proposal and records it.
-func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended, error) {
+func (a *Proposals) Propose(ctx context.Context, in act.Propose) (act.Appended, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Appended{}, err
@@ -34,40 +36,14 @@ func (a *Activities) Propose(ctx context.Context, in act.Propose) (act.Appended,
 	return out, err
 }
 
-// propose works out the proposal if an event asks for it, and completes the event.
-func (ws *loopWorkspace) propose(ctx context.Context, base, head string, anew bool, events []loop.Event) (*loop.Proposal, error) {
-	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
-	if i < 0 || head == base {
-		return nil, nil
-	}
-	proposal, err := ws.proposalOf(ctx, base, head, anew)
-	if err != nil || proposal.Files == 0 {
-		return nil, err
-	}
-	events[i] = act.Fill(events[i], act.Appended{Proposal: proposal})
-	return proposal, nil
-}
-
-// proposalOf is the diff between two commits as a proposal; anew says that the base is not the one that the
-// loop started from.
-func (ws *loopWorkspace) proposalOf(ctx context.Context, base, head string, anew bool) (*loop.Proposal, error) {
-	p := loop.Proposal{Base: base, Head: head, State: govern.Open, Anew: anew}
-	d, err := ws.store.Proposal(ctx, p.Preface(), base, head)
-	if err != nil {
-		return nil, fmt.Errorf("making the proposal: %w", err)
-	}
-	p.Hash, p.Files, p.Insertions, p.Deletions = d.Hash, d.Files, d.Insertions, d.Deletions
-	return &p, nil
-}
-
 // Review takes a person's word on the proposal of a loop that has ended (E3).
-func (a *Activities) Review(ctx context.Context, in act.Review) (act.Reviewed, error) {
+func (a *Proposals) Review(ctx context.Context, in act.Review) (act.Reviewed, error) {
 	out, err := a.ReviewHere(ctx, in)
 	return out, refusal(err)
 }
 
 // ReviewHere is Review for a caller on the loop's host; what a person did wrong is a *fault.Error.
-func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed, error) {
+func (a *Proposals) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed, error) {
 	types := map[string]loop.Type{loop.MessageApprove: loop.ProposalApproved, loop.MessageReject: loop.ProposalRejected}
 	if types[in.Answer] == "" {
 		return act.Reviewed{}, fault.New(fault.InvalidMessage, "a review is approve or reject, not %q", loop.Clip(in.Answer, 40))
@@ -96,7 +72,7 @@ func (a *Activities) ReviewHere(ctx context.Context, in act.Review) (act.Reviewe
 
 // Find says on which host's queue the store of a loop is: this one's, else the host that the loop
 // itself names.
-func (a *Activities) Find(ctx context.Context, in act.Find) (act.Found, error) {
+func (a *Proposals) Find(ctx context.Context, in act.Find) (act.Found, error) {
 	if _, here := a.record(in.Loop); here {
 		return act.Found{Queue: act.HostQueue(a.Host)}, nil
 	}
@@ -120,7 +96,7 @@ const (
 
 // ending is ended for a loop that may be about to: an approval is known before the end that it
 // brings is recorded. A proposal that still waits for somebody's word is refused for that.
-func (a *Activities) ending(ctx context.Context, in act.Apply) (*loopWorkspace, string, loop.State, error) {
+func (a *Proposals) ending(ctx context.Context, in act.Apply) (*loopWorkspace, string, loop.State, error) {
 	for began := time.Now(); ; {
 		ws, head, s, err := a.ended(ctx, in.Loop)
 		if err == nil || s.Status.Ended() || s.Proposal == nil {
@@ -138,7 +114,7 @@ func (a *Activities) ending(ctx context.Context, in act.Apply) (*loopWorkspace, 
 }
 
 // ended returns a loop that is over, where its ledger stands, and its state there.
-func (a *Activities) ended(ctx context.Context, id string) (*loopWorkspace, string, loop.State, error) {
+func (a *Proposals) ended(ctx context.Context, id string) (*loopWorkspace, string, loop.State, error) {
 	r, ok := a.record(id)
 	if !ok {
 		return nil, "", loop.State{}, fault.New(fault.LoopNotFound, "this host has no loop %s", id)

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,9 +10,6 @@ import (
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
-
-// local is where the repository is on this host, "" where it is elsewhere.
-func (ws *loopWorkspace) local() string { return ws.Local() }
 
 // repository is the loop's repository, for a moment: see repositoryOf.
 func (ws *loopWorkspace) repository() (userrepo.Repo, error) { return repositoryOf(ws.Record) }
@@ -36,4 +34,11 @@ func repositoryOf(r workspace.Record) (userrepo.Repo, error) {
 		return userrepo.HeldAt(r.Repo, f), nil
 	}
 	return userrepo.Held(f), nil
+}
+
+// descendsFrom reports whether a ledger commit is another one or comes after it. One that the store does
+// not have is none of its predecessors.
+func (ws *loopWorkspace) descendsFrom(ctx context.Context, head, earlier string) bool {
+	in, err := ws.store.Contains(ctx, head, earlier)
+	return err == nil && in
 }

@@ -27,7 +27,7 @@ import (
 // resume gives a loop whose run is lost (another engine, another host) to this run: from the
 // ledger commit in.Ledger, which must be the ledger's head here or, where this host does not have
 // it, in the repository. The branch goes back to the head that the ledger knows.
-func (a *Activities) resume(ctx context.Context, in act.Open) (act.Opened, error) {
+func (a *Opener) resume(ctx context.Context, in act.Open) (act.Opened, error) {
 	a.registering.Lock()
 	defer a.registering.Unlock()
 	ws, err := a.adopted(ctx, a.openingOf(in))
@@ -109,7 +109,7 @@ func (ws *loopWorkspace) midway(ctx context.Context, head string, state loop.Sta
 
 // adopted is the workspace of a ledger that another run has left, at the entry that this one is to go
 // on from.
-func (a *Activities) adopted(ctx context.Context, o opening) (*loopWorkspace, error) {
+func (a *Opener) adopted(ctx context.Context, o opening) (*loopWorkspace, error) {
 	record, err := a.adopt(ctx, o)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (a *Activities) adopted(ctx context.Context, o opening) (*loopWorkspace, er
 }
 
 // takenUp gives the workspace to the run.
-func (a *Activities) takenUp(ws *loopWorkspace, firstRun string) error {
+func (a *Opener) takenUp(ws *loopWorkspace, firstRun string) error {
 	ws.FirstRun, ws.Closed = firstRun, false
 	if err := ws.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have put it elsewhere
 		return err
@@ -138,15 +138,13 @@ func (a *Activities) takenUp(ws *loopWorkspace, firstRun string) error {
 	if err := workspace.Write(a.Home, ws.Record); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.workspaces[ws.Ref] = ws
+	a.keep(ws)
 	return nil
 }
 
 // adopt finds the ledger commit that a run is to go on from and gives it to this host, where the
 // repository has it and this host has not: the loop was at work elsewhere.
-func (a *Activities) adopt(ctx context.Context, in opening) (workspace.Record, error) {
+func (a *Opener) adopt(ctx context.Context, in opening) (workspace.Record, error) {
 	record, here := workspace.Latest(a.Home, in.Loop)
 	if here {
 		switch is, err := a.isAt(ctx, record, in.ledger); {
@@ -209,7 +207,7 @@ func (a *Activities) adopt(ctx context.Context, in opening) (workspace.Record, e
 
 // isAt reports whether this host's copy of a ledger is at head and nobody is known to be ahead. A
 // repository that does not answer now is asked again by the first append.
-func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) (bool, error) {
+func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (bool, error) {
 	ws, err := a.openWorkspace(ctx, r)
 	if err != nil {
 		return false, err
@@ -232,7 +230,7 @@ func (a *Activities) isAt(ctx context.Context, r workspace.Record, head string) 
 
 // adoptedRecord makes the workspace record of a loop that comes from elsewhere. Branch and ledger keep
 // the names that the repository has them under.
-func (a *Activities) adoptedRecord(ctx context.Context, in opening, store *store.Store, address, name string) (workspace.Record, error) {
+func (a *Opener) adoptedRecord(ctx context.Context, in opening, store *store.Store, address, name string) (workspace.Record, error) {
 	facts, err := ledger.About(ctx, store, in.ledger)
 	if err != nil {
 		return workspace.Record{}, err
@@ -279,58 +277,6 @@ func found(ctx context.Context, store *store.Store, address, id string) (map[str
 	return names, nil
 }
 
-// catchUp brings this host's copy of a ledger up to the repository's, where another host has gone
-// on with it. What the repository did not take does not count.
-func (ws *loopWorkspace) catchUp(ctx context.Context) error {
-	head, err := ws.store.Ref(ctx, ws.Ledger)
-	if err != nil {
-		return err
-	}
-	repo, err := ws.repository()
-	if err != nil {
-		return plainFault(err)
-	}
-	defer repo.Close()
-	refs, err := userrepo.Refs(ctx, ws.store, repo, ws.Ledger)
-	if err != nil {
-		return plainFault(userrepo.Unreached(ws.Repo, err))
-	}
-	at := refs[ws.Ledger]
-	if at == "" || at == head || ws.descendsFrom(ctx, head, at) {
-		return nil
-	}
-	if at, err = userrepo.FetchLedger(ctx, ws.store, repo, ws.Ledger); err != nil {
-		return err
-	}
-	return ws.setTo(ctx, at)
-}
-
-// setTo sets ledger and branch of this host's copy to a ledger commit and the head that it knows.
-// What this host has recorded and nobody has taken stays in the store, under refs/pawl-lost.
-func (ws *loopWorkspace) setTo(ctx context.Context, head string) error {
-	s, err := ws.ledger.State(ctx, head)
-	if err != nil {
-		return err
-	}
-	old, err := ws.store.Ref(ctx, ws.Ledger)
-	if err == nil && old != "" && !ws.descendsFrom(ctx, head, old) {
-		err = ws.store.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
-	}
-	if err != nil {
-		return err
-	}
-	for ref, to := range map[string]string{ws.Ledger: head, ws.Branch: s.Head} {
-		at, err := ws.store.Ref(ctx, ref)
-		if err == nil && at != to {
-			err = ws.store.SetRef(ctx, ref, to, at)
-		}
-		if err != nil {
-			return fmt.Errorf("setting %s to what the repository has: %w", ref, err)
-		}
-	}
-	return nil
-}
-
 // rewind brings the branch in the repository to the head that the ledger knows, where the host that
 // had the loop has pushed something that nobody judged. What can't be done now shows as a push that
 // is refused.
@@ -347,19 +293,4 @@ func (ws *loopWorkspace) rewind(ctx context.Context, head string) {
 	if err != nil {
 		ws.machine.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)
 	}
-}
-
-// descendsFrom reports whether a ledger commit is another one or comes after it. One that the store does
-// not have is none of its predecessors.
-func (ws *loopWorkspace) descendsFrom(ctx context.Context, head, earlier string) bool {
-	in, err := ws.store.Contains(ctx, head, earlier)
-	return err == nil && in
-}
-
-// plainFault is the fault that an unmet precondition is for whoever called.
-func plainFault(err error) error {
-	if failed := userrepo.Failed(err); len(failed) > 0 {
-		return fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
-	}
-	return err
 }

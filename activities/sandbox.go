@@ -66,7 +66,7 @@ func (ws *loopWorkspace) confine(ctx context.Context, c *proc.Command, inherited
 // request is what all commands of the loop have in common.
 func (ws *loopWorkspace) request(machine sandbox.Machine) sandbox.Request {
 	r := sandbox.Request{
-		Machine: machine, Home: ws.machine.Home.Dir, Repo: ws.local(), Allow: ws.Sandbox.Allow,
+		Machine: machine, Home: ws.machine.Home.Dir, Repo: ws.Local(), Allow: ws.Sandbox.Allow,
 		Network: sandbox.Network(ws.Sandbox.Network), Closed: ws.machine.closed(), Egress: egress.Rules{Hosts: ws.Sandbox.Hosts},
 	}
 	r.Network = cmp.Or(r.Network, sandbox.Filtered)
@@ -155,7 +155,7 @@ func (ws *loopWorkspace) protections(ctx context.Context) (lines, broken []strin
 
 // facts are what is around the loop, and must be out of its reach.
 func (ws *loopWorkspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
-	f := sandbox.Facts{Policy: policy, Repo: ws.local(), Allow: ws.Sandbox.Allow, Sockets: sandbox.Sockets(), Auth: ws.machine.asks(), DefaultProcesses: ws.Processes == 0}
+	f := sandbox.Facts{Policy: policy, Repo: ws.Local(), Allow: ws.Sandbox.Allow, Sockets: sandbox.Sockets(), Auth: ws.machine.asks(), DefaultProcesses: ws.Processes == 0}
 	home := ws.machine.Home
 	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
 	for _, port := range ws.machine.closed() {

@@ -169,7 +169,7 @@ func (w *work) run(ctx context.Context, c proc.Command, by func(context.Context,
 }
 
 // Check runs check.command on the desk.
-func (a *Activities) Check(ctx context.Context, in act.Check) (act.Checked, error) {
+func (a *Runner) Check(ctx context.Context, in act.Check) (act.Checked, error) {
 	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Checked, error) { return w.check(ctx, in) })
 }
 
@@ -209,7 +209,7 @@ func (w *work) checkable(ctx context.Context, in act.Check) (before []string, vi
 }
 
 // Guard runs guard.command in the judge.
-func (a *Activities) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
+func (a *Runner) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Outcome, error) { return w.guard(ctx, in) })
 }
 
@@ -278,7 +278,7 @@ func (w *work) digested(out *act.Outcome) error {
 }
 
 // Verify runs verify.command in the judge and reads the metric.
-func (a *Activities) Verify(ctx context.Context, in act.Verify) (act.Measured, error) {
+func (a *Runner) Verify(ctx context.Context, in act.Verify) (act.Measured, error) {
 	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Measured, error) { return w.verify(ctx, in) })
 }
 
@@ -333,3 +333,14 @@ func (w *work) verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	}
 	return out, err
 }
+
+// putBack brings the desk back to where an interrupted agent started, so that people see that state during a pause. The
+// step restores it again when it is repeated, also if this fails.
+func (w *work) putBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
+	defer cancel()
+	_ = w.onDesk(ctx)
+}
+
+// putBackWithin bounds how long a person who interrupts an agent waits for the desk.
+const putBackWithin = 10 * time.Second

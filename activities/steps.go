@@ -19,9 +19,23 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/durable"
+	"pawl/internal/fault"
 	"pawl/internal/proc"
+	"pawl/internal/wire"
 	"pawl/internal/workspace"
 )
+
+// Runner runs the steps of loops.
+type Runner struct {
+	*Workspaces
+	steps    steps
+	underway underway
+}
+
+// newRunner returns a runner that runs nothing yet.
+func newRunner(all *Workspaces) *Runner {
+	return &Runner{Workspaces: all, steps: steps{running: map[string]*running{}, orphaned: make(chan struct{}, 1)}}
+}
 
 // joinWithin is how long a step goes on that no attempt waits for: when the service has given
 // an attempt up (an outage, a laptop asleep), the next one joins it; when the loop was
@@ -60,7 +74,7 @@ type result[O any] interface {
 
 // step runs a step and returns what came of it. Its result is on disk before it is reported, so a
 // retry returns it, or joins a step that still runs here.
-func step[O any, P result[O]](ctx context.Context, a *Activities, in act.Step, do func(context.Context, *work) (O, error)) (O, error) {
+func step[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func(context.Context, *work) (O, error)) (O, error) {
 	var none O
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
@@ -132,7 +146,7 @@ func once[O any, P result[O]](ctx context.Context, w *work, do func(context.Cont
 
 // Progress says what a running step has spent. A step that isn't here has spent what its record
 // says.
-func (a *Activities) Progress(ctx context.Context, in act.Progress) (act.Spent, error) {
+func (a *Runner) Progress(ctx context.Context, in act.Progress) (act.Spent, error) {
 	a.steps.mu.Lock()
 	_, here := a.steps.running[in.Ref+"/"+stepName(in.Key)]
 	a.steps.mu.Unlock()
@@ -216,7 +230,7 @@ func (s *steps) endAll(ref string) {
 }
 
 // Orphaned says when the service has refused to hear of a step any more.
-func (a *Activities) Orphaned() <-chan struct{} { return a.steps.orphaned }
+func (a *Runner) Orphaned() <-chan struct{} { return a.steps.orphaned }
 
 // stepName is a step's folder: sorted by name, the steps are in the order in which they ran
 // within an iteration's attempts.
@@ -233,4 +247,44 @@ func stepName(k act.Key) string {
 
 func (m *machine) stepDir(ref string, k act.Key) string {
 	return filepath.Join(workspace.Steps(m.Home, ref), stepName(k))
+}
+
+// release ends what runs here for a loop that is over, or that another run takes up.
+func (a *Runner) release(ref string) {
+	a.steps.endAll(ref)
+	if ws := a.known(ref); ws != nil {
+		ws.endProcesses()
+	}
+}
+
+// RemoveTrees gives up the processes and trees of a loop that was ended without this worker (Terminate,
+// a reset behind its ledger), unless another run has taken the loop up since. What was not pushed is,
+// unless the loop goes on elsewhere: from what the repository has.
+func (a *Runner) RemoveTrees(ctx context.Context, r workspace.Record, elsewhere bool) error {
+	a.registering.Lock()
+	defer a.registering.Unlock()
+	now, err := workspace.Read(a.Home, r.Ref)
+	if err != nil || now.FirstRun != r.FirstRun || now.Closed {
+		return err
+	}
+	a.release(r.Ref)
+	a.Telemetry.Forget(r.Loop)
+	ws, err := a.workspace(ctx, r.Ref)
+	if err != nil {
+		return err
+	}
+	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
+	if !elsewhere {
+		if _, err := ws.push(ctx); err != nil && !wire.Is(err, fault.LedgerAhead) {
+			return err
+		}
+	}
+	return a.removeTrees(ctx, ws)
+}
+
+// stopping is what an activity returns when its worker stops: the next worker does it again.
+func stopping() error {
+	return temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
+		NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign,
+	})
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-	sdk "go.temporal.io/sdk/client"
-
 	"pawl/internal/act"
 	"pawl/internal/client"
 	"pawl/internal/fault"
@@ -18,7 +15,7 @@ import (
 
 // ReadChild reads where a child loop stands: from the loop itself, else from the ledger on this host.
 // An error says that neither could be asked now, which is tried again.
-func (a *Activities) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRead, error) {
+func (a *Stewards) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRead, error) {
 	snapshot, err := loopsOf(ctx, a.machine).Snapshot(ctx, in.Loop)
 	var f *fault.Error
 	if errors.As(err, &f) && f.Code == fault.LoopNotFound {
@@ -33,14 +30,6 @@ func (a *Activities) ReadChild(ctx context.Context, in act.ReadChild) (act.Child
 // loopsOf reads loops, with the connection that the activity came by.
 func loopsOf(ctx context.Context, m *machine) *client.Client {
 	return &client.Client{Home: m.Home, SDK: m.temporal(ctx), Namespace: m.Namespace, Now: time.Now}
-}
-
-// temporal is the connection that the activity came by.
-func (m *machine) temporal(ctx context.Context) sdk.Client {
-	if m.connected != nil {
-		return m.connected
-	}
-	return activity.GetClient(ctx)
 }
 
 // readOf is what a steward is told of a loop in that state.

@@ -16,7 +16,7 @@ import (
 // Join makes one commit of the work of several steps, on a branch of pawl's in the store and in the
 // user's repository, from which the next step's loop begins. The same heads make the same commit.
 // Files that more than one of them has changed, each in its own way, are a result.
-func (a *Activities) Join(ctx context.Context, in act.Join) (act.Joined, error) {
+func (a *Stewards) Join(ctx context.Context, in act.Join) (act.Joined, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Joined{}, err

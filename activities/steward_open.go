@@ -21,10 +21,13 @@ import (
 	"pawl/internal/workspace"
 )
 
+// Stewards does the work of stewards on this host.
+type Stewards struct{ *Opener }
+
 // OpenSteward takes a steward up on this host: what P0 asks of a repository that loops are to begin
 // from, the store with the project's head, the charter for the ledger, and the project's .pawl folder
 // (S7). A retry finds what an attempt before it made.
-func (a *Activities) OpenSteward(ctx context.Context, in act.OpenSteward) (act.StewardOpened[steward.State], error) {
+func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.StewardOpened[steward.State], error) {
 	var none act.StewardOpened[steward.State]
 	o := opening{
 		repo: in.Charter.Repo, ledger: in.Ledger,
@@ -75,7 +78,7 @@ func (a *Activities) OpenSteward(ctx context.Context, in act.OpenSteward) (act.S
 
 // resumeSteward gives a steward whose run is lost to this one, from a ledger commit: resume, for a
 // steward. Its charter may be another by now; the entry that follows has it then.
-func (a *Activities) resumeSteward(ctx context.Context, o opening) (*loopWorkspace, *steward.State, error) {
+func (a *Stewards) resumeSteward(ctx context.Context, o opening) (*loopWorkspace, *steward.State, error) {
 	a.registering.Lock()
 	defer a.registering.Unlock()
 	ws, err := a.adopted(ctx, o)

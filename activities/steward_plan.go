@@ -37,8 +37,8 @@ import (
 // head, asks the planner on the steward's desk unless the task brings its steps, and holds the plan
 // against what the charter lets a plan do. What is wrong with the plan, and what keeps it from being
 // begun, is a result.
-func (a *Activities) PlanTask(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
-	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.TaskPlanned, error) {
+func (a *Stewards) PlanTask(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
+	return step(ctx, a.Runner, in.Step, func(ctx context.Context, w *work) (act.TaskPlanned, error) {
 		p := planning{work: w, in: in}
 		err := p.plan(ctx)
 		return p.out, err
@@ -365,15 +365,6 @@ func (p *planning) missing(s spec.Spec) (all []string, err error) {
 		}
 	}
 	return all, err
-}
-
-// agentsOf are the agents that the loops of a spec call.
-func agentsOf(s spec.Spec) []spec.Agent {
-	var all []spec.Agent
-	for _, a := range s.Agent.All() {
-		all = append(all, a.Agent)
-	}
-	return all
 }
 
 // lacks says that the program of an agent is not on this host, "" where it is.

@@ -22,7 +22,7 @@ import (
 // RecordTasks appends to a steward's ledger what has happened, with the artifacts that people read
 // (S7), and writes those into the project's .pawl folder. What somebody has changed there by hand is
 // drift: it is reported and never written over, unless a person says so.
-func (a *Activities) RecordTasks(ctx context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
+func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.TasksRecorded{}, err
@@ -102,7 +102,7 @@ func (ws *loopWorkspace) record(ctx context.Context, in act.RecordTasks) (act.Ap
 	}
 	var page ledger.Page[steward.State]
 	left, at, err := ws.transact(ctx, in.Entry, store.Tx{}, func(left act.Entry, _ string) (store.Entry, error) {
-		files, folded, err := ws.steward.Entry(ctx, left.Ledger, left.Events, ws.text)
+		files, folded, err := ws.steward.Entry(ctx, left.Ledger, left.Events, func(hash string) ([]byte, error) { return ws.text(hash) })
 		if err != nil {
 			return store.Entry{}, err
 		}

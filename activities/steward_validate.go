@@ -26,7 +26,7 @@ import (
 // branch, the files that people read, its loops in Temporal and their branches, and CI and the branch on a remote
 // where one is configured. It changes nothing; each kind of difference has its name. It also counts the slots that
 // schedules have missed, and makes the health checks (S5).
-func (a *Activities) Validate(ctx context.Context, in act.Validate) (act.Validated, error) {
+func (a *Stewards) Validate(ctx context.Context, in act.Validate) (act.Validated, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Validated{}, err

@@ -14,7 +14,7 @@ import (
 // Take brings what a candidate has changed onto the loop's desk, on top of the head: three-way, in the store, where
 // something was kept since the candidate was made. Files that both have changed are a conflict, and the desk is left
 // as it was. A retry does the same again.
-func (a *Activities) Take(ctx context.Context, in act.Take) (act.Taken, error) {
+func (a *Committer) Take(ctx context.Context, in act.Take) (act.Taken, error) {
 	ws, err := a.workspace(ctx, in.Ref)
 	if err != nil {
 		return act.Taken{}, err

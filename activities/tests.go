@@ -16,7 +16,7 @@ import (
 )
 
 // Test runs test.command in the judge and reads which tests failed.
-func (a *Activities) Test(ctx context.Context, in act.Test) (act.Tested, error) {
+func (a *Runner) Test(ctx context.Context, in act.Test) (act.Tested, error) {
 	return step(ctx, a, in.Step, func(ctx context.Context, w *work) (act.Tested, error) { return w.test(ctx, in) })
 }
 

@@ -18,11 +18,11 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/ledger"
+	"pawl/internal/mending"
 	"pawl/internal/proc"
 	"pawl/internal/remove"
 	"pawl/internal/store"
 	"pawl/internal/trees"
-	"pawl/internal/wire"
 	"pawl/internal/workspace"
 )
 
@@ -52,7 +52,7 @@ type loopWorkspace struct {
 }
 
 // workspace returns the workspace of the loop named ref.
-func (a *Activities) workspace(ctx context.Context, ref string) (*loopWorkspace, error) {
+func (a *Workspaces) workspace(ctx context.Context, ref string) (*loopWorkspace, error) {
 	if err := a.Home.InPlace(); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (ws *loopWorkspace) author() git.Identity { return git.Identity{Name: ws.Na
 // loopStop says where a loop-stop file asks the loop to end, "" where there is none. It counts where no agent
 // can write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME.
 func (ws *loopWorkspace) loopStop() string {
-	for _, dir := range []string{ws.local(), ws.machine.Home.Loop(ws.Ref)} {
+	for _, dir := range []string{ws.Local(), ws.machine.Home.Loop(ws.Ref)} {
 		if dir == "" {
 			continue
 		}
@@ -192,44 +192,8 @@ func (ws *loopWorkspace) endProcesses() {
 	}
 }
 
-// release ends what runs here for a loop that is over, or that another run takes up.
-func (a *Activities) release(ref string) {
-	a.steps.endAll(ref)
-	a.mu.Lock()
-	ws := a.workspaces[ref]
-	a.mu.Unlock()
-	if ws != nil {
-		ws.endProcesses()
-	}
-}
-
-// RemoveTrees gives up the processes and trees of a loop that was ended without this worker (Terminate,
-// a reset behind its ledger), unless another run has taken the loop up since. What was not pushed is,
-// unless the loop goes on elsewhere: from what the repository has.
-func (a *Activities) RemoveTrees(ctx context.Context, r workspace.Record, elsewhere bool) error {
-	a.registering.Lock()
-	defer a.registering.Unlock()
-	now, err := workspace.Read(a.Home, r.Ref)
-	if err != nil || now.FirstRun != r.FirstRun || now.Closed {
-		return err
-	}
-	a.release(r.Ref)
-	a.Telemetry.Forget(r.Loop)
-	ws, err := a.workspace(ctx, r.Ref)
-	if err != nil {
-		return err
-	}
-	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
-	if !elsewhere {
-		if _, err := ws.push(ctx); err != nil && !wire.Is(err, fault.LedgerAhead) {
-			return err
-		}
-	}
-	return a.removeTrees(ctx, ws)
-}
-
 // removeTrees gives up the trees of a loop that is over. Logs, store and ledger stay.
-func (a *Activities) removeTrees(ctx context.Context, ws *loopWorkspace) error {
+func (a *Workspaces) removeTrees(ctx context.Context, ws *loopWorkspace) error {
 	if err := ws.park(ctx); err != nil {
 		return err
 	}
@@ -256,4 +220,51 @@ func (ws *loopWorkspace) forget() error {
 		return err
 	}
 	return nil
+}
+
+// callFile has the last call that was made on the desk.
+func (ws *loopWorkspace) callFile() string {
+	return ws.Beside(filepath.Join(ws.machine.Home.Loop(ws.Ref), "call"))
+}
+
+// lastOnDesk returns the last call that was made on the desk, "" if that is not known.
+func (ws *loopWorkspace) lastOnDesk() string {
+	b, err := os.ReadFile(held.At(ws.callFile()))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// isMended says that something of a loop was damaged, and what was done about it.
+func (ws *loopWorkspace) isMended(what string, err error) {
+	ws.machine.Logger.Warn(what, "loop", ws.Loop, "error", err)
+	mending.Note(ws.machine.Home.Loop(ws.Ref), what)
+}
+
+// workplace is where a command of the user's own runs: in the repository, where that is on this host.
+func (m *machine) workplace(ref string) string {
+	if r, err := workspace.Read(m.Home, ref); ref != "" && err == nil {
+		if info, err := os.Stat(r.Repo); err == nil && info.IsDir() {
+			return r.Repo
+		}
+	}
+	return m.Home.Dir
+}
+
+// Known is the record of a loop that this worker is at work on, also where the one on disk is damaged.
+func (a *Workspaces) Known(ref string) (workspace.Record, bool) {
+	if ws := a.known(ref); ws != nil {
+		return ws.Record, true
+	}
+	return workspace.Record{}, false
+}
+
+// recordOf is the record of a loop, as this worker has it or as it is on disk.
+func (a *Workspaces) recordOf(ref string) (workspace.Record, bool) {
+	if r, ok := a.Known(ref); ok {
+		return r, true
+	}
+	r, err := workspace.Read(a.Home, ref)
+	return r, err == nil
 }

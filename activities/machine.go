@@ -1,0 +1,118 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	sdk "go.temporal.io/sdk/client"
+
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/telemetry"
+	"pawl/internal/wire"
+)
+
+// machine is what this host's activities know about the host.
+type machine struct {
+	Home      home.Home
+	Host      string // this host's id
+	Queue     string // where the work on this host's trees is taken from
+	Namespace string
+	// Agents is the task queue for agents, "" if they share that of the trees.
+	Agents string
+	// MoveAfter is how long this host may leave an activity untaken before a loop that other hosts could continue asks
+	// whether this host is gone; 0: its loops stay.
+	MoveAfter time.Duration
+	// Attributes says whether the namespace knows pawl's search attributes.
+	Attributes bool
+	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
+	Logger    *slog.Logger
+	Telemetry *telemetry.Telemetry
+	// Closed are the ports of an external service that a loop's commands must not reach. The embedded engine's are
+	// found on disk.
+	Closed []int
+	// Services are the addresses of the Temporal service and of its UI.
+	Services []string
+	// Asks reports that the embedded engine of another home, whose ports Closed has, requires a token.
+	Asks bool
+
+	sums       sums           // of files outside of repositories
+	connected  sdk.Client     // nil: the one that an activity came by; tests have one of their own
+	background sync.WaitGroup // what nobody waits for but Stop
+}
+
+// Workspaces are what this host has of the loops and stewards that this worker is at work on.
+type Workspaces struct {
+	*machine
+
+	registering sync.Mutex // held while a loop is given its name on this host, or is given up
+
+	mu         sync.Mutex
+	workspaces map[string]*loopWorkspace // by their names in refs
+}
+
+// newWorkspaces returns the workspaces of a worker that has just started.
+func newWorkspaces(h home.Home, host, queue, namespace string, attributes bool) *Workspaces {
+	return &Workspaces{
+		machine: &machine{
+			Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
+		},
+		workspaces: map[string]*loopWorkspace{},
+	}
+}
+
+// keep makes the workspace that of its loop. If an earlier attempt had opened another, its processes end.
+func (a *Workspaces) keep(ws *loopWorkspace) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if before := a.workspaces[ws.Ref]; before != nil && before != ws {
+		before.endProcesses()
+	}
+	a.workspaces[ws.Ref] = ws
+}
+
+// known returns the workspace of a loop that this worker is at work on, nil for another loop.
+func (a *Workspaces) known(ref string) *loopWorkspace {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.workspaces[ref]
+}
+
+// Stop ends everything that runs for any loop; the next worker runs it again.
+func (a *Workspaces) Stop() {
+	a.mu.Lock()
+	workspaces := slices.Collect(maps.Values(a.workspaces))
+	a.mu.Unlock()
+	for _, ws := range workspaces {
+		ws.endProcesses()
+		ws.pushDueNow()
+	}
+	a.background.Wait()
+}
+
+// refuse turns a fault into an activity error that is not retried, with the code as its type.
+func refuse(f *fault.Error) error {
+	return wire.Encode(f, nil)
+}
+
+// refusal turns a person's mistake into an error that is not retried.
+func refusal(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return refuse(f)
+	}
+	return err
+}
+
+// temporal is the connection that the activity came by.
+func (m *machine) temporal(ctx context.Context) sdk.Client {
+	if m.connected != nil {
+		return m.connected
+	}
+	return activity.GetClient(ctx)
+}
