@@ -2,41 +2,48 @@
 // supervisor. Each activity is idempotent: a retry finds what the attempt before it did, and does the
 // rest. Activities decide nothing about the loop: a verdict is a result, an error is the machine's.
 //
-// Start at Activities, then loopWorkspace in workspace.go: all that a loop has on this host. By subject:
-// trees.go; open.go, contract.go and resume.go (how a loop comes to this host); journal.go and push.go
-// (what is recorded, here and in the user's repository); steps.go and step.go (what runs in a tree),
-// sandbox.go and layers.go (what is around it), tests.go; call.go, prompt.go, stream.go and collect.go (agents); commit.go; proposal.go and apply.go.
+// Each subject has a package: hosted, contracts, recording, changes, proposals, steps, calls, opening, preflight and
+// stewards, in this order; none imports a later one. Here they are put together and registered by name. Start at
+// Activities, then hosted.Workspace: all that a loop has on this host.
 package activities
 
 import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
 
+	"pawl/activities/calls"
+	"pawl/activities/changes"
+	"pawl/activities/hosted"
+	"pawl/activities/opening"
+	"pawl/activities/proposals"
+	"pawl/activities/recording"
+	"pawl/activities/steps"
+	"pawl/activities/stewards"
 	"pawl/internal/act"
 	"pawl/internal/home"
 )
 
 // Activities are this host's activities. One value serves all loops of a worker.
 type Activities struct {
-	*Workspaces
-	*Recorder
-	*Mender
-	*Committer
-	*Proposals
-	*Runner
-	*Caller
-	*Opener
-	*Stewards
+	*hosted.Workspaces
+	*recording.Recorder
+	*recording.Mender
+	*changes.Committer
+	*proposals.Proposals
+	*steps.Runner
+	*calls.Caller
+	*opening.Opener
+	*stewards.Stewards
 }
 
 // New returns the activities of the host.
 func New(h home.Home, host, queue, namespace string, attributes bool) *Activities {
-	all := newWorkspaces(h, host, queue, namespace, attributes)
-	runner := newRunner(all)
-	opener := &Opener{Runner: runner}
+	all := hosted.New(h, host, queue, namespace, attributes)
+	runner := steps.New(all)
+	opener := &opening.Opener{Runner: runner}
 	return &Activities{
-		Workspaces: all, Recorder: &Recorder{all}, Mender: newMender(all), Committer: &Committer{all}, Proposals: &Proposals{all},
-		Runner: runner, Caller: &Caller{runner}, Opener: opener, Stewards: &Stewards{Opener: opener},
+		Workspaces: all, Recorder: &recording.Recorder{Workspaces: all}, Mender: recording.NewMender(all), Committer: &changes.Committer{Workspaces: all}, Proposals: &proposals.Proposals{Workspaces: all},
+		Runner: runner, Caller: &calls.Caller{Runner: runner}, Opener: opener, Stewards: &stewards.Stewards{Opener: opener},
 	}
 }
 

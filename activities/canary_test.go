@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities"
+	"pawl/activities/preflight"
 	"pawl/internal/home"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -54,7 +54,7 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": [%q], "verify": {"command": "echo 1"}, "guard": {"command": %q},
 				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}%s}`, user, c.scope, c.guard, c.keys))
 			require.NoError(t, err)
-			f, err := activities.DryRun(ctx, h, "x", s, func(string) {})
+			f, err := preflight.DryRun(ctx, h, "x", s, func(string) {})
 			require.NoError(t, err)
 			var what []string
 			for _, p := range f.Problems {
@@ -112,7 +112,7 @@ func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {
 				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, c.guard))
 			require.NoError(t, err)
 			var steps []string
-			f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(step string) { steps = append(steps, step) })
+			f, err := preflight.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(step string) { steps = append(steps, step) })
 			require.NoError(t, err)
 			require.Empty(t, f.Problems)
 			notes := strings.Join(f.Notes, "\n")
@@ -153,7 +153,7 @@ func TestACommandOfTheCanaryHasALimitOfItsOwn(t *testing.T) {
 			s, err := spec.Parse(fmt.Appendf(nil, `{"kind": "deliver", "goal": "g", "repo": {"path": %q}, "scope": ["src/**"], "guard": {"command": %q, "timeout": %q},
 				"test": {"command": %q, "timeout": %q}, "agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, takes(c.guard), c.guardMax, takes(c.test), c.testMax))
 			require.NoError(t, err)
-			f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+			f, err := preflight.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 			require.NoError(t, err)
 			require.Empty(t, f.Problems)
 			require.Equal(t, c.blind, slices.ContainsFunc(f.Notes, func(note string) bool { return strings.HasPrefix(note, "the guard does not see your code") }), f.Notes)
@@ -185,7 +185,7 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 		"guard": {"command": "node_modules/.bin/mocha && node_modules/.bin/jest && cd sub && ../node_modules/.bin/vitest run"},
 		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user))
 	require.NoError(t, err)
-	f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+	f, err := preflight.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
 	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: src/a.check.js, src/d.js, sub/in.js. Add those that hold only tests to protect")
@@ -208,9 +208,9 @@ func TestSoManyRunnersAreAskedForTheirTests(t *testing.T) {
 	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["d*/**"], "verify": {"command": "echo 1"}, "guard": {"command": %q},
 		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, guard))
 	require.NoError(t, err)
-	f, err := activities.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+	f, err := preflight.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
-	asked := strings.Join(folders[:activities.MaxListings], "/own.check.js, ") + "/own.check.js"
+	asked := strings.Join(folders[:preflight.MaxListings], "/own.check.js, ") + "/own.check.js"
 	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+asked+". Add those that hold only tests to protect")
 }

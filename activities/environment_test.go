@@ -25,7 +25,7 @@ func TestE6_WhatTheWorkerKeepsSecretIsNeitherInheritedNorStored(t *testing.T) {
 
 	// What an earlier pawl has stored.
 	write(t, path, `["PATH=/usr/bin:/bin", "DATABASE_URL=postgres://app:hunter2@db/app"]`)
-	l.a.Forget()
+	l.a.Stop()
 	_, printed = l.run(env, act.Test{Step: l.step(2), Command: "env"})
 	require.NotContains(t, printed, "hunter2")
 	require.NotContains(t, string(must(os.ReadFile(path))), "hunter2")

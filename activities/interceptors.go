@@ -10,12 +10,13 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 
+	"pawl/activities/recording"
 	"pawl/internal/act"
 )
 
 // Interceptors returns what surrounds every activity of a worker.
 func (a *Activities) Interceptors() []interceptor.WorkerInterceptor {
-	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, a.heartbeats(), &mender{a: a.Mender}}
+	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, a.Heartbeats(), &mender{a: a.Mender}}
 }
 
 // reporter logs how activities end, with loop, iteration and phase, which the SDK's own lines lack.
@@ -76,7 +77,7 @@ func expected(err error) bool {
 // mender repairs what an activity has found damaged, and makes the activity try again.
 type mender struct {
 	interceptor.WorkerInterceptorBase
-	a *Mender
+	a *recording.Mender
 }
 
 func (m *mender) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
@@ -87,7 +88,7 @@ func (m *mender) InterceptActivity(_ context.Context, next interceptor.ActivityI
 
 type mended struct {
 	interceptor.ActivityInboundInterceptorBase
-	a *Mender
+	a *recording.Mender
 }
 
 // ExecuteActivity runs the activity, once more where that may help.
@@ -96,7 +97,7 @@ func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	if err == nil || expected(err) || ctx.Err() != nil || len(in.Args) == 0 {
 		return out, err
 	}
-	if of, ok := in.Args[0].(interface{ Workspace() string }); ok && m.a.mendAfter(ctx, of.Workspace(), err) {
+	if of, ok := in.Args[0].(interface{ Workspace() string }); ok && m.a.MendAfter(ctx, of.Workspace(), err) {
 		return m.Next.ExecuteActivity(ctx, in)
 	}
 	return out, err

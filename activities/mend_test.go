@@ -96,7 +96,7 @@ func TestADeskThatIsGoneIsMadeAgainAndNamed(t *testing.T) {
 	l.run(env, in)
 	require.Empty(t, mending.Lines(l.a.Home.Loop(l.o.Ref)), "the first one was made, and none was lost")
 	require.NoError(t, os.RemoveAll(workspace.Judge(l.a.Home, l.o.Ref)))
-	l.a.Forget()
+	l.a.Stop()
 	in.Step = l.step(2)
 	l.run(env, in)
 	require.Equal(t, []string{"the judge could not be used (the tree was missing or replaced): it is made again"}, mending.Untold(l.a.Home.Loop(l.o.Ref)))

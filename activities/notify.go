@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"pawl/activities/hosted"
 	"pawl/internal/act"
 	"pawl/internal/notify"
 )
@@ -19,7 +20,7 @@ const notifyBound = 30 * time.Second
 func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()
-	err := notify.Send(ctx, in.To, in.Notice, notifying(), a.workplace(in.Ref))
+	err := notify.Send(ctx, in.To, in.Notice, hosted.Notifying(), a.Workplace(in.Ref))
 	if final, ok := errors.AsType[*notify.Final](err); ok {
 		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
 	}

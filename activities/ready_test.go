@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities"
+	"pawl/activities/hosted"
+	"pawl/activities/preflight"
 	"pawl/internal/durable"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -29,7 +30,7 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	s.Sandbox.Allow = []string{bin}
 	off := false
 	s.Validation.Canary = &off
-	missing := func(f activities.Preflight) (all []string) {
+	missing := func(f preflight.Findings) (all []string) {
 		for _, p := range f.Problems {
 			if strings.Contains(p.What, "not on the PATH") {
 				all = append(all, p.What)
@@ -37,15 +38,15 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 		}
 		return all
 	}
-	try := func() activities.Preflight {
+	try := func() preflight.Findings {
 		t.Helper()
-		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
 		return f
 	}
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", bin+":"+path)
-	require.NoError(t, activities.NoteEnvironment(l.a.Home))
+	require.NoError(t, hosted.NoteEnvironment(l.a.Home))
 	t.Setenv("PATH", path)
 	require.Len(t, missing(try()), 1, "no worker runs: this shell's counts")
 
@@ -69,7 +70,7 @@ func TestValidateWarnsAsTheLoopWould(t *testing.T) {
 	off := false
 	s.Validation.Canary = &off
 	s.Verify.Holdout.Command = "sh work/b"
-	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read these files, which hold or name the holdout: work/b")
 }
@@ -90,7 +91,7 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 	git(t, l.user, "commit", "-qm", "events")
 	s := l.spec
 	s.Verify.Command, s.Guard.Command = "echo 1", "cat events; exit 1"
-	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	require.Len(t, f.Problems, 1, "%v", f.Problems)
 	require.Contains(t, f.Problems[0].What, "1 failed, 30 passed")
@@ -98,7 +99,7 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 	require.NotContains(t, f.Problems[0].What, `"Action"`)
 	s.Test.Report = []string{"*.xml"}
 	s.Guard.Command = `echo '<testsuite tests="1" failures="1"><testcase name="climbs"><failure>far too steep</failure></testcase></testsuite>' >r.xml; exit 1`
-	f, err = activities.DryRun(ctx, l.a.Home, "reported", s, func(string) {})
+	f, err = preflight.DryRun(ctx, l.a.Home, "reported", s, func(string) {})
 	require.NoError(t, err)
 	require.Len(t, f.Problems, 1, "%v", f.Problems)
 	require.Contains(t, f.Problems[0].What, "1 failed")
@@ -115,7 +116,7 @@ func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
 	s := l.spec
 	s.Verify.Command, s.Guard.Command = "make lint", "npm test"
 	missing := func() (notes []string) {
-		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
 		return slices.DeleteFunc(f.Notes, func(note string) bool { return !strings.Contains(note, "which does not exist") })
 	}
@@ -150,7 +151,7 @@ func TestReadyLooksForProgramsWhereTheLoopHasThem(t *testing.T) {
 	s.Agent.Use, s.Agent.Command = spec.UseCommand, spec.Argv{List: []string{"agent-it", "--fast"}}
 	try := func() (all []string) {
 		t.Helper()
-		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
 		for _, p := range f.Problems {
 			all = append(all, p.Check+": "+p.What)
@@ -194,7 +195,7 @@ func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 	s.Agent.Use, s.Agent.Command = "codex", spec.Argv{}
 	off := false
 	s.Validation.Canary = &off
-	f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	var said []string
 	for _, p := range f.Problems {
@@ -221,7 +222,7 @@ func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 		off := false
 		s.Validation.Canary = &off
 		s.Check.Command = command
-		f, err := activities.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
 		notes := strings.Join(f.Notes, "\n")
 		require.Equal(t, want != "", strings.Contains(notes, "rewrites files"), notes)

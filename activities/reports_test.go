@@ -2,13 +2,10 @@ package activities_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities"
 	"pawl/internal/act"
 )
 
@@ -48,15 +45,4 @@ func TestL2_ReportFilesAreRead(t *testing.T) {
 		out, _ := l.run(env, act.Test{Step: step(10 + len(name)), Command: command, Reports: globs})
 		require.Zero(t, out.Tests.Failed, name)
 	}
-}
-
-func TestReportsOfARunBeforeAreForgotten(t *testing.T) {
-	dir := t.TempDir()
-	kept, left := filepath.Join(dir, "target", "other.xml"), filepath.Join(dir, "target", "TEST-a.xml")
-	require.NoError(t, os.Mkdir(filepath.Dir(kept), 0o700))
-	require.NoError(t, os.WriteFile(kept, nil, 0o600))
-	require.NoError(t, os.WriteFile(left, nil, 0o600))
-	require.NoError(t, activities.ForgetReports(dir, []string{"**/TEST-*.xml"}))
-	require.FileExists(t, kept)
-	require.NoFileExists(t, left)
 }

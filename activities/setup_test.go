@@ -55,6 +55,6 @@ func TestSetupRunsAgainWhereItHasToAndSaysWhy(t *testing.T) {
 	require.Equal(t, "a\nb\nother==2\n", string(must(os.ReadFile(judge+"/deps/all"))))
 	restore(base, 4, "another work/requirements.txt")
 	require.Equal(t, "a\nb\n", string(must(os.ReadFile(judge+"/deps/all"))))
-	l.a.Forget()
+	l.a.Stop()
 	restore(base, 4, "")
 }

@@ -73,7 +73,7 @@ func (s *looked) chartered(change func(map[string]any)) charter.Charter {
 // worker is the next worker of the host: it knows nothing.
 func (s *looked) worker() {
 	if s.a != nil { // the one before has died
-		s.a.Forget()
+		s.a.Stop()
 	}
 	s.a = activities.New(s.home, "host", "pawl", "default", false)
 	s.Cleanup(s.a.Stop)

@@ -17,7 +17,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
 
-	"pawl/activities"
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -169,20 +168,4 @@ func TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins(t *testing.T) {
 	write(t, s.user+"/RULES.md", "Be strict.\n")
 	git(t, s.user, "commit", "-qam", "another rule")
 	require.NotEqual(t, before, s.record(milestone).Governance)
-}
-
-// TestS12_WhatIsOnlyUnderWayIsNoDrift has a loop that makes a commit between two looks at its branch.
-func TestS12_WhatIsOnlyUnderWayIsNoDrift(t *testing.T) {
-	edited := task.Drift{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Theirs: "x"}
-	branch := func(at string) task.Drift { return task.Drift{Name: task.DriftBranch, What: "pawl/a", Theirs: at} }
-	for name, looks := range map[string][2][]task.Drift{
-		"it is as recorded by now": {{branch("1"), edited}, {edited}},
-		"it has gone on":           {{branch("1"), edited}, {branch("2"), edited}},
-		"it was as recorded":       {{edited}, {branch("1"), edited}},
-	} {
-		n := 0
-		found, err := activities.LookTwice(func() []task.Drift { n++; return looks[n-1] })
-		require.NoError(t, err)
-		require.Equal(t, []task.Drift{edited}, found, name)
-	}
 }

@@ -122,6 +122,35 @@ func TestTheClientKnowsNoCommandLine(t *testing.T) {
 	}
 }
 
+// subjects are the packages of the activities, in order: none imports a later one, and the last puts them together.
+var subjects = []string{
+	"activities/hosted", "activities/contracts", "activities/recording", "activities/changes", "activities/proposals",
+	"activities/steps", "activities/calls", "activities/opening", "activities/preflight", "activities/stewards", "activities",
+}
+
+func TestNoSubjectOfTheActivitiesImportsALaterOne(t *testing.T) {
+	folders, err := filepath.Glob(filepath.Join(root, "activities", "*", "*.go"))
+	require.NoError(t, err)
+	for _, file := range folders {
+		require.Contains(t, subjects, "activities/"+filepath.Base(filepath.Dir(file)))
+	}
+	for i, dir := range subjects {
+		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		require.NoError(t, err)
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+			require.NoError(t, err)
+			for _, spec := range file.Imports {
+				path, own := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "pawl/")
+				require.False(t, own && slices.Contains(subjects[i:], path), "%s imports %s", name, path)
+			}
+		}
+	}
+}
+
 func sources(t *testing.T, dir string) []*ast.File {
 	t.Helper()
 	var out []*ast.File

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"pawl/activities"
+	"pawl/activities/preflight"
 	"pawl/internal/draft"
 	"pawl/internal/home"
 	"pawl/internal/spec"
@@ -102,7 +102,7 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 		return "", "", err
 	}
 	shown := a.progress("trying `"+found.Metric.Command+"` in a clone, to see whether a higher or a lower result is better", s, false)
-	f, err := activities.DryRun(ctx, h, "init", s, shown.begin)
+	f, err := preflight.DryRun(ctx, h, "init", s, shown.begin)
 	shown.stop()
 	switch {
 	case ctx.Err() != nil:

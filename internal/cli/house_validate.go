@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pawl/activities"
+	"pawl/activities/preflight"
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/charter"
@@ -122,13 +122,13 @@ func (a *app) invalid(err error) error {
 
 // dryRun tries the commands of a spec in a clone. At a terminal each step has a line with the time that it took, elsewhere
 // each that took long.
-func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f activities.Preflight, err error) {
+func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f preflight.Findings, err error) {
 	h, err := home.Open()
 	if err != nil {
 		return f, err
 	}
 	shown := a.progress("trying the spec in a clone of the repository", sp, true)
-	f, err = activities.DryRun(ctx, h, id, sp, shown.begin)
+	f, err = preflight.DryRun(ctx, h, id, sp, shown.begin)
 	shown.stop()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -137,7 +137,7 @@ func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f activities
 }
 
 // validation is what came of a dry run, whatever it was for.
-func validation(id string, f activities.Preflight) Validation {
+func validation(id string, f preflight.Findings) Validation {
 	v := Validation{
 		Loop: id, Repo: f.Repo, Problems: []ValidationProblem{}, Notes: append([]string{}, f.Notes...),
 		InScope: f.InScope, Baseline: f.Baseline, VerifyMs: took(f.Verify), GuardMs: took(f.Guard), TestMs: took(f.Test),
@@ -149,7 +149,7 @@ func validation(id string, f activities.Preflight) Validation {
 }
 
 // validated shows what came of a dry run.
-func (a *app) validated(file, id string, sp spec.Spec, f activities.Preflight) error {
+func (a *app) validated(file, id string, sp spec.Spec, f preflight.Findings) error {
 	k, err := kind.Of(sp.Kind)
 	if err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"pawl/activities"
+	"pawl/activities/hosted"
+	"pawl/activities/proposals"
 	"pawl/config"
 	"pawl/internal/client"
 	"pawl/internal/fault"
@@ -182,7 +183,7 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 	s.Client = &client.Client{
 		Home: h, Address: t.Address, Namespace: t.Namespace, Explicit: t.Explicit, Now: a.deps.Now,
 		// What works on a proposal of this host needs no engine: store and repository are here.
-		Proposals: activities.New(h, id, "", t.Namespace, false),
+		Proposals: &proposals.Proposals{Workspaces: hosted.New(h, id, "", t.Namespace, false)},
 	}
 	if a.deps.Embedded != nil {
 		s.Bring = s.share

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/activities"
+	"pawl/activities/preflight"
 	"pawl/config"
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
@@ -47,7 +47,7 @@ func (a *app) validateCharter(ctx context.Context, file, id string, f config.Fil
 const keepsSteward = "keep this steward from its work"
 
 // tryCharter tries the commands that a charter has for its loops, and looks for the planner and the secrets.
-func (a *app) tryCharter(ctx context.Context, c charter.Charter, sp spec.Spec) (v Validation, found activities.Preflight, err error) {
+func (a *app) tryCharter(ctx context.Context, c charter.Charter, sp spec.Spec) (v Validation, found preflight.Findings, err error) {
 	h, err := home.Open()
 	if err != nil {
 		return v, found, err
@@ -56,7 +56,7 @@ func (a *app) tryCharter(ctx context.Context, c charter.Charter, sp spec.Spec) (
 		return v, found, err
 	}
 	if len(sp.Scope) == 0 { // the plans say what may change
-		found.Problems = slices.DeleteFunc(found.Problems, func(p activities.Problem) bool { return p.Check == "scope" })
+		found.Problems = slices.DeleteFunc(found.Problems, func(p preflight.Problem) bool { return p.Check == "scope" })
 	}
 	v = validation(c.Name, found)
 	v.Charter = &c

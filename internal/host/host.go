@@ -24,6 +24,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/activities"
+	"pawl/activities/hosted"
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/durable"
@@ -130,7 +131,7 @@ func RunWorker(ctx context.Context, o Options) error {
 		return fmt.Errorf("taking the worker's lock: %w", err)
 	}
 	defer lock.Close()
-	if err := activities.NoteEnvironment(o.Home); err != nil {
+	if err := hosted.NoteEnvironment(o.Home); err != nil {
 		return err
 	}
 	if err := whenItAnswers(ctx, func() error { return answers(ctx, o) }); err != nil {

@@ -1,7 +1,7 @@
 // Package transcript turns the output of an agent program's call into a text for people: who said what, which tools
 // were called with which arguments, and what they returned. The text is bounded, contains nothing that looks like a
 // credential, and shows invisible characters. The package reads no program's lines (internal/agent/stream does), writes
-// no file (activities/transcript.go does) and decides nothing. Pure. Start at Writer.
+// no file (activities/calls/transcript.go does) and decides nothing. Pure. Start at Writer.
 package transcript
 
 import (

@@ -1,0 +1,192 @@
+// Package calls calls agents: it writes the prompt, follows the stream, counts with the meter, and collects what the
+// agent left. Start at Caller.
+package calls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/activities/hosted"
+	"pawl/activities/recording"
+	"pawl/activities/steps"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/durable"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/govern"
+	"pawl/internal/held"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/store"
+)
+
+// Caller calls agents.
+type Caller struct{ *steps.Runner }
+
+// CallAgent asks an agent, on the desk.
+func (a *Caller) CallAgent(ctx context.Context, in act.Call) (act.Called, error) {
+	if err := a.dropOther(ctx, in.Step); err != nil {
+		return act.Called{}, err
+	}
+	out, err := steps.Do(ctx, a.Runner, in.Step, func(ctx context.Context, w *steps.Work) (act.Called, error) { return makeCall(ctx, w, in) })
+	if err == nil {
+		err = a.toldAgain(ctx, in, &out)
+	}
+	return out, err
+}
+
+// dropOther drops the result of a call that was not made on the desk as it is now: it belongs to a run whose ledger has
+// since lost entries.
+func (a *Caller) dropOther(ctx context.Context, in act.Step) error {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(steps.StepDir(a.Machine, in.Ref, in.Key), steps.ResultFile)
+	if _, err := os.Stat(held.At(path)); err != nil || ws.At(in.Desk).LastOnDesk() == callOf(in) {
+		return nil //nolint:nilerr // there is none, or the step says so
+	}
+	if err := os.Remove(held.At(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// callOf names a call and where it starts from.
+func callOf(in act.Step) string { return steps.StepName(in.Key) + " " + in.Head }
+
+// toldAgain makes the ledger take the events of a call whose result comes from an earlier run.
+func (a *Caller) toldAgain(ctx context.Context, in act.Call, out *act.Called) error {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return err
+	}
+	if out.Ledger != in.Ledger && out.Ledger != "" { // as always: this very run has appended them
+		at, err := ws.Objects.Ref(ctx, ws.Ledger)
+		if err != nil || at == out.Ledger || ws.DescendsFrom(ctx, out.Ledger, in.Ledger) {
+			return err
+		}
+	}
+	out.Ledger = ""
+	if len(in.Events) == 0 {
+		return nil
+	}
+	told, err := recording.Append(ctx, ws, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
+	out.Ledger = told.Ledger
+	return err
+}
+
+func makeCall(ctx context.Context, w *steps.Work, in act.Call) (out act.Called, err error) {
+	if err := permit(ctx, w.Workspace, in); err != nil {
+		return out, err
+	}
+	if err := w.Ready(ctx, w.OnDesk, func(ctx context.Context) (err error) {
+		out.Ledger, err = appendEvents(ctx, w, in)
+		return err
+	}); err != nil {
+		return out, err
+	}
+	if err := durable.WriteCache(w.Workspace.CallFile(), []byte(callOf(w.In))); err != nil {
+		return out, err
+	}
+	command, err := w.Command(w.Workspace.Desk.Dir)
+	if err != nil {
+		return out, err
+	}
+	tell := func(u loop.Usage, tool string) { w.Live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
+	talk, err := brief(ctx, w.Workspace, in, out.Ledger, &command, tell)
+	if err != nil {
+		return out, err
+	}
+	if out.Outcome, err = RunAgent(ctx, w, command, talk); err != nil {
+		return out, err
+	}
+	if err := talk.spared.putBack(w.Workspace.Desk.Dir); err != nil {
+		return out, err
+	}
+	printed := talk.Collect(&out, command.Stdout, in)
+	warnings, err := talk.signed.check()
+	for _, text := range warnings {
+		out.Warn(text)
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Transcript, err = transcribe(w, talk, in, out); err != nil {
+		return out, err
+	}
+	out.Failure = cmp.Or(w.Full, out.Failure)
+	if in.Role == spec.RolePlanner && out.OK() {
+		if out.Plan, err = recording.KeepPlan(w.Workspace, printed, w.Dir); err != nil {
+			return out, err
+		}
+	}
+	if err := throwAway(ctx, w.Workspace, in, &out); err != nil {
+		return out, err
+	}
+	if out.Interrupted {
+		w.PutBack(ctx)
+	}
+	return out, nil
+}
+
+// appendEvents appends what happened before the call, and returns the ledger's head, "" where there was nothing.
+func appendEvents(ctx context.Context, w *steps.Work, in act.Call) (string, error) {
+	if len(in.Events) == 0 {
+		return "", nil
+	}
+	out, err := recording.Append(ctx, w.Workspace, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
+	crash.At("step.told")
+	return out.Ledger, err
+}
+
+// permit is the one gateway that every agent call passes (E1). Without permission nothing is run or prepared.
+func permit(ctx context.Context, ws *hosted.Workspace, in act.Call) error {
+	if in.Ledger == "" { // the plan is made before the first entry
+		if err := recording.Rebind(ws); err != nil {
+			return err
+		}
+	}
+	contract, err := ws.Book.Contract(ctx, in.Ledger)
+	if err != nil {
+		return err
+	}
+	var denied *fault.Error
+	if err := govern.PermitPhase(contract.Spec, in.Role, in.Phase); errors.As(err, &denied) {
+		return hosted.Refuse(denied)
+	}
+	return nil
+}
+
+// throwAway makes sure that nothing stays of a role's changes if the role may not change source there (E1, E6), and
+// reports them.
+func throwAway(ctx context.Context, ws *hosted.Workspace, in act.Call, out *act.Called) error {
+	if slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) || out.Interrupted || out.StartError != "" {
+		return nil
+	}
+	defer ws.Leave(ws.Desk)
+	change, err := ws.Desk.Stage(ctx, in.Head)
+	ws.Torn(ws.Desk)
+	if err != nil {
+		return fmt.Errorf("looking for changes by the %s: %w", in.Role, err)
+	}
+	if change.Empty() {
+		return nil
+	}
+	var names []string
+	for _, f := range change.Files[:min(len(change.Files), 3)] {
+		names = append(names, git.Quote(f.Path))
+	}
+	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: its changes to %s (%s) are thrown away",
+		in.Role, in.Phase, spec.CanEditSource, evidence.Counted(len(change.Files)+len(change.Violations), "file"), strings.Join(names, ", "))
+	return nil
+}

@@ -1,0 +1,151 @@
+package calls_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities/calls"
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/outcome"
+	"pawl/internal/proc"
+	"pawl/internal/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	proc.Main()
+	os.Exit(m.Run())
+}
+
+const (
+	tool = `printf '{"type":"tool_use","tool_name":"edit","tool_id":"%d"}\n' `
+	done = `printf '{"type":"message","role":"assistant","content":"done"}\n{"type":"result","status":"success","stats":{"input_tokens":100,"output_tokens":10}}\n'`
+)
+
+// attempts makes calls of one step, one after the other, as attempts of the activity do.
+type attempts struct {
+	t   *testing.T
+	s   *proc.Supervisor
+	dir string
+}
+
+func newCalls(t *testing.T) attempts {
+	s, err := proc.Start("call-"+filepath.Base(t.TempDir()), sandbox.ByNothing)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return attempts{t, s, t.TempDir()}
+}
+
+func (c attempts) make(ctx context.Context, script string, left int64, tell func(loop.Usage, string)) act.Called {
+	c.t.Helper()
+	out, err := calls.Call(ctx, c.s, "gemini", act.Call{Budget: map[loop.Resource]evidence.Decimal{loop.ToolCalls: loop.Count(left)}},
+		proc.Command{Argv: []string{"sh", "-c", script}, Dir: c.dir, Env: os.Environ(), Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr")}, tell)
+	require.NoError(c.t, err)
+	return out
+}
+
+func TestA2_ACallIsFollowedWhileItRuns(t *testing.T) {
+	c := newCalls(t)
+	var last atomic.Pointer[loop.Usage]
+	out := c.make(t.Context(), tool+"1; "+tool+"2; "+tool+"3; tail -f /dev/null", 2, func(u loop.Usage, tool string) {
+		require.Equal(t, "edit", tool)
+		last.Store(&u)
+	})
+	require.Equal(t, loop.ToolCalls, out.Exhausted)
+	require.False(t, out.Interrupted, "it is not to run again")
+	require.False(t, out.OK())
+	require.Equal(t, int64(3), out.Usage.ToolCalls)
+	require.Equal(t, out.Usage, *last.Load())
+}
+
+func TestWhatUsesABudgetUpIsStillJudged(t *testing.T) {
+	c := newCalls(t)
+	out := c.make(t.Context(), tool+"1; "+tool+"2; "+done, 2, nil)
+	require.True(t, out.OK(), out)
+	require.Equal(t, loop.Usage{AgentCalls: 1, ToolCalls: 2, InputTokens: 100, OutputTokens: 10}, out.Usage)
+	require.Equal(t, "done", out.Description)
+}
+
+func TestHowACallFailed(t *testing.T) {
+	c := newCalls(t)
+	failed := func(script string) string {
+		out := c.make(t.Context(), script, 1000, nil)
+		require.False(t, out.OK(), script)
+		return out.Failure
+	}
+	require.Equal(t, "it ended without saying how", failed("true"))
+	require.Empty(t, failed("exit 3"), "the exit code says more")
+	require.Equal(t, "no stream", failed(`printf '{"type":"result","status":"error","error":{"message":"no stream"}}\n'; exit 3`))
+	require.Empty(t, failed(done+"; exit 3"))
+
+	const complains = "printf 'usage\\na\\n\\n b\\nlibfoo.so is missing\\n' >&2; exit "
+	require.Equal(t, "exit 127: a; b; libfoo.so is missing", failed(complains+"127"), "its last lines say why")
+	require.Equal(t, "it ended without saying how: a; b; libfoo.so is missing", failed(complains+"0"))
+	require.Equal(t, "exit 9: a; b; libfoo.so is missing", calls.Collect(c.dir, 9).Failure, "of an agent that has no stream, too")
+	require.Empty(t, calls.Collect(c.dir, 0).Failure)
+}
+
+func TestA2_ACallThatEndsOverItsBudgetIsOverIt(t *testing.T) {
+	c := newCalls(t)
+	out := c.make(t.Context(), tool+"1; "+tool+"2; "+done, 1, nil)
+	require.Equal(t, loop.ToolCalls, out.Exhausted, "however fast it was")
+	require.Empty(t, out.Description)
+}
+
+func TestA6_AnInterruptedCallRunsAgainAndCounts(t *testing.T) {
+	c := newCalls(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	out := c.make(ctx, tool+"1; tail -f /dev/null", 9, func(loop.Usage, string) { interrupt() })
+	require.True(t, out.Interrupted)
+	require.Empty(t, out.Exhausted)
+	require.Empty(t, out.Failure)
+	require.Equal(t, int64(1), out.Usage.ToolCalls)
+
+	// The next attempts find what the lost one has left, and each is spent once.
+	out = c.make(t.Context(), tool+"1; "+done, 9, nil)
+	require.True(t, out.OK())
+	require.Equal(t, loop.Usage{AgentCalls: 1, ToolCalls: 2, InputTokens: 100, OutputTokens: 10}, out.Usage)
+	out = c.make(t.Context(), "touch ran; "+done, 1, nil)
+	require.Equal(t, loop.ToolCalls, out.Exhausted, "lost attempts have used it up")
+	require.NoFileExists(t, filepath.Join(c.dir, "ran"))
+}
+
+// TestACallThatSaysNothingIsEnded has two programs that never end: of one nothing is heard any more, of the other a tool
+// is at work.
+func TestACallThatSaysNothingIsEnded(t *testing.T) {
+	c := newCalls(t)
+	call := func(script string, limit time.Duration) act.Called {
+		out, err := calls.Call(t.Context(), c.s, "gemini", act.Call{SilenceMs: 300}, proc.Command{
+			Argv: []string{"sh", "-c", script}, Dir: c.dir, Env: os.Environ(), Limit: limit, Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr"),
+		}, nil)
+		require.NoError(t, err)
+		return out
+	}
+	out := call(`printf '{"type":"init"}\n'; tail -f /dev/null`, time.Minute)
+	require.Equal(t, outcome.Silent, out.Class)
+	require.Equal(t, "it said nothing for 300ms, and none of its tools was at work", out.Failure)
+	require.False(t, out.Interrupted, "it is not to run again")
+	out = call(tool+"1; tail -f /dev/null", 2*time.Second)
+	require.Equal(t, outcome.TimedOut, out.Class, "a tool may take its time")
+}
+
+// TestAProgramThatAsksInVainIsEnded has one that would ask its provider again and again, with a credential that nobody
+// knows.
+func TestAProgramThatAsksInVainIsEnded(t *testing.T) {
+	c := newCalls(t)
+	out, err := calls.Call(t.Context(), c.s, "claude", act.Call{}, proc.Command{
+		Argv: []string{"sh", "-c", `printf '{"type":"system","subtype":"init"}\n{"type":"system","subtype":"api_retry","error_status":401,"error":"authentication_failed"}\n'; tail -f /dev/null`},
+		Dir:  c.dir, Env: os.Environ(), Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr"),
+	}, nil)
+	require.NoError(t, err)
+	require.Equal(t, outcome.AuthMissing, out.Class)
+	require.Equal(t, act.Refused{Status: 401, Said: "401 authentication_failed"}, *out.Refused)
+	require.Nil(t, out.RateLimit)
+}

@@ -1,0 +1,214 @@
+package calls
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/activities/recording"
+	"pawl/internal/act"
+	"pawl/internal/agent"
+	"pawl/internal/evidence"
+	"pawl/internal/govern"
+	"pawl/internal/issue"
+	"pawl/internal/loop"
+	"pawl/internal/outcome"
+	"pawl/internal/secret"
+	"pawl/internal/task"
+)
+
+// Collect reads what the agent left: its words, and what it reports as spent. A result file that can't be read is a
+// warning; unreported spending counts as one tool call. If the agent's stdout is a stream, the stream reports spending
+// and end, and the file only has words.
+func (e *Exchange) Collect(out *act.Called, stdout string, in act.Call) (printed string) {
+	r, err := agent.ReadResult(filepath.Dir(e.Dir), filepath.Base(e.Dir), resultName)
+	var refusal *outcome.Refusal
+	if e.call != nil {
+		printed, refusal = e.call.collect(out)
+	} else {
+		first, _ := hosted.ReadFile(stdout, recording.MaxPlan)
+		printed = secret.Redact(string(first))
+		out.Description = hosted.Said(printed)
+		out.Usage = reported(r)
+		if exited(out) {
+			ended(out, "", complaint(out))
+		}
+	}
+	out.Regenerate = out.Regenerate || r.Regenerate
+	if in.Proposal != nil {
+		out.Opinion = opinion(in.Proposal, e.goal, r.Review, printed)
+	}
+	if r.RetryAt != nil && refusal == nil {
+		refusal = &outcome.Refusal{Class: outcome.RateLimited, Until: r.RetryAt.UTC(), Said: "by its result file"}
+	}
+	if err != nil {
+		out.Warn(err.Error())
+	}
+	if line := hosted.Said(r.Description); line != "" {
+		out.Description = line
+	}
+	out.Session = cmp.Or(out.Session, loop.Clip(hosted.Said(r.SessionID), 100))
+	out.Idea = hosted.Said(r.Idea)
+	if gave := hosted.Said(string(r.GiveUp)); gave != "" {
+		out.GiveUp = loop.Clip(gave, 300)
+	}
+	if e.classify(out, refusal, time.Now()); out.Refused != nil && e.call == nil && r.ToolCalls == nil {
+		out.Usage.ToolCalls = 0 // it was not let work
+	}
+	return printed
+}
+
+// classify returns the class of the call; for a call that its provider refused, also why and until when. A call that
+// was interrupted or used up a budget has no class.
+func (e *Exchange) classify(out *act.Called, refusal *outcome.Refusal, now time.Time) {
+	if out.Interrupted || out.Exhausted != "" {
+		return
+	}
+	f := outcome.Facts{
+		Failure: out.Failure, GaveUp: out.GiveUp != "", NotStarted: out.StartError != "", TimedOut: out.TimedOut, Signal: out.Signal != "", Exit: out.ExitCode,
+		Stderr: out.Tail,
+	}
+	if refusal != nil {
+		f.Refusal = refusal.Class
+	}
+	if c := e.call; c != nil {
+		f.Stream, f.Begun, f.Ended, f.Silent = true, c.stream.Begun(), c.stream.Ended(), c.silent
+	}
+	if out.Class = outcome.Of(f); !out.Class.Refused() {
+		return
+	}
+	if refusal == nil {
+		refusal = &outcome.Refusal{Class: out.Class, Said: lastLines(out.Tail)}
+	}
+	until := refusal.When(now)
+	out.Refused = &act.Refused{Status: refusal.Status, Said: loop.Clip(hosted.Said(refusal.Said), 300)}
+	if until.After(now.Add(maxSleep)) { // this is not believed, so that nobody sleeps for years
+		out.Refused.Said += ", until " + until.Format(time.RFC3339)
+	} else {
+		out.Refused.Until = until
+	}
+	if out.Class == outcome.RateLimited {
+		out.RateLimit = &task.RateLimit{Until: out.Refused.Until, Said: out.Refused.Said}
+	}
+}
+
+// lastLines are the last lines of what a program wrote to stderr, on one line, "" for none.
+func lastLines(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return loop.Clip(hosted.Said(strings.Join(lines[max(0, len(lines)-3):], "; ")), 300)
+}
+
+// complaint is the end of what a program wrote to stderr.
+func complaint(out *act.Called) string {
+	stderr, _ := hosted.ReadTail(filepath.Join(out.Log, "stderr"), hosted.TailLength)
+	return secret.Redact(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "?")))
+}
+
+// exited reports whether a program ended by itself, as one that failed.
+func exited(out *act.Called) bool {
+	return (out.ExitCode != 0 || out.Signal != "") && !out.Interrupted && !out.TimedOut && out.StartError == "" && out.Failure == "" && out.Exhausted == ""
+}
+
+// ended returns how a program ended that did not report it in another way, with its last complaint.
+func ended(out *act.Called, failure, complaint string) {
+	last := lastLines(complaint)
+	if out.ExitCode == 0 && out.Signal == "" {
+		out.Failure = failure
+	} else if last != "" {
+		out.Failure = out.Ending()
+	}
+	if last != "" {
+		out.Failure += ": " + last
+	}
+}
+
+// maxSleep is how far in the future the end of a rate limit may be to be believed: a week, as some are, and a day.
+const maxSleep = 8 * 24 * time.Hour
+
+// collect writes down the result of the call, and returns the provider's refusal, nil if it worked.
+func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusal) {
+	end := c.stream.End()
+	if c.meter != nil {
+		end.Refusal = c.meter.merged(end.Refusal)
+		if end.Failure == "" && c.meter.total.Cut { // the Gemini CLI takes that for the end of the work
+			end.Failure = "the last answer of its model was cut off"
+			end.Refusal = &outcome.Refusal{Class: outcome.ProviderDown, Said: end.Failure}
+		}
+	}
+	end.Text, end.Failure = secret.Redact(end.Text), secret.Redact(end.Failure)
+	out.Usage = c.spent()
+	session, _, _ := c.stream.Session()
+	out.Session = loop.Clip(session, 100)
+	complaint := complaint(out)
+	switch {
+	case out.Interrupted: // it runs again
+	case c.over != "":
+		out.Exhausted = c.over
+	case end.Exhausted != "":
+		out.Exhausted = end.Exhausted
+	case c.flooded:
+		out.Failure = fmt.Sprintf("it said more than %d bytes", streamLimit)
+	case c.silent:
+		out.Failure = fmt.Sprintf("it said nothing for %s, and none of its tools was at work", c.silence)
+	case c.hopeless && end.Refusal != nil:
+		out.Failure = loop.Clip(hosted.Said(end.Refusal.Said), 300)
+	case out.TimedOut || out.StartError != "":
+	case c.stream.Ended():
+		out.Failure = loop.Clip(hosted.Said(end.Failure), 300)
+	default: // of how it ended, and what it complained of, the stream knows nothing
+		ended(out, end.Failure, complaint)
+	}
+	if c.meter != nil && !out.Interrupted {
+		for _, text := range c.meter.warnings(c.carried.Add(c.stream.Usage()), c.stream.Ended() && c.over == "") {
+			out.Warn(text)
+		}
+	}
+	if out.Withheld = end.Denied; len(end.Denied) > 0 {
+		out.Warn("the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", ")))
+	}
+	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
+		out.Tail = cmp.Or(complaint, loop.Clip(end.Text, hosted.TailLength))
+	}
+	text := strings.TrimSpace(end.Text)
+	if why, gave := strings.CutPrefix(text, agent.GiveUpWords); gave {
+		out.GiveUp = cmp.Or(hosted.Said(why), agent.NoReason)
+		return text, end.Refusal
+	}
+	if why, asked := strings.CutPrefix(text, agent.RegenerateWords); asked {
+		out.Regenerate, text = true, strings.TrimSpace(why)
+	}
+	if out.OK() { // the last words of one that failed describe no change
+		out.Description = hosted.Said(text)
+	}
+	return text, end.Refusal
+}
+
+// reported is what an agent reports as spent in a call.
+func reported(r agent.Result) loop.Usage {
+	u := loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: int64(r.InputTokens), OutputTokens: int64(r.OutputTokens)}
+	if r.ToolCalls != nil {
+		u.ToolCalls = int64(*r.ToolCalls)
+	}
+	if r.CostUSD != nil {
+		u.CostUSD = *r.CostUSD
+	}
+	return u
+}
+
+// opinion reads a reviewer's answer on a proposal: from its result file if it wrote one, else from its output.
+func opinion(p *loop.Proposal, goal string, object json.RawMessage, printed string) *act.Opinion {
+	o := govern.ReadReview(p.Hash, issue.Parse([]byte(goal)).Criteria, object, printed)
+	for i := range o.Criteria {
+		o.Criteria[i].Evidence = secret.Redact(o.Criteria[i].Evidence)
+	}
+	return &act.Opinion{Decision: string(o.Decision), Note: loop.Clip(secret.Redact(o.Note), 2000), Why: loop.Clip(secret.Redact(o.Why), 500), Criteria: o.Criteria}
+}

@@ -1,0 +1,35 @@
+package calls
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"pawl/internal/act"
+	"pawl/internal/agent/stream"
+	"pawl/internal/loop"
+	"pawl/internal/proc"
+)
+
+// Call makes one call of a streaming agent as Step does, without a loop around it.
+func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, command proc.Command, tell func(loop.Usage, string)) (act.Called, error) {
+	adapter, _ := stream.Lookup(use)
+	command.OutputLimit = streamLimit
+	c, err := newCall(adapter, in.Budget, command.Stdout, tell)
+	if err != nil {
+		return act.Called{}, err
+	}
+	c.silence = time.Duration(in.SilenceMs) * time.Millisecond
+	result, err := c.run(ctx, s, command)
+	out := act.Called{Outcome: act.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError, Log: filepath.Dir(command.Stdout)}}
+	_, refusal := c.collect(&out)
+	(&Exchange{call: c}).classify(&out, refusal, time.Now())
+	return out, err
+}
+
+// Collect reads what an agent without a stream has left in a folder.
+func Collect(dir string, exitCode int) act.Called {
+	out := act.Called{Outcome: act.Outcome{ExitCode: exitCode, Log: dir}}
+	(&Exchange{Dir: dir}).Collect(&out, filepath.Join(dir, "stdout"), act.Call{})
+	return out
+}

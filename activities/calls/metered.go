@@ -1,0 +1,404 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pawl/activities/hosted"
+	"pawl/internal/agent/stream"
+	"pawl/internal/egress"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/held"
+	"pawl/internal/loop"
+	"pawl/internal/meter"
+	"pawl/internal/meter/tally"
+	"pawl/internal/outcome"
+	"pawl/internal/proc"
+	"pawl/internal/program"
+	"pawl/internal/sandbox"
+	"pawl/internal/spec"
+)
+
+// meterFile is where the meter notes what the calls of a step have used, in the step's folder.
+const meterFile = "meter.jsonl"
+
+// agentEnvironment is the environment of an agent's program before it is called.
+func agentEnvironment(inherited []string, programs []program.Program, own spec.Agent) []string {
+	env := slices.Clone(inherited)
+	for _, p := range programs {
+		env = slices.Concat(env, p.Env, hosted.Present(p.Keys))
+	}
+	return hosted.Later(append(env, hosted.Granted(own.Env)...))
+}
+
+// toMeter returns the first of these budgets that only the meter can keep for a program, "" for none.
+func toMeter[T any](p program.Program, budget map[loop.Resource]T) loop.Resource {
+	_, tokens := budget[loop.Tokens]
+	_, dollars := budget[loop.CostUSD]
+	switch {
+	case !p.Metering.Meterable():
+	case tokens && !p.Tokens:
+		return loop.Tokens
+	case dollars && !p.Cost:
+		return loop.CostUSD
+	}
+	return ""
+}
+
+// direction is how the programs of an agent with an environment speak to pawl's meter. why says why they do not: the
+// rest of a sentence that begins with the agent's name. The meter of a call has one provider, and so one program.
+func direction(ws *hosted.Workspace, programs []program.Program, own spec.Agent, env []string) (r program.Route, why string) {
+	switch {
+	case own.Use == spec.UseCommand || len(programs) != 1:
+		return r, "can't be led to pawl's meter"
+	case !own.Metered():
+		return r, "is not led to pawl's meter (agent.meter is off)"
+	case ws.Sandbox.Use != spec.Off && ws.Sandbox.Network == spec.None:
+		return r, "has no network (sandbox.network is none)"
+	}
+	values, metering := sandbox.Values(env), programs[0].Metering
+	if own.Use == program.ACP {
+		metering = programs[0].MeteringByACP()
+	}
+	return metering.Direction(values, own.Args, own.Model, func(file string) []byte {
+		text, err := os.ReadFile(filepath.Join(values["HOME"], file))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return []byte{} // it is there
+		}
+		return text
+	})
+}
+
+// Counting returns the lines of the contract on who counts what each agent uses.
+func Counting(ws *hosted.Workspace, s spec.Spec) (lines []string, err error) {
+	inherited, err := ws.Environment()
+	if err != nil {
+		return nil, err
+	}
+	for _, own := range AgentsOf(s) {
+		a, known := stream.Lookup(own.Use)
+		if !known || !a.Streams() {
+			continue
+		}
+		r, why := routeOf(ws, own, s.Sandbox.Agents, inherited)
+		line := a.Name + " speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; "
+		switch {
+		case len(r.Keys) > 0:
+			line += "pawl keeps " + strings.Join(r.Keys, " and ")
+		case ws.Sandbox.Use != spec.Off && sandbox.Probe().Files != sandbox.ByNothing:
+			line += "pawl keeps the key that stands in its settings"
+		default:
+			line += "its key stands in its own settings, which it can read"
+		}
+		if why != "" {
+			line = a.Name + "'s usage is what its own stream reports, not what pawl's meter counts: it " + why
+		}
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// Uncounted refuses a budget of tokens or dollars that nobody would keep, and names it; nil if all are kept.
+func Uncounted(ws *hosted.Workspace, s spec.Spec) (key string, err error) {
+	inherited, err := ws.Environment()
+	if err != nil {
+		return "", err
+	}
+	budget := map[loop.Resource]bool{}
+	if s.Limits.Tokens != nil {
+		budget[loop.Tokens] = true
+	}
+	if s.Limits.CostUSD != nil {
+		budget[loop.CostUSD] = true
+	}
+	for _, own := range AgentsOf(s) {
+		p, _ := own.Row()
+		of := toMeter(p, budget)
+		if of == "" {
+			continue
+		}
+		if _, why := routeOf(ws, own, s.Sandbox.Agents, inherited); why != "" {
+			return "limits." + string(of), unkept(p, of, why)
+		}
+		if err := unpriced(ws, own, p, budget[loop.CostUSD]); err != nil {
+			return "limits." + string(loop.CostUSD), err
+		}
+	}
+	return "", nil
+}
+
+// unpriced refuses a budget of dollars for a model whose price pawl does not know, if the program does not report its
+// cost.
+func unpriced(ws *hosted.Workspace, own spec.Agent, p program.Program, capped bool) error {
+	if !capped || p.Cost {
+		return nil
+	}
+	if own.Model == "" {
+		return hosted.Refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: %s does not say what it costs, and without agent.model pawl knows no price", p.Name).
+			Advise("Name the model in agent.model, or take limits.costUSD out."))
+	}
+	prices, err := prices(ws.Machine)
+	if err != nil {
+		return err
+	}
+	if _, known := prices.Nano(own.Model, tally.Usage{}); known {
+		return nil
+	}
+	return hosted.Refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: pawl knows no price of the model %s, and %s does not say what it costs", evidence.Description(own.Model), p.Name).
+		Advise(fmt.Sprintf(`Add {"model": %q, "input": …, "output": …, "cacheRead": …} to %s, in dollars per million tokens, or take limits.costUSD out.`, own.Model, filepath.Join(ws.Machine.Home.Dir, pricesFile))))
+}
+
+// routeOf is the direction of an agent as it would be called now.
+func routeOf(ws *hosted.Workspace, own spec.Agent, named, inherited []string) (program.Route, string) {
+	programs := own.Programs(named)
+	return direction(ws, programs, own, agentEnvironment(inherited, programs, own))
+}
+
+// unkept is that of one program and budget.
+func unkept(p program.Program, of loop.Resource, why string) error {
+	what := map[loop.Resource]string{loop.Tokens: "what it uses while it works", loop.CostUSD: "what it costs"}[of]
+	set := "the key of its provider"
+	if names := p.Metering.KeyNames(); len(names) > 0 {
+		set = spec.Or(names)
+	}
+	return hosted.Refuse(fault.New(fault.PreconditionFailed, "limits.%s can't be kept: %s does not say %s, and %s", of, p.Name, what, why).
+		Advise(fmt.Sprintf("Set %s for the worker, so that pawl's meter counts, or take limits.%s out; limits.toolCalls and limits.activeTime are kept.", set, of)))
+}
+
+// metered leads the program of a command to the meter: instead of each key it gets a placeholder, and as its provider's
+// address that of the meter. The command's arguments lead there already. dir is for files of this call alone.
+func metered(ws *hosted.Workspace, p program.Program, r program.Route, dir string, c *proc.Command, budget map[loop.Resource]evidence.Decimal) error {
+	prices, err := prices(ws.Machine)
+	if err != nil {
+		return err
+	}
+	values := sandbox.Values(c.Env)
+	if _, capped := budget[loop.CostUSD]; capped && !p.Cost {
+		prices = prices.Capped()
+	}
+	m := meter.Config{
+		Upstream: r.Upstream, Keys: map[string]string{}, Files: map[string]string{}, Prices: prices, File: filepath.Join(filepath.Dir(c.Stdout), meterFile),
+		Budget: meter.Budget{Tokens: limitOf(budget, loop.Tokens, 1), Nano: limitOf(budget, loop.CostUSD, 1e9), Tools: limitOf(budget, loop.ToolCalls, 1)},
+	}
+	m.Proxy, m.Direct = egress.Upstream()
+	for _, name := range []string{"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"} {
+		if values[name] != "" {
+			m.Roots = append(m.Roots, values[name])
+		}
+	}
+	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool { // one that it would prefer
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(p.Keys, name)
+	})
+	placeholder := "pawl-" + uuid.NewString()
+	for i, name := range r.Keys {
+		if i > 0 {
+			placeholder = "pawl-" + uuid.NewString()
+		}
+		m.Keys[placeholder] = values[name]
+		c.Env = append(c.Env, name+"="+placeholder)
+	}
+	if len(r.Keys) == 0 {
+		m.Keys[placeholder] = r.Secret
+	}
+	told := strings.NewReplacer("{base}", "http://"+meter.Address, "{key}", placeholder, "{dir}", dir)
+	for _, variable := range r.Env {
+		c.Env = append(c.Env, told.Replace(variable))
+	}
+	for name, text := range r.Files {
+		m.Files[filepath.Join(dir, name)] = told.Replace(text)
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		c.Env = append(c.Env, name+"="+strings.TrimPrefix(values[name]+",127.0.0.1", ","))
+	}
+	c.Env, c.Meter = hosted.Later(c.Env), &m
+	return nil
+}
+
+// limitOf is a budget in units of which there are so many in one.
+func limitOf(budget map[loop.Resource]evidence.Decimal, r loop.Resource, units float64) meter.Limit {
+	left, limited := budget[r]
+	return meter.Limit{Set: limited, At: int64(math.Round(min(left.Float()*units, 1e18)))}
+}
+
+// pricesFile is where a person gives prices of their own, in $PAWL_HOME.
+const pricesFile = "prices.json"
+
+// prices are the person's own, and the list prices.
+func prices(m *hosted.Machine) (tally.Prices, error) {
+	path := filepath.Join(m.Home.Dir, pricesFile)
+	text, err := os.ReadFile(held.At(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return tally.Listed(), nil
+	}
+	var own tally.Prices
+	if err == nil {
+		own, err = tally.ParsePrices(text)
+	}
+	if err != nil {
+		return nil, hosted.Refuse(fault.New(fault.PreconditionFailed, "the prices in %s can't be read: %v", path, err).Advise("Correct the file, or remove it: the list prices count then."))
+	}
+	return append(own, tally.Listed()...), nil
+}
+
+// counted is what the meter has noted of a step, for all its attempts, including lost ones.
+type counted struct {
+	file  string
+	at    int64
+	total tally.Total
+	since time.Time // since when the provider refuses, zero where it does not
+}
+
+// refusal is the provider's last answer if it refused work, nil if it has worked since.
+func (m *counted) refusal() *outcome.Refusal {
+	f := m.total.Failing
+	if f == nil || outcome.ByStatus(f.Status) == "" {
+		return nil
+	}
+	r := &outcome.Refusal{Class: outcome.ByStatus(f.Status), Status: f.Status, Said: fmt.Sprintf("%d %s", f.Status, f.Error)}
+	if f.Until > 0 {
+		r.Until = time.Unix(f.Until, 0).UTC()
+	}
+	return r
+}
+
+// merged is the refusal in the stream, completed by what the meter knows. The provider's own answer counts more than
+// how its program reports it.
+func (m *counted) merged(told *outcome.Refusal) *outcome.Refusal {
+	r := m.refusal()
+	if r == nil || told != nil && told.Class == r.Class && r.Until.IsZero() {
+		return told
+	}
+	return r
+}
+
+const (
+	// settled is how long a provider has to refuse all requests before a program is ended for it: it may ask another
+	// model at once.
+	settled = 3 * time.Second
+	// patient is how long a program may keep asking a provider that fails.
+	patient = time.Minute
+)
+
+// hopeless reports whether the program keeps asking a provider that does not accept its credentials, that has said to
+// come back after a longer time, or that has failed for long. A loop that sleeps waits at no cost.
+func (m *counted) hopeless(now time.Time) bool {
+	r := m.refusal()
+	if r == nil || m.total.Open > 0 {
+		if r == nil {
+			m.since = time.Time{}
+		}
+		return false
+	}
+	if m.since.IsZero() {
+		m.since = now
+	}
+	refused := now.Sub(m.since)
+	return refused > patient || refused > settled && (r.Until.After(now.Add(patient)) || r.Status == 401 && !m.total.Worked)
+}
+
+// heard is when an answer of the provider, or a part of one, came last; zero where none has.
+func (m *counted) heard() time.Time {
+	is, err := os.Stat(held.At(m.file))
+	if err != nil {
+		return time.Time{}
+	}
+	return is.ModTime()
+}
+
+// begin forgets what the provider answered to attempts before this one.
+func (m *counted) begin() {
+	m.total.Open, m.total.Worked, m.total.Failing, m.total.Cut = 0, false, nil, false
+}
+
+// read takes what is new.
+func (m *counted) read() error {
+	f, err := os.Open(held.At(m.file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was asked yet
+	}
+	if err != nil {
+		return fmt.Errorf("reading what the meter counted: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.NewSectionReader(f, m.at, 1<<40))
+	if err != nil {
+		return fmt.Errorf("reading what the meter counted: %w", err)
+	}
+	m.at += int64(m.total.Read(text))
+	return nil
+}
+
+// slack is how much stream and meter may differ: a twentieth, and at least 5000 tokens. The meter counts requests that
+// no stream has, such as the one for a session's title (a few hundred to a few thousand tokens); a stream counts an
+// unfinished answer.
+func (m *counted) slack() int64 { return max(5000, m.total.Tokens()/20) }
+
+// whole reports whether the meter has counted everything that the stream reports.
+func (m *counted) whole(told loop.Usage) bool {
+	return m.total.Calls > 0 && m.total.Tokens()+m.slack() >= told.InputTokens+told.OutputTokens
+}
+
+// in returns what was used: the meter's count, if that covers everything that the stream reports. The cost is the
+// meter's if it knows the price of every model. The tool calls are the larger number of both, since the stream has none
+// of nested agents, and the meter none that a program makes by itself.
+func (m *counted) in(told loop.Usage) loop.Usage {
+	u := told
+	u.ToolCalls = max(told.ToolCalls, m.total.Tools)
+	cost := stream.Dollars(m.total.Nano)
+	if !m.whole(told) {
+		if cost.Cmp(told.CostUSD) > 0 {
+			u.CostUSD = cost
+		}
+		return u
+	}
+	u.InputTokens, u.OutputTokens = m.total.Input, m.total.Output
+	if len(m.total.Unknown) == 0 || cost.Cmp(told.CostUSD) > 0 {
+		u.CostUSD = cost
+	}
+	return u
+}
+
+// warnings returns what people should know about a call, given the stream's totals. ended means that the program itself
+// reported its end, so that its numbers are final.
+func (m *counted) warnings(told loop.Usage, ended bool) (all []string) {
+	t := m.total
+	said := told.InputTokens + told.OutputTokens
+	switch {
+	case t.Calls == 0 && said > 0:
+		all = append(all, "none of the agent's requests to its model went through pawl's meter: the usage that its own stream reports counts")
+	case ended && said-t.Tokens() > m.slack():
+		all = append(all, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d: not all of its requests went through the meter, so the stream's figure counts", said, t.Tokens()))
+	case ended && t.Tokens()-said > m.slack():
+		all = append(all, fmt.Sprintf("the agent's own stream reports %d tokens, but pawl's meter counted %d; the meter's figure counts", said, t.Tokens()))
+	}
+	if t.Guessed > 0 {
+		all = append(all, fmt.Sprintf("%d of its model's answers came without a number of tokens, so pawl estimates it from their length", t.Guessed))
+	}
+	if len(t.Unknown) > 0 && told.CostUSD.IsZero() {
+		all = append(all, "pawl knows no price of the model "+evidence.Description(strings.Join(t.Unknown, ", "))+", so that its cost is not estimated: add it to "+pricesFile+" in $PAWL_HOME")
+	}
+	return all
+}
+
+// AgentsOf are the agents that the loops of a spec call.
+func AgentsOf(s spec.Spec) []spec.Agent {
+	var all []spec.Agent
+	for _, a := range s.Agent.All() {
+		all = append(all, a.Agent)
+	}
+	return all
+}

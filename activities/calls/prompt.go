@@ -1,0 +1,298 @@
+package calls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"pawl/activities/hosted"
+	"pawl/activities/recording"
+	"pawl/activities/steps"
+	"pawl/internal/act"
+	"pawl/internal/agent"
+	"pawl/internal/agent/stream"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/held"
+	"pawl/internal/issue"
+	"pawl/internal/kind"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/meter"
+	"pawl/internal/proc"
+	"pawl/internal/program"
+	"pawl/internal/remove"
+	"pawl/internal/sandbox"
+	"pawl/internal/spec"
+)
+
+// Exchange is the folder in which an agent finds its prompt and leaves its result.
+type Exchange struct {
+	ws   *hosted.Workspace
+	Dir  string
+	goal string
+	call *call // nil where the agent's stdout is no stream
+	// programs are those of the table that it is or starts.
+	programs []program.Program
+	label    string  // the agent in a few words, as people know it
+	spared   spared  // the files in which it writes for itself on the desk
+	signed   signIns // the sign-in files that it obeys
+}
+
+// RunAgent has the loop's supervisor run an agent, which takes no variables from the repository.
+func RunAgent(ctx context.Context, w *steps.Work, c proc.Command, e *Exchange) (out act.Outcome, err error) {
+	for _, p := range e.programs {
+		w.Agents = append(w.Agents, p.Name)
+	}
+	variables, err := emptyVariables(c.Dir, e.programs)
+	if err == nil {
+		out, err = w.Run(ctx, c, e.run)
+	}
+	if left := variables.putBack(c.Dir); err == nil {
+		err = left
+	}
+	return out, err
+}
+
+// run runs the agent; one whose stdout is a stream is followed.
+func (e *Exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+	if e.call != nil {
+		return e.call.run(ctx, s, c)
+	}
+	return s.Run(ctx, c)
+}
+
+func (e *Exchange) promptFile() string { return filepath.Join(e.Dir, "prompt.md") }
+
+func (e *Exchange) resultFile() string { return filepath.Join(e.Dir, resultName) }
+
+const resultName = "result.json"
+
+// boundInstructions is how large a repository's file of instructions may be, in bytes.
+const boundInstructions = 64 << 10
+
+// Left is a file that the agent has left. The folder of all exchanges is the agent's; what that lies in is not.
+func (e *Exchange) Left(limit int, name string) ([]byte, error) {
+	return agent.Left(limit, filepath.Dir(e.Dir), filepath.Base(e.Dir), name)
+}
+
+// brief writes the prompt of an agent call and completes its command: the role's own program and
+// arguments, the prompt on stdin, PAWL_* in the environment. What the agent is told comes from
+// the ledger at head, so it is not in history; the results so far lie on the desk.
+func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, c *proc.Command, tell func(loop.Usage, string)) (*Exchange, error) {
+	head = cmp.Or(head, in.Ledger)
+	contract, err := ws.Book.Contract(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	state, err := ws.Book.State(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	if err := copyResults(ctx, ws, head); err != nil {
+		return nil, err
+	}
+	k, err := kind.Of(state.Kind)
+	if err != nil {
+		unknown, _ := errors.AsType[*fault.Error](err)
+		return nil, hosted.Refuse(unknown)
+	}
+	s := contract.Spec
+	chain := s.Agent.Chain(in.Role)
+	own := chain[min(in.Substitute, len(chain)-1)]
+	adapter, built := stream.Lookup(own.Use)
+	if !built {
+		return nil, hosted.Refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
+	}
+	brief := agent.Brief{
+		Kind: k, State: state, Goal: s.Goal, Role: in.Role, Phase: in.Phase, Attempt: in.Attempt, Test: s.Test.Command,
+		Direction: s.Verify.Direction, Shifts: s.Limits.ShiftAfter, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
+		Idea: in.Idea, Repair: in.Repair, Guidance: in.Guidance, Candidate: in.Candidate, Of: in.Of, Beside: in.Beside,
+		Streams: adapter.Streams(),
+	}
+	if state.Sampler != nil {
+		brief.Noise = govern.Told(*state.Sampler, s)
+	}
+	if s.Verify.Target != nil {
+		brief.Target = s.Verify.Target.String()
+	}
+	for _, seal := range contract.Sealed {
+		if seal.Untold {
+			continue
+		}
+		if seal.OfFiles() {
+			brief.Sealed = append(brief.Sealed, seal.Path)
+		}
+		if seal.Names == loop.SealNew || seal.Names == loop.SealAll {
+			brief.Reserved = append(brief.Reserved, seal.Path)
+		}
+	}
+	if in.Evidence != "" {
+		// The judge is out of the agent's reach; what was found there is on the desk.
+		brief.Evidence = strings.ReplaceAll(steps.EvidenceIn(in.Evidence), ws.Judge.Dir, ws.Desk.Dir)
+	}
+	programs := own.Programs(s.Sandbox.Agents)
+	for _, p := range programs {
+		if p.Instructs == "" || own.Use == spec.UseCommand { // which may read it itself
+			continue
+		}
+		text, err := agent.Left(boundInstructions, ws.Desk.Dir, p.Instructs)
+		if err == nil { // else it is none that anybody should follow
+			brief.Instructions = agent.Text{Name: p.Instructs, Content: string(text)}
+		}
+	}
+	if brief.Plan, err = recording.PlanAt(ctx, ws, state, head); err != nil {
+		return nil, err
+	}
+	if of := in.Proposal; of != nil {
+		brief.Proposal, brief.Criteria = of, issue.Parse([]byte(s.Goal)).Criteria
+		if brief.Diff, err = proposed(ctx, ws, of, agent.BoundProposal); err != nil {
+			return nil, err
+		}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		brief.Log, err = ws.Objects.Log(gctx, in.Head, 20)
+		return err
+	})
+	if last := state.LastChange; last != nil {
+		g.Go(func() (err error) {
+			brief.LastDiff, _, err = ws.Objects.Diff(gctx, last.Parent, last.Commit, 8<<10)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("reading the history: %w", err)
+	}
+	e, err := ExchangeFor(ws, in.Key, brief.Text(), c)
+	if err != nil {
+		return nil, err
+	}
+	e.goal, e.spared = s.Goal, spare(ws, programs, s)
+	call := stream.Call{
+		Agent: own, Tools: s.Approvals.Tools, Budget: in.Budget,
+		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,
+	}
+	err = e.Instruct(adapter, call, c, s.Sandbox.Agents, tell,
+		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+state.Kind, "PAWL_ROLE="+in.Role, "PAWL_PHASE="+in.Phase,
+		"PAWL_ITERATION="+strconv.Itoa(in.Key.Iteration), "PAWL_ATTEMPT="+strconv.Itoa(in.Attempt))
+	if e.call != nil {
+		e.call.silence = time.Duration(in.SilenceMs) * time.Millisecond
+	}
+	return e, err
+}
+
+// ExchangeFor makes the exchange of a step, with the prompt in it, which the command gets on stdin.
+func ExchangeFor(ws *hosted.Workspace, key act.Key, prompt string, c *proc.Command) (*Exchange, error) {
+	e := &Exchange{ws: ws, Dir: filepath.Join(ws.Exchange(), steps.StepName(key))}
+	if err := remove.All(e.Dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(held.At(e.Dir), 0o700); err != nil {
+		return nil, fmt.Errorf("making the exchange: %w", err)
+	}
+	if err := os.WriteFile(held.At(e.promptFile()), []byte(prompt), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the prompt: %w", err)
+	}
+	// The copy beside the logs is the record; what the agent has is the agent's.
+	if err := os.WriteFile(held.At(filepath.Join(filepath.Dir(c.Stdout), "prompt.md")), []byte(prompt), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the prompt: %w", err)
+	}
+	c.Stdin = e.promptFile()
+	return e, nil
+}
+
+// Instruct makes the command that of an agent: its program and arguments, and its environment with what
+// it is told besides. named are the agents that the spec says that a command starts.
+func (e *Exchange) Instruct(adapter stream.Adapter, call stream.Call, c *proc.Command, named []string, tell func(loop.Usage, string), told ...string) (err error) {
+	call.Session, call.Dir = uuid.NewString(), e.Dir
+	if call.Self, err = os.Executable(); err != nil {
+		return fmt.Errorf("looking for pawl's own program: %w", err)
+	}
+	own := call.Agent
+	programs := own.Programs(named)
+	e.programs = programs
+	c.Env = hosted.Later(slices.Concat(agentEnvironment(c.Env, programs, own), adapter.Env(call), told, []string{
+		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
+	}))
+	route, why := direction(e.ws, programs, own, c.Env)
+	if e.ws.Sandbox.Use != spec.Off && why != "" { // else it writes what it likes in the user's home, or does not get them
+		if e.signed, err = signedIn(programs, sandbox.Values(c.Env)["HOME"], c.Stdout); err != nil {
+			return err
+		}
+	}
+	row, _ := call.Agent.Row()
+	if of := toMeter(row, call.Budget); of != "" && why != "" {
+		return unkept(row, of, why)
+	}
+	for _, arg := range route.Args {
+		call.Agent.Args = append(slices.Clone(call.Agent.Args), strings.ReplaceAll(arg, "{base}", "http://"+meter.Address))
+	}
+	c.Argv = adapter.Argv(call)
+	for name, text := range adapter.Files(call) {
+		if err := os.WriteFile(held.At(filepath.Join(e.Dir, name)), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("writing what the agent is told of its tools: %w", err)
+		}
+	}
+	e.label = strings.Join(own.Label(), " ")
+	if own.Use == spec.UseCommand && own.Model != "" {
+		c.Env = append(c.Env, "PAWL_MODEL="+own.Model)
+	}
+	if adapter.Streams() {
+		c.OutputLimit = streamLimit
+		if e.call, err = newCall(adapter, call.Budget, c.Stdout, tell); err != nil || why != "" {
+			return err
+		}
+		e.call.meter = &counted{file: filepath.Join(filepath.Dir(c.Stdout), meterFile)}
+		led := programs[0]
+		led.Cost = row.Cost // by the protocol it may not say what it costs
+		return metered(e.ws, led, route, e.Dir, c, call.Budget)
+	}
+	return nil
+}
+
+// proposed returns the diff of a proposal as a reviewer is shown it.
+func proposed(ctx context.Context, ws *hosted.Workspace, of *loop.Proposal, limit int) (string, error) {
+	text, _, err := ws.Objects.Diff(ctx, of.Base, of.Head, limit)
+	if err != nil {
+		return "", fmt.Errorf("reading the proposal: %w", err)
+	}
+	return text, nil
+}
+
+// copyResults puts the results where the agent can read them. The desk is the agent's: if it has put
+// something else under the file's name, that is removed, never followed.
+func copyResults(ctx context.Context, ws *hosted.Workspace, head string) error {
+	page, err := ws.Book.Read(ctx, head)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(held.At(ws.Desk.Dir))
+	if err != nil {
+		return fmt.Errorf("opening the desk: %w", err)
+	}
+	defer root.Close()
+	const name = ledger.ResultsFile
+	tmp := name + ".lock"
+	_ = root.RemoveAll(tmp)
+	if err := root.WriteFile(tmp, page.Results, 0o644); err != nil {
+		return fmt.Errorf("copying the results to the desk: %w", err)
+	}
+	if st, err := root.Lstat(name); err == nil && st.IsDir() {
+		_ = root.RemoveAll(name)
+	}
+	if err := root.Rename(tmp, name); err != nil {
+		return fmt.Errorf("copying the results to the desk: %w", err)
+	}
+	return nil
+}

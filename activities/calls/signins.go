@@ -1,0 +1,75 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/internal/durable"
+	"pawl/internal/program"
+)
+
+// signIns are the sign-in files of the user's that a program obeys in more than signing in, as they were before it was
+// called. It can write them, so that what it renews is the user's, too; nothing else that it writes there stays (E6).
+type signIns struct {
+	before map[string][]byte // by their paths; nil for one that is not there
+	file   string            // where they are kept until the call has ended, beside its output
+}
+
+// signedIn reads those of programs whose home is at a path. Where the attempt before this one was lost in the middle, they
+// are as they were before that.
+func signedIn(programs []program.Program, home, stdout string) (signIns, error) {
+	s := signIns{before: map[string][]byte{}, file: filepath.Join(filepath.Dir(stdout), "signins.json")}
+	switch err := durable.ReadJSON(s.file, &s.before); {
+	case err == nil:
+		return s, nil
+	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, durable.ErrTorn):
+		return s, fmt.Errorf("reading the sign-ins of before: %w", err)
+	}
+	for _, p := range programs {
+		if m := p.Metering.ByModel; m != nil {
+			path := filepath.Join(home, m.Accounts)
+			text, err := os.ReadFile(path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return s, fmt.Errorf("reading a sign-in: %w", err)
+			}
+			s.before[path] = text
+		}
+	}
+	if len(s.before) == 0 {
+		return s, nil
+	}
+	return s, durable.WriteJSON(s.file, s.before)
+}
+
+// check puts back the files in which more was written than a renewed sign-in, and returns what a person should know of
+// it.
+func (s signIns) check() (warnings []string, err error) {
+	for path, before := range s.before {
+		after, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) && before == nil {
+			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return warnings, fmt.Errorf("reading a sign-in: %w", err)
+		}
+		if program.Renewed(before, after) {
+			continue
+		}
+		if before == nil {
+			err = os.Remove(path)
+		} else {
+			err = os.WriteFile(path, before, 0o600)
+		}
+		if err != nil {
+			return warnings, fmt.Errorf("putting a sign-in back: %w", err)
+		}
+		warnings = append(warnings, "while the agent worked, something other than a renewed sign-in was written to "+path+"; pawl has restored the file. If you wrote it, sign in again")
+	}
+	if err := os.Remove(s.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return warnings, err
+	}
+	return warnings, nil
+}

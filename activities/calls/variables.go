@@ -1,0 +1,134 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"pawl/activities/hosted"
+	"pawl/internal/fault"
+	"pawl/internal/held"
+	"pawl/internal/program"
+)
+
+// emptied are the files of the desk in which an agent's program looks first for variables, and which a call finds empty.
+// So the program takes none from the repository: they would say where its key and its prompts are sent.
+type emptied []emptiedFile
+
+type emptiedFile struct {
+	name string
+	made []string // its folders that were not there, the outermost first
+	was  []byte
+	mode fs.FileMode // of the regular file that was there; 0 where there was none
+	link string      // where the link led that was there
+}
+
+// emptyVariables empties those of some programs.
+func emptyVariables(desk string, programs []program.Program) (all emptied, err error) {
+	root, err := os.OpenRoot(held.At(desk))
+	if err != nil {
+		return nil, fmt.Errorf("opening the desk: %w", err)
+	}
+	defer root.Close()
+	for _, p := range programs {
+		if p.Variables == "" {
+			continue
+		}
+		one, err := emptyFile(root, p.Variables)
+		if err != nil {
+			return all, hosted.Refuse(fault.New(fault.PreconditionFailed, "%s would take variables from the repository, which pawl can't prevent: %v", p.Name, err).
+				Advise(fmt.Sprintf("Make %s a folder, or remove it from the repository.", path.Dir(p.Variables))))
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// emptyFile puts an empty file in place of whatever has a name. Nothing on the way is followed.
+func emptyFile(root *os.Root, name string) (f emptiedFile, err error) {
+	f.name = name
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		switch info, err := root.Lstat(dir); {
+		case errors.Is(err, fs.ErrNotExist):
+			f.made = append([]string{dir}, f.made...)
+		case err != nil:
+			return f, err
+		case !info.IsDir():
+			return f, fmt.Errorf("%s is no folder", dir)
+		}
+	}
+	for _, dir := range f.made {
+		if err := root.Mkdir(dir, 0o755); err != nil {
+			return f, err
+		}
+	}
+	switch info, err := root.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return f, root.WriteFile(name, nil, 0o644)
+	case err != nil:
+		return f, err
+	case info.IsDir():
+		return f, nil // it has no variables
+	case info.Mode()&fs.ModeSymlink != 0:
+		if f.link, err = root.Readlink(name); err != nil {
+			return f, err
+		}
+	case info.Mode().IsRegular() && info.Size() <= maxLeft:
+		f.mode = info.Mode().Perm()
+		if f.was, err = root.ReadFile(name); err != nil {
+			return f, err
+		}
+	default:
+		return f, fmt.Errorf("%s is no file that can be put back", name)
+	}
+	if err := root.Remove(name); err != nil { // it may have another name
+		return f, err
+	}
+	return f, root.WriteFile(name, nil, 0o644)
+}
+
+// putBack makes the files what they were. What the agent has written to one is lost; where it has removed or replaced one,
+// that is a change, which is judged.
+func (all emptied) putBack(desk string) error {
+	if len(all) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(held.At(desk))
+	if err != nil {
+		return fmt.Errorf("opening the desk: %w", err)
+	}
+	defer root.Close()
+	for _, f := range all {
+		if err := f.putBack(root); err != nil {
+			return fmt.Errorf("putting %s back: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+func (f emptiedFile) putBack(root *os.Root) error {
+	for at := f.name; at != "."; at = path.Dir(at) {
+		if info, err := root.Lstat(at); err != nil || at == f.name && !info.Mode().IsRegular() || at != f.name && !info.IsDir() {
+			return nil //nolint:nilerr // the agent has removed or replaced it
+		}
+	}
+	if err := root.Remove(f.name); err != nil {
+		return err
+	}
+	switch {
+	case f.link != "":
+		return root.Symlink(f.link, f.name)
+	case f.mode != 0:
+		if err := root.WriteFile(f.name, f.was, f.mode); err != nil {
+			return err
+		}
+		return root.Chmod(f.name, f.mode)
+	}
+	for _, dir := range slices.Backward(f.made) {
+		_ = root.Remove(dir) // it stays where the agent has put something into it
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package calls
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/program"
+)
+
+func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
+	gemini, _ := program.Lookup(program.Gemini)
+	outside := filepath.Join(t.TempDir(), "outside")
+	for name, of := range map[string]struct {
+		lies  func(t *testing.T, file string)
+		found string // what stands there afterwards, as describe says it
+	}{
+		"nothing": {func(*testing.T, string) {}, "nothing, and no folder"},
+		"a folder": {func(t *testing.T, file string) {
+			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+		}, "nothing"},
+		"a file": {func(t *testing.T, file string) {
+			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+			require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o600))
+			require.NoError(t, os.Chmod(file, 0o666)) // more than a new file gets
+		}, "-rw-rw-rw- A=1"},
+		"a second name of somebody's file": {func(t *testing.T, file string) {
+			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+			require.NoError(t, os.WriteFile(outside, []byte("A=1"), 0o640))
+			require.NoError(t, os.Link(outside, file))
+		}, "-rw-r----- A=1"},
+		"a link": {func(t *testing.T, file string) {
+			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+			require.NoError(t, os.WriteFile(outside, []byte("A=1"), 0o640))
+			require.NoError(t, os.Symlink(outside, file))
+		}, "a link to " + outside},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_ = os.Remove(outside)
+			desk := t.TempDir()
+			file := filepath.Join(desk, gemini.Variables)
+			of.lies(t, file)
+			all, err := emptyVariables(desk, []program.Program{gemini})
+			require.NoError(t, err)
+			require.Equal(t, "-rw-r--r-- ", describe(t, file))
+			require.NoError(t, os.WriteFile(file, []byte("what the agent writes"), 0o644))
+			require.NoError(t, all.putBack(desk))
+			require.Equal(t, of.found, describe(t, file))
+			if b, err := os.ReadFile(outside); err == nil {
+				require.Equal(t, "A=1", string(b))
+			}
+		})
+	}
+}
+
+func TestAProgramIsNotCalledWhereItWouldTakeVariables(t *testing.T) {
+	gemini, _ := program.Lookup(program.Gemini)
+	desk := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(desk, "src"), 0o700))
+	require.NoError(t, os.Symlink("src", filepath.Join(desk, ".gemini")))
+	_, err := emptyVariables(desk, []program.Program{gemini})
+	require.ErrorContains(t, err, "gemini would take variables from the repository, which pawl can't prevent: .gemini is no folder")
+	require.NoFileExists(t, filepath.Join(desk, "src", ".env"))
+}
+
+func TestWhatAnAgentPutsInThePlaceOfAFolderIsNotFollowed(t *testing.T) {
+	gemini, _ := program.Lookup(program.Gemini)
+	desk := t.TempDir()
+	file := filepath.Join(desk, "src", ".env")
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o600))
+	all, err := emptyVariables(desk, []program.Program{gemini})
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(filepath.Join(desk, ".gemini")))
+	require.NoError(t, os.Symlink("src", filepath.Join(desk, ".gemini")))
+	require.NoError(t, all.putBack(desk))
+	require.FileExists(t, file)
+}
+
+// describe is what stands at a path.
+func describe(t *testing.T, path string) string {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		if _, err := os.Lstat(filepath.Dir(path)); err != nil {
+			return "nothing, and no folder"
+		}
+		return "nothing"
+	}
+	if to, err := os.Readlink(path); err == nil {
+		return "a link to " + to
+	}
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return info.Mode().String() + " " + string(b)
+}

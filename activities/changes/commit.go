@@ -1,0 +1,263 @@
+// Package changes has the policies judge what was changed on a desk, and commits it. Start at Committer.
+package changes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/activities/hosted"
+	"pawl/activities/recording"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/evidence"
+	"pawl/internal/git"
+	"pawl/internal/govern"
+	"pawl/internal/held"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/secret"
+	"pawl/internal/spec"
+	"pawl/internal/store"
+	"pawl/internal/trees"
+)
+
+// Limits for the names of changed files: names can be long, and they are in history more than once. The count is always
+// full.
+const (
+	maxFiles = 50
+	maxNames = 32 << 10
+)
+
+// Committer judges what was changed on desks, and commits it.
+type Committer struct{ *hosted.Workspaces }
+
+// Commit commits the difference between desk and head. First the policies judge it, and a change that violates one is
+// not committed (order of judgement). A retry finds its commit.
+func (a *Committer) Commit(ctx context.Context, in act.Commit) (act.Committed, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Committed{}, err
+	}
+	crash.At("commit.before")
+	out, shape, asks, err := JudgeChange(ctx, ws.At(in.Desk), in.Ledger, in.Head, in.Leftovers)
+	if err != nil || out.NoChange || len(out.Violations) > 0 {
+		return out, err
+	}
+	out.Note = evidence.Several(in.Description, shape)
+	if in.OneChange && out.Note != "" {
+		out.Several, out.Note = out.Note, ""
+		return out, nil
+	}
+	out.Note = cmp.Or(out.Note, evidence.Large(shape))
+	if len(asks) > 0 {
+		d, err := ws.Objects.Proposal(ctx, "", in.Head, out.Tree)
+		if err != nil {
+			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
+		}
+		if d.Hash != in.AllowNew {
+			out.NewFiles, out.NewFilesAll, out.NewFilesHash = Quoted(asks), len(asks), d.Hash
+			return out, nil
+		}
+	}
+	if in.Aside {
+		out.Commit, err = ws.Objects.Make(ctx, store.NewCommit{
+			Tree: out.Tree, Parents: []string{in.Head}, Author: ws.Author(), Time: in.Time,
+			Message:  fmt.Sprintf("loop(candidate-%d): %s", in.Iteration, secret.Redact(in.Description)),
+			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
+		})
+		if err != nil {
+			return act.Committed{}, fmt.Errorf("committing the candidate: %w", err)
+		}
+		crash.At("commit.aside")
+		return out, nil
+	}
+	out.Commit, err = ws.Objects.Commit(ctx, store.CommitInput{
+		Tree: out.Tree, Parent: in.Head, Branch: ws.Branch, Author: ws.Author(), Time: in.Time,
+		Message: fmt.Sprintf("loop(iter-%d): %s", in.Iteration, secret.Redact(in.Description)),
+		Trailers: []git.Trailer{
+			{Key: "Pawl-Loop", Value: ws.Loop},
+			{Key: "Pawl-Iteration", Value: strconv.Itoa(in.Iteration)},
+			{Key: "Pawl-Attempt", Value: strconv.Itoa(in.Attempt)},
+		},
+	})
+	if err != nil {
+		return act.Committed{}, recording.Fenced(ctx, ws, err, "committing the change")
+	}
+	ws.RestoreAhead(ws.Judge, out.Commit)
+	ws.FurnishAhead(ws.Judge)
+	crash.At("commit.after")
+	return out, nil
+}
+
+// JudgeChange judges the difference between desk and head by the policies of the contract at a ledger entry. Leftovers
+// of commands do not belong to it. shape is how far the change reaches; asks are the new files that a person has to
+// approve.
+func JudgeChange(ctx context.Context, ws *hosted.Workspace, at, head string, leftovers []string) (out act.Committed, shape evidence.Shape, asks []string, err error) {
+	if st, err := os.Lstat(held.At(ws.Desk.Dir)); err != nil || !st.IsDir() {
+		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, nil, nil
+	}
+	contract, err := ws.Book.Contract(ctx, at)
+	if err != nil {
+		return out, shape, nil, err
+	}
+	terms := contract.Rules()
+	scan := scan{rules: terms.Rules()}
+	change, err := ws.Desk.StageRead(ctx, head, trees.StageOptions{Largest: int64(*scan.rules.MaxFileBytes), Leftovers: leftovers, Begin: scan.begin()})
+	ws.Torn(ws.Desk)
+	if err != nil {
+		return out, shape, nil, fmt.Errorf("taking the change from the desk: %w", err)
+	}
+	crash.At("commit.staged")
+	out, judged, paths := described(change)
+	if scan.rules.Secrets != spec.Allow {
+		for _, f := range judged.Files {
+			if f.Added || f.Deleted {
+				scan.secrets.Line(f.Path, 0, f.Added, f.Path)
+			}
+		}
+	}
+	judged.Lines, judged.Secrets = scan.lines, scan.secrets.Secrets()
+	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
+		return out, shape, nil, nil
+	}
+	shape = evidence.ShapeOf(paths, scan.hunks)
+	if err := radius(ctx, ws, at, head, terms.Rules(), paths, &out, &judged); err != nil {
+		return act.Committed{}, shape, nil, fmt.Errorf("working out how far the change reaches: %w", err)
+	}
+	if err := own(ctx, ws, contract, judged.Files); err != nil {
+		return act.Committed{}, shape, nil, err
+	}
+	verdict := govern.Judge(terms, contract.Sealed, judged, git.Quote)
+	out.Violations = verdict.Violations
+	return out, shape, verdict.Asks, nil
+}
+
+// own marks the changed files that the loop itself has added, if that matters: a file that the base lacks was not
+// sealed.
+func own(ctx context.Context, ws *hosted.Workspace, contract ledger.Contract, files []govern.Diff) error {
+	if !slices.ContainsFunc(files, func(f govern.Diff) bool { return !f.Added && govern.Based(contract.Sealed, f.Path) }) {
+		return nil
+	}
+	entries, err := ws.Objects.Entries(ctx, contract.Base)
+	if err != nil {
+		return fmt.Errorf("listing the base's files: %w", err)
+	}
+	for i := range files {
+		_, there := slices.BinarySearchFunc(entries, files[i].Path, func(e store.TreeEntry, path string) int { return strings.Compare(e.Path, path) })
+		files[i].Own = !there
+	}
+	return nil
+}
+
+// described returns a change in the form for the workflow and in the form for the policies. paths are the touched
+// paths: two for a rename.
+func described(change trees.Change) (out act.Committed, judged govern.Change, paths []string) {
+	for _, v := range change.Violations {
+		d := govern.Diff{Path: v.Path, Why: v.Why}
+		if v.Size > 0 {
+			d = govern.Diff{Path: v.Path, Added: v.New, Size: v.Size} // it was only not worth reading
+		}
+		judged.Files = append(judged.Files, d)
+	}
+	for _, f := range change.Files {
+		paths = append(paths, f.Path)
+		judged.Files = append(judged.Files, govern.Diff{
+			Path: f.Path, Added: f.Status == 'A' || f.Status == 'R' || f.Status == 'C', Deleted: f.Status == 'D',
+			Binary: f.Binary, Size: f.Size, Escapes: f.Escapes,
+		})
+		if f.OldPath != "" && f.OldPath != f.Path {
+			paths = append(paths, f.OldPath)
+			judged.Files = append(judged.Files, govern.Diff{Path: f.OldPath, Deleted: true})
+		}
+	}
+	judged.Unread = change.Unread
+	return act.Committed{Tree: change.Tree, Files: Quoted(paths), Area: evidence.Area(paths)}, judged, paths
+}
+
+// Quoted names the first files of many.
+func Quoted(paths []string) []string {
+	var out []string
+	room := maxNames
+	for _, p := range paths[:min(len(paths), maxFiles)] {
+		name := secret.Redact(git.Quote(p))
+		if room -= len(name); room < 0 {
+			break
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// scan collects what the rules need to know about the lines of a change.
+type scan struct {
+	rules   spec.Policy
+	lines   int
+	hunks   int
+	before  git.DiffLine // the line before, for where a hunk begins
+	secrets secret.Scan
+}
+
+// begin returns the function that starts a scan; nil if no rule asks for one.
+func (r *scan) begin() func() git.Reader {
+	if r.rules.Secrets == spec.Allow && r.rules.MaxLines == nil {
+		return nil
+	}
+	return func() git.Reader {
+		r.lines, r.hunks, r.before, r.secrets = 0, 0, git.DiffLine{}, secret.Scan{}
+		return func(l git.DiffLine) {
+			r.hunk(l)
+			if !l.More {
+				r.lines++
+			}
+			if r.rules.Secrets != spec.Allow {
+				r.secrets.Line(l.Path, l.N, l.Added, string(l.Text))
+			}
+		}
+	}
+}
+
+// hunk counts where a hunk begins: with lines taken away after lines added, or where line numbers leap. Lines that
+// are only taken away before lines that are only added count as one with them, as a move within a file does.
+func (r *scan) hunk(l git.DiffLine) {
+	b := r.before
+	if l.Path != b.Path || l.Added != b.Added && b.Added || l.Added == b.Added && l.N > b.N+1 {
+		r.hunks++
+	}
+	r.before = git.DiffLine{Path: l.Path, N: l.N, Added: l.Added}
+}
+
+// radius adds how far the loop reaches with this change, if a rule asks. The paths that all changes of the loop
+// touched, undone ones too, are counted from the history of its branch once the capped list in the state is full. Other
+// people's changes to a moved base do not count.
+func radius(ctx context.Context, ws *hosted.Workspace, at, head string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
+	page, err := ws.Book.Read(ctx, at)
+	if err != nil {
+		return err
+	}
+	known, base := page.State.ChangedFilesCount, page.State.Own()
+	full := len(paths) > len(out.Files) || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
+	if rules.MaxTotalFiles != nil || full {
+		touched, err := ws.Objects.Touched(ctx, base, head)
+		if err != nil {
+			return err
+		}
+		all := map[string]bool{}
+		for _, path := range append(touched, paths...) {
+			all[path] = true
+		}
+		out.TotalFiles, judged.TotalFiles = len(all), len(all)
+	}
+	if rules.MaxTotalLines == nil || out.Tree == "" {
+		return nil
+	}
+	files, err := ws.Objects.Changes(ctx, base, out.Tree)
+	for _, f := range files {
+		judged.TotalLines += f.Insertions + f.Deletions
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+// Package contracts draws the contract of a spec at a base commit: what is in scope, what is sealed. It changes
+// nothing. Start at Draw.
+package contracts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/govern"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/seal"
+	"pawl/internal/spec"
+	"pawl/internal/store"
+)
+
+// Drawn is a contract that nobody was asked to approve yet.
+type Drawn struct {
+	Contract ledger.Contract
+	Names    []string // the base's files
+	InScope  int      // how many of them the scope matches
+	Clash    []string // those of them that are sealed
+	Warnings []string // of what a person should know before
+	Unsealed []string // folders that commands name and that may change
+	Seals    seal.Set
+	Read     func(file string) string
+}
+
+// Draw makes the contract of a spec at a base commit.
+func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (Drawn, error) {
+	entries, err := ws.Objects.Entries(ctx, base)
+	if err != nil {
+		return Drawn{}, fmt.Errorf("listing the base's files: %w", err)
+	}
+	d := Drawn{Names: make([]string, len(entries))}
+	blobs := map[string]store.TreeEntry{}
+	for i, e := range entries {
+		d.Names[i], blobs[e.Path] = e.Path, e
+		if s.Match(e.Path) {
+			d.InScope++
+		}
+	}
+	var sealed []loop.Seal
+	read, unreadable := Reading(ctx, ws, entries)
+	seals := seal.Find(s, d.Names, read)
+	d.Unsealed = seal.Unsealed(s, d.Names, read)
+	told, shown := untold(s, d.Names, seals, read)
+	if err := unreadable(); err != nil {
+		return Drawn{}, err
+	}
+	for _, name := range seals.Files {
+		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, Untold: !told.Has(name)})
+	}
+	for _, g := range seals.Groups {
+		names := loop.SealNew
+		switch {
+		case g.There && g.New:
+			names = loop.SealAll
+		case g.There:
+			names = loop.SealThere
+		}
+		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Except: seals.Open, Untold: !slices.Contains(told.Groups, g)})
+	}
+	outside, err := ws.Outside(seals.Outside)
+	if err != nil {
+		return Drawn{}, err
+	}
+	sealed = append(sealed, outside...)
+	for _, name := range d.Names {
+		if s.Match(name) && seals.Has(name) {
+			d.Clash = append(d.Clash, name)
+		}
+	}
+	d.Seals, d.Read, d.Contract = seals, read, govern.Draw(s, base, ws.Onto, sealed)
+	d.Warnings, err = filtered(ctx, ws, entries)
+	if len(seals.Unread) > 0 {
+		d.Warnings = append(d.Warnings, "pawl can't tell what these commands run, so it is not sealed (name the files that judge in `protect`): "+Naming(seals.Unread))
+	}
+	if len(shown) > 0 {
+		d.Warnings = append(d.Warnings, "the agent can read these files, which hold or name the holdout: "+Naming(shown)+". Keep the holdout outside of the repository, and if the spec is committed, give the command with --set verify.holdout.command=…")
+	}
+	return d, err
+}
+
+// untold returns what would be sealed without the holdout, and the files in which an agent would find the holdout:
+// scripts that it runs, and settings with its command.
+func untold(s spec.Spec, names []string, seals seal.Set, read func(string) string) (told seal.Set, shown []string) {
+	command := s.Verify.Holdout.Command
+	if command == "" {
+		return seals, nil
+	}
+	s.Verify.Holdout.Command = ""
+	told = seal.Find(s, names, read)
+	for _, name := range names {
+		hidden := seals.Has(name) && !told.Has(name)
+		setting := !strings.Contains(name, "/") && slices.Contains([]string{".yaml", ".yml", ".toml", ".json"}, path.Ext(name))
+		if hidden || setting && strings.Contains(read(name), command) {
+			shown = append(shown, name)
+		}
+	}
+	return told, shown
+}
+
+// Reading returns a function that reads regular files of a commit, "" for others, and a function that reports
+// afterwards whether one could not be read. Of a long file it reads a little more than seal.MaxScript.
+func Reading(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntry) (read func(file string) string, failed func() error) {
+	blobs := map[string]store.TreeEntry{}
+	for _, e := range entries {
+		blobs[e.Path] = e
+	}
+	var first error
+	read = func(file string) string {
+		if !Regular(blobs[file]) || first != nil {
+			return ""
+		}
+		text, err := ws.Objects.BlobByID(ctx, blobs[file].Blob, seal.MaxScript+1)
+		if err != nil {
+			first = fmt.Errorf("reading %s, which judges the work: %w", git.Quote(file), err)
+		}
+		return string(text)
+	}
+	return read, func() error { return first }
+}
+
+// Terms are what was added to the spec.
+func (d Drawn) Terms() act.Terms {
+	return act.Terms{Contract: d.Contract.Hash(), Sealed: d.Contract.Sealed}
+}
+
+// Closed returns why no file could change, nil if one can.
+func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
+	switch {
+	case d.InScope == 0:
+		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", ws.Repo, strings.Join(s.Scope, ", ")).
+			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
+	case len(d.Clash) == d.InScope && s.NewFiles == spec.Deny:
+		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", Naming(d.Clash)).
+			Advise("Sealed are the files of `protect`, files that guard names, files that verify, test and check run, and tests that guard and test find. To let tests change, name them in `scope` (tests/**, **/*_test.go). To let other files change, name them in a separate script, such as check.sh, and not in the command.")
+	}
+	return nil
+}
+
+// MaxNamed is how many files are named in a message; the others are counted.
+const MaxNamed = 5
+
+// Naming names files in a message.
+func Naming(names []string) string {
+	var all []string
+	for _, name := range names[:min(len(names), MaxNamed)] {
+		all = append(all, git.Quote(name))
+	}
+	if more := len(names) - MaxNamed; more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(all, ", ")
+}
+
+// maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.
+const maxAttributes = 100 << 20
+
+// filter is the name of a filter, with the .gitattributes that uses it.
+var filter = lazyregexp.New(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
+
+// filtered warns of files that git stores in another form than people see. What runs in the trees does not find the
+// contents of Git LFS there, unless setup.command fetches them. No other filter (git-crypt, nbstripout) runs for the
+// loop, since the user's configuration defines it.
+func filtered(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntry) (notes []string, err error) {
+	var names []string
+	for _, e := range entries {
+		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
+			continue
+		}
+		b, err := ws.Objects.BlobByID(ctx, e.Blob, maxAttributes)
+		if err != nil && !errors.Is(err, git.ErrTooLarge) {
+			return nil, fmt.Errorf("reading %s: %w", git.Quote(e.Path), err)
+		}
+		for _, found := range filter.FindAllSubmatch(b, -1) {
+			name := string(found[1])
+			if slices.Contains(names, name) || len(names) == MaxNamed {
+				continue
+			}
+			names = append(names, name)
+			if name == "lfs" {
+				notes = append(notes, "the repository keeps files in Git LFS: the agent and the commands see their pointers ("+git.Quote(e.Path)+"); if they need the contents, let setup.command fetch them")
+			} else {
+				notes = append(notes, "the repository passes files through the filter "+git.Quote(name)+" ("+git.Quote(e.Path)+"), which does not run in the loop: the agent and the commands see the files as git stores them, and their changes are committed unfiltered")
+			}
+		}
+	}
+	return notes, nil
+}
+
+// Regular reports whether an entry of a tree is a file, and no link or submodule.
+func Regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "100755" }

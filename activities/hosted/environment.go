@@ -1,0 +1,136 @@
+package hosted
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/internal/durable"
+	"pawl/internal/govern"
+	"pawl/internal/home"
+	"pawl/internal/sandbox"
+)
+
+// Environment is what the loop's commands inherit: the variables that builds need (govern.Inherited), as this worker
+// had them when the contract was drawn up. A later worker may be started from any shell without changing it. The stored
+// values are filtered by the same list: an earlier pawl stored more.
+func (ws *Workspace) Environment() ([]string, error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.Env != nil {
+		return ws.Env, nil
+	}
+	path := filepath.Join(ws.Machine.Home.Loop(ws.Ref), "environment.json")
+	var stored []string
+	err := durable.ReadJSON(path, &stored)
+	torn := errors.Is(err, durable.ErrTorn)
+	if torn {
+		ws.IsMended("the loop's environment could not be read: from now on the loop has this worker's environment", err)
+	}
+	anew := torn || errors.Is(err, fs.ErrNotExist)
+	if anew {
+		stored, err = os.Environ(), nil
+	}
+	kept, out := govern.Inherited(stored)
+	if err == nil && (anew || len(out) > 0) {
+		err = durable.WriteJSON(path, kept)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the loop's environment: %w", err)
+	}
+	ws.Env = append([]string{}, kept...)
+	return ws.Env, nil
+}
+
+// NoteEnvironment records which part of this process's environment its loops get. The host's worker calls it once it
+// has the worker's lock.
+func NoteEnvironment(h home.Home) error {
+	kept, _ := govern.Inherited(os.Environ())
+	if err := durable.WriteJSON(h.WorkerEnvironment(), kept); err != nil {
+		return home.Unusable("noting the worker's environment", err)
+	}
+	return nil
+}
+
+// WorkersEnvironment returns what loops get of the environment of this host's worker. ok is false if none runs: then
+// the process that starts a loop is its worker.
+func WorkersEnvironment(h home.Home) (env []string, ok bool) {
+	lock, err := durable.TryLock(h.WorkerLock())
+	if err == nil {
+		lock.Close()
+	}
+	if !errors.Is(err, durable.ErrLocked) {
+		return nil, false
+	}
+	if durable.ReadJSON(h.WorkerEnvironment(), &env) != nil {
+		return nil, false
+	}
+	env, _ = govern.Inherited(env)
+	return env, true
+}
+
+// Differing are the names of variables that two environments have different, sorted.
+func Differing(one, other []string) (names []string) {
+	a, b := sandbox.Values(one), sandbox.Values(other)
+	for name, value := range a {
+		if was, has := b[name]; !has || was != value {
+			names = append(names, name)
+		}
+	}
+	for name := range b {
+		if _, has := a[name]; !has {
+			names = append(names, name)
+		}
+	}
+	return slices.Sorted(slices.Values(slices.DeleteFunc(names, func(name string) bool { return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) })))
+}
+
+// session are variables by which a command of the user's own, outside of any sandbox, finds their desktop.
+var session = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
+
+// Notifying is the environment of a command that tells people something.
+func Notifying() []string {
+	kept, _ := govern.Inherited(os.Environ())
+	return append(kept, Present(session)...)
+}
+
+// Granted returns agent.env with $NAME and ${NAME} replaced from the worker's environment. So the spec names a key and
+// never contains it.
+func Granted(env map[string]string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, name+"="+os.ExpandEnv(env[name]))
+	}
+	return out
+}
+
+// Present are the variables of these names that the worker has.
+func Present(names []string) (env []string) {
+	for _, name := range names {
+		if value, has := os.LookupEnv(name); has {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// Later returns the environment with one value for each name, the last. Programs differ in which of two they read.
+func Later(env []string) []string {
+	last := map[string]int{}
+	for i, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		last[name] = i
+	}
+	var out []string
+	for i, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); last[name] == i {
+			out = append(out, kv)
+		}
+	}
+	return out
+}

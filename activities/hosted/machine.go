@@ -1,0 +1,121 @@
+// Package hosted is what this host has of a loop or a steward: its trees, the sandbox, layers and variables around its
+// commands, and the way to its repository. It records nothing and calls no agent. Start at Workspace.
+package hosted
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	sdk "go.temporal.io/sdk/client"
+
+	"pawl/internal/fault"
+	"pawl/internal/home"
+	"pawl/internal/telemetry"
+	"pawl/internal/wire"
+)
+
+// Machine is what this host's activities know about the host.
+type Machine struct {
+	Home      home.Home
+	Host      string // this host's id
+	Queue     string // where the work on this host's trees is taken from
+	Namespace string
+	// Agents is the task queue for agents, "" if they share that of the trees.
+	Agents string
+	// MoveAfter is how long this host may leave an activity untaken before a loop that other hosts could continue asks
+	// whether this host is gone; 0: its loops stay.
+	MoveAfter time.Duration
+	// Attributes says whether the namespace knows pawl's search attributes.
+	Attributes bool
+	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
+	Logger    *slog.Logger
+	Telemetry *telemetry.Telemetry
+	// Closed are the ports of an external service that a loop's commands must not reach. The embedded engine's are
+	// found on disk.
+	Closed []int
+	// Services are the addresses of the Temporal service and of its UI.
+	Services []string
+	// Asks reports that the embedded engine of another home, whose ports Closed has, requires a token.
+	Asks bool
+
+	sums       sums           // of files outside of repositories
+	Client     sdk.Client     // nil: the one that an activity came by; tests have one of their own
+	Background sync.WaitGroup // what nobody waits for but Stop
+}
+
+// Workspaces are what this host has of the loops and stewards that this worker is at work on.
+type Workspaces struct {
+	*Machine
+
+	Registering sync.Mutex // held while a loop is given its name on this host, or is given up
+
+	mu         sync.Mutex
+	workspaces map[string]*Workspace // by their names in refs
+}
+
+// New returns the workspaces of a worker that has just started.
+func New(h home.Home, host, queue, namespace string, attributes bool) *Workspaces {
+	return &Workspaces{
+		Machine: &Machine{
+			Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
+		},
+		workspaces: map[string]*Workspace{},
+	}
+}
+
+// Keep makes the workspace that of its loop. If an earlier attempt had opened another, its processes end.
+func (a *Workspaces) Keep(ws *Workspace) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if before := a.workspaces[ws.Ref]; before != nil && before != ws {
+		before.EndProcesses()
+	}
+	a.workspaces[ws.Ref] = ws
+}
+
+// Here returns the workspace of a loop that this worker is at work on, nil for another loop.
+func (a *Workspaces) Here(ref string) *Workspace {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.workspaces[ref]
+}
+
+// Stop ends everything that runs for any loop, and forgets the workspaces. The next worker runs it again.
+func (a *Workspaces) Stop() {
+	a.mu.Lock()
+	workspaces := slices.Collect(maps.Values(a.workspaces))
+	clear(a.workspaces)
+	a.mu.Unlock()
+	for _, ws := range workspaces {
+		ws.EndProcesses()
+		ws.pushDueNow()
+	}
+	a.Background.Wait()
+}
+
+// Refuse turns a fault into an activity error that is not retried, with the code as its type.
+func Refuse(f *fault.Error) error {
+	return wire.Encode(f, nil)
+}
+
+// Refusal turns a person's mistake into an error that is not retried.
+func Refusal(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return Refuse(f)
+	}
+	return err
+}
+
+// Temporal is the connection that the activity came by.
+func (m *Machine) Temporal(ctx context.Context) sdk.Client {
+	if m.Client != nil {
+		return m.Client
+	}
+	return activity.GetClient(ctx)
+}

@@ -1,0 +1,44 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"pawl/internal/git"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// Repository is the loop's repository, for a moment: see RepositoryOf.
+func (ws *Workspace) Repository() (userrepo.Repo, error) { return RepositoryOf(ws.Record) }
+
+// RepositoryOf is the repository of a loop or a steward. One of this host is held: it is the one that the loop began with, and stays it
+// until it is closed. Where another stands in its place, or none, the error is a *userrepo.Precondition, and nothing
+// that is there is read or run.
+func RepositoryOf(r workspace.Record) (userrepo.Repo, error) {
+	if r.Local() == "" {
+		return userrepo.At(r.Repo), nil
+	}
+	f, err := r.Hold()
+	switch {
+	case errors.Is(err, workspace.ErrReplaced):
+		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.Replaced, What: fmt.Sprintf("%s is not the repository that the loop started with", git.Quote(r.Local())),
+			Do: "put that one back; if you replaced it on purpose, start the loop again from its ledger (pawl start --ledger)"}
+	case errors.Is(err, fs.ErrNotExist):
+		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.NoSuchPath, What: fmt.Sprintf("there is no repository at %s any more", git.Quote(r.Local())), Do: "bring it back"}
+	case err != nil:
+		return userrepo.Repo{}, err
+	case r.Remote: // a file:// URL
+		return userrepo.HeldAt(r.Repo, f), nil
+	}
+	return userrepo.Held(f), nil
+}
+
+// DescendsFrom reports whether a ledger commit is another one or comes after it. One that the store does
+// not have is none of its predecessors.
+func (ws *Workspace) DescendsFrom(ctx context.Context, head, earlier string) bool {
+	in, err := ws.Objects.Contains(ctx, head, earlier)
+	return err == nil && in
+}

@@ -1,0 +1,147 @@
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pawl/internal/held"
+	"pawl/internal/proc"
+	"pawl/internal/spec"
+)
+
+// A command that fills the disk would stop every loop of the host. So what it writes is watched while it runs, also where
+// the file system knows no quotas: by limits.deskBytes, and where nearly nothing is free by what the command itself has
+// written.
+const (
+	// roomEvery is how often it is looked, unless a look takes long.
+	roomEvery = 250 * time.Millisecond
+	// lookShare is how many times longer than a look the time to the next one is.
+	lookShare = 10
+	// littleRoom is what has to stay free for the engine and the other loops, and what a command must have written to
+	// be the one that takes it.
+	littleRoom = 128 << 20
+	// fewFiles is how many have to remain to be made, and fileSize what one takes that is empty.
+	fewFiles = 20_000
+	fileSize = 512
+)
+
+// Room watches what a command writes.
+type Room struct {
+	dirs  []string // where it can write
+	most  int64    // 0 for no limit
+	home  string   // on the disk that all loops share
+	since time.Time
+	// unnamed are the bytes of files that processes of the command have open and that have no name any more.
+	unnamed func() int64
+
+	mu   sync.Mutex
+	over string // why the command was ended
+}
+
+// RoomOf is the room of a command that runs in a tree.
+func (ws *Workspace) RoomOf(dir string, s *proc.Supervisor) *Room {
+	dirs := []string{dir, ws.layers("")}
+	if dir == ws.Desk.Dir {
+		dirs = append(dirs, ws.Exchange())
+	}
+	return &Room{dirs: dirs, most: int64(ws.DeskBytes), home: ws.Machine.Home.Dir, since: time.Now(), unnamed: s.Unnamed}
+}
+
+// Watch looks until ctx ends, and calls end once there is too little room.
+func (r *Room) Watch(ctx context.Context, end func()) {
+	for wait := roomEvery; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		began := time.Now()
+		if why := r.look(ctx); why != "" {
+			r.mu.Lock()
+			r.over = why
+			r.mu.Unlock()
+			end()
+			return
+		}
+		wait = max(roomEvery, lookShare*time.Since(began))
+	}
+}
+
+// Exceeded is why the command was ended, "" where it was not for its room.
+func (r *Room) Exceeded() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over
+}
+
+func (r *Room) look(ctx context.Context) string {
+	if r.most > 0 {
+		if size := r.size(ctx, time.Time{}); size > r.most {
+			return fmt.Sprintf("limits.deskBytes (%s) was used up: tree and caches hold %s", spec.Size(r.most), mebibytes(size))
+		}
+	}
+	var st unix.Statfs_t
+	if unix.Statfs(held.At(r.home), &st) != nil {
+		return ""
+	}
+	if free := int64(st.Bavail) * int64(st.Bsize); free < littleRoom {
+		if size := r.size(ctx, r.since); size > littleRoom {
+			return fmt.Sprintf("the disk is nearly full (%s are free at %s), and it has written %s", mebibytes(free), r.home, mebibytes(size))
+		}
+	}
+	if st.Files > 0 && st.Ffree < fewFiles {
+		if made := r.files(ctx); made > fewFiles {
+			return fmt.Sprintf("the disk has hardly any room for more files at %s, and it has written %d", r.home, made)
+		}
+	}
+	return ""
+}
+
+// size is what the files take on the disk that were changed after a time, each at least what its name and number take.
+func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
+	if r.unnamed != nil {
+		bytes = r.unnamed()
+	}
+	for _, dir := range r.dirs {
+		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				return nil //nolint:nilerr // it is gone, or not to be read: it counts as nothing
+			}
+			if info, err := d.Info(); err == nil && info.ModTime().After(after) {
+				if st, ok := info.Sys().(*syscall.Stat_t); ok {
+					bytes += max(int64(st.Blocks)*512, fileSize)
+				}
+			}
+			return nil
+		})
+	}
+	return bytes
+}
+
+// files counts those that were made or changed since the command began.
+func (r *Room) files(ctx context.Context) (n int) {
+	for _, dir := range r.dirs {
+		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if info, err := d.Info(); err == nil && info.ModTime().After(r.since) {
+				n++
+			}
+			return nil
+		})
+	}
+	return n
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

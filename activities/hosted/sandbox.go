@@ -1,0 +1,238 @@
+package hosted
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/internal/egress"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/held"
+	"pawl/internal/proc"
+	"pawl/internal/sandbox"
+	"pawl/internal/spec"
+)
+
+// Confine says what a command on one of the loop's trees may reach (E6): the tree, with the exchange for
+// what runs on the desk, and none of pawl's own. It is nil where there is no sandbox. agents are the programs
+// of the table that the command is or starts, as the spec names them.
+func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []string, in Surroundings, agents []string) error {
+	machine := sandbox.Probe()
+	if ws.Sandbox.Use == spec.Off || machine == (sandbox.Machine{}) {
+		return nil
+	}
+	r := ws.request(machine)
+	r.Agents, r.Metered = agents, c.Meter != nil
+	r.Own, r.Env, r.Argv, r.Named = []string{c.Dir}, c.Env, slices.Clone(c.Argv), slices.Clone(c.Argv)
+	contract, err := ws.inForce(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range evaluators(contract) {
+		r.Sealed = append(r.Sealed, e.Path)
+	}
+	// What the spec adds to the worker's environment it names.
+	for _, kv := range c.Env {
+		if !slices.Contains(inherited, kv) {
+			r.Named = append(r.Named, kv)
+		}
+	}
+	t := ws.Judge
+	if c.Dir == ws.Desk.Dir || c.Dir == ws.Exchange() {
+		t, r.Own = ws.Desk, append(r.Own, ws.Exchange())
+	} else { // a judgement has one room, with what each of its commands names
+		s := contract.Spec
+		r.Named = append(r.Named, s.Verify.Command, s.Verify.Holdout.Command, s.Guard.Command, s.Test.Command)
+	}
+	policy := sandbox.Make(ws.surrounded(t, r, in))
+	if policy.Network == sandbox.Filtered {
+		if err := policy.Egress.Check(); err != nil {
+			return err
+		}
+		c.Env = Later(append(c.Env, egress.Environment(c.Env)...))
+	}
+	c.Sandbox = &policy
+	return nil
+}
+
+// request is what all commands of the loop have in common.
+func (ws *Workspace) request(machine sandbox.Machine) sandbox.Request {
+	r := sandbox.Request{
+		Machine: machine, Home: ws.Machine.Home.Dir, Repo: ws.Local(), Allow: ws.Sandbox.Allow,
+		Network: sandbox.Network(ws.Sandbox.Network), Closed: ws.Machine.ClosedPorts(), Egress: egress.Rules{Hosts: ws.Sandbox.Hosts},
+	}
+	r.Network = cmp.Or(r.Network, sandbox.Filtered)
+	r.Limits = sandbox.Limits{Memory: int64(ws.Memory), Processes: int64(cmp.Or(ws.Processes, spec.DefaultProcesses))}
+	r.Egress.Upstream, r.Egress.Direct = egress.Upstream()
+	for _, service := range ws.Machine.Services {
+		if host := egress.Service(service); host != "" {
+			r.Egress.Closed = append(r.Egress.Closed, host)
+		}
+	}
+	if ws.Remote {
+		if at := (spec.Repo{URL: ws.Repo}).Endpoint(); at != "" {
+			r.Egress.Closed = append(r.Egress.Closed, at)
+		}
+	}
+	return r
+}
+
+// means is how the sandbox of p's commands keeps files out of reach.
+func (ws *Workspace) means() sandbox.Means {
+	if ws.Sandbox.Use == spec.Off {
+		return sandbox.ByNothing
+	}
+	return sandbox.Probe().Files
+}
+
+// Where the embedded engine and its UI listen unless something else does.
+const StockPort, StockUI = 7233, 8233
+
+// ClosedPorts are the ports of the engine, its UI and the triggers. The embedded engine and the triggers say
+// on disk where they listen, and may move while a loop runs.
+func (m *Machine) ClosedPorts() []int { return append(m.EnginePorts(), m.Home.TriggerPorts()...) }
+
+// EnginePorts returns the ports of the Temporal services that commands must not reach.
+func (m *Machine) EnginePorts() []int { return append(slices.Clone(m.Closed), m.embedded().Ports...) }
+
+// embedded is what the embedded engine says of itself, nothing where there is none.
+func (m *Machine) embedded() (e struct {
+	Address string `json:"address"`
+	Ports   []int  `json:"ports"`
+	Auth    bool   `json:"auth"`
+}) {
+	if b, err := os.ReadFile(held.At(filepath.Join(m.Home.Engine(), "engine.json"))); err == nil {
+		_ = json.Unmarshal(b, &e)
+	}
+	return e
+}
+
+// AsksToken reports whether the service is an embedded engine that requires a token.
+func (m *Machine) AsksToken() bool {
+	e := m.embedded()
+	return m.Asks || e.Auth && (len(m.Services) == 0 || m.Services[0] == e.Address)
+}
+
+// Protections are what the contract says of this machine's sandbox: each sentence after it was tried in the
+// loop's own. broken are those that do not hold.
+func (ws *Workspace) Protections(ctx context.Context) (lines, broken []string, err error) {
+	if ws.Sandbox.Use == spec.Off {
+		return []string{"no sandbox (sandbox.use is off): agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI, and write your repository"}, nil, nil
+	}
+	machine := sandbox.Probe()
+	r := ws.request(machine)
+	env, err := ws.Environment()
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Own, r.Env, r.Tree = []string{ws.Exchange()}, env, "check"
+	if err := os.MkdirAll(held.At(r.Own[0]), 0o700); err != nil {
+		return nil, nil, err
+	}
+	policy := sandbox.Make(r)
+	claims := sandbox.Claims(ws.facts(ctx, policy))
+	s, err := ws.Supervise()
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := s.Check(ctx, proc.Check{Sandbox: policy, Asked: sandbox.Asked(claims)})
+	if err != nil {
+		return nil, nil, err
+	}
+	lines, broken = sandbox.Said(claims, found)
+	if machine.Files != sandbox.ByNothing {
+		lines = append(lines, sandbox.Grants(policy, ws.Sandbox.Allow)...)
+	}
+	return lines, broken, nil
+}
+
+// facts are what is around the loop, and must be out of its reach.
+func (ws *Workspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
+	f := sandbox.Facts{Policy: policy, Repo: ws.Local(), Allow: ws.Sandbox.Allow, Sockets: sandbox.Sockets(), Auth: ws.Machine.AsksToken(), DefaultProcesses: ws.Processes == 0}
+	home := ws.Machine.Home
+	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
+	for _, port := range ws.Machine.ClosedPorts() {
+		f.Engine = append(f.Engine, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	for _, service := range ws.Machine.Services {
+		f.Engine = append(f.Engine, elsewhere(ctx, service)...)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		for _, name := range []string{".ssh", ".aws", ".gnupg", ".kube", ".docker", ".netrc", ".bash_history", ".npmrc", ".config/gh"} {
+			f.Private = append(f.Private, filepath.Join(home, name))
+		}
+	}
+	// What the spec makes writable the contract says elsewhere.
+	f.Private = slices.DeleteFunc(f.Private, func(path string) bool { return policy.Opens(path) })
+	f.Sockets = slices.DeleteFunc(f.Sockets, func(path string) bool { return policy.Opens(path) })
+	f.Sockets = f.Sockets[:min(len(f.Sockets), 50)]
+	return f
+}
+
+// elsewhere is the address of a service that is not this host's: by its name, and by what the name stands for.
+func elsewhere(ctx context.Context, service string) (all []string) {
+	host, port, err := net.SplitHostPort(service[strings.LastIndex(service, "/")+1:])
+	if err != nil {
+		return nil
+	}
+	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // the name is tried in any case
+	for _, at := range append(addresses, host) {
+		all = append(all, net.JoinHostPort(at, port))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Bounded says which limits something reached, "" for none.
+func (ws *Workspace) Bounded(r sandbox.Reached) string {
+	var all []string
+	if r.Killed > 0 {
+		all = append(all, fmt.Sprintf("limits.memory (%s) was used up: the kernel ended processes of it (%d)", ws.Memory, r.Killed))
+	}
+	if r.Refused > 0 {
+		all = append(all, fmt.Sprintf("limits.processes (%d) was reached: it could not start further processes or threads (refused %s)",
+			cmp.Or(ws.Processes, spec.DefaultProcesses), evidence.Counted(int(r.Refused), "time")))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Unconnected says which connections the sandbox's proxy did not let through, "" where there were none.
+func Unconnected(refused []egress.Refusal) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	const shown = 3
+	var all []string
+	for _, r := range refused[:min(len(refused), shown)] {
+		all = append(all, Said(r.Target+" ("+r.Why+")"))
+	}
+	more := ""
+	if len(refused) > shown {
+		more = fmt.Sprintf(" and %d more", len(refused)-shown)
+	}
+	return "the sandbox blocked connections to " + strings.Join(all, ", ") + more
+}
+
+// Ensure refuses a loop whose sandbox is required where something of it does not hold.
+func Ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []string) error {
+	if s.Use != spec.Required {
+		return nil
+	}
+	lacks := m.Lacks(sandbox.Network(s.Network), closed)
+	if lacks == "" && len(broken) == 0 {
+		return nil
+	}
+	if lacks == "" {
+		lacks = "one that holds: " + strings.Join(broken, "; ")
+	}
+	return Refuse(fault.New(fault.PreconditionFailed, "the spec requires a sandbox, but this machine lacks %s", lacks).
+		Advise("Run the loop on Linux 5.12 or later with user namespaces or bubblewrap, or set `sandbox.use` to auto, which uses what is available and says what that is."))
+}

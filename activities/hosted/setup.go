@@ -1,0 +1,176 @@
+package hosted
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/internal/durable"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/held"
+	"pawl/internal/proc"
+	"pawl/internal/workspace"
+)
+
+// setupLimit bounds setup.command: dependencies may have to be fetched.
+const setupLimit = 20 * time.Minute
+
+// lockfiles say which dependencies are fetched, by name in any folder.
+var lockfiles = []string{
+	"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "go.sum", "Cargo.lock", "uv.lock", "poetry.lock",
+	"pdm.lock", "Pipfile.lock", "requirements*.txt", "*-requirements.txt", "Gemfile.lock", "composer.lock", "mix.lock", "packages.lock.json", "gradle.lockfile",
+	"pubspec.lock", "Package.resolved", "flake.lock", ".gitmodules",
+}
+
+// setUp is what a tree was set up with, kept beside the log of its setup.
+type setUp struct {
+	Locks map[string]string `json:"locks"` // the blobs of the lockfiles, by path
+	Times int               `json:"times"` // how often setup.command ran for this tree
+}
+
+// setupDir is where the log of a tree's setup is.
+func (ws *Workspace) setupDir(t *Tree) string {
+	return filepath.Join(workspace.Steps(ws.Machine.Home, ws.Ref), "setup-"+filepath.Base(t.Dir))
+}
+
+// setUpTo is what a tree is to be set up with, and what is said of it if it was set up before.
+type setUpTo struct {
+	setUp
+	why string // the lockfile that differs, "" where none does
+}
+
+// setupDue compares the lockfiles of the commit with those that the tree was set up with. Where one differs, what
+// setup fetched is another commit's: the tree goes, and is made anew.
+func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (due setUpTo, err error) {
+	if ws.Setup == "" {
+		return due, nil
+	}
+	due.Locks, err = ws.locksAt(ctx, commit)
+	if err != nil {
+		return due, err
+	}
+	var was setUp
+	err = durable.ReadJSON(filepath.Join(ws.setupDir(t), "setup.json"), &was)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrTorn) {
+		return due, nil
+	}
+	if err != nil {
+		return due, fmt.Errorf("reading what %s was set up with: %w", t.Dir, err)
+	}
+	if due.Times = was.Times; maps.Equal(was.Locks, due.Locks) {
+		return due, nil
+	}
+	differs := func(name string) bool { return was.Locks[name] != due.Locks[name] }
+	both := maps.Clone(was.Locks)
+	if both == nil {
+		both = map[string]string{}
+	}
+	maps.Copy(both, due.Locks)
+	names := slices.Sorted(maps.Keys(both))
+	due.why = "another " + git.Quote(names[slices.IndexFunc(names, differs)])
+	return due, t.Remove(ctx)
+}
+
+// locksAt are the lockfiles of a commit. What it found for the last one is kept.
+func (ws *Workspace) locksAt(ctx context.Context, commit string) (map[string]string, error) {
+	ws.mu.Lock()
+	last := ws.locks
+	ws.mu.Unlock()
+	if last.commit == commit {
+		return last.files, nil
+	}
+	entries, err := ws.Objects.Entries(ctx, commit)
+	if err != nil {
+		return nil, fmt.Errorf("looking for lockfiles: %w", err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		is := func(glob string) bool { ok, _ := path.Match(glob, path.Base(e.Path)); return ok }
+		if slices.ContainsFunc(lockfiles, is) {
+			files[e.Path] = e.Blob
+		}
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.locks = locked{commit, files}
+	return files, nil
+}
+
+// locked are the lockfiles of a commit.
+type locked struct {
+	commit string
+	files  map[string]string
+}
+
+// setup runs setup.command in a new tree. That it ran before is told with the next step, and why.
+func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo) error {
+	if ws.Setup == "" {
+		return nil
+	}
+	if why := cmp.Or(due.why, t.Why); due.Times > 0 && why != "" {
+		ws.repeated(fmt.Sprintf("setup.command ran again in the %s: %s", filepath.Base(t.Dir), why))
+	}
+	s, err := ws.Supervise()
+	if err != nil {
+		return err
+	}
+	dir := ws.setupDir(t)
+	if err := os.MkdirAll(held.At(dir), 0o700); err != nil {
+		return err
+	}
+	inherited, err := ws.Environment()
+	if err != nil {
+		return err
+	}
+	command := proc.Command{
+		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
+		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
+	}
+	if err := ws.Confine(ctx, &command, inherited, Surroundings("setup"), nil); err != nil {
+		return err
+	}
+	result, err := s.Run(ctx, command)
+	if err != nil {
+		return err
+	}
+	if result.ExitCode != 0 || result.Interrupted {
+		_ = t.Remove(context.WithoutCancel(ctx)) // a tree half set up is no tree
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return Refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, ws.Setup, TailOf(dir)).
+			Advise("Run it in a fresh clone of the repository; its output is in " + dir + "."))
+	}
+	due.Times++
+	if err := durable.WriteJSON(filepath.Join(dir, "setup.json"), due.setUp); err != nil {
+		return fmt.Errorf("noting what %s was set up with: %w", t.Dir, err)
+	}
+	return nil
+}
+
+// repeated notes that setup ran again, for the next step to tell.
+func (ws *Workspace) repeated(what string) {
+	ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", what)
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.repeats = append(ws.repeats, what)
+}
+
+// RepeatedSince returns what has been noted since it was last asked, "" for nothing.
+func (ws *Workspace) RepeatedSince() string {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	told := strings.Join(ws.repeats, "; ")
+	ws.repeats = nil
+	return told
+}

@@ -1,0 +1,165 @@
+package hosted
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"pawl/internal/crash"
+	"pawl/internal/trees"
+)
+
+// Tree is one of a loop's two trees.
+type Tree struct {
+	*trees.Tree
+	busy sync.Mutex // held while the tree is being restored
+	at   string     // the commit that it is known to be at, "" for unknown; under the workspace's mu
+
+	around around // under the workspace's mu
+}
+
+// Restore brings a tree to head, once: later calls find it there until something runs in it.
+func (ws *Workspace) Restore(ctx context.Context, t *Tree, head string) error {
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	ws.mu.Lock()
+	turn, ahead := ctx.Value(aheadOf{}).(int)
+	over := ahead && turn != ws.turn
+	there := t.at == head && head != ""
+	ws.mu.Unlock()
+	if over || there {
+		return nil
+	}
+	return ws.bring(ctx, t, head, false)
+}
+
+// RestoreClean is restore for a step that finds nothing of an earlier one, not even what judge.keep names.
+func (ws *Workspace) RestoreClean(ctx context.Context, t *Tree, head string) error {
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	return ws.bring(ctx, t, head, true)
+}
+
+// bring brings a tree to head, while it is busy with nothing else.
+func (ws *Workspace) bring(ctx context.Context, t *Tree, head string, clean bool) error {
+	if err := ws.materialise(ctx, t, head, clean); err != nil {
+		return err
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	t.at = head
+	return nil
+}
+
+// aheadOf is the turn in which a restore was asked for that nobody waits for yet.
+type aheadOf struct{}
+
+// RestoreAhead restores a tree for the next step while the workflow hears of the last one. If it fails,
+// the step restores the tree itself. If the step, or a parking of the trees, comes first, nothing is done.
+func (ws *Workspace) RestoreAhead(t *Tree, head string) {
+	ws.mu.Lock()
+	ctx := context.WithValue(context.Background(), aheadOf{}, ws.turn)
+	ws.mu.Unlock()
+	ws.Machine.Background.Go(func() { _ = ws.Restore(ctx, t, head) })
+}
+
+// Leave notes that something is about to run in a tree. It waits for a restore that is under way, and
+// lets none begin that was asked for before.
+func (ws *Workspace) Leave(t *Tree) {
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	t.at = ""
+	ws.turn++
+}
+
+// Park gives up the trees: they are a cache, made again when something is to run in them.
+func (ws *Workspace) Park(ctx context.Context) error {
+	ws.Leave(ws.Judge)
+	if err := ws.Judge.Remove(ctx); err != nil {
+		return err
+	}
+	crash.At("tree.removing")
+	for _, side := range ws.besides() {
+		side.EndProcesses()
+		side.Leave(side.Desk)
+		if err := side.forget(); err != nil {
+			return err
+		}
+		if err := side.Desk.Remove(ctx); err != nil {
+			return err
+		}
+	}
+	ws.Leave(ws.Desk)
+	return ws.Desk.Remove(ctx)
+}
+
+// Alike notes that the commit has the tree of another, which it was reverted to.
+func (ws *Workspace) Alike(commit, other string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.same[0] == other {
+		other = ws.same[1]
+	}
+	ws.same = [2]string{commit, other}
+}
+
+// like returns a commit that is known to have the tree of this one, "" where none is.
+func (ws *Workspace) like(commit string) string {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.same[0] == commit {
+		return ws.same[1]
+	}
+	return ""
+}
+
+// Torn names what could not be read any more of what pawl keeps of a tree, which is made again by now.
+func (ws *Workspace) Torn(t *Tree) {
+	if t.Torn != "" {
+		ws.IsMended(fmt.Sprintf("of the %s, %s could not be read: it is made again", filepath.Base(t.Dir), t.Torn), nil)
+		t.Torn = ""
+	}
+}
+
+// materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
+// runs in it, and tracked files that it touched are brought back. What judge.keep names stays in the judge, unless it is to be clean.
+func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, clean bool) error {
+	options := trees.RestoreOptions{Judge: t == ws.Judge, Keep: ws.Keep, Clean: clean, Like: ws.like(commit)}
+	due, err := ws.setupDue(ctx, t, commit)
+	if err != nil {
+		return err
+	}
+	recreated, err := t.Restore(ctx, commit, options)
+	ws.Torn(t)
+	if err != nil {
+		return fmt.Errorf("bringing %s to %s: %w", t.Dir, commit, err)
+	}
+	if !recreated {
+		return nil
+	}
+	if t.Lost {
+		ws.IsMended(fmt.Sprintf("the %s could not be used (%s): it is made again", filepath.Base(t.Dir), t.Why), nil)
+	}
+	crash.At("tree.created")
+	if err := ws.setup(ctx, t, due); err != nil {
+		return err
+	}
+	crash.At("tree.setup")
+	if err := t.Pristine(ctx); err != nil {
+		return fmt.Errorf("noting what setup made: %w", err)
+	}
+	crash.At("tree.finished")
+	if ws.Setup == "" {
+		return nil
+	}
+	if recreated, err = t.Restore(ctx, commit, options); err == nil && recreated {
+		err = fmt.Errorf("what setup made does not last: %s", t.Why)
+	}
+	if err != nil {
+		return fmt.Errorf("bringing %s to %s after setup: %w", t.Dir, commit, err)
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package hosted
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/held"
+	"pawl/internal/ledger"
+	"pawl/internal/mending"
+	"pawl/internal/proc"
+	"pawl/internal/remove"
+	"pawl/internal/store"
+	"pawl/internal/trees"
+	"pawl/internal/workspace"
+)
+
+// Workspace is what this host has of a loop, or of a steward. All of it can be made again from the
+// workspace record.
+type Workspace struct {
+	workspace.Record
+	Machine     *Machine
+	Objects     *store.Store
+	Book        *ledger.Ledger  // of a loop
+	StewardBook *ledger.Steward // of a steward
+	Desk        *Tree
+	Judge       *Tree
+
+	sides    map[int]*Workspace // what candidates have of it, by the numbers of their desks; under mu
+	Planning sync.Mutex         // the desk of a steward is one
+	pushes   pushes
+
+	mu         sync.Mutex
+	supervisor *proc.Supervisor
+	caches     caches
+	locks      locked    // the lockfiles of the last commit that was asked for
+	repeats    []string  // setups that ran again, and nobody has been told
+	same       [2]string // two commits with one tree: a revert, and what it went back to
+	Env        []string  // what commands inherit, once it is known
+	turn       int       // counts what has run in the trees
+}
+
+// Workspace returns the workspace of the loop named ref.
+func (a *Workspaces) Workspace(ctx context.Context, ref string) (*Workspace, error) {
+	if err := a.Home.InPlace(); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ws := a.workspaces[ref]; ws != nil {
+		return ws, nil
+	}
+	record, err := workspace.Read(a.Home, ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Refuse(fault.New(fault.PreconditionFailed, "this host has no workspace for the loop %s any more", ref).
+			Advise("Start the loop again from its ledger."))
+	}
+	if err != nil {
+		return nil, err
+	}
+	ws, err := a.OpenWorkspace(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	a.workspaces[ref] = ws
+	return ws, nil
+}
+
+// OpenWorkspace opens the workspace of a record. It is not that of the loop on this host until Keep makes it so.
+func (m *Machine) OpenWorkspace(ctx context.Context, r workspace.Record) (*Workspace, error) {
+	store, err := store.Open(ctx, r.Store)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	ws := &Workspace{
+		Record: r, Machine: m, caches: caches{epoch: strconv.FormatInt(time.Now().UnixNano(), 36)}, Objects: store, Book: ledger.Open(store), StewardBook: ledger.OpenSteward(store),
+		sides: map[int]*Workspace{},
+	}
+	ws.Desk, ws.Judge = ws.tree(r.Beside(workspace.Desk(m.Home, r.Ref))), ws.tree(workspace.Judge(m.Home, r.Ref))
+	return ws, nil
+}
+
+// tree is one of the loop's trees, in a folder of its own.
+func (ws *Workspace) tree(dir string) *Tree {
+	admin := workspace.Admin(ws.Machine.Home, ws.Ref, filepath.Base(dir))
+	t := trees.At(ws.Objects, dir, admin, cmp.Or(git.BranchName(ws.Branch), ws.Onto))
+	t.Origin = ws.Origin
+	return &Tree{Tree: t}
+}
+
+// At is the workspace of a desk: of a candidate's one with a supervisor, an exchange and layers over caches of its own,
+// over the same store and ledger. It appends nothing.
+func (ws *Workspace) At(desk int) *Workspace {
+	if desk == 0 {
+		return ws
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if side := ws.sides[desk]; side != nil {
+		return side
+	}
+	side := &Workspace{Record: ws.Record, Machine: ws.Machine, caches: caches{epoch: ws.caches.epoch}, Objects: ws.Objects, Book: ws.Book, StewardBook: ws.StewardBook}
+	side.Side = desk
+	side.Desk = side.tree(side.Beside(ws.Desk.Dir))
+	side.Judge = ws.tree(ws.Judge.Dir) // which nothing of it runs in
+	ws.sides[desk] = side
+	return side
+}
+
+// besides are the workspaces of the candidates' desks that are on this host.
+func (ws *Workspace) besides() (all []*Workspace) {
+	for _, r := range ws.Sides(ws.Machine.Home) {
+		all = append(all, ws.At(r.Side))
+	}
+	return all
+}
+
+// Exchange is the folder in which the agents on the desk find their prompts and leave their results.
+func (ws *Workspace) Exchange() string {
+	return ws.Beside(workspace.Exchange(ws.Machine.Home, ws.Ref))
+}
+
+// StoreOf is where a repository's objects are kept on this host.
+func (m *Machine) StoreOf(address string) string {
+	key := sha256.Sum256([]byte(address))
+	return m.Home.Store(hex.EncodeToString(key[:8]))
+}
+
+// FindRecord is the workspace record of a loop on this host, by its ID or, of an earlier loop of that
+// ID, by its name in refs.
+func (m *Machine) FindRecord(id string) (workspace.Record, bool) {
+	if r, ok := workspace.Latest(m.Home, id); ok {
+		return r, true
+	}
+	r, err := workspace.Read(m.Home, git.RefName(id))
+	return r, err == nil
+}
+
+// Author returns the identity under which the loop commits.
+func (ws *Workspace) Author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
+
+// LoopStop says where a loop-stop file asks the loop to end, "" where there is none. It counts where no agent
+// can write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME.
+func (ws *Workspace) LoopStop() string {
+	for _, dir := range []string{ws.Local(), ws.Machine.Home.Loop(ws.Ref)} {
+		if dir == "" {
+			continue
+		}
+		path := filepath.Join(dir, "loop-stop")
+		if _, err := os.Lstat(held.At(path)); err == nil {
+			return "the file " + path + " asks the loop to stop"
+		}
+	}
+	return ""
+}
+
+// Supervise returns the loop's supervisor, starting one where there is none. What an earlier
+// one may have left is ended first.
+func (ws *Workspace) Supervise() (*proc.Supervisor, error) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.supervisor != nil {
+		return ws.supervisor, nil
+	}
+	s, err := proc.Start(ws.Token(), ws.means())
+	if err != nil {
+		return nil, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	ws.supervisor = s
+	return s, nil
+}
+
+// EndProcesses gives up the loop's processes: the loop waits, or is over.
+func (ws *Workspace) EndProcesses() {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, side := range ws.sides {
+		side.EndProcesses()
+	}
+	if ws.supervisor != nil {
+		ws.supervisor.Close()
+		ws.supervisor = nil
+	}
+}
+
+// CloseTrees gives up the trees of a loop that is over. Logs, store and ledger stay.
+func (a *Workspaces) CloseTrees(ctx context.Context, ws *Workspace) error {
+	if err := ws.Park(ctx); err != nil {
+		return err
+	}
+	if err := ws.forget(); err != nil {
+		return err
+	}
+	ws.Closed, ws.ClosedAt = true, time.Now()
+	a.mu.Lock()
+	delete(a.workspaces, ws.Ref)
+	a.mu.Unlock()
+	return workspace.Write(a.Home, ws.Record)
+}
+
+// forget removes what lies beside a desk that was given up.
+func (ws *Workspace) forget() error {
+	if err := remove.All(ws.Exchange()); err != nil {
+		return err
+	}
+	if err := remove.All(ws.layers("")); err != nil {
+		return err
+	}
+	// What a call has left on the desk is gone with it: a run that goes on with the loop makes the call again.
+	if err := os.Remove(held.At(ws.CallFile())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// CallFile has the last call that was made on the desk.
+func (ws *Workspace) CallFile() string {
+	return ws.Beside(filepath.Join(ws.Machine.Home.Loop(ws.Ref), "call"))
+}
+
+// LastOnDesk returns the last call that was made on the desk, "" if that is not known.
+func (ws *Workspace) LastOnDesk() string {
+	b, err := os.ReadFile(held.At(ws.CallFile()))
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// IsMended says that something of a loop was damaged, and what was done about it.
+func (ws *Workspace) IsMended(what string, err error) {
+	ws.Machine.Logger.Warn(what, "loop", ws.Loop, "error", err)
+	mending.Note(ws.Machine.Home.Loop(ws.Ref), what)
+}
+
+// Workplace is where a command of the user's own runs: in the repository, where that is on this host.
+func (m *Machine) Workplace(ref string) string {
+	if r, err := workspace.Read(m.Home, ref); ref != "" && err == nil {
+		if info, err := os.Stat(r.Repo); err == nil && info.IsDir() {
+			return r.Repo
+		}
+	}
+	return m.Home.Dir
+}
+
+// Known is the record of a loop that this worker is at work on, also where the one on disk is damaged.
+func (a *Workspaces) Known(ref string) (workspace.Record, bool) {
+	if ws := a.Here(ref); ws != nil {
+		return ws.Record, true
+	}
+	return workspace.Record{}, false
+}
+
+// RecordOf is the record of a loop, as this worker has it or as it is on disk.
+func (a *Workspaces) RecordOf(ref string) (workspace.Record, bool) {
+	if r, ok := a.Known(ref); ok {
+		return r, true
+	}
+	r, err := workspace.Read(a.Home, ref)
+	return r, err == nil
+}

@@ -1,0 +1,45 @@
+package opening
+
+import (
+	"context"
+
+	"pawl/activities/hosted"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/userrepo"
+)
+
+// begun returns the commit at which the steward's task began that the loop is a step of, "" where that
+// is the loop's own base. The proposal is the diff from there, so that a task of several steps has one
+// that covers all of them. A commit that the base does not come after, or a branch to apply to that is
+// not there, is a PRECONDITION_FAILED.
+func begun(ctx context.Context, ws *hosted.Workspace, session map[string]string, base string) (string, error) {
+	if onto := session[spec.SessionOnto]; onto != "" {
+		name, known := "refs/heads/"+onto, map[string]string{}
+		if git.CheckBranch(onto) == nil {
+			repo, err := ws.Repository()
+			if err != nil {
+				return "", Precondition(err)
+			}
+			defer repo.Close()
+			if known, err = userrepo.Refs(ctx, ws.Objects, repo, name); err != nil {
+				return "", Precondition(userrepo.Unreached(ws.Repo, err))
+			}
+		}
+		if known[name] == "" {
+			return "", hosted.Refuse(fault.New(fault.PreconditionFailed, "session.onto is %q, and %s has no such branch", loop.Clip(onto, 80), ws.Repo).
+				Advise("Name the branch that the task's work is to be applied to."))
+		}
+	}
+	at := session[spec.SessionBase]
+	switch {
+	case at == "" || at == base:
+		return "", nil
+	case !ws.DescendsFrom(ctx, base, at):
+		return "", hosted.Refuse(fault.New(fault.PreconditionFailed, "session.base is %q, but the loop's base %s does not descend from such a commit", loop.Clip(at, 80), base[:10]).
+			Advise("Give the full hash of the commit at which the task began, or leave session.base out."))
+	}
+	return at, nil
+}

@@ -1,0 +1,289 @@
+// Package opening brings loops to this host: it opens and resumes them, and finds out whether another host is gone.
+// Start at Opener.
+package opening
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/activities/steps"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/sandbox"
+	"pawl/internal/spec"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// Opener opens loops on this host.
+type Opener struct{ *steps.Runner }
+
+// Open prepares a loop on this host: the repository's preconditions (P0), the store with the base commit, the branch,
+// the sealed files and the contract's hash. A retry finds the workspace that an earlier attempt made.
+func (a *Opener) Open(ctx context.Context, in act.Open) (act.Opened, error) {
+	o := RequestOf(a.Machine, in)
+	done, err := a.Announce(o)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	defer done()
+	if in.Ledger != "" {
+		return a.resume(ctx, in)
+	}
+	ws, base, err := a.Begin(ctx, o)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	out, err := opened(ctx, ws, base)
+	if err != nil {
+		return out, err
+	}
+	if out.Begun, err = begun(ctx, ws, in.Spec.Session, base); err != nil {
+		return act.Opened{}, err
+	}
+	if err := contract(ctx, ws, in.Spec, &out); err != nil {
+		return act.Opened{}, err
+	}
+	crash.At("open.after")
+	return out, nil
+}
+
+// Request is a loop or a steward that is to be opened on this host: its record, as far as it is known
+// beforehand, and where the work is.
+type Request struct {
+	workspace.Record
+	Wanted    spec.Repo
+	From      string   // to go on from
+	Tolerates []string // codes of the preconditions that need not hold
+	mode      string   // of a loop
+}
+
+// unmet returns the part of an error of inspect that is an obstacle.
+func (o Request) unmet(err error) error {
+	failed := userrepo.Failed(err)
+	if err != nil && len(failed) == 0 {
+		return err
+	}
+	failed = slices.DeleteFunc(slices.Clone(failed), func(p *userrepo.Precondition) bool { return slices.Contains(o.Tolerates, p.Code) })
+	if p := Unfit(o.mode); p != nil {
+		failed = append(failed, p)
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return failed
+}
+
+// Unfit returns why a loop in this mode runs nothing, nil if it runs (A1).
+func Unfit(mode string) *userrepo.Precondition {
+	if mode == "" || mode == spec.ModeMission {
+		return nil
+	}
+	return &userrepo.Precondition{Code: "mode", What: "the mode is " + mode + ", but a loop starts only in mode mission", Do: "Set `mode: mission`, or leave `mode` out."}
+}
+
+// RequestOf returns what is to be opened on this host for a loop.
+func RequestOf(m *hosted.Machine, in act.Open) Request {
+	s := in.Spec
+	r := workspace.Record{
+		Loop: in.Loop, Kind: s.Kind, FirstRun: in.FirstRun, Namespace: m.Namespace, Remote: s.Repo.Remote(), Onto: s.Session[spec.SessionOnto],
+		Setup: s.Setup.Command, Keep: s.Judge.Keep, Sandbox: s.Sandbox,
+	}
+	if s.Limits.Memory != nil {
+		r.Memory = *s.Limits.Memory
+	}
+	if s.Limits.Processes != nil {
+		r.Processes = *s.Limits.Processes
+	}
+	if s.Limits.DeskBytes != nil {
+		r.DeskBytes = *s.Limits.DeskBytes
+	}
+	return Request{Wanted: s.Repo, From: in.Ledger, mode: s.Mode, Record: r}
+}
+
+// Announce records that something is being opened, and refuses a spec that requires a sandbox that this machine lacks.
+// Its caller calls done at the end.
+func (a *Opener) Announce(o Request) (done func(), err error) {
+	announced := workspace.Record{Loop: o.Loop, Kind: o.Kind, FirstRun: o.FirstRun, Namespace: o.Namespace}
+	if err := workspace.Announce(a.Home, announced); err != nil {
+		return nil, err
+	}
+	done = func() { workspace.Retract(a.Home, announced) }
+	if err := hosted.Ensure(o.Sandbox, sandbox.Probe(), a.ClosedPorts(), nil); err != nil {
+		done()
+		return nil, err
+	}
+	crash.At("open.before")
+	return done, nil
+}
+
+// Begin gives a loop or a steward its name, its store and the commit that it starts from.
+func (a *Opener) Begin(ctx context.Context, o Request) (*hosted.Workspace, string, error) {
+	record, source, err := a.register(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
+	crash.At("open.recorded")
+	ws, err := a.OpenWorkspace(ctx, record)
+	if err != nil {
+		return nil, "", err
+	}
+	a.Keep(ws) // in the place of that of an attempt whose result was lost
+	crash.At("open.enrolled")
+	base, err := Base(ctx, ws, source)
+	return ws, base, err
+}
+
+func opened(ctx context.Context, ws *hosted.Workspace, base string) (act.Opened, error) {
+	site, err := Site(ctx, ws)
+	return act.Opened{
+		Site: site, Repo: ws.Repo, Branch: git.BranchName(ws.Branch), Base: base, Onto: ws.Onto, Stop: ws.LoopStop(),
+	}, err
+}
+
+// Site describes this host for the workflow, with what its sandbox holds after a trial.
+func Site(ctx context.Context, ws *hosted.Workspace) (act.Site, error) {
+	protections, broken, err := ws.Protections(ctx)
+	if err == nil {
+		err = hosted.Ensure(ws.Sandbox, sandbox.Probe(), ws.Machine.ClosedPorts(), broken)
+	}
+	var moveAfter time.Duration
+	if ws.Remote {
+		moveAfter = ws.Machine.MoveAfter
+	}
+	return act.Site{
+		Ref: ws.Ref, Host: ws.Machine.Host, Queue: ws.Machine.Queue, Agents: ws.Machine.Agents, Desk: ws.Desk.Dir,
+		Protections: protections, MoveAfterMs: moveAfter.Milliseconds(), Attributes: ws.Machine.Attributes,
+	}, err
+}
+
+// register checks the repository and gives the loop its name on this host, one loop after the
+// other: different IDs may be the same name as a ref.
+func (a *Opener) register(ctx context.Context, o Request) (workspace.Record, userrepo.Source, error) {
+	source, err := Inspect(ctx, a.Machine, o.Wanted, o.Loop)
+	if err = o.unmet(err); err != nil {
+		return workspace.Record{}, source, Precondition(err)
+	}
+	a.Registering.Lock()
+	defer a.Registering.Unlock()
+	record, err := Enroll(a.Machine, o, source)
+	return record, source, err
+}
+
+// Inspect checks the repository of a spec for everything that P0 asks.
+func Inspect(ctx context.Context, m *hosted.Machine, r spec.Repo, id string) (userrepo.Source, error) {
+	if _, err := git.Version(ctx); err != nil {
+		return userrepo.Source{}, err
+	}
+	ref := "refs/heads/pawl/" + git.RefName(id)
+	if !r.Remote() {
+		return userrepo.Inspect(ctx, userrepo.At(r.Path), r.Base, ref)
+	}
+	store, err := store.Open(ctx, m.StoreOf(r.URL))
+	if err != nil {
+		return userrepo.Source{}, fmt.Errorf("opening the store: %w", err)
+	}
+	return userrepo.InspectAt(ctx, store, userrepo.At(r.URL), r.Base, ref)
+}
+
+// Enroll finds the name under which this chain of runs lives, and writes its workspace record: the
+// loop's ID as a ref, with .2, .3 … where an earlier loop of this host has it, or one of another
+// host in this repository.
+func Enroll(m *hosted.Machine, o Request, source userrepo.Source) (workspace.Record, error) {
+	name := git.RefName(o.Loop)
+	for n := 2; ; n++ {
+		r, err := workspace.Read(m.Home, name)
+		if err == nil && r.FirstRun == o.FirstRun {
+			return r, nil
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return workspace.Record{}, err
+		}
+		if err != nil && !slices.Contains(source.Loops, name) {
+			break
+		}
+		name = fmt.Sprintf("%s.%d", git.RefName(o.Loop), n)
+	}
+	r := o.named(name, source.Identity)
+	r.Repo, r.Origin, r.Onto, r.Store = source.Path, source.Origin, cmp.Or(o.Onto, source.Branch), m.StoreOf(source.Path)
+	if err := r.Locate(); err != nil {
+		return workspace.Record{}, err
+	}
+	return r, workspace.Write(m.Home, r)
+}
+
+// named returns the record with its name in refs and folders, and the name that its commits carry.
+func (o Request) named(name string, by git.Identity) workspace.Record {
+	r := o.Record
+	r.Ref, r.Ledger, r.Name, r.Email = name, "refs/pawl-ledger/"+name, by.Name, by.Email
+	if !r.Steward() {
+		r.Branch = "refs/heads/pawl/" + name
+	}
+	return r
+}
+
+// Base returns the commit that the loop starts from: the first head of its branch. A retry keeps the base of the first
+// attempt, even if the user has moved on.
+func Base(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (string, error) {
+	at := "refs/pawl/base/" + ws.Ref
+	if have, err := ws.Objects.Ref(ctx, at); err != nil || have != "" {
+		return have, err
+	}
+	repo, err := ws.Repository()
+	if err != nil {
+		return "", Precondition(err)
+	}
+	defer repo.Close()
+	commit, err := userrepo.Fetch(ctx, ws.Objects, repo, source.Branch)
+	if err != nil {
+		return "", Precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
+	}
+	tags(ctx, ws, repo, "refs/heads/"+git.BranchName(source.Branch))
+	crash.At("open.fetched")
+	if ws.Remote {
+		if err := userrepo.MayPush(ctx, ws.Objects, repo, commit, "refs/heads/pawl/"+ws.Ref); err != nil {
+			return "", Precondition(err)
+		}
+	}
+	if ws.Branch != "" {
+		if err := ws.Objects.SetRef(ctx, ws.Branch, commit, ""); err != nil {
+			return "", fmt.Errorf("making the loop's branch: %w", err)
+		}
+	}
+	crash.At("open.branched")
+	return commit, ws.Objects.SetRef(ctx, at, commit, "")
+}
+
+// tags fetches the tags that the trees show. A loop does without them if they can't be had.
+func tags(ctx context.Context, ws *hosted.Workspace, source userrepo.Repo, ref string) {
+	if err := userrepo.FetchTags(ctx, ws.Objects, source, ref); err != nil && ctx.Err() == nil {
+		ws.Machine.Logger.Warn("the trees have no tags of the repository", "loop", ws.Loop, "error", err)
+	}
+}
+
+// Precondition turns what Inspect found into a fault; anything else is the machine's.
+func Precondition(err error) error {
+	if failed := userrepo.Failed(err); len(failed) > 0 {
+		var what, do []string
+		for _, pre := range failed {
+			what, do = append(what, pre.What), append(do, pre.Do)
+		}
+		return hosted.Refuse(fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, "\n")))
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return hosted.Refuse(fault.New(fault.PreconditionFailed, "the worker on this host finds no git on its PATH").
+			Advise("Install git, or start the worker (`pawl up`) with a PATH that has it."))
+	}
+	return err
+}

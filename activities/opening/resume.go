@@ -1,0 +1,298 @@
+package opening
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"pawl/activities/hosted"
+	"pawl/activities/recording"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// resume gives a loop whose run is lost (another engine, another host) to this run: from the
+// ledger commit in.Ledger, which must be the ledger's head here or, where this host does not have
+// it, in the repository. The branch goes back to the head that the ledger knows.
+func (a *Opener) resume(ctx context.Context, in act.Open) (act.Opened, error) {
+	a.Registering.Lock()
+	defer a.Registering.Unlock()
+	ws, err := a.Adopted(ctx, RequestOf(a.Machine, in))
+	if err != nil {
+		return act.Opened{}, err
+	}
+	state, err := ws.Book.State(ctx, in.Ledger)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	if state.Status.Ended() {
+		return act.Opened{}, hosted.Refuse(fault.New(fault.PreconditionFailed, "the loop of this ledger has ended (%s)", state.Status).
+			Advise("Start another loop: it begins where the repository is now."))
+	}
+	contract, err := ws.Book.Contract(ctx, in.Ledger)
+	if err == nil && !in.Moved {
+		err = sameTerms(contract, in.Spec)
+	}
+	if err != nil {
+		return act.Opened{}, err
+	}
+	branch, err := ws.Objects.Ref(ctx, ws.Branch)
+	if err != nil {
+		return act.Opened{}, err
+	}
+	if branch != state.Head {
+		if err := ws.Objects.SetRef(ctx, ws.Branch, state.Head, branch); err != nil {
+			return act.Opened{}, fmt.Errorf("setting the branch back: %w", err)
+		}
+	}
+	if ws.Remote {
+		rewind(ctx, ws, state.Head)
+	}
+	if err := a.TakenUp(ws, in.FirstRun); err != nil {
+		return act.Opened{}, err
+	}
+	out, err := opened(ctx, ws, state.Base)
+	if err != nil {
+		return out, err
+	}
+	if err := midway(ctx, ws, in.Ledger, state, &out); err != nil {
+		return act.Opened{}, err
+	}
+	out.State, out.Terms = &state, act.Terms{Contract: state.Contract.Hash, Sealed: state.Contract.Sealed}
+	return out, nil
+}
+
+// maxSince is how large the events of an iteration may be that goes on in another run: Temporal refuses results above
+// 2 MB.
+const maxSince = 512 << 10
+
+// midway tells what the run needs to go on with the iteration that was under way.
+func midway(ctx context.Context, ws *hosted.Workspace, head string, state loop.State, out *act.Opened) error {
+	if !state.Underway() {
+		return nil
+	}
+	events, err := ws.Book.Events(ctx, head)
+	if err != nil {
+		return err
+	}
+	for i, e := range slices.Backward(events) {
+		if e.Type == loop.CheckpointCreated {
+			out.Since = events[i:]
+			break
+		}
+	}
+	if doc, err := json.Marshal(out.Since); err != nil || len(doc) > maxSince {
+		out.Since = nil
+	}
+	if c := state.Unjudged(); c != nil {
+		commit, err := ws.Objects.ReadCommit(ctx, c.Commit)
+		if err != nil {
+			return fmt.Errorf("reading the commit that nobody has judged: %w", err)
+		}
+		_, out.Unjudged, _ = strings.Cut(commit.Subject(), ": ")
+	}
+	return nil
+}
+
+// Adopted is the workspace of a ledger that another run has left, at the entry that this one is to go
+// on from.
+func (a *Opener) Adopted(ctx context.Context, o Request) (*hosted.Workspace, error) {
+	record, err := a.adopt(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	a.Release(record.Ref) // a run that was reset may have left a step at work here
+	ws, err := a.OpenWorkspace(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	at, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	if at != o.From {
+		return nil, hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger of %s is at %s, not at %s", ws.Loop, cmp.Or(at, "missing"), o.From))
+	}
+	return ws, nil
+}
+
+// TakenUp gives the workspace to the run.
+func (a *Opener) TakenUp(ws *hosted.Workspace, firstRun string) error {
+	ws.FirstRun, ws.Closed = firstRun, false
+	if err := ws.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have put it elsewhere
+		return err
+	}
+	if err := workspace.Write(a.Home, ws.Record); err != nil {
+		return err
+	}
+	a.Keep(ws)
+	return nil
+}
+
+// adopt finds the ledger commit that a run is to go on from and gives it to this host, where the
+// repository has it and this host has not: the loop was at work elsewhere.
+func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error) {
+	record, here := workspace.Latest(a.Home, in.Loop)
+	if here {
+		switch is, err := a.isAt(ctx, record, in.From); {
+		case err != nil:
+			return workspace.Record{}, err
+		case is:
+			return record, nil
+		}
+	}
+	address := in.Wanted.Address()
+	if !in.Wanted.Remote() {
+		root, err := userrepo.Root(ctx, address)
+		if err != nil {
+			return workspace.Record{}, Precondition(err)
+		}
+		address = root
+	}
+	store, err := store.Open(ctx, a.StoreOf(address))
+	if err != nil {
+		return workspace.Record{}, fmt.Errorf("opening the store: %w", err)
+	}
+	names, err := found(ctx, store, address, in.Loop)
+	if err != nil {
+		return workspace.Record{}, Precondition(userrepo.Unreached(address, err))
+	}
+	name := ""
+	for n, at := range names {
+		if at == in.From {
+			name = n
+		}
+	}
+	switch {
+	case name == "" && len(names) > 0:
+		newest := slices.MaxFunc(slices.Collect(maps.Keys(names)), func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
+		return workspace.Record{}, hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, not at %s", in.Loop, address, names[newest], in.From))
+	case name == "" && here:
+		return workspace.Record{}, hosted.Refuse(fault.New(fault.LedgerAhead, "neither this host nor %s has the ledger of %s at %s", address, in.Loop, in.From))
+	case name == "":
+		return workspace.Record{}, hosted.Refuse(fault.New(fault.PreconditionFailed, "neither this host nor %s has a ledger of the loop %s", address, in.Loop).
+			Advise("Start it where it is, with the head that `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows."))
+	}
+	head, err := userrepo.FetchLedger(ctx, store, userrepo.At(address), "refs/pawl-ledger/"+name)
+	if err != nil {
+		return workspace.Record{}, fmt.Errorf("fetching the ledger of %s from %s: %w", in.Loop, address, err)
+	}
+	if head != in.From {
+		return workspace.Record{}, hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s has just moved to %s", in.Loop, address, head))
+	}
+	if record, err = a.adoptedRecord(ctx, in, store, address, name); err != nil {
+		return workspace.Record{}, err
+	}
+	ws, err := a.OpenWorkspace(ctx, record)
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	tags(ctx, ws, userrepo.At(address), ws.Ledger)
+	crash.At("takeup.fetched")
+	return record, recording.SetTo(ctx, ws, head)
+}
+
+// isAt reports whether this host's copy of a ledger is at head and nobody is known to be ahead. A
+// repository that does not answer now is asked again by the first append.
+func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (bool, error) {
+	ws, err := a.OpenWorkspace(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	at, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err != nil || at != head || !ws.Remote {
+		return at == head, err
+	}
+	repo, err := ws.Repository()
+	if err != nil {
+		return false, Precondition(err)
+	}
+	defer repo.Close()
+	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)
+	if there := refs[ws.Ledger]; err != nil || there == "" || ws.DescendsFrom(ctx, head, there) {
+		return true, ctx.Err()
+	}
+	return false, nil
+}
+
+// adoptedRecord makes the workspace record of a loop that comes from elsewhere. Branch and ledger keep
+// the names that the repository has them under.
+func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Store, address, name string) (workspace.Record, error) {
+	facts, err := ledger.About(ctx, store, in.From)
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	if facts.Name != in.Loop || facts.Steward() != in.Steward() {
+		return workspace.Record{}, hosted.Refuse(fault.New(fault.PreconditionFailed, "%s is the ledger of the %s %s, not of the %s %s", in.From, facts.Kind, facts.Name, in.Kind, in.Loop).
+			Advise("Start it under its own ID."))
+	}
+	id, err := userrepo.UserIdentity(ctx, store)
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	r := in.named(name, id)
+	r.Repo, r.Origin, r.Onto, r.Store = address, userrepo.Origin(address), facts.Onto, store.Dir()
+	for n := 2; ; n++ { // another loop of this host may have the name in folders
+		have, err := workspace.Read(a.Home, r.Ref)
+		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {
+			return r, workspace.Write(a.Home, r)
+		}
+		if err != nil {
+			return workspace.Record{}, err
+		}
+		r.Ref = fmt.Sprintf("%s.%d", name, n)
+	}
+}
+
+// numbered matches what follows a loop's name in the names of its later runs.
+var numbered = lazyregexp.New(`^(\.[0-9]+)?$`)
+
+// found returns the names under which a repository has ledgers of a loop, with where they are.
+func found(ctx context.Context, store *store.Store, address, id string) (map[string]string, error) {
+	const below = "refs/pawl-ledger/"
+	refs, err := userrepo.Refs(ctx, store, userrepo.At(address), below+git.RefName(id), below+git.RefName(id)+".*")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for ref, at := range refs {
+		name, ok := strings.CutPrefix(ref, below)
+		if rest, is := strings.CutPrefix(name, git.RefName(id)); ok && is && numbered.MatchString(rest) {
+			names[name] = at
+		}
+	}
+	return names, nil
+}
+
+// rewind brings the branch in the repository to the head that the ledger knows, where the host that
+// had the loop has pushed something that nobody judged. What can't be done now shows as a push that
+// is refused.
+func rewind(ctx context.Context, ws *hosted.Workspace, head string) {
+	repo, err := ws.Repository()
+	if err == nil {
+		defer repo.Close()
+		var refs map[string]string
+		refs, err = userrepo.Refs(ctx, ws.Objects, repo, ws.Branch)
+		if at := refs[ws.Branch]; err == nil && at != head {
+			err = userrepo.Move(ctx, ws.Objects, repo, ws.Branch, head, at)
+		}
+	}
+	if err != nil {
+		ws.Machine.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)
+	}
+}

@@ -1,0 +1,67 @@
+package opening
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"pawl/activities/calls"
+	"pawl/activities/contracts"
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/durable"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/ledger"
+	"pawl/internal/spec"
+)
+
+// contract draws up what a person will be asked to approve, and records it for the ledger.
+func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.Opened) error {
+	d, err := contracts.Draw(ctx, ws, s, out.Base)
+	if err != nil {
+		return err
+	}
+	if f := d.Closed(ws, s); f != nil {
+		return hosted.Refuse(f)
+	}
+	out.Terms, out.InScope, out.Warnings = d.Terms(), d.InScope, d.Warnings
+	if _, err := calls.Uncounted(ws, s); err != nil {
+		return err
+	}
+	counting, err := calls.Counting(ws, s)
+	if err != nil {
+		return err
+	}
+	out.Environment = append(govern.Environment(s, os.Environ()), counting...)
+	ws.Book.Bind(d.Contract)
+	return durable.WriteJSON(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.ContractFile), d.Contract)
+}
+
+// Amend draws up the contract that the loop would have with another spec. It becomes the loop's only by an event, when
+// it is approved.
+func (a *Opener) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Terms{}, err
+	}
+	d, err := contracts.Draw(ctx, ws, in.Spec, in.Base)
+	return d.Terms(), err
+}
+
+// sameTerms refuses a spec that differs from that of the contract in the ledger: the loop continues only with what a
+// person approved. These may differ: where the repository is, who starts the loop, and whether they approve a contract
+// that nobody has approved yet.
+func sameTerms(contract ledger.Contract, given spec.Spec) error {
+	terms := func(s spec.Spec) string {
+		s.Repo, s.Session, s.Approvals.Plan = spec.Repo{}, nil, ""
+		b, _ := json.Marshal(s)
+		return string(b)
+	}
+	if terms(contract.Spec) == terms(given) {
+		return nil
+	}
+	return hosted.Refuse(fault.New(fault.PreconditionFailed, "the spec is not the one of the contract that the ledger has").
+		Advise("Start it with that spec: it is in the ledger's contract.json (git show REF:contract.json)."))
+}

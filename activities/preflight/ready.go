@@ -1,0 +1,219 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/activities/contracts"
+	"pawl/activities/hosted"
+	"pawl/activities/steps"
+	"pawl/internal/act"
+	"pawl/internal/git"
+	"pawl/internal/held"
+	"pawl/internal/kind"
+	"pawl/internal/proc"
+	"pawl/internal/program"
+	"pawl/internal/seal"
+	"pawl/internal/spec"
+)
+
+// ready looks for the programs that a spec names, before anything runs, so that all that is missing is named at
+// once: those of its commands, and those of its agents, which are started for their version where pawl knows
+// them. What setup may bring is not looked for. What a target of make or a script of npm calls may be there by other ways: that is a note.
+func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) error {
+	env, err := ws.Environment()
+	if err != nil {
+		return err
+	}
+	commands, err := CommandsOf(s)
+	if err != nil {
+		return err
+	}
+	type called struct{ needs, calls []string } // by a command itself, and by what it has make or npm run
+	var programs []called
+	var all, texts []string
+	for _, c := range commands {
+		scripted := slices.DeleteFunc(seal.Scripted(c.Command, d.Read), func(name string) bool { return slices.Contains(d.Names, "node_modules/.bin/"+name) })
+		p := called{seal.Programs(c.Command), append(seal.Called(c.Command, d.Read), scripted...)}
+		programs, all, texts = append(programs, p), slices.Concat(all, p.needs, p.calls), append(texts, c.Command)
+	}
+	shut, err := hidden(ctx, ws, env, nil, all, texts...)
+	if err != nil {
+		return err
+	}
+	for i, c := range commands {
+		for _, name := range programs[i].needs {
+			switch at := LookUp(env, name); {
+			case at == "":
+				f.problem(c.Check, fmt.Sprintf("%s.command needs %s, which is not on the PATH: `%s`", c.Check, git.Quote(name), c.Command), "Install it, or use another command.")
+			case slices.Contains(shut, name):
+				f.problem(c.Check, fmt.Sprintf("%s.command needs %s, which is %s on this machine and is not in the loop's sandbox: `%s`", c.Check, git.Quote(name), at, c.Command), unhide)
+			}
+		}
+		for _, name := range programs[i].calls {
+			switch at := LookUp(env, name); {
+			case at == "":
+				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which does not exist", c.Check, c.Command, git.Quote(name)))
+			case slices.Contains(shut, name):
+				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which is %s on this machine and is not in the loop's sandbox. %s", c.Check, c.Command, git.Quote(name), at, unhide))
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, agent := range s.Agent.All() {
+		for _, name := range programsOf(agent.Agent) {
+			if seen[name] || ctx.Err() != nil {
+				continue
+			}
+			seen[name] = true
+			if err := f.agent(ctx, ws, name, agent.Agent, append(slices.Clone(env), hosted.Granted(agent.Env)...)); err != nil {
+				return err
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// Checked is a command of a spec, with the key that it is of.
+type Checked struct{ Check, Command string }
+
+// CommandsOf are the commands whose programs have to be there before anything runs: what setup may bring is left out.
+func CommandsOf(s spec.Spec) ([]Checked, error) {
+	if s.Setup.Command != "" {
+		return []Checked{{"setup", s.Setup.Command}}, nil
+	}
+	k, err := kind.Of(s.Kind)
+	if err != nil {
+		return nil, err
+	}
+	all := []Checked{{"verify", s.Verify.Command}, {"guard", s.Guard.Command}, {"check", s.Check.Command}}
+	if k.Tests && s.TestRequired() {
+		all = append(all, Checked{"test", s.Test.Command})
+	}
+	return all, nil
+}
+
+// unhide says how a program gets into a sandbox.
+const unhide = "It leads to a folder that the sandbox does not show: name the program by its real path, or name that folder in sandbox.allow."
+
+// hidden returns those of programs of this machine that are not in the sandbox that the loop has: it looks there. argv is
+// what the loop starts there.
+func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []string, argv ...string) ([]string, error) {
+	var asked strings.Builder
+	for _, name := range names {
+		if at := LookUp(env, name); strings.HasPrefix(name, "~/") {
+			asked.WriteString(at + "\n")
+		} else if filepath.IsAbs(at) {
+			asked.WriteString(name + "\n")
+		}
+	}
+	if asked.Len() == 0 {
+		return nil, nil
+	}
+	w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "programs"}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
+	w.Agents = agents
+	// What a command names it opens the way to, so the names are in a file.
+	const list = "programs"
+	if err := os.MkdirAll(held.At(ws.Exchange()), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(held.At(filepath.Join(ws.Exchange(), list)), []byte(asked.String()), 0o600); err != nil {
+		return nil, err
+	}
+	const script = `while read -r name; do command -v "$name" >/dev/null || echo "$name"; done <` + list
+	if err := os.RemoveAll(held.At(w.Dir)); err != nil { // of who asked before
+		return nil, err
+	}
+	r, err := beside(ctx, w, env, append([]string{"sh", "-c", script, "--"}, argv...)...)
+	if err != nil || !r.OK() {
+		return nil, err
+	}
+	printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
+	missing := strings.Split(string(printed), "\n")
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !slices.Contains(missing, name) && (!strings.HasPrefix(name, "~/") || !slices.Contains(missing, LookUp(env, name)))
+	}), err
+}
+
+// beside runs a command where agents find their prompts, in the sandbox, as all else of an agent's.
+func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (act.Outcome, error) {
+	for _, dir := range []string{w.Dir, w.Workspace.Exchange()} {
+		if err := os.MkdirAll(held.At(dir), 0o700); err != nil {
+			return act.Outcome{}, err
+		}
+	}
+	c, err := w.Command(w.Workspace.Exchange(), argv...)
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	c.Env = hosted.Later(env)
+	return w.Run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+		return s.Run(ctx, c)
+	})
+}
+
+// programsOf are the programs that an agent is started with.
+func programsOf(a spec.Agent) []string {
+	switch {
+	case len(a.Command.List) > 0:
+		return a.Command.List[:1]
+	case a.Command.Shell != "":
+		return seal.Programs(a.Command.Shell)
+	case a.Use != spec.UseCommand:
+		return []string{a.Use}
+	}
+	return nil
+}
+
+// agent looks for an agent's program, here and in the sandbox, and starts it where it is one that pawl knows to have
+// --version.
+func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string, a spec.Agent, env []string) error {
+	path := LookUp(env, name)
+	if path == "" {
+		f.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
+		return nil
+	}
+	known, is := program.Lookup(filepath.Base(name))
+	if !is || name == program.Command {
+		shut, err := hidden(ctx, ws, env, ws.Sandbox.Agents, []string{name}, a.Command.Args()...)
+		if len(shut) > 0 {
+			f.problem("agent", fmt.Sprintf("the agent's program %s is %s on this machine and is not in the loop's sandbox", git.Quote(name), path), unhide)
+		}
+		return err
+	}
+	w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "version of " + known.Name}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
+	w.Agents = []string{known.Name}
+	said, err := beside(ctx, w, env, path, "--version")
+	if err != nil || said.OK() || ctx.Err() != nil {
+		return err
+	}
+	f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, said.Ending(), lastLine(said.Tail)), "Run it by hand, and reinstall it.")
+	return nil
+}
+
+// lastLine is what a program says in the end.
+func lastLine(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	return lines[len(lines)-1]
+}
+
+// versionTime bounds how long an agent's program may take to say its version.
+const versionTime = 15 * time.Second
+
+// LookUp finds a program on the PATH of an environment, "" where it is not there. A name with a slash is a path; a
+// relative one is looked up nowhere, since it is in a tree.
+func LookUp(env []string, name string) string {
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
+		return name
+	}
+	at := hosted.Located(name, env)
+	if fi, err := os.Stat(at); err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 == 0 {
+		return ""
+	}
+	return at
+}

@@ -1,0 +1,60 @@
+package preflight
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pawl/internal/durable"
+	"pawl/internal/held"
+	"pawl/internal/home"
+	"pawl/internal/proc"
+	"pawl/internal/remove"
+)
+
+// scratch makes a folder under $PAWL_HOME and returns what takes it away. Folders of processes
+// that died are taken away too: nobody holds their lock.
+func scratch(h home.Home) (dir string, discard func(), err error) {
+	under := filepath.Join(h.Dir, "validate")
+	if err := os.MkdirAll(held.At(under), 0o700); err != nil {
+		return "", nil, home.Unusable("making a folder to validate in", err)
+	}
+	old, err := os.ReadDir(held.At(under))
+	if err != nil {
+		return "", nil, home.Unusable("looking for what dead ones left to validate in", err)
+	}
+	for _, e := range old {
+		name, is := strings.CutSuffix(e.Name(), ".lock")
+		if !is {
+			continue
+		}
+		if lock, err := durable.TryLock(filepath.Join(under, e.Name())); err == nil {
+			removeScratch(filepath.Join(under, name), lock)
+		}
+	}
+	for tries := 0; ; tries++ {
+		random := make([]byte, 6)
+		rand.Read(random)
+		dir = filepath.Join(under, hex.EncodeToString(random))
+		lock, err := durable.TryLock(dir + ".lock")
+		if err == nil {
+			err = os.Mkdir(held.At(dir), 0o700)
+		}
+		if err == nil {
+			return dir, func() { removeScratch(dir, lock) }, nil
+		}
+		if tries == 3 { // once would be another process that takes it for a dead one's
+			return "", nil, home.Unusable("making a folder to validate in", err)
+		}
+	}
+}
+
+// removeScratch takes a folder away with its lock, and ends what runs in it.
+func removeScratch(dir string, lock *os.File) {
+	_, _ = proc.Reap("pawl-validate-" + filepath.Base(dir))
+	_ = remove.All(dir)
+	_ = os.Remove(held.At(dir + ".lock"))
+	lock.Close()
+}

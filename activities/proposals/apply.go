@@ -1,0 +1,363 @@
+package proposals
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/mail"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/activities/recording"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/durable"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+)
+
+// Apply applies an approved proposal to the user's branch.
+func (a *Proposals) Apply(ctx context.Context, in act.Apply) (act.Applied, error) {
+	out, err := a.ApplyHere(ctx, in)
+	return out, hosted.Refusal(err)
+}
+
+// ApplyHere is Apply for a caller on the loop's host; a person's mistake is a *fault.Error.
+func (a *Proposals) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, error) {
+	if !slices.Contains(act.Ways, in.How) {
+		return act.Applied{}, fault.New(fault.InvalidMessage, "a proposal is applied by %s, not %q", strings.Join(act.Ways, ", "), loop.Clip(in.How, 40))
+	}
+	if in.Running != nil { // it records what comes of this by itself
+		return a.applyRunning(ctx, in)
+	}
+	ws, head, s, err := a.ending(ctx, in)
+	if err != nil {
+		return act.Applied{}, err
+	}
+	out, err := apply(ctx, ws, head, s, in)
+	if err != nil {
+		return act.Applied{}, err
+	}
+	event := loop.Event{Type: loop.ProposalApplied, Time: in.Time, By: loop.Clip(in.By, 200), How: in.How, Proposal: out.Proposal, Commit: out.Commit}
+	if out.Moved != nil {
+		event = loop.Event{Type: loop.ProposalMade, Time: in.Time, Proposal: out.Moved, Head: out.Moved.Head,
+			Reason: fmt.Sprintf("%s has moved since the proposal %s was made", out.Branch, s.Proposal.Hash[:16])}
+	}
+	if out.Already && s.Proposal.State == govern.Applied {
+		return out, nil // and recorded
+	}
+	if err := addend(ctx, ws, head, s, event); err != nil {
+		return act.Applied{}, err
+	}
+	crash.At("apply.recorded")
+	out.PushRefused, err = ws.Push(ctx)
+	return out, err
+}
+
+// applyRunning applies the proposal of a loop that has not ended.
+func (a *Proposals) applyRunning(ctx context.Context, in act.Apply) (act.Applied, error) {
+	r, ok := a.FindRecord(in.Loop)
+	if !ok {
+		return act.Applied{}, fault.New(fault.LoopNotFound, "this host has no loop %s", in.Loop)
+	}
+	ws, err := a.Workspace(ctx, r.Ref)
+	if err != nil {
+		return act.Applied{}, err
+	}
+	s, err := ws.Book.State(ctx, in.Running.Ledger)
+	if err != nil {
+		return act.Applied{}, err
+	}
+	s.Proposal = &in.Running.Proposal
+	return apply(ctx, ws, in.Running.Ledger, s, in)
+}
+
+// application is a proposal on its way to the user's branch.
+type application struct {
+	*hosted.Workspace
+	in       act.Apply
+	state    loop.State // of the loop
+	proposal loop.Proposal
+	branch   string // as people name it
+	change   string // the hash of its diff alone
+}
+
+// from is the hash of the diff from the proposal's base to a commit.
+func (x *application) from(ctx context.Context, to string) (string, error) {
+	d, err := x.Objects.Proposal(ctx, "", x.proposal.Base, to)
+	return d.Hash, err
+}
+
+// apply carries out in, or finds it done. It records nothing.
+func apply(ctx context.Context, ws *hosted.Workspace, head string, s loop.State, in act.Apply) (act.Applied, error) {
+	if err := govern.MayApply(s.Proposal, in.Hash); err != nil {
+		return act.Applied{}, err
+	}
+	x := &application{Workspace: ws, in: in, state: s, proposal: *s.Proposal}
+	out := act.Applied{Loop: in.Loop, Hash: in.Hash, How: in.How, Proposal: &x.proposal}
+	d, err := ws.Objects.Proposal(ctx, x.proposal.Preface(), x.proposal.Base, x.proposal.Head)
+	if err == nil {
+		x.change, err = x.from(ctx, x.proposal.Head)
+	}
+	if err != nil {
+		return out, fmt.Errorf("reading the proposal: %w", err)
+	}
+	if d.Hash != x.proposal.Hash {
+		return out, fault.New(fault.HashMismatch, "the proposal %s does not have that hash any more (%s)", x.proposal.Hash[:16], d.Hash[:16]).
+			Advise("Another program changed the store: see `pawl log " + in.Loop + " --verify`.")
+	}
+	if in.How == act.Patch {
+		out.Patch, err = x.writePatch(ctx)
+		return out, err
+	}
+	if x.branch, err = onto(ctx, ws, head); err != nil {
+		return out, err
+	}
+	out.Branch = x.branch
+	if err := standing(ctx, ws, x.branch); err != nil {
+		return out, asFault(err)
+	}
+	repo, err := ws.Repository()
+	if err != nil {
+		return out, asFault(err)
+	}
+	defer repo.Close()
+	tip, err := userrepo.Fetch(ctx, ws.Objects, repo, x.branch)
+	if err != nil {
+		return out, fmt.Errorf("fetching %s: %w", x.branch, err)
+	}
+	if tip == x.proposal.Base {
+		out.Commit, err = x.land(ctx)
+	} else {
+		out.Commit, err = x.landed(ctx, tip)
+		out.Already = out.Commit != ""
+		if err == nil && !out.Already {
+			out.Moved, err = x.renew(ctx, tip)
+		}
+	}
+	if err == nil && out.Commit != "" {
+		x.proposal.State, x.proposal.Branch, x.proposal.Commit = govern.Applied, x.branch, out.Commit
+	}
+	return out, err
+}
+
+// standing returns an error if the branch does not exist, or if somebody's work on it is in the way.
+func standing(ctx context.Context, ws *hosted.Workspace, branch string) error {
+	repo, err := ws.Repository()
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	if !ws.Remote {
+		_, err := userrepo.Tip(ctx, repo, branch)
+		return err
+	}
+	_, err = userrepo.InspectAt(ctx, ws.Objects, repo, branch, "")
+	return err
+}
+
+// onto returns the branch that the loop started from.
+func onto(ctx context.Context, ws *hosted.Workspace, head string) (string, error) {
+	c, err := ws.Book.Contract(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	if name := cmp.Or(c.Branch, ws.Onto, c.Spec.Repo.Base); name != "" {
+		return git.BranchName(name), nil
+	}
+	return "", fault.New(fault.PreconditionFailed, "the loop %s did not record which branch it started from", ws.Loop).
+		Advise("Take the change as a patch (`pawl apply --how patch`), or merge " + git.BranchName(ws.Branch) + " by hand.")
+}
+
+// land moves the branch to a commit that changes exactly what was approved, and returns the commit.
+func (x *application) land(ctx context.Context) (string, error) {
+	commit, err := x.commit(ctx)
+	if err != nil {
+		return "", err
+	}
+	made, err := x.from(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	if made != x.change {
+		return "", fmt.Errorf("%s of %s would change more than what was approved", x.in.How, x.proposal.Hash[:16])
+	}
+	crash.At("apply.before")
+	land := userrepo.Land
+	if x.Remote {
+		land = userrepo.LandAt
+	}
+	repo, err := x.Repository()
+	if err != nil {
+		return "", asFault(err)
+	}
+	defer repo.Close()
+	err = land(ctx, x.Objects, userrepo.Landing{Repo: repo, Branch: x.branch, From: x.proposal.Base, To: commit, Reason: "pawl apply " + x.Ref + " (" + x.in.How + ")"})
+	if err != nil {
+		return "", asFault(err)
+	}
+	crash.At("apply.landed")
+	return commit, x.check(ctx)
+}
+
+// commit makes the commit that the branch moves to.
+func (x *application) commit(ctx context.Context) (string, error) {
+	if x.in.How == act.FastForward {
+		return x.proposal.Head, nil
+	}
+	c := store.NewCommit{
+		Tree: x.proposal.Head, Parents: []string{x.proposal.Base}, Author: x.Author(), Time: x.in.Time,
+		Message:  subject(x.state.Goal) + kept(x.state),
+		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: x.Loop}, {Key: "Pawl-Proposal", Value: x.proposal.Hash}},
+	}
+	if x.in.How == act.Merge {
+		c.Parents = append(c.Parents, x.proposal.Head)
+		c.Message = fmt.Sprintf("Merge branch '%s' into %s", git.BranchName(x.Branch), x.branch) + kept(x.state)
+	}
+	return x.Objects.Make(ctx, c)
+}
+
+// check looks at the user's branch again: it must now have exactly what was approved.
+func (x *application) check(ctx context.Context) error {
+	repo, err := x.Repository()
+	if err != nil {
+		return asFault(err)
+	}
+	defer repo.Close()
+	now, err := userrepo.Fetch(ctx, x.Objects, repo, x.branch)
+	if err != nil {
+		return fmt.Errorf("looking at %s again: %w", x.branch, err)
+	}
+	is, err := x.from(ctx, now)
+	if err == nil && is != x.change {
+		err = fmt.Errorf("%s differs from %s by more than the proposal %s: it has been moved meanwhile", x.branch, x.proposal.Base, x.proposal.Hash[:16])
+	}
+	return err
+}
+
+// landed returns the commit by which the branch has the proposal already, "" if it has not: an earlier attempt was cut
+// off, or somebody has merged it by hand.
+func (x *application) landed(ctx context.Context, tip string) (string, error) {
+	for _, commit := range []string{x.proposal.Commit, x.proposal.Head} {
+		if commit == "" {
+			continue
+		}
+		in, err := x.Objects.Contains(ctx, tip, commit)
+		if err != nil {
+			return "", err
+		}
+		if in {
+			return commit, nil
+		}
+	}
+	if is, err := x.from(ctx, tip); err != nil || is != x.change {
+		return "", err
+	}
+	return tip, nil
+}
+
+// renew puts the work and the moved base together on the loop's branch. That is a new proposal: nobody has
+// approved its hash, and the work was measured on the old base only.
+func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, error) {
+	parents := []string{x.proposal.Head, tip}
+	tree, err := x.Objects.Merge(ctx, x.proposal.Head, tip)
+	if conflict, ok := errors.AsType[*store.Conflict](err); ok {
+		return nil, fault.New(fault.BaseMoved, "%s has moved and conflicts with the proposal: %s", x.branch, conflict.Error()).
+			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", git.BranchName(x.Branch), x.branch))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("putting the proposal onto %s: %w", x.branch, err)
+	}
+	head, err := x.Objects.Make(ctx, store.NewCommit{
+		Tree: tree, Parents: parents, Author: x.Author(), Time: x.in.Time,
+		Message: fmt.Sprintf("Merge branch '%s' into %s", x.branch, git.BranchName(x.Branch)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: x.Loop}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	at, err := x.Objects.Ref(ctx, x.Branch)
+	if err != nil {
+		return nil, err
+	}
+	if c, err := x.Objects.ReadCommit(ctx, at); err == nil && slices.Equal(c.Parents, parents) && c.Tree == tree {
+		head = at // an attempt before this one was cut off
+	}
+	if err := x.Objects.SetRef(ctx, x.Branch, head, x.proposal.Head); err != nil {
+		return nil, recording.Fenced(ctx, x.Workspace, err, "moving the loop's branch")
+	}
+	crash.At("apply.renewed")
+	return recording.ProposalOf(ctx, x.Workspace, tip, head, true)
+}
+
+// writePatch writes the proposal as a mail from which `git am` makes a commit, and returns the file. Below the head is
+// exactly what was hashed. The file is written whole or not at all.
+func (x *application) writePatch(ctx context.Context) (string, error) {
+	path := filepath.Join(x.Machine.Home.Loop(x.Ref), "proposal-"+x.proposal.Hash[:16]+".patch")
+	head, err := x.Objects.ReadCommit(ctx, x.proposal.Head)
+	if err != nil {
+		return "", fmt.Errorf("reading the proposal's commit: %w", err)
+	}
+	f, err := durable.NewDraft(path, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer f.Discard()
+	if _, err = io.WriteString(f, x.mail(head)); err == nil {
+		err = x.Objects.WriteProposal(ctx, x.proposal.Preface(), x.proposal.Base, x.proposal.Head, f)
+	}
+	if err == nil {
+		err = f.Replace()
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing the patch: %w", err)
+	}
+	return path, nil
+}
+
+// mail is the head of a patch: author, date and message of the commit that it makes.
+func (x *application) mail(head git.Commit) string {
+	by := mail.Address{Name: x.Name, Address: x.Email}
+	return fmt.Sprintf("From %s Mon Sep 17 00:00:00 2001\nFrom: %s\nDate: %s\nSubject: [PATCH] %s\nMIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit%s\n\nPawl-Loop: %s\nPawl-Proposal: %s\n---\n\n",
+		head.ID, by.String(), head.Time.Format(time.RFC1123Z), subject(x.state.Goal), strings.TrimRight(kept(x.state), "\n"), x.Loop, x.proposal.Hash)
+}
+
+// asFault turns an obstacle in the user's repository into a fault.
+func asFault(err error) error {
+	var pre *userrepo.Precondition
+	var elsewhere *store.Fenced
+	switch {
+	case errors.As(err, &pre):
+		return fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do)
+	case errors.As(err, &elsewhere):
+		return fault.New(fault.BaseMoved, "%s was moved just now", git.BranchName(elsewhere.Ref)).Advise("Apply again: if the base has moved, there is a new proposal to look at.")
+	}
+	return err
+}
+
+// subject is a commit's first line.
+func subject(goal string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
+	return loop.Clip(evidence.Description(line), 72)
+}
+
+// kept lists what the loop kept, for a commit's message.
+func kept(s loop.State) string {
+	var b strings.Builder
+	for i, k := range s.Kept {
+		if i == 0 {
+			b.WriteString("\n\n")
+		}
+		fmt.Fprintf(&b, "* %s\n", k.Description)
+	}
+	return b.String()
+}

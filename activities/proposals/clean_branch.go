@@ -1,0 +1,70 @@
+package proposals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pawl/activities/hosted"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// iterated is what the subject of a commit on a loop's branch begins with (P4).
+var iterated = lazyregexp.New(`^loop\(iter-\d+\): `)
+
+// cleanBranch brings a branch with only the kept changes, from base to head, to the user's repository, beside the
+// loop's own branch with everything that was tried. Nobody waits for it and nothing depends on it: obstacles are only
+// logged.
+func cleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) {
+	if err := makeCleanBranch(ctx, ws, base, head); err != nil && ctx.Err() == nil {
+		ws.Machine.Logger.Warn("there is no branch of the kept changes alone", "loop", ws.Loop, "error", err)
+	}
+}
+
+func makeCleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) error {
+	ref := workspace.CleanBranch(ws.Branch)
+	before, err := ws.Objects.Ref(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if before != "" { // a loop may have that name
+		if c, err := ws.Objects.ReadCommit(ctx, before); err != nil || !strings.Contains(c.Message, "\nPawl-Loop: "+ws.Loop+"\n") {
+			return errors.Join(err, fmt.Errorf("%s is another loop's", ref))
+		}
+	}
+	kept, err := ws.Objects.Settled(ctx, base, head)
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	tip := base
+	for _, c := range kept {
+		tip, err = ws.Objects.Make(ctx, store.NewCommit{
+			Tree: c.Tree, Parents: []string{tip}, Author: c.Author, Time: c.Time, Message: iterated.ReplaceAllString(c.Message, ""),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if before != tip {
+		if err := ws.Objects.SetRef(ctx, ref, tip, before); err != nil {
+			return err
+		}
+	}
+	repo, err := ws.Repository()
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	there, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
+	if err != nil || there[ref] == tip {
+		return err
+	}
+	if at := there[ref]; at != before { // not where pawl left it
+		return fmt.Errorf("%s was moved in %s by somebody else", ref, ws.Repo)
+	}
+	return userrepo.Move(ctx, ws.Objects, repo, ref, tip, before)
+}

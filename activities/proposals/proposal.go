@@ -1,0 +1,168 @@
+// Package proposals makes the proposals of loops, takes people's reviews, and applies what was approved. Start at
+// Proposals.
+package proposals
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"pawl/activities/hosted"
+	"pawl/activities/recording"
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/store"
+)
+
+// Proposals makes the proposals of loops, and applies them.
+type Proposals struct{ *hosted.Workspaces }
+
+// Propose works out the proposal and records it.
+func (a *Proposals) Propose(ctx context.Context, in act.Propose) (act.Appended, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	proposal, err := recording.Propose(ctx, ws, in.Base, in.Head, in.Anew, in.Events)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	out, err := recording.AppendAndWait(ctx, ws, in.Entry, false)
+	if out.Proposal = proposal; err == nil && proposal != nil && !in.Anew {
+		cleanBranch(ctx, ws, in.Base, in.Head)
+	}
+	return out, err
+}
+
+// Review takes a person's word on the proposal of a loop that has ended (E3).
+func (a *Proposals) Review(ctx context.Context, in act.Review) (act.Reviewed, error) {
+	out, err := a.ReviewHere(ctx, in)
+	return out, hosted.Refusal(err)
+}
+
+// ReviewHere is Review for a caller on the loop's host; what a person did wrong is a *fault.Error.
+func (a *Proposals) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed, error) {
+	types := map[string]loop.Type{loop.MessageApprove: loop.ProposalApproved, loop.MessageReject: loop.ProposalRejected}
+	if types[in.Answer] == "" {
+		return act.Reviewed{}, fault.New(fault.InvalidMessage, "a review is approve or reject, not %q", loop.Clip(in.Answer, 40))
+	}
+	ws, head, s, err := a.ended(ctx, in.Loop)
+	if err != nil {
+		return act.Reviewed{}, err
+	}
+	state, err := govern.Review(s.Proposal, in.Hash, in.Answer == loop.MessageApprove)
+	if err != nil {
+		return act.Reviewed{}, err
+	}
+	proposal := *s.Proposal
+	if state == proposal.State {
+		return act.Reviewed{Loop: in.Loop, Proposal: proposal}, nil
+	}
+	proposal.State, proposal.By = state, loop.Clip(in.By, 200)
+	err = addend(ctx, ws, head, s, loop.Event{
+		Type: types[in.Answer], Time: in.Time, By: proposal.By, Note: loop.Clip(in.Note, 1000), Proposal: &proposal,
+	})
+	if err == nil {
+		_, err = ws.Push(ctx)
+	}
+	return act.Reviewed{Loop: in.Loop, Proposal: proposal}, err
+}
+
+// Find says on which host's queue the store of a loop is: this one's, else the host that the loop
+// itself names.
+func (a *Proposals) Find(ctx context.Context, in act.Find) (act.Found, error) {
+	if _, here := a.FindRecord(in.Loop); here {
+		return act.Found{Queue: act.HostQueue(a.Host)}, nil
+	}
+	var s loop.State
+	v, err := activity.GetClient(ctx).QueryWorkflow(ctx, in.Loop, "", "state")
+	if err == nil {
+		err = v.Get(&s)
+	}
+	if err != nil || s.Host == "" {
+		return act.Found{}, hosted.Refuse(fault.New(fault.LoopNotFound, "no host is known that has the loop %s", in.Loop))
+	}
+	return act.Found{Queue: act.HostQueue(s.Host)}, nil
+}
+
+// How long a loop whose proposal somebody has just judged may take to record its end, and how often it
+// is looked at meanwhile.
+const (
+	endsWithin = 10 * time.Second
+	looksEvery = 50 * time.Millisecond
+)
+
+// ending is ended for a loop that may be about to: an approval is known before the end that it
+// brings is recorded. A proposal that still waits for somebody's word is refused for that.
+func (a *Proposals) ending(ctx context.Context, in act.Apply) (*hosted.Workspace, string, loop.State, error) {
+	for began := time.Now(); ; {
+		ws, head, s, err := a.ended(ctx, in.Loop)
+		if err == nil || s.Status.Ended() || s.Proposal == nil {
+			return ws, head, s, err
+		}
+		if time.Since(began) > endsWithin {
+			return ws, head, s, cmp.Or(govern.MayApply(s.Proposal, in.Hash), err)
+		}
+		select {
+		case <-ctx.Done():
+			return ws, head, s, ctx.Err()
+		case <-time.After(looksEvery):
+		}
+	}
+}
+
+// ended returns a loop that is over, where its ledger stands, and its state there.
+func (a *Proposals) ended(ctx context.Context, id string) (*hosted.Workspace, string, loop.State, error) {
+	r, ok := a.FindRecord(id)
+	if !ok {
+		return nil, "", loop.State{}, fault.New(fault.LoopNotFound, "this host has no loop %s", id)
+	}
+	ws, err := a.OpenWorkspace(ctx, r) // not to be kept: the loop has no trees any more
+	if err != nil {
+		return nil, "", loop.State{}, err
+	}
+	if ws.Remote { // another host may have gone on with it, or have its answer
+		if err := recording.CatchUp(ctx, ws); err != nil {
+			return nil, "", loop.State{}, err
+		}
+	}
+	head, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err == nil && head == "" {
+		err = fault.New(fault.LoopNotFound, "the loop %s has recorded nothing yet", id)
+	}
+	if err != nil {
+		return nil, "", loop.State{}, err
+	}
+	s, err := ws.Book.State(ctx, head)
+	if err == nil && !s.Status.Ended() {
+		err = fault.New(fault.PreconditionFailed, "the loop %s has not ended (%s)", id, s.Status).Advise("See `pawl show " + id + "` for what it waits for, or halt it.")
+	}
+	return ws, head, s, err
+}
+
+// addend appends what happened to a proposal after its loop's end. Somebody who was faster, with
+// another answer, is told so: the first one wins.
+func addend(ctx context.Context, ws *hosted.Workspace, head string, s loop.State, e loop.Event) error {
+	e.Seq, e.Loop, e.Iteration, e.Phase = s.Seq+1, s.Loop, s.Iteration, s.Phase
+	entry := func(string) (store.Entry, error) {
+		files, page, err := ws.Book.Entry(ctx, head, []loop.Event{e})
+		if err != nil {
+			return store.Entry{}, err
+		}
+		return store.Entry{Ref: ws.Ledger, Prev: head, Code: page.State.Head, Files: files, Message: recording.Message(page.State, []loop.Event{e}), Time: e.Time, Author: ws.Author()}, nil
+	}
+	_, err := ws.Objects.Transact(ctx, store.Tx{Entry: entry})
+	if _, ok := errors.AsType[*store.Fenced](err); ok {
+		return fault.New(fault.GateClosed, "somebody else has just said something about this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")
+	}
+	if err != nil {
+		return fmt.Errorf("appending to the ledger: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package recording
+
+import (
+	"context"
+	"fmt"
+
+	"pawl/activities/hosted"
+	"pawl/internal/fault"
+	"pawl/internal/userrepo"
+)
+
+// CatchUp brings this host's copy of a ledger up to the repository's, where another host has gone
+// on with it. What the repository did not take does not count.
+func CatchUp(ctx context.Context, ws *hosted.Workspace) error {
+	head, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err != nil {
+		return err
+	}
+	repo, err := ws.Repository()
+	if err != nil {
+		return PlainFault(err)
+	}
+	defer repo.Close()
+	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)
+	if err != nil {
+		return PlainFault(userrepo.Unreached(ws.Repo, err))
+	}
+	at := refs[ws.Ledger]
+	if at == "" || at == head || ws.DescendsFrom(ctx, head, at) {
+		return nil
+	}
+	if at, err = userrepo.FetchLedger(ctx, ws.Objects, repo, ws.Ledger); err != nil {
+		return err
+	}
+	return SetTo(ctx, ws, at)
+}
+
+// SetTo sets ledger and branch of this host's copy to a ledger commit and the head that it knows.
+// What this host has recorded and nobody has taken stays in the store, under refs/pawl-lost.
+func SetTo(ctx context.Context, ws *hosted.Workspace, head string) error {
+	s, err := ws.Book.State(ctx, head)
+	if err != nil {
+		return err
+	}
+	old, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err == nil && old != "" && !ws.DescendsFrom(ctx, head, old) {
+		err = ws.Objects.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
+	}
+	if err != nil {
+		return err
+	}
+	for ref, to := range map[string]string{ws.Ledger: head, ws.Branch: s.Head} {
+		at, err := ws.Objects.Ref(ctx, ref)
+		if err == nil && at != to {
+			err = ws.Objects.SetRef(ctx, ref, to, at)
+		}
+		if err != nil {
+			return fmt.Errorf("setting %s to what the repository has: %w", ref, err)
+		}
+	}
+	return nil
+}
+
+// PlainFault is the fault that an unmet precondition is for whoever called.
+func PlainFault(err error) error {
+	if failed := userrepo.Failed(err); len(failed) > 0 {
+		return fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
+	}
+	return err
+}

@@ -1,0 +1,307 @@
+// Package recording appends to the ledgers of loops, tells logs and metrics what they took, and repairs damaged stores.
+// Start at Recorder and Append.
+package recording
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/govern"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/store"
+)
+
+// Recorder records what happens to loops in their ledgers.
+type Recorder struct{ *hosted.Workspaces }
+
+// Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
+func (a *Recorder) Settle(ctx context.Context, in act.Settle) (act.Appended, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("settle.before")
+	tx := store.Tx{}
+	if in.Revert != nil {
+		ws.Leave(ws.Desk)
+		tx.Revert = &store.RevertInput{
+			Commit: in.Revert.Commit, Branch: ws.Branch, Author: ws.Author(), Time: TimeOf(in.Events),
+			Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
+		}
+		if in.Revert.GoOn {
+			tx.Revert.GoOn = in.Revert.Parent
+		}
+	}
+	out, err := Append(ctx, ws, in.Entry, in.Push, tx, "")
+	if err != nil {
+		return act.Appended{}, err
+	}
+	if r := in.Revert; r != nil {
+		ws.Alike(out.Head, r.Parent)
+		if !r.KeepDesk {
+			ws.RestoreAhead(ws.Desk, out.Head)
+		}
+	}
+	crash.At("settle.appended")
+	if err := ws.JudgedCaches(in.Revert == nil); err != nil {
+		ws.Machine.Logger.Warn("what the judgement left in caches is not kept", "loop", ws.Loop, "error", err)
+	}
+	ws.FurnishAhead(ws.Desk)
+	if in.Push && !ws.Remote { // else it was pushed with the append
+		ws.PushSoon(true)
+	}
+	out.PushRefused, out.Stop = ws.PopRefusal(), ws.LoopStop()
+	crash.At("settle.after")
+	return out, nil
+}
+
+// Record appends what happens between iterations and pushes, since somebody is about to look. The loop gives up its
+// processes, and with Park its trees.
+func (a *Recorder) Record(ctx context.Context, in act.Record) (act.Appended, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	if in.Working {
+		crash.At("record.before")
+		out, err := Append(ctx, ws, in.Entry, true, store.Tx{}, "")
+		crash.At("record.after")
+		out.Stop = ws.LoopStop()
+		return out, err
+	}
+	return AppendAndWait(ctx, ws, in.Entry, in.Park)
+}
+
+// AppendAndWait appends for somebody who is about to look: it pushes the ledger, and gives up the loop's processes.
+func AppendAndWait(ctx context.Context, ws *hosted.Workspace, in act.Entry, park bool) (act.Appended, error) {
+	crash.At("record.before")
+	out, err := Append(ctx, ws, in, true, store.Tx{}, "")
+	if err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("record.appended")
+	if !ws.Remote { // else it was pushed with the append
+		if out.PushRefused, err = ws.Push(ctx); err != nil {
+			return act.Appended{}, err
+		}
+	}
+	if out.PushRefused == "" {
+		out.PushRefused = ws.PopRefusal()
+	}
+	ws.EndProcesses()
+	if park {
+		if err := ws.Park(ctx); err != nil {
+			return act.Appended{}, err
+		}
+	}
+	out.Stop = ws.LoopStop()
+	crash.At("record.after")
+	return out, nil
+}
+
+// Close makes the proposal, records the end, pushes for the last time and gives up the loop's processes and trees.
+func (a *Recorder) Close(ctx context.Context, in act.Close) (act.Appended, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("close.before")
+	ws.EndProcesses()
+	proposal, err := Propose(ctx, ws, in.Base, in.Head, in.Anew, in.Events)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	out, err := Append(ctx, ws, in.Entry, true, store.Tx{}, in.Head)
+	if err != nil {
+		return act.Appended{}, err
+	}
+	out.Proposal = proposal
+	crash.At("close.appended")
+	if ws.Remote { // it was pushed with the append
+		out.PushRefused = ws.PopRefusal()
+	} else if out.PushRefused, err = ws.Push(ctx); err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("close.pushed")
+	if err := a.CloseTrees(ctx, ws); err != nil {
+		return act.Appended{}, err
+	}
+	crash.At("close.after")
+	return out, nil
+}
+
+// Append appends to the ledger on this host and, for a loop with a URL, in the repository that it shares with others;
+// there with the branch, if that is to be pushed. A ledger at another place means that another run is ahead of this
+// one.
+func Append(ctx context.Context, ws *hosted.Workspace, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
+	out, err := write(ctx, ws, in, tx, head)
+	if err == nil {
+		out.Mended = MendedSince(ws, in.Events)
+	}
+	switch {
+	case err != nil:
+	case ws.Remote:
+		crash.At("append.written")
+		err = ws.Publish(ctx, push)
+	default: // what is in two places is not lost with one
+		ws.PushSoon(false)
+	}
+	return out, err
+}
+
+// write folds the events into the ledger's next entry and makes it so: the state in the workflow
+// and in the ledger are the same fold.
+func write(ctx context.Context, ws *hosted.Workspace, in act.Entry, tx store.Tx, head string) (act.Appended, error) {
+	if in.Ledger == "" {
+		if err := Rebind(ws); err != nil {
+			return act.Appended{}, err
+		}
+	}
+	out := act.Appended{Head: head}
+	var page ledger.Page[loop.State]
+	var taken []loop.Event
+	left, at, err := Transact(ctx, ws, in, tx, func(left act.Entry, code string) (store.Entry, error) {
+		if tx.Revert != nil {
+			out.Head = code
+		}
+		events := make([]loop.Event, len(left.Events))
+		for i, e := range left.Events {
+			if act.Reverts(e.Type) && e.Head == "" {
+				e = act.Fill(e, out)
+			}
+			events[i] = e
+		}
+		files, folded, err := ws.Book.Entry(ctx, left.Ledger, events)
+		if err != nil {
+			return store.Entry{}, err
+		}
+		page, taken = folded, events
+		if slices.ContainsFunc(events, func(e loop.Event) bool { return e.Type == loop.PlanMade }) {
+			if files[ledger.PlanFile], err = unrecordedPlan(ws, *folded.State.Plan); err != nil {
+				return store.Entry{}, err
+			}
+		}
+		return store.Entry{
+			Ref: ws.Ledger, Prev: left.Ledger, Code: folded.State.Head, Keeps: loop.Aside(events), Files: files, Message: Message(folded.State, events),
+			Time: TimeOf(events), Author: ws.Author(),
+		}, nil
+	})
+	if err != nil {
+		return act.Appended{}, err
+	}
+	if len(left.Events) == 0 && tx.Revert == nil {
+		return act.Appended{Ledger: at, Head: head}, nil
+	}
+	ws.Book.Appended(at, page)
+	NoteHeads(ws, at, page.State.Head)
+	observe(ctx, ws, left.Ledger, page.State, taken)
+	out.Ledger = at
+	return out, nil
+}
+
+// Transact makes the ledger's next entry durable, together with the rest of tx. Events that the ledger has
+// already are skipped: left is the entry with the events that were still to be appended, at the ledger's head
+// afterwards.
+func Transact(ctx context.Context, ws *hosted.Workspace, in act.Entry, tx store.Tx, entry func(left act.Entry, code string) (store.Entry, error)) (left act.Entry, at string, err error) {
+	left = in
+	tx.Entry = func(code string) (store.Entry, error) { return entry(left, code) }
+	done, err := ws.Objects.Transact(ctx, tx)
+	if known, at := appended(ctx, ws, in, err); known > 0 {
+		left.Ledger, left.Events = at, in.Events[known:]
+		if len(left.Events) == 0 && tx.Revert == nil {
+			return left, at, nil
+		}
+		done, err = ws.Objects.Transact(ctx, tx)
+	}
+	if err != nil {
+		return left, "", Fenced(ctx, ws, err, "appending to the ledger")
+	}
+	return left, done.Entry, nil
+}
+
+// appended returns how many of the events the ledger has already, and its head. A step appends some of them first, and
+// can't report that if it is cancelled. Zero if the ledger is ahead by anything else.
+func appended(ctx context.Context, ws *hosted.Workspace, in act.Entry, err error) (known int, at string) {
+	var elsewhere *store.Fenced
+	if !errors.As(err, &elsewhere) || elsewhere.Ref != ws.Ledger || elsewhere.Have == "" {
+		return 0, ""
+	}
+	have, err := ledger.Since(ctx, ws.Objects, elsewhere.Have, in.Ledger)
+	if err != nil || len(have) > len(in.Events) || !reflect.DeepEqual(have, in.Events[:len(have)]) {
+		return 0, ""
+	}
+	return len(have), elsewhere.Have
+}
+
+// Fenced interprets an error from moving the loop's refs. If a ref is elsewhere, another run moved it, and a retry
+// can't help. If a ref is gone, nobody moved it: it is repaired.
+func Fenced(ctx context.Context, ws *hosted.Workspace, err error, doing string) error {
+	var elsewhere *store.Fenced
+	if !errors.As(err, &elsewhere) || elsewhere.Have == "" || elsewhere.Have == store.Damaged {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if lostEntries(ctx, ws, elsewhere) {
+		return hosted.Refuse(damaged(ws, elsewhere))
+	}
+	return hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
+		ws.Loop, elsewhere.Ref, cmp.Or(elsewhere.Have, "missing"), cmp.Or(elsewhere.Want, "missing")))
+}
+
+// Message is the line for this entry in `git log` of the ledger.
+func Message(s loop.State, events []loop.Event) string {
+	if len(events) == 0 {
+		return fmt.Sprintf("ledger(iter-%d)", s.Iteration)
+	}
+	last := events[len(events)-1]
+	text := string(last.Type)
+	if last.Record != nil {
+		text += ": " + evidence.Description(last.Record.Description)
+	}
+	return fmt.Sprintf("ledger(iter-%d): %s", s.Iteration, text)
+}
+
+// TimeOf returns when the last of the events happened, the epoch if there is none.
+func TimeOf(events []loop.Event) time.Time {
+	if len(events) == 0 {
+		return time.Unix(0, 0).UTC()
+	}
+	return events[len(events)-1].Time
+}
+
+// Propose works out the proposal if an event asks for it, and completes the event.
+func Propose(ctx context.Context, ws *hosted.Workspace, base, head string, anew bool, events []loop.Event) (*loop.Proposal, error) {
+	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
+	if i < 0 || head == base {
+		return nil, nil
+	}
+	proposal, err := ProposalOf(ctx, ws, base, head, anew)
+	if err != nil || proposal.Files == 0 {
+		return nil, err
+	}
+	events[i] = act.Fill(events[i], act.Appended{Proposal: proposal})
+	return proposal, nil
+}
+
+// ProposalOf is the diff between two commits as a proposal; anew says that the base is not the one that the
+// loop started from.
+func ProposalOf(ctx context.Context, ws *hosted.Workspace, base, head string, anew bool) (*loop.Proposal, error) {
+	p := loop.Proposal{Base: base, Head: head, State: govern.Open, Anew: anew}
+	d, err := ws.Objects.Proposal(ctx, p.Preface(), base, head)
+	if err != nil {
+		return nil, fmt.Errorf("making the proposal: %w", err)
+	}
+	p.Hash, p.Files, p.Insertions, p.Deletions = d.Hash, d.Files, d.Insertions, d.Deletions
+	return &p, nil
+}

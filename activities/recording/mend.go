@@ -1,0 +1,263 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/held"
+	"pawl/internal/home"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/mending"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// Mender repairs damaged stores, one store at a time.
+type Mender struct {
+	*hosted.Workspaces
+	mu     sync.Mutex
+	looked map[string]time.Time // when a store was looked through last, by its folder
+}
+
+// NewMender returns a mender that has looked through no store yet.
+func NewMender(all *hosted.Workspaces) *Mender {
+	return &Mender{Workspaces: all, looked: map[string]time.Time{}}
+}
+
+// lookApart is the time between two examinations of a store: one takes as long as reading all of it.
+const lookApart = time.Minute
+
+// Mend checks the store of a loop for damage, and repairs it from what can be read of it and from the user's
+// repository. It returns what was damaged, "" for nothing. If the loop's ledger can't be found anywhere as the loop
+// left it, the error is LEDGER_DAMAGED. With deep every object is read.
+func (a *Mender) Mend(ctx context.Context, r workspace.Record, deep bool) (string, error) {
+	return a.mendStore(ctx, r, "", deep, nil)
+}
+
+// mendStore is Mend for a caller that knows where refs were, or what is damaged.
+func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string, deep bool, known map[string]string) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	places := map[string]string{}
+	all, err := sharing(a.Machine, r)
+	if err != nil {
+		return "", err
+	}
+	for _, each := range all {
+		for ref, at := range noted(a.Home, each) {
+			places[ref] = at
+		}
+	}
+	s, err := store.Open(ctx, r.Store) // where it is gone, an empty one
+	if err != nil {
+		return "", fmt.Errorf("opening the store: %w", err)
+	}
+	if what == "" {
+		if what, err = damageOf(ctx, s, r, places, deep); err != nil || what == "" {
+			return "", err
+		}
+	}
+	a.Logger.Error("a store is damaged", "loop", r.Loop, "what", what)
+	as, refs := map[string]string{}, []string{}
+	for _, each := range all {
+		refs = append(refs, each.Branch, each.Ledger)
+		if each.Onto != "" {
+			refs = append(refs, "refs/heads/"+each.Onto)
+		}
+	}
+	for _, ref := range refs {
+		if ref != "" {
+			as[ref] = "refs/pawl-mend/" + strings.TrimPrefix(ref, "refs/")
+		}
+	}
+	m, err := s.Mend(ctx, known, places, func(ctx context.Context, fresh *store.Store) error {
+		repo, err := hosted.RepositoryOf(r)
+		if err != nil {
+			return err
+		}
+		defer repo.Close()
+		return userrepo.FetchAs(ctx, fresh, repo, as)
+	})
+	if err != nil {
+		return what, err
+	}
+	for _, each := range all {
+		if err := rejoin(ctx, s, each); err != nil {
+			return what, err
+		}
+	}
+	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", what, "lost", m.Lost, "aside", m.Aside)
+	text := what + "; it is mended"
+	if len(m.Lost) > 0 {
+		text += ", without " + strings.Join(m.Lost, ", ")
+	}
+	for _, each := range all {
+		if !each.Closed {
+			mending.Note(a.Home.Loop(each.Ref), text)
+		}
+	}
+	return what, nil
+}
+
+// damageOf describes the damage of a store that a loop needs.
+func damageOf(ctx context.Context, s *store.Store, r workspace.Record, want map[string]string, deep bool) (string, error) {
+	refs := []string{r.Ledger}
+	if r.Branch != "" {
+		refs = append(refs, r.Branch)
+	}
+	for _, ref := range refs {
+		if at, err := s.Ref(ctx, ref); err == nil && at == "" && want[ref] != "" {
+			return fmt.Sprintf("%s is missing from the store %s", ref, s.Dir()), nil
+		}
+	}
+	base, _ := s.Ref(ctx, "refs/pawl/base/"+r.Ref)
+	return s.Sound(ctx, deep, refs, []string{base})
+}
+
+// rejoin puts the branch of a loop where its ledger says, where it is gone.
+func rejoin(ctx context.Context, s *store.Store, r workspace.Record) error {
+	head, err := s.Ref(ctx, r.Ledger)
+	if err != nil || head == "" || r.Branch == "" {
+		return err
+	}
+	if at, err := s.Ref(ctx, r.Branch); err != nil || at != "" {
+		return err
+	}
+	state, err := ledger.Open(s).State(ctx, head)
+	if err != nil {
+		return err
+	}
+	return s.SetRef(ctx, r.Branch, state.Head, "")
+}
+
+// sharing are the records of the loops that have the store of one, which is among them.
+func sharing(m *hosted.Machine, r workspace.Record) ([]workspace.Record, error) {
+	records, err := workspace.List(m.Home)
+	out := []workspace.Record{r}
+	for _, other := range records {
+		if other.Store == r.Store && other.Ref != r.Ref {
+			out = append(out, other)
+		}
+	}
+	return out, err
+}
+
+// NoteHeads records where ledger and branch are, beside the store, in case a ref is lost.
+func NoteHeads(ws *hosted.Workspace, ledger, branch string) {
+	if workspace.Note(ws.Machine.Home, ws.Ref, map[string]string{ws.Ledger: ledger, ws.Branch: branch}) {
+		ws.IsMended("the note of where its ledger and branch are could not be read: it is written again", nil)
+	}
+}
+
+// MendedSince returns what was repaired on this host and the ledger does not have, now that it has the events.
+func MendedSince(ws *hosted.Workspace, events []loop.Event) []string {
+	dir := ws.Machine.Home.Loop(ws.Ref)
+	ofStore(ws)
+	for _, e := range events {
+		if e.Type == loop.Warned {
+			mending.Tell(dir, e.Reason)
+		}
+	}
+	return mending.Untold(dir)
+}
+
+// ofStore records for each loop of the store what was repaired when somebody opened the store.
+func ofStore(ws *hosted.Workspace) {
+	found := mending.Take(ws.Store)
+	if len(found) == 0 {
+		return
+	}
+	all, err := sharing(ws.Machine, ws.Record)
+	if err != nil {
+		ws.Machine.Logger.Warn("the loops of a store can't be listed", "loop", ws.Loop, "error", err)
+	}
+	for _, d := range found {
+		ws.Machine.Logger.Warn(d.What, "loop", ws.Loop)
+		for _, each := range all {
+			if !each.Closed || each.Ref == ws.Ref {
+				mending.Note(ws.Machine.Home.Loop(each.Ref), d.What)
+			}
+		}
+	}
+}
+
+// noted is where the refs of a loop were, as far as that is known.
+func noted(h home.Home, r workspace.Record) map[string]string {
+	at := workspace.Noted(h, r.Ref)
+	for ref, hash := range at {
+		if !git.IsHash(hash) || ref != r.Ledger && ref != r.Branch || ref == "" {
+			delete(at, ref)
+		}
+	}
+	return at
+}
+
+// MendAfter repairs the store if an error may come from a damaged one, and reports whether it has.
+func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
+	r, ok := a.RecordOf(ref)
+	if !ok {
+		return false
+	}
+	known, what := map[string]string{}, ""
+	var lost *store.Fenced
+	var failed *git.Error
+	_, gone := os.Stat(held.At(r.Store))
+	switch {
+	case errors.As(cause, &lost) && (lost.Have == "" || lost.Have == store.Damaged):
+		known[lost.Ref] = lost.Want
+		what = fmt.Sprintf("%s is damaged in the store %s", lost.Ref, r.Store)
+	case errors.Is(gone, fs.ErrNotExist):
+		what = "the store " + r.Store + " is gone"
+	case errors.As(cause, &failed), errors.Is(cause, store.ErrDamagedRef), errors.Is(cause, git.ErrNotFound):
+		if !a.due(r.Store) {
+			return false
+		}
+	default:
+		return false
+	}
+	what, err := a.mendStore(ctx, r, what, true, known)
+	if err != nil {
+		a.Logger.Error("what is damaged can't be mended", "loop", r.Loop, "what", what, "error", err)
+		return false // the activity is tried again, and so is this
+	}
+	return what != ""
+}
+
+// due reports whether a store was not looked through lately, and notes that it now is.
+func (a *Mender) due(dir string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Since(a.looked[dir]) < lookApart {
+		return false
+	}
+	a.looked[dir] = time.Now()
+	return true
+}
+
+// damaged is the fault of a ledger that is older than what its loop has recorded.
+func damaged(ws *hosted.Workspace, elsewhere *store.Fenced) *fault.Error {
+	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost the loop's last entries (it is at %s, and %s was not found)", ws.Loop, elsewhere.Have, elsewhere.Want)
+	return f.Advise("Resume from what is left: `pawl start --id " + ws.Loop + " --ledger " + elsewhere.Have + "` with the loop's spec.")
+}
+
+// has reports whether the store has a commit.
+func has(ctx context.Context, ws *hosted.Workspace, commit string) bool {
+	_, err := ws.Objects.ReadCommit(ctx, commit)
+	return err == nil
+}
+
+// lostEntries tells a ledger that was cut off from one that another run has continued.
+func lostEntries(ctx context.Context, ws *hosted.Workspace, f *store.Fenced) bool {
+	return f.Ref == ws.Ledger && git.IsHash(f.Have) && f.Want != "" && !has(ctx, ws, f.Want)
+}

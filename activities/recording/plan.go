@@ -1,0 +1,84 @@
+package recording
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/activities/hosted"
+	"pawl/internal/durable"
+	"pawl/internal/fault"
+	"pawl/internal/held"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+)
+
+const (
+	MaxPlan   = 64 << 10 // bytes of a plan
+	shownPlan = 8 << 10  // bytes of it that enter history, for the person who approves it
+)
+
+// KeepPlan takes the planner's plan: what it printed, whole in a file of the loop, its beginning in
+// history for the person who approves it.
+func KeepPlan(ws *hosted.Workspace, text, dir string) (*loop.Plan, error) {
+	text = loop.Clip(text, MaxPlan)
+	if err := durable.WriteFile(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.PlanFile), []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return &loop.Plan{Hash: HashOf([]byte(text)), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+}
+
+// HashOf returns the SHA-256 of a text in hexadecimal.
+func HashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
+
+// unrecordedPlan returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
+// is no more of it than the state has, which mostly is all of it.
+func unrecordedPlan(ws *hosted.Workspace, plan loop.Plan) ([]byte, error) {
+	text, err := os.ReadFile(held.At(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.PlanFile)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the plan: %w", err)
+	}
+	if HashOf(text) != plan.Hash { // it is missing, or a power cut has damaged it
+		text = []byte(plan.Text)
+	}
+	if HashOf(text) != plan.Hash {
+		return nil, hosted.Refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", ws.Machine.Home.Loop(ws.Ref)).
+			Advise("Start the loop again."))
+	}
+	return text, nil
+}
+
+// PlanAt returns the loop's plan as it stands in the ledger at head, "" where there is none.
+func PlanAt(ctx context.Context, ws *hosted.Workspace, s loop.State, head string) (string, error) {
+	if s.Plan == nil {
+		return "", nil
+	}
+	files, err := ws.Objects.ReadLedger(ctx, head, ledger.PlanFile)
+	if err != nil {
+		return "", fmt.Errorf("reading the plan: %w", err)
+	}
+	text := files[ledger.PlanFile]
+	if HashOf(text) != s.Plan.Hash {
+		return "", fmt.Errorf("the plan in the ledger at %s is not the one that was approved", head)
+	}
+	return string(text), nil
+}
+
+// Rebind gives the ledger the contract that Open worked out, also where a crash came between. Nothing
+// else has it before the ledger's first entry, and nothing was done under it yet.
+func Rebind(ws *hosted.Workspace) error {
+	var c ledger.Contract
+	err := durable.ReadJSON(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.ContractFile), &c)
+	if errors.Is(err, durable.ErrTorn) {
+		return hosted.Refuse(fault.New(fault.PreconditionFailed, "the contract that was drawn can't be read: %v", err).Advise("Start the loop again."))
+	}
+	if err != nil {
+		return fmt.Errorf("reading the contract: %w", err)
+	}
+	ws.Book.Bind(c)
+	return nil
+}

@@ -1,0 +1,250 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/activities/changes"
+	"pawl/activities/contracts"
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/canary"
+	"pawl/internal/held"
+	"pawl/internal/lazyregexp"
+	"pawl/internal/proc"
+	"pawl/internal/seal"
+	"pawl/internal/shell"
+	"pawl/internal/spec"
+)
+
+// CanaryStep is the name of the step, which has surroundings of its own.
+const CanaryStep = "canary"
+
+// maxBroken is how many files a canary breaks: a guard that sees none of these sees none at all.
+const maxBroken = 2000
+
+// Canary breaks the code in scope, in the judge, and runs the commands that should guard it: at least one has to
+// notice. It breaks all files at once, so that a guard is never called blind because of one file that no test covers.
+func (a *Runner) Canary(ctx context.Context, in act.Canary) (act.Canaried, error) {
+	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Canaried, error) { return w.Canary(ctx, in) })
+}
+
+// Canary breaks the code and runs the commands that should notice, as the activity of the same name does.
+func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err error) {
+	files, _, err := Code(ctx, w.Workspace, in.Spec, in.Head)
+	if err != nil {
+		return out, err
+	}
+	if err := w.Ready(ctx, w.inJudge); err != nil || len(files) == 0 {
+		return out, err
+	}
+	out.Files, out.Broken = len(files), changes.Quoted(files[:min(len(files), contracts.MaxNamed)])
+	defer w.Workspace.Leave(w.Workspace.Judge)
+	if _, err = w.damage(files, func(file string, content []byte) ([]byte, int) { return canary.Break(file, content), 1 }); err != nil {
+		return out, err
+	}
+	if out.Seen, err = w.noticed(ctx, in, files, &out); err != nil || out.Interrupted || !out.Seen || !in.Hollow {
+		return out, err
+	}
+	if err := w.inJudge(ctx); err != nil {
+		return out, err
+	}
+	emptied, err := w.damage(files, canary.Empty)
+	if err != nil || emptied == 0 {
+		return out, err
+	}
+	noticed, err := w.noticed(ctx, in, files, &out)
+	out.Hollow = !noticed && !out.Interrupted
+	return out, err
+}
+
+// Sees reports whether one of the commands notices that only these files are broken, with the outcome of the last
+// command.
+func (w *Work) Sees(ctx context.Context, in act.Canary, files []string) (seen bool, out act.Outcome, err error) {
+	if err := w.Ready(ctx, w.inJudge); err != nil {
+		return false, out, err
+	}
+	defer w.Workspace.Leave(w.Workspace.Judge)
+	changed, err := w.damage(files, func(file string, content []byte) ([]byte, int) { return canary.Break(file, content), 1 })
+	if err != nil || changed == 0 {
+		return true, out, err // there is nothing to notice
+	}
+	var r act.Canaried
+	seen, err = w.noticed(ctx, in, nil, &r)
+	return seen, r.Outcome, err
+}
+
+// Code returns the files of a commit that a canary may break: source code in scope that is not sealed. names has all
+// files.
+func Code(ctx context.Context, ws *hosted.Workspace, s spec.Spec, commit string) (files, names []string, err error) {
+	entries, err := ws.Objects.Entries(ctx, commit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the code: %w", err)
+	}
+	names = make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Path
+	}
+	read, unreadable := contracts.Reading(ctx, ws, entries)
+	seals := seal.Find(s, names, read)
+	if err := unreadable(); err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		if contracts.Regular(e) && s.Match(e.Path) && canary.Breakable(e.Path) && !seals.Has(e.Path) && len(files) < maxBroken {
+			files = append(files, e.Path)
+		}
+	}
+	return files, names, nil
+}
+
+// damage rewrites files of the judge, and returns how many it has changed.
+func (w *Work) damage(files []string, by func(string, []byte) ([]byte, int)) (changed int, err error) {
+	root, err := os.OpenRoot(held.At(w.Workspace.Judge.Dir))
+	if err != nil {
+		return 0, fmt.Errorf("opening the judge: %w", err)
+	}
+	defer root.Close()
+	for _, file := range files {
+		st, err := root.Lstat(file)
+		if err != nil || !st.Mode().IsRegular() || st.Size() > hosted.MaxOutput {
+			continue // setup has put something else there
+		}
+		content, err := root.ReadFile(file)
+		if err != nil {
+			return changed, fmt.Errorf("reading the code: %w", err)
+		}
+		broken, n := by(file, content)
+		if n == 0 {
+			continue
+		}
+		if err := root.WriteFile(file, broken, st.Mode().Perm()); err != nil {
+			return changed, fmt.Errorf("breaking the code: %w", err)
+		}
+		changed++
+	}
+	return changed, nil
+}
+
+// noticed runs the commands, one after the other, until one of them fails in a new way. If none does, it looks for the
+// code that they use instead.
+func (w *Work) noticed(ctx context.Context, in act.Canary, files []string, out *act.Canaried) (bool, error) {
+	out.Instead = nil
+	for _, c := range []struct {
+		command string
+		limit   spec.Duration
+	}{{in.Guard, in.Spec.Guard.Timeout}, {in.Test, in.Spec.Test.Timeout}} {
+		if c.command == "" {
+			continue
+		}
+		r, err := w.under(ctx, in, c.limit.D(), c.command)
+		if out.Outcome = r; err != nil || r.Interrupted {
+			return false, err
+		}
+		if !r.OK() && (c.command != in.Test || in.Signature == "") { // which is what it is for
+			out.ExitCode, out.Signal, out.TimedOut, out.Tail = 0, "", false, ""
+			return true, nil
+		}
+		if c.command == in.Test && in.Signature != "" { // it failed before, so it has to fail otherwise
+			tests, err := readTests(r.OK(), "", "", w.Dir)
+			if err != nil || tests.Signature != in.Signature {
+				return err == nil, err
+			}
+		}
+		out.Instead = append(out.Instead, w.mentioned()...)
+	}
+	origins, err := w.origins(ctx, in, files)
+	out.Instead = append(out.Instead, origins...)
+	slices.Sort(out.Instead)
+	if out.Instead = slices.Compact(out.Instead); len(out.Instead) > contracts.MaxNamed {
+		out.Instead = out.Instead[:contracts.MaxNamed]
+	}
+	return false, err
+}
+
+// under runs one of several commands of the step, each with a limit of its own, and all within that of the step.
+func (w *Work) under(ctx context.Context, in act.Canary, limit time.Duration, command string) (act.Outcome, error) {
+	spent, err := proc.ReadProgress(filepath.Join(w.Dir, "progress"))
+	if err != nil {
+		return act.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
+	}
+	w.In.LimitMs = min((spent + limit).Milliseconds(), in.LimitMs)
+	return w.shell(ctx, w.Workspace.Judge.Dir, command)
+}
+
+// mentioned returns files of the user's repository that the last command named in its output.
+func (w *Work) mentioned() (all []string) {
+	repo := w.Workspace.Local()
+	if repo == "" {
+		return nil
+	}
+	named := regexp.MustCompile(regexp.QuoteMeta(repo) + `[^\s'"():,;]*`)
+	for _, name := range []string{"stdout", "stderr"} {
+		printed, _ := hosted.ReadFile(filepath.Join(w.Dir, name), hosted.MaxOutput)
+		for _, path := range named.FindAll(printed, contracts.MaxNamed) {
+			all = append(all, hosted.Said(string(path))+", in your repository")
+		}
+	}
+	return all
+}
+
+var (
+	pythonWord = lazyregexp.New(`[\w./-]*\bpython[\d.]*\b`)
+	besideIt   = lazyregexp.New(`([\w./-]+/)(?:pytest|py\.test|tox|nox)\b`)
+)
+
+// origins returns where Python takes the broken packages from, if not from the judge: an editable install leads to the
+// folder that it was made from.
+func (w *Work) origins(ctx context.Context, in act.Canary, files []string) (all []string, err error) {
+	names := packages(files)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	python := "python3"
+	if found := pythonWord.FindString(in.Guard + " " + in.Test); found != "" {
+		python = found
+	} else if found := besideIt.FindStringSubmatch(in.Guard + " " + in.Test); found != nil {
+		python = found[1] + "python"
+	}
+	const program = `import importlib.util as u, sys
+sys.path = [p for p in sys.path if p]
+for n in sys.argv[1:]:
+    try: s = u.find_spec(n)
+    except Exception: continue
+    if s: print(n + "\t" + (s.origin or list(s.submodule_search_locations)[0]))`
+	r, err := w.under(ctx, in, 20*time.Second, shell.Quote(python)+" -c "+shell.Quote(program)+" "+strings.Join(names, " "))
+	if err != nil || !r.OK() { // there is no such Python: nothing is known
+		return nil, err
+	}
+	printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
+	for line := range strings.Lines(string(printed)) {
+		name, origin, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if ok && !strings.HasPrefix(origin, w.Workspace.Judge.Dir+"/") {
+			all = append(all, "`import "+name+"` takes "+hosted.Said(origin))
+		}
+	}
+	return all, err
+}
+
+var identifier = lazyregexp.New(`^[A-Za-z_]\w*$`)
+
+// packages are the top-level Python packages of files.
+func packages(files []string) (names []string) {
+	for _, file := range files {
+		file = strings.TrimPrefix(strings.TrimPrefix(file, "src/"), "lib/")
+		name, isPython := strings.CutSuffix(file, ".py")
+		if top, _, nested := strings.Cut(file, "/"); nested {
+			name = top
+		}
+		if isPython && identifier.MatchString(name) && !slices.Contains(names, name) && len(names) < contracts.MaxNamed {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,127 @@
+package steps
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+
+	"pawl/internal/act"
+	"pawl/internal/workspace"
+)
+
+// underway counts the activities that this worker runs, by workflow.
+type underway struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+// add counts one more, or with -1 one fewer.
+func (r *underway) add(workflow string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count == nil {
+		r.count = map[string]int{}
+	}
+	if r.count[workflow] += n; r.count[workflow] == 0 {
+		delete(r.count, workflow)
+	}
+}
+
+func (r *underway) any(workflow string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count[workflow] > 0
+}
+
+// Left ends the steps of a loop whose run is lost, and reports whether this worker runs nothing of that run any more.
+// Until then the ledger may still grow.
+func (a *Runner) Left(r workspace.Record) bool {
+	if a.underway.any(r.Loop) {
+		a.Release(r.Ref)
+	}
+	return !a.underway.any(r.Loop)
+}
+
+// beatEvery is how often an activity tells the service that it lives. The answer brings pause, halt and cancellation.
+const beatEvery = time.Second
+
+// heartbeats makes every activity beat while it works, so that no activity has to do that itself.
+type heartbeats struct {
+	interceptor.WorkerInterceptorBase
+	underway *underway
+}
+
+// Heartbeats returns what makes the activities of a worker beat.
+func (a *Runner) Heartbeats() interceptor.WorkerInterceptor {
+	return &heartbeats{underway: &a.underway}
+}
+
+func (h *heartbeats) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	b := &beating{underway: h.underway}
+	b.Next = next
+	return b
+}
+
+type beating struct {
+	interceptor.ActivityInboundInterceptorBase
+	underway *underway
+}
+
+// ExecuteActivity runs the activity, with a heart that beats until the activity ends.
+func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
+	b.underway.add(workflow, 1)
+	defer b.underway.add(workflow, -1)
+	h := &heart{}
+	if activity.HasHeartbeatDetails(ctx) {
+		var before act.Live // the last attempt's report counts until this one reports more
+		if activity.GetHeartbeatDetails(ctx, &before) == nil {
+			h.say(func() act.Live { return before })
+		}
+	}
+	ctx, stop := context.WithCancel(context.WithValue(ctx, heartKey{}, h))
+	defer stop()
+	go h.beat(ctx)
+	return b.Next.ExecuteActivity(ctx, in)
+}
+
+// heart is what beats for one attempt of an activity.
+type heart struct {
+	live atomic.Pointer[func() act.Live]
+}
+
+type heartKey struct{}
+
+// heartOf returns the heart of the activity that has the context, nil where nothing beats: in a dry run.
+func heartOf(ctx context.Context) *heart {
+	h, _ := ctx.Value(heartKey{}).(*heart)
+	return h
+}
+
+// say makes every later beat carry what live returns at that time.
+func (h *heart) say(live func() act.Live) {
+	if h != nil {
+		h.live.Store(&live)
+	}
+}
+
+func (h *heart) beat(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if live := h.live.Load(); live != nil {
+				activity.RecordHeartbeat(ctx, (*live)())
+			} else {
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}
+}

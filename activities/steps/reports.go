@@ -1,0 +1,86 @@
+package steps
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"pawl/activities/hosted"
+	"pawl/internal/agent"
+	"pawl/internal/durable"
+	"pawl/internal/held"
+)
+
+// reportsFile has the report files that a command has written, one after the other, beside its output.
+const reportsFile = "reports.xml"
+
+// The bounds of what is read of them. A file that is larger is left out.
+const (
+	maxReports     = 2000
+	maxReportBytes = 4 << 20
+)
+
+// reportsIn are the regular files below a folder that the globs match.
+func reportsIn(dir string, globs []string) (names []string, err error) {
+	seen := map[string]bool{}
+	for _, glob := range globs {
+		err := doublestar.GlobWalk(os.DirFS(held.At(dir)), glob, func(name string, entry fs.DirEntry) error {
+			if entry.Type().IsRegular() && !seen[name] && len(names) < maxReports {
+				seen[name] = true
+				names = append(names, name)
+			}
+			return nil
+		}, doublestar.WithNoFollow())
+		if err != nil {
+			return nil, fmt.Errorf("looking for the reports %s: %w", glob, err)
+		}
+	}
+	return names, nil
+}
+
+// forgetReports removes those that a run before has left: judge.keep may have spared them.
+func forgetReports(dir string, globs []string) error {
+	if len(globs) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(held.At(dir))
+	if err != nil {
+		return fmt.Errorf("opening the judge: %w", err)
+	}
+	defer root.Close()
+	names, err := reportsIn(dir, globs)
+	for _, name := range names {
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing the report of a run before: %w", err)
+		}
+	}
+	return err
+}
+
+// keepReports copies the reports that there are now. What they say is the command's word, as its output is: no link in
+// them is followed.
+func keepReports(dir string, globs []string, to string) error {
+	if len(globs) == 0 {
+		return nil
+	}
+	names, err := reportsIn(dir, globs)
+	if err != nil {
+		return err
+	}
+	var all bytes.Buffer
+	for _, name := range names {
+		b, err := agent.Left(maxReportBytes, dir, strings.Split(filepath.ToSlash(name), "/")...)
+		if err != nil || all.Len()+len(b) > hosted.MaxOutput {
+			continue // a report that can't be read tells nothing
+		}
+		all.Write(b)
+		all.WriteByte('\n')
+	}
+	return durable.WriteFile(to, all.Bytes(), 0o600)
+}

@@ -1,0 +1,350 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"pawl/activities/changes"
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/durable"
+	"pawl/internal/evidence"
+	"pawl/internal/held"
+	"pawl/internal/proc"
+	"pawl/internal/secret"
+	"pawl/internal/testreport"
+)
+
+// Work is a step being done.
+type Work struct {
+	*Running
+	Workspace *hosted.Workspace
+	In        act.Step
+	Dir       string // where its output and its result are kept
+
+	Full string // why its command was ended for want of room
+	// agents are the programs of the table that an agent's command is or starts, none where the step runs no agent.
+	Agents []string
+}
+
+// NewWork returns the work of a step that is about to start.
+func NewWork(ws *hosted.Workspace, in act.Step, r *Running) *Work {
+	return &Work{Running: r, Workspace: ws, In: in, Dir: StepDir(ws.Machine, in.Ref, in.Key)}
+}
+
+// Ready gets everything ready for the step's command. A supervisor takes as long to start as a large
+// program does: meanwhile the rest is done.
+func (w *Work) Ready(ctx context.Context, rest ...func(context.Context) error) error {
+	crash.At("step.before")
+	if err := os.MkdirAll(held.At(w.Dir), 0o700); err != nil {
+		return fmt.Errorf("making the step's folder: %w", err)
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { _, err := w.Workspace.Supervise(); return err })
+	for _, do := range rest {
+		g.Go(func() error { return do(gctx) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	crash.At("step.prepared")
+	return nil
+}
+
+// surroundings are those of the attempt: its agents have one home and one /tmp, and so has each judgement.
+func (w *Work) surroundings() hosted.Surroundings {
+	k := w.In.Key
+	// What broken code leaves in caches is thrown away, and what code leaves that stays on the branch is not.
+	if k.Iteration == 0 && k.Name != CanaryStep || w.In.At != "" && !w.In.Trial {
+		return hosted.Unchanged
+	}
+	at := fmt.Sprintf("%d.%d.%d %s", k.Iteration, k.Attempt, k.Repeat, w.In.Head)
+	if w.In.Trial {
+		at = hosted.OfTrial + at
+	}
+	return hosted.Surroundings(at)
+}
+
+// OnDesk brings the desk to where the step starts from. From then on it is the step's.
+func (w *Work) OnDesk(ctx context.Context) error {
+	defer w.Workspace.Leave(w.Workspace.Desk)
+	return w.Workspace.Restore(ctx, w.Workspace.Desk, w.In.Head)
+}
+
+// inJudge brings the judge there.
+func (w *Work) inJudge(ctx context.Context) error {
+	defer w.Workspace.Leave(w.Workspace.Judge)
+	if w.In.Clean && len(w.Workspace.Keep) > 0 {
+		return w.Workspace.RestoreClean(ctx, w.Workspace.Judge, w.In.Head)
+	}
+	return w.Workspace.Restore(ctx, w.Workspace.Judge, w.In.Head)
+}
+
+// Command is a command of the step in a tree, under the step's limit.
+func (w *Work) Command(dir string, argv ...string) (proc.Command, error) {
+	inherited, err := w.Workspace.Environment()
+	return proc.Command{
+		Argv: argv, Dir: dir, Env: slices.Clone(inherited),
+		Stdout: filepath.Join(w.Dir, "stdout"), Stderr: filepath.Join(w.Dir, "stderr"),
+		Limit: time.Duration(w.In.LimitMs) * time.Millisecond, Progress: filepath.Join(w.Dir, "progress"),
+	}, err
+}
+
+// shell runs a command of the spec in a tree.
+func (w *Work) shell(ctx context.Context, dir, command string) (act.Outcome, error) {
+	if err := w.Workspace.Unaltered(ctx); err != nil {
+		return act.Outcome{}, err
+	}
+	c, err := w.Command(dir, "sh", "-c", command)
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	return w.Run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+		return s.Run(ctx, c)
+	})
+}
+
+// Run has the loop's supervisor run the command.
+func (w *Work) Run(ctx context.Context, c proc.Command, by func(context.Context, *proc.Supervisor, proc.Command) (proc.Result, error)) (act.Outcome, error) {
+	inherited, err := w.Workspace.Environment()
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	if err := w.Workspace.Confine(ctx, &c, inherited, w.surroundings(), w.Agents); err != nil {
+		return act.Outcome{}, err
+	}
+	if c.Spent, err = proc.ReadProgress(c.Progress); err != nil {
+		return act.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
+	}
+	s, err := w.Workspace.Supervise()
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	crash.At("step.starting")
+	w.since.Store(new(time.Now().Add(-c.Spent)))
+	watched, end := context.WithCancel(ctx)
+	space := w.Workspace.RoomOf(c.Dir, s)
+	go space.Watch(watched, end)
+	result, err := by(watched, s, c)
+	end()
+	if err != nil {
+		w.Workspace.EndProcesses()
+		if _, reapErr := proc.Reap(w.Workspace.Token()); reapErr != nil {
+			err = errors.Join(err, reapErr)
+		}
+		return act.Outcome{}, fmt.Errorf("running %s: %w", w.In.Key.Name, err)
+	}
+	crash.At("step.ended")
+	out := act.Outcome{
+		ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted,
+		StartError: result.StartError, ElapsedMs: (c.Spent + result.Elapsed).Milliseconds(), Log: w.Dir, Stop: w.Workspace.LoopStop(),
+	}
+	out.Warn(hosted.Unconnected(result.Refused))
+	out.Warn(w.Workspace.RepeatedSince())
+	if why := w.Workspace.Bounded(result.Reached); out.OK() || out.TimedOut || out.Interrupted {
+		out.Warn(why)
+	} else {
+		out.Failure = why
+	}
+	if why := space.Exceeded(); why != "" && ctx.Err() == nil {
+		out.Interrupted, out.Failure, w.Full = false, why, why
+		if c.Dir == w.Workspace.Desk.Dir { // and its room is free again
+			w.PutBack(ctx)
+		}
+	}
+	if out.Digest, err = hosted.Digest(c.Stdout); err != nil {
+		return out, fmt.Errorf("reading the output: %w", err)
+	}
+	if !out.OK() {
+		out.Tail = hosted.TailOf(w.Dir)
+	}
+	return out, nil
+}
+
+// Check runs check.command on the desk.
+func (a *Runner) Check(ctx context.Context, in act.Check) (act.Checked, error) {
+	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Checked, error) { return w.check(ctx, in) })
+}
+
+func (w *Work) check(ctx context.Context, in act.Check) (out act.Checked, err error) {
+	var before []string
+	if in.AsIs {
+		before, out.Violates, err = w.checkable(ctx, in)
+	} else {
+		err = w.Ready(ctx, w.OnDesk)
+	}
+	if err != nil {
+		return out, err
+	}
+	if out.Violates {
+		out.Failure = "not run, the change violates a policy"
+		return out, nil
+	}
+	if out.Outcome, err = w.shell(ctx, w.Workspace.Desk.Dir, in.Command); err != nil {
+		return out, err
+	}
+	out.Leftovers, err = leftovers(ctx, w.Workspace.Desk, in.Head, before)
+	return out, err
+}
+
+// checkable has the policies judge the desk as it is, and gets everything ready where that violates none. before are the
+// agent's own new files.
+func (w *Work) checkable(ctx context.Context, in act.Check) (before []string, violates bool, err error) {
+	before, own, err := w.leftBefore(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	judged, _, _, err := changes.JudgeChange(ctx, w.Workspace, in.Ledger, in.Head, append(own, in.Leftovers...))
+	if err != nil || len(judged.Violations) > 0 {
+		return nil, err == nil, err
+	}
+	return before, false, w.Ready(ctx)
+}
+
+// Guard runs guard.command in the judge.
+func (a *Runner) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
+	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Outcome, error) { return w.guard(ctx, in) })
+}
+
+// guard counts the tests that pass, as far as the output tells: one that guards by fewer than on the unchanged
+// code has failed.
+func (w *Work) guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
+	out, err := w.Judged(ctx, in.Command, in.Reports...)
+	if err != nil || !out.OK() {
+		return out, err
+	}
+	printed, err := outputsOf(w.Dir)
+	if err != nil {
+		return out, err
+	}
+	if r := testreport.Read(printed...); !r.Partial {
+		out.Tests = r.Passed
+		out.Failure = fewer(r.Passed, in.Tests)
+	}
+	return out, nil
+}
+
+// fewer says that fewer tests pass than did, "" where as many do.
+func fewer(pass, did int) string {
+	if pass >= did {
+		return ""
+	}
+	return fmt.Sprintf("it exits 0, but only %d of the %s pass that passed on the unchanged code", pass, evidence.Counted(did, "test"))
+}
+
+// Judged runs a command in the judge, and keeps the reports that it writes there.
+func (w *Work) Judged(ctx context.Context, command string, reports ...string) (act.Outcome, error) {
+	if err := w.Ready(ctx, w.inJudge); err != nil {
+		return act.Outcome{}, err
+	}
+	if err := forgetReports(w.Workspace.Judge.Dir, reports); err != nil {
+		return act.Outcome{}, err
+	}
+	out, err := w.shell(ctx, w.Workspace.Judge.Dir, command)
+	if err == nil {
+		err = keepReports(w.Workspace.Judge.Dir, reports, filepath.Join(w.Dir, reportsFile))
+	}
+	if err == nil && !out.OK() && !out.Interrupted {
+		err = w.digested(&out)
+	}
+	if err == nil {
+		out.Leftovers, err = w.leftUnchanged(ctx)
+	}
+	return out, err
+}
+
+// digested puts what failing tests say in the place of the last lines, which may be events or XML, or about other tests.
+func (w *Work) digested(out *act.Outcome) error {
+	printed, err := outputsOf(w.Dir)
+	if err != nil {
+		return err
+	}
+	r := testreport.Read(printed...)
+	if r.Failed == 0 {
+		return nil
+	}
+	out.Tail = secret.Redact(testreport.Digest(r, 2*hosted.TailLength, printed...))
+	if err := durable.WriteFile(filepath.Join(w.Dir, digestFile), []byte(testreport.Digest(r, maxDigest, printed...)), 0o600); err != nil {
+		return fmt.Errorf("writing the digest: %w", err)
+	}
+	return nil
+}
+
+// Verify runs verify.command in the judge and reads the metric.
+func (a *Runner) Verify(ctx context.Context, in act.Verify) (act.Measured, error) {
+	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Measured, error) { return w.Verify(ctx, in) })
+}
+
+// measure runs the command that measures, and nothing of the kind beside it where it is to be alone.
+func (w *Work) measure(ctx context.Context, in act.Verify) (act.Outcome, error) {
+	if in.Alone {
+		slot, err := w.alone(ctx)
+		switch {
+		case err == nil:
+			defer slot.Close()
+		case ctx.Err() != nil:
+			return act.Outcome{Interrupted: true}, nil
+		default:
+			return act.Outcome{}, err
+		}
+	}
+	return w.shell(ctx, w.Workspace.Judge.Dir, in.Command)
+}
+
+// Verify runs verify.command in the judge and reads the metric, as the activity of the same name does.
+func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err error) {
+	if err := w.Ready(ctx, w.inJudge); err != nil {
+		return out, err
+	}
+	if out.Outcome, err = w.measure(ctx, in); err != nil || !out.OK() {
+		return out, err
+	}
+	if out.Leftovers, err = w.leftUnchanged(ctx); err != nil {
+		return out, err
+	}
+	var pattern *regexp.Regexp
+	if in.Pattern != "" {
+		if pattern, err = regexp.Compile(in.Pattern); err != nil {
+			return out, fmt.Errorf("verify.pattern: %w", err)
+		}
+	}
+	printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
+	if err != nil {
+		return out, fmt.Errorf("reading the output: %w", err)
+	}
+	if len(in.Names) > 0 {
+		out.Metrics = evidence.Named(printed)
+		maps.DeleteFunc(out.Metrics, func(name string, _ evidence.Decimal) bool { return !slices.Contains(in.Names, name) })
+	}
+	reading, err := evidence.Extract(printed, pattern)
+	if none, ok := errors.AsType[*evidence.NoNumber](err); ok {
+		out.NoNumber = none.Error()
+		return out, nil
+	}
+	if err == nil {
+		out.Metric = &reading.Value
+		out.Warn(reading.Warning())
+	}
+	return out, err
+}
+
+// PutBack brings the desk back to where an interrupted agent started, so that people see that state during a pause. The
+// step restores it again when it is repeated, also if this fails.
+func (w *Work) PutBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
+	defer cancel()
+	_ = w.OnDesk(ctx)
+}
+
+// putBackWithin bounds how long a person who interrupts an agent waits for the desk.
+const putBackWithin = 10 * time.Second

@@ -1,0 +1,294 @@
+// Package steps runs a loop's commands in its trees, each as a step: its result is on disk before it is reported, and a
+// retry returns it or joins the step. Start at Do and Work.
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/durable"
+	"pawl/internal/fault"
+	"pawl/internal/proc"
+	"pawl/internal/wire"
+	"pawl/internal/workspace"
+)
+
+// Runner runs the steps of loops.
+type Runner struct {
+	*hosted.Workspaces
+	steps    steps
+	underway underway
+}
+
+// New returns a runner that runs nothing yet.
+func New(all *hosted.Workspaces) *Runner {
+	return &Runner{Workspaces: all, steps: steps{running: map[string]*Running{}, orphaned: make(chan struct{}, 1)}}
+}
+
+// joinWithin is how long a step goes on that no attempt waits for: when the service has given
+// an attempt up (an outage, a laptop asleep), the next one joins it; when the loop was
+// terminated, none does.
+const joinWithin = time.Minute
+
+// Running is a step at work in this worker, whether or not an attempt of the activity waits.
+type Running struct {
+	done   chan struct{}
+	waits  int // attempts of the activity that wait for it, under steps.mu
+	cancel context.CancelFunc
+	out    any // the step's result, once it is done
+	err    error
+
+	Live  atomic.Pointer[act.Live]  // what its agent has told
+	since atomic.Pointer[time.Time] // when its command was started; back-dated by what it had spent before
+}
+
+// spent is what heartbeats tell of the step.
+func (r *Running) spent() act.Live {
+	var live act.Live
+	if told := r.Live.Load(); told != nil {
+		live = *told
+	}
+	if since := r.since.Load(); since != nil {
+		live.Usage.ActiveMs = time.Since(*since).Milliseconds()
+	}
+	return live
+}
+
+// result is what a kind of step returns: an outcome and more.
+type result[O any] interface {
+	*O
+	Core() *act.Outcome
+}
+
+// Do runs a step and returns what came of it. Its result is on disk before it is reported, so a
+// retry returns it, or joins a step that still runs here.
+func Do[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func(context.Context, *Work) (O, error)) (O, error) {
+	var none O
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return none, err
+	}
+	id := in.Ref + "/" + StepName(in.Key)
+	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
+	r := a.steps.joinOrStart(id, func(ctx context.Context, r *Running) (any, error) {
+		return once[O, P](trace.ContextWithSpanContext(ctx, by), NewWork(ws.At(in.Desk), in, r), do)
+	})
+	done := func() (O, error) {
+		<-r.done
+		a.steps.forget(id, r)
+		out, _ := r.out.(O)
+		return out, r.err
+	}
+	heartOf(ctx).say(r.spent)
+	select {
+	case <-r.done:
+		return done()
+	case <-activity.GetWorkerStopChannel(ctx):
+		r.cancel()
+		if out, err := done(); err == nil && !P(&out).Core().Interrupted {
+			return out, nil // it was just done
+		}
+		return none, stopping()
+	case <-ctx.Done():
+		var cancelled *temporal.CanceledError
+		if !errors.As(context.Cause(ctx), &cancelled) {
+			a.steps.leave(id, r)
+			return none, ctx.Err()
+		}
+		r.cancel()
+		return done()
+	}
+}
+
+// ResultFile has what came of a step, in the step's folder.
+const ResultFile = "result.json"
+
+// once does a step, unless its result is on disk.
+func once[O any, P result[O]](ctx context.Context, w *Work, do func(context.Context, *Work) (O, error)) (O, error) {
+	path, of := filepath.Join(w.Dir, ResultFile), w.In.Head // which a planner's step finds out as it goes
+	var out O
+	switch err := durable.ReadJSON(path, &out); {
+	case err == nil && P(&out).Core().Of == of:
+		P(&out).Core().Of = ""
+		return out, nil
+	case err == nil: // it is that of a run whose ledger has since lost entries
+		out = *new(O)
+	case !errors.Is(err, fs.ErrNotExist):
+		w.Workspace.IsMended("the result of the step "+filepath.Base(w.Dir)+" could not be read: the step runs again", err)
+	}
+	out, err := do(ctx, w)
+	if err != nil || P(&out).Core().Interrupted { // it will run again, so this is not its result
+		return out, err
+	}
+	// It is wanted for the moment until it is reported: a power cut within that moment costs a
+	// repetition, and waiting for the disk would cost every step some milliseconds.
+	P(&out).Core().Of = of
+	err = durable.CacheJSON(path, out)
+	P(&out).Core().Of = ""
+	if err != nil {
+		return out, err
+	}
+	crash.At("step.recorded")
+	return out, nil
+}
+
+// Progress says what a running step has spent. A step that isn't here has spent what its record
+// says.
+func (a *Runner) Progress(ctx context.Context, in act.Progress) (act.Spent, error) {
+	a.steps.mu.Lock()
+	_, here := a.steps.running[in.Ref+"/"+StepName(in.Key)]
+	a.steps.mu.Unlock()
+	spent, err := proc.ReadProgress(filepath.Join(StepDir(a.Machine, in.Ref, in.Key), "progress"))
+	if err != nil {
+		return act.Spent{}, err
+	}
+	return act.Spent{Running: here, Ms: spent.Milliseconds()}, nil
+}
+
+// steps are the steps at work in this worker, by loop and folder.
+type steps struct {
+	mu       sync.Mutex
+	running  map[string]*Running
+	orphaned chan struct{} // has room for one: there is something to be looked at
+}
+
+// joinOrStart returns the step that runs under id, or starts it.
+func (s *steps) joinOrStart(id string, run func(context.Context, *Running) (any, error)) *Running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.running[id]; r != nil {
+		r.waits++
+		return r
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &Running{done: make(chan struct{}), waits: 1, cancel: cancel}
+	s.running[id] = r
+	go func() {
+		defer close(r.done)
+		defer cancel()
+		r.out, r.err = run(ctx, r)
+	}()
+	return r
+}
+
+func (s *steps) forget(id string, r *Running) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[id] == r {
+		delete(s.running, id)
+	}
+}
+
+// end ends a step and waits for that.
+func (s *steps) end(id string, r *Running) {
+	r.cancel()
+	<-r.done
+	s.forget(id, r)
+}
+
+// leave stops waiting for a step. If nobody else comes to wait for it, it is ended.
+func (s *steps) leave(id string, r *Running) {
+	s.mu.Lock()
+	r.waits--
+	s.mu.Unlock()
+	select {
+	case s.orphaned <- struct{}{}: // the loop may be over
+	default:
+	}
+	time.AfterFunc(joinWithin, func() {
+		s.mu.Lock()
+		alone := s.running[id] == r && r.waits == 0
+		s.mu.Unlock()
+		if alone {
+			s.end(id, r)
+		}
+	})
+}
+
+// endAll ends the steps of a loop.
+func (s *steps) endAll(ref string) {
+	s.mu.Lock()
+	all := maps.Clone(s.running)
+	s.mu.Unlock()
+	for id, r := range all {
+		if strings.HasPrefix(id, ref+"/") {
+			s.end(id, r)
+		}
+	}
+}
+
+// Orphaned says when the service has refused to hear of a step any more.
+func (a *Runner) Orphaned() <-chan struct{} { return a.steps.orphaned }
+
+// StepName is a step's folder: sorted by name, the steps are in the order in which they ran
+// within an iteration's attempts.
+func StepName(k act.Key) string {
+	name := fmt.Sprintf("%04d.%d-%s", k.Iteration, k.Attempt, k.Name)
+	if k.Sample > 0 {
+		name += fmt.Sprintf(".s%d", k.Sample+1)
+	}
+	if k.Repeat > 0 {
+		name += fmt.Sprintf(".r%d", k.Repeat)
+	}
+	return name
+}
+
+// StepDir returns the folder of a step.
+func StepDir(m *hosted.Machine, ref string, k act.Key) string {
+	return filepath.Join(workspace.Steps(m.Home, ref), StepName(k))
+}
+
+// Release ends what runs here for a loop that is over, or that another run takes up.
+func (a *Runner) Release(ref string) {
+	a.steps.endAll(ref)
+	if ws := a.Here(ref); ws != nil {
+		ws.EndProcesses()
+	}
+}
+
+// RemoveTrees gives up the processes and trees of a loop that was ended without this worker (Terminate,
+// a reset behind its ledger), unless another run has taken the loop up since. What was not pushed is,
+// unless the loop goes on elsewhere: from what the repository has.
+func (a *Runner) RemoveTrees(ctx context.Context, r workspace.Record, elsewhere bool) error {
+	a.Registering.Lock()
+	defer a.Registering.Unlock()
+	now, err := workspace.Read(a.Home, r.Ref)
+	if err != nil || now.FirstRun != r.FirstRun || now.Closed {
+		return err
+	}
+	a.Release(r.Ref)
+	a.Telemetry.Forget(r.Loop)
+	ws, err := a.Workspace(ctx, r.Ref)
+	if err != nil {
+		return err
+	}
+	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
+	if !elsewhere {
+		if _, err := ws.Push(ctx); err != nil && !wire.Is(err, fault.LedgerAhead) {
+			return err
+		}
+	}
+	return a.CloseTrees(ctx, ws)
+}
+
+// stopping is what an activity returns when its worker stops: the next worker does it again.
+func stopping() error {
+	return temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
+		NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign,
+	})
+}

@@ -1,0 +1,132 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/durable"
+	"pawl/internal/held"
+	"pawl/internal/loop"
+	"pawl/internal/testreport"
+)
+
+// Test runs test.command in the judge and reads which tests failed.
+func (a *Runner) Test(ctx context.Context, in act.Test) (act.Tested, error) {
+	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Tested, error) { return w.Test(ctx, in) })
+}
+
+// Test runs the tests in the judge and reads their results, as the activity of the same name does.
+func (w *Work) Test(ctx context.Context, in act.Test) (out act.Tested, err error) {
+	if out.Outcome, err = w.Judged(ctx, in.Command, in.Reports...); err != nil || out.Interrupted {
+		return out, err
+	}
+	if unchanged, there, err := reportOf(in.Known); err != nil {
+		return out, fmt.Errorf("reading the report of the unchanged code: %w", err)
+	} else if there && out.OK() && !in.Fewer {
+		printed, err := outputsOf(w.Dir)
+		if err != nil {
+			return out, err
+		}
+		if r := testreport.Read(printed...); !r.Partial {
+			out.Failure = fewer(r.Passed, unchanged.Passed)
+		}
+	}
+	out.Tests, err = readTests(out.OK(), in.Before, in.Known, w.Dir)
+	return out, err
+}
+
+// What a run of the tests leaves beside its output: the whole report, and what a fixer is told.
+const (
+	reportFile = "report.json"
+	digestFile = "digest.txt"
+)
+
+const (
+	maxDigest = 12 << 10 // bytes of a digest
+	maxTests  = 20       // tests that are named in history
+)
+
+// readTests takes which tests failed from the output of a test command, and what became of them
+// since the run whose log is before. What failed already in the run whose log is known, the one on the
+// unchanged code, is told apart.
+func readTests(passed bool, before, known, dir string) (*loop.Tests, error) {
+	outputs, err := outputsOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	report := testreport.Read(outputs...)
+	earlier, _, err := reportOf(before)
+	if err != nil {
+		return nil, fmt.Errorf("reading the report of the run before: %w", err)
+	}
+	change := testreport.Compare(earlier, report).Short(maxTests)
+	if before == "" { // nothing is new where there was nothing before
+		change.New, change.Fixed = nil, nil
+	}
+	tests := &loop.Tests{
+		Passed: report.Passed, Failed: report.Failed, Skipped: report.Skipped, Broken: report.Broken,
+		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && before != "",
+	}
+	unchanged, there, err := reportOf(known)
+	if err != nil {
+		return nil, fmt.Errorf("reading the report of the unchanged code: %w", err)
+	}
+	if there { // else the host that had it is gone, and everything counts
+		since := testreport.Compare(unchanged, report)
+		tests.Known = since.Short(maxTests).Still
+		tests.Progress = since.Count.Fixed > 0 || report.Passed > unchanged.Passed
+		tests.Excused = !passed && report.Failed > 0 && report.Failed == since.Count.Still && report.Passed >= unchanged.Passed &&
+			!report.Partial && (unchanged.Broken || !report.Broken)
+	}
+	if !passed {
+		tests.Signature = testreport.Signature(report)
+		if err := durable.WriteFile(filepath.Join(dir, digestFile), []byte(testreport.Digest(report, maxDigest, outputs...)), 0o600); err != nil {
+			return nil, fmt.Errorf("writing the digest: %w", err)
+		}
+	}
+	return tests, durable.WriteJSON(filepath.Join(dir, reportFile), report)
+}
+
+// reportOf is the report of a run by its log; there is false where there is none.
+func reportOf(log string) (r testreport.Report, there bool, err error) {
+	if log == "" {
+		return r, false, nil
+	}
+	err = durable.ReadJSON(filepath.Join(log, reportFile), &r)
+	if errors.Is(err, durable.ErrTorn) {
+		var told [][]byte
+		told, err = outputsOf(log)
+		r = testreport.Read(told...)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return testreport.Report{}, false, nil
+	}
+	return r, err == nil, err
+}
+
+// outputsOf is what a test command has printed, and the reports that it has written.
+func outputsOf(dir string) (outputs [][]byte, err error) {
+	for _, name := range []string{"stdout", "stderr", reportsFile} {
+		b, err := hosted.ReadFile(filepath.Join(dir, name), hosted.MaxOutput)
+		if err != nil {
+			return nil, fmt.Errorf("reading the tests' output: %w", err)
+		}
+		outputs = append(outputs, b)
+	}
+	return outputs, nil
+}
+
+// EvidenceIn is what shows an agent why it is asked again: the digest of a test run, else the end
+// of what a command said.
+func EvidenceIn(dir string) string {
+	if b, err := os.ReadFile(held.At(filepath.Join(dir, digestFile))); err == nil {
+		return string(b)
+	}
+	return hosted.TailOf(dir)
+}

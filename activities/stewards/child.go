@@ -1,0 +1,47 @@
+package stewards
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/client"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// ReadChild reads where a child loop stands: from the loop itself, else from the ledger on this host.
+// An error says that neither could be asked now, which is tried again.
+func (a *Stewards) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRead, error) {
+	snapshot, err := loopsOf(ctx, a.Machine).Snapshot(ctx, in.Loop)
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code == fault.LoopNotFound {
+		return act.ChildRead{}, nil
+	}
+	if err != nil {
+		return act.ChildRead{}, err
+	}
+	return readOf(snapshot.State), nil
+}
+
+// loopsOf reads loops, with the connection that the activity came by.
+func loopsOf(ctx context.Context, m *hosted.Machine) *client.Client {
+	return &client.Client{Home: m.Home, SDK: m.Temporal(ctx), Namespace: m.Namespace, Now: time.Now}
+}
+
+// readOf is what a steward is told of a loop in that state.
+func readOf(s loop.State) act.ChildRead {
+	event := task.ChildStands
+	switch {
+	case s.Status.Ended():
+		event = task.ChildEnded
+	case s.Gate != nil:
+		event = task.ChildAsks
+	}
+	told := govern.Child(s, event)
+	return act.ChildRead{Found: true, Event: told, Gate: told.Gate}
+}

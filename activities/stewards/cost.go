@@ -1,0 +1,125 @@
+package stewards
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pawl/activities/hosted"
+	"pawl/internal/assess"
+	"pawl/internal/ledger"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+	"pawl/internal/workspace"
+)
+
+// maxPast bounds how many ledgers of the past an estimate reads, of stewards and of loops.
+const maxPast = 100
+
+// estimate is what like tasks have cost: those that this steward, in this life or an earlier one on this host, has
+// had done in steps of the same kinds and, for a plan of one step, the loops of that kind in this repository that
+// nobody looked after.
+func (p *planning) estimate(ctx context.Context, plan task.Plan) (task.Cost, error) {
+	kinds := kindsOf(plan.Steps)
+	past, err := costs(ctx, p.Workspace, p.state, p.in.Ledger, kinds)
+	if err != nil {
+		return task.Cost{}, err
+	}
+	earlier, err := closed(ctx, p.Workspace, func(r workspace.Record) bool { return r.Steward() && r.Loop == p.in.Steward })
+	if err != nil {
+		return task.Cost{}, err
+	}
+	for _, head := range earlier {
+		s, err := ledger.OpenSteward(p.Workspace.Objects).State(ctx, head)
+		if err != nil {
+			continue // it was cleaned away
+		}
+		of, err := costs(ctx, p.Workspace, s, head, kinds)
+		if err != nil {
+			return task.Cost{}, err
+		}
+		past = append(past, of...)
+	}
+	if len(kinds) == 1 {
+		loops, err := pastLoops(ctx, p.Workspace, kinds[0])
+		if err != nil {
+			return task.Cost{}, err
+		}
+		past = append(past, loops...)
+	}
+	cost := assess.Estimate(past)
+	if cost.N == 0 && plan.Cost != nil {
+		cost.Median = plan.Cost.Median
+	}
+	return cost, nil
+}
+
+func kindsOf(steps []task.Step) (kinds []string) {
+	for _, s := range steps {
+		kinds = append(kinds, s.Kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// costs are what the tasks of a steward have cost that were done in steps of those kinds, by its ledger at head. Which
+// steps a task that is over had, its PLAN.md says.
+func costs(ctx context.Context, ws *hosted.Workspace, s steward.State, head string, kinds []string) (all []task.Usage, err error) {
+	done := slices.DeleteFunc(slices.Clone(s.Tasks), func(t steward.Task) bool { return t.Outcome != steward.Done || t.Plan == nil })
+	names := make([]string, len(done))
+	for i, t := range done {
+		names[i] = ledger.TaskPlanFile(t.ID)
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	files, err := ws.Objects.ReadLedger(ctx, head, names...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the plans of earlier tasks: %w", err)
+	}
+	for i, t := range done {
+		if plan, _, err := task.ParsePlan(files[names[i]]); err == nil && slices.Equal(kindsOf(plan.Steps), kinds) {
+			all = append(all, t.Cost)
+		}
+	}
+	return all, nil
+}
+
+// closed are the heads of the ledgers, in this store, of what has ended on this host, the last one first.
+func closed(ctx context.Context, ws *hosted.Workspace, which func(workspace.Record) bool) (heads []string, err error) {
+	records, err := workspace.List(ws.Machine.Home)
+	if err != nil {
+		return nil, fmt.Errorf("listing this host's loops: %w", err)
+	}
+	records = slices.DeleteFunc(records, func(r workspace.Record) bool { return r.Store != ws.Store || !r.Closed || !which(r) })
+	slices.SortFunc(records, func(a, b workspace.Record) int { return b.ClosedAt.Compare(a.ClosedAt) })
+	for _, r := range records[:min(len(records), maxPast)] {
+		head, err := ws.Objects.Ref(ctx, r.Ledger)
+		if err == nil && head != "" { // else it had recorded nothing, or somebody has cleaned it away
+			heads = append(heads, head)
+		}
+	}
+	return heads, nil
+}
+
+// pastLoops is what the loops of a kind have cost that this host has had in this repository, and that no
+// steward has started.
+func pastLoops(ctx context.Context, ws *hosted.Workspace, kind string) (all []task.Usage, err error) {
+	heads, err := closed(ctx, ws, func(r workspace.Record) bool { return !r.Steward() })
+	if err != nil {
+		return nil, err
+	}
+	for _, head := range heads {
+		book := ledger.Open(ws.Objects)
+		s, err := book.State(ctx, head)
+		if err != nil || s.Kind != kind || s.Status != "completed" {
+			continue
+		}
+		if c, err := book.Contract(ctx, head); err != nil || c.Spec.Session["steward"] != "" {
+			continue
+		}
+		u := s.Usage
+		all = append(all, task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: u.ActiveMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens})
+	}
+	return all, nil
+}

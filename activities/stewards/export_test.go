@@ -1,0 +1,17 @@
+package stewards
+
+import (
+	"context"
+
+	"pawl/internal/task"
+)
+
+// LookTwice is what a validation finds that looks in this way.
+func LookTwice(look func() []task.Drift) ([]task.Drift, error) {
+	var v validation
+	err := v.twice(context.Background(), func(context.Context) error {
+		v.out.Drift = append(v.out.Drift, look()...)
+		return nil
+	})
+	return v.out.Drift, err
+}

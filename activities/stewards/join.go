@@ -1,0 +1,97 @@
+package stewards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/activities/opening"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/git"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+)
+
+// Join makes one commit of the work of several steps, on a branch of pawl's in the store and in the
+// user's repository, from which the next step's loop begins. The same heads make the same commit.
+// Files that more than one of them has changed, each in its own way, are a result.
+func (a *Stewards) Join(ctx context.Context, in act.Join) (act.Joined, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Joined{}, err
+	}
+	if len(in.Heads) == 0 {
+		return act.Joined{}, errors.New("there is nothing to join")
+	}
+	crash.At("join.before")
+	at := in.Heads[0]
+	for _, head := range in.Heads[1:] {
+		var conflict *store.Conflict
+		switch at, err = merge(ctx, ws, in, at, head); {
+		case errors.As(err, &conflict):
+			var names []string
+			for _, name := range conflict.Paths {
+				names = append(names, git.Quote(name))
+			}
+			return act.Joined{Conflicts: names}, nil
+		case err != nil:
+			return act.Joined{}, fmt.Errorf("joining %s: %w", head, err)
+		}
+	}
+	out := act.Joined{Branch: fmt.Sprintf("pawl/%s-%s-%s-base", ws.Ref, git.RefName(in.Task), git.RefName(in.Step)), Head: at}
+	ref := "refs/heads/" + out.Branch
+	old, err := ws.Objects.Ref(ctx, ref)
+	if err == nil {
+		err = ws.Objects.SetRef(ctx, ref, at, old)
+	}
+	if err != nil {
+		return act.Joined{}, fmt.Errorf("making the branch %s: %w", out.Branch, err)
+	}
+	crash.At("join.made")
+	// The loop takes it from the repository, where people see it as well.
+	repo, err := ws.Repository()
+	if err != nil {
+		return act.Joined{}, opening.Precondition(err)
+	}
+	defer repo.Close()
+	there, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
+	if err == nil && there[ref] != at {
+		err = userrepo.Move(ctx, ws.Objects, repo, ref, at, there[ref])
+	}
+	if err != nil {
+		return act.Joined{}, opening.Precondition(userrepo.Unreached(ws.Repo, err))
+	}
+	crash.At("join.pushed")
+	return out, nil
+}
+
+// merge returns a commit with the work of two. Where one has the other's already, that is it.
+func merge(ctx context.Context, ws *hosted.Workspace, in act.Join, one, other string) (string, error) {
+	for _, pair := range [][2]string{{one, other}, {other, one}} {
+		if has, err := ws.Objects.Contains(ctx, pair[0], pair[1]); err != nil || has {
+			return pair[0], err
+		}
+	}
+	tree, err := ws.Objects.Merge(ctx, one, other)
+	if err != nil {
+		return "", err
+	}
+	var at time.Time // of the later one, so that a retry makes the same commit
+	for _, id := range []string{one, other} {
+		c, err := ws.Objects.ReadCommit(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		if c.Time.After(at) {
+			at = c.Time
+		}
+	}
+	return ws.Objects.Make(ctx, store.NewCommit{
+		Tree: tree, Parents: []string{one, other}, Author: ws.Author(), Time: at,
+		Message:  fmt.Sprintf("pawl: the work of the steps before %s of %s", in.Step, in.Task),
+		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: ws.Loop}},
+	})
+}

@@ -1,0 +1,173 @@
+// Package stewards does the work of stewards: it opens them, plans and records their tasks, joins branches, and checks
+// that the world is as their ledgers say. Start at Stewards.
+package stewards
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pawl/activities/hosted"
+	"pawl/activities/opening"
+	"pawl/activities/recording"
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/crash"
+	"pawl/internal/durable"
+	"pawl/internal/fault"
+	"pawl/internal/held"
+	"pawl/internal/kind"
+	"pawl/internal/steward"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// Stewards does the work of stewards on this host.
+type Stewards struct{ *opening.Opener }
+
+// OpenSteward takes a steward up on this host: what P0 asks of a repository that loops are to begin
+// from, the store with the project's head, the charter for the ledger, and the project's .pawl folder
+// (S7). A retry finds what an attempt before it made.
+func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.StewardOpened[steward.State], error) {
+	var none act.StewardOpened[steward.State]
+	o := opening.Request{
+		Wanted: in.Charter.Repo, From: in.Ledger,
+		Record: workspace.Record{
+			Loop: in.Steward, Kind: kind.Steward.Name, FirstRun: in.FirstRun, Namespace: a.Namespace,
+			Remote: in.Charter.Repo.Remote(), Sandbox: in.Charter.Sandbox(),
+		},
+		// A steward lives for years: what keeps a loop from starting keeps a task from being begun.
+		Tolerates: []string{userrepo.DirtyTree, userrepo.UnmergedTree, userrepo.StaleLock},
+	}
+	done, err := a.Announce(o)
+	if err != nil {
+		return none, err
+	}
+	defer done()
+	var ws *hosted.Workspace
+	var base string
+	var state *steward.State
+	if in.Ledger != "" {
+		ws, state, err = a.resumeSteward(ctx, o)
+		if err == nil {
+			base = state.Base
+		}
+	} else {
+		ws, base, err = a.Begin(ctx, o)
+	}
+	if err != nil {
+		return none, err
+	}
+	site, err := opening.Site(ctx, ws)
+	if err != nil {
+		return act.StewardOpened[steward.State]{}, err
+	}
+	out := act.StewardOpened[steward.State]{Site: site, Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state, Stop: ws.LoopStop()}
+	if out.Charter, err = keepCharter(ws, in.Charter); err != nil {
+		return none, err
+	}
+	if _, err := ws.Environment(); err != nil {
+		return none, err
+	}
+	crash.At("steward.chartered")
+	if out.Export, out.Warnings, err = export(ctx, ws); err != nil {
+		return none, err
+	}
+	crash.At("open.after")
+	return out, nil
+}
+
+// resumeSteward gives a steward whose run is lost to this one, from a ledger commit: resume, for a
+// steward. Its charter may be another by now; the entry that follows has it then.
+func (a *Stewards) resumeSteward(ctx context.Context, o opening.Request) (*hosted.Workspace, *steward.State, error) {
+	a.Registering.Lock()
+	defer a.Registering.Unlock()
+	ws, err := a.Adopted(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := ws.StewardBook.State(ctx, o.From)
+	if err != nil {
+		return nil, nil, err
+	}
+	if state.Status.Ended() {
+		return nil, nil, hosted.Refuse(fault.New(fault.PreconditionFailed, "the steward of this ledger has ended (%s)", state.Status).
+			Advise("Start another steward: it begins with no tasks."))
+	}
+	ws.Sandbox = o.Sandbox
+	return ws, &state, a.TakenUp(ws, o.FirstRun)
+}
+
+// keepCharter keeps the charter for the ledger's next entry, with the branch that the steward began
+// from, whichever the project is on later.
+func keepCharter(ws *hosted.Workspace, c charter.Charter) (hash string, err error) {
+	c.Repo.Base = ws.Onto
+	text, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
+		return "", fmt.Errorf("writing the charter: %w", err)
+	}
+	return keepText(ws, append(text, '\n'))
+}
+
+// keepText keeps a text of the steward's until the ledger has it. It is known by its hash.
+func keepText(ws *hosted.Workspace, text []byte) (hash string, err error) {
+	hash = recording.HashOf(text)
+	path := textFile(ws, hash)
+	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
+		return "", fmt.Errorf("keeping a text: %w", err)
+	}
+	return hash, durable.WriteFile(path, text, 0o600)
+}
+
+// text returns a text that was kept.
+func text(ws *hosted.Workspace, hash string) ([]byte, error) {
+	text, err := os.ReadFile(held.At(textFile(ws, hash)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading a text: %w", err)
+	}
+	if recording.HashOf(text) != hash {
+		return nil, hosted.Refuse(fault.New(fault.PreconditionFailed, "the text with the hash %s is not in %s", hash, ws.Machine.Home.Loop(ws.Ref)).
+			Advise("A plan can be made again. A steward can be started again from its ledger."))
+	}
+	return text, nil
+}
+
+func textFile(ws *hosted.Workspace, hash string) string {
+	return filepath.Join(ws.Machine.Home.Loop(ws.Ref), "texts", filepath.Base(hash))
+}
+
+// export makes the project's .pawl folder ready, where the project has a folder on this host. What
+// keeps it from that is a warning: the ledger has all that would be there.
+func export(ctx context.Context, ws *hosted.Workspace) (path string, warnings []string, err error) {
+	if owns, err := ownsFolder(ws); err != nil || !owns {
+		return "", []string{fmt.Sprintf("another steward writes into %s, so the status of this one's tasks is in its ledger alone", filepath.Join(ws.Repo, userrepo.FolderName))}, err
+	}
+	f, err := folder(ctx, ws)
+	var pre *userrepo.Precondition
+	switch {
+	case errors.As(err, &pre):
+		return "", []string{pre.Error()}, nil
+	case userrepo.Unwritten(err):
+		return "", []string{fmt.Sprintf("%s can't be written, so the status of tasks is in the ledger alone: %v", ws.Repo, err)}, nil
+	case err != nil || f == nil:
+		return "", nil, err
+	}
+	return f.Path, nil, f.Close()
+}
+
+// folder opens the project's .pawl folder, nil where the project has no folder on this host.
+func folder(ctx context.Context, ws *hosted.Workspace) (*userrepo.Folder, error) {
+	if ws.Remote {
+		return nil, nil
+	}
+	repo, err := ws.Repository()
+	if err != nil {
+		return nil, err
+	}
+	defer repo.Close()
+	return userrepo.OpenFolder(ctx, repo)
+}

@@ -1,0 +1,450 @@
+package stewards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"pawl/activities/calls"
+	"pawl/activities/contracts"
+	"pawl/activities/hosted"
+	"pawl/activities/preflight"
+	"pawl/activities/recording"
+	"pawl/activities/steps"
+	"pawl/internal/act"
+	"pawl/internal/agent"
+	"pawl/internal/agent/stream"
+	"pawl/internal/assess"
+	"pawl/internal/charter"
+	"pawl/internal/crash"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/held"
+	"pawl/internal/kind"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/seal"
+	"pawl/internal/spec"
+	"pawl/internal/steward"
+	"pawl/internal/store"
+	"pawl/internal/task"
+	"pawl/internal/userrepo"
+)
+
+// PlanTask plans a task and assesses it (S3): it reads the task, the governance files and the project's
+// head, asks the planner on the steward's desk unless the task brings its steps, and holds the plan
+// against what the charter lets a plan do. What is wrong with the plan, and what keeps it from being
+// begun, is a result.
+func (a *Stewards) PlanTask(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
+	return steps.Do(ctx, a.Runner, in.Step, func(ctx context.Context, w *steps.Work) (act.TaskPlanned, error) {
+		p := planning{Work: w, in: in}
+		err := p.plan(ctx)
+		return p.out, err
+	})
+}
+
+// planning is PlanTask under way.
+type planning struct {
+	*steps.Work
+	in    act.PlanTask
+	task  task.Task
+	state steward.State
+	files []store.TreeEntry // of the project
+	names []string          // theirs
+	specs []spec.Spec       // of the loops that the plan consists of
+	out   act.TaskPlanned
+}
+
+func (p *planning) plan(ctx context.Context) error {
+	if err := os.MkdirAll(held.At(p.Dir), 0o700); err != nil {
+		return fmt.Errorf("making the step's folder: %w", err)
+	}
+	if err := p.read(ctx); err != nil || p.out.Base == "" {
+		return err
+	}
+	governance, err := p.governance(ctx)
+	if err != nil {
+		return err
+	}
+	text, by, err := p.text(ctx, governance)
+	if err != nil || text == nil {
+		return err
+	}
+	plan, _, err := task.ParsePlan(text)
+	if err != nil {
+		p.out.Problems = problemsOf(err)
+		return nil
+	}
+	plan.By = by
+	if err := p.compose(ctx, plan); err != nil {
+		return err
+	}
+	if p.out.Estimate, err = p.estimate(ctx, plan); err != nil {
+		return err
+	}
+	p.assess(plan)
+	p.block()
+	if _, err := keepText(p.Workspace, text); err != nil {
+		return err
+	}
+	crash.At("plan.kept")
+	p.out.Plan = &plan
+	return nil
+}
+
+// read reads the task, where the steward stands, and the project's head. What P0 asks of a repository
+// that loops begin from is a blocker where it does not hold.
+func (p *planning) read(ctx context.Context) (err error) {
+	ws := p.Workspace
+	if p.state, err = ws.StewardBook.State(ctx, p.in.Ledger); err != nil {
+		return err
+	}
+	if p.task, err = ws.StewardBook.Task(ctx, p.in.Ledger, p.in.Task); err != nil {
+		return err
+	}
+	if p.in.Tier != "" {
+		p.task.Tier = p.in.Tier
+	}
+	repo, err := ws.Repository()
+	held := err == nil
+	if held {
+		defer repo.Close()
+	}
+	if held && !ws.Remote {
+		_, err = userrepo.Inspect(ctx, repo, ws.Onto, "")
+	}
+	var commit string
+	if failed := userrepo.Failed(err); len(failed) > 0 {
+		for _, pre := range failed {
+			p.out.Blockers = append(p.out.Blockers, pre.Error())
+		}
+	} else if err != nil {
+		return err
+	}
+	if !held { // nothing that is there is read
+		return nil
+	}
+	if commit, err = userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto); err != nil {
+		if failed := userrepo.Failed(userrepo.Unreached(ws.Repo, err)); len(failed) > 0 && ctx.Err() == nil {
+			if len(p.out.Blockers) == 0 {
+				p.out.Blockers = append(p.out.Blockers, failed[0].Error())
+			}
+			return nil
+		}
+		return fmt.Errorf("fetching the project's head: %w", err)
+	}
+	crash.At("plan.fetched")
+	p.out.Base = commit
+	if p.files, err = ws.Objects.Entries(ctx, commit); err != nil {
+		return fmt.Errorf("listing the project's files: %w", err)
+	}
+	for _, f := range p.files {
+		p.names = append(p.names, f.Path)
+	}
+	return nil
+}
+
+// maxGovernance bounds what is read of one governance file for the planner.
+const maxGovernance = 1 << 20
+
+// governance reads the governance files: their hash goes into the record, their text to the planner.
+func (p *planning) governance(ctx context.Context) (texts []agent.Text, err error) {
+	files, hash := governing(p.in.Charter, p.files)
+	p.out.Governance = hash
+	for _, f := range files {
+		content, err := p.Workspace.Objects.BlobByID(ctx, f.Blob, maxGovernance)
+		switch {
+		case errors.Is(err, git.ErrTooLarge):
+			content = []byte("too large to be shown: read it in the project")
+		case err != nil:
+			return nil, fmt.Errorf("reading %s: %w", git.Quote(f.Path), err)
+		case !utf8.Valid(content):
+			content = []byte("no text")
+		}
+		texts = append(texts, agent.Text{Name: git.Quote(f.Path), Content: string(content)})
+	}
+	return texts, nil
+}
+
+// governing are the governance files among a project's files, and the SHA-256 of their names and contents.
+func governing(c charter.Charter, files []store.TreeEntry) (among []store.TreeEntry, hash string) {
+	var all strings.Builder
+	for _, f := range files {
+		if spec.MatchAny(c.Governance, f.Path) && f.Mode != "160000" {
+			among = append(among, f)
+			fmt.Fprintf(&all, "%s\x00%s\n", f.Path, f.Blob)
+		}
+	}
+	return among, recording.HashOf([]byte(all.String()))
+}
+
+// text returns PLAN.md and who made it: the task, or the planner. It is nil where there is none.
+func (p *planning) text(ctx context.Context, governance []agent.Text) (text []byte, by string, err error) {
+	if p.in.Again != "" {
+		return p.again(ctx)
+	}
+	if len(p.task.Steps()) > 0 {
+		text, err = task.RenderPlan(p.task)
+		return text, "task", err
+	}
+	own, asks := p.in.Charter.Planner()
+	if !asks {
+		p.out.Problems = append(p.out.Problems, "the task brings no steps, and the steward has no planner: give the task a plan or a spec, or set agent.roles.planner")
+		return nil, "", nil
+	}
+	text, err = p.ask(ctx, own, governance)
+	return text, "planner", err
+}
+
+// again is the plan that the task has.
+func (p *planning) again(ctx context.Context) (text []byte, by string, err error) {
+	name := ledger.TaskPlanFile(p.task.ID)
+	files, err := p.Workspace.Objects.ReadLedger(ctx, p.in.Ledger, name)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the plan of %s: %w", p.task.ID, err)
+	}
+	if t := p.state.Find(p.task.ID); recording.HashOf(files[name]) == p.in.Again && t != nil && t.Plan != nil {
+		return files[name], t.Plan.By, nil
+	}
+	p.out.Problems = append(p.out.Problems, "the plan with the hash "+p.in.Again+" is not in the ledger")
+	return nil, "", nil
+}
+
+// ask has the planner make the plan, on the desk. Nothing stays of what it does there.
+func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.Text) (text []byte, err error) {
+	ws := p.Workspace
+	ws.Planning.Lock() // the desk is one
+	defer ws.Planning.Unlock()
+	p.in.Head = p.out.Base
+	p.Work.In.Head = p.out.Base
+	adapter, built := stream.Lookup(own.Use)
+	if !built {
+		return nil, hosted.Refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
+	}
+	if missing := lacks(own); missing != "" {
+		p.out.Blockers = append(p.out.Blockers, missing)
+		return nil, nil
+	}
+	if err := p.Ready(ctx, p.OnDesk); err != nil {
+		return nil, err
+	}
+	command, err := p.Command(ws.Desk.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defaults := p.in.Charter.Fragment()
+	brief := agent.TaskBrief{
+		Task: p.task, Note: p.in.Note, Governance: governance, Kinds: kind.Loops(), Scope: defaults.Scope, Commands: p.in.Charter.Allow, Streams: adapter.Streams(),
+	}
+	for _, name := range p.names {
+		brief.Files = append(brief.Files, git.Quote(name))
+	}
+	e, err := calls.ExchangeFor(ws, p.in.Key, brief.Text(), &command)
+	if err != nil {
+		return nil, err
+	}
+	plan := filepath.Join(e.Dir, task.PlanFile)
+	tell := func(u loop.Usage, tool string) { p.Live.Store(&act.Live{Usage: u, Tool: loop.Clip(tool, 80)}) }
+	var budget map[loop.Resource]evidence.Decimal
+	if p.in.CostUSD != nil {
+		budget = map[loop.Resource]evidence.Decimal{loop.CostUSD: *p.in.CostUSD}
+	}
+	if err := e.Instruct(adapter, stream.Call{Agent: own, Tools: defaults.Approvals.Tools, Budget: budget}, &command, defaults.Sandbox.Agents, tell,
+		"PAWL_LOOP="+ws.Loop, "PAWL_KIND="+kind.Steward.Name, "PAWL_ROLE="+spec.RolePlanner, "PAWL_PHASE="+string(task.Planning),
+		"PAWL_ITERATION="+strconv.Itoa(p.in.Key.Iteration), "PAWL_ATTEMPT=1", "PAWL_TASK="+p.task.ID, "PAWL_PLAN="+plan); err != nil {
+		return nil, err
+	}
+	var called act.Called
+	if called.Outcome, err = calls.RunAgent(ctx, p.Work, command, e); err != nil {
+		return nil, err
+	}
+	printed := e.Collect(&called, command.Stdout, act.Call{Step: p.in.Step, Role: spec.RolePlanner})
+	ws.EndProcesses()
+	if err := ws.Park(ctx); err != nil {
+		return nil, err
+	}
+	p.out.Outcome = called.Outcome
+	u := called.Usage
+	p.out.Usage = task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: called.ElapsedMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens}
+	switch {
+	case called.Interrupted, called.Exhausted != "":
+		return nil, nil
+	case called.GiveUp != "":
+		p.out.Unclear = append(p.out.Unclear, called.GiveUp)
+		return nil, nil
+	case !called.OK():
+		return nil, nil // how it ended says the outcome
+	}
+	written, err := e.Left(task.MaxPlan, task.PlanFile)
+	if err != nil {
+		p.out.Unclear = append(p.out.Unclear, "the plan that the planner has left in "+task.PlanFile+" can't be read: "+err.Error())
+		return nil, nil
+	}
+	if len(written) > 0 {
+		return written, nil
+	}
+	return unfenced(printed), nil
+}
+
+// unfenced takes a plan out of the fence that an answer in Markdown may put it into.
+func unfenced(text string) []byte {
+	text = strings.TrimSpace(text)
+	if rest, is := strings.CutPrefix(text, "```"); is {
+		if _, body, more := strings.Cut(rest, "\n"); more {
+			text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "```"))
+		}
+	}
+	return []byte(text + "\n")
+}
+
+// compose makes the spec of each step's loop and holds it against what a loop needs and the charter
+// lets a plan use.
+func (p *planning) compose(ctx context.Context, plan task.Plan) error {
+	c, last := p.in.Charter, task.Last(plan.Steps)
+	for _, st := range plan.Steps {
+		wrong := func(text string) {
+			p.out.Problems = append(p.out.Problems, fmt.Sprintf("the step %s: %s", st.ID, text))
+		}
+		s, err := c.Loop(st, charter.Caps{
+			Loop: steward.New(p.in.Steward).LoopID(steward.Task{ID: p.task.ID}, st.ID), Task: p.task.ID, Goal: p.task.Goal(), Plan: plan.Hash,
+			Base: p.out.Base, Onto: p.Workspace.Onto, Last: slices.Contains(last, st.ID), CostUSD: c.Limits.CostUSD,
+		})
+		if err != nil {
+			for _, what := range problemsOf(err) {
+				wrong(what)
+			}
+			continue
+		}
+		for _, command := range assess.Commands(s) {
+			if ok, why := assess.Allowed(c, command); !ok {
+				wrong(fmt.Sprintf("the command `%s` may not be used: %s", loop.Clip(command, 200), why))
+			}
+		}
+		d, err := contracts.Draw(ctx, p.Workspace, s, p.out.Base)
+		if err != nil {
+			return err
+		}
+		if f := d.Closed(p.Workspace, s); f != nil {
+			wrong(f.What)
+		}
+		var missing []string
+		for _, own := range calls.AgentsOf(s) {
+			missing = append(missing, lacks(own))
+		}
+		tools, err := p.missing(s)
+		if err != nil {
+			return err
+		}
+		for _, what := range append(missing, tools...) {
+			if what != "" && !slices.Contains(p.out.Blockers, what) {
+				p.out.Blockers = append(p.out.Blockers, what)
+			}
+		}
+		p.specs = append(p.specs, s)
+	}
+	return nil
+}
+
+// missing are the programs of a loop's commands that this host does not have, where its loops run on it.
+func (p *planning) missing(s spec.Spec) (all []string, err error) {
+	if p.Workspace.Remote {
+		return nil, nil
+	}
+	env, err := p.Workspace.Environment()
+	if err != nil {
+		return nil, err
+	}
+	commands, err := preflight.CommandsOf(s)
+	for _, c := range commands {
+		for _, name := range seal.Programs(c.Command) {
+			if preflight.LookUp(env, name) == "" {
+				all = append(all, fmt.Sprintf("%s.command needs %s, which is not on the PATH of this host's worker: `%s`", c.Check, git.Quote(name), loop.Clip(c.Command, 200)))
+			}
+		}
+	}
+	return all, err
+}
+
+// lacks says that the program of an agent is not on this host, "" where it is.
+func lacks(own spec.Agent) string {
+	name := own.Use
+	if name == spec.UseCommand {
+		argv := own.Command.List
+		if len(argv) == 0 || strings.Contains(argv[0], "/") {
+			return "" // a text for the shell; a path within the tree
+		}
+		name = argv[0]
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		return fmt.Sprintf("the agent's program %s is not on the PATH of this host's worker", git.Quote(name))
+	}
+	return ""
+}
+
+// assess gives the tier, by rules, by what the planner has said and by a person's word.
+func (p *planning) assess(plan task.Plan) {
+	a := assess.Assess(p.in.Charter, assess.Work{Task: p.task, Specs: p.specs, Files: p.names, Planner: plan.Tier, Estimate: p.out.Estimate})
+	p.out.Tier, p.out.TierBy, p.out.Why, p.out.Governs, p.out.Production = a.Tier, a.By, a.Why, a.Governs, a.Production
+}
+
+// block names what keeps the plan from being begun: tasks that it comes after and that were not done,
+// and tasks at work on the same files.
+func (p *planning) block() {
+	if own := p.state.Find(p.task.ID); own != nil {
+		for _, id := range own.After {
+			if t := p.state.Find(id); t != nil && t.Outcome != steward.Done {
+				p.out.Blockers = append(p.out.Blockers, fmt.Sprintf("it comes after the task %s, which is not done", id))
+			}
+		}
+	}
+	for _, claim := range p.in.Claims {
+		var both []string
+		for _, name := range p.names {
+			if spec.MatchAny(claim.Scope, name) && slices.ContainsFunc(p.specs, func(s spec.Spec) bool { return s.Match(name) }) {
+				both = append(both, name)
+			}
+		}
+		overlap := ""
+		if len(both) > 0 {
+			overlap = fmt.Sprintf("the task %s may change the same files: %s", claim.Task, contracts.Naming(both))
+		} else if glob := p.meets(claim.Scope); glob != "" {
+			overlap = fmt.Sprintf("the task %s may make the same new files: its scope and %s meet", claim.Task, git.Quote(glob))
+		}
+		if overlap != "" {
+			p.out.Overlaps, p.out.With = append(p.out.Overlaps, overlap), append(p.out.With, claim.Task)
+		}
+	}
+}
+
+// meets is a glob by which the plan's loops may make a new file that those globs match as well, "" for none.
+func (p *planning) meets(globs []string) string {
+	for _, s := range p.specs {
+		for _, scope := range s.Scope {
+			if s.NewFiles != spec.Deny && slices.ContainsFunc(globs, func(glob string) bool { return assess.Overlap(scope, glob) }) {
+				return scope
+			}
+		}
+	}
+	return ""
+}
+
+// problemsOf are the single things that an error says.
+func problemsOf(err error) []string {
+	var several spec.Problems
+	if !errors.As(err, &several) {
+		return []string{err.Error()}
+	}
+	var all []string
+	for _, one := range several {
+		all = append(all, one.String())
+	}
+	return all
+}

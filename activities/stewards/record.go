@@ -1,0 +1,173 @@
+package stewards
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"pawl/activities/hosted"
+	"pawl/activities/recording"
+	"pawl/internal/act"
+	"pawl/internal/artifact"
+	"pawl/internal/charter"
+	"pawl/internal/crash"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
+	"pawl/internal/store"
+	"pawl/internal/task"
+	"pawl/internal/telemetry"
+	"pawl/internal/userrepo"
+)
+
+// RecordTasks appends to a steward's ledger what has happened, with the artifacts that people read
+// (S7), and writes those into the project's .pawl folder. What somebody has changed there by hand is
+// drift: it is reported and never written over, unless a person says so.
+func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.TasksRecorded{}, err
+	}
+	crash.At("tasks.before")
+	var out act.TasksRecorded
+	if out.Appended, err = record(ctx, ws, in); err != nil {
+		return out, err
+	}
+	crash.At("tasks.appended")
+	if !ws.Remote { // else it was pushed with the append
+		if in.Close {
+			out.PushRefused, err = ws.Push(ctx)
+			if err != nil {
+				return out, err
+			}
+		} else {
+			ws.PushSoon(true)
+		}
+	}
+	if out.PushRefused == "" {
+		out.PushRefused = ws.PopRefusal()
+	}
+	if out.Artifacts, out.Drift, out.Well, err = exportArtifacts(ctx, ws, in, out.Ledger); err != nil {
+		return out, err
+	}
+	crash.At("tasks.exported")
+	out.Stop = ws.LoopStop()
+	if !in.Close && slices.ContainsFunc(in.Events, leadsToStep) {
+		if out.Governance, err = governance(ctx, ws, out.Ledger); err != nil {
+			return out, err
+		}
+	}
+	if in.Close {
+		ws.EndProcesses()
+		if err := a.CloseTrees(ctx, ws); err != nil {
+			return out, err
+		}
+	}
+	crash.At("tasks.after")
+	return out, nil
+}
+
+// leadsToStep reports whether a step may begin next because of an event.
+func leadsToStep(e loop.Event) bool {
+	return e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged && e.To == task.Executing
+}
+
+// governance returns the SHA-256 of the governance files as they are now, "" where the charter names none or the
+// project can't be read: validation says so where it matters.
+func governance(ctx context.Context, ws *hosted.Workspace, head string) (string, error) {
+	c, err := ws.StewardBook.Charter(ctx, head)
+	if err != nil || len(c.Governance) == 0 {
+		return "", err
+	}
+	repo, err := ws.Repository()
+	if err != nil { // a push says so
+		return "", nil //nolint:nilerr // see there
+	}
+	defer repo.Close()
+	at, err := userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto)
+	if err != nil {
+		return "", ctx.Err()
+	}
+	files, err := ws.Objects.Entries(ctx, at)
+	if err != nil {
+		return "", fmt.Errorf("listing the project's files: %w", err)
+	}
+	_, hash := governing(c, files)
+	return hash, nil
+}
+
+// record appends, on this host and with a URL in the repository that it shares with others.
+func record(ctx context.Context, ws *hosted.Workspace, in act.RecordTasks) (act.Appended, error) {
+	if len(in.Events) == 0 && in.Ledger != "" {
+		return act.Appended{Ledger: in.Ledger}, nil
+	}
+	var page ledger.Page[steward.State]
+	left, at, err := recording.Transact(ctx, ws, in.Entry, store.Tx{}, func(left act.Entry, _ string) (store.Entry, error) {
+		files, folded, err := ws.StewardBook.Entry(ctx, left.Ledger, left.Events, func(hash string) ([]byte, error) { return text(ws, hash) })
+		if err != nil {
+			return store.Entry{}, err
+		}
+		page = folded
+		c, err := charterAt(ctx, ws, left.Ledger, folded.State.Charter)
+		if err != nil {
+			return store.Entry{}, err
+		}
+		files[ledger.StatusFile] = artifact.Status(folded.State, c)
+		if in.Milestone {
+			files[ledger.LastKnownFile] = artifact.LastKnown(folded.State, c)
+		}
+		return store.Entry{
+			Ref: ws.Ledger, Prev: left.Ledger, Code: folded.State.Base, Files: files, Message: tasksMessage(left.Events),
+			Time: recording.TimeOf(left.Events), Author: ws.Author(),
+		}, nil
+	})
+	if err != nil {
+		return act.Appended{}, err
+	}
+	if len(left.Events) > 0 {
+		ws.StewardBook.Appended(at, page)
+		recording.NoteHeads(ws, at, "")
+		recording.Log(ctx, ws, left.Events)
+		ws.Machine.Telemetry.Appended(ctx, telemetry.Steward(page.State), left.Events, func(ctx context.Context) ([]loop.Event, error) {
+			if left.Ledger == "" {
+				return nil, nil
+			}
+			return ws.StewardBook.Events(ctx, left.Ledger)
+		})
+	}
+	if ws.Remote {
+		crash.At("append.written")
+		err = ws.Publish(ctx, false)
+	}
+	return act.Appended{Ledger: at, Mended: recording.MendedSince(ws, in.Events)}, err
+}
+
+// charterAt returns the charter with that hash: as it was kept for the next entry, else as the ledger has
+// it.
+func charterAt(ctx context.Context, ws *hosted.Workspace, head, hash string) (c charter.Charter, err error) {
+	text, err := text(ws, hash)
+	if err != nil {
+		return ws.StewardBook.Charter(ctx, head)
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("reading the charter: %w", err)
+	}
+	return c, nil
+}
+
+// tasksMessage is what `git log` of a steward's ledger shows.
+func tasksMessage(events []loop.Event) string {
+	if len(events) == 0 {
+		return "ledger(steward)"
+	}
+	last := events[len(events)-1]
+	of := last.Task
+	if last.Submitted != nil {
+		of = last.Submitted.ID
+	}
+	if of == "" {
+		return "ledger(steward): " + string(last.Type)
+	}
+	return fmt.Sprintf("ledger(%s): %s", of, last.Type)
+}

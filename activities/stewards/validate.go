@@ -1,0 +1,333 @@
+package stewards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/crash"
+	"pawl/internal/evidence"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/ledger"
+	"pawl/internal/remote"
+	"pawl/internal/spec"
+	"pawl/internal/task"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// Validate compares what a steward has recorded with what there is (S11, S12): its ledger, the project's
+// branch, the files that people read, its loops in Temporal and their branches, and CI and the branch on a remote
+// where one is configured. It changes nothing; each kind of difference has its name. It also counts the slots that
+// schedules have missed, and makes the health checks (S5).
+func (a *Stewards) Validate(ctx context.Context, in act.Validate) (act.Validated, error) {
+	ws, err := a.Workspace(ctx, in.Ref)
+	if err != nil {
+		return act.Validated{}, err
+	}
+	crash.At("validate.before")
+	v := validation{ws: ws, in: in}
+	if err := v.compare(ctx); err != nil {
+		return act.Validated{}, err
+	}
+	for _, check := range []func(context.Context) error{v.remote, v.schedules, v.health} {
+		if err := check(ctx); err != nil {
+			return act.Validated{}, err
+		}
+	}
+	return v.out, nil
+}
+
+// compare finds how the record differs from what there is. The steward and its loops go on meanwhile: what is no
+// longer so when it is looked at once more was half of an entry, and is no difference.
+func (v *validation) compare(ctx context.Context) error {
+	return v.twice(ctx, v.ledger, v.base, v.artifacts, v.children)
+}
+
+// twice makes checks, and once more where they find something. What both times found the same is a difference.
+func (v *validation) twice(ctx context.Context, checks ...func(context.Context) error) error {
+	var before []task.Drift
+	for look := range 2 {
+		v.out.Drift, v.out.Well, v.lost = nil, nil, false
+		for _, check := range checks {
+			if err := check(ctx); err != nil {
+				return err
+			}
+		}
+		if look > 0 {
+			v.out.Drift = slices.DeleteFunc(v.out.Drift, func(d task.Drift) bool {
+				return !slices.ContainsFunc(before, func(b task.Drift) bool { return b.Name == d.Name && b.What == d.What && b.Theirs == d.Theirs })
+			})
+		}
+		if before = v.out.Drift; len(before) == 0 {
+			break
+		}
+	}
+	return nil
+}
+
+type validation struct {
+	ws   *hosted.Workspace
+	in   act.Validate
+	out  act.Validated
+	lost bool // the ledger is not where the steward has left it: it says nothing of the rest
+}
+
+func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
+	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
+}
+
+// well notes that there is no difference of that name.
+func (v *validation) well(name, what, text string, args ...any) {
+	v.out.Well = append(v.out.Well, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...)})
+}
+
+// ledger wants the ledger in the store to go on from where the steward has it, and the copy in the
+// user's repository to be a part of it.
+func (v *validation) ledger(ctx context.Context) error {
+	ws, want := v.ws, v.in.Ledger
+	at, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err != nil {
+		return err
+	}
+	if at == "" || !isEntry(ctx, ws, at, want) {
+		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward has left it", ws.Ledger)
+		v.lost = true
+		return nil
+	}
+	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is where the steward has left it again", ws.Ledger)
+	repo, err := ws.Repository()
+	if err != nil { // a push says so
+		return nil //nolint:nilerr // see there
+	}
+	defer repo.Close()
+	there, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // nobody can look at it either
+		return nil
+	}
+	if copied := there[ws.Ledger]; copied != "" && !isEntry(ctx, ws, at, copied) {
+		v.found(task.DriftLedger, ws.Ledger+" in "+ws.Repo, copied, at, "%s in %s was moved by somebody else", ws.Ledger, ws.Repo)
+	} else if copied != "" {
+		v.well(task.DriftLedger, ws.Ledger+" in "+ws.Repo, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
+	}
+	return nil
+}
+
+// base wants the project's branch to go on from where the steward has read it last.
+func (v *validation) base(ctx context.Context) error {
+	if v.lost {
+		return nil
+	}
+	ws := v.ws
+	state, err := ws.StewardBook.State(ctx, v.in.Ledger)
+	if err != nil {
+		return err
+	}
+	repo, err := ws.Repository()
+	if err != nil { // planning says so where it matters
+		return nil //nolint:nilerr // see there
+	}
+	defer repo.Close()
+	at, err := userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // planning says so where it matters
+		return nil
+	}
+	v.out.Base = at
+	files, err := ws.Objects.Entries(ctx, at)
+	if err != nil {
+		return fmt.Errorf("listing the project's files: %w", err)
+	}
+	_, v.out.Governance = governing(v.in.Charter, files)
+	if state.Base != "" && !ws.DescendsFrom(ctx, at, state.Base) {
+		v.found(task.DriftBranch, ws.Onto, at, state.Base, "the branch %s was rewritten: it does not go on from %s any more", ws.Onto, state.Base[:min(12, len(state.Base))])
+	}
+	return nil
+}
+
+// isEntry reports whether a commit is an entry of the ledger at head. The code that a ledger stands for
+// is among its commits' ancestors, too, and is none.
+func isEntry(ctx context.Context, ws *hosted.Workspace, head, commit string) bool {
+	if head == commit {
+		return true
+	}
+	if !ws.DescendsFrom(ctx, head, commit) {
+		return false
+	}
+	files, err := ws.Objects.ReadLedger(ctx, commit, ledger.StateFile)
+	return err == nil && files[ledger.StateFile] != nil
+}
+
+// artifacts wants the files of the project's folder to be as they were written, or as a person wanted
+// to keep them.
+func (v *validation) artifacts(ctx context.Context) error {
+	ws := v.ws
+	if owns, err := ownsFolder(ws); err != nil || !owns || v.lost {
+		return err
+	}
+	state, err := ws.StewardBook.State(ctx, v.in.Ledger)
+	if err != nil {
+		return err
+	}
+	names := []string{ledger.StatusFile, ledger.LastKnownFile}
+	for _, t := range state.Tasks {
+		if t.Plan != nil {
+			names = append(names, ledger.TaskPlanFile(t.ID))
+		}
+	}
+	folder, err := folder(ctx, ws)
+	var pre *userrepo.Precondition
+	switch {
+	case errors.As(err, &pre):
+		v.out.Drift = append(v.out.Drift, driftOf(ws, userrepo.FolderName, pre.What, "", ""))
+		return nil
+	case userrepo.Unwritten(err) || err == nil && folder == nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	defer folder.Close()
+	for _, name := range names {
+		n, err := note(ws, name)
+		if err != nil {
+			return err
+		}
+		if len(n.Written) == 0 {
+			continue
+		}
+		now, err := folder.Digest(name)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(n.Written, now) && (n.Kept == nil || *n.Kept != now) {
+			v.out.Drift = append(v.out.Drift, driftOf(ws, name, saysOf(filepath.Join(folder.Path, name), now), now, n.Written[0]))
+		}
+	}
+	well, err := wellAgain(ws, folder, state.Drift)
+	v.out.Well = append(v.out.Well, well...)
+	return err
+}
+
+// children wants Temporal to know the loops that are at work, and their branches to have the heads that
+// were recorded.
+func (v *validation) children(ctx context.Context) error {
+	if len(v.in.Children) == 0 {
+		return nil
+	}
+	c := loopsOf(ctx, v.ws.Machine)
+	for _, child := range v.in.Children {
+		found, err := c.Snapshot(ctx, child.Loop)
+		var f *fault.Error
+		switch {
+		case errors.As(err, &f) && f.Code == fault.LoopNotFound:
+			v.found(task.DriftEngine, child.Loop, "", child.Status, "neither Temporal nor a ledger on this host knows the loop %s, which is %s as recorded", child.Loop, child.Status)
+			continue
+		case err != nil:
+			return err
+		case found.Gone && !found.State.Status.Ended():
+			v.found(task.DriftEngine, child.Loop, "", child.Status, "Temporal does not know the loop %s any more, which is %s as recorded", child.Loop, child.Status)
+		}
+		record, here := workspace.Latest(v.ws.Machine.Home, child.Loop)
+		if !here || record.Store != v.ws.Store {
+			continue // it works on another host, which has its branch
+		}
+		if err := v.child(ctx, child, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *validation) child(ctx context.Context, child act.Child, record workspace.Record) error {
+	ws := v.ws
+	head, err := ws.Objects.Ref(ctx, record.Ledger)
+	if err != nil || head == "" {
+		return err
+	}
+	contract, err := ledger.Open(ws.Objects).Contract(ctx, head)
+	if err != nil {
+		return err
+	}
+	if of := contract.Spec.Session[spec.SessionSteward]; of != ws.Loop {
+		v.found(task.DriftChild, child.Loop, of, ws.Loop, "the loop %s was not started by this steward", child.Loop)
+		return nil
+	}
+	if child.Head == "" {
+		return nil
+	}
+	at, err := ws.Objects.Ref(ctx, record.Branch)
+	if err != nil {
+		return err
+	}
+	if at == "" || !ws.DescendsFrom(ctx, at, child.Head) {
+		v.found(task.DriftBranch, git.BranchName(record.Branch), at, child.Head, "the branch %s in pawl's store lacks what the loop had come to", git.BranchName(record.Branch))
+		return nil
+	}
+	repo, err := ws.Repository()
+	if err != nil { // a push says so
+		return nil //nolint:nilerr // see there
+	}
+	defer repo.Close()
+	there, err := userrepo.Refs(ctx, ws.Objects, repo, record.Branch)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if theirs := there[record.Branch]; err == nil && theirs != "" && !ws.DescendsFrom(ctx, at, theirs) {
+		v.found(task.DriftBranch, git.BranchName(record.Branch), theirs, at, "the branch %s in %s was moved by somebody else", git.BranchName(record.Branch), ws.Repo)
+	}
+	return nil
+}
+
+// remote reads the remote's open work and CI status, where one is configured. A remote that does not
+// answer is no difference.
+func (v *validation) remote(ctx context.Context) error {
+	r := v.in.Charter.Remote
+	if r.API == "" {
+		return nil
+	}
+	status, err := remote.Scan(ctx, v.ws.Machine.Home, r, v.ws.Onto, time.Now())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		v.out.Remote = "the remote can't be read now: " + err.Error()
+		return nil
+	}
+	issues, pulls := 0, 0
+	for _, item := range status.Open {
+		if item.Pull {
+			pulls++
+		} else {
+			issues++
+		}
+	}
+	more := ""
+	if status.More {
+		more = " or more"
+	}
+	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", evidence.Counted(issues, "issue"), evidence.Counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
+	if at := v.out.Base; at != "" && status.Commit != "" && v.ws.DescendsFrom(ctx, at, status.Commit) {
+		v.well(task.DriftRemote, v.ws.Onto, "the project's repository has all commits of the remote's %s again", v.ws.Onto)
+	} else if at != "" && status.Commit != "" {
+		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's repository does not have: fetch it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))])
+	}
+	switch status.CI {
+	case remote.Success:
+		v.well(task.DriftCI, v.ws.Onto, "CI of %s is well again", v.ws.Onto)
+	case remote.Failure:
+		v.found(task.DriftCI, v.ws.Onto, status.Commit, "", "CI of %s fails: %s", v.ws.Onto, strings.Join(status.Failing, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package stewards_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities/stewards"
+	"pawl/internal/task"
+)
+
+// TestS12_WhatIsOnlyUnderWayIsNoDrift has a loop that makes a commit between two looks at its branch.
+func TestS12_WhatIsOnlyUnderWayIsNoDrift(t *testing.T) {
+	edited := task.Drift{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Theirs: "x"}
+	branch := func(at string) task.Drift { return task.Drift{Name: task.DriftBranch, What: "pawl/a", Theirs: at} }
+	for name, looks := range map[string][2][]task.Drift{
+		"it is as recorded by now": {{branch("1"), edited}, {edited}},
+		"it has gone on":           {{branch("1"), edited}, {branch("2"), edited}},
+		"it was as recorded":       {{edited}, {branch("1"), edited}},
+	} {
+		n := 0
+		found, err := stewards.LookTwice(func() []task.Drift { n++; return looks[n-1] })
+		require.NoError(t, err)
+		require.Equal(t, []task.Drift{edited}, found, name)
+	}
+}

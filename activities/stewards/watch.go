@@ -1,0 +1,46 @@
+package stewards
+
+import (
+	"context"
+
+	"pawl/activities/hosted"
+	"pawl/internal/act"
+	"pawl/internal/charter"
+	"pawl/internal/health"
+	"pawl/internal/loop"
+	"pawl/internal/schedule"
+)
+
+// schedules counts the slots that Temporal has left out, since they came later than the catch-up window allows.
+// Schedules that cannot be read now are looked at the next time.
+func (v *validation) schedules(ctx context.Context) error {
+	if len(v.in.Charter.Schedules) == 0 {
+		return nil
+	}
+	missed, err := schedule.Missed(ctx, v.ws.Machine.Temporal(ctx).ScheduleClient(), v.in.Charter)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		v.ws.Machine.Logger.Warn("the schedules of a steward can't be read", "steward", v.ws.Loop, "error", err)
+		return nil
+	}
+	v.out.Missed = missed
+	return nil
+}
+
+// health makes the health checks of the charter. A command runs in the user's repository, where that is on this host,
+// as those of `notify` do.
+func (v *validation) health(ctx context.Context) error {
+	for _, t := range v.in.Charter.Triggers {
+		if t.From != charter.Health {
+			continue
+		}
+		ill := health.Check(ctx, t, hosted.Notifying(), v.ws.Machine.Workplace(v.in.Ref))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		v.out.Health = append(v.out.Health, act.Health{Name: t.Name, Ill: loop.Clip(hosted.Said(ill), 2000)})
+	}
+	return nil
+}
