@@ -337,7 +337,7 @@ func TestS6_OnlyCommandsOfTheListMayBeUsed(t *testing.T) {
 		"~/bin/lint .":                "",
 		"not":                         "begins like no entry",
 		"g\\o test":                   "begins like no entry",
-		"time go test":                "more than commands",
+		"time go test":                "more than a sequence of commands",
 		"./bench.sh | tail -1":        "",
 		"./bench.sh | tail -2":        "begins like no entry",
 		"npm ci":                      "",

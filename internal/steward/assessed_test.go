@@ -75,7 +75,7 @@ func TestS12_APlanThatIsNotValidAnyMoreIsAQuestion(t *testing.T) {
 	o.settle()
 	require.Equal(t, task.Waiting, o.s.Find("a").State)
 	require.Equal(t, loop.GateQuestion, o.s.Gates[0].Kind)
-	require.Contains(t, o.s.Gates[0].Summary, "not valid any more: the step two")
+	require.Contains(t, o.s.Gates[0].Summary, "no longer valid: the step two")
 	require.Equal(t, "paused", o.loops["s-a-one"])
 	o.answer("a", loop.MessageAnswer, Message{Choice: Cancel})
 	o.settle()
