@@ -37,7 +37,7 @@ func lately(path string) glance { return glances.of(path, now) }
 // The results of the last second.
 var (
 	glances recent[glance]
-	chosen  recent[[]Place] // preferred
+	chosen  recent[[]preference] // preferred
 )
 
 // recent caches answers for a second.

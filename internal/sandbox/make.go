@@ -134,13 +134,33 @@ type draft struct {
 	places []Place
 	own    string   // $PAWL_HOME
 	homes  []string // the user's homes
+	loose  []string // where commands may change names: sandbox.allow and the command's own folders
 	look   func(path string) glance
+}
+
+// find is look for a path that may lead through folders in which commands can change names. A symlink there leads to
+// nothing outside of its folder: a command may have planted it for the commands after it.
+func (d *draft) find(path string) glance {
+	is := d.look(path)
+	for _, l := range is.links {
+		for _, dir := range d.loose {
+			if within(l.Path, dir) && !within(is.at, dir) {
+				return glance{}
+			}
+		}
+	}
+	return is
 }
 
 // Make returns the policy of a command. For the same path, later places override earlier ones, and the innermost place
 // decides. So $PAWL_HOME stays hidden and the user's repository read-only, whatever the spec allows around them.
 func Make(r Request) Policy {
 	d := draft{places: make([]Place, 0, 256), own: resolved(r.Home), homes: homes(), look: lately}
+	for _, path := range slices.Concat(r.Allow, r.Own) {
+		if at := resolved(allowed(path, d.homes)); at != "" {
+			d.loose = append(d.loose, at)
+		}
+	}
 	value := Values(r.Env)
 	for _, dir := range scratch {
 		d.places = append(d.places, Place{Path: dir, Access: Empty})
@@ -149,9 +169,8 @@ func Make(r Request) Policy {
 		d.places = append(d.places, Place{Path: home, Access: Empty})
 	}
 	for _, name := range scratchVariables {
-		if at := value[name]; filepath.IsAbs(at) && resolved(at) != "" && !d.holds(resolved(at)) {
-			d.names(at)
-			d.places = append(d.places, Place{Path: resolved(at), Access: Empty})
+		if is := d.find(value[name]); is.at != "" && !d.holds(is.at) {
+			d.places = append(append(d.places, is.links...), Place{Path: is.at, Access: Empty})
 		}
 	}
 	d.add(Read, system...)
@@ -168,12 +187,16 @@ func Make(r Request) Policy {
 
 	d.inHomes(Read, toolchains...)
 	for _, home := range d.homes {
-		d.places = append(d.places, chosen.of(home, preferred)...)
+		for _, p := range chosen.of(home, preferred) {
+			if d.find(p.name).at == p.at {
+				d.places = append(append(d.places, p.place), p.links...)
+			}
+		}
 	}
 	d.look = now
 	for _, path := range r.Allow {
 		path = allowed(path, d.homes)
-		if at := resolved(path); at != "" { // with everything in it, except homes and scratch folders
+		if at := d.find(path).at; at != "" { // with everything in it, except homes and scratch folders
 			d.places = slices.DeleteFunc(d.places, func(p Place) bool { return p.Access == Read && within(p.Path, at) })
 		}
 		d.add(Write, path)
@@ -184,7 +207,7 @@ func Make(r Request) Policy {
 			d.open(Read, dir)
 			// A bin folder comes with its parent, which has what its programs need. In a home, the parent contains
 			// other things too.
-			if base, at := filepath.Base(dir), d.look(dir).at; (base == "bin" || base == "sbin") && !d.inHome(at) {
+			if base, at := filepath.Base(dir), d.find(dir).at; (base == "bin" || base == "sbin") && !d.inHome(at) {
 				d.open(Read, filepath.Dir(at))
 			}
 		}
@@ -228,9 +251,8 @@ func Make(r Request) Policy {
 		d.inHomes(Read, agent.Reads...)
 	}
 	d.add(Read, r.Sealed...)
-	if repo := resolved(r.Repo); repo != "" {
-		d.places = append(d.places, Place{Path: repo, Access: Read, Apart: true})
-		d.names(r.Repo)
+	if repo := d.find(r.Repo); repo.at != "" {
+		d.places = append(append(d.places, Place{Path: repo.at, Access: Read, Apart: true}), repo.links...)
 	}
 	// The demo's own folder contains no other loop.
 	if d.own != "" {
@@ -291,7 +313,7 @@ func (d *draft) withoutSockets(places []Place) []Place {
 // add makes what exists at the paths accessible, under the names that people use as well.
 func (d *draft) add(access Access, paths ...string) {
 	for _, path := range paths {
-		is := d.look(path)
+		is := d.find(path)
 		if is.at == "" || is.at == "/" {
 			continue
 		}
@@ -300,7 +322,7 @@ func (d *draft) add(access Access, paths ...string) {
 }
 
 // names adds the symlinks on the way to a path.
-func (d *draft) names(path string) { d.places = append(d.places, d.look(path).links...) }
+func (d *draft) names(path string) { d.places = append(d.places, d.find(path).links...) }
 
 func (d *draft) inHomes(access Access, names ...string) {
 	for _, home := range d.homes {
@@ -310,20 +332,29 @@ func (d *draft) inHomes(access Access, names ...string) {
 	}
 }
 
+// preference is a file of a home with settings, and what commands get of it.
+type preference struct {
+	name string // the path that its program knows
+	glance
+	place Place
+}
+
 // preferred returns the settings of a home without credentials: of git's settings the harmless ones, of others the
 // whole file or nothing.
-func preferred(home string) (all []Place) {
-	for _, name := range preferences {
-		if text, err := os.ReadFile(filepath.Join(home, name)); err == nil && !credentials.Match(text) {
-			is := now(filepath.Join(home, name))
-			all = append(append(all, Place{Path: is.at, Access: Read}), is.links...)
+func preferred(home string) (all []preference) {
+	for _, file := range preferences {
+		name := filepath.Join(home, file)
+		if text, err := os.ReadFile(name); err == nil && !credentials.Match(text) {
+			is := now(name)
+			all = append(all, preference{name, is, Place{Path: is.at, Access: Read}})
 		}
 	}
-	for _, name := range []string{".gitconfig", ".config/git/config"} {
-		is := now(filepath.Join(home, name))
+	for _, file := range []string{".gitconfig", ".config/git/config"} {
+		name := filepath.Join(home, file)
+		is := now(name)
 		text, err := os.ReadFile(is.at)
 		if harmless := gitSettings(string(text)); err == nil && harmless != "" {
-			all = append(append(all, Place{Path: is.at, Access: Copy, Text: harmless}), is.links...)
+			all = append(all, preference{name, is, Place{Path: is.at, Access: Copy, Text: harmless}})
 		}
 	}
 	return all
@@ -341,7 +372,7 @@ func (d *draft) inHome(at string) bool {
 // open makes paths accessible that somebody else named, unless that would open a home or $PAWL_HOME.
 func (d *draft) open(access Access, paths ...string) {
 	for _, path := range paths {
-		at := d.look(path).at
+		at := d.find(path).at
 		if at == "" || at == "/" || d.holds(at) || slices.ContainsFunc(slices.Concat(devices, scratch), func(s string) bool { return at == s }) ||
 			within(at, "/proc") || within(at, "/dev") || within(at, "/sys") {
 			continue
@@ -382,7 +413,7 @@ func (d *draft) layer(r Request, folder string) {
 	}
 	at := folder
 	p := Place{Access: Layer, Missing: true}
-	if is := d.look(folder); is.at != "" {
+	if is := d.find(folder); is.at != "" || d.look(folder).at != "" {
 		have := is.at
 		if !is.dir || d.holds(have) {
 			return
@@ -409,9 +440,8 @@ func (d *draft) agent(r Request, p program.Program) {
 	for _, home := range d.homes {
 		for _, folder := range p.Writes {
 			at := filepath.Join(home, folder)
-			if have := resolved(at); have != "" && !d.holds(have) {
-				d.names(at)
-				at = have
+			if have := d.find(at); have.at != "" && !d.holds(have.at) {
+				d.places, at = append(d.places, have.links...), have.at
 			}
 			place := Place{Path: at, Access: Empty}
 			if len(r.Layers) > 0 {
@@ -420,7 +450,7 @@ func (d *draft) agent(r Request, p program.Program) {
 			d.places = append(d.places, place)
 		}
 		for _, s := range p.Settings {
-			at := resolved(filepath.Join(home, s.File))
+			at := d.find(filepath.Join(home, s.File)).at
 			if text, err := os.ReadFile(at); err == nil {
 				own := s.Of(text)
 				if r.Metered {
