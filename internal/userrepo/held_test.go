@@ -125,12 +125,12 @@ func TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")
 	}
-	s, bare, url, first, second := shared(t)
+	s, bare, _, first, second := shared(t)
 	above := filepath.Join(t.TempDir(), "above")
 	require.NoError(t, os.Mkdir(above, 0o700))
 	repo := filepath.Join(above, "repo")
 	require.NoError(t, os.Rename(bare, repo))
-	url = "file://" + repo
+	url := "file://" + repo
 	own := filepath.Join(t.TempDir(), "own")
 	gittest.Write(t, filepath.Join(repo, "hooks", "post-receive"), "#!/bin/sh\ntouch '"+own+"'\n")
 	require.NoError(t, os.Chmod(filepath.Join(repo, "hooks", "post-receive"), 0o755))
