@@ -66,7 +66,7 @@ const (
 	NeedEstimate = "the estimate of "
 )
 
-// NeedsApproval returns why a person has to approve a task before it is begun, or goes on (S4): nil where
+// NeedsApproval returns why a person has to approve a task before it starts, or goes on (S4): nil where
 // nobody has to. limit is limits.costUSD; an amount of exactly that is within it.
 func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost, actual evidence.Decimal, limit *evidence.Decimal) (reasons []string) {
 	if tier != task.T0 && tier != task.T3 {

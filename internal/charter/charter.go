@@ -57,10 +57,10 @@ type Limits struct {
 	Waiting    spec.Duration     `json:"waiting"`    // for a person, until somebody is told again
 	CostUSD    *evidence.Decimal `json:"costUSD,omitempty"`
 	Parallel   int               `json:"parallel"` // loops at once, of all tasks
-	Queue      int               `json:"queue"`    // tasks that may wait to be begun
+	Queue      int               `json:"queue"`    // tasks that may wait to start
 }
 
-// Schedule hands in a task again and again. Exactly one of Cron and Every is given.
+// Schedule submits a task again and again. Exactly one of Cron and Every is given.
 type Schedule struct {
 	Name     string        `json:"name"`
 	Cron     string        `json:"cron,omitempty"`
@@ -71,7 +71,7 @@ type Schedule struct {
 	Task     task.Task     `json:"task"`
 }
 
-// Trigger lets something outside hand in tasks over HTTP, or a check of the steward's own that fails (S5).
+// Trigger lets something outside submit tasks over HTTP, or a check of the steward's own that fails (S5).
 type Trigger struct {
 	Name       string    `json:"name"`
 	From       string    `json:"from"` // github, alertmanager, standard, json; health

@@ -20,7 +20,7 @@ import (
 const (
 	Skip   = "skip"   // a slot at which the last one's task is not over is left out
 	Buffer = "buffer" // its task waits until that one is over
-	Allow  = "allow"  // its task is handed in all the same
+	Allow  = "allow"  // its task is submitted all the same
 
 	GitHub       = "github"
 	Alertmanager = "alertmanager"

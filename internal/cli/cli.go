@@ -36,7 +36,7 @@ import (
 	"pawl/internal/ui"
 )
 
-// Deps are the parts of the world that a program or a test hands in.
+// Deps are the parts of the world that a program or a test passes.
 type Deps struct {
 	// Program is the name that the program is called by, "" for pawl.
 	Program string

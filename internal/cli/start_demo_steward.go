@@ -72,7 +72,7 @@ func (a *app) demoSteward(ctx context.Context) error {
 	return a.print(a.style().StewardReport(st))
 }
 
-// stewardDemo hands in the demo's tasks and answers what its steward asks.
+// stewardDemo submits the demo's tasks and answers what its steward asks.
 type stewardDemo struct {
 	*app
 	s    *session
@@ -81,7 +81,7 @@ type stewardDemo struct {
 	name string
 
 	seq    int64 // of the last event that was shown
-	urgent bool  // the urgent task is handed in
+	urgent bool  // the urgent task is submitted
 	over   int   // tasks that are over
 }
 
@@ -141,7 +141,7 @@ func (p *stewardDemo) happened(ctx context.Context, e loop.Event) error {
 	return nil
 }
 
-// submit hands in a task, and shows how.
+// submit submits a task, and shows how.
 func (p *stewardDemo) submit(ctx context.Context, id string) error {
 	path := filepath.Join(p.d.Tasks, id+".md")
 	t, err := config.LoadTask(path, p.in)

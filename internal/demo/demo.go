@@ -41,7 +41,7 @@ const (
 	Cities     = 111
 )
 
-// Tasks are those of the steward's demo in the order in which they are handed in. Urgent comes in while
+// Tasks are those of the steward's demo in the order in which they are submitted. Urgent comes in while
 // the loop of Interrupted is at work.
 var Tasks = []string{"hours", "tea", Interrupted, "headline"}
 

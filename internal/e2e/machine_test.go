@@ -46,7 +46,7 @@ type machine struct {
 
 	// Of its steward:
 	validates string   // how often it does, "" is every second
-	tasks     []string // what is handed in, nil is crewTasks
+	tasks     []string // what is submitted, nil is crewTasks
 }
 
 type doc = world.Doc

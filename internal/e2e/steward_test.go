@@ -40,7 +40,7 @@ planner.*) printf -- '---\nsteps: [{id: x, kind: deliver}]\n---\nWrite one.\n' >
 esac
 `
 
-// crewTasks are what is handed in, in that order.
+// crewTasks are what is submitted, in that order.
 var crewTasks = []string{
 	`{"id":"broad","body":"Write three."}`, `{"id":"narrow","body":"A delicate matter."}`,
 	`{"id":"never","body":"Another delicate matter."}`, `{"id":"circle","body":"Go round.","priority":-1}`,
@@ -85,7 +85,7 @@ func (w *machine) tell(name, payload string) {
 	})
 }
 
-// people is what people do about a steward in that state, once: hand in tasks, answer what is asked, end it
+// people is what people do about a steward in that state, once: submit tasks, answer what is asked, end it
 // when all is over. It reports whether the steward has ended.
 func (w *machine) people(s steward.State) (over bool) {
 	if s.Status.Ended() {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestS11_AStewardLosesNothingWhenItGoesOnInNewRuns floods a steward with signals while it goes on in new
-// runs, and kills its worker in the middle of that, twice. Every task that was handed in must be there once,
+// runs, and kills its worker in the middle of that, twice. Every task that was submitted must be there once,
 // and what a loop says at its end must be heard by whichever run there is then.
 func TestS11_AStewardLosesNothingWhenItGoesOnInNewRuns(t *testing.T) {
 	t.Parallel()

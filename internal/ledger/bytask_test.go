@@ -119,7 +119,7 @@ func TestA9_AnEntryOfAStewardIsAsSmallAsWhatHasHappened(t *testing.T) {
 	require.Contains(t, c.files, ledger.TaskStateFile("over0"), "it is forgotten")
 	files, err := c.store.ReadLedger(ctx, c.head, ledger.TaskStateFile("over0"), ledger.TaskFile("over0"))
 	require.NoError(t, err)
-	require.Len(t, files, 1, "the task as it was handed in stays")
+	require.Len(t, files, 1, "the task as it was submitted stays")
 	c.read()
 	require.Empty(t, c.faults())
 }
@@ -160,7 +160,7 @@ func TestA9_WhatBecameOfATaskIsProven(t *testing.T) {
 			files[name] = bytes.Replace(files[name], []byte(`"priority": 5`), []byte(`"priority": 6`), 1)
 		}, "its state is not what its events make of the state before: tasks"},
 		"a task that is gone": {func(files map[string][]byte) { files[ledger.TaskStateFile("b")] = nil }, "can't be read"},
-		"a task that nobody handed in": {func(files map[string][]byte) {
+		"a task that nobody submitted": {func(files map[string][]byte) {
 			files[ledger.TaskStateFile("c")] = files[ledger.TaskStateFile("a")]
 		}, "tasks/c/state.json is no file of a steward's ledger"},
 	} {

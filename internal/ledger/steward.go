@@ -35,8 +35,8 @@ const taskFolder = "tasks/"
 // taskID is what can be a folder in a ledger and in the project.
 var taskID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// TaskFile is where the entry has a task as it was handed in, TaskPlanFile its PLAN.md, TaskStateFile what has become
-// of it. IDs that can't be the name of a folder are refused when a task is handed in.
+// TaskFile is where the entry has a task as it was submitted, TaskPlanFile its PLAN.md, TaskStateFile what has become
+// of it. IDs that can't be the name of a folder are refused when a task is submitted.
 func TaskFile(id string) string      { return taskFolder + id + "/TASK.json" }
 func TaskPlanFile(id string) string  { return taskFolder + id + "/PLAN.md" }
 func TaskStateFile(id string) string { return taskFolder + id + "/" + StateFile }
@@ -67,7 +67,7 @@ func (l *Steward) Charter(ctx context.Context, head string) (c charter.Charter, 
 	return c, l.file(ctx, head, CharterFile, &c)
 }
 
-// Task returns a task as it was handed in.
+// Task returns a task as it was submitted.
 func (l *Steward) Task(ctx context.Context, head, id string) (t task.Task, err error) {
 	if !taskID.MatchString(id) {
 		return t, fmt.Errorf("%s can't be the ID of a task", git.Quote(id))
@@ -93,7 +93,7 @@ func (l *Steward) file(ctx context.Context, head, name string, v any) error {
 type Text func(hash string) ([]byte, error)
 
 // Entry returns the files of the entry that follows prev with these events, and the page that they
-// make: a charter and plans, which text brings, and the tasks that the events hand in. Once it is a
+// make: a charter and plans, which text brings, and the tasks that the events submit. Once it is a
 // commit, say so to Appended.
 func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, text Text) (map[string][]byte, Page[steward.State], error) {
 	before, err := l.Read(ctx, prev)

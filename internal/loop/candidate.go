@@ -34,7 +34,7 @@ type Candidate struct {
 	PhaseMs     map[string]int64 `json:"phaseMs,omitempty"` // active time by phase (L10)
 	Evidence    []string         `json:"evidence,omitempty"`
 
-	Again int    `json:"again,omitempty"` // how often its trial was begun anew
+	Again int    `json:"again,omitempty"` // how often its trial has started again
 	Trial *Trial `json:"trial,omitempty"` // nil before it was tried, and where nothing can be
 }
 

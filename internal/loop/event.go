@@ -171,7 +171,7 @@ var Types = []struct {
 	{AutonomyHalted, "somebody or something ended the loop; `reason`"},
 	{LoopFailed, "the loop could not continue; `error_code`"},
 	{StewardOpened, "the steward's store, desk and ledger are ready"},
-	{TaskSubmitted, "a task was handed in: `submitted`"},
+	{TaskSubmitted, "a task was submitted: `submitted`"},
 	{TriggerReceived, "a request for work came from outside: `trigger`"},
 	{TaskPrioritized, "the `priority` of a task was changed"},
 	{TaskStateChanged, "a task went `from` one state `to` another; `evidence` says why it may"},

@@ -21,7 +21,7 @@ func TestS2_WhatComesNextIsCheapWithAThousandTasks(t *testing.T) {
 	require.Less(t, allocated, 2000.0, "it looks at each task a few times, and not at each beside each other one")
 }
 
-// TestS5_NoTaskIsForgottenThatIsNotOver hands in one task that waits, and then more that end than a state keeps.
+// TestS5_NoTaskIsForgottenThatIsNotOver submits one task that waits, and then more that end than a state keeps.
 func TestS5_NoTaskIsForgottenThatIsNotOver(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "waits", Body: "x"}, task.T1)

@@ -59,7 +59,7 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 		if id == t.ID {
 			c.Add(fmt.Sprintf("after[%d]", i), "is the task itself", "a task that has to be done before it")
 		} else if !known(id) {
-			c.Add(fmt.Sprintf("after[%d]", i), "is "+spec.Show(id)+", and there is no such task", "the ID of a task that was handed in before this one")
+			c.Add(fmt.Sprintf("after[%d]", i), "is "+spec.Show(id)+", and there is no such task", "the ID of a task that was submitted before this one")
 		}
 	}
 	if len(c.Problems) > 0 {

@@ -239,7 +239,7 @@ func TestAPlanHasItsTitleOnce(t *testing.T) {
 	}
 }
 
-// FuzzPlan renders plans of any fragment and reads them back: what is approved is what was handed in.
+// FuzzPlan renders plans of any fragment and reads them back: what is approved is what was submitted.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{`{"goal":" a\n---\nb"}`, `{"a":{"":[1,-0.10,true,null,"null","0x1","1_0","<<","\u2028\u0000\t"]}}`, `{"<<":{"a":1},"? b":"|","x\ny":"\n z"}`, `{"d":"2026-01-01","o":"0644","y":"yes","e":1E5}`} {
 		f.Add(seed, "title", "body")

@@ -71,7 +71,7 @@ func Order(steps []Step) (order []Step, circle []string) {
 	return order, nil
 }
 
-// Ready returns the steps that can be begun now, in the plan's order: neither done nor running, and all
+// Ready returns the steps that can start now, in the plan's order: neither done nor running, and all
 // that they come after is done.
 func Ready(steps []Step, done, running func(id string) bool) (ready []Step) {
 	for _, s := range steps {
@@ -100,7 +100,7 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 		c.Add(key, "is missing", "the steps of the plan, such as [{id: build, kind: "+kind.Loops()[0]+"}]")
 		return
 	case len(steps) > MaxSteps:
-		c.Add(key, fmt.Sprintf("has %d steps", len(steps)), fmt.Sprintf("at most %d; hand in several tasks instead", MaxSteps))
+		c.Add(key, fmt.Sprintf("has %d steps", len(steps)), fmt.Sprintf("at most %d; submit several tasks instead", MaxSteps))
 		return
 	}
 	at := map[string]int{}

@@ -40,7 +40,7 @@ const (
 // Tiers are all of them, the least strict first.
 var Tiers = []Tier{T0, T3, T2, T1}
 
-// Task is one piece of work as it is handed in.
+// Task is one piece of work as it is submitted.
 type Task struct {
 	ID    string `json:"id"`
 	Title string `json:"title,omitempty"`
@@ -167,12 +167,12 @@ type RateLimit struct {
 
 // What an action is: the unit that loop detection counts (S8).
 const (
-	StepStarted = "step"      // a step was begun; its result is how its loop has ended
+	StepStarted = "step"      // a step has started; its result is how its loop has ended
 	Iterated    = "iteration" // a step's loop has ended an iteration
 	Commanded   = "command"   // the steward itself ran a command
 )
 
-// Outcomes of actions that are no failure of a step: it is begun again without counting as a retry.
+// Outcomes of actions that are no failure of a step: it starts again without counting as a retry.
 const (
 	RateLimited = "rate-limited" // an agent was refused work
 	Spent       = "spent"        // its loop has used up its budget

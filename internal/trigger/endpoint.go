@@ -1,4 +1,4 @@
-// Package trigger lets monitoring hand in tasks over HTTP (S5): one endpoint for all stewards of a host. A
+// Package trigger lets monitoring submit tasks over HTTP (S5): one endpoint for all stewards of a host. A
 // delivery is checked in this order: route, method, size, authentication, time, repetition, rate. Then it
 // goes to the steward, and only what Temporal has is answered with 202. The steward decides what comes
 // of it; what a delivery says is data (internal/incoming).
@@ -262,7 +262,7 @@ func (e *Endpoint) once(ctx context.Context, route Route, t task.Task) Answer {
 		case errors.Is(err, ErrGone):
 			return unknown, nil
 		case err != nil:
-			e.logger.Warn("a task can't be handed in", "steward", route.Steward, "task", t.ID, "error", err)
+			e.logger.Warn("a task can't be submitted", "steward", route.Steward, "task", t.ID, "error", err)
 			return away("Temporal does not take the task now"), nil
 		}
 		e.seen.add(keys...)

@@ -340,7 +340,7 @@ func TestS5_AThousandAtOnceAreTakenOnceOrToldToComeAgain(t *testing.T) {
 	require.Equal(t, 100, accepted, "a burst, and the clock stands still")
 	ids := map[string]bool{}
 	for _, got := range b.submitted() {
-		require.False(t, ids[got.ID], "a task was handed in twice")
+		require.False(t, ids[got.ID], "a task was submitted twice")
 		ids[got.ID] = true
 	}
 	require.Len(t, ids, accepted)

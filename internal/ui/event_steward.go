@@ -20,7 +20,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	case loop.StewardEnded:
 		text, color = "ended"+reason(e.Reason), yellow
 	case loop.TaskSubmitted:
-		text = about + "handed in" + by(e)
+		text = about + "submitted" + by(e)
 		if t := e.Submitted; t != nil {
 			text += note(t.Title)
 		}
@@ -51,7 +51,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	case loop.TierSet:
 		text = about + "tier " + string(e.Tier) + by(e) + reason(strings.ReplaceAll(e.Reason, string(e.Tier)+": ", ""))
 	case loop.StepBegun:
-		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "begun") + ": loop " + Clean(e.LoopID) + reason(e.Reason)
+		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "started") + ": loop " + Clean(e.LoopID) + reason(e.Reason)
 	case loop.ActionTaken:
 		text, ofNote = about+"action", false
 		if a := e.Action; a != nil {

@@ -37,7 +37,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	f := s.fields(12)
 	f.add("steward", Clean(st.Steward))
 	f.add("status", s.status(st.Status)+note(st.Reason))
-	if !st.Status.Ended() { // nothing goes on, and nothing waits to be begun
+	if !st.Status.Ended() { // nothing goes on, and nothing waits to start
 		f.add("state", string(st.State)+standing(st))
 		f.add("mode", st.Mode)
 		f.add("queue", queue(st.Queue, st.QueueCount))

@@ -63,11 +63,11 @@ func TestS_DemoSteward(t *testing.T) {
 		{
 			"tea: tier T1 by rules: prices/list.csv", "tea: PLANNING → WAITING_FOR_HUMAN", "Waiting: T1",
 			"the demo answers: pawl steward answer demo-steward-1 --task tea --gate tier-", "tea: WAITING_FOR_HUMAN → EXECUTING: approved",
-			"tea: step write begun", "tea: done: proposal",
+			"tea: step write started", "tea: done: proposal",
 		},
 		{
-			"menu: step shorten begun", "menu: action iteration of shorten: kept", "closed: handed in", "menu: gives way to closed", "closed: step write begun",
-			"closed: done: proposal", "menu: action iteration of shorten: kept", "menu: done: proposal", "headline: step shorten begun",
+			"menu: step shorten started", "menu: action iteration of shorten: kept", "closed: submitted", "menu: gives way to closed", "closed: step write started",
+			"closed: done: proposal", "menu: action iteration of shorten: kept", "menu: done: proposal", "headline: step shorten started",
 		},
 		{
 			`headline: near a limit (sameResult): "iteration of shorten" had the same result 3 times`, `headline: stopped (sameResult): "iteration of shorten" had the same result 4 times in a row; the limit is 3`,

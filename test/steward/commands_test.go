@@ -122,7 +122,7 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	run("steward", "answer", "crew", "--gate", w.state().Gates[0].ID, "--choice", "restore")
 	w.Until("the file is as the steward has it", func() bool { return strings.Contains(world.ReadFile(status), "last") })
 
-	require.Contains(t, run("log", "crew").Out, "plain: handed in by")
+	require.Contains(t, run("log", "crew").Out, "plain: submitted by")
 	run("log", "crew", "--verify") // which fails where anything is wrong
 	run("steward", "show", "crew")
 	hand("open", "A delicate matter.")

@@ -17,7 +17,7 @@ import (
 	"pawl/test/world"
 )
 
-// A person who has nothing but Temporal's UI hands in a task there, by starting the workflow Submit, reads on the
+// A person who has nothing but Temporal's UI submits a task there, by starting the workflow Submit, reads on the
 // steward's page what it asks, and sends the answer that the page shows.
 func TestTemporalUI_ATaskIsHandedInAndApprovedInABrowser(t *testing.T) {
 	b := newBrowser(t)

@@ -202,7 +202,7 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 			taken = j.Loop // taken since it was read, by this step's loop or by another
 			continue
 		case err != nil:
-			return cannot("the step " + j.Step.ID + " can't be begun: " + notices.Plain(err))
+			return cannot("the step " + j.Step.ID + " can't start: " + notices.Plain(err))
 		}
 		break
 	}

@@ -121,7 +121,7 @@ func (w *week) answer(s steward.State, g loop.Gate) {
 	}
 }
 
-// slot is a schedule's: it hands in a task as the workflow Submit does, and sometimes tries twice.
+// slot is a schedule's: it submits a task as the workflow Submit does, and sometimes tries twice.
 func (w *week) slot() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,5 +151,5 @@ func (w *week) hand() {
 		after = fmt.Sprintf("[%q]", w.sent[w.draw("after which", n-1)])
 	}
 	w.env.SignalWorkflow("submit", json.RawMessage(fmt.Sprintf(`{"task":{"id":%q,"body":"x","priority":%d,"after":%s},"by":"ann"}`, id, w.draw("priority", 3), after)))
-	w.env.RegisterDelayedCallback(w.hand, time.Duration(1+w.draw("hands in", 600))*time.Minute)
+	w.env.RegisterDelayedCallback(w.hand, time.Duration(1+w.draw("submits", 600))*time.Minute)
 }

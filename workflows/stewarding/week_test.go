@@ -58,7 +58,7 @@ type week struct {
 	tries    map[string]int // loops of a step since a person has last sent its task on
 	loops    map[string]*weekLoop
 	drawn    map[string]int
-	sent     []string // tasks that people have handed in
+	sent     []string // tasks that people have submitted
 	slots    []string
 	visits   int
 	counts   map[string]int

@@ -3,7 +3,7 @@
 // single measurements keeps luck, and reports it as improvement.
 //
 // It is pure: values in, values out. It never measures, waits, draws a random number or looks at a clock; workflow code
-// asks it what to measure next and hands in what came of it. All that it remembers is a [Sampler], a bounded value.
+// asks it what to measure next and tells it the result. All that it remembers is a [Sampler], a bounded value.
 //
 // Start reading at [Start] and [Sampler.Next], then [ClaimOf]. What the numbers come to is simulated in bench/worlds,
 // with these functions, and shown in docs/noise.md.
