@@ -21,6 +21,8 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -143,7 +145,7 @@ func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) i
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	a.common(root)
-	root.SetArgs(args)
+	root.SetArgs(negative(root, args))
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
@@ -154,6 +156,31 @@ func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) i
 	a.screen.Still()
 	a.explain(err)
 	return exitCode(err)
+}
+
+// takesNumber annotates a command whose last argument is a number.
+const takesNumber = "number"
+
+// negative moves a negative number to the end, behind `--`, if the command takes a number. Elsewhere a word such as -5
+// is a flag.
+func negative(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil || cmd.Annotations[takesNumber] == "" || slices.Contains(args, "--") {
+		return args
+	}
+	i := slices.IndexFunc(args, func(arg string) bool {
+		n, err := strconv.Atoi(arg)
+		return err == nil && n < 0
+	})
+	if i < 0 {
+		return args
+	}
+	if flag, long := strings.CutPrefix(args[i-1], "--"); long {
+		if f := cmd.Flag(flag); f != nil && f.NoOptDefVal == "" {
+			return args // the value of that flag
+		}
+	}
+	return append(slices.Delete(slices.Clone(args), i, i+1), "--", args[i])
 }
 
 // goWords is what the library for flags says of a value that only who writes Go understands.

@@ -83,12 +83,13 @@ type taskMessage struct {
 	name, message, short string
 	needs                bool   // it has to name a task
 	value                string // the argument that follows, "" for none
+	number               bool   // that argument is a number, which may be negative
 	read                 func(m *steward.Message, value string) error
 }
 
 // taskMessages are all of them, beside submit, answer and extend.
 var taskMessages = []taskMessage{
-	{name: "prioritize", message: steward.MessagePrioritize, short: "Set the priority of a task; higher comes first", needs: true, value: "PRIORITY", read: func(m *steward.Message, value string) error {
+	{name: "prioritize", message: steward.MessagePrioritize, short: "Set the priority of a task; higher comes first", needs: true, value: "PRIORITY", number: true, read: func(m *steward.Message, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil {
 			return usage(fmt.Sprintf("the priority is %q; it has to be a whole number", value))
@@ -177,6 +178,9 @@ func (a *app) taskCommand(t taskMessage) *cobra.Command {
 			m.Task = taskID(id)
 			return a.toSteward(ctx, name, t.message, m)
 		}),
+	}
+	if t.number {
+		cmd.Annotations = map[string]string{takesNumber: t.value}
 	}
 	stewardFlags(cmd, &m, &id)
 	return cmd

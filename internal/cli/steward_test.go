@@ -233,6 +233,9 @@ func TestEveryMessageOfAStewardHasACommand(t *testing.T) {
 		want string // the message that arrives
 	}{
 		{[]string{"prioritize", "shop", "c", "7"}, `{"by":"ann","task":"c","priority":7}`},
+		{[]string{"prioritize", "shop", "c", "-5"}, `{"by":"ann","task":"c","priority":-5}`},
+		{[]string{"prioritize", "shop", "-5", "--task", "c"}, `{"by":"ann","task":"c","priority":-5}`},
+		{[]string{"prioritize", "shop", "c", "--json", "-5"}, `{"by":"ann","task":"c","priority":-5}`},
 		{[]string{"tier", "shop", "c", "T2"}, `{"by":"ann","task":"c","tier":"T2"}`},
 		{[]string{"interrupt", "shop", "c"}, `{"by":"ann","task":"c"}`},
 		{[]string{"pause", "shop"}, `{"by":"ann"}`},
@@ -250,7 +253,7 @@ func TestEveryMessageOfAStewardHasACommand(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, c.want, string(text))
 	}
-	for _, args := range [][]string{{"prioritize", "shop", "c", "high"}, {"prioritize", "shop", "c"}, {"interrupt", "shop"}, {"pause", "shop", "b", "c"}, {"continue", "shop"}, {"extend", "shop", "--limit", "costUSD=5"}} {
+	for _, args := range [][]string{{"prioritize", "shop", "c", "high"}, {"prioritize", "shop", "c"}, {"prioritize", "shop", "c", "-x"}, {"prioritize", "shop", "c", "--note", "-5"}, {"interrupt", "shop"}, {"pause", "shop", "b", "c"}, {"continue", "shop"}, {"extend", "shop", "--limit", "costUSD=5"}} {
 		require.Equal(t, 2, b.run(nil, append([]string{"steward"}, args...)...), "%v", args)
 	}
 	require.Contains(t, b.stderr.String(), "ALO_LOOP_NOT_PAUSED")
