@@ -154,7 +154,7 @@ var Types = []struct {
 	{StrategyShifted, "after several discards in a row the agent is told to try another area or technique"},
 	{GateOpened, "the loop waits for a person"},
 	{GateEscalated, "nobody answered in time; pawl notified people again"},
-	{GateClosed, "a person answered; or the steward closed a budget gate of a task that needs no more money, and the `note` says why"},
+	{GateClosed, "a person answered; or the steward closed a gate that nobody has to answer any more, and the `note` says why"},
 	{AutonomyPaused, "the loop is paused"},
 	{AutonomyResumed, "the loop continues"},
 	{MessageReceived, "a message was accepted"},

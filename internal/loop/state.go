@@ -217,7 +217,7 @@ type Gate struct {
 	// Limit is what is used up, at a steward's budget gate.
 	Limit *evidence.Decimal `json:"limit,omitempty"`
 	Task  string            `json:"task,omitempty"`  // of a steward, that it is about
-	About string            `json:"about,omitempty"` // the drift that it is about
+	About string            `json:"about,omitempty"` // the drift or the rule that it is about
 }
 
 // OffersDiff reports whether `pawl diff` shows what is approved at the gate.

@@ -333,7 +333,7 @@ func (n *next) stuck(t Task, f task.Finding) {
 		summary += "; at: " + f.Action
 	}
 	gate := loop.Event{Type: loop.GateOpened, Task: t.ID, Finding: &f, Gate: &loop.Gate{
-		Kind: GateStuck, Task: t.ID, Summary: loop.Clip(summary, 2000), Choices: choices[GateStuck],
+		Kind: GateStuck, Task: t.ID, Summary: loop.Clip(summary, 2000), Choices: choices[GateStuck], About: f.Rule,
 	}}
 	if t.State == task.Waiting { // one of its loops asks, while another goes in circles
 		n.events = append(n.events, gate)

@@ -352,8 +352,8 @@ func (a answering) said(what string) string {
 }
 
 func (a answering) cancel(n *next, t Task, why string) {
-	n.to(t, task.Idle, task.Evidence{Answer: a.said(Cancel), Note: why},
-		over(t, Cancelled, why))
+	n.to(t, task.Idle, task.Evidence{Answer: a.said(Cancel), Note: why})
+	n.finish(t, Cancelled, why)
 }
 
 // end cancels a task in any state. A task at work goes to IDLE through WAITING_FOR_HUMAN (S2).
@@ -550,7 +550,7 @@ func (a answering) halt() (govern.Reply, error) {
 	case task.Executing:
 		n.stuck(*a.task, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: a.task.State, Action: a.task.Step})
 	case task.Idle: // it has not started, so it can't be resumed
-		n.events = append(n.events, over(*a.task, Cancelled, why))
+		n.finish(*a.task, Cancelled, why)
 		return govern.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 	default:
 		a.cancel(&n, *a.task, why)

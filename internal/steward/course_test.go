@@ -79,6 +79,9 @@ func (o *office) check(before State, e loop.Event) {
 	if e.Type == loop.TaskStateChanged && e.From == task.Waiting && e.To == task.Idle {
 		require.NotEmpty(o.t, e.Evidence.Answer, "WAITING_FOR_HUMAN became IDLE without a person")
 	}
+	if e.Type == loop.TaskEnded {
+		require.False(o.t, slices.ContainsFunc(before.Gates, func(g loop.Gate) bool { return g.Task == e.Task }), "%s ended with an open gate", e.Task)
+	}
 	if e.Type == loop.StepBegun {
 		t := before.Find(e.Task)
 		if t.Tier == task.T1 || t.Tier == task.T2 || len(t.Plan.Needs) > 0 {
@@ -108,7 +111,7 @@ func (o *office) submit(t task.Task, tier task.Tier, steps ...task.Step) {
 // settle does everything that is to be done now, until nothing is.
 func (o *office) settle() {
 	for range 1000 {
-		if events := Settled(o.s, o.c); len(events) > 0 {
+		if events := Settled(o.s, o.c, true); len(events) > 0 {
 			o.emit(events...)
 			continue
 		}

@@ -211,7 +211,8 @@ func (n *next) executing(t Task) {
 		if t.Proposal != "" {
 			what = "proposal " + t.Proposal[:min(12, len(t.Proposal))]
 		}
-		n.to(t, task.Idle, task.Evidence{Done: what}, over(t, Done, what))
+		n.to(t, task.Idle, task.Evidence{Done: what})
+		n.finish(t, Done, what)
 	case !t.Until.IsZero():
 		n.pauseAll(t, loop.PauseStep)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pawl/internal/charter"
+	"pawl/internal/detect"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/task"
@@ -16,38 +17,53 @@ const BySteward = "the steward"
 // MessageSettled is the message of an answer that no person gave: what was asked has settled itself.
 const MessageSettled = "settled"
 
-// Settled closes the budget gates of tasks whose loops have done every step meanwhile. What is left to do costs
-// nothing, so a new limit would change nothing: the task goes on to its end. This answers no question for a person.
-func Settled(s State, c charter.Charter) []loop.Event {
+// Settled closes gates of tasks whose loops have done every step meanwhile, and lets those tasks go on to their end. This
+// answers no question for a person: a new limit would change nothing, because what is left to do costs nothing, and with
+// checkIns, no check-in is due after a milestone.
+func Settled(s State, c charter.Charter, checkIns bool) []loop.Event {
 	n := next{State: s, charter: c}
 	for _, t := range s.Tasks {
 		if t.Outcome != "" || t.State != task.Waiting || !t.complete() {
 			continue
 		}
-		var budget *loop.Gate
+		var why string
 		others := false
 		for _, g := range s.Gates {
 			switch {
 			case g.Task != t.ID:
-			case g.Kind == loop.GateBudget && budget == nil:
-				budget = &g
+			case g.Kind == loop.GateBudget:
+				why = "the loops have done every step meanwhile, so the task needs no more money"
+				n.events = append(n.events, settled(g, why))
+			case checkIns && g.Kind == GateStuck && g.About == detect.Executing:
+				why = "the loops have done every step meanwhile, so no check-in is due"
+				n.events = append(n.events, settled(g, why))
 			default:
 				others = true
 			}
 		}
-		if budget == nil {
-			continue
-		}
-		why := "the loops have done every step meanwhile, so the task needs no more money"
-		n.events = append(n.events, loop.Event{
-			Type: loop.GateClosed, Task: t.ID, By: BySteward, Note: why, Gate: budget, Message: MessageSettled,
-			Answer: &loop.Answer{Gate: budget.ID, Message: MessageSettled, By: BySteward, Note: why},
-		})
-		if !others {
+		if why != "" && !others {
 			n.resume(t.ID, why)
 		}
 	}
 	return n.events
+}
+
+// settled closes a gate that nobody has to answer any more.
+func settled(g loop.Gate, why string) loop.Event {
+	return loop.Event{
+		Type: loop.GateClosed, Task: g.Task, By: BySteward, Note: why, Gate: &g, Message: MessageSettled,
+		Answer: &loop.Answer{Gate: g.ID, Message: MessageSettled, By: BySteward, Note: why},
+	}
+}
+
+// finish ends a task. Gates of it that are still open are closed: there is nothing left to decide.
+func (n *next) finish(t Task, outcome, why string) {
+	for _, g := range loop.Fold(n.State, n.events).Gates {
+		if g.Task == t.ID {
+			n.events = append(n.events, settled(g, "the task is over: "+why))
+		}
+	}
+	n.events = append(n.events, over(t, outcome, why))
 }
 
 // WorksAgain says of a task whose step has begun that it gives way to nobody any more.

@@ -51,6 +51,47 @@ func TestS6_ABudgetGateIsClosedWhenItsTaskNeedsNoMoreMoney(t *testing.T) {
 	}
 }
 
+// A loop may do its last iteration just when the check-in is due.
+func TestS8_ACheckInIsClosedWhenEveryStepIsDone(t *testing.T) {
+	for name, steps := range map[string]int{"the last step": 1, "a step before the last": 2} {
+		t.Run(name, func(t *testing.T) {
+			o := open(t, limits())
+			plan := []task.Step{{ID: "one", Kind: "deliver"}}
+			if steps == 2 {
+				plan = append(plan, task.Step{ID: "two", Kind: "deliver", After: []string{"one"}})
+			}
+			o.submit(task.Task{ID: "a", Body: "x"}, task.T3, plan...)
+			o.settle()
+			o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{
+				Status: "running", Kept: true, Usage: task.Usage{ActiveMs: 3600001},
+			}})
+			o.next(nil)
+			require.Equal(t, `"a": executing for 1h0m1s without a milestone; the limit is 1h; at: iteration of one`, o.s.Gates[0].Summary)
+			gate := o.s.Gates[0].ID
+			o.end("s-a-one", "completed", "")
+			require.Empty(t, Settled(o.s, o.c, false), "rules of an earlier version")
+			o.settle()
+			if steps == 2 {
+				require.Equal(t, gate, o.s.Gates[0].ID, "a person was asked whether the rest is to be done")
+				return
+			}
+			require.Equal(t, Done, o.s.Find("a").Outcome)
+			require.Empty(t, o.s.Gates)
+			require.ErrorContains(t, o.say(loop.MessageAnswer, Message{Gate: gate, Choice: Continue}), "the gate "+gate+" is closed: settled by the steward")
+		})
+	}
+}
+
+func TestAGateIsClosedWhenItsTaskIsCancelledWithoutAnAnswerToIt(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+	o.settle()
+	gate := o.s.Gates[0].ID
+	require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("a"), By: "ann"}))
+	require.Equal(t, Cancelled, o.s.Find("a").Outcome)
+	require.Equal(t, "the task is over: halted by ann", o.s.AnswerTo(gate).Note)
+}
+
 func TestS10_APlanForWhichTheLimitOfActionsLeavesNoRoomIsSaidToBe(t *testing.T) {
 	said := func(steps, iterations int, after []string) (text string) {
 		o := open(t, limits())

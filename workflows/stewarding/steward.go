@@ -75,6 +75,7 @@ type run struct {
 	asksOnce   bool               // older rules: setting a tier did not change the question about it
 	early      bool               // older rules: fewer messages were refused (steward.Message)
 	settles    bool               // it closes budget gates that are settled, and warns of plans that the limits leave no room for
+	checksIn   bool               // it closes settled check-ins too
 }
 
 // Steward is the workflow of a steward. Its input is a charter, and its workflow ID is the charter's name. It runs
@@ -123,7 +124,8 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	r.forgets = workflow.GetVersion(ctx, "notes", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	r.early = workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 1) == workflow.DefaultVersion
-	r.settles = workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	settled := workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 2)
+	r.settles, r.checksIn = settled != workflow.DefaultVersion, settled >= 2
 	var invalid error
 	r.charter, invalid = parse(id, input) // before the handlers, because messages that this run was started with arrive with them
 	if err := r.handleQueries(ctx); err != nil {
@@ -191,7 +193,7 @@ func (r *run) work(ctx workflow.Context) error {
 		var events []loop.Event
 		var jobs []steward.Job
 		if r.settles && r.State().HaltRequested == "" {
-			events = steward.Settled(r.State(), r.charter)
+			events = steward.Settled(r.State(), r.charter, r.checksIn)
 		}
 		if len(events) == 0 {
 			events, jobs = steward.Next(r.State(), r.charter, r.underWay())
