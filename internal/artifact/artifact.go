@@ -132,7 +132,11 @@ func waits(w *page, s steward.State) {
 		if !g.OpenedAt.IsZero() {
 			about += ", since " + at(g.OpenedAt)
 		}
-		w.line("- %s %s%s: %s", g.Kind, code(g.ID), about, plain(g.Summary))
+		first, points := g.Listed()
+		w.line("- %s %s%s: %s", g.Kind, code(g.ID), about, plain(first))
+		for _, point := range points {
+			w.line("  - %s", plain(point))
+		}
 		for _, way := range steward.Ways(s.Steward, g) {
 			w.line("  - %s: %s", plain(way.What), code(way.Command))
 		}

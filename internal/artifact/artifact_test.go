@@ -77,6 +77,14 @@ func TestS7_EveryOpenGateAndEveryActiveTaskAppears(t *testing.T) {
 	}
 }
 
+func TestS3_SeveralProblemsOfAPlanAreAList(t *testing.T) {
+	s := state()
+	s.Gates = []loop.Gate{{ID: "question-1", Kind: loop.GateQuestion, Task: "a", Summary: "it is blocked: one; 2 | 3", Points: []string{"one", "2 | 3"}}}
+	for _, page := range []string{string(artifact.Status(s, charter.Defaults())), string(artifact.LastKnown(s, charter.Defaults()))} {
+		require.Contains(t, page, ": it is blocked:\n  - one\n  - 2 \\| 3\n")
+	}
+}
+
 func TestS7_AStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
 	s := state()
 	s.Status, s.Reason = loop.Halted, "halted by ann"

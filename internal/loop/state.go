@@ -8,6 +8,7 @@ package loop
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"pawl/internal/evidence"
@@ -218,6 +219,16 @@ type Gate struct {
 	Limit *evidence.Decimal `json:"limit,omitempty"`
 	Task  string            `json:"task,omitempty"`  // of a steward, that it is about
 	About string            `json:"about,omitempty"` // the drift or the rule that it is about
+	// Points are the several things at the end of the summary, for a list.
+	Points []string `json:"points,omitempty"`
+}
+
+// Listed returns the summary for a list: its first line, and the points that follow, if any.
+func (g Gate) Listed() (first string, points []string) {
+	if first, cut := strings.CutSuffix(g.Summary, " "+strings.Join(g.Points, "; ")); cut && len(g.Points) > 0 {
+		return first, g.Points
+	}
+	return g.Summary, nil
 }
 
 // OffersDiff reports whether `pawl diff` shows what is approved at the gate.

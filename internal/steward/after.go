@@ -42,26 +42,25 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 			What: task.Commanded, Name: "plan", Outcome: task.RateLimited, Reason: until(*p.RateLimit),
 		}})
 	}
-	ask := func(stop, why string, choices ...string) []loop.Event {
+	ask := func(stop, what string, points []string) []loop.Event {
+		why := strings.TrimSpace(what + " " + strings.Join(points, "; "))
 		n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
 			What: task.Commanded, Name: "plan", Outcome: "asked", Reason: loop.Clip(why, 500),
 		}})
-		n.to(*t, task.Waiting, task.Evidence{Reason: why, Stop: stop}, loop.Event{Type: loop.GateOpened, Task: id, Gate: &loop.Gate{
-			Kind: loop.GateQuestion, Task: id, Summary: loop.Clip(fmt.Sprintf("%q: %s", id, why), 2000), Choices: choices,
-		}})
+		n.to(*t, task.Waiting, task.Evidence{Reason: why, Stop: stop}, question(id, what, points))
 		return n.events
 	}
 	switch {
 	case len(p.Unclear) > 0:
-		return ask(StopAmbiguity, "the planner asks: "+strings.Join(p.Unclear, "; "), Replan, Cancel)
+		return ask(StopAmbiguity, "the planner asks:", p.Unclear)
 	case len(p.Blockers) > 0:
-		return ask(StopDependency, "it is blocked: "+strings.Join(p.Blockers, "; "), Replan, Cancel)
+		return ask(StopDependency, "it is blocked:", p.Blockers)
 	case len(p.Problems) > 0:
-		return ask(StopAmbiguity, "the plan is not valid: "+strings.Join(p.Problems, "; "), Replan, Cancel)
+		return ask(StopAmbiguity, "the plan is not valid:", p.Problems)
 	case p.Plan == nil:
-		return ask(StopAmbiguity, "there is no plan: the planner ended with: "+p.Ending(), Replan, Cancel)
+		return ask(StopAmbiguity, "there is no plan: the planner ended with: "+p.Ending(), nil)
 	case p.Tier == "":
-		return ask(StopAmbiguity, "its risk can't be assessed: set a tier with setTier, then answer replan", Replan, Cancel)
+		return ask(StopAmbiguity, "its risk can't be assessed: set a tier with setTier, then answer replan", nil)
 	}
 	tier, plan := cmp.Or(t.PersonsTier(), p.Tier), *p.Plan
 	plan.Base, plan.Governance, plan.Charter = p.Base, p.Governance, s.Charter
@@ -87,6 +86,26 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	return events
 }
 
+// question asks a person about a task's plan. Several points are shown as a list; of very many, only the first.
+func question(id, what string, points []string) loop.Event {
+	var shown []string
+	room := 1700
+	for i, point := range points {
+		point = loop.Clip(strings.Join(strings.Fields(point), " "), 500)
+		if room -= len(point); room < 0 {
+			shown = append(shown, fmt.Sprintf("and %d more", len(points)-i))
+			break
+		}
+		shown = append(shown, point)
+	}
+	g := loop.Gate{Kind: loop.GateQuestion, Task: id, Choices: []string{Replan, Cancel}}
+	g.Summary = strings.TrimSpace(fmt.Sprintf("%q: %s %s", id, loop.Clip(what, 1700), strings.Join(shown, "; ")))
+	if len(shown) > 1 {
+		g.Points = shown
+	}
+	return loop.Event{Type: loop.GateOpened, Task: id, Gate: &g}
+}
+
 // AfterAssess returns what follows from assessing a plan again because the charter or the governance files changed
 // (S12): the tier, and the reasons for an approval. A person who approved the plan for fewer reasons is asked again. So
 // is a person when the plan is no longer valid.
@@ -101,10 +120,8 @@ func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Ev
 		why, stop = p.Blockers, StopDependency
 	}
 	if len(why) > 0 || p.Plan == nil {
-		text := "the charter or the governance files have changed, and the plan is no longer valid: " + strings.Join(why, "; ")
-		n.to(*t, task.Waiting, task.Evidence{Reason: text, Stop: stop}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
-			Kind: loop.GateQuestion, Task: t.ID, Summary: loop.Clip(fmt.Sprintf("%q: %s", t.ID, text), 2000), Choices: []string{Replan, Cancel},
-		}})
+		what := "the charter or the governance files have changed, and the plan is no longer valid:"
+		n.to(*t, task.Waiting, task.Evidence{Reason: what + " " + strings.Join(why, "; "), Stop: stop}, question(t.ID, what, why))
 		return n.events
 	}
 	plan := *t.Plan

@@ -2,10 +2,13 @@ package steward
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -180,4 +183,30 @@ func TestS5_ATaskWhoseNextStepBeginsGivesWayToNobody(t *testing.T) {
 	require.Equal(t, "running", o.loops["s-low-two"])
 	require.Empty(t, o.s.Find("low").Interrupted)
 	require.Equal(t, task.Executing, o.s.State)
+}
+
+func TestS3_SeveralProblemsAreAList(t *testing.T) {
+	asked := func(p act.TaskPlanned) loop.Gate {
+		o := open(t, limits())
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+		plan := o.next(nil)[0]
+		o.emit(AfterPlan(o.s, o.c, plan, p)...)
+		require.Equal(t, []string{Replan, Cancel}, o.s.Gates[0].Choices)
+		return o.s.Gates[0]
+	}
+	g := asked(act.TaskPlanned{Problems: []string{"one", "two\nlines"}})
+	first, points := g.Listed()
+	require.Equal(t, `"a": the plan is not valid:`, first)
+	require.Equal(t, []string{"one", "two lines"}, points)
+	require.Equal(t, `"a": the plan is not valid: one; two lines`, g.Summary)
+
+	g = asked(act.TaskPlanned{Blockers: []string{"only one"}})
+	first, points = g.Listed()
+	require.Equal(t, `"a": it is blocked: only one`, first)
+	require.Empty(t, points)
+
+	g = asked(act.TaskPlanned{Problems: slices.Repeat([]string{strings.Repeat("x", 600)}, 100)})
+	_, points = g.Listed()
+	require.Equal(t, "and 97 more", points[len(points)-1])
+	require.Less(t, len(g.Summary), 2000)
 }

@@ -73,6 +73,8 @@ func TestS3_EverythingThatIsWrongWithAPlanIsSaidAtOnce(t *testing.T) {
 		want        []string
 	}{
 		{"nothing", "", []string{"PLAN.md:1: steps: is missing"}},
+		{"no steps", "steps: []\n", []string{"PLAN.md:2: steps: has no steps; want: at least one, such as [{id: build, kind: improve}]"}},
+		{"no value", "steps:\n", []string{"PLAN.md:2: steps: "}},
 		{"unknown keys", "teir: T1\nsteps:\n  - {id: a, kind: improve}\n  - id: b\n    kind: deliver\n    specs: {}\n", []string{
 			"PLAN.md:2: teir: is not a key of a plan; want: one of tier, cost, steps", "PLAN.md:7: steps[1].specs: is not a key of a plan; want: steps[1].spec (did you mean it?)"}},
 		{"values", "tier: T4\ncost: -1\nsteps:\n- {id: A, kind: steward, milestone: \"a\\nb\"}\n- {id: b, kind: improve, spec: 5, after: [c]}\n", []string{

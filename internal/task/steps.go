@@ -97,7 +97,7 @@ func Last(steps []Step) (last []string) {
 func checkSteps(c *spec.Checker, key string, steps []Step) {
 	switch {
 	case len(steps) == 0:
-		c.Add(key, "is missing", "the steps of the plan, such as [{id: build, kind: "+kind.Loops()[0]+"}]")
+		c.Add(key, map[bool]string{true: "is missing", false: "has no steps"}[steps == nil], "at least one, such as [{id: build, kind: "+kind.Loops()[0]+"}]")
 		return
 	case len(steps) > MaxSteps:
 		c.Add(key, fmt.Sprintf("has %d steps", len(steps)), fmt.Sprintf("at most %d; submit several tasks instead", MaxSteps))

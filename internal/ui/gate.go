@@ -39,7 +39,11 @@ func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
 
 func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint string) string {
 	var w strings.Builder
-	w.WriteString(s.Bold("Waiting: "+Clean(g.Summary)) + "\n")
+	first, points := g.Listed()
+	w.WriteString(s.Bold("Waiting: "+Clean(first)) + "\n")
+	for _, point := range points {
+		w.WriteString("  - " + Clean(point) + "\n")
+	}
 	about := ""
 	if g.Task != "" {
 		about = " of task " + Clean(g.Task)

@@ -148,7 +148,14 @@ func Details(s steward.State) string {
 		if !g.OpenedAt.IsZero() {
 			since = ", since " + g.OpenedAt.Format(time.RFC3339)
 		}
-		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s%s)\n\n", g.Kind, about(g), markdown.Text(g.Summary), markdown.Code(g.ID), since)
+		first, points := g.Listed()
+		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s%s)\n\n", g.Kind, about(g), markdown.Text(first), markdown.Code(g.ID), since)
+		for i, point := range points {
+			w.WriteString("- " + markdown.Text(point) + "\n")
+			if i == len(points)-1 {
+				w.WriteString("\n")
+			}
+		}
 		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}
