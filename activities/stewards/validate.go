@@ -319,9 +319,9 @@ func (v *validation) remote(ctx context.Context) error {
 	}
 	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", evidence.Counted(issues, "issue"), evidence.Counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
 	if at := v.out.Base; at != "" && status.Commit != "" && v.ws.DescendsFrom(ctx, at, status.Commit) {
-		v.well(task.DriftRemote, v.ws.Onto, "the project's repository has all commits of the remote's %s again", v.ws.Onto)
+		v.well(task.DriftRemote, v.ws.Onto, "the project's %s has all commits of the remote's %s again", v.ws.Onto, v.ws.Onto)
 	} else if at != "" && status.Commit != "" {
-		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's repository does not have: fetch it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))])
+		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's %s does not contain: pull it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))], v.ws.Onto)
 	}
 	switch status.CI {
 	case remote.Success:

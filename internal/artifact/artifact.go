@@ -235,6 +235,9 @@ func taskLine(s steward.State, t steward.Task) string {
 	if t.Outcome == "" {
 		state = s.Position(t)
 	}
+	if why := s.StandstillOf(t, at); why != "" {
+		state += ", " + plain(why)
+	}
 	text := fmt.Sprintf("%s: %s, %s, tier %s, priority %d", code(t.ID), plain(t.Title), state, tier(t), t.Priority)
 	if t.Step != "" {
 		text += ", step " + code(t.Step)

@@ -85,6 +85,18 @@ func TestS3_SeveralProblemsOfAPlanAreAList(t *testing.T) {
 	}
 }
 
+func TestS7_ATaskThatDoesNotGoOnSaysWhy(t *testing.T) {
+	s := steward.New("web")
+	s.Tasks = []steward.Task{
+		{ID: "a", Title: "A", State: task.Executing, Paused: true}, {ID: "b", Title: "B", State: task.Executing, Until: noon},
+		{ID: "c", Title: "C", State: task.Idle, Held: true}, {ID: "d", Title: "D", State: task.Idle, Outcome: steward.Done, Held: true},
+	}
+	page := string(artifact.Status(s, charter.Defaults()))
+	for _, line := range []string{"A, EXECUTING, paused, tier", "B, EXECUTING, sleeps until " + noon.UTC().Format(time.RFC3339) + ", tier", "C, IDLE, held, tier", "D, IDLE, tier"} {
+		require.Contains(t, page, line)
+	}
+}
+
 func TestS7_AStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
 	s := state()
 	s.Status, s.Reason = loop.Halted, "halted by ann"

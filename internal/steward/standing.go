@@ -2,6 +2,7 @@ package steward
 
 import (
 	"slices"
+	"time"
 
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -45,4 +46,24 @@ func (t Task) standstill() string {
 		return "gives way to " + t.Interrupted
 	}
 	return "waits for a place"
+}
+
+// StandstillOf returns why nothing goes on for a task, as people see it, and "" if it goes on or is over. when writes a
+// time.
+func (s State) StandstillOf(t Task, when func(time.Time) string) string {
+	switch {
+	case t.Outcome != "" || s.Status.Ended():
+		return ""
+	case !t.Until.IsZero():
+		return "sleeps until " + when(t.Until)
+	case t.Standstill != "":
+		return t.Standstill
+	case t.Interrupted != "" && t.State != task.Waiting: // else a person has to answer first
+		return "gives way to " + t.Interrupted
+	case t.Paused:
+		return "paused"
+	case t.Held:
+		return "held"
+	}
+	return ""
 }

@@ -22,6 +22,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/opentelemetry"
 
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/span"
 )
@@ -128,16 +129,16 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 }
 
 // count counts an event.
-func (m *meters) count(ctx context.Context, kind string, e loop.Event) {
+func (m *meters) count(ctx context.Context, of string, e loop.Event) {
 	switch e.Type {
 	case loop.IterationSucceeded, loop.IterationFailed:
 		outcome := "discarded"
 		if e.Type == loop.IterationSucceeded {
 			outcome = "kept"
 		}
-		m.iterations.Add(ctx, 1, with("kind", kind, "outcome", outcome, "reason", bounded(e.FailureReason)))
+		m.iterations.Add(ctx, 1, with("kind", of, "outcome", outcome, "reason", bounded(e.FailureReason)))
 		if e.Record != nil {
-			m.iterationSeconds.Record(ctx, float64(e.Record.DurationMs)/1000, with("kind", kind, "outcome", outcome))
+			m.iterationSeconds.Record(ctx, float64(e.Record.DurationMs)/1000, with("kind", of, "outcome", outcome))
 		}
 	case loop.StepEnded:
 		m.step(ctx, e)
@@ -154,6 +155,9 @@ func (m *meters) count(ctx context.Context, kind string, e loop.Event) {
 		}
 		m.actions.Add(ctx, 1, with("what", e.Action.What, "result", result))
 		m.executing.Add(ctx, float64(e.Action.ActiveMs)/1000)
+		m.planner(ctx, e.Usage)
+	case loop.TaskInterrupted:
+		m.planner(ctx, e.Usage)
 	case loop.MilestoneReached:
 		m.milestones.Add(ctx, 1)
 	case loop.LoopWarned, loop.LoopDetected:
@@ -163,7 +167,7 @@ func (m *meters) count(ctx context.Context, kind string, e loop.Event) {
 		m.taskActions.Record(ctx, float64(e.Actions), with("outcome", e.Outcome))
 		m.taskSeconds.Record(ctx, float64(e.ExecutingMs)/1000, with("outcome", e.Outcome))
 	case loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
-		m.ended.Add(ctx, 1, with("kind", kind, "status", string(e.Status), "code", e.ErrorCode))
+		m.ended.Add(ctx, 1, with("kind", of, "status", string(e.Status), "code", e.ErrorCode))
 	}
 }
 
@@ -173,14 +177,28 @@ func (m *meters) step(ctx context.Context, e loop.Event) {
 		return
 	}
 	m.stepSeconds.Record(ctx, float64(u.ActiveMs)/1000, with("step", e.Step, "outcome", span.Outcome(e)))
-	if e.Role == "" {
+	if e.Role != "" {
+		m.spent(ctx, e.Role, *u)
+	}
+}
+
+// planner counts a call of a steward's planner: the usage of a steward's own action is its. A task that brings its plan
+// uses nothing.
+func (m *meters) planner(ctx context.Context, u *loop.Usage) {
+	if u == nil || *u == (loop.Usage{}) {
 		return
 	}
-	role := with("role", e.Role)
+	called := *u
+	called.AgentCalls = max(called.AgentCalls, 1) // a steward's ledger does not count calls
+	m.spent(ctx, kind.Planner, called)
+}
+
+func (m *meters) spent(ctx context.Context, name string, u loop.Usage) {
+	role := with("role", name)
 	m.calls.Add(ctx, u.AgentCalls, role)
 	m.toolCalls.Add(ctx, u.ToolCalls, role)
-	m.tokens.Add(ctx, u.InputTokens, with("role", e.Role, "direction", "input"))
-	m.tokens.Add(ctx, u.OutputTokens, with("role", e.Role, "direction", "output"))
+	m.tokens.Add(ctx, u.InputTokens, with("role", name, "direction", "input"))
+	m.tokens.Add(ctx, u.OutputTokens, with("role", name, "direction", "output"))
 	m.cost.Add(ctx, u.CostUSD.Float(), role)
 }
 

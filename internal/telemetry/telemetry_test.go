@@ -412,8 +412,9 @@ func TestS13_AStewardsMetricsAndSpansSayWhatItsLedgerSays(t *testing.T) {
 		{Type: loop.GateClosed, Task: "a", Gate: &loop.Gate{ID: "tier-4", Kind: "tier", Task: "a", OpenedAt: begun}, Answer: &loop.Answer{Gate: "tier-4", Message: "answer"}},
 		{Type: loop.TaskEnded, Task: "a", Outcome: steward.Cancelled, Actions: 1, ExecutingMs: 2000, Usage: &loop.Usage{ActiveMs: 5000}},
 		{Type: loop.TaskSubmitted, Task: "b", Submitted: &task.Task{ID: "b"}},
-		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}},
-		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}},
+		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}, Usage: &loop.Usage{ActiveMs: 9, ToolCalls: 3, InputTokens: 40, OutputTokens: 2, CostUSD: evidence.MustDecimal("0.25")}},
+		{Type: loop.ActionTaken, Task: "b", Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "asked"}, Usage: &loop.Usage{}}, // the task brought its plan
+		{Type: loop.TaskInterrupted, Task: "b", Usage: &loop.Usage{ToolCalls: 1, CostUSD: evidence.MustDecimal("0.5")}},
 	} {
 		e.Seq, e.Time, e.Loop = int64(i+1), begun.Add(time.Duration(i)*time.Second), "crew"
 		s, events = s.Apply(e), append(events, e)
@@ -434,6 +435,11 @@ func TestS13_AStewardsMetricsAndSpansSayWhatItsLedgerSays(t *testing.T) {
 
 		"pawl_steward_task_executing_seconds_sum": `{outcome="cancelled"} 2`,
 		"pawl_steward_repeats":                    ` 2`,
+
+		"pawl_agent_calls_total":      `{role="planner"} 2`,
+		"pawl_agent_tool_calls_total": `{role="planner"} 4`,
+		"pawl_agent_tokens_total":     `{direction="input",role="planner"} 40`,
+		"pawl_agent_cost_usd_total":   `{role="planner"} 0.75`,
 	} {
 		require.Contains(t, text, "\n"+name+value+"\n")
 		require.Contains(t, string(docs), "`"+strings.TrimSuffix(name, "_sum")+"`")

@@ -169,21 +169,11 @@ func (s Style) tasks(st steward.State) string {
 
 // doing is the state of a task, or what it came to.
 func (s Style) doing(st steward.State, t steward.Task) string {
-	switch {
-	case t.Outcome != "" || st.Status.Ended():
-		return st.Position(t)
-	case !t.Until.IsZero():
-		return string(t.State) + ", sleeps until " + s.when(t.Until)
-	case t.Standstill != "":
-		return string(t.State) + ", " + Clean(t.Standstill)
-	case t.Interrupted != "" && t.State != task.Waiting: // else a person has to answer first
-		return string(t.State) + ", gives way to " + Clean(t.Interrupted)
-	case t.Paused:
-		return string(t.State) + ", paused"
-	case t.Held:
-		return string(t.State) + ", held"
+	text := st.Position(t)
+	if why := st.StandstillOf(t, s.when); why != "" {
+		text += ", " + Clean(why)
 	}
-	return string(t.State)
+	return text
 }
 
 func steps(t steward.Task) string {

@@ -177,7 +177,7 @@ func Details(s steward.State) string {
 	}
 	w.WriteString("| | |\n|---|---|\n")
 	if !s.Status.Ended() {
-		fmt.Fprintf(&w, "| state | %s |\n| queue | %d |\n", s.State, len(s.Queue))
+		fmt.Fprintf(&w, "| state | %s |\n| mode | %s |\n| queue | %d |\n", string(s.State)+standing(s), markdown.Text(s.Mode), len(s.Queue))
 	}
 	fmt.Fprintf(&w, "| status | %s |\n| tasks | %d, done %d, cancelled %d |\n| cost | %s US dollars |\n",
 		s.Status, s.TasksCount, s.Indicators.Done, s.Indicators.Cancelled, s.Usage.CostUSD)
@@ -187,10 +187,8 @@ func Details(s steward.State) string {
 	w.WriteString("\n| task | state | tier | priority | step | actions | what |\n|---|---|---|---|---|---|---|\n")
 	for _, t := range s.Foremost(detailed) {
 		state := s.Position(t)
-		if t.Outcome == "" && !s.Status.Ended() && !t.Until.IsZero() {
-			state += ", waits for a rate limit until " + t.Until.Format(time.RFC3339)
-		} else if t.Standstill != "" {
-			state += ", " + markdown.Text(t.Standstill)
+		if why := s.StandstillOf(t, func(at time.Time) string { return at.Format(time.RFC3339) }); why != "" {
+			state += ", " + markdown.Text(why)
 		}
 		fmt.Fprintf(&w, "| %s | %s | %s | %d | %s | %d | %s |\n", markdown.Text(t.ID), state, dash(string(t.Tier)), t.Priority, dash(t.Step), t.Actions, markdown.Text(loop.Clip(t.Title, 120)))
 	}
@@ -198,6 +196,17 @@ func Details(s steward.State) string {
 		fmt.Fprintf(&w, "\n%d more: see the query `tasks`.\n", more)
 	}
 	return w.String()
+}
+
+// standing returns why the steward begins nothing, and the message that ends that.
+func standing(s steward.State) string {
+	switch {
+	case s.Paused:
+		return ", paused: everything goes on with `continue`"
+	case s.Held:
+		return ", held: tasks start again with `resume`"
+	}
+	return ""
 }
 
 // about returns the words that name a gate's task.

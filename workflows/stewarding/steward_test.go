@@ -395,7 +395,7 @@ func TestARateLimitIsSleptOutByATimer(t *testing.T) {
 	w.submit(time.Second, `{"id":"a","body":"x"}`)
 	w.env.RegisterDelayedCallback(func() {
 		require.NotContains(t, w.specs, "crew-a-one.2")
-		require.Contains(t, Details(w.state()), "waits for a rate limit until")
+		require.Contains(t, Details(w.state()), "EXECUTING, sleeps until 20")
 		require.Equal(t, task.Executing, w.state().State, "nobody is asked")
 	}, 4*time.Hour)
 	w.say(3*time.Hour, "prioritize", func() string { return `{"task":"a","priority":3}` })
@@ -629,6 +629,32 @@ func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
 	require.NotContains(t, Details(s), "### Waiting")
 	require.Contains(t, Details(s), "| a | not done, was WAITING_FOR_HUMAN |")
 	require.NotContains(t, Details(s), "| queue |")
+}
+
+func TestDetailsSayWhyNothingGoesOn(t *testing.T) {
+	s := steward.New("crew")
+	row := func(change func(*steward.State, *steward.Task)) string {
+		changed := s
+		changed.Mode, changed.Tasks = "mission", []steward.Task{{ID: "a", State: task.Executing, Title: "x"}}
+		change(&changed, &changed.Tasks[0])
+		return Details(changed)
+	}
+	for words, change := range map[string]func(*steward.State, *steward.Task){
+		"| state | IDLE |\n| mode | mission |\n":                         func(*steward.State, *steward.Task) {},
+		"| state | IDLE, held: tasks start again with `resume` |\n":      func(s *steward.State, _ *steward.Task) { s.Held = true },
+		"| state | IDLE, paused: everything goes on with `continue` |\n": func(s *steward.State, _ *steward.Task) { s.Paused, s.Held = true, true },
+		"| mode | plan |\n":                                    func(s *steward.State, _ *steward.Task) { s.Mode = "plan" },
+		"| a | EXECUTING |":                                    func(*steward.State, *steward.Task) {},
+		"| a | EXECUTING, paused |":                            func(_ *steward.State, t *steward.Task) { t.Paused = true },
+		"| a | IDLE, held |":                                   func(_ *steward.State, t *steward.Task) { t.State, t.Held = task.Idle, true },
+		"| a | EXECUTING, gives way to b |":                    func(_ *steward.State, t *steward.Task) { t.Interrupted = "b" },
+		"| a | WAITING_FOR_HUMAN |":                            func(_ *steward.State, t *steward.Task) { t.State, t.Interrupted = task.Waiting, "b" },
+		"| a | EXECUTING, sleeps until 2026-11-25T10:00:00Z |": func(_ *steward.State, t *steward.Task) { t.Until = time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC) },
+		"| a | PLANNING, waits for a place |":                  func(_ *steward.State, t *steward.Task) { t.State, t.Standstill = task.Planning, "waits for a place" },
+		"| a | done |":                                         func(_ *steward.State, t *steward.Task) { t.Outcome, t.Held = steward.Done, true },
+	} {
+		require.Contains(t, row(change), words)
+	}
 }
 
 func TestDetailsAreBoundedHoweverManyLoopsWait(t *testing.T) {
