@@ -25,7 +25,7 @@ func sample(t testing.TB, name string) []byte {
 }
 
 // TestReadUnderstandsWhatRunnersPrint reads what the real programs printed of tests made to fail:
-// go 1.26, node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest and vitest of 2026, jsmn's own.
+// go 1.26, node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest, vitest and uvu of 2026, jsmn's own.
 func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 	goTests := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/b", "ex/c TestPanics"}
 	goText := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/c TestPanics", "ex/b"}
@@ -62,6 +62,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		{[]string{"mocha.txt"}, "mocha", 1, 2, 1, false, []string{"outer > bad", "outer > inner > throws"}, "1 == 2"},
 		{[]string{"node.spec"}, "node", 2, 2, 2, false, []string{"bad", "suite > inner bad"}, "1 == 2"},
 		{[]string{"jest.txt"}, "jest", 1, 4, 1, true, []string{"a.test.js outer › bad", "a.test.js outer › inner › throws", "b.test.js syntax", "c.test.js Test suite failed to run"}, "Received:"},
+		{[]string{"uvu.txt"}, "uvu", 33, 3, 1, false, []string{"x.js math > adds > one and one", "x.js math > adds > throws", `x.js "quoted" name`}, "they are three"},
 		{[]string{"vitest.txt"}, "vitest", 1, 2, 1, false, []string{"v/v.test.ts outer > bad", "v/v.test.ts outer > inner > throws"}, "expected 1 to be 2"},
 	} {
 		t.Run(strings.Join(c.files, "+"), func(t *testing.T) {
