@@ -111,7 +111,8 @@ func untold(s spec.Spec, names []string, seals seal.Set, read func(string) strin
 }
 
 // Reading returns a function that reads regular files of a commit, "" for others, and a function that reports
-// afterwards whether one could not be read. Of a long file it reads a little more than seal.MaxScript.
+// afterwards whether one could not be read. Of a file that is longer than seal.MaxScript it returns as many zeros and one
+// more: its text is not followed.
 func Reading(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntry) (read func(file string) string, failed func() error) {
 	blobs := map[string]store.TreeEntry{}
 	for _, e := range entries {
@@ -123,6 +124,9 @@ func Reading(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntr
 			return ""
 		}
 		text, err := ws.Objects.BlobByID(ctx, blobs[file].Blob, seal.MaxScript+1)
+		if errors.Is(err, git.ErrTooLarge) {
+			return strings.Repeat("\x00", seal.MaxScript+1)
+		}
 		if err != nil {
 			first = fmt.Errorf("reading %s, which judges the work: %w", git.Quote(file), err)
 		}

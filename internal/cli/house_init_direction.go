@@ -37,7 +37,7 @@ func installed(ctx context.Context) func(string) bool {
 }
 
 // direct finds out whether more or less of the metric is better where its command does not say so by itself: whoever
-// calls says it, or what the command prints, or whoever is asked.
+// calls says it, or what the command prints, or whoever is asked. A benchmark that fails is not proposed.
 func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bool, found *draft.Repository) error {
 	m := &found.Metric
 	if o.direction != "" {
@@ -48,9 +48,16 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 	}
 	printed := "there is no commit yet to try it on"
 	if tracked {
-		var err error
-		if m.Direction, printed, err = a.tryMetric(ctx, root, *found); err != nil || m.Direction != "" {
+		tried, err := a.tryMetric(ctx, root, *found)
+		if err != nil {
 			return err
+		}
+		if tried.fails != "" {
+			found.WithoutBenchmark(tried.fails)
+			return nil
+		}
+		if m.Direction, printed = tried.direction, tried.says; m.Direction != "" {
+			return nil
 		}
 	}
 	question := fmt.Sprintf("pawl can't tell whether a higher or a lower result of `%s` is better (%s)", m.Command, printed)
@@ -78,9 +85,12 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 	return nil
 }
 
-// tryMetric runs the metric's command in a clone, and tells the direction from what it prints; said is
-// what there was to see.
-func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository) (direction, said string, err error) {
+// trial is what came of a benchmark that was tried: the direction that its output tells, and what there was to see; or how
+// it failed.
+type trial struct{ direction, says, fails string }
+
+// tryMetric runs the metric's command in a clone.
+func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository) (trial, error) {
 	var scope []any
 	for _, glob := range found.Scope {
 		scope = append(scope, glob)
@@ -95,26 +105,26 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 	}
 	s, err := spec.FromMap(keys)
 	if err != nil {
-		return "", "", err
+		return trial{}, err
 	}
 	h, err := home.Open()
 	if err != nil {
-		return "", "", err
+		return trial{}, err
 	}
 	shown := a.progress("trying `"+found.Metric.Command+"` in a clone, to see whether a higher or a lower result is better", s, false)
 	f, err := preflight.DryRun(ctx, h, "init", s, shown.begin)
 	shown.stop()
 	switch {
 	case ctx.Err() != nil:
-		return "", "", context.Cause(ctx)
+		return trial{}, context.Cause(ctx)
 	case err != nil:
-		return "", fmt.Sprintf("it could not be tried: %v", err), nil
+		return trial{says: fmt.Sprintf("it could not be tried: %v", err)}, nil
 	case f.Verify == nil && len(f.Problems) > 0:
-		return "", "it could not be tried: " + f.Problems[0].What, nil
+		return trial{says: "it could not be tried: " + f.Problems[0].What}, nil
 	case f.Verify == nil:
-		return "", "it could not be tried", nil
+		return trial{says: "it could not be tried"}, nil
 	case !f.Verify.OK():
-		return "", "it fails here: " + f.Verify.Ending(), nil
+		return trial{fails: f.Verify.Ending()}, nil
 	}
-	return draft.Direction(f.Printed), "it ends with: " + draft.LastNumber(f.Printed), nil
+	return trial{direction: draft.Direction(f.Printed), says: "it ends with: " + draft.LastNumber(f.Printed)}, nil
 }

@@ -232,6 +232,15 @@ func TestInitTriesABenchmarkRatherThanGuessItsDirection(t *testing.T) {
 	code, _, stderr = execute(t, "init", "--force", "--direction", "up", root)
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "it may be lower or higher")
+
+	write("no-such-library; exit 3\n")
+	code, out, stderr = execute(t, "init", "--force", root)
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, out, "the benchmark (sh bench.sh) fails here: exit 3. So this proposes the size of the code and not the benchmark")
+	s, err = config.LoadSpec(filepath.Join(root, "pawl.yaml"), nil)
+	require.NoError(t, err)
+	require.Contains(t, s.Verify.Command, "wc -c")
+	require.Equal(t, "lower", s.Verify.Direction)
 }
 
 // A step that took long leaves a line with its time, so that what is cut off shows what it waited for. The benchmark runs once.

@@ -149,7 +149,8 @@ sealed files before you approve it. These are sealed:
   files are not sealed, because anything may be beside a script there. If pawl can't tell what a command uses (a program in a
   variable, a target that it does not find, a Taskfile, a Rakefile, a script in Ruby), it warns you before you approve the contract.
 - **Tests** that guard and test commands name or discover, as they are in the base commit. The loop may add new tests and change
-  those that it has added itself. The tests in verify and check commands are not sealed, because a metric may be about them.
+  those that it has added itself. The tests in verify and check commands are not sealed, because a metric may be about them. The source of a
+  program whose name has "test" in it, and that these commands build and run (`+"`./xmltest`"+`: `+"`xmltest.cpp`"+`), is such a test.
 - **Settings** of every program that a command runs, whether they exist or not. The loop may neither change nor add any, in the
   folder in which the program runs, below it and above it.
 - **Names that must stay free** (the column *while absent*): names that the program would prefer to a sealed file, or with which it would leave tests out

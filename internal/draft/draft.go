@@ -193,12 +193,19 @@ func size(scope []string) Metric {
 	}
 }
 
+// WithoutBenchmark proposes the size of the code as the metric, since the benchmark fails. how says how.
+func (r *Repository) WithoutBenchmark(how string) {
+	r.Missing = append(r.Missing, "the benchmark ("+r.Metric.Command+") fails here: "+how+". So this proposes the size of the code and not the benchmark")
+	r.Metric = size(r.Scope)
+	r.Metric.Why = "the benchmark fails, so this counts bytes; replace this with what you want to improve"
+}
+
 // languages are those that the repository has a manifest for, or that need none, the main one first. Without any manifest
 // it is the one that it has most files of, besides.
 func (t tree) languages() []language {
 	weight, most := map[string]int{}, 0
 	for _, name := range t.files {
-		if aside.MatchString(path.Dir(name)) { // of another language than what it is there for, maybe
+		if aside.MatchString(path.Dir(name)) || strings.HasPrefix(name, ".") { // of another language than what it is there for, maybe
 			continue
 		}
 		for _, l := range languages {

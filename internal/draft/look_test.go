@@ -212,6 +212,10 @@ func TestPagesHaveAQuestionOfTheirOwn(t *testing.T) {
 			map[string]string{"README.md": "See [a](docs/a.md), [b](docs/b.md#x), [c](https://x.y/z), [d](#d) and [docs](docs).\n```\n[e](e.md)\n```\n`[f](f.md)`\n", "docs/a.md": "[up](../README.md) [gone](gone.md)"},
 			"Fix the links to files that do not exist", "METRIC dead_links=2\n",
 		},
+		"a script that only builds the repository": {
+			map[string]string{"README.md": "One two three.\n", ".github/workflows/lint.sh": "echo", ".config/x.py": ""},
+			"Make the pages easier to read: shorter sentences that say the same", "METRIC words_in_a_sentence=3.00\n",
+		},
 		"none": {
 			map[string]string{"README.md": "One two three. Four five six!\n", "a.md": "Seven eight nine?\n```\ncode is no sentence.\n```\n"},
 			"Make the pages easier to read: shorter sentences that say the same", "METRIC words_in_a_sentence=3.00\n",

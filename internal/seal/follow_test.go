@@ -113,6 +113,25 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 	}
 }
 
+// TestP3_TheSourceOfATestProgramIsSealed: a target builds what it runs, and nothing in its source's name says test_.
+func TestP3_TheSourceOfATestProgramIsSealed(t *testing.T) {
+	texts := map[string]string{"Makefile": "test: xmltest tool\n\t./xmltest\n\t./tool --version\n", "run.sh": "build/bin/check_tests -q\n"}
+	for _, name := range []string{"xmltest.cpp", "xmltest.h", "tool.c", "src/check_tests.c", "latest.c"} {
+		texts[name] = ""
+	}
+	for command, want := range map[string][]string{
+		"make test":                         {"Makefile", "xmltest.cpp"},
+		"sh run.sh":                         {"run.sh", "src/check_tests.c"},
+		"cc latest.c -o latest && ./latest": {"latest.c"}, // also since the guard names it
+	} {
+		s := spec.Spec{Scope: []string{"**/*.{c,cpp,h}"}, Guard: spec.Guard{Command: command}}
+		files := slices.Sorted(maps.Keys(texts))
+		assert.ElementsMatch(t, want, seal.Find(s, files, func(name string) string { return texts[name] }).Files, command)
+		s.Scope = append(s.Scope, "xmltest.cpp", "src/**")
+		assert.NotContains(t, seal.Find(s, files, func(name string) string { return texts[name] }).Files, "xmltest.cpp")
+	}
+}
+
 // TestP3_TheManifestsOfAWorkspaceAreSealed: what a package's script says is what its tests are.
 func TestP3_TheManifestsOfAWorkspaceAreSealed(t *testing.T) {
 	files := map[string]string{

@@ -115,6 +115,8 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	if strings.Contains(first.Path, "/") {
 		if r.file(c.Dir, first) {
 			r.reads(c.Dir, first, "", depth)
+		} else if r.judges {
+			r.built(first)
 		}
 	} else if !first.Unknown && !first.Glob && first.Path != "" {
 		r.outside[first.Path] = true // it is looked up in PATH
@@ -169,6 +171,20 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	}
 	if in, ok := interpreters[name]; ok {
 		r.interpret(c, name, in, args, depth)
+	}
+}
+
+// built seals the source of a program of tests that a command builds before it runs it: of ./xmltest it is xmltest.cpp,
+// wherever the program is put.
+func (r *refs) built(program shell.Word) {
+	name := path.Base(program.Path)
+	if program.Unknown || program.Glob || !strings.Contains(strings.ToLower(name), "test") {
+		return
+	}
+	for _, file := range r.files {
+		if source, is := strings.CutPrefix(path.Base(file), name+"."); is && contains("c cc cpp cxx c++ m rs", source) {
+			r.mark(file)
+		}
 	}
 }
 
