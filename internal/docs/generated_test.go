@@ -152,10 +152,15 @@ sealed files before you approve it. These are sealed:
   those that it has added itself. The tests in verify and check commands are not sealed, because a metric may be about them. The source of a
   program whose name has "test" in it, and that these commands build and run (`+"`./xmltest`"+`: `+"`xmltest.cpp`"+`), is such a test.
 - **Settings** of every program that a command runs, whether they exist or not. The loop may neither change nor add any, in the
-  folder in which the program runs, below it and above it.
+  folder in which the program runs, below it and above it. Files of the repository that settings have the program load before the
+  tests are sealed too, unless the scope names their folder: ` + "`" + `setupFiles` + "`" + ` of jest, ` + "`" + `require` + "`" + ` of mocha, ` + "`" + `pytest_plugins` + "`" + `.
 - **Names that must stay free** (the column *while absent*): names that the program would prefer to a sealed file, or with which it would leave tests out
   (` + "`" + `GNUmakefile` + "`" + ` before ` + "`" + `Makefile` + "`" + `, a nested ` + "`" + `go.mod` + "`" + `, ` + "`" + `unittest.py` + "`" + ` for ` + "`" + `python3 -m unittest` + "`" + `). If such a file exists, your
-  scope decides about it.
+  scope decides about it. pawl also finds such names by reading commands, scripts and Makefiles: a target that is not in ` + "`" + `.PHONY` + "`" + `, and what
+  stands before it, because make does nothing if there is a file of that name; ` + "`" + `-include local.mk` + "`" + `; ` + "`" + `Makefile.sh` + "`" + `, from which make
+  would write its Makefile anew; ` + "`" + `./bench` + "`" + `, which a build makes, and ` + "`" + `. ./env.sh` + "`" + `, if the base does not have them; programs in folders
+  of the repository that a command puts into ` + "`" + `PATH` + "`" + `; modules of Python's own that a script imports, in its folder, and those that
+  pytest and unittest need, in the folder in which they run, in a folder of tests that they are given, and in folders of ` + "`" + `PYTHONPATH` + "`" + `.
 - **Files outside the repository** that commands name: by an absolute path, from ` + "`" + `~/` + "`" + ` on, or by the name of a program that is not
   in the machine's own folders (` + "`" + `/usr/bin` + "`" + ` and the like). The contract has their SHA-256. If one of them changes, pawl judges
   nothing more: the loop fails with ` + "`" + `PRECONDITION_FAILED` + "`" + `.

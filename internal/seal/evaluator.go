@@ -46,10 +46,16 @@ const (
 	jsTests     = "*.test.* *.spec.* {test,test-*,*-test,*_test,*.test-d}.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/** /test/** /tests/**"
 	someTests   = jsTests + " " + pythonTests + " *_test.go test*.c *_test.c *_test.cc *_test.cpp /spec/** /t/** src/test/**"
 
-	pytestSettings = "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml"
-	npmSettings    = ".npmrc .yarnrc .yarnrc.yml .yarn/** .pnpmfile.cjs bunfig.toml " + jsSettings
-	jsSettings     = "jest.config.* vitest.config.* vitest.workspace.* vite.config.* .mocharc.* ava.config.* babel.config.* .babelrc*"
+	// Python imports these before anything else, from every folder of PYTHONPATH.
+	pythonSettings = "{site,user}customize.py {site,user}customize/**"
+	pythonAbsent   = ".venv .venv/** pyvenv.cfg"
+	// A distribution beside the tests brings plugins.
+	pytestSettings = "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml *.{dist,egg}-info/** " + pythonSettings
+	npmSettings    = ".npmrc .yarnrc .yarnrc.yml .yarn/** .pnp.* .pnpmfile.{cjs,mjs} pnpm-workspace.yaml bunfig.toml " + jsSettings
+	jsSettings     = "jest.config.* vitest.config.* vitest.workspace.* vite.config.* .mocharc.* ava.config.* babel.config.* .babelrc* /.swcrc /{ts,js}config.json /tsconfig.*.json"
 	npmAbsent      = "node_modules node_modules/**"
+	mocks          = " __mocks__/**" // which jest and vitest take in place of packages
+	dotenv         = ".env{,.test,.development,.production}{,.local}"
 )
 
 // evaluators by the name of the program. It is the one table of what an agent could change to be judged
@@ -57,21 +63,26 @@ const (
 var evaluators = map[string]evaluator{
 	"go": {tests: "*_test.go testdata/**", subs: "test", absent: "go.mod go.work vendor vendor/modules.txt"},
 	"cargo": {tests: "tests/** benches/**", subs: "test t nextest bench",
-		settings: "Cargo.toml .cargo .cargo/** build.rs rust-toolchain rust-toolchain.toml"},
-	"pytest": {tests: pythonTests, settings: pytestSettings, lists: "--collect-only -q"}, "py.test": {tests: pythonTests, settings: pytestSettings, lists: "--collect-only -q"},
+		settings: "Cargo.toml .cargo .cargo/** build.rs rust-toolchain rust-toolchain.toml .config/nextest.toml {,.}clippy.toml {,.}rustfmt.toml"},
+	"pytest":  {tests: pythonTests, settings: pytestSettings, absent: pythonAbsent, lists: "--collect-only -q"},
+	"py.test": {tests: pythonTests, settings: pytestSettings, absent: pythonAbsent, lists: "--collect-only -q"},
+	"python":  {settings: pythonSettings, absent: pythonAbsent}, "pypy": {settings: pythonSettings, absent: pythonAbsent},
+	"uv":     {settings: "uv.toml .python-version " + pythonSettings, absent: pythonAbsent},
+	"poetry": {settings: "poetry.toml " + pythonSettings, absent: pythonAbsent}, "pdm": {settings: "pdm.toml .pdm-python " + pythonSettings, absent: pythonAbsent},
+	"pipenv": {settings: "Pipfile " + dotenv + " " + pythonSettings, absent: pythonAbsent}, "hatch": {settings: "hatch.toml " + pythonSettings, absent: pythonAbsent},
 	"unittest": {tests: "test*.py"}, "nose2": {tests: "test*.py", settings: "unittest.cfg nose2.cfg"},
 	"coverage": {settings: ".coveragerc tox.ini setup.cfg pyproject.toml"},
-	"tox":      {tests: pythonTests, settings: pytestSettings}, "nox": {tests: pythonTests, settings: pytestSettings},
+	"tox":      {tests: pythonTests, settings: "tox.toml toxfile.py " + pytestSettings}, "nox": {tests: pythonTests, settings: pytestSettings},
 	"npm":    {tests: jsTests, subs: "test t tst run run-script", settings: npmSettings, absent: npmAbsent},
 	"pnpm":   {tests: jsTests, subs: "test t run run-script", settings: npmSettings, absent: npmAbsent},
 	"yarn":   {tests: jsTests, settings: npmSettings, absent: npmAbsent},
-	"bun":    {tests: jsTests, subs: "test run", settings: npmSettings, absent: npmAbsent},
+	"bun":    {tests: jsTests, subs: "test run", settings: npmSettings + " " + dotenv, absent: npmAbsent},
 	"lerna":  {tests: jsTests, settings: "lerna.json " + npmSettings, absent: npmAbsent},
 	"turbo":  {tests: jsTests, settings: "turbo.json " + npmSettings, absent: npmAbsent},
 	"nx":     {tests: jsTests, settings: "nx.json **/project.json " + npmSettings, absent: npmAbsent},
 	"npx":    {settings: npmSettings, absent: npmAbsent},
-	"jest":   {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent, lists: "--listTests"},
-	"vitest": {tests: jsTests, settings: npmSettings, absent: npmAbsent, lists: "list --filesOnly"},
+	"jest":   {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent + mocks, lists: "--listTests"},
+	"vitest": {tests: jsTests, settings: npmSettings, absent: npmAbsent + mocks, lists: "list --filesOnly"},
 	"mocha":  {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent, lists: "--dry-run --reporter json"},
 	"ava":    {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent},
 	"tape":   {tests: jsTests, absent: npmAbsent}, "uvu": {tests: jsTests, absent: npmAbsent}, "qunit": {tests: jsTests, absent: npmAbsent},
@@ -79,9 +90,14 @@ var evaluators = map[string]evaluator{
 	"tap":     {tests: jsTests, settings: ".taprc package.json", absent: npmAbsent},
 	"jasmine": {tests: jsTests, settings: "jasmine.json jasmine.mjs package.json", absent: npmAbsent},
 	"lab":     {tests: jsTests, settings: ".labrc.js package.json", absent: npmAbsent},
-	"node":    {tests: jsTests, subs: "--test"},
-	"deno":    {tests: "*_test.* *.test.* test.{js,mjs,jsx,ts,mts,tsx} __tests__/**", subs: "test", settings: "deno.json deno.jsonc"},
-	"mvn":     {tests: "src/test/**", settings: "pom.xml .mvn .mvn/**"}, "mvnw": {tests: "src/test/**", settings: "pom.xml .mvn .mvn/**"},
+	"node":    {tests: jsTests, subs: "--test", absent: npmAbsent},
+	"tsx":     {absent: npmAbsent, settings: jsSettings}, "ts-node": {absent: npmAbsent, settings: jsSettings},
+	"nyc": {settings: ".nycrc .nycrc.* nyc.config.* /package.json"}, "c8": {settings: ".c8rc .c8rc.* .nycrc .nycrc.* /package.json"},
+	"playwright": {tests: jsTests, subs: "test", settings: "playwright.config.* " + npmSettings, absent: npmAbsent},
+	"cypress":    {tests: "/cypress/**", settings: "cypress.config.* cypress.json " + npmSettings, absent: npmAbsent},
+	"karma":      {tests: jsTests, settings: "karma.conf.* .config/karma.conf.* " + npmSettings, absent: npmAbsent},
+	"deno":       {tests: "*_test.* *.test.* test.{js,mjs,jsx,ts,mts,tsx} __tests__/**", subs: "test", settings: "deno.json deno.jsonc"},
+	"mvn":        {tests: "src/test/**", settings: "pom.xml .mvn .mvn/** " + junitSettings}, "mvnw": {tests: "src/test/**", settings: "pom.xml .mvn .mvn/** " + junitSettings},
 	"gradle": {tests: "src/test/**", settings: gradleSettings}, "gradlew": {tests: "src/test/**", settings: gradleSettings},
 	"rspec":   {tests: "/spec/**", settings: ".rspec .rspec-local .bundle .bundle/**"},
 	"phpunit": {tests: "/tests/** /test/**", settings: "phpunit.xml phpunit.xml.dist phpunit.dist.xml"},
@@ -89,14 +105,22 @@ var evaluators = map[string]evaluator{
 	"mix":     {tests: "/test/** /apps/*/test/**", subs: "test", settings: "mix.exs"},
 	"dotnet": {tests: "*.Tests/** *Tests/** /tests/** /test/**", subs: "test",
 		settings: "Directory.Build.props Directory.Build.targets *.runsettings nuget.config NuGet.Config global.json"},
-	"swift": {tests: "/Tests/**", subs: "test"}, "ctest": {tests: "/test/** /tests/**"}, "meson": {tests: "/test/** /tests/**", subs: "test"},
+	"swift": {tests: "/Tests/**", subs: "test"}, "meson": {tests: "/test/** /tests/** meson.build meson_options.txt meson.options", subs: "test"},
+	"ctest": {tests: "/test/** /tests/** CMakeLists.txt", settings: "CTest*.cmake CTest*.ctest DartConfiguration.tcl CMakePresets.json CMakeUserPresets.json"},
+	"bazel": {tests: someTests, subs: "test coverage", settings: bazelSettings}, "bazelisk": {tests: someTests, subs: "test coverage", settings: bazelSettings},
+	"dart": {tests: "/test/**", subs: "test", settings: "dart_test.yaml"}, "flutter": {tests: "/test/**", subs: "test", settings: "dart_test.yaml"},
+	"sbt":  {tests: "src/test/**", settings: "*.sbt project/*.sbt project/*.scala project/build.properties .sbtopts .jvmopts"},
+	"bats": {tests: "*.bats /test/** /tests/**"}, "busted": {tests: "/spec/**", settings: ".busted"},
 	"prove": {tests: "/t/**", settings: ".proverc"},
 	// Their targets can be anything. Where the name of one says that it tests, so does whatever looks like a test.
-	"make": {tests: someTests}, "gmake": {tests: someTests}, "just": {tests: someTests}, "task": {tests: someTests}, "go-task": {tests: someTests},
+	"make": {tests: someTests}, "gmake": {tests: someTests}, "just": {tests: someTests, settings: ".env"}, "task": {tests: someTests}, "go-task": {tests: someTests},
 	"rake": {tests: someTests}, "mage": {tests: someTests}, "invoke": {tests: someTests}, "inv": {tests: someTests}, "ant": {tests: someTests},
 	"composer": {tests: someTests},
 
 	"golangci-lint": {settings: ".golangci.*"}, "eslint": {settings: "eslint.config.* .eslintrc .eslintrc.* .eslintignore", absent: npmAbsent},
+	"prettier": {settings: ".prettierrc .prettierrc.* prettier.config.* .prettierignore .editorconfig", absent: npmAbsent}, "biome": {settings: "biome.json biome.jsonc", absent: npmAbsent},
+	"stylelint": {settings: ".stylelintrc .stylelintrc.* stylelint.config.* .stylelintignore", absent: npmAbsent}, "oxlint": {settings: ".oxlintrc.json", absent: npmAbsent},
+	"clang-tidy": {settings: ".clang-tidy"}, "clang-format": {settings: "{.,_}clang-format .clang-format-ignore"}, "pyright": {settings: "pyrightconfig.json pyproject.toml"},
 	"ruff": {settings: "ruff.toml .ruff.toml pyproject.toml"}, "mypy": {settings: "mypy.ini .mypy.ini setup.cfg pyproject.toml"},
 	"flake8": {settings: ".flake8 setup.cfg tox.ini"}, "pylint": {settings: ".pylintrc pylintrc setup.cfg pyproject.toml"},
 	"tsc": {settings: "tsconfig.json tsconfig.*.json", absent: npmAbsent}, "rubocop": {settings: ".rubocop.yml"}, "shellcheck": {settings: ".shellcheckrc"},
@@ -125,7 +149,12 @@ func Table() (rows []Row) {
 	return rows
 }
 
-const gradleSettings = "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties buildSrc/** gradle/wrapper/**"
+const (
+	bazelSettings  = ".bazelrc .bazelversion .bazeliskrc tools/bazel {BUILD,WORKSPACE,MODULE}.bazel WORKSPACE.bzlmod"
+	gradleSettings = "*.gradle *.gradle.kts gradle.properties buildSrc/** gradle/wrapper/** " + junitSettings
+	// JUnit and TestNG find these on the class path, and an extension may pass over what fails.
+	junitSettings = "junit-platform.properties META-INF/services/org.{junit,testng}.*"
+)
 
 // testing is what the name of a target or a script has that runs tests.
 var testing = lazyregexp.New(`test|spec|check|cov|verif|^ci$|^all$`)
@@ -156,12 +185,16 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 	for _, glob := range strings.Fields(e.absent) {
 		r.around(dir, glob, Group{New: true})
 	}
+	r.told(dir, e.settings)
 	if !r.judges || e.tests == "" || !tested(name, e.subs, args) {
 		return
 	}
 	r.listing(c, name, e.lists)
 	tests := append(strings.Fields(e.tests), r.patterns(dir, name, args)...)
 	if !r.given(dir, name, tests, args) {
+		if name == "unittest" {
+			r.group(dir, "**/{test,tests}/**/__init__.py", Group{There: true, New: true}) // load_tests in one says what the tests are
+		}
 		for _, glob := range tests {
 			if here, only := strings.CutPrefix(glob, "/"); only {
 				glob = here
@@ -240,6 +273,9 @@ func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some 
 			if name == "unittest" {
 				r.group(at, "**/__init__.py", Group{New: true}) // load_tests in one says what the tests are
 			}
+			if contains("unittest pytest py.test", name) {
+				r.first(at, pythonRuns)
+			}
 		}
 	}
 	return some
@@ -255,9 +291,14 @@ func (r *refs) testFolders(dir string, words []shell.Word) {
 	}
 }
 
-// around seals a name in a folder, in all below and in those above.
+// around seals a name in a folder, in all below and in those above; with a leading slash in none below.
 func (r *refs) around(dir, glob string, g Group) {
-	r.group(dir, "**/"+glob, g)
+	glob, here := strings.CutPrefix(glob, "/")
+	if !here {
+		r.group(dir, "**/"+glob, g)
+	} else {
+		r.group(dir, glob, g)
+	}
 	for up := dir; up != "" && up != "." && !path.IsAbs(up) && !strings.HasPrefix(up, ".."); {
 		if up = path.Dir(up); up == "." {
 			up = ""

@@ -190,3 +190,62 @@ func FuzzFollow(f *testing.F) {
 		}
 	})
 }
+
+// Names that a base may do without: what make would take for done, or include, and what Python would import first.
+func TestP3_WhatOutranksScriptsAndTargetsIsSealedWhileAbsent(t *testing.T) {
+	files := map[string]string{
+		"Makefile":     "-include local.mk mk/*.mk\n.PHONY: check\ncheck: unit app.o\n\t./app\nunit:\n\tgo test ./...\ndocs: docs/a.md\n",
+		"bench/run.py": "import json, sys\nfrom csv import reader\nfrom solution import answer\nfrom .own import x\n",
+		"bench/own.py": "", "mk/a.mk": "", "docs/a.md": "",
+		"tests/test_a.py": "", "justfile": "import? 'local.just'\ncheck:\n  ./x.sh\n",
+	}
+	for command, want := range map[string]string{
+		"make check":             "+local.mk +mk/b.mk +unit +unit/x +app.o +app +Makefile.sh +local.mk.sh mk/a.mk -check -docs/b.md -solution.py",
+		"make docs":              "-docs/b.md -docs -check",
+		"python3 bench/run.py":   "+bench/json.py +bench/csv/__init__.py -bench/solution.py -bench/argparse.py -json.py",
+		"python3 -m unittest":    "+tests/__init__.py +tests/deep/__init__.py +signal.py -src/__init__.py -tests/helper.py -token_store.py",
+		"just check":             "+local.just +x.sh",
+		"sh -c '. ./hook; true'": "+hook",
+	} {
+		s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}
+		seals := seal.Find(s, slices.Sorted(maps.Keys(files)), func(name string) string { return files[name] })
+		for name := range strings.FieldsSeq(want) {
+			file := strings.TrimLeft(name, "+-")
+			kept := slices.ContainsFunc(seals.Groups, func(g seal.Group) bool { return g.New && spec.MatchAny([]string{g.Glob}, file) })
+			switch name[0] {
+			case '+':
+				assert.True(t, kept, "%s: %s", command, file)
+			case '-':
+				assert.False(t, kept, "%s: %s", command, file)
+			default:
+				assert.True(t, seals.Has(file), "%s: %s", command, file)
+			}
+		}
+	}
+}
+
+// Settings name files that are loaded before the tests, or in place of what they use.
+func TestP3_WhatSettingsHaveARunnerLoadIsSealed(t *testing.T) {
+	for name, c := range map[string]struct{ command, file, text, want string }{
+		"jest's setup":          {"npx jest", "jest.config.js", "module.exports = { setupFilesAfterEnv: ['<rootDir>/lib/setup.js'], collectCoverageFrom: ['lib/app.js'] }", "lib/setup.js"},
+		"its transform":         {"npx jest", "package.json", `{"main": "lib/app.js", "jest": {"transform": {"^.+$": "./lib/setup"}}}`, "lib/setup.js"},
+		"vitest's setup":        {"npx vitest run", "vitest.config.ts", "export default { test: { globalSetup: './lib/setup.js',\n include: ['lib/app.js'] } }", "lib/setup.js"},
+		"mocha's require":       {"npx mocha", ".mocharc.yml", "spec: lib/app.js\nrequire:\n  - lib/setup.js\n  - x\n", "lib/setup.js"},
+		"pytest's plugins":      {"pytest", "conftest.py", "pytest_plugins = ['lib.plugin']\n", "lib/plugin.py"},
+		"what a config imports": {"npx eslint lib", "eslint.config.js", "export default { plugins: { own: require('./lib/setup.js') } }", "lib/setup.js"},
+		"not what is measured":  {"npx jest", "package.json", `{"main": "./lib/app.js", "jest": {}}`, ""},
+	} {
+		files := map[string]string{"lib/setup.js": "", "lib/app.js": "", "lib/plugin.py": "", c.file: c.text}
+		for scope, want := range map[string]string{"**": c.want, "lib/**": ""} {
+			s := spec.Spec{Scope: []string{scope}, Guard: spec.Guard{Command: c.command}}
+			seals := seal.Find(s, slices.Sorted(maps.Keys(files)), func(name string) string { return files[name] })
+			var sealed []string
+			for _, file := range []string{"lib/app.js", "lib/plugin.py", "lib/setup.js"} {
+				if seals.Has(file) {
+					sealed = append(sealed, file)
+				}
+			}
+			assert.Equal(t, want, strings.Join(sealed, " "), "%s, scope %s", name, scope)
+		}
+	}
+}

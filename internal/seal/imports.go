@@ -29,6 +29,7 @@ func (r *refs) imports(file, from string, depth int) {
 	if !ok {
 		return
 	}
+	r.standard(text, from)
 	module := func(at string) bool {
 		for _, name := range []string{at + ".py", at + "/__init__.py"} {
 			if r.exists[name] && helps(file, name) {

@@ -2,6 +2,7 @@ package seal
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ type recipes struct {
 	first   string
 	include []string
 	unknown bool // there may be targets that are not here
+	// files says that a target is done where there is a file of that name, unless it is among the phony ones.
+	files bool
+	phony map[string]bool
 }
 
 func (all *recipes) add(name string) *recipe {
@@ -57,6 +61,14 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 	all := read(text)
 	for _, name := range all.include { // one level
 		at := r.relative(shell.Resolve(dir, name))
+		if contains("make gmake", program) {
+			r.remade(at)
+		}
+		if strings.ContainsAny(name, "*?[") && !strings.Contains(name, "$") {
+			r.group(dir, name, Group{There: true, New: true})
+		} else if !strings.Contains(name, "$") {
+			r.group("", shell.EscapeGlob(at), Group{New: true})
+		}
 		if strings.Contains(name, "$") || !r.exists[at] {
 			r.unread[file+": include "+shortened(name)] = true
 			continue
@@ -67,6 +79,7 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 			have := all.add(name)
 			have.before, have.commands = slices.Concat(have.before, one.before), slices.Concat(have.commands, one.commands)
 		}
+		maps.Copy(all.phony, more.phony)
 		all.unknown = all.unknown || more.unknown || len(more.include) > 0
 	}
 	var names []string
@@ -143,7 +156,13 @@ func (r *refs) target(all recipes, file, dir, name string, depth int) bool {
 		r.unread[file+": "+shortened(name)] = true
 		return true
 	}
+	if all.files && !all.phony[name] {
+		r.made(dir, name)
+	}
 	for _, before := range one.before {
+		if all.files && all.targets[before] == nil {
+			r.made(dir, before)
+		}
 		if !r.target(all, file, dir, before, depth+1) && all.unknown && !r.exists[r.relative(shell.Resolve(dir, before))] {
 			r.unread[file+": "+shortened(before)] = true
 		}
@@ -172,7 +191,7 @@ var (
 
 // makeRecipes reads a Makefile: its rules, and variables that are plain text.
 func makeRecipes(text string) recipes {
-	all := recipes{targets: map[string]*recipe{}}
+	all := recipes{targets: map[string]*recipe{}, files: true, phony: map[string]bool{}}
 	value := map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "SHELL": "sh"}
 	expand := func(s string) string {
 		for range 5 { // a variable may have others in it
@@ -212,6 +231,9 @@ func makeRecipes(text string) recipes {
 			before, command, _ := strings.Cut(expand(m[2]), ";")
 			for name := range strings.FieldsSeq(expand(m[1])) {
 				if name == ".PHONY" {
+					for target := range strings.FieldsSeq(before) {
+						all.phony[target] = true
+					}
 					continue
 				}
 				all.unknown = all.unknown || strings.ContainsAny(name, "%$")

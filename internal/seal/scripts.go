@@ -23,8 +23,8 @@ var interpreters = map[string]interpreter{
 	"sh": {inline: "-c"}, "bash": {inline: "-c", loads: "--rcfile --init-file"}, "dash": {inline: "-c"}, "zsh": {inline: "-c"},
 	"ksh": {inline: "-c"}, "ash": {inline: "-c"}, "fish": {inline: "-c --command"},
 	"python": {inline: "-c", entry: "__main__.py"}, "pypy": {inline: "-c", entry: "__main__.py"},
-	"node":   {inline: "-e --eval -p --print", loads: "-r --require --import --loader --experimental-loader", entry: "index.js"},
-	"nodejs": {inline: "-e --eval -p --print", loads: "-r --require --import", entry: "index.js"},
+	"node":   {inline: "-e --eval -p --print", loads: nodeLoads, entry: "index.js"},
+	"nodejs": {inline: "-e --eval -p --print", loads: nodeLoads, entry: "index.js"},
 	"deno":   {inline: "eval", skip: []string{"run"}}, "bun": {inline: "-e --eval -p", loads: "-r --preload", skip: []string{"run"}},
 	"coverage": {skip: []string{"run"}},
 	"ts-node":  {inline: "-e"}, "tsx": {inline: "-e"},
@@ -35,6 +35,9 @@ var interpreters = map[string]interpreter{
 	"mawk": {loads: "-f", program: true}, "nawk": {loads: "-f", program: true},
 	"sed": {loads: "-f --file", program: true}, "jq": {loads: "-f --from-file", program: true},
 }
+
+// A file of variables may have NODE_OPTIONS in it.
+const nodeLoads = "-r --require --import --loader --experimental-loader --env-file --env-file-if-exists"
 
 // shells read a pipe or a here-document as commands, and -c as a command line.
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "ash": true, "fish": true}
@@ -115,13 +118,24 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	if strings.Contains(first.Path, "/") {
 		if r.file(c.Dir, first) {
 			r.reads(c.Dir, first, "", depth)
-		} else if r.judges {
-			r.built(first)
+		} else {
+			if r.judges {
+				r.built(first)
+			}
+			r.free(c.Dir, first)
 		}
 	} else if !first.Unknown && !first.Glob && first.Path != "" {
 		r.outside[first.Path] = true // it is looked up in PATH
+		for dir := range r.searched(c, "PATH") {
+			r.free(dir, first)
+		}
 	}
 	name := called(first)
+	if contains("python pypy pytest py.test coverage", name) {
+		for dir := range r.searched(c, "PYTHONPATH") {
+			r.first(dir, pythonRuns)
+		}
+	}
 	if r.judges {
 		r.testFolders(c.Dir, args)
 	}
@@ -198,9 +212,12 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 		case n == 0 && len(in.skip) > 0 && w.Text == in.skip[0]:
 		case contains(in.loads, option):
 			if joined {
-				r.seal(c.Dir, value)
+				w.Path = value
 			} else if n++; n < len(args) {
-				r.file(c.Dir, args[n])
+				w = args[n]
+			}
+			if !r.file(c.Dir, w) {
+				r.free(c.Dir, w)
 			}
 			loaded = true
 		case contains(in.inline, w.Text) || shells[name] && commandOption.MatchString(w.Text):
@@ -210,6 +227,7 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 			return
 		case entryModule(name, w.Text) && n+1 < len(args):
 			module := strings.ReplaceAll(args[n+1].Path, ".", "/")
+			r.first(c.Dir, pythonRuns)
 			for _, name := range []string{".py", "/__init__.py", "/__main__.py"} { // before what is installed
 				r.group(c.Dir, shell.EscapeGlob(module)+name, Group{New: true})
 			}
@@ -230,6 +248,9 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 		case r.file(c.Dir, w):
 			r.reads(c.Dir, w, name, depth)
 			return // what follows are its arguments
+		case name == "source" || name == ".":
+			r.free(c.Dir, w)
+			return
 		case in.entry != "" && !w.Unknown && r.seal(c.Dir, path.Join(w.Path, in.entry)):
 			r.reads(c.Dir, shell.Word{Path: path.Join(w.Path, in.entry)}, name, depth)
 			if in.entry == "index.js" { // unless a manifest names another
@@ -318,6 +339,9 @@ func (r *refs) task(dir, name string, args []shell.Word, depth int) {
 		return
 	}
 	for _, file := range names {
+		if contains("make gmake", name) {
+			r.remade(r.relative(shell.Resolve(dir, file)))
+		}
 		if r.seal(dir, file) {
 			r.targets(name, r.relative(shell.Resolve(dir, file)), dir, plain, depth)
 			return

@@ -14,13 +14,13 @@ import (
 
 // judges is a guard that names the evaluators of several languages. guard.sh passes, so none of them has to
 // be installed: what is sealed is read from the command.
-const judges = "sh guard.sh || { make check && python3 bench/run.py && python3 -m unittest discover -s tests && go test ./pkg/... && npm test && npx jest && cargo test && python3 -m pytest spec; }"
+const judges = "sh guard.sh || { make check && python3 bench/run.py && python3 -m unittest discover -s tests && go test ./pkg/... && npm test && npx jest && cargo test && python3 -m pytest spec && tox && mvn test && ./out/bench; }"
 
 // evaluators is a repository that they judge.
 var evaluators = map[string]string{
-	"Makefile": "include more.mk\ncheck: lint\n\tsh guard.sh\n", "more.mk": "lint:\n\t./lint/all.sh\n", "lint/all.sh": "cd \"$(dirname \"$0\")\"\n. ./rules.sh\n", "lint/rules.sh": ":\n",
-	"bench/run.py": "from clock import now\n", "bench/clock.py": "import time as now\n", "tests/test_n.py": "import unittest\n", "tests/helper.py": "x = 1\n", "pkg/n.go": "package pkg\n", "pkg/n_test.go": "package pkg\n",
-	"go.mod": "module n\n", "package.json": `{"scripts": {"test": "jest"}}` + "\n", "src/n.test.js": "\n", "Cargo.toml": "[package]\nname = \"n\"\n", "spec/test_m.py": "\n", "pyproject.toml": "[tool.pytest.ini_options]\n",
+	"Makefile": "include more.mk\n-include local.mk\ncheck: lint unit\n\tsh guard.sh\nunit:\n\tsh guard.sh\n", "more.mk": "lint:\n\t./lint/all.sh\n", "lint/all.sh": "cd \"$(dirname \"$0\")\"\n. ./rules.sh\n", "lint/rules.sh": ":\n",
+	"bench/run.py": "import json\nfrom clock import now\n", "bench/clock.py": "import time as now\n", "tests/test_n.py": "import unittest\n", "tests/helper.py": "x = 1\n", "pkg/n.go": "package pkg\n", "pkg/n_test.go": "package pkg\n",
+	"go.mod": "module n\n", "package.json": `{"scripts": {"test": "jest"}, "jest": {"setupFiles": ["./lib/setup.js"]}}` + "\n", "lib/setup.js": "x\n", "src/n.test.js": "\n", "Cargo.toml": "[package]\nname = \"n\"\n", "spec/test_m.py": "\n", "pyproject.toml": "[tool.pytest.ini_options]\n",
 }
 
 // outranks are what an agent tries that leaves the guard's own file alone. Its scope is everything, and new
@@ -53,6 +53,23 @@ var outranks = []escape{
 	same("set cargo's runner", `mkdir .cargo; echo '[target."cfg(all())"]' >.cargo/config.toml`, sealed),
 	same("add a build.rs", `echo 'fn main() {}' >build.rs`, sealed),
 	same("exclude tests in Cargo.toml", `printf '[lib]\ntest = false\n' >>Cargo.toml`, sealed),
+	same("put a file in the place of a make target", `: >unit`, sealed),
+	same("have make write its Makefile anew", `printf 'check:;\n' >Makefile.sh`, sealed),
+	same("add a file that make includes if it is there", `echo 'SHELL = /bin/true' >local.mk`, sealed),
+	same("put a module before one that Python's runner needs", `echo 'raise SystemExit(0)' >argparse.py`, sealed),
+	same("put a module before one that a benchmark needs", `echo 'raise SystemExit(0)' >bench/json.py`, sealed),
+	same("have Python load sitecustomize.py", `echo 'raise SystemExit(0)' >sitecustomize.py`, sealed),
+	same("bring a plugin for pytest", `mkdir x.dist-info; printf '[pytest11]\nx = work\n' >x.dist-info/entry_points.txt`, sealed),
+	same("bring a plugin for tox", `: >toxfile.py`, sealed),
+	same("put a Python environment before the judge's", `mkdir -p .venv/bin; : >.venv/bin/pytest; git add -f .venv`, sealed),
+	same("mock a package for jest", `mkdir __mocks__; echo 'module.exports = {}' >__mocks__/fs.js`, sealed),
+	same("empty what jest loads before the tests", `: >lib/setup.js`, sealed),
+	same("lead imports elsewhere with tsconfig.json", `echo '{"compilerOptions": {"paths": {"*": ["./work/*"]}}}' >tsconfig.json`, sealed),
+	same("have yarn load .pnp.cjs", `echo 'process.exit(0)' >.pnp.cjs`, sealed),
+	same("make pnpm use another shell", `echo 'scriptShell: /bin/true' >pnpm-workspace.yaml`, sealed),
+	same("leave tests out in .config/nextest.toml", `mkdir .config; echo 'default-filter = "none()"' >.config/nextest.toml`, sealed),
+	same("have JUnit pass over what fails", `mkdir -p src/main/resources; : >src/main/resources/junit-platform.properties`, sealed),
+	same("put a program where a build makes one", `mkdir out; printf '#!/bin/true\n' >out/bench; chmod +x out/bench`, sealed),
 	same("convert tests with .gitattributes", `echo '*.py text eol=crlf' >tests/.gitattributes`, sealed),
 }
 
