@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -178,6 +179,7 @@ func Dial(ctx context.Context, t Temporal, identity string, logger *slog.Logger)
 	o.FailureConverter = temporal.GetDefaultFailureConverter()
 	o.MetricsHandler = client.MetricsNopHandler
 	t.Telemetry.Equip(&o)
+	o.ConnectionOptions.DialOptions = append(slices.Clone(o.ConnectionOptions.DialOptions), grpc.WithChainUnaryInterceptor(patient))
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := client.DialContext(ctx, o)

@@ -1,13 +1,17 @@
 package config_test
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
 
 	"pawl/config"
 	"pawl/internal/fault"
@@ -81,4 +85,52 @@ func TestAServiceThatDoesNotAnswerIsAClearError(t *testing.T) {
 	require.Equal(t, fault.EngineUnreachable, fault.CodeOf(err))
 	require.ErrorContains(t, err, address)
 	require.ErrorContains(t, err, "TEMPORAL_ADDRESS")
+}
+
+// late is a service that answers when asked has given up.
+type late struct {
+	workflowservice.UnimplementedWorkflowServiceServer
+	asked context.Context
+}
+
+func (l *late) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
+	return &workflowservice.GetSystemInfoResponse{}, nil
+}
+
+func (l *late) RecordActivityTaskHeartbeat(context.Context, *workflowservice.RecordActivityTaskHeartbeatRequest) (*workflowservice.RecordActivityTaskHeartbeatResponse, error) {
+	<-l.asked.Done()
+	return &workflowservice.RecordActivityTaskHeartbeatResponse{}, nil
+}
+
+func (l *late) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
+	<-l.asked.Done()
+	return &workflowservice.DescribeNamespaceResponse{}, nil
+}
+
+// The SDK takes a heartbeat without an answer for the end of the activity, after a second here: a loaded machine is slower.
+func TestAHeartbeatIsGivenTimeToBeAnswered(t *testing.T) {
+	clean(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	asked, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	server := grpc.NewServer()
+	workflowservice.RegisterWorkflowServiceServer(server, &late{asked: asked})
+	go server.Serve(l)
+	t.Cleanup(server.Stop)
+	t.Setenv("TEMPORAL_ADDRESS", l.Addr().String())
+	at, err := config.Connect()
+	require.NoError(t, err)
+	c, err := config.Dial(t.Context(), at, "test", slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.WorkflowService().RecordActivityTaskHeartbeat(asked, &workflowservice.RecordActivityTaskHeartbeatRequest{})
+	require.NoError(t, err)
+	_, err = c.WorkflowService().DescribeNamespace(asked, &workflowservice.DescribeNamespaceRequest{})
+	require.Error(t, err, "what is no heartbeat ends with its caller")
+
+	over, end := context.WithCancel(t.Context())
+	end()
+	_, err = c.WorkflowService().RecordActivityTaskHeartbeat(over, &workflowservice.RecordActivityTaskHeartbeatRequest{})
+	require.Error(t, err, "nor is a heartbeat waited for whose activity is over")
 }
