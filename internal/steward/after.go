@@ -375,12 +375,14 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 		return
 	}
 	a.Error = strings.TrimSpace(r.ErrorCode + " " + r.Reason)
-	spent := r.ErrorCode == string(fault.BudgetExhausted)
+	spent, stopped := r.ErrorCode == string(fault.BudgetExhausted), r.ErrorCode == string(fault.Cancelled)
 	switch { // none of these is a failure of the step
 	case r.RateLimit != nil:
 		a.Outcome, a.Reason, a.Error = task.RateLimited, until(*r.RateLimit), ""
 	case spent:
 		a.Outcome, a.Error = task.Spent, ""
+	case rejected, stopped:
+		a.Outcome, a.Error = task.Stopped, ""
 	}
 	n.back(t, e)
 	n.act(*loop.Fold(n.State, n.events).Find(t.ID), a)
@@ -400,7 +402,7 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	case spent && (st.Cap == nil || r.Usage.CostUSD.Cmp(*st.Cap) < 0): // else it used up its share, and gets another one
 		why = "the loop of the step " + st.ID + " has used up a budget of its own: " + r.Reason
 		n.stuck(*after, task.Finding{Rule: StopResources, Stop: true, Count: 1, Text: why, State: after.State, Action: a.Name})
-	case r.ErrorCode == string(fault.Cancelled):
+	case stopped:
 		why = "the loop of the step " + st.ID + " was halted: " + r.Reason
 		n.stuck(*after, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: after.State, Action: a.Name})
 	}

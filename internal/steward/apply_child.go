@@ -53,7 +53,7 @@ func (s *State) acted(t *Task, e loop.Event) {
 			st.Status, t.Retries = Over, 0
 		case a.What == task.StepStarted:
 			st.Status, st.Loop = Pending, ""
-			if a.Outcome != task.RateLimited && a.Outcome != task.Spent {
+			if !slices.Contains([]string{task.RateLimited, task.Spent, task.Stopped}, a.Outcome) {
 				t.Retries++
 				st.Failed++
 			}

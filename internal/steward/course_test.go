@@ -335,6 +335,32 @@ func TestS10_AStepIsTriedAgainThreeTimes(t *testing.T) {
 	require.Equal(t, 0, o.started["s-a-one.5"])
 }
 
+// The source counts failures. That a person stops a loop or rejects its work is an answer.
+func TestS10_WhatAPersonStopsIsNoFailure(t *testing.T) {
+	for name, r := range map[string]task.ChildResult{
+		"a file loop-stop": {Status: "halted", ErrorCode: "ALO_CANCELLED", Reason: "the file loop-stop"},
+		"a rejected diff":  {Status: "completed", Proposal: &task.ChildProposal{Hash: "c", State: "rejected"}},
+	} {
+		o := open(t, limits())
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+		o.settle()
+		for n, id := range []string{"s-a-one", "s-a-one.2", "s-a-one.3"} {
+			o.loops[id] = "ended"
+			o.child(task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "failed", ErrorCode: "ALO_TEST_FAILED", Reason: fmt.Sprint(n)}})
+			o.settle()
+		}
+		require.Equal(t, 3, o.s.Find("a").Retries, name)
+		o.loops["s-a-one.4"] = "ended"
+		o.child(task.ChildEvent{Loop: "s-a-one.4", Event: task.ChildEnded, Result: &r})
+		a := o.s.Find("a")
+		require.Equal(t, 3, a.Retries, name)
+		require.Equal(t, 3, a.Steps[0].Failed, name)
+		require.EqualValues(t, 3, o.s.Indicators.Errors, name)
+		require.Contains(t, []string{"halted", "rejected"}, a.Tripped, name)
+		require.Equal(t, task.Waiting, a.State, name)
+	}
+}
+
 func TestAPausedTaskIsSomethingThatWaitsForAPerson(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)

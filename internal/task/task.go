@@ -176,6 +176,7 @@ const (
 const (
 	RateLimited = "rate-limited" // an agent was refused work
 	Spent       = "spent"        // its loop has used up its budget
+	Stopped     = "stopped"      // a person ended its loop (also with a file loop-stop) or rejected its work
 )
 
 // Action is one thing that was done for a task, with its result.
