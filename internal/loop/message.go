@@ -93,7 +93,7 @@ func Decode[M any](payload []byte, texts func(M) []Text) (M, error) {
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return none, fault.New(fault.InvalidMessage, "the payload is not a message: %s", plain(err))
+		return none, fault.New(fault.InvalidMessage, "the payload is not a message: %s", Plain(err))
 	}
 	if d.More() {
 		return none, fault.New(fault.InvalidMessage, "the payload is more than one JSON object")
@@ -106,8 +106,8 @@ func Decode[M any](payload []byte, texts func(M) []Text) (M, error) {
 	return m, nil
 }
 
-// plain says what is wrong with a payload without Go's type names.
-func plain(err error) string {
+// Plain says what is wrong with a payload without Go's type names.
+func Plain(err error) string {
 	var t *json.UnmarshalTypeError
 	switch {
 	case asType(err, &t) && t.Field != "":

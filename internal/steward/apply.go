@@ -132,7 +132,7 @@ func (s State) Apply(e loop.Event) State {
 	return s
 }
 
-// asksAnew replaces the text of an open gate.
+// asksAnew replaces the text and the choices of an open gate.
 func (s *State) asksAnew(g *loop.Gate) {
 	if g == nil {
 		return
@@ -140,7 +140,7 @@ func (s *State) asksAnew(g *loop.Gate) {
 	s.Gates = slices.Clone(s.Gates)
 	for i := range s.Gates {
 		if s.Gates[i].ID == g.ID {
-			s.Gates[i].Summary = g.Summary
+			s.Gates[i].Summary, s.Gates[i].Choices = g.Summary, g.Choices
 		}
 	}
 	if t := s.Find(g.Task); t != nil && t.WaitingFor != nil && t.WaitingFor.Gate == g.ID {

@@ -56,11 +56,18 @@ func settled(g loop.Gate, why string) loop.Event {
 	}
 }
 
-// finish ends a task. Gates of it that are still open are closed: there is nothing left to decide.
+// finish ends a task. Gates of it that are still open are closed: there is nothing left to decide. Questions about drift
+// do not offer to cancel it any more.
 func (n *next) finish(t Task, outcome, why string) {
 	for _, g := range loop.Fold(n.State, n.events).Gates {
 		if g.Task == t.ID {
 			n.events = append(n.events, settled(g, "the task is over: "+why))
+		}
+	}
+	for _, d := range n.Drift { // the question stays, but there is no task left to cancel
+		if d.Task == t.ID {
+			d.Task = ""
+			n.events = append(n.events, loop.Fold(n.State, n.events).told(d)...)
 		}
 	}
 	n.events = append(n.events, over(t, outcome, why))

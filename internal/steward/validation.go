@@ -170,6 +170,9 @@ func (s State) told(d task.Drift) (events []loop.Event) {
 	for _, g := range s.Gates {
 		if g.Kind == GateDrift && g.About == about(d) {
 			g.Summary = asked(d)
+			if d.Task == "" {
+				g.Choices = slices.DeleteFunc(slices.Clone(g.Choices), func(c string) bool { return c == Cancel })
+			}
 			events = append(events, loop.Event{Type: loop.DriftFound, Drift: &d, Gate: &g})
 		}
 	}

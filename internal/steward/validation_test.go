@@ -62,6 +62,23 @@ func TestS5_AHealthCheckThatFailsIsOneTaskUntilItIsWellAgain(t *testing.T) {
 	require.Equal(t, loop.Fold(New("s"), o.events).At(o.s.Ledger), o.s)
 }
 
+func TestS11_AQuestionAboutDriftDoesNotOfferToCancelATaskThatIsOver(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Text: "it was edited"}}})
+	require.Equal(t, []string{Keep, Restore, Cancel}, o.s.Gates[0].Choices)
+	require.Equal(t, "it was edited (cancel ends the task a)", o.s.Gates[0].Summary)
+	o.end("s-a-one", "completed", "")
+	o.settle()
+	require.Equal(t, Done, o.s.Find("a").Outcome)
+	require.Equal(t, []string{Keep, Restore}, o.s.Gates[0].Choices)
+	require.Equal(t, "it was edited", o.s.Gates[0].Summary)
+	require.ErrorContains(t, o.say(loop.MessageAnswer, Message{Choice: Cancel}), "is not a choice here")
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
+	require.Empty(t, o.s.Drift)
+}
+
 func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)

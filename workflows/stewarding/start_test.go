@@ -95,9 +95,10 @@ func TestSubmitSaysWhatIsWrongWithItsInput(t *testing.T) {
 	for in, want := range map[string]string{
 		``:                                "it is empty",
 		`{"steward":"crew","tsk":{}}`:     `unknown field "tsk"`,
-		`{"steward":5,"task":{}}`:         "cannot unmarshal number",
+		`{"steward":5,"task":{}}`:         "steward must be a text, and not of type number",
 		`{"task":{"title":"x"}}`:          `"steward" is missing`,
 		`{"steward":"crew"}`:              `"task" is missing`,
+		`"crew"`:                          "it must be an object, and not of type string",
 		`{"steward":"crew","task":{}} {}`: "something follows the object",
 	} {
 		var suite testsuite.WorkflowTestSuite

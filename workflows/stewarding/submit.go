@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -16,6 +15,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/fault"
+	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
 	"pawl/internal/wire"
@@ -40,7 +40,7 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	case errors.Is(err, io.EOF):
 		wrong = "it is empty"
 	case err != nil:
-		wrong = strings.TrimPrefix(err.Error(), "json: ")
+		wrong = loop.Plain(err)
 	case d.More():
 		wrong = "something follows the object"
 	case in.Steward == "":
