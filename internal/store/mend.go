@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/git"
+	"pawl/internal/lazyregexp"
 )
 
 // Mended is the result of Mend.
@@ -83,8 +84,11 @@ func (s *Store) saying(ctx context.Context, err error) (string, error) {
 		return "", err
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(ge.Stderr), "\n")
-	return fmt.Sprintf("the store %s is damaged: %s", s.dir, git.Printable(first)), nil
+	return fmt.Sprintf("the store %s is damaged: %s", s.dir, git.Printable(handle.ReplaceAllString(first, ""))), nil
 }
+
+// handle is a name that the store's folder has for a running git alone.
+var handle = lazyregexp.New(`/proc/self/fd/\d+/(?:\S*\.git/)?`)
 
 func (s *Store) has(ctx context.Context, id string) bool {
 	_, err := s.run.Run(ctx, "cat-file", "-e", id)
