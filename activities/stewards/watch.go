@@ -2,6 +2,7 @@ package stewards
 
 import (
 	"context"
+	"time"
 
 	"pawl/activities/hosted"
 	"pawl/internal/act"
@@ -17,15 +18,16 @@ func (v *validation) schedules(ctx context.Context) error {
 	if len(v.in.Charter.Schedules) == 0 {
 		return nil
 	}
-	missed, err := schedule.Missed(ctx, v.ws.Machine.Temporal(ctx).ScheduleClient(), v.in.Charter)
+	m := v.ws.Machine
+	missed, slots, err := schedule.Reader{Client: m.Temporal(ctx), Namespace: m.Namespace, Now: time.Now}.Missed(ctx, v.in.Charter, v.in.Missed, v.in.Slots)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		v.ws.Machine.Logger.Warn("the schedules of a steward can't be read", "steward", v.ws.Loop, "error", err)
+		m.Logger.Warn("the schedules of a steward can't be read", "steward", v.ws.Loop, "error", err)
 		return nil
 	}
-	v.out.Missed = missed
+	v.out.Missed, v.out.Slots = missed, slots
 	return nil
 }
 

@@ -141,6 +141,9 @@ type Validate struct {
 	Ledger   string          `json:"ledger"`
 	Charter  charter.Charter `json:"charter"`
 	Children []Child         `json:"children,omitempty"`
+	// Missed and Slots are what is known of the slots of schedules (S5).
+	Missed map[string]int        `json:"missed,omitempty"`
+	Slots  map[string]task.Slots `json:"slots,omitempty"`
 }
 
 // Child is a child loop as the steward has it.
@@ -157,9 +160,10 @@ type Validated struct {
 	Remote     string       `json:"remote,omitempty"`     // the remote's open work and CI status, in a few words
 	Base       string       `json:"base,omitempty"`       // the project's head, where it can be read
 	Governance string       `json:"governance,omitempty"` // SHA-256 of the governance files there
-	// Missed is how many slots Temporal has left out of each schedule since it was made (S5).
-	Missed map[string]int `json:"missed,omitempty"`
-	Health []Health       `json:"health,omitempty"`
+	// Missed is how many slots of each schedule were missed (S5), in all; Slots is up to where.
+	Missed map[string]int        `json:"missed,omitempty"`
+	Slots  map[string]task.Slots `json:"slots,omitempty"`
+	Health []Health              `json:"health,omitempty"`
 }
 
 // Health is what came of a health check (S5).

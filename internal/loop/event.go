@@ -276,8 +276,9 @@ type Event struct {
 	Outcome   string           `json:"outcome,omitempty"`
 	Actions   int              `json:"actions,omitempty"` // that a task has taken which is over
 	// ExecutingMs is how long the loops of a task have worked that is over.
-	ExecutingMs int64          `json:"executing_ms,omitempty"`
-	Missed      map[string]int `json:"missed,omitempty"` // slots of schedules that Temporal has left out, in all
+	ExecutingMs int64                 `json:"executing_ms,omitempty"`
+	Missed      map[string]int        `json:"missed,omitempty"` // slots of schedules that were missed, in all
+	Slots       map[string]task.Slots `json:"slots,omitempty"`  // up to where the slots of schedules are known
 	// Governance is the SHA-256 of the governance files.
 	Governance string `json:"governance,omitempty"`
 	// RateLimit is why an agent was refused work, and until when.

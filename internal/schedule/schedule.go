@@ -83,23 +83,6 @@ func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 	return nil
 }
 
-// Missed returns how many slots of each schedule of c were later than the catch-up window allows, by the schedule's name.
-// A schedule that Temporal does not have is left out.
-func Missed(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) (map[string]int, error) {
-	out := map[string]int{}
-	for _, s := range c.Schedules {
-		d, err := schedules.GetHandle(ctx, idOf(c.Name, s.Name)).Describe(ctx)
-		if gone(err) || err == nil && !own(d) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("asking for the schedule %s: %w", s.Name, err)
-		}
-		out[s.Name] = d.Info.NumActionsMissedCatchupWindow
-	}
-	return out, nil
-}
-
 func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s charter.Schedule) error {
 	digest, err := digestOf(s)
 	if err != nil {

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,9 +144,16 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	require.NoError(t, schedules.GetHandle(ctx, "shop/nightly").Trigger(ctx, sdk.ScheduleTriggerOptions{}))
 	require.Contains(t, string(next(t, slots).Task), `"title":"Update"`)
 
-	missed, err := schedule.Missed(ctx, schedules, ch)
+	reader := schedule.Reader{Client: c, Namespace: "default", Now: time.Now}
+	missed, upTo, err := reader.Missed(ctx, ch, map[string]int{"hourly": 3}, nil)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"nightly": 0, "hourly": 0}, missed)
+	require.Equal(t, map[string]int{"nightly": 0, "hourly": 3}, missed)
+	require.Equal(t, []string{"hourly", "nightly"}, slices.Sorted(maps.Keys(upTo)))
+	// Temporal's count has grown by two since: so many of the slots of a day were missed, and none of a schedule that did not grow.
+	past := map[string]task.Slots{"hourly": {Counted: -2, Until: time.Now().Add(-time.Hour - time.Minute)}}
+	missed, _, err = schedule.Reader{Client: c, Namespace: "default", Now: func() time.Time { return time.Now().Add(24 * time.Hour) }}.Missed(ctx, ch, nil, past)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"nightly": 0, "hourly": 2}, missed)
 
 	ch.Schedules = ch.Schedules[1:]
 	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
@@ -153,7 +161,7 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	require.NoError(t, schedule.Remove(ctx, schedules, ch))
 	require.NoError(t, schedule.Remove(ctx, schedules, ch), "what is gone is gone")
 	require.Eventually(t, func() bool { return slices.Equal([]string{"shop2/nightly"}, ids(t, c)) }, patience, 20*time.Millisecond)
-	missed, err = schedule.Missed(ctx, schedules, ch)
+	missed, _, err = reader.Missed(ctx, ch, nil, upTo)
 	require.NoError(t, err)
 	require.Empty(t, missed)
 }
@@ -179,7 +187,7 @@ func TestS5_AScheduleThatSomebodyElseHasMadeIsLeftAlone(t *testing.T) {
 	taken := charter.Charter{Name: "shop", Schedules: []charter.Schedule{{Name: "backup", Cron: "0 2 * * *", Task: task.Task{Title: "Update"}}}}
 	require.ErrorContains(t, schedule.Ensure(ctx, schedules, taken), "shop/backup that pawl has not made")
 	require.Equal(t, "elsewhere", describe(t, c, "shop/backup").Schedule.Action.(*sdk.ScheduleWorkflowAction).TaskQueue)
-	missed, err := schedule.Missed(ctx, schedules, taken)
+	missed, _, err := schedule.Reader{Client: c, Namespace: "default", Now: time.Now}.Missed(ctx, taken, nil, nil)
 	require.NoError(t, err)
 	require.Empty(t, missed, "of another's schedule none is missed")
 

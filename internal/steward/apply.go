@@ -113,7 +113,7 @@ func (s State) Apply(e loop.Event) State {
 		s.ValidatedAt = e.Time
 		s.Base = cmp.Or(e.Head, s.Base)
 		if e.Missed != nil {
-			s.Missed = e.Missed
+			s.Missed, s.Slots = e.Missed, e.Slots
 		}
 		s.Governance = cmp.Or(e.Governance, s.Governance)
 	case loop.TriggerReceived:

@@ -58,15 +58,16 @@ type State struct {
 	Charter    string `json:"charter,omitempty"`    // SHA-256 of the spec
 	Governance string `json:"governance,omitempty"` // SHA-256 of the governance files when they were last read
 
-	Known         []Known           `json:"known,omitempty"`    // the tasks that came, by ID and dedupe key, oldest first
-	Missed        map[string]int    `json:"missed,omitempty"`   // how many slots of each schedule Temporal skipped
-	Ill           map[string]string `json:"ill,omitempty"`      // health checks that fail, each with the task that it made
-	Answered      []loop.Answer     `json:"answered,omitempty"` // the last answers to gates
-	StartedAt     time.Time         `json:"startedAt,omitzero"`
-	ValidatedAt   time.Time         `json:"validatedAt,omitzero"`
-	HaltRequested string            `json:"haltRequested,omitempty"`
-	Reason        string            `json:"reason,omitempty"` // why the steward ended
-	Seq           int64             `json:"seq"`
+	Known         []Known               `json:"known,omitempty"`    // the tasks that came, by ID and dedupe key, oldest first
+	Missed        map[string]int        `json:"missed,omitempty"`   // how many slots of each schedule were missed
+	Slots         map[string]task.Slots `json:"slots,omitempty"`    // up to where the slots of each schedule are known
+	Ill           map[string]string     `json:"ill,omitempty"`      // health checks that fail, each with the task that it made
+	Answered      []loop.Answer         `json:"answered,omitempty"` // the last answers to gates
+	StartedAt     time.Time             `json:"startedAt,omitzero"`
+	ValidatedAt   time.Time             `json:"validatedAt,omitzero"`
+	HaltRequested string                `json:"haltRequested,omitempty"`
+	Reason        string                `json:"reason,omitempty"` // why the steward ended
+	Seq           int64                 `json:"seq"`
 }
 
 // Task is a task in the steward's state. In state IDLE it waits to start, or is over if it has an outcome.

@@ -33,6 +33,10 @@ func TestS5_ASlotThatTemporalHasMissedIsRecordedOnce(t *testing.T) {
 	require.Empty(t, o.validated(missed(0)), "the schedule was made anew")
 	require.NotEmpty(t, o.validated(missed(1)))
 	require.Zero(t, o.s.TasksCount, "what was missed is no task")
+	upTo := map[string]task.Slots{"nightly": {Counted: 5}}
+	require.NotEmpty(t, o.validated(act.Validated{Missed: map[string]int{"nightly": 2}, Slots: upTo}))
+	require.Empty(t, o.validated(act.Validated{}))
+	require.Equal(t, upTo, o.s.Slots, "the next validation begins there")
 }
 
 func TestS5_AHealthCheckThatFailsIsOneTaskUntilItIsWellAgain(t *testing.T) {

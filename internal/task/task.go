@@ -253,6 +253,12 @@ type Submission[T Task | json.RawMessage] struct {
 	Trigger *Trigger `json:"trigger,omitempty"`
 }
 
+// Slots is up to where the slots of a schedule are known (S5).
+type Slots struct {
+	Counted int       `json:"counted"` // as Temporal counts what it has missed: a slot may be in it more than once
+	Until   time.Time `json:"until"`   // the slots after it may still be missed
+}
+
 // Trigger is something from outside that asked for work (S5).
 type Trigger struct {
 	Name     string `json:"name"`

@@ -155,7 +155,7 @@ func (r *run) everySoOften(ctx workflow.Context) {
 // without being able to report it.
 func (r *run) validate(ctx workflow.Context) error {
 	s := r.State()
-	in := act.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter}
+	in := act.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter, Missed: s.Missed, Slots: s.Slots}
 	var loops []string
 	for _, t := range s.Tasks {
 		for _, st := range t.Steps {

@@ -35,6 +35,7 @@ type world struct {
 	well      []task.Drift // and what it finds right again
 	mended    []string
 	validated int
+	slots     []int  // where each validation began
 	stop      string // what a loop-stop file says
 	specs     map[string]map[string]any
 	course    map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
@@ -120,9 +121,12 @@ func (w *world) read(_ context.Context, in act.ReadChild) (act.ChildRead, error)
 	return w.reading[in.Loop], nil
 }
 
-func (w *world) validate(context.Context, act.Validate) (act.Validated, error) {
+func (w *world) validate(_ context.Context, in act.Validate) (act.Validated, error) {
+	w.slots = append(w.slots, in.Slots["nightly"].Counted)
 	w.validated++
-	return act.Validated{Governance: w.governance}, nil
+	return act.Validated{
+		Governance: w.governance, Missed: map[string]int{"nightly": 0}, Slots: map[string]task.Slots{"nightly": {Counted: in.Slots["nightly"].Counted + 1}},
+	}, nil
 }
 
 // loop is a child: it does what the course says, and tells its steward of the end.
@@ -518,11 +522,14 @@ func TestAStewardGoesOnInANewRunWithAllThatItHas(t *testing.T) {
 	var resume Resume
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayload(next.Input.GetPayloads()[1], &resume))
 
+	require.Equal(t, []int{0, 1}, first.slots, "a validation begins with the slots where the last one ended")
+
 	second := setUp(t)
 	second.ledger = first.ledger
 	second.submit(time.Minute, `{"id":"c","body":"x"}`)
 	second.env.RegisterDelayedCallback(func() {
 		require.Equal(t, 1, second.validated, "a new run looks around first: it hears of no child's end but by signals")
+		require.Equal(t, []int{2}, second.slots, "and knows what the last run knew")
 	}, 30*time.Second)
 	second.say(time.Hour, "approve", func() string { return fmt.Sprintf(`{"task":"a","hash":%q,"by":"ann"}`, second.state().Gates[0].Hash) })
 	second.say(48*time.Hour, "halt", func() string { return `{"by":"ann"}` })

@@ -1,0 +1,124 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"pawl/internal/charter"
+	"pawl/internal/task"
+)
+
+// Reader reads the schedules of a namespace.
+type Reader struct {
+	Client    sdk.Client
+	Namespace string
+	Now       func() time.Time
+}
+
+// Missed returns how many slots of each schedule of c were later than the catch-up window allows, by the schedule's name:
+// those that were known before, and those missed since. slots says up to where. A schedule that Temporal does not have is
+// left out.
+//
+// Temporal's own count is not the number of missed slots. Its scheduler looks at all slots since its last action whenever
+// it wakes, and counts those that are too late each time, until an action succeeds (service/worker/scheduler, server
+// 1.32). So the count says only that slots were missed; how many these can be, the schedule's own times say.
+func (r Reader) Missed(ctx context.Context, c charter.Charter, known map[string]int, slots map[string]task.Slots) (map[string]int, map[string]task.Slots, error) {
+	missed, upTo := map[string]int{}, map[string]task.Slots{}
+	for _, s := range c.Schedules {
+		id := idOf(c.Name, s.Name)
+		d, err := r.Client.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
+		if gone(err) || err == nil && !own(d) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("asking for the schedule %s: %w", s.Name, err)
+		}
+		before, has := slots[s.Name]
+		if !has { // an earlier version took Temporal's count as it is
+			before.Counted = known[s.Name]
+		}
+		n, now, err := Since(before, At{d, r.Now(), catchUp(s)}, func(from, to time.Time, enough int) (int, error) {
+			return r.between(ctx, id, from, to, enough)
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("asking for the slots of the schedule %s: %w", s.Name, err)
+		}
+		missed[s.Name], upTo[s.Name] = known[s.Name]+n, now
+	}
+	return missed, upTo, nil
+}
+
+// At is what Temporal says of a schedule at a time.
+type At struct {
+	*sdk.ScheduleDescription
+	Time    time.Time
+	CatchUp time.Duration
+}
+
+// Since returns how many slots were missed since before, and what is known now. between returns how many slots there are
+// after from and not after to; it may stop at enough.
+func Since(before task.Slots, d At, between func(from, to time.Time, enough int) (int, error)) (n int, now task.Slots, err error) {
+	now = task.Slots{Counted: d.Info.NumActionsMissedCatchupWindow, Until: before.Until}
+	for _, from := range []time.Time{d.Info.CreatedAt, d.Info.LastUpdateAt} { // slots before are no slots of this schedule
+		now.Until = later(now.Until, from)
+	}
+	more := now.Counted - before.Counted
+	if more < 0 { // the schedule was made anew
+		more = now.Counted
+	}
+	if more == 0 {
+		if d.Schedule.State != nil && d.Schedule.State.Paused { // no slot is missed in a pause
+			now.Until = later(now.Until, d.Time)
+		}
+		for _, taken := range d.Info.RecentActions { // no slot before that is looked at again
+			now.Until = later(now.Until, taken.ScheduleTime)
+		}
+		return 0, now, nil
+	}
+	from, to := now.Until, d.Time.Add(-d.CatchUp)
+	if !to.After(from) {
+		return 0, now, nil
+	}
+	taken := 0
+	for _, t := range d.Info.RecentActions {
+		if t.ScheduleTime.After(from) && !t.ScheduleTime.After(to) {
+			taken++
+		}
+	}
+	all, err := between(from, to, more+taken)
+	if err != nil {
+		return 0, task.Slots{}, err
+	}
+	now.Until = to
+	return min(more, max(all-taken, 0)), now, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b.UTC()
+	}
+	return a
+}
+
+// between counts the slots of a schedule after from and not after to, or enough of them. Temporal lists a thousand at once.
+func (r Reader) between(ctx context.Context, id string, from, to time.Time, enough int) (n int, err error) {
+	for n < enough {
+		list, err := r.Client.WorkflowService().ListScheduleMatchingTimes(ctx, &workflowservice.ListScheduleMatchingTimesRequest{
+			Namespace: r.Namespace, ScheduleId: id, StartTime: timestamppb.New(from), EndTime: timestamppb.New(to),
+		})
+		if err != nil {
+			return 0, err
+		}
+		times := list.GetStartTime()
+		if len(times) == 0 || !times[len(times)-1].AsTime().After(from) {
+			break
+		}
+		n, from = n+len(times), times[len(times)-1].AsTime()
+	}
+	return n, nil
+}
