@@ -160,6 +160,7 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	s.cmd.Dir = "/"
 	s.cmd.ExtraFiles = []*os.File{theirs}
 	folders := held.Hand(s.cmd)
+	strangers := sandbox.HandStrangers(s.cmd, by)
 	s.cmd.SysProcAttr = sandbox.Supervisor(by)
 	s.cmd.SysProcAttr.Setsid = true
 	err = s.cmd.Start()
@@ -168,7 +169,7 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 		ours.Close()
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	s.send(request{Folders: folders})
+	s.send(request{Folders: folders, Strangers: strangers})
 	go s.listen()
 
 	timeout := time.NewTimer(readyWithin)

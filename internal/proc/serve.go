@@ -26,6 +26,7 @@ const controlFD = 3
 type request struct {
 	ID        uint64
 	Folders   []string // only in the first request: the folders that the worker holds and has handed over
+	Strangers uintptr  // only in the first request: sandbox.HandStrangers
 	Run       *Command
 	Check     *Check
 	Prepare   *sandbox.Policy
@@ -117,6 +118,7 @@ func serve(token string) (code int) {
 		return 1
 	}
 	held.Take(controlFD+1, first.Folders)
+	sandbox.TakeStrangers(first.Strangers)
 	if err := s.encode.Encode(ready); err != nil || ready.Error != "" {
 		return 1
 	}

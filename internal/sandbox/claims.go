@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"pawl/internal/spec"
@@ -144,6 +145,27 @@ func (p Policy) granted(allow []string) (all []string) {
 	return all
 }
 
+// What the contract says where a limit can't be kept.
+const (
+	noMemoryBound  = "MEMORY IS NOT BOUNDED: pawl can make no cgroup here that keeps limits.memory"
+	noProcessBound = "PROCESSES ARE NOT BOUNDED: pawl can make no cgroup here that keeps limits.processes"
+)
+
+// Unbounded reports whether all that is broken, of what Said returns, are limits of memory and processes.
+func Unbounded(broken []string) bool {
+	return len(broken) > 0 && !slices.ContainsFunc(broken, func(text string) bool { return text != noMemoryBound && text != noProcessBound })
+}
+
+// Unkept returns the limits of the spec that no cgroup of this process's keeps, after a trial with small ones under a token.
+func Unkept(token string) (limits []string) {
+	for _, l := range []struct{ name, what string }{{"limits.memory", memoryBound}, {"limits.processes", processBound}} {
+		if Outgrows(token, l.what) {
+			limits = append(limits, l.name)
+		}
+	}
+	return limits
+}
+
 // bounds returns the claims about memory and processes.
 func bounds(f Facts) []Claim {
 	l := f.Policy.Limits
@@ -151,7 +173,7 @@ func bounds(f Facts) []Claim {
 	if l.Memory > 0 {
 		memory = Claim{
 			Holds: "sandbox: all that runs at a time has at most " + spec.Size(l.Memory).String() + " of memory (limits.memory), files in /tmp included; when it is used up, the kernel ends processes of the command",
-			Fails: "MEMORY IS NOT BOUNDED: pawl can make no cgroup here that keeps limits.memory",
+			Fails: noMemoryBound,
 			Asked: []Question{{Outgrowing, memoryBound}},
 		}
 	}
@@ -160,7 +182,7 @@ func bounds(f Facts) []Claim {
 	}
 	return []Claim{memory, {
 		Holds: fmt.Sprintf("sandbox: at most %d processes and threads run at a time (limits.processes)", l.Processes),
-		Fails: "PROCESSES ARE NOT BOUNDED: pawl can make no cgroup here that keeps limits.processes",
+		Fails: noProcessBound,
 		Asked: []Question{{Outgrowing, processBound}},
 		Wish:  f.DefaultProcesses,
 	}}

@@ -183,6 +183,7 @@ func (p Policy) sources(yield func(path string) bool) {
 // gather opens the sources of the places. Sources in a folder that pawl holds are opened through that folder, with this
 // thread's mounts.
 func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece, err error) {
+	var apart []Place // public ones that need no masks
 	for _, place := range places {
 		p := piece{Place: place.through(folders.At), from: folders.At(place.Path), tree: -1}
 		switch place.Access {
@@ -191,6 +192,9 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 			fallthrough
 		case Empty, Link:
 			pieces = append(pieces, p)
+			continue
+		}
+		if place.Access == Hidden && place.Public && estranged(apart, places, place.Path) {
 			continue
 		}
 		p.info, err = os.Stat(p.from)
@@ -203,8 +207,8 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 				p.data, err = os.ReadFile(p.from)
 			}
 		case Read, Write:
-			if p.tree, err = treeOf(p.from, place.Access == Read); err == nil && place.Public {
-				_ = public(p.tree) // else masks are all that keeps root's files from it
+			if p.tree, err = treeOf(p.from, place.Access == Read); err == nil && place.Public && estrange(p.tree) == nil {
+				apart = append(apart, place) // without that, masks are all that keeps root's files from it
 			}
 		}
 		if err != nil {
@@ -213,6 +217,20 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 		pieces = append(pieces, p)
 	}
 	return pieces, nil
+}
+
+// estranged reports whether a path is in one of the public places that need no masks, and in none within it.
+func estranged(apart, places []Place, path string) bool {
+	in, ok := covering(apart, path)
+	if !ok {
+		return false
+	}
+	for _, p := range places {
+		if p.Access != Hidden && p.Access != Link && len(p.Path) > len(in.Path) && within(path, p.Path) {
+			return false
+		}
+	}
+	return true
 }
 
 // put adds a place to the new root.

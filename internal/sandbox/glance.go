@@ -38,6 +38,7 @@ func lately(path string) glance { return glances.of(path, now) }
 var (
 	glances recent[glance]
 	chosen  recent[[]preference] // preferred
+	roots   recent[string]       // the outermost folder or file on the way to a path that is root's alone, "" if there is none
 )
 
 // recent caches answers for a second.

@@ -52,6 +52,10 @@ var system = []string{
 	"/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm",
 }
 
+// public are the folders among them of which root's commands see what everybody may read. The others are made by package
+// managers alone, or are of file systems that can't keep that apart.
+var public = []string{"/etc", "/usr", "/opt"}
+
 // devices are the devices without data.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
@@ -175,7 +179,7 @@ func Make(r Request) Policy {
 	}
 	d.add(Read, system...)
 	for i, p := range d.places {
-		d.places[i].Public = p.Path == "/etc" && os.Geteuid() == 0
+		d.places[i].Public = os.Geteuid() == 0 && slices.Contains(public, p.Path)
 	}
 	d.add(Read, "/etc/resolv.conf", "/etc/localtime")
 	d.add(Write, devices...)
@@ -377,12 +381,46 @@ func (d *draft) open(access Access, paths ...string) {
 			within(at, "/proc") || within(at, "/dev") || within(at, "/sys") {
 			continue
 		}
+		if access == Read && d.whole(at) {
+			d.names(path)
+			continue
+		}
 		if around, ok := covering(d.places, at); ok && around.Access >= access {
 			d.names(path)
 			continue
 		}
 		d.add(access, path)
 	}
+}
+
+// whole makes a path accessible that is in a public place and of which root alone may read something: itself or a folder on
+// its way, which is then empty but for it. It reports whether the path is such a one.
+func (d *draft) whole(at string) bool {
+	var around Place
+	for _, p := range d.places {
+		if p.Access != Link && !(p.Access == Hidden && p.Public) && len(p.Path) >= len(around.Path) && within(at, p.Path) {
+			around = p
+		}
+	}
+	if !around.Public {
+		return false
+	}
+	outermost := roots.of(at, func(path string) (outermost string) {
+		for ; path != around.Path && within(path, around.Path); path = filepath.Dir(path) {
+			if info, err := os.Lstat(path); err != nil || info.Mode()&0o004 == 0 || info.IsDir() && info.Mode()&0o001 == 0 {
+				outermost = path
+			}
+		}
+		return outermost
+	})
+	if outermost == "" {
+		return false
+	}
+	if outermost != at {
+		d.places = append(d.places, Place{Path: outermost, Access: Hidden})
+	}
+	d.places = append(d.places, Place{Path: at, Access: Read, Whole: true})
+	return true
 }
 
 // layers adds the caches, each as a layer over the user's.

@@ -9,7 +9,8 @@ import (
 )
 
 // masks returns what only root may read in the system's folders now: passwords, keys. Root's commands could otherwise read
-// them; the machine itself keeps an ordinary user from them. Place.Public is for those that appear later.
+// them; the machine itself keeps an ordinary user from them. They count only where a file system can't do what Place.Public says, which
+// is also for what appears later.
 func masks() []Place {
 	if os.Geteuid() != 0 {
 		return nil
@@ -29,10 +30,10 @@ func masks() []Place {
 			switch {
 			case err != nil || e.Type()&fs.ModeSymlink != 0:
 			case e.IsDir() && info.Mode()&0o005 == 0:
-				walked.all = append(walked.all, Place{Path: path, Access: Hidden})
+				walked.all = append(walked.all, Place{Path: path, Access: Hidden, Public: true})
 				return fs.SkipDir
 			case !e.IsDir() && info.Mode()&0o004 == 0:
-				walked.all = append(walked.all, Place{Path: path, Access: Hidden})
+				walked.all = append(walked.all, Place{Path: path, Access: Hidden, Public: true})
 			}
 			return nil
 		})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"syscall"
 )
 
@@ -17,6 +18,12 @@ func Probe() Machine { return Machine{} }
 
 // Main does nothing here.
 func Main() {}
+
+// HandStrangers hands over nothing here.
+func HandStrangers(*exec.Cmd, Means) uintptr { return 0 }
+
+// TakeStrangers keeps nothing here.
+func TakeStrangers(uintptr) {}
 
 // Supervisor returns no attributes here.
 func Supervisor(Means) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

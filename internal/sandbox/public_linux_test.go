@@ -2,8 +2,10 @@ package sandbox_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -21,18 +23,34 @@ func TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots(t *testing.T) {
 		lacking(t, "these are root's commands in namespaces")
 	}
 	p := newPlace(t, m)
-	etc, err := os.MkdirTemp("/etc", "pawl-test-*")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(etc)) })
-	require.NoError(t, os.Chmod(etc, 0o755))
+	var dirs []string
+	for _, of := range []string{"/etc", "/opt", "/usr/local"} {
+		if _, err := os.Stat(of); err != nil {
+			continue
+		}
+		dir, err := os.MkdirTemp(of, "pawl-test-*")
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+		require.NoError(t, os.Chmod(dir, 0o755))
+		dirs = append(dirs, dir)
+	}
 	put := func(name string, mode os.FileMode) {
-		require.NoError(t, os.WriteFile(filepath.Join(etc, "."+name), []byte("text\n"), mode))
-		require.NoError(t, os.Rename(filepath.Join(etc, "."+name), filepath.Join(etc, name)))
+		for _, dir := range dirs {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name+"~"), []byte("text\n"), mode))
+			require.NoError(t, os.Rename(filepath.Join(dir, name+"~"), filepath.Join(dir, name)))
+		}
 	}
 	put("old", 0o600)
+	put("named", 0o600)
 	for _, pipe := range []string{"began", "go"} {
 		require.NoError(t, syscall.Mkfifo(filepath.Join(p.desk, pipe), 0o666))
 	}
+	for _, dir := range dirs {
+		p.request.Named = append(p.request.Named, filepath.Join(dir, "named"), filepath.Join(dir, "closed/within"))
+		require.NoError(t, os.Mkdir(filepath.Join(dir, "closed"), 0o700))
+	}
+	put("closed/within", 0o600)
+	put("closed/beside", 0o644)
 	policy := sandbox.Make(p.request)
 	s, err := proc.Start(t.Name(), m.Files)
 	require.NoError(t, err)
@@ -41,7 +59,7 @@ func TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		_, err := s.Run(context.Background(), proc.Command{
-			Argv: []string{"bash", "-c", "echo >began; read <go; cd " + etc + "; for f in old new public; do cat $f >/dev/null 2>&1 && echo $f; done"},
+			Argv: []string{"bash", "-c", "echo >began; read <go; for f in old new public named closed/within closed/beside; do for d in " + strings.Join(dirs, " ") + "; do cat $d/$f >/dev/null 2>&1 && echo $f; done; done"},
 			Dir:  p.desk, Env: os.Environ(), Stdout: out, Sandbox: &policy,
 		})
 		ended <- err
@@ -55,5 +73,30 @@ func TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots(t *testing.T) {
 	require.NoError(t, <-ended)
 	read, err := os.ReadFile(out)
 	require.NoError(t, err)
-	require.Equal(t, "public\n", string(read))
+	require.Equal(t, strings.Repeat("public\n", len(dirs))+strings.Repeat("named\n", len(dirs))+strings.Repeat("closed/within\n", len(dirs)), string(read))
+}
+
+// TestE6_AWorkerMakesWhatHidesRootsFilesOnce: a supervisor that makes it for itself starts half as slow again.
+func TestE6_AWorkerMakesWhatHidesRootsFilesOnce(t *testing.T) {
+	m := sandbox.Probe()
+	if os.Geteuid() != 0 || m.Files != sandbox.ByNamespace {
+		lacking(t, "these are root's commands in namespaces")
+	}
+	own, err := os.Readlink("/proc/self/ns/user")
+	require.NoError(t, err)
+	var handed []string
+	for range 2 {
+		s, err := proc.Start(t.Name(), m.Files)
+		require.NoError(t, err)
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", supervisorOf(t)))
+		require.NoError(t, err)
+		for _, file := range files {
+			if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "user:[") && to != own {
+				handed = append(handed, to)
+			}
+		}
+		s.Close()
+	}
+	require.Len(t, handed, 2, "each supervisor has it before it makes a room")
+	require.Equal(t, handed[0], handed[1])
 }

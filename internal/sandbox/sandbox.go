@@ -53,7 +53,10 @@ type Place struct {
 	// nobody, and its locks block nobody.
 	Apart bool
 	// Public is of what root's commands can read: only what everybody may read, where the file system can keep that apart.
+	// A Hidden place that is Public is needed only where it can't.
 	Public bool
+	// Whole is a readable place in a public one, with what root alone may read: the spec names it.
+	Whole bool
 }
 
 // Network says what a command can reach on the network: sandbox.network of the spec.
@@ -125,7 +128,7 @@ func sorted(places []Place) []Place {
 	var out []Place
 	for _, p := range all {
 		around, ok := covering(out, p.Path)
-		if ok && around.Access == p.Access && (p.Access == Read || p.Access == Write) || !ok && p.Access == Hidden {
+		if ok && around.Access == p.Access && !(p.Whole && around.Public) && (p.Access == Read || p.Access == Write) || !ok && p.Access == Hidden {
 			continue
 		}
 		if ok && p.Access == Link && around.Access != Empty { // it is there already

@@ -86,10 +86,10 @@ ended by ` + "`" + `limits.deskBytes` + "`" + `, or without that when the disk i
   finds a tree by its path. If another folder is at the path of $PAWL_HOME, pawl runs no command, and the loop continues when the
   folder is back. The files that a sandbox may only read (your repository, toolchains) are those at their paths when pawl makes the
   sandbox. On macOS pawl uses paths for everything.
-- Commands of root read of /etc what everybody may read, and nothing that is put there later for root alone
-  (` + "`" + `TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots` + "`" + `). With bubblewrap, on file systems without idmapped mounts, and in /opt,
-  pawl covers each file for root alone that it found in the last minute. There root's commands can read one that is new or was
-  replaced since. In the other folders of the system, such as /usr/local, root's commands read what root may read: run pawl as an
+- Commands of root read of /etc, /opt and /usr what everybody may read, what the spec names by its path, and nothing that is put
+  there later for root alone (` + "`" + `TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots` + "`" + `). With bubblewrap, and on file systems
+  without idmapped mounts, pawl covers each file for root alone that it found in /etc and /opt in the last minute. There root's
+  commands can read one that is new or was replaced since, and in /usr/local what root may read: run pawl as an
   ordinary user if there are secrets.
 - The kernel lets programs of one user set each other's priority and processors by a thread's number. The numbers of the
   supervisor's threads can be guessed. So a command can slow down the supervisor of its own loop, which then
