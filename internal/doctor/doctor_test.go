@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +32,7 @@ import (
 	"pawl/internal/host"
 	"pawl/internal/mending"
 	"pawl/internal/proc"
+	"pawl/internal/sandbox"
 	"pawl/internal/workspace"
 )
 
@@ -137,6 +139,12 @@ func TestEverythingIsThere(t *testing.T) {
 	require.Equal(t, "temporal:7233, server 1.32.1", rows["Temporal"].What)
 	require.Equal(t, "pawl@a", rows["worker"].What)
 	require.Contains(t, rows, "disk")
+	if unkept := sandbox.Unkept("test of doctor"); runtime.GOOS == "linux" {
+		require.Equal(t, len(unkept) == 0, rows["sandbox's limits"].Status == doctor.OK, rows["sandbox's limits"])
+		for _, limit := range unkept {
+			require.Contains(t, rows["sandbox's limits"].What, limit)
+		}
+	}
 	require.NotContains(t, rows, "engine", "a service that was named is not pawl's own")
 }
 
