@@ -21,7 +21,7 @@ func estrange(tree int) error {
 	return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(ns.Fd())})
 }
 
-// HandStrangers has a supervisor that is yet to start inherit what public needs, so that a worker makes it once and not every
+// HandStrangers has a supervisor that is yet to start inherit what estrange needs, so that a worker makes it once and not every
 // supervisor for itself, which costs it as much as a command. It returns the number of the file, 0 for none.
 func HandStrangers(cmd *exec.Cmd, by Means) uintptr {
 	if os.Geteuid() != 0 || by != ByNamespace {
