@@ -203,27 +203,6 @@ func TestS8_ACheckInComesAtTheEndOfAnIteration(t *testing.T) {
 	require.Contains(t, o.told, "s-a-one pause iteration")
 }
 
-// TestS8_ThePlannersTimeIsNoExecutingTime: that is what the loops have worked. What the planner has taken counts with
-// what the task has cost.
-func TestS8_ThePlannersTimeIsNoExecutingTime(t *testing.T) {
-	for name, p := range map[string]act.TaskPlanned{
-		"planned":   {Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3},
-		"asked":     {Unclear: []string{"which page?"}},
-		"exhausted": {Outcome: act.Outcome{Exhausted: loop.CostUSD}},
-		"limited":   {Outcome: act.Outcome{RateLimit: &task.RateLimit{Until: time.Now().Add(time.Hour)}}},
-	} {
-		o := open(t, limits())
-		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-		p.Usage.ActiveMs = 2 * time.Hour.Milliseconds()
-		o.emit(AfterPlan(o.s, o.c, o.next(nil)[0], p)...)
-		got := o.s.Find("a")
-		require.Equal(t, 1, got.Actions, name)
-		require.Equal(t, p.Usage.ActiveMs, got.Cost.ActiveMs, name)
-		require.Zero(t, got.Window.ExecutingMs+o.s.Indicators.ExecutingMs, name)
-		require.Empty(t, got.Tripped, name)
-	}
-}
-
 // TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked: every loop counts once, and no planner.
 func TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked(t *testing.T) {
 	o := open(t, limits())
@@ -336,69 +315,6 @@ func TestAStepGoesOnFromTheWorkThatAnEarlierTryHasKept(t *testing.T) {
 	}
 }
 
-func TestARateLimitWithAKnownEndIsSleptOut(t *testing.T) {
-	o := open(t, limits())
-	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	o.settle()
-	end := o.now.Add(5 * time.Hour)
-	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{Reason: "error:agent", RateLimit: &task.RateLimit{Until: end}}})
-	o.settle()
-	a := o.s.Find("a")
-	require.Equal(t, task.Executing, a.State, "nobody is asked")
-	require.Equal(t, end, a.Until)
-	require.Equal(t, "paused", o.loops["s-a-one"])
-	require.Empty(t, a.Window.Errors, "it is no error of the task")
-	require.NoError(t, o.say(loop.MessageSteer, Message{Task: id("a"), Note: "be brief"}), "messages are answered meanwhile")
-	o.settle()
-	require.Empty(t, Slept(o.s, "a", end.Add(time.Second)), "another time is not its time")
-	o.emit(Slept(o.s, "a", end)...)
-	o.settle()
-	require.Equal(t, "running", o.loops["s-a-one"])
-
-	o.loops["s-a-one"] = "ended"
-	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &task.ChildResult{
-		Status: "failed", ErrorCode: "ALO_AGENT_FAILED", Head: "h1", Branch: "pawl/s-a-one", RateLimit: &task.RateLimit{Until: end},
-	}})
-	o.settle()
-	require.Equal(t, 0, o.s.Find("a").Retries)
-	require.Equal(t, 0, o.started["s-a-one.2"])
-	o.answer("a", loop.MessageContinue, Message{})
-	o.settle()
-	require.Equal(t, 1, o.started["s-a-one.2"], "a person may send it on before")
-	require.Equal(t, "pawl/s-a-one", o.s.Find("a").Steps[0].Kept)
-}
-
-// TestAChildThatSleepsTakesItsTaskWithIt has a loop that sleeps by itself: it makes the call again, and no iteration
-// has failed.
-func TestAChildThatSleepsTakesItsTaskWithIt(t *testing.T) {
-	o := open(t, limits())
-	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	o.settle()
-	end := o.now.Add(5 * time.Hour)
-	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildSleeps, Result: &task.ChildResult{Status: "sleeping", RateLimit: &task.RateLimit{Until: end}}})
-	o.settle()
-	a := o.s.Find("a")
-	require.Equal(t, task.Executing, a.State)
-	require.Equal(t, end, a.Until)
-	require.Equal(t, "paused", o.loops["s-a-one"])
-	require.Empty(t, a.Window.Errors)
-	o.emit(Slept(o.s, "a", end)...)
-	o.settle()
-	require.Equal(t, "running", o.loops["s-a-one"], "by the steward's word it goes on")
-	require.Zero(t, o.s.Find("a").Until)
-}
-
-func TestARateLimitWithoutAnEndWaitsForAPerson(t *testing.T) {
-	o := open(t, limits())
-	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	o.settle()
-	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.IterationEnded, Result: &task.ChildResult{Reason: "error:agent", RateLimit: &task.RateLimit{Said: "usage limit"}}})
-	o.settle()
-	require.Equal(t, task.Waiting, o.s.Find("a").State)
-	require.Equal(t, StopResources, o.s.Find("a").Stop)
-	require.Contains(t, o.s.Gates[0].Summary, "usage limit")
-}
-
 func TestS6_WorkThatCannotBeJoinedIsAConflict(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "x", Kind: "deliver"}, task.Step{ID: "y", Kind: "deliver"}, task.Step{ID: "z", Kind: "deliver", After: []string{"x", "y"}})
@@ -476,45 +392,6 @@ func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
 	require.Equal(t, loop.Fold(New("s"), o.events).At(o.s.Ledger), o.s)
 }
 
-func TestS5_APlannerGivesWayAndNothingOfItIsLost(t *testing.T) {
-	o := open(t, limits())
-	o.submit(task.Task{ID: "low", Body: "x"}, task.T3)
-	underWay := o.next(nil)
-	require.Equal(t, Plan, underWay[0].Do)
-	o.submit(task.Task{ID: "same", Body: "x"}, task.T3)
-	require.Empty(t, o.next(underWay), "only strictly higher priority interrupts")
-	o.submit(task.Task{ID: "high", Body: "x", Priority: 5}, task.T3)
-	drop := o.next(underWay)
-	require.Equal(t, []Job{{Do: Drop, Task: "low"}}, drop)
-	require.Equal(t, "high", o.s.Find("low").Interrupted)
-	spent := task.Usage{CostUSD: evidence.MustDecimal("0.25"), ActiveMs: 3000}
-	o.emit(AfterPlan(o.s, o.c, underWay[0], act.TaskPlanned{Outcome: act.Outcome{Interrupted: true}, Usage: spent})...)
-	low := o.s.Find("low")
-	require.Equal(t, task.Planning, low.State)
-	require.Equal(t, spent, low.Cost, "what it has spent counts")
-	require.Zero(t, low.Actions, "and is no action")
-	high := o.next(nil)
-	require.Len(t, high, 1)
-	require.Equal(t, "high", high[0].Task)
-	o.settle()
-	require.Equal(t, "running", o.loops["s-high-one"])
-	o.end("s-high-one", "completed", "")
-	o.settle()
-	require.Equal(t, "running", o.loops["s-low-one"], "it is planned again afterwards")
-	require.Empty(t, o.s.Find("low").Interrupted)
-}
-
-func TestAReplanWaitsForAPlace(t *testing.T) {
-	o := open(t, limits())
-	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
-	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
-	o.settle()
-	o.answer("a", loop.MessageAnswer, Message{Choice: Replan})
-	require.Empty(t, o.next(nil), "b has the only place")
-	o.end("s-b-one", "completed", "")
-	require.Equal(t, Plan, o.next(nil)[0].Do)
-}
-
 func TestWhatALoopSpendsWhoseTaskIsOverCounts(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
@@ -532,24 +409,6 @@ func TestWhatALoopSpendsWhoseTaskIsOverCounts(t *testing.T) {
 	require.Equal(t, "2", o.s.Usage.CostUSD.String())
 	o.settle()
 	require.Equal(t, "running", o.loops["s-b-one"])
-}
-
-func TestS6_APlannerCostsNoMoreThanItsTaskMay(t *testing.T) {
-	o := open(t, limits())
-	limit := evidence.MustDecimal("2")
-	o.c.Limits.CostUSD = &limit
-	o.submit(task.Task{ID: "a", Body: "x"}, task.T0)
-	plan := o.next(nil)[0]
-	require.Equal(t, "2", plan.Cap.String())
-	exhausted := act.TaskPlanned{Outcome: act.Outcome{Exhausted: loop.CostUSD}, Usage: task.Usage{CostUSD: evidence.MustDecimal("1.5")}}
-	o.emit(AfterPlan(o.s, o.c, plan, exhausted)...)
-	plan = o.next(nil)[0]
-	require.Equal(t, "0.5", plan.Cap.String(), "it plans with what is left")
-	exhausted.Usage.CostUSD = evidence.MustDecimal("0.6")
-	o.emit(AfterPlan(o.s, o.c, plan, exhausted)...)
-	require.Empty(t, o.next(nil))
-	require.Equal(t, loop.GateBudget, o.s.Gates[0].Kind)
-	require.Equal(t, "2.1", o.s.Find("a").Cost.CostUSD.String())
 }
 
 func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {

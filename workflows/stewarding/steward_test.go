@@ -12,9 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
@@ -22,167 +19,6 @@ import (
 	"pawl/internal/steward"
 	"pawl/internal/task"
 )
-
-// world is what a steward has around it: a ledger, a planner and loops.
-type world struct {
-	t         *testing.T
-	env       *testsuite.TestWorkflowEnvironment
-	ledger    []loop.Event
-	largest   int    // entry, in bytes
-	while     func() // what happens while an entry is written
-	tiers     map[string]task.Tier
-	drift     []task.Drift // what the next entry finds in the project
-	well      []task.Drift // and what it finds right again
-	mended    []string
-	validated int
-	slots     []int  // where each validation began
-	stop      string // what a loop-stop file says
-	specs     map[string]map[string]any
-	course    map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
-	reading   map[string]act.ChildRead
-	unseen    map[string]int // how often a loop is not seen although it is there
-	restored  *steward.State // what the ledger has of the steward, where it goes on from that
-
-	governance string                                                       // what the governance files are
-	planner    func(context.Context, act.PlanTask) (act.TaskPlanned, error) // instead of plan
-}
-
-const charterDoc = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
-	"defaults":{"scope":["**"],"verify":{"command":"true"},"test":{"command":"true"},"agent":{"command":["agent"]},"approvals":{"tools":["*"]}}}`
-
-func setUp(t *testing.T) *world {
-	suite := testsuite.WorkflowTestSuite{}
-	w := &world{
-		t: t, env: suite.NewTestWorkflowEnvironment(), tiers: map[string]task.Tier{}, specs: map[string]map[string]any{},
-		course: map[string]func(workflow.Context, string) task.ChildResult{}, reading: map[string]act.ChildRead{},
-	}
-	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
-	for name, f := range map[string]any{
-		act.OpenStewardName: w.open, act.RecordTasksName: w.record, act.PlanTaskName: w.asked, act.ReadChildName: w.read, act.ValidateName: w.validate,
-		act.JoinName: func(context.Context, act.Join) (act.Joined, error) { return act.Joined{Branch: "joined"}, nil },
-	} {
-		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
-	}
-	w.env.RegisterWorkflowWithOptions(Steward, workflow.RegisterOptions{Name: "Steward"})
-	w.env.RegisterWorkflowWithOptions(w.loop, workflow.RegisterOptions{Name: "Deliver"})
-	w.env.RegisterWorkflowWithOptions(w.loop, workflow.RegisterOptions{Name: "Improve"})
-	w.env.SetStartWorkflowOptions(startOptions("crew"))
-	return w
-}
-
-func (w *world) open(context.Context, act.OpenSteward) (Opened, error) {
-	return Opened{Site: act.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main", State: w.restored}, nil
-}
-
-func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
-	if doc, err := json.Marshal(in); err == nil {
-		w.largest = max(w.largest, len(doc))
-	}
-	for _, e := range in.Events {
-		require.Equal(w.t, int64(len(w.ledger)+1), e.Seq, "the ledger has every event once, in order")
-		w.ledger = append(w.ledger, e)
-	}
-	require.Equal(w.t, in.Close || slices.ContainsFunc(in.Events, func(e loop.Event) bool {
-		return e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged || e.Type == loop.LoopDetected
-	}), in.Milestone, "LAST_KNOWN_STATE.md is written at each transition, milestone and loop that is detected (S7)")
-	if w.while != nil {
-		w.while()
-	}
-	drift, well, mended := w.drift, w.well, w.mended
-	w.drift, w.well, w.mended = nil, nil, nil
-	return act.TasksRecorded{Appended: act.Appended{Ledger: fmt.Sprintf("l%d", len(w.ledger)), Mended: mended, Stop: w.stop}, Drift: drift, Well: well}, nil
-}
-
-func (w *world) asked(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
-	if w.planner != nil {
-		return w.planner(ctx, in)
-	}
-	return w.plan(ctx, in)
-}
-
-func (w *world) plan(_ context.Context, in act.PlanTask) (act.TaskPlanned, error) {
-	p := act.TaskPlanned{
-		Plan: &task.Plan{Hash: strings.Repeat("a", 64), Steps: []task.Step{{ID: "one", Kind: "deliver"}}, By: "planner"}, Tier: w.tiers[in.Task], TierBy: "rules",
-	}
-	if p.Tier == "" {
-		p.Tier = task.T3
-	}
-	if p.Tier == task.T1 {
-		p.Governs = true
-	}
-	return p, nil
-}
-
-func (w *world) read(_ context.Context, in act.ReadChild) (act.ChildRead, error) {
-	if there := w.reading[in.Loop]; there.Found && w.unseen[in.Loop] > 0 {
-		w.unseen[in.Loop]--
-		return act.ChildRead{}, nil
-	}
-	return w.reading[in.Loop], nil
-}
-
-func (w *world) validate(_ context.Context, in act.Validate) (act.Validated, error) {
-	w.slots = append(w.slots, in.Slots["nightly"].Counted)
-	w.validated++
-	return act.Validated{
-		Governance: w.governance, Missed: map[string]int{"nightly": 0}, Slots: map[string]task.Slots{"nightly": {Counted: in.Slots["nightly"].Counted + 1}},
-	}, nil
-}
-
-// loop is a child: it does what the course says, and tells its steward of the end.
-func (w *world) loop(ctx workflow.Context, input converter.RawValue) (string, error) {
-	id := workflow.GetInfo(ctx).WorkflowExecution.ID
-	var doc map[string]any
-	require.NoError(w.t, json.Unmarshal(input.Payload().GetData(), &doc))
-	w.specs[id] = doc
-	result := task.ChildResult{Status: "completed", Head: "h-" + id, Branch: "pawl/" + id}
-	if course := w.course[id]; course != nil {
-		result = course(ctx, id)
-	} else if err := workflow.Sleep(ctx, time.Minute); err != nil {
-		return "", err
-	}
-	w.signal(ctx, task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &result})
-	w.reading[id] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &result}}
-	return "", nil
-}
-
-func (w *world) signal(ctx workflow.Context, e task.ChildEvent) {
-	_ = workflow.SignalExternalWorkflow(ctx, "crew", "", task.ChildSignal, e).Get(ctx, nil) // its steward may be gone
-}
-
-func (w *world) state() (s steward.State) {
-	v, err := w.env.QueryWorkflow("state")
-	require.NoError(w.t, err)
-	require.NoError(w.t, v.Get(&s))
-	return s
-}
-
-func (w *world) submit(after time.Duration, doc string) {
-	w.env.RegisterDelayedCallback(func() {
-		w.env.SignalWorkflow("submit", json.RawMessage(`{"task":`+doc+`,"by":"ann"}`))
-	}, after)
-}
-
-func (w *world) say(after time.Duration, name string, message func() string) {
-	w.env.RegisterDelayedCallback(func() {
-		w.env.UpdateWorkflow(name, fmt.Sprint(after), &testsuite.TestUpdateCallback{
-			OnAccept: func() {}, OnReject: func(err error) { w.t.Errorf("%s: %v", name, err) }, OnComplete: func(_ any, err error) { require.NoError(w.t, err) },
-		}, json.RawMessage(message()))
-	}, after)
-}
-
-func (w *world) run() Result {
-	w.say(time.Hour*72, "halt", func() string { return `{"by":"ann"}` })
-	w.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), Resume{})
-	require.True(w.t, w.env.IsWorkflowCompleted())
-	require.NoError(w.t, w.env.GetWorkflowError())
-	var r Result
-	require.NoError(w.t, w.env.GetWorkflowResult(&r))
-	require.Equal(w.t, loop.Fold(steward.New("crew"), w.ledger).Tasks, w.final().Tasks, "the ledger has all that the steward knows")
-	return r
-}
-
-func (w *world) final() (s steward.State) { return w.state() }
 
 func TestAStewardPlansATaskAndRunsItsLoop(t *testing.T) {
 	w := setUp(t)
@@ -452,24 +288,6 @@ func TestAFloodOfLargeTasksIsRecordedInPieces(t *testing.T) {
 	require.Equal(t, tasks, w.state().TasksCount)
 }
 
-// TestAFloodIsNotHandedToTheNextRun: what came while an entry was written is more than the input of a run may be.
-func TestAFloodIsNotHandedToTheNextRun(t *testing.T) {
-	w := setUp(t)
-	const tasks = 60
-	body := strings.Repeat("long ", 10_000)
-	w.while = func() {
-		w.while = nil
-		for n := range tasks {
-			w.env.SignalWorkflow("submit", json.RawMessage(fmt.Sprintf(`{"task":{"id":"n%d","body":%q}}`, n, body)))
-		}
-		w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, 0)
-	}
-	w.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), Resume{})
-	resume := w.carried()
-	require.Less(t, len(must(json.Marshal(resume))), 2<<20, "Temporal takes no larger one")
-	require.Equal(t, tasks, resume.Carry.State.TasksCount, "and nothing of it is lost")
-}
-
 // TestALoopOfAPlanThatWasGivenUpIsReadAtEachValidation: it may be over without having been able to say so, and would
 // have its place for ever.
 func TestALoopOfAPlanThatWasGivenUpIsReadAtEachValidation(t *testing.T) {
@@ -509,40 +327,6 @@ func TestWhatIsNoCharterIsRefusedAndDoesNotHang(t *testing.T) {
 	}
 }
 
-func TestAStewardGoesOnInANewRunWithAllThatItHas(t *testing.T) {
-	first := setUp(t)
-	first.tiers["a"] = task.T1
-	first.submit(time.Second, `{"id":"a","body":"x"}`)
-	first.submit(2*time.Second, `{"id":"b","body":"x"}`)
-	first.env.RegisterDelayedCallback(func() { first.env.SetContinueAsNewSuggested(true) }, 50*time.Minute)
-	first.env.ExecuteWorkflow("Steward", json.RawMessage(charterDoc), Resume{})
-	var next *workflow.ContinueAsNewError
-	require.ErrorAs(t, first.env.GetWorkflowError(), &next)
-	require.Len(t, first.ledger, int(first.ledger[len(first.ledger)-1].Seq), "all of it is in the ledger")
-	var resume Resume
-	require.NoError(t, converter.GetDefaultDataConverter().FromPayload(next.Input.GetPayloads()[1], &resume))
-
-	require.Equal(t, []int{0, 1}, first.slots, "a validation begins with the slots where the last one ended")
-
-	second := setUp(t)
-	second.ledger = first.ledger
-	second.submit(time.Minute, `{"id":"c","body":"x"}`)
-	second.env.RegisterDelayedCallback(func() {
-		require.Equal(t, 1, second.validated, "a new run looks around first: it hears of no child's end but by signals")
-		require.Equal(t, []int{2}, second.slots, "and knows what the last run knew")
-	}, 30*time.Second)
-	second.say(time.Hour, "approve", func() string { return fmt.Sprintf(`{"task":"a","hash":%q,"by":"ann"}`, second.state().Gates[0].Hash) })
-	second.say(48*time.Hour, "halt", func() string { return `{"by":"ann"}` })
-	second.env.ExecuteWorkflow("Steward", json.RawMessage(next.Input.GetPayloads()[0].GetData()), resume)
-	require.NoError(t, second.env.GetWorkflowError())
-	s := second.state()
-	for _, id := range []string{"a", "b", "c"} {
-		require.NotNil(t, s.Find(id), "%s is not in %+v", id, s.Tasks)
-		require.Equal(t, steward.Done, s.Find(id).Outcome, id)
-	}
-	require.NotContains(t, second.specs, "crew-b-one", "what was done is not done again")
-}
-
 // Temporal keeps the details with the workflow, and refuses them where they are large.
 func TestS6_AStopFilePausesTheStewardUntilAPersonLetsItGoOn(t *testing.T) {
 	w := setUp(t)
@@ -563,67 +347,6 @@ func TestS6_AStopFilePausesTheStewardUntilAPersonLetsItGoOn(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, pauses, "it is said once")
-}
-
-// Who was told of a gate, or reminded of it, is not told of it as of a new one when the steward goes on in a new run.
-func TestAGateThatWasToldOfIsNotToldOfAnewInTheNextRun(t *testing.T) {
-	t.Run("told", func(t *testing.T) { goesOnWithAGate(t, time.Hour, loop.GateOpened) })
-	t.Run("reminded", func(t *testing.T) { goesOnWithAGate(t, 5*time.Hour, loop.GateOpened, loop.GateEscalated) })
-}
-
-// goesOnWithAGate opens a gate in a run that goes on in a new one at the end.
-func goesOnWithAGate(t *testing.T, end time.Duration, want ...loop.Type) {
-	t.Helper()
-	doc := strings.Replace(charterDoc, `"defaults"`, `"notify":["desktop"],"defaults"`, 1)
-	told := func(w *world) *[]loop.Type {
-		var events []loop.Type
-		w.env.RegisterActivityWithOptions(func(_ context.Context, in act.Notify) error { events = append(events, in.Notice.Event); return nil },
-			activity.RegisterOptions{Name: act.NotifyName})
-		return &events
-	}
-	first := setUp(t)
-	events := told(first)
-	first.tiers["a"] = task.T1
-	first.submit(time.Second, `{"id":"a","body":"x"}`)
-	first.env.RegisterDelayedCallback(func() { first.env.SetContinueAsNewSuggested(true) }, end)
-	first.env.ExecuteWorkflow("Steward", json.RawMessage(doc), Resume{})
-	resume := first.carried()
-	require.Equal(t, want, *events)
-
-	second := setUp(t)
-	events = told(second)
-	second.ledger = first.ledger
-	second.tiers["b"] = task.T1
-	second.submit(time.Minute, `{"id":"b","body":"x"}`)
-	second.say(time.Hour, "halt", func() string { return `{}` })
-	second.env.ExecuteWorkflow("Steward", json.RawMessage(doc), resume)
-	require.NoError(t, second.env.GetWorkflowError())
-	require.Equal(t, []loop.Type{loop.GateOpened, loop.StewardEnded}, *events, "of the new one, and of no other")
-}
-
-// The ledger has a gate before people are told of it, so a steward that starts again from its ledger tells nobody of it anew.
-func TestAGateOfTheLedgerIsNotToldOfAnewAfterARestart(t *testing.T) {
-	doc := strings.Replace(charterDoc, `"defaults"`, `"notify":["desktop"],"defaults"`, 1)
-	run := func(w *world, id string, resume Resume) (events []loop.Type) {
-		w.env.RegisterActivityWithOptions(func(_ context.Context, in act.Notify) error { events = append(events, in.Notice.Event); return nil },
-			activity.RegisterOptions{Name: act.NotifyName})
-		w.tiers[id] = task.T1
-		w.submit(time.Minute, `{"id":"`+id+`","body":"x"}`)
-		w.say(time.Hour, "halt", func() string { return `{}` })
-		w.env.ExecuteWorkflow("Steward", json.RawMessage(doc), resume)
-		require.NoError(t, w.env.GetWorkflowError())
-		return events
-	}
-	first := setUp(t)
-	require.Equal(t, []loop.Type{loop.GateOpened, loop.StewardEnded}, run(first, "a", Resume{}))
-	gate := slices.IndexFunc(first.ledger, func(e loop.Event) bool { return e.Type == loop.GateOpened })
-	second := setUp(t)
-	second.ledger = first.ledger[:gate+1] // the engine was lost then
-	s := loop.Fold(steward.New("crew"), second.ledger)
-	require.Len(t, s.Gates, 1)
-	second.restored = &s
-	require.Equal(t, []loop.Type{loop.GateOpened, loop.StewardEnded}, run(second, "b", Resume{Ledger: "l1"}), "of the new one, and of no other")
-	require.Len(t, second.state().Gates, 2, "both are open")
 }
 
 func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
