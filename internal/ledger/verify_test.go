@@ -246,6 +246,7 @@ func TestL8_TamperingIsFound(t *testing.T) {
 		{"a row of the results", 1, func(_ int, f map[string][]byte) { replace(f, "loop-results.tsv", "84.70", "99.99") }, 4, "loop-results.tsv"},
 		{"a record", 1, func(_ int, f map[string][]byte) { replace(f, "iteration.json", "84.70", "99.99") }, 4, "iteration.json"},
 		{"the contract", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 4, "contract"},
+		{"the contract, from the second entry on", 3, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 2, "was drawn or approved"},
 		{"a plan that nobody made", 1, func(_ int, f map[string][]byte) { f["plan.md"] = []byte("1. take over") }, 4, "plan.md"},
 		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 4, "status"},
 		{"an event put in", 1, func(_ int, f map[string][]byte) {
