@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
@@ -135,6 +139,16 @@ func TestS12_TheRemotesBranchAndItsCIAreDrift(t *testing.T) {
 	require.NotContains(t, names(s.validate().Well), "ci main", "of a remote that does not answer nothing is known")
 }
 
+// nights is a service whose schedule has two slots, both too late for its catch-up window.
+type nights struct {
+	workflowservice.WorkflowServiceClient
+}
+
+func (nights) ListScheduleMatchingTimes(context.Context, *workflowservice.ListScheduleMatchingTimesRequest, ...grpc.CallOption) (*workflowservice.ListScheduleMatchingTimesResponse, error) {
+	slots := []*timestamppb.Timestamp{timestamppb.New(when.Add(-48 * time.Hour)), timestamppb.New(when.Add(-24 * time.Hour))}
+	return &workflowservice.ListScheduleMatchingTimesResponse{StartTime: slots}, nil
+}
+
 func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 	s := looksAfter(t, nil, func(doc map[string]any) {
 		doc["schedules"] = []any{map[string]any{"name": "nightly", "cron": "0 2 * * *", "task": map[string]any{"title": "Update"}}}
@@ -146,6 +160,7 @@ func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 	schedules.On("GetHandle", mock.Anything, "shop/nightly").Return(handle)
 	c := &mocks.Client{}
 	c.On("ScheduleClient").Return(schedules)
+	c.On("WorkflowService").Return(nights{})
 	s.a.Connect(c)
 	v := s.validate()
 	require.Equal(t, map[string]int{"nightly": 2}, v.Missed)

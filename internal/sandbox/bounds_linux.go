@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -322,8 +321,22 @@ const tooMuch = 256 << 20
 
 const outgrowName = "pawl-sandbox-outgrow"
 
-// outgrow is the part of Outgrows that Main runs: it uses memory.
-func outgrow() {
+// outgrow is the part of Outgrows that Main runs, in a process of its own: a thread that has joined a cgroup can't leave
+// it. It joins through the files from descriptor 3 on, and then uses too much. It ends with 0 if nothing keeps it from that.
+func outgrow(what string, joining int) {
+	for i := range joining {
+		if _, err := unix.Write(3+i, []byte("0")); err != nil {
+			os.Exit(0)
+		}
+	}
+	if what == processBound {
+		if _, err := syscall.ForkExec("/proc/self/exe", []string{outgrowName, "", "0"}, nil); err != nil {
+			os.Exit(1)
+		}
+	}
+	if what != memoryBound {
+		os.Exit(0)
+	}
 	for i, all := 0, make([]byte, tooMuch); i < len(all); i += os.Getpagesize() {
 		all[i] = 1
 	}
@@ -346,22 +359,19 @@ func Outgrows(token, what string) (outgrew bool) {
 	if err != nil {
 		return true
 	}
-	done := make(chan bool)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends here and leaves the cgroup
-		done <- b.outgrown()
-	}()
-	return <-done
-}
-
-// outgrown starts a process that uses too much.
-func (b *Bounds) outgrown() bool {
-	if b.Join() != nil {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
 		return true
+	}
+	defer null.Close()
+	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
+	for _, tasks := range b.joining {
+		files = append(files, tasks.Fd())
 	}
 	var attributes syscall.SysProcAttr
 	b.Begin(&attributes)
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{outgrowName}, &syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Sys: &attributes})
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{outgrowName, what, strconv.Itoa(len(b.joining))},
+		&syscall.ProcAttr{Env: []string{"GOMAXPROCS=1"}, Files: files, Sys: &attributes})
 	if err != nil {
 		return !errors.Is(err, syscall.EAGAIN)
 	}

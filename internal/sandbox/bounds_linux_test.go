@@ -81,10 +81,10 @@ for i in range(200): threading.Thread(target=time.sleep, args=(1000,), daemon=Tr
 }
 
 // cgroups are those of this test's token on this machine: others may run here, too.
-func cgroups(t *testing.T) (found []string) {
+func cgroups(t *testing.T, token string) (found []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && e.Name() == sandbox.BoundsName(t.Name()) {
+		if err == nil && e.IsDir() && e.Name() == sandbox.BoundsName(token) {
 			found = append(found, path)
 		}
 		return nil
@@ -92,12 +92,20 @@ func cgroups(t *testing.T) (found []string) {
 	return found
 }
 
+// TestE6_TryingLimitsLeavesNothing tries them in this process: the thread that does it may be the process's first, which
+// never ends.
+func TestE6_TryingLimitsLeavesNothing(t *testing.T) {
+	bounded(t, sandbox.Probe())
+	require.Empty(t, sandbox.Unkept(t.Name()))
+	require.Empty(t, cgroups(t, t.Name()+", tried"))
+}
+
 // What is left after kill -9 of a supervisor is ended, and its cgroups are removed: by its worker, and where that is
 // gone too, by whoever recovers.
 func TestE6_NoCgroupIsLeft(t *testing.T) {
 	m := sandbox.Probe()
 	p := bounded(t, m)
-	left := func() []string { return cgroups(t) }
+	left := func() []string { return cgroups(t, t.Name()) }
 	s, err := proc.Start(t.Name(), m.Files)
 	require.NoError(t, err)
 	require.Zero(t, p.reached(s, `exit 0`).ExitCode)

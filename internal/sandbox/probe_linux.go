@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -57,8 +58,9 @@ const probeName = "pawl-sandbox-probe"
 // and then never returns. Call it first in every main and TestMain; proc.Main does.
 func Main() {
 	switch {
-	case os.Args[0] == outgrowName:
-		outgrow()
+	case len(os.Args) == 3 && os.Args[0] == outgrowName:
+		joining, _ := strconv.Atoi(os.Args[2])
+		outgrow(os.Args[1], joining)
 	case len(os.Args) == 2 && os.Args[1] == checkName: // bubblewrap can't change the program's arg 0
 		answerAsked()
 	case len(os.Args) > 4 && os.Args[1] == entryName:
