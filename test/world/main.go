@@ -97,6 +97,41 @@ func Sample[T any](n int, cases []T) []T {
 	return some
 }
 
+// Share returns the cases whose turn it is. PAWL_TEST_SHARE=1/4 says which: of each four in a row the one with that
+// number, from 0 on; CI goes on to the next with each commit. Without it they are those of Sample.
+func Share[T any](n int, cases []T) []T {
+	turn, of := shareOf()
+	if !All() || of == 0 {
+		return Sample(n, cases)
+	}
+	var mine []T
+	for i, c := range cases {
+		if i%of == turn {
+			mine = append(mine, c)
+		}
+	}
+	if len(mine) < n {
+		return cases[:min(n, len(cases))]
+	}
+	return mine
+}
+
+// Turn skips a test whose turn it is not. i tells those apart that take turns.
+func Turn(t testing.TB, i int) {
+	t.Helper()
+	if turn, of := shareOf(); of > 0 && i%of != turn {
+		t.Skip("PAWL_TEST_SHARE=" + os.Getenv("PAWL_TEST_SHARE") + ": this one runs in another turn")
+	}
+}
+
+// shareOf returns what PAWL_TEST_SHARE says, of is 0 without it.
+func shareOf() (turn, of int) {
+	if _, err := fmt.Sscanf(os.Getenv("PAWL_TEST_SHARE"), "%d/%d", &turn, &of); err != nil || of <= 0 || *Update {
+		return 0, 0
+	}
+	return turn % of, of
+}
+
 // Program builds the program once per test run and returns its path.
 func Program(t testing.TB) string {
 	t.Helper()

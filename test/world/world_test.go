@@ -18,3 +18,19 @@ func TestASampleHasTheFirstAndTheLastCaseAndIsSpread(t *testing.T) {
 	t.Setenv("PAWL_TEST_ALL", "1")
 	require.Equal(t, cases, world.Sample(3, cases))
 }
+
+func TestSharesHaveEveryCaseOnce(t *testing.T) {
+	cases := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	t.Setenv("PAWL_TEST_ALL", "1")
+	t.Setenv("PAWL_TEST_SHARE", "")
+	require.Equal(t, cases, world.Share(2, cases))
+	var all []int
+	for _, turn := range []string{"0/4", "1/4", "2/4", "3/4"} {
+		t.Setenv("PAWL_TEST_SHARE", turn)
+		all = append(all, world.Share(2, cases)...)
+	}
+	require.ElementsMatch(t, cases, all)
+	require.Equal(t, []int{0, 1}, world.Share(2, cases[:3]), "never fewer than a sample")
+	t.Setenv("PAWL_TEST_ALL", "")
+	require.Equal(t, []int{0, 9}, world.Share(2, cases))
+}
