@@ -147,15 +147,15 @@ func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 			a.screen.Print(fmt.Sprintf("  and %d more; all of them: pawl diff %s --stat", len(files)-i, shell.Quote(id)))
 			return
 		}
-		size := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)
-		if f.Binary {
-			size = "binary"
-		}
-		line := fmt.Sprintf("  %c  %-12s  %s", f.Status, size, ui.Clean(git.Quote(f.Path)))
-		if f.Status == 'A' && f.HasContent() && !f.Binary {
+		line := fmt.Sprintf("  %c  %-12s  %s", f.Status, amount(f), ui.Clean(git.Quote(f.Path)))
+		if f.Status == 'A' && f.HasContent() {
+			begins := fmt.Sprintf("more than %d bytes", maxBegins)
 			if content, err := store.BlobByID(ctx, f.NewBlob, maxBegins); err == nil {
-				line += a.screen.Style().Dim("  " + firstLine(content))
+				if begins = fmt.Sprintf("%d bytes", len(content)); !f.Binary {
+					begins += "  " + firstLine(content)
+				}
 			}
+			line += a.screen.Style().Dim("  " + begins)
 		}
 		a.screen.Print(line)
 	}

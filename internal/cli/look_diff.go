@@ -79,6 +79,22 @@ func (a *app) diff(ctx context.Context, s *session, id string, stat bool) error 
 	return a.page(func(to io.Writer) error { return p.render(ctx, store, a.style(), to) })
 }
 
+// amount is how much of a file is changed, in a few words: lines, and whether it can be executed.
+func amount(f git.FileChange) string {
+	text := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)
+	if f.Binary {
+		text = "binary"
+	}
+	const plain, executable = "100644", "100755"
+	switch {
+	case f.OldMode == plain && f.NewMode == executable, f.Status == 'A' && f.NewMode == executable:
+		text += " mode +x"
+	case f.OldMode == executable && f.NewMode == plain:
+		text += " mode -x"
+	}
+	return strings.TrimPrefix(text, "+0 -0 ")
+}
+
 func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference, p patch) error {
 	files, err := store.Changes(ctx, d.Base, d.Head)
 	if err != nil {
@@ -93,11 +109,7 @@ func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference, p 
 			file.OldPath = git.Quote(f.OldPath)
 			name = file.OldPath + " => " + name
 		}
-		size := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)
-		if f.Binary {
-			size = "binary"
-		}
-		lines = append(lines, fmt.Sprintf("%s  %12s  %s", file.Status, size, name))
+		lines = append(lines, fmt.Sprintf("%s  %12s  %s", file.Status, amount(f), name))
 		d.Files = append(d.Files, file)
 		insertions, deletions = insertions+f.Insertions, deletions+f.Deletions
 	}

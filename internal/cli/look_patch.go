@@ -18,6 +18,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/store"
 	"pawl/internal/ui"
+	"pawl/internal/visible"
 )
 
 // patch is a change of a loop that a person is asked about, or could be.
@@ -161,7 +162,7 @@ func (l *limited) Write(b []byte) (int, error) {
 func firstLine(content []byte) string {
 	for scan := bufio.NewScanner(bytes.NewReader(content)); scan.Scan(); {
 		if line := strings.TrimSpace(scan.Text()); line != "" {
-			return ui.Clean(loop.Clip(line, 60))
+			return visible.Line(loop.Clip(line, 60), nil)
 		}
 	}
 	return ""

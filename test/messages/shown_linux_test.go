@@ -15,18 +15,18 @@ import (
 func TestA7_WhatIsApprovedIsWhatIsSeen(t *testing.T) {
 	w := world.New(t, world.Raises+`
 		for i in $(seq 71); do printf 'file %d begins\n\tindented\n' $i >work/new$i; done
-		printf 'a\342\200\213b\342\200\256c\r\n' >work/zz`).
+		printf 'a\342\200\213b\342\200\256c\r\n' >work/zz; printf '\033[2Kx\n' >work/zy; chmod +x work/other`).
 		Set(doc{"newFiles": "ask", "limits": doc{"iterations": 1}, "approvals": doc{"diff": "required"}})
 	c := atTerminal(w, "run", "--yes", w.SpecFile())
 	c.sees("Approve this change? d: show it; y: approve; n: reject; Enter: later ")
-	for _, text := range []string{"72 new files: work/new1, ", " more (raise the number)", "work/new71", "file 71 begins", "work/zz"} {
+	for _, text := range []string{"73 new files: work/new1, ", " more (raise the number)", "work/new71", "file 71 begins", "work/zz", `6 bytes  \u{1b}[2Kx`, "  M  mode +x       work/other"} {
 		require.Contains(t, c.screen(), text)
 	}
 	gate := w.Show().Gate
 	whole := w.Done("diff", w.Loop).Out
 	sum := sha256.Sum256([]byte(whole))
 	require.Equal(t, gate.Hash, hex.EncodeToString(sum[:]), "a program gets what is approved, byte for byte")
-	require.Contains(t, w.Done("diff", "--stat", w.Loop).Out, "files 73, ")
+	require.Contains(t, w.Done("diff", "--stat", w.Loop).Out, "files 75, ")
 
 	c.types("d\n")
 	c.sees("-- line 38 of ")
