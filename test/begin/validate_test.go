@@ -142,10 +142,10 @@ func TestReadyMeansReady(t *testing.T) {
 		checks, whats = append(checks, p.Check), append(whats, p.What)
 		require.NotEmpty(t, p.Do)
 	}
-	require.Equal(t, []string{"spec", "guard", "check", "agent", "agent", "guard", "check"}, checks)
+	require.Equal(t, []string{"spec", "guard", "check", "agent", "agent"}, checks, "what lacks its program is not tried as well")
 	for i, want := range []string{
 		"the mode is plan", "guard.command needs no-such-guard, which is not on the PATH", "check.command needs no-such-linter", "the agent's program no-such-agent is not on the PATH",
-		"codex --version` fails (exit 127)", "the guard command fails", "the check command fails on the unchanged code",
+		"codex --version` fails (exit 127)",
 	} {
 		require.Contains(t, whats[i], want)
 	}
