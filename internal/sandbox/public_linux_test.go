@@ -19,8 +19,11 @@ import (
 // a command runs, as passwd does.
 func TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots(t *testing.T) {
 	m := sandbox.Probe()
-	if os.Geteuid() != 0 || m.Files != sandbox.ByNamespace {
-		lacking(t, "these are root's commands in namespaces")
+	if os.Geteuid() != 0 {
+		t.Skip("these are root's commands")
+	}
+	if m.Files != sandbox.ByNamespace {
+		lacking(t, "root can make no namespaces here")
 	}
 	p := newPlace(t, m)
 	var dirs []string
@@ -79,8 +82,11 @@ func TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots(t *testing.T) {
 // TestE6_AWorkerMakesWhatHidesRootsFilesOnce: a supervisor that makes it for itself starts half as slow again.
 func TestE6_AWorkerMakesWhatHidesRootsFilesOnce(t *testing.T) {
 	m := sandbox.Probe()
-	if os.Geteuid() != 0 || m.Files != sandbox.ByNamespace {
-		lacking(t, "these are root's commands in namespaces")
+	if os.Geteuid() != 0 {
+		t.Skip("these are root's commands")
+	}
+	if m.Files != sandbox.ByNamespace {
+		lacking(t, "root can make no namespaces here")
 	}
 	own, err := os.Readlink("/proc/self/ns/user")
 	require.NoError(t, err)
