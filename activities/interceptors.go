@@ -12,6 +12,7 @@ import (
 
 	"pawl/activities/recording"
 	"pawl/internal/act"
+	"pawl/internal/held"
 )
 
 // Interceptors returns what surrounds every activity of a worker.
@@ -40,6 +41,7 @@ type logged struct {
 func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	began := time.Now()
 	out, err := r.Next.ExecuteActivity(ctx, in)
+	err = known(err)
 	level, text := slog.LevelDebug, "activity done"
 	if err != nil {
 		text = "activity failed"
@@ -64,6 +66,18 @@ func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	}
 	r.logger.LogAttrs(ctx, level, text, attrs...)
 	return out, err
+}
+
+// known is an error with the paths that people know: while it is tried again, `pawl show` has its text.
+func known(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := held.Known(err.Error())
+	if _, told := errors.AsType[*temporal.ApplicationError](err); told || text == err.Error() {
+		return err
+	}
+	return temporal.NewApplicationErrorWithCause(text, "", err)
 }
 
 // expected recognises errors of normal operation: a worker that stops, a step that was interrupted on purpose.

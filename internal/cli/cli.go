@@ -32,6 +32,7 @@ import (
 	"pawl/config"
 	"pawl/internal/doctor"
 	"pawl/internal/fault"
+	"pawl/internal/held"
 	"pawl/internal/host"
 	"pawl/internal/pass"
 	"pawl/internal/spec"
@@ -260,11 +261,12 @@ func (a *app) untilSignal(parent context.Context) (ctx context.Context, stop fun
 
 // say writes a message of the program itself to stderr.
 func (a *app) say(format string, args ...any) {
+	text := held.Known(fmt.Sprintf(format, args...))
 	if a.told != nil {
-		a.told.Info(fmt.Sprintf(format, args...))
+		a.told.Info(text)
 		return
 	}
-	a.screen.Print("pawl: " + fmt.Sprintf(format, args...))
+	a.screen.Print("pawl: " + text)
 }
 
 // terminal reports whether somebody can be asked: they see the question and can answer it.
@@ -298,7 +300,7 @@ func (a *app) printJSON(v any) error {
 // explain says what went wrong and what to do, without the names of Go's types.
 func (a *app) explain(err error) {
 	if a.told != nil && err != nil {
-		a.told.Error(err.Error(), "code", fault.CodeOf(err), "advice", advised(err))
+		a.told.Error(held.Known(err.Error()), "code", fault.CodeOf(err), "advice", advised(err))
 		return
 	}
 	var problems spec.Problems

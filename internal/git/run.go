@@ -208,7 +208,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	if c.Lock != nil {
 		cmd.ExtraFiles = []*os.File{c.Lock}
 	}
-	c.lead(cmd)
+	known := c.lead(cmd)
 	detach(cmd, c.runner.user)
 	// git removes its lock and temporary files on SIGTERM, not on SIGKILL.
 	cmd.Cancel = func() error { return terminate(cmd) }
@@ -224,7 +224,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	case err == nil:
 		return out.Bytes(), nil
 	}
-	failed := &Error{Args: c.args, ExitCode: -1, Stderr: Redact(stderr.String()), Err: ctx.Err()}
+	failed := &Error{Args: c.args, ExitCode: -1, Stderr: Redact(known(stderr.String())), Err: ctx.Err()}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		failed.ExitCode = exit.ExitCode()
 	}
@@ -237,10 +237,10 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	return out.Bytes(), failed
 }
 
-// lead says where git works and what on.
-func (c *Command) lead(cmd *exec.Cmd) {
+// lead says where git works and what on. known turns git's words about that into those that people know.
+func (c *Command) lead(cmd *exec.Cmd) (known func(text string) string) {
 	r := c.runner
-	lent := held.Lend(cmd)
+	lent, known := held.Lend(cmd)
 	for _, arg := range c.args {
 		cmd.Args = append(cmd.Args, lent(arg))
 	}
@@ -253,6 +253,7 @@ func (c *Command) lead(cmd *exec.Cmd) {
 	if r.in != nil {
 		cmd.Dir = r.in.Here()
 	}
+	return known
 }
 
 // wait runs the process to its end. readErr is what Stdout returned.

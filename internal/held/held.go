@@ -207,23 +207,37 @@ func Real(path string) (string, error) {
 	return f.real(path)
 }
 
-// Lend returns what a process that is yet to start is to be told instead of a path. The kept folders that it is told of
-// are among the files that it inherits.
-func Lend(cmd *exec.Cmd) func(path string) string {
-	lent := map[*Folder]uintptr{}
-	return func(path string) string {
+// Lend returns what a process that is yet to start is to be told instead of a path, and what turns its words about such
+// paths into those that people know. The kept folders that it is told of are among the files that it inherits.
+func Lend(cmd *exec.Cmd) (lent, known func(text string) string) {
+	numbers := map[*Folder]uintptr{}
+	lent = func(path string) string {
 		f := all().of(path)
 		if f == nil {
 			return path
 		}
-		fd, is := lent[f]
+		fd, is := numbers[f]
 		if !is {
 			cmd.ExtraFiles = append(cmd.ExtraFiles, f.file)
 			fd = uintptr(2 + len(cmd.ExtraFiles))
-			lent[f] = fd
+			numbers[f] = fd
 		}
 		return by(f.Path, fd) + path[len(f.Path):]
 	}
+	return lent, func(text string) string {
+		for f, fd := range numbers {
+			text = strings.ReplaceAll(text, by(f.Path, fd)+"/", f.Path+"/")
+		}
+		return text
+	}
+}
+
+// Known is a text of this process with the paths that people know in the place of those that lead to the kept folders.
+func Known(text string) string {
+	for _, f := range all() {
+		text = strings.ReplaceAll(text, f.Here()+"/", f.Path+"/")
+	}
+	return text
 }
 
 // Named is an error of the system with the path that people know in the place of the one that led there.

@@ -71,7 +71,7 @@ func TestPathsBelowAKeptFolderLeadThere(t *testing.T) {
 	require.NoError(t, err)
 	defer stdin.Close()
 	cat.ExtraFiles = []*os.File{stdin}
-	lent := held.Lend(cat)
+	lent, known := held.Lend(cat)
 	cat.Args = append(cat.Args, lent(file))
 	cat.Env = append(os.Environ(), "F="+lent(file))
 	out, err := cat.Output()
@@ -79,6 +79,8 @@ func TestPathsBelowAKeptFolderLeadThere(t *testing.T) {
 	require.Equal(t, "truetrue", string(out))
 	require.Len(t, cat.ExtraFiles, 2, "it is handed over once")
 	require.Equal(t, "/elsewhere", lent("/elsewhere"))
+	require.Equal(t, "no room for "+file, known("no room for "+lent(file)))
+	require.Equal(t, "no room for "+file, held.Known("no room for "+held.At(file)))
 }
 
 func TestAnErrorNamesThePathThatPeopleKnow(t *testing.T) {

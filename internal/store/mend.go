@@ -17,7 +17,6 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/git"
-	"pawl/internal/lazyregexp"
 )
 
 // Mended is the result of Mend.
@@ -84,11 +83,8 @@ func (s *Store) saying(ctx context.Context, err error) (string, error) {
 		return "", err
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(ge.Stderr), "\n")
-	return fmt.Sprintf("the store %s is damaged: %s", s.dir, git.Printable(handle.ReplaceAllString(first, ""))), nil
+	return fmt.Sprintf("the store %s is damaged: %s", s.dir, git.Printable(strings.ReplaceAll(first, s.dir+"/", ""))), nil
 }
-
-// handle is a name that the store's folder has for a running git alone.
-var handle = lazyregexp.New(`/proc/self/fd/\d+/(?:\S*\.git/)?`)
 
 func (s *Store) has(ctx context.Context, id string) bool {
 	_, err := s.run.Run(ctx, "cat-file", "-e", id)
