@@ -25,7 +25,7 @@ import (
 // stewardCourse is an agent for every way that a steward's task goes: `broad` has two steps and a third
 // that stands on the work of both, `narrow` asks before it is begun, `never` asks and is cancelled,
 // `circle` comes to nothing until it is stopped. The fifth iteration of that waits until its steward has
-// noticed, so that it is always the one that the pause finds.
+// told it to pause, so that it is always the one that the pause finds.
 const stewardCourse = `
 echo "$PAWL_LOOP.$PAWL_ROLE.$PAWL_TASK.$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 case $PAWL_ROLE.$PAWL_TASK.$PAWL_LOOP in
@@ -101,6 +101,7 @@ func (w *machine) people(s steward.State) (over bool) {
 	}
 	for _, g := range s.Gates {
 		switch {
+		case g.Kind == steward.GateStuck && s.Find(g.Task).Steps[0].Told != loop.MessagePause: // else it may end before the pause finds it
 		case g.Kind == steward.GateStuck:
 			w.Write("noticed", "")
 			w.tell("answer", fmt.Sprintf(`{"task":%q,"choice":"cancel","by":"ann"}`, g.Task))

@@ -38,7 +38,7 @@ var cases = []matrixCase{
 	{name: "500", plan: "climb;fault=e500", sleeps: true, waits: true},
 	{name: "529", plan: "climb;fault=e529", sleeps: true, waits: true},
 	{name: "hang", waits: true, plan: "climb;fault=hang;at=2", spec: doc{"limits": doc{"silence": "40s"}}},
-	{name: "drip", waits: true, plan: "climb;fault=drip;at=2", spec: doc{"limits": doc{"silence": "30s", "phaseTimeout": "50s"}}},
+	{name: "drip", waits: true, plan: "climb;fault=drip;at=2", spec: doc{"limits": doc{"silence": "75s", "phaseTimeout": "100s"}}},
 	{name: "improve", plan: "shell;then=climb;cached=1000;think=20;cmd=" + url.PathEscape("sh plant.sh"), result: (*looped).counted},
 	{name: "stream", plan: "parallel;cached=1000;think=20", off: true, result: (*looped).counted},
 	{name: "acp", plan: "climb;cached=1000;think=20", acp: true, result: (*looped).counted, cannot: map[string]string{

@@ -94,16 +94,29 @@ func TestTheMatrixOfRealPrograms(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, up.Stop()) })
 	var all sync.WaitGroup
-	for i, c := range cases { // those that take longest are first
-		for _, p := range program.Table {
-			if p.Package != "" {
-				all.Go(func() { m.cell(t, p, c, i) })
-			}
-		}
+	for _, c := range world.Share(len(cases), combined()) {
+		all.Go(func() { m.cell(t, c.program, cases[c.number], c.number) })
 	}
 	all.Wait()
 	m.marks()
 	m.compare()
+}
+
+// combination is one program and the number of one case.
+type combination struct {
+	program program.Program
+	number  int
+}
+
+// combined is each program with each case, those that take longest first. Programs rotate, so that each share has all of them.
+func combined() (all []combination) {
+	installs := slices.DeleteFunc(slices.Clone(program.Table), func(p program.Program) bool { return p.Package == "" })
+	for i := range cases {
+		for j := range installs {
+			all = append(all, combination{installs[(i+j)%len(installs)], i})
+		}
+	}
+	return all
 }
 
 // cell runs one case with one program.
@@ -172,7 +185,7 @@ func (m *matrix) loop(t *testing.T, p program.Program, path string, c matrixCase
 	w.T, w.Loop, w.Spec = t, nameOf(p, c, number), maps.Clone(m.Spec)
 	w.Spec["name"] = w.Loop
 	w.Spec["agent"] = m.agent(p, path, c, number)
-	w.Spec["limits"] = doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h", "phaseTimeout": "5m"}
+	w.Spec["limits"] = doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h", "phaseTimeout": "15m"}
 	allow := []string{m.Dir}
 	if c.acp && p.ByACP.Finds != "" { // it is not installed with what speaks the protocol
 		allow = append(allow, filepath.Dir(filepath.Dir(filepath.Dir(path))))
