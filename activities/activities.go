@@ -4,7 +4,8 @@
 //
 // Each subject has a package: hosted, contracts, recording, changes, proposals, steps, calls, opening, preflight and
 // stewards, in this order; none imports a later one. Here they are put together and registered by name. Start at
-// Activities, then hosted.Workspace: all that a loop has on this host.
+// Activities, then hosted.Workspace: all that a loop has on this host. The tests of a package lie in it; actest has what
+// they share.
 package activities
 
 import (

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
 	"pawl/activities"
+	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/home"
 	"pawl/internal/loop"
@@ -65,12 +65,6 @@ func (o *outbound) RecordHeartbeat(ctx context.Context, details ...any) {
 	o.Next.RecordHeartbeat(ctx, details...)
 }
 
-// environment runs activities inside of what surrounds them in a worker, and b.
-func environment(a *activities.Activities, b *beats) *testsuite.TestActivityEnvironment {
-	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
-	return env.SetWorkerOptions(worker.Options{Interceptors: append(a.Interceptors(), b)})
-}
-
 // registry notes what is registered.
 type registry struct {
 	worker.ActivityRegistry
@@ -91,7 +85,7 @@ func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
 		all.Go(func() {
 			t.Run(name, func(t *testing.T) {
 				seen := make(chan struct{}, 10)
-				env := environment(a, &beats{
+				env := actest.Environment(a, &beats{
 					beat: func(...any) { seen <- struct{}{} },
 					do: func(func() (any, error)) (any, error) { // it is at work for as long as it takes to beat twice
 						<-seen
@@ -108,19 +102,19 @@ func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
 }
 
 func TestAStepsBeatsTellWhatItHasSpent(t *testing.T) {
-	l := begun(t, spec.Deny)
-	proceed := filepath.Join(l.o.Desk, "proceed")
+	l := actest.Begin(t, spec.Deny)
+	proceed := filepath.Join(l.Opened.Desk, "proceed")
 	var told []act.Live
-	env := environment(l.a, &beats{beat: func(details ...any) {
+	env := actest.Environment(l.Activities, &beats{beat: func(details ...any) {
 		if len(details) == 1 {
 			told = append(told, details[0].(act.Live))
 		}
 		if n := len(told); n > 1 && told[n-1].Usage.ActiveMs > told[n-2].Usage.ActiveMs {
-			write(t, proceed, "")
+			actest.Write(t, proceed, "")
 		}
 	}})
-	env.RegisterActivity(l.a.Check)
-	value, err := env.ExecuteActivity(l.a.Check, act.Check{Step: l.step(1), Command: "until test -e " + proceed + "; do sleep 0.1; done"})
+	env.RegisterActivity(l.Check)
+	value, err := env.ExecuteActivity(l.Check, act.Check{Step: l.Step(1), Command: "until test -e " + proceed + "; do sleep 0.1; done"})
 	require.NoError(t, err)
 	var out act.Checked
 	require.NoError(t, value.Get(&out))
@@ -133,7 +127,7 @@ func TestWhatAnEarlierAttemptToldIsToldAgain(t *testing.T) {
 	a := activities.New(home.Home{Dir: t.TempDir()}, "host", "pawl", "default", false)
 	before := act.Live{Usage: loop.Usage{ToolCalls: 3, ActiveMs: 50}, Tool: "Edit"}
 	seen := make(chan act.Live, 10)
-	env := environment(a, &beats{
+	env := actest.Environment(a, &beats{
 		beat: func(details ...any) { seen <- details[0].(act.Live) },
 		do: func(func() (any, error)) (any, error) {
 			require.Equal(t, before, <-seen)

@@ -1,13 +1,9 @@
 package activities_test
 
 import (
-	"os"
 	"testing"
 
-	"pawl/internal/proc"
+	"pawl/activities/actest"
 )
 
-func TestMain(m *testing.M) {
-	proc.Main()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { actest.Main(m) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/actest"
 	"pawl/activities/calls"
 	"pawl/internal/act"
 	"pawl/internal/evidence"
@@ -19,10 +20,7 @@ import (
 	"pawl/internal/sandbox"
 )
 
-func TestMain(m *testing.M) {
-	proc.Main()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { actest.Main(m) }
 
 const (
 	tool = `printf '{"type":"tool_use","tool_name":"edit","tool_id":"%d"}\n' `

@@ -1,4 +1,4 @@
-package activities_test
+package recording_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
+	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
@@ -18,104 +19,102 @@ import (
 )
 
 // says appends an event to the loop's ledger as Temporal would have it done.
-func (l *opened) says(env *testsuite.TestActivityEnvironment, text string) (out act.Appended, err error) {
+func says(l *actest.Loop, env *testsuite.TestActivityEnvironment, text string) (out act.Appended, err error) {
 	l.Helper()
-	value, err := env.ExecuteActivity(l.a.Record, act.Record{Entry: act.Entry{
-		Ref: l.o.Ref, Ledger: l.ledger, Events: l.numbered([]loop.Event{{Type: loop.Warned, Reason: text}}),
-	}})
+	value, err := env.ExecuteActivity(l.Record, act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: text})})
 	if err == nil {
 		err = value.Get(&out)
 	}
 	return out, err
 }
 
-func damagedLoop(t *testing.T) (l *opened, env *testsuite.TestActivityEnvironment, log func() string, record workspace.Record) {
+func damagedLoop(t *testing.T) (l *actest.Loop, env *testsuite.TestActivityEnvironment, log func() string, record workspace.Record) {
 	t.Helper()
-	l, _, buffer := torn(t)
-	env = environment(l.a, &beats{})
-	env.RegisterActivity(l.a.Record)
-	record, err := workspace.Read(l.a.Home, l.o.Ref)
+	l, _, buffer := actest.BeginLogged(t)
+	env = actest.Environment(l.Activities)
+	env.RegisterActivity(l.Record)
+	record, err := workspace.Read(l.Home, l.Opened.Ref)
 	require.NoError(t, err)
 	return l, env, buffer.String, record
 }
 
 func TestAStoreThatIsLostIsMadeAgainFromTheRepository(t *testing.T) {
 	l, env, log, r := damagedLoop(t)
-	out, err := l.says(env, "pushed with this")
+	out, err := says(l, env, "pushed with this")
 	require.NoError(t, err)
-	l.ledger = out.Ledger
+	l.Ledger = out.Ledger
 	require.NoError(t, os.RemoveAll(r.Store))
-	again, err := l.says(env, "after the damage")
+	again, err := says(l, env, "after the damage")
 	require.NoError(t, err)
 	require.NotEqual(t, out.Ledger, again.Ledger)
 	require.Contains(t, log(), "a store was damaged and is mended")
 
 	want := "the store " + r.Store + " is gone; it is mended"
 	require.Equal(t, []string{want}, again.Mended, "the loop is told, to record it")
-	l.ledger = again.Ledger
-	told, err := l.says(env, want)
+	l.Ledger = again.Ledger
+	told, err := says(l, env, want)
 	require.NoError(t, err)
 	require.Empty(t, told.Mended, "now the ledger has it")
-	require.Len(t, mending.Lines(l.a.Home.Loop(l.o.Ref)), 1, "and this host still knows it")
+	require.Len(t, mending.Lines(l.Home.Loop(l.Opened.Ref)), 1, "and this host still knows it")
 }
 
 // What is mended on the way, so that nothing else shows it, is named all the same.
 func TestWhatIsWrittenAgainIsNamed(t *testing.T) {
 	l, env, log, r := damagedLoop(t)
-	out, err := l.says(env, "one")
+	out, err := says(l, env, "one")
 	require.NoError(t, err)
-	l.ledger = out.Ledger
+	l.Ledger = out.Ledger
 	require.Empty(t, out.Mended)
 
-	require.NoError(t, os.Truncate(workspace.Heads(l.a.Home, l.o.Ref), 9))
-	out, err = l.says(env, "two")
+	require.NoError(t, os.Truncate(workspace.Heads(l.Home, l.Opened.Ref), 9))
+	out, err = says(l, env, "two")
 	require.NoError(t, err)
-	l.ledger = out.Ledger
+	l.Ledger = out.Ledger
 	heads := "the note of where its ledger and branch are could not be read: it is written again"
 	require.Equal(t, []string{heads}, out.Mended)
-	require.Equal(t, out.Ledger, workspace.Noted(l.a.Home, l.o.Ref)[r.Ledger])
+	require.Equal(t, out.Ledger, workspace.Noted(l.Home, l.Opened.Ref)[r.Ledger])
 
 	other := r
 	other.Ref = "other"
-	require.NoError(t, workspace.Write(l.a.Home, other))
+	require.NoError(t, workspace.Write(l.Home, other))
 	require.NoError(t, os.Truncate(filepath.Join(r.Store, "config"), 0))
 	_, err = store.Open(t.Context(), r.Store) // as `pawl show` does
 	require.NoError(t, err)
-	out, err = l.says(env, heads)
+	out, err = says(l, env, heads)
 	require.NoError(t, err)
 	require.Len(t, out.Mended, 1)
 	require.Contains(t, out.Mended[0], "config of the store "+r.Store)
-	require.Equal(t, out.Mended, mending.Untold(l.a.Home.Loop("other")), "it has the same store")
+	require.Equal(t, out.Mended, mending.Untold(l.Home.Loop("other")), "it has the same store")
 	require.Contains(t, log(), "config of the store")
 }
 
 func TestADeskThatIsGoneIsMadeAgainAndNamed(t *testing.T) {
 	l, env, _, _ := damagedLoop(t)
-	env.RegisterActivity(l.a.Test)
-	in := act.Test{Step: l.step(1), Command: "true"}
-	l.run(env, in)
-	require.Empty(t, mending.Lines(l.a.Home.Loop(l.o.Ref)), "the first one was made, and none was lost")
-	require.NoError(t, os.RemoveAll(workspace.Judge(l.a.Home, l.o.Ref)))
-	l.a.Stop()
-	in.Step = l.step(2)
-	l.run(env, in)
-	require.Equal(t, []string{"the judge could not be used (the tree was missing or replaced): it is made again"}, mending.Untold(l.a.Home.Loop(l.o.Ref)))
+	env.RegisterActivity(l.Test)
+	in := act.Test{Step: l.Step(1), Command: "true"}
+	l.RunTest(env, in)
+	require.Empty(t, mending.Lines(l.Home.Loop(l.Opened.Ref)), "the first one was made, and none was lost")
+	require.NoError(t, os.RemoveAll(workspace.Judge(l.Home, l.Opened.Ref)))
+	l.Stop()
+	in.Step = l.Step(2)
+	l.RunTest(env, in)
+	require.Equal(t, []string{"the judge could not be used (the tree was missing or replaced): it is made again"}, mending.Untold(l.Home.Loop(l.Opened.Ref)))
 }
 
 func TestWhatOnlyALostStoreHadEndsTheLoopWithWhatToDo(t *testing.T) {
 	l, env, _, r := damagedLoop(t)
-	out, err := l.says(env, "pushed with this")
+	out, err := says(l, env, "pushed with this")
 	require.NoError(t, err)
 	pushed := out.Ledger
 	require.NoError(t, os.Rename(filepath.Join(r.Repo, ".git"), filepath.Join(r.Repo, "away")))
-	l.ledger = pushed
-	out, err = l.says(env, "it could not be pushed")
+	l.Ledger = pushed
+	out, err = says(l, env, "it could not be pushed")
 	require.NoError(t, err)
 	require.NotEmpty(t, out.PushRefused)
 	require.NoError(t, os.Rename(filepath.Join(r.Repo, "away"), filepath.Join(r.Repo, ".git")))
 	require.NoError(t, os.RemoveAll(r.Store))
-	l.ledger = out.Ledger
-	_, err = l.says(env, "after the damage")
+	l.Ledger = out.Ledger
+	_, err = says(l, env, "after the damage")
 	var app *temporal.ApplicationError
 	require.True(t, errors.As(err, &app), "%v", err)
 	require.Equal(t, "LEDGER_DAMAGED", app.Type())
@@ -126,13 +125,13 @@ func TestARefThatIsEmptiedIsPutBack(t *testing.T) {
 	for _, ref := range []string{"refs/pawl-ledger/x", "refs/heads/pawl/x"} {
 		t.Run(ref, func(t *testing.T) {
 			l, env, log, r := damagedLoop(t)
-			out, err := l.says(env, "it has a ledger")
+			out, err := says(l, env, "it has a ledger")
 			require.NoError(t, err)
 			require.NoError(t, os.Truncate(filepath.Join(r.Store, ref), 0))
-			l.ledger = out.Ledger
-			_, err = l.says(env, "after the damage")
+			l.Ledger = out.Ledger
+			_, err = says(l, env, "after the damage")
 			require.NoError(t, err)
-			_, err = l.a.Mend(ctx, r, false)
+			_, err = l.Mend(t.Context(), r, false)
 			require.NoError(t, err)
 			b, err := os.ReadFile(filepath.Join(r.Store, ref))
 			require.NoError(t, err)
@@ -144,9 +143,9 @@ func TestARefThatIsEmptiedIsPutBack(t *testing.T) {
 
 func TestASoundStoreIsLeftAlone(t *testing.T) {
 	l, env, log, r := damagedLoop(t)
-	_, err := l.says(env, "it has a ledger")
+	_, err := says(l, env, "it has a ledger")
 	require.NoError(t, err)
-	what, err := l.a.Mend(ctx, r, true)
+	what, err := l.Mend(t.Context(), r, true)
 	require.NoError(t, err)
 	require.Empty(t, what)
 	require.NotContains(t, log(), "damaged")
@@ -155,15 +154,15 @@ func TestASoundStoreIsLeftAlone(t *testing.T) {
 // A repository whose branch its user has moved is told of once, with what to do.
 func TestABranchThatSomebodyMovedIsSaidOnce(t *testing.T) {
 	l, env, _, r := damagedLoop(t)
-	out, err := l.says(env, "the branch is there")
+	out, err := says(l, env, "the branch is there")
 	require.NoError(t, err)
 	require.Empty(t, out.PushRefused)
-	git(t, r.Repo, "commit", "--quiet", "--allow-empty", "-m", "mine")
-	git(t, r.Repo, "update-ref", "refs/heads/pawl/x", "HEAD")
+	actest.Git(t, r.Repo, "commit", "--quiet", "--allow-empty", "-m", "mine")
+	actest.Git(t, r.Repo, "update-ref", "refs/heads/pawl/x", "HEAD")
 	var said []string
 	for range 4 {
-		l.ledger = out.Ledger
-		out, err = l.says(env, "go on")
+		l.Ledger = out.Ledger
+		out, err = says(l, env, "go on")
 		require.NoError(t, err)
 		if out.PushRefused != "" {
 			said = append(said, out.PushRefused)

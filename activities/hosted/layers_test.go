@@ -1,4 +1,4 @@
-package activities_test
+package hosted_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/sandbox"
@@ -21,18 +22,18 @@ func TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound(t *testing.T) {
 	}
 	cache := t.TempDir()
 	t.Setenv("GOCACHE", cache)
-	l := begun(t, spec.Deny)
-	l.begin()
-	base := l.head
-	env := environment(l.a, &beats{})
-	env.RegisterActivity(l.a.Guard)
+	l := actest.Begin(t, spec.Deny)
+	l.Iterate()
+	base := l.Head
+	env := actest.Environment(l.Activities)
+	env.RegisterActivity(l.Guard)
 	calls := 0
 	guard := func(command string) bool {
 		t.Helper()
 		calls++
-		step := l.step(1)
+		step := l.Step(1)
 		step.Key.Name = fmt.Sprintf("guard%d", calls)
-		value, err := env.ExecuteActivity(l.a.Guard, act.Guard{Step: step, Command: command})
+		value, err := env.ExecuteActivity(l.Guard, act.Guard{Step: step, Command: command})
 		require.NoError(t, err)
 		var out act.Outcome
 		require.NoError(t, value.Get(&out))
@@ -40,19 +41,19 @@ func TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound(t *testing.T) {
 	}
 	settle := func(name string, kept bool) {
 		t.Helper()
-		write(t, l.o.Desk+"/work/a", name+"\n")
-		commit := l.commit("").Commit
+		actest.Write(t, l.Opened.Desk+"/work/a", name+"\n")
+		commit := l.CommitDesk("").Commit
 		require.True(t, guard("echo "+name+" >$GOCACHE/"+name), name)
 		require.True(t, guard("test -e $GOCACHE/"+name), "within the judgement")
-		in := act.Settle{Entry: l.entry(loop.Event{Type: loop.Warned, Reason: name})}
+		in := act.Settle{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: name})}
 		if !kept {
 			in.Revert = &act.Revert{Commit: commit, Parent: base}
 		}
-		out, err := l.a.Settle(ctx, in)
+		out, err := l.Settle(t.Context(), in)
 		require.NoError(t, err)
-		l.ledger = out.Ledger
+		l.Ledger = out.Ledger
 		if out.Head != "" { // else it stays
-			l.head = out.Head
+			l.Head = out.Head
 		}
 		require.Equal(t, kept, guard("test -e $GOCACHE/"+name), "after it")
 		require.True(t, guard("echo 1 >$GOCACHE/more"), "and it can be written")

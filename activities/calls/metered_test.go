@@ -1,4 +1,4 @@
-package activities_test
+package calls_test
 
 import (
 	"fmt"
@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
+	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
@@ -59,28 +58,28 @@ func answers(t *testing.T) (url string, asked *atomic.Int64) {
 }
 
 // metered opens a loop whose agent is such a program.
-func metered(t *testing.T, env, more string) (l *opened, asked *atomic.Int64) {
+func metered(t *testing.T, env, more string) (l *actest.Loop, asked *atomic.Int64) {
 	url, asked := answers(t)
 	return meteredAt(t, url, env, more), asked
 }
 
 // meteredAt opens one whose provider is at a URL.
-func meteredAt(t *testing.T, url, env, more string) (l *opened) {
+func meteredAt(t *testing.T, url, env, more string) (l *actest.Loop) {
 	t.Setenv("REAL_KEY", "the-real-key")
 	script := filepath.Join(t.TempDir(), "codex")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/bash\n"+asks), 0o755))
-	l = begunBy(t, spec.Deny, func(user string) (key, address string) { return "path", user },
+	l = actest.BeginBy(t, spec.Deny, func(user string) (key, address string) { return "path", user },
 		fmt.Sprintf(`{"use": "codex", "command": ["bash", %q], "env": {"CODEX_API_KEY": "$REAL_KEY", "OPENAI_BASE_URL": %q%s}}`, script, url, env), more)
-	l.begin()
+	l.Iterate()
 	return l
 }
 
-func (l *opened) call(n int, budget map[loop.Resource]evidence.Decimal) (act.Called, error) {
-	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment().SetWorkerOptions(worker.Options{Interceptors: l.a.Interceptors()})
-	env.RegisterActivity(l.a.CallAgent)
-	value, err := env.ExecuteActivity(l.a.CallAgent, act.Call{
-		Step: act.Step{Ref: l.o.Ref, Key: act.Key{Iteration: 1, Attempt: n, Name: string(phase.Modify)}, Head: l.head, LimitMs: 60000},
-		Role: spec.RoleWriter, Phase: string(phase.Modify), Attempt: n, Ledger: l.ledger, Budget: budget,
+func call(l *actest.Loop, n int, budget map[loop.Resource]evidence.Decimal) (act.Called, error) {
+	env := actest.Environment(l.Activities)
+	env.RegisterActivity(l.CallAgent)
+	value, err := env.ExecuteActivity(l.CallAgent, act.Call{
+		Step: act.Step{Ref: l.Opened.Ref, Key: act.Key{Iteration: 1, Attempt: n, Name: string(phase.Modify)}, Head: l.Head, LimitMs: 60000},
+		Role: spec.RoleWriter, Phase: string(phase.Modify), Attempt: n, Ledger: l.Ledger, Budget: budget,
 	})
 	if err != nil {
 		return act.Called{}, err
@@ -93,8 +92,8 @@ func (l *opened) call(n int, budget map[loop.Resource]evidence.Decimal) (act.Cal
 // TestA2_TheMeterCountsAndKeepsTheKey has a program that is led to the meter: what it tells of itself is compared.
 func TestA2_TheMeterCountsAndKeepsTheKey(t *testing.T) {
 	l, asked := metered(t, `, "ASKS": "10"`, "")
-	require.Contains(t, strings.Join(l.o.Environment, "\n"), "codex speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; pawl keeps CODEX_API_KEY")
-	out, err := l.call(1, map[loop.Resource]evidence.Decimal{loop.Tokens: loop.Count(1000)})
+	require.Contains(t, strings.Join(l.Opened.Environment, "\n"), "codex speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; pawl keeps CODEX_API_KEY")
+	out, err := call(l, 1, map[loop.Resource]evidence.Decimal{loop.Tokens: loop.Count(1000)})
 	require.NoError(t, err)
 	require.True(t, out.OK(), out)
 	require.Empty(t, out.Warning)
@@ -113,7 +112,7 @@ func TestA2_NoRequestPastTheBudgetIsSent(t *testing.T) {
 	l, asked := metered(t, `, "ASKS": "1000"`, "")
 	for r, left := range map[loop.Resource]string{loop.Tokens: "500", loop.CostUSD: "0.001", loop.ToolCalls: "4"} {
 		asked.Store(0)
-		out, err := l.call(len(r), map[loop.Resource]evidence.Decimal{r: evidence.MustDecimal(left)})
+		out, err := call(l, len(r), map[loop.Resource]evidence.Decimal{r: evidence.MustDecimal(left)})
 		require.NoError(t, err)
 		require.Equal(t, r, out.Exhausted)
 		require.Equal(t, int64(5), asked.Load(), r)
@@ -126,14 +125,14 @@ func TestA2_NoRequestPastTheBudgetIsSent(t *testing.T) {
 func TestA2_WhatWasKilledIsCounted(t *testing.T) {
 	kills := filepath.Join(t.TempDir(), "killed")
 	l, _ := metered(t, fmt.Sprintf(`, "ASKS": "3", "KILLS": %q, "VICTIM": "$VICTIM"`, kills), `, "sandbox": {"use": "off"}`)
-	_, err := l.call(1, nil)
+	_, err := call(l, 1, nil)
 	require.ErrorContains(t, err, "the supervisor died")
-	out, err := l.call(1, nil)
+	out, err := call(l, 1, nil)
 	require.NoError(t, err)
 	require.Equal(t, int64(600), out.Usage.InputTokens+out.Usage.OutputTokens, "of both attempts")
 	require.NoError(t, os.Remove(kills))
 	t.Setenv("VICTIM", "0") // its own group
-	out, err = l.call(2, nil)
+	out, err = call(l, 2, nil)
 	require.NoError(t, err)
 	require.Equal(t, "SIGKILL", out.Signal)
 	require.Equal(t, int64(300), out.Usage.InputTokens+out.Usage.OutputTokens)
@@ -149,13 +148,13 @@ func TestA2_StreamAndMeterAreCompared(t *testing.T) {
 		"5101": {"the agent's own stream reports 5101 tokens, but pawl's meter counted 100: not all of its requests went through the meter, so the stream's figure counts", 5101},
 	} {
 		l, _ := metered(t, fmt.Sprintf(`, "TELLS": %q`, tells), "")
-		out, err := l.call(1, nil)
+		out, err := call(l, 1, nil)
 		require.NoError(t, err)
 		require.Equal(t, c.warning, out.Warning)
 		require.Equal(t, c.tokens, out.Usage.InputTokens+out.Usage.OutputTokens)
 	}
 	l, _ := metered(t, `, "ASKS": "60", "TELLS": "99"`, "")
-	out, err := l.call(1, nil)
+	out, err := call(l, 1, nil)
 	require.NoError(t, err)
 	require.Equal(t, "the agent's own stream reports 99 tokens, but pawl's meter counted 6000; the meter's figure counts", out.Warning)
 }
@@ -167,11 +166,11 @@ func TestA2_PricesOfOnesOwn(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(h.Dir, "prices.json")
 	require.NoError(t, os.WriteFile(file, []byte(`[{"model": "gpt-5-codex", "input": 1000, "output": 0}]`), 0o600))
-	out, err := l.call(1, nil)
+	out, err := call(l, 1, nil)
 	require.NoError(t, err)
 	require.Equal(t, "0.09", out.Usage.CostUSD.String())
 	require.NoError(t, os.WriteFile(file, []byte(`{"gpt-5": 1}`), 0o600))
-	_, err = l.call(2, nil)
+	_, err = call(l, 2, nil)
 	require.Equal(t, fault.PreconditionFailed, wire.Decode(err).Code)
 	require.Contains(t, err.Error(), "prices.json can't be read")
 }
@@ -185,19 +184,19 @@ func TestA2_WhoCountsWhereTheMeterCant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := metered(t, "", "")
-			s := l.spec
+			s := l.Spec
 			s.Agent.Env = map[string]string{"CODEX_API_KEY": "k"}
 			if strings.Contains(c.env, `""`) {
 				s.Agent.Env = nil
 			} else {
 				s.Agent.Args = []string{"-c", "model_provider=x"}
 			}
-			o, err := l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
+			o, err := l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
 			require.NoError(t, err)
 			require.Contains(t, strings.Join(o.Environment, "\n"), "codex's usage is what its own stream reports, not what pawl's meter counts: it "+c.why)
 			tokens := int64(1000)
 			s.Limits.Tokens = &tokens
-			_, err = l.a.Open(ctx, act.Open{Loop: "z", FirstRun: "third", Spec: s})
+			_, err = l.Open(t.Context(), act.Open{Loop: "z", FirstRun: "third", Spec: s})
 			require.ErrorContains(t, err, "limits.tokens can't be kept: codex does not say what it uses while it works, and "+c.why)
 		})
 	}
@@ -210,11 +209,11 @@ func TestA2_ABudgetOfDollarsNeedsAPrice(t *testing.T) {
 	h, err := home.Open()
 	require.NoError(t, err)
 	one := evidence.MustDecimal("1")
-	s := l.spec
+	s := l.Spec
 	s.Limits.CostUSD = &one
 	open := func(run, model string) error {
 		s.Agent.Model = model
-		_, err := l.a.Open(ctx, act.Open{Loop: run, FirstRun: run, Spec: s})
+		_, err := l.Open(t.Context(), act.Open{Loop: run, FirstRun: run, Spec: s})
 		return err
 	}
 	require.NoError(t, open("known", "gpt-5-codex"))
@@ -239,7 +238,7 @@ func TestALimitThatTheProviderTellsTheMeterEndsTheCall(t *testing.T) {
 			t.Cleanup(s.Close)
 			l := meteredAt(t, s.URL+"/v1", "", "")
 			began := time.Now()
-			out, err := l.call(1, nil)
+			out, err := call(l, 1, nil)
 			require.NoError(t, err)
 			require.Equal(t, class, out.Class, out)
 			require.Equal(t, fmt.Sprintf("%d scripted: not now", status), out.Refused.Said)
@@ -263,7 +262,7 @@ func TestACallWhoseLastAnswerWasCutOffIsMadeAgain(t *testing.T) {
 			fmt.Fprint(w, "data: {\"type\":\"response.created\",\"response\":{\"model\":\"gpt-5-codex\"}}\n\n"+end)
 		}))
 		t.Cleanup(s.Close)
-		out, err := meteredAt(t, s.URL+"/v1", "", "").call(1, nil)
+		out, err := call(meteredAt(t, s.URL+"/v1", "", ""), 1, nil)
 		require.NoError(t, err)
 		require.Equal(t, class, out.Class, out)
 		if class == outcome.ProviderDown {

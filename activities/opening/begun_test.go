@@ -1,4 +1,4 @@
-package activities_test
+package opening_test
 
 import (
 	"maps"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
@@ -17,29 +18,29 @@ import (
 
 // later opens a loop for a later step of a task: it goes on from the branch pawl/x, where the first
 // step x has kept a change, and says this in its session besides.
-func later(t *testing.T, session map[string]string) (l *opened, o act.Opened, err error) {
+func later(t *testing.T, session map[string]string) (l *actest.Loop, o act.Opened, err error) {
 	t.Helper()
-	l = begun(t, spec.Deny)
-	l.begin()
-	write(t, l.o.Desk+"/work/a", "better\n")
-	l.commit("")
-	_, err = l.a.Close(ctx, act.Close{Base: l.o.Base, Head: l.head, Entry: l.entry(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed})})
+	l = actest.Begin(t, spec.Deny)
+	l.Iterate()
+	actest.Write(t, l.Opened.Desk+"/work/a", "better\n")
+	l.CommitDesk("")
+	_, err = l.Close(t.Context(), act.Close{Base: l.Opened.Base, Head: l.Head, Entry: l.Entry(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed})})
 	require.NoError(t, err)
-	s := l.spec
+	s := l.Spec
 	s.Name, s.Repo.Base, s.Session = "y", "pawl/x", map[string]string{"steward": "crew"}
 	maps.Copy(s.Session, session)
 	for key, value := range s.Session {
-		s.Session[key] = strings.ReplaceAll(value, "BASE", l.o.Base)
+		s.Session[key] = strings.ReplaceAll(value, "BASE", l.Opened.Base)
 	}
-	o, err = l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
+	o, err = l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
 	return l, o, err
 }
 
 func TestALaterStepGoesOnFromTheOneBeforeAndIsToldFromWhereTheTaskBegan(t *testing.T) {
 	l, o, err := later(t, map[string]string{"base": "BASE", "onto": "main"})
 	require.NoError(t, err)
-	require.Equal(t, l.head, o.Base, "it works on what the first step has kept")
-	require.Equal(t, l.o.Base, o.Begun)
+	require.Equal(t, l.Head, o.Base, "it works on what the first step has kept")
+	require.Equal(t, l.Opened.Base, o.Begun)
 	require.Equal(t, "main", o.Onto)
 
 	_, same, err := later(t, map[string]string{"onto": "main"})
@@ -52,11 +53,11 @@ func TestALaterStepGoesOnFromTheOneBeforeAndIsToldFromWhereTheTaskBegan(t *testi
 }
 
 func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testing.T) {
-	l := begun(t, spec.Deny)
-	s := l.spec
+	l := actest.Begin(t, spec.Deny)
+	s := l.Spec
 	s.Name, s.Mode = "y", spec.ModePlan
-	write(t, s.Repo.Path+"/not-committed", "yet\n")
-	_, err := l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
+	actest.Write(t, s.Repo.Path+"/not-committed", "yet\n")
+	_, err := l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
 	require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)
 	require.ErrorContains(t, err, "not clean")
 	require.ErrorContains(t, err, "the mode is plan, but a loop starts only in mode mission")

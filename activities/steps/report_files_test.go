@@ -1,4 +1,4 @@
-package activities_test
+package steps_test
 
 import (
 	"fmt"
@@ -6,16 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/actest"
 	"pawl/internal/act"
 )
 
 // TestL2_ReportFilesAreRead: what a command writes as JUnit XML into its tree counts as if it had printed it, and
 // what a run before has left does not.
 func TestL2_ReportFilesAreRead(t *testing.T) {
-	l, env, _ := torn(t)
-	env.RegisterActivity(l.a.Guard)
+	l, env, _ := actest.BeginLogged(t)
+	env.RegisterActivity(l.Guard)
 	step := func(n int) act.Step {
-		s := l.step(0)
+		s := l.Step(0)
 		s.Key.Attempt = n
 		return s
 	}
@@ -25,11 +26,11 @@ func TestL2_ReportFilesAreRead(t *testing.T) {
 	globs := []string{"**/target/TEST-*.xml"}
 	const good, bad = `<testcase classname="C" name="good"/>`, `<testcase classname="C" name="bad"><failure message="no"/></testcase>`
 
-	out, _ := l.run(env, act.Test{Step: step(1), Command: suite("a/target/TEST-x.xml", good+bad, 1), Reports: globs})
+	out, _ := l.RunTest(env, act.Test{Step: step(1), Command: suite("a/target/TEST-x.xml", good+bad, 1), Reports: globs})
 	require.Equal(t, []string{"C bad"}, out.Tests.Failing)
 	require.Equal(t, 1, out.Tests.Passed)
 
-	value, err := env.ExecuteActivity(l.a.Guard, act.Guard{Step: step(2), Command: suite("b/target/TEST-y.xml", good, 0), Reports: globs, Tests: 2})
+	value, err := env.ExecuteActivity(l.Guard, act.Guard{Step: step(2), Command: suite("b/target/TEST-y.xml", good, 0), Reports: globs, Tests: 2})
 	require.NoError(t, err)
 	var guard act.Outcome
 	require.NoError(t, value.Get(&guard))
@@ -42,7 +43,7 @@ func TestL2_ReportFilesAreRead(t *testing.T) {
 		"a folder":  "mkdir -p target/TEST-x.xml",
 		"elsewhere": suite("x.xml", bad, 0),
 	} {
-		out, _ := l.run(env, act.Test{Step: step(10 + len(name)), Command: command, Reports: globs})
+		out, _ := l.RunTest(env, act.Test{Step: step(10 + len(name)), Command: command, Reports: globs})
 		require.Zero(t, out.Tests.Failed, name)
 	}
 }

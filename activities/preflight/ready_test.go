@@ -1,4 +1,4 @@
-package activities_test
+package preflight_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/actest"
 	"pawl/activities/hosted"
 	"pawl/activities/preflight"
 	"pawl/internal/durable"
@@ -21,11 +22,11 @@ import (
 // TestValidateUsesTheEnvironmentOfTheWorkerThatRuns: a loop gets its worker's environment, so that is the one in which
 // the commands are tried, and what this shell has different is said.
 func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
-	l := begun(t, spec.Deny)
+	l := actest.Begin(t, spec.Deny)
 	bin := filepath.Join(t.TempDir(), "bin")
 	require.NoError(t, os.MkdirAll(bin, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "measure-it"), []byte("#!/bin/sh\necho 7\n"), 0o755))
-	s := l.spec
+	s := l.Spec
 	s.Verify.Command = "measure-it"
 	s.Sandbox.Allow = []string{bin}
 	off := false
@@ -40,17 +41,17 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	}
 	try := func() preflight.Findings {
 		t.Helper()
-		f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
 		return f
 	}
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", bin+":"+path)
-	require.NoError(t, hosted.NoteEnvironment(l.a.Home))
+	require.NoError(t, hosted.NoteEnvironment(l.Home))
 	t.Setenv("PATH", path)
 	require.Len(t, missing(try()), 1, "no worker runs: this shell's counts")
 
-	lock, err := durable.TryLock(l.a.Home.WorkerLock())
+	lock, err := durable.TryLock(l.Home.WorkerLock())
 	require.NoError(t, err)
 	defer lock.Close()
 	f := try()
@@ -65,19 +66,19 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 
 // TestValidateWarnsAsTheLoopWould: of a holdout that the agent can read, before anything runs.
 func TestValidateWarnsAsTheLoopWould(t *testing.T) {
-	l := begun(t, spec.Deny)
-	s := l.spec
+	l := actest.Begin(t, spec.Deny)
+	s := l.Spec
 	off := false
 	s.Validation.Canary = &off
 	s.Verify.Holdout.Command = "sh work/b"
-	f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read these files, which hold or name the holdout: work/b")
 }
 
 // TestAGuardThatFailsSaysWhichTestsFail, and not how the output ends: of `go test -json` that are events of tests that pass.
 func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
-	l := begun(t, spec.Deny)
+	l := actest.Begin(t, spec.Deny)
 	event := func(action, test, output string) string {
 		return fmt.Sprintf("{\"Action\":%q,\"Package\":\"x\",\"Test\":%q,\"Output\":%q}\n", action, test, output)
 	}
@@ -86,12 +87,12 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 		name := fmt.Sprint("TestFlat", i)
 		events += event("run", name, "") + event("pass", name, "")
 	}
-	write(t, l.user+"/events", events)
-	git(t, l.user, "add", "-f", ".")
-	git(t, l.user, "commit", "-qm", "events")
-	s := l.spec
+	actest.Write(t, l.User+"/events", events)
+	actest.Git(t, l.User, "add", "-f", ".")
+	actest.Git(t, l.User, "commit", "-qm", "events")
+	s := l.Spec
 	s.Verify.Command, s.Guard.Command = "echo 1", "cat events; exit 1"
-	f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	require.Len(t, f.Problems, 1, "%v", f.Problems)
 	require.Contains(t, f.Problems[0].What, "1 failed, 30 passed")
@@ -99,7 +100,7 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 	require.NotContains(t, f.Problems[0].What, `"Action"`)
 	s.Test.Report = []string{"*.xml"}
 	s.Guard.Command = `echo '<testsuite tests="1" failures="1"><testcase name="climbs"><failure>far too steep</failure></testcase></testsuite>' >r.xml; exit 1`
-	f, err = preflight.DryRun(ctx, l.a.Home, "reported", s, func(string) {})
+	f, err = preflight.DryRun(t.Context(), l.Home, "reported", s, func(string) {})
 	require.NoError(t, err)
 	require.Len(t, f.Problems, 1, "%v", f.Problems)
 	require.Contains(t, f.Problems[0].What, "1 failed")
@@ -107,16 +108,16 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 
 // TestWhatTargetsAndScriptsCallIsLookedFor: by make and by npm, on the PATH and among the repository's own programs.
 func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
-	l := begun(t, spec.Deny)
-	write(t, l.user+"/Makefile", "lint:\n\tno-such-tidy work/a\n")
-	write(t, l.user+"/package.json", `{"scripts": {"test": "own-runner && no-such-runner"}}`)
-	write(t, l.user+"/node_modules/.bin/own-runner", "#!/bin/sh\n")
-	git(t, l.user, "add", "-f", ".")
-	git(t, l.user, "commit", "-qm", "tools")
-	s := l.spec
+	l := actest.Begin(t, spec.Deny)
+	actest.Write(t, l.User+"/Makefile", "lint:\n\tno-such-tidy work/a\n")
+	actest.Write(t, l.User+"/package.json", `{"scripts": {"test": "own-runner && no-such-runner"}}`)
+	actest.Write(t, l.User+"/node_modules/.bin/own-runner", "#!/bin/sh\n")
+	actest.Git(t, l.User, "add", "-f", ".")
+	actest.Git(t, l.User, "commit", "-qm", "tools")
+	s := l.Spec
 	s.Verify.Command, s.Guard.Command = "make lint", "npm test"
 	missing := func() (notes []string) {
-		f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
 		return slices.DeleteFunc(f.Notes, func(note string) bool { return !strings.Contains(note, "which does not exist") })
 	}
@@ -130,28 +131,28 @@ func TestReadyLooksForProgramsWhereTheLoopHasThem(t *testing.T) {
 	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) != "" {
 		t.Skip("this machine lacks a sandbox")
 	}
-	l := begun(t, spec.Deny)
+	l := actest.Begin(t, spec.Deny)
 	dir := t.TempDir() // below /tmp, which is empty in the sandbox
 	bin, hidden := filepath.Join(dir, "own"), filepath.Join(dir, "hidden")
 	for _, name := range []string{"measure-it", "guard-it", "tidy-it", "agent-it"} {
-		write(t, filepath.Join(hidden, name), "#!/bin/sh\necho 7\n")
+		actest.Write(t, filepath.Join(hidden, name), "#!/bin/sh\necho 7\n")
 		require.NoError(t, os.Chmod(filepath.Join(hidden, name), 0o755))
 		require.NoError(t, os.MkdirAll(bin, 0o755))
 		require.NoError(t, os.Symlink(filepath.Join(hidden, name), filepath.Join(bin, name)))
 	}
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", "/nothing-there:"+bin+":"+path)
-	write(t, l.user+"/Makefile", "lint:\n\ttidy-it work/a\n")
-	git(t, l.user, "add", "-f", ".")
-	git(t, l.user, "commit", "-qm", "tools")
-	s := l.spec
+	actest.Write(t, l.User+"/Makefile", "lint:\n\ttidy-it work/a\n")
+	actest.Git(t, l.User, "add", "-f", ".")
+	actest.Git(t, l.User, "commit", "-qm", "tools")
+	s := l.Spec
 	off := false
 	s.Validation.Canary = &off
 	s.Verify.Command, s.Guard.Command, s.Check.Command = "measure-it", "guard-it && true", "make lint"
 	s.Agent.Use, s.Agent.Command = spec.UseCommand, spec.Argv{List: []string{"agent-it", "--fast"}}
 	try := func() (all []string) {
 		t.Helper()
-		f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
 		for _, p := range f.Problems {
 			all = append(all, p.Check+": "+p.What)
@@ -186,16 +187,16 @@ func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) != "" {
 		t.Skip("this machine lacks a sandbox")
 	}
-	l := begun(t, spec.Deny)
+	l := actest.Begin(t, spec.Deny)
 	bin, outside := filepath.Join(t.TempDir(), "bin"), filepath.Join(t.TempDir(), "said")
 	require.NoError(t, os.MkdirAll(bin, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "codex"), []byte("#!/bin/sh\necho x >'"+outside+"' || ls '"+l.a.Home.Dir+"/loops' || echo it is kept in >&2\nexit 9\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "codex"), []byte("#!/bin/sh\necho x >'"+outside+"' || ls '"+l.Home.Dir+"/loops' || echo it is kept in >&2\nexit 9\n"), 0o755))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	s := l.spec
+	s := l.Spec
 	s.Agent.Use, s.Agent.Command = "codex", spec.Argv{}
 	off := false
 	s.Validation.Canary = &off
-	f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+	f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
 	require.NoError(t, err)
 	var said []string
 	for _, p := range f.Problems {
@@ -209,20 +210,20 @@ func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 
 // TestACheckThatRewritesFilesIsNoted: what it changes becomes part of each change.
 func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
-	l := begun(t, spec.Deny)
-	write(t, l.user+"/package.json", `{"scripts": {"lint": "eslint --fix ."}}`)
-	git(t, l.user, "add", "-f", ".")
-	git(t, l.user, "commit", "-qm", "scripts")
+	l := actest.Begin(t, spec.Deny)
+	actest.Write(t, l.User+"/package.json", `{"scripts": {"lint": "eslint --fix ."}}`)
+	actest.Git(t, l.User, "add", "-f", ".")
+	actest.Git(t, l.User, "commit", "-qm", "scripts")
 	for command, want := range map[string]string{
 		"echo x >>work/a; touch left": "the check command rewrites files of the unchanged code (work/a). ",
 		"npm run lint || true":        "the check command rewrites files: `eslint --fix .`. ",
 		"touch left; test -f work/a":  "",
 	} {
-		s := l.spec
+		s := l.Spec
 		off := false
 		s.Validation.Canary = &off
 		s.Check.Command = command
-		f, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(string) {})
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
 		require.NoError(t, err)
 		notes := strings.Join(f.Notes, "\n")
 		require.Equal(t, want != "", strings.Contains(notes, "rewrites files"), notes)

@@ -1,4 +1,4 @@
-package activities_test
+package steps_test
 
 import (
 	"strings"
@@ -6,17 +6,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/spec"
 )
 
 // A step that reaches a limit says so in words, and the contract says before whether the limit holds.
 func TestE6_AStepSaysWhichLimitItReached(t *testing.T) {
-	l := begun(t, spec.Deny)
-	s := l.spec
+	l := actest.Begin(t, spec.Deny)
+	s := l.Spec
 	memory, processes := spec.Size(64<<20), 40
 	s.Limits.Memory, s.Limits.Processes = &memory, &processes
-	o, err := l.a.Open(ctx, act.Open{Loop: "y", FirstRun: "second", Spec: s})
+	o, err := l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
 	require.NoError(t, err)
 	said := strings.Join(o.Protections, "\n")
 	if strings.Contains(said, "NOT BOUNDED") {
@@ -24,11 +25,11 @@ func TestE6_AStepSaysWhichLimitItReached(t *testing.T) {
 	}
 	require.Contains(t, said, "at most 64MiB of memory")
 	require.Contains(t, said, "at most 40 processes")
-	env := environment(l.a, &beats{})
-	env.RegisterActivity(l.a.Guard)
+	env := actest.Environment(l.Activities)
+	env.RegisterActivity(l.Guard)
 	guard := func(name, command string) (out act.Outcome) {
 		t.Helper()
-		value, err := env.ExecuteActivity(l.a.Guard, act.Guard{Step: act.Step{Ref: o.Ref, Key: act.Key{Iteration: 1, Attempt: 1, Name: name}, Head: o.Base}, Command: command})
+		value, err := env.ExecuteActivity(l.Guard, act.Guard{Step: act.Step{Ref: o.Ref, Key: act.Key{Iteration: 1, Attempt: 1, Name: name}, Head: o.Base}, Command: command})
 		require.NoError(t, err)
 		require.NoError(t, value.Get(&out))
 		return out

@@ -1,4 +1,4 @@
-package activities_test
+package opening_test
 
 import (
 	"path/filepath"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/activities"
+	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/home"
@@ -18,8 +19,8 @@ import (
 // say any more, and from nothing less.
 func TestWhereAnotherHostCanGoOn(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "project.git")
-	l := begunAt(t, spec.Deny, func(user string) (string, string) {
-		git(t, user, "clone", "-q", "--bare", user, bare)
+	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
+		actest.Git(t, user, "clone", "-q", "--bare", user, bare)
 		return "url", "file://" + bare
 	})
 	h, err := home.Open()
@@ -30,17 +31,17 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 
 	ask := func(ledger string, sent ...loop.Event) (act.Placed, error) {
 		t.Helper()
-		return other.Reachable(ctx, act.Place{Loop: "x", Host: "host", URL: "file://" + bare, Branch: l.o.Branch, Ledger: ledger, Sent: sent})
+		return other.Reachable(t.Context(), act.Place{Loop: "x", Host: "host", URL: "file://" + bare, Branch: l.Opened.Branch, Ledger: ledger, Sent: sent})
 	}
-	first := l.ledger
+	first := l.Ledger
 	p, err := ask(first, loop.Event{Seq: 99})
 	require.NoError(t, err)
 	require.True(t, p.Gone)
 	require.Equal(t, first, p.Ledger)
 	require.Empty(t, p.Since, "it has recorded nothing of what it was sent")
 
-	events := l.numbered([]loop.Event{{Type: loop.IterationStarted, Iteration: 1}, {Type: loop.Warned, Reason: "x"}})
-	out, err := l.a.Record(ctx, act.Record{Entry: act.Entry{Ref: l.o.Ref, Ledger: first, Events: events}})
+	events := l.Entry(loop.Event{Type: loop.IterationStarted, Iteration: 1}, loop.Event{Type: loop.Warned, Reason: "x"}).Events
+	out, err := l.Record(t.Context(), act.Record{Entry: act.Entry{Ref: l.Opened.Ref, Ledger: first, Events: events}})
 	require.NoError(t, err)
 	later := loop.Event{Seq: events[1].Seq + 1, Type: loop.MessageReceived, Time: events[1].Time}
 	p, err = ask(first, append(events, later)...)
@@ -53,7 +54,7 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 		"less":          events[:1],
 		"nothing":       nil,
 		"another event": {events[0], later},
-		"another time":  {events[0], {Seq: events[1].Seq, Type: loop.Warned, Time: when}},
+		"another time":  {events[0], {Seq: events[1].Seq, Type: loop.Warned, Time: actest.When}},
 	} {
 		_, err = ask(first, sent...)
 		require.ErrorContains(t, err, string(fault.LedgerAhead), name)
@@ -63,12 +64,12 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 	require.ErrorContains(t, err, string(fault.LedgerAhead))
 	require.False(t, p.Gone)
 
-	git(t, bare, "update-ref", "refs/pawl-ledger/x", first) // as where the last push found nobody
+	actest.Git(t, bare, "update-ref", "refs/pawl-ledger/x", first) // as where the last push found nobody
 	p, err = ask(out.Ledger)
 	require.NoError(t, err)
 	require.False(t, p.Gone)
 	require.Contains(t, p.Why, "is not in file://")
-	git(t, bare, "update-ref", "-d", "refs/pawl-ledger/x")
+	actest.Git(t, bare, "update-ref", "-d", "refs/pawl-ledger/x")
 	p, err = ask(out.Ledger)
 	require.NoError(t, err)
 	require.False(t, p.Gone)
@@ -82,22 +83,22 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 // before it had recorded that.
 func TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "project.git")
-	l := begunAt(t, spec.Deny, func(user string) (string, string) {
-		git(t, user, "clone", "-q", "--bare", user, bare)
+	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
+		actest.Git(t, user, "clone", "-q", "--bare", user, bare)
 		return "url", "file://" + bare
 	})
-	amended, err := l.spec.Amend([]byte(`{"limits": {"iterations": 9}}`), spec.Extendable)
+	amended, err := l.Spec.Amend([]byte(`{"limits": {"iterations": 9}}`), spec.Extendable)
 	require.NoError(t, err)
 	h, err := home.Open()
 	require.NoError(t, err)
 	h.Dir = filepath.Join(t.TempDir(), "home2")
 	other := activities.New(h, "host2", "pawl@host2", "default", false)
 	t.Cleanup(other.Stop)
-	in := act.Open{Loop: "x", FirstRun: "first", Spec: amended, Ledger: l.ledger}
-	_, err = other.Open(ctx, in)
+	in := act.Open{Loop: "x", FirstRun: "first", Spec: amended, Ledger: l.Ledger}
+	_, err = other.Open(t.Context(), in)
 	require.ErrorContains(t, err, "not the one of the contract")
 	in.Moved = true
-	o, err := other.Open(ctx, in)
+	o, err := other.Open(t.Context(), in)
 	require.NoError(t, err)
-	require.Equal(t, []string{"host2", "pawl@host2", l.ledger, l.o.Contract}, []string{o.Host, o.Queue, o.State.Ledger, o.Contract})
+	require.Equal(t, []string{"host2", "pawl@host2", l.Ledger, l.Opened.Contract}, []string{o.Host, o.Queue, o.State.Ledger, o.Contract})
 }

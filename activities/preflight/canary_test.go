@@ -1,4 +1,4 @@
-package activities_test
+package preflight_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/actest"
 	"pawl/activities/preflight"
 	"pawl/internal/home"
 	"pawl/internal/sandbox"
@@ -25,12 +26,12 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 	}
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user")
-	write(t, user+"/src/hill/__init__.py", "def climb(n):\n    return n + 1\n")
-	write(t, user+"/tests/test_hill.py", "import unittest\nimport hill\n\n\nclass T(unittest.TestCase):\n    def test_climb(self):\n        self.assertEqual(hill.climb(1), 2)\n")
-	write(t, user+"/notes/n", "1\n")
-	git(t, user, "init", "-q", "-b", "main")
-	git(t, user, "add", "-A")
-	git(t, user, "commit", "-qm", "base")
+	actest.Write(t, user+"/src/hill/__init__.py", "def climb(n):\n    return n + 1\n")
+	actest.Write(t, user+"/tests/test_hill.py", "import unittest\nimport hill\n\n\nclass T(unittest.TestCase):\n    def test_climb(self):\n        self.assertEqual(hill.climb(1), 2)\n")
+	actest.Write(t, user+"/notes/n", "1\n")
+	actest.Git(t, user, "init", "-q", "-b", "main")
+	actest.Git(t, user, "add", "-A")
+	actest.Git(t, user, "commit", "-qm", "base")
 	h := home.Home{Dir: filepath.Join(dir, "home")}
 	const tests = "python3 -m unittest discover -q -s tests"
 	for _, c := range []struct {
@@ -54,7 +55,7 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": [%q], "verify": {"command": "echo 1"}, "guard": {"command": %q},
 				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}%s}`, user, c.scope, c.guard, c.keys))
 			require.NoError(t, err)
-			f, err := preflight.DryRun(ctx, h, "x", s, func(string) {})
+			f, err := preflight.DryRun(t.Context(), h, "x", s, func(string) {})
 			require.NoError(t, err)
 			var what []string
 			for _, p := range f.Problems {
@@ -70,7 +71,7 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 				return strings.HasPrefix(note, "pawl made every function in scope fail, but this still passed: `"+c.guard+"`")
 			})
 			require.Equal(t, c.hollow, hollow, f.Notes)
-			require.Equal(t, "def climb(n):\n    return n + 1\n", string(must(os.ReadFile(user+"/src/hill/__init__.py"))), "the user's files are as they were")
+			require.Equal(t, "def climb(n):\n    return n + 1\n", actest.Read(t, user+"/src/hill/__init__.py"), "the user's files are as they were")
 		})
 	}
 }
@@ -94,25 +95,25 @@ func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			user := filepath.Join(dir, "user")
-			write(t, user+"/package.json", "{}")
+			actest.Write(t, user+"/package.json", "{}")
 			packages := []string{"a", "b"}
 			for i := range c.more {
 				packages = append(packages, fmt.Sprint("c", i))
 			}
 			for _, p := range packages {
-				write(t, filepath.Join(user, "packages", p, "package.json"), "{}")
-				write(t, filepath.Join(user, "packages", p, "i.js"), "module.exports = 1;\n")
+				actest.Write(t, filepath.Join(user, "packages", p, "package.json"), "{}")
+				actest.Write(t, filepath.Join(user, "packages", p, "i.js"), "module.exports = 1;\n")
 			}
-			write(t, user+"/packages/b/j.js", "module.exports = 2;\n")
-			write(t, user+"/packages/b/gen.py", "x = 1\n")
-			git(t, user, "init", "-q", "-b", "main")
-			git(t, user, "add", "-A")
-			git(t, user, "commit", "-qm", "base")
+			actest.Write(t, user+"/packages/b/j.js", "module.exports = 2;\n")
+			actest.Write(t, user+"/packages/b/gen.py", "x = 1\n")
+			actest.Git(t, user, "init", "-q", "-b", "main")
+			actest.Git(t, user, "add", "-A")
+			actest.Git(t, user, "commit", "-qm", "base")
 			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["packages/**"], "verify": {"command": "echo 1"}, "guard": {"command": %q},
 				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, c.guard))
 			require.NoError(t, err)
 			var steps []string
-			f, err := preflight.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(step string) { steps = append(steps, step) })
+			f, err := preflight.DryRun(t.Context(), home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(step string) { steps = append(steps, step) })
 			require.NoError(t, err)
 			require.Empty(t, f.Problems)
 			notes := strings.Join(f.Notes, "\n")
@@ -144,16 +145,16 @@ func TestACommandOfTheCanaryHasALimitOfItsOwn(t *testing.T) {
 			dir := t.TempDir()
 			user := filepath.Join(dir, "user")
 			for _, file := range []string{"src/a.py", "was/a.py"} {
-				write(t, filepath.Join(user, file), "def climb(n):\n    return n + 1\n")
+				actest.Write(t, filepath.Join(user, file), "def climb(n):\n    return n + 1\n")
 			}
-			git(t, user, "init", "-q", "-b", "main")
-			git(t, user, "add", "-A")
-			git(t, user, "commit", "-qm", "base")
+			actest.Git(t, user, "init", "-q", "-b", "main")
+			actest.Git(t, user, "add", "-A")
+			actest.Git(t, user, "commit", "-qm", "base")
 			takes := func(seconds string) string { return "diff -rq src was >/dev/null || sleep " + seconds }
 			s, err := spec.Parse(fmt.Appendf(nil, `{"kind": "deliver", "goal": "g", "repo": {"path": %q}, "scope": ["src/**"], "guard": {"command": %q, "timeout": %q},
 				"test": {"command": %q, "timeout": %q}, "agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, takes(c.guard), c.guardMax, takes(c.test), c.testMax))
 			require.NoError(t, err)
-			f, err := preflight.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+			f, err := preflight.DryRun(t.Context(), home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 			require.NoError(t, err)
 			require.Empty(t, f.Problems)
 			require.Equal(t, c.blind, slices.ContainsFunc(f.Notes, func(note string) bool { return strings.HasPrefix(note, "the guard does not see your code") }), f.Notes)
@@ -171,21 +172,21 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 		"jest":   `*--listTests*) echo src/failed.js; exit 1 ;;`,
 		"vitest": `*--filesOnly*) echo in.js ;;`,
 	} {
-		write(t, user+"/node_modules/.bin/"+name, "#!/bin/sh\ncase \"$*\" in "+does+" esac\n")
+		actest.Write(t, user+"/node_modules/.bin/"+name, "#!/bin/sh\ncase \"$*\" in "+does+" esac\n")
 		require.NoError(t, os.Chmod(user+"/node_modules/.bin/"+name, 0o755))
 	}
 	for _, name := range []string{"src/a.js", "src/a.check.js", "src/a.js.test.js", "src/open.test.js", "src/d.js", "src/failed.js", "own/b.js", "sub/in.js"} {
-		write(t, user+"/"+name, "\n")
+		actest.Write(t, user+"/"+name, "\n")
 	}
-	write(t, user+"/package.json", `{"scripts": {"test": "mocha -b"}}`)
-	git(t, user, "init", "-q", "-b", "main")
-	git(t, user, "add", "-A", "-f")
-	git(t, user, "commit", "-qm", "base")
+	actest.Write(t, user+"/package.json", `{"scripts": {"test": "mocha -b"}}`)
+	actest.Git(t, user, "init", "-q", "-b", "main")
+	actest.Git(t, user, "add", "-A", "-f")
+	actest.Git(t, user, "commit", "-qm", "base")
 	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["src/**", "src/open.test.js", "sub/**"], "verify": {"command": "echo 1"},
 		"guard": {"command": "node_modules/.bin/mocha && node_modules/.bin/jest && cd sub && ../node_modules/.bin/vitest run"},
 		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user))
 	require.NoError(t, err)
-	f, err := preflight.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+	f, err := preflight.DryRun(t.Context(), home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
 	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: src/a.check.js, src/d.js, sub/in.js. Add those that hold only tests to protect")
@@ -195,20 +196,20 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 func TestSoManyRunnersAreAskedForTheirTests(t *testing.T) {
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user")
-	write(t, user+"/bin/mocha", "#!/bin/sh\ncase \"$*\" in *--dry-run*) echo own.check.js ;; *) ! grep -q broken ../d1/own.check.js ;; esac\n")
+	actest.Write(t, user+"/bin/mocha", "#!/bin/sh\ncase \"$*\" in *--dry-run*) echo own.check.js ;; *) ! grep -q broken ../d1/own.check.js ;; esac\n")
 	require.NoError(t, os.Chmod(user+"/bin/mocha", 0o755))
 	guard, folders := "cd bin", []string{"d1", "d2", "d3", "d4", "d5"}
 	for _, name := range folders {
-		write(t, user+"/"+name+"/own.check.js", "\n")
+		actest.Write(t, user+"/"+name+"/own.check.js", "\n")
 		guard += " && cd ../" + name + " && ../bin/mocha"
 	}
-	git(t, user, "init", "-q", "-b", "main")
-	git(t, user, "add", "-A", "-f")
-	git(t, user, "commit", "-qm", "base")
+	actest.Git(t, user, "init", "-q", "-b", "main")
+	actest.Git(t, user, "add", "-A", "-f")
+	actest.Git(t, user, "commit", "-qm", "base")
 	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["d*/**"], "verify": {"command": "echo 1"}, "guard": {"command": %q},
 		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, guard))
 	require.NoError(t, err)
-	f, err := preflight.DryRun(ctx, home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+	f, err := preflight.DryRun(t.Context(), home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
 	asked := strings.Join(folders[:preflight.MaxListings], "/own.check.js, ") + "/own.check.js"

@@ -1,4 +1,4 @@
-package activities_test
+package steps_test
 
 import (
 	"fmt"
@@ -6,19 +6,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/actest"
 	"pawl/internal/act"
 )
 
 // TestL2_WhatFailedOnTheUnchangedCodeIsToldApart compares runs of the tests with one in which a test failed.
 func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
-	l, env, _ := torn(t)
+	l, env, _ := actest.BeginLogged(t)
 	tap := func(lines string, exit int) string { return fmt.Sprintf("printf '%s'; exit %d", lines, exit) }
 	step := func(n int) act.Step {
-		s := l.step(0)
+		s := l.Step(0)
 		s.Key.Attempt = n
 		return s
 	}
-	before, _ := l.run(env, act.Test{Step: step(0), Command: tap(`not ok 1 - docker\nok 2 - a\n1..2\n`, 1)})
+	before, _ := l.RunTest(env, act.Test{Step: step(0), Command: tap(`not ok 1 - docker\nok 2 - a\n1..2\n`, 1)})
 	require.Equal(t, []string{"docker"}, before.Tests.Failing)
 	require.False(t, before.Tests.Excused || before.Tests.Progress)
 	for i, c := range []struct {
@@ -36,33 +37,33 @@ func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
 		{"it is mended", tap(`ok 1 - docker\nok 2 - a\n1..2\n`, 0), false, true, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, _ := l.run(env, act.Test{Step: step(i + 1), Command: c.command, Known: before.Log})
+			out, _ := l.RunTest(env, act.Test{Step: step(i + 1), Command: c.command, Known: before.Log})
 			require.Equal(t, c.excused, out.Tests.Excused)
 			require.Equal(t, c.progress, out.Tests.Progress)
 			require.Equal(t, c.known, out.Tests.Known)
 		})
 	}
-	out, _ := l.run(env, act.Test{Step: step(20), Command: tap(`not ok 1 - docker\n1..1\n`, 1), Known: before.Log + "-gone"})
+	out, _ := l.RunTest(env, act.Test{Step: step(20), Command: tap(`not ok 1 - docker\n1..1\n`, 1), Known: before.Log + "-gone"})
 	require.False(t, out.Tests.Excused, "the host that had the report is gone: everything counts")
 }
 
 // TestL2_FewerTestsAreAFailure: who deletes a test, or leaves one out, does not pass.
 func TestL2_FewerTestsAreAFailure(t *testing.T) {
-	l, env, _ := torn(t)
-	env.RegisterActivity(l.a.Guard)
+	l, env, _ := actest.BeginLogged(t)
+	env.RegisterActivity(l.Guard)
 	step := func(n int) act.Step {
-		s := l.step(0)
+		s := l.Step(0)
 		s.Key.Attempt = n
 		return s
 	}
 	two, one := `printf 'ok 1 - a\nok 2 - b\n1..2\n'`, `printf 'ok 1 - a\n1..1\n'`
-	before, _ := l.run(env, act.Test{Step: step(0), Command: two})
+	before, _ := l.RunTest(env, act.Test{Step: step(0), Command: two})
 	for i, c := range []struct {
 		command string
 		fewer   bool
 		ok      bool
 	}{{two, false, true}, {one, false, false}, {one, true, true}, {"true", false, false}, {`printf 'ok 1 - a\nok 2 - c\nok 3 - d\n1..3\n'`, false, true}} {
-		out, _ := l.run(env, act.Test{Step: step(i + 1), Command: c.command, Known: before.Log, Fewer: c.fewer})
+		out, _ := l.RunTest(env, act.Test{Step: step(i + 1), Command: c.command, Known: before.Log, Fewer: c.fewer})
 		require.Equal(t, c.ok, out.OK(), c.command)
 		if !c.ok {
 			require.Contains(t, out.Failure, "of the 2 tests pass that passed on the unchanged code")
@@ -74,7 +75,7 @@ func TestL2_FewerTestsAreAFailure(t *testing.T) {
 		ok      bool
 		passed  int
 	}{{two, 0, true, 2}, {two, 2, true, 2}, {one, 2, false, 1}, {one, 0, true, 1}, {"true", 0, true, 0}} {
-		value, err := env.ExecuteActivity(l.a.Guard, act.Guard{Step: step(10 + i), Command: c.command, Tests: c.tests})
+		value, err := env.ExecuteActivity(l.Guard, act.Guard{Step: step(10 + i), Command: c.command, Tests: c.tests})
 		require.NoError(t, err)
 		var out act.Outcome
 		require.NoError(t, value.Get(&out))

@@ -1,0 +1,179 @@
+package actest
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"pawl/activities"
+	"pawl/internal/act"
+	"pawl/internal/home"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+)
+
+// Loop is a loop that has begun on this host.
+type Loop struct {
+	*testing.T
+	*activities.Activities
+	User         string // the user's repository
+	Spec         spec.Spec
+	Opened       act.Opened
+	Ledger, Head string
+	seq          int64
+}
+
+// Begin opens a loop on a repository with work/a and work/b.
+func Begin(t *testing.T, newFiles string) *Loop {
+	t.Helper()
+	return BeginAt(t, newFiles, ByPath)
+}
+
+// ByPath names a repository by its path.
+func ByPath(user string) (key, address string) { return "path", user }
+
+// BeginAt opens a loop whose repository is to be found as at says.
+func BeginAt(t *testing.T, newFiles string, at func(user string) (key, address string)) *Loop {
+	t.Helper()
+	return BeginWith(t, newFiles, at, "")
+}
+
+// BeginWith opens a loop that has more in its spec: JSON that begins with a comma.
+func BeginWith(t *testing.T, newFiles string, at func(user string) (key, address string), more string) *Loop {
+	t.Helper()
+	return BeginBy(t, newFiles, at, `{"command": ["true"]}`, more)
+}
+
+// BeginBy opens a loop that has an agent, as JSON.
+func BeginBy(t *testing.T, newFiles string, at func(user string) (key, address string), agent, more string) *Loop {
+	t.Helper()
+	dir := t.TempDir()
+	l := &Loop{T: t, User: filepath.Join(dir, "user")}
+	Write(t, l.User+"/work/a", "a\n")
+	Write(t, l.User+"/work/b", "b\n")
+	Git(t, l.User, "init", "-q", "-b", "main")
+	Git(t, l.User, "add", "-A")
+	Git(t, l.User, "commit", "-qm", "base")
+	key, address := at(l.User)
+	t.Setenv("PAWL_HOME", filepath.Join(dir, "home"))
+	h, err := home.Open()
+	require.NoError(t, err)
+	l.Activities = activities.New(h, "host", "pawl", "default", false)
+	t.Cleanup(l.Stop)
+	s, err := spec.Parse(fmt.Appendf(nil, `{"name": "x", "goal": "g", "repo": {%q: %q}, "scope": ["work/**"], "verify": {"command": "true"},
+		"agent": %s, "approvals": {"tools": ["*"]}%s}`, key, address, agent, more))
+	require.NoError(t, err)
+	l.Spec = s
+	s.NewFiles = newFiles // also where a spec may not say so yet
+	l.Opened, err = l.Open(t.Context(), act.Open{Loop: "x", FirstRun: "first", Spec: s})
+	require.NoError(t, err)
+	l.Head = l.Opened.Base
+	l.Append(begun(l.Opened)...)
+	return l
+}
+
+// begun is what the ledger of a loop begins with.
+func begun(o act.Opened) []loop.Event {
+	return []loop.Event{
+		{Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve", Goal: "g", Repo: o.Repo, Branch: o.Branch, Base: o.Base, Host: o.Host}},
+		{Type: loop.ContractDrawn, Contract: &loop.Contract{Hash: o.Contract, Base: o.Base, Sealed: o.Sealed}},
+	}
+}
+
+// number gives events their numbers and times.
+func number(events []loop.Event, id string, seq *int64) []loop.Event {
+	for i := range events {
+		*seq++
+		events[i].Seq, events[i].Loop, events[i].Time = *seq, id, When.Add(time.Duration(*seq)*time.Second)
+	}
+	return events
+}
+
+// Entry is the next entry of the ledger.
+func (l *Loop) Entry(events ...loop.Event) act.Entry {
+	return act.Entry{Ref: l.Opened.Ref, Ledger: l.Ledger, Events: number(events, "x", &l.seq)}
+}
+
+// Append appends events to the ledger.
+func (l *Loop) Append(events ...loop.Event) {
+	l.Helper()
+	out, err := l.Record(l.Context(), act.Record{Entry: l.Entry(events...)})
+	require.NoError(l, err)
+	l.Ledger = out.Ledger
+}
+
+// Iterate starts an iteration: the desk is at the head.
+func (l *Loop) Iterate() {
+	l.Helper()
+	l.Append(loop.Event{Type: loop.IterationStarted, Iteration: 1})
+	l.Restore(0, l.Head)
+}
+
+// Restore brings a desk to head, as its next step would, and returns where it is.
+func (l *Loop) Restore(desk int, head string) (dir string) {
+	l.Helper()
+	ws, err := l.Workspace(l.Context(), l.Opened.Ref)
+	require.NoError(l, err)
+	ws = ws.At(desk)
+	defer ws.Leave(ws.Desk)
+	require.NoError(l, ws.Restore(l.Context(), ws.Desk, head))
+	return ws.Desk.Dir
+}
+
+// CommitDesk commits what the desk has.
+func (l *Loop) CommitDesk(allow string) act.Committed {
+	l.Helper()
+	out, err := l.Commit(l.Context(), act.Commit{Ref: l.Opened.Ref, Ledger: l.Ledger, Head: l.Head, Iteration: 1, Attempt: 1, Description: "a change", Time: When, AllowNew: allow})
+	require.NoError(l, err)
+	if out.Commit != "" {
+		l.Head = out.Commit
+		l.Append(loop.Event{Type: loop.ChangeCommitted, Commit: out.Commit, Head: out.Commit, Files: out.Files, TotalFiles: out.TotalFiles})
+	}
+	return out
+}
+
+// Store is where the loop's objects are.
+func (l *Loop) Store() string {
+	l.Helper()
+	stores, err := filepath.Glob(filepath.Join(os.Getenv("PAWL_HOME"), "stores", "*"))
+	require.NoError(l, err)
+	for _, s := range stores {
+		if _, err := os.Stat(s + "/HEAD"); err == nil {
+			return s
+		}
+	}
+	l.Fatal("no store")
+	return ""
+}
+
+// Step is a step of the loop in one of its iterations.
+func (l *Loop) Step(iteration int) act.Step {
+	return act.Step{Ref: l.Opened.Ref, Key: act.Key{Iteration: iteration, Attempt: 1, Name: "test"}, Head: l.Head, LimitMs: 60_000}
+}
+
+// RunTest runs a command of the loop in its judge, as Temporal would, and returns what it has printed.
+func (l *Loop) RunTest(env *testsuite.TestActivityEnvironment, in act.Test) (out act.Tested, printed string) {
+	l.Helper()
+	value, err := env.ExecuteActivity(l.Test, in)
+	require.NoError(l, err)
+	require.NoError(l, value.Get(&out))
+	return out, Read(l, filepath.Join(out.Log, "stdout"))
+}
+
+// BeginLogged opens a loop whose commands run as Temporal would have them run, with what its worker logs.
+func BeginLogged(t *testing.T) (*Loop, *testsuite.TestActivityEnvironment, *bytes.Buffer) {
+	t.Helper()
+	l := Begin(t, spec.Deny)
+	var log bytes.Buffer
+	l.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	env.RegisterActivity(l.Test)
+	return l, env, &log
+}

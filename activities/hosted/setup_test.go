@@ -1,0 +1,72 @@
+package hosted_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities/actest"
+	"pawl/internal/spec"
+	"pawl/internal/workspace"
+)
+
+// TestSetupRunsAgainWhereItHasToAndSaysWhy: what judge.keep names may change in the judge, another lockfile
+// means other dependencies, and a tree that lost what setup made is made anew.
+func TestSetupRunsAgainWhereItHasToAndSaysWhy(t *testing.T) {
+	at := func(user string) (key, address string) { return "path", user }
+	l := actest.BeginWith(t, spec.Allow, at, `, "setup": {"command": "mkdir -p deps/cache && cat work/* >deps/all && date >deps/cache/when"}, "judge": {"keep": ["deps/cache/**"]}`)
+	judge := workspace.Judge(l.Home, l.Opened.Ref)
+	times := func(tree string) int {
+		var was struct{ Times int }
+		text, err := os.ReadFile(filepath.Join(workspace.Steps(l.Home, l.Opened.Ref), "setup-"+tree, "setup.json"))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &was))
+		return was.Times
+	}
+	restore := func(head string, want int, told string) {
+		t.Helper()
+		said, err := restoreJudge(l, head)
+		require.NoError(t, err)
+		require.Equal(t, want, times("judge"), said)
+		if told == "" {
+			require.Empty(t, said)
+		}
+		require.Contains(t, said, told)
+	}
+	restore(l.Head, 1, "")
+	for n := range 5 { // iterations whose tests leave something behind
+		actest.Write(t, judge+"/deps/cache/when", fmt.Sprint(n))
+		actest.Write(t, fmt.Sprint(judge, "/deps/cache/new", n), "x")
+		actest.Write(t, judge+"/deps/junk", "x")
+		restore(l.Head, 1, "")
+		require.NoFileExists(t, judge+"/deps/junk")
+	}
+	actest.Write(t, judge+"/deps/all", "poison")
+	restore(l.Head, 2, "setup.command ran again in the judge: deps/all, which setup made, was changed or removed")
+
+	base := l.Head
+	l.Iterate()
+	actest.Write(t, l.Opened.Desk+"/work/requirements.txt", "other==2\n")
+	require.NotEmpty(t, l.CommitDesk("").Commit)
+	restore(l.Head, 3, "setup.command ran again in the judge: another work/requirements.txt")
+	require.Equal(t, "a\nb\nother==2\n", actest.Read(t, judge+"/deps/all"))
+	restore(base, 4, "another work/requirements.txt")
+	require.Equal(t, "a\nb\n", actest.Read(t, judge+"/deps/all"))
+	l.Stop()
+	restore(base, 4, "")
+}
+
+// restoreJudge brings the judge of a loop to head, and returns what the next step would tell of setup.
+func restoreJudge(l *actest.Loop, head string) (told string, err error) {
+	ws, err := l.Workspace(l.Context(), l.Opened.Ref)
+	if err != nil {
+		return "", err
+	}
+	defer ws.Leave(ws.Judge)
+	err = ws.Restore(l.Context(), ws.Judge, head)
+	return ws.RepeatedSince(), err
+}

@@ -1,0 +1,9 @@
+package proposals_test
+
+import (
+	"testing"
+
+	"pawl/activities/actest"
+)
+
+func TestMain(m *testing.M) { actest.Main(m) }

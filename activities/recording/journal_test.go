@@ -1,0 +1,62 @@
+package recording_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities/actest"
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/wire"
+)
+
+// A step appends some of its events before its agent is started. If it was cut off, the loop sends them
+// again with what came after.
+func TestEventsThatTheLedgerHasAreNotAppendedTwice(t *testing.T) {
+	l := actest.Begin(t, spec.Deny)
+	in := l.Entry(loop.Event{Type: loop.IterationStarted, Iteration: 1}, loop.Event{Type: loop.Warned, Reason: "x"})
+	first, err := l.Record(t.Context(), act.Record{Entry: act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events[:1]}})
+	require.NoError(t, err)
+	both, err := l.Record(t.Context(), act.Record{Entry: in})
+	require.NoError(t, err)
+	require.Equal(t, first.Ledger, actest.Git(t, l.Store(), "rev-parse", both.Ledger+"^"))
+	again, err := l.Record(t.Context(), act.Record{Entry: in})
+	require.NoError(t, err)
+	require.Equal(t, both.Ledger, again.Ledger)
+
+	in.Events[1].Reason = "another run's"
+	_, err = l.Record(t.Context(), act.Record{Entry: in})
+	require.True(t, wire.Is(err, fault.LedgerAhead), "%v", err)
+}
+
+func TestARevertedChangeIsGoneFromBranchAndDesk(t *testing.T) {
+	l := actest.Begin(t, spec.Deny)
+	l.Iterate()
+	base := l.Head
+	actest.Write(t, l.Opened.Desk+"/work/a", "worse\n")
+	commit := l.CommitDesk("").Commit
+	out, err := l.Settle(t.Context(), act.Settle{Entry: l.Entry(loop.Event{Type: loop.ChangeReverted, Iteration: 1}), Revert: &act.Revert{Commit: commit, Parent: base}})
+	require.NoError(t, err)
+	store := l.Store()
+	require.Equal(t, out.Head, actest.Git(t, store, "rev-parse", l.Opened.Branch))
+	require.Equal(t, actest.Git(t, store, "rev-parse", base+"^{tree}"), actest.Git(t, store, "rev-parse", out.Head+"^{tree}"))
+	l.Restore(0, out.Head)
+	require.Equal(t, "a\n", actest.Read(t, l.Opened.Desk+"/work/a"))
+}
+
+func TestWhatTheRepositoryRefusesIsToldAndPushedLater(t *testing.T) {
+	l := actest.Begin(t, spec.Deny)
+	actest.Git(t, l.User, "config", "receive.hideRefs", "refs/pawl-ledger") // no hook runs
+	out, err := l.Record(t.Context(), act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: "x"})})
+	require.NoError(t, err)
+	require.Contains(t, out.PushRefused, "was refused by "+l.User)
+	l.Ledger = out.Ledger
+	actest.Git(t, l.User, "config", "--unset", "receive.hideRefs")
+	out, err = l.Record(t.Context(), act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: "y"})})
+	require.NoError(t, err)
+	require.Empty(t, out.PushRefused)
+	require.Equal(t, out.Ledger, actest.Git(t, l.User, "rev-parse", "refs/pawl-ledger/x"))
+}

@@ -1,0 +1,159 @@
+package stewards_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"pawl/activities/actest"
+	"pawl/internal/act"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// nobody is a Temporal that knows no loop.
+func nobody(t *testing.T) *mocks.Client {
+	c := &mocks.Client{}
+	c.On("DescribeWorkflowExecution", mock.Anything, mock.Anything, mock.Anything).Return(nil, serviceerror.NewNotFound("no such workflow"))
+	t.Cleanup(func() { c.AssertExpectations(t) })
+	return c
+}
+
+func names(drift []task.Drift) (all []string) {
+	for _, d := range drift {
+		all = append(all, d.Name+" "+d.What)
+	}
+	return all
+}
+
+// TestS12_EachKindOfDriftHasItsName has one row for each; that of a ledger and of artifacts have tests of their own.
+func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	require.Empty(t, s.ValidateWith().Drift)
+
+	s.Client = nobody(t)
+	require.Equal(t, []string{"engine shop-one-gone"}, names(s.ValidateWith(act.Child{Loop: "shop-one-gone", Status: "running"}).Drift))
+
+	o := s.Child("shop-one-x", "shop")
+	require.Equal(t, []string{"engine shop-one-x"}, names(s.ValidateWith(act.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}).Drift),
+		"its ledger knows it, and Temporal does not")
+	s.Child("other", "somebody")
+	require.Equal(t, []string{"engine other", "child other"}, names(s.ValidateWith(act.Child{Loop: "other", Status: "running"}).Drift))
+
+	lost := strings.Repeat("1", 40)
+	require.Contains(t, names(s.ValidateWith(act.Child{Loop: "shop-one-x", Status: "running", Head: lost}).Drift), "branch "+o.Branch)
+	actest.Git(t, s.User, "commit", "-qm", "theirs", "--allow-empty")
+	actest.Git(t, s.User, "update-ref", "refs/heads/"+o.Branch, "HEAD")
+	found := s.ValidateWith(act.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}).Drift
+	require.Contains(t, names(found), "branch "+o.Branch)
+	require.Contains(t, found[1].Text, "moved by somebody else")
+}
+
+func TestS12_ARewrittenProjectBranchIsDrift(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	actest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
+	v := s.ValidateWith()
+	require.Empty(t, v.Drift)
+	require.Equal(t, actest.Git(t, s.User, "rev-parse", "HEAD"), v.Base, "work that went on is no difference")
+	actest.Git(t, s.User, "commit", "-q", "--amend", "-m", "another past", "--allow-empty")
+	actest.Git(t, s.User, "update-ref", "refs/heads/main", actest.Git(t, s.User, "commit-tree", "-m", "another past", "HEAD^{tree}"))
+	v = s.ValidateWith()
+	require.Equal(t, []string{"branch main"}, names(v.Drift))
+	require.Equal(t, s.Opened.Base, v.Drift[0].Ours)
+}
+
+func TestS12_TheRemotesBranchAndItsCIAreDrift(t *testing.T) {
+	head, state := "", "success"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/repos/acme/shop/issues":
+			fmt.Fprint(w, `[{"number": 2, "title": "Crash"}, {"number": 1, "title": "Mend it", "pull_request": {"url": "https://x"}}]`)
+		case "/repos/acme/shop/commits/main/status":
+			fmt.Fprintf(w, `{"sha": %q, "state": %q, "statuses": [{"context": "build", "state": %q}]}`, head, state, state)
+		default:
+			fmt.Fprint(w, `{"total_count": 0, "check_runs": []}`)
+		}
+	}))
+	defer server.Close()
+	s := actest.BeginSteward(t, nil, func(doc map[string]any) { doc["remote"] = map[string]any{"api": server.URL + "/repos/acme/shop"} })
+	head = s.Opened.Base
+	v := s.ValidateWith()
+	require.Empty(t, v.Drift)
+	require.Subset(t, names(v.Well), []string{"remote main", "ci main"})
+	require.Equal(t, "1 issue and 1 pull request are open, CI of main: success", v.Remote)
+	head, state = strings.Repeat("2", 40), "failure"
+	v = s.ValidateWith()
+	require.Equal(t, []string{"remote main", "ci main"}, names(v.Drift))
+	require.Contains(t, v.Drift[1].Text, "build")
+	require.NotContains(t, names(v.Well), "ci main")
+	state = "pending"
+	v = s.ValidateWith()
+	require.Equal(t, []string{"remote main"}, names(v.Drift))
+	require.NotContains(t, names(v.Well), "ci main", "CI that has no result yet is not well")
+	head, state = s.Opened.Base, "success"
+	require.Subset(t, names(s.ValidateWith().Well), []string{"remote main", "ci main"})
+	server.Close()
+	require.NotContains(t, names(s.ValidateWith().Well), "ci main", "of a remote that does not answer nothing is known")
+}
+
+// nights is a service whose schedule has two slots, both too late for its catch-up window.
+type nights struct {
+	workflowservice.WorkflowServiceClient
+}
+
+func (nights) ListScheduleMatchingTimes(context.Context, *workflowservice.ListScheduleMatchingTimesRequest, ...grpc.CallOption) (*workflowservice.ListScheduleMatchingTimesResponse, error) {
+	slots := []*timestamppb.Timestamp{timestamppb.New(actest.When.Add(-48 * time.Hour)), timestamppb.New(actest.When.Add(-24 * time.Hour))}
+	return &workflowservice.ListScheduleMatchingTimesResponse{StartTime: slots}, nil
+}
+
+func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
+	s := actest.BeginSteward(t, nil, func(doc map[string]any) {
+		doc["schedules"] = []any{map[string]any{"name": "nightly", "cron": "0 2 * * *", "task": map[string]any{"title": "Update"}}}
+		doc["triggers"] = []any{map[string]any{"name": "builds", "from": "health", "command": "test -e well || { echo it is ill; exit 1; }", "task": map[string]any{}}}
+	})
+	handle := &mocks.ScheduleHandle{}
+	handle.On("Describe", mock.Anything).Return(&sdk.ScheduleDescription{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"pawl": {}}}, Info: sdk.ScheduleInfo{NumActions: 3, NumActionsMissedCatchupWindow: 2, NextActionTimes: []time.Time{actest.When}}}, nil)
+	schedules := &mocks.ScheduleClient{}
+	schedules.On("GetHandle", mock.Anything, "shop/nightly").Return(handle)
+	c := &mocks.Client{}
+	c.On("ScheduleClient").Return(schedules)
+	c.On("WorkflowService").Return(nights{})
+	s.Client = c
+	v := s.ValidateWith()
+	require.Equal(t, map[string]int{"nightly": 2}, v.Missed)
+	require.Len(t, v.Health, 1)
+	require.Contains(t, v.Health[0].Ill, "it is ill")
+	require.NoError(t, os.WriteFile(filepath.Join(s.User, "well"), nil, 0o600))
+	require.Equal(t, []act.Health{{Name: "builds"}}, s.ValidateWith().Health, "it runs in the project's folder")
+}
+
+// TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins commits a rule between two steps: the entry after which the
+// second would begin says that the files are others.
+func TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins(t *testing.T) {
+	s := actest.BeginSteward(t, map[string]string{"RULES.md": "Be kind.\n"}, func(doc map[string]any) { doc["governance"] = []any{"RULES.md"} })
+	s.Submit("a", `{}`)
+	milestone := loop.Event{Type: loop.MilestoneReached, Task: "a", Step: "one"}
+	before := s.Append(milestone).Governance
+	require.NotEmpty(t, before)
+	require.Equal(t, before, s.Append(milestone).Governance)
+	require.Empty(t, s.Append(loop.Event{Type: loop.MessageReceived, Message: "hold"}).Governance, "no step begins after that")
+	actest.Write(t, s.User+"/RULES.md", "Be strict.\n")
+	actest.Git(t, s.User, "commit", "-qam", "another rule")
+	require.NotEqual(t, before, s.Append(milestone).Governance)
+}

@@ -1,0 +1,403 @@
+package stewards_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities"
+	"pawl/activities/actest"
+	"pawl/internal/act"
+	"pawl/internal/evidence"
+	"pawl/internal/loop"
+	"pawl/internal/sandbox"
+	"pawl/internal/steward"
+	"pawl/internal/task"
+)
+
+// defaults are what the loops of a steward under test have.
+var defaults = map[string]any{
+	"scope": []any{"work/**"}, "verify": map[string]any{"command": "true"}, "agent": map[string]any{"command": []any{"true"}},
+	"approvals": map[string]any{"tools": []any{"*"}},
+}
+
+// planner makes a charter with loops and a planner that runs a script.
+func planner(script string, more map[string]any) func(map[string]any) {
+	return func(doc map[string]any) {
+		doc["defaults"] = defaults
+		if script != "" {
+			doc["agent"] = map[string]any{"roles": map[string]any{"planner": map[string]any{"command": script}}}
+		}
+		for key, v := range more {
+			doc[key] = v
+		}
+	}
+}
+
+func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
+	s := actest.BeginSteward(t, map[string]string{"RULES.md": "be kind\n"}, planner("", map[string]any{"governance": []any{"RULES.md"}}))
+	s.Submit("one", `{"goal": "better", "scope": ["work/a"]}`)
+	p := s.Plan("one", nil)
+	require.Empty(t, p.Problems)
+	require.Empty(t, p.Blockers)
+	require.Equal(t, "task", p.Plan.By)
+	require.Len(t, p.Plan.Steps, 1)
+	require.NotEmpty(t, p.Tier)
+	require.NotEmpty(t, p.Why)
+	require.Zero(t, p.Estimate.N)
+	require.Equal(t, s.Opened.Base, p.Base)
+	require.Equal(t, p.Plan, s.Plan("one", nil).Plan, "a retry has the same")
+
+	s.Append(loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: p.Plan})
+	s.Whole()
+	text := actest.Git(t, s.User, "-C", charterStore(s), "show", s.Ledger+":tasks/one/PLAN.md")
+	require.Contains(t, text, "goal: better")
+	exported, err := os.ReadFile(filepath.Join(s.Opened.Export, "tasks/one/PLAN.md"))
+	require.NoError(t, err)
+	require.Equal(t, text+"\n", string(exported))
+	actest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
+	actest.Write(t, s.User+"/RULES.md", "be strict\n")
+	actest.Git(t, s.User, "commit", "-qam", "other rules")
+	again := s.Plan("one", func(in *act.PlanTask) { in.Key.Iteration = 1 })
+	require.NotEqual(t, p.Governance, again.Governance)
+	require.NotEqual(t, p.Base, again.Base)
+}
+
+func TestS12_APlanIsAssessedOnceMoreAsItIs(t *testing.T) {
+	script := `printf '%b' '` + goodPlan + `' > "$PAWL_PLAN"`
+	s := actest.BeginSteward(t, map[string]string{"RULES.md": "be kind\n"}, planner(script, map[string]any{"governance": []any{"RULES.md"}}))
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
+	p := s.Plan("one", nil)
+	require.NotNil(t, p.Plan, p.Problems)
+	require.Equal(t, p.Governance, s.ValidateWith().Governance)
+	s.Append(loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: p.Plan})
+
+	actest.Write(t, s.User+"/RULES.md", "be strict\n")
+	actest.Git(t, s.User, "commit", "-qam", "other rules")
+	require.NotEqual(t, p.Governance, s.ValidateWith().Governance)
+	s.Charter = s.Chartered(planner("exit 9", map[string]any{"governance": []any{"RULES.md", "work/**"}}))
+	assess := func(hash string) act.TaskPlanned {
+		return s.Plan("one", func(in *act.PlanTask) { in.Key.Name, in.Again = "assess-one", hash })
+	}
+	again := assess(p.Plan.Hash)
+	require.Empty(t, again.Problems)
+	require.Equal(t, p.Plan, again.Plan, "nobody is asked for another one")
+	require.Equal(t, task.T2, p.Tier)
+	require.Equal(t, task.T1, again.Tier)
+	require.True(t, again.Governs)
+	s.Append(loop.Event{Type: loop.TierSet, Task: "one", Tier: again.Tier, By: again.TierBy, TaskPlan: again.Plan})
+	s.Whole()
+}
+
+// charterStore is where the steward's store is.
+func charterStore(s *actest.Steward) string {
+	st, _ := s.Book()
+	return st.Dir()
+}
+
+const goodPlan = "---\\ntier: T2\\nsteps:\\n  - id: first\\n    kind: improve\\n    spec: {goal: g, scope: [work/a]}\\n---\\n\\n# why\\n"
+
+func TestS3_ThePlannerPlansOnADeskOfWhichNothingStays(t *testing.T) {
+	script := `cat > "$PAWL_RESULT.in"; grep -q 'be kind' "$PAWL_RESULT.in" && grep -q 'think of b' "$PAWL_RESULT.in" && grep -q 'work/a' "$PAWL_RESULT.in" || exit 9
+echo changed > work/a; touch new; printf '%b' '` + goodPlan + `' > "$PAWL_PLAN"; echo '{"costUSD": 0.25, "toolCalls": 3}' > "$PAWL_RESULT"`
+	s := actest.BeginSteward(t, map[string]string{"RULES.md": "be kind\n"}, planner(script, map[string]any{"governance": []any{"RULES.md"}}))
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better", Body: "in all ways"}})
+	p := s.Plan("one", func(in *act.PlanTask) { in.Note = "think of b" })
+	require.Empty(t, p.Problems)
+	require.NotNil(t, p.Plan, p.Ending()+p.Tail)
+	require.Equal(t, "planner", p.Plan.By)
+	require.Equal(t, task.T2, p.Plan.Tier)
+	require.Equal(t, "0.25", p.Usage.CostUSD.String())
+	require.Equal(t, 3, p.Usage.ToolCalls)
+	require.NoDirExists(t, s.Opened.Desk)
+	require.Empty(t, actest.Git(t, s.User, "status", "--porcelain"))
+	calls := filepath.Join(s.Home.Dir, "calls")
+	require.NoFileExists(t, calls)
+
+	s.StartWorker() // a retry by another worker does not ask again
+	require.Equal(t, p.Plan, s.Plan("one", func(in *act.PlanTask) { in.Note = "another" }).Plan)
+}
+
+func TestS3_APlanIsWhatThePlannerPrintsWhereItWritesNone(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner("printf '%b' '```markdown\\n"+goodPlan+"```\\n'", nil))
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
+	p := s.Plan("one", nil)
+	require.Empty(t, p.Problems)
+	require.NotNil(t, p.Plan)
+}
+
+func TestS3_WhatIsWrongWithAPlanIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec, plan string
+		more       map[string]any
+		problem    string
+	}{
+		"a command that nobody allowed": {spec: `{"goal": "g", "verify": {"command": "curl example.org"}}`, problem: "may not be used"},
+		"a key that the steward sets":   {plan: "---\\nsteps:\\n  - {id: a, kind: improve, spec: {goal: g, session: {user: root}}}\\n---\\n", problem: "session"},
+		"a scope without files":         {spec: `{"goal": "g", "scope": ["nowhere/**"]}`, problem: "matches no file"},
+		"no front matter":               {plan: "just do it\\n", problem: "front matter"},
+		"a spec that is none":           {plan: "---\\nsteps:\\n  - {id: a, kind: improve, spec: {goal: g, verify: {timeout: soon}}}\\n---\\n", problem: "timeout"},
+		"neither a planner nor a plan":  {problem: "no planner"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := ""
+			if c.plan != "" {
+				script = "printf '%b' '" + c.plan + "'"
+			}
+			s := actest.BeginSteward(t, nil, planner(script, c.more))
+			s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "t", Spec: json.RawMessage(c.spec)}})
+			p := s.Plan("one", nil)
+			require.NotEmpty(t, p.Problems)
+			require.Contains(t, p.Problems[0], c.problem)
+		})
+	}
+}
+
+func TestS3_BlockersAreNamed(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner("", nil))
+	s.Submit("before", `{}`)
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", After: []string{"before"}, Spec: json.RawMessage(`{"goal": "g", "agent": {"command": ["no-such-agent"]}, "guard": {"command": "true && no-such-tool --all"}}`)}})
+	actest.Write(t, s.User+"/work/a", "not committed\n")
+	p := s.Plan("one", func(in *act.PlanTask) { in.Claims = []act.Claim{{Task: "other", Scope: []string{"work/*"}}} })
+	require.Len(t, p.Blockers, 4, p.Blockers)
+	for i, want := range []string{"not clean", "no-such-agent", "guard.command needs no-such-tool, which is not on the PATH", "the task before, which is not done"} {
+		require.Contains(t, p.Blockers[i], want)
+	}
+	require.Equal(t, []string{"the task other may change the same files: work/a"}, p.Overlaps, "named, and no reason to wait: each task has a branch of its own")
+	require.Equal(t, []string{"other"}, p.With)
+
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "two", Submitted: &task.Task{ID: "two", Spec: json.RawMessage(`{"goal": "g", "setup": {"command": "sh install.sh"}, "guard": {"command": "no-such-tool --all"}}`)}})
+	actest.Git(t, s.User, "commit", "-qam", "committed")
+	require.Empty(t, s.Plan("two", nil).Blockers, "setup may bring it")
+}
+
+func TestS3_WhereThePlannerAsksItIsUnclear(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner(`echo '{"giveUp": "which of the two?"}' > "$PAWL_RESULT"`, nil))
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
+	p := s.Plan("one", nil)
+	require.Equal(t, []string{"which of the two?"}, p.Unclear)
+	require.Nil(t, p.Plan)
+}
+
+func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner("", nil))
+	s.Submit("one", `{"goal": "g"}`)
+	p := s.Plan("one", nil)
+	require.NotNil(t, p.Plan, p.Problems)
+	made := loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: p.Plan}
+	require.Empty(t, s.Append(made).Drift)
+	file := filepath.Join(s.Opened.Export, "tasks/one/PLAN.md")
+	ours, err := os.ReadFile(file)
+	require.NoError(t, err)
+	validate := func() []task.Drift {
+		v, err := s.Validate(t.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
+		require.NoError(t, err)
+		return v.Drift
+	}
+	require.Empty(t, validate())
+	for name, do := range map[string]func(){
+		"edited":          func() { actest.Write(t, file, "mine\n") },
+		"deleted":         func() { require.NoError(t, os.Remove(file)) },
+		"no regular file": func() { require.NoError(t, os.Remove(file)); require.NoError(t, os.Symlink("/etc/passwd", file)) },
+		"a folder is no":  func() { require.NoError(t, os.RemoveAll(filepath.Dir(file))); actest.Write(t, filepath.Dir(file), "x") },
+	} {
+		do()
+		found := validate()
+		require.Len(t, found, 1, name)
+		require.Equal(t, task.DriftArtifact, found[0].Name)
+		require.Equal(t, "tasks/one/PLAN.md", found[0].What)
+		out := s.Append(made)
+		require.Equal(t, found, out.Drift, name)
+		// A person wants pawl's.
+		out = s.Append(loop.Event{Type: loop.GateClosed, Drift: &found[0], Answer: &loop.Answer{Gate: "g", Choice: "restore"}})
+		require.Empty(t, out.Drift, name)
+		now, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, string(ours), string(now), name)
+		require.Empty(t, validate(), name)
+	}
+	actest.Write(t, file, "mine\n")
+	out := s.Append(loop.Event{Type: loop.GateClosed, Drift: &validate()[0], Answer: &loop.Answer{Gate: "g", Choice: "keep"}})
+	require.Empty(t, out.Drift)
+	require.Empty(t, s.Append(made).Drift)
+	require.Empty(t, validate())
+	now, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "mine\n", string(now), "it is theirs now")
+	s.StartWorker()
+	actest.Write(t, file, "mine again\n")
+	require.Len(t, validate(), 1)
+}
+
+// The gate stays until a person closes it, and says that nothing is left to put right.
+func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner("", nil))
+	s.Submit("one", `{"goal": "g"}`)
+	made := loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: s.Plan("one", nil).Plan}
+	s.Append(made)
+	file := filepath.Join(s.Opened.Export, "tasks/one/PLAN.md")
+	ours, err := os.ReadFile(file)
+	require.NoError(t, err)
+	another := loop.Event{Type: loop.Warned, Reason: "something else"}
+	found := func() task.Drift {
+		v := s.ValidateWith()
+		require.Len(t, v.Drift, 1)
+		require.NotContains(t, names(v.Well), "artifact tasks/one/PLAN.md")
+		s.Append(loop.Event{Type: loop.DriftFound, Drift: &v.Drift[0]})
+		return v.Drift[0]
+	}
+	actest.Write(t, file, "theirs\n")
+	edited := found()
+	require.Empty(t, s.Append(another).Well)
+	actest.Write(t, file, string(ours))
+	well := task.Drift{Name: task.DriftArtifact, What: "tasks/one/PLAN.md", Text: file + " is as pawl has written it again"}
+	require.Contains(t, s.ValidateWith().Well, well)
+	require.Equal(t, []task.Drift{well}, s.Append(another).Well, "the next entry has seen it, too")
+
+	kept := loop.Event{Type: loop.GateClosed, Drift: &edited, Answer: &loop.Answer{Gate: "g", Choice: steward.Keep}}
+	actest.Write(t, file, "theirs\n")
+	s.Append(kept)
+	require.NoError(t, os.Remove(file))
+	deleted := found()
+	actest.Write(t, file, "theirs\n")
+	well.Text = file + " is as you have kept it again"
+	require.Equal(t, []task.Drift{well}, s.Append(another).Well)
+	deleted.Well = well.Text
+	restore := loop.Event{Type: loop.GateClosed, Drift: &deleted, Answer: &loop.Answer{Gate: "g", Choice: steward.Restore}}
+	actest.Write(t, file, "something else\n")
+	require.Len(t, s.Append(restore, made).Drift, 1, "nobody was asked about that")
+	actest.Write(t, file, "theirs\n")
+	require.Empty(t, s.Append(restore, made).Drift)
+	now, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(ours), string(now))
+
+	mode := func(remove func(string) error, put func(string)) act.Validated {
+		require.NoError(t, remove(s.Opened.Export))
+		put(s.Opened.Export)
+		v := s.ValidateWith()
+		for i := range v.Drift {
+			s.Append(loop.Event{Type: loop.DriftFound, Drift: &v.Drift[i]})
+		}
+		return v
+	}
+	require.Equal(t, []string{"artifact .pawl"}, names(mode(func(dir string) error { return os.Rename(dir, dir+"-away") }, func(dir string) { actest.Write(t, dir, "x") }).Drift))
+	require.Contains(t, names(mode(os.Remove, func(dir string) { require.NoError(t, os.Rename(dir+"-away", dir)) }).Well), "artifact .pawl")
+}
+
+func TestS11_AMovedLedgerHasItsName(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	s.Submit("one", `{}`)
+	s.Stop()
+	actest.Git(t, s.User, "update-ref", "refs/pawl-ledger/shop", s.Opened.Base)
+	v, err := s.Validate(t.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
+	require.NoError(t, err)
+	require.Len(t, v.Drift, 1)
+	require.Equal(t, task.DriftLedger, v.Drift[0].Name)
+	require.Equal(t, s.Opened.Base, v.Drift[0].Theirs)
+	actest.Git(t, s.User, "update-ref", "refs/pawl-ledger/shop", s.Ledger)
+	require.Contains(t, names(s.ValidateWith().Well), v.Drift[0].Name+" "+v.Drift[0].What)
+	v, err = s.Validate(t.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Opened.Base, Charter: s.Charter})
+	require.NoError(t, err)
+	require.NotEmpty(t, v.Drift)
+}
+
+func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
+	s := actest.BeginSteward(t, map[string]string{"work/b": "b\n"}, nil)
+	heads := map[string]string{}
+	for _, name := range []string{"a", "b", "clash"} {
+		actest.Git(t, s.User, "checkout", "-q", "-b", name, s.Opened.Base)
+		file := name
+		if name == "clash" {
+			file = "a"
+		}
+		actest.Write(t, s.User+"/work/"+file, "by "+name+"\n")
+		actest.Git(t, s.User, "commit", "-qam", name)
+		heads[name] = actest.Git(t, s.User, "rev-parse", "HEAD")
+		actest.Git(t, s.User, "push", "-q", charterStore(s), "HEAD:refs/heads/pawl/shop-one-"+name)
+	}
+	join := func(a *activities.Activities, names ...string) act.Joined {
+		in := act.Join{Ref: s.Opened.Ref, Task: "one", Step: "last"}
+		for _, name := range names {
+			in.Heads = append(in.Heads, heads[name])
+		}
+		out, err := a.Join(t.Context(), in)
+		require.NoError(t, err)
+		return out
+	}
+	j := join(s.Activities, "a", "b")
+	require.Empty(t, j.Conflicts)
+	require.Equal(t, "pawl/shop-one-last-base", j.Branch)
+	require.Equal(t, j.Head, actest.Git(t, s.User, "rev-parse", j.Branch))
+	require.Equal(t, "by a", actest.Git(t, s.User, "show", j.Head+":work/a"))
+	require.Equal(t, "by b", actest.Git(t, s.User, "show", j.Head+":work/b"))
+	s.StartWorker()
+	require.Equal(t, j, join(s.Activities, "a", "b"))
+	require.Equal(t, []string{"work/a"}, join(s.Activities, "a", "clash").Conflicts)
+	require.Equal(t, heads["a"], join(s.Activities, "a").Head, "planned again, with one step less")
+}
+
+// TestS7_AnAgentCannotWriteWhatPeopleRead: the planner is an agent in the sandbox of its steward, which
+// is that of its loops.
+func TestS7_AnAgentCannotWriteWhatPeopleRead(t *testing.T) {
+	if sandbox.Probe().Files == sandbox.ByNothing {
+		t.Skip("this machine has no sandbox for files")
+	}
+	script := `cd "$PROJECT" && for do in 'echo mine > .pawl/STATUS_LEDGER.md' 'rm -f .pawl/STATUS_LEDGER.md' 'echo mine > .pawl/new' 'mkdir .pawl/tasks/one' 'mv .pawl away' 'rm -rf .pawl' 'chmod 777 .pawl'; do
+	(eval "$do") 2>/dev/null && echo "it could: $do" >> "$PAWL_RESULT.could"; done; test -e "$PAWL_RESULT.could" && cat "$PAWL_RESULT.could" >&2
+printf '%b' '` + goodPlan + `'; test ! -e "$PAWL_RESULT.could"`
+	s := actest.BeginSteward(t, nil, nil)
+	s.Charter = s.Chartered(planner(script, map[string]any{"agent": map[string]any{"roles": map[string]any{"planner": map[string]any{
+		"command": script, "env": map[string]any{"PROJECT": s.User},
+	}}}}))
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
+	before := actest.Git(t, s.Opened.Export, "hash-object", "STATUS_LEDGER.md")
+	p := s.Plan("one", nil)
+	require.True(t, p.OK(), p.Ending()+p.Tail)
+	require.Equal(t, before, actest.Git(t, s.Opened.Export, "hash-object", "STATUS_LEDGER.md"))
+	require.NoFileExists(t, s.Opened.Export+"/new")
+	v, err := s.Validate(t.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
+	require.NoError(t, err)
+	require.Empty(t, v.Drift)
+}
+
+func TestFilesThatTwoTasksMayMakeAreNamed(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner("", nil))
+	s.Submit("one", `{"goal": "g", "scope": ["docs/**"], "newFiles": "allow"}`)
+	s.Submit("two", `{"goal": "g", "scope": ["docs/**"]}`)
+	claims := func(in *act.PlanTask) {
+		in.Claims = []act.Claim{{Task: "other", Scope: []string{"**/*.md"}}, {Task: "far", Scope: []string{"src/**"}}}
+	}
+	require.Equal(t, []string{"the task other may make the same new files: its scope and docs/** meet"}, s.Plan("one", claims).Overlaps)
+	require.Empty(t, s.Plan("two", claims).Overlaps, "it makes none, and there are none")
+}
+
+// TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost plans a task after others, in this life of the steward and in
+// the next: what is over has its steps in PLAN.md alone.
+func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner("", nil))
+	cost := func(usd string) *loop.Usage { return &loop.Usage{CostUSD: evidence.MustDecimal(usd)} }
+	did := func(id, spec, usd string) {
+		s.Submit(id, spec)
+		plan := s.Plan(id, nil)
+		require.NotNil(t, plan.Plan, plan.Problems)
+		s.Append(loop.Event{Type: loop.PlanMade, Task: id, TaskPlan: plan.Plan, Usage: cost(usd)}, loop.Event{Type: loop.TaskEnded, Task: id, Outcome: steward.Done})
+	}
+	improve := `{"kind": "improve", "goal": "better", "scope": ["work/a"]}`
+	did("one", improve, "2")
+	did("two", improve, "4")
+	did("other", `{"kind": "deliver", "goal": "new", "scope": ["work/a"], "test": {"command": "true"}}`, "100")
+	s.Submit("three", improve)
+	require.Equal(t, "2", s.Plan("three", nil).Estimate.Median.String())
+	require.Equal(t, 2, s.Plan("three", nil).Estimate.N)
+
+	s.AppendIn(act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.StewardEnded}), Close: true})
+	s.Ledger, s.Seq = "", 0
+	s.Reopen("second")
+	s.AppendOpened()
+	s.Submit("four", improve)
+	require.Equal(t, 2, s.Plan("four", nil).Estimate.N, "the tasks of an earlier life count")
+}

@@ -1,0 +1,158 @@
+package stewards_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities/actest"
+	"pawl/internal/act"
+	"pawl/internal/ledger"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	s.Submit("one", `{"goal": "a <b> & c", "scope": ["work/**"]}`)
+	s.Submit("two", `{}`)
+	r := s.Whole()
+	require.Equal(t, 3, r.Entries)
+	require.Equal(t, s.Opened.Charter, r.Terms)
+	require.Equal(t, s.Opened.Base, r.Code)
+	st, book := s.Book()
+	state, err := book.State(t.Context(), s.Ledger)
+	require.NoError(t, err)
+	require.Len(t, state.Tasks, 2)
+	one, err := book.Task(t.Context(), s.Ledger, "one")
+	require.NoError(t, err)
+	require.Equal(t, "the task <one>", one.Title)
+	c, err := book.Charter(t.Context(), s.Ledger)
+	require.NoError(t, err)
+	require.Equal(t, "main", c.Repo.Base, "whichever branch is checked out later")
+	at, err := st.Ref(t.Context(), "refs/pawl-ledger/shop")
+	require.NoError(t, err)
+	require.Equal(t, s.Ledger, at)
+
+	s.Stop() // one that lives may be pushing
+	s.StartWorker()
+	s.Reopen("second")
+	require.NotNil(t, s.Opened.State)
+	require.Equal(t, state.At(""), s.Opened.State.At(""))
+	require.Equal(t, "shop", s.Opened.Ref, "it is the same steward")
+	s.Submit("three", `{}`)
+	s.Whole()
+	s.Stop() // pushes what is due
+	require.Equal(t, s.Ledger, actest.Git(t, s.User, "rev-parse", "refs/pawl-ledger/shop"))
+	require.Empty(t, actest.Git(t, s.User, "for-each-ref", "refs/heads/pawl"), "a steward has no branch")
+}
+
+func TestS7_ARetryFindsWhatWasAppended(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	again := act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one"}})}
+	first := s.AppendIn(again)
+	s.StartWorker()
+	second, err := s.RecordTasks(t.Context(), again)
+	require.NoError(t, err)
+	require.Equal(t, first.Ledger, second.Ledger)
+	openTwice(s)
+	s.Whole()
+}
+
+func TestS7_WhatPeopleReadIsInTheLedgerAndInTheProject(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	s.Submit("one", `{}`)
+	status, err := os.ReadFile(s.Opened.Export + "/STATUS_LEDGER.md")
+	require.NoError(t, err)
+	require.Contains(t, string(status), "one")
+	require.NoFileExists(t, s.Opened.Export+"/LAST_KNOWN_STATE.md")
+	out := s.AppendIn(act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.MilestoneReached, Task: "one"}), Milestone: true})
+	require.Empty(t, out.Drift)
+	st, _ := s.Book()
+	for _, name := range []string{ledger.StatusFile, ledger.LastKnownFile} {
+		exported, err := os.ReadFile(filepath.Join(s.Opened.Export, name))
+		require.NoError(t, err)
+		recorded, err := st.ReadLedger(t.Context(), s.Ledger, name)
+		require.NoError(t, err)
+		require.Equal(t, string(recorded[name]), string(exported))
+		require.Contains(t, out.Artifacts, name)
+	}
+	s.Whole()
+}
+
+// openTwice opens it again as the retry of an Open does.
+func openTwice(s *actest.Steward) {
+	s.Helper()
+	o, err := s.OpenSteward(s.Context(), act.OpenSteward{Steward: "shop", FirstRun: "first", Charter: s.Charter})
+	require.NoError(s, err)
+	require.Equal(s, s.Opened.Ref, o.Ref)
+	require.Equal(s, s.Opened.Base, o.Base)
+	require.Equal(s, s.Opened.Charter, o.Charter)
+}
+
+func TestS7_ATaskThatCanBeNoFolderIsRefused(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	for _, id := range []string{"..", ".", "a/b", "../../x", "-x", ".git", "a\nb", ""} {
+		e := s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: id, Submitted: &task.Task{ID: id}})
+		s.Seq--
+		_, err := s.RecordTasks(t.Context(), act.RecordTasks{Entry: e})
+		require.ErrorContains(t, err, "can't be the ID of a task", id)
+	}
+	s.Whole()
+}
+
+func TestS7_TheProjectsFolderIsNoPartOfTheProject(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	require.Equal(t, filepath.Join(s.Opened.Repo, ".pawl"), s.Opened.Export)
+	require.DirExists(t, s.Opened.Export)
+	actest.Write(t, s.Opened.Export+"/x", "x\n")
+	require.Empty(t, actest.Git(t, s.User, "status", "--porcelain"))
+	exclude := s.User + "/.git/info/exclude"
+	before, err := os.ReadFile(exclude)
+	require.NoError(t, err)
+	openTwice(s)
+	after, err := os.ReadFile(exclude)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after), "once")
+}
+
+func TestS7_NothingIsWrittenThroughALinkOrIntoTheProject(t *testing.T) {
+	for name, inTheWay := range map[string]func(t *testing.T, user, outside string){
+		"a link out of the project": func(t *testing.T, user, outside string) { require.NoError(t, os.Symlink(outside, user+"/.pawl")) },
+		"a link within the project": func(t *testing.T, user, _ string) { require.NoError(t, os.Symlink("work", user+"/.pawl")) },
+		"a file":                    func(t *testing.T, user, _ string) { actest.Write(t, user+"/.pawl", "x") },
+		"a folder that git has": func(t *testing.T, user, _ string) {
+			actest.Write(t, user+"/.pawl/x", "x")
+			actest.Git(t, user, "add", "-f", ".pawl")
+		},
+		"an exclude that is a link": func(t *testing.T, user, outside string) {
+			require.NoError(t, os.RemoveAll(user+"/.git/info/exclude"))
+			require.NoError(t, os.Symlink(outside+"/exclude", user+"/.git/info/exclude"))
+		},
+		"an info that is a link": func(t *testing.T, user, outside string) {
+			require.NoError(t, os.RemoveAll(user+"/.git/info"))
+			require.NoError(t, os.Symlink(outside, user+"/.git/info"))
+		},
+		"a .gitignore against it": func(t *testing.T, user, _ string) { actest.Write(t, user+"/.gitignore", "!/.pawl/\n!/.pawl/**\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := actest.BeginSteward(t, nil, nil)
+			require.NoError(t, os.RemoveAll(s.User+"/.pawl"))
+			actest.Git(t, s.User, "update-ref", "-d", "refs/pawl-ledger/shop")
+			require.NoError(t, os.WriteFile(s.User+"/.git/info/exclude", nil, 0o644))
+			outside := t.TempDir()
+			inTheWay(t, s.User, outside)
+			s.Ledger, s.Seq = "", 0
+			s.Reopen("another")
+			require.Empty(t, s.Opened.Export)
+			require.Len(t, s.Opened.Warnings, 1, fmt.Sprint(s.Opened.Warnings))
+			s.AppendOpened()
+			entries, err := os.ReadDir(outside)
+			require.NoError(t, err)
+			require.Empty(t, entries)
+		})
+	}
+}
