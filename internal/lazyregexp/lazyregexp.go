@@ -55,10 +55,6 @@ func (r *Regexp) FindAllIndex(b []byte, n int) [][]int { return r.get().FindAllI
 
 func (r *Regexp) FindAllSubmatch(b []byte, n int) [][][]byte { return r.get().FindAllSubmatch(b, n) }
 
-func (r *Regexp) FindAllSubmatchIndex(b []byte, n int) [][]int {
-	return r.get().FindAllSubmatchIndex(b, n)
-}
-
 func (r *Regexp) ReplaceAll(b, by []byte) []byte { return r.get().ReplaceAll(b, by) }
 
 func (r *Regexp) ReplaceAllString(s, by string) string { return r.get().ReplaceAllString(s, by) }

@@ -21,7 +21,8 @@ func Programs(command string) (names []string) {
 	return p.names
 }
 
-// Called returns the programs that the target of a call of make needs (TargetPrograms), none of any other command.
+// Called returns the programs that the target of a call of make needs, with the targets before it. It returns none for any
+// other command, or if there is no such target.
 func Called(command string, read func(file string) string) []string {
 	if !strings.HasPrefix(command, "make ") {
 		return nil
@@ -66,13 +67,8 @@ func behind(command string, read func(file string) string) (all recipes, targets
 	return packageScripts(read("package.json")), []string{"pre" + name, name, "post" + name}
 }
 
-// TargetPrograms returns the programs that a target of a Makefile needs, with those of the targets before it: what
-// Programs says of their commands, and what they name by a path outside of the repository (/… and ~/…). It returns
-// none where there is no such target.
-func TargetPrograms(makefile, target string) []string {
-	return makeRecipes(makefile).programs(target)
-}
-
+// programs returns what Programs says of the commands of targets and of the targets before them, and what those name by a path
+// outside of the repository (/… and ~/…).
 func (all recipes) programs(targets ...string) []string {
 	p := programs{outside: true}
 	p.follow(all, targets...)

@@ -33,7 +33,7 @@ func TestATargetNeedsWhatItsRecipesCall(t *testing.T) {
 	for target, want := range map[string][]string{
 		"test": {"cc", "/opt/lint", "~/venv/bin/python"}, "other": {"perl"}, "nothing": nil,
 	} {
-		assert.Equal(t, want, seal.TargetPrograms(makefile, target), target)
+		assert.Equal(t, want, seal.Called("make "+target, func(string) string { return makefile }), target)
 	}
 }
 
