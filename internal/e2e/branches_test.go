@@ -36,7 +36,6 @@ func (w *machine) backSpec() json.RawMessage {
 // TestABranchKilledAtEveryPoint kills the process where a branch is begun and where it is given up.
 func TestABranchKilledAtEveryPoint(t *testing.T) {
 	world.Slow(t, "TestKilledAtEveryPoint kills a loop where its head is moved")
-	world.Turn(t, 1)
 	t.Parallel()
 	ref := reference(t, backRun(), backCourse, (*machine).backSpec, backRows)
 	require.Contains(t, strings.Join(ref.Events, "\n"), "branch_begun")

@@ -55,7 +55,7 @@ func (o outcome) course() []string { return append(append(o.Rows, o.Commits...),
 func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, threeRun(), threeCourse, (*machine).threeSpec, threeRows)
-	killedInTurn(t, threeCourse, (*machine).threeSpec, world.Share(1, firstPlaces(ref.points)), func(w *machine, o outcome, where []string) {
+	killedInTurn(t, threeCourse, (*machine).threeSpec, world.Sample(1, firstPlaces(ref.points)), func(w *machine, o outcome, where []string) {
 		require.Equal(t, ref.course(), o.course(), "the loop must end as the undisturbed one, killed at %v", where)
 		require.LessOrEqual(t, len(w.callsRepeated()), 3*len(where), "no more than the steps under way")
 	})
@@ -76,7 +76,6 @@ func firstPlaces(points []string) (where []string) {
 // TestThreeAtOnceKilledAgainAndAgain has engine and worker killed every few steps of the way.
 func TestThreeAtOnceKilledAgainAndAgain(t *testing.T) {
 	world.Slow(t, "killed at some points")
-	world.Turn(t, 1)
 	t.Parallel()
 	ref := reference(t, threeRun(), threeCourse, (*machine).threeSpec, threeRows)
 	w := newMachine(t, threeCourse)

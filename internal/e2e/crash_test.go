@@ -70,7 +70,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	ref := reference(t, shortRun(), shortCourse, (*machine).shortSpec, shortRows)
 	var slowest recoveries
 	t.Run("at", func(t *testing.T) {
-		for _, where := range world.Share(2, places(ref.points)) {
+		for _, where := range world.Sample(2, places(ref.points)) {
 			t.Run(where, func(t *testing.T) {
 				t.Parallel()
 				w := newMachine(t, shortCourse)
@@ -241,7 +241,6 @@ func (r *recoveries) report(t *testing.T) {
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	world.Slow(t, "killed once, at some places")
-	world.Turn(t, 3)
 	const course, life = longCourse, "#29"
 	spec := (*machine).courseSpec
 	ref := reference(t, longRun(), course, spec, courseRows)

@@ -29,7 +29,7 @@ func (w *machine) deliverSpec() json.RawMessage {
 func TestADeliveryKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, deliverRun(), deliverCourse, (*machine).deliverSpec, []string{"1 1 0 yes: climb well"})
-	killedInTurn(t, deliverCourse, (*machine).deliverSpec, world.Share(1, places(ref.points)), func(w *machine, o outcome, where []string) {
+	killedInTurn(t, deliverCourse, (*machine).deliverSpec, world.Sample(1, places(ref.points)), func(w *machine, o outcome, where []string) {
 		require.Equal(t, ref.outcome, o, "the loop must end as the undisturbed one, killed at %v", where)
 		unknown := slices.DeleteFunc(slices.Clone(where), func(at string) bool { return !strings.HasPrefix(at, ranUnrecorded) })
 		require.LessOrEqual(t, len(w.callsRepeated()), len(unknown), "a call whose result is on disk, or that had not begun, is not made twice: killed at %v", where)

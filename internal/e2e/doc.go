@@ -3,7 +3,7 @@
 // kill -9 before and after every side effect, and start them again. It also measures how long recovery takes
 // and records the histories that workflows/testdata/histories holds for the replay test (go test
 // ./internal/e2e -run 'TestPaths|TestDeliveries|TestContinueAsNew' -update). Without PAWL_TEST_ALL=1 it kills
-// at some of the points and takes some of the paths; with PAWL_TEST_SHARE=1/4 besides, at every fourth point, as CI does.
+// at some of the points and takes some of the paths; with PAWL_TEST_SHARE=1/4 besides, at every fourth point.
 //
 // The processes are the program in node, built with the build tag crashtest: the tag is what arms
 // internal/crash, and a program of its own means that the test binary need not link the server a second

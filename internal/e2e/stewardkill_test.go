@@ -80,7 +80,7 @@ func crewPlaces(points []string) (where []string) {
 func TestS11_AStewardKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := crewRun(t)
-	places := world.Share(2, crewPlaces(ref.points))
+	places := world.Sample(2, crewPlaces(ref.points))
 	for i := range min(4, len(places)/2) {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +144,6 @@ func (w *machine) underWay() (n int) {
 // ledger and dies before the next. So in one run a steward is killed in every state that its ledger has.
 func TestS11_AStewardKilledBeforeEveryEntry(t *testing.T) {
 	world.Slow(t, "it is killed at single entries")
-	world.Turn(t, 0)
 	t.Parallel()
 	ref := crewRun(t)
 	w := newCrew(t)
@@ -170,7 +169,6 @@ func TestS11_AStewardKilledBeforeEveryEntry(t *testing.T) {
 // TestS11_AStewardKilledAgainAndAgain takes the course with processes that die every few side effects.
 func TestS11_AStewardKilledAgainAndAgain(t *testing.T) {
 	world.Slow(t, "it is killed at single points, and loops are killed again and again")
-	world.Turn(t, 2)
 	t.Parallel()
 	ref := crewRun(t)
 

@@ -94,7 +94,7 @@ func TestTheMatrixOfRealPrograms(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, up.Stop()) })
 	var all sync.WaitGroup
-	for _, c := range world.Share(len(cases), combined()) {
+	for _, c := range world.Sample(len(cases), combined()) {
 		all.Go(func() { m.cell(t, c.program, cases[c.number], c.number) })
 	}
 	all.Wait()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,13 +68,31 @@ func enter() error {
 func All() bool { return os.Getenv("PAWL_TEST_ALL") == "1" || *Update }
 
 // Slow skips a test that takes long or needs much, unless everything is to be tested. Why says what stands
-// for it otherwise.
+// for it otherwise. With PAWL_TEST_SHARE it runs in one turn of several.
 func Slow(t testing.TB, why string) {
 	t.Helper()
 	if !All() {
 		t.Skip("runs with PAWL_TEST_ALL=1: " + why)
 	}
+	turn, of := turnOf()
+	for name := t.Name(); of > 0; { // a test that had to wait for the turns of its parents, too, might never run
+		up := strings.LastIndexByte(name, '/')
+		if up < 0 {
+			break
+		}
+		name = name[:up]
+		if _, has := turns.Load(name); has {
+			return
+		}
+	}
+	if of > 0 && int(crc32.ChecksumIEEE([]byte(t.Name())))%of != turn {
+		t.Skip("PAWL_TEST_SHARE=" + os.Getenv("PAWL_TEST_SHARE") + ": this one runs in another turn")
+	}
+	turns.Store(t.Name(), true)
 }
+
+// turns has the names of slow tests whose turn it is.
+var turns sync.Map
 
 // Lacks skips a test for want of a tool. Where everything is to be tested it fails.
 func Lacks(t testing.TB, what string) {
@@ -84,49 +103,34 @@ func Lacks(t testing.TB, what string) {
 	t.Skip(what)
 }
 
-// Sample returns n of the cases, spread evenly and the same each time, the first and the last among them;
-// all of them where everything is to be tested.
+// Sample returns n of the cases, spread evenly and the same each time, the first and the last among them. It returns all of
+// them where everything is to be tested, and with PAWL_TEST_SHARE=1/4 of each four in a row the one with that number, from 0
+// on: CI goes on to the next with each commit.
 func Sample[T any](n int, cases []T) []T {
-	if All() || len(cases) <= n {
+	if len(cases) <= n {
+		return cases
+	}
+	turn, of := turnOf()
+	if All() && of == 0 {
 		return cases
 	}
 	some := make([]T, 0, n)
+	for i := turn; All() && i < len(cases); i += of {
+		some = append(some, cases[i])
+	}
+	if len(some) >= n {
+		return some
+	}
+	some = some[:0]
 	for i := range n {
 		some = append(some, cases[i*(len(cases)-1)/max(1, n-1)])
 	}
 	return some
 }
 
-// Share returns the cases whose turn it is. PAWL_TEST_SHARE=1/4 says which: of each four in a row the one with that
-// number, from 0 on; CI goes on to the next with each commit. Without it they are those of Sample.
-func Share[T any](n int, cases []T) []T {
-	turn, of := shareOf()
-	if !All() || of == 0 {
-		return Sample(n, cases)
-	}
-	var mine []T
-	for i, c := range cases {
-		if i%of == turn {
-			mine = append(mine, c)
-		}
-	}
-	if len(mine) < n {
-		return cases[:min(n, len(cases))]
-	}
-	return mine
-}
-
-// Turn skips a test whose turn it is not. i tells those apart that take turns.
-func Turn(t testing.TB, i int) {
-	t.Helper()
-	if turn, of := shareOf(); of > 0 && i%of != turn {
-		t.Skip("PAWL_TEST_SHARE=" + os.Getenv("PAWL_TEST_SHARE") + ": this one runs in another turn")
-	}
-}
-
-// shareOf returns what PAWL_TEST_SHARE says, of is 0 without it.
-func shareOf() (turn, of int) {
-	if _, err := fmt.Sscanf(os.Getenv("PAWL_TEST_SHARE"), "%d/%d", &turn, &of); err != nil || of <= 0 || *Update {
+// turnOf returns what PAWL_TEST_SHARE says, of is 0 without it.
+func turnOf() (turn, of int) {
+	if _, err := fmt.Sscanf(os.Getenv("PAWL_TEST_SHARE"), "%d/%d", &turn, &of); err != nil || of <= 1 || *Update {
 		return 0, 0
 	}
 	return turn % of, of
