@@ -15,8 +15,8 @@ import (
 	"pawl/internal/pass"
 )
 
-// meant refuses calls that are for another engine: it was at this address before, and its clients try again until they
-// reach it. Who does not say which engine a call is for (the Temporal CLI, the UI) means the one that is there.
+// meant refuses calls that are for another engine. That engine had this address before, and its clients try again
+// until they reach it. A call that names no engine (from the Temporal CLI or the UI) is for the engine that is here.
 func meant(id *atomic.Pointer[string]) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		if whom := metadata.ValueFromIncomingContext(ctx, pass.EngineHeader); len(whom) > 0 && whom[0] != "" && (id.Load() == nil || whom[0] != *id.Load()) {
@@ -26,8 +26,9 @@ func meant(id *atomic.Pointer[string]) grpc.UnaryServerInterceptor {
 	}
 }
 
-// asking has a server require a token: the frontend wants the pass's token or its certificate for every call,
-// and the other services, which take what they are told for granted, the certificate for every connection.
+// asking returns the options that make a server require a token. The frontend requires the pass's token or its
+// certificate for every call. The other services trust their callers, so they require the certificate for every
+// connection.
 func asking(p *pass.Pass) []temporal.ServerOption {
 	return []temporal.ServerOption{
 		temporal.WithTLSConfigFactory(&encryption.FixedTLSConfigProvider{
@@ -39,11 +40,11 @@ func asking(p *pass.Pass) []temporal.ServerOption {
 	}
 }
 
-// doorkeeper lets who has the pass do everything, and everybody else nothing: no health check either.
+// doorkeeper allows everything to callers with the pass, and nothing to anybody else, not even a health check.
 type doorkeeper struct{ pass *pass.Pass }
 
-// GetClaims returns an administrator's claims for the pass's token, and for its certificate, which the
-// connection has verified. It is not asked where neither token nor certificate came.
+// GetClaims returns an administrator's claims for the pass's token, and for its certificate, which the connection has
+// verified. The server does not call it for a request with neither token nor certificate.
 func (d doorkeeper) GetClaims(who *authorization.AuthInfo) (*authorization.Claims, error) {
 	if who.TLSSubject != nil || d.pass.Opens(who.AuthToken) {
 		return &authorization.Claims{System: authorization.RoleAdmin}, nil
@@ -51,7 +52,7 @@ func (d doorkeeper) GetClaims(who *authorization.AuthInfo) (*authorization.Claim
 	return nil, nil
 }
 
-// Authorize allows what comes with claims.
+// Authorize allows calls that have an administrator's claims.
 func (d doorkeeper) Authorize(_ context.Context, claims *authorization.Claims, _ *authorization.CallTarget) (authorization.Result, error) {
 	if claims != nil && claims.System == authorization.RoleAdmin {
 		return authorization.Result{Decision: authorization.DecisionAllow}, nil

@@ -25,10 +25,9 @@ import (
 	"pawl/internal/held"
 )
 
-// database is the engine's SQLite file. It carries its schema's version in its own header
-// (`PRAGMA user_version`) and not beside it, so that a file that is copied, restored or swapped
-// is still told apart. The server itself neither migrates nor checks (VerifyVersion of its
-// sqlite plugin is commented out), and would write into a file of another schema.
+// database is the engine's SQLite file. Its header holds the version of its schema (`PRAGMA user_version`), so the
+// version stays with a file that is copied, restored or swapped. The server itself neither migrates nor checks
+// (VerifyVersion of its sqlite plugin is commented out), and would write into a file of another schema.
 type database struct{ path string }
 
 // Offsets in the header of an SQLite file, https://www.sqlite.org/fileformat.html#the_database_header.
@@ -50,15 +49,15 @@ var errNotOurs = errors.New("not a database that this engine can open")
 
 // prepared is what prepare has done.
 type prepared struct {
-	created  bool        // there was none
-	damaged  bool        // replaced is not only another version's
-	replaced string      // where the database is that was moved aside, "" for none
-	amended  string      // what was taken out of it since it could not be read, "" for nothing
-	goingOn  []execution // runs whose tasks are to be made again
+	created  bool        // there was no database
+	damaged  bool        // replaced is damaged, and not merely of another version
+	replaced string      // the path of the database that was moved aside, "" for none
+	amended  string      // the rows that were removed because they could not be decoded, "" for none
+	goingOn  []execution // runs whose tasks have to be made again
 }
 
-// prepare makes sure that there is a database of the running code's schema in which every row can be read. What is
-// there and is not such a database is moved aside, never deleted and never opened.
+// prepare makes sure that there is a database of the running code's schema in which every row can be read. It moves
+// any other file aside. It never deletes or opens it.
 func (d database) prepare() (p prepared, err error) {
 	suffix, err := d.version()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,10 +83,10 @@ func (d database) prepare() (p prepared, err error) {
 	return p, d.create()
 }
 
-// rowsTime bounds how long the rows are read.
+// rowsTime limits how long reading the rows may take.
 const rowsTime = 5 * time.Second
 
-// open opens the file for a look at it beside the server, or without one.
+// open opens the file for reading or repair, with or without a running server.
 func (d database) open(mode string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", d.dsn()+"?mode="+mode+"&_pragma=busy_timeout(2000)")
 	if err == nil {
@@ -96,7 +95,7 @@ func (d database) open(mode string) (*sql.DB, error) {
 	return db, err
 }
 
-// bad returns the rows that can't be decoded.
+// bad returns the rows that can't be decoded, and none if reading them takes longer than rowsTime.
 func (d database) bad(mode string) ([]badRow, error) {
 	db, err := d.open(mode)
 	if err != nil {
@@ -112,7 +111,7 @@ func (d database) bad(mode string) ([]badRow, error) {
 	return bad, err
 }
 
-// amend takes the rows out that can't be decoded. The error is errNotOurs where that can't be done.
+// amend removes the rows that can't be decoded. The error is errNotOurs if that is impossible.
 func (d database) amend() (p prepared, err error) {
 	bad, err := d.bad("rw")
 	if err != nil || len(bad) == 0 {
@@ -136,7 +135,7 @@ func (d database) amend() (p prepared, err error) {
 	return p, err
 }
 
-// damage tells an error that comes of damaged pages from any other.
+// damage adds errNotOurs to an error that damaged pages cause, and returns any other error unchanged.
 func damage(err error) error {
 	var coded interface {
 		error
@@ -148,12 +147,12 @@ func damage(err error) error {
 	return err
 }
 
-// checkTime bounds the check of a database, which takes about a millisecond per megabyte. One
-// that is too large for it is taken as it is; what is wrong with it shows when it is used.
+// checkTime limits the check of a database, which takes about a millisecond per megabyte. A database that needs
+// longer is used unchecked; damage in it shows when it is used.
 const checkTime = 150 * time.Millisecond
 
-// check looks for damage: pages that are missing, cut off or overwritten. After a crash this is
-// also where SQLite brings the write-ahead log into the file.
+// check looks for damaged pages: missing, cut off or overwritten. After a crash, SQLite also writes the write-ahead
+// log into the file here.
 func (d database) check() error {
 	db, err := sql.Open("sqlite", d.dsn()+"?mode=rw")
 	if err != nil {
@@ -174,7 +173,7 @@ func (d database) check() error {
 	return damage(err)
 }
 
-// version is the schema version of the file, from its header alone.
+// version returns the schema version of the file, from its header alone.
 func (d database) version() (string, error) {
 	f, err := os.Open(held.At(d.path))
 	if err != nil {
@@ -193,7 +192,7 @@ func (d database) version() (string, error) {
 	return fmt.Sprintf("%d.%d", v>>16, v&0xffff), nil
 }
 
-// userVersion is a schema version as one number; "0.11" and "0.9" keep their order.
+// userVersion returns a schema version as one number, in which "0.11" is greater than "0.9".
 func userVersion(version string) (uint32, error) {
 	var major, minor uint16
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
@@ -202,9 +201,8 @@ func userVersion(version string) (uint32, error) {
 	return uint32(major)<<16 | uint32(minor), nil
 }
 
-// create makes the file under another name and renames it, so that a file called temporal.db is
-// always a whole one, and in one transaction: the server's SetupSchema commits, and so syncs,
-// each of its hundred statements.
+// create makes the file under another name and renames it, so a file called temporal.db is always complete. It uses
+// one transaction: the server's SetupSchema would commit, and so sync, each of its hundred statements.
 func (d database) create() (err error) {
 	defer func() {
 		if err != nil {
@@ -249,10 +247,9 @@ func (d database) create() (err error) {
 	return durable.Rename(draft.path, d.path)
 }
 
-// dropIndexes returns the statements that drop the indexes which no list needs. The server's schema
-// has 58, one for each search attribute, and each change of a loop's phase rewrites all of them: 6 ms
-// of processor time, more than half of it for those dropped here. Queries scan the loops of one
-// machine instead.
+// dropIndexes returns the statements that drop the indexes that no list needs. The server's schema has 58 indexes,
+// one for each search attribute. Each change of a loop's phase rewrites all of them, which takes 6 ms of processor
+// time; the indexes dropped here take more than half of it. Without them, queries scan the loops of one machine.
 func dropIndexes(tx *sql.Tx) (statements []string, err error) {
 	rows, err := tx.Query("SELECT 'DROP INDEX ' || name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility'" +
 		" AND sql IS NOT NULL AND name NOT IN ('default_idx', 'by_workflow_id', 'by_workflow_type', 'by_status')")
@@ -270,17 +267,16 @@ func dropIndexes(tx *sql.Tx) (statements []string, err error) {
 	return statements, rows.Err()
 }
 
-// hintPlanner keeps the cost of a step independent of the history before it. The server reads the
-// newest events by `((node_id = ? AND txn_id > ?) OR node_id > ?) AND node_id < ?`. Believing the
-// table to be small, SQLite searches by the last condition only: a millisecond for each thousand
-// steps. Told that branches are long, it searches by both sides of the OR.
+// hintPlanner makes the cost of a step independent of the length of its history. The server reads the newest events
+// by `((node_id = ? AND txn_id > ?) OR node_id > ?) AND node_id < ?`. SQLite believes that the table is small and
+// searches by the last condition only, which takes a millisecond for each thousand steps. With these statistics it
+// expects long branches and searches by both sides of the OR.
 var hintPlanner = []string{
 	"ANALYZE sqlite_schema", // creates sqlite_stat1
 	"INSERT INTO sqlite_stat1 VALUES ('history_node', 'sqlite_autoindex_history_node_1', '10000000 10000000 100000 100000 1 1')",
 }
 
-// schemaTx runs the server's schema statements inside a transaction; nothing else of AdminDB is
-// used by SetupSchemaOnDB.
+// schemaTx runs the server's schema statements inside a transaction. SetupSchemaOnDB uses nothing else of AdminDB.
 type schemaTx struct {
 	sqlplugin.AdminDB
 	tx *sql.Tx
@@ -291,12 +287,12 @@ func (s schemaTx) Exec(stmt string, args ...any) error {
 	return err
 }
 
-// parts are the suffixes of a database's files. The log comes first: SQLite merely drops a log without
-// its file, but a file without its log has lost what was committed last.
+// parts are the suffixes of a database's files. The log is moved first: SQLite just drops a log without its file, but
+// a file without its log has lost what was committed last.
 var parts = []string{"-wal", "-shm", "-journal", ""}
 
-// moveAside renames the file and what belongs to it to temporal.db.<suffix>, or to
-// temporal.db.<suffix>.2 and so on where that is taken.
+// moveAside renames the database's files to temporal.db.<suffix>, or to temporal.db.<suffix>.2 and so on if that name
+// is taken. It returns the new path.
 func (d database) moveAside(suffix string) (string, error) {
 	target := d.path + "." + suffix
 	for n := 2; ; n++ {
@@ -325,14 +321,14 @@ func (d database) remove() error {
 
 func (d database) dsn() string { return "file:" + d.escaped() }
 
-// escaped is the path as SQLite reads it in a URI, where `?`, `#` and `%` mean something. SQLite asks the system where the
-// folder is that is held, and opens the file there by its path: opened says whether it was the one.
+// escaped returns the path as SQLite reads it in a URI, where `?`, `#` and `%` have a meaning. SQLite asks the system
+// for the path of the held folder and opens the file by that path. opened checks that it was the same folder.
 func (d database) escaped() string {
 	return (&url.URL{Path: filepath.ToSlash(held.At(d.path))}).EscapedPath()
 }
 
-// opened is an error where no file that this process has open is the database in the folder that it holds: another one
-// was put in its place in the very moment. Where the system does not say which files are open, it is nil.
+// opened returns an error if this process has not opened the database in the folder that it holds: somebody has
+// replaced a folder at that very moment. It returns nil if the system does not say which files are open.
 func (d database) opened() error {
 	want, err := os.Stat(held.At(d.path))
 	if err != nil {
@@ -351,10 +347,10 @@ func (d database) opened() error {
 	return fmt.Errorf("the engine has opened another database than %s: something was put in the place of a folder above it", d.path)
 }
 
-// starts numbers the engines of this process.
+// starts counts the engines that this process has started.
 var starts atomic.Int64
 
-// config is what the server is told about the file.
+// config returns the server's configuration for the file.
 func (d database) config() *config.SQL {
 	return &config.SQL{
 		PluginName:   sqliteplugin.PluginName,
@@ -364,13 +360,13 @@ func (d database) config() *config.SQL {
 			"journal_mode": "wal",
 			// FULL: a decision that was reported survives a power cut. NORMAL would save 1.5 ms a step.
 			"synchronous": "2",
-			// The server's plugin keeps the connection to a data source for as long as the process
-			// lives, also when the file has been replaced since; this makes each start another
-			// data source. Only `setup=true` means anything to the plugin, nothing does to SQLite.
+			// The server's plugin keeps the connection to a data source as long as the process lives, even if the
+			// file has been replaced since. This value makes each start another data source. The plugin understands
+			// only `setup=true`, and SQLite ignores the key.
 			"setup": strconv.FormatInt(starts.Add(1), 10),
 		},
-		// One connection: transactions of the server read before they write, and with a second
-		// connection in WAL mode that upgrade fails with SQLITE_BUSY instead of waiting.
+		// One connection: the server's transactions read before they write. In WAL mode with a second connection that
+		// upgrade fails with SQLITE_BUSY instead of waiting.
 		MaxConns:     1,
 		MaxIdleConns: 1,
 	}

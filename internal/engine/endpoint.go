@@ -18,36 +18,37 @@ import (
 	"pawl/internal/pass"
 )
 
-// Endpoint is what engine.json says: where the engine of a directory is, or was last.
+// Endpoint is the content of engine.json: where the engine of a directory is, or was last.
 type Endpoint struct {
-	// Address is the frontend's, for Temporal clients: "127.0.0.1:7233".
+	// Address is the frontend's address, for Temporal clients: "127.0.0.1:7233".
 	Address string `json:"address"`
-	// UI is the Temporal UI's: "http://127.0.0.1:8233".
+	// UI is the Temporal UI's address: "http://127.0.0.1:8233".
 	UI            string    `json:"ui"`
 	PID           int       `json:"pid"`
 	ServerVersion string    `json:"serverVersion"`
 	SchemaVersion string    `json:"schemaVersion"`
 	StartedAt     time.Time `json:"startedAt"`
-	// ClusterID tells this engine from any other Temporal that answers on the same port.
+	// ClusterID distinguishes this engine from any other Temporal that answers on the same port.
 	ClusterID string `json:"clusterId"`
-	// Port is the frontend's, Preferred the one that was asked for.
+	// Port is the frontend's port, Preferred the one that was asked for.
 	Port      int `json:"port"`
 	Preferred int `json:"preferred"`
-	// Ports are those between its own services too: whoever reaches one of them can answer for
-	// anybody. Only the worker service's is missing, which says no more than that it is well.
+	// Ports includes the ports between the engine's own services, because anybody who reaches one of them can act as
+	// any user. The worker service's port is missing: it reports only its health.
 	Ports []int `json:"ports"`
 	// Auth says that the engine requires a token.
 	Auth bool `json:"auth,omitempty"`
-	// Stopped says that the engine was closed and not killed.
+	// Stopped says that the engine was closed, not killed.
 	Stopped bool `json:"stopped,omitempty"`
 
-	pass *pass.Pass // what it asks for, nil where it asks nobody
+	pass *pass.Pass // the pass that the engine requires, nil if it requires none
 }
 
-// Pass is what the engine asks for, nil where it asks nobody.
+// Pass returns the pass that the engine requires, nil if it requires none.
 func (e Endpoint) Pass() *pass.Pass { return e.pass }
 
-// Link is the address of a page of the Temporal UI. Where the engine requires a token it is good for one visit.
+// Link returns the address of a page of the Temporal UI. If the engine requires a token, the link is good for one
+// visit. run identifies one run of an engine.
 func (e Endpoint) Link(page string) string { return link(e.UI, e.pass, e.run(), page) }
 
 // run tells the runs of an engine apart.
@@ -60,11 +61,11 @@ const (
 	databaseFile = "temporal.db"
 )
 
-// Find returns the endpoint of the running engine of a directory without starting one, for
-// commands that only read. ok is false if none answers. It leaves no trace.
+// Find returns the endpoint of the running engine of a directory, for commands that only read. It starts no engine
+// and writes nothing. ok is false if no engine answers.
 func Find(ctx context.Context, dir string) (endpoint Endpoint, ok bool) {
-	// That engine.json names a live port proves nothing: a dead owner left it and another Temporal
-	// took the port, or the directory was copied together with it.
+	// A live port in engine.json proves nothing: a dead owner may have left the file while another Temporal took the
+	// port, or somebody copied the directory with the file.
 	if locked, err := durable.Locked(lockPath(dir)); !locked || err != nil {
 		return Endpoint{}, false
 	}
@@ -87,7 +88,7 @@ func readEndpoint(dir string) (e Endpoint, err error) {
 	return e, durable.ReadJSON(filepath.Join(dir, endpointFile), &e)
 }
 
-// openEndpoint is readEndpoint with what the engine asks for.
+// openEndpoint is readEndpoint, and also reads the pass if the engine requires a token.
 func openEndpoint(dir string) (e Endpoint, err error) {
 	if e, err = readEndpoint(dir); err != nil || !e.Auth {
 		return e, err
@@ -98,7 +99,7 @@ func openEndpoint(dir string) (e Endpoint, err error) {
 	return e, err
 }
 
-// write replaces engine.json whole; readers see the old one or the new one.
+// write replaces engine.json as a whole; readers see the old file or the new one.
 func (e Endpoint) write(dir string) error {
 	if err := durable.WriteJSON(filepath.Join(dir, endpointFile), e); err != nil {
 		return fmt.Errorf("write engine endpoint: %w", err)
@@ -132,7 +133,7 @@ func clusterID(ctx context.Context, conn *grpc.ClientConn) (string, error) {
 	return info.ClusterId, nil
 }
 
-// answers is nil when the frontend serves the namespace.
+// answers returns nil if the frontend serves the namespace.
 func answers(ctx context.Context, conn *grpc.ClientConn) error {
 	_, err := workflowservice.NewWorkflowServiceClient(conn).DescribeNamespace(ctx,
 		&workflowservice.DescribeNamespaceRequest{Namespace: namespaceName}, grpc.WaitForReady(true))

@@ -1,13 +1,13 @@
-// Package engine is the embedded Temporal server and its UI on a SQLite file, for people who have
-// no Temporal of their own. It starts one engine per directory, shares it between the processes
-// that ask for it, and has another process take it over when its owner exits.
+// Package engine is the embedded Temporal server and its UI on a SQLite file, for people who have no Temporal of
+// their own. It starts one engine per directory and shares it between the processes that ask for it. When its owner
+// exits, another process takes it over.
 //
-// It is linked by the root main.go only, since it makes a binary 200 MB larger. It never runs
-// workflows or activities, never deletes a database, never ends the process, writes nothing to
-// stdout or stderr and listens on the loopback interface only.
+// Only the root main.go links it, because it makes a binary 200 MB larger. It never runs workflows or activities,
+// never deletes a database, never ends the process, writes nothing to stdout or stderr, and listens on the loopback
+// interface only.
 //
-// Start reading at Share, then server.go (what is started), tuning.go (why a step takes 5 ms
-// and not 50) and database.go (what happens to a file of another version).
+// Start reading at Share, then server.go (what it starts), tuning.go (why a step takes 5 ms and not 50) and
+// database.go (what happens to a file of another version).
 package engine
 
 import (
@@ -31,37 +31,37 @@ const (
 	defaultRetention = 90 * 24 * time.Hour
 	// patience is how long Share waits for an owner that has the lock but does not answer.
 	patience = 30 * time.Second
-	// closeTime bounds Close. The server itself takes up to five seconds if clients hold on to it.
+	// closeTime limits Close. The server itself takes up to five seconds if clients keep their connections.
 	closeTime = 3 * time.Second
 )
 
 // Options says where and how the engine runs.
 type Options struct {
-	// Dir holds temporal.db, lock and engine.json, and the pass of an engine that requires a token; it is
-	// created with mode 0700.
+	// Dir contains temporal.db, lock, engine.json, and the pass of an engine that requires a token. It is created
+	// with mode 0700.
 	Dir string
-	// Port is the preferred port of the frontend, 0 for 7233. The UI's is 1000 higher.
+	// Port is the preferred port of the frontend, 0 for 7233. The UI's port is 1000 higher.
 	Port int
 	// Logger gets the server's warnings and errors; nil drops them.
 	Logger *slog.Logger
-	// Retention is how long the history of a closed loop stays, 0 for 90 days.
+	// Retention is how long the history of a closed loop is kept, 0 for 90 days.
 	Retention time.Duration
-	// LongHistory is how many events make a history so long that the service wants the workflow to go on
-	// as a new run, 0 for Temporal's own 4096.
+	// LongHistory is the number of events from which the server suggests that a workflow continues as new, 0 for
+	// Temporal's own 4096.
 	LongHistory int
-	// Auth is whether the engine requires a token. What another process's engine does is in its Endpoint.
+	// Auth says whether the engine requires a token. For an engine of another process, see its Endpoint.
 	Auth pass.Wish
 	// SearchAttributes are registered in the namespace "default".
 	SearchAttributes map[string]enumspb.IndexedValueType
 
-	known string // the ID that the engine has for this process's clients
+	known string // the ID of the engine to which this process's clients are connected
 }
 
 // Engine is this process's share in the engine of a directory.
 type Engine struct {
 	options Options
 
-	// closing ends when Close is called; turn is held while an engine is started or stopped.
+	// closing ends when Close is called. turn is held while an engine is started or stopped.
 	closing context.Context
 	leave   context.CancelFunc
 	turn    sync.Mutex
@@ -74,9 +74,9 @@ type Engine struct {
 	replaced string
 }
 
-// Share finds the running engine of a directory or starts it; the process that gets the lock owns
-// it. When another process owns it and exits, however it exits, this one takes over in the
-// background, on the same port, so that clients merely reconnect. ctx bounds the call only.
+// Share finds the running engine of a directory or starts it. The process that gets the lock owns the engine. When
+// the owner is another process and exits for any reason, this one takes over in the background on the same port, so
+// clients just reconnect. ctx limits the call only.
 func Share(ctx context.Context, o Options) (*Engine, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -115,7 +115,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// join becomes the owner or finds one.
+// join starts the engine as its owner, or finds the engine of another process.
 func (e *Engine) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -129,7 +129,8 @@ func (e *Engine) join(ctx context.Context) error {
 		}
 		if endpoint, ok := Find(ctx, e.options.Dir); ok {
 			e.endpoint = endpoint
-			// Who takes over asks as the owner did: clients are connected, with the pass or without.
+			// The new owner requires the same as the old one: clients are connected already, with the pass or
+			// without.
 			e.options.Auth = pass.AsBefore
 			go e.succeed()
 			return nil
@@ -142,7 +143,7 @@ func (e *Engine) join(ctx context.Context) error {
 	}
 }
 
-// succeed waits for the owner to exit and takes its place.
+// succeed waits for the owner to exit and takes over the engine.
 func (e *Engine) succeed() {
 	for e.closing.Err() == nil {
 		lock, err := durable.Lock(e.closing, lockPath(e.options.Dir))
@@ -157,7 +158,7 @@ func (e *Engine) succeed() {
 	}
 }
 
-// serve starts the engine under the lock, and gives the lock up where that fails.
+// serve starts the engine under the lock. If that fails, it releases the lock.
 func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error {
 	e.turn.Lock()
 	defer e.turn.Unlock()
@@ -174,7 +175,7 @@ func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error 
 	return nil
 }
 
-// knowing are the options with the ID of the engine that this process has been a client of.
+// knowing returns the options with the ID of the engine of which this process has been a client.
 func (e *Engine) knowing() Options {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,7 +184,7 @@ func (e *Engine) knowing() Options {
 	return o
 }
 
-// serves takes down which server runs.
+// serves records which server runs.
 func (e *Engine) serves(s *server) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -193,14 +194,16 @@ func (e *Engine) serves(s *server) {
 	}
 }
 
-// How soon the database is looked at after the server has complained, and how soon again.
+// How long the watch waits after a complaint of the server before it checks the database, and how long between two
+// checks.
 const (
 	lookAfter = time.Second
 	lookApart = 20 * time.Second
 )
 
-// watch looks for damage in the database whenever the server complains, as long as this process owns the engine, and
-// starts the server again without what is damaged: one row that can't be read keeps all loops waiting.
+// watch checks the database for damage whenever the server complains, as long as this process owns the engine. If it
+// finds damage, it starts the server again without the damaged rows: one row that can't be read keeps all loops
+// waiting.
 func (e *Engine) watch() {
 	db := database{filepath.Join(e.options.Dir, databaseFile)}
 	for {
@@ -235,7 +238,7 @@ func (e *Engine) watch() {
 	}
 }
 
-// restart stops the server and starts another one on what can be read of the database.
+// restart stops the server and starts another one on the readable part of the database.
 func (e *Engine) restart(s *server) error {
 	e.turn.Lock()
 	defer e.turn.Unlock()
@@ -251,8 +254,8 @@ func (e *Engine) restart(s *server) error {
 	return nil
 }
 
-// Close gives up this process's share. The owner stops the engine and gives up the lock last; if
-// that takes too long, Close returns an error and it goes on in the background.
+// Close gives up this process's share. An owner stops the engine and releases the lock last. If that takes longer
+// than closeTime, Close returns an error and stopping goes on in the background.
 func (e *Engine) Close() error {
 	e.leave()
 	e.turn.Lock()
@@ -290,7 +293,7 @@ func (e *Engine) Owner() bool {
 	return e.server != nil
 }
 
-// Endpoint is where the engine is now; it changes when another process takes it over.
+// Endpoint returns where the engine is now. That changes when another process takes the engine over.
 func (e *Engine) Endpoint() Endpoint {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -302,18 +305,18 @@ func (e *Engine) Endpoint() Endpoint {
 	return e.endpoint
 }
 
-// Address is the frontend's address, for Temporal clients: "127.0.0.1:7233".
+// Address returns the frontend's address, for Temporal clients: "127.0.0.1:7233".
 func (e *Engine) Address() string { return e.Endpoint().Address }
 
-// UI is the Temporal UI's address: "http://127.0.0.1:8233".
+// UI returns the Temporal UI's address: "http://127.0.0.1:8233".
 func (e *Engine) UI() string { return e.Endpoint().UI }
 
-// Moved reports whether the engine is on another port than the one asked for, because something
-// else was listening there. The Temporal CLI then needs `--address`.
+// Moved reports whether the engine is on another port than the one asked for, because something else listened there.
+// The Temporal CLI then needs `--address`.
 func (e *Engine) Moved() bool { return e.Endpoint().Port != e.options.Port }
 
-// Replaced is the path of the database that this process moved aside because it was damaged or
-// another version's, "" if it did not. The loops in it go on from their ledgers only.
+// Replaced returns the path of the database that this process moved aside because it was damaged or of another
+// version, "" for none. Only their ledgers let the loops in it continue.
 func (e *Engine) Replaced() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"pawl/internal/held"
 )
 
-// Whoever has the lock on `$PAWL_HOME/engine/lock` owns the engine and its database. The file also
-// holds the owner's process ID, so that an engine.json that a dead owner left behind is not believed.
+// The process with the lock on `$PAWL_HOME/engine/lock` owns the engine and its database. The file also contains the
+// owner's process ID, so nobody believes an engine.json that a dead owner left.
 
 func lockPath(dir string) string { return filepath.Join(dir, "lock") }
 
-// own writes this process into the lock file, which it has locked.
+// own writes this process's ID into the lock file, which this process has locked.
 func own(lock *os.File) error {
 	err := lock.Truncate(0)
 	if err == nil {
@@ -27,7 +27,7 @@ func own(lock *os.File) error {
 	return nil
 }
 
-// owner is the process that wrote itself into the lock file last, 0 if none did.
+// owner returns the process ID in the lock file, which the last owner wrote, 0 for none.
 func owner(dir string) int {
 	b, _ := os.ReadFile(held.At(lockPath(dir)))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))

@@ -11,22 +11,22 @@ import (
 	"go.temporal.io/server/common/log/tag"
 )
 
-// serverLogger hands the server's warnings and errors to slog. The server logs several lines a
-// second at Info, and while it stops it calls every interrupted request an error, so Info is
-// dropped and all that happens after stopping began is Debug.
+// serverLogger passes the server's warnings and errors to slog. The server logs several lines a second at Info, so
+// Info is dropped. While it stops, it reports every interrupted request as an error, so everything after the
+// beginning of a stop is Debug.
 type serverLogger struct {
 	out   *slog.Logger
 	stage *stage
 }
 
-// stage is where in its life a server is; what a log line means depends on it.
+// stage is the stage of a server's life; the meaning of a log line depends on it.
 type stage struct {
 	building atomic.Bool
 	stopping atomic.Bool
 	alarm    chan struct{} // has room for one: the server has logged an error
 }
 
-// raise has somebody look for what may be behind an error.
+// raise tells Engine.watch about an error, whose cause may be a damaged database.
 func (s *stage) raise(level slog.Level) {
 	if level < slog.LevelError {
 		return
@@ -54,7 +54,7 @@ func (l serverLogger) Info(string, ...tag.Tag)  {}
 func (l serverLogger) Warn(msg string, tags ...tag.Tag)  { l.log(slog.LevelWarn, msg, tags) }
 func (l serverLogger) Error(msg string, tags ...tag.Tag) { l.log(slog.LevelError, msg, tags) }
 
-// DPanic is the server's word for "a panic in development"; this is not its development.
+// DPanic means "panic in development" for the server. This is not its development, so it logs an error.
 func (l serverLogger) DPanic(msg string, tags ...tag.Tag) { l.log(slog.LevelError, msg, tags) }
 
 func (l serverLogger) Panic(msg string, tags ...tag.Tag) {
@@ -62,10 +62,9 @@ func (l serverLogger) Panic(msg string, tags ...tag.Tag) {
 	panic(describe(msg, tags))
 }
 
-// Fatal never ends the process, as the server means it to: loops run in this process whose work
-// is worth more than the engine. While the server is being built (a port is taken) the caller
-// cannot go on, and build recovers this panic; later, Fatal is logged by goroutines whose last
-// statement it is.
+// Fatal never ends the process, although the server expects that: loops run in this process, and their work is worth
+// more than the engine. While the server is being built (for example, a port is taken), the caller can't continue, so
+// Fatal panics and build recovers. Later, only goroutines call Fatal, as their last statement.
 func (l serverLogger) Fatal(msg string, tags ...tag.Tag) {
 	if l.stage.building.Load() {
 		panic(fatalError{describe(msg, tags)})
@@ -77,7 +76,7 @@ func (l serverLogger) With(tags ...tag.Tag) log.Logger {
 	return serverLogger{out: l.out.With(attributes(tags)...), stage: l.stage}
 }
 
-// SLog serves the parts of the server that log by slog themselves (its Nexus and SDK workers).
+// SLog serves the parts of the server that use slog themselves (its Nexus and SDK workers).
 func (l serverLogger) SLog() *slog.Logger {
 	return slog.New(quietHandler{Handler: l.out.Handler(), stage: l.stage})
 }
@@ -94,16 +93,16 @@ func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
 	l.out.Log(context.Background(), level, msg, attributes(tags)...)
 }
 
-// harmless tells what the server reports in the course of a start that goes well, and of a stranger.
+// harmless reports whether a line is normal for a good start, or comes from a stranger's request.
 func harmless(msg string, tags []tag.Tag) bool {
 	switch {
-	// serverConfig says why there is none.
+	// serverConfig says why there is no HTTP API.
 	case strings.HasPrefix(msg, "HTTP API port has not been set"):
 		return true
-	// Whoever reaches the port could fill the log with it.
+	// Anybody who reaches the port could fill the log with it.
 	case msg == "Authorization error":
 		return true
-	// On a busy machine the queues look for work before their shard is acquired; they look again.
+	// On a busy machine the queues look for work before they have their shard. They try again.
 	case strings.HasSuffix(describe("", tags), "shard status unknown"):
 		return true
 	}
@@ -117,7 +116,7 @@ func (s *stage) level(level slog.Level) slog.Level {
 	return level
 }
 
-// quietHandler applies the same rules to records that come by slog.
+// quietHandler applies the same rules to records that come through slog.
 type quietHandler struct {
 	slog.Handler
 	stage *stage

@@ -15,23 +15,23 @@ import (
 	"pawl/internal/pass"
 )
 
-// Report is what can be told of the engine of a directory without starting or touching it. Its fields are
-// those of doctor.Engine, which this package does not import.
+// Report describes the engine of a directory as seen from outside, without starting or changing it. It has the fields
+// of doctor.Engine, a type that this package does not import.
 type Report struct {
 	Running                   bool
 	Address, UI               string // where it is, or was last; "" if it never ran
-	Held                      bool   // a process has the lock, whether or not its engine answers
-	Owner                     int    // that process
-	Database, Version, Wanted string // the file, its schema ("" for no file) and the one of this program
-	Damaged                   bool   // it is no database that an engine made
-	Unread                    string // rows of it that can't be read
+	Held                      bool   // a process has the lock, even if its engine does not answer
+	Owner                     int    // the ID of that process
+	Database, Version, Wanted string // the file, its schema ("" for no file) and the schema of this program
+	Damaged                   bool   // it is not a database that an engine made
+	Unread                    string // rows of it that can't be decoded
 	Size                      int64
-	Taken                     []string   // those of Temporal's own addresses that other programs listen on
-	Pass                      *pass.Pass // what it asks for, nil where it asks nobody
-	ID                        string     // which engine it is
+	Taken                     []string   // those of Temporal's own addresses on which other programs listen
+	Pass                      *pass.Pass // the pass that it requires, nil if it requires none
+	ID                        string     // the ID of the engine: its cluster ID
 }
 
-// Look examines the engine of a directory.
+// Look examines the engine of a directory. It returns an error if the lock or the database can't be read.
 func Look(ctx context.Context, dir string) (Report, error) {
 	r := Report{Database: filepath.Join(dir, databaseFile), Wanted: sqliteschema.Version}
 	endpoint, running := Find(ctx, dir)
@@ -63,7 +63,7 @@ func Look(ctx context.Context, dir string) (Report, error) {
 	if fi, err := os.Stat(held.At(r.Database)); err == nil {
 		r.Size = fi.Size()
 	}
-	if bad, err := (database{r.Database}).bad("ro"); err == nil && r.Version == r.Wanted { // one that can't be read now is in use
+	if bad, err := (database{r.Database}).bad("ro"); err == nil && r.Version == r.Wanted { // a database that can't be read now is in use
 		r.Unread = described(bad)
 	}
 	return r, nil

@@ -30,16 +30,16 @@ const (
 	namespaceName = "default"
 )
 
-// namespace is the namespace "default" as it is to be: how long the histories of closed loops
-// stay, and which search attributes there are.
+// namespace is what the namespace "default" should have: how long the histories of closed loops are kept, and the
+// search attributes.
 type namespace struct {
 	retention  time.Duration
 	attributes map[string]enumspb.IndexedValueType
 }
 
-// ensure brings the namespace's record to what it should be. It does so before the server starts
-// and not through its API: the server's four services each keep the namespace for two seconds,
-// and a workflow that uses a search attribute that history does not know yet fails its task.
+// ensure creates or corrects the namespace's record. It does so before the server starts and not through the server's
+// API, because each of the server's four services caches the namespace for two seconds. A workflow that uses a search
+// attribute that the history service does not know yet fails its task.
 func (n namespace) ensure(ctx context.Context, cfg *config.SQL) (err error) {
 	defer func() {
 		if err != nil {
@@ -60,7 +60,7 @@ func (n namespace) ensure(ctx context.Context, cfg *config.SQL) (err error) {
 		if err != nil {
 			return err
 		}
-		// NewNamespaceConfig has 24 h hard-coded.
+		// NewNamespaceConfig always sets 24 h.
 		fresh.Detail.Config.Retention = durationpb.New(n.retention)
 		return sqliteschema.CreateNamespaces(cfg, fresh)
 	case err != nil:
@@ -92,9 +92,8 @@ func (n namespace) ensure(ctx context.Context, cfg *config.SQL) (err error) {
 	return err
 }
 
-// alias gives each search attribute one of the columns that the visibility table has for its
-// type. An attribute that is there with another type moves to a column of the right one; those of
-// others stay.
+// alias gives each search attribute one of the columns that the visibility table has for its type. An attribute that
+// has a column of another type moves to a column of the right one. Attributes that are not pawl's stay.
 func (n namespace) alias(cfg *persistencespb.NamespaceConfig) error {
 	columns := sadefs.GetDBIndexSearchAttributes(nil).CustomSearchAttributes
 	if cfg.CustomSearchAttributeAliases == nil {

@@ -13,19 +13,19 @@ import (
 const (
 	host = "127.0.0.1"
 
-	// defaultPort is the stock dev server's, so that the Temporal CLI finds the engine unasked.
+	// defaultPort is the port of Temporal's dev server, so the Temporal CLI finds the engine without a flag.
 	defaultPort = 7233
-	// uiOffset is the stock dev server's too: 7233 and 8233.
+	// uiOffset is that of Temporal's dev server too: 7233 and 8233.
 	uiOffset = 1000
-	// lastPort ends the search below the ports that kernels hand out to outgoing connections
-	// (32768 on Linux): a client that dials such a port again and again while the engine is down can
-	// be given that very port as its own, and be connected to itself.
+	// lastPort ends the search below the ports that kernels give to outgoing connections (from 32768 on Linux). A
+	// client that dials such a port again and again while the engine is down can get that very port as its own, and
+	// connect to itself.
 	lastPort = 32767
-	// firstInternal begins the ports between the server's own services.
+	// firstInternal is the first port for connections between the server's own services.
 	firstInternal = 20000
 )
 
-// ports are what an engine listens on, all on the loopback interface.
+// ports are the ports of an engine, all on the loopback interface.
 type ports struct {
 	frontend int
 	ui       net.Listener
@@ -35,8 +35,8 @@ type ports struct {
 
 func (p ports) address() string { return hostPort(p.frontend) }
 
-// choosePorts takes the first pair from preferred on of which both are free. For up to patience it
-// waits for the first one: when an owner is killed, the kernel may drop its lock before its listeners.
+// choosePorts returns the first pair of free ports from preferred on. It waits up to patience for the first pair:
+// when an owner is killed, the kernel may release its lock before its listeners.
 func choosePorts(ctx context.Context, preferred int, patience time.Duration) (ports, error) {
 	until := time.Now().Add(patience)
 	for p := (ports{frontend: preferred}); p.frontend <= lastPort-uiOffset; {
@@ -56,8 +56,8 @@ func choosePorts(ctx context.Context, preferred int, patience time.Duration) (po
 	return ports{}, fmt.Errorf("no free port from %d on", preferred)
 }
 
-// listenPair returns the UI's listener if the frontend's port is free as well; the server binds
-// that one itself.
+// listenPair returns the UI's listener if the frontend's port is free as well. The server binds the frontend's port
+// itself.
 func listenPair(frontend int) (net.Listener, error) {
 	f, err := net.Listen("tcp", hostPort(frontend))
 	if err != nil {
@@ -67,8 +67,8 @@ func listenPair(frontend int) (net.Listener, error) {
 	return net.Listen("tcp", hostPort(frontend+uiOffset))
 }
 
-// freePorts finds two ports for the server to bind a moment later. Each process begins elsewhere, so that
-// engines that start together do not pick the same ones; start tries again if it happens all the same.
+// freePorts finds two ports for the server to bind a moment later. Each process begins at another port, so engines
+// that start together do not choose the same ones. If they still do, start tries again.
 func freePorts() (one, other int, err error) {
 	span := lastPort - firstInternal
 	for i := range span {

@@ -18,26 +18,27 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The server reads one row at a time and trusts each. One that it can't decode is in the way of all others: a task that is
-// damaged stops the queue that all loops are in. So every row is decoded before the server starts, and again when
-// the server has complained. What belongs to one run goes with all that the database has of that run, and its loop goes on
-// from its ledger; a task is made again from its run; without anything else the database is moved aside.
+// The server reads one row at a time and trusts it. A row that it can't decode blocks all others: a damaged task
+// stops the queue of all loops. So every row is decoded before the server starts, and again when the server has
+// complained. A damaged row of one run is removed with everything that the database has of that run, and its loop
+// continues from its ledger. A damaged task is removed and made again from its run. If any other row is damaged, the
+// database is moved aside.
 
-// belonging says whose a row is.
+// belonging says what a row belongs to.
 type belonging int
 
 const (
-	ofAll   belonging = iota // of the whole database
-	ofRun                    // of the run in run_id
-	ofTree                   // of the run whose history is the tree in tree_id
+	ofAll   belonging = iota // the whole database
+	ofRun                    // the run in run_id
+	ofTree                   // the run whose history is the tree in tree_id
 	ofQueue                  // a task, which is made again from its run
 )
 
-// column is one that holds a message.
+// column is a column that contains protobuf messages.
 type column struct {
 	table, name string
 	owner       belonging
-	message     proto.Message // nil: of more than one kind
+	message     proto.Message // nil if the column contains messages of several types
 }
 
 var columns = []column{
@@ -69,7 +70,7 @@ var columns = []column{
 	{"history_scheduled_tasks", "data", ofQueue, nil},
 }
 
-// runTables are those whose rows belong to a run.
+// runTables are the tables whose rows belong to a run.
 var runTables = []string{
 	"executions", "current_executions", "buffered_events", "activity_info_maps", "timer_info_maps", "child_execution_info_maps",
 	"request_cancel_info_maps", "signal_info_maps", "signals_requested_sets", "chasm_node_maps",
@@ -79,7 +80,7 @@ var runTables = []string{
 type badRow struct {
 	column
 	rowid int64
-	run   []byte // whose it is: the ID of a run, or of the tree of its history
+	run   []byte // what it belongs to: the ID of a run, or of the tree of its history
 	why   error
 }
 
@@ -91,7 +92,7 @@ func (b badRow) String() string {
 	return text
 }
 
-// badRows decodes every row that the server may read, but the histories of runs that are over.
+// badRows decodes every row that the server may read, except the histories of runs that are over.
 func badRows(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
 	for _, c := range columns {
 		found, err := c.bad(ctx, db)
@@ -110,7 +111,7 @@ func (c column) bad(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
 		whose = "run_id"
 	case ofTree:
 		whose = "tree_id"
-		// 3 is what an execution that is over has as its state, as in its current row.
+		// 3 is the state of an execution that is over, in its row of current_executions.
 		from += " WHERE tree_id NOT IN (SELECT run_id FROM current_executions WHERE state = 3)"
 	}
 	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT rowid, %s, %s, %s_encoding FROM %s", whose, c.name, c.name, from))
@@ -149,8 +150,8 @@ func (c column) decode(data []byte, encoding string) error {
 	return serialization.Decode(&commonpb.DataBlob{Data: data, EncodingType: kind}, c.message.ProtoReflect().New().Interface())
 }
 
-// amend takes bad rows out of the database, with all that it has of the runs whose rows they are. It reports whether it
-// could: what is of the whole database can't be left out.
+// amend removes bad rows, and with each row of a run everything that the database has of that run. It reports whether
+// that was possible: rows that belong to the whole database can't be removed.
 func amend(ctx context.Context, db *sql.DB, bad []badRow) (bool, error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -181,7 +182,7 @@ func amend(ctx context.Context, db *sql.DB, bad []badRow) (bool, error) {
 	return true, tx.Commit()
 }
 
-// treeOf returns the runs whose history is that tree: a run that was reset has the one of the run before.
+// treeOf returns the runs whose history is that tree. A run that was reset shares the tree of the run before it.
 func treeOf(ctx context.Context, tx *sql.Tx, tree []byte) (runs [][]byte, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT run_id, data, data_encoding FROM executions")
 	if err != nil {
@@ -205,7 +206,7 @@ func treeOf(ctx context.Context, tx *sql.Tx, tree []byte) (runs [][]byte, err er
 	return runs, rows.Err()
 }
 
-// forget takes a run out of the database.
+// forget removes a run from the database.
 func forget(ctx context.Context, tx *sql.Tx, run []byte) error {
 	for _, table := range runTables {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE run_id = ?", run); err != nil {
@@ -220,7 +221,7 @@ func forget(ctx context.Context, tx *sql.Tx, run []byte) error {
 	return err
 }
 
-// execution is a run that goes on.
+// execution identifies a run that is not over.
 type execution struct{ namespace, workflow, run string }
 
 // goingOn returns the runs that are not over.
@@ -247,7 +248,7 @@ func goingOn(ctx context.Context, db *sql.DB) (all []execution, err error) {
 	return all, rows.Err()
 }
 
-// described names the first of bad rows.
+// described returns a text about bad rows, with the first three by name.
 func described(bad []badRow) string {
 	const most = 3
 	var texts []string

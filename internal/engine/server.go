@@ -23,20 +23,20 @@ type server struct {
 	ui       *userInterface
 	stage    *stage
 	endpoint Endpoint
-	id       atomic.Pointer[string] // the endpoint's ClusterID, once that is known
+	id       atomic.Pointer[string] // the endpoint's ClusterID, once it is known
 	replaced string                 // the database that was moved aside, "" for none
-	// started is closed when the server's Start has returned, which is after the frontend serves.
+	// started is closed when the server's Start has returned, which is after the frontend began to serve.
 	started  chan struct{}
 	startErr error
 }
 
-// anyPort is the worker service's: nobody calls it. It is built last, after the frontend, and a
-// half-built server cannot be stopped, so that a port that it could not bind would cost the
-// frontend's as well.
+// anyPort is for the worker service, which nobody calls. The service is built last, after the frontend, and a
+// half-built server can't be stopped. If the worker service could not bind a fixed port, the frontend's port would be
+// lost as well.
 const anyPort = 0
 
-// startServer returns when the frontend answers. The server's own Start goes on in the
-// background: its last part, the system workers, serves schedules and batches and can come later.
+// startServer returns when the frontend answers. The server's own Start continues in the background: its last part,
+// the system workers, serves schedules and batches, which can wait.
 func startServer(ctx context.Context, cfg *config.Config, p ports, o Options, e Endpoint) (*server, error) {
 	s := &server{stage: &stage{alarm: make(chan struct{}, 1)}, endpoint: e, started: make(chan struct{})}
 	if err := s.build(cfg, p, o); err != nil {
@@ -55,7 +55,7 @@ func startServer(ctx context.Context, cfg *config.Config, p ports, o Options, e 
 	return s, nil
 }
 
-// build makes the server, which binds its ports.
+// build makes the server, which binds its ports. An error is a fatalError if the server called Fatal.
 func (s *server) build(cfg *config.Config, p ports, o Options) (err error) {
 	s.stage.building.Store(true)
 	defer s.stage.building.Store(false)
@@ -90,7 +90,7 @@ func (s *server) build(cfg *config.Config, p ports, o Options) (err error) {
 	return err
 }
 
-// ready waits until the frontend answers for the namespace.
+// ready waits until the frontend answers for the namespace, at most for patience.
 func (s *server) ready(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -128,7 +128,7 @@ func (s *server) ready(ctx context.Context, address string) error {
 	}
 }
 
-// refresh has the server make the tasks of runs again.
+// refresh makes the server create the tasks of runs again.
 func (s *server) refresh(ctx context.Context, all []execution) error {
 	if len(all) == 0 {
 		return nil
@@ -148,7 +148,7 @@ func (s *server) refresh(ctx context.Context, all []execution) error {
 	return err
 }
 
-// stop ends everything that the server runs and returns when that has happened.
+// stop ends everything that the server runs and returns when all of it has ended.
 func (s *server) stop() {
 	if s.stage.stopping.Swap(true) {
 		return
@@ -158,7 +158,7 @@ func (s *server) stop() {
 	_ = s.temporal.Stop()
 }
 
-// serverConfig is a cluster of one: all services in this process, no membership protocol.
+// serverConfig returns a cluster of one: all services in this process, no membership protocol.
 func serverConfig(db *config.SQL, p ports, clusterID string) *config.Config {
 	cfg := &config.Config{}
 	cfg.Global.Membership = config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: host}
@@ -183,8 +183,8 @@ func serverConfig(db *config.SQL, p ports, clusterID string) *config.Config {
 	service := func(port int) config.Service {
 		return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: host}}
 	}
-	// No HTTP API: it takes writes from any web page that finds its port (no CSRF token), and neither
-	// the SDK nor the CLI nor the UI use it.
+	// No HTTP API: it accepts writes from any web page that finds its port (no CSRF token), and the SDK, the CLI and
+	// the UI do not use it.
 	cfg.Services = map[string]config.Service{
 		string(primitives.FrontendService): service(p.frontend),
 		string(primitives.HistoryService):  service(p.history),

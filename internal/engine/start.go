@@ -20,17 +20,16 @@ import (
 )
 
 const (
-	// startTries is how often a start is repeated whose ports were taken in the moment between
-	// choosing and binding them.
+	// startTries is how often a start is tried. Another program may take a port between choosing and binding it.
 	startTries = 3
-	// bindPatience is how long a start waits for the port that the last owner had.
+	// bindPatience is how long a start waits for the port of the last owner.
 	bindPatience = 500 * time.Millisecond
 )
 
-// start brings the database up to date, starts a server on it and says where it is.
+// start brings the database up to date, starts a server on it and writes its endpoint.
 func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*server, error) {
 	began := time.Now()
-	// From here on the lock names us, and with it the endpoint that the last owner left is void.
+	// From here on the lock file names this process, so the endpoint that the last owner left is no longer valid.
 	if err := own(lock); err != nil {
 		return nil, err
 	}
@@ -116,9 +115,9 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 	return s, nil
 }
 
-// preferredPort is the port to try first, and how long to wait for it. Clients of an engine that
-// was killed, or that another process had, come back to where it was. One that was closed and
-// is started anew goes where it was asked to be, so that having moved once is not for good.
+// preferredPort returns the port to try first, and how long to wait for it. If an engine was killed, or another
+// process had it, its clients come back to its last port. An engine that was closed starts at the port that it was
+// asked to use, so it does not stay on another port for good.
 func preferredPort(o Options, last Endpoint, takeover bool) (port int, wait time.Duration) {
 	switch {
 	case last.Port == 0:
@@ -130,9 +129,9 @@ func preferredPort(o Options, last Endpoint, takeover bool) (port int, wait time
 	}
 }
 
-// identifyBinary gives the SDK a name for this binary. It would otherwise hash the whole file,
-// 200 MB and 0.4 s, when the first worker of the process starts, be it the server's own or the
-// caller's. Size and time of the file tell builds apart as well.
+// identifyBinary gives the SDK a name for this binary. Otherwise the SDK would hash the whole file, 200 MB in 0.4 s,
+// when the first worker of the process starts, the server's own or the caller's. Size and time of the file
+// distinguish builds as well.
 func identifyBinary() {
 	path, err := os.Executable()
 	if err != nil {

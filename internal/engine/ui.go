@@ -33,10 +33,9 @@ type userInterface struct {
 	serving chan struct{}
 }
 
-// serveUI serves on a listener that is already bound and builds the routes with the first
-// request, so it costs the start nothing. It is put together from the packages of ui-server
-// rather than by its NewServer, because that one binds the port itself and ends the process
-// (echo's Logger.Fatal) when it cannot.
+// serveUI serves on a listener that is already bound. It builds the routes at the first request, so it does not delay
+// the start. It uses the packages of ui-server directly and not its NewServer, because NewServer binds the port
+// itself and ends the process (echo's Logger.Fatal) if it can't.
 func serveUI(listener net.Listener, frontend string, e Endpoint) *userInterface {
 	routes := sync.OnceValues(func() (http.Handler, error) { return uiRoutes(frontend, e.pass) })
 	var pages http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,8 +69,8 @@ func (ui *userInterface) stop() {
 	<-ui.serving
 }
 
-// uiRoutes follows NewServer of ui-server v2.55.0, without what is not configured here
-// (authentication, request log, public path, read-only). Its calls come with the engine's pass.
+// uiRoutes does what NewServer of ui-server v2.55.0 does, without the parts that are not configured here
+// (authentication, request log, public path, read-only). Its calls use the engine's pass.
 func uiRoutes(frontend string, p *pass.Pass) (http.Handler, error) {
 	cfg := &uiconfig.Config{
 		TemporalGRPCAddress: frontend,
@@ -116,7 +115,7 @@ func uiRoutes(frontend string, p *pass.Pass) (http.Handler, error) {
 	return e, err
 }
 
-// apiRoutes follows SetAPIRoutes of ui-server, which reads certificates from files and logs that it does.
+// apiRoutes does what SetAPIRoutes of ui-server does, which also reads certificates from files and logs that.
 func apiRoutes(e *echo.Echo, provider *uiconfig.ConfigProviderWithRefresh, conn *grpc.ClientConn) {
 	forward := []api.Middleware{headers.WithForwardHeaders([]string{auth.AuthorizationExtrasHeader, "Caller-Type"})}
 	g := e.Group("/api/v1")
@@ -131,8 +130,8 @@ type fixedConfig struct{ cfg *uiconfig.Config }
 
 func (c fixedConfig) GetConfig() (*uiconfig.Config, error) { return c.cfg, nil }
 
-// onlyLocal refuses requests that were not meant for this machine: a web page whose host name
-// resolves to 127.0.0.1 (DNS rebinding) could otherwise read loops and answer their gates.
+// onlyLocal refuses requests that name another host. Otherwise a web page whose host name resolves to 127.0.0.1 (DNS
+// rebinding) could read loops and answer their gates.
 func onlyLocal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

@@ -12,14 +12,14 @@ import (
 	"pawl/internal/pass"
 )
 
-// A browser can't bring the token along. It comes with a link that only who has the token can make, and that
-// is good for one visit to one run of the engine; from then on it brings a cookie. Both end with the engine,
-// so that what a program learns that listens in its place is worth nothing when it is back.
+// A browser does not have the token. It opens a link that only somebody with the token can make. The link is good for
+// one visit to one run of the engine, and the visit sets a cookie. Link and cookie end with the engine. So a program
+// that listens in its place learns nothing that is of use when the engine is back.
 
-// linkPath begins the links.
+// linkPath is the beginning of the path of each link.
 const linkPath = "/pawl-visit/"
 
-// link is the address of a page of the UI. Where the engine requires a token each is good for one visit.
+// link returns the address of a page of the UI. If the engine requires a token, the link is good for one visit.
 func link(base string, p *pass.Pass, run, page string) string {
 	if p == nil {
 		return base + page
@@ -32,12 +32,12 @@ func link(base string, p *pass.Pass, run, page string) string {
 	return at
 }
 
-// signed is what a link has that only who has the token can make: 128 bits.
+// signed returns the part of a link that only somebody with the token can make: 128 bits.
 func signed(p *pass.Pass, run, once string) string {
 	return p.Sign("visit of the UI " + run + " " + once)[:32]
 }
 
-// visitors are the browsers that came with a link.
+// visitors serves the UI to browsers that came with a link.
 type visitors struct {
 	pass *pass.Pass
 	run  string // which of the engine's runs this is
@@ -48,12 +48,12 @@ type visitors struct {
 	sessions map[string]bool
 }
 
-// onlyVisitors refuses requests of who has not come with a link.
+// onlyVisitors refuses requests of browsers that have not come with a link.
 func onlyVisitors(p *pass.Pass, run string, next http.Handler) http.Handler {
 	return &visitors{pass: p, run: run, next: next, used: map[string]bool{}, sessions: map[string]bool{}}
 }
 
-// ServeHTTP serves the UI to visitors, and opens sessions.
+// ServeHTTP serves the UI to visitors, and begins sessions.
 func (v *visitors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := cookieName(r)
 	if token, ok := strings.CutPrefix(r.URL.Path, linkPath); ok {
@@ -77,7 +77,7 @@ func (v *visitors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.next.ServeHTTP(w, r)
 }
 
-// open begins the session of a link, once.
+// open begins the session of a link. ok is false if the link is not valid, or was used before.
 func (v *visitors) open(token string) (session string, ok bool) {
 	once, mac, _ := strings.Cut(token, ".")
 	if !hmac.Equal([]byte(mac), []byte(signed(v.pass, v.run, once))) {
@@ -103,13 +103,13 @@ func (v *visitors) knows(r *http.Request, name string) bool {
 	return v.sessions[c.Value]
 }
 
-// cookieName tells the sessions of engines on several ports apart, which have one host.
+// cookieName contains the port, because the engines on several ports have one host.
 func cookieName(r *http.Request) string {
 	_, port, _ := net.SplitHostPort(r.Host)
 	return "pawl-ui-" + port
 }
 
-// local is a page of this UI, its first one where to is no such page.
+// local returns the page of this UI that to names, and its first page if to names another place.
 func local(to string) string {
 	if u, err := url.Parse(to); err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.Contains(to, `\`) {
 		return "/"
