@@ -1,21 +1,21 @@
 package act
 
-// Attributes are what the envelopes around an activity have to know of it.
+// Attributes are what the code around activities has to know about one of them.
 type Attributes struct {
-	// Urgency is in which order activities start where more wait than a worker has slots for: 1 is first,
-	// 3 is Temporal's own for those without one. Before a new loop is opened those under way go on, what
-	// takes milliseconds before what takes minutes, and last of all agents.
+	// Urgency says in which order activities start when more of them wait than a worker has slots: 1 is first, and 3
+	// is Temporal's default for an activity without one. Running loops go before a new loop, work of milliseconds
+	// before work of minutes, and agents are last.
 	Urgency int
 
-	Step     bool // runs one thing, under a limit that its supervisor measures
-	OwnLimit bool // a step that keeps its limit where the loop has less time left: what the last of the time has made is still judged
-	Agent    bool // a step that asks an agent: it spends all budgets, appends what is pending, and may have slots of its own
+	Step     bool // runs one command or agent, under a limit that its supervisor measures
+	OwnLimit bool // a step that keeps its own limit if the loop has less time left, so the last change is judged
+	Agent    bool // a step that asks an agent: it spends all budgets, appends pending events, may have its own slots
 
-	MakesDesk bool // brings the desk to the head before it begins, unless it is to take it as it is
-	NeedsDesk bool // takes what is on the desk: it can't be done where the desk is lost
+	MakesDesk bool // brings the desk to the head before it begins, unless its input says to leave it as it is
+	NeedsDesk bool // needs what is on the desk: it is impossible if the desk is lost
 
-	AnyHost bool // is done by any host, unless the spec names one
-	Brief   bool // asks a host something: one that does not answer soon is down or asleep
+	AnyHost bool // any host can do it, unless the spec names one
+	Brief   bool // a short question to a host: a host that does not answer soon is down or asleep
 }
 
 var attributes = map[string]Attributes{
@@ -38,5 +38,5 @@ var attributes = map[string]Attributes{
 	PlaceName: {Urgency: 1, AnyHost: true},
 }
 
-// Of returns the attributes of an activity. One with nothing particular has none.
+// Of returns the attributes of an activity, the zero value for a name without any.
 func Of(name string) Attributes { return attributes[name] }

@@ -5,51 +5,52 @@ import (
 	"pawl/internal/loop"
 )
 
-// Call asks an agent in a role. It names what the agent is told beyond the state of the loop and its
-// contract, which the activity reads from the ledger.
+// Call asks an agent in a role. It has what the agent is told beyond the state of the loop and its contract; the
+// activity reads these from the ledger.
 type Call struct {
 	Step
 	Role string `json:"role"`
-	// Substitute says which agent of the role's chain makes the call: 0 for the role's own.
+	// Substitute says which agent of the role's chain makes the call, 0 for the role's own.
 	Substitute int            `json:"substitute,omitempty"`
 	Phase      string         `json:"phase"`
 	Attempt    int            `json:"attempt"` // counts reworks from 1
 	Idea       string         `json:"idea,omitempty"`
-	Repair     string         `json:"repair,omitempty"`   // why the attempt before was undone
-	Evidence   string         `json:"evidence,omitempty"` // the log that shows it
+	Repair     string         `json:"repair,omitempty"`   // why the previous attempt was undone
+	Evidence   string         `json:"evidence,omitempty"` // the log of that attempt
 	Guidance   []loop.Note    `json:"guidance,omitempty"`
 	Proposal   *loop.Proposal `json:"proposal,omitempty"` // what a reviewer judges
 
-	// Candidate is which of Of candidates the call makes, 0 where it makes none; Beside are the ideas of the others.
+	// Candidate says which of Of candidates the call makes, 0 for none; Beside are the ideas of the others.
 	Candidate int      `json:"candidate,omitempty"`
 	Of        int      `json:"of,omitempty"`
 	Beside    []string `json:"beside,omitempty"`
 
-	// Ledger is where the ledger stands. Events are appended to it before the agent is started: nothing
-	// that an agent does is ahead of the checkpoint that it can be undone to (A3).
+	// Ledger is the head of the ledger. Events are appended to it before the agent starts, so the checkpoint for
+	// undoing an agent's work is recorded before the work (A3).
 	Ledger string       `json:"ledger"`
 	Events []loop.Event `json:"events,omitempty"`
 
-	// Budget is what is left of the budgets that are watched while the agent works.
+	// Budget is what is left of the budgets that are checked while the agent works.
 	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
-	// SilenceMs is how long the agent may say nothing while none of its tools is at work, 0 for no limit.
+	// SilenceMs is how long the agent may print nothing while none of its tools works, in milliseconds, 0 for no
+	// limit.
 	SilenceMs int64 `json:"silenceMs,omitempty"`
 }
 
 // Asks returns the call itself.
 func (c *Call) Asks() *Call { return c }
 
-// Called is what came of an agent call.
+// Called is the result of an agent call.
 type Called struct {
 	Outcome
 	Ledger string `json:"ledger,omitempty"` // the ledger's head after Events were appended
-	Denied string `json:"denied,omitempty"` // what the role did that it may not: nothing of it is kept
+	Denied string `json:"denied,omitempty"` // what the role did without permission; nothing of its work is kept
 
 	// Withheld are the tools that the agent was not allowed to use.
 	Withheld []string `json:"withheld,omitempty"`
 
 	Usage       loop.Usage `json:"usage,omitzero"`
-	Session     string     `json:"session,omitempty"` // the agent's own ID of the call: a person finds it again by it
+	Session     string     `json:"session,omitempty"` // the agent's own ID of the call, by which a person can find it
 	Description string     `json:"description,omitempty"`
 	GiveUp      string     `json:"giveUp,omitempty"`     // why the agent gives up
 	Idea        string     `json:"idea,omitempty"`       // the ideator's
@@ -58,16 +59,16 @@ type Called struct {
 	Opinion     *Opinion   `json:"opinion,omitempty"`    // the reviewer's
 }
 
-// Said returns all of it.
+// Said returns the result itself.
 func (c *Called) Said() Called { return *c }
 
-// Cut makes it that of a call that was interrupted, and had spent that.
+// Cut turns the result into that of a call that was interrupted after it had spent the given usage.
 func (c *Called) Cut(spent loop.Usage) {
 	*c = Called{Usage: spent}
 	c.Outcome.Cut(spent)
 }
 
-// Opinion is a reviewer's answer, as it counts: Decision is "" where it decided nothing.
+// Opinion is a reviewer's answer as it counts. Decision is "" if the answer is no decision.
 type Opinion struct {
 	Decision string `json:"decision,omitempty"` // APPROVED, REJECTED
 	Note     string `json:"note,omitempty"`
@@ -76,8 +77,8 @@ type Opinion struct {
 	Criteria []loop.Criterion `json:"criteria,omitempty"`
 }
 
-// Live is what a running step tells with its heartbeats: what it has spent up to now.
+// Live is what a running step reports with its heartbeats: what it has spent so far.
 type Live struct {
 	Usage loop.Usage `json:"usage,omitzero"`
-	Tool  string     `json:"tool,omitempty"` // the last that its agent called
+	Tool  string     `json:"tool,omitempty"` // the last tool that its agent called
 }

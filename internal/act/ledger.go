@@ -2,16 +2,16 @@ package act
 
 import "pawl/internal/loop"
 
-// Entry is what every activity that appends to the ledger is given: where the ledger stands
-// and the events to append. Events whose outcome only the activity knows (the head after a
-// revert, the proposal) are filled in by it; Appended has what it takes to fill them in too.
+// Entry is the common input of all activities that append to the ledger: the ledger's head and the events to append.
+// If only the activity knows the outcome of an event (the head after a revert, the proposal), it fills the event in.
+// Appended has what the workflow needs to do the same.
 type Entry struct {
 	Ref    string       `json:"ref"`
 	Ledger string       `json:"ledger"`
 	Events []loop.Event `json:"events"`
 }
 
-// Concerns is the iteration and the phase of the last event.
+// Concerns returns the iteration and the phase of the last event.
 func (e Entry) Concerns() (iteration int, what, name string) {
 	if len(e.Events) == 0 {
 		return 0, "phase", ""
@@ -20,21 +20,21 @@ func (e Entry) Concerns() (iteration int, what, name string) {
 	return last.Iteration, "phase", string(last.Phase)
 }
 
-// Workspace is the name of the loop on its host.
+// Workspace returns the name of the loop on its host.
 func (e Entry) Workspace() string { return e.Ref }
 
-// Appended is the ledger's new head and what else came of it.
+// Appended is the ledger's new head, with the activity's other results.
 type Appended struct {
 	Ledger      string         `json:"ledger"`
 	Head        string         `json:"head,omitempty"`        // after a revert
-	Proposal    *loop.Proposal `json:"proposal,omitempty"`    // nil where nothing has changed since the base
-	Stop        string         `json:"stop,omitempty"`        // a loop-stop file is there
+	Proposal    *loop.Proposal `json:"proposal,omitempty"`    // nil if nothing has changed since the base
+	Stop        string         `json:"stop,omitempty"`        // which loop-stop file asks for the end, "" for none
 	PushRefused string         `json:"pushRefused,omitempty"` // why the last push was refused
-	Mended      []string       `json:"mended,omitempty"`      // what was damaged on the host and is mended, and the ledger does not have
+	Mended      []string       `json:"mended,omitempty"`      // damage that was mended and is not in the ledger yet
 }
 
-// Fill completes an event with what only the activity that recorded it could know: the head
-// after a revert, the proposal. Activity and workflow both apply the event filled in.
+// Fill returns an event with the values that only the activity that recorded it could know: the head after a revert,
+// the proposal. Activity and workflow both apply the filled event.
 func Fill(e loop.Event, out Appended) loop.Event {
 	switch {
 	case Reverts(e.Type):
@@ -45,38 +45,39 @@ func Fill(e loop.Event, out Appended) loop.Event {
 	return e
 }
 
-// Reverts reports whether an event of that type comes of a Revert, which its head is known by.
+// Reverts reports whether events of that type follow from a Revert, which gives them their head.
 func Reverts(t loop.Type) bool {
 	return t == loop.ChangeReverted || t == loop.BranchBegun || t == loop.BranchGivenUp
 }
 
-// Settle keeps a change, or reverts it, and appends to the ledger in one.
+// Settle keeps or reverts a change and appends to the ledger, in one activity.
 type Settle struct {
 	Entry
 	Revert *Revert `json:"revert,omitempty"`
-	Push   bool    `json:"push,omitempty"` // the branch is pushed while the loop goes on
+	Push   bool    `json:"push,omitempty"` // push the branch while the loop is still running
 }
 
-// Revert takes the branch's tip back: by a commit on top of it with the files of Parent.
+// Revert undoes commits by a new commit on top of the branch with the files of Parent.
 type Revert struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
-	// GoOn says that Parent is any earlier commit, whose files the branch goes on from.
+	// GoOn says that Parent is any earlier commit: the branch continues from its files.
 	GoOn bool `json:"goOn,omitempty"`
-	// KeepDesk leaves the desk as it is: a person is to mend what is on it.
+	// KeepDesk leaves the desk as it is, because a person will correct what is on it.
 	KeepDesk bool `json:"keepDesk,omitempty"`
 }
 
-// Record appends what happened between iterations, and pushes. The loop waits, or has only begun: its
-// processes are given up, with Park, where it waits long, its trees too.
+// Record appends what happened between iterations, and pushes. The loop waits, or has just begun, so the activity
+// ends its processes. With Park it also removes the trees of a loop that waits for a long time.
 type Record struct {
 	Entry
 	Park bool `json:"park,omitempty"`
-	// Working leaves the processes: agents are at work on candidates.
+	// Working leaves the processes running: agents work on candidates.
 	Working bool `json:"working,omitempty"`
 }
 
-// Propose makes the diff from Base to Head the proposal that the event asks for; else it is a Record.
+// Propose makes the proposal that the event asks for, from the diff between Base and Head. Otherwise it is like a
+// Record.
 type Propose struct {
 	Entry
 	Base string `json:"base"`
@@ -84,7 +85,7 @@ type Propose struct {
 	Anew bool   `json:"anew,omitempty"` // the base has moved since the loop started
 }
 
-// Close ends the loop: like Propose, and nothing of it stays but store, ledger and logs.
+// Close ends the loop. It does what Propose does, and leaves only store, ledger and logs of the loop.
 type Close struct {
 	Entry
 	Base string `json:"base"`

@@ -6,15 +6,15 @@ import (
 	"pawl/internal/loop"
 )
 
-// Notify asks to tell one of spec.notify what happened.
+// Notify asks to notify one receiver of spec.notify.
 type Notify struct {
-	Ref    string `json:"ref,omitempty"` // "" where the loop has no place yet
+	Ref    string `json:"ref,omitempty"` // "" if the loop has no workspace yet
 	To     string `json:"to"`
 	Notice Notice `json:"notice"`
 }
 
-// Notice is what people are told, and what a webhook and a command get as JSON: a gate that opened
-// or was not answered in time, or the loop's end.
+// Notice is the text for people, and the JSON for a webhook or a command: a gate opened or was not answered in time,
+// or the loop ended.
 type Notice struct {
 	Loop   string      `json:"loop"`
 	Kind   string      `json:"kind"`
@@ -26,7 +26,7 @@ type Notice struct {
 	Time   time.Time   `json:"time"`
 }
 
-// NoticeGate is what waits.
+// NoticeGate is the gate that waits.
 type NoticeGate struct {
 	ID      string        `json:"id"`
 	Kind    loop.GateKind `json:"kind"`
@@ -35,7 +35,7 @@ type NoticeGate struct {
 	Answers []string      `json:"answers"`
 }
 
-// How is one way to answer: the signal or update with its JSON input, and the same as a command.
+// How is one way to answer: the signal or update with its JSON input, and a command that sends the same.
 type How struct {
 	Answer  string         `json:"answer"`
 	Payload map[string]any `json:"payload"`

@@ -6,7 +6,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// Review is a person's word on the proposal of a loop that has ended, for exactly that hash.
+// Review is a person's answer about the proposal of a loop that has ended. It is valid for exactly that hash.
 type Review struct {
 	Loop   string    `json:"loop"`
 	Hash   string    `json:"hash"`
@@ -16,7 +16,7 @@ type Review struct {
 	Time   time.Time `json:"time"`
 }
 
-// Reviewed is the proposal afterwards.
+// Reviewed is the proposal after the review.
 type Reviewed struct {
 	Loop     string        `json:"loop"`
 	Proposal loop.Proposal `json:"proposal"`
@@ -33,34 +33,34 @@ const (
 // Ways are the ways of applying a proposal.
 var Ways = []string{FastForward, Merge, Squash, Patch}
 
-// Apply brings an approved proposal onto the branch that the loop started from. Time is the same
-// in every attempt, so that a retry makes the same commits.
+// Apply brings an approved proposal onto the branch that the loop started from. Time is the same in every attempt, so
+// a retry makes the same commits.
 type Apply struct {
 	Loop string    `json:"loop"`
 	Hash string    `json:"hash"`
 	How  string    `json:"how"`
 	By   string    `json:"by,omitempty"`
 	Time time.Time `json:"time"`
-	// Running is given by a loop that has not ended: it records what comes of this by itself. After a
-	// loop's end the ledger has the proposal, and the activity records.
+	// Running is set by a loop that has not ended; that loop records the result itself. After a loop's end the ledger
+	// has the proposal, and the activity records the result.
 	Running *Running `json:"running,omitempty"`
 }
 
-// Running is where a loop stands that applies its proposal before its end.
+// Running is the state of a loop that applies its proposal before its end.
 type Running struct {
 	Proposal loop.Proposal `json:"proposal"` // as the loop has it
 	Ledger   string        `json:"ledger"`
 }
 
-// Applied is what came of it. Where the branch had moved nothing was applied, and Moved is the
-// proposal that takes its place: with a hash of its own, which nobody has looked at yet.
+// Applied is the result. If the branch had moved, nothing was applied, and Moved is the proposal that replaces the
+// old one. It has its own hash, and nobody has reviewed it yet.
 type Applied struct {
 	Loop        string         `json:"loop"`
 	Hash        string         `json:"hash"`
 	How         string         `json:"how"`
 	Branch      string         `json:"branch,omitempty"`
 	Commit      string         `json:"commit,omitempty"`
-	Already     bool           `json:"already,omitempty"` // the branch had it
+	Already     bool           `json:"already,omitempty"` // the branch already had it
 	Patch       string         `json:"patch,omitempty"`   // the file, on the loop's host
 	Proposal    *loop.Proposal `json:"proposal,omitempty"`
 	Moved       *loop.Proposal `json:"moved,omitempty"`
