@@ -78,7 +78,7 @@ type Outcome struct {
 	TimedOut    bool          `json:"timedOut,omitempty"`
 	Interrupted bool          `json:"interrupted,omitempty"`
 	StartError  string        `json:"startError,omitempty"` // why the command could not be started
-	Failure     string        `json:"failure,omitempty"`    // why it failed at any exit code: the agent's words, or it did not run
+	Failure     string        `json:"failure,omitempty"`    // why it failed, at any exit code
 	Exhausted   loop.Resource `json:"exhausted,omitempty"`  // the budget that was used up while it ran, which ended it
 	ElapsedMs   int64         `json:"elapsedMs"`            // active time, all attempts of the activity
 	Log         string        `json:"log,omitempty"`        // the folder with stdout, stderr and prompt

@@ -14,9 +14,9 @@ import (
 	"pawl/internal/task"
 )
 
-// Apply returns the state after the event. It is the only way a state changes, here in the
-// workflow and again in the ledger, so both always agree. Events that change nothing but the
-// sequence are messages for people.
+// Apply returns the state after the event. A state changes in no other way. The workflow and the ledger both apply
+// every event, so they always agree. An event without an effect changes only the sequence number; it is a message for
+// people.
 func (s State) Apply(e Event) State {
 	s.Seq = e.Seq
 	if apply := effects[e.Type]; apply != nil {
@@ -29,7 +29,7 @@ func (s State) Apply(e Event) State {
 	return s
 }
 
-// Fold applies events in order.
+// Fold applies events in order and returns the last state.
 func Fold[S interface{ Apply(Event) S }](s S, events []Event) S {
 	for _, e := range events {
 		s = s.Apply(e)
@@ -37,8 +37,8 @@ func Fold[S interface{ Apply(Event) S }](s S, events []Event) S {
 	return s
 }
 
-// effects is what each type of event does to a state. Slices are never changed in place, since
-// older states share them.
+// effects has what each type of event does to a state. Functions never change a slice in place, because older states
+// share it.
 var effects = map[Type]func(*State, Event){
 	LoopOpened: func(s *State, e Event) {
 		o := e.Opened
@@ -66,7 +66,7 @@ var effects = map[Type]func(*State, Event){
 	LoopMoved: func(s *State, e Event) {
 		s.lostDesks(false)
 		if e.Head != s.Head {
-			s.LastChange = nil // that was lost
+			s.LastChange = nil // the last change was lost
 		}
 		s.Head, s.Desk, s.Host = e.Head, e.Opened.Desk, e.Opened.Host
 		if e.FailureReason == "" {
@@ -74,7 +74,7 @@ var effects = map[Type]func(*State, Event){
 		}
 		s.Phase = e.Phase
 		s.awake()
-		if g := s.Gate; g != nil { // what it was about is lost, but not that a person wants the loop to wait
+		if g := s.Gate; g != nil { // the gate's subject is lost, but a person still wants the loop to wait
 			s.PauseRequested = s.PauseRequested || g.Kind == GatePause || g.Kind == GateBreakpoint
 			s.Gate, s.Status, s.PauseReason = nil, Running, ""
 			s.startClock(e.Time)
@@ -129,7 +129,7 @@ var effects = map[Type]func(*State, Event){
 			}
 		}
 		s.ChangedFiles = Union(s.ChangedFiles, e.Files)
-		if e.TotalFiles > 0 { // counted by git, which the capped lists can't
+		if e.TotalFiles > 0 { // counted by git: the lists are capped and can't tell
 			s.ChangedFilesCount = e.TotalFiles
 		}
 	},
@@ -195,7 +195,7 @@ var effects = map[Type]func(*State, Event){
 	BranchKept: func(s *State, e Event) {
 		s.backtrack(func(b *Backtrack) { b.Branch, b.Since = nil, s.DiscardsInARow })
 		s.Best = e.Metric
-		s.sample((*sampling.Sampler).HeadChanged) // what it was compared by has selected it
+		s.sample((*sampling.Sampler).HeadChanged) // the comparison has selected it
 	},
 	BranchGivenUp: func(s *State, e Event) {
 		s.giveUpBranch(e)
@@ -210,7 +210,7 @@ var effects = map[Type]func(*State, Event){
 	IterationSucceeded: func(s *State, e Event) {
 		on := s.BestIteration
 		if s.DiscardsInARow = 0; e.Metric != nil {
-			if s.BestIteration = e.Record.N; s.Sampler == nil { // else what fresh samples say
+			if s.BestIteration = e.Record.N; s.Sampler == nil { // else fresh samples decide
 				s.Best = e.Metric
 			}
 		}
@@ -264,7 +264,7 @@ var effects = map[Type]func(*State, Event){
 		if e.Gate.Kind == GateQuestion && e.Answer.Message == MessageAnswer && !s.Underway() {
 			s.NoNumbers = 0
 		}
-		if e.Gate.Kind == GatePause && s.Steward != "" && e.Answer.By == StewardName(s.Steward) { // which knows of the sleep, and ends it
+		if e.Gate.Kind == GatePause && s.Steward != "" && e.Answer.By == StewardName(s.Steward) { // the steward ends the sleep
 			s.wake(e.Time)
 		}
 		s.asleep()
@@ -289,7 +289,7 @@ var effects = map[Type]func(*State, Event){
 		case GateKind(e.Reason) == GatePause:
 			s.PauseRequested, s.PauseAt = false, PauseNow
 			s.stopClock(e.By, e.Time)
-		case s.PauseAt != PauseIteration: // a breakpoint is as good a place; that one is asked for at the boundary
+		case s.PauseAt != PauseIteration: // a pause before the next iteration stays requested
 			s.withdrawPause()
 		}
 	},
@@ -305,7 +305,7 @@ var effects = map[Type]func(*State, Event){
 			s.PauseRequested, s.PauseAt, s.PausedBy = true, e.How, e.By
 		case MessageContinue:
 			s.withdrawPause()
-			s.wake(e.Time) // a person knows better: it is time
+			s.wake(e.Time) // a person may end the sleep earlier
 		case MessageHalt, MessageSetMode:
 			s.HaltRequested = cmp.Or(s.HaltRequested, e.Reason, "halted")
 		case MessageSteer:
@@ -314,12 +314,12 @@ var effects = map[Type]func(*State, Event){
 	},
 	ProposalMade: func(s *State, e Event) {
 		s.Proposal = e.Proposal
-		if e.Head != "" && e.Proposal != nil { // on top of what the base has become
+		if e.Head != "" && e.Proposal != nil { // on top of the base as it is now
 			s.Head, s.Moved = e.Head, e.Proposal.Base
 		}
 	},
 	ProposalReviewed: func(s *State, e Event) {
-		if e.Reason == "" { // no decision: it is asked for again
+		if e.Reason == "" { // no decision: the reviewer is asked again
 			s.count(Course.Undecided)
 		}
 	},
@@ -327,14 +327,14 @@ var effects = map[Type]func(*State, Event){
 	AutonomyCompleted: end, AutonomyHalted: end, LoopFailed: end,
 }
 
-// asleep says that the loop sleeps, where it does and waits for nobody.
+// asleep sets the status of a loop that sleeps and waits for nobody.
 func (s *State) asleep() {
 	if s.Sleep != nil && s.Gate == nil {
 		s.Status, s.PauseReason = Sleeping, s.Sleep.String()
 	}
 }
 
-// wake brings the end of a sleep forward, if there is one.
+// wake brings the end of a sleep forward to now.
 func (s *State) wake(now time.Time) {
 	if s.Sleep != nil && now.Before(s.Sleep.Until) {
 		sleep := *s.Sleep
@@ -343,7 +343,7 @@ func (s *State) wake(now time.Time) {
 	}
 }
 
-// awake ends a sleep, if there was one.
+// awake ends a sleep.
 func (s *State) awake() {
 	if s.Sleep == nil {
 		return
@@ -354,10 +354,10 @@ func (s *State) awake() {
 	}
 }
 
-// withdrawPause forgets a pause that somebody has asked for.
+// withdrawPause removes a requested pause.
 func (s *State) withdrawPause() { s.PauseRequested, s.PauseAt, s.PausedBy = false, PauseNow, "" }
 
-// sample does something to the sampler, of a loop that has one. Older states keep theirs.
+// sample changes the sampler of a loop that has one. Older states keep theirs.
 func (s *State) sample(do func(*sampling.Sampler)) {
 	if s.Sampler != nil {
 		next := *s.Sampler
@@ -366,7 +366,7 @@ func (s *State) sample(do func(*sampling.Sampler)) {
 	}
 }
 
-// accept notes that the last change stays on the branch.
+// accept records that the last change stays on the branch.
 func (s *State) accept() {
 	if s.LastChange != nil {
 		c := *s.LastChange
@@ -375,7 +375,7 @@ func (s *State) accept() {
 	}
 }
 
-// count takes the course of an iteration on; a kind that counts nothing within an iteration has none.
+// count changes the course of an iteration. A kind that counts nothing within an iteration has no course.
 func (s *State) count(step func(Course) Course) {
 	if s.Course != nil {
 		c := step(*s.Course)
@@ -383,8 +383,8 @@ func (s *State) count(step func(Course) Course) {
 	}
 }
 
-// applyStep books what a step cost. Guidance goes to one agent call
-// and is then spent: not what came while that call ran, and not by a call that is repeated.
+// applyStep adds what a step cost. Guidance is for one agent call and is removed after it. Guidance that came during
+// the call stays, and so does all guidance for a call that will be repeated.
 func applyStep(s *State, e Event) {
 	if class := outcome.Class(e.Outcome); class != "" && !class.Refused() {
 		if _, refused := s.Refusing[e.Agent]; refused {
@@ -418,7 +418,7 @@ func applyStep(s *State, e Event) {
 	}
 }
 
-// record appends a finished iteration and lets the analysis learn from it.
+// record appends a finished iteration and updates the analysis.
 func (s *State) record(e Event) {
 	r := *e.Record
 	if s.Taken = nil; r.Kept || len(s.Candidates) == 0 {
@@ -428,10 +428,10 @@ func (s *State) record(e Event) {
 	s.Analysis.Add(evidence.Trial{
 		N: r.N, Area: e.Area, Files: r.Files, Kept: r.Kept, Delta: r.Delta, Metric: e.Metric,
 		Reason: r.Reason, Description: r.Description, Idea: e.Idea,
-	}) // Add makes new lists, older states keep theirs
+	}) // Add makes new lists, so older states keep theirs
 }
 
-// proposal takes over what a review or an application made of the proposal.
+// proposal sets the proposal after a review or an application.
 func proposal(s *State, e Event) { s.Proposal = e.Proposal }
 
 func end(s *State, e Event) {
@@ -439,7 +439,7 @@ func end(s *State, e Event) {
 	s.Gate, s.PauseReason, s.Sleep = nil, "", nil
 }
 
-// Union returns the files of both lists, each once, as many as a list of files keeps.
+// Union returns the files of both lists, each once, at most KeepFiles.
 func Union(files, more []string) []string {
 	for _, f := range more {
 		if !slices.Contains(files, f) && len(files) < KeepFiles {

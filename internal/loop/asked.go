@@ -2,16 +2,15 @@ package loop
 
 import "pawl/internal/phase"
 
-// What a workflow asks of the state that it keeps.
+// The questions that a workflow asks about its state.
 
-// At returns the state as people see it: with the ledger commit that it follows, which no event can
-// know.
+// At returns the state as people see it: with the ledger commit that it follows. No event can know that commit.
 func (s State) At(ledger string) State {
 	s.Ledger = ledger
 	return s
 }
 
-// Stamp fills in where an event happened: of which loop, in which iteration and phase.
+// Stamp fills in the loop, the iteration and the phase of an event.
 func (s State) Stamp(e Event) Event {
 	e.Loop = s.Loop
 	if e.Iteration == 0 {
@@ -29,7 +28,7 @@ func (s State) Last() int64 { return s.Seq }
 // Code returns the commit that an entry of the ledger stands for: the branch's head.
 func (s State) Code() string { return s.Head }
 
-// Waits returns the open gate of that ID, nil where another one or none is open.
+// Waits returns the open gate if it has that ID, else nil.
 func (s State) Waits(id string) *Gate {
 	if s.Gate == nil || s.Gate.ID != id {
 		return nil
@@ -37,7 +36,7 @@ func (s State) Waits(id string) *Gate {
 	return s.Gate
 }
 
-// AnswerTo returns how the gate of that ID was closed, nil where nobody closed it.
+// AnswerTo returns how the gate with that ID was closed, nil if nobody has closed it.
 func (s State) AnswerTo(id string) *Answer {
 	if s.Answered == nil || s.Answered.Gate != id {
 		return nil
@@ -45,7 +44,7 @@ func (s State) AnswerTo(id string) *Answer {
 	return s.Answered
 }
 
-// Halting returns why the loop is being ended, "" where it is not.
+// Halting returns why the loop is being ended, "" if it is not.
 func (s State) Halting() string { return s.HaltRequested }
 
 // Underway reports whether an iteration has begun and is not recorded.
@@ -54,8 +53,8 @@ func (s State) Underway() bool {
 	return s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration)
 }
 
-// Unjudged returns the commit at the head of the branch that nobody has accepted yet, nil where
-// there is none.
+// Unjudged returns the commit at the head of the branch if it belongs to the iteration under way and is not accepted
+// yet, else nil.
 func (s State) Unjudged() *Change {
 	if c := s.LastChange; s.Underway() && c != nil && c.Commit == s.Head && !c.Accepted {
 		return c

@@ -6,48 +6,49 @@ import (
 	"pawl/internal/evidence"
 )
 
-// Backtrack is what a loop remembers that may go on from an earlier commit than its head (limits.backtrack): the tree of
-// the changes that it has kept, and the branch that it explores.
+// Backtrack is the memory of a loop that may continue from an earlier commit than its head (limits.backtrack): the
+// tree of its kept changes, and the branch that it explores.
 type Backtrack struct {
-	Kept     []Node  `json:"kept,omitempty"`   // the last KeepCommits, also those that the head does not have
-	Branch   *Branch `json:"branch,omitempty"` // nil while the loop goes on from its head
-	Begun    int     `json:"begun,omitempty"`  // branches so far
+	Kept     []Node  `json:"kept,omitempty"`   // the last KeepCommits, including those that are not in the head
+	Branch   *Branch `json:"branch,omitempty"` // nil while the loop continues from its head
+	Begun    int     `json:"begun,omitempty"`  // how many branches so far
 	Compared int     `json:"compared,omitempty"`
-	// Since is how many discards in a row there were when the last branch ended: a plateau is what came after them.
+	// Since is the number of discards in a row when the last branch ended. Only later discards make a plateau.
 	Since int `json:"since,omitempty"`
 }
 
-// Node is a change that was kept, in the tree of those.
+// Node is a kept change, in the tree of kept changes.
 type Node struct {
 	Iteration   int    `json:"iteration"`
-	On          int    `json:"on,omitempty"` // the kept change that it stands on, by its iteration; 0 is the baseline
+	On          int    `json:"on,omitempty"` // the iteration of the kept change before it; 0 is the baseline
 	Commit      string `json:"commit"`
 	Tree        string `json:"tree,omitempty"`
 	Description string `json:"description"`
-	// Metric is what fresh samples say where the metric varies; nil where verify is another command by now.
+	// Metric is the mean of fresh samples if the metric varies, and nil if verify is another command now.
 	Metric *evidence.Decimal `json:"metric,omitempty"`
-	Count  int               `json:"count"`          // of kept changes from the baseline up to it
-	Left   int               `json:"left,omitempty"` // how often the loop went on elsewhere, since nothing more was found from it
+	Count  int               `json:"count"`          // how many kept changes there are from the baseline up to this one
+	Left   int               `json:"left,omitempty"` // how often the loop left it, because it found nothing more from it
 }
 
-// Branch is a line of changes that goes on from an earlier commit than the loop's head. It becomes the head, or the loop
-// returns to that.
+// Branch is a line of changes that continues from an earlier commit than the loop's head. Either it becomes the head,
+// or the loop returns to its earlier head.
 type Branch struct {
-	N    int `json:"n"`    // which one of the loop, from 1
-	From int `json:"from"` // the kept change that it goes on from
-	// Compared is the last kept change of the branch that fresh pairs did not show to be better than the head.
+	N    int `json:"n"`    // its number in the loop, from 1
+	From int `json:"from"` // the kept change from which it continues
+	// Compared is the last kept change of the branch whose fresh pairs of samples did not show it to be better than
+	// the head.
 	Compared int `json:"compared,omitempty"`
 
-	// What the loop returns to.
+	// The values to which the loop returns.
 	Head          string            `json:"head"`
 	Best          *evidence.Decimal `json:"best"`
 	BestIteration int               `json:"bestIteration,omitempty"`
 	KeptCount     int               `json:"keptCount"`
-	Discards      int               `json:"discards"` // in a row, when the branch was begun
+	Discards      int               `json:"discards"` // in a row, when the branch began
 	Begun         int               `json:"begun"`    // the last iteration before it
 }
 
-// Exploring returns the branch that the loop explores, nil while it goes on from its head.
+// Exploring returns the branch that the loop explores, nil if it continues from its head.
 func (s State) Exploring() *Branch {
 	if s.Backtrack == nil {
 		return nil
@@ -55,8 +56,8 @@ func (s State) Exploring() *Branch {
 	return s.Backtrack.Branch
 }
 
-// HeadBest returns what the head is worth that the loop stands by, also while it explores a branch; nil before the
-// baseline is measured.
+// HeadBest returns the metric of the loop's head. While the loop explores a branch, that is the earlier head. It is
+// nil before the baseline is measured.
 func (s State) HeadBest() *evidence.Decimal {
 	if b := s.Exploring(); b != nil {
 		return b.Best
@@ -64,7 +65,7 @@ func (s State) HeadBest() *evidence.Decimal {
 	return s.Best
 }
 
-// Forked returns the branch that would go on from a kept change, before it is begun.
+// Forked returns the branch that would continue from a kept change. It does not begin the branch.
 func (s State) Forked(from Node) Branch {
 	return Branch{
 		N: s.Backtrack.Begun + 1, From: from.Iteration, Head: s.Head, Best: s.Best, BestIteration: s.BestIteration,
@@ -72,7 +73,7 @@ func (s State) Forked(from Node) Branch {
 	}
 }
 
-// Judgements returns how many verdicts there were: on changes, and on branches.
+// Judgements returns how many verdicts there were on changes and on branches.
 func (s State) Judgements() int {
 	n := s.KeptCount + s.Discarded
 	if s.Backtrack != nil {
@@ -81,7 +82,7 @@ func (s State) Judgements() int {
 	return n
 }
 
-// Node returns a kept change by its iteration, and whether it is remembered.
+// Node returns the kept change of an iteration, and whether it is remembered.
 func (b Backtrack) Node(iteration int) (Node, bool) {
 	i := slices.IndexFunc(b.Kept, func(n Node) bool { return n.Iteration == iteration })
 	if i < 0 {
@@ -103,7 +104,7 @@ func (b Backtrack) Line(iteration int) (line []Node) {
 	}
 }
 
-// Without returns the kept changes of the line that a branch leaves which it does not have.
+// Without returns the kept changes of the head that a branch leaves and that the branch does not have.
 func (b Backtrack) Without(branch Branch) (missing []Node) {
 	have := b.Line(branch.From)
 	for _, n := range b.Line(branch.BestIteration) {
@@ -114,7 +115,7 @@ func (b Backtrack) Without(branch Branch) (missing []Node) {
 	return missing
 }
 
-// backtrack changes what is remembered, of a loop that does. Older states keep theirs.
+// backtrack changes the memory of a loop that has one. Older states keep theirs.
 func (s *State) backtrack(do func(*Backtrack)) {
 	if s.Backtrack == nil {
 		return
@@ -128,7 +129,7 @@ func (s *State) backtrack(do func(*Backtrack)) {
 	s.Backtrack = &next
 }
 
-// node changes what is remembered of the kept change that the head is.
+// node changes what is remembered about the kept change at the head.
 func (s *State) node(do func(*Node)) {
 	s.backtrack(func(b *Backtrack) {
 		if i := slices.IndexFunc(b.Kept, func(n Node) bool { return n.Iteration == s.BestIteration }); i >= 0 {
@@ -137,7 +138,7 @@ func (s *State) node(do func(*Node)) {
 	})
 }
 
-// keptOn remembers a kept change and the one that it stands on.
+// keptOn remembers a kept change and the kept change before it.
 func (s *State) keptOn(on int, e Event) {
 	s.backtrack(func(b *Backtrack) {
 		b.Since = 0
@@ -148,10 +149,10 @@ func (s *State) keptOn(on int, e Event) {
 	})
 }
 
-// measured remembers what the head is worth by now.
+// measured records the metric of the head.
 func (s *State) measured(best evidence.Decimal) { s.node(func(n *Node) { n.Metric = &best }) }
 
-// measuredAnew forgets what kept changes are worth by another command than the one that has measured the head.
+// measuredAnew removes the metrics of all kept changes except the head's: another command measures now.
 func (s *State) measuredAnew() {
 	s.backtrack(func(b *Backtrack) {
 		for i := range b.Kept {
@@ -163,7 +164,7 @@ func (s *State) measuredAnew() {
 	}
 }
 
-// goOn makes a kept change what the loop goes on from: of those that were kept only its line still counts.
+// goOn makes the loop continue from a kept change. Of the kept changes only those on its line still count.
 func (s *State) goOn(head string, from, count int, best *evidence.Decimal) {
 	s.node(func(n *Node) { n.Left++ })
 	s.Head, s.LastChange, s.Alike = head, nil, ""
@@ -175,7 +176,7 @@ func (s *State) goOn(head string, from, count int, best *evidence.Decimal) {
 	}
 }
 
-// branch is that the loop goes on from an earlier commit.
+// branch makes the loop continue from an earlier commit.
 func (s *State) branch(e Event) {
 	from, known := s.Backtrack.Node(e.Branch.From)
 	if !known {
@@ -187,8 +188,8 @@ func (s *State) branch(e Event) {
 	})
 }
 
-// giveUpBranch is that the loop returns to the head that it had. What the branch kept has come to nothing, and so have its
-// iterations.
+// giveUpBranch makes the loop return to its earlier head. Changes that the branch kept no longer count, and its
+// iterations count as discards.
 func (s *State) giveUpBranch(e Event) {
 	left := s.Exploring()
 	if left == nil {

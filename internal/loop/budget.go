@@ -8,10 +8,10 @@ import (
 	"pawl/internal/evidence"
 )
 
-// Resource names something that a loop can run out of (A2). Times are in milliseconds.
+// Resource names something that a loop can use up (A2). Times are in milliseconds.
 type Resource string
 
-// The resources, in the order in which an exhausted one is named.
+// The resources, in the order in which Exhausted checks them after the times.
 const (
 	Iterations Resource = "iterations"
 	ActiveTime Resource = "activeTime"
@@ -21,14 +21,14 @@ const (
 	WallClock  Resource = "wallClock"
 )
 
-// Steps are the agent calls of one iteration (E4). They bound a cycle and are no budget of the loop: none
-// can be left over or extended.
+// Steps are the agent calls of one iteration (E4). They limit an iteration and are not a budget of the loop: none
+// remain for the next iteration, and nobody can extend them.
 const Steps Resource = "steps"
 
 // Resources lists the budgets.
 var Resources = []Resource{Iterations, ActiveTime, ToolCalls, Tokens, CostUSD, WallClock}
 
-// Amount is one line of the budget. Limit and Remaining are null where there is no limit.
+// Amount is one line of the budget. Limit and Remaining are null if there is no limit.
 type Amount struct {
 	Limit     *evidence.Decimal `json:"limit"`
 	Used      evidence.Decimal  `json:"used"`
@@ -38,7 +38,7 @@ type Amount struct {
 // Budget is what a loop may spend and has spent, per resource (A8).
 type Budget map[Resource]Amount
 
-// NewBudget returns a budget with nothing used; resources without a limit are listed too.
+// NewBudget returns a budget with nothing used. It lists resources without a limit too.
 func NewBudget(limits map[Resource]evidence.Decimal) Budget {
 	b := Budget{}
 	for _, r := range Resources {
@@ -70,7 +70,8 @@ func (b Budget) Spend(r Resource, n evidence.Decimal) Budget {
 	return out
 }
 
-// Keeping returns the budget with n less of r remaining, as that is kept for something else. What is used does not change.
+// Keeping returns the budget with n less of r remaining, because n is reserved for something else. Used does not
+// change.
 func (b Budget) Keeping(r Resource, n int64) Budget {
 	a := b[r]
 	if a.Remaining == nil || n <= 0 {
@@ -101,8 +102,8 @@ func (a Amount) spend(n evidence.Decimal) Amount {
 	return a
 }
 
-// Exhausted returns the resource that is used up, "" where there is none. Time comes first, since a
-// loop that is out of time ends by timeout, whatever else it ran out of (E4).
+// Exhausted returns the resource that is used up, "" for none. Times come first, because a loop without time ends
+// with a timeout, whatever else it has used up (E4).
 func (b Budget) Exhausted() Resource {
 	for _, r := range append([]Resource{ActiveTime, WallClock}, Resources...) {
 		if b[r].Limit != nil && b[r].Remaining.Sign() <= 0 {
@@ -112,7 +113,7 @@ func (b Budget) Exhausted() Resource {
 	return ""
 }
 
-// Left returns what remains per limited resource (the event's budgets_remaining).
+// Left returns what remains of each limited resource (the event's budgets_remaining).
 func (b Budget) Left() map[Resource]evidence.Decimal {
 	out := map[Resource]evidence.Decimal{}
 	for _, r := range Resources {
@@ -123,7 +124,7 @@ func (b Budget) Left() map[Resource]evidence.Decimal {
 	return out
 }
 
-// Of returns what was used of r.
+// Of returns how much of r was used.
 func (u Usage) Of(r Resource) evidence.Decimal {
 	switch r {
 	case ActiveTime:
@@ -146,7 +147,7 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Count turns a whole number into what budgets reckon in.
+// Count converts a whole number to the decimals of budgets.
 func Count(n int64) evidence.Decimal {
 	var d evidence.Decimal
 	if err := json.Unmarshal(fmt.Append(nil, n), &d); err != nil {
@@ -155,8 +156,8 @@ func Count(n int64) evidence.Decimal {
 	return d
 }
 
-// Ample is a limit of r that leaves as much again as was used of it, in the words of the spec: what
-// people are shown who are asked for a new one.
+// Ample returns a limit of r that is twice what was used, or twice the old limit if that is more. It is written as in
+// the spec and shown to people who are asked for a new limit.
 func (b Budget) Ample(r Resource) string {
 	enough := b[r].Used
 	if limit := b[r].Limit; limit != nil && limit.Cmp(enough) > 0 {
@@ -169,7 +170,7 @@ func (b Budget) Ample(r Resource) string {
 	return enough.String()
 }
 
-// Spent is how much of the limit of r was used, in words: "2 of 3", "1m3s of 10m0s".
+// Spent says how much of the limit of r was used: "2 of 3", "1m3s of 10m0s".
 func (b Budget) Spent(r Resource) string {
 	a := b[r]
 	if !r.Timed() || a.Limit == nil {

@@ -11,50 +11,50 @@ import (
 	"pawl/internal/outcome"
 )
 
-// Candidate is a change that is made beside others, all from one head (limits.parallel). It is made on a desk of its
-// own, tried at its own commit, and then taken by an iteration.
+// Candidate is a change that is made at the same time as others, all from one head (limits.parallel). An agent makes
+// it on its own desk, it is tried at its own commit, and then an iteration takes it.
 type Candidate struct {
-	N    int    `json:"n"`              // names it for good within its loop
+	N    int    `json:"n"`              // its number, which nothing else in the loop ever gets
 	Desk int    `json:"desk"`           // the number of its desk, from 1
-	Of   int    `json:"of,omitempty"`   // how many are made at once
-	Base string `json:"base,omitempty"` // the head that it is made from
+	Of   int    `json:"of,omitempty"`   // how many are made at the same time
+	Base string `json:"base,omitempty"` // the head from which it is made
 	Idea string `json:"idea,omitempty"`
 
-	// What was made, once it was.
+	// The result, once the agent has finished.
 	Made        bool             `json:"made,omitempty"`
 	Description string           `json:"description,omitempty"`
-	Failed      string           `json:"failed,omitempty"` // how the agent failed, "" where it did not
-	Called      outcome.Class    `json:"called,omitempty"` // of the agent's last call
+	Failed      string           `json:"failed,omitempty"` // how the agent failed, "" if it did not
+	Called      outcome.Class    `json:"called,omitempty"` // the class of the agent's last call
 	Withheld    []string         `json:"withheld,omitempty"`
-	Agents      []string         `json:"agents,omitempty"` // that wrote it, where that is told
-	Commit      string           `json:"commit,omitempty"` // that no branch has and the ledger keeps, "" for none
+	Agents      []string         `json:"agents,omitempty"` // the agents that wrote it, if that is recorded
+	Commit      string           `json:"commit,omitempty"` // on no branch, kept by the ledger; "" for none
 	Tree        string           `json:"tree,omitempty"`
-	Lies        bool             `json:"lies,omitempty"` // the change is on its desk and nowhere else: policies or a person come first
+	Lies        bool             `json:"lies,omitempty"` // the change is on its desk only: policies or a person come first
 	Steps       int              `json:"steps,omitempty"`
 	PhaseMs     map[string]int64 `json:"phaseMs,omitempty"` // active time by phase (L10)
 	Evidence    []string         `json:"evidence,omitempty"`
 
-	Again int    `json:"again,omitempty"` // how often its trial has started again
-	Trial *Trial `json:"trial,omitempty"` // nil before it was tried, and where nothing can be
+	Again int    `json:"again,omitempty"` // how often its trial was started again
+	Trial *Trial `json:"trial,omitempty"` // nil before it was tried, and if there is nothing to try
 }
 
-// Trial is what judged a candidate at its own commit, against a head.
+// Trial is the judgement of a candidate at its own commit, against a head.
 type Trial struct {
-	Base     string              `json:"base"`             // that head
-	Passed   bool                `json:"passed,omitempty"` // it would be kept there
+	Base     string              `json:"base"`             // the head
+	Passed   bool                `json:"passed,omitempty"` // the change would be kept on this head
 	Reason   string              `json:"reason,omitempty"` // why not
 	Metric   *evidence.Decimal   `json:"metric,omitempty"`
-	Metrics  evidence.Averages   `json:"metrics,omitempty"` // the further ones
-	Samples  *sampling.Judgement `json:"samples,omitempty"` // where several evaluations decide
+	Metrics  evidence.Averages   `json:"metrics,omitempty"` // the further metrics
+	Samples  *sampling.Judgement `json:"samples,omitempty"` // if several evaluations decide
 	Verify   *Judgement          `json:"verify,omitempty"`
-	Guard    *Judgement          `json:"guard,omitempty"` // nil where it did not run
+	Guard    *Judgement          `json:"guard,omitempty"` // nil if it did not run
 	Evidence []string            `json:"evidence,omitempty"`
 }
 
-// Triable reports whether there is something to be tried, and that was not done.
+// Triable reports whether there is a change to try that was not tried.
 func (c Candidate) Triable() bool { return c.Made && c.Commit != "" && c.Trial == nil }
 
-// Stage is what the loop is at, in a word: its phase, or "candidates" where these are made or tried between two
+// Stage returns what the loop does, in one word: its phase, or "candidates" if it makes or tries them between two
 // iterations.
 func (s State) Stage() string {
 	ready := func(c Candidate) bool { return c.Made && !c.Triable() }
@@ -64,7 +64,7 @@ func (s State) Stage() string {
 	return "candidates"
 }
 
-// Doing is the stage with how far its candidates are.
+// Doing returns the stage, with the progress of candidates.
 func (s State) Doing() string {
 	stage, n, made, tried := s.Stage(), len(s.Candidates), 0, 0
 	if stage == string(s.Phase) {
@@ -84,7 +84,7 @@ func (s State) Doing() string {
 	return fmt.Sprintf("%s, %d of %d judged", stage, tried, n)
 }
 
-// Aside returns the commits that no branch has and that events tell of: the ledger keeps them.
+// Aside returns the commits in the events that are on no branch. The ledger keeps them.
 func Aside(events []Event) (commits []string) {
 	for _, e := range events {
 		if c := e.Candidate; e.Type == CandidateMade && c.Commit != "" && !slices.Contains(commits, c.Commit) {
@@ -94,8 +94,8 @@ func Aside(events []Event) (commits []string) {
 	return commits
 }
 
-// Root is the commit that the head is to candidates: the one that they were made from, as long as all that came since was
-// undone. While a change is under way it is that of what the change stands on.
+// Root returns the commit that stands for the head in candidates: the one from which they were made, if every change
+// since was undone. While a change is under way, it is that of the commit below the change.
 func (s State) Root() string {
 	if c := s.Unjudged(); c != nil {
 		return cmp.Or(s.Alike, c.Parent)
@@ -103,14 +103,14 @@ func (s State) Root() string {
 	return cmp.Or(s.Alike, s.Head)
 }
 
-// undone notes that the head has the tree that it had before a change.
+// undone records that the head has the tree again that it had before a change.
 func (s *State) undone(commit string) {
 	if c := s.LastChange; s.Alike == "" && c != nil && c.Commit == commit && (s.Taken != nil || len(s.Candidates) > 0) {
 		s.Alike = c.Parent
 	}
 }
 
-// candidate writes down what is known of one by now.
+// candidate records what is known about a candidate now.
 func (s *State) candidate(c Candidate) {
 	s.Candidates = slices.Clone(s.Candidates)
 	if i := slices.IndexFunc(s.Candidates, func(known Candidate) bool { return known.N == c.N }); i >= 0 {
@@ -120,22 +120,22 @@ func (s *State) candidate(c Candidate) {
 	s.Candidates = append(s.Candidates, c)
 }
 
-// drop forgets a candidate.
+// drop removes a candidate.
 func (s *State) drop(n int) {
 	s.Candidates = slices.DeleteFunc(slices.Clone(s.Candidates), func(of Candidate) bool { return of.N == n })
 }
 
-// take hands a candidate to the iteration under way.
+// take gives a candidate to the iteration under way.
 func (s *State) take(c Candidate) {
 	s.drop(c.N)
 	s.Taken = &c
 	s.IterationSteps += c.Steps
 }
 
-// retry has candidates tried anew where more than budgets was amended: by commands that are other ones now.
+// retry makes candidates be tried again after an amendment of more than budgets: the commands may be other ones now.
 func (s *State) retry(amendment json.RawMessage) {
 	var keys map[string]json.RawMessage
-	_ = json.Unmarshal(amendment, &keys) // it is a fragment of a spec, else nobody could have approved it
+	_ = json.Unmarshal(amendment, &keys) // an approved amendment is always a fragment of a spec
 	if delete(keys, "limits"); len(keys) == 0 || len(s.Candidates) == 0 {
 		return
 	}
@@ -147,7 +147,8 @@ func (s *State) retry(amendment json.RawMessage) {
 	}
 }
 
-// lostDesks forgets what lay on the desks of candidates alone: it is made again. A trial that was cut off begins anew.
+// lostDesks resets candidates whose change was on their desk only: they are made again. A trial that was cut off
+// begins again.
 func (s *State) lostDesks(cutOff bool) {
 	if len(s.Candidates) == 0 {
 		return

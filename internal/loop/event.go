@@ -13,7 +13,7 @@ import (
 // Type names what happened.
 type Type string
 
-// The events that A4 names.
+// The events that requirement A4 names.
 const (
 	AutonomyStarted    Type = "autonomy_started"
 	CheckpointCreated  Type = "checkpoint_created"
@@ -28,7 +28,7 @@ const (
 	AutonomyCompleted  Type = "autonomy_completed"
 )
 
-// The other events: no state changes without one.
+// The other events. No state changes without an event.
 const (
 	LoopOpened        Type = "loop_opened"
 	LoopResumed       Type = "loop_resumed"
@@ -82,7 +82,7 @@ const (
 	BranchGivenUp  Type = "branch_given_up"
 )
 
-// The events of stewards (S).
+// The events of stewards (requirements S).
 const (
 	StewardOpened    Type = "steward_opened"
 	StewardValidated Type = "steward_validated"
@@ -192,8 +192,8 @@ var Types = []struct {
 	{StewardEnded, "somebody or something ended the steward; `reason`"},
 }
 
-// Event is one thing that happened. Seq, Time, Loop, Type, Iteration and Phase are always
-// there; the rest belongs to the type.
+// Event is one thing that happened. Seq, Time, Loop, Type, Iteration and Phase are always set; the other fields
+// depend on the type.
 type Event struct {
 	Seq       int64       `json:"seq"`
 	Time      time.Time   `json:"time"`
@@ -214,7 +214,7 @@ type Event struct {
 	ExhaustedBudget  Resource                      `json:"exhausted_budget,omitempty"`
 	BudgetsRemaining map[Resource]evidence.Decimal `json:"budgets_remaining,omitempty"`
 	Usage            *Usage                        `json:"usage,omitempty"`
-	Told             int64                         `json:"told,omitempty"` // the last event whose guidance an agent has taken up
+	Told             int64                         `json:"told,omitempty"` // the last event whose guidance an agent has
 
 	Opened    *Opened                       `json:"opened,omitempty"`
 	Contract  *Contract                     `json:"contract,omitempty"`
@@ -222,22 +222,22 @@ type Event struct {
 	Limits    map[Resource]evidence.Decimal `json:"limits,omitempty"` // all budgets, after an amendment
 	Judgement *Judgement                    `json:"judgement,omitempty"`
 	Sleep     *Sleep                        `json:"sleep,omitempty"`
-	Agent     string                        `json:"agent,omitempty"`  // which one, where a role has several
-	Vendor    string                        `json:"vendor,omitempty"` // whose models it calls, where that matters to who reviews
+	Agent     string                        `json:"agent,omitempty"`  // which agent, if a role has several
+	Vendor    string                        `json:"vendor,omitempty"` // whose models it calls, if reviews depend on it
 	Until     time.Time                     `json:"until,omitzero"`
 	Metric    *evidence.Decimal             `json:"metric,omitempty"`
-	Metrics   map[string]evidence.Decimal   `json:"metrics,omitempty"` // the further ones of the baseline
+	Metrics   map[string]evidence.Decimal   `json:"metrics,omitempty"` // the further metrics of the baseline
 	Of        string                        `json:"of,omitempty"`      // what was evaluated
-	Judging   string                        `json:"judging,omitempty"` // how the metric is judged, now that its baseline is known
-	Sampler   *sampling.Sampler             `json:"sampler,omitempty"` // of a metric that samples judge
+	Judging   string                        `json:"judging,omitempty"` // how the metric is judged from now on
+	Sampler   *sampling.Sampler             `json:"sampler,omitempty"` // of a metric that is judged by samples
 	Claim     *Claim                        `json:"claim,omitempty"`
 	Commit    string                        `json:"commit,omitempty"`
 	Tree      string                        `json:"tree,omitempty"`
 	Head      string                        `json:"head,omitempty"` // the branch's head afterwards
 	Files     []string                      `json:"files,omitempty"`
-	// TotalFiles is how many files the loop has touched, where Files can't tell.
+	// TotalFiles is how many files the loop has touched, if Files does not tell.
 	TotalFiles int         `json:"total_files,omitempty"`
-	Tests      int         `json:"tests,omitempty"` // that pass in the guard on the unchanged code, as far as it tells
+	Tests      int         `json:"tests,omitempty"` // that pass in the guard on the unchanged code, if known
 	Record     *Iteration  `json:"record,omitempty"`
 	Area       string      `json:"area,omitempty"`
 	Gate       *Gate       `json:"gate,omitempty"`
@@ -245,26 +245,26 @@ type Event struct {
 	Message    string      `json:"message,omitempty"`
 	How        string      `json:"how,omitempty"`
 	Idea       string      `json:"idea,omitempty"`
-	Criteria   []Criterion `json:"criteria,omitempty"` // the acceptance criteria as the reviewer found them
+	Criteria   []Criterion `json:"criteria,omitempty"` // the acceptance criteria with the reviewer's findings
 	Proposal   *Proposal   `json:"proposal,omitempty"`
 	Plan       *Plan       `json:"plan,omitempty"`
-	// Candidate is what is known of a candidate by then; of a step, which one it was for.
+	// Candidate is what is known about a candidate at that time; of a step, the candidate for which it ran.
 	Candidate *Candidate `json:"candidate,omitempty"`
-	Branch    *Branch    `json:"branch,omitempty"` // that is begun, with the head that it leaves
+	Branch    *Branch    `json:"branch,omitempty"` // the new branch, with the head that it leaves
 
 	Status     Status `json:"status,omitempty"`
 	ExitStatus string `json:"exit_status,omitempty"`
 	ErrorCode  string `json:"error_code,omitempty"`
-	Cause      string `json:"cause,omitempty"` // the enforced rule behind it, by its code
+	Cause      string `json:"cause,omitempty"` // the code of the rule that caused the end
 	Recovery   string `json:"recovery,omitempty"`
 
-	// Of a steward's tasks.
+	// The fields of a steward's tasks.
 	Task      string           `json:"task,omitempty"` // its ID
 	Submitted *task.Task       `json:"submitted,omitempty"`
 	Trigger   *task.Trigger    `json:"trigger,omitempty"`
 	From      task.State       `json:"from,omitempty"`
 	To        task.State       `json:"to,omitempty"`
-	Evidence  *task.Evidence   `json:"evidence,omitempty"` // by what right a task changed its state (S2)
+	Evidence  *task.Evidence   `json:"evidence,omitempty"` // why a task may change its state (S2)
 	TaskPlan  *task.Plan       `json:"task_plan,omitempty"`
 	Tier      task.Tier        `json:"tier,omitempty"`
 	Priority  *int             `json:"priority,omitempty"`
@@ -274,14 +274,14 @@ type Event struct {
 	Finding   *task.Finding    `json:"finding,omitempty"`
 	Drift     *task.Drift      `json:"drift,omitempty"`
 	Outcome   string           `json:"outcome,omitempty"`
-	Actions   int              `json:"actions,omitempty"` // that a task has taken which is over
-	// ExecutingMs is how long the loops of a task have worked that is over.
+	Actions   int              `json:"actions,omitempty"` // that a finished task has taken
+	// ExecutingMs is how long the loops of a finished task worked.
 	ExecutingMs int64                 `json:"executing_ms,omitempty"`
-	Missed      map[string]int        `json:"missed,omitempty"` // slots of schedules that were missed, in all
-	Slots       map[string]task.Slots `json:"slots,omitempty"`  // up to where the slots of schedules are known
+	Missed      map[string]int        `json:"missed,omitempty"` // missed slots of schedules, in all
+	Slots       map[string]task.Slots `json:"slots,omitempty"`  // up to which slot of each schedule that is known
 	// Governance is the SHA-256 of the governance files.
 	Governance string `json:"governance,omitempty"`
-	// RateLimit is why an agent was refused work, and until when.
+	// RateLimit says why an agent was refused work, and until when.
 	RateLimit *task.RateLimit `json:"rate_limit,omitempty"`
 }
 

@@ -11,19 +11,19 @@ import (
 	"pawl/internal/fault"
 )
 
-// Message is what a person sends to a loop, as signal and as update alike: one JSON object,
-// every field optional unless the gate needs it.
+// Message is what a person sends to a loop, by signal or by update: one JSON object. Every field is optional unless
+// the gate needs it.
 type Message struct {
 	By     string `json:"by,omitempty"`
 	Note   string `json:"note,omitempty"`
 	Gate   string `json:"gate,omitempty"`
 	Hash   string `json:"hash,omitempty"`
 	Choice string `json:"choice,omitempty"`
-	// Apply, at a diff, applies what is approved too: ff, merge or squash.
+	// Apply says how an approved diff is applied at once: ff, merge or squash.
 	Apply string `json:"apply,omitempty"`
-	// Mode is what setMode changes to.
+	// Mode is the new mode of setMode.
 	Mode string `json:"mode,omitempty"`
-	// Limits are those that extend raises, Spec is the fragment of amend, in the spec's own keys.
+	// Limits are the limits that extend raises; Spec is the fragment of amend. Both have the spec's own keys.
 	Limits json.RawMessage `json:"limits,omitempty"`
 	Spec   json.RawMessage `json:"spec,omitempty"`
 }
@@ -42,8 +42,7 @@ const (
 	MessageSetMode  = "setMode"
 )
 
-// Messages are the names under which a loop takes messages, in the order in which people are
-// shown them.
+// Messages are the names of the messages that a loop accepts, in the order in which people see them.
 var Messages = []MessageName{
 	{MessageApprove, "Approve what waits at a gate: {\"hash\": \"<at least 16 hex digits>\", \"by\": \"you\"}"},
 	{MessageReject, "Refuse what waits at a gate: {\"by\": \"you\", \"note\": \"why\"}"},
@@ -57,8 +56,8 @@ var Messages = []MessageName{
 	{MessageSetMode, "Change the mode; away from mission ends the loop for good: {\"mode\": \"plan\"}"},
 }
 
-// Where a pause may begin: at once, which interrupts the step that runs; before the next step; before
-// the next iteration. The last two interrupt nothing.
+// When a pause begins: at once, which interrupts the running step; before the next step; before the next iteration.
+// The last two interrupt nothing.
 const (
 	PauseNow       = ""
 	PauseStep      = "step"
@@ -68,10 +67,10 @@ const (
 // MessageName is a message's name and what it does.
 type MessageName struct{ Name, Description string }
 
-// The bound of a text field of a message, in bytes.
+// maxText is the largest size of a text field of a message, in bytes.
 const maxText = 4096
 
-// DecodeMessage reads a message's payload.
+// DecodeMessage reads a loop message from its payload. Errors are those of Decode.
 func DecodeMessage(payload []byte) (Message, error) {
 	return Decode(payload, func(m Message) []Text {
 		return []Text{{"by", m.By}, {"note", m.Note}, {"gate", m.Gate}, {"hash", m.Hash}, {"choice", m.Choice},
@@ -79,12 +78,12 @@ func DecodeMessage(payload []byte) (Message, error) {
 	})
 }
 
-// Text is a field of a message that holds a text, whose length is bounded.
+// Text is a text field of a message, whose length is limited.
 type Text struct{ Name, Value string }
 
-// Decode reads the payload of a message, of loops and stewards alike. Nothing, null and {} are the empty message.
-// Anything that is not one object of known fields is refused, never guessed at: INVALID_MESSAGE. texts are the
-// fields that are bounded.
+// Decode reads the payload of a message to a loop or a steward. Nothing, null and {} are the empty message. Anything
+// else that is not one object of known fields is an error, INVALID_MESSAGE, and Decode never guesses. texts returns
+// the fields whose length is limited.
 func Decode[M any](payload []byte, texts func(M) []Text) (M, error) {
 	var m, none M
 	if len(bytes.TrimSpace(payload)) == 0 {
@@ -106,7 +105,7 @@ func Decode[M any](payload []byte, texts func(M) []Text) (M, error) {
 	return m, nil
 }
 
-// Plain says what is wrong with a payload without Go's type names.
+// Plain returns what is wrong with a payload, without Go's type names.
 func Plain(err error) string {
 	var t *json.UnmarshalTypeError
 	switch {
@@ -133,7 +132,7 @@ func asType(err error, target **json.UnmarshalTypeError) bool {
 	return ok
 }
 
-// Clip cuts text to at most n bytes at a rune boundary and marks the cut.
+// Clip cuts text to at most n bytes at a rune boundary, and marks the cut with "…".
 func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text

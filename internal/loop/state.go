@@ -1,8 +1,7 @@
-// Package loop holds what a loop is: its state, the events that change it and the fold that
-// applies them. One struct serves as workflow state, continue-as-new input, ledger snapshot,
-// query answer and restore format, and only Apply changes it, so that the state is always the
-// fold of the events (A9). Pure: it decides nothing (that is govern and evidence) and touches
-// nothing. Start at State, then Event, then Apply.
+// Package loop defines a loop: its state, the events that change it, and the fold that applies them. One struct is
+// workflow state, continue-as-new input, ledger snapshot, query answer and restore format. Only Apply changes it, so
+// the state is always the fold of the events (A9). The package is pure: it decides nothing (govern and evidence do)
+// and touches nothing. Start at State, then Event, then Apply.
 package loop
 
 import (
@@ -21,7 +20,7 @@ import (
 // Status says what a loop is doing as a whole.
 type Status string
 
-// The statuses of the contract. The last three are ends.
+// The statuses of the contract.
 const (
 	Running   Status = "running"
 	Paused    Status = "paused"
@@ -30,14 +29,14 @@ const (
 	Completed Status = "completed"
 	Failed    Status = "failed"
 	Halted    Status = "halted"
-	// Sleeping is a loop whose agent's provider refuses work: it goes on by itself.
+	// Sleeping: the agent's provider refuses work, and the loop continues by itself.
 	Sleeping Status = "sleeping"
 )
 
 // Ended reports whether the loop is over.
 func (s Status) Ended() bool { return s == Completed || s == Failed || s == Halted }
 
-// How many entries the bounded lists of the state keep; their full counts stand beside them.
+// The sizes of the state's bounded lists. The full counts are beside the lists.
 const (
 	KeepIterations = 20
 	KeepCommits    = 100
@@ -47,9 +46,8 @@ const (
 	KeepIdeas      = 20
 )
 
-// State is a loop as the world sees it (query `state`, `pawl show --json`) and as it is
-// restored. Durations are milliseconds. What the contract names is always there, empty or null where
-// there is nothing to say.
+// State is a loop as the world sees it (query `state`, `pawl show --json`) and as it is restored. Durations are in
+// milliseconds. The fields of the contract are always present, empty or null if there is no value.
 type State struct {
 	Loop      string      `json:"loop"`
 	Kind      string      `json:"kind"`
@@ -57,7 +55,7 @@ type State struct {
 	Status    Status      `json:"status"`
 	Phase     phase.Phase `json:"phase"`
 	Iteration int         `json:"iteration"`
-	Attempt   int         `json:"attempt,omitempty"` // the rework of the iteration, from 1
+	Attempt   int         `json:"attempt,omitempty"` // counted from 1
 
 	Gate        *Gate   `json:"gate"`
 	Answered    *Answer `json:"answered,omitempty"` // how the last gate closed
@@ -68,21 +66,21 @@ type State struct {
 	Baseline      *evidence.Decimal `json:"baseline"`
 	Best          *evidence.Decimal `json:"best"`
 	BestIteration int               `json:"bestIteration,omitempty"`
-	// Judging is how a metric loop comes to its verdicts, "" before its baseline is measured. Sampler has what that
-	// takes where it is by samples, and Noise says what that means. BaselineMetrics are the further metrics of the
+	// Judging says how a metric loop judges changes, "" before its baseline is measured. If it judges by samples,
+	// Sampler has the samples, and Noise says what that means. BaselineMetrics are the further metrics of the
 	// unchanged code.
 	Judging         string                      `json:"judging,omitempty"`
 	Noise           string                      `json:"noise,omitempty"`
-	EvaluationMs    int64                       `json:"evaluationMs,omitempty"` // what one evaluation takes, where several decide
+	EvaluationMs    int64                       `json:"evaluationMs,omitempty"` // of one evaluation, if several decide
 	Sampler         *sampling.Sampler           `json:"sampler,omitempty"`
 	BaselineMetrics map[string]evidence.Decimal `json:"baselineMetrics,omitempty"`
 	Claim           *Claim                      `json:"claim"`
 	DiscardsInARow  int                         `json:"discardsInARow"`
 	FixAttempts     int                         `json:"fixAttempts"`
 
-	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code, of a Deliver loop
-	GuardTests int        `json:"guardTests,omitempty"` // how many tests passed in the guard there, as far as it tells
-	Leftovers  []string   `json:"leftovers,omitempty"`  // what the spec's own commands leave in a tree: it counts to no change
+	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code (Deliver)
+	GuardTests int        `json:"guardTests,omitempty"` // how many tests passed in the guard there, if known
+	Leftovers  []string   `json:"leftovers,omitempty"`  // what the spec's commands leave in a tree: no change
 	LastGuard  *Judgement `json:"lastGuard"`
 	LastTest   *Judgement `json:"lastTest"`
 	LastVerify *Judgement `json:"lastVerify"`
@@ -95,8 +93,8 @@ type State struct {
 	Repo   string `json:"repo,omitempty"`
 	Branch string `json:"branch"`
 	Base   string `json:"base,omitempty"`  // the commit that the loop started from
-	Moved  string `json:"moved,omitempty"` // what the base has become, where a proposal was made anew on top of it
-	Begun  string `json:"begun,omitempty"` // the commit at which the steward's task began that the loop is a later step of
+	Moved  string `json:"moved,omitempty"` // the new base, if a proposal was made again on top of it
+	Begun  string `json:"begun,omitempty"` // where the steward's task began, if the loop is a later step of it
 	Head   string `json:"head"`
 	Ledger string `json:"ledger"` // the ledger commit that this state follows
 	Desk   string `json:"desk"`
@@ -110,7 +108,7 @@ type State struct {
 
 	ExitStatus string `json:"exitStatus"`
 	ErrorCode  string `json:"errorCode"`
-	Cause      string `json:"cause,omitempty"`  // the enforced rule behind the code, by a code of its own (E5)
+	Cause      string `json:"cause,omitempty"`  // the code of the rule that caused the error (E5)
 	Reason     string `json:"reason,omitempty"` // why it ended, in words
 	Recovery   string `json:"recovery"`
 
@@ -121,8 +119,8 @@ type State struct {
 
 	Usage     Usage     `json:"usage"`
 	StartedAt time.Time `json:"startedAt,omitzero"`
-	// ClockFrom is StartedAt, later by the time that limits.wallClock did not count; ClockStopped is since
-	// when it does not count now.
+	// ClockFrom is StartedAt plus the time that limits.wallClock did not count. ClockStopped is when the clock was
+	// stopped, zero while it runs.
 	ClockFrom    time.Time `json:"clockFrom,omitzero"`
 	ClockStopped time.Time `json:"clockStopped,omitzero"`
 	Seq          int64     `json:"seq"` // of the last event applied
@@ -131,10 +129,10 @@ type State struct {
 	Analysis       evidence.Analysis `json:"analysis,omitzero"`
 	Tried          []Tried           `json:"tried,omitempty"`
 	Ideas          []string          `json:"ideas,omitempty"`      // queued by a split (P2)
-	Candidates     []Candidate       `json:"candidates,omitempty"` // that are made, tried or wait to be taken
-	Taken          *Candidate        `json:"taken,omitempty"`      // the one that is this iteration's change
-	Alike          string            `json:"alike,omitempty"`      // what candidates were made from, where the head has its tree since changes were undone
-	Backtrack      *Backtrack        `json:"backtrack,omitempty"`  // of a loop that may go on from an earlier commit than its head
+	Candidates     []Candidate       `json:"candidates,omitempty"` // that are being made or tried, or wait
+	Taken          *Candidate        `json:"taken,omitempty"`      // this iteration's change
+	Alike          string            `json:"alike,omitempty"`      // the base of candidates, if the head has its tree again
+	Backtrack      *Backtrack        `json:"backtrack,omitempty"`  // if limits.backtrack allows it
 	Guidance       []Note            `json:"guidance,omitempty"`   // from `steer`, for the next agent call
 	Strategy       int               `json:"strategy,omitempty"`   // how often it was shifted (P8)
 	AgentFailures  int               `json:"agentFailures,omitempty"`
@@ -142,59 +140,59 @@ type State struct {
 	IterationSteps int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
 	IterationStart time.Time         `json:"iterationStart,omitzero"`
 	PauseRequested bool              `json:"pauseRequested,omitempty"`
-	PauseAt        string            `json:"pauseAt,omitempty"`       // where: PauseNow, PauseStep or PauseIteration
+	PauseAt        string            `json:"pauseAt,omitempty"`       // PauseNow, PauseStep or PauseIteration
 	PausedBy       string            `json:"pausedBy,omitempty"`      // who asked for the pause
-	RateLimit      *task.RateLimit   `json:"rateLimit,omitempty"`     // for which the last agent call failed
-	Sleep          *Sleep            `json:"sleep,omitempty"`         // where it waits until its agent is let work again
+	RateLimit      *task.RateLimit   `json:"rateLimit,omitempty"`     // why the last agent call failed
+	Sleep          *Sleep            `json:"sleep,omitempty"`         // why and until when the loop sleeps
 	HaltRequested  string            `json:"haltRequested,omitempty"` // the reason, "" for none
-	// Refusing are the agents of a chain whose providers refuse work, and until when none of them is asked first.
+	// Refusing has the agents of a chain whose providers refuse work, and until when pawl does not call them first.
 	Refusing map[string]time.Time `json:"refusing,omitempty"`
-	// Writers are the vendors whose models have written, where reviewer.otherVendor asks.
+	// Writers are the vendors whose models have written code, if reviewer.otherVendor needs them.
 	Writers []string `json:"writers,omitempty"`
 	Course  *Course  `json:"course,omitempty"` // of the iteration of a Deliver loop
 }
 
-// Footing is the commit that the proposal is told from: what the base has become, where the work stands
-// on top of that by now; where the steward's task began, if the loop is a step of one; else the base.
-// The contract keeps the base it was approved with.
+// Footing returns the commit from which the proposal's diff begins: the new base, if the work is on top of it now;
+// else the commit at which the steward's task began, if the loop is a step of a task; else the base. The contract
+// keeps the base with which it was approved.
 func (s State) Footing() string { return cmp.Or(s.Moved, s.Begun, s.Base) }
 
-// Own is the commit that the loop's own changes are told from.
+// Own returns the commit from which the diff of the loop's own changes begins.
 func (s State) Own() string { return cmp.Or(s.Moved, s.Base) }
 
-// New returns a loop of which nothing is known yet but what it is called. Its lists are empty and
-// not absent, also where it never comes to more.
+// New returns the state of a loop that has only an ID and a kind. Its lists are empty and not null, even if nothing
+// is ever added.
 func New(id, kind string) State {
 	return State{Loop: id, Kind: kind, Status: Running, ChangedFiles: []string{}, Iterations: []Iteration{}, Kept: []Kept{}}
 }
 
-// How a metric loop comes to its verdicts.
+// How a metric loop judges changes.
 const (
-	JudgedSingly    = "single"        // one measurement of each change, as the source has it
-	JudgedExactly   = "deterministic" // the same, since the metric does not vary
+	JudgedSingly    = "single"        // one measurement of each change, as in the source
+	JudgedExactly   = "deterministic" // the same, because the metric does not vary
 	JudgedBySamples = "sequential"    // evaluations of reference and change in turn
 )
 
-// Claim is how much better the head is than the baseline, both measured anew when the loop is over.
+// Claim says how much better the head is than the baseline. Both are measured again when the loop is over.
 type Claim struct {
 	sampling.Claim
-	// FalseKeeps is how many changes are expected to be kept by luck, at most.
+	// FalseKeeps is the largest number of changes that are expected to be kept by chance.
 	FalseKeeps float64         `json:"falseKeeps"`
 	Holdout    *sampling.Claim `json:"holdout,omitempty"` // by verify.holdout.command
 }
 
-// Sleep is that a loop waits until its agent's provider lets it work again. No person has to do anything.
+// Sleep says that a loop waits until its agent's provider lets it work again. No person has to do anything.
 type Sleep struct {
 	Class  outcome.Class `json:"class"`
 	Reason string        `json:"reason"` // what the provider said
 	Status int           `json:"status,omitempty"`
 	Since  time.Time     `json:"since"`
 	Until  time.Time     `json:"until"` // when the call is made again
-	Times  int           `json:"times"` // refusals of this call in a row
+	Times  int           `json:"times"` // how often in a row this call was refused
 	Role   string        `json:"role,omitempty"`
 }
 
-// String says it in words.
+// String returns the reason of the sleep in words.
 func (s Sleep) String() string {
 	what := "the agent's provider refuses work"
 	if s.Class == outcome.RateLimited {
@@ -203,7 +201,7 @@ func (s Sleep) String() string {
 	return what + ": " + s.Reason
 }
 
-// Gate is everything that waits for a person.
+// Gate is a question that waits for a person.
 type Gate struct {
 	ID        string    `json:"id"`
 	Kind      GateKind  `json:"kind"`
@@ -211,19 +209,19 @@ type Gate struct {
 	Hash      string    `json:"hash"`
 	OpenedAt  time.Time `json:"openedAt"`
 	Answers   []string  `json:"answers"`
-	Choices   []string  `json:"choices,omitempty"` // what an `answer` may choose
-	Budget    Resource  `json:"budget,omitempty"`  // what is used up, at a budget gate
+	Choices   []string  `json:"choices,omitempty"` // the choices of an `answer`
+	Budget    Resource  `json:"budget,omitempty"`  // the budget that is used up, at a budget gate
 	Tree      string    `json:"tree,omitempty"`    // what the head would become, at a newFiles gate
 	Escalated int       `json:"escalated,omitempty"`
-	// Limit is what is used up, at a steward's budget gate.
+	// Limit is the limit that is used up, at a steward's budget gate.
 	Limit *evidence.Decimal `json:"limit,omitempty"`
-	Task  string            `json:"task,omitempty"`  // of a steward, that it is about
+	Task  string            `json:"task,omitempty"`  // the steward's task that it is about
 	About string            `json:"about,omitempty"` // the drift or the rule that it is about
-	// Points are the several things at the end of the summary, for a list.
+	// Points are the separate points at the end of the summary, for a list.
 	Points []string `json:"points,omitempty"`
 }
 
-// Listed returns the summary for a list: its first line, and the points that follow, if any.
+// Listed returns the summary for a list: the text without the points, and the points.
 func (g Gate) Listed() (first string, points []string) {
 	if first, cut := strings.CutSuffix(g.Summary, " "+strings.Join(g.Points, "; ")); cut && len(g.Points) > 0 {
 		return first, g.Points
@@ -231,10 +229,10 @@ func (g Gate) Listed() (first string, points []string) {
 	return g.Summary, nil
 }
 
-// OffersDiff reports whether `pawl diff` shows what is approved at the gate.
+// OffersDiff reports whether `pawl diff` shows what the gate asks to approve.
 func (g Gate) OffersDiff() bool { return g.Kind == GateDiff || g.Tree != "" }
 
-// GateKind says what a gate is about; it decides how the gate is answered.
+// GateKind says what a gate is about. It decides how the gate is answered.
 type GateKind string
 
 // The gates of loops.
@@ -249,19 +247,19 @@ const (
 	GateQuestion   GateKind = "question"
 )
 
-// Answer is how a gate was closed: by which message, by whom.
+// Answer says how a gate was closed: by which message, and by whom.
 type Answer struct {
 	Gate    string `json:"gate"`
 	Message string `json:"message"` // approve, reject, continue, answer, extend, amend
 	Choice  string `json:"choice,omitempty"`
-	Apply   string `json:"apply,omitempty"` // how an approved diff is to be applied at once
-	// Amendment is the fragment of the spec that extend and amend bring.
+	Apply   string `json:"apply,omitempty"` // how an approved diff is applied at once
+	// Amendment is the fragment of the spec in extend and amend.
 	Amendment json.RawMessage `json:"amendment,omitempty"`
 	By        string          `json:"by,omitempty"`
 	Note      string          `json:"note,omitempty"`
 }
 
-// Judgement is what a command or policy said of a change.
+// Judgement is the result of a command or policy for a change.
 type Judgement struct {
 	Passed   bool              `json:"passed"`
 	Blocked  bool              `json:"blocked,omitempty"`
@@ -269,10 +267,10 @@ type Judgement struct {
 	Reason   string            `json:"reason,omitempty"`
 	ExitCode int               `json:"exitCode"`
 	Metric   *evidence.Decimal `json:"metric,omitempty"`
-	// Samples is what all evaluations say of the change, where more than one is made.
+	// Samples is the result of all evaluations of the change, if there is more than one.
 	Samples    *sampling.Judgement `json:"samples,omitempty"`
 	DurationMs int64               `json:"durationMs"`
-	Log        string              `json:"log,omitempty"` // where the whole output is
+	Log        string              `json:"log,omitempty"` // where the full output is
 	Iteration  int                 `json:"iteration"`
 	Violations []string            `json:"violations,omitempty"`
 	Tests      *Tests              `json:"tests,omitempty"`
@@ -280,21 +278,21 @@ type Judgement struct {
 	Leftovers []string `json:"leftovers,omitempty"`
 }
 
-// Tests is what a run of the tests showed, the rerun of a failure included. Lists are capped.
+// Tests is the result of a test run, including the rerun of failed tests. Lists are capped.
 type Tests struct {
 	Passed    int      `json:"passed"`
 	Failed    int      `json:"failed"`
 	Skipped   int      `json:"skipped"`
 	Failing   []string `json:"failing,omitempty"`
-	New       []string `json:"new,omitempty"`   // failing now and not in the run before
-	Fixed     []string `json:"fixed,omitempty"` // failing in the run before and not now
-	Flaky     []string `json:"flaky,omitempty"` // failed, then passed on the unchanged tree
+	New       []string `json:"new,omitempty"`   // that fail now and did not in the run before
+	Fixed     []string `json:"fixed,omitempty"` // that failed in the run before and do not now
+	Flaky     []string `json:"flaky,omitempty"` // that failed, then passed on the same tree
 	Signature string   `json:"signature,omitempty"`
 	Broken    bool     `json:"broken,omitempty"`
 	Worse     bool     `json:"worse,omitempty"` // than in the run before
 
-	Known    []string `json:"known,omitempty"`    // failing now as on the unchanged code
-	Excused  bool     `json:"excused,omitempty"`  // nothing else fails, and nothing less passes
+	Known    []string `json:"known,omitempty"`    // that fail now and on the unchanged code
+	Excused  bool     `json:"excused,omitempty"`  // no other test fails, and no fewer tests pass
 	Progress bool     `json:"progress,omitempty"` // more tests pass than on the unchanged code
 }
 
@@ -308,35 +306,35 @@ type Contract struct {
 	ApprovedAt *time.Time `json:"approvedAt"`
 }
 
-// Seal binds what judges the work: a file of the base commit to its content, names by a glob, or a file
-// outside of the repository to its content.
+// Seal protects a part of the evaluator: the content of a file of the base commit, names that match a glob, or the
+// content of a file outside the repository.
 type Seal struct {
-	Path string `json:"path"` // git-quoted; for names a glob, outside of the repository absolute
-	Blob string `json:"blob"` // git's own digest of the content; outside SHA-256, "" for a folder
+	Path string `json:"path"` // git-quoted; a glob for names; an absolute path outside the repository
+	Blob string `json:"blob"` // git's digest of the content; outside the repository SHA-256, "" for a folder
 	Mode string `json:"mode"`
 	// Names is "" for a file of the base commit, else one of the constants.
 	Names string `json:"names,omitempty"`
-	// Except are globs of the scope by which a person opens what matches them.
+	// Except are globs of the scope by which a person permits changes to what they match.
 	Except []string `json:"except,omitempty"`
-	// Untold says that it is sealed for verify.holdout.command alone, of which no agent is told.
+	// Untold says that the seal is for verify.holdout.command only, which no agent hears about.
 	Untold bool `json:"untold,omitempty"`
 }
 
-// What a seal can be besides one of a file of the base commit.
+// What a seal can protect instead of one file of the base commit.
 const (
 	SealThere   = "there"   // files of the base commit that match
-	SealNew     = "new"     // files that are added and match
+	SealNew     = "new"     // added files that match
 	SealAll     = "all"     // both
-	SealOutside = "outside" // a program, file or folder outside of the repository
+	SealOutside = "outside" // a program, file or folder outside the repository
 )
 
-// OfFiles reports whether the seal holds for files of the base commit.
+// OfFiles reports whether the seal protects files of the base commit.
 func (s Seal) OfFiles() bool { return s.Names == "" || s.Names == SealThere || s.Names == SealAll }
 
 // Plan is what the planner wrote. The contract has its hash.
 type Plan struct {
 	Hash string `json:"hash"` // SHA-256 of the whole text
-	Text string `json:"text"` // its beginning; the ledger has all of it
+	Text string `json:"text"` // its beginning; the ledger has the whole text
 	Log  string `json:"log,omitempty"`
 }
 
@@ -349,15 +347,15 @@ type Proposal struct {
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
 	State      string `json:"state"`            // open, approved, rejected, applied
-	Anew       bool   `json:"anew,omitempty"`   // it was made on a base that had moved, and names that
+	Anew       bool   `json:"anew,omitempty"`   // it was made on a base that had moved, and names that base
 	By         string `json:"by,omitempty"`     // who approved or rejected it
-	Branch     string `json:"branch,omitempty"` // what it was applied to
-	Commit     string `json:"commit,omitempty"` // the commit of that branch that has it
+	Branch     string `json:"branch,omitempty"` // the branch to which it was applied
+	Commit     string `json:"commit,omitempty"` // the commit on that branch that contains it
 }
 
-// Preface is what a proposal that was made anew begins with, before the diff: the base that it is on by now,
-// and its head. Where others have changed other files, the diff is the same to the byte; what was approved on
-// the base before must not be taken for an approval of this. `git apply` reads over it.
+// Preface returns the text before the diff of a proposal that was made again: its new base and its head. If others
+// changed other files, the diff itself can be the same to the byte, but an approval on the earlier base must not
+// count for the new one. `git apply` ignores the text.
 func (p Proposal) Preface() string {
 	if !p.Anew {
 		return ""
@@ -369,29 +367,29 @@ func (p Proposal) Preface() string {
 type Iteration struct {
 	N           int               `json:"n"`
 	Description string            `json:"description"`
-	Metric      *evidence.Decimal `json:"metric"` // null where there is no metric: it is optional in Deliver
+	Metric      *evidence.Decimal `json:"metric"` // null if there is no metric, which is optional in Deliver
 	Delta       evidence.Decimal  `json:"delta"`
 	Kept        bool              `json:"kept"`
 	Reason      string            `json:"reason"`
 	Commit      string            `json:"commit"`
 	DurationMs  int64             `json:"durationMs"`
 	Attempts    int               `json:"attempts,omitempty"`
-	Tree        string            `json:"tree,omitempty"` // of the change, where it came to be judged
+	Tree        string            `json:"tree,omitempty"` // of the change, if it was judged
 	Files       []string          `json:"files,omitempty"`
 	Evidence    []string          `json:"evidence,omitempty"`
 	EndedAt     time.Time         `json:"endedAt,omitzero"`
 	PhaseMs     map[string]int64  `json:"phaseMs,omitempty"` // active time by phase (L10)
 	Note        string            `json:"note,omitempty"`    // that it is large, or several changes at once
-	Agent       string            `json:"agent,omitempty"`   // who made it, where a role has several
+	Agent       string            `json:"agent,omitempty"`   // the agent that made it, if a role has several
 
-	Branch int `json:"branch,omitempty"` // which one the loop explored (limits.backtrack), 0 for none
+	Branch int `json:"branch,omitempty"` // the branch that the loop explored (limits.backtrack), 0 for none
 
-	// Unmeasured says that Metric is the reference: the change was never measured.
+	// Unmeasured says that Metric is that of the reference: the change was never measured.
 	Unmeasured bool              `json:"unmeasured,omitempty"`
 	Samples    int               `json:"samples,omitempty"` // evaluations of the change; Metric is their mean
-	Spread     *evidence.Decimal `json:"spread,omitempty"`  // their standard deviation, where there are several
-	LLR        *float64          `json:"llr,omitempty"`     // what they say for the change, where samples decide
-	// Metrics are the further ones, the mean of each.
+	Spread     *evidence.Decimal `json:"spread,omitempty"`  // their standard deviation, if there are several
+	LLR        *float64          `json:"llr,omitempty"`     // their log-likelihood ratio, if samples decide
+	// Metrics are the means of the further metrics.
 	Metrics map[string]evidence.Decimal `json:"metrics,omitempty"`
 }
 
@@ -402,19 +400,19 @@ type Kept struct {
 	Description string `json:"description"`
 }
 
-// Tried remembers a tree that was judged and discarded, so that the same change is not judged
-// again (P2: avoid what failed).
+// Tried is a tree that was judged and discarded. The loop does not judge the same change again (P2: avoid what
+// failed).
 type Tried struct {
 	Tree   string            `json:"tree"`
 	Metric *evidence.Decimal `json:"metric,omitempty"`
 	N      int               `json:"n"`
 }
 
-// Change is a commit of the loop and what it stands on.
+// Change is a commit of the loop, with its parent.
 type Change struct {
 	Commit string `json:"commit"`
 	Parent string `json:"parent"`
-	// Accepted says that it stays: the guard gate let it pass, or its iteration was kept.
+	// Accepted says that the change stays: it passed the guard, or its iteration was kept.
 	Accepted bool `json:"accepted,omitempty"`
 }
 
@@ -454,13 +452,13 @@ type Result struct {
 	Proposal       *Proposal         `json:"proposal"`
 	Usage          Usage             `json:"usage"`
 	Recommendation string            `json:"recommendation"`
-	// Candidates are those that no iteration has taken: they were given up.
+	// Candidates are those that no iteration has taken. They were given up.
 	Candidates []Candidate `json:"candidates,omitempty"`
 	Claim      *Claim      `json:"claim"`
 }
 
-// Spending returns the state with what a step under way has spent on its budgets, for people who
-// look while it runs. The loop itself books it when the step has ended.
+// Spending returns the state with the spending of a running step in its budgets, for people who look at it meanwhile.
+// The loop itself adds it when the step has ended.
 func (s State) Spending(u Usage) State {
 	for _, r := range Resources {
 		if n := u.Of(r); s.Budget != nil && n.Sign() > 0 {
@@ -470,7 +468,7 @@ func (s State) Spending(u Usage) State {
 	return s
 }
 
-// Criterion is what the reviewer said of one acceptance criterion. It is met only with evidence.
+// Criterion is the reviewer's finding about one acceptance criterion. It counts as met only with evidence.
 type Criterion struct {
 	Criterion string `json:"criterion"`
 	Met       bool   `json:"met"`
