@@ -10,7 +10,7 @@ import (
 	"pawl/internal/home"
 )
 
-// Local is where the repository is on this host, "" where it is elsewhere.
+// Local returns the path of the repository on this host, "" if it is elsewhere.
 func (r Record) Local() string {
 	if !r.Remote {
 		return r.Repo
@@ -21,8 +21,8 @@ func (r Record) Local() string {
 	return ""
 }
 
-// Locate notes which folders the repository is, where it is on this host: that of the working tree, and the
-// one that its branches are in.
+// Locate records the identity of the repository's folders, if it is on this host: of the working tree and of the git
+// directory with its branches.
 func (r *Record) Locate() error {
 	at := r.Local()
 	if at == "" {
@@ -45,12 +45,12 @@ func (r *Record) locate(at string) error {
 	return nil
 }
 
-// ErrReplaced is what Hold returns where another repository stands in the place of the one that Locate has noted.
+// ErrReplaced is the error of Hold if the repository is not the one that Locate has recorded.
 var ErrReplaced = errors.New("another repository stands there")
 
-// Hold opens the folder of a repository on this host and wants it to be the one that Locate has noted, with the git
-// directory that it had: ErrReplaced where it is another, fs.ErrNotExist where there is none. What is done in the folder
-// is done in that one, whatever is renamed later. Its caller closes it.
+// Hold opens the folder of a repository on this host. It returns ErrReplaced if folder or git directory are not those
+// that Locate has recorded, and fs.ErrNotExist if there is no folder. Everything done in the returned folder is done
+// in that very folder, whatever is renamed later. The caller closes it.
 func (r Record) Hold() (*held.Folder, error) {
 	f, err := held.Open(r.Local())
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package workspace is the record on disk of what a loop or a steward has on this host: which workflow
-// it is, where its store and trees are. Recovery and commands that read without an engine start
-// from these records. It keeps no state of the loop: that is in the ledger, from which a record
-// that was torn by a power cut is made again. Start at Record.
+// Package workspace is the record on disk of what a loop or a steward has on this host: its workflow, its store and
+// its trees. Recovery and commands that read without an engine start from these records. A record has no state of the
+// loop: the state is in the ledger. If a power cut tears a record, it is made again from the ledger. Start at Record.
 package workspace
 
 import (
@@ -25,44 +24,44 @@ import (
 	"pawl/internal/spec"
 )
 
-// Record says what is where. It is written by Open and removed with the loop's folder.
+// Record says where everything of a loop is. Open writes it, and it is removed with the loop's folder.
 type Record struct {
 	Loop      string `json:"loop"`           // the workflow ID
-	Kind      string `json:"kind,omitempty"` // of the workflow; "" is a loop of whichever kind
+	Kind      string `json:"kind,omitempty"` // of the workflow; "" is a loop of any kind
 	Ref       string `json:"ref"`            // the loop's name in refs and folders, unique on this host
 	FirstRun  string `json:"firstRun"`
 	Namespace string `json:"namespace"`
 	Repo      string `json:"repo"`             // the user's repository, its path or its URL
 	Remote    bool   `json:"remote,omitempty"` // Repo is a URL
 	Origin    string `json:"origin,omitempty"` // the URL that the trees show as origin, without credentials
-	// Tree and Git are which folders the repository's working tree and its git directory were, where it is on
-	// this host.
+	// Tree and Git identify the folders of the repository's working tree and git directory, if it is on this host.
 	Tree   home.Folder `json:"tree,omitzero"`
 	Git    home.Folder `json:"git,omitzero"`
 	Store  string      `json:"store"`
-	Branch string      `json:"branch"`         // refs/heads/pawl/<ref>; "" of a steward, whose loops have them
+	Branch string      `json:"branch"`         // refs/heads/pawl/<ref>; "" for a steward, whose loops have branches
 	Ledger string      `json:"ledger"`         // refs/pawl-ledger/<ref>
-	Onto   string      `json:"onto,omitempty"` // the branch that the loop started from, as people name it
-	// Name and Email are the user's git identity, which commits carry.
+	Onto   string      `json:"onto,omitempty"` // the branch from which the loop started, as people name it
+	// Name and Email are the user's git identity, for commits.
 	Name  string `json:"name"`
 	Email string `json:"email"`
-	// Setup and Keep are what the trees need again when they are made anew.
+	// Setup and Keep are needed when the trees are made again.
 	Setup string   `json:"setup,omitempty"`
 	Keep  []string `json:"keep,omitempty"`
-	// Sandbox is what keeps what runs in them from the rest of the machine.
+	// Sandbox says how the commands in the trees are kept apart from the rest of the machine.
 	Sandbox spec.Sandbox `json:"sandbox,omitzero"`
-	// Memory, Processes and DeskBytes are the spec's limits of what runs at a time, 0 where it gives none.
+	// Memory, Processes and DeskBytes are the spec's limits for what runs at one time, 0 for none.
 	Memory    spec.Size `json:"memory,omitempty"`
 	Processes int       `json:"processes,omitempty"`
 	DeskBytes spec.Size `json:"deskBytes,omitempty"`
-	Closed    bool      `json:"closed,omitempty"` // the loop is over and its trees are given up
-	// ClosedAt is when that was. The workflow ends a moment later.
+	Closed    bool      `json:"closed,omitempty"` // the loop is over and its trees are removed
+	// ClosedAt is when the loop was closed. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
-	// Side is the desk of a candidate that this is the record of, in memory alone; 0 is the loop's own.
+	// Side is the number of the candidate's desk that this record describes, 0 for the loop's own. It is never on
+	// disk.
 	Side int `json:"-"`
 }
 
-// CleanBranch is the ref beside a loop's branch that has the kept changes alone, "" where there is no branch.
+// CleanBranch returns the ref beside a loop's branch that has only the kept changes, "" if there is no branch.
 func CleanBranch(branch string) string {
 	if branch == "" {
 		return ""
@@ -70,17 +69,18 @@ func CleanBranch(branch string) string {
 	return branch + "-clean"
 }
 
-// Steward reports whether it is a steward's.
+// Steward reports whether the record is a steward's.
 func (r Record) Steward() bool { return r.Kind == kind.Steward.Name }
 
-// Token marks the processes that run for a loop on this host, so that they can be found after a crash.
-// The store makes it this host's: another one on the same machine may have the loop since.
+// Token returns the mark of the processes that run for a loop on this host, by which they can be found after a crash.
+// It contains a hash of the store's path, because another pawl on the same machine may have the loop since.
 func (r Record) Token() string {
 	where := sha256.Sum256([]byte(r.Store))
 	return r.Beside("pawl-" + r.FirstRun + "-" + hex.EncodeToString(where[:4]))
 }
 
-// Beside is the name of what a desk has of its own: that of the loop's, for a candidate's with its number.
+// Beside returns the name of something that each desk has: name for the loop's own desk, name with the number for a
+// candidate's.
 func (r Record) Beside(name string) string {
 	if r.Side == 0 {
 		return name
@@ -88,17 +88,17 @@ func (r Record) Beside(name string) string {
 	return fmt.Sprintf("%s.%d", name, r.Side)
 }
 
-// Desk is the agent's tree, Judge the one that its work is judged in.
+// Desk returns the agent's tree, Judge the tree in which its work is judged.
 func Desk(h home.Home, ref string) string  { return filepath.Join(h.Loop(ref), "desk") }
 func Judge(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "judge") }
 
-// Admin is where pawl keeps a tree's index and notes, outside the tree.
+// Admin returns the folder with a tree's index and notes, which is outside the tree.
 func Admin(h home.Home, ref, tree string) string { return filepath.Join(h.Loop(ref), "admin", tree) }
 
-// Exchange is where agents find their prompts and leave their results.
+// Exchange returns the folder where agents find their prompts and leave their results.
 func Exchange(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "exchange") }
 
-// Sides are the desks of candidates that a loop has on this host, by their numbers; none where that can't be read.
+// Sides returns the records of the candidates' desks that a loop has on this host, none if the folder can't be read.
 func (r Record) Sides(h home.Home) (sides []Record) {
 	found, _ := os.ReadDir(held.At(h.Loop(r.Ref)))
 	for _, e := range found {
@@ -112,15 +112,15 @@ func (r Record) Sides(h home.Home) (sides []Record) {
 	return sides
 }
 
-// Steps is the folder of the steps' logs and results.
+// Steps returns the folder of the steps' logs and results.
 func Steps(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "steps") }
 
-// Heads is the file that says where ledger and branch stand.
+// Heads returns the file with the positions of ledger and branch.
 func Heads(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "heads.json") }
 
 func file(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "workspace.json") }
 
-// Write stores the record: it survives a power cut.
+// Write stores the record so that it survives a power cut.
 func Write(h home.Home, r Record) error {
 	if err := os.MkdirAll(held.At(h.Loop(r.Ref)), 0o700); err != nil {
 		return fmt.Errorf("making the loop's folder: %w", err)
@@ -131,8 +131,8 @@ func Write(h home.Home, r Record) error {
 	return nil
 }
 
-// Read returns the record of ref; fs.ErrNotExist where there is none, durable.ErrTorn where it is not
-// to be read.
+// Read returns the record of ref. The error is fs.ErrNotExist if there is none, and durable.ErrTorn if it can't be
+// read.
 func Read(h home.Home, ref string) (r Record, err error) {
 	if err := durable.ReadJSON(file(h, ref), &r); err != nil {
 		return Record{}, fmt.Errorf("reading the workspace record of %s: %w", ref, err)
@@ -143,8 +143,8 @@ func Read(h home.Home, ref string) (r Record, err error) {
 	return r, nil
 }
 
-// List returns all records of this host, sorted by ref. It passes over folders without one, and over
-// records that are torn, which Torn returns.
+// List returns all records of this host, sorted by ref. It skips folders without a record, and torn records, which
+// Torn returns.
 func List(h home.Home) ([]Record, error) {
 	records, _, err := list(h)
 	return records, err
@@ -172,13 +172,13 @@ func list(h home.Home) (records []Record, torn []string, err error) {
 	return records, torn, err
 }
 
-// hasRecorded reports whether a loop whose record is gone had one.
+// hasRecorded reports whether a loop without a record once had one.
 func hasRecorded(h home.Home, ref string) bool {
 	_, err := os.Stat(held.At(Heads(h, ref)))
 	return err == nil
 }
 
-// Noted returns where a loop's refs were when it recorded something last, by their names; nothing where that can't be read.
+// Noted returns the positions of a loop's refs at its last append, by the refs' names; nil if they can't be read.
 func Noted(h home.Home, ref string) map[string]string {
 	var at map[string]string
 	if durable.ReadJSON(Heads(h, ref), &at) != nil {
@@ -187,8 +187,8 @@ func Noted(h home.Home, ref string) map[string]string {
 	return at
 }
 
-// Note takes that down, and reports whether what was noted before could not be read any more. It is wanted where a
-// ref or the record is lost.
+// Note records these positions, and reports whether the earlier ones could not be read. They are needed if a ref or
+// the record is lost.
 func Note(h home.Home, ref string, at map[string]string) (damaged bool) {
 	var before map[string]string
 	err := durable.ReadJSON(Heads(h, ref), &before)
@@ -196,7 +196,7 @@ func Note(h home.Home, ref string, at map[string]string) (damaged bool) {
 	return errors.Is(err, durable.ErrTorn)
 }
 
-// Drop removes a record that is torn and can't be made again.
+// Drop removes a torn record that can't be made again.
 func Drop(h home.Home, ref string) error {
 	for _, path := range []string{file(h, ref), Heads(h, ref)} {
 		if err := os.Remove(held.At(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +206,7 @@ func Drop(h home.Home, ref string) error {
 	return nil
 }
 
-// Latest returns the newest record of a loop ID: of name, name.2, name.3 … the last.
+// Latest returns the newest record of a loop ID: the last of name, name.2, name.3 and so on.
 func Latest(h home.Home, loop string) (Record, bool) {
 	records, err := List(h)
 	if err != nil {
@@ -221,8 +221,8 @@ func Latest(h home.Home, loop string) (Record, bool) {
 	}), true
 }
 
-// Announce says on disk that Open is at work on a loop that may have no record yet. A loop that is
-// killed so early is found by it.
+// Announce records on disk that Open is at work on a loop that may have no record yet. After a kill pawl finds such a
+// loop by the announcement.
 func Announce(h home.Home, r Record) error {
 	err := os.MkdirAll(held.At(opening(h)), 0o700)
 	if err == nil {
@@ -234,11 +234,11 @@ func Announce(h home.Home, r Record) error {
 	return nil
 }
 
-// Retract takes an announcement back: Open is done, or will not be tried again.
+// Retract removes an announcement: Open is done, or will not be tried again.
 func Retract(h home.Home, r Record) { _ = os.Remove(held.At(announcement(h, r))) }
 
-// Announced returns what is announced and not retracted: loops whose Open was cut off. One that is torn
-// has its FirstRun only, which is its file's name.
+// Announced returns the announcements that nobody retracted: loops whose Open was interrupted. A torn one has only
+// its FirstRun, from the name of its file.
 func Announced(h home.Home) ([]Record, error) {
 	entries, err := os.ReadDir(held.At(opening(h)))
 	if errors.Is(err, fs.ErrNotExist) {
