@@ -10,19 +10,19 @@ import (
 	"pawl/internal/meter/tally"
 )
 
-// Limit is a number that may not be exceeded, where it is set.
+// Limit is a number that must not be exceeded, if Set.
 type Limit struct {
 	Set bool
 	At  int64
 }
 
-// Budget is what may be used. Nano are billionths of a dollar.
+// Budget is what may be used. Nano is in billionths of a dollar.
 type Budget struct {
 	Tokens, Nano, Tools Limit
 }
 
-// over returns the budget that forbids one more request, "" where none does. One that is used up does; tool calls have
-// to be more, since it is the request after the last of them that ends the work.
+// over returns the budget that forbids another request, "" for none. A used-up budget forbids one. Tool calls must
+// exceed their budget, because the work ends with the request after the last allowed tool call.
 func (b Budget) over(t tally.Total, tokens, nano int64) loop.Resource {
 	switch {
 	case b.Tokens.Set && t.Tokens()+tokens >= b.Tokens.At:
@@ -35,8 +35,8 @@ func (b Budget) over(t tally.Total, tokens, nano int64) loop.Resource {
 	return ""
 }
 
-// budget lets requests through. Those of several agents at once are let through together while the budget has room for
-// them all, and one at a time when it gets scarce: so it is exceeded by one request at most, as far as the others are no
+// budget admits requests. It admits requests of several agents together while the budget has room for all of them,
+// and one at a time when the budget gets scarce. So they exceed it by one request at most, if the others are no
 // larger than the largest so far.
 type budget struct {
 	limits Budget
@@ -48,8 +48,8 @@ type budget struct {
 	largest tally.Call
 }
 
-// flight is a request under way: what it is expected to use, and what its answer has told so far. That passes here before
-// the program sees it, so that no request that follows upon it comes too early.
+// flight is a request under way: what it is expected to use, and what its answer has reported so far. The meter sees
+// an answer before the program does, so a request that follows it never comes too early.
 type flight struct {
 	expected int64 // tokens
 	seen     func() tally.Call
@@ -60,13 +60,14 @@ func (b *budget) begin(limits Budget, spent tally.Total) {
 	b.spent.Refused = ""
 }
 
-// admit waits until a request may be sent, which is expected to have so many tokens, and whose answer tells what seen
-// returns. It returns the budget that forbids it, else what has to be called with what it cost; neither where ctx has ended.
+// admit waits until a request may be sent that is expected to have that many tokens. seen returns what its answer has
+// reported so far. admit returns the budget that forbids the request, or a function to call with the request's cost,
+// or neither if ctx has ended.
 func (b *budget) admit(ctx context.Context, expected int64, seen func() tally.Call) (over string, done func(tally.Call)) {
 	for {
 		b.mu.Lock()
 		known, largest := b.spent, b.largest
-		var tokens, nano int64 // that are still to come
+		var tokens, nano int64 // that are still expected
 		for f := range b.flights {
 			c := f.seen()
 			known.Add(c)
@@ -104,13 +105,13 @@ func (b *budget) took(f *flight, c tally.Call) {
 	b.changed = make(chan struct{})
 }
 
-// larger has the larger of each number of two calls that is expected of another.
+// larger returns the larger of each number that is expected of the next call.
 func larger(c, d tally.Call) tally.Call {
 	c.Input, c.Output, c.Nano = max(c.Input, d.Input), max(c.Output, d.Output), max(c.Nano, d.Nano)
 	return c
 }
 
-// sized counts what is read of a request.
+// sized counts the bytes that are read of a request.
 type sized struct {
 	io.ReadCloser
 	n atomic.Int64

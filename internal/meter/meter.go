@@ -1,11 +1,11 @@
-// Package meter is the endpoint at which an agent program speaks to its model: it passes each request for a model on to the provider
-// unchanged, with the key that the program does not have, notes what each answer cost, and answers itself with the
-// provider's own error for a limit once a budget is used up. So it counts every agent that the program starts, and no
-// request past a budget is sent. It keeps and logs nothing of what is said, and no keys. What answers cost is read in
-// internal/meter/tally; which program is made to speak to it, and how, is in internal/program; who listens for it is in
-// internal/proc.
+// Package meter is the endpoint at which an agent program speaks to its model. It passes each request for a model on
+// to the provider unchanged, with the key that the program does not have, and records what each answer cost. Once a
+// budget is used up, it answers with the provider's own error for a limit. So it counts every agent that the program
+// starts, and sends no request past a budget. It stores and logs no text of requests and answers, and no keys.
+// internal/meter/tally reads what answers cost, internal/program decides which program uses the meter and how, and
+// internal/proc listens for it.
 //
-// Start at Meter.ServeHTTP. budget.go has what is let through, refusal.go how a limit is told.
+// Start at Meter.ServeHTTP. budget.go decides which requests pass, refusal.go how a limit is reported.
 package meter
 
 import (
@@ -34,38 +34,39 @@ import (
 	"pawl/internal/meter/tally"
 )
 
-// Address stands for the address, host and port, at which a program finds the meter, in its environment and arguments:
-// who runs the program puts that in its place.
+// Address is a placeholder in a program's environment and arguments. internal/proc replaces it by the host and port
+// of the meter.
 const Address = "address-of-pawls-meter.invalid"
 
-// Config is the meter of one call of an agent. It is plain data, for gob.
+// Config is the meter of one agent call. It is plain data, for gob.
 type Config struct {
-	Upstream string // the provider's base URL: the path of a request comes behind it
-	// Keys are the provider's by the placeholders that the program has instead. A request without one is refused.
+	Upstream string // the provider's base URL, to which the path of a request is added
+	// Keys are the provider's keys by the placeholders that the program has instead. A request without a placeholder
+	// is refused.
 	Keys map[string]string
-	// Budget is what may be used in all, by this call and what File has already.
+	// Budget is what this call may use, including what File has already.
 	Budget Budget
 	Prices tally.Prices
-	// File gets a line for each request as it is sent, and one as its answer ends. What it has already counts. While an
-	// answer comes its time of change goes on, by the second.
+	// File gets one line when a request is sent and one when its answer ends. Its earlier lines count. While an
+	// answer comes, the file's modification time is updated every second.
 	File string
-	// Files are files, by their paths, by which the program is told where the meter is: Address in them is where it is.
-	// Who runs the program writes them.
+	// Files are files, by their paths, that tell the program where the meter is. Address in them is replaced by the
+	// meter's address. internal/proc writes them.
 	Files map[string]string
-	// Proxy is the URL of the proxy that this host has to use, "" for none; Direct are the hosts without it, in the words of
-	// NO_PROXY. It may have a password in it.
+	// Proxy is the URL of the proxy that this host has to use, "" for none. Direct are the hosts that need no proxy,
+	// in the syntax of NO_PROXY. The URL may contain a password.
 	Proxy, Direct string
-	// Roots are files of certificates that are trusted beside the system's.
+	// Roots are files with certificates that are trusted in addition to the system's.
 	Roots []string
 }
 
-// maxRequest bounds a request's body in bytes: more than any provider takes.
+// maxRequest limits a request's body, in bytes, to more than any provider accepts.
 const maxRequest = 256 << 20
 
-// maxBody bounds what is read of an answer that is an error, in bytes.
+// maxBody limits how many bytes are read of an answer that is an error.
 const maxBody = 64 << 10
 
-// Meter is one call's.
+// Meter is the meter of one agent call.
 type Meter struct {
 	keys    map[string]string
 	prices  tally.Prices
@@ -81,10 +82,11 @@ type Meter struct {
 	serving sync.WaitGroup
 	failed  error // of the first line that could not be written
 
-	touched atomic.Int64 // when the file was touched last, in Unix seconds
+	touched atomic.Int64 // when the file was last touched, in Unix seconds
 }
 
-// New makes a meter, and reads what its file has already. The error says what of the config is wrong, without a key.
+// New makes a meter, and reads the earlier lines of its file. The error says what is wrong with the config, without a
+// key.
 func New(c Config) (*Meter, error) {
 	at, err := url.Parse(c.Upstream)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
@@ -106,7 +108,7 @@ func New(c Config) (*Meter, error) {
 	m.budget.begin(c.Budget, spent)
 	transport := &http.Transport{
 		Proxy:               proxyFunc(c),
-		DisableCompression:  true, // what the program did not ask for
+		DisableCompression:  true, // a program that did not ask for compression gets none
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 30 * time.Second, ForceAttemptHTTP2: true,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots(c.Roots)},
 	}
@@ -124,13 +126,14 @@ func proxyFunc(c Config) func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) { return by(r.URL) }
 }
 
-// roots are the system's certificates and those of files; nil, which is the system's, where there are no files.
+// roots returns the system's certificates and those of the files; nil, which means the system's, if there are no
+// files.
 func roots(files []string) *x509.CertPool {
 	var pool *x509.CertPool
 	for _, file := range files {
 		pem, err := os.ReadFile(file)
 		if err != nil {
-			continue // the provider's certificate is not trusted then, which the program is told
+			continue // then the provider's certificate is not trusted, and the program gets that error
 		}
 		if pool == nil {
 			if pool, err = x509.SystemCertPool(); err != nil {
@@ -142,8 +145,8 @@ func roots(files []string) *x509.CertPool {
 	return pool
 }
 
-// End refuses further requests, ends those that are under way and returns when all that they cost is noted. The error is
-// that something could not be.
+// End refuses further requests, ends those under way, and returns when all costs are recorded. It returns an error if
+// a record could not be written.
 func (m *Meter) End() error {
 	m.mu.Lock()
 	m.ended = true
@@ -198,23 +201,24 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.note(tally.Call{Begun: true})
 	sent := &sized{ReadCloser: r.Body}
 	r.Body = sent
-	defer func() { // also where the program has gone in the middle of the answer
+	defer func() { // even if the program has gone in the middle of the answer
 		c := tally.CallOf(e.close(), e.status, sent.n.Load(), m.prices).WithError(e.header.Get, e.body, time.Now())
-		c.Cut = c.Cut && e.ended && ctx.Err() == nil // by nobody but the provider
+		c.Cut = c.Cut && e.ended && ctx.Err() == nil // only the provider cuts an answer off
 		done(c)
 		m.note(c)
 	}()
 	m.pass(w, r.WithContext(context.WithValue(ctx, exchangeKey{}, e)))
 }
 
-// pass has the provider answer a request.
+// pass sends a request to the provider and returns the answer.
 func (m *Meter) pass(w http.ResponseWriter, r *http.Request) {
-	// Else what is left of the request is taken from the provider as its answer begins, which cuts the answer off.
-	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/1 alone needs it
+	// Without full duplex, Go's server discards the rest of the request when the answer begins. The provider never
+	// gets it, and the answer is cut off.
+	_ = http.NewResponseController(w).EnableFullDuplex() // only HTTP/1 needs it
 	m.forward.ServeHTTP(w, r)
 }
 
-// note writes a line at once: what was used stays known whatever dies now.
+// note writes a line at once, so the usage stays known even if pawl dies now.
 func (m *Meter) note(c tally.Call) {
 	if _, err := m.file.Write(c.Line()); err != nil {
 		m.mu.Lock()
@@ -223,20 +227,20 @@ func (m *Meter) note(c tally.Call) {
 	}
 }
 
-// touch says that something of an answer has come: whoever watches the call hears that.
+// touch updates the file's time when a part of an answer has come: whoever watches the call sees a sign of life.
 func (m *Meter) touch() {
 	now := time.Now()
 	if last := m.touched.Load(); last < now.Unix() && m.touched.CompareAndSwap(last, now.Unix()) {
-		_ = os.Chtimes(m.file.Name(), now, now) // it is a sign of life, no number
+		_ = os.Chtimes(m.file.Name(), now, now) // only a sign of life, no count
 	}
 }
 
-// asksAbout reports whether a request costs nothing and concerns nothing but models: their list, or how many tokens a text has.
-// With the user's key everything else of the provider's could be had: other work that nobody counts, batches among it, files and
-// answers that are kept there, keys for a session that knows no budget.
+// asksAbout reports whether a request costs nothing and is only about models: their list, or how many tokens a text
+// has. Other requests are refused, because the user's key opens everything else at the provider: work that nobody
+// counts, such as batches, stored files and answers, and keys for sessions without a budget.
 func asksAbout(r *http.Request) bool {
 	parts := strings.Split(r.URL.Path, "/")
-	if slices.Contains(parts, "..") || slices.Contains(parts, ".") { // the provider may read another path
+	if slices.Contains(parts, "..") || slices.Contains(parts, ".") { // the provider may read it as another path
 		return false
 	}
 	if r.Method == http.MethodPost {
@@ -252,10 +256,10 @@ func generates(r *http.Request) bool {
 	return r.Method == http.MethodPost && slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) })
 }
 
-// keyHeaders are where the providers' keys stand.
+// keyHeaders are the headers with the providers' keys.
 var keyHeaders = []string{"X-Api-Key", "Authorization", "X-Goog-Api-Key", "Api-Key"}
 
-// known reports whether a request has one of the placeholders.
+// known reports whether a request has one of the placeholders as its key.
 func (m *Meter) known(r *http.Request) bool {
 	for _, name := range keyHeaders {
 		if _, is := m.key(r.Header.Get(name)); is {
@@ -266,7 +270,7 @@ func (m *Meter) known(r *http.Request) bool {
 	return is
 }
 
-// key returns a header's value with the provider's key in it instead of the placeholder.
+// key returns a header's value with the provider's key in place of the placeholder.
 func (m *Meter) key(value string) (with string, is bool) {
 	for placeholder, key := range m.keys {
 		if before, is := strings.CutSuffix(value, placeholder); is && (before == "" || strings.EqualFold(before, "bearer ")) {
@@ -276,12 +280,12 @@ func (m *Meter) key(value string) (with string, is bool) {
 	return value, false
 }
 
-// rewrite makes the request to the provider.
+// rewrite changes the request into that for the provider.
 func (m *Meter) rewrite(r *httputil.ProxyRequest) {
 	out := r.Out
 	out.URL.Scheme, out.URL.Host, out.Host = m.at.Scheme, m.at.Host, m.at.Host
 	out.URL.Path, out.URL.RawPath = strings.TrimSuffix(m.at.Path, "/")+r.In.URL.Path, ""
-	out.URL.RawQuery = r.In.URL.RawQuery // as it came, also where it has a semicolon
+	out.URL.RawQuery = r.In.URL.RawQuery // as it came, even with a semicolon
 	if r.In.URL.RawPath != "" {
 		out.URL.RawPath = strings.TrimSuffix(m.at.EscapedPath(), "/") + r.In.URL.RawPath
 	}
@@ -296,14 +300,14 @@ func (m *Meter) rewrite(r *httputil.ProxyRequest) {
 			out.URL.RawQuery = q.Encode()
 		}
 	}
-	if strings.Contains(out.Header.Get("Accept-Encoding"), "gzip") { // what can be read here too
+	if strings.Contains(out.Header.Get("Accept-Encoding"), "gzip") { // an encoding that the meter can read too
 		out.Header.Set("Accept-Encoding", "gzip")
 	} else {
 		out.Header.Set("Accept-Encoding", "identity")
 	}
 }
 
-// watch has an answer counted as it passes.
+// watch counts an answer as it passes.
 func (m *Meter) watch(r *http.Response) error {
 	e, is := r.Request.Context().Value(exchangeKey{}).(*exchange)
 	if !is {
@@ -317,8 +321,8 @@ func (m *Meter) watch(r *http.Response) error {
 		e.unpack()
 	}
 	var body io.Reader = passing{r.Body, e}
-	if e.status >= 400 { // Qwen Code hangs up at the status, and then nobody would know why it was refused
-		begin, _ := io.ReadAll(io.LimitReader(body, maxBody)) // an error comes again with the rest
+	if e.status >= 400 { // Qwen Code hangs up at the status; read the reason before it does
+		begin, _ := io.ReadAll(io.LimitReader(body, maxBody)) // an error of the reader comes again with the rest
 		body = io.MultiReader(bytes.NewReader(begin), body)
 	}
 	r.Body = struct {
@@ -328,7 +332,7 @@ func (m *Meter) watch(r *http.Response) error {
 	return nil
 }
 
-// passing is the body of an answer as it passes.
+// passing is the body of an answer that the meter reads as it passes.
 type passing struct {
 	from io.Reader
 	e    *exchange
@@ -343,22 +347,22 @@ func (p passing) Read(b []byte) (int, error) {
 
 type exchangeKey struct{}
 
-// exchange is one request and its answer. One goroutine passes it on.
+// exchange is one request with its answer. One goroutine passes it on.
 type exchange struct {
 	heard  func()
 	status int
 	header http.Header // of an answer that is an error
-	body   []byte      // the begin of such a one
+	body   []byte      // the beginning of such an answer
 	ended  bool        // the provider sends no more
 
 	mu      sync.Mutex
 	counter tally.Counter
 
-	packed   *io.PipeWriter // of an answer that is compressed
+	packed   *io.PipeWriter // of a compressed answer
 	unpacked chan struct{}
 }
 
-// unpack counts what comes out of the compressed bytes.
+// unpack counts the uncompressed content of a compressed answer.
 func (e *exchange) unpack() {
 	var from *io.PipeReader
 	from, e.packed = io.Pipe()
@@ -393,7 +397,7 @@ func (e *exchange) count(b []byte) (int, error) {
 	return e.counter.Write(b)
 }
 
-// seen is what the answer has told so far.
+// seen returns what the answer has reported so far.
 func (e *exchange) seen(ps tally.Prices) tally.Call {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -403,7 +407,7 @@ func (e *exchange) seen(ps tally.Prices) tally.Call {
 	return c
 }
 
-// close returns what the answer told.
+// close returns what the answer reported.
 func (e *exchange) close() tally.Answer {
 	if e.packed != nil {
 		_ = e.packed.Close()
@@ -414,9 +418,9 @@ func (e *exchange) close() tally.Answer {
 	return e.counter.Close()
 }
 
-// unreachable says that the provider could not be asked. The error has its name and address, and no key.
+// unreachable answers that the provider could not be reached. The error has its name and address, but no key.
 func unreachable(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil { // nobody hears it
+	if r.Context().Err() != nil { // nobody reads the answer
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}

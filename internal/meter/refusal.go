@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// api is whose errors a path's program understands.
+// api says whose errors the program understands, from the path of its request.
 type api int
 
 const (
@@ -25,9 +25,10 @@ func apiOf(r *http.Request) api {
 	return openAI
 }
 
-// refuse says that a budget is used up, as the provider says that there is no money left: of all its errors for a limit
-// that is the one after which its program does not ask again. Measured with Claude Code 2.1.329, Codex 0.169.0 and the
-// Gemini CLI 0.61.0; to a 429 of another kind they ask again for minutes.
+// refuse answers that a budget is used up, with the provider's error for an account without money. Of all errors for
+// a limit, this is the one after which the program does not try again. Measured with Claude Code 2.1.329, Codex
+// 0.169.0 and the Gemini CLI 0.61.0; after another kind of 429 they try again for minutes. tell answers with an error
+// of the meter itself.
 func refuse(w http.ResponseWriter, r *http.Request, budget string) {
 	said := "The budget that pawl keeps for this agent is used up (" + budget + ")."
 	switch apiOf(r) {

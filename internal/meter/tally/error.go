@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// maxError bounds what is kept of an error, in bytes.
+// maxError limits how many bytes of an error are kept.
 const maxError = 400
 
-// provided is an answer that is an error, of any of the APIs.
+// provided is an answer that is an error, in the format of any of the APIs.
 type provided struct {
 	Error struct {
 		Type     string  `json:"type"`
@@ -25,18 +25,19 @@ type provided struct {
 	Message string `json:"message"`
 }
 
-// WithError notes in a call what the provider answered instead of work, and until when it will: in the headers, or in the
-// body. header returns one by its name, "" for none; now is when it answered. A call that did not fail is as it was.
+// WithError adds to a failed call what the provider answered instead of work, and until when it refuses, from the
+// headers or the body. header returns a header by its name, "" for none; now is the time of the answer. A call that
+// did not fail is unchanged.
 func (c Call) WithError(header func(string) string, body []byte, now time.Time) Call {
 	if !c.Failed() {
 		return c
 	}
-	var all []provided // the Gemini API has it in a list at times
+	var all []provided // the Gemini API sometimes has it in a list
 	var one provided
 	if json.Unmarshal(body, &all) == nil && len(all) > 0 {
 		one = all[0]
 	} else {
-		_ = json.Unmarshal(body, &one) // what has another type is left out
+		_ = json.Unmarshal(body, &one) // fields of another type are left out
 	}
 	said := strings.TrimSpace(cmp.Or(one.Error.Type, one.Error.Status) + ": " + cmp.Or(one.Error.Message, one.Message))
 	said = strings.TrimSuffix(strings.TrimPrefix(said, ": "), ":")
@@ -50,8 +51,8 @@ func (c Call) WithError(header func(string) string, body []byte, now time.Time) 
 	return c
 }
 
-// until is the end of a limit, in Unix seconds, 0 where nobody tells it. Of several ends that of the limit that was hit
-// is named by a header of its own.
+// until returns the end of a limit in Unix seconds, 0 if unknown. If a provider has several limits, a header of its
+// own has the end of the limit that was hit.
 func until(header func(string) string, p provided, now time.Time) int64 {
 	after := func(d time.Duration) int64 { return now.Add(d + time.Second - 1).Unix() }
 	if at, err := strconv.ParseInt(header("Anthropic-Ratelimit-Unified-Reset"), 10, 64); err == nil && at > 0 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Price is what a model costs, in dollars per million tokens. Over is what it costs where more than a number of tokens
-// went in; nil where that makes no difference.
+// Price is what a model costs, in dollars per million tokens. Over has the prices of requests with more input than a
+// number of tokens, nil if there are no such prices.
 type Price struct {
 	Model      string  `json:"model"` // a part of the model's name
 	Input      float64 `json:"input"`
@@ -25,18 +25,19 @@ type Over struct {
 	Input     float64 `json:"input"`
 	Output    float64 `json:"output"`
 	CacheRead float64 `json:"cacheRead"`
-	// CacheWrite is 0 where what is written to a cache costs what other input does.
+	// CacheWrite is 0 if writing to a cache costs the same as other input.
 	CacheWrite float64 `json:"cacheWrite,omitempty"`
 }
 
-// Prices are a table of prices. The longest name that is a part of a model's counts; of two alike the first. One that ends
-// with a number is no part of a name in which that number goes on: gpt-5.9 is no gpt-5, and need not cost the same.
+// Prices is a table of prices. The longest entry that is part of a model's name counts, and the first of two equal
+// ones. An entry that ends with a number is not part of a name in which the number continues: gpt-5.9 is not gpt-5,
+// and may cost something else.
 type Prices []Price
 
 //go:embed prices.json
 var listed []byte
 
-// Listed returns the list prices that pawl comes with: an estimate, of the source and the date in docs/meter.md.
+// Listed returns the list prices that pawl contains. They are estimates; docs/meter.md has their source and date.
 func Listed() Prices {
 	p, err := ParsePrices(listed)
 	if err != nil {
@@ -45,7 +46,7 @@ func Listed() Prices {
 	return p
 }
 
-// ParsePrices reads a table: a JSON list of Price. The error says which entry is wrong.
+// ParsePrices reads a table from a JSON list of Price. The error names the wrong entry.
 func ParsePrices(text []byte) (Prices, error) {
 	var all Prices
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -68,12 +69,12 @@ func ParsePrices(text []byte) (Prices, error) {
 	return all, nil
 }
 
-// Capped are the prices with one for every other model: where a budget of dollars is kept, none is free.
+// Capped returns the prices with one more for every other model, because no model is free under a budget of dollars.
 func (ps Prices) Capped() Prices {
 	return append(slices.Clone(ps), Price{Input: 5, Output: 25, CacheRead: 0.5, CacheWrite: 6.25})
 }
 
-// Nano estimates what an answer cost, in billionths of a dollar; ok is false where no price is known for the model.
+// Nano estimates the cost of an answer in billionths of a dollar. ok is false if the model's price is unknown.
 func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 	var p Price
 	for _, one := range ps {
@@ -92,13 +93,13 @@ func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 		written = p.Input
 	}
 	fresh := max(0, u.Input-u.Cached-u.CacheWrite)
-	// A dollar for a million tokens is 1000 billionths for one.
+	// A dollar per million tokens is 1000 billionths per token.
 	sum := 1000 * (float64(fresh)*p.Input + float64(u.Cached)*p.CacheRead + float64(u.CacheWrite)*written + float64(u.Output)*p.Output)
 	return int64(min(sum+0.5, 1e15)), true
 }
 
-// names reports whether a part names a model. Behind a version a date may follow (-20250929), of four digits or more at once,
-// but no further number.
+// names reports whether a part names a model. A date of four or more digits may follow a version (-20250929), but no
+// further number.
 func names(part, model string) bool {
 	i := strings.Index(model, part)
 	if i < 0 {

@@ -1,8 +1,8 @@
-// Package tally works out what an answer of a model provider cost. It reads the tokens, the tool calls and the model
+// Package tally finds out what an answer of a model provider cost. It reads the tokens, the tool calls and the model
 // from answers of the Anthropic Messages API, OpenAI's chat completions and responses, and Gemini's generateContent,
-// whole or as a stream, and estimates dollars from a table of prices. It is pure: bytes go in, numbers come out. It
-// decides nothing about budgets and keeps nothing of what was said. Start at Counter; prices.go has the table, total.go
-// adds up several calls.
+// complete or as a stream, and estimates dollars from a table of prices. It is pure: bytes go in, numbers come out.
+// It decides nothing about budgets and stores no text. Start at Counter; prices.go has the table, total.go adds up
+// several calls.
 package tally
 
 import (
@@ -12,54 +12,55 @@ import (
 	"strings"
 )
 
-// Usage is what one answer used. Input has all tokens that went in, those from a cache and those that were written to
-// one too; Output has all that came out, those of thinking too.
+// Usage is what one answer used. Input counts all input tokens, including those read from a cache and those written
+// to one. Output counts all output tokens, including thinking.
 type Usage struct {
 	Input      int64 `json:"input,omitempty"`
 	Cached     int64 `json:"cached,omitempty"`     // of Input: read from a cache
-	CacheWrite int64 `json:"cacheWrite,omitempty"` // of Input: written to one
+	CacheWrite int64 `json:"cacheWrite,omitempty"` // of Input: written to a cache
 	Output     int64 `json:"output,omitempty"`
 }
 
-// most takes the larger of each number: the events of a stream correct earlier ones upwards.
+// most returns the larger of each number: later events of a stream raise earlier numbers.
 func (u Usage) most(v Usage) Usage {
 	return Usage{max(u.Input, v.Input), max(u.Cached, v.Cached), max(u.CacheWrite, v.CacheWrite), max(u.Output, v.Output)}
 }
 
-// Answer is what one answer of a model tells of itself.
+// Answer is what one answer of a model reports about itself.
 type Answer struct {
-	Model string // as the provider names it, "" where it does not
+	Model string // as the provider names it, "" if it does not
 	Usage Usage
 	Tools int64 // the tool calls in it
-	Told  bool  // the provider said what it used
-	Whole bool  // the provider said that it ended
+	Told  bool  // the provider reported the usage
+	Whole bool  // the provider reported the end
 	Bytes int64 // how long it was
 }
 
 const (
-	// maxPiece bounds what is kept of an answer at a time: an event of a stream, or a whole answer. Nothing is read from
-	// a longer one.
+	// maxPiece limits how many bytes of an answer are kept at a time: an event of a stream, or a complete answer.
+	// Nothing is read from a longer one. maxCount is more than any call uses. A larger number is a mistake, and sums
+	// must not overflow.
 	maxPiece = 32 << 20
 	// maxCount is more than any call uses; what is beyond it is a mistake, and sums must not overflow.
 	maxCount = int64(1e12)
 )
 
-// Counter reads one answer, in pieces of any size. It understands a stream of server-sent events and a whole JSON
-// document, of any of the APIs, by their shape. The zero Counter is ready.
+// Counter reads one answer, in pieces of any size. It recognises a stream of server-sent events and a complete JSON
+// document of any of the APIs by their structure. The zero Counter is ready to use.
 type Counter struct {
 	// Stream says that the answer is a stream of server-sent events.
 	Stream bool
 
 	answer  Answer
 	line    []byte
-	data    []byte // of the event under way, or the whole document
-	skipped bool   // what is under way is too long
+	data    []byte // of the current event, or the whole document
+	skipped bool   // the current piece is too long
 	items   int64  // tool calls of the responses API that came one by one
 	chat    map[[2]int]bool
 	gemini  int64
 }
 
-// Write takes the next bytes of the answer. It never fails.
+// Write reads the next bytes of the answer. It never fails.
 func (c *Counter) Write(b []byte) (int, error) {
 	n := len(b)
 	c.answer.Bytes += int64(n)
@@ -78,10 +79,10 @@ func (c *Counter) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Answer returns what was counted so far.
+// Answer returns the counts so far.
 func (c *Counter) Answer() Answer { return c.answer }
 
-// Close takes what came after the last line, and returns what was counted.
+// Close reads what came after the last line, and returns the counts.
 func (c *Counter) Close() Answer {
 	if c.Stream {
 		c.endLine()
@@ -108,7 +109,7 @@ func (c *Counter) endLine() {
 	c.line = c.line[:0]
 }
 
-// dispatch reads the event or document that is complete.
+// dispatch reads the complete event or document.
 func (c *Counter) dispatch() {
 	data := bytes.TrimSpace(c.data)
 	c.data = c.data[:0]
@@ -123,7 +124,7 @@ func (c *Counter) dispatch() {
 	switch data[0] {
 	case '{':
 		c.read(data)
-	case '[': // a stream of Gemini's that is no stream of events
+	case '[': // a stream of Gemini's that is not a stream of events
 		var all []json.RawMessage
 		if json.Unmarshal(data, &all) == nil {
 			for _, one := range all {
@@ -133,7 +134,7 @@ func (c *Counter) dispatch() {
 	}
 }
 
-// usage is that of all APIs but Gemini's.
+// usage has the counts of all APIs except Gemini's.
 type usage struct {
 	Input       *int64   `json:"input_tokens"`
 	Output      int64    `json:"output_tokens"`
@@ -150,7 +151,8 @@ type details struct {
 	CacheWrite int64 `json:"cache_write_tokens"`
 }
 
-// of returns it as one Usage. Anthropic counts apart what came from a cache and what went to one, OpenAI as a part.
+// of converts the counts to a Usage. Anthropic counts cache reads and writes separately, OpenAI as a part of the
+// input.
 func (u usage) of() Usage {
 	if u.Prompt != nil {
 		out := Usage{Input: count(*u.Prompt), Output: count(u.Completion)}
@@ -170,7 +172,7 @@ func (u usage) of() Usage {
 	return Usage{Input: in + read + written, Cached: read, CacheWrite: written, Output: count(u.Output)}
 }
 
-// told reports whether there is a number in it: a chunk of a chat has an empty one, or none.
+// told reports whether it has a number: a chunk of a chat has empty counts, or none.
 func (u *usage) told() bool { return u != nil && (u.Input != nil || u.Prompt != nil || u.Output > 0) }
 
 type typed struct {
@@ -189,7 +191,7 @@ type piece struct {
 	Usage *usage          `json:"usage"`
 	Error json.RawMessage `json:"error"` // in the middle of a stream
 
-	// Of Anthropic's.
+	// Anthropic
 	Message *struct {
 		Model string `json:"model"`
 		Usage *usage `json:"usage"`
@@ -197,7 +199,7 @@ type piece struct {
 	Block   typed           `json:"content_block"`
 	Content json.RawMessage `json:"content"`
 
-	// Of OpenAI's responses.
+	// OpenAI's responses
 	Response *struct {
 		Model  string  `json:"model"`
 		Usage  *usage  `json:"usage"`
@@ -206,7 +208,7 @@ type piece struct {
 	Output []typed `json:"output"`
 	Item   typed   `json:"item"`
 
-	// Of OpenAI's chat.
+	// OpenAI's chat
 	Choices []struct {
 		Index int `json:"index"`
 		Delta struct {
@@ -218,7 +220,7 @@ type piece struct {
 		Finish string `json:"finish_reason"`
 	} `json:"choices"`
 
-	// Of Gemini's.
+	// Gemini
 	Meta *struct {
 		Prompt     int64 `json:"promptTokenCount"`
 		ToolPrompt int64 `json:"toolUsePromptTokenCount"`
@@ -239,13 +241,14 @@ type piece struct {
 	} `json:"candidates"`
 }
 
-// lastTypes are the events with which a stream ends, of the APIs that have such. A chat and Gemini give a reason instead.
+// lastTypes are the events that end a stream, in the APIs that have such events. A chat and Gemini give a reason
+// instead.
 var lastTypes = []string{"message_stop", "error", "response.completed", "response.incomplete", "response.failed"}
 
 func (c *Counter) read(raw []byte) {
 	var p piece
 	if err := json.Unmarshal(raw, &p); err != nil {
-		if _, mistyped := err.(*json.UnmarshalTypeError); !mistyped { // of one with another type somewhere the rest counts
+		if _, mistyped := err.(*json.UnmarshalTypeError); !mistyped { // if one field has another type, the rest counts
 			return
 		}
 	}
@@ -283,7 +286,7 @@ func (c *Counter) read(raw []byte) {
 	c.answer.Tools = max(c.answer.Tools, c.gemini)
 }
 
-// blocks counts the tool calls of Anthropic's.
+// blocks counts the tool calls of Anthropic's API.
 func (c *Counter) blocks(p piece) {
 	is := func(b typed) bool {
 		return b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use"
@@ -304,7 +307,7 @@ func (c *Counter) blocks(p piece) {
 	}
 }
 
-// outputs counts those of OpenAI's responses, which come one by one and all at the end.
+// outputs counts the tool calls of OpenAI's responses, which come one by one and again at the end.
 func (c *Counter) outputs(p piece) {
 	is := func(item typed) bool { return strings.HasSuffix(item.Type, "_call") }
 	if p.Type == "response.output_item.done" && is(p.Item) {
@@ -325,7 +328,7 @@ func (c *Counter) outputs(p piece) {
 	c.answer.Tools = max(c.answer.Tools, c.items, n)
 }
 
-// calls counts those of a chat, of which a stream tells in several chunks.
+// calls counts the tool calls of a chat. A stream mentions each in several chunks.
 func (c *Counter) calls(choice int, calls []toolCall) {
 	for i, call := range calls {
 		at := [2]int{choice, max(call.Index, i)}
@@ -354,5 +357,5 @@ func (c *Counter) used(u *usage) {
 	}
 }
 
-// count makes a number of a provider's own sane.
+// count limits a number from a provider to a possible value.
 func count(n int64) int64 { return max(0, min(n, maxCount)) }
