@@ -10,19 +10,19 @@ import (
 	"syscall"
 )
 
-// Ranges that are never another host's service, whatever sandbox.hosts says. Each has the reason as the
-// rest of a sentence that begins with the address.
+// barred are ranges that are never another host's service, whatever sandbox.hosts says. Each has a reason that
+// completes a sentence beginning with the address.
 var barred = []struct {
 	in  netip.Prefix
 	why string
 }{
-	{netip.MustParsePrefix("0.0.0.0/8"), own}, // Linux takes 0.0.0.0 for loopback
+	{netip.MustParsePrefix("0.0.0.0/8"), own}, // Linux treats 0.0.0.0 as loopback
 	{netip.MustParsePrefix("127.0.0.0/8"), own},
 	{netip.MustParsePrefix("::/128"), own},
 	{netip.MustParsePrefix("::1/128"), own},
 	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
 	{netip.MustParsePrefix("fe80::/10"), linkLocal},
-	{netip.MustParsePrefix("fec0::/10"), linkLocal},         // site-local, its forerunner
+	{netip.MustParsePrefix("fec0::/10"), linkLocal},         // site-local, which came before link-local
 	{netip.MustParsePrefix("100.100.100.200/32"), metadata}, // Alibaba
 	{netip.MustParsePrefix("168.63.129.16/32"), metadata},   // Azure
 	{netip.MustParsePrefix("192.0.0.192/32"), metadata},     // Oracle
@@ -40,8 +40,8 @@ const (
 	group     = "is no single host"
 )
 
-// forms are all the addresses that addr may lead to: itself, and the IPv4 addresses that an IPv6 one carries
-// in it and that a translator or tunnel on the way would take out.
+// forms returns all addresses to which addr may lead: itself, and the IPv4 addresses inside an IPv6 address that a
+// translator or tunnel on the way would extract.
 func forms(addr netip.Addr) []netip.Addr {
 	addr = addr.WithZone("").Unmap()
 	all := []netip.Addr{addr}
@@ -54,7 +54,7 @@ func forms(addr netip.Addr) []netip.Addr {
 	switch {
 	case starts("::/96"), starts("::ffff:0:0:0/96"), starts("64:ff9b::/96"): // compatible, translated, NAT64
 		carried(12)
-	case starts("64:ff9b:1::/48"): // NAT64 of one's own, by RFC 6052: behind a prefix of 48, 56, 64 or 96 bits
+	case starts("64:ff9b:1::/48"): // private NAT64 (RFC 6052): behind a prefix of 48, 56, 64 or 96 bits
 		for _, octets := range [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}, {12, 13, 14, 15}} {
 			all = append(all, netip.AddrFrom4([4]byte{b[octets[0]], b[octets[1]], b[octets[2]], b[octets[3]]}))
 		}
@@ -70,7 +70,7 @@ func forms(addr netip.Addr) []netip.Addr {
 	return all
 }
 
-// barredRange says why nothing may be reached at addr, "" where no range bars it.
+// barredRange says why nothing may be reached at addr, "" if no range contains it.
 func barredRange(addr netip.Addr) string {
 	for _, bar := range barred {
 		if bar.in.Contains(addr) {
@@ -80,13 +80,13 @@ func barredRange(addr netip.Addr) string {
 	return ""
 }
 
-// station is what this host is to the network at one moment.
+// station is what this host has in the network at one moment: its addresses and inner networks.
 type station struct {
 	own    map[netip.Addr]bool
 	guests []netip.Prefix // networks that exist on this host only
 }
 
-// here asks the machine. Interfaces come and go (a VPN, a container), so it is asked for each connection.
+// here asks the system. Interfaces come and go (a VPN, a container), so it is called for each connection.
 func here() (station, error) {
 	s := station{own: map[netip.Addr]bool{}}
 	addresses, err := net.InterfaceAddrs()
@@ -133,8 +133,9 @@ func prefixOf(a net.Addr) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr.Unmap(), bits), ok
 }
 
-// mine reports whether addr is this host's. Besides the addresses of interfaces there are ranges that routes
-// make local; the kernel answers what it sends to itself from the address that it is sent to. Nothing is sent.
+// mine reports whether addr belongs to this host. Routes can make whole ranges local, beside the addresses of
+// interfaces. When the kernel sends to such an address, it sends from the same address, so mine compares the two. It
+// sends no packet.
 func (s station) mine(addr netip.Addr) (bool, error) {
 	if s.own[addr] {
 		return true, nil
@@ -151,7 +152,7 @@ func (s station) mine(addr netip.Addr) (bool, error) {
 	return ok && from.AddrPort().Addr().Unmap() == addr, nil
 }
 
-// guest reports whether addr is in a network that exists on this host only: a container's, a virtual machine's.
+// guest reports whether addr is in a network of this host alone: that of a container or virtual machine.
 func (s station) guest(addr netip.Addr) bool {
 	return slices.ContainsFunc(s.guests, func(guests netip.Prefix) bool { return guests.Contains(addr) })
 }

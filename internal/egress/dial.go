@@ -19,7 +19,7 @@ import (
 	socks5 "golang.org/x/net/proxy"
 )
 
-// dial connects to a target that the rules let through. A *Refusal is one that they do not.
+// dial connects to a target that the rules allow. The error is a *Refusal if they do not.
 func (g *guard) dial(ctx context.Context, host, port string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -29,12 +29,12 @@ func (g *guard) dial(ctx context.Context, host, port string) (net.Conn, error) {
 	}
 	to := net.JoinHostPort(p.host, strconv.Itoa(int(p.port)))
 	if g.through != nil {
-		// A request for any path asks the same.
+		// The path of the URL does not matter.
 		if via, err := g.through(&url.URL{Scheme: "https", Host: to}); err == nil && via != nil {
 			return p.around(ctx)
 		}
 	}
-	// The dialer resolves the name once and asks about each address right before it connects to it.
+	// The dialer resolves the name once and calls Control for each address right before it connects to that address.
 	d := net.Dialer{Resolver: g.resolver, Control: func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
@@ -45,8 +45,8 @@ func (g *guard) dial(ctx context.Context, host, port string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", to)
 }
 
-// around goes through the upstream proxy. It is asked for the address that was checked; for the name only
-// where a person named that, since the proxy resolves it anew.
+// around connects through the upstream proxy. It asks the proxy for the address that was checked. It asks for a name
+// only if a person listed that name, because the proxy resolves it again.
 func (p *pass) around(ctx context.Context) (net.Conn, error) {
 	host := p.host
 	if !p.addr.IsValid() {
@@ -95,7 +95,7 @@ func connect(ctx context.Context, via *url.URL, to string) (net.Conn, error) {
 		return nil, err
 	}
 	_ = conn.SetDeadline(time.Time{})
-	if r.Buffered() > 0 { // a server that speaks first
+	if r.Buffered() > 0 { // the server has spoken first
 		return &ahead{conn, r}, nil
 	}
 	return conn, nil
@@ -121,7 +121,7 @@ func ask(w io.Writer, r *bufio.Reader, user *url.Userinfo, to string) error {
 	return nil
 }
 
-// ahead is a connection of which more was read than was asked for.
+// ahead is a connection with bytes that were already read from it.
 type ahead struct {
 	net.Conn
 	r *bufio.Reader

@@ -1,14 +1,14 @@
-// Package egress is the one way out of a sandbox's own network: a proxy that speaks HTTP and SOCKS5 on one
-// listener and connects to what the rules let through. The listener is inside of the sandbox; the process that
-// serves it is outside, and connects with that process's network.
+// Package egress is the only way out of a sandbox with its own network: a proxy that speaks HTTP and SOCKS5 on one
+// listener and connects to what the rules allow. The listener is inside the sandbox. The process that serves it is
+// outside, and connects with its own network.
 //
 // It refuses this host's addresses in every form, link-local and metadata addresses, what is closed to agents
-// (Temporal, its UI, the git remote), and whatever is not wanted where hosts are named. A name is
-// resolved once, and what is connected to is the address that was checked. It decides nothing about loops, reads
-// no settings, and looks into nothing that passes.
+// (Temporal, its UI, the git remote), and every host that is not listed if hosts are listed. It resolves a name once
+// and connects to the address that it checked. It decides nothing about loops, reads no settings, and never looks at
+// the content of connections.
 //
-// Start at Serve. guard.go has the checks, address.go the forms of addresses, http.go and socks.go the two
-// protocols, dial.go the connections, environment.go what programs in the sandbox are told.
+// Start at Serve. guard.go has the checks, address.go the forms of addresses, http.go and socks.go the two protocols,
+// dial.go the connections, environment.go the variables for programs in the sandbox.
 package egress
 
 import (
@@ -24,26 +24,25 @@ import (
 	"time"
 )
 
-// Port is where the proxy listens on the loopback interface of the sandbox's own network.
+// Port is the proxy's port on the loopback interface of the sandbox's own network.
 const Port = 7295
 
-// Rules are what a proxy lets through. They are plain data, for JSON and gob.
+// Rules are what a proxy allows. They are plain data, for JSON and gob.
 type Rules struct {
-	// Hosts are what is wanted, in the words of sandbox.hosts: names, "*.example.org", addresses, ranges, each
-	// with ":port" or without. Where there are none, everything is let through that is not refused for
-	// another reason.
+	// Hosts are the allowed hosts, in the syntax of sandbox.hosts: names, "*.example.org", addresses, ranges, each
+	// with or without ":port". If the list is empty, everything is allowed that is not refused for another reason.
 	Hosts []string `json:"hosts,omitempty"`
-	// Closed are hosts that stay out of reach whatever Hosts says, in the same words: without a port at
-	// every port. A name closes its addresses too.
+	// Closed are hosts that are never allowed, whatever Hosts says, in the same syntax. An entry without a port
+	// closes every port. A name closes its addresses too.
 	Closed []string `json:"closed,omitempty"`
-	// Upstream is the URL of the proxy (http, https, socks5) that this host itself has to use, "" for none. It
-	// may have a password in it, and is shown to nobody.
+	// Upstream is the URL of the proxy (http, https, socks5) that this host itself has to use, "" for none. It may
+	// contain a password and is never shown.
 	Upstream string `json:"upstream,omitempty"`
-	// Direct are the hosts that are reached without Upstream, in the words of NO_PROXY.
+	// Direct are the hosts that need no Upstream, in the syntax of NO_PROXY.
 	Direct string `json:"direct,omitempty"`
 }
 
-// Bounds of what one sandbox can ask of the process that serves it.
+// Limits of what one sandbox can demand of the process that serves it.
 const (
 	maxConnections   = 1024
 	maxHeaderBytes   = 64 << 10
@@ -52,10 +51,10 @@ const (
 	idleTimeout      = 2 * time.Minute // between the requests of one client, never within one
 )
 
-// Serve answers what connects to l until l is closed; then it ends all connections and returns nil. It
-// closes l and returns an error at once where the rules can't be read (see Rules.Check). Of every connection
-// that it refuses it tells refused the target and the reason; refused may be called by several goroutines
-// at once, and may be nil. Requests to the listener itself are own's; there are none where it is nil.
+// Serve answers connections to l until l is closed; then it ends all connections and returns nil. If the rules can't
+// be read (see Rules.Check), it closes l and returns an error at once. It calls refused with target and reason of
+// every refused connection; refused may be nil, and several goroutines may call it at once. own serves requests to
+// the listener itself; if it is nil, these are refused.
 func Serve(l net.Listener, r Rules, own http.Handler, refused func(target, why string)) error {
 	g, err := newGuard(r, net.DefaultResolver)
 	if err != nil {
@@ -71,7 +70,7 @@ func serve(l net.Listener, g *guard, own http.Handler, refused func(target, why 
 	p := &proxy{guard: g, ctx: ctx, own: own, refused: refused, open: map[net.Conn]bool{}, requests: make(chan net.Conn)}
 	web := &http.Server{
 		Handler: p.handler(), ReadHeaderTimeout: handshakeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: log.New(io.Discard, "", 0), // what clients do wrong is answered to them
+		ErrorLog: log.New(io.Discard, "", 0), // clients get their own errors as answers
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = web.Serve(&handed{p, l.Addr()}) })
@@ -94,25 +93,25 @@ func serve(l net.Listener, g *guard, own http.Handler, refused func(target, why 
 	}
 }
 
-// proxy is one listener's.
+// proxy serves one listener.
 type proxy struct {
 	*guard
 	ctx      context.Context // done when the listener is closed
 	refused  func(target, why string)
 	requests chan net.Conn // to the HTTP server
-	own      http.Handler  // of requests to the listener itself, nil for none
+	own      http.Handler  // for requests to the listener itself, nil for none
 
 	mu   sync.Mutex
 	open map[net.Conn]bool
 }
 
-// begin finds out which protocol a client speaks: SOCKS5 begins with its version, HTTP with a letter.
+// begin detects the protocol of a client: SOCKS5 begins with its version, HTTP with a letter.
 func (p *proxy) begin(conn net.Conn) {
 	if !p.keep(conn) {
 		return
 	}
 	defer func() {
-		if recover() != nil { // a client ends its own connection, and never the process
+		if recover() != nil { // a client can end its own connection, never the process
 			p.drop(conn)
 		}
 	}()
@@ -128,7 +127,7 @@ func (p *proxy) begin(conn net.Conn) {
 		p.socks(client)
 		return
 	}
-	_ = conn.SetReadDeadline(time.Time{}) // the HTTP server has its own
+	_ = conn.SetReadDeadline(time.Time{}) // the HTTP server has its own deadline
 	select {
 	case p.requests <- client:
 	case <-p.ctx.Done():
@@ -136,11 +135,12 @@ func (p *proxy) begin(conn net.Conn) {
 	}
 }
 
-// keep records a connection, which ends with the proxy; it closes one that comes too late, or is one too many.
+// keep records a connection so that it ends with the proxy. It closes a connection that comes too late or is one too
+// many.
 func (p *proxy) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ctx.Err() != nil || len(p.open) >= 2*maxConnections { // a client's and a server's each
+	if p.ctx.Err() != nil || len(p.open) >= 2*maxConnections { // one to the client and one to the server each
 		_ = conn.Close()
 		return false
 	}
@@ -163,7 +163,7 @@ func (p *proxy) closeAll() {
 	}
 }
 
-// tell hands a refusal on; it returns nil for any other error.
+// tell reports a refusal and returns it; it returns nil for any other error.
 func (p *proxy) tell(err error) *Refusal {
 	var r *Refusal
 	if !errors.As(err, &r) {
@@ -175,7 +175,7 @@ func (p *proxy) tell(err error) *Refusal {
 	return r
 }
 
-// tunnel passes bytes both ways until both sides have ended, or one has failed.
+// tunnel copies bytes in both directions until both sides have ended, or one has failed.
 func (p *proxy) tunnel(client, server net.Conn) {
 	if !p.keep(server) {
 		return
@@ -199,7 +199,7 @@ func (p *proxy) tunnel(client, server net.Conn) {
 	both.Wait()
 }
 
-// peeked is a connection of which the first bytes were read already.
+// peeked is a connection whose first bytes were already read.
 type peeked struct {
 	net.Conn
 	r *bufio.Reader
@@ -213,7 +213,7 @@ func (c *peeked) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// WriteTo and ReadFrom leave the copying to the kernel.
+// WriteTo and ReadFrom let the kernel copy.
 func (c *peeked) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.CopyN(w, c.r, int64(c.r.Buffered()))
 	if err != nil {
@@ -237,7 +237,7 @@ func (c *peeked) Close() error {
 	return nil
 }
 
-// handed is the HTTP server's listener: it gets the connections that speak HTTP.
+// handed is the HTTP server's listener: it returns the connections that speak HTTP.
 type handed struct {
 	p    *proxy
 	addr net.Addr
@@ -255,10 +255,10 @@ func (h *handed) Accept() (net.Conn, error) {
 func (h *handed) Close() error   { return nil }
 func (h *handed) Addr() net.Addr { return h.addr }
 
-// Refusal is why a connection was not let through.
+// Refusal says why a connection is not allowed.
 type Refusal struct {
-	Target string // host:port as it was asked for
-	Why    string // which rule refuses it, as the rest of a sentence
+	Target string // host:port as the client asked for it
+	Why    string // the rule that refuses it, as the rest of a sentence
 }
 
 func (r *Refusal) Error() string {

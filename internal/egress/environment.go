@@ -7,22 +7,22 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Environment are the variables by which programs in the sandbox find the proxy, for the end of env, the
-// environment that they have otherwise. The settings of the JVM's build tools are added to those of env.
-// docs/sandbox.md lists the programs that were tried.
+// Environment returns the variables by which programs in the sandbox find the proxy. They belong at the end of env,
+// the rest of the environment. The settings of the JVM's build tools are added to those of env. docs/sandbox.md lists
+// the programs that were tried.
 func Environment(env []string) []string {
 	at := fmt.Sprintf("127.0.0.1:%d", Port)
-	const local = "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1" // some programs know no ranges
+	const local = "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1" // some programs do not understand ranges
 	var all []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
-		// ALL_PROXY is no socks5h: Python's httpx, and so most SDKs of models, refuses to start with that.
+		// ALL_PROXY is not socks5h: Python's httpx, and so most SDKs for models, refuses to start with that.
 		all = append(all, name+"=http://"+at, strings.ToLower(name)+"=http://"+at)
 	}
 	all = append(all, "NO_PROXY="+local, "no_proxy="+local,
 		"NODE_USE_ENV_PROXY=1",                                      // Node's own fetch, from 22.21 and 24.0 on
-		"YARN_HTTP_PROXY=http://"+at, "YARN_HTTPS_PROXY=http://"+at, // Yarn 2 and later read no other
+		"YARN_HTTP_PROXY=http://"+at, "YARN_HTTPS_PROXY=http://"+at, // Yarn 2 and later read no other variables
 	)
-	// JAVA_TOOL_OPTIONS would reach every JVM, and make each print a line to stderr.
+	// JAVA_TOOL_OPTIONS would affect every JVM, and make each print a line to stderr.
 	java := fmt.Sprintf("-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=%[1]d -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=%[1]d -Dhttp.nonProxyHosts=localhost|127.*|[::1]", Port)
 	for _, name := range []string{"MAVEN_OPTS", "GRADLE_OPTS"} {
 		all = append(all, name+"="+strings.TrimLeft(value(env, name)+" "+java, " "))
@@ -30,7 +30,7 @@ func Environment(env []string) []string {
 	return all
 }
 
-// value is that of a variable in env, where the last one counts.
+// value returns the value of a variable in env, where the last one counts.
 func value(env []string, name string) (v string) {
 	for _, kv := range env {
 		if after, is := strings.CutPrefix(kv, name+"="); is {
@@ -40,7 +40,7 @@ func value(env []string, name string) (v string) {
 	return v
 }
 
-// Upstream are the proxy that this process itself has to use, by its environment, and what it reaches without:
+// Upstream returns the proxy that this process itself has to use, from its environment, and the hosts without it:
 // Upstream and Direct of the Rules.
 func Upstream() (proxy, direct string) {
 	env := httpproxy.FromEnvironment()

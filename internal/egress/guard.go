@@ -18,38 +18,39 @@ import (
 	"pawl/internal/spec"
 )
 
-// guard decides what is connected to.
+// guard decides what the proxy connects to.
 type guard struct {
 	wanted   []spec.Host
 	closed   []spec.Host
 	upstream *url.URL
-	through  func(*url.URL) (*url.URL, error) // whether a target goes through upstream, nil without one
+	through  func(*url.URL) (*url.URL, error) // returns upstream for a target that needs it, nil without one
 	resolver *net.Resolver
 	station  func() (station, error)
-	fresh    time.Duration // how long what a closed name resolved to is believed
+	fresh    time.Duration // how long the addresses of a closed name are used
 
 	mu    sync.Mutex
 	known map[string]*known // by the names in closed
 }
 
-// known are the addresses of a name that is closed. They grow: a name that now leads elsewhere may lead back.
+// known are the addresses of a closed name. They are never removed: a name that leads elsewhere now may lead back.
 type known struct {
 	addrs map[netip.Addr]bool
 	asked time.Time
 	err   error // of the last look-up
 }
 
-// freshness is how long what a closed name resolved to is believed, but in tests; patience, how long that it did not.
+// freshness is how long the addresses of a closed name are used (tests use another time). patience is how long a
+// failed look-up counts.
 const (
 	freshness = 30 * time.Second
 	patience  = 2 * time.Second
 )
 
-// metadataNames are names by which clouds hand out their metadata.
+// metadataNames are names at which clouds offer their metadata.
 var metadataNames = []string{"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com", "metadata.azure.internal"}
 
-// Service is the host in the address of a gRPC service, such as temporal.example:7233 or
-// dns:///temporal.example:7233, as an entry of Closed that closes every port of it; "" where there is none.
+// Service returns the host in the address of a gRPC service, such as temporal.example:7233 or
+// dns:///temporal.example:7233, as an entry of Closed that closes every port of it; "" if there is none.
 func Service(address string) string {
 	address = address[strings.LastIndex(address, "/")+1:]
 	if host, _, err := net.SplitHostPort(address); err == nil {
@@ -58,7 +59,7 @@ func Service(address string) string {
 	return address
 }
 
-// Check says what is wrong with rules, nil where they can be served.
+// Check returns an error that says what is wrong with the rules, nil if Serve accepts them.
 func (r Rules) Check() error {
 	_, err := newGuard(r, net.DefaultResolver)
 	return err
@@ -87,12 +88,12 @@ func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
 		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
 	}
 	if port == "" || u.Hostname() == "" {
-		return nil, errors.New("the network of agents: the upstream proxy is no http, https or socks5 URL with a host") // not shown: it may have a password in it
+		return nil, errors.New("the network of agents: the upstream proxy is no http, https or socks5 URL with a host") // it may contain a password
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), port)
 	}
-	// Whoever reaches the proxy itself can ask it for anything.
+	// Anybody who reaches the proxy itself can ask it for anything.
 	h, err := spec.ParseHost(u.Host)
 	if err != nil {
 		return nil, fmt.Errorf("the network of agents: the host of the upstream proxy %w", err)
@@ -102,7 +103,7 @@ func newGuard(r Rules, resolver *net.Resolver) (*guard, error) {
 	return g, nil
 }
 
-// target is what a client asks for, read.
+// target is what a client asks for, parsed.
 type target struct {
 	text string // as it was asked for
 	host string // a name as spec.HostName returns it, or an address
@@ -110,7 +111,7 @@ type target struct {
 	port uint16
 }
 
-// read makes a target of host and port.
+// read parses host and port.
 func read(host, port string) (target, error) {
 	t := target{text: net.JoinHostPort(strings.Trim(host, "[]"), port)}
 	n, err := strconv.ParseUint(port, 10, 16)
@@ -133,16 +134,17 @@ func read(host, port string) (target, error) {
 	return t, nil
 }
 
-// pass is what one connection is checked by: the rules and the world at one moment.
+// pass has everything to check one connection by: the rules, and the network at one moment.
 type pass struct {
 	*guard
 	station
 	target
-	named bool // sandbox.hosts names the target
-	meant bool // and not only as one of a range
+	named bool // sandbox.hosts lists the target
+	meant bool // and lists it by itself, not only in a range
 }
 
-// admit checks what can be checked before anything is resolved or sent.
+// admit checks what can be checked before anything is resolved or sent. The error is a *Refusal if the rules do not
+// allow it.
 func (g *guard) admit(ctx context.Context, host, port string) (*pass, error) {
 	t, err := read(host, port)
 	if err != nil {
@@ -182,8 +184,7 @@ func (g *guard) admit(ctx context.Context, host, port string) (*pass, error) {
 
 func (p *pass) refuse(why string) error { return &Refusal{p.text, why} }
 
-// check refuses an address that the target leads to. It is asked for the very address that is then
-// connected to.
+// check refuses an address of the target. It is called with the very address to which the proxy connects next.
 func (p *pass) check(addr netip.Addr) error {
 	for _, form := range forms(addr) {
 		if why := barredRange(form); why != "" {
@@ -210,7 +211,7 @@ func (p *pass) check(addr netip.Addr) error {
 	return nil
 }
 
-// leads reports whether the name of h was seen to have the address.
+// leads reports whether the name of h was seen with that address.
 func (g *guard) leads(h spec.Host, addr netip.Addr) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -218,8 +219,8 @@ func (g *guard) leads(h spec.Host, addr netip.Addr) bool {
 	return k != nil && k.addrs[addr]
 }
 
-// learn looks up the names that are closed, where that was long ago. An error says that one of them
-// can't be told from others.
+// learn looks up the closed names again after some time. It returns an error if the addresses of one of them are
+// unknown.
 func (g *guard) learn(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -242,7 +243,7 @@ func (g *guard) learn(ctx context.Context) error {
 			for _, addr := range addrs {
 				k.addrs[addr.WithZone("").Unmap()] = true
 			}
-			if ctx.Err() == nil { // a client that gave up has learnt nothing
+			if ctx.Err() == nil { // a client that gave up has learned nothing
 				k.asked = time.Now()
 			}
 		}
@@ -253,8 +254,8 @@ func (g *guard) learn(ctx context.Context) error {
 	return nil
 }
 
-// nowhere reports whether a name that could not be looked up has no address for certain. Where a proxy stands
-// between, only that may know it.
+// nowhere reports whether a name that could not be looked up certainly has no address. With an upstream proxy, only
+// that proxy may know the address.
 func (g *guard) nowhere(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound && g.upstream == nil

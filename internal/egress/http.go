@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// handler answers CONNECT, and requests for http URLs.
+// handler answers CONNECT, requests for http URLs, and requests to the listener itself.
 func (p *proxy) handler() http.Handler {
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, to string) (net.Conn, error) {
@@ -21,11 +21,11 @@ func (p *proxy) handler() http.Handler {
 			return p.dial(ctx, host, port)
 		},
 		MaxIdleConnsPerHost: 4, MaxIdleConns: 64, IdleConnTimeout: 30 * time.Second,
-		DisableCompression: true, // what the client did not ask for
+		DisableCompression: true, // a client that did not ask for compression gets none
 	}
 	forward := &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, ErrorHandler: p.fail,
-		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host, r.Out.URL.RawQuery = "", r.In.URL.RawQuery }, // the URL's, as it came
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host, r.Out.URL.RawQuery = "", r.In.URL.RawQuery }, // the URL's
 	}
 	context.AfterFunc(p.ctx, transport.CloseIdleConnections)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,8 @@ func (p *proxy) handler() http.Handler {
 		case r.Method == http.MethodConnect:
 			p.connect(w, r)
 		case r.URL.Scheme == "http" && r.URL.Host != "":
-			// Else what is left of a request is taken from the server as its answer begins, which cuts the answer off.
+			// Without full duplex, Go's server discards the rest of a request when the answer begins, which cuts the
+			// answer off.
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			forward.ServeHTTP(w, r)
 		case p.own != nil && strings.HasPrefix(r.RequestURI, "/"):
@@ -53,7 +54,7 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	server, err := p.dial(r.Context(), host, port)
 	if err != nil {
-		w.Header().Set("Connection", "close") // what follows is meant for somebody else
+		w.Header().Set("Connection", "close") // the client's next bytes are for another server
 		p.fail(w, r, err)
 		return
 	}
@@ -68,7 +69,7 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 		_ = server.Close()
 		return
 	}
-	if n := early.Reader.Buffered(); n > 0 { // a client that did not wait for the answer
+	if n := early.Reader.Buffered(); n > 0 { // the client did not wait for the answer
 		b, _ := early.Reader.Peek(n)
 		if _, err := server.Write(b); err != nil {
 			_ = server.Close()
@@ -78,7 +79,7 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 	p.tunnel(client, server)
 }
 
-// fail says why there is no connection.
+// fail answers why there is no connection.
 func (p *proxy) fail(w http.ResponseWriter, _ *http.Request, err error) {
 	if refusal := p.tell(err); refusal != nil {
 		http.Error(w, refusal.Error()+".", http.StatusForbidden)

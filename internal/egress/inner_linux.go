@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inner are the interfaces, by index, whose networks exist on this host only: bridges to which only containers
-// (veth) and virtual machines (tun) are connected, as container engines and hypervisors make them. A bridge that
-// a device of the machine belongs to is the machine's way to its network.
+// inner returns the interfaces, by index, whose networks exist on this host only: bridges with only containers (veth)
+// and virtual machines (tun) on them, as container engines and hypervisors make them. A bridge with a device of the
+// machine is the machine's way to its network, and is left out.
 func inner() (map[int]bool, error) {
 	rib, err := syscall.NetlinkRIB(syscall.RTM_GETLINK, syscall.AF_UNSPEC)
 	if err != nil {
@@ -53,8 +53,8 @@ func inner() (map[int]bool, error) {
 	return bridges, nil
 }
 
-// linkKind is the kind of an interface that the kernel made, such as bridge; "" for a device of the machine. b
-// are attributes, each with its length and type before it, padded to four bytes.
+// linkKind returns the kind of an interface that the kernel made, such as bridge, and "" for a device of the machine.
+// b contains attributes, each with its length and type in front, padded to four bytes.
 func linkKind(b []byte) string {
 	for len(b) >= 4 {
 		n := int(binary.NativeEndian.Uint16(b))

@@ -2,6 +2,5 @@
 
 package egress
 
-// inner are the interfaces whose networks exist on this host only. Only Linux has a sandbox with a network of
-// its own.
+// inner returns nothing: only Linux has a sandbox with its own network.
 func inner() (map[int]bool, error) { return nil, nil }

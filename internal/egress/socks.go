@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// SOCKS5 by RFC 1928, as far as connections go: neither passwords nor UDP.
+// SOCKS5 by RFC 1928, only for connections: no passwords and no UDP.
 const (
 	socksVersion = 5
 	socksConnect = 1
@@ -24,12 +24,12 @@ const (
 	socksNoMethod = 0xff
 )
 
-// socks answers one client. The first byte says that it speaks SOCKS5.
+// socks answers one client whose first byte says that it speaks SOCKS5.
 func (p *proxy) socks(client *peeked) {
 	defer func() { _ = client.Close() }()
 	host, port, code, err := greet(client)
 	if err != nil {
-		return // it left, or would not do without a password
+		return // it left, or insists on a password
 	}
 	if code != socksDone {
 		reply(client, code)
@@ -45,7 +45,7 @@ func (p *proxy) socks(client *peeked) {
 	p.tunnel(client, server)
 }
 
-// greet reads what a client wants. A code is the answer to one that wants something else than a connection.
+// greet reads what a client wants. code is the answer to a client that does not want a connection.
 func greet(client io.ReadWriter) (host, port string, code byte, err error) {
 	get := func(n int) []byte {
 		b := make([]byte, n)
@@ -92,7 +92,7 @@ func reply(client net.Conn, code byte) {
 	_, _ = client.Write([]byte{socksVersion, code, 0, socksIPv4, 0, 0, 0, 0, 0, 0})
 }
 
-// socksCode is the number for why there is no connection; SOCKS has no words.
+// socksCode returns the number for why there is no connection; SOCKS has no texts.
 func (p *proxy) socksCode(err error) byte {
 	var dns *net.DNSError
 	switch {
