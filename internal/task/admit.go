@@ -15,14 +15,14 @@ import (
 	"pawl/internal/spec"
 )
 
-// Bounds of a task, in bytes where nothing else is said.
+// Limits of a task, in bytes unless a comment says something else.
 const (
 	MaxTask     = 512 << 10
-	MaxPriority = 1000 // and its negative
+	MaxPriority = 1000 // and at least the negative of it
 	maxID       = 60
 	maxBody     = 64 << 10
-	maxLine     = 200 // of a title, a milestone, a dedupe key and who handed the task in
-	maxAfter    = 100 // tasks
+	maxLine     = 200 // of a title, a milestone, a dedupe key and a source
+	maxAfter    = 100 // tasks in after
 )
 
 var (
@@ -30,9 +30,9 @@ var (
 	ofSpec = lazyregexp.New(`^((plan|steps)\[[0-9]+\]\.)?spec\.`)
 )
 
-// DecodeTask reads a task from one JSON object, as files, messages and workflow input have it. Keys that
-// a task does not have are refused, and what specs finds in the fragments of specs that it brings, where that
-// is given. The error is a fault INVALID_MESSAGE with all that is wrong. What it returns is still to be admitted.
+// DecodeTask reads a task from one JSON object, the format of files, messages and workflow input. It refuses unknown
+// keys. specs, if given, checks the fragments of specs in the task. The error is a fault INVALID_MESSAGE that lists
+// all problems. The returned task is not admitted yet.
 func DecodeTask(doc []byte, specs func(key string, t Task) spec.Problems) (t Task, err error) {
 	if len(doc) > MaxTask {
 		return Task{}, fault.New(fault.InvalidMessage, "the task is %d bytes long; at most %d are allowed", len(doc), MaxTask)
@@ -49,10 +49,9 @@ func DecodeTask(doc []byte, specs func(key string, t Task) spec.Problems) (t Tas
 	return t, nil
 }
 
-// Admit returns a task as it is put in the queue: with an ID and a title, and its steps InOrder. known
-// says of an ID whether the steward has, or has had, a task of it. An ID that is made of the title may be
-// known already; the steward makes it unique. The error is a fault INVALID_MESSAGE with all that is
-// wrong.
+// Admit returns a task as the queue keeps it: with an ID and a title, and its steps InOrder. known reports whether
+// the steward has, or has had, a task with an ID. An ID that Admit makes from the title may be known already; the
+// steward then makes it unique. The error is a fault INVALID_MESSAGE that lists all problems.
 func Admit(t Task, known func(id string) bool) (Task, error) {
 	c := spec.Checker{Problems: t.problems()}
 	for i, id := range t.After {
@@ -76,7 +75,7 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 	}
 	file, err := RenderPlan(t)
 	if err == nil {
-		_, _, err = ParsePlan(file) // what can't be read from the file can't be approved either
+		_, _, err = ParsePlan(file) // a file that can't be read can't be approved either
 	}
 	if err != nil {
 		return Task{}, refused(err)
@@ -84,16 +83,16 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 	return t, nil
 }
 
-// IDOf returns an ID for a task that has none: of its title, and unlike any that has another key. Who hands the task
-// in under it knows what it is called before the steward has taken it.
+// IDOf returns an ID for a task without one. It comes from the title and the key, and differs from that of every
+// other key. So the submitter knows the ID before the steward has accepted the task.
 func IDOf(t Task, key string) string {
-	const digits = 12 // a million tasks of one title share none; one that shared it would be taken for the same task
+	const digits = 12 // enough for a million tasks of one title: equal IDs would be one task
 	sum := sha256.Sum256([]byte(key))
 	name := derived(t.title())
 	return strings.TrimRight(name[:min(len(name), maxID-digits-1)], "-") + "-" + hex.EncodeToString(sum[:])[:digits]
 }
 
-// title is the title that a task has, else how its body begins.
+// title returns the task's title, or else the beginning of its body.
 func (t *Task) title() string {
 	if title := cleanLine(t.Title); title != "" {
 		return title
@@ -101,8 +100,8 @@ func (t *Task) title() string {
 	return cleanLine(strings.TrimLeft(strings.TrimSpace(t.Body), "# "))
 }
 
-// Check returns what is wrong with a task that stands in a spec, as that of a schedule, under that key;
-// in a document of its own the key is "".
+// Check returns the problems of a task inside a spec, such as that of a schedule. key is where the task is in the
+// spec, "" for a document of its own.
 func (t Task) Check(key string) spec.Problems {
 	problems := t.problems()
 	for i, p := range problems {
@@ -113,7 +112,7 @@ func (t Task) Check(key string) spec.Problems {
 	return problems
 }
 
-// problems are what is wrong with a task by itself.
+// problems returns the problems of a task by itself.
 func (t *Task) problems() spec.Problems {
 	var c spec.Checker
 	if t.ID != "" && (len(t.ID) > maxID || !taskID.MatchString(t.ID)) {
@@ -157,7 +156,7 @@ func checkTier(c *spec.Checker, t Tier) {
 	}
 }
 
-// derived makes an ID of a text: "Fix the login (#12)" is fix-the-login-12.
+// derived makes an ID from a text: "Fix the login (#12)" becomes fix-the-login-12.
 func derived(title string) string {
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -175,7 +174,7 @@ func derived(title string) string {
 	return id[:min(len(id), maxID)]
 }
 
-// cleanLine is a text as it is shown on one line.
+// cleanLine returns a text as it is shown on one line.
 func cleanLine(text string) string { return evidence.Description(text) }
 
 func refused(err error) error {
@@ -185,7 +184,7 @@ func refused(err error) error {
 	return fault.New(fault.InvalidMessage, "the task can't be taken:\n%v", err).Advise("Correct what is named and hand it in again.")
 }
 
-// Called names the document in what the reader of specs says of it, but not in what it says of the specs in it.
+// Called replaces "of a spec" by the document's name in problems, except in problems of specs inside the document.
 func Called(document string, problems spec.Problems) spec.Problems {
 	for i, p := range problems {
 		if ofSpec.MatchString(p.Key) {

@@ -6,31 +6,31 @@ import (
 	"pawl/internal/evidence"
 )
 
-// The events of which a child loop tells its steward.
+// The events that a child loop reports to its steward.
 const (
 	IterationEnded = "iteration_ended"
 	ChildAsks      = "gate_opened"
 	ChildAnswered  = "gate_closed"
 	ChildEnded     = "ended"
-	// ChildStands is no event of a loop: it is what reading one finds that goes on and asks nothing.
+	// ChildStands is not an event of a loop: the steward has read a loop that is running and asks nothing.
 	ChildStands = "stands"
-	// ChildSleeps is that its agent's provider refuses work, until a time that the result has.
+	// ChildSleeps: the provider of its agent refuses work until a time in the result.
 	ChildSleeps = "sleep_begun"
 )
 
 // ChildSignal is the name of the signal that a child loop sends its steward.
 const ChildSignal = "child"
 
-// ChildEvent is its payload.
+// ChildEvent is the payload of that signal.
 type ChildEvent struct {
 	Loop   string       `json:"loop"`
 	Event  string       `json:"event"`
 	Gate   *ChildGate   `json:"gate,omitempty"`
 	Result *ChildResult `json:"result,omitempty"`
-	Seq    int64        `json:"seq,omitempty"` // of the loop's own event, so that one that comes twice counts once
+	Seq    int64        `json:"seq,omitempty"` // of the loop's own event, so an event that comes twice counts once
 }
 
-// ChildGate is what a child waits for.
+// ChildGate is the gate for which a child waits.
 type ChildGate struct {
 	ID       string    `json:"id"`
 	Kind     string    `json:"kind"`
@@ -38,10 +38,10 @@ type ChildGate struct {
 	Hash     string    `json:"hash,omitempty"`
 	Answers  []string  `json:"answers,omitempty"`
 	OpenedAt time.Time `json:"openedAt"`
-	By       string    `json:"by,omitempty"` // of a pause: who asked for it
+	By       string    `json:"by,omitempty"` // who asked for it, if it is a pause
 }
 
-// ChildResult is where a child stands: at the end of an iteration, or at its own.
+// ChildResult is the progress of a child at the end of an iteration, or at its end.
 type ChildResult struct {
 	Status      string            `json:"status"`
 	ExitStatus  string            `json:"exitStatus,omitempty"`
@@ -56,10 +56,10 @@ type ChildResult struct {
 	Base        string            `json:"base,omitempty"`
 	Branch      string            `json:"branch,omitempty"`
 	Usage       Usage             `json:"usage"`              // of the whole loop so far
-	Steward     string            `json:"steward,omitempty"`  // that started it
-	Approved    string            `json:"approved,omitempty"` // by whom its contract was approved: the steward, and for which plan
+	Steward     string            `json:"steward,omitempty"`  // that started the loop
+	Approved    string            `json:"approved,omitempty"` // who approved its contract, and for which plan
 	Proposal    *ChildProposal    `json:"proposal,omitempty"`
-	RateLimit   *RateLimit        `json:"rateLimit,omitempty"` // for which its last agent call failed
+	RateLimit   *RateLimit        `json:"rateLimit,omitempty"` // because of which its last agent call failed
 }
 
 // ChildProposal is the proposal of a child.
@@ -68,7 +68,7 @@ type ChildProposal struct {
 	State string `json:"state"`
 }
 
-// Complete reports whether the event says what it has to: of which loop, and what came of it.
+// Complete reports whether the event has what its type requires: the loop, and a gate or a result.
 func (e ChildEvent) Complete() bool {
 	switch e.Event {
 	case ChildAsks, ChildAnswered:

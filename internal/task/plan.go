@@ -21,24 +21,24 @@ import (
 	"pawl/internal/spec"
 )
 
-// MaxPlan is how many bytes a PLAN.md may have.
+// MaxPlan is the largest size of a PLAN.md in bytes.
 const MaxPlan = 256 << 10
 
-// PlanFile is what problems of a plan name as their file.
+// PlanFile is the file that problems of a plan name.
 const PlanFile = "PLAN.md"
 
 // front is the front matter of PLAN.md.
 type front struct {
 	Tier  Tier              `json:"tier,omitempty"`
-	Cost  *evidence.Decimal `json:"cost,omitempty"` // in US dollars, as the plan's author expects
+	Cost  *evidence.Decimal `json:"cost,omitempty"` // in US dollars, as the plan's author expects it
 	Steps []Step            `json:"steps"`
 }
 
 const fence = "---"
 
-// ParsePlan reads a PLAN.md: YAML between two lines of ---, then Markdown. It returns the plan with its
-// steps InOrder and the SHA-256 of the file, and the Markdown. Cost is what the plan's author expects, a
-// median of no tasks. The error is spec.Problems with everything that is wrong (S3).
+// ParsePlan reads a PLAN.md: YAML between two lines of ---, then Markdown. It returns the plan, with its steps
+// InOrder and the SHA-256 of the file, and the Markdown. If the author gives a cost, it is the median of Cost, with N
+// 0. The error is spec.Problems with all problems (S3).
 func ParsePlan(file []byte) (Plan, string, error) {
 	matter, text, err := cut(file)
 	if err != nil {
@@ -56,7 +56,7 @@ func ParsePlan(file []byte) (Plan, string, error) {
 			c.Add("cost", "is "+f.Cost.String(), "an amount in US dollars, 0 or more")
 		}
 		if list, given := doc["steps"].([]any); given && len(list) == 0 {
-			f.Steps = []Step{} // an empty list decodes to nothing
+			f.Steps = []Step{} // an empty list decodes to nil
 		}
 		f.Steps = InOrder(f.Steps)
 		checkSteps(&c, "steps", f.Steps)
@@ -76,10 +76,10 @@ func ParsePlan(file []byte) (Plan, string, error) {
 	return p, text, nil
 }
 
-// HashPlan is what stands for a PLAN.md: the SHA-256 of its bytes, in hex. An approval names it.
+// HashPlan returns the SHA-256 of a PLAN.md in hex. An approval names it.
 func HashPlan(file []byte) string { return fmt.Sprintf("%x", sha256.Sum256(file)) }
 
-// RenderPlan writes the PLAN.md of a task that brings its steps. The same task gives the same bytes, and
+// RenderPlan writes the PLAN.md of a task that has its own steps. The same task always gives the same bytes, and
 // ParsePlan reads the same steps from them.
 func RenderPlan(t Task) ([]byte, error) {
 	f := front{Tier: t.Tier, Steps: t.Steps()}
@@ -103,7 +103,7 @@ func RenderPlan(t Task) ([]byte, error) {
 	b.WriteString(fence + "\n\n# " + cleanLine(t.Title) + "\n")
 	body := strings.TrimSpace(t.Body)
 	if first, rest, _ := strings.Cut(body, "\n"); strings.HasPrefix(first, "# ") && cleanLine(first[2:]) == cleanLine(t.Title) {
-		body = strings.TrimSpace(rest) // its heading is the title already
+		body = strings.TrimSpace(rest) // the heading repeats the title
 	}
 	if body != "" {
 		b.WriteString("\n" + strings.ToValidUTF8(body, "\uFFFD") + "\n")
@@ -115,7 +115,7 @@ func problem(err error, want string) error {
 	return spec.Problems{{File: PlanFile, Line: 1, What: err.Error(), Want: want}}
 }
 
-// cut takes the front matter off a file.
+// cut separates the front matter of a file from its text.
 func cut(file []byte) (matter, text string, err error) {
 	switch {
 	case len(file) > MaxPlan:
@@ -137,7 +137,7 @@ func cut(file []byte) (matter, text string, err error) {
 
 var closing = lazyregexp.New(`(?m)^---[ \t]*$`)
 
-// readMatter reads front matter, with the line of each key and what is wrong with it.
+// readMatter reads front matter. It returns the line of each key, and the problems.
 func readMatter(matter string) (doc map[string]any, lines map[string]int, wrong spec.Problems, err error) {
 	dec := yaml.NewDecoder(strings.NewReader(matter))
 	var root yaml.Node
@@ -162,7 +162,7 @@ func readMatter(matter string) (doc map[string]any, lines map[string]int, wrong 
 	return doc, lines, wrong, nil
 }
 
-// lineOf is where a key stands, else what holds it.
+// lineOf returns the line of a key, or else the line of what contains it.
 func lineOf(lines map[string]int, key string) int {
 	for key != "" && lines[key] == 0 {
 		key = key[:max(strings.LastIndex(key, "."), strings.LastIndex(key, "["), 0)]
@@ -170,7 +170,7 @@ func lineOf(lines map[string]int, key string) int {
 	return lines[key]
 }
 
-// node is a value of JSON as YAML has it, with its keys sorted; those of a step stand in its own order.
+// node converts a JSON value to YAML. Its keys are sorted, with those in atTheEnd last.
 func node(value any) *yaml.Node {
 	switch v := value.(type) {
 	case map[string]any:

@@ -11,19 +11,19 @@ import (
 	"pawl/internal/spec"
 )
 
-// Bounds of a plan's steps.
+// Limits of a plan's steps.
 const (
 	MaxSteps    = 50
 	maxFragment = 16 << 10 // bytes of a spec's fragment
 )
 
-// onlyStep is the ID of the one step of a task that is one loop.
+// onlyStep is the ID of the only step of a task that is one loop.
 const onlyStep = "work"
 
 var stepID = lazyregexp.New(`^[a-z0-9-]{1,40}$`)
 
-// Steps are the steps that the task brings: those of its plan, or one for its spec. Nil: it brings none,
-// and a planner has to make them.
+// Steps returns the steps that the task itself has: those of its plan, or one for its spec. If it returns nil, a
+// planner has to make the steps.
 func (t Task) Steps() []Step {
 	if len(t.Plan) > 0 || t.Spec == nil {
 		return InOrder(t.Plan)
@@ -38,8 +38,8 @@ func (t Task) Steps() []Step {
 	return []Step{s}
 }
 
-// InOrder returns the steps as they follow one another: as their `after` says, and where no step of the
-// plan has one, each comes after the one before it.
+// InOrder returns the steps with the order in `after`. If no step of the plan has an `after`, each step comes after
+// the one before it.
 func InOrder(steps []Step) []Step {
 	if slices.ContainsFunc(steps, func(s Step) bool { return len(s.After) > 0 }) {
 		return steps
@@ -51,8 +51,8 @@ func InOrder(steps []Step) []Step {
 	return steps
 }
 
-// Order returns the steps in an order in which each can be done, the plan's own as far as possible.
-// circle are the IDs of those that wait for each other; nil where none do.
+// Order returns the steps in an order in which each can be done, close to the plan's own order. circle has the IDs of
+// steps that wait for each other, nil for none.
 func Order(steps []Step) (order []Step, circle []string) {
 	done := map[string]bool{}
 	for len(order) < len(steps) {
@@ -71,8 +71,8 @@ func Order(steps []Step) (order []Step, circle []string) {
 	return order, nil
 }
 
-// Ready returns the steps that can start now, in the plan's order: neither done nor running, and all
-// that they come after is done.
+// Ready returns the steps that can start now, in the plan's order: they are neither done nor running, and all steps
+// in their `after` are done.
 func Ready(steps []Step, done, running func(id string) bool) (ready []Step) {
 	for _, s := range steps {
 		if !done(s.ID) && !running(s.ID) && !slices.ContainsFunc(s.After, func(id string) bool { return !done(id) }) {
@@ -82,8 +82,8 @@ func Ready(steps []Step, done, running func(id string) bool) (ready []Step) {
 	return ready
 }
 
-// Last returns the IDs of the steps that no other step comes after. A valid plan has exactly one: its
-// head is the task's one proposal.
+// Last returns the IDs of the steps after which no other step comes. A valid plan has exactly one, whose head is the
+// task's only proposal.
 func Last(steps []Step) (last []string) {
 	for _, s := range steps {
 		if !slices.ContainsFunc(steps, func(other Step) bool { return slices.Contains(other.After, s.ID) }) {
@@ -93,7 +93,7 @@ func Last(steps []Step) (last []string) {
 	return last
 }
 
-// checkSteps notes what is wrong with the steps of a plan, under that key.
+// checkSteps adds the problems of a plan's steps, under that key.
 func checkSteps(c *spec.Checker, key string, steps []Step) {
 	switch {
 	case len(steps) == 0:
@@ -127,7 +127,7 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 		}
 	}
 	if len(c.Problems) > before {
-		return // what follows is about steps that can be told apart
+		return // the checks below need distinct IDs
 	}
 	if _, circle := Order(steps); circle != nil {
 		c.Add(key, "wait for each other: "+strings.Join(circle, ", "), "an order in which they can be done")
@@ -138,14 +138,14 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 	}
 }
 
-// checkLine wants a text of one line that is not too long.
+// checkLine checks that a text has one line and is not too long.
 func checkLine(c *spec.Checker, key, text string) {
 	checkSize(c, key, len(text), maxLine)
 	c.Line(key, text, "a text of one line")
 }
 
-// checkFragment wants a fragment of a loop's spec that is not too long, or none. Its keys are checked
-// when the spec is put together.
+// checkFragment checks that a fragment of a loop's spec, if there is one, is not too long. Its keys are checked when
+// the whole spec is made.
 func checkFragment(c *spec.Checker, key string, fragment json.RawMessage) {
 	checkSize(c, key, len(fragment), maxFragment)
 }

@@ -1,6 +1,5 @@
-// Package task holds the words of a steward: what a task, its plan, its steps and its actions are, as
-// events, state, files and messages share them. Plain data; it decides nothing (that is
-// internal/steward). Start at Task, then Plan and Action.
+// Package task defines the data of a steward: tasks, plans, steps and actions, for events, state, files and messages.
+// It is plain data and decides nothing; internal/steward does. Start at Task, then Plan and Action.
 package task
 
 import (
@@ -12,7 +11,7 @@ import (
 	"pawl/internal/evidence"
 )
 
-// State is a state of the supervisor's machine (S1).
+// State is a state of a task in the steward's machine (S1).
 type State string
 
 // The four states of the source.
@@ -23,13 +22,13 @@ const (
 	Waiting   State = "WAITING_FOR_HUMAN"
 )
 
-// States are all of them, in the source's order.
+// States lists the states in the source's order.
 var States = []State{Idle, Planning, Executing, Waiting}
 
-// Tier is how risky a task is (S3): T1 is the strictest, T0 the least.
+// Tier says how risky a task is (S3): T1 is the strictest, T0 the least strict.
 type Tier string
 
-// The tiers, from the least to the strictest: T0 < T3 < T2 < T1.
+// The tiers from the least strict to the strictest: T0 < T3 < T2 < T1.
 const (
 	T0 Tier = "T0"
 	T3 Tier = "T3"
@@ -37,38 +36,38 @@ const (
 	T1 Tier = "T1"
 )
 
-// Tiers are all of them, the least strict first.
+// Tiers lists the tiers, the least strict first.
 var Tiers = []Tier{T0, T3, T2, T1}
 
-// Task is one piece of work as it is submitted.
+// Task is a piece of work that somebody submits to a steward.
 type Task struct {
 	ID    string `json:"id"`
 	Title string `json:"title,omitempty"`
-	// Body is Markdown: what is wanted. Spec is a fragment of a loop's spec instead, for a task that is
-	// one loop.
+	// Body says in Markdown what is wanted. Spec replaces it, for a task that is one loop: a fragment of the loop's
+	// spec.
 	Body string          `json:"body,omitempty"`
 	Spec json.RawMessage `json:"spec,omitempty"`
-	// Plan are the steps that the task brings; without them the planner is asked.
+	// Plan is the steps of a task that has its own; otherwise the planner makes them.
 	Plan     []Step   `json:"plan,omitempty"`
 	Priority int      `json:"priority,omitempty"` // higher first
-	After    []string `json:"after,omitempty"`    // tasks that have to be done before
-	Tier     Tier     `json:"tier,omitempty"`     // a person's word on the risk
-	Source   string   `json:"source,omitempty"`   // who handed it in: a person, a schedule, a trigger
-	// Dedupe is a key: a task with the same one is the same task.
+	After    []string `json:"after,omitempty"`    // tasks that have to be done before this one
+	Tier     Tier     `json:"tier,omitempty"`     // the risk in a person's judgement
+	Source   string   `json:"source,omitempty"`   // who submitted it: a person, a schedule, a trigger
+	// Dedupe is a key: two tasks with the same key are one task.
 	Dedupe string `json:"dedupe,omitempty"`
 }
 
-// Triggered is what the source of a trigger's task begins with; the trigger's name follows.
+// Triggered is the beginning of the source of a trigger's task; the trigger's name follows.
 const Triggered = "trigger "
 
-// Foreign reports whether the title of a task is the words of somebody outside of the project, who may try to
-// give orders to an agent. Its body marks such words itself.
+// Foreign reports whether the title of a task was written outside the project, by somebody who may try to give orders
+// to an agent. The body of such a task marks foreign text itself.
 func Foreign(source string) bool { return strings.HasPrefix(source, Triggered) }
 
-// Goal is what the agents of a task are told to achieve where its steps do not say.
+// Goal returns the goal of the task's agents, unless its steps have their own.
 func (t Task) Goal() string { return Goal(t.Title, t.Source) }
 
-// Goal is a title as a goal. A foreign one is quoted, with what that means.
+// Goal returns a title as a goal. A foreign title is quoted, with a warning.
 func Goal(title, source string) string {
 	if !Foreign(source) || title == "" {
 		return title
@@ -77,10 +76,10 @@ func Goal(title, source string) string {
 		strings.ReplaceAll(title, "`", "'") + "`"
 }
 
-// Scheduled is what the source of a schedule's task begins with; the schedule's name follows.
+// Scheduled is the beginning of the source of a schedule's task; the schedule's name follows.
 const Scheduled = "schedule "
 
-// Step is one step of a plan: a loop.
+// Step is one step of a plan, done by one loop.
 type Step struct {
 	ID        string          `json:"id" yaml:"id"`
 	Kind      string          `json:"kind" yaml:"kind"`
@@ -89,49 +88,49 @@ type Step struct {
 	Milestone string          `json:"milestone,omitempty" yaml:"milestone,omitempty"`
 }
 
-// Plan is what is known of a task's PLAN.md: its text is in the ledger, and its SHA-256 stands for it.
+// Plan is the data of a task's PLAN.md. The ledger has its text, and Hash is its SHA-256.
 type Plan struct {
 	Hash  string `json:"hash"`
-	Tier  Tier   `json:"tier"` // as the planner has it, "" for none
+	Tier  Tier   `json:"tier"` // from the planner, "" for none
 	Cost  *Cost  `json:"cost,omitempty"`
 	Steps []Step `json:"steps"`
 	By    string `json:"by"` // who made it: planner, or the task itself
-	// Base is the project's commit that it was made for, Governance the SHA-256 of the governance files
-	// that were read for it.
+	// Base is the project's commit for which it was made. Governance is the SHA-256 of the governance files that were
+	// read for it.
 	Base       string `json:"base,omitempty"`
 	Governance string `json:"governance,omitempty"`
-	// Charter is the SHA-256 of the charter by which its tier and Needs were assessed.
+	// Charter is the SHA-256 of the charter by which Tier and Needs were assessed.
 	Charter string `json:"charter,omitempty"`
-	// Needs are the reasons why a person has to approve it, for exactly its hash (S4); none: nobody has to.
+	// Needs are the reasons why a person has to approve exactly this hash (S4); if empty, nobody has to.
 	Needs []string `json:"needs,omitempty"`
 }
 
-// Evidence is by what right a task goes from one state to another (S2). Which of it a transition needs
-// is a row of the steward's table.
+// Evidence says why a task may go from one state to another (S2). The steward's table says which fields a transition
+// needs.
 type Evidence struct {
 	Trigger  string `json:"trigger,omitempty"`  // what asked for the work
-	Blocker  string `json:"blocker,omitempty"`  // what keeps it from being begun
+	Blocker  string `json:"blocker,omitempty"`  // why it can't begin
 	Plan     string `json:"plan,omitempty"`     // the hash of a valid plan
-	Tier     Tier   `json:"tier,omitempty"`     // its risk
-	Estimate string `json:"estimate,omitempty"` // its cost, in words
-	Approval string `json:"approval,omitempty"` // by whom, or why nobody has to
-	Written  string `json:"written,omitempty"`  // the ledger entry that has the state before the transition
+	Tier     Tier   `json:"tier,omitempty"`     // the risk of the task
+	Estimate string `json:"estimate,omitempty"` // the cost of the task, in words
+	Approval string `json:"approval,omitempty"` // who approved it, or why nobody has to
+	Written  string `json:"written,omitempty"`  // the ledger entry with the state before the transition
 	Note     string `json:"note,omitempty"`     // why it was cancelled
 	Reason   string `json:"reason,omitempty"`   // why it waits, or is planned again
-	Answer   string `json:"answer,omitempty"`   // what a person said, and who
-	Done     string `json:"done,omitempty"`     // what it came to
-	Stop     string `json:"stop,omitempty"`     // the stop condition for which it waits (S6)
+	Answer   string `json:"answer,omitempty"`   // what a person answered, and who
+	Done     string `json:"done,omitempty"`     // the result of the task
+	Stop     string `json:"stop,omitempty"`     // the stop condition because of which it waits (S6)
 }
 
-// Cost is an estimate in US dollars by what like tasks have cost. N is how many there were; 0 is no
-// estimate, and a Median beside it is what the plan's author expects.
+// Cost is an estimate in US dollars from the cost of similar tasks. N is their number. With N 0 there is no estimate,
+// and a Median is what the plan's author expects.
 type Cost struct {
 	N            int               `json:"n"`
 	Median       *evidence.Decimal `json:"median,omitempty"`
 	Percentile90 *evidence.Decimal `json:"p90,omitempty"`
 }
 
-// String says what is expected, and from how many tasks that is known.
+// String returns the estimate with the number of tasks on which it is based.
 func (c *Cost) String() string {
 	if c == nil || c.N == 0 || c.Median == nil || c.Percentile90 == nil {
 		return "no estimate (n = 0)"
@@ -145,7 +144,7 @@ type Usage struct {
 	Tokens    int64            `json:"tokens"` // in and out
 	ActiveMs  int64            `json:"activeMs"`
 	ToolCalls int              `json:"toolCalls"`
-	// OutputTokens are those of Tokens that agents wrote: 0 where a record from before has not told them apart.
+	// OutputTokens are those of Tokens that agents wrote, 0 in older records, which do not count them separately.
 	OutputTokens int64 `json:"outputTokens,omitempty"`
 }
 
@@ -159,84 +158,84 @@ func (u Usage) Sub(v Usage) Usage {
 	return Usage{u.CostUSD.Sub(v.CostUSD), u.Tokens - v.Tokens, u.ActiveMs - v.ActiveMs, u.ToolCalls - v.ToolCalls, u.OutputTokens - v.OutputTokens}
 }
 
-// RateLimit is that an agent's program refuses work for a while.
+// RateLimit says that an agent's program refuses work for a while.
 type RateLimit struct {
-	Until time.Time `json:"until,omitzero"` // zero where nobody knows
+	Until time.Time `json:"until,omitzero"` // zero if unknown
 	Said  string    `json:"said,omitempty"` // by the program
 }
 
-// What an action is: the unit that loop detection counts (S8).
+// The kinds of actions, which loop detection counts (S8).
 const (
-	StepStarted = "step"      // a step has started; its result is how its loop has ended
-	Iterated    = "iteration" // a step's loop has ended an iteration
-	Commanded   = "command"   // the steward itself ran a command
+	StepStarted = "step"      // a step has started; its result is the end of its loop
+	Iterated    = "iteration" // a step's loop has finished an iteration
+	Commanded   = "command"   // the steward itself has run a command
 )
 
-// Outcomes of actions that are no failure of a step: it starts again without counting as a retry.
+// Outcomes of actions that are not failures of a step: the step starts again, and that does not count as a retry.
 const (
 	RateLimited = "rate-limited" // an agent was refused work
 	Spent       = "spent"        // its loop has used up its budget
-	Stopped     = "stopped"      // a person ended its loop (also with a file loop-stop) or rejected its work
+	Stopped     = "stopped"      // a person ended its loop (or a loop-stop file did) or rejected its work
 )
 
 // Action is one thing that was done for a task, with its result.
 type Action struct {
 	What string `json:"what"` // StepStarted, Iterated or Commanded
-	// Name is the action itself, as repetition goes by it: what and the step, or the command.
+	// Name identifies the action for the detection of repetitions: what and the step, or the command.
 	Name string `json:"name"`
 	Step string `json:"step,omitempty"`
 	Loop string `json:"loop,omitempty"`
-	// Outcome, Reason, Metric and Tree are the result: another one is no repetition.
+	// Outcome, Reason, Metric and Tree are the result. An action with another result is not a repetition.
 	Outcome string            `json:"outcome"`
 	Reason  string            `json:"reason,omitempty"`
 	Metric  *evidence.Decimal `json:"metric,omitempty"`
 	Tree    string            `json:"tree,omitempty"`
-	// Error says that the outcome is an error, and names it: repetition of errors goes by it.
+	// Error names the error, if the outcome is one. Repeated errors are detected by it.
 	Error     string `json:"error,omitempty"`
 	Progress  bool   `json:"progress,omitempty"`  // a kept iteration or a finished step
 	Milestone bool   `json:"milestone,omitempty"` // a finished step or an approved proposal
-	ActiveMs  int64  `json:"activeMs,omitempty"`  // executing time that it adds
-	// ExecutingMs is the executing time of its task so far. The fold takes it from here and does not add it up, so that
-	// ledgers written before it existed still are the fold of their events.
+	ActiveMs  int64  `json:"activeMs,omitempty"`  // the executing time of this action
+	// ExecutingMs is the executing time of its task so far. The fold copies it and does not add it up, so that older
+	// ledgers, which lack it, are still the fold of their events.
 	ExecutingMs int64 `json:"executingMs,omitempty"`
 }
 
-// Finding is what loop detection has to say (S8): Stop waits for a person, else it is a warning.
+// Finding is a finding of loop detection (S8). With Stop the task waits for a person; else it is a warning.
 type Finding struct {
 	Rule   string `json:"rule"`
 	Stop   bool   `json:"stop"`
-	Count  int64  `json:"count"` // what was counted: actions, repetitions or milliseconds
-	Limit  int64  `json:"limit"` // it may come to this
+	Count  int64  `json:"count"` // actions, repetitions or milliseconds
+	Limit  int64  `json:"limit"` // the largest allowed count
 	Text   string `json:"text"`  // in words
 	State  State  `json:"state"`
-	Action string `json:"action,omitempty"` // what was being done
+	Action string `json:"action,omitempty"` // what was under way
 }
 
 // The names of drift.
 const (
-	DriftEngine   = "engine"   // what Temporal has running is not what was recorded
+	DriftEngine   = "engine"   // Temporal runs something else than was recorded
 	DriftLedger   = "ledger"   // the ledger is not where the steward left it
-	DriftArtifact = "artifact" // a file that pawl has written was changed by hand
-	DriftChild    = "child"    // a loop is not what was recorded
+	DriftArtifact = "artifact" // somebody changed a file that pawl wrote
+	DriftChild    = "child"    // a loop differs from its record
 	DriftBranch   = "branch"   // a branch is not where it was recorded, or was rewritten
-	DriftRemote   = "remote"   // the remote's branch has work that the project's repository does not have
-	DriftCI       = "ci"       // CI of the project fails
+	DriftRemote   = "remote"   // the remote's branch has work that the project's repository lacks
+	DriftCI       = "ci"       // the project's CI fails
 	DriftState    = "state"    // the state contradicts itself
 )
 
-// Drift is a difference between what the steward has recorded and what it finds (S11, S12).
+// Drift is a difference between a steward's record and the world (S11, S12).
 type Drift struct {
 	Name   string    `json:"name"`
 	What   string    `json:"what"` // the file, the loop, the branch
 	Text   string    `json:"text"`
-	Theirs string    `json:"theirs,omitempty"` // its digest or commit as found
+	Theirs string    `json:"theirs,omitempty"` // the digest or commit that was found
 	Ours   string    `json:"ours,omitempty"`
-	Task   string    `json:"task,omitempty"` // that it is about: the one whose loop or plan it is, else the one at work
+	Task   string    `json:"task,omitempty"` // the task whose loop or plan it concerns, else the task at work
 	Found  time.Time `json:"found,omitzero"`
-	Well   string    `json:"well,omitempty"` // what was found since that is as it should be, "" while it differs; nobody has answered yet
+	Well   string    `json:"well,omitempty"` // what is right again now, "" while it differs; nobody has answered yet
 }
 
-// Now is the text of how it stands: what is so by now, and what was found.
+// Now returns a text about the present: what is right again, and what was found before.
 func (d Drift) Now() string {
 	if d.Well == "" {
 		return d.Text
@@ -244,8 +243,8 @@ func (d Drift) Now() string {
 	return d.Well + " (found before: " + d.Text + ")"
 }
 
-// Submission is the input of the workflow Submit, which hands a task in. Whoever starts it has the task as a
-// value; the workflow has it as it came, to read it strictly.
+// Submission is the input of the workflow Submit, which submits a task. The caller has the task as a value. The
+// workflow has its JSON, to decode it strictly.
 type Submission[T Task | json.RawMessage] struct {
 	Steward string   `json:"steward"`
 	Task    T        `json:"task"`
@@ -253,17 +252,17 @@ type Submission[T Task | json.RawMessage] struct {
 	Trigger *Trigger `json:"trigger,omitempty"`
 }
 
-// Slots is up to where the slots of a schedule are known (S5).
+// Slots says up to which time the slots of a schedule are known (S5).
 type Slots struct {
-	Counted int       `json:"counted"` // as Temporal counts what it has missed: a slot may be in it more than once
-	Until   time.Time `json:"until"`   // the slots after it may still be missed
+	Counted int       `json:"counted"` // Temporal's count of missed slots, which may count a slot more than once
+	Until   time.Time `json:"until"`   // later slots may still be missed
 }
 
-// Trigger is something from outside that asked for work (S5).
+// Trigger is a request for work from outside (S5).
 type Trigger struct {
 	Name     string `json:"name"`
 	From     string `json:"from"` // github, alertmanager, standard, json, health, schedule, person
 	Delivery string `json:"delivery,omitempty"`
-	Task     string `json:"task,omitempty"` // the task that came of it
+	Task     string `json:"task,omitempty"` // the task that was made from it
 	Result   string `json:"result"`         // accepted, duplicate, missed; of a health check failing, healthy
 }
