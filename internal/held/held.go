@@ -1,9 +1,9 @@
-// Package held keeps folders open. Work below a path is then done in the folder that was there when it was opened, even
-// if somebody renames a folder above it or puts another one in its place. A path below such a folder goes by the
-// folder's descriptor (/proc/self/fd/N/…), in this process and in those that it starts.
+// Package held keeps folders open. pawl then works in the folder that it opened, even if somebody renames a folder
+// above it or replaces it. Paths below such a folder use the folder's descriptor (/proc/self/fd/N/…), in this process
+// and in the processes that it starts.
 //
-// It never decides which folder is the right one, and reads nothing. Where the system has no such names (macOS), paths
-// stay paths: between a check and a call another folder can take the place. Start at Folder.
+// It never decides which folder is the right one, and reads nothing. On a system without such names (macOS), paths
+// stay paths, and somebody can replace a folder between a check and a call. Start at Folder.
 package held
 
 import (
@@ -18,13 +18,14 @@ import (
 	"sync"
 )
 
-// Folder is a folder that is open, and the path at which it was found.
+// Folder is an open folder, and the path at which it was found.
 type Folder struct {
 	Path string
 	file *os.File
 }
 
-// Open opens the folder at a path; what is no folder is an error of the system. Its caller closes it.
+// Open opens the folder at a path. If there is no folder, it returns the system's error. The caller closes the
+// folder.
 func Open(path string) (*Folder, error) {
 	f, err := open(path)
 	if err != nil {
@@ -33,13 +34,14 @@ func Open(path string) (*Folder, error) {
 	return &Folder{Path: filepath.Clean(path), file: f}, nil
 }
 
-// Close closes it.
+// Close closes the folder.
 func (f *Folder) Close() error { return f.file.Close() }
 
-// Here is what leads this process to the folder, and a process that it starts until that executes its program.
+// Here returns the folder's path in this process, and in a child of it until the child executes its program.
 func (f *Folder) Here() string { return by(f.Path, f.file.Fd()) }
 
-// Within is what leads a process that works in the folder (see Here) to it, and those that it starts there.
+// Within returns the folder's path for a process whose working directory is the folder, and for that process's
+// children.
 func (f *Folder) Within() string {
 	if names == "" {
 		return f.Path
@@ -47,7 +49,7 @@ func (f *Folder) Within() string {
 	return "/proc/self/cwd"
 }
 
-// by is a folder by a descriptor, or by its path where descriptors have no names.
+// by returns the path of a folder by descriptor, or its ordinary path where descriptors have no names.
 func by(path string, fd uintptr) string {
 	if names == "" {
 		return path
@@ -55,10 +57,10 @@ func by(path string, fd uintptr) string {
 	return names + strconv.FormatUint(uint64(fd), 10)
 }
 
-// Folders are some that are open.
+// Folders are open folders.
 type Folders []*Folder
 
-// of is the folder that a path is at or below, nil where there is none.
+// of returns the folder that contains a path or is at it, nil for none.
 func (fs Folders) of(path string) *Folder {
 	for _, f := range fs {
 		if strings.HasPrefix(path, f.Path) && (len(path) == len(f.Path) || path[len(f.Path)] == '/') {
@@ -68,7 +70,7 @@ func (fs Folders) of(path string) *Folder {
 	return nil
 }
 
-// At is what leads to a path through the one that it is below, else the path itself.
+// At returns the path through the folder that contains it, or else the path itself.
 func (fs Folders) At(path string) string {
 	f := fs.of(path)
 	if f == nil {
@@ -77,21 +79,21 @@ func (fs Folders) At(path string) string {
 	return f.Here() + path[len(f.Path):]
 }
 
-// Close closes them.
+// Close closes all folders.
 func (fs Folders) Close() {
 	for _, f := range fs {
 		f.Close()
 	}
 }
 
-// kept are the folders of Keep.
+// kept has the folders of Keep.
 var kept struct {
 	sync.RWMutex
 	all Folders
 }
 
-// Keep opens a folder for as long as this process lives: At and Lend lead there from now on. A folder that is kept
-// already stays the one that it was.
+// Keep opens a folder until this process ends. From now on At and Lend use it for paths below it. If a folder is
+// already kept at that path, it stays.
 func Keep(path string) error {
 	kept.Lock()
 	defer kept.Unlock()
@@ -108,17 +110,17 @@ func Keep(path string) error {
 	return err
 }
 
-// all are the kept folders of now.
+// all returns the folders that are kept now.
 func all() Folders {
 	kept.RLock()
 	defer kept.RUnlock()
 	return kept.all
 }
 
-// At is what leads this process to a path: through the kept folder that it is below, else the path itself.
+// At returns a path for this process: through the kept folder that contains it, or else the path itself.
 func At(path string) string { return all().At(path) }
 
-// InPlace returns an error where another folder, or none, stands at the path of a kept one.
+// InPlace returns an error if the path of a kept folder has another folder, or none.
 func InPlace(path string) error {
 	for _, f := range all() {
 		if f.Path == filepath.Clean(path) {
@@ -132,8 +134,8 @@ func InPlace(path string) error {
 	return nil
 }
 
-// again opens what stands at the folder's path, as the mounts of the calling thread have it. An error says that it is
-// another folder by now.
+// again opens the folder's path once more, in the mounts of the calling thread. It returns an error if the path has
+// another folder now.
 func (f *Folder) again() (*Folder, error) {
 	now, err := Open(f.Path)
 	if err != nil {
@@ -153,8 +155,9 @@ func (f *Folder) again() (*Folder, error) {
 	return now, nil
 }
 
-// Anew opens the kept folders that these paths are below once more, for a thread with mounts of its own: of the others' it can
-// mount nothing. An error says that another folder stands at the path of one. Its caller closes them.
+// Anew opens the kept folders of these paths again, for a thread with its own mounts, which can't use folders of
+// other mounts as mount sources. It returns an error if one of their paths has another folder now. The caller closes
+// the result.
 func Anew(paths iter.Seq[string]) (Folders, error) {
 	var out Folders
 	known := all()
@@ -173,7 +176,7 @@ func Anew(paths iter.Seq[string]) (Folders, error) {
 	return out, nil
 }
 
-// Hand has a process that is yet to start inherit the kept folders, and returns their paths, for it to Take.
+// Hand lets a process that will start inherit the kept folders, and returns their paths for Take.
 func Hand(cmd *exec.Cmd) (paths []string) {
 	for _, f := range all() {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, f.file)
@@ -182,8 +185,8 @@ func Hand(cmd *exec.Cmd) (paths []string) {
 	return paths
 }
 
-// Take keeps the folders that this process was handed as its files from a number on: as its own mounts have them, where they are
-// in their places.
+// Take keeps the folders that this process inherited as files from number from on. If their paths still have the same
+// folders, it opens them again in this process's mounts.
 func Take(from uintptr, paths []string) {
 	kept.Lock()
 	defer kept.Unlock()
@@ -197,8 +200,8 @@ func Take(from uintptr, paths []string) {
 	}
 }
 
-// Real is a path as the kernel has it, without links, as filepath.EvalSymlinks has it. What is in a kept folder is said by
-// the path at which that was found.
+// Real returns a path without symbolic links, as filepath.EvalSymlinks does. A path in a kept folder begins with the
+// path at which the folder was found.
 func Real(path string) (string, error) {
 	f := all().of(path)
 	if f == nil {
@@ -207,8 +210,8 @@ func Real(path string) (string, error) {
 	return f.real(path)
 }
 
-// Lend returns what a process that is yet to start is to be told instead of a path, and what turns its words about such
-// paths into those that people know. The kept folders that it is told of are among the files that it inherits.
+// Lend returns two functions for a process that will start. lent returns a path for that process, and lets it inherit
+// the kept folder of the path. known replaces such paths in a text of that process by the paths that people know.
 func Lend(cmd *exec.Cmd) (lent, known func(text string) string) {
 	numbers := map[*Folder]uintptr{}
 	lent = func(path string) string {
@@ -232,7 +235,7 @@ func Lend(cmd *exec.Cmd) (lent, known func(text string) string) {
 	}
 }
 
-// Known is a text of this process with the paths that people know in the place of those that lead to the kept folders.
+// Known replaces the paths through kept folders in a text of this process by the paths that people know.
 func Known(text string) string {
 	for _, f := range all() {
 		text = strings.ReplaceAll(text, f.Here()+"/", f.Path+"/")
@@ -240,9 +243,9 @@ func Known(text string) string {
 	return text
 }
 
-// Named is an error of the system with the path that people know in the place of the one that led there.
+// Named returns a system error with the path that people know.
 func Named(err error, path string) error {
-	switch e := err.(type) { //nolint:errorlint // the outermost names the path
+	switch e := err.(type) { //nolint:errorlint // the outermost error has the path
 	case *fs.PathError:
 		return &fs.PathError{Op: e.Op, Path: path, Err: e.Err}
 	case *os.LinkError:

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// names is where a process has its own files by their numbers.
+// names is the folder in which a process finds its open files by number.
 const names = "/proc/self/fd/"
 
 func open(path string) (*os.File, error) {
@@ -20,7 +20,7 @@ func open(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// real is a path in the folder without links.
+// real returns a path in the folder without symbolic links.
 func (f *Folder) real(path string) (string, error) {
 	below := strings.TrimPrefix(path[len(f.Path):], "/")
 	if below == "" {
@@ -30,7 +30,7 @@ func (f *Folder) real(path string) (string, error) {
 	if fd, err := unix.Openat2(int(f.file.Fd()), below, &how); err == nil {
 		return filepath.Clean(path), unix.Close(fd)
 	}
-	// There is a link on the way, or the kernel can't tell.
+	// There is a link on the way, or the kernel lacks openat2.
 	fd, err := unix.Open(f.Here()+"/"+below, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", &os.PathError{Op: "open", Path: path, Err: err}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// names is "": a descriptor of a folder has no name that leads into it.
+// names is "": on this system a descriptor has no name that leads into its folder.
 const names = ""
 
 func open(path string) (*os.File, error) {
