@@ -12,18 +12,18 @@ import (
 	"pawl/internal/held"
 )
 
-// ErrLocked is what TryLock returns where another process has the lock.
+// ErrLocked is the error of TryLock if another process has the lock.
 var ErrLocked = errors.New("another process has the lock")
 
-// A lock that is held for a moment is asked for again at once, one that is held for days now and then.
+// Lock tries again soon after a short time, and less often after a long time.
 const (
 	soonest = time.Millisecond
 	latest  = 50 * time.Millisecond
 )
 
-// Lock takes the lock on the file path, which it makes where it is missing, and waits for it until ctx
-// ends. The lock is held until the returned file is closed, by this process and by each that
-// inherited it; the kernel closes it for a process that dies.
+// Lock locks the file at path, which it creates if it is missing. It waits for the lock until ctx ends. The lock
+// lasts until this process and each process that inherited the returned file have closed it; the kernel closes the
+// files of a process that dies.
 func Lock(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(held.At(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -47,7 +47,7 @@ func Lock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// TryLock is Lock without waiting: it fails with ErrLocked where another process has the lock.
+// TryLock is Lock without waiting: it returns ErrLocked if another process has the lock.
 func TryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(held.At(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -60,8 +60,8 @@ func TryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Locked reports whether a process has the lock on path. It leaves no trace: a file that is not there
-// is not made, and the lock is taken shared and for a moment only, so that two who ask don't meet.
+// Locked reports whether a process has the lock on path. It changes nothing: it does not create a missing file, and
+// takes a shared lock for a moment, so two callers do not disturb each other.
 func Locked(path string) (bool, error) {
 	f, err := os.Open(held.At(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func Locked(path string) (bool, error) {
 	return false, err
 }
 
-// flock asks once, without waiting.
+// flock tries once, without waiting.
 func flock(f *os.File, how int) error {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); {

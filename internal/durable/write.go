@@ -1,10 +1,10 @@
-// Package durable is how pawl writes the files that it depends on, and how its processes keep out of
-// each other's way: one atomic writer and one file lock for the whole project. It knows nothing of
-// what is in the files. Below a folder that is kept (package held) it works in that folder. Start at WriteFile and Lock.
+// Package durable writes the files on which pawl depends, and locks files between its processes: one atomic writer
+// and one file lock for the whole project. It knows nothing about the content of files. Below a kept folder (package
+// held) it works in that folder. Start at WriteFile and Lock.
 //
-// The writer is our own because the well-kept ones (google/renameio, natefinch/atomic) don't sync the
-// directory: after a power cut the file that they have replaced may be the old one again. The lock
-// is our own because a git process must be able to inherit it, and gofrs/flock keeps its file to itself.
+// The writer is our own because well-kept ones (google/renameio, natefinch/atomic) do not sync the directory: after a
+// power cut the path may have the old file again. The lock is our own because a git process must be able to inherit
+// it, and gofrs/flock does not give out its file.
 package durable
 
 import (
@@ -24,18 +24,17 @@ import (
 	"pawl/internal/held"
 )
 
-// ErrTorn is what ReadJSON returns for a file that is there but holds no whole document, as after a
-// power cut on a file system that lost the content and kept the name. Whoever reads such a file
-// makes it again from what else there is.
+// ErrTorn is the error of ReadJSON for a file without a complete document. A power cut can cause that on a file
+// system that loses the content and keeps the name. The caller makes such a file again from other data.
 var ErrTorn = errors.New("the file is empty or damaged")
 
-// Draft is a file that is being written and has not yet taken its place.
+// Draft is a file that is being written and is not at its path yet.
 type Draft struct {
 	*os.File
 	path string
 }
 
-// NewDraft begins a file that will replace path. It is in the same folder and has the same extension.
+// NewDraft begins a file that will replace path. The draft is in the same folder and has the same extension.
 func NewDraft(path string, mode fs.FileMode) (*Draft, error) {
 	at := held.At(path)
 	f, err := os.CreateTemp(filepath.Dir(at), ".new-*"+filepath.Ext(at))
@@ -50,11 +49,10 @@ func NewDraft(path string, mode fs.FileMode) (*Draft, error) {
 	return d, nil
 }
 
-// Replace puts the draft in its place, whether or not a file is there. When it returns nil, the file
-// survives a power cut.
+// Replace moves the draft to its path, and replaces a file there. When it returns nil, the file survives a power cut.
 func (d *Draft) Replace() error { return d.place(os.Rename) }
 
-// Create puts the draft in its place, or fails with fs.ErrExist where a file is there.
+// Create moves the draft to its path, or returns fs.ErrExist if a file is there.
 func (d *Draft) Create() error { return d.place(os.Link) }
 
 func (d *Draft) place(put func(from, to string) error) error {
@@ -74,8 +72,8 @@ func (d *Draft) Discard() {
 	_ = os.Remove(d.Name())
 }
 
-// WriteFile replaces path, so that a reader sees the old content or the new, also after a crash. When
-// it returns nil, the new content survives a power cut.
+// WriteFile replaces path. A reader sees the old content or the new one, even after a crash. When it returns nil, the
+// new content survives a power cut.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	d, err := NewDraft(path, mode)
 	if err != nil {
@@ -88,8 +86,8 @@ func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	return d.Replace()
 }
 
-// WriteCache is WriteFile for what costs little to lose, mode 0600: it saves the wait for the disk. A
-// crash of pawl leaves the old content or the new; a power cut may leave an empty file.
+// WriteCache is WriteFile, with mode 0600, for content that is cheap to lose: it does not wait for the disk. A crash
+// of pawl leaves the old content or the new one. A power cut may leave an empty file.
 func WriteCache(path string, content []byte) error {
 	d, err := NewDraft(path, 0o600)
 	if err != nil {
@@ -129,10 +127,10 @@ func Encode(v any) ([]byte, error) {
 	return summed(b), err
 }
 
-// sumOf is the checksum that a record ends with: of what it is without that.
+// sumOf matches the checksum at the end of a record, which covers the rest of the record.
 var sumOf = regexp.MustCompile(`,\s*"sha256":\s*"([0-9a-f]{64})"(\s*}\s*)$`)
 
-// summed adds its checksum to an object, so that a byte that changes on the disk is noticed. Anything else stays as it is.
+// summed adds a checksum to an object, so that a changed byte on disk is noticed. It does not change any other value.
 func summed(b []byte) []byte {
 	sum, form := sha256.Sum256(b), `,"sha256":"%x"}`
 	body, indented := bytes.CutSuffix(b, []byte("\n}"))
@@ -147,7 +145,8 @@ func summed(b []byte) []byte {
 	return fmt.Appendf(slices.Clone(body), form, sum)
 }
 
-// verified is a record without its checksum. One that has none is taken as it is.
+// verified returns a record without its checksum, and an error if the checksum is wrong. It accepts a record without
+// one.
 func verified(b []byte) ([]byte, error) {
 	at := sumOf.FindSubmatchIndex(b)
 	if at == nil {
@@ -160,7 +159,8 @@ func verified(b []byte) ([]byte, error) {
 	return text, nil
 }
 
-// ReadJSON reads what WriteJSON or CacheJSON wrote. It fails with fs.ErrNotExist or ErrTorn where that is not there.
+// ReadJSON reads what WriteJSON or CacheJSON wrote. It returns fs.ErrNotExist if there is no file, and ErrTorn if it
+// is damaged.
 func ReadJSON(path string, v any) error {
 	b, err := os.ReadFile(held.At(path))
 	if err != nil {
@@ -185,8 +185,8 @@ func Rename(from, to string) error {
 	return syncDir(filepath.Dir(at))
 }
 
-// syncDir brings the names in a folder to the disk. Some file systems (FUSE, network shares) can't do
-// that and say so; there is nothing better to do on them.
+// syncDir writes the names in a folder to the disk. Some file systems (FUSE, network shares) can't do that and return
+// an error, which is ignored because nothing better is possible there.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
