@@ -133,8 +133,8 @@ type Supervisor struct {
 }
 
 // Start starts a supervisor. Token marks everything that runs under it, so that Reap can find it even after the
-// supervisor was killed. Other users of the host can see it (ps). By is how the commands' sandboxes keep files out of
-// reach, if they have any; one of the means needs the supervisor in a user namespace.
+// supervisor was killed. Other users of the host can see it (ps). By says how the sandboxes of commands, if there are
+// any, protect files; one of these means needs the supervisor in a user namespace.
 func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	if os.Args[0] == supervisorName {
 		// Without this check, a program that forgets Main would start itself endlessly.
@@ -155,7 +155,7 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	s.close = sync.OnceValue(s.end)
 	s.cmd = exec.Command(executable())
 	s.cmd.Args = []string{supervisorName, token, strconv.Itoa(os.Getpid())}
-	// The supervisor gets none of the worker's environment, which has secrets in it, and few threads.
+	// The supervisor gets nothing of the worker's environment, which contains secrets, and only a few threads.
 	s.cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
 	s.cmd.Dir = "/"
 	s.cmd.ExtraFiles = []*os.File{theirs}
