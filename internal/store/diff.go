@@ -113,8 +113,8 @@ func (s *Store) WriteProposal(ctx context.Context, preface, base, head string, t
 	return err
 }
 
-// Touched lists the paths that any commit after base up to head changed, undone commits included, sorted. A rename
-// counts as two paths.
+// Touched lists the paths that any commit after base up to head changed, including commits that were undone, sorted.
+// A rename counts as two paths.
 func (s *Store) Touched(ctx context.Context, base, head string) ([]string, error) {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
 		return nil, err

@@ -11,9 +11,9 @@ import (
 	"pawl/internal/git"
 )
 
-// Entry is one commit of a loop's ledger. Its first parent is the previous entry. Its second parent is the code head at
-// that time; the first entry has only that parent. Further parents are commits that are on no branch and must be kept.
-// Its tree has the loop's files.
+// Entry is one commit of a loop's ledger, with the loop's files as its tree. Its first parent is the previous entry.
+// Its second parent is the code head at that time. The first entry has only the code head as a parent. Further
+// parents are commits that are on no branch and must be kept.
 type Entry struct {
 	Ref   string   // refs/pawl-ledger/<loop>
 	Prev  string   // the previous entry, "" for the first

@@ -8,8 +8,9 @@ import (
 	"pawl/internal/git"
 )
 
-// Settled returns the commits after base up to head whose work is still there, oldest first. It leaves out commits that
-// were undone, reverts, and commits that went back to an earlier one. A commit with several parents is an error.
+// Settled returns the commits after base up to head whose changes are still in head, oldest first. It leaves out
+// commits that were undone, reverts, and commits that went back to an earlier one. A commit with several parents is
+// an error.
 func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Commit, err error) {
 	if err := git.CheckHashes(base, head); err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Comm
 	if err != nil {
 		return nil, err
 	}
-	at := map[string][]git.Commit{} // the commits still there at each commit
+	at := map[string][]git.Commit{} // the kept commits, as of each commit
 	for _, c := range slices.Backward(line) {
 		from, goesOn := goesOnFrom(c)
 		switch i := slices.IndexFunc(kept, func(k git.Commit) bool { return k.Tree == c.Tree }); {

@@ -1,9 +1,8 @@
-// Package store keeps pawl's own bare repository: the loops' branches, their ledgers and the objects
-// of both. A commit and the ledger entry for it become durable in one transaction.
+// Package store keeps pawl's own bare repository: the loops' branches, their ledgers and the objects of both. A
+// commit and its ledger entry become durable in one transaction.
 //
-// It never runs what is in the store, has no working tree and talks to no other repository (that is
-// for trees and userrepo), and knows nothing of what a ledger's files mean (that is for ledger). Start
-// reading at Store, then at Transact.
+// It never runs anything in the store, has no working tree, and talks to no other repository (trees and userrepo do).
+// It knows nothing about the content of a ledger's files (ledger does). Start reading at Store, then at Transact.
 package store
 
 import (
