@@ -200,8 +200,7 @@ func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 			return err
 		}
 	}
-	// The private index has the stat data of these very files, so that `git status` has nothing
-	// to read.
+	// The private index has the stat data of these very files, so `git status` reads no file.
 	is, err := stampFile(t.indexPath())
 	if err != nil {
 		return err

@@ -17,8 +17,7 @@ import (
 	"pawl/internal/held"
 )
 
-// stamp is what tells that a file has been touched. The ctime cannot be set back by whoever
-// writes to the file.
+// stamp shows whether a file was touched. Somebody who writes to the file can't set the ctime back.
 type stamp struct {
 	Mode         uint32
 	Ino          uint64
@@ -40,8 +39,8 @@ func stampFile(path string) (stamp, error) {
 	return stampOf(st), err
 }
 
-// made is a file as setup made it. Sum is that of its content, where the file has another name elsewhere (pnpm and uv
-// link to their caches): the ctime changes with each name that comes and goes.
+// made is a file as setup made it. Sum is the hash of its content if the file has other names elsewhere (pnpm and uv
+// link to their caches), because then each added or removed name changes the ctime.
 type made struct {
 	Mode         uint32
 	Ino          uint64
@@ -54,8 +53,7 @@ func madeOf(s stamp, sum string) made {
 	return made{Mode: s.Mode, Ino: s.Ino, Size: s.Size, Mtime: s.Mtime, Ctime: s.Ctime, Sum: sum}
 }
 
-// same reports whether a file is untouched. A folder's times change with what is put into it,
-// which is looked at by itself.
+// same reports whether a file is unchanged. A folder's times change with its content, which is checked by itself.
 func (m made) same(now stamp, sum func() string) bool {
 	if m.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return m.Mode == now.Mode
@@ -67,8 +65,8 @@ func (m made) same(now stamp, sum func() string) bool {
 	return was == now && (m.Ctime == now.Ctime || m.Sum == sum())
 }
 
-// pristine is what setup made: every untracked path, by its name. A tree without the record is
-// one whose setup has not finished.
+// pristine is what setup made: every untracked path, by its name. If a tree lacks this record, its setup has not
+// finished.
 type pristine map[string]made
 
 func (t *Tree) pristinePath() string { return filepath.Join(t.state, "pristine") }
@@ -83,12 +81,12 @@ func (t *Tree) loadPristine() (pristine, error) {
 	return p, gob.NewDecoder(f).Decode(&p)
 }
 
-// tick is more than the granularity of any file system's timestamps that pawl is likely to meet.
+// tick is longer than the granularity of the timestamps of any file system that pawl is likely to meet.
 const tick = 20 * time.Millisecond
 
-// Pristine records what setup.command has made in the tree, and declares the tree finished. A later
-// Restore of a judge keeps exactly that. It has to be called after each Restore that made the tree
-// anew, whether or not there is a setup.command.
+// Pristine records what setup.command has made in the tree, and marks the tree as finished. A later Restore of a
+// judge keeps exactly that. The caller must call it after each Restore that made the tree again, even without a
+// setup.command.
 func (t *Tree) Pristine(ctx context.Context) error {
 	lock, err := t.lock(ctx)
 	if err != nil {
@@ -107,9 +105,9 @@ func (t *Tree) Pristine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A submodule that setup checked out with `git submodule update` has its repository in the
-	// tree's .git, which is pawl's to remake. Its files stay; a .git file that leads nowhere would
-	// make every git command in the tree fail.
+	// If setup checked out a submodule with `git submodule update`, its repository is in the tree's .git, which pawl
+	// replaces. The submodule's files stay, but its .git file would lead nowhere and make every git command in the
+	// tree fail.
 	for _, link := range ix.links {
 		if is, err := root.lstatAt(link + "/.git"); err == nil && is.Mode&unix.S_IFMT == unix.S_IFREG {
 			if err := root.remove(link + "/.git"); err != nil {
@@ -140,7 +138,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 	if err := t.copyChanging(root, p); err != nil {
 		return err
 	}
-	// What is written in the same tick as the record keeps its timestamps: let the tick pass.
+	// A file written in the same tick as the record keeps its timestamps. So let the tick pass.
 	if wait := time.Until(time.Unix(0, newest).Add(tick)); wait > 0 {
 		select {
 		case <-time.After(min(wait, time.Second)):

@@ -32,12 +32,11 @@ type RestoreOptions struct {
 	Sealed []store.TreeEntry
 }
 
-// Restore brings the tree back to commit: tracked files exact in content, mode and kind,
-// whatever else is there removed as the options say, and the tree's own .git as a fresh clone
-// would have it.
+// Restore brings the tree back to commit: tracked files get their exact content, mode and kind, everything else is
+// removed as the options say, and the tree's own .git becomes that of a fresh clone.
 //
-// recreated means that the tree had to be made anew, for the reason in Tree.Why: the caller runs
-// setup.command and calls Pristine, and, if setup may touch tracked files, Restore again.
+// recreated means that the tree was made again, for the reason in Tree.Why. Then the caller runs setup.command and
+// calls Pristine. If setup may touch tracked files, it calls Restore again.
 func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (recreated bool, err error) {
 	if err := git.CheckHashes(commit); err != nil {
 		return false, err
@@ -62,7 +61,7 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 	if ctx.Err() != nil {
 		return false, errors.Join(ctx.Err(), why)
 	}
-	// Whatever could not be repaired in place is cured by a new tree.
+	// A new tree solves whatever could not be repaired in place.
 	if err := t.create(ctx, commit, lock, o); err != nil {
 		return false, errors.Join(err, why)
 	}

@@ -1,9 +1,9 @@
 // Package trees makes and keeps the directories of a loop: the desk, where the agent works, and the judge, where its
 // work is judged. It brings a commit of the store into a directory and back (stage).
 //
-// It never believes or runs anything that lies in a tree: not its .git, hooks, configuration or symlinks. It never
-// commits, never touches the user's repository, and decides nothing about a change: it reports what can't be committed
-// as a violation. Start reading at Tree, then Restore and StageRead.
+// It never trusts or runs anything in a tree: not its .git, hooks, configuration or symlinks. It never commits, never
+// touches the user's repository, and decides nothing about a change: it reports what can't be committed as a
+// violation. Start reading at Tree, then Restore and StageRead.
 package trees
 
 import (
@@ -156,7 +156,7 @@ func (t *Tree) wipe() error {
 	return remove.All(t.Dir)
 }
 
-// create makes the tree anew at commit.
+// create makes the tree again at commit.
 func (t *Tree) create(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
 	// Keep the old tree until the new one is known to be possible.
 	if _, err := t.store.ReadCommit(ctx, commit); err != nil {
