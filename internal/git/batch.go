@@ -13,21 +13,21 @@ import (
 )
 
 var (
-	// ErrNotFound: the repository has no such object, or the commit no such path.
+	// ErrNotFound says that the repository lacks the object, or the commit lacks the path.
 	ErrNotFound = errors.New("not in the store")
-	// ErrTooLarge: the object is larger than the caller wants to have.
+	// ErrTooLarge says that the object is larger than the caller's limit.
 	ErrTooLarge = errors.New("larger than the limit")
 )
 
-// Batch is a conversation with one git cat-file --batch, about any number of objects.
+// Batch talks to one git cat-file --batch process, about any number of objects.
 type Batch struct {
 	in  io.Writer
 	out *bufio.Reader
 }
 
-// Batch starts the process, hands it to use and ends it.
+// Batch starts the process, calls use with it, and ends it.
 func (r Runner) Batch(ctx context.Context, use func(*Batch) error) error {
-	// A real pipe: once git is gone, a write fails instead of waiting for a reader.
+	// A real pipe: when git is gone, a write fails instead of waiting for a reader.
 	in, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -51,12 +51,13 @@ func (r Runner) Batch(ctx context.Context, use func(*Batch) error) error {
 	return useErr
 }
 
-// hungUp reports whether a conversation failed because git is no longer there.
+// hungUp reports whether the error comes from a git that is gone.
 func hungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
 
-// Get reads one object. name is anything that git resolves, in one line; most < 0 is no limit.
+// Get reads one object. name is anything on one line that git resolves. most is the largest size in bytes, < 0 for no
+// limit. The error is ErrNotFound or ErrTooLarge if that is the cause.
 func (b *Batch) Get(name string, most int) (id, kind string, content []byte, err error) {
 	if strings.ContainsAny(name, "\n\x00") {
 		return "", "", nil, fmt.Errorf("git: %s is no name of an object", Quote(name))
@@ -82,14 +83,14 @@ func (b *Batch) Get(name string, most int) (id, kind string, content []byte, err
 	if most >= 0 && size > most {
 		return f[0], f[1], nil, fmt.Errorf("%s: %d bytes: %w", Quote(name), size, ErrTooLarge)
 	}
-	content = make([]byte, size+1) // and the line feed after it
+	content = make([]byte, size+1) // and the line feed after the content
 	if _, err := io.ReadFull(b.out, content); err != nil {
 		return "", "", nil, err
 	}
 	return f[0], f[1], content[:size], nil
 }
 
-// Commit reads a commit.
+// Commit reads a commit. The error is ErrNotFound if there is none.
 func (b *Batch) Commit(id string) (Commit, error) {
 	_, kind, raw, err := b.Get(id, -1)
 	if err != nil {

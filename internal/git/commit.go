@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Identity is who a commit is by. NewCommit removes what git can't store (line breaks, angle
-// brackets); an empty part becomes pawl's own.
+// Identity is the author of a commit. NewCommit removes what git can't store (line breaks, angle brackets), and
+// replaces an empty part by pawl's own.
 type Identity struct{ Name, Email string }
 
 // Trailer is one "Key: value" line in a commit message's last paragraph.
 type Trailer struct{ Key, Value string }
 
-// Commit is a commit as it is stored.
+// Commit is a commit as git stores it.
 type Commit struct {
 	ID, Tree string
 	Parents  []string
@@ -28,15 +28,15 @@ type Commit struct {
 	Message  string
 }
 
-// NewCommit returns a commit, which nobody has written yet, with its ID. The author is the committer
-// too. The trailers become a paragraph of their own at the end, so no text can pass for one.
+// NewCommit returns a commit with its ID. It writes nothing into a repository. The author is also the committer. The
+// trailers are a paragraph of their own at the end, so no line of text counts as a trailer.
 func NewCommit(tree string, parents []string, by Identity, at time.Time, text string, trailers []Trailer) Commit {
 	c := Commit{Tree: tree, Parents: parents, Author: by.clean(), Time: at.Truncate(time.Second), Message: message(text, trailers)}
 	c.ID = ObjectID("commit", c.Content())
 	return c
 }
 
-// Content is the commit object of a commit that NewCommit made.
+// Content returns the content of the commit object, for a commit from NewCommit.
 func (c Commit) Content() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\n", c.Tree)
@@ -47,12 +47,12 @@ func (c Commit) Content() []byte {
 	return b.Bytes()
 }
 
-// Signature is author and time as git writes them.
+// Signature returns author and time in git's format.
 func (c Commit) Signature() string {
 	return fmt.Sprintf("%s <%s> %d %s", c.Author.Name, c.Author.Email, c.Time.Unix(), c.Time.Format("-0700"))
 }
 
-// Subject is the message's first line.
+// Subject returns the first line of the message.
 func (c Commit) Subject() string {
 	s, _, _ := strings.Cut(strings.TrimLeft(c.Message, "\n"), "\n")
 	return s
@@ -60,7 +60,7 @@ func (c Commit) Subject() string {
 
 func message(text string, trailers []Trailer) string {
 	text = strings.Trim(strings.ReplaceAll(storable(text), "\r\n", "\n"), "\n \t")
-	// git finds no trailers in a message without a subject.
+	// git finds no trailers in a message that has no subject.
 	text = cmp.Or(text, "(no description)") + "\n"
 	if len(trailers) > 0 {
 		text += "\n"
@@ -76,7 +76,7 @@ func storable(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "\uFFFD")
 }
 
-// clean does to an identity what git does before it stores one.
+// clean changes an identity as git does before it stores one.
 func (id Identity) clean() Identity {
 	strip := func(s, or string) string {
 		s = strings.Map(func(r rune) rune {
@@ -90,14 +90,14 @@ func (id Identity) clean() Identity {
 	return Identity{Name: strip(id.Name, "pawl"), Email: strip(id.Email, "pawl@localhost")}
 }
 
-// ObjectID is the ID that git gives to an object.
+// ObjectID returns the ID that git gives to an object.
 func ObjectID(kind string, content []byte) string {
 	h := NewHash(kind, int64(len(content)))
 	h.Write(content)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// NewHash begins the ID of an object whose content is yet to be written to it.
+// NewHash returns a hash that gives an object's ID after its content is written to it.
 func NewHash(kind string, size int64) hash.Hash {
 	h := sha1.New()
 	fmt.Fprintf(h, "%s %d\x00", kind, size)

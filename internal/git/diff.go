@@ -8,36 +8,36 @@ import (
 	"strings"
 )
 
-// FileChange is one file's part in a change.
+// FileChange is the change of one file.
 type FileChange struct {
-	Path       string // as it is, any bytes: Quote it for people
-	OldPath    string // of a rename, else ""
-	Status     byte   // A added, M modified, D deleted, T another type, R renamed (and perhaps modified)
-	OldMode    string // one of the modes, or that of a file
+	Path       string // unescaped, any bytes: use Quote for people
+	OldPath    string // of a rename; else ""
+	Status     byte   // A added, M modified, D deleted, T type changed, R renamed (and perhaps modified)
+	OldMode    string // one of the modes below, or that of a regular file
 	NewMode    string
 	OldBlob    string // all zeros for none
 	NewBlob    string
 	Insertions int // lines
 	Deletions  int
 	Binary     bool   // by content; lines are not counted
-	Size       int64  // of a staged file as it is in the tree, in bytes; else 0
-	Target     string // of a symlink that is added or changed
-	Escapes    bool   // that target is, or could be, outside the tree or inside its .git
+	Size       int64  // size of a staged file in the tree, in bytes; else 0
+	Target     string // of a symlink that was added or changed
+	Escapes    bool   // the target is, or could be, outside the tree or inside its .git
 }
 
-// Modes of tree entries that are no regular files (100644, 100755).
+// Modes of tree entries that are not regular files (100644, 100755).
 const (
 	modeLink    = "120000"
 	ModeGitlink = "160000" // a submodule
 	modeNone    = "000000"
 )
 
-// HasContent reports whether the change leaves a regular file.
+// HasContent reports whether there is a regular file after the change.
 func (c FileChange) HasContent() bool {
 	return c.NewMode != modeLink && c.NewMode != ModeGitlink && c.NewMode != modeNone
 }
 
-// DiffFormat makes diff-tree and diff-index print what ParseChanges reads.
+// DiffFormat makes diff-tree and diff-index print the format that ParseChanges reads.
 var DiffFormat = []string{"--raw", "--numstat", "-z", "-r", "-M", "-l1000", "--abbrev=40", "--no-color",
 	"--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}
 
@@ -47,7 +47,7 @@ var DiffFormat = []string{"--raw", "--numstat", "-z", "-r", "-M", "-l1000", "--a
 //	<insertions>TAB<deletions>TAB<path>NUL                    (rename: TAB NUL<old>NUL<new>NUL)
 func ParseChanges(out []byte) ([]FileChange, error) {
 	fields := Fields(out)
-	next := func() (field string) { // "" after the last: no path is empty
+	next := func() (field string) { // "" after the last one, because no path is empty
 		if len(fields) > 0 {
 			field, fields = fields[0], fields[1:]
 		}
@@ -97,7 +97,7 @@ func ParseChanges(out []byte) ([]FileChange, error) {
 	return files, nil
 }
 
-// Fields splits what git prints with -z.
+// Fields splits the output of git with -z.
 func Fields(out []byte) []string {
 	if len(out) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func Fields(out []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// ReadTargets fills in where the symlinks of a change point to, as the repository has it.
+// ReadTargets fills in the targets of the changed symlinks, from the repository.
 func (r Runner) ReadTargets(ctx context.Context, files []FileChange) error {
 	var links []*FileChange
 	for i := range files {
@@ -129,10 +129,9 @@ func (r Runner) ReadTargets(ctx context.Context, files []FileChange) error {
 	})
 }
 
-// escapes reports whether a symlink at path could lead out of the tree or into its .git. Only
-// targets that can't, whatever other symlinks there are, pass: first as many ".." as stay inside
-// (a link's own folder is a real one), then names. A ".." after a name could climb out of
-// wherever that name's own link leads.
+// escapes reports whether a symlink at path could lead out of the tree or into its .git. It accepts only targets that
+// can't, whatever other symlinks there are: some ".." that stay inside the tree (a link's own folder is a real one),
+// then names. A ".." after a name is refused, because the name may be a link to somewhere else.
 func escapes(path, target string) bool {
 	if target == "" || strings.HasPrefix(target, "/") {
 		return true

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// RefName turns a loop ID into one component of a ref: everything that git does not allow in
-// one becomes '-', and so does '/', because loops "a" and "a/b" could not both have a branch.
-// Different IDs can become the same name; userrepo.Source.Loops has those that are taken.
+// RefName converts a loop ID to one component of a ref. Characters that git does not allow there become '-'. So does
+// '/', because loops "a" and "a/b" could not both have a branch. Different IDs can get the same name;
+// userrepo.Source.Loops returns the names in use.
 func RefName(loop string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < 0x20 || r == 0x7f || strings.ContainsRune(notInRefs+"/", r) {
@@ -33,7 +33,7 @@ func RefName(loop string) string {
 	if s, ok := strings.CutSuffix(name, ".lock"); ok {
 		name = s + "-lock"
 	}
-	// The ref is a file, and git needs room for ".lock" after its name.
+	// The ref is a file, and git needs space for ".lock" after its name.
 	if len(name) > maxComponent {
 		sum := sha256.Sum256([]byte(loop))
 		cut := maxComponent - 17
@@ -48,7 +48,7 @@ func RefName(loop string) string {
 	return name
 }
 
-// BranchName is a branch as people name it: without what the refs of all branches begin with.
+// BranchName returns a branch as people name it, without refs/heads/.
 func BranchName(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
 
 const (
@@ -56,8 +56,8 @@ const (
 	notInRefs    = ` ~^:?*[\`
 )
 
-// CheckRef is git check-ref-format for full names: what a git process gets as a ref can't be an
-// option or anything else.
+// CheckRef checks a full ref name as git check-ref-format does. So no ref that git gets is an option or anything
+// else.
 func CheckRef(ref string) error {
 	bad := func(why string) error { return fmt.Errorf("%s is not a ref name: %s", Quote(ref), why) }
 	if !strings.HasPrefix(ref, "refs/") {
@@ -80,7 +80,7 @@ func CheckRef(ref string) error {
 	return nil
 }
 
-// CheckBranch is CheckRef for a branch's short name.
+// CheckBranch is CheckRef for the short name of a branch.
 func CheckBranch(branch string) error {
 	if strings.HasPrefix(branch, "-") || branch == "HEAD" {
 		return fmt.Errorf("%s is not a branch name", Quote(branch))
@@ -88,16 +88,16 @@ func CheckBranch(branch string) error {
 	return CheckRef("refs/heads/" + branch)
 }
 
-// NoHash is git's ID for an object that is not there.
+// NoHash is git's ID for a missing object.
 const NoHash = "0000000000000000000000000000000000000000"
 
-// IsHash reports whether s is a whole object ID.
+// IsHash reports whether s is a complete object ID.
 func IsHash(s string) bool {
 	return len(s) == len(NoHash) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// CheckRev accepts what may name a commit or tree on a command line: a whole object ID or a full
-// ref name, no abbreviation and no expression.
+// CheckRev accepts names of a commit or tree for a command line: a complete object ID or a full ref name. It refuses
+// abbreviations and expressions.
 func CheckRev(rev string) error {
 	if IsHash(rev) {
 		return nil
@@ -108,7 +108,7 @@ func CheckRev(rev string) error {
 	return fmt.Errorf("%s is neither an object ID nor a full ref name", Quote(rev))
 }
 
-// CheckHashes refuses what is not a whole object ID.
+// CheckHashes refuses everything except complete object IDs.
 func CheckHashes(hashes ...string) error {
 	for _, h := range hashes {
 		if !IsHash(h) {
@@ -118,8 +118,8 @@ func CheckHashes(hashes ...string) error {
 	return nil
 }
 
-// Quote shows a path as git shows it: as it is where that is safe, else in double quotes with
-// C escapes, so that no name can forge a line, an escape sequence or another name.
+// Quote returns a path as git shows it: unchanged if that is safe, else in double quotes with C escapes. So no name
+// can imitate a line, an escape sequence or another name.
 func Quote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r < 0x20 || r >= 0x7f || r == '"' || r == '\\' }) {
 		return path
@@ -144,7 +144,7 @@ func Quote(path string) string {
 	return b.String()
 }
 
-// Printable escapes what is not a graphic character, byte by byte as Quote does.
+// Printable escapes all characters that are not graphic, byte by byte as Quote does.
 func Printable(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -163,14 +163,14 @@ func Printable(s string) string {
 
 var userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*)://[^/\s'"]*@`)
 
-// Redact removes users and passwords from the URLs in a text. git's configuration may put them
-// there (url.<base>.insteadOf), though no URL that pawl gets has any.
+// Redact removes users and passwords from URLs in a text. No URL that pawl gets has any, but git's configuration may
+// add them (url.<base>.insteadOf).
 func Redact(text string) string { return userInfo.ReplaceAllString(text, "$1://") }
 
-// FirstOf are the paths that a message names: the first few.
+// FirstOf returns the paths that a message names: the first five.
 func FirstOf(paths []string) []string { return paths[:min(len(paths), 5)] }
 
-// QuoteSome shows the first few of the paths, and how many more there are.
+// QuoteSome returns the first five paths, and the number of the others.
 func QuoteSome(paths []string) string {
 	var quoted []string
 	for _, p := range FirstOf(paths) {

@@ -12,34 +12,34 @@ import (
 	"strings"
 )
 
-// DiffLine is a line, or a piece of one, that a change adds or removes.
+// DiffLine is a line, or a piece of a line, that a change adds or removes.
 type DiffLine struct {
-	Path  string // of the file after the change, before it where the file is deleted
-	N     int    // the line's number: after the change where it is added, else before it
+	Path  string // of the file after the change; before it if the file is deleted
+	N     int    // the line's number after the change if it is added, else before it
 	Added bool
-	Text  []byte // without the line feed; valid during the call only
-	More  bool   // a further piece of the same line: a long one comes in pieces that overlap
+	Text  []byte // without the line feed; valid only during the call
+	More  bool   // another piece of the same line: the pieces of a long line overlap
 }
 
-// Reader gets the lines of a change in their order.
+// Reader gets the lines of a change in order.
 type Reader func(DiffLine)
 
-// PatchFormat makes git print the lines themselves after what DiffFormat asks for. Files that are
-// binary by content are read as text too: one NUL must not hide the rest of a file.
+// PatchFormat makes git print the lines after the output of DiffFormat. It also prints files that are binary by
+// content as text, because one NUL must not hide the rest of a file.
 var PatchFormat = []string{"--patch", "--text", "--unified=0"}
 
 const (
-	// maxRead is how much of a change is read; the rest of a longer one is not.
+	// maxRead limits how many bytes of a change are read. The rest is skipped.
 	maxRead = 64 << 20
-	// Pieces of a long line, and how much of each the next one begins with.
+	// The size of the pieces of a long line, and how much of a piece the next one repeats.
 	pieceSize, pieceOverlap = 64 << 10, 1 << 10
 )
 
-// errUnread ends the reading of a change that is longer than maxRead.
+// errUnread stops reading a change that is longer than maxRead.
 var errUnread = errors.New("the change is too long")
 
-// ReadChanges reads what DiffFormat and PatchFormat make git print: records as ParseChanges takes
-// them, an empty one, then the patch. unread reports that the change is longer than what was read.
+// ReadChanges reads the output of DiffFormat and PatchFormat: records for ParseChanges, an empty one, then the patch.
+// unread reports that the change is longer than maxRead.
 func ReadChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err error) {
 	in := bufio.NewReaderSize(r, pieceSize)
 	var records []byte
@@ -61,7 +61,7 @@ func ReadChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err
 	}
 	p := patch{in: in, left: maxRead, read: read}
 	for _, f := range files {
-		// A file that becomes a link is printed as one that goes and one that comes.
+		// git prints a file that becomes a link as one removed and one added file.
 		p.paths = append(p.paths, f.Path)
 		if f.Status == 'T' {
 			p.paths = append(p.paths, f.Path)
@@ -75,11 +75,11 @@ func ReadChanges(r io.Reader, read Reader) (files []FileChange, unread bool, err
 	return files, false, err
 }
 
-// patch reads a patch without context lines. How many lines a hunk has stands before it, so that
-// no content is ever taken for a header.
+// patch reads a patch without context lines. Each hunk begins with its number of lines, so no content can be mistaken
+// for a header.
 type patch struct {
 	in    *bufio.Reader
-	paths []string // of the files to come, in their order
+	paths []string // of the remaining files, in order
 	left  int
 	read  Reader
 }
@@ -108,7 +108,7 @@ func (p *patch) run() error {
 	}
 }
 
-// hunk reads the lines that "@@ -3,2 +4 @@" announces: first those removed, then those added.
+// hunk reads the lines of a header such as "@@ -3,2 +4 @@": first the removed ones, then the added ones.
 func (p *patch) hunk(path, header string) error {
 	m := hunkHeader.FindStringSubmatch(header)
 	if m == nil {
@@ -134,10 +134,10 @@ func (p *patch) hunk(path, header string) error {
 
 var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? `)
 
-// line hands one line on, a long one in pieces.
+// line passes one line to the Reader, a long line in pieces.
 func (p *patch) line(l DiffLine, sign byte) error {
 	c, err := p.in.ReadByte()
-	if err == nil && c == '\\' { // "\ No newline at end of file", of the line before
+	if err == nil && c == '\\' { // "\ No newline at end of file", about the line before
 		if _, err = p.in.ReadString('\n'); err == nil {
 			c, err = p.in.ReadByte()
 		}

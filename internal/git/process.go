@@ -7,20 +7,20 @@ import (
 	"syscall"
 )
 
-// detach gives git a session of its own: Ctrl-C at the terminal must not reach a transaction
-// half way, and without a terminal neither git nor ssh can stop to ask for a password.
+// detach gives git its own session. So Ctrl-C at the terminal does not interrupt a transaction, and git and ssh,
+// which have no terminal, can't stop to ask for a password.
 func detach(cmd *exec.Cmd, user bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if user {
-		// Only this may hang on a network. Work on the store ends by itself within milliseconds
-		// and had better be finished than cut.
+		// Only such a git may hang on a network. Work on the store ends by itself within milliseconds, and finishing
+		// it is better than ending it.
 		dieWithParent(cmd.SysProcAttr)
 	}
 }
 
 func terminate(cmd *exec.Cmd) error { return signal(cmd, syscall.SIGTERM) }
 
-// killGroup ends what a cancelled git left behind (an ssh, a helper).
+// killGroup kills what a cancelled git left running (an ssh, a helper).
 func killGroup(cmd *exec.Cmd) { _ = signal(cmd, syscall.SIGKILL) }
 
 func signal(cmd *exec.Cmd, s syscall.Signal) error {

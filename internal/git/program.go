@@ -2,7 +2,7 @@ package git
 
 import "pawl/internal/pin"
 
-// Program is git's full path as package pin has it, "git" where there is none.
+// Program returns git's full path from package pin, "git" if there is none.
 func Program() string {
 	at, err := pin.Path("git")
 	if err != nil {

@@ -1,14 +1,12 @@
-// Package git runs git and reads what it prints: one process (Command), a conversation with
-// cat-file (Batch), commits as objects, changes, patches, names of refs.
+// Package git runs git and parses its output: one process (Command), a conversation with cat-file (Batch), commits as
+// objects, changes, patches, names of refs.
 //
-// Whose configuration counts is decided by the constructor of the Runner. Hardened is for
-// repositories that pawl made: no hook runs, no configuration names a program, nothing of the
-// caller's environment steers git. AsUser is for the user's repository, with the user's identity and
-// credentials; hooks do not run there either.
+// The constructor of a Runner decides whose configuration counts. Hardened is for repositories that pawl made: no
+// hook runs, no configuration names a program, and the caller's environment does not affect git. AsUser is for the
+// user's repository, with the user's identity and credentials; no hooks run there either.
 //
-// It never decides where a repository is or what is done to it: that is for the packages store,
-// trees and userrepo. What is below a folder that is held (package held), git is told of by its descriptor. Start
-// reading at Runner.
+// The package never decides where a repository is or what is done to it; the packages store, trees and userrepo do.
+// If a path is below a held folder (package held), git gets it by the folder's descriptor. Start reading at Runner.
 package git
 
 import (
@@ -29,12 +27,11 @@ import (
 	"pawl/internal/pin"
 )
 
-// Error is a git process that failed. That is a fault of the machine or of a repository, never a
-// verdict on a change.
+// Error is a git process that failed. The cause is the machine or a repository, never the quality of a change.
 type Error struct {
-	Args     []string // without the options that every process of its Runner gets
-	ExitCode int      // -1 when git could not be started or was ended by a signal
-	Stderr   string   // its end, at most 4 KiB
+	Args     []string // without the options that all processes of the Runner get
+	ExitCode int      // -1 if git could not be started or a signal ended it
+	Stderr   string   // the last 4 KiB at most
 	Err      error    // the context's error, or why git could not be started
 }
 
@@ -56,13 +53,13 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Exited reports whether err is a git process that ended with one of the codes.
+// Exited reports whether err is a git process that exited with one of the codes.
 func Exited(err error, codes ...int) bool {
 	e := Failure(err)
 	return e != nil && slices.Contains(codes, e.ExitCode)
 }
 
-// Failure returns the git process that ran to its end and failed, nil where err is anything else.
+// Failure returns the git process that ran to its end and failed, nil if err is anything else.
 func Failure(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Err == nil {
 		return e
@@ -70,23 +67,22 @@ func Failure(err error) *Error {
 	return nil
 }
 
-// hardened is the configuration of every git process on a repository of pawl's own. It stands first
-// on the command line, so it wins over every file, and git hands it on to its children that work on
-// the same repository.
+// hardened is the configuration of every git process on a repository of pawl's own. It comes first on the command
+// line, so it overrides every file, and git passes it to its children that work on the same repository.
 var hardened = []string{
-	// Nothing in a repository names a program that runs here: no hooks, no file system monitor, no
-	// helper of the ext:: transport. Attributes name filters, textconv and merge drivers, but only
-	// configuration defines them, and git reads none that a desk can reach.
+	// Nothing in a repository can name a program that runs here: no hooks, no file system monitor, no helper of the
+	// ext:: transport. Attributes name filters, textconv and merge drivers, but only configuration defines them, and
+	// git reads no configuration that a desk can write.
 	"core.hooksPath=/dev/null",
 	"core.fsmonitor=false",
 	"core.alternateRefsCommand=:",
 	"protocol.ext.allow=never",
 	"submodule.recurse=false",
-	// A store is read while others write to it; only the store itself repacks it.
+	// A store is read while others write to it, so only the store itself repacks it.
 	"gc.auto=0",
 	"maintenance.auto=false",
-	// What a ledger entry names survives a power cut: objects, packs and refs are on the disk before
-	// the process that wrote them reports success. The index is a cache and need not be.
+	// What a ledger entry names survives a power cut: objects, packs and refs are on disk before the process that
+	// wrote them reports success. The index is a cache and need not survive.
 	"core.fsync=committed",
 	"core.logAllRefUpdates=false",
 	// The same tree gives the same change on every host and for every user.
@@ -98,10 +94,10 @@ var hardened = []string{
 	"core.precomposeUnicode=false",
 	"core.symlinks=true",
 	"core.fileMode=true",
-	// Names that macOS or Windows takes for .git are refused on every host.
+	// Names that macOS or Windows treats as .git are refused on every host.
 	"core.protectHFS=true",
 	"core.protectNTFS=true",
-	// An agent cannot set the ctime back. It shows a rewrite of the same size whose mtime was restored.
+	// An agent can't set the ctime back. So it shows a rewrite of the same size with a restored mtime.
 	"core.trustctime=true",
 	"core.checkStat=default",
 	"core.untrackedCache=false",
@@ -109,68 +105,67 @@ var hardened = []string{
 	"index.version=2",
 	"core.splitIndex=false",
 	"core.sparseCheckout=false",
-	// fast-import leaves one pack instead of a loose object (and an fsync) for each object and a
-	// second process: 4 ms instead of 7. The store folds the packs together from time to time.
+	// fast-import leaves one pack instead of one loose object (and an fsync) for each object and a second process: 4
+	// ms instead of 7. The store combines the packs from time to time.
 	"fastimport.unpackLimit=0",
 	"pack.writeReverseIndex=false",
 	"advice.addEmbeddedRepo=false",
 }
 
-// Runner runs git in one place, with one configuration. The zero Runner is for questions that
-// concern no repository.
+// Runner runs git in one place with one configuration. The zero Runner is for questions that need no repository.
 type Runner struct {
 	dir    string       // working directory
-	in     *held.Folder // the working directory instead, whatever stands at its path; nil for dir
+	in     *held.Folder // the working directory if not nil, whatever is at its path now
 	env    []string     // set on top of the cleaned environment
 	config []string
 	user   bool // with the user's configuration and credentials
 }
 
-// Hardened runs git in a bare repository of pawl's own.
+// Hardened returns a Runner for a bare repository of pawl's own.
 func Hardened(dir string) Runner {
 	return Runner{dir: dir, env: []string{"GIT_DIR=" + dir}, config: hardened}
 }
 
-// AsUser runs git in the user's repository with the user's configuration, which says what is ignored
-// and who they are. No hook and no file system monitor runs. Filters do: they decide what the
-// repository's files look like.
+// AsUser returns a Runner for the user's repository with the user's configuration, which says what is ignored and who
+// the user is. No hook and no file system monitor runs. Filters do run: they decide what the repository's files look
+// like.
 func AsUser(dir string) Runner {
 	return Runner{dir: dir, user: true, config: []string{
 		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=keep", "core.protectHFS=true", "core.protectNTFS=true",
 	}}
 }
 
-// WithCredentials is the same Runner with what the user has configured for reaching other
-// repositories: credentials, proxies, ssh, url rewriting, safe.directory. No transport runs a command
-// that an address names, whatever the user's configuration allows.
+// WithCredentials returns the same Runner with the user's configuration for other repositories: credentials, proxies,
+// ssh, url rewriting, safe.directory. No transport runs a command from an address, whatever the user's configuration
+// allows.
 func (r Runner) WithCredentials() Runner {
 	r.user = true
 	return r.With("GIT_ALLOW_PROTOCOL=file:git:http:https:ssh")
 }
 
-// In is the same Runner in a folder that is held.
+// In returns the same Runner in a held folder.
 func (r Runner) In(f *held.Folder) Runner {
 	r.in = f
 	return r
 }
 
-// With is the same Runner with more variables in its environment.
+// With returns the same Runner with additional environment variables.
 func (r Runner) With(env ...string) Runner {
 	r.env = slices.Concat(r.env, env)
 	return r
 }
 
-// Command is one git process that is yet to run.
+// Command is one git process that has not run yet.
 type Command struct {
 	Stdin io.Reader // nil: empty
-	// Lock stays locked until the process has ended, even where pawl has died meanwhile.
+	// Lock stays locked until the process has ended, even if pawl has died.
 	Lock *os.File
-	// Stdout reads the output while git runs. An error ends git; ErrEnough does so without a failure.
+	// Stdout reads the output while git runs. An error ends git and fails Run; ErrEnough only ends git.
 	Stdout func(io.Reader) error
 
 	runner  Runner
 	args    []string
-	started func() // called once git has its end of what it was given
+	started func() // called once git has its end of its input
 }
 
 // ErrEnough is returned by Command.Stdout when nobody needs the rest of the output.
@@ -179,19 +174,19 @@ var ErrEnough = errors.New("enough")
 // Command returns a git process with these arguments.
 func (r Runner) Command(args ...string) *Command { return &Command{runner: r, args: args} }
 
-// Input is the command with a text on its standard input.
+// Input sets a text as the command's standard input and returns the command.
 func (c *Command) Input(text string) *Command {
 	c.Stdin = strings.NewReader(text)
 	return c
 }
 
-// Run runs git with these arguments and returns what it prints.
+// Run runs git with these arguments and returns its output.
 func (r Runner) Run(ctx context.Context, args ...string) ([]byte, error) {
 	return r.Command(args...).Run(ctx)
 }
 
-// Run starts the process, waits for its end and returns its standard output, unless Stdout has
-// read that. The error is *Error where git failed.
+// Run starts the process, waits for its end and returns its standard output, unless Stdout has read that. The error
+// is *Error if git failed.
 func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	args := make([]string, 0, 2*len(c.runner.config)+len(c.args))
 	for _, setting := range c.runner.config {
@@ -237,7 +232,8 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	return out.Bytes(), failed
 }
 
-// lead says where git works and what on. known turns git's words about that into those that people know.
+// lead sets git's arguments, environment and directory. known replaces descriptors in git's messages by the paths
+// that people know.
 func (c *Command) lead(cmd *exec.Cmd) (known func(text string) string) {
 	r := c.runner
 	lent, known := held.Lend(cmd)
@@ -265,7 +261,7 @@ func (c *Command) wait(cmd *exec.Cmd, out *bytes.Buffer) (readErr, err error) {
 		return nil, err
 	}
 	err = cmd.Start()
-	runtime.KeepAlive(c.runner.in) // the process is led there by its number
+	runtime.KeepAlive(c.runner.in) // git reaches the folder by its descriptor
 	if c.started != nil {
 		c.started()
 	}
@@ -280,8 +276,8 @@ func (c *Command) wait(cmd *exec.Cmd, out *bytes.Buffer) (readErr, err error) {
 	return readErr, cmd.Wait()
 }
 
-// environ is pawl's own environment without what steers git, and with a PATH by which nothing of the folder that git works
-// in is run.
+// environ returns pawl's own environment without variables that affect git. Its PATH has no folder that depends on
+// git's working directory.
 func (r Runner) environ() []string {
 	env := make([]string, 0, 48)
 	for _, kv := range os.Environ() {
@@ -295,7 +291,7 @@ func (r Runner) environ() []string {
 		env = append(env, kv)
 	}
 	env = append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_GRAFT_FILE=/dev/null/none")
-	if ssh, err := pin.Path("ssh"); r.user && err == nil && os.Getenv("GIT_SSH") == "" { // what the user has configured comes before it
+	if ssh, err := pin.Path("ssh"); r.user && err == nil && os.Getenv("GIT_SSH") == "" { // the user's own setting has priority
 		env = append(env, "GIT_SSH="+ssh)
 	}
 	if !r.user {
@@ -304,13 +300,13 @@ func (r Runner) environ() []string {
 	return env
 }
 
-// absolute are the folders of a PATH that are the same wherever a process works.
+// absolute returns the folders of a PATH that do not depend on a process's working directory.
 func absolute(path string) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool { return !filepath.IsAbs(dir) }), string(filepath.ListSeparator))
 }
 
-// userVariable reports whether a variable says how to reach a remote or where the user's
-// configuration is, as opposed to which repository and index to use.
+// userVariable reports whether a variable says how to reach a remote, or where the user's configuration is. Other
+// variables say which repository and index to use.
 func userVariable(name string) bool {
 	switch name {
 	case "GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_PROXY_COMMAND",
@@ -320,7 +316,7 @@ func userVariable(name string) bool {
 	return strings.HasPrefix(name, "GIT_SSL_") || strings.HasPrefix(name, "GIT_HTTP_")
 }
 
-// tail keeps the end of what is written to it: a hostile tree can make git complain without end.
+// tail keeps the end of what is written to it, because a hostile tree can make git print errors without end.
 type tail struct{ buf []byte }
 
 const tailMax = 4 << 10

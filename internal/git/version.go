@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// MinVersion of git has every option that pawl uses (repack --geometric is the youngest).
+// MinVersion is the oldest git that pawl accepts. Merging (merge-tree --write-tree) needs 2.38, and core.fsync needs
+// 2.36.
 const MinVersion = "2.34"
 
-// versionTime is far more than git takes to say its version.
+// versionTime is far longer than git needs to print its version.
 const versionTime = 10 * time.Second
 
-// Unusable is a git that pawl can't work with.
+// Unusable is a git with which pawl can't work.
 type Unusable struct {
 	What string
 	Do   string // what the user can do about it
@@ -21,7 +22,7 @@ type Unusable struct {
 
 func (e *Unusable) Error() string { return e.What + "; " + e.Do }
 
-// Version returns git's version. The error is *Unusable where git is too old or hangs.
+// Version returns git's version. The error is *Unusable if git is too old or hangs.
 func Version(ctx context.Context) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
