@@ -65,10 +65,10 @@ func read(input converter.RawValue, keys string, into any, required ...*string) 
 		Advise("Start the workflow again with such an input."))
 }
 
-// hostBound is how long the host that has to apply something may be away: nobody waits longer.
+// hostBound is the longest time to wait for the host that has the loop's store.
 const hostBound = 24 * time.Hour
 
-// plainly makes the fault of a failed activity the fault of the workflow.
+// plainly turns the fault of a failed activity into the workflow's fault.
 func plainly(err error) error {
 	if f := wire.Decode(err); f != nil {
 		return wire.Encode(f, nil)

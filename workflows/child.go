@@ -10,7 +10,8 @@ import (
 	"pawl/internal/task"
 )
 
-// reports are what a loop has to tell the steward that started it, in order. The loop does not wait for them.
+// reports are the events that a loop still has to send to the steward that started it, in order. The loop does not
+// wait for them.
 type reports struct {
 	unsent  []task.ChildEvent
 	sending bool
@@ -41,7 +42,7 @@ func (r *run) report(ctx workflow.Context, event string) {
 		return
 	}
 	r.reports.sending = true
-	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is told also after Cancel
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is reported even after Cancel
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		defer func() { r.reports.sending = false }()
 		for len(r.reports.unsent) > 0 {

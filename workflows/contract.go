@@ -38,7 +38,7 @@ func (r *run) approveContract(ctx workflow.Context) error {
 	return r.record(ctx, "the loop begins", false)
 }
 
-// noted returns what is known of the metric's noise, to be shown below what is to be approved.
+// noted returns the noise of the metric, for the summary of the contract gate.
 func noted(noise string) string {
 	if noise == "" {
 		return ""

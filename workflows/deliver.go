@@ -34,7 +34,7 @@ type deliver struct {
 	turn     int    // counts the steps of this iteration, so that each has a name of its own
 	lastTest string // the log of the last test run on what is on the branch
 	prevTest string // the log of the one before it
-	lastFix  string // the commit of the last fix, "" where it made none
+	lastFix  string // the commit of the last fix, "" if it made none
 	left     bool   // the last fixer changed nothing
 }
 
@@ -62,7 +62,7 @@ func (l *deliver) begin() {
 // claim does nothing: a delivery has no metric to compare.
 func (l *deliver) claim(workflow.Context) error { return nil }
 
-// again begins a phase once more in which an agent was at work.
+// again returns the phase to begin again, in which an agent was at work.
 func (l *deliver) again(s loop.State) (phase.Phase, bool) {
 	return s.Phase, (s.Phase == phase.Write || s.Phase == phase.Fix) && s.Unjudged() == nil
 }
@@ -194,7 +194,7 @@ func (l *deliver) plan(ctx workflow.Context) error {
 	}
 }
 
-// write has the writer work on the desk.
+// write lets the writer work on the desk.
 func (l *deliver) write(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	return l.author(ctx, spec.RoleWriter)
 }
@@ -302,7 +302,7 @@ func (l *deliver) checkCommit(ctx workflow.Context) (act.Outcome, error) {
 	return out.Outcome, err
 }
 
-// guardCommit runs the guard command on it.
+// guardCommit runs the guard command on such a commit.
 func (l *deliver) guardCommit(ctx workflow.Context) (act.Outcome, error) {
 	in := l.newGuard()
 	l.named(&in.Step)
@@ -337,7 +337,7 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		out, tests = again, *again.Tests
 		judged = l.testVerdict(out, tests)
 		judged.Flaky = flaky
-		// The run before it is compared with the first run.
+		// The first run was compared with the run before it, so its differences count.
 		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
 	}
 	l.prevTest, l.lastTest, l.iteration.evidence = l.lastTest, out.Log, append(l.iteration.evidence, evidenceOf(out.Outcome)...)
@@ -354,7 +354,7 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 	return m, nil
 }
 
-// testVerdict is what came of a test run, for the rules.
+// testVerdict returns the result of a test run, for the rules.
 func (l *deliver) testVerdict(out act.Tested, tests loop.Tests) govern.TestVerdict {
 	v := govern.TestVerdict{
 		Passed: out.OK(), TimedOut: out.TimedOut, Excused: tests.Excused, Progress: tests.Progress, Left: l.left, Known: tests.Known, Fewer: out.Failure,
@@ -369,7 +369,7 @@ func (l *deliver) excused() bool {
 	return last != nil && last.Tests != nil && last.Tests.Excused
 }
 
-// undoFix takes the last fix back: the tests then fail again as they did before it.
+// undoFix reverts the last fix: the tests then fail again as they did before it.
 func (l *deliver) undoFix(ctx workflow.Context, why string) error {
 	fix := loop.Change{Commit: l.lastFix}
 	if last := l.State().LastChange; last != nil && last.Commit == fix.Commit {
@@ -456,7 +456,7 @@ func (l *deliver) askReviewer(ctx workflow.Context, from govern.Move) (govern.Mo
 	return m, nil
 }
 
-// askPerson is the diff gate.
+// askPerson opens the diff gate.
 func (l *deliver) askPerson(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	approved, by, note, err := l.askDiff(ctx)
 	if err != nil {
@@ -465,7 +465,7 @@ func (l *deliver) askPerson(ctx workflow.Context, _ govern.Move) (govern.Move, e
 	return l.law().AfterDiff(approved, by, note), nil
 }
 
-// complete is the end of a delivery that reached its goal.
+// complete returns the end of a delivery that reached its goal.
 func (l *deliver) complete(workflow.Context, govern.Move) (govern.Move, error) {
 	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: new(govern.Verified)}, nil
 }

@@ -59,8 +59,9 @@ func (r *run) recordGate(ctx workflow.Context, summary string, late bool) error 
 	return r.record(ctx, summary, late && r.parkable())
 }
 
-// parkable reports whether everything in the trees is in git. A loop that waits long then gives its trees up, and makes
-// them again when it continues. A change that waits for a person's answer or fix is only on the desk.
+// parkable reports whether everything in the trees is in git. Then a loop that waits for a long time removes its
+// trees, and makes them again when it continues. A change that waits for a person's answer or fix is on the desk
+// only.
 func (r *run) parkable() bool {
 	s := r.State()
 	onDesk := s.Gate != nil && (s.Gate.Kind == loop.GateGuard || s.Gate.Kind == loop.GateNewFiles)

@@ -1,8 +1,8 @@
-// Package workflows holds the loops as Temporal workflows, and the envelopes around them. From the outside in: main.go
-// is the main line of every loop; iteration.go puts a checkpoint, a budget and a record around each attempt at a
-// change; step.go puts a permission, a limit and an interrupt around each command or agent call. improve.go and
-// deliver.go do the work of their phases and hand the results to their rules. Pure packages decide (govern, phase,
-// evidence); activities touch the world. Journal, gatekeeper and hosting are packages of their own. Start at Improve.
+// Package workflows has the loops as Temporal workflows. From the outside in: main.go is the main line of every loop.
+// iteration.go adds a checkpoint, a budget and a record to each attempt at a change. step.go adds a permission, a
+// limit and an interrupt to each command or agent call. improve.go and deliver.go do the work of their phases and
+// pass the results to their rules. Pure packages decide (govern, phase, evidence); activities touch the world.
+// Journal, gatekeeper and hosting are packages of their own. Start at Improve.
 package workflows
 
 import (
@@ -26,10 +26,9 @@ import (
 // ByKind are the workflow functions of loops, by the name of their kind.
 var ByKind = map[string]any{kind.Improve.Name: Improve, kind.Deliver.Name: Deliver}
 
-// Improve runs the metric protocol (P): one change, commit, measure, keep or revert, again. Its
-// input is the spec as one JSON object. The optional second argument starts the loop from a
-// ledger. A loop that fails fails the workflow with its error code as the failure's type;
-// everything else completes with a loop.Result.
+// Improve runs the metric protocol (P): one change, commit, measure, keep or revert, again. Its input is the spec as
+// one JSON object. The optional second argument starts the loop from a ledger. If the loop fails, the workflow fails
+// with the error code as the failure's type. Every other end returns a loop.Result.
 func Improve(ctx workflow.Context, input converter.RawValue, resume Resume) (*loop.Result, error) {
 	r, err := setup(ctx, kind.Improve, input, resume)
 	if err != nil {
@@ -54,7 +53,7 @@ func (l *improve) before(s loop.State) govern.Move { return l.law().Before(s) }
 
 func (l *improve) begin() {}
 
-// again begins the attempt once more that was under way; results of its steps are on disk. A commit that nobody has
+// again continues with the attempt that was under way; the results of its steps are on disk. A commit that nobody has
 // judged is measured.
 func (l *improve) again(s loop.State) (phase.Phase, bool) {
 	switch {
@@ -99,7 +98,7 @@ func (l *improve) prepare(ctx workflow.Context) error {
 	return l.baseline(ctx)
 }
 
-// baseline dry-runs verify and guard on the unchanged code and takes the metric as iteration 0.
+// baseline runs verify and guard on the unchanged code and records the metric as iteration 0.
 func (l *improve) baseline(ctx workflow.Context) error {
 	if err := l.enter(ctx, phase.Baseline); err != nil {
 		return err
@@ -158,12 +157,12 @@ func (l *improve) checkUnchanged(ctx workflow.Context) error {
 	return unready("check", command, out.Ending(), out.Outcome, "It runs after each edit and would undo every change: make it pass, or leave check.command out.")
 }
 
-// unmeasured is the end of a loop whose unchanged code yields no metric.
+// unmeasured returns the end of a loop whose unchanged code has no metric.
 func (l *improve) unmeasured(why string, out act.Measured) error {
 	return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, "Run it in a fresh clone: it has to exit 0 and print a number.")
 }
 
-// unready is the end of a loop one of whose commands fails on the unchanged code.
+// unready returns the end of a loop if one of its commands fails on the unchanged code.
 func unready(name, command, why string, out act.Outcome, advice string) error {
 	end := govern.NotReady.Because(fmt.Sprintf("the %s command fails on the unchanged code (%s): `%s`%s", name, why, command, where(out)))
 	end.Advice = advice
@@ -195,7 +194,7 @@ func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, e
 	}
 	v := govern.IdeaVerdict{Failed: agentFailure(out), Again: attempt > 1}
 	parts := evidence.Split(evidence.Description(cmp.Or(out.Idea, out.Description)))
-	if v.None = len(parts) == 0; !v.None { // "and" alone is none either
+	if v.None = len(parts) == 0; !v.None { // "and" alone is no idea either
 		v.Idea = parts[0]
 		v.Discarded, _ = l.State().Analysis.Discarded(parts[0], l.rules >= knowsWordings)
 	}
@@ -229,7 +228,8 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	return l.law().AfterWriter(failed != ""), nil
 }
 
-// check runs the check command on the desk, if there is one, and holds the change to one sentence (P2, P3).
+// check runs the check command on the desk, if there is one, and requires that one sentence describes the change (P2,
+// P3).
 func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it, passed := &l.iteration, true
 	if l.spec.Check.Command != "" {
@@ -346,7 +346,7 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	return m, nil
 }
 
-// decide is the decision matrix (P6).
+// decide applies the decision matrix (P6).
 func (l *improve) decide(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	if t := l.trial(); t != nil && t.Samples != nil {
 		return l.sampledAsTried(ctx, *t.Samples), nil
@@ -416,13 +416,13 @@ func (l *improve) between(ctx workflow.Context) error {
 	return nil
 }
 
-// measureAnew takes the baseline with an amended verify command, on what is kept so far, before anything is compared
-// with measurements of the earlier command (P5). It returns why nothing was measured, "" if something was.
+// measureAnew measures the baseline with an amended verify command, on the code kept so far, before anything is
+// compared with measurements of the earlier command (P5). It returns why it measured nothing, "" if it did.
 func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	if workflow.GetVersion(ctx, "amended-baseline", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return "", nil
 	}
-	l.iteration = iteration{reworked: map[string]int{}} // the one before is recorded, and this is not its time
+	l.iteration = iteration{reworked: map[string]int{}} // the last iteration is recorded; this time is not part of it
 	name, sample := "verify-"+short(l.State().Contract.Hash), 0
 	again := func() (act.Measured, error) {
 		in := l.newVerify()
@@ -450,7 +450,7 @@ func measurement(out act.Measured) govern.Measurement {
 	return govern.Measurement{TimedOut: out.TimedOut, Failed: !out.OK(), Number: out.Metric != nil}
 }
 
-// commitVerdict returns the result of taking a change, for the rules.
+// commitVerdict returns the result of a commit, for the rules.
 func commitVerdict(c act.Committed) govern.CommitVerdict {
 	v := govern.CommitVerdict{Nothing: c.NoChange, Several: c.Several, Sealed: true}
 	for _, violation := range c.Violations {

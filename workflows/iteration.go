@@ -22,18 +22,18 @@ import (
 	"pawl/workflows/hosting"
 )
 
-// iteration is one attempt to get further: what it has made so far, what it has spent, and why its next agent call is
+// iteration is one attempt at a change: what it has made so far, what it has spent, and why its next agent call is
 // made. The state has its number and its commit.
 type iteration struct {
-	// What the record is written from.
+	// For the record.
 	description string
 	files       []string
 	area        string
 	tree        string
 	metric      *evidence.Decimal
 	delta       evidence.Decimal
-	samples     *sampling.Judgement // what evaluations say of the change, where several decide
-	metrics     evidence.Averages   // the further ones
+	samples     *sampling.Judgement // the result of the evaluations, if several decide
+	metrics     evidence.Averages   // the further metrics
 	evaluations int                 // of verify, since the attempt began
 	note        string              // about the change; it is not a verdict
 	accepted    string              // the commit that passed the guard gate of a Deliver loop
@@ -44,20 +44,20 @@ type iteration struct {
 	called   outcome.Class
 	withheld []string // the tools that the agent was not allowed to use
 
-	// What the next agent call is told.
+	// For the next agent call.
 	idea  string
 	why   string // why it is called again
-	shown string // the log that shows it
+	shown string // the log that shows why
 
 	phase      phase.Phase      // of a candidate; it is in none of the loop's phases
 	reworked   map[string]int   // reworks by reason
 	phaseMs    map[string]int64 // active time by phase (L10)
 	phaseSpent int64            // active milliseconds since the phase was entered (L10)
-	stopAsked  string           // why a loop-stop file asks for the end, as a step has seen it
+	stopAsked  string           // which loop-stop file asks for the end, as a step saw it
 }
 
-// iterate is the envelope around one iteration: a budget before it, a checkpoint and its
-// event before the start, a record after it, whatever happens in between (A2, A3, A4).
+// iterate runs one iteration: it records a checkpoint, the start and the spent budget before the work, and a record
+// after it, whatever happens in between (A2, A3, A4).
 func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error {
 	r.iteration = iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, shown: r.iteration.shown}
 	if err := r.enter(ctx, first); err != nil {
@@ -75,7 +75,7 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 func (r *run) carryOut(ctx workflow.Context, first phase.Phase, p protocol) error {
 	done, err := r.drive(ctx, first, p)
 	var held error
-	if err == nil { // whatever a person says at a breakpoint there, the decision is recorded
+	if err == nil { // whatever a person answers at a breakpoint there, the decision is recorded
 		if held = r.enterLog(ctx); errors.Is(held, hosting.ErrLost) {
 			err, held = held, nil
 		} else {
@@ -130,7 +130,7 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 		case govern.Again: // the same work
 			r.iteration.why = move.Reason
 			continue
-		case govern.Block: // what a person has fixed is judged by the same work
+		case govern.Block: // the same work judges what a person has fixed
 			continue
 		case govern.Rework:
 			if err := r.rework(ctx, move); err != nil {
@@ -150,7 +150,7 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 	}
 }
 
-// tries returns what the rules know of the iteration's attempts.
+// tries returns the number of the iteration's attempts, for the rules.
 func (r *run) tries() govern.Tries {
 	if c := r.candidate; c != nil {
 		return govern.Tries{Reworked: r.iteration.reworked, Calls: c.Steps}
@@ -170,7 +170,8 @@ func (r *run) rework(ctx workflow.Context, m govern.Move) error {
 	return nil
 }
 
-// undo reverts a commit and records more with that. With keep, its change stays on the desk, for a person to fix.
+// undo reverts a commit and records further events with it. With keep, the change stays on the desk, for a person to
+// fix.
 func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, more ...loop.Event) error {
 	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: why}}, more...)
 	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(why, 100))
@@ -211,8 +212,8 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 	}
 }
 
-// newFiles names the new files of a change, as many whole names as fit on a line, and counts the others: the change
-// that is shown has all of them.
+// newFiles names the new files of a change, as many complete names as fit on a line, and counts the others. The diff
+// has all of them.
 func newFiles(c act.Committed) string {
 	const room = 300
 	all, named := max(c.NewFilesAll, len(c.NewFiles)), 0
@@ -345,7 +346,7 @@ func recordedAs(it loop.Iteration) string {
 	return word + ": " + loop.Clip(it.Description, 80)
 }
 
-// violated is the event of a change that breaks policies.
+// violated returns the event of a change that violates policies.
 func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 	j := &loop.Judgement{
 		Blocked: blocked, Policy: cmp.Or(violations[0].Policy, "default"), Reason: reason.Policy + violations[0].Rule, Iteration: r.State().Iteration,
@@ -378,7 +379,7 @@ func (r *run) block(ctx workflow.Context, m govern.Move, rules approvalRules) (g
 	return m, err
 }
 
-// summary is what the Temporal UI shows for an activity of the iteration.
+// summary returns the text that the Temporal UI shows for an activity of the iteration.
 func (r *run) summary(format string, args ...any) string {
 	what, n := "iteration", r.State().Iteration
 	if c := r.candidate; c != nil {

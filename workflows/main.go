@@ -27,19 +27,20 @@ type protocol interface {
 	ahead(workflow.Context) (bool, error)
 	// begin readies the protocol for an iteration that has just begun.
 	begin()
-	// resume readies it for an iteration that continues, after begin: since are the iteration's events so far.
+	// resume prepares it for an iteration that continues, after begin: since are the iteration's events so far.
 	resume(since []loop.Event)
-	// leaving is asked before a move to another phase.
+	// leaving is called before a move to another phase.
 	leaving(workflow.Context, govern.Move) error
 	// work returns the work for a move: that of a phase, or of a part of one.
 	work(govern.Move) work
-	// between does what comes after an iteration and before the next.
+	// between does the work after an iteration and before the next one.
 	between(workflow.Context) error
 	// claim measures the result of a loop that is over, if its kind does.
 	claim(workflow.Context) error
 }
 
-// work is done once. It hands its result to the rules and returns their move. Its argument is the move that led to it.
+// work does the work of a move. It passes its result to the rules and returns their next move. Its argument is the
+// move that led to it.
 type work func(workflow.Context, govern.Move) (govern.Move, error)
 
 // main is the main line of every loop. It returns how the loop ended as a *stopped, or continues as
@@ -90,8 +91,8 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 	}
 }
 
-// conclude ends the loop that is over, unless a person extends the budget that it used up. First its claim is measured,
-// and the result of a completed loop becomes a proposal.
+// conclude ends a loop that is over, unless a person extends the budget that it used up. It first measures the claim,
+// and makes a proposal of the result of a completed loop.
 func (r *run) conclude(ctx workflow.Context, end govern.End, p protocol) error {
 	if end.Budget != "" && r.spec.Limits.OnExhausted == spec.Ask {
 		return r.exhausted(ctx, end)

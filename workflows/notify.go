@@ -10,8 +10,8 @@ import (
 	"pawl/workflows/notices"
 )
 
-// notify tells the people whom the spec names. A failure is only a warning: it never holds the loop up. Nobody is told
-// of a pause, since a person asked for it.
+// notify notifies the people whom the spec names. A failure is only a warning and never delays the loop. Nobody is
+// notified about a pause, because a person asked for it.
 func (r *run) notify(ctx workflow.Context, event loop.Type, reason string) {
 	if event == loop.GateOpened {
 		r.report(ctx, task.ChildAsks)
@@ -37,8 +37,8 @@ func waysOf(s loop.State) []govern.Way {
 	return govern.Ways(s.Loop, *s.Gate, s.Budget)
 }
 
-// notifyEnd tells people of the loop's end and waits for all notices. Failures go into the ledger after the end, if the
-// end was recorded.
+// notifyEnd notifies people about the loop's end and waits for all notices. Failures go into the ledger after the
+// end, if the end was recorded.
 func (r *run) notifyEnd(ctx workflow.Context, end govern.End, recorded bool) {
 	if len(r.spec.Notify) == 0 {
 		return

@@ -18,8 +18,8 @@ import (
 	"pawl/internal/wire"
 )
 
-// propose makes the result of a completed loop a proposal and has it judged, by whoever the rules name (A7, E3). It
-// changes nothing of the user's.
+// propose makes a proposal of the result of a completed loop, and asks whoever the rules name to judge it (A7, E3).
+// It changes nothing of the user's.
 func (r *run) propose(ctx workflow.Context, rules approvalRules) error {
 	if err := r.makeProposal(ctx); err != nil || r.State().Proposal == nil {
 		return err
@@ -40,7 +40,7 @@ func (r *run) propose(ctx workflow.Context, rules approvalRules) error {
 	return err
 }
 
-// note records what a reviewer's answer has made of the proposal.
+// note records a reviewer's decision on the proposal.
 func (r *run) note(ctx workflow.Context, o govern.Opinion, m govern.Move) {
 	switch {
 	case o.Decision == govern.SaysRejected:

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// relay decides who makes a call if a role has several agents. It remembers the agents that were refused since the loop
-// last slept.
+// relay chooses the agent for a call if a role has several agents. It remembers the agents that were refused since
+// the loop last slept.
 type relay struct {
 	places  []int
 	refused []act.Outcome

@@ -44,8 +44,8 @@ type run struct {
 	keeper                       *gatekeeper.Keeper[loop.State] // people
 	host                         *hosting.Host                  // where things run
 	notifier                     notices.Notifier               // who is told
-	reports                      reports                        // what its steward was told
-	attributes                   display.Attributes             // what Temporal lists of it
+	reports                      reports                        // what its steward has been told
+	attributes                   display.Attributes             // what Temporal lists about it
 	iteration                    iteration                      // the attempt at a change that is under way
 
 	spec    spec.Spec
@@ -151,8 +151,8 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	return nil
 }
 
-// record appends what happened between iterations and publishes it. Meanwhile the loop gives up its processes, and with
-// park its trees too.
+// record appends what happened between iterations and publishes it. The activity ends the loop's processes, and with
+// park removes its trees.
 func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 	r.publish(ctx)
 	if !r.host.IsOpen() {
@@ -170,8 +170,8 @@ func (r *run) stopBy(ctx workflow.Context, why string) {
 	}
 }
 
-// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4), each time that it enters the phase,
-// also when a rework or a fix returns to it within an iteration.
+// enter moves the machine to a phase (L6) and stops at a breakpoint there (L4). It stops each time that the loop
+// enters the phase, even if a rework or a fix returns to it within an iteration.
 func (r *run) enter(ctx workflow.Context, to phase.Phase) error {
 	s := r.State()
 	if err := r.machine.Check(s.Phase, to); err != nil {
@@ -219,9 +219,9 @@ func (r *run) begun(ctx workflow.Context) {
 	}
 }
 
-// resume continues from a ledger that another run has left, on this or another host. An iteration that was begun
-// continues where the ledger has it. If that is not known, it is recorded as interrupted, and a commit that nobody had
-// judged is undone.
+// resume continues from a ledger that another run has left, on this or another host. An iteration that was under way
+// continues where it was in the ledger. If that is not known, it is recorded as interrupted, and a commit that nobody
+// has judged is undone.
 func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	if s.Status.Ended() {
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
@@ -345,7 +345,7 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if r.State().Underway() {
 		r.iteration.description = cmp.Or(r.iteration.description, "a change that was not finished")
 		err := r.settle(ctx, govern.Unfinished(end))
-		if errors.Is(err, hosting.ErrLost) { // and with it what was to be undone
+		if errors.Is(err, hosting.ErrLost) { // the change to undo is lost with the host
 			err = r.giveUp(ctx)
 		}
 		if err != nil {
@@ -409,7 +409,7 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 	return govern.MachineFailed.Because(err.Error())
 }
 
-// stopped carries an end out of the phases, as an error.
+// stopped carries an end out of the phases as an error.
 type stopped struct{ end govern.End }
 
 func (s *stopped) Error() string { return s.end.Reason }
@@ -424,7 +424,7 @@ func (s *stopped) Unwrap() error {
 
 func stop(end govern.End) error { return &stopped{end} }
 
-// isStopped takes the end out of an error.
+// isStopped returns the end in an error, and whether there is one.
 func isStopped(err error) (govern.End, bool) {
 	if s, ok := errors.AsType[*stopped](err); ok {
 		return s.end, true

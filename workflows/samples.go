@@ -161,9 +161,9 @@ func (l *improve) judged(ctx workflow.Context, j sampling.Judgement) govern.Move
 	return m
 }
 
-// refresh measures the head that was just kept: the samples that selected it flatter it, and are dropped. They are of
-// the same commit and still on disk, where a run that resumes from the ledger would find them by the name of their
-// step.
+// refresh measures the head that was just kept. The samples that selected it are too good, and are dropped. They are
+// of the same commit and still on disk, so these steps have another name: otherwise a run that resumes from the
+// ledger would find the old results.
 func (l *improve) refresh(ctx workflow.Context) error {
 	for failures := 0; l.law().RefreshDue(l.State()); {
 		out, err := l.evaluateAs(ctx, "head", l.State().Head)
@@ -183,7 +183,7 @@ func (l *improve) refresh(ctx workflow.Context) error {
 	return nil
 }
 
-// claim measures baseline and head anew and records how much better the head is.
+// claim measures baseline and head again and records how much better the head is.
 func (l *improve) claim(ctx workflow.Context) error {
 	if err := l.returnToHead(ctx, "the loop is over"); err != nil {
 		return err

@@ -192,7 +192,7 @@ func (r *run) recordWith(ctx workflow.Context, c *act.Call) int {
 	return len(c.Events)
 }
 
-// permitted records that a role was permitted something. The gateway records refusals.
+// permitted records that a role has a permission. Activities report refusals.
 func (r *run) permitted(ctx workflow.Context, c act.Call) {
 	if govern.PermitPhase(r.spec, c.Role, c.Phase) == nil {
 		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Phase: r.iteration.phase, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Idea: r.iteration.idea, Reason: strings.Join(govern.Needs(c.Phase), ", ")})
@@ -253,7 +253,7 @@ func runStep[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 		}
 		moved, err := r.host.MoveIfGone(ctx)
 		if moved && err == nil && !act.Of(activity).Agent { // an agent's call records it by itself
-			err = r.record(ctx, "on the host "+r.host.Opened.Host, false) // which fences the one that may not be gone
+			err = r.record(ctx, "on the host "+r.host.Opened.Host, false) // fences off the old host, which may be alive
 		}
 		if moved || err != nil {
 			var cut O
@@ -299,8 +299,8 @@ func runOnce[O any, P came[O]](ctx workflow.Context, r *run, activity, command s
 	if err == nil || !(interruptedBy || temporal.IsCanceledError(err) || ctx.Err() != nil) {
 		return out, err
 	}
-	// Cancelled before it began, or its worker died or stopped before it could report: the service does not retry an
-	// activity that was asked to cancel.
+	// The activity was cancelled before it began, or its worker died or stopped before it could report. The service
+	// does not retry an activity that was asked to cancel.
 	if cancelled := ctx.Err(); cancelled != nil && r.State().HaltRequested == "" {
 		return out, cancelled
 	}
@@ -315,8 +315,8 @@ func workflowWaiting(ctx workflow.Context) workflow.Context {
 	return d
 }
 
-// timerSlack is what the durable timer grants beyond the limit. The supervisor measures what a step really spends, and
-// should be the first to end it.
+// timerSlack is how much longer than the limit the durable timer waits. The supervisor measures what a step really
+// spends, and should be the first to end it.
 const timerSlack = 30 * time.Second
 
 func (r *run) phaseTimer(ctx workflow.Context, s act.Step, d time.Duration) workflow.Future {

@@ -74,7 +74,7 @@ func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 	return stop(end)
 }
 
-// newCheck checks the syntax on the desk as the agent left it, after the policies have judged the change.
+// newCheck returns a check of the desk as the agent left it, after the policies have judged the change.
 func (r *run) newCheck() act.Check {
 	s := r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D())
 	s.AsIs, s.Desk = true, r.liesOn()
@@ -140,7 +140,7 @@ func failed(out act.Outcome, reason string) string {
 	return reason
 }
 
-// where points a person to the output.
+// where returns a text that tells a person where the output is.
 func where(out act.Outcome) string {
 	text := ""
 	if out.Tail != "" {
@@ -165,7 +165,7 @@ func evidenceOf(out act.Outcome) []string {
 	return names
 }
 
-// judgement returns what the state remembers of a judging command.
+// judgement returns what the state keeps of the result of a judging command.
 func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	return &loop.Judgement{
 		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode,
@@ -173,7 +173,7 @@ func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	}
 }
 
-// measured returns the same for a measurement.
+// measured is judgement for a measurement.
 func (r *run) measured(out act.Measured, reason string) *loop.Judgement {
 	j := r.judgement(out.Outcome, reason)
 	j.Metric = out.Metric

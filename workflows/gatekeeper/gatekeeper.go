@@ -1,7 +1,6 @@
-// Package gatekeeper lets people into a long-lived workflow: it takes their messages, opens gates,
-// waits for answers and escalates. It needs a journal and nothing else: no repository, no spec of a
-// loop. What a message does is decided elsewhere (Rules); what a gate is about is the caller's
-// business. Start at Keeper.Handle and Keeper.Wait.
+// Package gatekeeper connects people with a long-lived workflow: it takes their messages, opens gates, waits for
+// answers and escalates. It needs only a journal: no repository and no spec of a loop. Rules decide what a message
+// does. The caller decides what a gate is about. Start at Keeper.Handle and Keeper.Wait.
 package gatekeeper
 
 import (
@@ -22,11 +21,11 @@ import (
 // State is a state with gates in it.
 type State[S any] interface {
 	journal.State[S]
-	// Waits returns the open gate of that ID, nil where none is open.
+	// Waits returns the open gate with that ID, nil if it is not open.
 	Waits(id string) *loop.Gate
-	// AnswerTo returns how the gate of that ID was closed, nil where nobody closed it.
+	// AnswerTo returns how the gate with that ID was closed, nil if nobody closed it.
 	AnswerTo(id string) *loop.Answer
-	// Halting returns why the workflow is being ended, "" where it is not.
+	// Halting returns why the workflow is being ended, "" if it is not.
 	Halting() string
 }
 
@@ -36,16 +35,16 @@ type Rules struct {
 	// Check returns what a message does, or why it is refused. It changes nothing: the validator of an update calls it
 	// and drops the result.
 	Check func(name string, payload []byte) (govern.Reply, error)
-	// Answers are the messages that close a gate of that kind.
+	// Answers returns the messages that close a gate of that kind.
 	Answers func(loop.GateKind) []string
-	// Patience is how long a gate may wait before people are reminded.
+	// Patience returns how long a gate may wait before people are reminded.
 	Patience func(loop.Gate) time.Duration
 	// Record writes the pending events to the ledger while a gate waits: when it opens, and with late set each time
 	// that its patience has run out.
 	Record func(ctx workflow.Context, summary string, late bool) error
 	// Notify tells people that a gate opened or was escalated. It does not wait for them.
 	Notify func(ctx workflow.Context, event loop.Type, gate, reason string)
-	// Show brings what people see up to date.
+	// Show updates what people see.
 	Show func(ctx workflow.Context)
 }
 
@@ -60,8 +59,8 @@ func New[S State[S]](j *journal.Journal[S], r Rules) *Keeper[S] {
 	return &Keeper[S]{journal: j, rules: r}
 }
 
-// Handle registers every message as a signal and as an update, before anything blocks. Both take one
-// path: a message is decoded and judged, and its events are emitted.
+// Handle registers every message as a signal and as an update, before anything blocks. Both are treated the same: the
+// message is decoded and judged, and its events are emitted.
 func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 	for _, m := range k.rules.Messages {
 		channel := workflow.GetSignalChannelWithOptions(ctx, m.Name, workflow.SignalChannelOptions{Description: m.Description})
@@ -80,7 +79,7 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 	return nil
 }
 
-// update takes one update. It is judged again in its turn, since another answer may have come first.
+// update handles one update. It judges the update again at its turn, because another answer may have come first.
 func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawValue) (text string, err error) {
 	turn := k.journal.Turn(ctx, func() {
 		var reply govern.Reply
@@ -95,7 +94,7 @@ func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawV
 	return text, wire.Refusal(err)
 }
 
-// pump takes signals in their order.
+// pump handles signals in order.
 func (k *Keeper[S]) pump(ctx workflow.Context, name string, channel workflow.ReceiveChannel) {
 	for {
 		var raw converter.RawValue
@@ -108,8 +107,8 @@ func (k *Keeper[S]) pump(ctx workflow.Context, name string, channel workflow.Rec
 	}
 }
 
-// Drain takes the signals that have arrived and were not read, before continue-as-new. A signal that arrived with this
-// workflow task is in the hands of a pump that has not run yet, so the pumps run first.
+// Drain handles the signals that have arrived and were not read, before continue-as-new. A pump that has not run yet
+// may have a signal that arrived with this workflow task, so the pumps run first.
 func (k *Keeper[S]) Drain(ctx workflow.Context) {
 	yield(ctx)
 	for _, m := range k.rules.Messages {
@@ -121,15 +120,15 @@ func (k *Keeper[S]) Drain(ctx workflow.Context) {
 	}
 }
 
-// yield lets every other coroutine run that has something to do. It takes no time and leaves nothing in
-// the history.
+// yield lets every other ready coroutine run. It takes no time and adds nothing to the history.
 func yield(ctx workflow.Context) {
 	done, set := workflow.NewFuture(ctx)
-	workflow.Go(ctx, func(workflow.Context) { set.SetValue(nil) }) // the youngest runs last
+	workflow.Go(ctx, func(workflow.Context) { set.SetValue(nil) }) // the youngest coroutine runs last
 	_ = done.Get(ctx, nil)
 }
 
-// signal takes one signal. One that can't be understood, or that does not fit, is recorded and changes nothing else.
+// signal handles one signal. If it can't be decoded, or does not fit the state, it is recorded and changes nothing
+// else.
 func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawValue) {
 	reply, err := k.check(name, raw)
 	if err != nil {
@@ -148,7 +147,7 @@ func (k *Keeper[S]) accept(ctx workflow.Context, reply govern.Reply) {
 	k.rules.Show(ctx)
 }
 
-// Emit emits events in a turn. A gate that one of them opens is completed first.
+// Emit emits events in a turn. It first completes a gate that one of them opens.
 func (k *Keeper[S]) Emit(ctx workflow.Context, events ...loop.Event) {
 	for _, e := range events {
 		if e.Type == loop.GateOpened && e.Gate.ID == "" {
@@ -158,7 +157,7 @@ func (k *Keeper[S]) Emit(ctx workflow.Context, events ...loop.Event) {
 	}
 }
 
-// maxRefused bounds the refused messages that wait to be recorded: a flood must not fill the ledger.
+// maxRefused limits the refused messages that wait to be recorded: a flood must not fill the ledger.
 const maxRefused = 100
 
 func (k *Keeper[S]) refuse(ctx workflow.Context, name string, err error) {
@@ -200,11 +199,11 @@ func (k *Keeper[S]) Wait(ctx workflow.Context, g loop.Gate) (a loop.Answer, ok b
 	return a, false, nil
 }
 
-// Opened completes a gate that the next event of the journal opens.
+// Opened completes a gate that will be opened by the journal's next event.
 func (k *Keeper[S]) Opened(ctx workflow.Context, g loop.Gate) loop.Gate {
 	g.ID = fmt.Sprintf("%s-%d", g.Kind, k.journal.State().Last()+1)
 	g.OpenedAt = workflow.Now(ctx).UTC()
-	if g.Answers == nil { // else it takes fewer of them than its kind
+	if g.Answers == nil { // otherwise the gate accepts fewer messages than its kind
 		g.Answers = k.rules.Answers(g.Kind)
 	}
 	return g

@@ -1,6 +1,5 @@
-// Package hosting runs a loop's activities where they belong: on the host that has its store and
-// trees, and on another one when that host is gone. It decides nothing about the loop. Start at
-// Host.Execute; Host.MoveIfGone moves a loop.
+// Package hosting runs a loop's activities on the right host: the one that has its store and trees, and another one
+// if that host is gone. It decides nothing about the loop. Start at Host.Execute; Host.MoveIfGone moves a loop.
 package hosting
 
 import (
@@ -61,7 +60,8 @@ func (h *Host) opening(ctx workflow.Context, from string, moved bool) act.Open {
 	}
 }
 
-// Execute runs an activity to its end, on another host if the loop's own is gone. The input is made anew for each host.
+// Execute runs an activity to its end, on another host if the loop's own is gone. It makes the input again for each
+// host.
 func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() any, output any) error {
 	for asked := 0; ; asked++ {
 		err := h.Start(ctx, name, summary, input(), asked).Get(ctx, output)
@@ -80,12 +80,12 @@ func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() 
 	}
 }
 
-// maxPatience is the largest multiple of the first patience with a host that lives and is only busy. Each wait costs
-// the activity its place in the queue, and the history some events.
+// maxPatience limits the time to wait for a host that is alive and only busy, as a multiple of the first time. Each
+// wait costs the activity its position in the queue, and adds some events to the history.
 const maxPatience = 16
 
-// patience is how long an activity for the loop's host may stay untaken; 0 is for ever. The loop never leaves a host
-// that the spec names.
+// patience returns how long an activity may wait for the loop's host to start it; 0 means for ever. The loop never
+// leaves a host that the spec names.
 func (h *Host) patience(asked int) time.Duration {
 	if h.spec().Repo.Host != "" {
 		return 0
@@ -93,22 +93,22 @@ func (h *Host) patience(asked int) time.Duration {
 	return time.Duration(h.Opened.MoveAfterMs) * time.Millisecond * time.Duration(min(1<<min(asked, 10), maxPatience))
 }
 
-// Untaken reports whether nobody took an activity in time. An earlier attempt may have reported what it had spent.
+// Untaken reports whether no host started an activity in time. An earlier attempt may have reported its spending.
 func Untaken(err error) (spent act.Live, is bool) {
 	var late *temporal.TimeoutError
 	if !errors.As(err, &late) || late.TimeoutType() != enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
 		return spent, false
 	}
 	if late.HasLastHeartbeatDetails() {
-		_ = late.LastHeartbeatDetails(&spent) // those of other activities tell nothing
+		_ = late.LastHeartbeatDetails(&spent) // heartbeats of other activities have no spending
 	}
 	return spent, true
 }
 
-// MoveIfGone asks whether the host that left something untaken is gone, and if so has another host open the loop. It
-// reports whether the loop has moved. If it has not, the host lives, or only it has the latest record, and the loop
-// waits for it. ErrRecorded and ErrLost mean that the activity is done already, or can't be done. Only a ledger that
-// another run has continued ends the loop.
+// MoveIfGone asks whether the host that did not start an activity is gone. If so, another host opens the loop. It
+// reports whether the loop has moved. If not, the host is alive, or only it has the latest record, and the loop waits
+// for it. ErrRecorded and ErrLost mean that the activity is already done, or impossible. The loop ends only if
+// another run has continued its ledger.
 func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 	s := h.journal.State()
 	var p act.Placed
@@ -138,7 +138,8 @@ func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 	return true, err
 }
 
-// stay makes the loop wait for its host if nobody can tell whether that is gone, or no other host can continue.
+// stay makes the loop wait for its host if nobody can tell whether that host is gone, or if no other host can
+// continue.
 func (h *Host) stay(ctx workflow.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -147,8 +148,8 @@ func (h *Host) stay(ctx workflow.Context, err error) error {
 	return nil
 }
 
-// moveTo makes the host that has opened the loop its own. It reports whether the branch's head was lost. The contract
-// stays as the loop knows it: amendments may not be in the ledger yet.
+// moveTo sets the host that has opened the loop. It reports whether the branch's head was lost. The contract stays as
+// the loop knows it, because amendments may be missing from the ledger.
 func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool) {
 	s := h.journal.State()
 	head := s.Head
@@ -159,7 +160,7 @@ func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool
 		h.Opened = o
 	} else if o.Base == s.Base && o.Contract == h.Opened.Contract {
 		h.Opened = o
-	} else { // nothing was in a ledger yet, and the base has moved meanwhile: it is a new beginning
+	} else { // the ledger had nothing yet, and the base has moved: the loop begins again
 		h.Opened = o
 		h.begun(ctx)
 		head = h.journal.State().Head
@@ -171,7 +172,7 @@ func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool
 	return lost
 }
 
-// Queue is where a host takes what needs no store: the loop's own host where it has one.
+// Queue returns the queue for activities that need no store: that of the loop's own host, if it has one.
 func (h *Host) Queue() string {
 	switch {
 	case h.Opened.Queue != "":

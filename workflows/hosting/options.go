@@ -25,22 +25,22 @@ var Retries = &temporal.RetryPolicy{
 }
 
 const (
-	// Bookkeeping bounds one attempt at an activity that runs no command of the spec. Cloning a large repository is
-	// one.
+	// Bookkeeping limits one attempt at an activity that runs no command of the spec, such as cloning a large
+	// repository.
 	Bookkeeping = 30 * time.Minute
 	// Heartbeat is how long an activity may be silent. Shorter limits cancelled healthy agents when an engine
 	// restarted.
 	Heartbeat = 30 * time.Second
-	// A step's own limit is measured by its supervisor; the server's clock also runs while the
-	// machine sleeps, so it is no judge of a step.
+	// The supervisor measures a step's own limit. The server's clock also runs while the machine sleeps, so it must
+	// not end a step.
 	stepBound = 30 * 24 * time.Hour
 	// A host that doesn't answer a check in this time is down or asleep.
 	checkBound = 10 * time.Second
 )
 
-// Start schedules an activity where it belongs (act.Attributes): on the shared queue or the host that
-// the spec names, else on the loop's host, agents in slots of their own where it has such. asked counts
-// how often the host was asked for after it had left this untaken.
+// Start schedules an activity on the queue where it belongs (act.Attributes): the shared queue, the queue of the host
+// that the spec names, or that of the loop's host. Agents have their own queue if they have their own slots. asked
+// counts how often the host has left this activity untaken.
 func (h *Host) Start(ctx workflow.Context, name, summary string, input any, asked int) workflow.Future {
 	h.show(ctx) // people look while something runs or waits, not in between
 	is := act.Of(name)

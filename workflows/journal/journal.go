@@ -1,6 +1,6 @@
-// Package journal keeps the state of a long-lived workflow: numbered events fold into it, and
-// entries in the ledger hold both. It knows no repository, no gate and no kind of workflow, and it
-// is the only place where such a state changes. Start at Journal.Emit and Journal.Append.
+// Package journal keeps the state of a long-lived workflow: numbered events fold into it, and entries in the ledger
+// contain both. It knows no repository, no gate and no kind of workflow. Such a state changes nowhere else. Start at
+// Journal.Emit and Journal.Append.
 package journal
 
 import (
@@ -19,7 +19,7 @@ type State[S any] interface {
 	Apply(loop.Event) S
 	// At returns the state as people see it: with the ledger commit that it follows.
 	At(ledger string) S
-	// Stamp fills in where an event happened: of what, in which iteration and phase.
+	// Stamp fills in where an event happened: the loop, the iteration and the phase.
 	Stamp(loop.Event) loop.Event
 	// Last returns the number of the last event that was applied.
 	Last() int64
@@ -28,15 +28,15 @@ type State[S any] interface {
 // Recent is how many events a journal can show; the ledger has them all.
 const Recent = 100
 
-// MostRecent bounds their size together. Queries answer with them and the next run gets them, and Temporal refuses both
-// above 2 MB.
+// MostRecent limits the total size of these events, in bytes. Query answers and the next run's input contain them,
+// and Temporal refuses both above 2 MB.
 const MostRecent = 256 << 10
 
-// mostBytes bounds the events of one entry that appends only pending events: Temporal refuses an activity's input above
-// 2 MB.
+// mostBytes limits the size of an entry's events if the append has only pending events: Temporal refuses an
+// activity's input above 2 MB.
 const mostBytes = 1 << 20
 
-// Journal is a state, the events behind it and its place in the ledger. Make one with New.
+// Journal is a state, its events, and its position in the ledger. Make one with New.
 type Journal[S State[S]] struct {
 	state   S
 	ledger  string         // the entry that state and pending events follow
@@ -60,7 +60,7 @@ func New[S State[S]](ctx workflow.Context, from Saved[S]) *Journal[S] {
 	return &Journal[S]{state: from.State, ledger: from.Ledger, recent: from.Recent, pending: from.Pending, turn: workflow.NewMutex(ctx)}
 }
 
-// Save returns what the next run continues from.
+// Save returns the data from which the next run continues.
 func (j *Journal[S]) Save() Saved[S] {
 	return Saved[S]{State: j.state, Ledger: j.ledger, Recent: newest(j.recent), Pending: j.pending}
 }

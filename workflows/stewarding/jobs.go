@@ -38,7 +38,7 @@ func (r *run) underWay() (all []steward.Job) {
 	return all
 }
 
-// start begins the jobs, and reports whether the steward is to end. In that case nobody waits for a planner any more.
+// start begins the jobs, and reports whether the steward should end. If it should, it cancels all jobs.
 func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
 	for _, j := range jobs {
 		switch j.Do {
@@ -162,8 +162,8 @@ func (r *run) assess(ctx workflow.Context, j steward.Job) error {
 	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterAssess(s, r.charter, j, out) })
 }
 
-// begin starts the loop of a step, or adopts a loop that runs already: a loop with the step's ID, for the same step and
-// plan, is that step's loop; any other is not.
+// begin starts the loop of a step, or adopts a running loop. A loop with the step's ID belongs to the step if it was
+// started for the same plan; any other loop does not.
 func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 	cannot := func(why string) error {
 		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, j, why) })
@@ -335,7 +335,7 @@ func (r *run) tell(ctx workflow.Context, j steward.Job) error {
 	return nil
 }
 
-// read asks where a child loop stands, and applies the answer.
+// read asks for the state of a child loop, and applies the answer.
 func (r *run) read(ctx workflow.Context, id string) error {
 	var out act.ChildRead
 	if err := r.execute(ctx, act.ReadChildName, "where does "+id+" stand?", act.ReadChild{Loop: id}, &out); err != nil {
@@ -349,7 +349,7 @@ func (r *run) read(ctx workflow.Context, id string) error {
 	return r.heard(ctx, out)
 }
 
-// heard applies what was read of a child loop.
+// heard applies what was read about a child loop.
 func (r *run) heard(ctx workflow.Context, c act.ChildRead) error {
 	if c.Event.Event == "" {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"pawl/workflows/notices"
 )
 
-// How many entries of a list a query shows. The counts beside the lists are complete.
+// How many entries of a list a query shows. The counts beside the lists cover all entries.
 const shown = 100
 
 func (r *run) handleQueries(ctx workflow.Context) error {
@@ -55,7 +55,7 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 	return nil
 }
 
-// standing is the state as people are shown it, with what is under way.
+// standing returns the state as people see it, with the jobs under way.
 func (r *run) standing() steward.State { return r.State().Standing(r.underWay()) }
 
 // page returns the part of a list that begins at a position, and the position of the rest.
@@ -132,7 +132,8 @@ func (r *run) show(ctx workflow.Context) {
 	}
 }
 
-// detailed is the most that the details list: Temporal stores them with the workflow.
+// detailed is how many gates and tasks the details list at most, because Temporal stores the details with the
+// workflow.
 const detailed = 20
 
 // Details renders a state as Markdown: what waits and exactly how to answer, then the tasks as a table.

@@ -39,7 +39,7 @@ type Carry struct {
 	Told []string `json:"told,omitempty"`
 }
 
-// Opened says where the steward lives.
+// Opened says where the steward is.
 type Opened = act.StewardOpened[steward.State]
 
 // Result is what a steward returns when it was ended.
@@ -68,13 +68,13 @@ type run struct {
 	watched    map[string]bool    // gates with a timer
 	told       map[string]bool    // gates of which people were notified as new
 	notifier   notices.Notifier   // notifies people
-	attributes display.Attributes // what Temporal lists of it
+	attributes display.Attributes // what Temporal lists about it
 	due        bool               // it is time to compare the world with the record
 	appended   bool               // this run has recorded something
 	forgets    bool               // older rules: the oldest of too many notes was dropped, none was refused
 	asksOnce   bool               // older rules: setting a tier did not change the question about it
 	early      bool               // older rules: fewer messages were refused (steward.Message)
-	settles    bool               // it closes budget gates that are settled, and warns of plans that the limits leave no room for
+	settles    bool               // it closes settled budget gates, and warns about plans with too little room
 	checksIn   bool               // it closes settled check-ins too
 }
 
@@ -160,8 +160,8 @@ func parse(id string, input converter.RawValue) (charter.Charter, error) {
 	return c, nil
 }
 
-// patience returns how long a gate waits until people are told again: a reminder after an eighth of the time, then at
-// its end, and again each time it has passed (S8, S10).
+// patience returns how long a gate waits until people are notified again: after an eighth of the time, at the end of
+// the time, and then each time that it has passed again (S8, S10).
 func patience(g loop.Gate, waiting time.Duration, now time.Time) time.Duration {
 	due := waiting / 8
 	if g.Escalated > 0 {
@@ -170,7 +170,7 @@ func patience(g loop.Gate, waiting time.Duration, now time.Time) time.Duration {
 	return max(g.OpenedAt.Add(due).Sub(now), time.Second)
 }
 
-// work runs as long as the steward lives: it records what has happened and does what follows.
+// work runs until the steward ends: it records what has happened and does what follows.
 func (r *run) work(ctx workflow.Context) error {
 	if r.opened.Ref == "" {
 		if err := r.open(ctx); err != nil {
@@ -178,10 +178,10 @@ func (r *run) work(ctx workflow.Context) error {
 		}
 	}
 	r.everySoOften(ctx)
-	r.due = r.due || !r.appended && r.from == "" && r.Ledger() != "" // a new run starts with that, because it learns of a child's end only by signals
+	r.due = r.due || !r.appended && r.from == "" && r.Ledger() != "" // a new run learns of a child's end only by signals
 	for {
 		for len(r.Pending()) > 0 {
-			if r.leaves(ctx) { // before the next entry, because messages may come without a pause, so that there always is one
+			if r.leaves(ctx) { // messages may come so fast that events are always pending
 				return r.continueAsNew(ctx)
 			}
 			if err := r.record(ctx, "", false); err != nil {
