@@ -28,26 +28,25 @@ import (
 	"pawl/internal/telemetry"
 )
 
-// DefaultNamespace is the namespace where nothing else is set, and the only one of the embedded
-// engine.
+// DefaultNamespace is the namespace if none is set, and the only one of the embedded engine.
 const DefaultNamespace = "default"
 
-// Temporal is which Temporal service to use and how to talk to it.
+// Temporal says which Temporal service to use and how to connect to it.
 type Temporal struct {
 	Address   string
 	Namespace string
-	// Explicit says that the user named an address, so that nothing is embedded.
+	// Explicit says that the user named an address, so no engine is embedded.
 	Explicit bool
-	// UI is the address of the service's Temporal UI, without a slash at its end; "" where nobody named it.
+	// UI is the address of the service's Temporal UI, without a slash at its end; "" if nobody named it.
 	UI string
-	// Telemetry shows what clients and workers do, nil for nobody.
+	// Telemetry records what clients and workers do, nil for no record.
 	Telemetry *telemetry.Telemetry
 
 	options client.Options
 }
 
-// Connect reads Temporal's own settings: TEMPORAL_* over the profile of temporal.toml. Without an
-// address from either, the service is the embedded engine, wherever that turns out to be: see At.
+// Connect reads Temporal's own settings: TEMPORAL_* override the profile of temporal.toml. If neither has an address,
+// the service is the embedded engine, whose address is set later: see At.
 func Connect() (Temporal, error) {
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
 	if err != nil {
@@ -76,12 +75,14 @@ func Connect() (Temporal, error) {
 	return Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, UI: ui, options: options}, nil
 }
 
-// uiVariable names the UI of a service that is not embedded. Temporal's own settings have no word for it.
+// uiVariable is the variable with the UI of a service that is not embedded. Temporal's own settings have no name for
+// it.
 const uiVariable = "PAWL_TEMPORAL_UI"
 
-// At returns the embedded engine at an address, which asks for a pass or, without one, asks nobody. Where the engine is
-// gone, another one at that address refuses what comes for this one, by its ID; the connection is then made anew to where
-// the engine is by then. API keys and certificates of a profile without an address are not for it.
+// At returns the embedded engine at an address. p is the pass that the engine requires, nil if it requires none. If
+// the engine is gone and another one has its address, that one refuses calls with this engine's ID. The connection is
+// then made again to the address that where returns. API keys and certificates of a profile without an address are
+// not used.
 func (t Temporal) At(address string, p *pass.Pass, id string, where func() string) Temporal {
 	if t.Explicit {
 		return t
@@ -89,10 +90,10 @@ func (t Temporal) At(address string, p *pass.Pass, id string, where func() strin
 	t.Address = address
 	w := &way{where: where}
 	t.options = client.Options{HeadersProvider: meant{pass.EngineHeader: id}, ConnectionOptions: client.ConnectionOptions{
-		GrpcCompression: &client.GrpcCompressionNone{}, // it never leaves this machine
+		GrpcCompression: &client.GrpcCompressionNone{}, // connections never leave this machine
 		DialOptions: []grpc.DialOption{
-			// It is on this machine: a proxy has no part in it, and when another process takes it over
-			// waiting seconds to try again is waiting for nothing.
+			// The engine is on this machine, so no proxy is involved. When another process takes the engine over, it
+			// answers soon, so the connection tries again after milliseconds.
 			grpc.WithNoProxy(),
 			grpc.WithContextDialer(w.dial),
 			grpc.WithChainUnaryInterceptor(w.call),
@@ -107,7 +108,7 @@ func (t Temporal) At(address string, p *pass.Pass, id string, where func() strin
 	return t
 }
 
-// way leads to an engine that another process may have begun elsewhere.
+// way connects to an engine that another process may have started at another address.
 type way struct {
 	where func() string
 
@@ -135,10 +136,10 @@ func (w *way) call(ctx context.Context, method string, in, out any, c *grpc.Clie
 	return err
 }
 
-// meant says in every call which engine it is for.
+// meant says in every call for which engine it is.
 type meant map[string]string
 
-// GetHeaders returns it.
+// GetHeaders returns the headers.
 func (m meant) GetHeaders(context.Context) (map[string]string, error) { return m, nil }
 
 // Stranger returns the same service without what identifies the caller: no API key, no certificate, no headers.
@@ -152,7 +153,7 @@ func (t Temporal) Stranger() Temporal {
 	return t
 }
 
-// Services are the addresses of the service and, where somebody named it, of its UI, for a sandbox to close.
+// Services returns the addresses of the service and, if somebody named it, of its UI, for a sandbox to close.
 func (t Temporal) Services() []string {
 	all := []string{t.Address}
 	if u, err := url.Parse(t.UI); err == nil && u.Host != "" {
@@ -165,11 +166,11 @@ func (t Temporal) Services() []string {
 	return all
 }
 
-// dialTimeout is how long a service may take to answer the first time.
+// dialTimeout is how long a service may take for its first answer.
 const dialTimeout = 10 * time.Second
 
-// Dial connects to the service. It is the one place where a client is built, so that worker and
-// commands agree on converters, metrics and identity.
+// Dial connects to the service. Clients are built nowhere else, so worker and commands use the same converters,
+// metrics and identity. The error is ENGINE_UNREACHABLE.
 func Dial(ctx context.Context, t Temporal, identity string, logger *slog.Logger) (client.Client, error) {
 	o := t.options
 	o.HostPort, o.Namespace = t.Address, t.Namespace
@@ -189,7 +190,7 @@ func Dial(ctx context.Context, t Temporal, identity string, logger *slog.Logger)
 	return c, nil
 }
 
-// unreachable is the fault of a service that does not answer.
+// unreachable returns the fault for a service that does not answer.
 func unreachable(t Temporal, err error) error {
 	advice := "Start the engine with `pawl up`."
 	if t.Explicit {
@@ -198,9 +199,9 @@ func unreachable(t Temporal, err error) error {
 	return fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", t.Address, err).Advise(advice)
 }
 
-// Ports are the ports of a service that the user named and of its UI, where that was named or where a
-// development server or the project's compose file has it, for a sandbox to close. Those that the whole web
-// uses can't be: what runs in a loop needs them.
+// Ports returns the ports of a service that the user named, and of its UI, for a sandbox to close. For a service on
+// this machine, it adds the UI's ports of a development server and of the project's compose file. It leaves out the
+// ports 80 and 443, because commands of a loop need them.
 func (t Temporal) Ports() []int {
 	if !t.Explicit {
 		return nil

@@ -9,28 +9,27 @@ import (
 	"pawl/internal/spec"
 )
 
-// document is a spec as it was written: its values in the form that spec.FromMap reads, and
-// where each key stands.
+// document is a spec as it was written: its values in the form that spec.FromMap reads, and the position of each key.
 type document struct {
 	values map[string]any
 	at     map[string]position // by dotted key; "scope[2]" for the items of a list
 	wrong  spec.Problems
-	lost   bool // the file could not be read, so what it lacks is not known
+	lost   bool // the file could not be read, so its missing keys are unknown
 }
 
-// unread says why the file could not be read.
+// unread records why the file could not be read.
 func (d *document) unread(why ...spec.Problem) {
 	d.values, d.lost = map[string]any{}, true
 	d.wrong = append(d.wrong, why...)
 }
 
-// position is where a value comes from. Only the file has lines.
+// position is where a value was written. Only the file has lines.
 type position struct {
-	source string // the file, --set or the variable of the environment
+	source string // the file, --set or the environment variable
 	line   int
 }
 
-// lines are where the lines of a text end.
+// lines are the offsets of the line ends of a text.
 type lines []int
 
 func linesOf(text []byte) (ends lines) {
@@ -42,14 +41,13 @@ func linesOf(text []byte) (ends lines) {
 	return ends
 }
 
-// of is the line that an offset is in, from 1 on.
+// of returns the line of an offset, from 1.
 func (l lines) of(offset int) int {
 	before, _ := slices.BinarySearch(l, offset)
 	return 1 + before
 }
 
-// put sets a key, given by its parts, to a value from elsewhere than the file, making the objects
-// on the way.
+// put sets a key, given by its parts, to a value that is not from the file. It creates missing objects on the way.
 func (d *document) put(parts []string, value any, from string) {
 	key := ""
 	for _, part := range parts {
@@ -81,12 +79,12 @@ func (d *document) put(parts []string, value any, from string) {
 			delete(d.at, known)
 		}
 	}
-	if value != nil { // nothing takes the key back to its default, which is the file's
+	if value != nil { // an empty value restores the default, and the position in the file
 		d.at[key] = position{source: from}
 	}
 }
 
-// locate returns where a key comes from: its own position, else that of what holds it.
+// locate returns the position of a key, or else that of what contains it.
 func (d *document) locate(key string) position {
 	for key != "" {
 		if p, ok := d.at[key]; ok {
@@ -97,8 +95,8 @@ func (d *document) locate(key string) position {
 	return d.at[""]
 }
 
-// path splits a dotted key. A part in quotes is one whatever is in it: policies."v1.2".maxFiles.
-// ok is false where the key is none; rest is what follows it in the text, "=" and a value.
+// path splits a dotted key. A part in quotes may contain anything: policies."v1.2".maxFiles. ok is false if there is
+// no valid key. rest is the text after it: "=" and a value.
 func path(text string) (parts []string, rest string, ok bool) {
 	for {
 		var part string
@@ -125,8 +123,8 @@ func path(text string) (parts []string, rest string, ok bool) {
 	}
 }
 
-// problems adds to each problem where it is, and puts them in the order of the lines; those that
-// have none follow, and of very many only the first.
+// problems adds a position to each problem and sorts them by line; problems without a line come last. It limits their
+// number.
 func (d *document) problems(found spec.Problems) spec.Problems {
 	all := append(spec.Problems{}, d.wrong...)
 	for _, p := range found {
@@ -137,7 +135,7 @@ func (d *document) problems(found spec.Problems) spec.Problems {
 		all = append(all, p)
 	}
 	slices.SortStableFunc(all, func(a, b spec.Problem) int {
-		return cmp.Compare(uint(a.Line-1), uint(b.Line-1)) // no line is the last one
+		return cmp.Compare(uint(a.Line-1), uint(b.Line-1)) // problems without a line come last
 	})
 	return all.Capped()
 }

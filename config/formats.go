@@ -14,7 +14,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// readTOML reads TOML.
+// readTOML reads a TOML document.
 func readTOML(text []byte, file string, doc *document) {
 	if line := tooDeep(text); line > 0 {
 		doc.unread(spec.Problem{File: file, Line: line, What: fmt.Sprintf("not valid TOML: it is nested more than %d deep", spec.MaxDepth), Want: "valid TOML"})
@@ -34,24 +34,23 @@ func readTOML(text []byte, file string, doc *document) {
 	switch {
 	case errors.As(err, &at):
 		p.Line, _ = at.Position()
-	case len(twice) > 0: // for this the library has no line
+	case len(twice) > 0: // the library reports no line for this
 		doc.unread(twice...)
 		return
 	}
 	doc.unread(p)
 }
 
-// goWords is what the library's messages have that is no word of TOML's.
+// goWords matches the words in the library's messages that are Go's and not TOML's.
 var goWords = lazyregexp.New(`^toml: |strconv\.[A-Za-z]+: parsing `)
 
-// tooMany is what is wrong with a document that goes on and on.
+// tooMany returns the problem of a document with too many values.
 func tooMany(file string) spec.Problem {
 	return spec.Problem{File: file, What: fmt.Sprintf("holds more than %d values", spec.MaxValues), Want: "a spec that a person can read"}
 }
 
-// tooDeep returns the line in which a TOML document is nested too deeply, by brackets or by dots in a
-// key; 0 where it is not. The library follows any depth until the stack is used up, which ends the
-// process.
+// tooDeep returns the line in which a TOML document is nested too deeply, by brackets or by dots in a key; 0 if it is
+// not. The library follows any depth until the stack is full, which ends the process.
 func tooDeep(text []byte) int {
 	line, depth, dots := 1, 0, 0
 	for i := 0; i < len(text); i++ {
@@ -94,8 +93,8 @@ func tooDeep(text []byte) int {
 	return 0
 }
 
-// tomlPlaces notes where the keys of a TOML document stand, which its library does not tell with
-// the values, and returns those that are given twice; all is false where there are too many of them.
+// tomlPlaces records the positions of the keys of a TOML document, which the library does not return with the values.
+// It returns the keys that are given twice. all is false if there are too many values.
 func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems, all bool) {
 	parser, lines := unstable.Parser{}, linesOf(text)
 	parser.Reset(text)

@@ -7,8 +7,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// Fragment returns the JSON object that these "key=value" make, in the way of LoadSpec's sets. The
-// flag that they came with is named where one is wrong. The reader knows what the keys mean.
+// Fragment returns the JSON object of a list of "key=value", in the syntax of Open's sets. Problems name the flag
+// with which they came. The caller checks the meaning of the keys.
 func Fragment(flag string, sets []string) (json.RawMessage, error) {
 	doc := &document{values: map[string]any{}, at: map[string]position{"": {source: flag}}}
 	for _, set := range sets {

@@ -10,14 +10,14 @@ import (
 	"pawl/internal/spec"
 )
 
-// maxGoal is how much of an issue is the goal; the prompt takes no more of one.
+// maxGoal is how many bytes of an issue become the goal; the prompt has no more.
 const maxGoal = 16 << 10
 
-// GoalFile returns the --set by which a goal is read from a Markdown file: goal=@FILE.
+// GoalFile returns the --set that reads a goal from a Markdown file: goal=@FILE.
 func GoalFile(path string) string { return "goal=@" + path }
 
-// putGoal sets the goal to the issue in a Markdown file. The spec has the text and not the name of
-// the file: the workflow's input and the contract are what was there when the loop was started.
+// putGoal sets the goal to the issue in a Markdown file. The spec has the text and not the name of the file, so
+// workflow input and contract have the text as it was at the start of the loop.
 func putGoal(doc *document, path string) {
 	wrong := func(what, want string) {
 		doc.wrong = append(doc.wrong, spec.Problem{File: "--set", Key: "goal", What: what, Want: want})

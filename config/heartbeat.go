@@ -9,13 +9,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// heartbeatAnswer is how long the service may take to answer a heartbeat: less than it takes for a worker that says nothing
-// to count as dead.
+// heartbeatAnswer is how long the service may take to answer a heartbeat. It is shorter than the time after which a
+// silent worker counts as dead.
 const heartbeatAnswer = 20 * time.Second
 
-// patient gives a heartbeat time to be answered. The SDK gives it as long as lies between two heartbeats, which is a second
-// here, and takes one that is not answered by then for the end of the activity: on a machine under load the attempt failed
-// with "context canceled" although everything worked. A heartbeat whose activity has ended is not waited for.
+// patient gives a heartbeat more time for its answer. The SDK gives it the time between two heartbeats, which is a
+// second here, and treats a missing answer as the end of the activity. On a busy machine the attempt then failed with
+// "context canceled" although everything worked. If the activity has ended, patient does not wait for the heartbeat.
 func patient(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if method != workflowservice.WorkflowService_RecordActivityTaskHeartbeat_FullMethodName {
 		return call(ctx, method, in, out, conn, options...)

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// pipePatience is how long something may take to come out of a pipe that is named as a file.
+// pipePatience is how long to wait for content from a pipe that is given as a file.
 const pipePatience = 10 * time.Second
 
-// readFile reads a file of at most so many bytes. It may be a pipe, as a shell makes one of <(…),
-// and then it must not wait without end: nobody may ever write to it.
+// readFile reads a file of at most that many bytes. The file may be a pipe, such as a shell makes for <(…). Then
+// readFile does not wait for ever, because nobody may ever write to it.
 func readFile(path string, most int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -36,7 +36,7 @@ func readFile(path string, most int) ([]byte, error) {
 		text, err := bounded(f, path, most)
 		switch {
 		case err == nil && len(text) == 0 && time.Now().Before(end):
-			time.Sleep(10 * time.Millisecond) // no writer yet: to wait for one is what open would do, without end
+			time.Sleep(10 * time.Millisecond) // no writer yet; open would wait for one without end
 		case err == nil && len(text) == 0, errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, fmt.Errorf("%s is a pipe, and nothing was written to it for %v", path, pipePatience)
 		default:

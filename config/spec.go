@@ -22,24 +22,24 @@ import (
 	"pawl/internal/spec"
 )
 
-// envPrefix begins the variables that override keys of the spec file: PAWL_SPEC_VERIFY_TIMEOUT
-// overrides verify.timeout. A variable that is empty counts as not set.
+// envPrefix begins the variables that override keys of the spec file: PAWL_SPEC_VERIFY_TIMEOUT overrides
+// verify.timeout. An empty variable counts as not set.
 const envPrefix = "PAWL_SPEC"
 
-// File is a spec file with what overrides it, read once, whatever it is a spec of.
+// File is a spec file of any kind with its overrides, read once.
 type File struct {
-	Kind kind.Kind // that it names; the zero Kind where there is none of that name
+	Kind kind.Kind // the kind in the file; the zero Kind if there is no kind with that name
 
 	path string
 	doc  *document
 }
 
-// Open reads the spec in a YAML, TOML or JSON file (by extension; anything else is read as
-// YAML), overridden by the environment (envPrefix) and that by sets, each "key=value" with a
-// dotted key and a value as YAML writes it. An empty value takes a key back to its default. The set
-// "goal=@issue.md" takes the goal from a Markdown file, named from the current folder.
+// Open reads the spec in a YAML, TOML or JSON file (by extension; any other file is read as YAML). The environment
+// (envPrefix) overrides the file, and sets override the environment. Each set is "key=value" with a dotted key and a
+// value in YAML's syntax. An empty value restores a key's default. The set "goal=@issue.md" reads the goal from a
+// Markdown file, relative to the current folder.
 //
-// Nothing of it is checked yet but that it can be read: a file that can't be is INVALID_SPEC.
+// Open does not check the content. The error is INVALID_SPEC if the file can't be read.
 func Open(path string, sets []string) (File, error) {
 	doc, err := readSpec(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func Open(path string, sets []string) (File, error) {
 	return f, nil
 }
 
-// LoadSpec is Open for a file that has to be a loop's.
+// LoadSpec returns the spec in a file that must be a loop's.
 func LoadSpec(path string, sets []string) (spec.Spec, error) {
 	f, err := Open(path, sets)
 	if err != nil {
@@ -66,7 +66,7 @@ func LoadSpec(path string, sets []string) (spec.Spec, error) {
 	return f.Loop()
 }
 
-// LoadCharter is Open for a file that has to be a steward's.
+// LoadCharter returns the charter in a file that must be a steward's.
 func LoadCharter(path string, sets []string) (charter.Charter, error) {
 	f, err := Open(path, sets)
 	if err != nil {
@@ -75,9 +75,9 @@ func LoadCharter(path string, sets []string) (charter.Charter, error) {
 	return f.Steward()
 }
 
-// Loop returns the spec of a loop. It makes repo.path absolute: from the spec file's folder, or from
-// the current one where the environment or a set gave it. It fills in who starts the loop and from
-// where. All that is wrong is reported at once, as spec.Problems with file and line.
+// Loop returns the spec of a loop. It makes repo.path absolute: relative to the spec file's folder, or to the current
+// folder if the environment or a set gave the path. It fills in who starts the loop and from where. The error has all
+// problems at once, as spec.Problems with file and line.
 func (f File) Loop() (spec.Spec, error) {
 	if f.Kind.Name != "" && !f.Kind.Loop {
 		return spec.Spec{}, f.other(kind.Loops(), "a "+f.Kind.Name+" is started with `pawl "+f.Kind.Name+" up FILE`")
@@ -91,7 +91,7 @@ func (f File) Loop() (spec.Spec, error) {
 	}
 	given := s.Session
 	s.Session = session()
-	maps.Copy(s.Session, given) // whoever starts loops for others says for whom
+	maps.Copy(s.Session, given) // a caller that starts loops for others says for whom
 	return s, nil
 }
 
@@ -107,7 +107,7 @@ func (f File) Steward() (charter.Charter, error) {
 	return c, nil
 }
 
-// other says that the file is a spec of something else.
+// other returns the problem of a file that is a spec of another kind.
 func (f File) other(kinds []string, advice string) error {
 	what := "is " + spec.Show(f.Kind.Name)
 	if f.doc.values["kind"] == nil {
@@ -117,8 +117,7 @@ func (f File) other(kinds []string, advice string) error {
 	return f.doc.problems(spec.Problems{p})
 }
 
-// finish puts the reader's problems where they stand in the file, and makes repo.path absolute where
-// there are none.
+// finish adds positions in the file to the problems. If there are none, it makes repo.path absolute.
 func (f File) finish(err error, repo *spec.Repo) error {
 	var found spec.Problems
 	if err != nil && !errors.As(err, &found) {
@@ -135,7 +134,7 @@ func (f File) finish(err error, repo *spec.Repo) error {
 	return anchor(repo, f.doc, f.path)
 }
 
-// maxSpec is more than any spec that a person wrote.
+// maxSpec is larger than any spec that a person wrote, in bytes.
 const maxSpec = 1 << 20
 
 func readSpec(path string) (*document, error) {
@@ -164,7 +163,7 @@ func readSpec(path string) (*document, error) {
 	return doc, nil
 }
 
-// notText says why a file holds no text in UTF-8, and in which line that shows; "" where it does.
+// notText says why a file is not text in UTF-8, and in which line; "" if it is.
 func notText(text []byte) (what, want string, line int) {
 	const save = "a text file in UTF-8"
 	at := func(i int) int { return 1 + bytes.Count(text[:i], []byte("\n")) }
@@ -186,11 +185,10 @@ func notText(text []byte) (what, want string, line int) {
 	return "", "", 0
 }
 
-// override merges environment and --set over the file.
+// override applies environment and --set to the file's values.
 //
-// viper finds the variables, but does not read the file: it folds every key of what it reads to
-// lower case, and the names in agent.env and policies are the user's own. The keys that it does
-// handle here are those of the contract, whose case is known.
+// viper finds the variables, but does not read the file, because it changes every key to lower case, and the names in
+// agent.env and policies are the user's own. Here it handles only the keys of the contract, whose case is known.
 func override(doc *document, sets []string) {
 	v := viper.New()
 	names, short := map[string]string{}, []string{} // variable → key; variables without their prefix
@@ -229,7 +227,7 @@ func override(doc *document, sets []string) {
 	}
 }
 
-// anchor makes repo.path absolute. With a repo.url its default says nothing.
+// anchor makes repo.path absolute. With a repo.url, it removes the default path, which means nothing there.
 func anchor(repo *spec.Repo, doc *document, path string) error {
 	if repo.Remote() && repo.Path == spec.Defaults().Repo.Path {
 		repo.Path = ""
@@ -245,14 +243,14 @@ func anchor(repo *spec.Repo, doc *document, path string) error {
 	if err != nil {
 		return fmt.Errorf("making repo.path absolute: %w", err)
 	}
-	if !utf8.ValidString(abs) { // and neither a workflow's input nor the contract could have it
+	if !utf8.ValidString(abs) { // neither a workflow's input nor the contract can contain such a path
 		return spec.Problems{{File: path, Key: "repo.path", What: fmt.Sprintf("is %q, which is not valid UTF-8", abs), Want: "a path in UTF-8, such as that of a link to the repository"}}
 	}
 	repo.Path = abs
 	return nil
 }
 
-// session says who starts a loop and from where (L12).
+// session returns who starts a loop and from where (L12).
 func session() map[string]string {
 	s := map[string]string{"user": User(), "pid": strconv.Itoa(os.Getpid())}
 	if host, err := os.Hostname(); err == nil {
@@ -264,7 +262,7 @@ func session() map[string]string {
 	return s
 }
 
-// User is the name of whoever runs this process, as it stands in messages to loops.
+// User returns the name of the user who runs this process, for messages to loops.
 func User() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username

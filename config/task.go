@@ -16,10 +16,10 @@ import (
 	"pawl/internal/task"
 )
 
-// LoadTask reads a task from a Markdown, YAML, TOML or JSON file, by its extension; "-" is in, whose
-// first line says what it is. Of a Markdown file the front matter has the task's keys, and what follows
-// is its body; its first heading is the title where no key says otherwise. All that is wrong is reported
-// at once, as spec.Problems with file and line.
+// LoadTask reads a task from a Markdown, YAML, TOML or JSON file, by its extension. With "-" it reads from in, and
+// the first line decides the format. In a Markdown file the front matter has the task's keys, and the rest is its
+// body. The first heading is the title if no key sets one. The error has all problems at once, as spec.Problems with
+// file and line.
 func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 	text, name, ext := []byte(nil), path, strings.ToLower(filepath.Ext(path))
 	if path == "-" {
@@ -79,7 +79,7 @@ var (
 	aKey    = lazyregexp.New(`\A\s*(#[^\n]*\n\s*)*[A-Za-z]+:(\s|$)`)
 )
 
-// guess is the extension that a text without a name would have.
+// guess returns the extension for a text without a file name.
 func guess(text []byte) string {
 	switch start := bytes.TrimSpace(text); {
 	case bytes.HasPrefix(start, []byte("{")):

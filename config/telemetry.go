@@ -14,11 +14,10 @@ import (
 	"pawl/internal/telemetry"
 )
 
-// Telemetry reads what this process shows of itself, nothing by default: PAWL_METRICS_LISTEN is the
-// address of a Prometheus endpoint, on 127.0.0.1 where it names no host; PAWL_TRACES is "otlp" or
-// the path of a file. How the traces are sent is OpenTelemetry's own to say (OTEL_*), but not
-// whether: those variables are there for agents and tests as well. OTEL_SDK_DISABLED switches all of
-// it off. An error names the variable and what it may be.
+// Telemetry reads what this process reports about itself, nothing by default. PAWL_METRICS_LISTEN is the address of a
+// Prometheus endpoint, on 127.0.0.1 if it names no host. PAWL_TRACES is "otlp" or the path of a file. OpenTelemetry's
+// own variables (OTEL_*) say how traces are sent, but not whether, because agents and tests use those variables too.
+// OTEL_SDK_DISABLED switches everything off. An error names the variable and its possible values.
 func Telemetry() (telemetry.Settings, error) {
 	var s telemetry.Settings
 	if disabled, _ := strconv.ParseBool(os.Getenv("OTEL_SDK_DISABLED")); disabled {
@@ -43,7 +42,7 @@ func Telemetry() (telemetry.Settings, error) {
 	return s, nil
 }
 
-// listen completes an address to listen at: a port alone is one of this machine's own.
+// listen completes an address to listen on: a port alone is on 127.0.0.1.
 func listen(address string) (string, error) {
 	if address == "" || address == "none" {
 		return "", nil
@@ -66,8 +65,8 @@ func listen(address string) (string, error) {
 // JSONLog reports whether the log is JSON (PAWL_LOG_FORMAT).
 func JSONLog() bool { return os.Getenv("PAWL_LOG_FORMAT") == "json" }
 
-// Logger returns a logger that writes to w, from the level on that PAWL_LOG names (default info)
-// and in the format that PAWL_LOG_FORMAT names (default text, or json).
+// Logger returns a logger that writes to w, from the level in PAWL_LOG (default info) and in the format in
+// PAWL_LOG_FORMAT (default text, or json).
 func Logger(w io.Writer) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if text := os.Getenv("PAWL_LOG"); text != "" {

@@ -16,76 +16,73 @@ import (
 	"pawl/internal/spec"
 )
 
-// Worker is how this host's worker works. What has no business being chosen (heartbeats, the
-// deadlock detector, the sticky queue's patience) stands in internal/host.
+// Worker has the settings of this host's worker. What nobody should choose (heartbeats, the deadlock detector, the
+// sticky queue's patience) is in internal/host.
 type Worker struct {
-	// Agents is how many agents run at once; further ones wait their turn, at no cost to their
-	// loop's budget. They have slots apart from the rest, on a task queue of their own, so that a
-	// host full of agents still answers at once where a loop only wants its verdict committed. Each
-	// is a process of perhaps a gigabyte, and all of them share somebody's rate limit.
+	// Agents is how many agents run at once; further ones wait, at no cost to their loop's budget. They have their
+	// own slots on their own task queue, so a host full of agents still answers at once if a loop only wants to
+	// commit a verdict. Each agent is a process of perhaps a gigabyte, and all of them share somebody's rate limit.
 	//
-	// 0 is the default: DefaultAgents on a Temporal of its own, and no limit apart from Activities
-	// on the embedded engine, where one queue for everything saves a quarter of a step (decision 4).
+	// 0 is the default: DefaultAgents with a Temporal service of your own. On the embedded engine it means no limit
+	// except Activities, because one queue for everything saves a quarter of a step there (decision 4).
 	Agents int
-	// Activities is how many other activities run at once: tests, measurements, git. More than the
-	// machine has processors for, since most of them wait for a disk or a network.
+	// Activities is how many other activities run at once: tests, measurements, git. It is more than the number of
+	// processors, because most activities wait for a disk or a network.
 	Activities int
-	// Cache is how many loops are kept in memory between their tasks. One that is not is replayed
-	// from its history when it goes on, which costs milliseconds; one that is takes some 30 kB for
-	// as long as the loop waits for somebody. The SDK's own 10,000 measured 323 MB, 500 measured 53.
-	// 0 keeps none.
+	// Cache is how many loops stay in memory between their tasks. A loop that does not stay is replayed from its
+	// history when it continues, which takes milliseconds. A loop that stays uses some 30 kB as long as it waits for
+	// somebody. The SDK's default of 10,000 used 323 MB in a measurement, 500 used 53 MB. 0 keeps none.
 	Cache int
-	// StopTimeout is how long steps are given to end when the worker stops: interrupt, grace for
-	// the agent's last usage report, kill. The SDK's default is none at all, which would cut them off.
+	// StopTimeout is how long steps have to end when the worker stops: interrupt, grace for the agent's last usage
+	// report, kill. The SDK's default is 0, which would cut them off.
 	StopTimeout time.Duration
-	// MoveAfter is how long what is to be done on this host for a loop with a repo.url may stay untaken
-	// until the loop asks whether the host is gone, and moves; a host that is only busy keeps it. 0 is
-	// never. Not on the embedded engine, which is gone with its host.
+	// MoveAfter is how long an activity on this host for a loop with a repo.url may wait until the loop asks whether
+	// the host is gone, and moves. A host that is only busy keeps the loop. 0 means never. The embedded engine
+	// ignores it, because it is gone with its host.
 	MoveAfter time.Duration
-	// Triggers is where the endpoint of the stewards' triggers listens, NoTriggers for nowhere. With the
-	// default it listens at the next free port where that one is taken.
+	// Triggers is the address on which the endpoint of the stewards' triggers listens, NoTriggers for none. If the
+	// default port is taken, it listens on the next free port.
 	Triggers string
-	// Deployment and BuildID make this worker a version of a Temporal Worker Deployment. Off by
-	// default: a versioned worker gets no task until somebody has set its version current, and loops
-	// carry their rules' version themselves (GetVersion). Both or neither.
+	// Deployment and BuildID make this worker a version of a Temporal Worker Deployment. They are empty by default: a
+	// versioned worker gets no task until somebody makes its version current, and loops keep their rules' version
+	// themselves (GetVersion). Set both or neither.
 	Deployment, BuildID string
 }
 
-// DefaultAgents is how many agents run at once where nothing else is said and they have slots of
-// their own.
+// DefaultAgents is how many agents run at once by default, if they have slots of their own.
 const DefaultAgents = 10
 
-// The values of Worker.Triggers that are no address, or that are more than one.
+// Special values of Worker.Triggers.
 const (
 	DefaultTriggers = "127.0.0.1:8280"
 	NoTriggers      = "off"
 )
 
-// DefaultWorker is the worker that nobody has told anything.
+// DefaultWorker returns the settings of a worker by default.
 func DefaultWorker() Worker {
 	return Worker{Activities: 100, Cache: 500, StopTimeout: 20 * time.Second, MoveAfter: 2 * time.Minute, Triggers: DefaultTriggers}
 }
 
-// workerEnvPrefix begins the variables of the worker's settings: PAWL_WORKER_AGENTS.
+// workerEnvPrefix begins the names of the variables with the worker's settings: PAWL_WORKER_AGENTS.
 const workerEnvPrefix = "PAWL_WORKER"
 
 // WorkerSetting is one of the worker's settings.
 type WorkerSetting struct {
-	Flag  string // of `pawl up` and the worker: "stop-timeout"
+	Flag  string // the flag of `pawl up` and the worker: "stop-timeout"
 	Usage string
 	get   func(Worker) string
 	set   func(*Worker, string) error
 }
 
-// Env is the setting's variable.
+// Env returns the setting's variable.
 func (s WorkerSetting) Env() string {
 	return workerEnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_"))
 }
 
-// Default is the setting's default, "" for none.
+// Default returns the setting's default, "" for none.
 func (s WorkerSetting) Default() string { return s.get(DefaultWorker()) }
 
-// WorkerSettings is the one list of them.
+// WorkerSettings lists all settings of the worker.
 var WorkerSettings = []WorkerSetting{
 	number("agents", "agents that run at once; 0 means 10 with your own Temporal, and no separate limit with the embedded engine", 0, func(w *Worker) *int { return &w.Agents }),
 	number("activities", "other activities that run at once", 1, func(w *Worker) *int { return &w.Activities }),
@@ -141,7 +138,7 @@ func number(flag, usage string, least int, field func(*Worker) *int) WorkerSetti
 	}
 }
 
-// maxSlots is more than any machine can run, and less than would exhaust its memory at once.
+// maxSlots is more than any machine can run, and too few to exhaust its memory at once.
 const maxSlots = 100000
 
 func word(flag, usage string, field func(*Worker) *string) WorkerSetting {
@@ -155,9 +152,8 @@ func word(flag, usage string, field func(*Worker) *string) WorkerSetting {
 	}
 }
 
-// LoadWorker reads the worker's settings: from the environment, overridden by flags (flag → text),
-// over the defaults. A variable that is empty counts as not set. All that is wrong is in the error,
-// a line each.
+// LoadWorker reads the worker's settings. Flags (flag → text) override the environment, which overrides the defaults.
+// An empty variable counts as not set. The error has all problems, one on each line.
 func LoadWorker(flags map[string]string) (Worker, error) {
 	v, w := viper.New(), DefaultWorker()
 	var wrong []string

@@ -18,7 +18,7 @@ func readYAML(text []byte, file string, doc *document) {
 	var root yaml.Node
 	switch err := dec.Decode(&root); {
 	case errors.Is(err, io.EOF):
-		return // an empty file: everything that is required is missing
+		return // an empty file: all required keys are missing
 	case err != nil:
 		doc.unread(yamlProblem(err, text, file))
 		return
@@ -53,9 +53,8 @@ func readYAML(text []byte, file string, doc *document) {
 	}
 }
 
-// text reads the value of --set or of a variable: a list or an object in flow form, a quoted
-// text, or a scalar. Anything else is the text itself, so that a command with a colon or a
-// hash sign in it needs no quotes.
+// text reads the value of --set or of a variable: a list or an object in flow form, a quoted text, or a scalar.
+// Anything else is the text itself, so a command with a colon or a hash sign needs no quotes.
 func text(s string) any {
 	s = strings.TrimSpace(s)
 	if s != "" && strings.ContainsRune(`[{"'`, rune(s[0])) {
@@ -75,7 +74,7 @@ func text(s string) any {
 
 var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
 
-// yamlProblem takes the line out of the library's message.
+// yamlProblem separates the line from the library's message.
 func yamlProblem(err error, text []byte, file string) spec.Problem {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	p := spec.Problem{File: file, Want: "valid YAML"}

@@ -1,6 +1,5 @@
-// Starter is the program that starts and steers loops against any Temporal: the command line of
-// pawl without engine and worker. It links no server. It wires and does nothing else; start
-// reading at internal/cli.
+// Starter is the program that starts and steers loops on any Temporal service: the command line of pawl without
+// engine and worker. It links no server. It only wires the parts together; start reading at internal/cli.
 package main
 
 import (

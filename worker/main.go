@@ -1,6 +1,5 @@
-// Worker is the program that works on loops in production: this host's worker and nothing else,
-// for the Temporal service that the settings name. It links no server. It wires and does nothing
-// else; start reading at internal/host.
+// Worker is the program that works on loops in production: this host's worker, and nothing else, for the Temporal
+// service in the settings. It links no server. It only wires the parts together; start reading at internal/host.
 package main
 
 import (
@@ -17,9 +16,9 @@ import (
 )
 
 func main() {
-	acp.Main()  // never returns where this process speaks to an agent
-	proc.Main() // never returns where this process is a loop's supervisor
-	// Else the SDK reads the whole binary to make a checksum.
+	acp.Main()  // never returns if this process speaks to an agent
+	proc.Main() // never returns if this process is a loop's supervisor
+	// Otherwise the SDK reads the whole binary to compute a checksum.
 	worker.SetBinaryChecksum("pawl")
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
