@@ -18,7 +18,7 @@ import (
 	"pawl/internal/pass"
 )
 
-// fakeEngine serves nothing but what a client asks first, and refuses what is for another engine.
+// fakeEngine serves only a client's first calls, and refuses calls for another engine.
 type fakeEngine struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	id      string
@@ -48,7 +48,7 @@ func (f *fakeEngine) serve(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
-// An engine that goes on at another port is found there, though another one has its old port.
+// An engine that continues on another port is found there, although another engine has its old port.
 func TestAClientFollowsItsEngineAwayFromAnother(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "")
 	ours, another := &fakeEngine{id: "ours"}, &fakeEngine{id: "another"}

@@ -17,10 +17,10 @@ import (
 	"pawl/internal/fault"
 )
 
-// clean takes away whatever Temporal settings the machine has.
+// clean removes the machine's Temporal settings.
 func clean(t *testing.T) {
 	for _, name := range []string{"ADDRESS", "NAMESPACE", "API_KEY", "PROFILE", "TLS"} {
-		t.Setenv("TEMPORAL_"+name, "") // puts it back afterwards
+		t.Setenv("TEMPORAL_"+name, "") // restores it afterwards
 		os.Unsetenv("TEMPORAL_" + name)
 	}
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none.toml"))
@@ -87,7 +87,7 @@ func TestAServiceThatDoesNotAnswerIsAClearError(t *testing.T) {
 	require.ErrorContains(t, err, "TEMPORAL_ADDRESS")
 }
 
-// late is a service that answers when asked has given up.
+// late is a service that answers only after asked has ended.
 type late struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	asked context.Context
@@ -107,7 +107,8 @@ func (l *late) DescribeNamespace(context.Context, *workflowservice.DescribeNames
 	return &workflowservice.DescribeNamespaceResponse{}, nil
 }
 
-// The SDK takes a heartbeat without an answer for the end of the activity, after a second here: a loaded machine is slower.
+// The SDK treats a missing answer to a heartbeat as the end of the activity, after a second here. A busy machine is
+// slower.
 func TestAHeartbeatIsGivenTimeToBeAnswered(t *testing.T) {
 	clean(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

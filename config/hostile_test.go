@@ -15,15 +15,15 @@ import (
 	"pawl/internal/spec"
 )
 
-// enough is a spec that is complete in each format, so that what a case adds is all that is wrong.
+// enough is a complete spec in each format, so only what a case adds is wrong.
 const (
 	enough     = "goal: g\nscope: [a]\nverify: {command: x}\nagent: {command: y}\napprovals: {tools: ['*']}\n"
 	enoughTOML = "goal = 'g'\nscope = ['a']\nverify.command = 'x'\nagent.command = 'y'\napprovals.tools = ['*']\n"
 	enoughJSON = `"goal": "g", "scope": ["a"], "verify": {"command": "x"}, "agent": {"command": "y"}, "approvals": {"tools": ["*"]}`
 )
 
-// TestSpecsOfEveryWrongKind has what people and their editors make of spec files. The lines are all
-// that is said: a file that can't be read is not also reproached with what it seems to lack.
+// The test has the mistakes that people and their editors make in spec files. No other problems are reported: for a
+// file that can't be read, pawl does not also list missing keys.
 func TestSpecsOfEveryWrongKind(t *testing.T) {
 	const text, limits = "; want: a text file in UTF-8", "; want: one of iterations, activeTime, toolCalls, costUSD, tokens, wallClock, fixAttempts, reworks, discards, shiftAfter, steps, phaseTimeout, silence, onExhausted, parallel, backtrack, atomic, onSealed, memory, processes, deskBytes"
 	for _, c := range []struct {
@@ -94,14 +94,14 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 	}
 }
 
-// What somebody mistook for a spec, or made to do harm, is refused in no time and few lines.
+// A document with very many problems, by mistake or on purpose, is refused quickly and in a few lines.
 func TestOfVeryManyProblemsTheFirstAreSaid(t *testing.T) {
 	var yaml, toml, json strings.Builder
 	yaml.WriteString(enough)
 	toml.WriteString(enoughTOML)
 	json.WriteString("{" + enoughJSON)
 	fmt.Fprintf(&yaml, "%s:\n", strings.Repeat("k", 900))
-	fmt.Fprintf(&toml, "[%s]\n", strings.Repeat("k", 500_000)) // which each key below would repeat
+	fmt.Fprintf(&toml, "[%s]\n", strings.Repeat("k", 500_000)) // a header that each key below would repeat
 	for i := range 9_000 {
 		fmt.Fprintf(&yaml, " k%d: 1\n", i)
 		fmt.Fprintf(&toml, "k%d = 1\n", i)
@@ -158,7 +158,7 @@ func TestWhatEditorsAddIsNoFault(t *testing.T) {
 	}
 }
 
-// viper would fold all of these to lower case, and split them at dots.
+// viper would change all of these to lower case, and split them at dots.
 func TestNamesOfTheUsersOwnSurviveInEveryFormat(t *testing.T) {
 	want := map[string]string{"FooBAR": "x", "lower": "y"}
 	for file, text := range map[string]string{

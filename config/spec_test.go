@@ -185,7 +185,7 @@ func TestL12_TheSessionSaysWhoStartedTheLoopAndFromWhere(t *testing.T) {
 	require.Equal(t, cwd, s.Session["cwd"])
 	require.NotEmpty(t, s.Session["host"])
 
-	// Whoever starts loops for others says for whom; the rest is filled in all the same.
+	// A caller that starts loops for others says for whom. The rest is still filled in.
 	s, err = config.LoadSpec(write(t, "pawl.yaml", yamlSpec+"session: {user: ann, ticket: T-7}\n"), nil)
 	require.NoError(t, err)
 	require.Equal(t, "ann", s.Session["user"])

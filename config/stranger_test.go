@@ -18,7 +18,7 @@ import (
 	"pawl/internal/pass"
 )
 
-// asking is a service that answers who brings a key, where it wants one.
+// asking is a service that answers only callers with its key, if it wants one.
 type asking struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	key string
@@ -42,7 +42,7 @@ func serveAsking(t *testing.T, a asking, options ...grpc.ServerOption) string {
 	return l.Addr().String()
 }
 
-// A stranger is who has the address and nothing else: neither key nor certificate of the settings.
+// A stranger has the address and nothing else: neither key nor certificate of the settings.
 func TestE6_AStrangerBringsNothingAlong(t *testing.T) {
 	p, err := pass.Settle(t.TempDir(), pass.Wanted)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestE6_AStrangerBringsNothingAlong(t *testing.T) {
 	}
 }
 
-// Who has the engine's pass reaches it; without, the same client does not.
+// A client with the engine's pass reaches it. Without the pass, the same client does not.
 func TestE6_ThePassIsBroughtAlong(t *testing.T) {
 	clean(t)
 	p, err := pass.Settle(t.TempDir(), pass.Wanted)

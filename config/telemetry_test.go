@@ -10,7 +10,7 @@ import (
 	"pawl/internal/telemetry"
 )
 
-// unset takes away what the machine has set of telemetry and logs.
+// unset removes the machine's settings of telemetry and logs.
 func unset(t *testing.T) {
 	for _, name := range []string{"PAWL_METRICS_LISTEN", "PAWL_TRACES", "PAWL_LOG", "PAWL_LOG_FORMAT", "OTEL_SDK_DISABLED", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		t.Setenv(name, "")

@@ -15,11 +15,11 @@ import (
 	"pawl/internal/loop"
 )
 
-// The second proposal, of a base that has moved.
+// The hash of the second proposal, on a base that has moved.
 var otherHash = strings.Repeat("fedcba98", 8)
 
-// proposing is a loop with one kept change whose diff a person judges: with approve and apply, by
-// the hash of whatever waits.
+// proposing is a loop with one kept change whose diff a person approves and applies, by the hash of the proposal that
+// waits.
 func proposing(t *testing.T, apply func(act.Apply) (act.Applied, error)) played {
 	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "12"}}})
 	w.apply = apply

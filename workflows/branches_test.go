@@ -13,7 +13,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// back is a spec of a loop that goes back after two discards in a row.
+// back returns the spec of a loop that goes back after two discards in a row.
 func back(k, iterations int, limits map[string]any) []byte {
 	all := map[string]any{"backtrack": true, "shiftAfter": 2, "discards": 8}
 	for key, value := range limits {
@@ -22,7 +22,7 @@ func back(k, iterations int, limits map[string]any) []byte {
 	return atOnce(k, iterations, map[string]any{"limits": all})
 }
 
-// branched are the events about branches, and the head's metric after each.
+// branched returns the events about branches, with the head's metric after each.
 func (p played) branched() (lines []string) {
 	s := loop.New("x", "improve")
 	for _, e := range p.ledger {
@@ -76,7 +76,7 @@ func TestP8_ABranchThatIsNotBetterIsGivenUp(t *testing.T) {
 	require.Contains(t, p.final.Reason, "5 iterations in a row did not improve the head")
 }
 
-// TestP8_WhateverEndsALoopItsHeadIsTheBest ends loops while they explore a branch.
+// Loops end while they explore a branch.
 func TestP8_WhateverEndsALoopItsHeadIsTheBest(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits map[string]any
@@ -164,7 +164,7 @@ func TestP2_WhatIsKeptElsewhereIsNoWayOut(t *testing.T) {
 	require.Equal(t, "5 no 16.000000 repeat", q.course()[4], "the branch makes what the head has")
 }
 
-// TestALoopOnABranchGoesOnElsewhereWhereverItsHostDies lets the host die at each thing that it does.
+// The host dies at each of its activities.
 func TestALoopOnABranchGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 	world := func() *team { return newTeam(t, map[int]float64{1: 5, 2: 1, 5: .5, 8: 3}) }
 	doc := back(1, 8, nil)

@@ -19,24 +19,24 @@ import (
 	"pawl/internal/loop"
 )
 
-// team is a world in which commits have contents: the changes of agents, each by its number. The metric of a commit is
-// 10 and what its changes gain.
+// team is a world in which commits have contents: the changes of agents, by number. The metric of a commit is 10 plus
+// the gain of its changes.
 type team struct {
 	*world
 	gains     map[int]float64
 	sigma     float64
 	random    *rand.Rand
-	breaks    map[int]bool // the guard
+	breaks    map[int]bool // changes that the guard refuses
 	collides  map[int]int  // a change with one that it can't be put on top of
 	contents  map[string][]int
 	parents   map[string]string
 	desks     map[int][]int
-	atWork    int // agents
+	atWork    int // agents at work now
 	most      int
 	evaluated []string    // "candidate or iteration, commit" by verify
-	same      map[int]int // a change with one that it makes again
+	same      map[int]int // a change, and the earlier one that it repeats
 	hold      func(in asked)
-	made      chan struct{} // gets one for each candidate that was committed
+	made      chan struct{} // gets one value for each committed candidate
 }
 
 func newTeam(t *testing.T, gains map[int]float64) *team {
@@ -48,7 +48,7 @@ func newTeam(t *testing.T, gains map[int]float64) *team {
 	return m
 }
 
-// of are the changes that a commit has; the revert of one has those of its parent.
+// of returns the changes in a commit. A revert has those of its parent.
 func (m *team) of(commit string) []int {
 	if undone, is := strings.CutPrefix(commit, "revert-of-"); is {
 		return m.of(m.parents[undone])
@@ -162,7 +162,7 @@ func (m *team) take(in act.Take) act.Taken {
 	return act.Taken{}
 }
 
-// atOnce is a spec of so many iterations with so many candidates at once.
+// atOnce returns the spec of a loop with that many iterations and k candidates at once.
 func atOnce(k, iterations int, more map[string]any) []byte {
 	doc := map[string]any{
 		"guard": map[string]any{"command": "guard"}, "verify": map[string]any{"evidence": "auto"},
@@ -178,7 +178,7 @@ func atOnce(k, iterations int, more map[string]any) []byte {
 	return specOf(doc)
 }
 
-// verdicts are what became of each change, by its number, and why.
+// verdicts returns the result of each change, by its number, with the reason.
 func (m *team) verdicts(p played) map[int]string {
 	all := map[int]string{}
 	for _, e := range p.ledger {
@@ -194,7 +194,7 @@ func (m *team) verdicts(p played) map[int]string {
 	return all
 }
 
-// ledgered are the numbers of the events' candidates.
+// candidates returns the numbers of the candidates in events of a type.
 func (p played) candidates(of loop.Type) (numbers []int) {
 	for _, e := range p.ledger {
 		if e.Type == of {
@@ -204,7 +204,7 @@ func (p played) candidates(of loop.Type) (numbers []int) {
 	return numbers
 }
 
-// mixed are changes of every kind: what improves, what does not, and what breaks the guard.
+// mixed has changes of every kind: some improve, some do not, and some break the guard.
 func mixed(t *testing.T) *team {
 	m := newTeam(t, map[int]float64{1: -1, 2: 2, 3: 5, 4: 0, 5: 3, 6: 4, 8: 1.5, 9: -2})
 	m.breaks[6] = true
@@ -366,8 +366,7 @@ func TestL9_APauseAndAHaltFindEveryDesk(t *testing.T) {
 	}
 }
 
-// TestALoopWithThreeDesksGoesOnElsewhereWhereverItsHostDies lets the host die at each thing that it does. What was
-// recorded is not made again.
+// The host dies at each of its activities. Nothing that was recorded is made again.
 func TestALoopWithThreeDesksGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 	world := func() *team {
 		m := newTeam(t, map[int]float64{1: 1, 2: -2, 3: 3, 4: 4})

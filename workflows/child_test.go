@@ -23,7 +23,7 @@ import (
 // session is that of a loop that the steward crew has started for a step of a task.
 var session = map[string]any{"session": map[string]any{"steward": "crew", "task": "t1", "plan": theHash, "approvedBy": "ann"}}
 
-// hears lets the steward crew hear what a loop tells it, and answer each signal with answer's error.
+// hears lets the steward crew receive the loop's signals, and answers each with answer's error.
 func hears(env *testsuite.TestWorkflowEnvironment, heard *[]task.ChildEvent, answer func(n int) error) {
 	env.OnSignalExternalWorkflow(mock.Anything, "crew", "", task.ChildSignal, mock.Anything).Return(
 		func(_, _, _, _ string, arg any) error {
@@ -135,7 +135,7 @@ func TestALoopWithoutAStewardTellsNobody(t *testing.T) {
 	require.Empty(t, p.final.Steward)
 }
 
-// TestS4_AChildsContractIsApprovedByItsStewardsPlan: nobody is asked again.
+// Nobody else is asked.
 func TestS4_AChildsContractIsApprovedByItsStewardsPlan(t *testing.T) {
 	p := play(t, newWorld(t, nil), specOf(merged(session, map[string]any{"limits": map[string]any{"iterations": 1}})), func(env *testsuite.TestWorkflowEnvironment) {
 		hears(env, new([]task.ChildEvent), nil)
@@ -145,7 +145,7 @@ func TestS4_AChildsContractIsApprovedByItsStewardsPlan(t *testing.T) {
 	require.Equal(t, "crew", p.final.Steward)
 }
 
-// pausing sends a message when the agent of an iteration starts, and goes on an hour later.
+// pausing sends a message when the agent of an iteration starts, and continues the loop an hour later.
 func pausing(t *testing.T, payload map[string]any, iteration int, then func(loop.State)) func(*testsuite.TestWorkflowEnvironment) {
 	return func(env *testsuite.TestWorkflowEnvironment) {
 		sent := false
@@ -187,8 +187,7 @@ func TestA6_APauseAtTheNextIterationInterruptsNothing(t *testing.T) {
 	require.Equal(t, []string{"1 yes 11", "2 no 10"}, p.course())
 }
 
-// TestE2_TheWallClockStandsWhileItsStewardLetsAnotherTaskGoFirst: the loop is paused for as long as its
-// wall clock allows for all of it, by its steward and by a person.
+// The loop is paused for as long as its whole wall clock, by its steward and by a person.
 func TestE2_TheWallClockStandsWhileItsStewardLetsAnotherTaskGoFirst(t *testing.T) {
 	for by, status := range map[string]loop.Status{"steward crew": loop.Completed, "ann": loop.Halted} {
 		t.Run(by, func(t *testing.T) {
@@ -210,7 +209,7 @@ func TestE2_TheWallClockStandsWhileItsStewardLetsAnotherTaskGoFirst(t *testing.T
 	}
 }
 
-// merged is both of them.
+// merged returns the keys of both.
 func merged(a, b map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, m := range []map[string]any{a, b} {

@@ -17,7 +17,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// events are those of a type, in order.
+// events returns the events of a type, in order.
 func (p played) events(of loop.Type) (all []loop.Event) {
 	for _, e := range p.ledger {
 		if e.Type == of {
@@ -27,8 +27,7 @@ func (p played) events(of loop.Type) (all []loop.Event) {
 	return all
 }
 
-// TestL9_WhatAPersonIsToMendStaysOnTheDesk: a change that is blocked, or that adds files, is on the
-// desk and nowhere else, however long nobody answers.
+// A change that is blocked, or that adds files, is on the desk only, however long nobody answers.
 func TestL9_WhatAPersonIsToMendStaysOnTheDesk(t *testing.T) {
 	violation := act.Committed{Violations: []act.Violation{{Rule: "scope", Path: "README"}}}
 	d := deliver(t, nil)
@@ -56,7 +55,7 @@ func TestE3_WhatTheReviewerRejectedIsRejected(t *testing.T) {
 	require.Equal(t, "more tests", rejected[0].Note)
 }
 
-// TestL5_AnIterationThatEndsTheLoopHasItsRecord: why it is not kept, what it changed, what shows it.
+// The record says why the change is not kept, what it changed, and what shows that.
 func TestL5_AnIterationThatEndsTheLoopHasItsRecord(t *testing.T) {
 	d := deliver(t, map[string][]stepped{"test": {broke}, "writer": {{Description: "first"}}, "fixer": {{Description: "second"}}})
 	p := d.run(specOfDelivery(map[string]any{"limits": map[string]any{"fixAttempts": 1}}))
@@ -82,7 +81,7 @@ func TestL5_AnIterationThatEndsTheLoopHasItsRecord(t *testing.T) {
 	require.Equal(t, "the role writer is not permitted canEditSource", p.final.Iterations[0].Reason)
 }
 
-// TestA2_TheIterationsOfADeliveryAreABudget: the event names it, and a person may be asked for more.
+// The event names it, and a person may be asked for more.
 func TestA2_TheIterationsOfADeliveryAreABudget(t *testing.T) {
 	doc := map[string]any{"verify": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}}
 	p := deliver(t, map[string][]stepped{"verify": {exit1}}).run(specOfDelivery(doc))
@@ -104,8 +103,7 @@ func TestA2_TheIterationsOfADeliveryAreABudget(t *testing.T) {
 	require.Len(t, p.events(loop.BudgetExhausted), 1)
 }
 
-// TestL8_AnExtensionKeepsThePlan: the ledger works out the amended contract by itself, and takes the
-// amendment only where both come to the same hash.
+// The ledger computes the amended contract itself, and accepts the amendment only if the hashes are the same.
 func TestL8_AnExtensionKeepsThePlan(t *testing.T) {
 	plan := stepped{Plan: &loop.Plan{Hash: strings.Repeat("ab", 32), Text: "first this, then that"}}
 	doc := specOfDelivery(map[string]any{
@@ -176,7 +174,7 @@ func TestL4_ABreakpointPausesEachTimeThatItsPhaseIsEntered(t *testing.T) {
 	require.Equal(t, 2, strings.Count(p.phases(), "test"))
 }
 
-// TestARejectionIsToldToTheWriterAlsoByAnotherRun: the note that sent it back is in the record.
+// The note of the rejection is in the record.
 func TestARejectionIsToldToTheWriterAlsoByAnotherRun(t *testing.T) {
 	d := deliver(t, map[string][]stepped{"reviewer": {opinion("REJECTED", "more tests"), opinion("APPROVED", "")}})
 	p := d.run(specOfDelivery(map[string]any{"agent": reviewer}))
@@ -185,8 +183,7 @@ func TestARejectionIsToldToTheWriterAlsoByAnotherRun(t *testing.T) {
 	require.Contains(t, again.asked[0].Repair, "more tests")
 }
 
-// TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt: what others did to the base is no part
-// of the next one.
+// The changes of others on the base are not part of the next proposal.
 func TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt(t *testing.T) {
 	d := deliver(t, nil)
 	d.apply = func(act.Apply) (act.Applied, error) {
@@ -219,8 +216,7 @@ func TestLoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
 	require.Equal(t, []string{"writer", "commit"}, d.ran)
 }
 
-// TestL1_TheCheckIsPartOfTheGuard: it runs after each edit, before the guard command, on what was
-// committed.
+// The check runs after each edit, before the guard command, on the commit.
 func TestL1_TheCheckIsPartOfTheGuard(t *testing.T) {
 	spec := specOfDelivery(map[string]any{"check": map[string]any{"command": "lint"}, "guard": map[string]any{"command": "guard"}, "limits": map[string]any{"reworks": 1}})
 	d := deliver(t, map[string][]stepped{"check": {exit1, {}, {}}, "test": {broke, passing}})
@@ -251,8 +247,7 @@ func TestE4_TheStepsOfACycleAreNamed(t *testing.T) {
 	require.Contains(t, p.result.Recovery, "limits.steps")
 }
 
-// TestE1_WhatAReadOnlyRoleHasDoneIsADenial: the diff says so after the fact, nothing of it is kept, and
-// the loop goes on.
+// The diff shows it afterwards. Nothing of it is kept, and the loop continues.
 func TestE1_WhatAReadOnlyRoleHasDoneIsADenial(t *testing.T) {
 	answer := opinion("APPROVED", "")
 	answer.Denied = "the role reviewer changed source"
@@ -280,8 +275,8 @@ func TestVerifyWithATargetHasToPrintANumber(t *testing.T) {
 	}, p.course())
 }
 
-// TestALoopThatWasAboutToBeginIsTakenUp: at a breakpoint before the first iteration there is no iteration
-// to be recorded, and its first phase is entered again.
+// At a breakpoint before the first iteration there is no iteration to record, and the loop enters its first phase
+// again.
 func TestALoopThatWasAboutToBeginIsTakenUp(t *testing.T) {
 	for kind, doc := range map[string]func(map[string]any) json.RawMessage{"deliver": specOfDelivery, "improve": specOf} {
 		first := map[string]string{"deliver": "write", "improve": "review"}[kind]
@@ -320,8 +315,7 @@ func TestALoopThatWasAboutToBeginIsTakenUp(t *testing.T) {
 	}
 }
 
-// TestAFixThatIsUndoneTakesItsTestRunAlong: the next fixer is shown what fails in what it is given, and its
-// fix is compared with that.
+// The next fixer sees the failures of the code that it gets, and its fix is compared with that code.
 func TestAFixThatIsUndoneTakesItsTestRunAlong(t *testing.T) {
 	worse := failing("A", "B")
 	worse.Tests.Worse, worse.Tests.Broken = true, true
@@ -334,8 +328,7 @@ func TestAFixThatIsUndoneTakesItsTestRunAlong(t *testing.T) {
 	require.Equal(t, []string{"", "/log/test1", "/log/test1"}, d.before)
 }
 
-// TestL2_WhatFailsOnTheUnchangedCodeIsKnown: the tests run before the first write, and every later run is
-// compared with that.
+// The tests run before the first write, and every later run is compared with that run.
 func TestL2_WhatFailsOnTheUnchangedCodeIsKnown(t *testing.T) {
 	docker := failing("TestDocker")
 	known := stepped{ExitCode: 1, Tests: &loop.Tests{Passed: 4, Failed: 1, Failing: []string{"TestDocker"}, Known: []string{"TestDocker"}, Excused: true, Progress: true, Signature: "docker"}}

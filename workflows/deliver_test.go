@@ -17,12 +17,12 @@ import (
 	"pawl/workflows"
 )
 
-// delivery scripts a Deliver loop: what comes of each step, by its name, in the order in which the
-// steps of that name are run. The last one repeats; without any a step succeeds.
+// delivery scripts a Deliver loop: the results of each step, by its name, in the order in which the steps of that
+// name run. The last result repeats. A step without results succeeds.
 type delivery struct {
 	*world
 	outs    map[string][]stepped
-	changes []act.Committed // by commit; none left is a change of its own
+	changes []act.Committed // by commit; after the last one, each commit has a change of its own
 	ran     []string        // names of steps and commits, in order
 	n       map[string]int
 	asked   []act.Call
@@ -106,7 +106,7 @@ func (d *delivery) commit(_ context.Context, in act.Commit) (act.Committed, erro
 	return act.Committed{Commit: d.head, Tree: "tree-" + d.head, Files: []string{file}, Area: file}, nil
 }
 
-// specOfDelivery is a Deliver spec with what a test changes about it.
+// specOfDelivery returns a Deliver spec with a test's changes.
 func specOfDelivery(change map[string]any) json.RawMessage {
 	doc := map[string]any{"kind": "deliver", "test": map[string]any{"command": "go test ./..."}, "verify": map[string]any{"command": ""}}
 	for k, v := range change {
@@ -115,7 +115,7 @@ func specOfDelivery(change map[string]any) json.RawMessage {
 	return specOf(doc)
 }
 
-// run plays it to its end.
+// run plays the delivery to its end.
 func (d *delivery) run(doc json.RawMessage, prepare ...func(*testsuite.TestWorkflowEnvironment)) played {
 	d.t.Helper()
 	d.stepping, d.committing = d.step, d.commit
@@ -126,7 +126,7 @@ func (d *delivery) run(doc json.RawMessage, prepare ...func(*testsuite.TestWorkf
 	})
 }
 
-// phases are the phases that were entered, in order.
+// phases returns the phases that were entered, in order.
 func (p played) phases() string {
 	var all []string
 	for _, e := range p.ledger {
@@ -386,7 +386,7 @@ func TestL4_BreakpointsOfDeliver(t *testing.T) {
 	}
 }
 
-// cutOffAfter is another run of a delivery, from the ledger that this one had after the first event of a type.
+// cutOffAfter returns another run of a delivery, from the ledger as it was after the first event of a type.
 func cutOffAfter(t *testing.T, p played, last loop.Type) *delivery {
 	t.Helper()
 	var cut []loop.Event
@@ -404,7 +404,7 @@ func cutOffAfter(t *testing.T, p played, last loop.Type) *delivery {
 	return again
 }
 
-// TestDeliverGoesOnFromItsLedger: a run that was lost in the middle of an iteration is gone on with.
+// A run was lost in the middle of an iteration, and another run continues it.
 func TestDeliverGoesOnFromItsLedger(t *testing.T) {
 	d := deliver(t, map[string][]stepped{"test": {passing}})
 	p := d.run(specOfDelivery(map[string]any{"breakpoints": []string{"test"}}), func(env *testsuite.TestWorkflowEnvironment) {

@@ -12,7 +12,7 @@ import (
 	"pawl/internal/outcome"
 )
 
-// TestAToolThatIsNotApprovedIsAskedFor has an agent that changes nothing until it may edit.
+// The agent changes nothing until it may edit.
 func TestAToolThatIsNotApprovedIsAskedFor(t *testing.T) {
 	asks := specOf(map[string]any{"limits": map[string]any{"iterations": 1}, "approvals": map[string]any{"tools": []string{"read"}, "onDenied": "ask"}, "agent": map[string]any{"use": "claude", "command": []string{"claude"}, "ideas": false}})
 	for name, of := range map[string]struct {
@@ -26,7 +26,7 @@ func TestAToolThatIsNotApprovedIsAskedFor(t *testing.T) {
 			at(t, e, time.Minute, func(s loop.State) {
 				require.Equal(t, loop.GateQuestion, s.Gate.Kind)
 				require.Equal(t, "the writer was not allowed to use Edit: amend approvals.tools to call it again, or answer go-on to have its work judged as it is", s.Gate.Summary)
-				e.SignalWorkflow("amend", map[string]any{"spec": map[string]any{"verify": map[string]any{"command": "weigh"}}}) // that is not what is asked
+				e.SignalWorkflow("amend", map[string]any{"spec": map[string]any{"verify": map[string]any{"command": "weigh"}}}) // the question is not about that
 				e.SignalWorkflow("amend", map[string]any{"spec": map[string]any{"approvals": map[string]any{"tools": []string{"read", "edit"}}}})
 			})
 			at(t, e, 2*time.Minute, func(s loop.State) {

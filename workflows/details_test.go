@@ -15,8 +15,8 @@ import (
 	"pawl/workflows"
 )
 
-// TestEveryAnswerThatIsShownIsTaken reads the payloads out of the details, as somebody who has only
-// the Temporal UI copies them, and sends each to the gate.
+// The test copies the payloads from the details, as somebody with only the Temporal UI does, and sends each to the
+// gate.
 func TestEveryAnswerThatIsShownIsTaken(t *testing.T) {
 	budget := loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(3), loop.ActiveTime: loop.Count(600_000), loop.CostUSD: evidence.MustDecimal("2.50")})
 	for _, r := range []loop.Resource{loop.Iterations, loop.ActiveTime, loop.CostUSD} {
@@ -55,7 +55,7 @@ func TestEveryAnswerThatIsShownIsTaken(t *testing.T) {
 	}
 }
 
-// A gate names only some of many files, so the details say where the rest is.
+// A gate names only some of many files, so the details say where to see the others.
 func TestDetailsSayHowToSeeWhatIsApproved(t *testing.T) {
 	for _, c := range []struct {
 		gate loop.Gate

@@ -2,10 +2,10 @@ package workflows
 
 import "pawl/internal/spec"
 
-// ImproveRules are the decisions of the metric protocol, for a test that has some of its own.
+// ImproveRules are the decisions of the metric protocol, for a test with rules of its own.
 type ImproveRules = improveRules
 
-// AddImproveRules makes a next version of the rules, until it is called off.
+// AddImproveRules adds a next version of the rules, until callOff is called.
 func AddImproveRules(next func(spec.Spec) ImproveRules) (callOff func()) {
 	before := improveVersions
 	improveVersions = append(before[:len(before):len(before)], next)

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// at runs do in the loop after a while, with the state that it has then.
+// at calls do after a while, with the loop's state at that time.
 func at(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, do func(loop.State)) {
 	env.RegisterDelayedCallback(func() { do(query(t, env)) }, after)
 }
@@ -82,8 +82,8 @@ func TestA2_ABudgetThatIsUsedUpAsks(t *testing.T) {
 	})
 }
 
-// TestE2_TimeThatIsUsedUpInAStep lets an agent take all the time that there is: its change is
-// undone and the loop ends by its budget, not by the step.
+// An agent uses all the time that there is. Its change is undone, and the loop ends by its budget and not by the
+// step.
 func TestE2_TimeThatIsUsedUpInAStep(t *testing.T) {
 	w := newWorld(t, nil)
 	w.slow = time.Minute
@@ -94,7 +94,7 @@ func TestE2_TimeThatIsUsedUpInAStep(t *testing.T) {
 	require.Equal(t, []string{"1 no 10", "2 no 10 interrupted"}, p.course())
 }
 
-// TestE2_TheWallClockCountsEverything lets a person take all the time that there is.
+// A person takes all the time that there is.
 func TestE2_TheWallClockCountsEverything(t *testing.T) {
 	doc := specOf(map[string]any{"limits": map[string]any{"wallClock": "90m"}, "breakpoints": []string{"verify"}})
 	p := play(t, newWorld(t, nil), doc, func(env *testsuite.TestWorkflowEnvironment) {
@@ -210,7 +210,7 @@ func TestA7_SuccessProposesADiffAndWaits(t *testing.T) {
 	})
 }
 
-// TestMessagesInAnyOrderNeverWedgeALoop throws payloads of all kinds at a loop with every gate.
+// A loop with every gate gets payloads of all kinds.
 func TestMessagesInAnyOrderNeverWedgeALoop(t *testing.T) {
 	doc := specOf(map[string]any{"approvals": map[string]any{"plan": "required", "diff": "required"}, "breakpoints": []string{"verify"},
 		"limits": map[string]any{"iterations": 2, "onExhausted": "ask"}})

@@ -131,7 +131,7 @@ func TestP3_SyntaxIsReworkedThenDiscarded(t *testing.T) {
 	require.Zero(t, p.commits, "what does not parse is not committed")
 }
 
-// The policies come before every command of the spec: what violates one is not checked either.
+// The policies come before every command of the spec: a change that violates one is not checked either.
 func TestP3_WhatViolatesAPolicyIsNotChecked(t *testing.T) {
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Check: true, Violations: []act.Violation{{Rule: "scope", Path: "b"}}}}}),
 		specOf(map[string]any{"check": map[string]any{"command": "lint"}, "limits": map[string]any{"iterations": 1}}), nil)
@@ -214,7 +214,7 @@ func TestA7_ProposalMadeOnlyWithAProposal(t *testing.T) {
 	require.Len(t, kept.events(loop.ProposalMade), 1)
 }
 
-// What a host has mended is in the ledger, once; what it mends at the end stays with the host.
+// Damage that a host has mended is in the ledger once. What it mends at the end stays on the host.
 func TestWhatWasMendedIsRecordedOnce(t *testing.T) {
 	w := newWorld(t, map[int][]try{1: {{Metric: "11"}}, 2: {{Metric: "12"}}})
 	w.mended = []string{"the store is gone; it is mended", "the desk was lost"}
@@ -399,8 +399,7 @@ func TestLedgerAheadFailsTheLoopAndRecordsNothingMore(t *testing.T) {
 	require.Zero(t, p.calls[act.CloseName])
 }
 
-// TestContinueAsNewCarriesEverything runs every iteration in a run of its own and expects what
-// one run would have done.
+// Every iteration runs in a run of its own. The result must be that of one run.
 func TestContinueAsNewCarriesEverything(t *testing.T) {
 	script := map[int][]try{
 		1: {{Says: "a", Metric: "11"}}, 2: {{Says: "b", Metric: "9", Tree: "same"}}, 3: {{Says: "c", Metric: "12"}}, 4: {{Says: "d", Metric: "99", Tree: "same"}},
@@ -420,7 +419,7 @@ func TestStartsFromALedger(t *testing.T) {
 	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 9}})
 	first := play(t, newWorld(t, map[int][]try{1: {{Says: "a", Metric: "11"}}}), doc, nil)
 	for name, lost := range map[string]struct {
-		at      loop.Type // of iteration 2: the last thing that the ledger knows
+		at      loop.Type // of iteration 2: the last event in the ledger
 		reverts int
 	}{
 		"after the start of an iteration":       {loop.IterationStarted, 0},
@@ -453,7 +452,7 @@ func TestStartsFromALedger(t *testing.T) {
 	}
 }
 
-// TestL11_APhaseThatMayNotFollowFailsTheWorkflowWithItsCode: a ledger says that the loop has come where nothing follows.
+// A ledger says that the loop is in a phase that nothing may follow.
 func TestL11_APhaseThatMayNotFollowFailsTheWorkflowWithItsCode(t *testing.T) {
 	first := play(t, newWorld(t, nil), specOf(nil), nil)
 	w := newWorld(t, nil)
@@ -474,7 +473,7 @@ func TestL11_APhaseThatMayNotFollowFailsTheWorkflowWithItsCode(t *testing.T) {
 	require.Empty(t, p.course())
 }
 
-// heard collects what came back of an update.
+// heard collects the results of an update.
 type heard struct {
 	reply    any
 	rejected error

@@ -12,8 +12,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// lawful holds a ledger to what no loop may do, whatever came at it: nothing runs past an exhausted
-// budget (A2) or past a gate (A7, P3), and no iteration begins without a checkpoint.
+// lawful checks a ledger for what no loop may do, whatever happened: nothing runs past an exhausted budget (A2) or
+// past a gate (A7, P3), and no iteration begins without a checkpoint.
 func lawful(t *testing.T, ledger []loop.Event) {
 	t.Helper()
 	var exhausted, gate string
@@ -31,7 +31,7 @@ func lawful(t *testing.T, ledger []loop.Event) {
 			require.Equal(t, gate, e.Gate.ID, where)
 			gate = ""
 		case loop.LoopResumed:
-			gate = "" // it ended with the run that it was opened in
+			gate = "" // it ended with the run in which it was opened
 		case loop.LoopMoved:
 			if e.FailureReason != "" {
 				require.Nil(t, loop.Fold(loop.State{}, ledger[:i+1]).Gate, "%s: what it was about is lost", where)
@@ -49,8 +49,7 @@ func lawful(t *testing.T, ledger []loop.Event) {
 	}
 }
 
-// TestNothingRunsPastABudgetAGateOrWithoutACheckpoint plays loops of random bounds in which agents and
-// judges do random things, while people say random things.
+// Loops have random limits, agents and judges have random results, and people send random messages.
 func TestNothingRunsPastABudgetAGateOrWithoutACheckpoint(t *testing.T) {
 	sealed := []act.Violation{{Rule: "sealed", Path: "guard.sh"}}
 	tries := []try{

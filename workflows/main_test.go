@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestMain runs the tests again, with the variable by which the SDK detects no deadlocks. It takes a workflow that does not
-// yield for a second for one, which a replay on a busy machine does not always do; the replayer has no option for it, and
-// the SDK reads the variable before main begins.
+// TestMain runs the tests again with the variable that switches off the SDK's deadlock detection. The SDK reports a
+// workflow that does not yield within a second as a deadlock, and a replay on a busy machine sometimes needs longer.
+// The replayer has no option for that, and the SDK reads the variable before main begins.
 func TestMain(m *testing.M) {
 	const variable = "TEMPORAL_DEBUG"
 	if os.Getenv(variable) != "" {

@@ -20,7 +20,7 @@ import (
 	"pawl/workflows/stewarding"
 )
 
-// structure is what a page of Markdown is made of, without its words.
+// structure returns the elements of a Markdown page, without its words.
 func structure(t *testing.T, page string) map[string]int {
 	t.Helper()
 	kinds := map[string]int{}
@@ -33,8 +33,8 @@ func structure(t *testing.T, page string) map[string]int {
 	return kinds
 }
 
-// TestWordsOfAgentsInTheDetailsAreNoMarkdown: what the Temporal UI shows has the same headings, tables and
-// rows whatever an agent, a file or a task is called, and no link or HTML of theirs.
+// The page in the Temporal UI has the same headings, tables and rows whatever the name of an agent, a file or a task
+// is, and no link or HTML from them.
 func TestWordsOfAgentsInTheDetailsAreNoMarkdown(t *testing.T) {
 	pages := func(words string) map[string]string {
 		gate := loop.Gate{ID: "newFiles-7", Kind: loop.GateNewFiles, Summary: "approve 1 new file: " + words, Hash: theHash, Answers: govern.Answers(loop.GateNewFiles), OpenedAt: time.Unix(0, 0)}

@@ -19,12 +19,12 @@ import (
 	"pawl/internal/loop"
 )
 
-// untaken is what comes of an activity that no worker takes in time.
+// untaken returns the error of an activity that no worker starts in time.
 func untaken(spent ...any) error {
 	return temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil, spent...)
 }
 
-// openElsewhere is what another host makes of what the ledger has.
+// openElsewhere returns what another host makes of the ledger.
 func (w *world) openElsewhere(in act.Open) (act.Opened, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,8 +51,8 @@ func isStep(name string) bool {
 	return slices.Contains([]string{act.CallName, act.CheckName, act.VerifyName, act.GuardName, act.TestName}, name)
 }
 
-// belongs holds what a host is to do to what it has: the loop under its own name for it, and a desk that
-// an agent has worked on there.
+// belongs checks that a host gets only work that it can do: the loop has its own name there, and an agent has worked
+// on the desk there.
 func (w *world) belongs(queue string, in any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,15 +106,15 @@ func (w *world) belongs(queue string, in any) {
 	assert.Equal(w.t, "default-test-workflow-id"+suffix, ref)
 }
 
-// gone is how a host is found to be gone, with what the repository has.
+// gone reports a host as gone, with what the repository has.
 func (w *world) gone(in act.Place) (act.Placed, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return act.Placed{Gone: true, Why: "it is silent", Ledger: w.at(), Since: slices.Clone(w.ledger[w.entries[in.Ledger]:])}, nil
 }
 
-// dies lets the world's host die with the n-th thing that it is to do: before it begins with that, or
-// when it has done it and could not say so.
+// dies lets the world's host die at its n-th activity: before it begins it, or after it has done it but could not
+// report it.
 func (w *world) dies(n int, done bool) (where *string) {
 	where, w.place = new(string), w.gone
 	did := 0
@@ -136,7 +136,7 @@ func (w *world) dies(n int, done bool) (where *string) {
 	return where
 }
 
-// thin is how many things a host does from one death to the next that is tried.
+// thin returns how many activities lie between two deaths that are tried.
 func thin() int {
 	if os.Getenv("PAWL_TEST_ALL") == "1" {
 		return 1
@@ -144,9 +144,9 @@ func thin() int {
 	return 3
 }
 
-// TestALoopGoesOnElsewhereWhereverItsHostDies lets the host die at each thing that it does, in loops of
-// both kinds. Each ends as it would have ended, an iteration later where that one's work was lost; play
-// holds it to its ledger, and the world to what the other host can have.
+// The host dies at each of its activities, in loops of both kinds. Each loop ends as it would have ended, an
+// iteration later if that iteration's work was lost. play checks its ledger, and the world checks what the other host
+// can have.
 func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 	improving := func() *world {
 		return newWorld(t, map[int][]try{
@@ -167,7 +167,7 @@ func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 			"guard": map[string]any{"command": "guard"}, "check": map[string]any{"command": "check"}, "newFiles": "ask", "breakpoints": []string{"verify"},
 			"limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"plan": "required", "diff": "required"},
 		}},
-		{"improve", improving, map[string]any{ // nothing has told the ledger of a commit before all is judged
+		{"improve", improving, map[string]any{ // the ledger learns of a commit only after everything is judged
 			"guard": map[string]any{"command": "guard"}, "newFiles": "allow", "breakpoints": []string{"log"},
 			"limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"diff": "required"},
 		}},
@@ -203,7 +203,7 @@ func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 				at := fmt.Sprintf("%s: thing %d, %s, done: %v", c.kind, n, *where, done)
 				require.Nil(t, p.err, at)
 				require.Equal(t, undisturbed.final.Status, p.final.Status, at)
-				if made := p.result.Proposal; made != nil || c.kind == "deliver" { // the world has none of a head that is a revert
+				if made := p.result.Proposal; made != nil || c.kind == "deliver" { // the world makes none for a head that is a revert
 					require.Equal(t, "approved", made.State, at)
 				}
 				moved := strings.Count(toJSON(t, p.types()), `"loop_moved"`)
@@ -238,8 +238,7 @@ func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 	}
 }
 
-// TestWhatPeopleSayWhileTheHostIsGoneCounts says it when the other host is being looked for, whatever the
-// one that is gone was to do.
+// People send messages while another host is being looked for, at each activity of the host that is gone.
 func TestWhatPeopleSayWhileTheHostIsGoneCounts(t *testing.T) {
 	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 3}, "approvals": map[string]any{"plan": "required"}})
 	for message, check := range map[string]func(t *testing.T, at string, p played){
@@ -261,7 +260,7 @@ func TestWhatPeopleSayWhileTheHostIsGoneCounts(t *testing.T) {
 		},
 	} {
 		for i := range 16 {
-			n, before := 3+i/2, i%2 == 0 // it is said before the host dies, at the end of what it did last
+			n, before := 3+i/2, i%2 == 0 // it is sent before the host dies, at the end of its last activity
 			w := newWorld(t, nil)
 			where := w.dies(n, n%2 == 0)
 			dying, did := w.host, 0
@@ -294,8 +293,8 @@ func TestWhatPeopleSayWhileTheHostIsGoneCounts(t *testing.T) {
 	}
 }
 
-// TestAnAnswerToAGateThatIsBeingRecordedCounts approves while nobody takes what is to tell the ledger of
-// the gate: the answer is for the gate that people see, and it is that gate on the other host too.
+// A person approves while nobody starts the activity that records the gate. The answer is for the gate that people
+// see, and the other host has the same gate.
 func TestAnAnswerToAGateThatIsBeingRecordedCounts(t *testing.T) {
 	w := newWorld(t, nil)
 	where := w.dies(2, false)
@@ -317,8 +316,7 @@ func TestAnAnswerToAGateThatIsBeingRecordedCounts(t *testing.T) {
 	require.Equal(t, 1, strings.Count(toJSON(t, p.types()), `"gate_opened"`))
 }
 
-// TestAnEndThatIsLostWithItsChangeIsNone: verify took too long, which would have ended the loop, and
-// nobody has recorded it.
+// verify took too long, which would have ended the loop, but nobody has recorded that.
 func TestAnEndThatIsLostWithItsChangeIsNone(t *testing.T) {
 	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 2}})
 	script := map[int][]try{1: {{Says: "x", Timeout: true}}}
@@ -331,8 +329,7 @@ func TestAnEndThatIsLostWithItsChangeIsNone(t *testing.T) {
 	require.Equal(t, []string{"1 no 10 interrupted", "2 no 10"}, p.course())
 }
 
-// TestALoopWaitsForAHostThatIsNotGone: it is busy, or nobody can tell, or nobody else can go on. Nothing
-// of that shows in the ledger.
+// The host is busy, or nobody can tell, or no other host can continue. The ledger has no sign of that.
 func TestALoopWaitsForAHostThatIsNotGone(t *testing.T) {
 	doc := specOf(map[string]any{"limits": map[string]any{"iterations": 2}})
 	undisturbed := play(t, newWorld(t, nil), doc, nil)

@@ -14,8 +14,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// told is a loop with one kept change and these to be told, at whose diff gate nobody answers for a
-// day and a half.
+// told is a loop with one kept change that notifies the given receivers. Nobody answers its diff gate for a day and a
+// half.
 func told(t *testing.T, notify func(act.Notify) error, to ...string) played {
 	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "12"}}})
 	w.notify = notify

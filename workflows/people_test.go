@@ -111,7 +111,7 @@ func TestL4_Breakpoints(t *testing.T) {
 	require.Equal(t, 1, p.result.Iterations)
 }
 
-// A rework comes to its phases anew, and is to be looked at anew.
+// A rework enters its phases again, and people want to look again.
 func TestL4_ABreakpointStopsEveryAttempt(t *testing.T) {
 	doc := specOf(map[string]any{"breakpoints": []string{"verify"}, "guard": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}})
 	p := play(t, newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20", Guard: true}, {Says: "y", Metric: "15"}}}), doc, func(env *testsuite.TestWorkflowEnvironment) {

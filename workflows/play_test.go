@@ -23,7 +23,7 @@ import (
 
 func newRandom(seed int) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 1)) }
 
-// specOf returns a spec with what a test changes about it. Its evidence is the source's: one measurement.
+// specOf returns a spec with a test's changes. It decides as the source does: by one measurement.
 func specOf(change map[string]any) json.RawMessage {
 	doc := map[string]any{
 		"goal": "make it better", "repo": map[string]any{"path": "/repo"}, "scope": []string{"**"},
@@ -64,8 +64,8 @@ type played struct {
 	final  loop.State
 }
 
-// play runs Improve against the world until it ends, and holds it to what must always be so:
-// the state is the fold of the ledger, and nothing is left unjudged on the branch.
+// play runs Improve against the world until it ends, and checks what must always be true: the state is the fold of
+// the ledger, and no unjudged change stays on the branch.
 func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.TestWorkflowEnvironment)) played {
 	t.Helper()
 	payload, err := converter.GetDefaultDataConverter().ToPayload(doc)
@@ -148,7 +148,7 @@ func (p played) types() []loop.Type {
 	return out
 }
 
-// course is the sequence of iterations as "n kept|discarded reason".
+// course returns the sequence of iterations as "n kept|discarded reason".
 func (p played) course() []string {
 	var out []string
 	for _, e := range p.ledger {

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/act"
 )
 
-// Where a host has slots of their own for agents, they and nothing else go there.
+// If a host has separate slots for agents, all agents and nothing else use them.
 func TestAgentsGoToTheirOwnQueue(t *testing.T) {
 	for _, own := range []string{"", "pawl@test/agents"} {
 		w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "11"}}})

@@ -14,7 +14,8 @@ import (
 	"pawl/internal/outcome"
 )
 
-// answers lets the world's agents answer by their place in the chain: those of places are refused so often.
+// answers lets the world's agents answer by their place in the chain: each agent in places gives these refusals
+// first.
 func answers(w *world, places map[int][]refusal) {
 	next := w.stepping
 	if next == nil {
@@ -63,8 +64,8 @@ func relayed(p played) (all []string) {
 	return all
 }
 
-// TestAnotherAgentMakesACallThatIsRefused has three, of which the first two are refused. In the next iteration the one
-// whose limit is known is not asked before that is over.
+// Of three agents the first two are refused. In the next iteration, the agent whose limit has a known end is not
+// asked before that end.
 func TestAnotherAgentMakesACallThatIsRefused(t *testing.T) {
 	var env *testsuite.TestWorkflowEnvironment
 	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "11"}}, 2: {{Says: "more", Metric: "12"}}})
@@ -83,7 +84,7 @@ func TestAnotherAgentMakesACallThatIsRefused(t *testing.T) {
 	require.Equal(t, int64(2), p.result.Usage.AgentCalls, "those that were refused count as none")
 }
 
-// TestWhereAllAreRefusedTheLoopSleeps until the first of them is let in again, and that one is called.
+// The loop sleeps until the first of them may work again, and calls that one.
 func TestWhereAllAreRefusedTheLoopSleeps(t *testing.T) {
 	var env *testsuite.TestWorkflowEnvironment
 	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "11"}}})
@@ -99,7 +100,7 @@ func TestWhereAllAreRefusedTheLoopSleeps(t *testing.T) {
 	require.Equal(t, []string{"claude rate-limited", "claude->codex rate-limited", "codex rate-limited", "sleep_begun", "codex done"}, relayed(p))
 }
 
-// TestALimitThatIsSoonOverIsSleptThroughAllTheSame has a chain, and a limit of a minute.
+// The spec has a chain, and the limit lasts a minute.
 func TestALimitThatIsSoonOverIsSleptThroughAllTheSame(t *testing.T) {
 	var env *testsuite.TestWorkflowEnvironment
 	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "11"}}})
@@ -108,8 +109,7 @@ func TestALimitThatIsSoonOverIsSleptThroughAllTheSame(t *testing.T) {
 	require.Equal(t, []string{"claude rate-limited", "sleep_begun", "claude done"}, relayed(p))
 }
 
-// TestAReviewerIsOfAnotherVendorAlsoAfterAFallback has the writer's provider refuse, so that the first reviewer's own
-// vendor writes.
+// The writer's provider refuses, so an agent of the first reviewer's vendor writes.
 func TestAReviewerIsOfAnotherVendorAlsoAfterAFallback(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused  map[int][]refusal

@@ -20,14 +20,14 @@ import (
 	"pawl/internal/host"
 )
 
-// TestHistoriesReplay holds the workflows to the histories of loops that ran on earlier code: a
-// loop that was started then must be able to go on now. They are recorded by
+// TestHistoriesReplay runs the workflows on the histories of loops that ran on earlier code: a loop that was started
+// then must be able to continue now. These commands record them:
 //
 //	go test ./internal/e2e -run 'Paths|Deliveries|ContinueAsNew|StewardsHistory' -update
 //	go test ./test/temporal -run 'TestALoopGoesOnByItself' -update
 //
-// A change that breaks one needs a workflow.GetVersion; a history is recorded anew under the next
-// version number, and the old one stays.
+// A change that breaks one needs a workflow.GetVersion. A new history is recorded under the next version number, and
+// the old one stays.
 func TestHistoriesReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/histories/*.json*")
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"pawl/workflows"
 )
 
-// lenient is a next version of the rules, in which a metric that stays the same is kept.
+// lenient is a next version of the rules that keeps a metric that stays the same.
 type lenient struct{ govern.Improve2 }
 
 // next is its number.
@@ -69,8 +69,7 @@ func TestALoopTakesTheNewestRulesWhenItContinuesAsNew(t *testing.T) {
 	require.Equal(t, []string{"1 no 10", "2 yes 10"}, p.course())
 }
 
-// TestARunningLoopKeepsItsRules replays loops that began when there was one version only, beside a
-// next one that decides otherwise.
+// The test replays loops that began when there was only one version, next to a next version that decides differently.
 func TestARunningLoopKeepsItsRules(t *testing.T) {
 	addLenient(t)
 	require.NoError(t, replay(readHistory(t, "testdata/histories/keep-and-discard-v1.json")))

@@ -20,7 +20,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// varying is a world in which the metric of a commit is a number of its own that varies from one evaluation to the next.
+// varying is a world in which each commit has a metric of its own, which varies from one evaluation to the next.
 type varying struct {
 	*world
 	mu     sync.Mutex
@@ -61,7 +61,7 @@ func newVarying(t *testing.T, sigma float64, gains map[int]float64) *varying {
 	return v
 }
 
-// of is what a commit is worth; the revert of a commit is worth what its parent is.
+// of returns the value of a commit. A revert has its parent's value.
 func (v *varying) of(commit string) float64 {
 	if reverted, is := strings.CutPrefix(commit, "revert-of-"); is {
 		return v.of(v.parent[reverted])
@@ -69,7 +69,7 @@ func (v *varying) of(commit string) float64 {
 	return v.worth[commit]
 }
 
-// count counts evaluations that begin so.
+// count returns the number of evaluations that begin with prefix.
 func (v *varying) count(prefix string) (n int) {
 	for _, line := range v.taken {
 		if strings.HasPrefix(line, prefix) {
@@ -79,7 +79,7 @@ func (v *varying) count(prefix string) (n int) {
 	return n
 }
 
-// noisy is a spec in which the metric is judged as its baseline shows.
+// noisy returns a spec whose metric is judged as its baseline shows.
 func noisy(iterations int, verify map[string]any, more map[string]any) []byte {
 	doc := map[string]any{"verify": map[string]any{"evidence": "auto"}, "limits": map[string]any{"iterations": iterations, "discards": 100}}
 	maps.Copy(doc["verify"].(map[string]any), verify)
@@ -205,7 +205,7 @@ func TestP5_AnEvaluationThatFailsLaterDiscardsTheChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newVarying(t, .03, map[int]float64{1: .02})
 			v.spoil = func(in asked, out *stepped) {
-				if d := evidence.MustDecimal("10.3"); in.Key.Iteration == 1 && in.At == "" { // better, and not by enough for one evaluation
+				if d := evidence.MustDecimal("10.3"); in.Key.Iteration == 1 && in.At == "" { // better, but not by enough for one evaluation
 					out.Metric = &d
 				}
 				if in.Key.Iteration == 1 && in.Key.Sample > 0 && in.At == c.at {

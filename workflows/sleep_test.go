@@ -16,7 +16,7 @@ import (
 	"pawl/internal/task"
 )
 
-// refusing makes the world's agent be refused work the first times that it is called.
+// refusing lets the provider refuse the world's agent for its first calls.
 func refusing(w *world, times int, class outcome.Class, refused func() act.Refused) {
 	refuse := w.stepping
 	if refuse == nil {
@@ -37,7 +37,7 @@ func refusing(w *world, times int, class outcome.Class, refused func() act.Refus
 	}
 }
 
-// in returns a time so long from now, as the workflow's clock has it.
+// in returns a time that far from now, on the workflow's clock.
 func in(env **testsuite.TestWorkflowEnvironment, d time.Duration) func() act.Refused {
 	return func() act.Refused {
 		return act.Refused{Status: 429, Said: "rate limit five_hour", Until: (*env).Now().Add(d).UTC()}
@@ -206,7 +206,7 @@ func TestALimitThatNeverEndsIsAPersonsMatter(t *testing.T) {
 	require.Len(t, p.agents, 22)
 }
 
-// TestALoopWhoseAgentAlwaysFailedHasNotCompleted has fewer iterations than the failures in a row that end a loop.
+// The loop has fewer iterations than the failures in a row that end a loop.
 func TestALoopWhoseAgentAlwaysFailedHasNotCompleted(t *testing.T) {
 	two := specOf(map[string]any{"limits": map[string]any{"iterations": 2}})
 	p := play(t, newWorld(t, map[int][]try{1: {{Fails: true}}, 2: {{Failure: "API Error: 400 no such model"}}}), two, nil)
@@ -218,7 +218,7 @@ func TestALoopWhoseAgentAlwaysFailedHasNotCompleted(t *testing.T) {
 	require.Equal(t, loop.Completed, p.final.Status, "one of them was judged")
 }
 
-// TestAStewardEndsTheSleepOfItsLoop has one that lets its loop go on before the time: a person has told it to.
+// The steward lets its loop continue before the time, because a person told it to.
 func TestAStewardEndsTheSleepOfItsLoop(t *testing.T) {
 	var env *testsuite.TestWorkflowEnvironment
 	w := newWorld(t, map[int][]try{1: {{Says: "better", Metric: "11"}}})
@@ -244,7 +244,7 @@ func TestAStewardEndsTheSleepOfItsLoop(t *testing.T) {
 	require.Len(t, p.agents, 2)
 }
 
-// TestToolsThatWereWithheldAreNamed has an agent that changed nothing, since it was not let.
+// The agent changed nothing because it was not allowed to.
 func TestToolsThatWereWithheldAreNamed(t *testing.T) {
 	w := newWorld(t, map[int][]try{1: {{Says: "raise it", Nothing: true}}})
 	w.stepping = func(ctx context.Context, in asked) (stepped, error) {

@@ -64,8 +64,8 @@ func TestAnAgentThatSaysItFailedHasFailed(t *testing.T) {
 	require.Zero(t, p.commits)
 }
 
-// TestE2_AMeasurementKeepsItsOwnLimit: an agent has no more time than the loop has left; what it made in
-// the last of it is still measured and guarded as the spec allows.
+// An agent has no more time than the loop has left. The last change that it made in that time is still measured and
+// guarded as the spec allows.
 func TestE2_AMeasurementKeepsItsOwnLimit(t *testing.T) {
 	w := newWorld(t, map[int][]try{1: {{Says: "x", Metric: "11"}}})
 	limits := map[string]int64{}

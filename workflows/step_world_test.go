@@ -15,7 +15,7 @@ import (
 	"pawl/internal/wire"
 )
 
-// try is what the scripted agent does in one attempt, and what the judges make of it.
+// try is what the scripted agent does in one attempt, and how the judges decide about it.
 type try struct {
 	Says       string // the description
 	Idea       string // at ideate
@@ -33,12 +33,12 @@ type try struct {
 	Blind      bool          // the guard sees no code
 	Guard      bool          // the guard fails
 	Hang       bool          // the agent never ends by itself
-	Exhausted  loop.Resource // a budget was crossed while it worked
+	Exhausted  loop.Resource // a budget was used up while it worked
 	Failure    string        // it says that it failed, and exits 0
 	Denied     string        // the role may not do it
 }
 
-// asked is a step of whatever kind, as the world is asked for it.
+// asked is a step of any kind, as the world gets it.
 type asked struct {
 	act.Step
 	Command string
@@ -46,10 +46,10 @@ type asked struct {
 	Call    *act.Call // of an agent
 	Test    *act.Test
 	Verify  *act.Verify
-	Tests   int // that a guard has to pass
+	Tests   int // that must pass in a guard
 }
 
-// stepped is what the world says came of it: of the result of each kind, what tests need.
+// stepped is the world's result: the fields of all kinds that tests need.
 type stepped struct {
 	ExitCode                   int
 	TimedOut, Interrupted      bool
@@ -72,10 +72,10 @@ type stepped struct {
 	Withheld                   []string
 	Passing                    int  // tests in a guard
 	Files                      int  // of a canary
-	Seen                       bool // by one
+	Seen                       bool // by a command
 }
 
-// as is a step's result as its activity returns it.
+// as returns a step's result as its activity does.
 func as[O any](s stepped, err error) (out O, _ error) {
 	if err != nil {
 		return out, err
@@ -92,7 +92,7 @@ func (w *world) tryOf(script map[int][]try, k act.Key) try {
 	if len(tries) == 0 {
 		return try{Says: fmt.Sprintf("change %d", k.Iteration), Metric: "10", Tree: fmt.Sprintf("t%d", k.Iteration)}
 	}
-	return tries[max(min(k.Attempt, len(tries)), 1)-1] // a candidate's only one is 0
+	return tries[max(min(k.Attempt, len(tries)), 1)-1] // the only try of a candidate has attempt 0
 }
 
 func (w *world) step(_ context.Context, in asked) (stepped, error) {

@@ -21,8 +21,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// world stands in for all activities: it knows what a scripted agent does in each iteration and
-// attempt, and keeps the ledger as the real one does.
+// world replaces all activities: it knows what a scripted agent does in each iteration and attempt, and keeps the
+// ledger as the real activities do.
 type world struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -31,18 +31,18 @@ type world struct {
 
 	openErr    error
 	baseline   try
-	anew       try // what an amended verify command measures of what is kept
+	anew       try // what an amended verify command measures for the kept code
 	stop       string
 	ledgerAt   int
 	ledger     []loop.Event
-	unsaid     string // where the ledger was before the last step recorded something
+	unsaid     string // the ledger's head before the last step recorded something
 	state      loop.State
 	head       string
 	commits    int
 	reverts    []string
 	steps      []string // "iteration.attempt name"
 	agents     []act.Call
-	budgets    []map[loop.Resource]evidence.Decimal // what each agent call was given
+	budgets    []map[loop.Resource]evidence.Decimal // the budget of each agent call
 	told       []string                             // the iteration that the ledger was at when an agent started
 	calls      map[string]int
 	settleErr  error
@@ -59,12 +59,12 @@ type world struct {
 	slow       time.Duration                                            // what an agent takes
 	commands   []string
 	notices    []act.Notify
-	notify     func(act.Notify) error // nil takes everything
+	notify     func(act.Notify) error // nil accepts everything
 	apply      func(act.Apply) (act.Applied, error)
-	host       func(name string, do func() error) error // what becomes of what a host is to do
+	host       func(name string, do func() error) error // decides about each activity of the host
 	place      func(act.Place) (act.Placed, error)
 	desk       string          // the queue of the host that an agent has last worked on
-	lost       map[string]bool // commits that were on a host alone that is gone
+	lost       map[string]bool // commits that only a lost host had
 	entries    map[string]int  // how many events the ledger had at an entry
 	cancelled  chan struct{}   // gets one for each activity that the workflow cancels
 }
@@ -124,7 +124,7 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 	}
 }
 
-// onHost is an activity that the world's host has a say in.
+// onHost returns an activity whose result w.host decides.
 func onHost[I, O any](w *world, name string, f func(context.Context, I) (O, error)) func(context.Context, I) (O, error) {
 	return func(ctx context.Context, in I) (out O, err error) {
 		if w.host == nil {
@@ -162,7 +162,7 @@ func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
 func (w *world) append(in act.Entry, out act.Appended) (act.Appended, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// A step that was cancelled couldn't say what it had recorded first: that is not recorded again.
+	// A cancelled step could not report what it had recorded first. That is not recorded again.
 	if n := len(w.ledger); w.unsaid != "" && in.Ledger == w.unsaid && len(in.Events) > 0 && in.Events[0].Seq <= w.ledger[n-1].Seq {
 		in.Ledger, in.Events = w.at(), in.Events[w.ledger[n-1].Seq-in.Events[0].Seq+1:]
 	}
@@ -202,7 +202,7 @@ func (w *world) at() string {
 	return fmt.Sprintf("ledger-%d", w.ledgerAt)
 }
 
-// theHash is that of the first contract; an amended one has that of its spec.
+// theHash is the hash of the first contract. An amended contract has the hash of its spec.
 const theHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 func (w *world) amend(_ context.Context, in act.Amend) (act.Terms, error) {
@@ -263,7 +263,7 @@ func (w *world) propose(_ context.Context, in act.Propose) (act.Appended, error)
 	return w.appendOr(in.Entry, act.Appended{Proposal: proposed(in.Base, in.Head, in.Events)})
 }
 
-// appendOr appends as the script has it: not at all, or with a loop-stop.
+// appendOr appends as the script says: not at all, or with a loop-stop.
 func (w *world) appendOr(in act.Entry, out act.Appended) (act.Appended, error) {
 	if w.settleErr != nil {
 		return act.Appended{}, w.settleErr

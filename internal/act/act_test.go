@@ -96,8 +96,8 @@ func TestAChildIsAStewardsByNameAndPlan(t *testing.T) {
 	require.False(t, act.ChildRead{Found: true}.Of("shop", "cafe"), "it has not said whose it is")
 }
 
-// TestEnvelopesKnowEveryStep keeps the table of attributes whole: a step runs under a limit, a loop in progress goes
-// before a new one, agents come last.
+// The table of attributes is complete: a step runs under a limit, a running loop goes before a new one, and agents
+// are last.
 func TestEnvelopesKnowEveryStep(t *testing.T) {
 	for _, name := range []string{act.CallName, act.CheckName, act.VerifyName, act.GuardName, act.TestName, act.CanaryName} {
 		require.True(t, act.Of(name).Step, name)

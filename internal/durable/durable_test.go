@@ -21,7 +21,7 @@ import (
 	"pawl/internal/durable"
 )
 
-// TestMain lets the test binary be the other process: it takes the lock and keeps it until it is killed.
+// TestMain lets the test binary be the other process, which takes the lock and keeps it until it is killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("DURABLE_TEST_LOCK"); path != "" {
 		lock, err := durable.Lock(context.Background(), path)
@@ -135,7 +135,7 @@ func TestAnEmptyOrDamagedRecordIsTorn(t *testing.T) {
 	require.ErrorAs(t, durable.WriteJSON(path, func() {}), new(*json.UnsupportedTypeError))
 }
 
-// A byte that changes on the disk and leaves a document is noticed as well, wherever it is but in the checksum's own name.
+// A changed byte is noticed even if the file is still a valid document, except in the name of the checksum itself.
 func TestARecordWithAnotherByteIsTorn(t *testing.T) {
 	type record struct {
 		Path string

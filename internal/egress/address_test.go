@@ -42,7 +42,7 @@ func TestE6_AddressesThatAreNeverReached(t *testing.T) {
 	}
 }
 
-// FuzzAddresses holds what the proxy believes a host to be to what a resolver in C makes of it.
+// FuzzAddresses compares the addresses that the proxy finds in a host with those that a resolver in C finds.
 func FuzzAddresses(f *testing.F) {
 	for host := range strings.FieldsSeq("127.0.0.1 127.1 0x7f.1 0177.1 2130706433 ::1 ::ffff:127.0.0.1 64:ff9b::7f00:1 2002:7f00:1:: fe80::1%eth0 example.org 1.2.3.4 169.254.169.254 0x7f000001.") {
 		f.Add(host)
@@ -65,8 +65,8 @@ func FuzzAddresses(f *testing.F) {
 	})
 }
 
-// inetAton reads an IPv4 address as inet_aton(3) does: one to four numbers, decimal, octal or hexadecimal, of
-// which the last fills what is left.
+// inetAton reads an IPv4 address as inet_aton(3) does: one to four numbers, decimal, octal or hexadecimal. The last
+// number fills the rest of the address.
 func inetAton(s string) (netip.Addr, bool) {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {

@@ -14,7 +14,7 @@ import (
 	"pawl/internal/egress"
 )
 
-// refusals collects what a proxy says that it refused.
+// refusals collects the refusals that a proxy reports.
 type refusals struct {
 	mu  sync.Mutex
 	all [][2]string
@@ -32,7 +32,7 @@ func (r *refusals) seen() [][2]string {
 	return append([][2]string(nil), r.all...)
 }
 
-// served is the address of a proxy that ends with the test.
+// served returns the address of a proxy that ends with the test.
 func served(t *testing.T, r egress.Rules, refused func(string, string)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,7 +51,7 @@ func served(t *testing.T, r egress.Rules, refused func(string, string)) string {
 	return l.Addr().String()
 }
 
-// through is an HTTP client that uses the proxy for everything.
+// through returns an HTTP client that uses the proxy for everything.
 func through(at string) *http.Client {
 	u := &url.URL{Scheme: "http", Host: at}
 	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u), DisableKeepAlives: true}}

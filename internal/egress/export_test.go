@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// ServeWith is Serve with a resolver of the test's own, which is asked for closed names at each connection.
+// ServeWith is Serve with the test's own resolver, which is asked for closed names at each connection.
 func ServeWith(l net.Listener, r Rules, resolver *net.Resolver, refused func(target, why string)) error {
 	g, err := newGuard(r, resolver)
 	if err != nil {
@@ -15,10 +15,10 @@ func ServeWith(l net.Listener, r Rules, resolver *net.Resolver, refused func(tar
 	return serve(l, g, nil, refused)
 }
 
-// Bounds that tests come up against.
+// Limits that tests reach.
 const MaxConnections = maxConnections
 
-// Barred says which address a target leads to, and why none may be reached there that any host could have.
+// Barred returns the address to which a target leads, and why nothing may be reached there, whichever host has it.
 func Barred(host, port string) (addr netip.Addr, why string) {
 	t, err := read(host, port)
 	if err != nil {

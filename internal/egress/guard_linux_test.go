@@ -18,7 +18,7 @@ import (
 	"pawl/internal/egress"
 )
 
-// greets serves HTTP on a listener, and says who it is.
+// greets serves HTTP on a listener, and answers with its name.
 func greets(t *testing.T, l net.Listener, who string) {
 	t.Helper()
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -28,8 +28,8 @@ func greets(t *testing.T, l net.Listener, who string) {
 	t.Cleanup(func() { _ = s.Close() })
 }
 
-// reach asks for http://target by each of the proxy's protocols, and returns what came of it, which has to be
-// the same by all of them: what the server said, or the reason of the refusal.
+// reach asks for http://target by each of the proxy's protocols. All must have the same result, which it returns: the
+// server's answer, or the reason of the refusal.
 func reach(t *testing.T, at, target string, seen *refusals) string {
 	t.Helper()
 	before := len(seen.seen())
@@ -104,7 +104,7 @@ func TestE6_WhatTheProxyLetsThrough(t *testing.T) {
 		require.NoError(t, err)
 		greets(t, l, "THIS HOST")
 	}
-	command(t, "ip", "route", "add", "local", "203.0.113.0/24", "dev", "lo") // a range that is this host's by a route
+	command(t, "ip", "route", "add", "local", "203.0.113.0/24", "dev", "lo") // a route makes this range local
 	command(t, "ip", "link", "add", "engine0", "type", "bridge")             // as container engines make them
 	command(t, "ip", "addr", "add", "172.30.0.1/16", "dev", "engine0")
 	command(t, "ip", "link", "set", "engine0", "up")
@@ -201,7 +201,7 @@ func TestE6_WhatTheProxyLetsThrough(t *testing.T) {
 	}
 }
 
-// A name that has one answer when it is checked, and another one when it is connected to.
+// A name has one address when it is checked, and another one when the proxy connects.
 func TestE6_ANameIsResolvedOnce(t *testing.T) {
 	if !inWorld(t) {
 		return
@@ -226,7 +226,7 @@ func TestE6_ANameIsResolvedOnce(t *testing.T) {
 		_ = answer.Body.Close()
 		require.Equal(t, 1, s.count("two-faced.test"))
 	}
-	// By each protocol, and whichever of the questions has the other answer.
+	// By each protocol, with the other address in each of the answers.
 	for hidden := range 4 {
 		s := &names{asked: map[string]int{}}
 		s.answer = func(_ string, n int) []string {
@@ -264,7 +264,7 @@ func TestE6_ANameIsResolvedOnce(t *testing.T) {
 			require.Equal(t, try+1, s.count("many-faced.test"))
 		}
 	}
-	// Both at once: what is connected to is what may be.
+	// With both addresses at once, the proxy connects to the allowed one.
 	l, err = net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	answer, err := through(servedBy(t, l, egress.Rules{}, known(map[string][]string{"mixed.test": {"127.0.0.1", there4}}).resolver(), nil)).Get("http://mixed.test/")
@@ -275,7 +275,7 @@ func TestE6_ANameIsResolvedOnce(t *testing.T) {
 	require.Equal(t, "there as mixed.test", string(b))
 }
 
-// A name of Temporal's that leads to one host after the other closes all of them, also those that it led to before.
+// A name of Temporal's leads to one host after the other. All of these hosts are closed.
 func TestE6_WhatAClosedNameEverLedToIsClosed(t *testing.T) {
 	if !inWorld(t) {
 		return
@@ -295,7 +295,7 @@ func TestE6_WhatAClosedNameEverLedToIsClosed(t *testing.T) {
 	require.Equal(t, 4, s.count("temporal.test"))
 }
 
-// Nobody outside learns from DNS which names a loop asks for, where hosts are named.
+// If hosts are listed, nobody outside learns from DNS which other names a loop asks for.
 func TestE6_ANameThatIsNotWantedIsNotLookedUp(t *testing.T) {
 	s := known(nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -306,7 +306,7 @@ func TestE6_ANameThatIsNotWantedIsNotLookedUp(t *testing.T) {
 	require.Zero(t, s.count("the-secret.attacker.test"))
 }
 
-// While nobody can say where Temporal is, an address can't be told from it.
+// While nobody can find out where Temporal is, any address could be Temporal's.
 func TestE6_WhatCannotBeToldFromTemporalIsRefused(t *testing.T) {
 	if !inWorld(t) {
 		return
@@ -315,7 +315,7 @@ func TestE6_WhatCannotBeToldFromTemporalIsRefused(t *testing.T) {
 	broken := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no server answers") }
 	for target, rules := range map[string]egress.Rules{
 		"pawl keeps temporal.test out of reach and can't look up its addresses now": {Closed: []string{"temporal.test"}},
-		"there as " + there4: {Closed: []string{"temporal.test"}, Hosts: []string{there4}}, // a person named it
+		"there as " + there4: {Closed: []string{"temporal.test"}, Hosts: []string{there4}}, // a person listed it
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)

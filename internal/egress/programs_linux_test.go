@@ -32,8 +32,8 @@ import (
 	"pawl/internal/egress"
 )
 
-// TestE6_ProgramsFindTheProxy runs what builds run, as it is, in a network that has nothing but the proxy. The
-// host that they ask has what registries have. Without PAWL_TEST_ALL=1 only curl and git run.
+// The programs of real builds run unchanged, in a network that has nothing but the proxy. The host that they ask has
+// what registries have. Without PAWL_TEST_ALL=1 only curl and git run.
 func TestE6_ProgramsFindTheProxy(t *testing.T) {
 	if !inWorld(t) {
 		return
@@ -59,7 +59,7 @@ func TestE6_ProgramsFindTheProxy(t *testing.T) {
 	room := newPlace(t)
 	var seen refusals
 	servedBy(t, room.listen(t, fmt.Sprintf("127.0.0.1:%d", egress.Port)), egress.Rules{}, known(map[string][]string{"registry.test": {there4}}).resolver(), seen.add)
-	python, _ := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output() // not what a version manager puts before it
+	python, _ := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output() // the real program, not the wrapper of a version manager
 	work := filepath.Join(dir, "work")
 	require.NoError(t, os.Mkdir(work, 0o700))
 	write := func(name, text string) string {
@@ -68,7 +68,7 @@ func TestE6_ProgramsFindTheProxy(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { // what a machine says of registries and proxies
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { // the machine's settings for registries and proxies
 		name, _, _ := strings.Cut(kv, "=")
 		return !slices.Contains([]string{"PATH", "HOME", "JAVA_HOME", "RUSTUP_HOME", "GOROOT"}, name)
 	})
@@ -88,7 +88,7 @@ func TestE6_ProgramsFindTheProxy(t *testing.T) {
 		name  string
 		argv  []string
 		asked string // a path at the registry
-		want  string // in what the program prints
+		want  string // in the program's output
 	}{
 		{"curl", []string{"curl", "-sS", "https://registry.test/hello"}, "/hello", "hello"},
 		{"curl, plain HTTP", []string{"curl", "-sS", "http://registry.test/hello"}, "/hello", "hello"},
@@ -117,7 +117,7 @@ func TestE6_ProgramsFindTheProxy(t *testing.T) {
 			cmd := exec.Command(c.argv[0], c.argv[1:]...)
 			cmd.Dir, cmd.Env = work, env
 			if c.name == "cargo" {
-				cmd.Dir = filepath.Join(work, "rust") // where its settings are looked for
+				cmd.Dir = filepath.Join(work, "rust") // where the program looks for its settings
 				cmd.Args[len(cmd.Args)-1] = "Cargo.toml"
 			}
 			var out []byte
@@ -164,7 +164,7 @@ func TestE6_ProgramsFindTheProxy(t *testing.T) {
 	})
 }
 
-// newCertificate is a certificate for a name, and what a program has to trust for it.
+// newCertificate returns a certificate for a name, and the authority that a program has to trust for it.
 func newCertificate(t *testing.T, name string) (ca []byte, certificate tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

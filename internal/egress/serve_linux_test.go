@@ -21,7 +21,7 @@ import (
 	"pawl/internal/egress"
 )
 
-// proxied is the address of a proxy in the world; its only name is there.test.
+// proxied returns the address of a proxy in the test's network; the only name there is there.test.
 func proxied(t *testing.T, r egress.Rules) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +29,7 @@ func proxied(t *testing.T, r egress.Rules) string {
 	return servedBy(t, l, r, known(map[string][]string{"there.test": {there4}, "upstream.test": {there4}}).resolver(), nil)
 }
 
-// echoes serves a listener: what comes in goes out again, and its end is answered by an end.
+// echoes serves a listener: it sends back what it receives, and ends when the client ends.
 func echoes(l net.Listener) {
 	for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
 		go func() {
@@ -47,7 +47,7 @@ func TestE6_ATunnelPassesEverythingAndItsEnd(t *testing.T) {
 	at := proxied(t, egress.Rules{})
 	const size = 8 << 20
 	sent := bytes.Repeat([]byte("0123456789abcdef"), size/16)
-	// Neither client waits for the proxy's answer: what it sends at once belongs to the tunnel.
+	// Neither client waits for the proxy's answer: the bytes that it sends at once belong to the tunnel.
 	for name, hello := range map[string]string{
 		"CONNECT": "CONNECT there.test:7 HTTP/1.1\r\nHost: there.test:7\r\n\r\n",
 		"SOCKS":   "\x05\x01\x00" + "\x05\x01\x00\x03\x0athere.test\x00\x07",
@@ -86,7 +86,7 @@ func TestE6_ARequestIsForwardedAsItIs(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	r := bufio.NewReader(conn)
-	// Two requests on one connection; the Host that a client writes beside the URL counts for nothing.
+	// Two requests on one connection. The Host header of a client does not count, only the URL.
 	for range 2 {
 		_, err = io.WriteString(conn, "POST http://there.test/a%2Fb?x=1;y&z HTTP/1.1\r\nHost: 127.0.0.1\r\nProxy-Connection: keep-alive\r\nProxy-Authorization: Basic eDp5\r\nX-One: 1\r\nContent-Length: 4\r\n\r\nbody")
 		require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestE6_ARequestIsForwardedAsItIs(t *testing.T) {
 	}
 }
 
-// A server may answer before it has all of a request: what it says then comes whole.
+// A server may answer before it has read the whole request. Its answer still arrives complete.
 func TestAnAnswerThatComesBeforeTheRequestIsWholeComesWhole(t *testing.T) {
 	if !inWorld(t) {
 		return
@@ -197,8 +197,8 @@ func TestE6_RulesThatCannotBeReadLetNothingThrough(t *testing.T) {
 	}
 }
 
-// Clients that say nothing, half of something, or hold what they have, keep nobody else from getting through,
-// and end with the proxy.
+// Clients that send nothing, or half a request, or keep their connection, do not stop other clients. They end with
+// the proxy.
 func TestE6_AThousandConnectionsAndSlowClients(t *testing.T) {
 	if !inWorld(t) {
 		return
@@ -243,7 +243,7 @@ func TestE6_AThousandConnectionsAndSlowClients(t *testing.T) {
 	all.Wait()
 	require.Empty(t, failed)
 	require.Len(t, open, many)
-	// There is a bound: beyond it a client is sent away, and those that are there go on.
+	// There is a limit: beyond it a client is refused, and the others continue.
 	var away int
 	for range egress.MaxConnections {
 		conn, err := net.Dial("tcp", at)
@@ -266,7 +266,7 @@ func TestE6_AThousandConnectionsAndSlowClients(t *testing.T) {
 	}
 }
 
-// Nothing that was let through outlives the listener.
+// No connection outlives the listener.
 func TestE6_AllConnectionsEndWithTheListener(t *testing.T) {
 	if !inWorld(t) {
 		return
@@ -283,7 +283,7 @@ func TestE6_AllConnectionsEndWithTheListener(t *testing.T) {
 		_, err = io.WriteString(conn, hello)
 		require.NoError(t, err)
 		if len(hello) > 10 {
-			_, err = conn.Read(make([]byte, 2)) // the tunnel is there
+			_, err = conn.Read(make([]byte, 2)) // the tunnel works
 			require.NoError(t, err)
 		}
 		open = append(open, conn)
@@ -298,7 +298,7 @@ func TestE6_AllConnectionsEndWithTheListener(t *testing.T) {
 	}
 }
 
-// FuzzClients sends anything at all: the proxy answers or hangs up, and connects to nothing on this host.
+// FuzzClients sends arbitrary bytes: the proxy answers or hangs up, and connects to nothing on this host.
 func FuzzClients(f *testing.F) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(f, err)
@@ -320,7 +320,7 @@ func FuzzClients(f *testing.F) {
 	require.NoError(f, err)
 	defer func() { _ = proxy.Close() }()
 	go func() {
-		// Nothing of what the fuzzer makes up is asked of the machine's DNS.
+		// The fuzzer's names never reach the machine's DNS.
 		_ = egress.ServeWith(proxy, egress.Rules{}, &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, os.ErrDeadlineExceeded }}, nil)
 	}()
 	f.Fuzz(func(t *testing.T, hello []byte) {
@@ -329,7 +329,7 @@ func FuzzClients(f *testing.F) {
 		defer func() { _ = conn.Close() }()
 		_, _ = conn.Write(hello)
 		_ = conn.(*net.TCPConn).CloseWrite()
-		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // it may be dialling an address that nobody has
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // it may dial an address that nobody has
 		_, _ = io.Copy(io.Discard, conn)
 	})
 }
@@ -361,7 +361,7 @@ func TestE6_TheEnvironmentLeadsToTheProxy(t *testing.T) {
 	require.Equal(t, env["NO_PROXY"], env["no_proxy"])
 	require.True(t, strings.HasPrefix(env["MAVEN_OPTS"], "-Xmx2g -Dhttp.proxyHost=127.0.0.1 "), env["MAVEN_OPTS"])
 	require.True(t, strings.HasPrefix(env["GRADLE_OPTS"], "-D"), env["GRADLE_OPTS"])
-	// What Go makes of it: out by the proxy, and a test's own server without.
+	// Go's reading of these variables: the proxy for the outside, and no proxy for a test's own server.
 	for name, value := range env {
 		t.Setenv(name, value)
 	}

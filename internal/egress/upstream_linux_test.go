@@ -14,7 +14,7 @@ import (
 	"pawl/internal/egress"
 )
 
-// fakeUpstream is the proxy that a company has: it records what it is asked for, and connects everything to one server.
+// fakeUpstream is a company's proxy: it records requests, and connects everything to one server.
 type fakeUpstream struct {
 	mu    sync.Mutex
 	asked []string
@@ -32,7 +32,7 @@ func (u *fakeUpstream) serve(l net.Listener, to string) {
 			u.mu.Lock()
 			u.asked = append(u.asked, ask.Method+" "+ask.RequestURI+" "+ask.Header.Get("Proxy-Authorization"))
 			u.mu.Unlock()
-			if strings.HasSuffix(ask.RequestURI, ":25") { // a server that speaks first
+			if strings.HasSuffix(ask.RequestURI, ":25") { // the server speaks first
 				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n220 ready\r\n")
 				return
 			}
@@ -142,7 +142,7 @@ func TestE6_AServerThatSpeaksFirstIsHeard(t *testing.T) {
 	require.Equal(t, "HTTP/1.1 200 Connection established\r\n\r\n220 ready\r\n", string(got))
 }
 
-// A SOCKS proxy of a company is used too: here it is one of pawl's.
+// A company's SOCKS proxy is used too: in this test it is one of pawl's own.
 func TestE6_ThroughASOCKSProxyOfThisHost(t *testing.T) {
 	if !inWorld(t) {
 		return

@@ -23,15 +23,14 @@ import (
 	"pawl/internal/egress"
 )
 
-// Where things are in the world of these tests: this host, another host that it reaches, and a network that
-// exists on this host only.
+// The addresses in these tests: this host, another host that it reaches, and a network of this host alone.
 const (
 	here4, there4, guest4 = "198.51.100.1", "198.51.100.2", "172.30.0.2"
 	here6, there6         = "2001:db8:77::1", "2001:db8:77::2"
 )
 
-// inWorld runs the test that calls it again, in a process with a network of its own, and reports whether this is
-// that process. It needs no rights where user namespaces are allowed.
+// inWorld runs the calling test again in a process with its own network, and reports whether this is that process. It
+// needs no rights if user namespaces are allowed.
 func inWorld(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("PAWL_EGRESS_WORLD") == t.Name() {
@@ -63,19 +62,19 @@ func inWorld(t *testing.T) bool {
 	return false
 }
 
-// place is a thread in a network namespace of its own.
+// place is a thread in its own network namespace.
 type place struct {
 	tid  int
 	work chan func()
 }
 
-// newPlace unshares the network of a thread, as the supervisor's rooms do.
+// newPlace gives a thread its own network, as the supervisor's rooms do.
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	p := &place{work: make(chan func())}
 	ready := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		p.tid = unix.Gettid()
 		ready <- unix.Unshare(unix.CLONE_NEWNET)
 		for do := range p.work {
@@ -88,14 +87,14 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// do runs something in the place, with what it forks.
+// do calls f in the place; processes that f forks are there too.
 func (p *place) do(f func()) {
 	done := make(chan struct{})
 	p.work <- func() { defer close(done); f() }
 	<-done
 }
 
-// listen makes a listener in the place; whoever serves it may be elsewhere.
+// listen makes a listener in the place. A process elsewhere may serve it.
 func (p *place) listen(t *testing.T, at string) (l net.Listener) {
 	t.Helper()
 	var err error
@@ -115,7 +114,7 @@ func command(t *testing.T, argv ...string) {
 // there is the other host.
 var there *place
 
-// setUp makes the world.
+// setUp makes the network of these tests.
 func setUp(t *testing.T) {
 	t.Helper()
 	command(t, "ip", "link", "set", "lo", "up")
@@ -135,14 +134,14 @@ func setUp(t *testing.T) {
 	}
 }
 
-// names is a DNS server: it answers the n-th question for a name, counted from 0.
+// names is a DNS server with one answer for each question about a name, counted from 0.
 type names struct {
 	mu     sync.Mutex
 	asked  map[string]int
 	answer func(name string, n int) []string
 }
 
-// resolver asks it.
+// resolver returns a resolver that asks the server.
 func (s *names) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
@@ -151,14 +150,14 @@ func (s *names) resolver() *net.Resolver {
 	}}
 }
 
-// count is how often a name was resolved.
+// count returns how often a name was resolved.
 func (s *names) count(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked[name]
 }
 
-// serve answers one question at a time, in the form that DNS has over TCP.
+// serve answers one question at a time, in the format of DNS over TCP.
 func (s *names) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	for {
@@ -208,7 +207,7 @@ func known(table map[string][]string) *names {
 	return &names{asked: map[string]int{}, answer: func(name string, _ int) []string { return table[name] }}
 }
 
-// servedBy is the address of a proxy with a resolver; it ends with the test.
+// servedBy returns the address of a proxy with a resolver; it ends with the test.
 func servedBy(t *testing.T, l net.Listener, r egress.Rules, resolver *net.Resolver, refused func(string, string)) string {
 	t.Helper()
 	done := make(chan error, 1)

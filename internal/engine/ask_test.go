@@ -31,7 +31,7 @@ import (
 	"pawl/internal/pass"
 )
 
-// dialWith connects to an engine that asks who comes.
+// dialWith connects to an engine that requires a token.
 func dialWith(t *testing.T, e *engine.Engine) client.Client {
 	t.Helper()
 	p := e.Endpoint().Pass()
@@ -44,7 +44,7 @@ func dialWith(t *testing.T, e *engine.Engine) client.Client {
 	return c
 }
 
-// listens are the ports that this process listens on, the worker service's among them.
+// listens returns the ports on which this process listens, including the worker service's.
 func listens(t *testing.T) (ports []int) {
 	t.Helper()
 	own := map[string]bool{}
@@ -74,13 +74,13 @@ func listens(t *testing.T) (ports []int) {
 	return ports
 }
 
-// refuses reports whether a call was: no connection, no right to it, or, at the frontend, no such service.
+// refuses reports whether err is a refused call: no connection, no right, or, at the frontend, no such service.
 func refuses(err error, frontend bool) bool {
 	s := status.Convert(err)
 	return s.Code() == codes.Unavailable || s.Code() == codes.PermissionDenied || s.Message() == "Request unauthorized." || frontend && s.Code() == codes.Unimplemented
 }
 
-// Whatever port of it, whatever call, with TLS and without: nobody without the pass gets an answer.
+// Nobody without the pass gets an answer, on any port, to any call, with or without TLS.
 func TestE6_AnEngineThatAsksAnswersNobodyElse(t *testing.T) {
 	o := options(t)
 	o.Auth = pass.Wanted
@@ -187,7 +187,7 @@ func TestE6_AnEngineThatIsTakenOverGoesOnAsking(t *testing.T) {
 	require.NoError(t, err)
 	owner := startChild(t, o)
 	require.True(t, owner.Owner)
-	o.Auth = pass.Unwanted // what it wants is for an engine that it starts
+	o.Auth = pass.Unwanted // the wish is only for an engine that it starts
 	e := share(t, o)
 	require.False(t, e.Owner())
 	c := dialWith(t, e)
@@ -278,7 +278,7 @@ func TestE6_TheUIIsForVisitorsWithALink(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, code, "a session ends with the engine")
 }
 
-// Where an engine is gone, another one may be at its address. What is for the first one is refused there.
+// If an engine is gone, another one may have its address. That one refuses calls for the first one.
 func TestAnEngineRefusesWhatIsForAnother(t *testing.T) {
 	e := share(t, engine.Options{Dir: t.TempDir()})
 	conn, err := grpc.NewClient(e.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -26,7 +26,7 @@ var phase = temporal.NewSearchAttributeKeyKeyword("PawlPhase")
 
 func noop(context.Context) error { return nil }
 
-// steps runs n activities one after the other, each after naming its phase if phases is set.
+// steps runs n activities one after the other. If phases is set, it sets a phase before each of them.
 func steps(ctx workflow.Context, n int, queue string, phases bool) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute, TaskQueue: queue})
 	for i := range n {
@@ -42,8 +42,8 @@ func steps(ctx workflow.Context, n int, queue string, phases bool) error {
 	return nil
 }
 
-// BenchmarkDurableStep measures one sequential activity that does nothing, with full fsync. Next
-// to the time it reports processor time, which says more on a machine that is busy otherwise.
+// BenchmarkDurableStep measures one activity that does nothing, with full fsync. Besides the time it reports
+// processor time, which says more on a busy machine.
 func BenchmarkDurableStep(b *testing.B) {
 	b.Run("asking nobody", func(b *testing.B) { durableSteps(b, pass.AsBefore) })
 	b.Run("asking who comes", func(b *testing.B) { durableSteps(b, pass.Wanted) })
@@ -55,7 +55,7 @@ func durableSteps(b *testing.B, asks pass.Wish) {
 	o := client.Options{
 		HostPort: e.Address(),
 		Logger:   quiet,
-		// On the loopback interface compressing costs more than it saves.
+		// On the loopback interface, compression costs more than it saves.
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},
 	}
 	if p := e.Endpoint().Pass(); p != nil {
@@ -93,7 +93,7 @@ func durableSteps(b *testing.B, asks pass.Wish) {
 	}
 }
 
-// BenchmarkStart measures Share, until the engine answers, and Close.
+// BenchmarkStart measures the time until the engine answers after Share, and Close.
 func BenchmarkStart(b *testing.B) {
 	for name, dir := range map[string]func() string{
 		"with a database": func() func() string {

@@ -36,7 +36,7 @@ import (
 const (
 	childDir  = "PAWL_ENGINE_TEST_DIR"
 	childPort = "PAWL_ENGINE_TEST_PORT"
-	// answerTime is how long a condition may take on a busy machine; nothing waits for it to pass.
+	// answerTime is how long a condition may take on a busy machine. No test waits for all of it.
 	answerTime = 30 * time.Second
 	taskQueue  = "engine-test"
 )
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// report is what a child process says about its engine.
+// report is what a child process reports about its engine.
 type report struct {
 	Owner    bool
 	Endpoint engine.Endpoint
@@ -112,7 +112,7 @@ func (c *child) kill(t *testing.T) {
 	_ = c.cmd.Wait()
 }
 
-// end closes the child's engine and returns what it printed besides its report.
+// end closes the child's engine and returns what it printed in addition to its report.
 func (c *child) end(t *testing.T) string {
 	t.Helper()
 	require.NoError(t, c.stdin.Close())
@@ -124,7 +124,7 @@ func (c *child) end(t *testing.T) string {
 
 var nextPort atomic.Int32
 
-// options are for a new engine on ports of its own.
+// options are for a new engine with its own ports.
 func options(t *testing.T) engine.Options {
 	t.Helper()
 	for {
@@ -138,7 +138,7 @@ func options(t *testing.T) engine.Options {
 			u.Close()
 		}
 		if errF == nil && errU == nil {
-			// A directory whose name means something in a URI.
+			// A directory whose name has special characters of a URI.
 			return engine.Options{Dir: filepath.Join(t.TempDir(), "a b?c#d%41"), Port: port, Logger: testLogger(t)}
 		}
 	}
@@ -158,7 +158,7 @@ func share(t *testing.T, o engine.Options) *engine.Engine {
 	e, err := engine.Share(ctx, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		// On a very busy machine it may go on in the background.
+		// On a very busy machine, closing may go on in the background.
 		if err := e.Close(); err != nil {
 			t.Log(err)
 		}
@@ -198,7 +198,7 @@ func waitThenDouble(ctx workflow.Context, n int) (int, error) {
 	return double(ctx, n)
 }
 
-// mark fails for good when the search attribute is not registered.
+// mark fails for good if the search attribute is not registered.
 func mark(ctx workflow.Context, attribute string) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, temporal.NewSearchAttributeKeyKeyword(attribute).ValueSet("here"))
 }
@@ -261,7 +261,7 @@ func TestWhatAnEngineHeldIsThereWhenItIsStartedAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Subset(t, attributes.CustomAttributes, o.SearchAttributes)
 
-	// The one that was added is known to every service at once, not after two seconds.
+	// Every service knows the added attribute at once, not after two seconds.
 	startWorker(t, c)
 	require.NoError(t, execute(t, c, mark, "PawlGate").Get(t.Context(), nil))
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
@@ -375,7 +375,7 @@ func TestAKilledEngineStartsAgainWhereItWas(t *testing.T) {
 	owner.kill(t)
 	_, ok := engine.Find(t.Context(), o.Dir)
 	require.False(t, ok)
-	// Its clients know the port that it had to move to.
+	// The engine's clients know the port to which it had to move.
 	require.NoError(t, occupied.Close())
 
 	e := share(t, o)
@@ -450,7 +450,7 @@ func TestADatabaseThatCannotBeUsedIsMovedAside(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil  func(t *testing.T, db *os.File)
 		suffix string
-		more   bool // only where all is tested
+		more   bool // only with PAWL_TEST_ALL
 	}{
 		"another schema": {func(t *testing.T, db *os.File) {
 			_, err := db.WriteAt([]byte{0, 0, 0, 10}, 60) // PRAGMA user_version: 0.10
@@ -477,7 +477,7 @@ func TestADatabaseThatCannotBeUsedIsMovedAside(t *testing.T) {
 				t.Skip("runs with PAWL_TEST_ALL=1: one that is of another version, one that is damaged")
 			}
 			o := options(t)
-			// In another process, so that the file is closed as it is in life.
+			// In another process, so that the file is closed as in real use.
 			assert.Empty(t, startChild(t, o).end(t))
 			path := filepath.Join(o.Dir, "temporal.db")
 			require.NoError(t, os.WriteFile(path+"."+c.suffix, nil, 0o600), "an earlier one is in the way")

@@ -16,8 +16,8 @@ import (
 	"pawl/internal/held"
 )
 
-// TestE6_TheEngineIsInTheHomeThatItWas has the folder above pawl's renamed, and a forged copy in its place, before the
-// engine starts, and once more before it starts again.
+// Before the engine starts, and again before it restarts, the folder above pawl's is renamed and replaced by a forged
+// copy.
 func TestE6_TheEngineIsInTheHomeThatItWas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("descriptors of folders have no names here")
@@ -57,7 +57,7 @@ func TestE6_TheEngineIsInTheHomeThatItWas(t *testing.T) {
 	}
 }
 
-// TestE6_AnotherDatabaseThanTheOneInItsFolderIsTold has one put in the place of the other while it is opened.
+// One database replaces the other while it is opened.
 func TestE6_AnotherDatabaseThanTheOneInItsFolderIsTold(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not say which files are open")
@@ -73,7 +73,7 @@ func TestE6_AnotherDatabaseThanTheOneInItsFolderIsTold(t *testing.T) {
 	require.ErrorContains(t, engine.Opened(path), "has opened another database than "+path)
 }
 
-// TestE6_AnEngineThatHasOpenedAnotherDatabaseDoesNotStart has one put in the place of the other once the server has opened it.
+// One database replaces the other after the server has opened it.
 func TestE6_AnEngineThatHasOpenedAnotherDatabaseDoesNotStart(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not say which files are open")
@@ -98,7 +98,7 @@ func TestE6_AnEngineThatHasOpenedAnotherDatabaseDoesNotStart(t *testing.T) {
 	require.ErrorContains(t, err, "has opened another database than "+path)
 }
 
-// onRecord is a log whose records have something done until that is done.
+// onRecord is a log handler that calls a function for each record until the function is done.
 type onRecord struct {
 	do   func() bool
 	mu   sync.Mutex

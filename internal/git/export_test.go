@@ -1,4 +1,4 @@
 package git
 
-// Escapes is tested by itself: no exported function shows it without a repository.
+// Escapes is tested directly, because no exported function uses it without a repository.
 var Escapes = escapes

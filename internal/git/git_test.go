@@ -49,9 +49,9 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestAPlantedGitIsNotRun puts a program of that name before the one that a worker has begun with.
+// A program called git is placed in the PATH before the one with which the worker has begun.
 func TestAPlantedGitIsNotRun(t *testing.T) {
-	if os.Getenv("PIN") == "" { // in a process of its own: nothing undoes Pin
+	if os.Getenv("PIN") == "" { // in its own process, because nothing undoes Pin
 		again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 		again.Env = append(os.Environ(), "PIN=1")
 		out, err := again.CombinedOutput()

@@ -41,7 +41,7 @@ func FuzzRefName(f *testing.F) {
 	})
 }
 
-// checkRef and git must be of one mind, or something that is no ref reaches a command line.
+// CheckRef must agree with git: otherwise something that is not a ref reaches a command line.
 func TestOnlyWhatGitTakesForARefPasses(t *testing.T) {
 	for _, n := range append([]string{"a/b", "a//b", "a/", "/a", "a/.b", "a.lock/b", "a@{b", "a..b", "b."}, gittest.WeirdNames...) {
 		ref := "refs/heads/" + n

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/held"
 )
 
-// swapped is a folder whose parent is renamed and replaced once it is held: "true" in the one, "forged" in the other.
+// swapped is a held folder whose parent was then renamed and replaced: one has "true", the other has "forged".
 func swapped(t *testing.T, hold func(path string)) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -65,7 +65,7 @@ func TestPathsBelowAKeptFolderLeadThere(t *testing.T) {
 		require.Equal(t, other, held.At(other))
 	}
 
-	// A child of a child has it as well.
+	// A child of a child has the folder too.
 	cat := exec.Command("sh", "-c", `sh -c 'cat "$F"'; cat "$1"`, "sh")
 	stdin, err := os.Open(os.DevNull)
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestAnErrorNamesThePathThatPeopleKnow(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// TestAProcessThatIsHandedTheFoldersKeepsThem has a child, which is this test again, take the folders and read through them.
+// A child process, which is this test again, takes the folders and reads through them.
 func TestAProcessThatIsHandedTheFoldersKeepsThem(t *testing.T) {
 	const handed = 4
 	if file := os.Getenv("HELD_FILE"); file != "" {
@@ -127,7 +127,7 @@ func TestAProcessThatIsHandedTheFoldersKeepsThem(t *testing.T) {
 		folders := held.Hand(cmd)
 		at := slices.Index(folders, dir)
 		require.GreaterOrEqual(t, at, 0)
-		cmd.ExtraFiles = []*os.File{nothing, cmd.ExtraFiles[1+at]} // the other tests' are gone
+		cmd.ExtraFiles = []*os.File{nothing, cmd.ExtraFiles[1+at]} // without those of the other tests
 		before(dir)
 		out, _ := cmd.Output()
 		return string(out)
@@ -163,7 +163,7 @@ func TestAThreadWithMountsOfItsOwnOpensTheFoldersThatAreInPlace(t *testing.T) {
 	require.Equal(t, "true", string(b))
 }
 
-// TestTheRealPathInAKeptFolderIsSaidByItsPath has a forged folder in its place whose names lead elsewhere.
+// A forged folder has replaced it, and its names lead elsewhere.
 func TestTheRealPathInAKeptFolderIsSaidByItsPath(t *testing.T) {
 	elsewhere, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

@@ -9,8 +9,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// TestL5_ChangedFilesAreAccumulated: the list is capped, its count is not. What the list can't
-// tell, the event does.
+// The list is capped, but its count is not. The event has the number that the list can't tell.
 func TestL5_ChangedFilesAreAccumulated(t *testing.T) {
 	s := loop.State{}
 	for i := range loop.KeepFiles {

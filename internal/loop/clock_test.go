@@ -13,8 +13,8 @@ import (
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// clockOf is a loop of a steward with an hour of wall clock, and a way to let events happen to it,
-// minutes after its beginning.
+// clockOf returns a steward's loop with an hour of wall clock, and a function that applies events to it, at a minute
+// after its beginning.
 func clockOf(steward string) (s *loop.State, happens func(minute int, e loop.Event)) {
 	now := loop.New("x", "improve")
 	s = &now
@@ -56,14 +56,13 @@ func TestTheWallClockStandsWhileItsStewardHasPausedTheLoop(t *testing.T) {
 	s, happens := clockOf("crew")
 	happens(10, loop.Event{Type: loop.AutonomyPaused, Reason: "pause", By: "steward crew"})
 	require.Equal(t, 10.0, minutes(s.Clocked(began.Add(time.Hour))))
-	happens(70, loop.Event{Type: loop.LoopResumed, Opened: &loop.Opened{}}) // another run goes on, and the pause is over
+	happens(70, loop.Event{Type: loop.LoopResumed, Opened: &loop.Opened{}}) // another run continues: the pause is over
 	require.Equal(t, 10.0, minutes(s.Budget))
 	happens(75, loop.Event{Type: loop.StepEnded})
 	require.Equal(t, 15.0, minutes(s.Budget))
 }
 
-// TestTheWallClockNeverDecreasesAndCountsNoPauseOfItsSteward lets anything happen in any order, also
-// with clocks that disagree, and reckons what has to be counted by itself.
+// Events happen in any order, and clocks disagree. The test computes the expected time itself.
 func TestTheWallClockNeverDecreasesAndCountsNoPauseOfItsSteward(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for range 2000 {

@@ -65,7 +65,7 @@ func TestA8_BudgetsFallAndNeverBelowNothing(t *testing.T) {
 	require.Nil(t, b[loop.Tokens].Limit)
 }
 
-// TestStatesDoNotShare holds Apply to values: an older state never changes when a newer does.
+// Apply returns values: an older state never changes when a newer one does.
 func TestStatesDoNotShare(t *testing.T) {
 	s := loop.State{}.Apply(loop.Event{Seq: 1, Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve"}})
 	for i := range 30 {

@@ -10,7 +10,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// What the contract names is there for programs also where there is nothing to say.
+// Programs find the fields of the contract in the JSON even if they have no value.
 func TestWhatTheContractNamesIsAlwaysThere(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -28,7 +28,7 @@ const (
 	key         = "the-real-key"
 )
 
-// serve is a meter before a provider, and where a program finds it.
+// serve starts a meter in front of a provider, and returns the address for a program.
 func serve(t *testing.T, provider http.Handler, change func(*meter.Config)) (at string, m *meter.Meter, file string) {
 	t.Helper()
 	upstream := httptest.NewServer(provider)
@@ -69,7 +69,7 @@ func ask(t *testing.T, url string, headers ...string) (int, string) {
 	return answer.StatusCode, string(b)
 }
 
-// costs is a provider each of whose answers has so many tokens.
+// costs is a provider whose answers each have that many tokens.
 func costs(in, out int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -80,7 +80,7 @@ func costs(in, out int) http.HandlerFunc {
 	}
 }
 
-// A provider may answer before it has all of a request: what it says then comes whole.
+// A provider may answer before it has read the whole request. Its answer still arrives complete.
 func TestAnAnswerThatComesBeforeTheRequestIsWholeComesWhole(t *testing.T) {
 	begun, begin := context.WithCancel(t.Context())
 	defer begin()
@@ -157,7 +157,7 @@ func TestE6_WhoHasNoPlaceholderIsRefused(t *testing.T) {
 	require.Zero(t, noted(t, file))
 }
 
-// TestE6_TheUsersKeyIsForModelsAlone has an agent ask for what else a provider does for whoever has the key.
+// An agent asks for everything else that a provider offers to the owner of the key.
 func TestE6_TheUsersKeyIsForModelsAlone(t *testing.T) {
 	passed := ""
 	at, _, file := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { passed = r.Method + " " + r.URL.Path }), nil)
@@ -192,7 +192,7 @@ func TestE6_TheUsersKeyIsForModelsAlone(t *testing.T) {
 	require.Zero(t, noted(t, file))
 }
 
-// TestTheReasonOfARefusalIsKnownWhereTheProgramHangsUpAtTheStatus is what Qwen Code does.
+// Qwen Code does this.
 func TestTheReasonOfARefusalIsKnownWhereTheProgramHangsUpAtTheStatus(t *testing.T) {
 	hungUp := make(chan struct{})
 	at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -244,7 +244,7 @@ func TestA2_AUsedUpBudgetIsToldAsTheProvidersOwn(t *testing.T) {
 	}
 }
 
-// TestA2_EachBudgetCounts has budgets of which the first two answers have used up, or more than used up.
+// Budgets that the first two answers have used up, or exceeded.
 func TestA2_EachBudgetCounts(t *testing.T) {
 	for name, b := range map[string]meter.Budget{
 		"costUSD":   {Nano: meter.Limit{Set: true, At: 900000}},
@@ -259,7 +259,7 @@ func TestA2_EachBudgetCounts(t *testing.T) {
 	}
 }
 
-// TestA2_WhatWasCountedBeforeCounts has a file of an attempt whose machine lost power in the middle of a line.
+// The file of an attempt whose machine lost power in the middle of a line.
 func TestA2_WhatWasCountedBeforeCounts(t *testing.T) {
 	before := string(tally.Call{Usage: tally.Usage{Input: 150}, Status: 200}.Line()) + string(tally.Call{Refused: "tokens"}.Line()) + `{"input":9`
 	at, m, file := serve(t, costs(100, 10), func(c *meter.Config) {
@@ -274,12 +274,12 @@ func TestA2_WhatWasCountedBeforeCounts(t *testing.T) {
 	require.Equal(t, int64(260), noted(t, file).Tokens())
 }
 
-// TestA2_AgentsAtOnceExceedABudgetByOneRequest has many ask at the same moment, near the end of a budget. The provider
-// answers none before all that are sent are there.
+// Many agents ask at the same moment, near the end of a budget. The provider answers only when all sent requests have
+// arrived.
 func TestA2_AgentsAtOnceExceedABudgetByOneRequest(t *testing.T) {
 	const limit = 1000
 	at, m, file := serve(t, costs(100, 10), func(c *meter.Config) { c.Budget.Tokens = meter.Limit{Set: true, At: limit} })
-	status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder) // from here on it is known how large one is
+	status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder) // from here on, the size of a request is known
 	require.Equal(t, http.StatusOK, status)
 	var all sync.WaitGroup
 	for range 40 {
@@ -347,7 +347,7 @@ func TestAProviderThatCantBeReached(t *testing.T) {
 	}
 }
 
-// TestE6_TheMeterGoesThroughTheProxyOfThisHost has a provider that only the proxy knows.
+// Only the proxy knows the name of the provider.
 func TestE6_TheMeterGoesThroughTheProxyOfThisHost(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.RequestURI != "http://model.example/v1/messages" {

@@ -21,7 +21,7 @@ import (
 func TestNothingOutlivesTheCommand(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		script   string // PIDFILE stands for a file that the survivor writes its process ID to
+		script   string // PIDFILE stands for a file into which the survivor writes its process ID
 		leftover int
 	}{
 		{"a daemon that keeps the output open", quoted(part("daemon", "PIDFILE", "open")), 1},
@@ -53,7 +53,7 @@ func TestNothingOutlivesACommandThatMultiplies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
 			require.Equal(t, 5, s.sh(script).ExitCode)
-			// The supervisor would have adopted whatever the search had missed.
+			// The supervisor would have adopted every process that the search missed.
 			children, err := os.ReadFile(strings.ReplaceAll("/proc/PID/task/PID/children", "PID", strconv.Itoa(s.Pid())))
 			require.NoError(t, err)
 			require.Empty(t, string(children))
@@ -63,7 +63,7 @@ func TestNothingOutlivesACommandThatMultiplies(t *testing.T) {
 
 func TestOrphansAreCollectedWhileTheCommandRuns(t *testing.T) {
 	s := start(t)
-	// Whoever waits for a daemon by its process ID would otherwise wait for ever.
+	// Otherwise a program that waits for a daemon by its process ID would wait for ever.
 	result := s.sh(`pid=$(sh -c 'true & echo $!'); while kill -0 $pid 2>/dev/null; do :; done; exit 5`)
 	require.Equal(t, 5, result.ExitCode)
 	require.Zero(t, result.Leftover)
@@ -163,7 +163,7 @@ func TestStartRefusesTokensThatReapCouldNotFind(t *testing.T) {
 	}
 }
 
-// unsupervised starts a process that is not under a supervisor, in a session of its own.
+// unsupervised starts a process without a supervisor, in its own session.
 func unsupervised(t *testing.T, cmd *exec.Cmd, env ...string) int {
 	t.Helper()
 	cmd.Env = append(os.Environ(), env...)
@@ -186,7 +186,7 @@ func unsupervised(t *testing.T, cmd *exec.Cmd, env ...string) int {
 	return cmd.Process.Pid
 }
 
-// atTerminal starts a process with a terminal of its own, and returns the terminal's keyboard.
+// atTerminal starts a process with its own terminal, and returns the terminal's keyboard.
 func atTerminal(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

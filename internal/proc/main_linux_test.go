@@ -24,28 +24,28 @@ import (
 
 var padding = strings.Repeat("x", 983)
 
-// The test binary plays every part: the supervisor, workers that get killed, and commands.
+// The test binary plays every role: the supervisor, workers that are killed, and commands.
 func TestMain(m *testing.M) {
 	proc.Main()
 	if len(os.Args) > 2 && os.Args[1] == "play" {
 		play(os.Args[2], os.Args[3:])
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // of every process that the race detector looks at
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // for every process that the race detector checks
 	os.Exit(m.Run())
 }
 
 func play(part string, args []string) {
 	switch part {
-	case "stubborn": // PIDFILE: ends of nothing but SIGKILL
+	case "stubborn": // PIDFILE: only SIGKILL ends it
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		enter(args[0])
 		select {}
-	case "polite": // PIDFILE: has a last word when interrupted
+	case "polite": // PIDFILE: writes something when interrupted
 		interrupted := make(chan os.Signal, 1)
 		signal.Notify(interrupted, syscall.SIGINT)
 		enter(args[0])
 		<-interrupted
-		time.Sleep(200 * time.Millisecond) // asks its model server for the bill
+		time.Sleep(200 * time.Millisecond) // asks its model server for the cost
 		fmt.Println("usage: 42 tokens")
 		os.Exit(3)
 	case "daemon": // PIDFILE open|closed [generation]: two sessions away from its parent
@@ -77,7 +77,7 @@ func play(part string, args []string) {
 		fmt.Fprintln(out, "the last line")
 		check(out.Flush())
 		os.Exit(0)
-	case "reaper": // TOKEN: has the token, and stands in the directory
+	case "reaper": // TOKEN: has the token, and works in the directory
 		dir, err := os.Getwd()
 		check(err)
 		fmt.Println(proc.Reap(args[0], dir))
@@ -119,13 +119,13 @@ func check(err error) {
 
 func enter(pidfile string) { write(pidfile, strconv.Itoa(os.Getpid())) }
 
-// write is atomic, as the other side waits for the file to be there.
+// write is atomic, because the other side waits for the file.
 func write(path, text string) {
 	check(os.WriteFile(path+".next", []byte(text), 0o600))
 	check(os.Rename(path+".next", path))
 }
 
-// await is for the parts that are played; tests wait with require.Eventually.
+// await is for the roles; tests wait with require.Eventually.
 func await(path string) {
 	for {
 		if _, err := os.Stat(path); err == nil {
@@ -141,12 +141,12 @@ func self() string {
 	return path
 }
 
-// part is the argv of a command that plays one.
+// part returns the argv of a command that plays a role.
 func part(name string, args ...string) []string {
 	return append([]string{self(), "play", name}, args...)
 }
 
-// quoted is the same for a shell.
+// quoted returns the same as a shell command.
 func quoted(argv []string) string { return "'" + strings.Join(argv, "' '") + "'" }
 
 const (
@@ -167,7 +167,7 @@ type supervisor struct {
 	dir   string
 }
 
-// start gives a supervisor and checks that it leaves nothing behind.
+// start returns a supervisor and checks that it leaves nothing behind.
 func start(t *testing.T) supervisor {
 	t.Helper()
 	token := newToken()
@@ -187,7 +187,7 @@ func (s supervisor) command(argv ...string) proc.Command {
 	return proc.Command{Argv: argv, Dir: s.dir, Env: os.Environ(), Stdout: s.path("out"), Stderr: s.path("err")}
 }
 
-// run holds every command of every test to the promise of the package.
+// run checks the package's promise for every command of every test.
 func (s supervisor) run(ctx context.Context, c proc.Command) proc.Result {
 	s.t.Helper()
 	result, err := s.Run(ctx, c)
@@ -210,7 +210,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// pid waits for a process to say that it is there.
+// pid waits until a process has written its ID.
 func pid(t *testing.T, path string) int {
 	t.Helper()
 	var n int
@@ -225,8 +225,7 @@ func pid(t *testing.T, path string) int {
 	return n
 }
 
-// living finds the processes of a token in its own way, so that it does not share the
-// mistakes of the code under test.
+// living finds the processes of a token in another way than the code under test, so it does not share its mistakes.
 func living(token string) []string {
 	var found []string
 	dirs, _ := filepath.Glob("/proc/[0-9]*")

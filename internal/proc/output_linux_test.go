@@ -36,7 +36,7 @@ func TestOutputBeyondTheLimitKeepsHeadAndTail(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"head": strings.Split(head, "\n"), "tail": strings.Split(strings.TrimSuffix(tail, "the last line\n"), "\n"),
 	} {
-		lines = lines[1 : len(lines)-1] // the ones at the cut are cut
+		lines = lines[1 : len(lines)-1] // the lines at the cut are incomplete
 		first, err := strconv.Atoi(strings.TrimPrefix(lines[0][:len("line 0123456789")], "line "))
 		require.NoError(t, err)
 		for i, line := range lines {
@@ -53,7 +53,7 @@ func TestOutputIsKeptByteForByte(t *testing.T) {
 			data := make([]byte, size)
 			rand.New(rand.NewSource(int64(size))).Read(data)
 			if size > limit && size%2 == 0 {
-				data[limit/4-1] = '\n' // or else hardly ever
+				data[limit/4-1] = '\n' // otherwise that hardly ever happens
 			}
 			require.NoError(t, os.WriteFile(s.path("in"), data, 0o600))
 			c := s.command("cat")
@@ -105,7 +105,7 @@ func TestOutputCanBeThrownAway(t *testing.T) {
 
 func TestOutputThatCannotBeWrittenIsAnErrorAndDoesNotStopTheCommand(t *testing.T) {
 	s := start(t)
-	limit := unix.Rlimit{Cur: 4096, Max: 4096} // for a full disk
+	limit := unix.Rlimit{Cur: 4096, Max: 4096} // like a full disk
 	require.NoError(t, unix.Prlimit(s.Pid(), unix.RLIMIT_FSIZE, &limit, nil))
 	result, err := s.Run(context.Background(), s.command("sh", "-c", "head -c 1000000 /dev/zero; exit 3"))
 	require.ErrorContains(t, err, "file too large")

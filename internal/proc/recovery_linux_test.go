@@ -28,7 +28,7 @@ func startWorker(t *testing.T, env ...string) worker {
 	w := worker{token: newToken(), dir: t.TempDir()}
 	in := func(name string) string { return filepath.Join(w.dir, name) }
 	binary := self()
-	if len(env) > 0 { // it will be removed
+	if len(env) > 0 { // the directory will be removed
 		binary = in("binary")
 		data, err := os.ReadFile(self())
 		require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestAWorkerWhoseBinaryWasReplacedStillStartsSupervisors(t *testing.T) {
 
 func TestReapWaitsForTheSupervisorOfADeadWorker(t *testing.T) {
 	w := startWorker(t)
-	// Held up as on a busy host: when the next worker recovers, it has not even begun.
+	// The supervisor is delayed as on a busy host: when the next worker recovers, it has not even begun.
 	require.NoError(t, syscall.Kill(w.supervisor, syscall.SIGSTOP))
 	require.NoError(t, w.cmd.Process.Kill())
 	gone(t, w.cmd.Process.Pid)

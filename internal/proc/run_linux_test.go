@@ -73,8 +73,8 @@ func TestRunGivesTheCommandExactlyWhatWasAsked(t *testing.T) {
 
 func TestRunGivesTheCommandNothingElse(t *testing.T) {
 	s := start(t)
-	// Only the three standard streams are open (and what ls opens to see that): a leaked control
-	// socket would hide the worker's death, a leaked pipe the end of the output.
+	// Only the three standard streams are open (and what ls opens to list them). A leaked control socket would hide
+	// the worker's death, and a leaked pipe the end of the output.
 	require.Zero(t, s.sh("exec ls /proc/self/fd").ExitCode)
 	require.Equal(t, "0\n1\n2\n3\n", s.out())
 	require.Zero(t, s.sh("ps -o sid=,pgid= -p $$; echo $$; cat").ExitCode)
@@ -268,7 +268,7 @@ func TestOneSupervisorRunsManyCommands(t *testing.T) {
 	for i := range 50 {
 		require.Equal(t, i, s.sh("exit "+strconv.Itoa(i)).ExitCode)
 	}
-	if os.Geteuid() == 0 { // nobody else may look into a supervisor
+	if os.Geteuid() == 0 { // no other user may inspect a supervisor
 		descriptors, err := os.ReadDir("/proc/" + strconv.Itoa(s.Pid()) + "/fd")
 		require.NoError(t, err)
 		require.Less(t, len(descriptors), 20, "descriptors leak")
@@ -323,7 +323,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkExec is what BenchmarkRun is to be compared with.
+// BenchmarkExec is for comparison with BenchmarkRun.
 func BenchmarkExec(b *testing.B) {
 	dir := b.TempDir()
 	for b.Loop() {
@@ -344,7 +344,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// TestWhatBubblewrapComesToIsNoVerdict has one that can't make a sandbox, and one that makes another than was wanted.
+// One bubblewrap can't make a sandbox, another one makes a different sandbox than it should.
 func TestWhatBubblewrapComesToIsNoVerdict(t *testing.T) {
 	for name, c := range map[string]struct{ does, says string }{
 		"it fails":           {`echo "no source path" >&2; exit 1`, "the sandbox could not be made: no source path"},

@@ -171,8 +171,8 @@ func TestTheEmptyTreeCanBeCommitted(t *testing.T) {
 	b.Restore(desk, head, trees.RestoreOptions{Judge: true})
 }
 
-// TestTheLogThatIsRememberedIsGits asks for the log after every commit, as a loop does, and
-// compares it with that of a store that has made none of them.
+// The test asks for the log after every commit, as a loop does, and compares it with that of another Store that has
+// made none of the commits.
 func TestTheLogThatIsRememberedIsGits(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk, head := b.Tree("desk", b.Base), b.Base

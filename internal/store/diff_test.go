@@ -65,7 +65,7 @@ func TestChangesDescribeEveryKindOfChange(t *testing.T) {
 		assert.Equal(t, byte('A'), got["weird/"+n].Status, "%q", n)
 	}
 
-	// Entries sees the same.
+	// Entries returns the same.
 	entries, err := b.Store.Entries(ctx, head)
 	require.NoError(t, err)
 	for _, e := range entries {
@@ -104,7 +104,7 @@ func TestDiffIsBounded(t *testing.T) {
 	assert.False(t, truncated)
 }
 
-// An agent must not be able to hide its lines from whoever counts or reads them.
+// An agent must not be able to hide its lines from code that counts them or people who read them.
 func TestAttributesHideNothing(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -123,7 +123,7 @@ func TestAttributesHideNothing(t *testing.T) {
 	files, err := b.Store.Changes(ctx, b.Base, head)
 	require.NoError(t, err)
 	for i := range c.Files {
-		c.Files[i].Size = 0 // known of what is staged alone
+		c.Files[i].Size = 0 // only known for what is staged
 	}
 	assert.Equal(t, c.Files, files)
 }

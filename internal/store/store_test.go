@@ -99,7 +99,7 @@ func TestRefReadsPackedRefsAndReportsDamage(t *testing.T) {
 	assert.Error(t, err, "what a power cut leaves is not an absent ref")
 }
 
-// A git that was killed leaves its lock on the ref.
+// A killed git leaves its lock on the ref.
 func TestALeftLockDoesNotStopTheLoop(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	lock := filepath.Join(b.Store.Dir(), b.Branch+".lock")

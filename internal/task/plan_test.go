@@ -149,7 +149,7 @@ func TestS3_StepsAreReadyWhenWhatTheyComeAfterIsDone(t *testing.T) {
 	require.Equal(t, []string{"d"}, task.Last(steps))
 }
 
-// TestAnOrderDoesEachStepOnceAndAfterWhatItComesAfter goes over random plans.
+// Random plans.
 func TestAnOrderDoesEachStepOnceAndAfterWhatItComesAfter(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	circles := 0
@@ -241,7 +241,7 @@ func TestAPlanHasItsTitleOnce(t *testing.T) {
 	}
 }
 
-// FuzzPlan renders plans of any fragment and reads them back: what is approved is what was submitted.
+// FuzzPlan renders plans with arbitrary fragments and reads them back: a person approves exactly what was submitted.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{`{"goal":" a\n---\nb"}`, `{"a":{"":[1,-0.10,true,null,"null","0x1","1_0","<<","\u2028\u0000\t"]}}`, `{"<<":{"a":1},"? b":"|","x\ny":"\n z"}`, `{"d":"2026-01-01","o":"0644","y":"yes","e":1E5}`} {
 		f.Add(seed, "title", "body")

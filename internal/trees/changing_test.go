@@ -11,7 +11,7 @@ import (
 	"pawl/internal/trees"
 )
 
-// Evaluations that start alike have setup run once more for what they change below judge.keep, and not each time.
+// If evaluations must start alike, setup runs once more for what they change below judge.keep, and not each time.
 func TestWhatEvaluationsChangeIsBroughtBackWithoutSetup(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	jdg := b.Tree("judge", b.Base)
@@ -52,7 +52,7 @@ func TestWhatEvaluationsChangeIsBroughtBackWithoutSetup(t *testing.T) {
 	assert.Equal(t, "stays", string(gittest.Must(os.ReadFile(d+"/node_modules/.cache/when"))))
 }
 
-// pnpm and uv link the files of a tree to their caches, and another tree's setup adds or removes a name.
+// pnpm and uv link a tree's files to their caches. Another tree's setup then adds or removes a name of the file.
 func TestAnotherNameOfAFileIsNoChangeOfIt(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	jdg := b.Tree("judge", b.Base)

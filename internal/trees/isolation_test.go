@@ -18,7 +18,7 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// What an agent does in its tree changes nothing outside of it, and runs nothing of its own when pawl works there.
+// An agent's work in its tree changes nothing outside, and pawl runs nothing of it there.
 
 func TestNothingOutsideIsTouched(t *testing.T) {
 	for name, o := range map[string]trees.RestoreOptions{"desk": {}, "judge": judge} {
@@ -111,15 +111,15 @@ func TestNothingOutsideIsTouched(t *testing.T) {
 	}
 }
 
-// swap puts a symlink to target where path is.
+// swap replaces path by a symlink to target.
 func swap(t testing.TB, target, path string) {
 	t.Helper()
 	require.NoError(t, os.RemoveAll(path))
 	require.NoError(t, os.Symlink(target, path))
 }
 
-// TestNoProgramOfTheTreesRuns plants a program wherever git could be told to run one and then
-// does everything that pawl does with a tree.
+// The test plants a program wherever git could be told to run one, and then does everything that pawl does with a
+// tree.
 func TestNoProgramOfTheTreesRuns(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
@@ -174,7 +174,7 @@ func TestNoProgramOfTheTreesRuns(t *testing.T) {
 		gittest.Write(t, gitDir+"/info/attributes", "* filter=evil diff=evil merge=evil\n")
 	}
 	gittest.Write(t, b.Dir+"/attributes", "* filter=evil diff=evil merge=evil\n")
-	// The user's own configuration is not the tree's, but it is not for the store either.
+	// The user's own configuration is not the tree's, but it must not affect the store either.
 	home := os.Getenv("HOME")
 	gittest.Write(t, home+"/.gitconfig", config)
 	gittest.Write(t, home+"/git/attributes", "* filter=evil diff=evil merge=evil\n")
@@ -249,7 +249,7 @@ func TestPawlsOwnFilesInTheRoot(t *testing.T) {
 	}
 }
 
-// What agents do to the .git that they find changes nothing but their desk.
+// Whatever an agent does to its .git changes only its desk.
 func TestP10_WhatAnAgentDoesWithGitChangesNothing(t *testing.T) {
 	for name, do := range map[string]func(t *testing.T, d string){
 		"commits": func(t *testing.T, d string) {
@@ -324,7 +324,7 @@ func TestP10_WhatAnAgentDoesWithGitChangesNothing(t *testing.T) {
 	}
 }
 
-// clean checks that a tree's own git shows it at commit, with nothing to commit and nothing else.
+// clean checks that the tree's own git is at commit, with nothing to commit and nothing else.
 func clean(t testing.TB, tree *trees.Tree, commit string) {
 	t.Helper()
 	assert.Equal(t, commit, gittest.Git(t, tree.Dir, "rev-parse", "HEAD"))
@@ -387,7 +387,7 @@ func TestATreeShowsTheTagsOfItsHistoryAndItsOrigin(t *testing.T) {
 	in("fsck", "--strict")
 }
 
-// TestATagThatHasMovedIsShownWhereItIsNow: a repository's "latest" moves with each release, and a later loop has it there.
+// A repository's tag "latest" moves with each release, and a later loop sees it at its new commit.
 func TestATagThatHasMovedIsShownWhereItIsNow(t *testing.T) {
 	user, base := gittest.UserRepo(t, gittest.SomeFiles)
 	b := gittest.BedFor(t, user, base)

@@ -9,8 +9,8 @@ import (
 	"pawl/internal/trees"
 )
 
-// TestWhatSetupMadeIsNoPartOfAChange: a repository that does not ignore its node_modules has them on the desk, iteration
-// after iteration, and nobody takes them for the agent's.
+// A repository that does not ignore its node_modules has them on the desk, iteration after iteration, and they never
+// count as the agent's change.
 func TestWhatSetupMadeIsNoPartOfAChange(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Fresh(b.Base)
@@ -34,7 +34,7 @@ func TestWhatSetupMadeIsNoPartOfAChange(t *testing.T) {
 	require.FileExists(t, d+"/node_modules/.cache/x")
 	require.NoFileExists(t, d+"/src/own.js")
 
-	// Once a commit has it, it is a file like any other.
+	// Once a commit has the file, it is like any other file.
 	other := b.Tree("other", b.Base)
 	gittest.Write(t, other.Dir+"/src/made.js", "tracked")
 	head := b.Commit(other, b.Base)
@@ -43,7 +43,7 @@ func TestWhatSetupMadeIsNoPartOfAChange(t *testing.T) {
 	require.Equal(t, []string{"src/made.js"}, paths(b.Stage(desk, head).Files))
 }
 
-// TestWhatCommandsLeaveIsNamedAndCountsToNoChange: by the folder where nothing in it is tracked.
+// A folder without tracked files is named as a whole.
 func TestWhatCommandsLeaveIsNamedAndCountsToNoChange(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	left := func(tree *trees.Tree) []string {

@@ -17,7 +17,7 @@ import (
 	"pawl/internal/trees"
 )
 
-// readAll stages and returns the lines of the change by file, "+3 text" and "-3 text".
+// readAll stages and returns the lines of the change by file, as "+3 text" and "-3 text".
 func readAll(b *gittest.Bed, t *trees.Tree, head string) (trees.Change, map[string][]string) {
 	b.Helper()
 	lines := map[string][]string{}
@@ -35,7 +35,7 @@ func readAll(b *gittest.Bed, t *trees.Tree, head string) (trees.Change, map[stri
 	return c, lines
 }
 
-// Every line of every kind of change is read, under its own number.
+// Every line of every kind of change is read, with its own number.
 func TestEveryLineOfAChangeIsRead(t *testing.T) {
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	desk := b.Tree("desk", b.Base)
@@ -80,8 +80,8 @@ func TestContentIsNeverTakenForAHeaderOfThePatch(t *testing.T) {
 		"-6 end", "+5 ", "+6 last"}, lines["a"])
 }
 
-// A NUL at the front does not hide the rest of a file, an attribute does not either, and a long
-// line comes in pieces that overlap.
+// Neither a NUL at the beginning nor an attribute hides the rest of a file, and a long line comes in pieces that
+// overlap.
 func TestNothingHidesFromTheReader(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -124,7 +124,7 @@ func TestAChangeWithoutEndIsNotReadToItsEnd(t *testing.T) {
 	assert.Equal(t, int64(65<<20), c.Files[0].Size)
 }
 
-// git's diff takes no file of more than 1023 MB, and dies of one.
+// git's diff accepts no file of more than 1023 MB, and dies of one.
 func TestAFileThatGitCannotCompareIsNotRead(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -142,7 +142,7 @@ case " $* " in *" --patch "*) echo "fatal: unable to generate diff for a.txt" >&
 	assert.Equal(t, []string{"a.txt"}, paths(c.Files))
 }
 
-// TestL5_WhatTheLoopTouchedIsInItsHistory: undone changes too.
+// Undone changes are included.
 func TestL5_WhatTheLoopTouchedIsInItsHistory(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)

@@ -80,7 +80,7 @@ func TestRestoreRemovesWhatIsNotIgnoredFromADesk(t *testing.T) {
 	require.NoError(t, os.RemoveAll(d+"/src/deep"))
 	gittest.Write(t, d+"/src/deep", "a file")
 	require.NoError(t, os.Chmod(d+"/src/b.txt", 0o777))
-	// The agent's own idea of what is ignored does not count, however deep it is buried.
+	// A .gitignore of the agent does not count, however deep it is.
 	gittest.Write(t, d+"/.gitignore", "*\n")
 	gittest.Write(t, d+"/hidden/.gitignore", "one\n/two\n")
 	gittest.Write(t, d+"/hidden/one", "x")
@@ -116,7 +116,7 @@ func TestRestoreAfterStageLeavesNothingOfTheChange(t *testing.T) {
 	}
 }
 
-// Where nothing has changed, no git runs; any doubt, and one does.
+// If nothing has changed, no git runs. If there is any doubt, one does.
 func TestTheFastPathSeesEveryChange(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -146,7 +146,7 @@ func TestTheFastPathSeesEveryChange(t *testing.T) {
 	}
 }
 
-// Builds go by mtimes: what a commit does not touch keeps its own.
+// Builds use mtimes: a file that a commit does not touch keeps its own.
 func TestRestoreRewritesOnlyWhatDiffers(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
@@ -166,8 +166,8 @@ func TestRestoreRewritesOnlyWhatDiffers(t *testing.T) {
 	assert.Equal(t, want, times())
 }
 
-// The folder is moved away and a symlink to it put in its place: every file is still there, with
-// the inode and the times that the index knows.
+// The folder is moved away and replaced by a symlink to it. Every file is still there, with the inode and the times
+// in the index.
 func TestAFolderReplacedByASymlinkToItselfIsRestored(t *testing.T) {
 	for name, o := range map[string]trees.RestoreOptions{"desk": {}, "judge": judge, "desk, staged": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestJudgeKeepsWhatSetupMadeAndNothingElse(t *testing.T) {
 	b.Restore(jdg, b.Base, o)
 	assert.Equal(t, want, gittest.Listing(t, d))
 
-	// What the tests leave behind goes; caches stay, whatever is done to them.
+	// What the tests leave behind is removed. Caches stay, whatever happens to them.
 	gittest.Write(t, d+"/junk", "x")
 	gittest.Write(t, d+"/build/dep/more.js", "x")
 	gittest.Write(t, d+"/x.log", "x")
@@ -233,7 +233,7 @@ func TestJudgeKeepsWhatSetupMadeAndNothingElse(t *testing.T) {
 	require.NoError(t, os.RemoveAll(d+"/build/cache"))
 	b.Restore(jdg, b.Base, o)
 
-	// A commit that tracks what setup had made, and one that removes the folder it was in.
+	// One commit tracks what setup had made, and another one removes its folder.
 	desk := b.Tree("desk", b.Base)
 	require.NoError(t, os.RemoveAll(desk.Dir+"/src"))
 	head := b.Commit(desk, b.Base)
@@ -336,7 +336,7 @@ func TestWhatPawlRemembersMayBeLost(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the index while an agent works on the desk, its change is taken, and the damage is named.
+// Whatever happens to the index while an agent works on the desk, its change is staged, and the damage is named.
 func TestADamagedIndexLosesNoChange(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -355,7 +355,7 @@ func TestADamagedIndexLosesNoChange(t *testing.T) {
 	}
 }
 
-// A change that was made before the power cut is no violation after it.
+// A change that was made before the power cut is not a violation after it.
 func TestATornStateLosesNoChange(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -404,7 +404,7 @@ func TestTwoWorkersOnOneTreeWaitForEachOther(t *testing.T) {
 	clean(t, desk, head)
 }
 
-// As root in a container an agent can do this; as anyone else it cannot.
+// An agent can do this only as root in a container.
 func TestImmutableFilesAreRemoved(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -440,7 +440,7 @@ func TestACancelledRestoreDoesNotThrowTheTreeAway(t *testing.T) {
 	require.ErrorIs(t, err, done.Err(), "not a success either")
 }
 
-// A whole loop, and then the user's repository to the byte.
+// After a whole loop, the user's repository is the same to the byte.
 func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	before := gittest.BytesOf(t, b.User)
@@ -465,7 +465,7 @@ func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
 	assert.Empty(t, before)
 }
 
-// TestE6_ATreeIsTakenAwayWhereItWas has the folder that pawl keeps renamed, and a forged copy in its place.
+// The folder that pawl keeps open is renamed and replaced by a forged copy.
 func TestE6_ATreeIsTakenAwayWhereItWas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")

@@ -48,7 +48,7 @@ func TestStageTakesWhatGitAddWould(t *testing.T) {
 	assert.Equal(t, []string{".gitignore", "build/out", "src/loop-stop", "x.log"}, paths(c.Files))
 }
 
-// Someone ran another tool before and committed its results.
+// Another tool ran before, and somebody committed its results.
 func TestATrackedResultsFileIsNoPartOfAChange(t *testing.T) {
 	b := gittest.NewBed(t, map[string]string{"loop-results.tsv": "old\n", "a.txt": "a\n"})
 	desk := b.Tree("desk", b.Base)
@@ -96,8 +96,8 @@ func TestWeirdNamesSurviveTheWholeWay(t *testing.T) {
 	assert.Equal(t, gittest.Listing(t, desk.Dir), gittest.Listing(t, jdg.Dir))
 }
 
-// The same size and the old mtime put back: only the ctime tells, and that by less than the
-// second that git looks at.
+// The file has the same size and its old mtime again. Only the ctime differs, by less than the second that git
+// compares.
 func TestARewriteWithItsTimesRestoredIsSeen(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -151,7 +151,7 @@ func TestWhatTimesCanTell(t *testing.T) {
 	}
 }
 
-// A folder can be swapped for another without touching the files in either.
+// A folder can be replaced by another one although the files in both stay untouched.
 func TestAFolderSwappedForAnotherIsSeen(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -180,7 +180,7 @@ func TestAFolderSwappedForAnotherIsSeen(t *testing.T) {
 }
 
 func TestBadThingsInAChangeAreViolations(t *testing.T) {
-	levels := 1100 // more than a process may have files open in one of the cases
+	levels := 1100 // in one of the cases, more than a process may have files open
 	if os.Getenv("PAWL_TEST_ALL") == "1" {
 		levels = 6000
 	}
@@ -270,7 +270,7 @@ func TestBadThingsInAChangeAreViolations(t *testing.T) {
 
 func deep(n int) string { return strings.TrimSuffix(strings.Repeat("d/", n), "/") }
 
-// nest makes folders in folders beyond what a path can name.
+// nest makes nested folders, deeper than a path can name.
 func nest(t testing.TB, dir string, n int) {
 	wd := gittest.Must(os.Getwd())
 	require.NoError(t, os.Chdir(dir))
@@ -282,7 +282,7 @@ func nest(t testing.TB, dir string, n int) {
 	require.NoError(t, os.WriteFile("f", []byte("deep down"), 0o644))
 }
 
-// The same things where git does not look are nobody's business.
+// The same things in ignored folders are no violation.
 func TestWhatIsIgnoredIsNoViolation(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
@@ -336,7 +336,7 @@ func TestUnreadableThingsAreViolations(t *testing.T) {
 	}
 }
 
-// A tracked file that is only read-only, in a folder that is only read-only, is no obstacle.
+// Read-only tracked files in read-only folders are restored.
 func TestReadOnlyTreesAreRestored(t *testing.T) {
 	if gittest.AsNobody(t) {
 		return
@@ -401,7 +401,7 @@ func TestSubmodulesStayAsTheyAre(t *testing.T) {
 	assert.DirExists(t, desk.Dir+"/vendor/lib")
 	assert.True(t, b.Stage(desk, base).Empty())
 
-	// Checked out by setup: its content is not looked at, its commit is.
+	// Setup has checked it out: its commit counts, its content does not.
 	canary := filepath.Join(b.Dir, "canary")
 	sub := desk.Dir + "/vendor/lib"
 	require.NoError(t, os.Remove(sub))
@@ -424,7 +424,7 @@ func TestSubmodulesStayAsTheyAre(t *testing.T) {
 	_, _ = gittest.TryGit(sub, "status")
 	assert.FileExists(t, canary, "the canary sings")
 
-	// Removed, replaced, junk put in.
+	// It is removed, replaced, or contains junk.
 	require.NoError(t, os.Remove(jdg.Dir+"/vendor/lib"))
 	c, err = jdg.Stage(ctx, base)
 	require.NoError(t, err)
@@ -441,7 +441,7 @@ func TestSubmodulesStayAsTheyAre(t *testing.T) {
 	assert.DirExists(t, jdg.Dir+"/vendor/lib")
 }
 
-// `git submodule update` as setup: the files stay, and the tree's own git goes on working.
+// With `git submodule update` as setup, the files stay, and the tree's own git still works.
 func TestASubmoduleThatSetupUpdatesKeepsItsFiles(t *testing.T) {
 	user, _ := gittest.UserRepo(t, gittest.SomeFiles)
 	lib, _ := gittest.UserRepo(t, map[string]string{"lib.txt": "lib\n"})
@@ -466,7 +466,7 @@ func TestASubmoduleThatSetupUpdatesKeepsItsFiles(t *testing.T) {
 	assert.True(t, again)
 }
 
-// Files that were committed without the conversions that .gitattributes asks for.
+// Files that were committed without the conversions in .gitattributes.
 func TestConversionsMakeNoChange(t *testing.T) {
 	user, _ := gittest.UserRepo(t, map[string]string{"crlf.txt": "a\r\nb\r\n", "lf.txt": "a\nb\n", "mixed.txt": "a\nb\r\n", "id.txt": "$Id$\n", "w.bat": "x\n"})
 	gittest.Write(t, user+"/.gitattributes", "*.txt text\n*.bat text eol=crlf\nid.txt ident\n")
@@ -495,7 +495,7 @@ func TestConversionsMakeNoChange(t *testing.T) {
 	assert.True(t, b.Stage(jdg, head).Empty())
 }
 
-// Git LFS keeps contents out of git. pawl runs no filter, so that it would put them in.
+// Git LFS keeps contents out of git. pawl runs no filter, so the contents would get into git.
 func TestContentInThePlaceOfAPointerIsAViolation(t *testing.T) {
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:"
 	b := gittest.NewBed(t, map[string]string{".gitattributes": "*.bin filter=lfs -text\nplain.bin filter=other\n", "old.bin": pointer + "0\n", "plain.bin": "x", "gone.bin": pointer + "1\n", "a.txt": "a\n"})
@@ -533,8 +533,7 @@ func TestAFullStoreIsAnErrorAndNoVerdict(t *testing.T) {
 	require.ErrorAs(t, err, &ge)
 }
 
-// TestE4_FilesThatAreTooLargeAreNotRead has files that are all hole: to make one costs an agent
-// nothing, and to read it would cost git hours.
+// Sparse files: they cost an agent nothing, and git would need hours to read them.
 func TestE4_FilesThatAreTooLargeAreNotRead(t *testing.T) {
 	b := gittest.NewBed(t, map[string]string{"a.txt": "a\n", "was.bin": strings.Repeat("x", 2<<20), ".gitignore": "*.iso\n"})
 	hole := func(path string, size int64) {

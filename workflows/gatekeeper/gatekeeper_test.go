@@ -20,7 +20,7 @@ import (
 	"pawl/workflows/journal"
 )
 
-// office is the state of a workflow that is no loop: it has no repository and several gates at once.
+// office is the state of a workflow that is not a loop: it has no repository, and several gates at once.
 type office struct {
 	Seq      int64                  `json:"seq"`
 	Gates    []loop.Gate            `json:"gates"`
@@ -73,7 +73,7 @@ func (o office) Waits(id string) *loop.Gate {
 	return nil
 }
 
-// answer is the rule of this office: a message names its gate and one of its choices.
+// answer is this office's rule: a message names its gate and one of the gate's choices.
 func answer(o office, name string, m loop.Message) (govern.Reply, error) {
 	if name == "halt" {
 		return govern.Reply{Text: "halting", Events: []loop.Event{{Type: loop.MessageReceived, Message: name, Note: m.Note}}}, nil
@@ -89,7 +89,7 @@ func answer(o office, name string, m loop.Message) (govern.Reply, error) {
 
 const question, tier loop.GateKind = "question", "tier"
 
-// premises are where the office's ledger is: one activity writes its entries.
+// premises has the office's ledger: one activity writes its entries.
 type premises struct {
 	ledger  []loop.Event
 	told    []string
@@ -104,7 +104,7 @@ func (p *premises) write(_ context.Context, in act.Entry) (act.Appended, error) 
 	return act.Appended{Ledger: string(rune('a' + len(p.ledger)))}, nil
 }
 
-// open asks about each of the gates at once and returns the choices in their order.
+// open asks about all gates at once and returns the choices in order.
 func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, error) {
 	j := journal.New(ctx, journal.Saved[office]{})
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})

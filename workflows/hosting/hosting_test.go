@@ -22,8 +22,7 @@ import (
 	"pawl/workflows/journal"
 )
 
-// estate is two hosts: the one that a loop is on leaves what it is asked for untaken as often as
-// refuses says, then takes it.
+// estate is two hosts. The loop's host does not start an activity as often as refuses says, and then starts it.
 type estate struct {
 	refuses  int
 	gone     bool
@@ -59,7 +58,7 @@ func (e *estate) open(context.Context, act.Open) (act.Opened, error) {
 	return o, nil
 }
 
-// ask runs one Record through a host and returns what came of it.
+// ask runs one Record through a host and returns the result.
 func (e *estate) ask(t *testing.T) (s loop.State, h *hosting.Host, failed error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
@@ -134,8 +133,7 @@ func TestUntaken(t *testing.T) {
 	}
 }
 
-// TestActivitiesStartWhereAndForAsLongAsTheirAttributesSay starts one of each sort on a host that has
-// slots of their own for agents.
+// The test starts one activity of each sort on a host with separate slots for agents.
 func TestActivitiesStartWhereAndForAsLongAsTheirAttributesSay(t *testing.T) {
 	const month, half = 30 * 24 * time.Hour, 30 * time.Minute
 	for name, want := range map[string]struct {

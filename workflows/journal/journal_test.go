@@ -17,7 +17,7 @@ import (
 	"pawl/workflows/journal"
 )
 
-// count is the smallest state: how many events there were, and which was the last.
+// count is the smallest state: the number of events, and the last one.
 type count struct {
 	Seq    int64
 	Reason string

@@ -20,7 +20,7 @@ import (
 	"pawl/internal/task"
 )
 
-// TestAFloodIsNotHandedToTheNextRun: what came while an entry was written is more than the input of a run may be.
+// More messages arrived while an entry was written than a run's input may contain.
 func TestAFloodIsNotHandedToTheNextRun(t *testing.T) {
 	w := setUp(t)
 	const tasks = 60
@@ -72,13 +72,14 @@ func TestAStewardGoesOnInANewRunWithAllThatItHas(t *testing.T) {
 	require.NotContains(t, second.specs, "crew-b-one", "what was done is not done again")
 }
 
-// Who was told of a gate, or reminded of it, is not told of it as of a new one when the steward goes on in a new run.
+// If people were notified of a gate, or reminded, they are not notified again as of a new gate when the steward
+// continues in a new run.
 func TestAGateThatWasToldOfIsNotToldOfAnewInTheNextRun(t *testing.T) {
 	t.Run("told", func(t *testing.T) { goesOnWithAGate(t, time.Hour, loop.GateOpened) })
 	t.Run("reminded", func(t *testing.T) { goesOnWithAGate(t, 5*time.Hour, loop.GateOpened, loop.GateEscalated) })
 }
 
-// goesOnWithAGate opens a gate in a run that goes on in a new one at the end.
+// goesOnWithAGate opens a gate in a run that continues in a new one at the end.
 func goesOnWithAGate(t *testing.T, end time.Duration, want ...loop.Type) {
 	t.Helper()
 	doc := strings.Replace(charterDoc, `"defaults"`, `"notify":["desktop"],"defaults"`, 1)
@@ -108,7 +109,8 @@ func goesOnWithAGate(t *testing.T, end time.Duration, want ...loop.Type) {
 	require.Equal(t, []loop.Type{loop.GateOpened, loop.StewardEnded}, *events, "of the new one, and of no other")
 }
 
-// The ledger has a gate before people are told of it, so a steward that starts again from its ledger tells nobody of it anew.
+// The ledger has a gate before people are notified, so a steward that starts again from its ledger does not notify
+// them again.
 func TestAGateOfTheLedgerIsNotToldOfAnewAfterARestart(t *testing.T) {
 	doc := strings.Replace(charterDoc, `"defaults"`, `"notify":["desktop"],"defaults"`, 1)
 	run := func(w *world, id string, resume Resume) (events []loop.Type) {

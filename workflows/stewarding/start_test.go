@@ -22,8 +22,8 @@ import (
 	"pawl/internal/task"
 )
 
-// TestATaskThatComesWithTheStartIsTaken sends messages that a run finds at its very first step: one that was
-// sent together with the start, and one that came while the run before it was going on in this one.
+// A run finds messages at its very first step: one was sent together with the start, and one came while the run
+// before it continued in this one.
 func TestATaskThatComesWithTheStartIsTaken(t *testing.T) {
 	w := setUp(t)
 	w.submit(0, `{"id":"early","body":"x"}`)
@@ -66,7 +66,7 @@ func TestAStewardThatAlwaysHasSomethingToRecordGoesOnInANewRun(t *testing.T) {
 	require.Equal(t, s.TasksCount, loop.Fold(loop.Fold(steward.New("crew"), w.ledger), resume.Carry.Pending).TasksCount)
 }
 
-// carried is what the run that ended by going on in a new one hands to that.
+// carried returns the input for the next run of a run that continued as new.
 func (w *world) carried() (resume Resume) {
 	w.t.Helper()
 	var next *workflow.ContinueAsNewError
@@ -75,7 +75,7 @@ func (w *world) carried() (resume Resume) {
 	return resume
 }
 
-// TestSubmitSaysWhyATaskDidNotArrive is a steward that there is not, and one that takes no more signals.
+// One steward does not exist, and another one accepts no more signals.
 func TestSubmitSaysWhyATaskDidNotArrive(t *testing.T) {
 	for want, cause := range map[string]error{
 		"there is no steward crew that runs": &temporal.UnknownExternalWorkflowExecutionError{},
@@ -90,7 +90,6 @@ func TestSubmitSaysWhyATaskDidNotArrive(t *testing.T) {
 	}
 }
 
-// TestSubmitNamesTheTaskBeforeTheStewardHasIt: a signal has no reply, so both have to know the ID.
 func TestSubmitSaysWhatIsWrongWithItsInput(t *testing.T) {
 	for in, want := range map[string]string{
 		``:                                "it is empty",
@@ -109,6 +108,7 @@ func TestSubmitSaysWhatIsWrongWithItsInput(t *testing.T) {
 	}
 }
 
+// A signal has no reply, so the caller and the steward both have to know the ID.
 func TestSubmitNamesTheTaskBeforeTheStewardHasIt(t *testing.T) {
 	hand := func(in, want string) (of Submitted, sent task.Task) {
 		var suite testsuite.WorkflowTestSuite
@@ -137,8 +137,8 @@ func TestSubmitNamesTheTaskBeforeTheStewardHasIt(t *testing.T) {
 	require.NotEqual(t, task.IDOf(task.Task{Title: "x"}, "one"), task.IDOf(task.Task{Title: "x"}, "two"))
 }
 
-// TestTwoSchedulesOfTemporalsHandInTwoTasks that are due at the same time: what somebody has made in Temporal has no
-// source that tells them apart.
+// The schedules are due at the same time. A schedule that somebody made in Temporal has no source by which its tasks
+// differ.
 func TestTwoSchedulesOfTemporalsHandInTwoTasks(t *testing.T) {
 	s := steward.New("crew")
 	slot := time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)
@@ -164,7 +164,7 @@ func TestTwoSchedulesOfTemporalsHandInTwoTasks(t *testing.T) {
 		require.Equal(t, "the Temporal schedule "+name, s.Tasks[i].Source)
 	}
 	ours := `{"steward":"crew","task":{"title":"Nightly","source":"schedule nightly"},"by":"schedule nightly","trigger":{"name":"nightly","from":"schedule","result":""}}`
-	for range 2 { // a slot of ours is one task, however often it is tried
+	for range 2 { // a slot of pawl's own schedule is one task, however often it is tried
 		of, sent := hand(ours, scheduledBy.ValueSet("crew/nightly"))
 		require.Empty(t, of.Task)
 		require.Equal(t, "2026-03-02T03:00:00Z", sent.Trigger.Delivery)

@@ -34,7 +34,7 @@ func TestAStewardPlansATaskAndRunsItsLoop(t *testing.T) {
 	require.Equal(t, loop.Halted, r.Status)
 }
 
-// What a steward's host has mended is in its ledger.
+// The ledger has what a steward's host has mended.
 func TestAStewardRecordsWhatWasMended(t *testing.T) {
 	w := setUp(t)
 	w.mended = []string{"the store is gone; it is mended"}
@@ -108,8 +108,8 @@ func TestS12_GovernanceThatChangesBetweenTwoStepsIsAssessedBeforeTheSecond(t *te
 	require.Equal(t, "ann", w.specs["crew-a-two"]["session"].(map[string]any)["approvedBy"])
 }
 
-// A person's answer at a loop and the steward's message that its place is needed cross each other: the loop says
-// later that it was answered, and until it pauses it has its place.
+// A person answers at a loop while the steward sends the message that its slot is needed. The loop reports the answer
+// later, and keeps its slot until it pauses.
 func TestALoopThatWasAnsweredJustNowKeepsItsPlaceUntilItPauses(t *testing.T) {
 	w := setUp(t)
 	runs := false
@@ -177,7 +177,7 @@ func TestALoopThatIsThereAlreadyIsAdopted(t *testing.T) {
 	}
 }
 
-// Between the look for a loop and its start somebody else may start one of that name.
+// Between reading a loop and starting it, somebody else may start a loop with that name.
 func TestALoopOfAnotherThatTookTheNameIsNotTheTasks(t *testing.T) {
 	for unseen, begun := range map[int]bool{1: true, 2: false} {
 		w := setUp(t)
@@ -257,10 +257,10 @@ func TestS5_APlannerIsInterruptedAndPlansAgain(t *testing.T) {
 	var asked []string
 	gaveUp := make(chan struct{})
 	told := sync.OnceFunc(func() { close(gaveUp) })                      // another activity may be cancelled after it
-	w.env.SetOnActivityCanceledListener(func(*activity.Info) { told() }) // this environment tells no activity
+	w.env.SetOnActivityCanceledListener(func(*activity.Info) { told() }) // the test environment does not notify activities
 	w.planner = func(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
 		asked = append(asked, in.Task)
-		if in.Task == "low" && len(asked) == 1 { // the time stands while an activity runs
+		if in.Task == "low" && len(asked) == 1 { // the clock stands still while an activity runs
 			w.env.SignalWorkflow("submit", json.RawMessage(`{"task":{"id":"high","body":"x","priority":5}}`))
 			<-gaveUp
 			return act.TaskPlanned{}, ctx.Err()
@@ -288,8 +288,7 @@ func TestAFloodOfLargeTasksIsRecordedInPieces(t *testing.T) {
 	require.Equal(t, tasks, w.state().TasksCount)
 }
 
-// TestALoopOfAPlanThatWasGivenUpIsReadAtEachValidation: it may be over without having been able to say so, and would
-// have its place for ever.
+// The loop may be over without having been able to report it, and would keep its slot for ever.
 func TestALoopOfAPlanThatWasGivenUpIsReadAtEachValidation(t *testing.T) {
 	w := setUp(t)
 	w.course["crew-a-one"] = func(ctx workflow.Context, _ string) task.ChildResult {
@@ -327,7 +326,6 @@ func TestWhatIsNoCharterIsRefusedAndDoesNotHang(t *testing.T) {
 	}
 }
 
-// Temporal keeps the details with the workflow, and refuses them where they are large.
 func TestS6_AStopFilePausesTheStewardUntilAPersonLetsItGoOn(t *testing.T) {
 	w := setUp(t)
 	w.submit(time.Second, `{"id":"a","body":"x"}`)

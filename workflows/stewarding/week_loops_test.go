@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// child is the workflow of a loop: it takes what it is told and lives for as long as the loop.
+// child is the workflow of a loop: it receives messages and lives as long as the loop.
 func (w *week) child(ctx workflow.Context, input converter.RawValue) error {
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
 	var doc struct{ Session map[string]string }
@@ -45,7 +45,7 @@ func (w *week) child(ctx workflow.Context, input converter.RawValue) error {
 	return nil
 }
 
-// lives lets a loop do the next thing after a while.
+// lives makes a loop do the next thing after a while.
 func (w *week) lives(id string) {
 	l, run := w.loops[id], w.runs
 	w.env.RegisterDelayedCallback(func() {
@@ -66,7 +66,7 @@ func (w *week) event(id, event string, gate *task.ChildGate) task.ChildEvent {
 	}}
 }
 
-// says has a loop tell its steward something.
+// says makes a loop report something to its steward.
 func (w *week) says(id, event string, gate *task.ChildGate, change func(*task.ChildResult)) {
 	l := w.loops[id]
 	l.seq++
@@ -75,7 +75,7 @@ func (w *week) says(id, event string, gate *task.ChildGate, change func(*task.Ch
 	if change != nil {
 		change(l.last.Result)
 	}
-	if event != task.ChildEnded || w.calm || w.draw(id+" dies", 8) > 0 { // else it ends without a word
+	if event != task.ChildEnded || w.calm || w.draw(id+" dies", 8) > 0 { // otherwise it ends without a report
 		w.env.SignalWorkflow(task.ChildSignal, l.last)
 	}
 	if event == task.ChildEnded {
@@ -86,7 +86,7 @@ func (w *week) says(id, event string, gate *task.ChildGate, change func(*task.Ch
 	}
 }
 
-// does is the next thing that a loop does.
+// does makes a loop do its next thing.
 func (w *week) does(id string) {
 	defer func() {
 		if w.loops[id].status == "running" {
@@ -119,7 +119,7 @@ func (w *week) does(id string) {
 	}
 }
 
-// told is what a message does to a loop.
+// told applies a message to a loop.
 func (w *week) told(id, message string) {
 	switch l := w.loops[id]; {
 	case l.status == "ended":
@@ -133,7 +133,7 @@ func (w *week) told(id, message string) {
 	}
 }
 
-// resumes lets a loop go on that has paused or asked.
+// resumes makes a loop continue that has paused or asked.
 func (w *week) resumes(id string) {
 	l := w.loops[id]
 	l.status = "running"

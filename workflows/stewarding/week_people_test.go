@@ -24,7 +24,7 @@ func (w *week) say(name, format string, args ...any) {
 	}, json.RawMessage(fmt.Sprintf(format, args...)))
 }
 
-// visit is a person who comes by, does something, and will come again.
+// visit is a person who comes, does something, and will come again.
 func (w *week) visit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +36,7 @@ func (w *week) visit() {
 	if s.Status.Ended() {
 		return
 	}
-	for _, g := range s.Gates { // nobody is forgotten, and nobody is told too often
+	for _, g := range s.Gates { // nobody is forgotten, and nobody is notified too often
 		age := w.env.Now().Sub(g.OpenedAt)
 		want := func(age time.Duration) int {
 			if age < 3*time.Hour {
@@ -86,7 +86,7 @@ func (w *week) visit() {
 	w.env.RegisterDelayedCallback(w.visit, every)
 }
 
-// open says what is not over.
+// open describes what is not over.
 func open(s steward.State) (text string) {
 	for _, t := range s.Tasks {
 		if t.Outcome == "" || len(t.Ending) > 0 {
@@ -98,7 +98,7 @@ func open(s steward.State) (text string) {
 	return text
 }
 
-// answer answers a gate, or not.
+// answer answers a gate, or does nothing.
 func (w *week) answer(s steward.State, g loop.Gate) {
 	if !w.calm && w.draw("answers", 3) > 0 {
 		return
@@ -121,7 +121,7 @@ func (w *week) answer(s steward.State, g loop.Gate) {
 	}
 }
 
-// slot is a schedule's: it submits a task as the workflow Submit does, and sometimes tries twice.
+// slot is a slot of a schedule: it submits a task as the workflow Submit does, and sometimes tries twice.
 func (w *week) slot() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,7 +137,7 @@ func (w *week) slot() {
 	w.env.RegisterDelayedCallback(w.slot, 6*time.Hour)
 }
 
-// hand hands tasks in.
+// hand submits tasks.
 func (w *week) hand() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

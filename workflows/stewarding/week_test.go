@@ -33,29 +33,29 @@ import (
 	"pawl/internal/task"
 )
 
-// weekCharter has a schedule that leaves a slot out while its task is not over, and small limits, so that a
-// week comes to all of them.
+// weekCharter has a schedule that skips a slot while its task is not over, and limits so small that a week reaches
+// all of them.
 const weekCharter = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
 	"limits":{"parallel":2,"costUSD":4,"retries":2,"noProgress":6,"actions":40},
 	"schedules":[{"name":"nightly","every":"6h","overlap":"skip","task":{"body":"Look around."}}],
 	"defaults":{"scope":["**"],"verify":{"command":"true"},"test":{"command":"true"},"agent":{"command":["agent"]},"approvals":{"tools":["*"]}}}`
 
-// week is a steward in a week of its life: loops that do what a seed wants, people who come by now and then,
-// activities that fail before and after they have done their work, and runs that go on in new ones. Its
-// loops live outside of Temporal, so that they go on whichever run of the steward there is.
+// week is a steward in one week: a seed decides what loops do, people come now and then, activities fail before and
+// after they have done their work, and runs continue in new ones. Its loops live outside Temporal, so they continue
+// whichever run the steward is in.
 type week struct {
 	t    *testing.T
 	seed uint64
 	mu   sync.Mutex // activities run beside the steward
 	env  *testsuite.TestWorkflowEnvironment
 	runs int
-	calm bool // from now on all goes well, and people answer everything
+	calm bool // from now on everything succeeds, and people answer everything
 
 	ledger   []loop.Event
 	state    steward.State // the fold of the ledger
 	approved map[string]string
-	begun    map[string]int // loops by how often they were started
-	tries    map[string]int // loops of a step since a person has last sent its task on
+	begun    map[string]int // how often each loop was started
+	tries    map[string]int // loops of a step since a person last let its task continue
 	loops    map[string]*weekLoop
 	drawn    map[string]int
 	sent     []string // tasks that people have submitted
@@ -69,13 +69,13 @@ type weekLoop struct {
 	status string // running, paused, asking, ended
 	seq    int64
 	plan   string
-	here   bool // its workflow is one of this run's environment
-	freed  bool // a person has answered at it: it goes on whatever else runs
+	here   bool // its workflow is in this run's environment
+	freed  bool // a person has answered it: it runs whatever else runs
 	cost   int
 	last   task.ChildEvent
 }
 
-// draw is a number below n, by the seed and by what it is for, whenever and by whomever it is asked.
+// draw returns a number below n. It depends only on the seed and on what the number is for.
 func (w *week) draw(what string, n int) int {
 	w.drawn[what]++
 	h := fnv.New64a()
@@ -83,7 +83,7 @@ func (w *week) draw(what string, n int) int {
 	return int(h.Sum64() >> 3 % uint64(n))
 }
 
-// fails reports whether an activity fails now: a worker was killed, or something else was away.
+// fails reports whether an activity fails now: a worker was killed, or something else was not available.
 func (w *week) fails(what string) error {
 	if !w.calm && w.draw("fails "+what, 12) == 0 {
 		w.counts["failed activities"]++
@@ -98,7 +98,7 @@ func (w *week) open(context.Context, act.OpenSteward) (Opened, error) {
 	return Opened{Site: act.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main"}, w.fails("open")
 }
 
-// record appends what it was given, once: an attempt whose report was lost has written it already.
+// record appends its input once: an attempt whose report was lost has written it already.
 func (w *week) record(_ context.Context, in act.RecordTasks) (out act.TasksRecorded, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +119,7 @@ func (w *week) record(_ context.Context, in act.RecordTasks) (out act.TasksRecor
 	return out, w.fails("report")
 }
 
-// check holds what must be true of every event.
+// check checks what must be true for every event.
 func (w *week) check(before steward.State, e loop.Event) {
 	t := before.Find(e.Task)
 	switch e.Type {
@@ -174,7 +174,7 @@ func (w *week) check(before steward.State, e loop.Event) {
 	}
 }
 
-// sentOn notes that a person has sent a task on: what was tried before counts no longer.
+// sentOn records that a person let a task continue: earlier tries no longer count.
 func (w *week) sentOn(id string) {
 	for step := range w.tries {
 		if id == "" || strings.HasPrefix(step, id+" ") {
@@ -240,7 +240,7 @@ func (w *week) validate(context.Context, act.Validate) (act.Validated, error) {
 	return act.Validated{}, w.fails("validate")
 }
 
-// sorted are the names in a map, in order: what is drawn for them must not depend on chance.
+// sorted returns the names in a map, in order: what is drawn for them must not depend on chance.
 func sorted[T any](m map[string]T) (names []string) {
 	for name := range m {
 		names = append(names, name)
@@ -249,7 +249,7 @@ func sorted[T any](m map[string]T) (names []string) {
 	return names
 }
 
-// run lets the steward live until it goes on in a new run, or ends.
+// run runs the steward until it continues in a new run, or ends.
 func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewError) {
 	suite := testsuite.WorkflowTestSuite{}
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
@@ -268,7 +268,7 @@ func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewE
 	for _, kind := range []string{"Deliver", "Improve"} {
 		w.env.RegisterWorkflowWithOptions(w.child, workflow.RegisterOptions{Name: kind})
 	}
-	// Loops that an earlier run has started are none of this environment's.
+	// Loops that an earlier run started are not in this environment.
 	w.env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(
 		func(_, id, _, name string, _ any) error {
 			w.mu.Lock()
@@ -291,8 +291,8 @@ func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewE
 			w.lives(id)
 		}
 	}
-	// Never at the moment of a message: Temporal takes back the end of a run for a message that it has not seen,
-	// the test environment loses the message.
+	// The run never ends at the moment of a message. Temporal rejects the end of a run that has not seen a message,
+	// but the test environment loses the message.
 	lasts := time.Duration(4+w.draw("lasts", 20))*time.Hour + 30*time.Second
 	w.env.RegisterDelayedCallback(func() { w.env.SetContinueAsNewSuggested(true) }, lasts)
 	w.env.RegisterDelayedCallback(w.visit, time.Hour)
@@ -307,10 +307,10 @@ func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewE
 	return next
 }
 
-// TestS1_AWeekLosesNothing lets a steward live through a week of schedules, interrupts, rejections,
-// escalations, crashes and new runs. After every event no task is lost or run twice, no T1 or T2 is worked
-// on without an approval of exactly its plan, WAITING_FOR_HUMAN becomes IDLE by a person alone, and no limit
-// is passed. Then people answer everything, and every task comes to its end.
+// A steward runs through a week of schedules, interrupts, rejections, escalations, crashes and new runs. After every
+// event: no task is lost or run twice, no T1 or T2 is worked on without an approval of exactly its plan, only a
+// person changes WAITING_FOR_HUMAN to IDLE, and no limit is passed. Then people answer everything, and every task
+// ends.
 func TestS1_AWeekLosesNothing(t *testing.T) {
 	seeds := uint64(1)
 	if os.Getenv("PAWL_TEST_ALL") == "1" {
@@ -337,7 +337,7 @@ func TestS1_AWeekLosesNothing(t *testing.T) {
 	}
 }
 
-// over holds what must be true when all is over.
+// over checks what must be true when everything is over.
 func (w *week) over() {
 	came, triggers := map[string]int{}, map[string]int{}
 	for _, e := range w.ledger {

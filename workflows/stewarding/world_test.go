@@ -22,7 +22,7 @@ import (
 	"pawl/internal/task"
 )
 
-// world is what a steward has around it: a ledger, a planner and loops.
+// world is the surroundings of a steward: a ledger, a planner and loops.
 type world struct {
 	t         *testing.T
 	env       *testsuite.TestWorkflowEnvironment
@@ -35,12 +35,12 @@ type world struct {
 	mended    []string
 	validated int
 	slots     []int  // where each validation began
-	stop      string // what a loop-stop file says
+	stop      string // which loop-stop file asks for the end
 	specs     map[string]map[string]any
-	course    map[string]func(workflow.Context, string) task.ChildResult // what the loop of that ID does
+	course    map[string]func(workflow.Context, string) task.ChildResult // what the loop with that ID does
 	reading   map[string]act.ChildRead
-	unseen    map[string]int // how often a loop is not seen although it is there
-	restored  *steward.State // what the ledger has of the steward, where it goes on from that
+	unseen    map[string]int // how often reading a loop does not find it although it exists
+	restored  *steward.State // the ledger's state from which the steward continues
 
 	governance string                                                       // what the governance files are
 	planner    func(context.Context, act.PlanTask) (act.TaskPlanned, error) // instead of plan
@@ -128,7 +128,7 @@ func (w *world) validate(_ context.Context, in act.Validate) (act.Validated, err
 	}, nil
 }
 
-// loop is a child: it does what the course says, and tells its steward of the end.
+// loop is a child: it does what the course says, and reports its end to the steward.
 func (w *world) loop(ctx workflow.Context, input converter.RawValue) (string, error) {
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
 	var doc map[string]any

@@ -9,7 +9,7 @@ import (
 	"pawl/internal/meter/tally"
 )
 
-// TestA2_WhatAProviderAnswersInsteadOfWork has the errors of the APIs, with the end of a limit where one is told.
+// The errors of the APIs, with the end of a limit if the answer has one.
 func TestA2_WhatAProviderAnswersInsteadOfWork(t *testing.T) {
 	now := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -41,7 +41,7 @@ func TestA2_WhatAProviderAnswersInsteadOfWork(t *testing.T) {
 	}
 }
 
-// TestATotalKnowsWhetherTheProviderWorks has answers one after the other.
+// Answers come one after the other.
 func TestATotalKnowsWhetherTheProviderWorks(t *testing.T) {
 	var all tally.Total
 	all.Read(tally.Call{Begun: true}.Line())

@@ -9,7 +9,7 @@ import (
 	"pawl/internal/meter/tally"
 )
 
-// answers are what providers send, cut to what is read and what stands around it.
+// answers are answers of providers, shortened to what is read and its surroundings.
 var answers = map[string]struct {
 	stream bool
 	text   string
@@ -113,7 +113,7 @@ func TestA2_WhatAnswersUsed(t *testing.T) {
 	}
 }
 
-// TestA2_AnEventThatIsTooLongHidesNoOther has one beyond what is kept in memory.
+// One event is longer than what is kept in memory.
 func TestA2_AnEventThatIsTooLongHidesNoOther(t *testing.T) {
 	counter := tally.Counter{Stream: true}
 	piece := []byte(strings.Repeat("x", 1<<20))
