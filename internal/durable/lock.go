@@ -15,7 +15,7 @@ import (
 // ErrLocked is the error of TryLock if another process has the lock.
 var ErrLocked = errors.New("another process has the lock")
 
-// Lock tries again soon after a short time, and less often after a long time.
+// How long Lock waits between two tries: soonest at first, latest at most.
 const (
 	soonest = time.Millisecond
 	latest  = 50 * time.Millisecond
