@@ -48,10 +48,10 @@ type Endpoint struct {
 func (e Endpoint) Pass() *pass.Pass { return e.pass }
 
 // Link returns the address of a page of the Temporal UI. If the engine requires a token, the link is good for one
-// visit. run identifies one run of an engine.
+// visit.
 func (e Endpoint) Link(page string) string { return link(e.UI, e.pass, e.run(), page) }
 
-// run tells the runs of an engine apart.
+// run identifies one run of an engine.
 func (e Endpoint) run() string {
 	return strconv.Itoa(e.PID) + " " + e.StartedAt.Format(time.RFC3339Nano)
 }

@@ -27,8 +27,7 @@ func apiOf(r *http.Request) api {
 
 // refuse answers that a budget is used up, with the provider's error for an account without money. Of all errors for
 // a limit, this is the one after which the program does not try again. Measured with Claude Code 2.1.329, Codex
-// 0.169.0 and the Gemini CLI 0.61.0; after another kind of 429 they try again for minutes. tell answers with an error
-// of the meter itself.
+// 0.169.0 and the Gemini CLI 0.61.0; after another kind of 429 they try again for minutes.
 func refuse(w http.ResponseWriter, r *http.Request, budget string) {
 	said := "The budget that pawl keeps for this agent is used up (" + budget + ")."
 	switch apiOf(r) {
@@ -41,7 +40,7 @@ func refuse(w http.ResponseWriter, r *http.Request, budget string) {
 	}
 }
 
-// tell answers with an error that is the meter's own.
+// tell answers with an error of the meter itself.
 func tell(w http.ResponseWriter, r *http.Request, status int, said string) {
 	if apiOf(r) == anthropic {
 		answer(w, status, map[string]any{"type": "error", "error": map[string]any{"type": "api_error", "message": said}})
