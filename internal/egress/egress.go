@@ -140,7 +140,7 @@ func (p *proxy) begin(conn net.Conn) {
 func (p *proxy) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ctx.Err() != nil || len(p.open) >= 2*maxConnections { // one to the client and one to the server each
+	if p.ctx.Err() != nil || len(p.open) >= 2*maxConnections { // each client has a second one, to its server
 		_ = conn.Close()
 		return false
 	}

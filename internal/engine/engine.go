@@ -316,7 +316,7 @@ func (e *Engine) UI() string { return e.Endpoint().UI }
 func (e *Engine) Moved() bool { return e.Endpoint().Port != e.options.Port }
 
 // Replaced returns the path of the database that this process moved aside because it was damaged or of another
-// version, "" for none. Only their ledgers let the loops in it continue.
+// version, "" for none. The loops in it continue only from their ledgers.
 func (e *Engine) Replaced() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

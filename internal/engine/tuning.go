@@ -53,8 +53,8 @@ func tuning(o Options) dynamicconfig.StaticClient {
 		dynamicconfig.WorkflowPauseEnabled.Key(): true,
 
 		// These system workers are for clusters: they look for rows that years of failures leave behind, and close
-		// children by the thousand. Few children are closed without the last of them. The workers are never stopped,
-		// so each stop of the frontend waits a second for their polls.
+		// children by the thousand. The server closes a few children without such a worker. The workers are never
+		// stopped, so each stop of the frontend waits a second for their polls.
 		dynamicconfig.TaskQueueScannerEnabled.Key():       false,
 		dynamicconfig.HistoryScannerEnabled.Key():         false,
 		dynamicconfig.EnableParentClosePolicyWorker.Key(): false,

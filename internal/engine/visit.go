@@ -109,7 +109,7 @@ func cookieName(r *http.Request) string {
 	return "pawl-ui-" + port
 }
 
-// local returns the page of this UI that to names, and its first page if to names another place.
+// local returns to if it is a page of this UI, else the first page.
 func local(to string) string {
 	if u, err := url.Parse(to); err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.Contains(to, `\`) {
 		return "/"

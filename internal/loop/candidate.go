@@ -14,7 +14,7 @@ import (
 // Candidate is a change that is made at the same time as others, all from one head (limits.parallel). An agent makes
 // it on its own desk, it is tried at its own commit, and then an iteration takes it.
 type Candidate struct {
-	N    int    `json:"n"`              // its number, which nothing else in the loop ever gets
+	N    int    `json:"n"`              // its number, unique within its loop
 	Desk int    `json:"desk"`           // the number of its desk, from 1
 	Of   int    `json:"of,omitempty"`   // how many are made at the same time
 	Base string `json:"base,omitempty"` // the head from which it is made
@@ -132,7 +132,7 @@ func (s *State) take(c Candidate) {
 	s.IterationSteps += c.Steps
 }
 
-// retry makes candidates be tried again after an amendment of more than budgets: the commands may be other ones now.
+// retry resets the trials of candidates after an amendment of more than budgets: other commands may judge now.
 func (s *State) retry(amendment json.RawMessage) {
 	var keys map[string]json.RawMessage
 	_ = json.Unmarshal(amendment, &keys) // an approved amendment is always a fragment of a spec

@@ -18,7 +18,7 @@ import (
 // Limits of a task, in bytes unless a comment says something else.
 const (
 	MaxTask     = 512 << 10
-	MaxPriority = 1000 // and at least the negative of it
+	MaxPriority = 1000 // and its negative is the least
 	maxID       = 60
 	maxBody     = 64 << 10
 	maxLine     = 200 // of a title, a milestone, a dedupe key and a source

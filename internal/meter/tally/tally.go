@@ -38,10 +38,9 @@ type Answer struct {
 
 const (
 	// maxPiece limits how many bytes of an answer are kept at a time: an event of a stream, or a complete answer.
-	// Nothing is read from a longer one. maxCount is more than any call uses. A larger number is a mistake, and sums
-	// must not overflow.
+	// Nothing is read from a longer one.
 	maxPiece = 32 << 20
-	// maxCount is more than any call uses; what is beyond it is a mistake, and sums must not overflow.
+	// maxCount is more than any call uses. A larger number is a mistake, and sums must not overflow.
 	maxCount = int64(1e12)
 )
 
