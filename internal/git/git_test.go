@@ -24,11 +24,11 @@ func TestVersion(t *testing.T) {
 	require.NoError(t, err)
 	assert.Regexp(t, `^\d+\.\d+`, v)
 	program := filepath.Join(t.TempDir(), "git")
-	gittest.Write(t, program, "#!/bin/sh\necho git version 2.20.1\n")
+	gittest.Write(t, program, "#!/bin/sh\necho git version 2.37.7\n")
 	require.NoError(t, os.Chmod(program, 0o755))
 	t.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
 	_, err = git.Version(ctx)
-	require.ErrorContains(t, err, "git 2.20.1 is too old; install 2.34 or later")
+	require.ErrorContains(t, err, "git 2.37.7 is too old; install 2.38 or later")
 	var unusable *git.Unusable
 	require.ErrorAs(t, err, &unusable)
 	t.Setenv("PATH", t.TempDir())

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// MinVersion is the oldest git that pawl accepts. Merging (merge-tree --write-tree) needs 2.38, and core.fsync needs
-// 2.36.
-const MinVersion = "2.34"
+// MinVersion is the oldest git that can merge without a working tree (merge-tree --write-tree).
+const MinVersion = "2.38"
 
 // versionTime is far longer than git needs to print its version.
 const versionTime = 10 * time.Second

@@ -27,7 +27,7 @@ func Version(ctx context.Context, path string, env []string) (string, error) {
 		_ = end()
 	}
 	if limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("it printed nothing within %v", versionTime)
+		err = fmt.Errorf("it did not end within %v", versionTime)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if err != nil {

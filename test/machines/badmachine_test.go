@@ -52,13 +52,13 @@ func TestP0_GitThatIsTooOld(t *testing.T) {
 	w := world.Alone(t, world.Raises)
 	t.Parallel()
 	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho git version 2.20.1\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\necho git version 2.37.7\n"), 0o755))
 	w.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
 	for _, command := range []string{"run", "validate"} {
 		s := w.Pawl(command, w.SpecFile())
 		require.Equal(t, 2, s.Code, s.Err)
-		require.Contains(t, s.Err, "git 2.20.1 is too old")
-		require.Contains(t, s.Err, "install 2.34 or later")
+		require.Contains(t, s.Err, "git 2.37.7 is too old")
+		require.Contains(t, s.Err, "install 2.38 or later")
 		world.Plain(t, s.Err)
 	}
 }
