@@ -181,7 +181,7 @@ func LoadWorker(flags map[string]string) (Worker, error) {
 		}
 	}
 	if (w.Deployment == "") != (w.BuildID == "") {
-		wrong = append(wrong, "deployment and build-id go together: "+cmp.Or(w.Deployment, w.BuildID)+" is given alone")
+		wrong = append(wrong, "deployment and build-id belong together, but only "+cmp.Or(w.Deployment, w.BuildID)+" is given")
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)

@@ -54,5 +54,5 @@ PAWL_WORKER_AGENTS is "many"; it may be a number from 0 to 100000
 PAWL_WORKER_AGNETS is not a setting of a worker
 PAWL_WORKER_MOVE_AFTER is "0.5s"; it may be 0, or a duration of at least a second, such as 2m
 PAWL_WORKER_TRIGGERS is "8280"; it may be an address such as 127.0.0.1:8280, or off
-deployment and build-id go together: pawl is given alone`)
+deployment and build-id belong together, but only pawl is given`)
 }

@@ -48,7 +48,7 @@ func (r *run) notifyEnd(ctx workflow.Context, end govern.End, recorded bool) {
 	if len(r.Pending()) == 0 || !recorded {
 		return
 	}
-	if err := r.record(ctx, "who could not be told", false); err != nil {
-		workflow.GetLogger(ctx).Warn("who could not be told is not in the ledger", "error", err)
+	if err := r.record(ctx, "failed notifications", false); err != nil {
+		workflow.GetLogger(ctx).Warn("failed notifications are not in the ledger", "error", err)
 	}
 }

@@ -77,7 +77,7 @@ func TestWhoCannotBeToldIsAWarningAndHoldsNothingUp(t *testing.T) {
 			for _, e := range p.ledger {
 				if e.Type == loop.Warned {
 					warned++
-					require.Contains(t, e.Reason, "https://example.com could not be told: ")
+					require.Contains(t, e.Reason, "https://example.com could not be notified: ")
 					require.NotContains(t, e.Reason, "secret")
 				}
 			}

@@ -19,9 +19,9 @@ func TestAnOutcomeSaysHowItsStepEnded(t *testing.T) {
 		{act.Outcome{ExitCode: 3}, "exit 3"},
 		{act.Outcome{Signal: "SIGSEGV"}, "was ended by SIGSEGV"},
 		{act.Outcome{Failure: "the agent says so", ExitCode: 1}, "the agent says so"},
-		{act.Outcome{TimedOut: true, ElapsedMs: 1500, Signal: "SIGKILL"}, "took longer than it may, ended after 1.5s"},
+		{act.Outcome{TimedOut: true, ElapsedMs: 1500, Signal: "SIGKILL"}, "took too long and was ended after 1.5s"},
 		{act.Outcome{Interrupted: true, TimedOut: true}, "interrupted"},
-		{act.Outcome{Exhausted: loop.CostUSD, Interrupted: true}, "ended, as the budget costUSD is used up"},
+		{act.Outcome{Exhausted: loop.CostUSD, Interrupted: true}, "ended because the budget costUSD is used up"},
 		{act.Outcome{StartError: "no such file", ExitCode: 127}, "can't be started: no such file"},
 	} {
 		require.Equal(t, c.want, c.out.Ending())

@@ -139,11 +139,11 @@ func (o Outcome) Ending() string {
 	case o.StartError != "":
 		return "can't be started: " + o.StartError
 	case o.Exhausted != "":
-		return fmt.Sprintf("ended, as the budget %s is used up", o.Exhausted)
+		return fmt.Sprintf("ended because the budget %s is used up", o.Exhausted)
 	case o.Interrupted:
 		return "interrupted"
 	case o.TimedOut:
-		return fmt.Sprintf("took longer than it may, ended after %s", time.Duration(o.ElapsedMs)*time.Millisecond)
+		return fmt.Sprintf("took too long and was ended after %s", time.Duration(o.ElapsedMs)*time.Millisecond)
 	case o.Failure != "":
 		return o.Failure
 	case o.Signal != "":

@@ -262,5 +262,5 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("pawl lets no connection through to %s: %s", r.Target, r.Why)
+	return fmt.Sprintf("pawl allows no connection to %s: %s", r.Target, r.Why)
 }

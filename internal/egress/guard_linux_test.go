@@ -59,7 +59,7 @@ func reach(t *testing.T, at, target string, seen *refusals) string {
 		require.ErrorContains(t, socksErr, "not allowed by ruleset", "by SOCKS")
 		told := seen.seen()[before:]
 		require.Len(t, told, 3, target)
-		require.Equal(t, "pawl lets no connection through to "+told[0][0]+": "+told[0][1]+".\n", said)
+		require.Equal(t, "pawl allows no connection to "+told[0][0]+": "+told[0][1]+".\n", said)
 		require.Equal(t, told[0], told[1])
 		require.Equal(t, told[0][1], told[2][1], "a SOCKS client writes an address its own way")
 		return told[0][1]

@@ -160,7 +160,7 @@ func TestE6_ProgramsFindTheProxy(t *testing.T) {
 		cmd := exec.Command("curl", "-sS", "http://169.254.169.254/latest/meta-data/")
 		cmd.Env = env
 		room.do(func() { out, _ = cmd.CombinedOutput() })
-		require.Equal(t, "pawl lets no connection through to 169.254.169.254:80: 169.254.169.254 is link-local, where clouds keep their metadata and credentials.\n", string(out))
+		require.Equal(t, "pawl allows no connection to 169.254.169.254:80: 169.254.169.254 is link-local, where clouds keep their metadata and credentials.\n", string(out))
 	})
 }
 

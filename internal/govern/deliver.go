@@ -229,5 +229,5 @@ func backToWrite(why string) Move {
 }
 
 func timedOut(at phase.Phase) Move {
-	return stops(PhaseTimedOut.Because(fmt.Sprintf("the phase %s took longer than it may", at)))
+	return stops(PhaseTimedOut.Because(fmt.Sprintf("the phase %s took too long", at)))
 }

@@ -145,7 +145,7 @@ func (f *Folder) again() (*Folder, error) {
 	if err == nil {
 		var is fs.FileInfo
 		if is, err = now.file.Stat(); err == nil && !os.SameFile(was, is) {
-			err = fmt.Errorf("%s is not the folder any more that this worker began with; bring that back, or start the worker anew", f.Path)
+			err = fmt.Errorf("%s is no longer the folder that this worker started with; put that folder back, or restart the worker", f.Path)
 		}
 	}
 	if err != nil {

@@ -135,8 +135,8 @@ func TestAProcessThatIsHandedTheFoldersKeepsThem(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("descriptors of folders have no names here")
 	}
-	require.Regexp(t, "^true /.* is not the folder any more", run(func(string) {}))
-	require.Regexp(t, "^true /.* is not the folder any more", run(func(folder string) {
+	require.Regexp(t, "^true /.* is no longer the folder", run(func(string) {}))
+	require.Regexp(t, "^true /.* is no longer the folder", run(func(folder string) {
 		require.NoError(t, os.Rename(folder, folder+".away"))
 		require.NoError(t, os.Mkdir(folder, 0o700))
 	}), "another stands there when it begins")
@@ -144,9 +144,9 @@ func TestAProcessThatIsHandedTheFoldersKeepsThem(t *testing.T) {
 
 func TestAThreadWithMountsOfItsOwnOpensTheFoldersThatAreInPlace(t *testing.T) {
 	path := swapped(t, func(path string) { require.NoError(t, held.Keep(path)) })
-	require.ErrorContains(t, held.InPlace(path), "is not the folder any more")
+	require.ErrorContains(t, held.InPlace(path), "is no longer the folder")
 	_, err := held.Anew(slices.Values([]string{"/elsewhere", path + "/in"}))
-	require.ErrorContains(t, err, path+" is not the folder any more")
+	require.ErrorContains(t, err, path+" is no longer the folder")
 	none, err := held.Anew(slices.Values([]string{"/elsewhere"}))
 	require.NoError(t, err)
 	require.Empty(t, none)

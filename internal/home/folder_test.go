@@ -29,7 +29,7 @@ func TestAnotherFolderInItsPlaceIsNoticed(t *testing.T) {
 	now, err := home.Identify(dir)
 	require.NoError(t, err)
 	require.False(t, was.Same(now))
-	require.ErrorContains(t, h.InPlace(), "is not the folder any more")
+	require.ErrorContains(t, h.InPlace(), "is no longer the folder")
 
 	require.NoError(t, os.Remove(dir))
 	require.NoError(t, os.Rename(dir+".away", dir))

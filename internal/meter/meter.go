@@ -90,7 +90,7 @@ type Meter struct {
 func New(c Config) (*Meter, error) {
 	at, err := url.Parse(c.Upstream)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, errors.New("the meter: the base URL of the provider is no http or https URL with a host")
+		return nil, errors.New("the meter: the provider's base URL is not an http or https URL with a host")
 	}
 	m := &Meter{keys: c.Keys, prices: c.Prices, at: at}
 	if m.file, err = os.OpenFile(held.At(c.File), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {

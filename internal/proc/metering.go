@@ -32,7 +32,7 @@ func (m *metering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		of.ServeHTTP(w, r)
 		return
 	}
-	http.Error(w, "This is pawl's proxy, and no agent is at work that has a meter.", http.StatusNotFound)
+	http.Error(w, "This is pawl's proxy. No agent with a meter is running.", http.StatusNotFound)
 }
 
 // begin makes the meter of a command that has one, and tells the command its address.

@@ -349,7 +349,7 @@ func TestWhatBubblewrapComesToIsNoVerdict(t *testing.T) {
 	for name, c := range map[string]struct{ does, says string }{
 		"it fails":           {`echo "no source path" >&2; exit 1`, "the sandbox could not be made: no source path"},
 		"it says nothing":    {`exit 0`, "the sandbox could not be made"},
-		"the folder another": {`while [ "$1" != -- ]; do shift; done; shift; exec "$1" "$2" "$(echo "$3" | sed 's/"Inode":[0-9]*/"Inode":1/')" "$4" "$5"`, "is not the folder any more that it was"},
+		"the folder another": {`while [ "$1" != -- ]; do shift; done; shift; exec "$1" "$2" "$(echo "$3" | sed 's/"Inode":[0-9]*/"Inode":1/')" "$4" "$5"`, "is no longer the same folder"},
 		"it works":           {`while [ "$1" != -- ]; do shift; done; shift; exec "$@"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

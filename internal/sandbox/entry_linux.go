@@ -37,7 +37,7 @@ func (e entry) prepared() (rights []byte, err error) {
 	for _, s := range e.Stands {
 		var st unix.Stat_t
 		if err := unix.Stat(s.Path, &st); err != nil || uint64(st.Dev) != s.Device || st.Ino != s.Inode {
-			return nil, fmt.Errorf("%s is not the folder any more that it was", s.Path)
+			return nil, fmt.Errorf("%s is no longer the same folder", s.Path)
 		}
 	}
 	if !e.Proxy {

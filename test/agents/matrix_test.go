@@ -293,7 +293,7 @@ func (l *looped) cameTo(st shown) string {
 		return "ends at its budget"
 	case len(st.Iterations) == 1 && st.Iterations[0].Kept:
 		return "the change is kept"
-	case len(st.Iterations) == 1 && strings.Contains(st.Iterations[0].Description, "took longer than it may"):
+	case len(st.Iterations) == 1 && strings.Contains(st.Iterations[0].Description, "took too long"):
 		return "ended when its time was up"
 	case len(st.Iterations) == 1 && strings.Contains(st.Iterations[0].Description, "it said nothing for"):
 		return "ended by limits.silence"

@@ -99,9 +99,9 @@ func TestP0_CommandThatIsNotReady(t *testing.T) {
 		{"verify exits 1", doc{"verify": doc{"command": "echo 3; echo alas >&2; exit 1"}}, []string{"exit 1", "alas"}},
 		{"verify does not exist", doc{"verify": doc{"command": "no-such-command"}}, []string{"exit 127", "not found"}},
 		{"verify is killed", doc{"verify": doc{"command": "kill -9 $$"}}, []string{"was ended by"}},
-		{"verify hangs", doc{"verify": doc{"command": "echo 3; exec tail -f /dev/null", "timeout": "300ms"}}, []string{"took longer than it may"}},
+		{"verify hangs", doc{"verify": doc{"command": "echo 3; exec tail -f /dev/null", "timeout": "300ms"}}, []string{"took too long"}},
 		{"the guard fails", doc{"guard": doc{"command": "echo broken; exit 3"}}, []string{"the guard command fails", "exit 3", "broken"}},
-		{"the guard hangs", doc{"guard": doc{"command": "exec tail -f /dev/null", "timeout": "300ms"}}, []string{"the guard command fails", "took longer than it may"}},
+		{"the guard hangs", doc{"guard": doc{"command": "exec tail -f /dev/null", "timeout": "300ms"}}, []string{"the guard command fails", "took too long"}},
 		{"the check fails", doc{"check": doc{"command": "echo untidy; exit 4"}}, []string{"the check command fails", "exit 4", "untidy", "leave check.command out"}},
 		{"setup fails", doc{"setup": doc{"command": "echo offline; exit 7"}}, []string{"the setup command fails", "exit 7", "offline"}},
 	}) {

@@ -47,7 +47,7 @@ func TestE6_TheJudgeIsInTheHomeThatItWas(t *testing.T) {
 			w.Write("go", "")
 			w.Until("the worker notices, or measures", func() bool {
 				log := world.ReadFile(filepath.Join(away, "logs", "pawl.log")) + world.ReadFile(up.Err)
-				return w.Exists("measured") || strings.Contains(log, "is not the folder any more")
+				return w.Exists("measured") || strings.Contains(log, "is no longer the folder")
 			})
 			require.False(t, w.Exists("forged"), "a command ran in the forged judge")
 			require.Equal(t, before, listing(t, w.Home), "something was written to the forged copy")

@@ -161,7 +161,7 @@ func TestE6_AConnectionThatTheProxyRefusesIsTold(t *testing.T) {
 	const told = "the sandbox blocked connections to "
 	require.Equal(t, 1, strings.Count(s.Err, told), s.Err)
 	require.Contains(t, s.Err, told+"169.254.169.254:80 (169.254.169.254 ")
-	require.Contains(t, w.Read("answer"), "pawl lets no connection through to 169.254.169.254:80", "the agent is told, too")
+	require.Contains(t, w.Read("answer"), "pawl allows no connection to 169.254.169.254:80", "the agent is told, too")
 	events, _ := w.Events()
 	for _, e := range events {
 		if strings.Contains(e.Reason, told) {

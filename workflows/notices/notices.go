@@ -57,7 +57,7 @@ func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, to []string, no
 				Summary: string(notice.Event) + ": tell " + markdown.Text(spec.Addressee(one)),
 			})
 			if err := workflow.ExecuteActivity(options, act.NotifyName, act.Notify{Ref: ref, To: one, Notice: notice}).Get(ctx, nil); err != nil {
-				failed(ctx, loop.Clip(spec.Addressee(one)+" could not be told: "+Plain(err), 500))
+				failed(ctx, loop.Clip(spec.Addressee(one)+" could not be notified: "+Plain(err), 500))
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func Plain(err error) string {
 	case errors.As(err, &app):
 		return app.Message()
 	case errors.As(err, &late):
-		return "no host took it in time"
+		return "no host took the notification in time"
 	}
 	return err.Error()
 }
