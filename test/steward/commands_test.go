@@ -112,9 +112,9 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	// A file that somebody has changed by hand.
 	status := filepath.Join(w.Repo, ".pawl", "STATUS_LEDGER.md")
 	require.NoError(t, os.WriteFile(status, []byte("mine\n"), 0o644))
-	hand("last", "Write a last line.")
-	last := w.task("last", "asks: one of the four before it was dear", waiting)
-	require.Equal(t, 4, last.Plan.Cost.N)
+	hand("last", "Write a last dear line.")
+	last := w.task("last", "asks: the one like it was dear", waiting)
+	require.Equal(t, 1, last.Plan.Cost.N)
 	run("steward", "answer", "crew", "--task", "last", "--gate", last.WaitingFor.Gate, "--approve", "--hash", last.Plan.Hash)
 	w.task("last", "is done", done)
 	w.Until("the steward asks about the file", func() bool { s := w.state(); return len(s.Gates) == 1 && s.Gates[0].Kind == steward.GateDrift })

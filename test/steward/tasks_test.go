@@ -17,13 +17,14 @@ import (
 )
 
 // agent plans what its task says and writes one line in each loop. A task with the word "circle" goes
-// nowhere.
+// nowhere. One with the word "dear" has two steps, so that money is still needed when the first has cost too much.
 const agent = `
 prompt=$(cat)
 case "$PAWL_ROLE" in
 planner)
 	case "$prompt" in *circle*) kind=improve;; *) kind=deliver;; esac
-	printf -- '---\nsteps:\n  - {id: work, kind: %s, spec: {goal: write it}}\n---\nWrite it.\n' $kind > "$PAWL_PLAN" ;;
+	case "$prompt" in *dear*) more='  - {id: more, kind: deliver, after: [work], spec: {goal: write more}}';; esac
+	printf -- '---\nsteps:\n  - {id: work, kind: %s, spec: {goal: write it}}\n%s\n---\nWrite it.\n' $kind "$more" > "$PAWL_PLAN" ;;
 *)
 	while [ -e "$WORLD/wait" ]; do sleep 0.1; done
 	case "$PAWL_LOOP" in *-dear-*) echo '{"costUSD": 1.5, "description": "a dear line"}' > "$PAWL_RESULT";; esac
