@@ -78,6 +78,24 @@ func press(selector, text string) chromedp.Action {
 	})()`, selector, text), nil)
 }
 
+// types types a text into an editor. A page that is not ready takes none: it is typed again.
+func types(selector, text string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		for typed := false; ; {
+			if err := chromedp.Click(selector, chromedp.ByQuery).Do(ctx); err != nil {
+				return err
+			}
+			if err := input.InsertText(text).Do(ctx); err != nil {
+				return err
+			}
+			holds := fmt.Sprintf(`document.querySelector(%q)?.innerText.includes(%q) ?? false`, selector, text)
+			if err := chromedp.Evaluate(holds, &typed).Do(ctx); err != nil || typed {
+				return err
+			}
+		}
+	})
+}
+
 // A person who has nothing but Temporal's UI opens the loop's page, reads there what it waits for,
 // and sends the answer that the page shows by the page's own dialog.
 func TestTemporalUI_AContractIsApprovedInABrowser(t *testing.T) {
@@ -107,7 +125,7 @@ func (b *browser) signals(name, payload string) {
 	b.does("a signal is chosen in it", press(`[role=menuitem]`, "Send a Signal"))
 	b.does("the list of signals opens", press(`dialog[open] [aria-controls^=signal-select]`, ""))
 	b.does(name+" is chosen in it", press(`dialog[open] [role=option] span`, name))
-	b.does("the payload is typed", chromedp.Click(`dialog[open] [contenteditable=true]`, chromedp.ByQuery), input.InsertText(payload))
+	b.does("the payload is typed", types(`dialog[open] [contenteditable=true]`, payload))
 	b.does("the dialog shows both", chromedp.Poll(fmt.Sprintf(`document.querySelector('dialog[open] #signal-select').value === %q &&
 		document.querySelector('dialog[open] [contenteditable=true]').innerText.trim() === %q`, name, payload), nil))
 	b.does("the signal is sent", press(`dialog[open] button:enabled`, "Submit"))

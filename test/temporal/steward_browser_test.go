@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -44,8 +43,7 @@ func TestTemporalUI_ATaskIsHandedInAndApprovedInABrowser(t *testing.T) {
 	for field, text := range map[string]string{"workflowId": "hand-in", "taskQueue": "pawl", "workflowType": "Submit"} {
 		b.does(field+" is typed", chromedp.SendKeys("#"+field, text, chromedp.ByQuery))
 	}
-	b.does("the task is typed", chromedp.Click(`[contenteditable=true]`, chromedp.ByQuery),
-		input.InsertText(`{"steward": "shop", "task": {"title": "A delicate matter", "spec": {}}}`))
+	b.does("the task is typed", types(`[contenteditable=true]`, `{"steward": "shop", "task": {"title": "A delicate matter", "spec": {}}}`))
 	b.does("the workflow is started", press(`button:enabled`, "Start Workflow"))
 	var name string
 	b.does("the task's name is read", chromedp.Navigate(workflows+"/workflows/hand-in"),
