@@ -270,6 +270,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
+	var measured act.Measured
 	if s.Verify.Command != "" && !lacks("verify") {
 		tell("verify")
 		w := work("verify", s.Verify.Timeout)
@@ -292,18 +293,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		case k.Reference && r.Warning != "":
 			out.Notes = append(out.Notes, "verify: "+r.Warning)
 		}
-		if k.Reference && r.OK() && r.Metric != nil {
-			if err := out.vary(s, r, func(sample int) (act.Measured, error) {
-				tell(fmt.Sprintf("verify, run %d", sample+1))
-				again := work("verify", s.Verify.Timeout)
-				again.In.Key.Sample, again.In.Clean = sample, true
-				again.Dir = steps.StepDir(ws.Machine, again.In.Ref, again.In.Key)
-				r, err := again.Verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
-				return r, unlessInterrupted(r.Outcome, err)
-			}); err != nil {
-				return plainly(err)
-			}
-		}
+		measured = r
 	}
 	if s.Guard.Command != "" && !lacks("guard") {
 		tell("guard")
@@ -336,12 +326,6 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			out.Notes = append(out.Notes, what+". That is fine if the loop is meant to fix it.")
 		}
 	}
-	if s.Canary() {
-		tell("canary")
-		if err := tryCanary(ctx, ws, s, k, out, work, tell); err != nil {
-			return plainly(err)
-		}
-	}
 	if s.Check.Command != "" && !lacks("check") {
 		tell("check")
 		r, err := work("check", s.Limits.PhaseTimeout).Judged(ctx, s.Check.Command)
@@ -359,6 +343,22 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		default:
 			out.problem("check", fmt.Sprintf("the check command fails on the unchanged code (%s), so it would undo every change: `%s`%s", r.Ending(), s.Check.Command, tailed(r)), again+". Or leave check.command out: a loop can do without one.")
 		}
+	}
+	if s.Canary() {
+		tell("canary")
+		if err := tryCanary(ctx, ws, s, k, out, work, tell); err != nil {
+			return plainly(err)
+		}
+	}
+	if k.Reference && measured.OK() && measured.Metric != nil && len(out.Problems) == 0 { // the loop starts, so its noise is worth measuring
+		return plainly(out.vary(s, measured, func(sample int) (act.Measured, error) {
+			tell(fmt.Sprintf("verify, run %d", sample+1))
+			again := work("verify", s.Verify.Timeout)
+			again.In.Key.Sample, again.In.Clean = sample, true
+			again.Dir = steps.StepDir(ws.Machine, again.In.Ref, again.In.Key)
+			r, err := again.Verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
+			return r, unlessInterrupted(r.Outcome, err)
+		}))
 	}
 	return nil
 }

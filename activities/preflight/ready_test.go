@@ -230,3 +230,21 @@ func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 		require.Contains(t, notes, want)
 	}
 }
+
+// TestValidateMeasuresTheNoiseOfALoopThatWouldStart: as the loop does, after everything else has passed. A guard that fails is
+// said after one measurement.
+func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
+	l := begun(t, spec.Deny)
+	s := l.spec
+	auto := "auto"
+	s.Verify.Command, s.Verify.Evidence = "echo 1", &auto
+	try := func(guard string) (told []string) {
+		t.Helper()
+		s.Guard.Command = guard
+		_, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(step string) { told = append(told, step) })
+		require.NoError(t, err)
+		return told
+	}
+	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary"}, try("exit 3"))
+	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary", "verify, run 2", "verify, run 3"}, try("true"))
+}
