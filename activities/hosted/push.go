@@ -109,7 +109,7 @@ func (ws *Workspace) known(refused string) bool {
 func (ws *Workspace) notTaken(no *userrepo.Refused) string {
 	text := fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
 	if name := git.BranchName(ws.Branch); no.Moved && no.Ref == ws.Branch {
-		text += fmt.Sprintf(". Somebody has moved the branch %s there. The loop continues, and pawl has its work. Rename that branch (git branch -m %s %s-moved), "+
+		text += fmt.Sprintf(". Somebody has moved the branch %s there, and pawl keeps the loop's work. Rename that branch (git branch -m %s %s-moved), "+
 			"and the next push brings the loop's own", name, shell.Quote(name), shell.Quote(name))
 	}
 	return text

@@ -78,13 +78,15 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, clie
 		Advise("Run this on the loop's host (" + r.State.Host + ").")
 }
 
-// recall takes in what the report of a delivery is about, as far as it can be read.
+// recall takes in what the report is about besides the result, as far as it can be read.
 func (f *follower) recall(events []loop.Event, err error) {
 	if err != nil {
 		return
 	}
 	for _, e := range events {
-		f.delivery = f.delivery.Follow(e)
+		if f.delivery = f.delivery.Follow(e); e.Type == loop.PushRefused {
+			f.unpushed = e.Reason
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,8 +12,10 @@ import (
 
 	"pawl/internal/client"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/host"
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 	"pawl/internal/store"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
@@ -97,15 +100,15 @@ func (f *follower) places(ctx context.Context, r loop.Result) ui.Places {
 	p := ui.Places{Loop: f.id, Repo: f.state.Repo, Branch: r.Branch, Base: f.state.Footing(), UI: f.lasting()}
 	if record, ok := f.s.Record(f.id); ok {
 		p.Ledger, p.Logs, p.Store = record.Ledger, workspace.Steps(f.s.Home, record.Ref), record.Store
-		p.Unpushed, p.Remote = f.lacking(ctx, record), record.Remote
+		p.Lacks, p.Remote = f.lacking(ctx, record), record.Remote
 	}
 	return p
 }
 
-// lacking is why the repository lacks the loop's branch as it is: a push that was refused is told once, and a later one
-// may have been taken.
+// lacking is why the repository lacks the loop's branch as the loop has it. A push that was refused is told once, and a later
+// one may have been taken. A repository by its URL is asked only where one was refused.
 func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
-	if f.unpushed == "" {
+	if r.Branch == "" || r.Remote && f.unpushed == "" {
 		return ""
 	}
 	s, err := store.Open(ctx, r.Store)
@@ -113,7 +116,7 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 		return f.unpushed
 	}
 	ours, err := s.Ref(ctx, r.Branch)
-	if err != nil {
+	if err != nil || ours == "" {
 		return f.unpushed
 	}
 	repo := userrepo.At(r.Repo)
@@ -127,10 +130,27 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 		}
 		defer repo.Close()
 	}
-	if there, err := userrepo.Refs(ctx, s, repo, r.Branch); err != nil || there[r.Branch] != ours {
+	refs, err := userrepo.Refs(ctx, s, repo, r.Branch)
+	name := git.BranchName(r.Branch)
+	there := refs[r.Branch]
+	switch {
+	case err != nil:
 		return f.unpushed
+	case there == ours:
+		return ""
+	case there == "":
+		if f.unpushed != "" {
+			return "there is no branch " + name + ", and a push was refused: " + f.unpushed
+		}
+		return "there is no branch " + name
 	}
-	return ""
+	if behind, err := s.Contains(ctx, ours, there); err == nil && behind {
+		return cmp.Or(f.unpushed, "the branch "+name+" is behind the loop's")
+	}
+	if r.Remote {
+		return "somebody has moved the branch " + name + " there"
+	}
+	return fmt.Sprintf("somebody has moved the branch %s there: rename it (git -C %s branch -m %s %[3]s-moved)", name, shell.Quote(r.Repo), shell.Quote(name))
 }
 
 // stayEvery is how often a process that stays looks whether it still has to.

@@ -90,8 +90,8 @@ type Places struct {
 	Logs   string // folder
 	UI     string // address of the loop in the Temporal UI
 
-	Unpushed string // why the repository lacks the branch as it is now, "" where it has it
-	Store    string // pawl's own repository, which has it in any case
+	Lacks string // why the repository lacks the branch as the loop has it, "" where it has it
+	Store string // pawl's own repository, which has it in any case
 }
 
 // Ended says how a loop ended, and where its work is.
@@ -110,14 +110,16 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 		f.add("branch", Clean(branchName(p.Branch))+" in "+Clean(p.Repo))
 	}
 	in := "git -C " + shell.Quote(p.Repo) + " "
-	give := in + "fetch " + shell.Quote(p.Store) + " "
-	if p.Remote {
+	give, how := "to fetch it", in+"fetch "+shell.Quote(p.Store)+" "
+	if p.Remote || p.Lacks != "" {
 		in = "git -C " + shell.Quote(p.Store) + " "
-		give = in + "push " + shell.Quote(p.Repo) + " "
 	}
-	if p.Unpushed != "" {
+	if p.Remote {
+		give, how = "to push it", in+"push "+shell.Quote(p.Repo)+" "
+	}
+	if p.Lacks != "" {
 		branch := "refs/heads/" + branchName(p.Branch)
-		f.add("not pushed", Clean(p.Unpushed), "once that is fixed:", give+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
+		f.add("not there", Clean(p.Lacks), give+", once nothing is in the way:", how+shell.Quote(branch+":"+branch)+" "+shell.Quote(p.Ledger+":"+p.Ledger))
 	}
 	if p.Ledger != "" && p.Repo != "" {
 		f.add("results", in+"show "+shell.Quote(p.Ledger+":loop-results.tsv"))

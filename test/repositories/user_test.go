@@ -54,12 +54,41 @@ func TestPushThatIsRefused(t *testing.T) {
 // fetches brings a loop's branch and ledger to the repository in the way that the report says.
 func fetches(w *world.World, s world.Said) {
 	w.T.Helper()
-	require.Contains(w.T, s.Out, "not pushed")
+	require.Contains(w.T, s.Out, "not there")
 	command := regexp.MustCompile(`git -C .* fetch .*`).FindString(s.Out)
 	require.NotEmpty(w.T, command, s.Out)
 	w.Shell(command)
 	require.NoError(w.T, os.RemoveAll(filepath.Join(w.Repo, ".git", "FETCH_HEAD")))
 	require.NotEmpty(w.T, w.Results(w.Loop))
+}
+
+// A branch of the loop that its user moves or removes is not what the report leads to, during the loop or after it.
+func TestTheReportLeadsToTheLoopsWork(t *testing.T) {
+	w := world.New(t, world.WaitsFor("go"))
+	c := w.Start("run", "--yes", w.SpecFile())
+	w.At(1)
+	w.Git("branch", "--force", "pawl/"+w.Loop, w.Git("commit-tree", "-m", "mine", "-p", "main", "main^{tree}"))
+	w.Write("go", "")
+	report := func(out string) {
+		t.Helper()
+		require.Contains(t, out, "Kept changes:\n  ", out)
+		for _, command := range regexp.MustCompile(`git -C .* (show|log|diff) .*`).FindAllString(out, -1) {
+			w.Shell(command)
+			require.NotContains(t, command, w.Repo, "its branch is another's")
+		}
+	}
+	ended := c.Wait()
+	require.Contains(t, ended.Out, "somebody has moved the branch pawl/"+w.Loop+" there: rename it")
+	require.NotContains(t, ended.Out, "The loop continues")
+	report(ended.Out)
+	report(w.Pawl("report", w.Loop).Out)
+
+	w.Shell(regexp.MustCompile(`git -C \S+ branch -m \S+ [^)\s]+`).FindString(ended.Out))
+	gone := w.Pawl("report", w.Loop)
+	require.Contains(t, gone.Out, "there is no branch pawl/"+w.Loop)
+	report(gone.Out)
+	fetches(w, gone)
+	require.NotContains(t, w.Pawl("report", w.Loop).Out, "not there")
 }
 
 // The repository goes away under the loop: it ends all the same, with its ledger at hand.
