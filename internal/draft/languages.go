@@ -120,7 +120,7 @@ func dotnet(t tree) Repository {
 }
 
 func c(t tree) Repository {
-	r := Repository{Protect: append(t.present("CMakeLists.txt", "meson.build", "configure.ac"), t.under("test", "tests")...)}
+	r := Repository{Protect: append(t.present("CMakeLists.txt", "meson.build", "configure", "configure.ac", "configure.in"), t.under("test", "tests")...)}
 	for _, glob := range []string{"test*.c", "*_test.c", "test*.cc", "*_test.cc", "test*.cpp", "*_test.cpp"} {
 		if slices.ContainsFunc(t.files, func(name string) bool { is, _ := path.Match(glob, path.Base(name)); return is }) {
 			r.Protect = append(r.Protect, "**/"+glob)
@@ -136,8 +136,34 @@ func c(t tree) Repository {
 		r.Test, r.Keep = "cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ctest --test-dir build --output-on-failure", []string{"build/**"}
 	case t.has["meson.build"]:
 		r.Test, r.Keep = "meson setup build >/dev/null && meson test -C build", []string{"build/**"}
+	default:
+		r.Setup, r.Test = t.autotools()
 	}
 	return r
+}
+
+var makeTests = lazyregexp.New(`(?m)^(check|test)[ \t]*:([^=]|$)`)
+
+// autotools is what makes the Makefile of a repository that has none, and the target of it that tests.
+func (t tree) autotools() (setup, test string) {
+	if made, _ := t.makes(); made != "" {
+		return "", ""
+	}
+	if t.has["Makefile.am"] {
+		test = "make check"
+	} else if m := makeTests.FindStringSubmatch(t.read("Makefile.in")); m != nil {
+		test = "make " + m[1]
+	}
+	switch {
+	case test == "":
+	case t.has["configure"]:
+		setup = "./configure --quiet"
+	case t.has["configure.ac"], t.has["configure.in"]:
+		setup = "autoreconf --install && ./configure --quiet"
+	default:
+		test = ""
+	}
+	return setup, test
 }
 
 var goBenchmark = lazyregexp.New(`(?m)^func (Benchmark\w+)\(`)
@@ -375,6 +401,9 @@ func python(t tree) Repository {
 	case pytest && !installed && asks("unittest") && !asks("import pytest"):
 		t.miss(run + " has no pytest, so the tests are those that unittest finds")
 		r.Test = t.unittest(run, tests)
+	case pytest && !installed && t.has["tox.ini"] && t.program("tox"):
+		t.miss(run + " has no pytest, so tox runs the tests")
+		r.Test, r.Keep = "tox -q -e py", append(r.Keep, ".tox/**")
 	case pytest && !installed:
 		t.miss(run + " has no pytest, which the tests need: pawl validate fails until it is installed")
 		r.Test = run + " -m pytest -q"

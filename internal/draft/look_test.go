@@ -91,6 +91,33 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 			setup:    "npm install --no-audit --no-fund --no-package-lock", test: "npm test",
 			missing: "pnpm is not on the PATH, so npm installs the packages, without pnpm-lock.yaml",
 		},
+		"pytest, which tox brings": {
+			files:    map[string]string{"tox.ini": "[testenv]\ndeps = pytest\ncommands = pytest\n", "setup.py": "", "a.py": "", "test_a.py": ""},
+			programs: []string{"python3", "tox"},
+			test:     "tox -q -e py", check: "python3 -m compileall -q .",
+			missing: "python3 has no pytest, so tox runs the tests",
+		},
+		"automake": {
+			files:    map[string]string{"configure": "", "configure.ac": "", "Makefile.am": "", "src/a.c": ""},
+			programs: []string{"make"},
+			setup:    "./configure --quiet", test: "make check", nothingMissing: true,
+		},
+		"automake that nobody has run": {
+			files:    map[string]string{"configure.ac": "", "Makefile.am": "", "src/a.c": ""},
+			programs: []string{"make"},
+			setup:    "autoreconf --install && ./configure --quiet", test: "make check",
+			missing: "autoreconf is not on the PATH, and it is needed for setup (autoreconf --install && ./configure --quiet): pawl validate fails until it is installed",
+		},
+		"autoconf alone": {
+			files:    map[string]string{"configure": "", "Makefile.in": "all:\n\t$(CC) a.c\ntest: all\n\t./a.out\n", "a.c": ""},
+			programs: []string{"make"},
+			setup:    "./configure --quiet", test: "make test", nothingMissing: true,
+		},
+		"autoconf without tests": {files: map[string]string{"configure": "", "Makefile.in": "all:\n", "a.c": ""}, nothingMissing: true},
+		"a Makefile beside configure": {
+			files:    map[string]string{"configure": "", "Makefile": "test:\n\t./a.sh\n", "Makefile.in": "check:\n", "a.c": ""},
+			programs: []string{"make"}, test: "make test", nothingMissing: true,
+		},
 		"a test script, where node has a runner": {
 			files:    map[string]string{"package.json": `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`, "a.js": "", "a.test.js": ""},
 			programs: []string{"npm", "node"},

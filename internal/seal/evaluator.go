@@ -45,6 +45,7 @@ const (
 	pythonTests = "test_*.py *_test.py"
 	jsTests     = "*.test.* *.spec.* {test,test-*,*-test,*_test,*.test-d}.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/** /test/** /tests/**"
 	someTests   = jsTests + " " + pythonTests + " *_test.go test*.c *_test.c *_test.cc *_test.cpp /spec/** /t/** src/test/**"
+	automake    = " Makefile.am Makefile.in configure configure.ac configure.in" // of which a Makefile is made
 
 	// Python imports these before anything else, from every folder of PYTHONPATH.
 	pythonSettings = "{site,user}customize.py {site,user}customize/**"
@@ -113,7 +114,7 @@ var evaluators = map[string]evaluator{
 	"bats": {tests: "*.bats /test/** /tests/**"}, "busted": {tests: "/spec/**", settings: ".busted"},
 	"prove": {tests: "/t/**", settings: ".proverc"},
 	// Their targets can be anything. Where the name of one says that it tests, so does whatever looks like a test.
-	"make": {tests: someTests}, "gmake": {tests: someTests}, "just": {tests: someTests, settings: ".env"}, "task": {tests: someTests}, "go-task": {tests: someTests},
+	"make": {tests: someTests + automake}, "gmake": {tests: someTests + automake}, "just": {tests: someTests, settings: ".env"}, "task": {tests: someTests}, "go-task": {tests: someTests},
 	"rake": {tests: someTests}, "mage": {tests: someTests}, "invoke": {tests: someTests}, "inv": {tests: someTests}, "ant": {tests: someTests},
 	"composer": {tests: someTests},
 

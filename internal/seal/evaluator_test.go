@@ -17,7 +17,7 @@ import (
 var project = []string{
 	"Makefile", "GNUmakefile.old", "package.json", "go.mod", "main.go", "main_test.go", "parser/p.go", "parser/p_test.go", "parser/deep/d_test.go", "parser/testdata/in.txt",
 	"tests/test_a.py", "tests/unit/test_b.py", "tests/unit/helper.py", "src/app.py", "src/app.js", "src/app.test.js", "src/__tests__/x.js", "pyproject.toml", "api/pyproject.toml", "api/test_c.py",
-	"Cargo.toml", "build.rs", "tests/it.rs", "bench/index.js", "measure.py", "check.sh", "internal/spec/spec.go", "internal/test/test.go",
+	"Cargo.toml", "build.rs", "tests/it.rs", "bench/index.js", "measure.py", "check.sh", "internal/spec/spec.go", "internal/test/test.go", "src/Makefile.am", "configure.ac",
 }
 
 // sealedOf returns those of the names that are sealed: files of the project, and with a + new ones.
@@ -65,8 +65,8 @@ func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
 		`node --test`:                                   `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js tests/it.rs`,
 		`cargo test --quiet`:                            `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py Cargo.toml build.rs tests/it.rs`,
 		`cargo build`:                                   `Cargo.toml build.rs`,
-		`make check`:                                    `main_test.go parser/p_test.go parser/deep/d_test.go tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js api/test_c.py tests/it.rs`,
-		`make`:                                          `main_test.go parser/p_test.go parser/deep/d_test.go tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js api/test_c.py tests/it.rs`,
+		`make check`:                                    `main_test.go parser/p_test.go parser/deep/d_test.go tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js api/test_c.py tests/it.rs src/Makefile.am configure.ac`,
+		`make`:                                          `main_test.go parser/p_test.go parser/deep/d_test.go tests/test_a.py tests/unit/test_b.py tests/unit/helper.py src/app.test.js src/__tests__/x.js api/test_c.py tests/it.rs src/Makefile.am configure.ac`,
 		`make lint`:                                     ``,
 		`go vet ./internal/spec`:                        ``,
 		`sh check.sh tests/unit`:                        `tests/unit/test_b.py tests/unit/helper.py`,

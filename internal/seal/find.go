@@ -182,6 +182,9 @@ func (r *refs) words(command, dir string, env map[string]shell.Word, depth int) 
 			r.anywhere(c.All)
 			continue
 		}
+		if w := c.Words; len(w) == 2 && (w[0].Text == "cd" || w[0].Text == "pushd") { // what counts in that folder, the next command says
+			continue
+		}
 		for _, w := range c.All {
 			r.named, r.out = true, w.Out
 			r.refer(c.Dir, w)

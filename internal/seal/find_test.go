@@ -203,6 +203,8 @@ func TestP3_DirectoriesAreNamedWhereTheyAreNotSealed(t *testing.T) {
 	assert.Equal(t, []string{"src", "tools/measure"}, seal.Unsealed(s, repository, nil))
 	s.Protect = []string{"tools/**"}
 	assert.Equal(t, []string{"src"}, seal.Unsealed(s, repository, nil))
+	s.Guard.Command = "cd src && npm test && cd ../sub && sh run.sh"
+	assert.Empty(t, seal.Unsealed(s, repository, nil), "a folder that a command goes into is no name of what judges")
 }
 
 func FuzzFind(f *testing.F) {
