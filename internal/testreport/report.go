@@ -94,17 +94,17 @@ func (r Report) IDs() []string {
 // the results.
 type format struct {
 	name    string
-	machine bool // made for machines: where it has results, nothing else is looked at
+	machine bool // made for machines: where it has results, nothing else is looked at. TAP is mixed with what others print
 	sign    *lazyregexp.Regexp
 	read    func(c *collector, outputs [][]byte)
 }
 
-// formats are tried in this order. One command may run several of those made for people (make test).
+// formats are tried in this order. One command may run several of those that are not for machines (make test).
 // A test point of TAP has a number or a dash, which tells it from "ok  \tpackage" of go test.
 var formats = []format{
 	{"go-json", true, lazyregexp.New(`^\{.*"Action":"`), readGoJSON},
 	{"junit", true, lazyregexp.New(`<testsuite`), readJUnit},
-	{"tap", true, lazyregexp.New(`^(?:TAP version |1\.\.\d+\b|(?:not )?ok (?: *\d+(?: |$)| *- ))`), readTAP},
+	{"tap", false, lazyregexp.New(`^(?:TAP version |1\.\.\d+\b|(?:not )?ok (?: *\d+(?: |$)| *- ))`), readTAP},
 	{"go", false, lazyregexp.New(`^(?:\s*--- (?:FAIL|PASS|SKIP): \S+ \([\d.]+s\)|(?:FAIL|ok  )\t\S+(?:[ \t]|$))`), readGo},
 	{"pytest", false, lazyregexp.New(`^(?:=.* test session starts |` + pytestTotal.String() + `)`), readPytest},
 	{"unittest", false, unitRan, readUnittest},
