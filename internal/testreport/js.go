@@ -23,6 +23,7 @@ var noTest = map[string]bool{"Console": true, "Cannot log after tests are done. 
 // readJest reads what jest prints. Passing tests have no place in it that would name them.
 func readJest(c *collector, outputs [][]byte) {
 	var file string
+	counted := 0
 	eachLine(outputs, func(line string) {
 		if m := jestFile.FindStringSubmatch(line); m != nil {
 			c.close()
@@ -45,7 +46,7 @@ func readJest(c *collector, outputs [][]byte) {
 			c.close()
 		case jestTests.MatchString(line):
 			c.close()
-			jsTotal(c, line)
+			counted += jsTotal(c, line)
 		case jestTime.MatchString(line):
 			c.took(seconds(jestTime.FindStringSubmatch(line)[1]))
 		default:
@@ -53,24 +54,28 @@ func readJest(c *collector, outputs [][]byte) {
 		}
 	})
 	c.close()
+	c.unnamed(counted)
 }
 
-// jsTotal takes the counts of a summary; what failed without a name is counted too.
-func jsTotal(c *collector, line string) {
+// jsTotal takes the counts of a summary, and returns how many failed. Their names may come after it: vitest prints them to
+// standard error.
+func jsTotal(c *collector, line string) (failed int) {
 	for _, m := range jsCount.FindAllStringSubmatch(line, 10) {
 		switch n := atoi(m[1]); m[2] {
 		case "passed":
 			c.passed += n
 		case "failed":
-			c.unnamed(n)
+			failed += n
 		default:
 			c.skipped += n
 		}
 	}
+	return failed
 }
 
 // readVitest reads what vitest prints.
 func readVitest(c *collector, outputs [][]byte) {
+	counted := 0
 	eachLine(outputs, func(line string) {
 		if m := vitestFail.FindStringSubmatch(line); m != nil {
 			file, name, named := strings.Cut(m[1], " > ")
@@ -86,7 +91,7 @@ func readVitest(c *collector, outputs [][]byte) {
 			c.close()
 		case vitestSum.MatchString(line):
 			c.close()
-			jsTotal(c, line)
+			counted += jsTotal(c, line)
 		case vitestTime.MatchString(line):
 			m := vitestTime.FindStringSubmatch(line)
 			c.took(millis(m[1], unit[m[2]]))
@@ -95,6 +100,7 @@ func readVitest(c *collector, outputs [][]byte) {
 		}
 	})
 	c.close()
+	c.unnamed(counted)
 }
 
 var (

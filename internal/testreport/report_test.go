@@ -64,6 +64,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		{[]string{"jest.txt"}, "jest", 1, 4, 1, true, []string{"a.test.js outer › bad", "a.test.js outer › inner › throws", "b.test.js syntax", "c.test.js Test suite failed to run"}, "Received:"},
 		{[]string{"uvu.txt"}, "uvu", 33, 3, 1, false, []string{"x.js math > adds > one and one", "x.js math > adds > throws", `x.js "quoted" name`}, "they are three"},
 		{[]string{"vitest.txt"}, "vitest", 1, 2, 1, false, []string{"v/v.test.ts outer > bad", "v/v.test.ts outer > inner > throws"}, "expected 1 to be 2"},
+		{[]string{"vitestp.txt", "vitestp.txt.err"}, "vitest", 1, 2, 0, false, []string{"test/sum.test.js sum", "test/sum.test.js twice"}, "expected -1 to be 3"}, // into pipes: the names come after the counts
 	} {
 		t.Run(strings.Join(c.files, "+"), func(t *testing.T) {
 			var outputs [][]byte
