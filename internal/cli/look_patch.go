@@ -38,7 +38,11 @@ func patchOf(s loop.State) patch {
 	case s.Proposal != nil:
 		return proposed(*s.Proposal)
 	}
-	return patch{s.Footing(), s.Head, "", "", "the loop " + s.Loop + " has made no proposal yet; this is what it has kept so far"}
+	about := " has made no proposal yet; this is what it has kept so far"
+	if s.Status.Ended() {
+		about = " has ended (" + string(s.Status) + ") without a proposal; this is what is on its branch"
+	}
+	return patch{s.Footing(), s.Head, "", "", "the loop " + s.Loop + about}
 }
 
 func proposed(p loop.Proposal) patch {

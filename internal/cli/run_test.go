@@ -238,7 +238,7 @@ func TestP8_CtrlCEndsTheLoopWithItsReport(t *testing.T) {
 		b.signals <- os.Interrupt
 	}()
 	require.Equal(t, 5, b.run(nil, "run", b.spec(), "--yes"))
-	require.Contains(t, b.stdout.String(), "Loop complete: 1 iterations, 1 kept, best metric: 84.8 (baseline: 84.7, delta: +0.1)")
+	require.Contains(t, b.stdout.String(), "Loop halted: 1 iterations, 1 kept, best metric: 84.8 (baseline: 84.7, delta: +0.1)")
 	require.Contains(t, b.stdout.String(), "halted: Ctrl-C (ALO_CANCELLED)")
 	sent := f.taken()
 	require.Equal(t, "halt", sent[len(sent)-1].name)
@@ -309,9 +309,8 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 			f.onTaken = func(f *fakeTemporal, _ string) { f.end(c.end) }
 			b := newBench(t, f)
 			require.Equal(t, c.exit, b.run(nil, "run", b.spec(), "--yes"))
-			word := "complete"
+			word := map[loop.Status]string{loop.Completed: "complete", loop.Failed: "failed", loop.Halted: "halted"}[c.end.Status]
 			if c.end.Status == loop.Failed {
-				word = "failed"
 				require.NotContains(t, b.stdout.String(), "Recommendation")
 			}
 			require.Contains(t, b.stdout.String(), "Loop "+word+": 0 iterations")

@@ -18,13 +18,13 @@ func (s Style) Report(k kind.Kind, status loop.Status, r loop.Result, d Delivery
 	return s.measured(status, r)
 }
 
-// measured is the final report in the form of the source (P9). One that failed is not called complete, and
-// no recommendation says that it could go on as it is.
+// measured is the final report in the form of the source (P9). One that failed or was halted is not called complete, and
+// of one that failed no recommendation says that it could go on as it is.
 func (s Style) measured(status loop.Status, r loop.Result) string {
 	var b strings.Builder
-	word := "complete"
-	if status == loop.Failed {
-		word = "failed"
+	word := string(status)
+	if status == loop.Completed {
+		word = "complete"
 	}
 	delta := "–"
 	if r.Delta != nil {

@@ -19,6 +19,7 @@ func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
 	failed := style.Report(kind.Improve, loop.Failed, result(), ui.Delivery{})
 	require.True(t, strings.HasPrefix(failed, "Loop failed: "), failed)
 	require.NotContains(t, failed, "Recommendation", "nothing says that it could go on")
+	require.True(t, strings.HasPrefix(style.Report(kind.Improve, loop.Halted, result(), ui.Delivery{}), "Loop halted: "))
 	many := result()
 	many.KeptCount = 102
 	golden(t, "report-capped", style.Report(kind.Improve, loop.Completed, many, ui.Delivery{}))

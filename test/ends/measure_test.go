@@ -98,7 +98,7 @@ func TestP8_LoopStopFile(t *testing.T) {
 			require.Equal(t, 5, s.Code, s.Err)
 			require.Contains(t, s.Out, "loop-stop asks the loop to stop")
 			require.Contains(t, s.Out, "ALO_CANCELLED")
-			require.Contains(t, s.Out, "Loop complete: 2 iterations, 2 kept, best metric: 12 (baseline: 10, delta: +2)")
+			require.Contains(t, s.Out, "Loop halted: 2 iterations, 2 kept, best metric: 12 (baseline: 10, delta: +2)")
 			require.Len(t, w.Results(w.Loop), 3, "the iteration is finished first")
 			require.NotContains(t, w.OnBranch(), "loop-stop")
 			os.Remove(filepath.Join(w.Repo, "loop-stop"))

@@ -192,6 +192,7 @@ func TestP8_StopsAndShifts(t *testing.T) {
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)
 	require.Contains(t, s.Out, "Loop complete: 10 iterations, 0 kept, best metric: 10 (baseline: 10, delta: +0)")
+	require.Contains(t, w.Pawl("diff", w.Loop).Err, "has ended (completed) without a proposal; this is what is on its branch")
 	require.Contains(t, s.Out, "10 discards in a row")
 	require.Contains(t, s.Out, "Kept changes: none")
 	require.Contains(t, s.Err, "strategy shifts: 5 discards in a row")

@@ -258,7 +258,7 @@ func TestP8_CtrlC(t *testing.T) {
 	s := c.Wait()
 	require.Equal(t, 5, s.Code, s.Err)
 	require.Contains(t, s.Err, "ending the loop; its report follows")
-	require.Contains(t, s.Out, "Loop complete: 2 iterations, 1 kept, best metric: 11 (baseline: 10, delta: +1)")
+	require.Contains(t, s.Out, "Loop halted: 2 iterations, 1 kept, best metric: 11 (baseline: 10, delta: +1)")
 	require.Contains(t, s.Out, "Ctrl-C (ALO_CANCELLED)")
 	require.Equal(t, "11", w.Kept("work/n"))
 	w.NothingRuns()

@@ -100,7 +100,7 @@ func TestPersonAtATerminal(t *testing.T) {
 		c.sees("Ctrl-C again leaves at once")
 		c.types("e\n")
 		c.exits(5)
-		require.Contains(t, c.screen(), "Loop complete: 2 iterations, 1 kept, best metric: 11")
+		require.Contains(t, c.screen(), "Loop halted: 2 iterations, 1 kept, best metric: 11")
 	})
 	t.Run("pauses the loop by Ctrl-C, and detaches from it", func(t *testing.T) {
 		w := world.New(t, world.WaitsFor("go"))
