@@ -101,7 +101,11 @@ func advice(status loop.Status, r loop.Result) string {
 
 // tests is what a run of the tests showed, in a line.
 func tests(j loop.Judgement) string {
-	text := "tests: " + counts(*j.Tests)
+	text := "tests: "
+	if t := j.Tests; j.Passed && t.Passed+t.Failed+t.Skipped == 0 {
+		text += "passed; "
+	}
+	text += counts(*j.Tests)
 	if j.Tests.Broken {
 		text += "; something could not be built or loaded"
 	}
@@ -153,8 +157,11 @@ func names(all []string) string {
 	return text
 }
 
-// counts is how many tests passed and failed.
+// counts is how many tests passed and failed, as far as the output tells.
 func counts(t loop.Tests) string {
+	if t.Passed+t.Failed+t.Skipped == 0 {
+		return "the output names none"
+	}
 	text := itoa(t.Passed) + " passed"
 	if t.Failed > 0 {
 		text = itoa(t.Failed) + " failed, " + text

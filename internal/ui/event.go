@@ -117,7 +117,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return text + reason(e.Reason), "", false
 	case loop.ChangeCommitted:
-		return "committed " + Short(e.Commit) + ": " + plural(len(e.Files), "file") + note(e.Note), "", false
+		return "committed " + Short(e.Commit) + ": " + plural(len(e.Files), "file") + note(e.Note), "", e.Note != ""
 	case loop.ChangeReverted:
 		return "reverted " + Short(e.Commit) + reason(e.Reason), "", false
 	case loop.ChangeJudged:

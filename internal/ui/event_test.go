@@ -41,6 +41,19 @@ func TestEveryEventHasALine(t *testing.T) {
 	}
 }
 
+func TestALineIsForThePersonWhoFollowsWhereItNotesSomething(t *testing.T) {
+	e := loop.Event{Type: loop.ChangeCommitted, Commit: "5c86299d94", Files: []string{"a"}}
+	_, ofNote := style.Note(e)
+	require.False(t, ofNote)
+	e.Note = "the description names several changes"
+	line, ofNote := style.Note(e)
+	require.True(t, ofNote, "limits.atomic: note")
+	require.Contains(t, line, "the description names several changes")
+
+	line, _ = style.Note(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Passed: true, Tests: &loop.Tests{Flaky: []string{"a failure that names no test"}}}})
+	require.Contains(t, line, "tests: passed; the output names none; flaky")
+}
+
 func events() []loop.Event {
 	its := iterations()
 	g, five, claim := gates()["contract"], 5, claims()[0]
