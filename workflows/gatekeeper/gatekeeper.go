@@ -5,6 +5,8 @@ package gatekeeper
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -32,6 +34,8 @@ type State[S any] interface {
 // Rules are the decisions and actions that a keeper needs from its owner.
 type Rules struct {
 	Messages []loop.MessageName
+	// Others are the signals that are no messages: their owner receives them.
+	Others []string
 	// Check returns what a message does, or why it is refused. It changes nothing: the validator of an update calls it
 	// and drops the result.
 	Check func(name string, payload []byte) (govern.Reply, error)
@@ -52,6 +56,7 @@ type Rules struct {
 type Keeper[S State[S]] struct {
 	journal *journal.Journal[S]
 	rules   Rules
+	strict  bool // it refuses unknown signals; with older rules they wait for ever
 }
 
 // New returns a keeper over a journal.
@@ -76,7 +81,45 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 			return err
 		}
 	}
+	if k.strict = workflow.GetVersion(ctx, "unknown", workflow.DefaultVersion, 1) != workflow.DefaultVersion; k.strict {
+		workflow.Go(ctx, k.refuseUnknown)
+	}
 	return nil
+}
+
+// refuseUnknown refuses the signals whose name no message has. Temporal takes a signal of any name, and its sender learns
+// nothing more from it.
+func (k *Keeper[S]) refuseUnknown(ctx workflow.Context) {
+	for workflow.Await(ctx, func() bool { return len(k.unknown(ctx)) > 0 }) == nil {
+		if k.journal.Turn(ctx, func() { k.dismiss(ctx) }) != nil {
+			return
+		}
+	}
+}
+
+// unknown returns the names of signals that have arrived and that nobody receives.
+func (k *Keeper[S]) unknown(ctx workflow.Context) []string {
+	all := slices.DeleteFunc(workflow.GetUnhandledSignalNames(ctx), func(name string) bool {
+		return slices.Contains(k.rules.Others, name) || slices.ContainsFunc(k.rules.Messages, func(m loop.MessageName) bool { return m.Name == name })
+	})
+	slices.Sort(all)
+	return all
+}
+
+// dismiss refuses the unknown signals that have arrived.
+func (k *Keeper[S]) dismiss(ctx workflow.Context) {
+	var known []string
+	for _, m := range k.rules.Messages {
+		known = append(known, m.Name)
+	}
+	for _, name := range k.unknown(ctx) {
+		channel := workflow.GetSignalChannel(ctx, name)
+		var raw converter.RawValue
+		for channel.ReceiveAsync(&raw) {
+			shown := loop.Clip(name, 80)
+			k.refuse(ctx, shown, fault.New(fault.InvalidMessage, "there is no message %q; there are: %s", shown, strings.Join(known, ", ")))
+		}
+	}
 }
 
 // update handles one update. It judges the update again at its turn, because another answer may have come first.
@@ -117,6 +160,9 @@ func (k *Keeper[S]) Drain(ctx workflow.Context) {
 		for channel.ReceiveAsync(&raw) {
 			k.signal(ctx, m.Name, raw)
 		}
+	}
+	if k.strict {
+		k.dismiss(ctx)
 	}
 }
 

@@ -26,6 +26,7 @@ type office struct {
 	Gates    []loop.Gate            `json:"gates"`
 	Answered map[string]loop.Answer `json:"answered"`
 	Refused  int                    `json:"refused"`
+	Why      string                 `json:"why"`
 	Late     []string               `json:"late"`
 	Halt     string                 `json:"halt"`
 	Ledger   string                 `json:"ledger"`
@@ -47,6 +48,7 @@ func (o office) Apply(e loop.Event) office {
 		o.Late = append(slices.Clone(o.Late), e.Gate.ID)
 	case loop.MessageRefused:
 		o.Refused++
+		o.Why = e.Reason
 	case loop.MessageReceived:
 		o.Halt = e.Note
 	}
@@ -109,7 +111,7 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 	j := journal.New(ctx, journal.Saved[office]{})
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
 	k := gatekeeper.New(j, gatekeeper.Rules{
-		Messages: []loop.MessageName{{Name: "answer"}, {Name: "halt"}},
+		Messages: []loop.MessageName{{Name: "answer"}, {Name: "halt"}}, Others: []string{"elsewhere"},
 		Check: func(name string, payload []byte) (govern.Reply, error) {
 			m, err := loop.DecodeMessage(payload)
 			if err != nil {
@@ -229,6 +231,19 @@ func TestARefusedSignalIsRecordedAndARefusedUpdateLeavesNoTrace(t *testing.T) {
 	})
 	require.ErrorContains(t, refused, `no gate "another" is open`)
 	require.Equal(t, 2, end.Refused, "the two signals")
+}
+
+func TestASignalThatNobodyKnowsIsRefusedLikeAnyOther(t *testing.T) {
+	p := &premises{}
+	_, end := run(t, p, []loop.Gate{{Kind: question}}, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			env.SignalWorkflow("aprove", reply(state(t, env).Gates[0].ID, "yes"))
+			env.SignalWorkflow("elsewhere", "somebody else receives it")
+			env.SignalWorkflow("answer", reply(state(t, env).Gates[0].ID, "yes"))
+		}, time.Minute)
+	})
+	require.Equal(t, 1, end.Refused)
+	require.Contains(t, end.Why, `there is no message "aprove"; there are: answer, halt`)
 }
 
 func TestBeingEndedClosesNoGateAndWaitsForNobody(t *testing.T) {

@@ -100,7 +100,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 		r.told[gate] = true
 	}
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
-		Messages: steward.Messages, Answers: steward.Answers, Show: r.show, Notify: r.notify,
+		Messages: steward.Messages, Others: []string{task.ChildSignal}, Answers: steward.Answers, Show: r.show, Notify: r.notify,
 		Check: func(name string, payload []byte) (govern.Reply, error) {
 			m, err := steward.Decode(payload)
 			if err != nil {
