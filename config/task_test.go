@@ -40,6 +40,8 @@ func TestS5_WhatIsWrongWithATaskIsSaidWithItsLine(t *testing.T) {
 	path = write(t, "t.yaml", "title: t\nspec:\n  kind: deliver\n  scop: [a]\n")
 	_, err = config.LoadTask(path, nil)
 	require.EqualError(t, err, path+":4: spec.scop: is not a key of a spec; want: scope (did you mean it?)")
+	_, err = config.LoadTask(write(t, "t.md", "---\ntitle: x\nplan: []\n---\n"), nil)
+	require.ErrorContains(t, err, "t.md:3: plan: has no steps")
 	_, err = config.LoadTask(write(t, "t.md", "---\nplan: [{id: x, kind: deliver, spec: {limits: {iterations: none}, repo: {path: /}}}]\n---\nWords.\n"), nil)
 	require.ErrorContains(t, err, `plan[0].spec.limits.iterations: is "none"`)
 	require.ErrorContains(t, err, "plan[0].spec.repo: can't be set here")

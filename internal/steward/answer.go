@@ -92,14 +92,17 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	if m.Early {
 		specs = nil
 	}
+	if m.Vacant {
+		m.Task = planned(m.Task)
+	}
 	t, err := task.DecodeTask(m.Task, specs)
 	if err != nil {
 		return govern.Reply{}, err
 	}
-	if known := s.known(t); known != "" {
-		reply := govern.Reply{Text: fmt.Sprintf("the task %s is there already", known)}
+	if known := s.known(t); known != nil {
+		reply := govern.Reply{Text: s.again(*known, t)}
 		if m.Trigger != nil {
-			reply.Events = []loop.Event{triggered(m, known, "duplicate")}
+			reply.Events = []loop.Event{triggered(m, known.Task, "duplicate")}
 		}
 		return reply, nil
 	}
@@ -156,6 +159,20 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	return govern.Reply{Text: text, Events: events}, nil
 }
 
+// planned returns a task without its plan if that is empty.
+func planned(doc json.RawMessage) json.RawMessage {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(doc, &keys) != nil || strings.Join(strings.Fields(string(keys["plan"])), "") != "[]" {
+		return doc
+	}
+	delete(keys, "plan")
+	rest, err := json.Marshal(keys)
+	if err != nil {
+		return doc
+	}
+	return rest
+}
+
 func triggered(m Message, id, result string) loop.Event {
 	tr := task.Trigger{From: "person"}
 	if m.Trigger != nil {
@@ -194,14 +211,33 @@ func overlapOf(c charter.Charter, source string) string {
 	return ""
 }
 
-// known returns the ID of the task that t repeats, or "".
-func (s State) known(t task.Task) string {
+// known returns the task that t repeats, or nil.
+func (s State) known(t task.Task) *Known {
 	for _, key := range []string{Key("id " + t.ID), Key("dedupe " + t.Dedupe)} {
 		if k := s.knownBy(key); k != nil && (key != Key("id ") && key != Key("dedupe ")) {
-			return k.Task
+			return k
 		}
 	}
-	return ""
+	return nil
+}
+
+// again says that t repeats a task: where that one is, or how it ended and how t can be submitted all the same.
+func (s State) again(k Known, t task.Task) string {
+	end := map[bool]string{true: Done, false: Cancelled}[k.Done] // an old task is known by its keys only
+	if own := s.Find(k.Task); own != nil {
+		if own.Outcome == "" {
+			return fmt.Sprintf("the task %s is there already: %s", k.Task, own.State)
+		}
+		end = own.Outcome
+		if own.Reason != "" {
+			end += " (" + loop.Clip(own.Reason, 200) + ")"
+		}
+	}
+	key := "ID"
+	if t.ID != k.Task {
+		key = "dedupe key"
+	}
+	return fmt.Sprintf("the task %s was submitted before and has ended: %s. It does not start again; to do it once more, submit it with another %s", k.Task, end, key)
 }
 
 func (s State) knownBy(key string) *Known {

@@ -55,6 +55,8 @@ type Message struct {
 	// Early marks a message to a run with older rules, which refused less: it checked the specs of a task only in
 	// planning, and it accepted `continue` for one task of a paused steward, without effect.
 	Early bool `json:"-"`
+	// Vacant marks a message to a run with older rules, which took an empty plan for none.
+	Vacant bool `json:"-"`
 }
 
 // Decode reads a message's payload, as strictly as loop.DecodeMessage does. A task has its own size limits.

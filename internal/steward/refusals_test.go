@@ -48,6 +48,33 @@ func TestS5_TheReplyToATaskSaysHowManyComeBefore(t *testing.T) {
 	require.Contains(t, reply.Text, "it does not start", "no loop of it runs")
 }
 
+func TestS5_ATaskThatComesAgainIsToldHowTheFirstOneEnded(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x", Dedupe: "k"}, task.T3)
+	says := func(doc string) string {
+		reply, err := Answer(o.s, o.c, MessageSubmit, Message{Task: []byte(doc)})
+		require.NoError(t, err)
+		require.Empty(t, reply.Events)
+		return reply.Text
+	}
+	require.Equal(t, "the task a is there already: IDLE", says(`{"id":"a","body":"x"}`))
+	require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("a"), Note: "not now"}))
+	require.Equal(t, Cancelled, o.s.Find("a").Outcome)
+	require.Equal(t, "the task a was submitted before and has ended: cancelled (not now). It does not start again; to do it once more, submit it with another ID", says(`{"id":"a","body":"x"}`))
+	require.Contains(t, says(`{"id":"b","body":"x","dedupe":"k"}`), "submit it with another dedupe key")
+	o.s.Tasks = nil // long ago
+	require.Contains(t, says(`{"id":"a","body":"x"}`), "has ended: cancelled.")
+}
+
+func TestS3_AnEmptyPlanIsNoMissingOne(t *testing.T) {
+	o := open(t, limits())
+	doc := []byte(`{"id":"a","title":"x","plan":[ ]}`)
+	require.ErrorContains(t, o.say(MessageSubmit, Message{Task: doc}), "plan: has no steps")
+	require.NotContains(t, o.say(MessageSubmit, Message{Task: []byte(`{"plan":[]}`)}).Error(), "missing")
+	require.NoError(t, o.say(MessageSubmit, Message{Task: doc, Vacant: true}), "a run that took it goes on taking it")
+	require.Empty(t, o.s.Find("a").Plan)
+}
+
 func TestAStewardThatIsPausedStandsForItsTasks(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)

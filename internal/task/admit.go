@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -38,6 +39,12 @@ func DecodeTask(doc []byte, specs func(key string, t Task) spec.Problems) (t Tas
 		return Task{}, fault.New(fault.InvalidMessage, "the task is %d bytes long; at most %d are allowed", len(doc), MaxTask)
 	}
 	if err := spec.Fill(doc, &t, func() spec.Problems {
+		var given struct {
+			Plan []json.RawMessage `json:"plan"`
+		}
+		if json.Unmarshal(doc, &given) == nil && given.Plan != nil && len(given.Plan) == 0 {
+			t.Plan = []Step{} // an empty list decodes to nothing
+		}
 		found := t.problems()
 		if specs != nil {
 			found = append(found, specs("", t)...)
@@ -124,7 +131,7 @@ func (t *Task) problems() spec.Problems {
 		c.Add("body", "contains a NUL byte", "text in Markdown")
 	}
 	checkFragment(&c, "spec", t.Spec)
-	switch body, fragment, plan := strings.TrimSpace(t.Body) != "", t.Spec != nil, len(t.Plan) > 0; {
+	switch body, fragment, plan := strings.TrimSpace(t.Body) != "", t.Spec != nil, t.Plan != nil; {
 	case !body && !fragment && !plan && strings.TrimSpace(t.Title) == "":
 		c.Add("body", "is missing, and so are title, spec and plan", "what is wanted, in Markdown; or a spec, or a plan")
 	case body && fragment:
@@ -132,7 +139,7 @@ func (t *Task) problems() spec.Problems {
 	case fragment && plan:
 		c.Add("spec", "is given beside plan", "one of the two; each step of a plan has a spec of its own")
 	}
-	if len(t.Plan) > 0 {
+	if t.Plan != nil {
 		checkSteps(&c, "plan", InOrder(t.Plan))
 	}
 	if t.Spec != nil {

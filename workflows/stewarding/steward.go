@@ -74,6 +74,7 @@ type run struct {
 	forgets    bool               // older rules: the oldest of too many notes was dropped, none was refused
 	asksOnce   bool               // older rules: setting a tier did not change the question about it
 	early      bool               // older rules: fewer messages were refused (steward.Message)
+	vacant     bool               // older rules: an empty plan was taken for none (steward.Message)
 	settles    bool               // it closes settled budget gates, and warns about plans with too little room
 	checksIn   bool               // it closes settled check-ins too
 }
@@ -106,7 +107,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 			if err != nil {
 				return govern.Reply{}, err
 			}
-			m.Early = r.early
+			m.Early, m.Vacant = r.early, r.vacant
 			s := r.State()
 			if r.forgets {
 				s = s.Unnoted()
@@ -123,7 +124,8 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	})
 	r.forgets = workflow.GetVersion(ctx, "notes", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
-	r.early = workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 1) == workflow.DefaultVersion
+	refusals := workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 2)
+	r.early, r.vacant = refusals == workflow.DefaultVersion, refusals < 2
 	settled := workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 2)
 	r.settles, r.checksIn = settled != workflow.DefaultVersion, settled >= 2
 	var invalid error
