@@ -412,14 +412,10 @@ func (p *planning) block() {
 				both = append(both, name)
 			}
 		}
-		overlap := ""
 		if len(both) > 0 {
-			overlap = fmt.Sprintf("the task %s may change the same files: %s", claim.Task, contracts.Naming(both))
+			p.out.Meets = append(p.out.Meets, act.Meeting{Task: claim.Task, On: contracts.Naming(both)})
 		} else if glob := p.meets(claim.Scope); glob != "" {
-			overlap = fmt.Sprintf("the task %s may make the same new files: its scope and %s meet", claim.Task, git.Quote(glob))
-		}
-		if overlap != "" {
-			p.out.Overlaps, p.out.With = append(p.out.Overlaps, overlap), append(p.out.With, claim.Task)
+			p.out.Meets = append(p.out.Meets, act.Meeting{Task: claim.Task, On: "new files in " + git.Quote(glob)})
 		}
 	}
 }

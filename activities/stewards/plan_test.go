@@ -166,8 +166,7 @@ func TestS3_BlockersAreNamed(t *testing.T) {
 	for i, want := range []string{"not clean", "no-such-agent", "guard.command needs no-such-tool, which is not on the PATH", "the task before, which is not done"} {
 		require.Contains(t, p.Blockers[i], want)
 	}
-	require.Equal(t, []string{"the task other may change the same files: work/a"}, p.Overlaps, "named, and no reason to wait: each task has a branch of its own")
-	require.Equal(t, []string{"other"}, p.With)
+	require.Equal(t, []act.Meeting{{Task: "other", On: "work/a"}}, p.Meets, "named, and no reason to wait: each task has a branch of its own")
 
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "two", Submitted: &task.Task{ID: "two", Spec: json.RawMessage(`{"goal": "g", "setup": {"command": "sh install.sh"}, "guard": {"command": "no-such-tool --all"}}`)}})
 	actest.Git(t, s.User, "commit", "-qam", "committed")
@@ -371,8 +370,8 @@ func TestFilesThatTwoTasksMayMakeAreNamed(t *testing.T) {
 	claims := func(in *act.PlanTask) {
 		in.Claims = []act.Claim{{Task: "other", Scope: []string{"**/*.md"}}, {Task: "far", Scope: []string{"src/**"}}}
 	}
-	require.Equal(t, []string{"the task other may make the same new files: its scope and docs/** meet"}, s.Plan("one", claims).Overlaps)
-	require.Empty(t, s.Plan("two", claims).Overlaps, "it makes none, and there are none")
+	require.Equal(t, []act.Meeting{{Task: "other", On: "new files in docs/**"}}, s.Plan("one", claims).Meets)
+	require.Empty(t, s.Plan("two", claims).Meets, "it makes none, and there are none")
 }
 
 // TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost plans a task after others, in this life of the steward and in

@@ -94,11 +94,18 @@ type TaskPlanned struct {
 	Governs    bool       `json:"governs,omitempty"`    // it changes governance files
 	Production bool       `json:"production,omitempty"` // it touches production
 	Blockers   []string   `json:"blockers,omitempty"`   // why it can't begin
-	Overlaps   []string   `json:"overlaps,omitempty"`   // other tasks at work that may change the same files
-	With       []string   `json:"with,omitempty"`       // the task of each overlap
+	Meets      []Meeting  `json:"meets,omitempty"`      // other tasks at work that may change the same files
+	Overlaps   []string   `json:"overlaps,omitempty"`   // the same, as older versions of pawl returned it
+	With       []string   `json:"with,omitempty"`       // the task of each of these overlaps
 	Unclear    []string   `json:"unclear,omitempty"`    // what the planner asks
 	Problems   []string   `json:"problems,omitempty"`   // why the plan is not valid
 	Usage      task.Usage `json:"usage"`
+}
+
+// Meeting is a task at work that may change the same files, with those files in words.
+type Meeting struct {
+	Task string `json:"task"`
+	On   string `json:"on"`
 }
 
 // Join asks for one commit with the work of several steps.

@@ -72,7 +72,10 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 		{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "planned", Tree: p.Plan.Hash}},
 		{Type: loop.PlanMade, Task: id, TaskPlan: &plan, Told: int64(j.Notes)},
 	}
-	for i, overlap := range p.Overlaps { // each task has its own branch, so nothing is lost, but the second proposal to be applied may conflict
+	if text := n.meetings(p.Meets); text != "" { // each task has its own branch, so nothing is lost, but the second proposal to be applied may conflict
+		events = append(events, loop.Event{Type: loop.Warned, Task: id, Reason: loop.Clip(text, 2000)})
+	}
+	for i, overlap := range p.Overlaps {
 		if i < len(p.With) {
 			if other := s.Find(p.With[i]); other == nil || other.Outcome != "" { // it ended after the planner was asked
 				continue
@@ -84,6 +87,29 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 		events = append(events, loop.Event{Type: loop.TierSet, Task: id, Tier: p.Tier, By: p.TierBy, Reason: strings.Join(p.Why, "; ")})
 	}
 	return events
+}
+
+// meetings names the tasks that may change the same files, with the files: tasks on the same ones together. It returns
+// "" if none of them is at work any more.
+func (n *next) meetings(all []act.Meeting) string {
+	var on []string
+	tasks := map[string][]string{}
+	for _, m := range all {
+		if t := n.Find(m.Task); t == nil || t.Outcome != "" { // it ended after the planner was asked
+			continue
+		}
+		if tasks[m.On] == nil {
+			on = append(on, m.On)
+		}
+		tasks[m.On] = append(tasks[m.On], m.Task)
+	}
+	for i, files := range on {
+		on[i] = strings.Join(tasks[files], ", ") + " (" + files + ")"
+	}
+	if len(on) == 0 {
+		return ""
+	}
+	return "other tasks may change the same files: " + strings.Join(on, "; ")
 }
 
 // question asks a person about a task's plan. Several points are shown as a list; of very many, only the first.

@@ -223,6 +223,31 @@ func TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked(t *testing.T) {
 	require.EqualValues(t, 5000, over(*got, Done, "").ExecutingMs)
 }
 
+// TestOneWarningNamesAllTasksOnTheSameFiles but not one that ended while the planner worked.
+func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "over", Body: "x"}, task.T1)
+	require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("over")}))
+	for _, name := range []string{"one", "two", "three"} {
+		o.submit(task.Task{ID: name, Body: "x"}, task.T1)
+	}
+	o.settle()
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	plan := func(meets ...act.Meeting) (said []string) {
+		for _, e := range AfterPlan(o.s, o.c, o.next(nil)[0], act.TaskPlanned{
+			Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3, Meets: meets,
+		}) {
+			if e.Type == loop.Warned {
+				said = append(said, e.Reason)
+			}
+		}
+		return said
+	}
+	require.Equal(t, []string{"other tasks may change the same files: one, three (work/a); two (new files in docs/**)"},
+		plan(act.Meeting{Task: "one", On: "work/a"}, act.Meeting{Task: "over", On: "work/a"}, act.Meeting{Task: "two", On: "new files in docs/**"}, act.Meeting{Task: "three", On: "work/a"}))
+	require.Empty(t, plan(act.Meeting{Task: "over", On: "work/a"}))
+}
+
 // TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf: it may have ended while the planner worked.
 func TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf(t *testing.T) {
 	o := open(t, limits())
