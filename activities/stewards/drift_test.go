@@ -101,6 +101,7 @@ func TestS12_TheRemotesBranchAndItsCIAreDrift(t *testing.T) {
 	v = s.ValidateWith()
 	require.Equal(t, []string{"remote main", "ci main"}, names(v.Drift))
 	require.Contains(t, v.Drift[1].Text, "build")
+	require.Equal(t, "1 issue and 1 pull request are open, CI of main: failure (build)", v.Remote)
 	require.NotContains(t, names(v.Well), "ci main")
 	state = "pending"
 	v = s.ValidateWith()

@@ -324,6 +324,9 @@ func (v *validation) remote(ctx context.Context) error {
 		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's %s does not contain: pull it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))], v.ws.Onto)
 	}
 	switch status.CI {
+	if len(status.Failing) > 0 {
+		v.out.Remote += " (" + strings.Join(status.Failing, ", ") + ")"
+	}
 	case remote.Success:
 		v.well(task.DriftCI, v.ws.Onto, "CI of %s is well again", v.ws.Onto)
 	case remote.Failure:

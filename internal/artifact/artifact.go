@@ -52,6 +52,10 @@ func Status(s steward.State, c charter.Charter) []byte {
 	w.none(len(s.Tasks))
 	w.section("Drift")
 	drift(&w, s)
+	if s.Remote != "" {
+		w.section("Remote")
+		w.line("- %s", plain(s.Remote))
+	}
 	w.section("Indicators")
 	i := s.Indicators
 	w.line("- Actions: %d, of which errors: %d", i.Actions, i.Errors)

@@ -36,6 +36,7 @@ func state() steward.State {
 		},
 		Gates:      []loop.Gate{{ID: "g3", Kind: steward.GateStuck, Task: "stuck", Summary: "4 times the same <b>result</b>", OpenedAt: noon, Choices: []string{"continue", "replan", "cancel", "intervene"}}},
 		Indicators: steward.Indicators{Actions: 12, Errors: 1, Repeats: 4, Transitions: 9, Milestones: 1, ExecutingMs: 61_000, Cancelled: 1},
+		Remote:     "2 issues and 1 pull request are open, CI of main: failure (build)",
 		Usage:      task.Usage{CostUSD: evidence.MustDecimal("1.25"), Tokens: 900},
 		Drift:      []task.Drift{{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Text: "changed by hand", Theirs: "aa", Ours: "bb"}},
 	}

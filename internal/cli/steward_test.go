@@ -61,7 +61,7 @@ func project() *fakeProject {
 				{ID: "c", Title: "Later", State: task.Idle, Priority: 2},
 			},
 			Gates:      []loop.Gate{{ID: "tier-7", Kind: steward.GateTier, Task: "a", Summary: "the plan of a needs an approval", Hash: testHash, Choices: []string{"replan", "cancel", "intervene"}, OpenedAt: now.Add(-time.Hour)}},
-			GatesCount: 1, Drift: []task.Drift{{Name: "artifact", What: "STATUS_LEDGER.md", Text: "changed by hand"}}, StartedAt: now.Add(-2 * time.Hour),
+			GatesCount: 1, Remote: "2 issues and 1 pull request are open, CI of main: success", Drift: []task.Drift{{Name: "artifact", What: "STATUS_LEDGER.md", Text: "changed by hand"}}, StartedAt: now.Add(-2 * time.Hour),
 			Indicators: steward.Indicators{Actions: 12, Milestones: 3, Transitions: 9, Errors: 1, Repeats: 2, ExecutingMs: 90_000, Done: 4},
 		},
 		child: loop.State{Loop: "shop-b-fix", Kind: "deliver", Status: loop.Waiting, Gate: &loop.Gate{ID: "contract-5", Kind: loop.GateContract, Summary: "approve the contract", Hash: testHash, Answers: []string{"approve", "reject"}, OpenedAt: now.Add(-2 * time.Hour)}},
@@ -291,7 +291,7 @@ func TestShowOfAStewardSaysWhatWaitsAndHowToAnswer(t *testing.T) {
 	require.Equal(t, 0, b.run(nil, "show", "shop"), b.stderr.String())
 	for _, want := range []string{
 		"pawl steward answer shop --task a --gate tier-7 --approve --hash 0123456789abcdef", "--choice replan", "pawl show shop-b-fix",
-		"12 actions, 3 milestones", "artifact STATUS_LEDGER.md", "Change the schema", "EXECUTING", "4 done",
+		"12 actions, 3 milestones", "artifact STATUS_LEDGER.md", "remote        2 issues and 1 pull request are open, CI of main: success", "Change the schema", "EXECUTING", "4 done",
 	} {
 		require.Contains(t, b.stdout.String(), want)
 	}

@@ -281,7 +281,8 @@ type Event struct {
 	Slots       map[string]task.Slots `json:"slots,omitempty"`  // up to which slot of each schedule that is known
 	// Governance is the SHA-256 of the governance files.
 	Governance string `json:"governance,omitempty"`
-	// RateLimit says why an agent was refused work, and until when.
+	Remote     string `json:"remote,omitempty"` // the remote's open work and CI status, in a few words
+	// RateLimit is why an agent was refused work, and until when.
 	RateLimit *task.RateLimit `json:"rate_limit,omitempty"`
 }
 

@@ -111,7 +111,7 @@ func (s State) Apply(e loop.Event) State {
 		s.asksAnew(e.Gate)
 	case loop.StewardValidated:
 		s.ValidatedAt = e.Time
-		s.Base = cmp.Or(e.Head, s.Base)
+		s.Base, s.Remote = cmp.Or(e.Head, s.Base), e.Remote
 		if e.Missed != nil {
 			s.Missed, s.Slots = e.Missed, e.Slots
 		}

@@ -50,8 +50,9 @@ type State struct {
 	Accepted   []task.Drift `json:"accepted,omitempty"` // drift that a person accepted as it is
 
 	Repo   string `json:"repo,omitempty"`
-	Base   string `json:"base,omitempty"` // the project's head when it was last read
-	Ledger string `json:"ledger"`         // the ledger commit that this state follows
+	Base   string `json:"base,omitempty"`   // the project's head when it was last read
+	Remote string `json:"remote,omitempty"` // its remote's open work and CI status when they were last read, in a few words
+	Ledger string `json:"ledger"`           // the ledger commit that this state follows
 	Desk   string `json:"desk,omitempty"`
 	Host   string `json:"host,omitempty"`
 

@@ -19,7 +19,7 @@ import (
 // within the state, slots that schedules missed, and health checks that fail (S5).
 func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
-	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Missed: v.Missed, Slots: v.Slots}}
+	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Remote: v.Remote, Missed: v.Missed, Slots: v.Slots}}
 	events = append(append(events, Drifted(s, v.Drift)...), Passed(s, v.Well)...)
 	for _, name := range slices.Sorted(maps.Keys(v.Missed)) {
 		if n := v.Missed[name] - s.Missed[name]; n > 0 {

@@ -22,6 +22,14 @@ func (o *office) validated(v act.Validated) (results []string) {
 	return results
 }
 
+func TestS11_TheStateSaysWhatTheRemoteHas(t *testing.T) {
+	o := open(t, limits())
+	o.validated(act.Validated{Remote: "2 issues and 1 pull request are open, CI of main: success"})
+	require.Equal(t, "2 issues and 1 pull request are open, CI of main: success", o.s.Remote)
+	o.validated(act.Validated{}) // the charter names none any more
+	require.Empty(t, o.s.Remote)
+}
+
 func TestS5_ASlotThatTemporalHasMissedIsRecordedOnce(t *testing.T) {
 	o := open(t, limits())
 	missed := func(n int) act.Validated { return act.Validated{Missed: map[string]int{"nightly": n, "hourly": 0}} }

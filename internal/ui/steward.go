@@ -57,6 +57,9 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	}
 	f.add("repository", Clean(st.Repo))
 	f.add("base", Short(st.Base))
+	if st.Remote != "" {
+		f.add("remote", Clean(st.Remote))
+	}
 	f.add("host", st.Host)
 	f.add("ledger", Short(st.Ledger))
 	f.add("started", s.when(st.StartedAt))
