@@ -68,7 +68,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 			text = about + "loop " + Clean(c.Loop) + " reports " + Clean(c.Event)
 		}
 	case loop.ChildTold:
-		text, ofNote = about+"told the loop "+Clean(e.LoopID)+" to "+Clean(e.Message), false
+		text, ofNote = about+"told the loop "+Clean(e.LoopID)+" to "+Clean(e.Message), e.Message == loop.MessageContinue
 		if e.Reason != "" {
 			text = about + "could not tell the loop " + Clean(e.LoopID) + " to " + Clean(e.Message) + reason(e.Reason)
 		}

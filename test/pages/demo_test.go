@@ -67,7 +67,7 @@ func TestS_DemoSteward(t *testing.T) {
 		},
 		{
 			"menu: step shorten started", "menu: action iteration of shorten: kept", "closed: submitted", "menu: gives way to closed", "closed: step write started",
-			"closed: done: proposal", "menu: action iteration of shorten: kept", "menu: done: proposal", "headline: step shorten started",
+			"closed: done: proposal", "menu: told the loop demo-steward-1-menu-shorten to continue", "menu: action iteration of shorten: kept", "menu: done: proposal", "headline: step shorten started",
 		},
 		{
 			`headline: near a limit (sameResult): "iteration of shorten" had the same result 3 times`, `headline: stopped (sameResult): "iteration of shorten" had the same result 4 times in a row; the limit is 3`,
