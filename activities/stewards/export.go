@@ -93,7 +93,11 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 		}
 	}
 	answered := answersOf(in.Events)
-	names = slices.AppendSeq(names, maps.Keys(answered))
+	for name := range answered {
+		if name != userrepo.FolderName { // the folder itself is no file of the ledger
+			names = append(names, name)
+		}
+	}
 	slices.Sort(names)
 	names = slices.Compact(names)
 	files, err := ws.Objects.ReadLedger(ctx, head, names...)
@@ -120,6 +124,30 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 		return nil, nil, nil, fmt.Errorf("opening the project's folder: %w", err)
 	}
 	defer folder.Close()
+	missing, deleted, err := gone(ws, folder)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if deleted != nil {
+		said := answered[userrepo.FolderName]
+		switch {
+		case said.choice == steward.Restore:
+			all, err := ws.Objects.ReadLedger(ctx, head, missing...)
+			if err != nil {
+				return nil, nil, nil, fmt.Errorf("reading what is to be restored: %w", err)
+			}
+			for name, content := range all {
+				files[name], answered[name] = content, answer{driftOf(ws, name, "", userrepo.Absent, ""), steward.Restore}
+			}
+			names = slices.Sorted(maps.Keys(files))
+		case said.choice == steward.Keep && said.drift.Theirs == deleted.Theirs:
+			if err := keepAway(ws, missing); err != nil {
+				return nil, nil, nil, err
+			}
+		default:
+			return digests, []task.Drift{*deleted}, nil, nil
+		}
+	}
 	for _, name := range names {
 		content, has := files[name]
 		if !has {
@@ -138,6 +166,62 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 		well, err = wellAgain(ws, folder, state.Drift)
 	}
 	return digests, drift, well, err
+}
+
+// gone returns the files that pawl has written into the folder, and one drift about all of them, if every one was deleted:
+// then somebody does not want the folder, and is asked once. There is no drift as long as one of several files is there.
+func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *task.Drift, err error) {
+	all := ""
+	absent := func(name string) (bool, error) {
+		n, err := note(ws, name)
+		if err != nil || len(n.Written) == 0 || slices.Contains(n.Written, userrepo.Absent) || n.Kept != nil && *n.Kept == userrepo.Absent {
+			return true, err // it says nothing
+		}
+		now, err := folder.Digest(name)
+		if err == nil && now == userrepo.Absent {
+			missing, all = append(missing, name), all+name+" "+n.Written[0]+"\n"
+		}
+		return now == userrepo.Absent, err
+	}
+	for _, name := range []string{ledger.StatusFile, ledger.LastKnownFile} { // these are nearly always there
+		if is, err := absent(name); err != nil || !is {
+			return nil, nil, err
+		}
+	}
+	notes, err := os.ReadDir(held.At(filepath.Dir(noteFile(ws, ""))))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	for _, file := range notes {
+		name, is := strings.CutSuffix(strings.ReplaceAll(file.Name(), ",", "/"), ".json")
+		if !is || !strings.Contains(name, "/") { // not of a task
+			continue
+		}
+		if is, err := absent(name); err != nil || !is {
+			return nil, nil, err
+		}
+	}
+	if len(missing) < 2 {
+		return nil, nil, nil
+	}
+	digest := recording.HashOf([]byte(all))
+	text := fmt.Sprintf("%s was deleted: the %d files that pawl wrote there are gone", folder.Path, len(missing))
+	return missing, new(driftOf(ws, userrepo.FolderName, text, "nothing of "+digest, digest)), nil
+}
+
+// keepAway notes that a person wants these files to stay deleted.
+func keepAway(ws *hosted.Workspace, names []string) error {
+	for _, name := range names {
+		n, err := note(ws, name)
+		if err != nil {
+			return err
+		}
+		n.Kept = new(userrepo.Absent)
+		if err := setNote(ws, name, n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wellAgain is which of the artifacts that were found changed are as they were written, or kept, again.

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/steward"
 	"pawl/internal/task"
 )
 
@@ -117,6 +118,55 @@ func TestS7_TheProjectsFolderIsNoPartOfTheProject(t *testing.T) {
 	after, err := os.ReadFile(exclude)
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "once")
+}
+
+// TestS7_AFolderThatSomebodyDeletesIsOneQuestion about all of its files, and the answer holds for all of them.
+func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
+	for _, choice := range []string{steward.Restore, steward.Keep} {
+		t.Run(choice, func(t *testing.T) {
+			s := actest.BeginSteward(t, nil, nil)
+			s.Submit("one", `{}`)
+			require.Empty(t, s.AppendIn(act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.MilestoneReached, Task: "one"}), Milestone: true}).Drift)
+			files := []string{ledger.StatusFile, ledger.LastKnownFile}
+			answer := func(d task.Drift, choice string) act.TasksRecorded {
+				return s.Append(loop.Event{Type: loop.GateClosed, Drift: &d, Answer: &loop.Answer{Gate: "g", Choice: choice}})
+			}
+
+			require.NoError(t, os.RemoveAll(s.Opened.Export))
+			found := s.ValidateWith().Drift
+			require.Equal(t, []string{"artifact .pawl"}, names(found))
+			require.Contains(t, found[0].Text, "was deleted: the 2 files that pawl wrote there are gone")
+			require.Equal(t, found, s.Append(loop.Event{Type: loop.Warned, Reason: "meanwhile"}).Drift)
+			require.NoFileExists(t, filepath.Join(s.Opened.Export, ledger.StatusFile))
+
+			require.Empty(t, answer(found[0], choice).Drift)
+			require.Empty(t, s.ValidateWith().Drift)
+			for _, name := range files {
+				if choice == steward.Keep {
+					require.NoFileExists(t, filepath.Join(s.Opened.Export, name))
+				} else {
+					require.FileExists(t, filepath.Join(s.Opened.Export, name))
+				}
+			}
+			if choice == steward.Keep { // one of them comes back by its own question
+				actest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "")
+				found = s.ValidateWith().Drift
+				require.Equal(t, []string{"artifact " + ledger.StatusFile}, names(found))
+				answer(found[0], steward.Restore)
+				status, err := os.ReadFile(filepath.Join(s.Opened.Export, ledger.StatusFile))
+				require.NoError(t, err)
+				require.Contains(t, string(status), "# Status of shop")
+			} else {
+				require.NoError(t, os.RemoveAll(s.Opened.Export))
+				require.Equal(t, []string{"artifact .pawl"}, names(s.ValidateWith().Drift), "it is asked about again")
+			}
+			require.NoError(t, os.RemoveAll(s.Opened.Export))
+			actest.Write(t, s.Opened.Export, "a file in the way")
+			found = s.ValidateWith().Drift
+			require.Equal(t, []string{"artifact .pawl"}, names(found))
+			require.Equal(t, names(found), names(answer(found[0], choice).Drift), "pawl can't help it; the answer is recorded all the same")
+		})
+	}
 }
 
 func TestS7_NothingIsWrittenThroughALinkOrIntoTheProject(t *testing.T) {

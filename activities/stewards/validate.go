@@ -199,6 +199,12 @@ func (v *validation) artifacts(ctx context.Context) error {
 		return err
 	}
 	defer folder.Close()
+	if _, deleted, err := gone(ws, folder); err != nil || deleted != nil {
+		if deleted != nil {
+			v.out.Drift = append(v.out.Drift, *deleted)
+		}
+		return err
+	}
 	for _, name := range names {
 		n, err := note(ws, name)
 		if err != nil {
@@ -318,15 +324,15 @@ func (v *validation) remote(ctx context.Context) error {
 		more = " or more"
 	}
 	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", evidence.Counted(issues, "issue"), evidence.Counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
+	if len(status.Failing) > 0 {
+		v.out.Remote += " (" + strings.Join(status.Failing, ", ") + ")"
+	}
 	if at := v.out.Base; at != "" && status.Commit != "" && v.ws.DescendsFrom(ctx, at, status.Commit) {
 		v.well(task.DriftRemote, v.ws.Onto, "the project's %s has all commits of the remote's %s again", v.ws.Onto, v.ws.Onto)
 	} else if at != "" && status.Commit != "" {
 		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's %s does not contain: pull it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))], v.ws.Onto)
 	}
 	switch status.CI {
-	if len(status.Failing) > 0 {
-		v.out.Remote += " (" + strings.Join(status.Failing, ", ") + ")"
-	}
 	case remote.Success:
 		v.well(task.DriftCI, v.ws.Onto, "CI of %s is well again", v.ws.Onto)
 	case remote.Failure:
