@@ -108,7 +108,7 @@ var Table = []Row{
 	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1, ""},
 	{PermissionDenied, "a role lacks a permission; nothing of that work was run or kept", "Grant it under `permissions.<role>` and start again, or give the work to another role.", 3, Enforcement},
 	{WallClockExceeded, "the loop's wall clock has run out; never a failure type, only the `cause` beside `BUDGET_EXHAUSTED`", "Raise `limits.wallClock` and start again; what was kept is on the branch.", 6, Enforcement},
-	{QueueFull, "the steward's queue is full", "Hand the task in again later, or raise `limits.queue`.", 2, ""},
+	{QueueFull, "the steward's queue is full", "Submit the task again later, or raise `limits.queue`.", 2, ""},
 	{CycleTermination, "an iteration has used up its agent calls; never a failure type, only the `cause` beside `BUDGET_EXHAUSTED`", "Raise `limits.steps` and start again; what was kept is on the branch.", 6, Enforcement},
 	{TooManyNotes, "too many notes wait for the next agent call", "Send it again once that call has ended; `pawl show` says what the loop is doing.", 2, ""},
 	{LedgerDamaged, "the loop's record is damaged and can't be repaired here", "Do what the message says; what was pushed is in the repository.", 3, ""},

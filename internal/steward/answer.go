@@ -111,7 +111,7 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	}
 	if len(s.Queue) >= c.Limits.Queue && m.Trigger == nil { // a schedule or trigger can't be told to try again later
 		return govern.Reply{}, fault.New(fault.QueueFull, "the queue is full (limits.queue: %d)", c.Limits.Queue).
-			Advise("Hand the task in again later.")
+			Advise("Submit the task again later.")
 	}
 	var without []loop.Event
 	if m.Trigger != nil { // nor can it be told what is wrong
