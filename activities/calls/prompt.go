@@ -136,6 +136,9 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 		if seal.Names == loop.SealNew || seal.Names == loop.SealAll {
 			brief.Reserved = append(brief.Reserved, seal.Path)
 		}
+		if len(seal.Lines) > 0 {
+			brief.Lines = append(brief.Lines, seal.Path+" ("+strings.Join(seal.Lines, ", ")+")")
+		}
 	}
 	if in.Evidence != "" {
 		// The judge is out of the agent's reach; what was found there is on the desk.

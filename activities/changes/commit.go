@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/activities/contracts"
 	"pawl/activities/hosted"
 	"pawl/activities/recording"
 	"pawl/internal/act"
@@ -20,6 +21,7 @@ import (
 	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/seal"
 	"pawl/internal/secret"
 	"pawl/internal/spec"
 	"pawl/internal/store"
@@ -132,6 +134,9 @@ func JudgeChange(ctx context.Context, ws *hosted.Workspace, at, head string, lef
 	if err := own(ctx, ws, contract, judged.Files); err != nil {
 		return act.Committed{}, shape, nil, err
 	}
+	if err := directives(ctx, ws, contract.Sealed, change.Files, judged.Files); err != nil {
+		return act.Committed{}, shape, nil, err
+	}
 	verdict := govern.Judge(terms, contract.Sealed, judged, git.Quote)
 	out.Violations = verdict.Violations
 	return out, shape, verdict.Asks, nil
@@ -150,6 +155,40 @@ func own(ctx context.Context, ws *hosted.Workspace, contract ledger.Contract, fi
 	for i := range files {
 		_, there := slices.BinarySearchFunc(entries, files[i].Path, func(e store.TreeEntry, path string) int { return strings.Compare(e.Path, path) })
 		files[i].Own = !there
+	}
+	return nil
+}
+
+// directives marks what a change does to lines that are sealed in a file that may change otherwise.
+func directives(ctx context.Context, ws *hosted.Workspace, sealed []loop.Seal, files []git.FileChange, judged []govern.Diff) error {
+	for _, f := range files {
+		path, added := cmp.Or(f.OldPath, f.Path), f.Status == 'A'
+		words := govern.Lines(sealed, path)
+		i := slices.IndexFunc(judged, func(d govern.Diff) bool { return d.Path == path && !d.Added })
+		if len(words) == 0 || added || i < 0 {
+			continue
+		}
+		before := store.TreeEntry{Path: path, Mode: f.OldMode, Blob: f.OldBlob}
+		after := store.TreeEntry{Path: path, Mode: f.NewMode, Blob: f.NewBlob}
+		gone := f.OldPath != "" || f.Status == 'D'
+		if !contracts.Regular(before) || !gone && !contracts.Regular(after) {
+			judged[i].Lines = words // it is a link now, or was one
+			continue
+		}
+		read, failed := contracts.Reading(ctx, ws, []store.TreeEntry{before})
+		was, is := read(path), ""
+		if err := failed(); err != nil {
+			return err
+		}
+		if !gone {
+			read, failed = contracts.Reading(ctx, ws, []store.TreeEntry{after})
+			if is = read(path); failed() != nil {
+				return failed()
+			}
+		}
+		if judged[i].Lines = seal.Changed(was, is, words); len(is) > seal.MaxScript {
+			judged[i].Lines = words
+		}
 	}
 	return nil
 }

@@ -61,14 +61,16 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, Untold: !told.Has(name)})
 	}
 	for _, g := range seals.Groups {
-		names := loop.SealNew
+		names := loop.SealLines
 		switch {
+		case g.New && !g.There:
+			names = loop.SealNew
 		case g.There && g.New:
 			names = loop.SealAll
 		case g.There:
 			names = loop.SealThere
 		}
-		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Except: seals.Open, Untold: !slices.Contains(told.Groups, g)})
+		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Lines: strings.Fields(g.Lines), Except: seals.Open, Untold: !slices.Contains(told.Groups, g)})
 	}
 	outside, err := ws.Outside(seals.Outside)
 	if err != nil {

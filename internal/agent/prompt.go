@@ -29,6 +29,7 @@ type Brief struct {
 	Scope     []string
 	Sealed    []string
 	Reserved  []string // names that no new file may have
+	Lines     []string // files of which these directives may not change
 	NewFiles  string
 	Idea      string
 	Repair    string // why the attempt before was undone
@@ -189,6 +190,9 @@ func (b Brief) rules() string {
 	lines := []string{"- Change only files that match: " + loop.Clip(strings.Join(b.Scope, ", "), boundList)}
 	if len(b.Sealed) > 0 {
 		lines = append(lines, "- Never change these, they judge your work: "+loop.Clip(strings.Join(b.Sealed, ", "), boundList))
+	}
+	if len(b.Lines) > 0 {
+		lines = append(lines, "- Never change these lines, they would change how your work is judged: "+loop.Clip(strings.Join(b.Lines, ", "), boundList))
 	}
 	switch {
 	case b.NewFiles == "deny":

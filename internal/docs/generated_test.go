@@ -161,6 +161,8 @@ sealed files before you approve it. These are sealed:
   would write its Makefile anew; ` + "`" + `./bench` + "`" + `, which a build makes, and ` + "`" + `. ./env.sh` + "`" + `, if the base does not have them; programs in folders
   of the repository that a command puts into ` + "`" + `PATH` + "`" + `; modules of Python's own that a script imports, in its folder, and those that
   pytest and unittest need, in the folder in which they run, in a folder of tests that they are given, and in folders of ` + "`" + `PYTHONPATH` + "`" + `.
+- **Lines of manifests** (the column *lines*): these directives may not change in a file that the loop may change otherwise. With a new
+  ` + "`" + `ignore` + "`" + ` in ` + "`" + `go.mod` + "`" + `, ` + "`" + `go test ./...` + "`" + ` would leave packages out; with ` + "`" + `replace` + "`" + `, tests would get another library.
 - **Files outside the repository** that commands name: by an absolute path, from ` + "`" + `~/` + "`" + ` on, or by the name of a program that is not
   in the machine's own folders (` + "`" + `/usr/bin` + "`" + ` and the like). The contract has their SHA-256. If one of them changes, pawl judges
   nothing more: the loop fails with ` + "`" + `PRECONDITION_FAILED` + "`" + `.
@@ -181,8 +183,8 @@ A target or script of make, npm and the like counts as a test if its name says s
 all, or no name at all). Globs apply in the folder in which the program runs and in all folders below. A glob that begins with a
 slash applies only in that folder.
 
-| program | tests | settings | while absent |
-|---|---|---|---|
+| program | tests | settings | while absent | lines |
+|---|---|---|---|---|
 `)
 	cell := func(globs []string) string {
 		if len(globs) == 0 {
@@ -191,7 +193,7 @@ slash applies only in that folder.
 		return "`" + strings.Join(globs, "`, `") + "`"
 	}
 	for _, r := range seal.Table() {
-		fmt.Fprintf(&w, "| %s | %s | %s | %s |\n", cell(r.Programs), cell(r.Tests), cell(r.Settings), cell(r.Absent))
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s |\n", cell(r.Programs), cell(r.Tests), cell(r.Settings), cell(r.Absent), cell(r.Lines))
 	}
 	return w.String()
 }

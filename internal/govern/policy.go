@@ -19,13 +19,14 @@ import (
 // and an addition, each judged by itself.
 type Diff struct {
 	Path    string
-	Added   bool   // it is not in the parent
-	Deleted bool   // it is not in the change
-	Binary  bool   // by content
-	Size    int64  // in bytes, of what is there afterwards
-	Escapes bool   // a symbolic link that leaves the tree
-	Why     string // what git can't take: a nested repository, a FIFO
-	Own     bool   // it is not in the base commit: the loop itself added it
+	Added   bool     // it is not in the parent
+	Deleted bool     // it is not in the change
+	Binary  bool     // by content
+	Size    int64    // in bytes, of what is there afterwards
+	Escapes bool     // a symbolic link that leaves the tree
+	Why     string   // what git can't take: a nested repository, a FIFO
+	Own     bool     // it is not in the base commit: the loop itself added it
+	Lines   []string // the directives that the change adds to, takes away or changes, of those that a seal has
 }
 
 // Change is what the policies judge.
@@ -57,7 +58,7 @@ func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string)
 		switch seal.Names {
 		case "":
 			j.seals[seal.Path] = true
-		case loop.SealThere, loop.SealNew, loop.SealAll:
+		case loop.SealThere, loop.SealNew, loop.SealAll, loop.SealLines:
 			j.groups = append(j.groups, seal)
 		}
 	}
@@ -150,11 +151,16 @@ func (j *judge) file(f Diff) {
 // grouped returns why a change touches a file that a glob seals, "" if it does not.
 func (j *judge) grouped(f Diff) string {
 	for _, g := range j.groups {
+		added := f.Added && (g.Names == loop.SealNew || g.Names == loop.SealAll)
+		there := !f.Added && !f.Own && g.OfFiles()
+		lines := slices.DeleteFunc(slices.Clone(f.Lines), func(d string) bool { return !slices.Contains(g.Lines, d) })
 		switch {
-		case f.Added && g.Names == loop.SealThere, !f.Added && (f.Own || g.Names == loop.SealNew):
+		case !added && !there && len(lines) == 0:
 		case !spec.MatchAny([]string{g.Path}, f.Path) || spec.MatchAny(g.Except, f.Path):
-		case f.Added:
-			return "a new file of this name would change how the work is judged (" + g.Path + ")"
+		case added:
+			return "a new file of this name would change how the work is judged (" + g.Path + "); if the loop has to add it, name it in the scope"
+		case !there:
+			return "its lines of `" + strings.Join(lines, "`, `") + "` decide how the work is judged (" + g.Path + "); if the loop has to change them, name the file in the scope"
 		default:
 			return "it judges the work and may not change (" + g.Path + "); if the loop has to change it, name it in the scope"
 		}
@@ -167,6 +173,16 @@ func Based(sealed []loop.Seal, path string) bool {
 	return slices.ContainsFunc(sealed, func(s loop.Seal) bool {
 		return s.Names != "" && s.OfFiles() && spec.MatchAny([]string{s.Path}, path)
 	})
+}
+
+// Lines returns the directives of which no line may change in a changed file, nil if there are none.
+func Lines(sealed []loop.Seal, path string) []string {
+	for _, s := range sealed {
+		if len(s.Lines) > 0 && spec.MatchAny([]string{s.Path}, path) {
+			return s.Lines
+		}
+	}
+	return nil
 }
 
 // above reports whether a sealed file is below the folder, or may be below it if a glob seals files.

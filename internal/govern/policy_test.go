@@ -156,6 +156,33 @@ func TestA7_NewFilesAreAskedForWhereTheSpecSaysSo(t *testing.T) {
 	require.Equal(t, "sealed", names(v.Violations))
 }
 
+func TestP3_LinesAreJudgedInFilesThatMayChangeOtherwise(t *testing.T) {
+	s := rules(spec.Policy{})
+	s.Scope, s.NewFiles = []string{"**"}, spec.Allow
+	seals := []loop.Seal{{Path: "**/go.mod", Names: loop.SealNew, Lines: []string{"ignore", "replace"}}, {Path: "**/go.work", Names: loop.SealLines, Lines: []string{"use"}, Except: []string{"sub/go.work"}}}
+	for _, c := range []struct {
+		diff govern.Diff
+		says string
+	}{
+		{govern.Diff{Path: "go.mod"}, ""},
+		{govern.Diff{Path: "go.mod", Lines: []string{"use"}}, ""},
+		{govern.Diff{Path: "go.mod", Lines: []string{"ignore", "use"}}, "its lines of `ignore` decide how the work is judged (**/go.mod); if the loop has to change them, name the file in the scope"},
+		{govern.Diff{Path: "go.mod", Deleted: true, Lines: []string{"replace"}}, "its lines of `replace` decide how the work is judged (**/go.mod); if the loop has to change them, name the file in the scope"},
+		{govern.Diff{Path: "a/go.mod", Added: true}, "a new file of this name would change how the work is judged (**/go.mod); if the loop has to add it, name it in the scope"},
+		{govern.Diff{Path: "go.work", Lines: []string{"use"}}, "its lines of `use` decide how the work is judged (**/go.work); if the loop has to change them, name the file in the scope"},
+		{govern.Diff{Path: "sub/go.work", Lines: []string{"use"}}, ""},
+		{govern.Diff{Path: "go.work", Added: true}, ""},
+	} {
+		said := ""
+		if v := govern.Judge(s, seals, govern.Change{Files: []govern.Diff{c.diff}}, as).Violations; len(v) > 0 {
+			said = v[0].Detail
+		}
+		require.Equal(t, c.says, said, "%+v", c.diff)
+	}
+	require.Equal(t, []string{"use"}, govern.Lines(seals, "a/go.work"))
+	require.Empty(t, govern.Lines(seals, "a/go.sum"))
+}
+
 func TestP3_GroupsAreJudgedByWhatTheBaseHas(t *testing.T) {
 	open := []string{"spec/**"}
 	seals := []loop.Seal{

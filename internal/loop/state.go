@@ -314,7 +314,9 @@ type Seal struct {
 	Mode string `json:"mode"`
 	// Names is "" for a file of the base commit, else one of the constants.
 	Names string `json:"names,omitempty"`
-	// Except are globs of the scope by which a person permits changes to what they match.
+	// Lines are directives in the files that the glob matches, of which no line may change.
+	Lines []string `json:"lines,omitempty"`
+	// Except are globs of the scope by which a person opens what matches them.
 	Except []string `json:"except,omitempty"`
 	// Untold says that the seal is for verify.holdout.command only, which no agent hears about.
 	Untold bool `json:"untold,omitempty"`
@@ -325,6 +327,7 @@ const (
 	SealThere   = "there"   // files of the base commit that match
 	SealNew     = "new"     // added files that match
 	SealAll     = "all"     // both
+	SealLines   = "lines"   // nothing but lines of files that match
 	SealOutside = "outside" // a program, file or folder outside the repository
 )
 

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -19,6 +20,8 @@ type Group struct {
 	Glob  string
 	There bool // files of the base commit that match are sealed
 	New   bool // no file may be added that matches
+	// Lines are directives that no change of a file that matches may add, take away or change, with blanks between.
+	Lines string
 }
 
 // evaluator is a program that judges: what it reads besides what it is given. Globs hold in the folder in
@@ -35,6 +38,8 @@ type evaluator struct {
 	// absent would tell it too, and are also what a normal change touches, or are made by a build: only
 	// new ones are sealed.
 	absent string
+	// lines are directives in files that a normal change touches otherwise: file:directive,directive.
+	lines string
 	// lists has it print the files that its tests are in, and run none: options that are added to its own, or a
 	// subcommand in place of those that run tests.
 	lists string
@@ -60,9 +65,11 @@ const (
 )
 
 // evaluators by the name of the program. It is the one table of what an agent could change to be judged
-// otherwise. Dependencies that a manifest names besides are not in it: go.mod says nothing of tests.
+// otherwise. Dependencies that a manifest names besides are not in it.
 var evaluators = map[string]evaluator{
-	"go": {tests: "*_test.go testdata/**", subs: "test", absent: "go.mod go.work vendor vendor/modules.txt"},
+	"go": {tests: "*_test.go testdata/**", subs: "test", absent: "go.mod go.work vendor vendor/modules.txt",
+		// They leave packages out of ./..., put other code in the place of a test's libraries, and say what go tool runs.
+		lines: "go.mod:ignore,replace,tool go.work:replace,use"},
 	"cargo": {tests: "tests/** benches/**", subs: "test t nextest bench",
 		settings: "Cargo.toml .cargo .cargo/** build.rs rust-toolchain rust-toolchain.toml .config/nextest.toml {,.}clippy.toml {,.}rustfmt.toml"},
 	"pytest":  {tests: pythonTests, settings: pytestSettings, absent: pythonAbsent, lists: "--collect-only -q"},
@@ -128,7 +135,7 @@ var evaluators = map[string]evaluator{
 }
 
 // Row is a row of the table of evaluators, for people: programs that are alike, and globs.
-type Row struct{ Programs, Tests, Settings, Absent []string }
+type Row struct{ Programs, Tests, Settings, Absent, Lines []string }
 
 // Table returns the table of evaluators, sorted by program.
 func Table() (rows []Row) {
@@ -145,7 +152,7 @@ func Table() (rows []Row) {
 			continue
 		}
 		at[e] = len(rows)
-		rows = append(rows, Row{[]string{call}, strings.Fields(e.tests), strings.Fields(e.settings), strings.Fields(e.absent)})
+		rows = append(rows, Row{[]string{call}, strings.Fields(e.tests), strings.Fields(e.settings), strings.Fields(e.absent), strings.Fields(e.lines)})
 	}
 	return rows
 }
@@ -185,6 +192,10 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 	}
 	for _, glob := range strings.Fields(e.absent) {
 		r.around(dir, glob, Group{New: true})
+	}
+	for _, entry := range strings.Fields(e.lines) {
+		glob, words, _ := strings.Cut(entry, ":")
+		r.around(dir, glob, Group{Lines: strings.ReplaceAll(words, ",", " ")})
 	}
 	r.told(dir, e.settings)
 	if !r.judges || e.tests == "" || !tested(name, e.subs, args) {
@@ -322,6 +333,7 @@ func (r *refs) group(dir, glob string, g Group) {
 	}
 	have := r.groups[g.Glob]
 	g.There, g.New = g.There || have.There, g.New || have.New
+	g.Lines = cmp.Or(g.Lines, have.Lines)
 	r.groups[g.Glob] = g
 }
 

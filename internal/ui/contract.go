@@ -370,7 +370,7 @@ func sealed(seals []loop.Seal) (lines []string) {
 	if len(seals) == 0 {
 		return []string{"nothing"}
 	}
-	var outside, there, absent, except []string
+	var outside, there, absent, lined, except []string
 	files := 0
 	for _, seal := range seals {
 		switch seal.Names {
@@ -388,8 +388,11 @@ func sealed(seals []loop.Seal) (lines []string) {
 			if seal.OfFiles() {
 				there = append(there, Clean(seal.Path))
 			}
-			if seal.Names != loop.SealThere {
+			if seal.Names == loop.SealNew || seal.Names == loop.SealAll {
 				absent = append(absent, Clean(seal.Path))
+			}
+			if len(seal.Lines) > 0 {
+				lined = append(lined, Clean(seal.Path+" ("+strings.Join(seal.Lines, ", ")+")"))
 			}
 			except = seal.Except
 		}
@@ -402,6 +405,9 @@ func sealed(seals []loop.Seal) (lines []string) {
 	}
 	if len(absent) > 0 {
 		lines = append(lines, "no new files: "+strings.Join(absent, "  "))
+	}
+	if len(lined) > 0 {
+		lines = append(lines, "no change of these lines: "+strings.Join(lined, "  "))
 	}
 	if len(except) > 0 {
 		lines = append(lines, "except what the scope names: "+Clean(strings.Join(except, "  ")))

@@ -41,6 +41,8 @@ func TestTheContractShowsAllThatIsApproved(t *testing.T) {
 		c.Contract.Sealed = append(c.Contract.Sealed, loop.Seal{Path: "more" + string(rune('a'+i%26))})
 	}
 	require.Contains(t, style.Contract(c), "and 12 files more")
+	c.Contract.Sealed = []loop.Seal{{Path: "**/go.mod", Names: loop.SealNew, Lines: []string{"ignore", "replace"}}, {Path: "go.work", Names: loop.SealLines, Lines: []string{"use"}}}
+	require.Regexp(t, `sealed +no new files: \*\*/go.mod\n +no change of these lines: \*\*/go.mod \(ignore, replace\)  go.work \(use\)\n +\S`, style.Contract(c))
 }
 
 func TestWhatDoesNotHoldIsInRed(t *testing.T) {

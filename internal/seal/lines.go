@@ -1,0 +1,39 @@
+package seal
+
+import (
+	"slices"
+	"strings"
+)
+
+// Changed returns those directives of a file such as go.mod that are not the same before and after.
+func Changed(before, after string, directives []string) (changed []string) {
+	was, is := statements(before), statements(after)
+	for _, d := range directives {
+		if !slices.Equal(was[d], is[d]) {
+			changed = append(changed, d)
+		}
+	}
+	return changed
+}
+
+// statements returns what each directive says, one after the other: the rest of its line, or each line of its block.
+func statements(text string) map[string][]string {
+	said := map[string][]string{}
+	block := ""
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "//")
+		words := strings.Fields(strings.ReplaceAll(line, "(", " ( "))
+		switch {
+		case len(words) == 0:
+		case block != "" && words[0] == ")":
+			block = ""
+		case block != "":
+			said[block] = append(said[block], strings.Join(words, " "))
+		case len(words) == 2 && words[1] == "(":
+			block = words[0]
+		default:
+			said[words[0]] = append(said[words[0]], strings.Join(words[1:], " "))
+		}
+	}
+	return said
+}

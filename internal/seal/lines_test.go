@@ -1,0 +1,43 @@
+package seal_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/seal"
+	"pawl/internal/spec"
+)
+
+func TestP3_LinesOfAManifestAreComparedByWhatTheySay(t *testing.T) {
+	const base = "module n\n\ngo 1.26\n\nrequire x v1\n\nreplace x => ./x\n"
+	for change, want := range map[string]string{
+		"":                                         "",
+		"require y v1\n":                           "",
+		"require (\n\ty v1 // ignore\n)\n":         "",
+		"// ignore ./pkg\n":                        "",
+		"ignore ./pkg\n":                           "ignore",
+		"ignore(\n./pkg\n)\n":                      "ignore",
+		"require ()\nignore ./pkg\n":               "ignore",
+		"require (\n) // x\nignore ./pkg":          "ignore",
+		"\tignore ( // x\r\n./pkg\r\n)":            "ignore",
+		"replace y => ./y\n":                       "replace",
+		"replace (\n\ty => ./y\n)\nignore ./pkg\n": "ignore replace",
+	} {
+		require.Equal(t, want, strings.Join(seal.Changed(base, base+change, []string{"ignore", "replace"}), " "), "%q", change)
+	}
+	require.Equal(t, []string{"replace"}, seal.Changed(base, "", []string{"ignore", "replace"}), "it is removed")
+	require.Empty(t, seal.Changed(base, strings.ReplaceAll(base, "replace x => ./x", "replace (\n\tx   =>  ./x\n)"), []string{"replace"}), "it is only written otherwise")
+}
+
+func TestP3_LinesOfGoModAreSealedWhereGoJudges(t *testing.T) {
+	lines := map[string]string{}
+	for _, g := range seal.Find(spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: "cd parser && go test ./..."}}, project, nil).Groups {
+		if g.Lines != "" {
+			lines[g.Glob] = g.Lines
+		}
+	}
+	mod, work := "ignore replace tool", "replace use"
+	require.Equal(t, map[string]string{"parser/**/go.mod": mod, "go.mod": mod, "parser/**/go.work": work, "go.work": work}, lines)
+}
