@@ -142,8 +142,12 @@ func (d Drawn) Terms() act.Terms {
 	return act.Terms{Contract: d.Contract.Hash(), Sealed: d.Contract.Sealed}
 }
 
-// Closed returns why no file could change, nil if one can.
+// Closed returns why no loop can start with the spec, nil if one can: no file could change, or the spec has a credential
+// in it.
 func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
+	if f := govern.Contained(s); f != nil {
+		return f
+	}
 	switch {
 	case d.InScope == 0:
 		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", ws.Repo, strings.Join(s.Scope, ", ")).

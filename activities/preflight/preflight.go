@@ -131,7 +131,11 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	}
 	out.Contract, out.InScope = &d.Contract, d.InScope
 	if f := d.Closed(ws, s); f != nil {
-		out.problem("scope", f.What, f.Do)
+		about := "scope"
+		if f.Code == fault.InvalidSpec {
+			about = "spec"
+		}
+		out.problem(about, f.What, f.Do)
 	} else if clash := slices.DeleteFunc(d.Clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
 		out.Notes = append(out.Notes, "these files match the scope but are sealed, since they judge the work: "+contracts.Naming(clash)+". To let tests change, name them in the scope")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"pawl/internal/fault"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/secret"
 	"pawl/internal/spec"
@@ -104,34 +105,60 @@ func credential(name, value string) bool {
 	return len(secret.Find(name+"="+value)) > 0
 }
 
+// commands returns the commands of a spec by their keys, those of agents with their arguments.
+func commands(s spec.Spec) map[string]string {
+	all := map[string]string{
+		"setup.command": s.Setup.Command, "verify.command": s.Verify.Command, "verify.holdout.command": s.Verify.Holdout.Command,
+		"guard.command": s.Guard.Command, "test.command": s.Test.Command, "check.command": s.Check.Command,
+	}
+	for _, a := range s.Agent.All() {
+		all[a.Key+".command"] = strings.Join(slices.Concat([]string{a.Command.Shell}, a.Command.List, a.Args), "\n")
+	}
+	return all
+}
+
+// Contained returns why a spec may not be started if one of its variables or commands contains a credential: the spec is
+// in the ledger, which pawl pushes and which never changes. What only might be one is said in the contract.
+func Contained(s spec.Spec) *fault.Error {
+	refuse := func(key string, found []secret.Found, instead string) *fault.Error {
+		return fault.New(fault.InvalidSpec, "%s contains %s, and pawl would push it with the ledger, where it stays", key, found[0].Kind).
+			Advise(instead)
+	}
+	for _, a := range s.Agent.All() {
+		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+			for line := range strings.Lines(name + "=" + a.Env[name]) {
+				if found := secret.Find(line); len(found) > 0 {
+					return refuse(a.Key+".env."+name, found, "Set "+name+" in the worker's environment, and name it in the spec: "+name+": $"+name)
+				}
+			}
+		}
+	}
+	all := commands(s)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if found := secret.Find(strings.ReplaceAll(all[key], "\n", " ")); len(found) > 0 {
+			return refuse(key, found, "Let the command read it from a file.")
+		}
+	}
+	return nil
+}
+
 // Environment returns the lines of the contract about the worker's environment: which variables agent and commands get,
 // and which missing variables a command of the spec mentions, with how to provide them.
 func Environment(s spec.Spec, env []string) []string {
 	_, out := Inherited(env)
 	says := []string{"the worker's variables that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others stay out, and so does whatever looks like a credential"}
-	commands := map[string]string{ // by the key of the spec
-		"setup.command": s.Setup.Command, "verify.command": s.Verify.Command, "guard.command": s.Guard.Command,
-		"test.command": s.Test.Command, "check.command": s.Check.Command,
-	}
-	given := map[string]map[string]string{}
+	commands, given := commands(s), map[string]map[string]string{}
 	for _, a := range s.Agent.All() {
-		key := a.Key + ".command"
-		commands[key], given[key] = strings.Join(slices.Concat([]string{a.Command.Shell}, a.Command.List, a.Args), "\n"), a.Env
+		given[a.Key+".command"] = a.Env
 	}
-	const kept = ", and pawl pushes the spec with the ledger: "
 	seen := map[string]bool{}
 	for _, a := range s.Agent.All() {
 		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 			value := a.Env[name]
 			if kv := name + "=" + value; !seen[kv] && value != "" && !strings.Contains(value, "$") && credential(name, value) {
 				seen[kv] = true
-				says = append(says, a.Key+".env."+name+" looks like a credential"+kept+"name a variable of the worker instead, as $"+name)
+				says = append(says, a.Key+".env."+name+" looks like a credential, and pawl pushes the spec with the ledger: name a variable of the worker instead, as $"+name)
 			}
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(commands)) {
-		if found := secret.Find(strings.ReplaceAll(commands[key], "\n", " ")); len(found) > 0 {
-			says = append(says, key+" contains what looks like "+found[0].Kind+kept+"let the command read it from a file")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(commands)) {

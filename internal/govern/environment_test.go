@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/spec"
 )
@@ -88,21 +89,47 @@ func TestE6_TheContractSaysWhichMentionedVariablesStayOut(t *testing.T) {
 }
 
 func TestE6_TheContractSaysWhichCredentialsStandInTheSpec(t *testing.T) {
-	token := "ghp_" + strings.Repeat("a1B2", 9)
 	s := spec.Spec{Agent: spec.Agent{
 		Command: spec.Argv{List: []string{"agent"}},
-		Env:     map[string]string{"API_KEY": "$API_KEY", "OTHER_KEY": "sesame", "GH": token, "DB": "postgres://app:pw@db/app", "MODE": "fast", "EMPTY_TOKEN": ""},
+		Env:     map[string]string{"API_KEY": "$API_KEY", "OTHER_KEY": "sesame", "DB": "postgres://app:pw@db/app", "MODE": "fast", "EMPTY_TOKEN": ""},
 		Roles:   map[string]spec.Override{"reviewer": {Env: map[string]string{"REVIEW_PASSWORD": "x"}}},
 	}}
-	s.Guard.Command = "GH=" + token + " sh guard.sh"
 	says := govern.Environment(s, nil)
 	const kept = ", and pawl pushes the spec with the ledger: "
 	require.Equal(t, []string{
 		"agent.env.DB looks like a credential" + kept + "name a variable of the worker instead, as $DB",
-		"agent.env.GH looks like a credential" + kept + "name a variable of the worker instead, as $GH",
 		"agent.env.OTHER_KEY looks like a credential" + kept + "name a variable of the worker instead, as $OTHER_KEY",
 		"agent.roles.reviewer.env.REVIEW_PASSWORD looks like a credential" + kept + "name a variable of the worker instead, as $REVIEW_PASSWORD",
-		"guard.command contains what looks like a GitHub token" + kept + "let the command read it from a file",
 	}, says[1:])
-	require.NotContains(t, strings.Join(says, "\n"), token)
+	require.Nil(t, govern.Contained(s), "they may be none")
+}
+
+func TestE6_ASpecThatContainsACredentialIsRefused(t *testing.T) {
+	token := "ghp_" + strings.Repeat("a1B2", 9)
+	for want, of := range map[string]func(s *spec.Spec){
+		"": func(s *spec.Spec) {
+			s.Agent.Env = map[string]string{"API_TOKEN": "$API_TOKEN_4f9c1de0a7b34c5e8d6f", "OPENAI_API_KEY": "ollama", "DB": "postgres://test:test@localhost/test"}
+		},
+		"agent.env.GH contains a GitHub token":             func(s *spec.Spec) { s.Agent.Env = map[string]string{"GH": token} },
+		"agent.env.MANY contains a GitHub token":           func(s *spec.Spec) { s.Agent.Env = map[string]string{"MANY": "a\n" + token} },
+		"agent.env.API_KEY contains a secret in a setting": func(s *spec.Spec) { s.Agent.Env = map[string]string{"API_KEY": "4f9c1de0a7b34c5e8d6f"} },
+		"agent.roles.reviewer.env.GH contains a GitHub token": func(s *spec.Spec) {
+			s.Agent.Roles = map[string]spec.Override{"reviewer": {Env: map[string]string{"GH": token}}}
+		},
+		"agent.command contains a GitHub token":          func(s *spec.Spec) { s.Agent.Args = []string{"--token", token} },
+		"guard.command contains a GitHub token":          func(s *spec.Spec) { s.Guard.Command = "GH=" + token + " sh guard.sh" },
+		"verify.holdout.command contains a GitHub token": func(s *spec.Spec) { s.Verify.Holdout.Command = "GH=" + token + " sh guard.sh" },
+	} {
+		var s spec.Spec
+		s.Agent.Command.List = []string{"agent"}
+		of(&s)
+		f := govern.Contained(s)
+		if want == "" {
+			require.Nil(t, f)
+			continue
+		}
+		require.Equal(t, fault.InvalidSpec, f.Code, want)
+		require.Equal(t, want+", and pawl would push it with the ledger, where it stays", f.What)
+		require.NotContains(t, f.What+f.Do, token)
+	}
 }

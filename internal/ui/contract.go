@@ -14,6 +14,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	programs "pawl/internal/program"
+	"pawl/internal/secret"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
@@ -305,7 +306,7 @@ func environment(sp spec.Spec, inherited []string) []string {
 func given(role string, env, said map[string]string) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if is, ok := said[name]; !ok || is != env[name] {
-			lines = append(lines, strings.Join(written(role+name+"="+env[name]), "\\n"))
+			lines = append(lines, strings.Join(written(secret.Redact(role+name+"="+env[name])), "\\n"))
 		}
 	}
 	return lines

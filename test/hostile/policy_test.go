@@ -77,6 +77,21 @@ func must[T any](v T, err error) T {
 }
 
 // What decides how a sealed file is checked out, and what it stands in, is sealed as it is.
+// TestE6_ASpecWithACredentialNeverReachesTheLedger: what the ledger has is pushed and stays.
+func TestE6_ASpecWithACredentialNeverReachesTheLedger(t *testing.T) {
+	w := world.New(t, world.Raises)
+	token := "ghp_" + strings.Repeat("q7Zp2X", 6)
+	w.Set(doc{"agent": doc{"env": doc{"WORLD": w.Dir, "GH_TOKEN": token}}})
+	for _, args := range [][]string{{"validate"}, {"run", "--yes"}} {
+		s := w.Pawl(append(args, w.SpecFile())...)
+		require.Equal(t, 2, s.Code, "%s%s", s.Out, s.Err)
+		require.Contains(t, s.Out+s.Err, "agent.env.GH_TOKEN contains a GitHub token, and pawl would push it with the ledger, where it stays")
+		require.Contains(t, s.Out+s.Err, "name it in the spec: GH_TOKEN: $GH_TOKEN")
+		require.NotContains(t, s.Out+s.Err, token)
+	}
+	require.Empty(t, w.Git("for-each-ref", "refs/pawl-ledger"))
+}
+
 func TestP3_WhateverIsDoneAroundASealedFile(t *testing.T) {
 	world.Slow(t, "TestEscapes changes sealed files, too")
 	deeds := []deed{
