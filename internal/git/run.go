@@ -11,6 +11,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,7 +161,9 @@ type Command struct {
 	Stdin io.Reader // nil: empty
 	// Lock stays locked until the process has ended, even if pawl has died.
 	Lock *os.File
-	// Stdout reads the output while git runs. An error ends git and fails Run; ErrEnough only ends git.
+	// Inherit is file 3 of the process and of those that it starts, in the place of a lock.
+	Inherit *os.File
+	// Stdout reads the output while git runs. An error ends git; ErrEnough does so without a failure.
 	Stdout func(io.Reader) error
 
 	runner  Runner
@@ -200,8 +203,8 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	cmd.Stdin = c.Stdin
 	var stderr tail
 	cmd.Stderr = &stderr
-	if c.Lock != nil {
-		cmd.ExtraFiles = []*os.File{c.Lock}
+	if f := cmp.Or(c.Lock, c.Inherit); f != nil {
+		cmd.ExtraFiles = []*os.File{f}
 	}
 	known := c.lead(cmd)
 	detach(cmd, c.runner.user)

@@ -12,6 +12,9 @@ import (
 // names is the folder in which a process finds its open files by number.
 const names = "/proc/self/fd/"
 
+// Third is what leads a process to what it inherited as its file 3, "" where descriptors have no names.
+const Third = names + "3"
+
 func open(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

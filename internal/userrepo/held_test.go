@@ -1,9 +1,12 @@
 package userrepo_test
 
 import (
+	"math/rand"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,6 +39,53 @@ func forge(t *testing.T, repo, canary string) string {
 	gittest.Write(t, filepath.Join(git, "config"), "[core]\n\tbare = false\n\tfsmonitor = "+evil+"\n\tsshCommand = "+evil+"\n[filter \"x\"]\n\tclean = "+evil+"\n\tsmudge = "+evil+"\n\trequired = true\n[uploadpack]\n\tpackObjectsHook = "+evil+"\n")
 	gittest.Write(t, filepath.Join(git, "info", "attributes"), "* filter=x\n")
 	return above + ".away/" + filepath.Base(repo)
+}
+
+// TestE6_APushGoesWholeToTheRepositoryThatItWas renames a repository and puts a copy in its place while it takes a push. git
+// names the folder for new objects by its path.
+func TestE6_APushGoesWholeToTheRepositoryThatItWas(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("paths are not held here")
+	}
+	for _, kind := range []string{"with a working tree", "bare"} {
+		t.Run(kind, func(t *testing.T) {
+			b, _ := landBed(t)
+			repo, objects := filepath.Join(t.TempDir(), "repo"), ".git/objects"
+			if kind == "bare" {
+				objects = "objects"
+				gittest.Git(t, b.Dir, "clone", "-q", "--bare", b.User, repo)
+			} else {
+				require.NoError(t, os.Rename(b.User, repo))
+			}
+			large := make([]byte, 48<<20)
+			_, _ = rand.New(rand.NewSource(1)).Read(large)
+			gittest.Write(t, filepath.Join(b.Dir, "large"), string(large))
+			blob := gittest.Git(t, b.Store.Dir(), "hash-object", "-w", filepath.Join(b.Dir, "large"))
+			tree, err := b.Store.Git().Command("mktree").Input("100644 blob " + blob + "\tlarge\n").Run(ctx)
+			require.NoError(t, err)
+			commit := gittest.Git(t, b.Store.Dir(), "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-p", b.Base, "-m", "large", strings.TrimSpace(string(tree)))
+
+			f, err := held.Open(repo)
+			require.NoError(t, err)
+			held := userrepo.Held(f)
+			defer held.Close()
+			pushed := make(chan error, 1)
+			go func() { pushed <- userrepo.Push(ctx, b.Store, held, commit+":refs/pawl-ledger/x") }()
+			for {
+				incoming, err := filepath.Glob(filepath.Join(repo, objects, "*incoming*", "*"))
+				require.NoError(t, err)
+				if len(incoming) > 0 {
+					break
+				}
+				require.Empty(t, pushed, "the push has ended, and nothing came in before")
+			}
+			require.NoError(t, os.Rename(repo, repo+".away"))
+			_ = exec.Command("cp", "-a", repo+".away", repo).Run() // what comes in may go away meanwhile
+			require.NoError(t, <-pushed)
+			require.Equal(t, commit, gittest.Git(t, repo+".away", "rev-parse", "refs/pawl-ledger/x"))
+			gittest.Git(t, repo+".away", "fsck", "--connectivity-only")
+		})
+	}
 }
 
 // TestAHeldRepositoryIsTheOneThatItWas does all that a loop does to the user's repository after the folder above it was

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/shell"
 	"pawl/internal/store"
 )
@@ -247,11 +248,19 @@ func push(ctx context.Context, s *store.Store, to Repo, options []string, refspe
 		}
 	}
 	args := []string{"push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"}
+	objects := to.objects()
 	if to.isLocal() {
+		named := ""
+		if objects != nil {
+			defer objects.Close()
+			named = "GIT_OBJECT_DIRECTORY=" + held.Third + " "
+		}
 		// No hook runs there, and taking a push is no reason to repack the user's repository.
-		args = append(args, "--receive-pack="+shell.Quote(git.Program())+" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=: -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
+		args = append(args, "--receive-pack="+named+shell.Quote(git.Program())+" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=: -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
 	}
-	out, err := run.Run(ctx, slices.Concat(args, options, []string{"--", there}, refspecs)...)
+	command := run.Command(slices.Concat(args, options, []string{"--", there}, refspecs)...)
+	command.Inherit = objects
+	out, err := command.Run(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -62,6 +62,21 @@ func (r Repo) from(s *store.Store) (git.Runner, string, error) {
 	return run, r.Address, nil
 }
 
+// objects is the folder of objects of a repository that is held, nil where git has to find it. git names that folder by its path
+// to the programs that take a push: if another repository took its place meanwhile, they would write the objects there, and
+// this one would get a ref to objects that it does not have.
+func (r Repo) objects() *os.File {
+	if held.Third == "" || r.folder == nil || isURL(r.Address) {
+		return nil
+	}
+	for _, at := range []string{".git/objects", "objects"} {
+		if f, err := os.Open(filepath.Join(r.folder.Here(), at)); err == nil {
+			return f
+		}
+	}
+	return nil // of a linked working tree
+}
+
 // user is git in the repository as the user runs it.
 func (r Repo) user() git.Runner {
 	run := git.AsUser(r.Address)
