@@ -71,7 +71,7 @@ func Claims(f Facts) []Claim {
 		network.Holds = "sandbox, by " + by + ": a network of their own, with no way out"
 	}
 	if f.Policy.Network == Open {
-		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; only Landlock closes the engine, its UI and the stewards' triggers (no connection to port " + ports(f.Policy.Closed) + "), so through another program an agent could answer its own gates"
+		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; only Landlock closes ports of the engine, its UI and the stewards' triggers (no connection to port " + ports(f.Policy.Closed) + "), so through another port of the engine, such as its HTTP API, or another program, an agent could answer its own gates"
 		if len(f.Policy.Closed) == 0 {
 			network.Holds = "THE NETWORK IS THIS MACHINE'S, and no port of Temporal's could be closed: an agent could answer its own gates"
 		}

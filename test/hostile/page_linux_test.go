@@ -80,6 +80,7 @@ ended by ` + "`" + `limits.deskBytes` + "`" + `, or without that when the disk i
   the system's folders and for toolchains in your home.
 - pawl holds $PAWL_HOME and your repository open. It works in the folders that it has checked, even if somebody renames or
   replaces them (` + "`" + `TestE6_AHeldRepositoryIsTheOneThatItWas` + "`" + `, ` + "`" + `TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas` + "`" + `,
+  ` + "`" + `TestE6_APushGoesWholeToTheRepositoryThatItWas` + "`" + `,
   ` + "`" + `TestE6_TheStoreIsTheOneThatItWas` + "`" + `, ` + "`" + `TestE6_ATreeIsTakenAwayWhereItWas` + "`" + `,
   ` + "`" + `TestE6_TheEngineIsInTheHomeThatItWas` + "`" + `, ` + "`" + `TestE6_TheJudgeIsInTheHomeThatItWas` + "`" + `). SQLite can open only paths. So pawl checks afterwards
   that it has opened the database of the held folder, and an engine that has opened another one does not start. A sandbox also
@@ -91,6 +92,10 @@ ended by ` + "`" + `limits.deskBytes` + "`" + `, or without that when the disk i
   without idmapped mounts, pawl covers each file for root alone that it found in /etc and /opt in the last minute. There root's
   commands can read one that is new or was replaced since, and in /usr/local what root may read: run pawl as an
   ordinary user if there are secrets.
+- What the commands of a kept change wrote to caches stays for later judgements of that loop
+  (` + "`" + `TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound` + "`" + `). So code that is kept once can leave a forged result there, and a later change
+  can remove that code: the proposal no longer shows it. Each kept commit does (` + "`" + `git log -p` + "`" + ` of the loop's branch). Judge the
+  proposal again from a fresh clone with caches of its own before you trust it, as your CI does.
 - The kernel lets programs of one user set each other's priority and processors by a thread's number. The numbers of the
   supervisor's threads can be guessed. So a command can slow down the supervisor of its own loop, which then
   keeps time limits late.
