@@ -326,13 +326,32 @@ func granted(sp spec.Spec) (lines []string) {
 	if len(sp.Sandbox.Agents) > 0 {
 		lines = append(lines, "the agent's command gets your sign-ins of "+Clean(strings.Join(sp.Sandbox.Agents, ", ")))
 	}
-	if len(sp.Sandbox.Hosts) > 0 {
+	if idle := idle(sp.Sandbox); len(idle) > 0 {
+		lines = append(lines, strings.Join(idle, ", ")+": no effect, since sandbox.use is off")
+	} else if len(sp.Sandbox.Hosts) > 0 {
 		lines = append(lines, "agent and commands may connect to "+Clean(strings.Join(sp.Sandbox.Hosts, "  ")))
 	}
 	for _, glob := range sp.Judge.Keep {
 		lines = append(lines, "files that a judgement leaves in "+Clean(glob)+" stay for the next one, but not between evaluations of a metric that varies")
 	}
 	return lines
+}
+
+// idle are the keys of a sandbox that keep nobody from anything, since there is none.
+func idle(s spec.Sandbox) (keys []string) {
+	if s.Use != spec.Off {
+		return nil
+	}
+	if len(s.Allow) > 0 {
+		keys = append(keys, "sandbox.allow")
+	}
+	if len(s.Hosts) > 0 {
+		keys = append(keys, "sandbox.hosts")
+	}
+	if s.Network == spec.None {
+		keys = append(keys, "sandbox.network")
+	}
+	return keys
 }
 
 // permissions are those of the roles of which the spec says something.

@@ -88,6 +88,10 @@ func TestA1_TheContractShowsWhatItGrants(t *testing.T) {
 	}
 	require.NotContains(t, text, "reviewer: BASE")
 	require.NotContains(t, style.Contract(ui.Contract{}), "granted")
+	sp.Sandbox = spec.Sandbox{Use: spec.Off, Allow: []string{"/x"}, Hosts: []string{"a.org"}, Network: spec.None}
+	text = style.Contract(ui.Contract{Spec: sp})
+	require.Contains(t, text, "sandbox.allow, sandbox.hosts, sandbox.network: no effect, since sandbox.use is off")
+	require.NotContains(t, text, "may connect to")
 }
 
 func TestAContractNamesEveryAgentAndItsPermissions(t *testing.T) {
