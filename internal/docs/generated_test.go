@@ -161,6 +161,9 @@ sealed files before you approve it. These are sealed:
   would write its Makefile anew; ` + "`" + `./bench` + "`" + `, which a build makes, and ` + "`" + `. ./env.sh` + "`" + `, if the base does not have them; programs in folders
   of the repository that a command puts into ` + "`" + `PATH` + "`" + `; modules of Python's own that a script imports, in its folder, and those that
   pytest and unittest need, in the folder in which they run, in a folder of tests that they are given, and in folders of ` + "`" + `PYTHONPATH` + "`" + `.
+- **Code of others** that the repository contains, for guard and test commands: what is in ` + "`" + `vendor` + "`" + ` (Go), ` + "`" + `node_modules` + "`" + ` and
+  ` + "`" + `.venv` + "`" + ` in the base commit. Libraries of the tests are there, and sometimes the program that runs them. If the loop has to change dependencies there, name the
+  folder in ` + "`" + `scope` + "`" + `: ` + "`" + `vendor/**` + "`" + `.
 - **Lines of manifests** (the column *lines*): these directives may not change in a file that the loop may change otherwise. With a new
   ` + "`" + `ignore` + "`" + ` in ` + "`" + `go.mod` + "`" + `, ` + "`" + `go test ./...` + "`" + ` would leave packages out; with ` + "`" + `replace` + "`" + `, tests would get another library.
 - **Files outside the repository** that commands name: by an absolute path, from ` + "`" + `~/` + "`" + ` on, or by the name of a program that is not

@@ -192,6 +192,9 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 	}
 	for _, glob := range strings.Fields(e.absent) {
 		r.around(dir, glob, Group{New: true})
+		if r.judges && contains(brought, glob) {
+			r.around(dir, glob+"/**", Group{There: true})
+		}
 	}
 	for _, entry := range strings.Fields(e.lines) {
 		glob, words, _ := strings.Cut(entry, ":")
@@ -336,6 +339,9 @@ func (r *refs) group(dir, glob string, g Group) {
 	g.Lines = cmp.Or(g.Lines, have.Lines)
 	r.groups[g.Glob] = g
 }
+
+// brought are folders for code of others, which a repository may contain: a test's libraries, and the runner itself.
+const brought = "vendor node_modules .venv"
 
 // maxGroups bounds what a hostile command can ask for.
 const maxGroups = 500

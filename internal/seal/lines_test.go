@@ -41,3 +41,24 @@ func TestP3_LinesOfGoModAreSealedWhereGoJudges(t *testing.T) {
 	mod, work := "ignore replace tool", "replace use"
 	require.Equal(t, map[string]string{"parser/**/go.mod": mod, "go.mod": mod, "parser/**/go.work": work, "go.work": work}, lines)
 }
+
+func TestP3_CodeOfOthersInTheRepositoryIsSealed(t *testing.T) {
+	files := []string{"main.go", "vendor/modules.txt", "vendor/example.com/assert/a.go", "sub/vendor/x/x.go", "node_modules/jest/index.js", ".venv/bin/pytest", "vendored.go", "src/vendor.go"}
+	for command, want := range map[string]string{
+		"go test ./...":         "vendor/modules.txt vendor/example.com/assert/a.go sub/vendor/x/x.go",
+		"go test ./sub/...":     "vendor/modules.txt vendor/example.com/assert/a.go sub/vendor/x/x.go",
+		"npx jest":              "node_modules/jest/index.js",
+		"python3 -m pytest src": ".venv/bin/pytest",
+		"sh x.sh":               "",
+	} {
+		var sealed []string
+		seals := seal.Find(spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}, files, nil)
+		for _, file := range files {
+			if seals.Has(file) {
+				sealed = append(sealed, file)
+			}
+		}
+		require.Equal(t, want, strings.Join(sealed, " "), command)
+	}
+	require.False(t, seal.Find(spec.Spec{Scope: []string{"**", "vendor/**"}, Guard: spec.Guard{Command: "go test ./..."}}, files, nil).Has("vendor/modules.txt"), "the scope names it")
+}
