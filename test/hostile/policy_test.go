@@ -90,6 +90,9 @@ func TestE6_ASpecWithACredentialNeverReachesTheLedger(t *testing.T) {
 		require.NotContains(t, s.Out+s.Err, token)
 	}
 	require.Empty(t, w.Git("for-each-ref", "refs/pawl-ledger"))
+	s := w.Pawl("amend", w.Loop, "--set", "guard.command=GH="+token+" sh guard.sh")
+	require.Equal(t, 2, s.Code, s.Err)
+	require.Contains(t, s.Err, "guard.command contains a GitHub token")
 }
 
 func TestP3_WhateverIsDoneAroundASealedFile(t *testing.T) {
