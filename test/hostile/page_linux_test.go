@@ -99,6 +99,8 @@ ended by ` + "`" + `limits.deskBytes` + "`" + `, or without that when the disk i
 - The kernel lets programs of one user set each other's priority and processors by a thread's number. The numbers of the
   supervisor's threads can be guessed. So a command can slow down the supervisor of its own loop, which then
   keeps time limits late.
+- A command can read in ` + "`" + `/sys/fs/cgroup` + "`" + ` which services and containers run on the machine, and how much memory and processor time
+  each uses. Runtimes such as Java's look up their own limits there. It sees none of their processes.
 - The kernel counts some resources for each user: inotify instances and watches, namespaces, pending signals. A command can use
   them up for everything that runs as this user, until the command ends.
 - A ledger never changes. If an earlier version of pawl did not know a kind of secret, the secret stays in the ledgers of that time:
