@@ -46,7 +46,7 @@ func Claims(f Facts) []Claim {
 		caches = "empty caches of the loop's own"
 	}
 	files := Claim{
-		Holds: "sandbox, by " + by + ": agent and commands see the system's folders, toolchains and harmless settings in your home, and what the spec names, read-only" + written + "; " + caches + "; and nothing else of this machine: not $PAWL_HOME, not the rest of your home, not other programs' sockets",
+		Holds: "sandbox, by " + by + ": agent and commands see the system's folders, toolchains and harmless settings in your home, and what the spec names, read-only; " + caches + "; and nothing else of this machine" + written + ": not $PAWL_HOME, not the rest of your home, not other programs' sockets",
 		Fails: "NO SANDBOX FOR FILES: agent and commands could reach $PAWL_HOME, your home or other programs' sockets",
 	}
 	for _, path := range f.Private {

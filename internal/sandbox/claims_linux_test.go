@@ -85,6 +85,8 @@ func TestE6_TheContractSaysWhatSandboxAllowComesTo(t *testing.T) {
 			for _, claim := range sandbox.Claims(sandbox.Facts{Policy: policy, Repo: p.repo, Allow: p.request.Allow})[:2] {
 				require.Contains(t, claim.Holds, "(but for what sandbox.allow lets them write)")
 			}
+			files := sandbox.Claims(sandbox.Facts{Policy: policy, Allow: p.request.Allow})[0].Holds
+			require.Contains(t, files, "and nothing else of this machine (but for what sandbox.allow lets them write): not $PAWL_HOME, not the rest of your home", "it may be all of that")
 		})
 	}
 }
