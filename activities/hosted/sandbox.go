@@ -15,6 +15,7 @@ import (
 	"pawl/internal/egress"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/held"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
@@ -152,6 +153,36 @@ func (ws *Workspace) Protections(ctx context.Context) (lines, broken []string, e
 		lines = append(lines, sandbox.Grants(policy, ws.Sandbox.Allow)...)
 	}
 	return lines, broken, nil
+}
+
+// Named says what of this machine agent and commands can read because the spec names it.
+func (ws *Workspace) Named(s spec.Spec) ([]string, error) {
+	machine := sandbox.Probe()
+	if ws.Sandbox.Use == spec.Off || machine.Files == sandbox.ByNothing {
+		return nil, nil
+	}
+	env, err := ws.Environment()
+	if err != nil {
+		return nil, err
+	}
+	r := ws.request(machine)
+	r.Env = env
+	unnamed := sandbox.Make(r)
+	for _, command := range govern.Commands(s) {
+		r.Named = append(r.Named, command)
+	}
+	for _, a := range s.Agent.All() {
+		for _, value := range a.Env {
+			r.Named = append(r.Named, os.Expand(value, os.Getenv))
+		}
+		for _, word := range a.Command.List { // a program's files are beside it
+			if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() {
+				r.Named = append(r.Named, filepath.Dir(word))
+			}
+		}
+	}
+	slices.Sort(r.Named)
+	return sandbox.Named(sandbox.Make(r), unnamed), nil
 }
 
 // facts are what is around the loop, and must be out of its reach.

@@ -35,6 +35,11 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 		return err
 	}
 	out.Environment = append(govern.Environment(s, os.Environ()), counting...)
+	named, err := ws.Named(s)
+	if err != nil {
+		return err
+	}
+	out.Protections = append(out.Protections, named...)
 	ws.Book.Bind(d.Contract)
 	return durable.WriteJSON(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.ContractFile), d.Contract)
 }

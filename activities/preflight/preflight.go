@@ -142,6 +142,11 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	if out.Protections, _, err = ws.Protections(ctx); err != nil {
 		return out, err
 	}
+	named, err := ws.Named(s)
+	if err != nil {
+		return out, err
+	}
+	out.Protections = append(out.Protections, named...)
 	out.Environment = govern.Environment(s, os.Environ())
 	if env, runs := hosted.WorkersEnvironment(h); runs {
 		own, _ := govern.Inherited(os.Environ())

@@ -105,8 +105,8 @@ func credential(name, value string) bool {
 	return len(secret.Find(name+"="+value)) > 0
 }
 
-// commands returns the commands of a spec by their keys, those of agents with their arguments.
-func commands(s spec.Spec) map[string]string {
+// Commands returns the commands of a spec by their keys, those of agents with their arguments.
+func Commands(s spec.Spec) map[string]string {
 	all := map[string]string{
 		"setup.command": s.Setup.Command, "verify.command": s.Verify.Command, "verify.holdout.command": s.Verify.Holdout.Command,
 		"guard.command": s.Guard.Command, "test.command": s.Test.Command, "check.command": s.Check.Command,
@@ -133,7 +133,7 @@ func Contained(s spec.Spec) *fault.Error {
 			}
 		}
 	}
-	all := commands(s)
+	all := Commands(s)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if found := secret.Find(strings.ReplaceAll(all[key], "\n", " ")); len(found) > 0 {
 			return refuse(key, found, "Let the command read it from a file.")
@@ -147,7 +147,7 @@ func Contained(s spec.Spec) *fault.Error {
 func Environment(s spec.Spec, env []string) []string {
 	_, out := Inherited(env)
 	says := []string{"the worker's variables that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others stay out, and so does whatever looks like a credential"}
-	commands, given := commands(s), map[string]map[string]string{}
+	commands, given := Commands(s), map[string]map[string]string{}
 	for _, a := range s.Agent.All() {
 		given[a.Key+".command"] = a.Env
 	}

@@ -134,6 +134,26 @@ func Grants(p Policy, allow []string) (lines []string) {
 	return lines
 }
 
+// maxNamed is how many paths Named lists.
+const maxNamed = 10
+
+// Named says what commands can read by a policy, and not by the one that the same loop would have if its spec named no paths.
+func Named(p, unnamed Policy) (lines []string) {
+	more := 0
+	for _, l := range p.Places {
+		if around, ok := covering(unnamed.Places, l.Path); l.Access != Read || ok && around.Access >= Read {
+			continue
+		}
+		if more++; len(lines) < maxNamed {
+			lines = append(lines, "agent and commands can read "+l.Path+", since the spec names it or a program in it")
+		}
+	}
+	if more -= len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("agent and commands can read %d more that the spec names", more))
+	}
+	return lines
+}
+
 // granted returns the places that are writable because of sandbox.allow.
 func (p Policy) granted(allow []string) (all []string) {
 	for _, path := range allow {

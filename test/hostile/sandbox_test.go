@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -227,4 +228,25 @@ func stateOf(w *world.World, id string) world.State {
 	var st world.State
 	world.Decode(w.T, s.Out, &st)
 	return st
+}
+
+// TestE6_TheContractSaysWhatPathsInTheSpecOpen has an agent read what a variable names, and what lies beside that.
+func TestE6_TheContractSaysWhatPathsInTheSpecOpen(t *testing.T) {
+	needsSandbox(t)
+	dir := t.TempDir()
+	named, beside := filepath.Join(dir, "named"), filepath.Join(dir, "beside")
+	for _, at := range []string{named, beside} {
+		require.NoError(t, os.Mkdir(at, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(at, "f"), []byte("f\n"), 0o644))
+	}
+	w := world.New(t, `cat "$NOTES/f" >"$WORLD/named"; cat "$NOTES/../beside/f" >"$WORLD/beside"; `+world.Raises)
+	w.Set(doc{"agent": doc{"env": doc{"WORLD": w.Dir, "NOTES": named}}, "sandbox": doc{"use": "required"}})
+	for _, args := range [][]string{{"validate"}, {"run", "--yes"}} {
+		s := w.Pawl(append(args, w.SpecFile())...)
+		require.Equal(t, 0, s.Code, s.Err)
+		require.Contains(t, s.Out+s.Err, "agent and commands can read "+named+", since the spec names it or a program in it")
+		require.Equal(t, 1, strings.Count(s.Out+s.Err, "since the spec names it"), "%s", s.Err)
+	}
+	require.Equal(t, "f\n", w.Read("named"))
+	require.Empty(t, w.Read("beside"))
 }
