@@ -88,6 +88,24 @@ func TestE6_APushGoesWholeToTheRepositoryThatItWas(t *testing.T) {
 	}
 }
 
+// TestAPushFindsTheObjectsOfALinkedWorkingTree: a folder that is only called objects is none.
+func TestAPushFindsTheObjectsOfALinkedWorkingTree(t *testing.T) {
+	b, l := landBed(t)
+	linked := filepath.Join(t.TempDir(), "linked")
+	gittest.Git(t, b.User, "worktree", "add", "-q", "--detach", linked)
+	require.NoError(t, os.MkdirAll(filepath.Join(linked, "objects"), 0o755))
+	f, err := held.Open(linked)
+	require.NoError(t, err)
+	held := userrepo.Held(f)
+	defer held.Close()
+	require.NoError(t, userrepo.Push(ctx, b.Store, held, l.To+":refs/pawl-ledger/x"))
+	require.Equal(t, l.To, gittest.Git(t, b.User, "rev-parse", "refs/pawl-ledger/x"))
+	gittest.Git(t, b.User, "fsck", "--connectivity-only")
+	left, err := os.ReadDir(filepath.Join(linked, "objects"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // TestAHeldRepositoryIsTheOneThatItWas does all that a loop does to the user's repository after the folder above it was
 // renamed and a forged copy has taken its place, between the check and the call: the worst moment.
 func TestE6_AHeldRepositoryIsTheOneThatItWas(t *testing.T) {

@@ -69,12 +69,15 @@ func (r Repo) objects() *os.File {
 	if held.Third == "" || r.folder == nil || isURL(r.Address) {
 		return nil
 	}
-	for _, at := range []string{".git/objects", "objects"} {
-		if f, err := os.Open(filepath.Join(r.folder.Here(), at)); err == nil {
-			return f
-		}
+	at := filepath.Join(r.folder.Here(), ".git")
+	if _, err := os.Lstat(at); err != nil { // it is bare
+		at = r.folder.Here()
 	}
-	return nil // of a linked working tree
+	f, err := os.Open(filepath.Join(at, "objects"))
+	if err != nil {
+		return nil // of a linked working tree, for example
+	}
+	return f
 }
 
 // user is git in the repository as the user runs it.
