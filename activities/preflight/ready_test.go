@@ -234,14 +234,14 @@ func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 // TestValidateMeasuresTheNoiseOfALoopThatWouldStart: as the loop does, after everything else has passed. A guard that fails is
 // said after one measurement.
 func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
-	l := begun(t, spec.Deny)
-	s := l.spec
+	l := actest.Begin(t, spec.Deny)
+	s := l.Spec
 	auto := "auto"
 	s.Verify.Command, s.Verify.Evidence = "echo 1", &auto
 	try := func(guard string) (told []string) {
 		t.Helper()
 		s.Guard.Command = guard
-		_, err := preflight.DryRun(ctx, l.a.Home, "validated", s, func(step string) { told = append(told, step) })
+		_, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(step string) { told = append(told, step) })
 		require.NoError(t, err)
 		return told
 	}
