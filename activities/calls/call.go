@@ -3,7 +3,6 @@
 package calls
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +123,9 @@ func makeCall(ctx context.Context, w *steps.Work, in act.Call) (out act.Called, 
 	if out.Transcript, err = transcribe(w, talk, in, out); err != nil {
 		return out, err
 	}
-	out.Failure = cmp.Or(w.Full, out.Failure)
+	if w.Full != "" { // what it says of its work is of nothing that there is
+		out.Failure, out.Description = w.Full, ""
+	}
 	if in.Role == spec.RolePlanner && out.OK() {
 		if out.Plan, err = recording.KeepPlan(w.Workspace, printed, w.Dir); err != nil {
 			return out, err

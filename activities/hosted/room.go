@@ -74,10 +74,14 @@ func (r *Room) Watch(ctx context.Context, end func()) {
 	}
 }
 
-// Exceeded is why the command was ended, "" where it was not for its room.
-func (r *Room) Exceeded() string {
+// Ended is why the command was ended, or has failed: "" where it is not for its room. What it has written since the last
+// look counts, too.
+func (r *Room) Ended(ctx context.Context) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.over == "" {
+		r.over = r.look(ctx)
+	}
 	return r.over
 }
 

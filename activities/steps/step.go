@@ -21,6 +21,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/held"
 	"pawl/internal/proc"
+	"pawl/internal/remove"
 	"pawl/internal/secret"
 	"pawl/internal/testreport"
 )
@@ -137,12 +138,18 @@ func (w *Work) Run(ctx context.Context, c proc.Command, by func(context.Context,
 	go space.Watch(watched, end)
 	result, err := by(watched, s, c)
 	end()
+	full := space.Ended(ctx)
 	if err != nil {
 		w.Workspace.EndProcesses()
 		if _, reapErr := proc.Reap(w.Workspace.Token()); reapErr != nil {
 			err = errors.Join(err, reapErr)
 		}
-		return act.Outcome{}, fmt.Errorf("running %s: %w", w.In.Key.Name, err)
+		if full == "" || ctx.Err() != nil {
+			return act.Outcome{}, fmt.Errorf("running %s: %w", w.In.Key.Name, err)
+		}
+	}
+	if full != "" && ctx.Err() == nil { // its room is free again before anything else is written
+		w.makeRoom(ctx, c.Dir)
 	}
 	crash.At("step.ended")
 	out := act.Outcome{
@@ -156,11 +163,8 @@ func (w *Work) Run(ctx context.Context, c proc.Command, by func(context.Context,
 	} else {
 		out.Failure = why
 	}
-	if why := space.Exceeded(); why != "" && ctx.Err() == nil {
-		out.Interrupted, out.Failure, w.Full = false, why, why
-		if c.Dir == w.Workspace.Desk.Dir { // and its room is free again
-			w.PutBack(ctx)
-		}
+	if full != "" && ctx.Err() == nil {
+		out.Interrupted, out.Failure, w.Full = false, full, full
 	}
 	if out.Digest, err = hosted.Digest(c.Stdout); err != nil {
 		return out, fmt.Errorf("reading the output: %w", err)
@@ -344,6 +348,20 @@ func (w *Work) PutBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackWithin)
 	defer cancel()
 	_ = w.OnDesk(ctx)
+}
+
+// makeRoom takes away what a command has filled the disk with.
+func (w *Work) makeRoom(ctx context.Context, dir string) {
+	if dir == w.Workspace.Desk.Dir {
+		_ = remove.All(w.Workspace.Exchange()) // the agent can write there too, and nobody empties it before the loop ends
+		w.PutBack(ctx)
+		return
+	}
+	if dir == w.Workspace.Judge.Dir {
+		ctx, cancel := context.WithTimeout(ctx, putBackWithin)
+		defer cancel()
+		_ = w.inJudge(ctx)
+	}
 }
 
 // putBackWithin bounds how long a person who interrupts an agent waits for the desk.
