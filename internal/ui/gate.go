@@ -30,7 +30,7 @@ func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
 	hint := ""
 	switch {
 	case g.Kind == loop.GateQuestion && slices.Contains(g.Choices, steward.Replan):
-		hint = "With --note TEXT, replan tells the planner what you want."
+		hint = "With --note TEXT, replan tells the planner what you want. A task that brings its own plan keeps it."
 	case g.Kind == steward.GateTier:
 		hint = "The plan is in the ledger, and as .pawl/tasks/" + Clean(g.Task) + "/PLAN.md where the project is a folder of this host."
 	}

@@ -65,7 +65,7 @@ func TestAStewardWithSeveralGatesSaysHowManyWait(t *testing.T) {
 
 func TestAPersonIsToldHowToAnswerThePlanner(t *testing.T) {
 	asks := loop.Gate{ID: "question-1", Kind: loop.GateQuestion, Task: "a", Choices: []string{steward.Replan, steward.Cancel}}
-	require.Contains(t, Style{}.StewardGate("shop", asks, time.Now()), "With --note TEXT, replan tells the planner what you want.")
+	require.Contains(t, Style{}.StewardGate("shop", asks, time.Now()), "With --note TEXT, replan tells the planner what you want. A task that brings its own plan keeps it.")
 	asks.Summary, asks.Points = "it is blocked: one; two", []string{"one", "two"}
 	require.Contains(t, Style{}.StewardGate("shop", asks, time.Now()), "Waiting: it is blocked:\n  - one\n  - two\ngate question-1")
 	asks.Kind, asks.Choices = steward.GateDrift, []string{steward.Keep}
