@@ -1,7 +1,7 @@
-// Package govern holds the rules by which a loop may go on: how people's messages meet gates,
-// when a budget or a stop condition ends a loop, and how each end is called. Pure: tables and
-// functions over loop.State. Start at Answer and Ways for people, at Stop for Improve's machine and at Course
-// for Deliver's, at ReadReview for reviewers, at Ends for the names of ends.
+// Package govern holds the rules that decide how a loop continues: what people's messages do at gates, when a budget
+// or a stop condition ends a loop, and what each end is called. It is pure: tables and functions over loop.State.
+// Start at Answer and Ways for people, at Stop for Improve's machine and at Course for Deliver's, at ReadReview for
+// reviewers, at Ends for the names of ends.
 package govern
 
 import (
@@ -17,13 +17,13 @@ import (
 	"pawl/internal/spec"
 )
 
-// Reply is what a message did: the events it causes and one line for its sender.
+// Reply is the effect of a message: the events that it causes, and one line for its sender.
 type Reply struct {
 	Text   string
 	Events []loop.Event
 }
 
-// minHash is how many hex digits of a hash an approval must name (E3).
+// minHash is the number of hex digits of a hash that an approval must give at least (E3).
 const minHash = 16
 
 // Answer returns what a message does to a loop in that state and with that spec, or why it is refused. It changes
@@ -157,7 +157,7 @@ func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.Ra
 
 // AmendableAt are the keys of the spec that an answer to a question may amend.
 func AmendableAt(g loop.Gate) []string {
-	if slices.Contains(g.Choices, GoOn) { // where an agent was not allowed to use a tool
+	if slices.Contains(g.Choices, GoOn) { // after an agent was not allowed to use a tool
 		return spec.Approvable
 	}
 	return spec.Amendable

@@ -119,8 +119,8 @@ func TestEndedLoopsTakeNoMessages(t *testing.T) {
 	}
 }
 
-// TestNoMixOfMessagesApprovesAnotherHash throws random messages at every gate: a contract closes
-// by approval only for its own hash, and nothing but its own answers closes any gate.
+// TestNoMixOfMessagesApprovesAnotherHash sends random messages to every gate. Only an approval with its own hash
+// approves a contract, and only its own answers close a gate.
 func TestNoMixOfMessagesApprovesAnotherHash(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	hashes := []string{"", hash, hash[:16], hash[:15], strings.Repeat("f", 64), "x"}

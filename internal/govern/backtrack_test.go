@@ -13,7 +13,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// node is a kept change; its metric is unknown where that is "".
+// node is a kept change; its metric is unknown if it is "".
 func node(iteration, on int, metric string, left int) loop.Node {
 	n := loop.Node{Iteration: iteration, On: on, Left: left, Commit: fmt.Sprint("c", iteration), Tree: fmt.Sprint("t", iteration)}
 	if metric != "" {
@@ -23,7 +23,7 @@ func node(iteration, on int, metric string, left int) loop.Node {
 	return n
 }
 
-// grown is a loop whose head is one of the kept changes, so many discards after it was kept.
+// grown is a loop whose head is one of the kept changes, with that many discards since.
 func grown(head, discards int, nodes ...loop.Node) loop.State {
 	baseline := evidence.MustDecimal("100")
 	s := loop.State{
@@ -116,8 +116,8 @@ func none(s *loop.State) {
 
 func noisy(s *loop.State) { s.Sampler = &sampling.Sampler{} }
 
-// TestP8_APlateauAlwaysEndsSomewhere runs loops whose changes are kept by chance: what is gone on from is never the head,
-// the loop always comes back to a head that is no worse, and it ends.
+// TestP8_APlateauAlwaysEndsSomewhere runs loops whose changes are kept by chance. A loop never forks from its head,
+// it always comes back to a head that is no worse, and it ends.
 func TestP8_APlateauAlwaysEndsSomewhere(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 8))

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Code that was broken on purpose may hang what runs it.
+// Broken code may hang the command that runs it.
 func TestACanaryHasAFewTimesAsLongAsItsCommandTook(t *testing.T) {
 	s := spec.Spec{Guard: spec.Guard{Command: "guard", Timeout: spec.Duration(5 * time.Minute)}, Test: spec.Test{Command: "test", Timeout: spec.Duration(time.Minute)}}
 	c := govern.CanaryOf(s, &act.Outcome{ElapsedMs: 12_000}, &act.Outcome{ElapsedMs: 40_000})
@@ -28,7 +28,7 @@ func TestACanaryHasAFewTimesAsLongAsItsCommandTook(t *testing.T) {
 	require.Zero(t, govern.CanaryOf(s, nil, nil).LimitMs)
 }
 
-// The guard runs once for each part: that is worth two minutes, and no more than twelve runs.
+// The guard runs once for each part, for at most two minutes and twelve runs.
 func TestPartsAreTriedWhileThatTakesNotTooLong(t *testing.T) {
 	require.True(t, govern.TriesPart(0, 0, 2*time.Minute))
 	require.False(t, govern.TriesPart(0, 0, 2*time.Minute+1))

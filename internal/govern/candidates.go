@@ -11,9 +11,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// Candidates returns how many candidates are begun at once now (limits.parallel): as many as the spec wants, but no
-// more than there are iterations left, since each is one. It returns 0 if making one after the other is no slower, and
-// while candidates wait to be taken.
+// Candidates returns how many candidates start at once now (limits.parallel): as many as the spec wants, but no more
+// than there are iterations left, because each candidate uses one. It returns 0 if making one after the other is no
+// slower, and while candidates wait to be taken.
 func Candidates(parallel int, s loop.State) int {
 	n := parallel
 	if left := s.Budget[loop.Iterations].Remaining; left != nil {
@@ -49,7 +49,7 @@ func rank(c loop.Candidate) int {
 	return 0
 }
 
-// better compares two trials that passed: negative where the first says more for its candidate.
+// better compares two trials that passed. It is negative if the first is the stronger evidence for its candidate.
 func better(direction string, x, y loop.Trial) int {
 	switch {
 	case x.Samples != nil && y.Samples != nil:
@@ -80,8 +80,8 @@ func exhausted(s loop.State) loop.Resource {
 	return StepExhausted(s, false)
 }
 
-// Drops decides what becomes of candidates that are not made when a budget is used up. True: the loop continues with
-// those that are made, which takes time and no agent. False: the budget ends the loop, or a person is asked.
+// Drops decides what happens to candidates that are not made yet when a budget is used up. True: the loop continues
+// with those that are made, which takes time and no agent. False: the budget ends the loop, or a person is asked.
 func Drops(s loop.State, onExhausted string) bool {
 	made := slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return c.Made })
 	return made && onExhausted != spec.Ask && StepExhausted(s, false) == ""

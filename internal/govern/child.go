@@ -8,9 +8,9 @@ import (
 	"pawl/internal/task"
 )
 
-// Child returns what a loop in that state tells its steward after that event (S1), and what the steward finds when it
-// reads the loop. Figures of an iteration are those of the last finished one. The reason is that of the end, once the
-// loop has ended.
+// Child returns the report of a loop in that state to its steward after that event (S1). A steward that reads the
+// loop gets the same report. Figures of an iteration are those of the last finished one. Once the loop has ended, the
+// reason is that of its end.
 func Child(s loop.State, event string) task.ChildEvent {
 	r := &task.ChildResult{
 		Status: string(s.Status), ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode,

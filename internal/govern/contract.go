@@ -12,14 +12,14 @@ import (
 	"pawl/internal/spec"
 )
 
-// Contract is the contract as a person approves it: all that its hash binds.
+// Contract is the contract as a person approves it: everything that its hash covers.
 type Contract struct {
 	Spec spec.Spec `json:"spec"`
-	// Policy has the rules that guard.policy chose, with the defaults that the spec leaves out. So another version of
-	// pawl judges by the same rules.
+	// Policy contains the rules that guard.policy chose, including the defaults for keys that the spec leaves out. So
+	// another version of pawl judges by the same rules.
 	Policy *spec.Policy `json:"policy,omitempty"`
 	Base   string       `json:"base"`
-	Branch string       `json:"branch,omitempty"` // that the work is to be applied to
+	Branch string       `json:"branch,omitempty"` // to which the work is to be applied
 	Sealed []loop.Seal  `json:"sealed"`
 	Tools  []string     `json:"tools"`
 	Plan   string       `json:"plan,omitempty"` // the SHA-256 of the planner's plan
@@ -54,8 +54,8 @@ func (c Contract) Hash() string {
 	return digest(b)
 }
 
-// Amended returns the contract with an approved amendment, and nil where it can't be one. The
-// sealed files are those of the amended spec.
+// Amended returns the contract with an approved amendment, or an error if the spec can't be amended so. sealed are
+// the sealed files of the amended spec.
 func (c Contract) Amended(fragment []byte, sealed []loop.Seal) (Contract, error) {
 	s, err := c.Spec.Amend(fragment, slices.Concat(spec.Extendable, spec.Amendable, spec.Approvable))
 	if err != nil {

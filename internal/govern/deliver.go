@@ -33,8 +33,8 @@ const (
 	worseFixes   = 2
 )
 
-// Before decides whether another iteration starts, and if not how the loop ends (L7). The checks
-// are in the order of E4.
+// Before decides whether another iteration starts, and if not, how the loop ends (L7). The checks are in the order of
+// E4.
 func (r Deliver) Before(s loop.State) Move {
 	if s.HaltRequested != "" {
 		return stops(Interrupted.Because(s.HaltRequested))
@@ -92,9 +92,9 @@ func (r Deliver) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
 	return Move{Do: RunGuard}
 }
 
-// GuardVerdict is what the guard gate said of a change.
+// GuardVerdict is the result of the guard gate for a change.
 type GuardVerdict struct {
-	Command  string // which command of the spec refused it: check or guard
+	Command  string // the command of the spec that failed: check or guard
 	Passed   bool
 	Violates bool   // a policy, not the guard command
 	TimedOut bool   // the phase's time was used up, not guard.timeout
@@ -120,23 +120,23 @@ func (r Deliver) AfterGuard(c Course, at phase.Phase, v GuardVerdict) Move {
 }
 
 // RerunDue reports whether a failing test run is repeated once on the unchanged tree, to tell flaky tests from
-// failures. It is not repeated if something could not be built or loaded, or if the tests failed in the same way before
-// the last fix: then chance is not the cause. c is the course before Failed. The rerun then is the verdict, and its
-// failures are to be fixed.
+// failures. It is not repeated if something could not be built or loaded, or if the tests failed in the same way
+// before the last fix: then chance is not the cause. c is the course before Failed. The result of the rerun is the
+// verdict, and its failures have to be fixed.
 func (Deliver) RerunDue(c Course, signature string, broken bool) bool {
 	return !broken && (signature == "" || signature != c.Signature)
 }
 
-// TestVerdict is what came of a test run, the rerun after a failure included.
+// TestVerdict is the result of a test run, including the rerun after a failure.
 type TestVerdict struct {
 	Passed   bool
 	TimedOut bool
 	Excused  bool     // the only failing tests failed before the first write too, and as many pass
 	Progress bool     // more tests pass than before the first write
 	Left     bool     // the fixer was called, and changed nothing
-	Fewer    string   // that fewer tests pass than before the first write, in words
+	Fewer    string   // says that fewer tests pass than before the first write, "" if they do not
 	Known    []string // the tests that failed before the first write and still fail
-	Flaky    []string // failed, then passed on the unchanged tree; Passed says of the rerun then
+	Flaky    []string // failed, then passed on the unchanged tree; Passed is then the result of the rerun
 }
 
 // BaselineDue reports whether the tests run before the first write, to learn which tests fail then.
@@ -145,8 +145,8 @@ func (Deliver) BaselineDue() bool { return false }
 // TestsPass reports whether a test run is a success.
 func (Deliver) TestsPass(v TestVerdict) bool { return v.Passed }
 
-// AfterTest decides what follows a test run; c is the course after Failed where the tests failed.
-// Flaky tests are reported and not fixed (L2: the test phase has passed, by its rerun).
+// AfterTest decides what follows a test run. If the tests failed, c is the course after Failed. Flaky tests are
+// reported and not fixed (L2: the test phase has passed by its rerun).
 func (r Deliver) AfterTest(c Course, v TestVerdict) Move {
 	switch {
 	case v.TimedOut:
@@ -194,8 +194,7 @@ func (r Deliver) AfterVerify(v VerifyVerdict) Move {
 	return completing(r.AfterProposal())
 }
 
-// AfterReview decides what follows the reviewer's answer; c has counted it. A rejection goes back to
-// write.
+// AfterReview decides what follows the reviewer's answer, which c already counts. A rejection goes back to write.
 func (r Deliver) AfterReview(c Course, o Opinion) Move {
 	if o.TimedOut {
 		return timedOut(phase.Verify)
@@ -207,7 +206,7 @@ func (r Deliver) AfterReview(c Course, o Opinion) Move {
 	return completing(m)
 }
 
-// completing turns a move that ends the questions into the move that completes the loop.
+// completing turns a move that finishes the approval into the move that completes the loop.
 func completing(m Move) Move {
 	if m.Do == Finish {
 		m.Do, m.To = Enter, phase.Complete
@@ -223,7 +222,7 @@ func (Deliver) AfterDiff(approved bool, by, note string) Move {
 	return backToWrite("rejected by " + cmp.Or(by, "a person") + because(note))
 }
 
-// backToWrite ends the iteration. Before says whether there is another one (L7).
+// backToWrite ends the iteration. Before decides whether another one starts (L7).
 func backToWrite(why string) Move {
 	return Move{Do: Finish, Reason: why, Measured: true}
 }

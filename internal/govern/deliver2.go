@@ -21,9 +21,9 @@ func Deliver2Of(s spec.Spec) Deliver2 { return Deliver2{DeliverOf(s)} }
 // BaselineDue reports whether the tests run before the first write, to learn which tests fail then.
 func (r Deliver2) BaselineDue() bool { return r.TestRequired }
 
-// TestsPass reports whether a test run is a success. It is one too if the only failing tests failed before the first
-// write, and either the change made more of them pass, or the fixer has looked and left them as they are. If no fix is
-// allowed, they are left at once.
+// TestsPass reports whether a test run is a success. It also is a success if the only failing tests failed before the
+// first write, and either more tests pass than then, or the fixer has looked and changed nothing. If no fix is
+// allowed, such a run is a success at once.
 func (r Deliver2) TestsPass(v TestVerdict) bool {
 	return v.Passed || !v.TimedOut && v.Excused && (v.Progress || v.Left || r.FixAttempts == 0)
 }
@@ -36,7 +36,7 @@ func (r Deliver2) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
 	return r.Deliver.AfterAgent(c, at, v)
 }
 
-// AfterTest decides what follows a test run. Tests that failed before the first write are named, and do not count.
+// AfterTest decides what follows a test run. Tests that failed before the first write are named and do not count.
 func (r Deliver2) AfterTest(c Course, v TestVerdict) Move {
 	m := r.Deliver.AfterTest(c, v)
 	known := loop.Clip(strings.Join(v.Known, ", "), 500)

@@ -16,7 +16,7 @@ import (
 
 var usual = govern.Deliver{TestRequired: true, FixAttempts: 3, Approval: govern.Approval{Reworks: 2, Diff: spec.Required}}
 
-// brief shows a move in a word: the phase, what is done instead of entering one, or the end's code.
+// brief shows a move in a word: the phase, the action if it enters none, or the end's code.
 func brief(m govern.Move) string {
 	text := string(m.Do)
 	switch m.Do {
@@ -250,9 +250,9 @@ func TestL7_AnotherIterationOnlyWithinTheLimits(t *testing.T) {
 	require.Equal(t, loop.Iterations, m.End.Budget, "A2: which budget")
 }
 
-// TestL6_NoCourseOfEventsLeavesTheMachine runs loops with random agents, guards, tests and
-// reviewers: every phase is entered as the table allows, no bound is ever exceeded, tests have
-// passed before verify where they are required, and every loop comes to an end.
+// TestL6_NoCourseOfEventsLeavesTheMachine runs loops with random agents, guards, tests and reviewers. Every phase is
+// entered as the table allows, no limit is ever exceeded, tests have passed before verify if they are required, and
+// every loop ends.
 func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	flip := func(n int) bool { return random.Intn(n) == 0 }
@@ -342,7 +342,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 	}
 }
 
-// A reviewer that fails is no better than any other agent of a delivery that does, where nobody else decides.
+// If nobody else decides, a reviewer that fails counts like any other failed agent of a delivery.
 func TestL11_AReviewerThatFailsForGoodFailsTheDelivery(t *testing.T) {
 	auto := govern.Deliver2{Deliver: govern.Deliver{Approval: govern.Approval{Diff: spec.Auto, Reviewer: true, Reworks: 2}}}
 	first := govern.Course{Iteration: 1}

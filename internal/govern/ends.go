@@ -11,10 +11,10 @@ type End struct {
 	ExitStatus string // completed, timeout, interrupted or max_steps (E4)
 	Code       fault.Code
 	Reason     string        // in words, for people
-	Budget     loop.Resource // the budget that ended it, "" where none did
+	Budget     loop.Resource // the budget that ended it, "" if none did
 	Threshold  bool          // a limit other than a budget ended it, and a budget may be used up as well
-	Cause      fault.Code    // the code of the enforced rule behind it, if that has one (E5)
-	Advice     string        // advice that is more exact than that of the code
+	Cause      fault.Code    // the code of the enforced rule behind it, if the rule has one (E5)
+	Advice     string        // advice that is more exact than that for the code
 }
 
 // The rows. Each loop ends by exactly one of them.
@@ -50,7 +50,7 @@ func (e End) Because(reason string) End {
 	return e
 }
 
-// Of returns the end that a fault has brought about, with its text and advice.
+// Of returns the end with the text and advice of the fault that caused it.
 func (e End) Of(f *fault.Error) End {
 	e.Reason, e.Advice = f.What, f.Do
 	return e
@@ -97,7 +97,7 @@ func (e End) recovery() string {
 	return fault.Recovery(e.Code)
 }
 
-// ExitCode returns the exit code of a command that sees a loop end so: 0 completed, 2 a spec
+// ExitCode returns the exit code of a command whose loop has ended with that status and code: 0 completed, 2 a spec
 // or precondition, 3 failed, 5 interrupted, 6 a budget.
 func ExitCode(status loop.Status, code fault.Code) int {
 	if status == loop.Completed {

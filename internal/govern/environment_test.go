@@ -12,7 +12,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// kept are the names that an environment of these variables hands on.
+// kept returns the names of these variables that agent and commands get.
 func kept(t *testing.T, env ...string) []string {
 	t.Helper()
 	in, out := govern.Inherited(env)
@@ -39,7 +39,7 @@ func TestE6_WhatABuildNeedsIsInherited(t *testing.T) {
 	require.Len(t, kept(t, env...), len(env), "%v", kept(t, env...))
 }
 
-// The usual variables in which people keep what lets somebody in.
+// Usual variables for credentials.
 func TestE6_WhatIsNotOnTheListStaysOut(t *testing.T) {
 	for _, kv := range []string{
 		"DATABASE_URL=postgres://localhost/app", "DATABASE_URL=postgres://app:pw@db/app", "DB_PASS=hunter2", "DB_PWD=hunter2", "MYSQL_PWD=x", "PGPASSFILE=/p",
@@ -54,7 +54,7 @@ func TestE6_WhatIsNotOnTheListStaysOut(t *testing.T) {
 	}
 }
 
-// A name of the list is no excuse for a value that lets somebody in.
+// A credential stays out even if its name is on the list.
 func TestE6_CredentialsStayOutUnderAllowedNames(t *testing.T) {
 	for _, kv := range []string{
 		"npm_config__auth=x", "npm_config__authToken=x", "npm_config_//registry.npmjs.org/:_authToken=x", "npm_config__password=x", "NPM_TOKEN=x", "NODE_AUTH_TOKEN=x",

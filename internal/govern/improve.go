@@ -48,9 +48,8 @@ type Tries struct {
 	Calls    int            // agent calls
 }
 
-// Before decides whether another iteration starts, and if not how the loop ends. The checks are in
-// the order of E4: interrupted, timeout, max_steps. What the loop achieved comes before what it ran
-// out of.
+// Before decides whether another iteration starts, and if not, how the loop ends. The checks are in the order of E4:
+// interrupted, timeout, max_steps. A success comes before a used-up limit.
 func (r Improve) Before(s loop.State) Move {
 	switch {
 	case s.HaltRequested != "":
@@ -59,7 +58,7 @@ func (r Improve) Before(s loop.State) Move {
 		return stops(TargetMet.Because(fmt.Sprintf("the target %s is met", r.Target)))
 	case s.AgentFailures >= agentFailures && !passedWaits(s):
 		return stops(AgentFailed)
-	case s.DiscardsInARow >= r.Discards && !passedWaits(s) && s.Backtrack != nil: // what a branch kept may be among them
+	case s.DiscardsInARow >= r.Discards && !passedWaits(s) && s.Backtrack != nil: // may include changes that a branch kept
 		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row did not improve the head: a person should look at what was tried and decide", evidence.Counted(s.DiscardsInARow, "iteration"))))
 	case s.DiscardsInARow >= r.Discards && !passedWaits(s):
 		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row: a person should look at what was tried and decide", evidence.Counted(s.DiscardsInARow, "discard"))))
@@ -70,8 +69,7 @@ func (r Improve) Before(s loop.State) Move {
 	return enter(phase.Review, "")
 }
 
-// AfterReview decides whether an idea comes before the change: a queued one, or one that the agent is
-// asked for (P2).
+// AfterReview decides whether an idea comes before the change: a queued one, or one that the agent is asked for (P2).
 func (r Improve) AfterReview(queued int) Move {
 	if r.Ideas || queued > 0 {
 		return enter(phase.Ideate, "")
@@ -81,15 +79,14 @@ func (r Improve) AfterReview(queued int) Move {
 
 // IdeaVerdict is the result of asking for an idea.
 type IdeaVerdict struct {
-	Failed    string // how the agent failed, "" where it did not
+	Failed    string // how the agent failed, "" if it did not
 	None      bool   // it offered no idea
 	Discarded int    // the iteration that tried and discarded the same idea, 0 for none
 	Idea      string
 	Again     bool // another idea was asked for before
 }
 
-// AfterIdea decides what follows the ideator's answer (P2). An idea that was discarded before is
-// refused once.
+// AfterIdea decides what follows the ideator's answer (P2). An idea that was discarded before is refused once.
 func (r Improve) AfterIdea(t Tries, v IdeaVerdict) Move {
 	switch {
 	case v.Failed != "" || v.None:
@@ -131,8 +128,8 @@ type CommitVerdict struct {
 	Several  string // why it is not committed: it is several changes at once; "" if it is one, or may be several
 }
 
-// AfterCommit decides what follows P4. Policies were judged before anything was committed; a tree
-// that was discarded before is discarded unmeasured, with the metric that it had.
+// AfterCommit decides what follows P4. Policies are judged before anything is committed. A tree that was judged
+// before is not measured again; it keeps its earlier metric.
 func (r Improve) AfterCommit(_ Tries, v CommitVerdict) Move {
 	switch {
 	case v.Nothing:

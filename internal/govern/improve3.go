@@ -85,9 +85,9 @@ func (r Improve3) Broken(baseline, values map[string]evidence.Decimal) (why, sen
 	return "", ""
 }
 
-// AfterVerify decides what follows P5. With noise, the guard runs before the change is evaluated a second time: as soon
-// as its first evaluation is promising, or after a fresh evaluation of the reference if that has not settled the
-// matter.
+// AfterVerify decides what follows P5. If the metric is noisy, the guard runs before the change is evaluated a second
+// time: as soon as its first evaluation is promising, or, if that is undecided, after a fresh evaluation of the
+// reference.
 func (r Improve3) AfterVerify(v Measurement) Move {
 	j := v.Samples
 	if j == nil || v.Reason() != "" {
@@ -113,14 +113,15 @@ func (r Improve3) Sampled(j sampling.Judgement) Move {
 	return m
 }
 
-// RefreshDue reports whether a head that was just kept is measured now: its reference is gone, and something will still
-// be compared with it.
+// RefreshDue reports whether a head that was just kept is measured now. Its reference is gone, and something will
+// still be compared with it.
 func (r Improve3) RefreshDue(s loop.State) bool {
 	return s.Sampler != nil && s.Sampler.Missing() > 0 && s.HaltRequested == "" && (r.Target != nil || r.Before(s).Do != Stop)
 }
 
-// Reserve returns how many milliseconds of active time are kept for the claim: one and a half times its evaluations,
-// but never more than half of the loop's time. Before anything is kept there is nothing to measure.
+// Reserve returns how many milliseconds of active time are kept for the claim: one and a half times the duration of
+// its evaluations, but never more than half of the loop's time. It returns 0 as long as nothing is kept, because
+// there is nothing to measure.
 func (r Improve3) Reserve(s loop.State) int64 {
 	limit := s.Budget[loop.ActiveTime].Limit
 	if s.Sampler == nil || s.KeptCount == 0 || limit == nil {
@@ -133,8 +134,8 @@ func (r Improve3) Reserve(s loop.State) int64 {
 	return min(evaluations*s.EvaluationMs*3/2, int64(limit.Float())/2)
 }
 
-// ClaimDue reports whether a loop that is over claims how much better its head is than its baseline. A halt does not
-// wait for that, and without time left nothing can be measured.
+// ClaimDue reports whether a loop that is over claims how much better its head is than its baseline. A halted loop
+// makes no claim, and without time left nothing can be measured.
 func (r Improve3) ClaimDue(s loop.State) bool {
 	return s.Baseline != nil && s.HaltRequested == "" && (s.Judging != loop.JudgedSingly || r.Holdout) && s.Judging != "" &&
 		(s.Judging == loop.JudgedExactly && !r.Holdout || s.KeptCount == 0 || StepExhausted(s, false) == "")

@@ -246,9 +246,9 @@ func TestP5_AVerifyTimeoutSaysHowLongItMayTake(t *testing.T) {
 	require.Equal(t, "verify took longer than 30s", r.AfterVerify(govern.Measurement{TimedOut: true}).End.Reason)
 }
 
-// TestP10_NoCourseOfAnIterationLeavesTheTable runs iterations with random agents, checks, trees,
-// measurements and guards: every phase is entered as the table allows, nothing is kept without a
-// measurement and a guard that passed, reworks and calls are bounded, and every iteration ends.
+// TestP10_NoCourseOfAnIterationLeavesTheTable runs iterations with random agents, checks, trees, measurements and
+// guards. Every phase is entered as the table allows, nothing is kept without a measurement and a guard that passed,
+// reworks and calls are limited, and every iteration ends.
 func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	flip := func(n int) bool { return random.Intn(n) == 0 }

@@ -11,7 +11,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Noisy says what the noise of a metric means for a loop. It is for the person who approves the contract.
+// Noisy describes what the noise of a metric means for a loop. It is for the person who approves the contract.
 type Noisy struct {
 	Says     string   // how the metric is judged, and what that costs
 	Warnings []string // what cannot be shown with it
@@ -53,7 +53,7 @@ func Told(s sampling.Sampler, sp spec.Spec) string {
 	)
 }
 
-// amountOf is a share or an amount of the metric in words: 2.9 %, 0.03.
+// amountOf returns a share or an amount of the metric as text: 2.9 %, 0.03.
 func amountOf(v float64, unit string) string {
 	text := strconv.FormatFloat(v, 'g', 3, 64)
 	if unit == sampling.Percent {
@@ -62,7 +62,7 @@ func amountOf(v float64, unit string) string {
 	return text
 }
 
-// lasting is a length of time in words.
+// lasting returns a length of time as text.
 func lasting(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(time.Millisecond).String()
@@ -70,10 +70,10 @@ func lasting(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// LongVerify is from when on a person is told that verify takes long.
+// LongVerify is how long verify may take before a person is told that it is slow.
 const LongVerify = 30 * time.Second
 
-// Slow returns what to say of a metric that takes long.
+// Slow returns the note about a verify command that takes long.
 func Slow(command string, took time.Duration) string {
 	advice := "Measure less of it"
 	if strings.Contains(command, "-bench") {
@@ -82,7 +82,7 @@ func Slow(command string, took time.Duration) string {
 	return fmt.Sprintf("verify takes %s. A loop runs it three times before it begins and at least once for each change, more often if the number varies. %s", lasting(took), advice)
 }
 
-// NotSampled returns what to say where it takes too long to find out whether the metric varies.
+// NotSampled returns the note about a verify command that takes too long to find out whether its metric varies.
 func NotSampled(times int, each time.Duration) string {
 	often := "once"
 	if times > 1 {

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// pauses are the places where a pause may begin, the soonest first, with the reply to its sender.
+// pauses are the points at which a pause may begin, the soonest first, with the reply to its sender.
 var pauses = []struct{ at, text string }{
 	{loop.PauseNow, "pausing"},
 	{loop.PauseStep, "pausing before the next step"},
@@ -19,8 +19,8 @@ func soonness(at string) int {
 	return slices.IndexFunc(pauses, func(p struct{ at, text string }) bool { return p.at == at })
 }
 
-// PauseDue reports whether a requested pause begins at the place that the loop has reached. A pause that should begin
-// sooner begins there too.
+// PauseDue reports whether a requested pause begins at the point that the loop has reached. A pause that should have
+// begun sooner begins there too.
 func PauseDue(s loop.State, at string) bool {
 	return s.PauseRequested && soonness(s.PauseAt) <= soonness(at)
 }

@@ -59,8 +59,8 @@ func TestA6_APauseSomewhereElseIsRefused(t *testing.T) {
 	require.Contains(t, err.(*fault.Error).Advice(), "step or iteration")
 }
 
-// TestA6_ABreakpointIsNoIterationBoundary: a pause that is asked for at the boundary is not used up by
-// a breakpoint within the iteration.
+// TestA6_ABreakpointIsNoIterationBoundary: a breakpoint within the iteration does not use up a pause that was
+// requested for the boundary.
 func TestA6_ABreakpointIsNoIterationBoundary(t *testing.T) {
 	for choice, stays := range map[string]bool{"": false, "step": false, "iteration": true} {
 		s := loop.State{Status: loop.Running, PauseRequested: true, PauseAt: choice, PausedBy: "ann"}

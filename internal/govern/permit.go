@@ -17,8 +17,8 @@ func Needs(at string) []string {
 	return []string{spec.CanExecuteTasks}
 }
 
-// Permit reports whether a role has a permission: nil, or a fault PERMISSION_DENIED that names both. Without a role
-// there is no permission.
+// Permit returns nil if a role has a permission, or a fault PERMISSION_DENIED that names both. Without a role there
+// is no permission.
 func Permit(s spec.Spec, role, permission string) error {
 	if role == "" {
 		return fault.New(fault.PermissionDenied, "no role was given, so %s is not permitted", permission)
@@ -29,7 +29,7 @@ func Permit(s spec.Spec, role, permission string) error {
 	return nil
 }
 
-// PermitPhase is Permit for all permissions that a phase needs. Every agent call passes this one gateway.
+// PermitPhase is Permit for all permissions that a phase needs. Every agent call has to pass it.
 func PermitPhase(s spec.Spec, role, phase string) error {
 	for _, permission := range Needs(phase) {
 		if err := Permit(s, role, permission); err != nil {

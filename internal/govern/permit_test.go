@@ -45,8 +45,8 @@ func TestE1_PermissionsByRoleAndPhase(t *testing.T) {
 	}
 }
 
-// TestE5_AnEndIsMatchedByWhatItComesOf: the contract's table has one code for all budgets, and the
-// wall clock and the steps of a cycle can be told from the others all the same.
+// TestE5_AnEndIsMatchedByWhatItComesOf: the contract's table has one code for all budgets, but errors.Is still tells
+// the wall clock and the steps of a cycle from the others.
 func TestE5_AnEndIsMatchedByWhatItComesOf(t *testing.T) {
 	for cause, end := range map[fault.Code]govern.End{
 		fault.WallClockExceeded: govern.BudgetEnd(loop.WallClock), fault.CycleTermination: govern.StepsEnd(10), "": govern.BudgetEnd(loop.ActiveTime),

@@ -15,16 +15,16 @@ import (
 	"pawl/internal/spec"
 )
 
-// Diff is one changed path as the policies see it. Renames count as what they are: a deletion
-// and an addition, each judged by itself.
+// Diff is one changed path as the policies see it. A rename counts as a deletion and an addition, and each is judged
+// by itself.
 type Diff struct {
 	Path    string
 	Added   bool     // it is not in the parent
 	Deleted bool     // it is not in the change
 	Binary  bool     // by content
-	Size    int64    // in bytes, of what is there afterwards
+	Size    int64    // in bytes, after the change
 	Escapes bool     // a symbolic link that leaves the tree
-	Why     string   // what git can't take: a nested repository, a FIFO
+	Why     string   // why git can't record it: a nested repository, a FIFO
 	Own     bool     // it is not in the base commit: the loop itself added it
 	Lines   []string // the directives that the change adds to, takes away or changes, of those that a seal has
 }
@@ -32,18 +32,18 @@ type Diff struct {
 // Change is what the policies judge.
 type Change struct {
 	Files      []Diff
-	Lines      int             // added and taken away
-	TotalFiles int             // that the loop has touched with this change, where a rule asks (L5)
-	TotalLines int             // by which the work would differ from the base, where a rule asks
+	Lines      int             // added and removed
+	TotalFiles int             // that the loop has touched, including this change, if a rule needs it (L5)
+	TotalLines int             // by which the work would differ from the base, if a rule needs it
 	Secrets    []secret.Secret // in added lines
-	Unread     bool            // the change is longer than what was searched for secrets
+	Unread     bool            // the change is longer than the part that was searched for secrets
 }
 
 // Verdict is the policies' judgement of a change. Without a violation and without a question the change may be
 // committed.
 type Verdict struct {
 	Violations []act.Violation // blocking violations first; capped
-	Asks       []string        // new files that need approval (newFiles: ask), as they are
+	Asks       []string        // new files that need approval (newFiles: ask), unquoted
 }
 
 // maxViolations is how many violations are listed; one is enough to reject a change.
@@ -168,7 +168,7 @@ func (j *judge) grouped(f Diff) string {
 	return ""
 }
 
-// Based reports whether it matters for a changed path whether the base commit has it.
+// Based reports whether the judgement of a changed path depends on whether the base commit has it.
 func Based(sealed []loop.Seal, path string) bool {
 	return slices.ContainsFunc(sealed, func(s loop.Seal) bool {
 		return s.Names != "" && s.OfFiles() && spec.MatchAny([]string{s.Path}, path)

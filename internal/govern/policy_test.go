@@ -117,7 +117,7 @@ func names(list []act.Violation) string {
 	return strings.Join(out, " ")
 }
 
-// TestL5_TheChangeRadiusIsJudged: by the change alone, and by all that the loop did.
+// TestL5_TheChangeRadiusIsJudged judges the change alone, and together with everything that the loop did.
 func TestL5_TheChangeRadiusIsJudged(t *testing.T) {
 	p := spec.Policy{MaxFiles: at7(2), MaxLines: at7(10), MaxTotalFiles: at7(3), MaxTotalLines: at7(20)}
 	two := []govern.Diff{{Path: "src/a"}, {Path: "src/b"}}

@@ -14,11 +14,11 @@ import (
 	"pawl/internal/spec"
 )
 
-// Bounds of a loop's patience with a provider that refuses work.
+// Limits of a loop's patience with a provider that refuses work.
 const (
 	// mostRefusals is how many refusals in a row, each with a known end, a call may have before a person is asked.
 	mostRefusals = 20
-	// cut is what programs may leave out of that time.
+	// cut is added to the end of a rate limit, because programs may report it without its fraction of a second.
 	cut = time.Second
 )
 

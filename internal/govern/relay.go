@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// worthWaiting is how long a rate limit may last for which no other agent is asked: the loop sleeps until its end.
+	// worthWaiting is the longest time for which the loop sleeps until a rate limit ends. If it lasts longer, another
+	// agent is asked.
 	worthWaiting = 5 * time.Minute
-	// rest is how long an agent is not asked first whose provider refuses work until nobody knows when.
+	// rest is for how long a refused agent is not asked first, if nobody knows when its provider accepts work again.
 	rest = 15 * time.Minute
 )
 
-// Eligible returns which agents of a role's chain may make its calls, in order, by their place. Where a reviewer has to be
-// of another vendor, those of the vendors that have written are not among them.
+// Eligible returns the agents of a role's chain that may make its calls, as indexes into the chain, in order. If the
+// reviewer must be of another vendor (reviewer.otherVendor), agents of the writers' vendors are not eligible.
 func Eligible(s spec.Spec, role string, writers []string) (places []int) {
 	for i, a := range s.Agent.Chain(role) {
 		if !s.Reviewer.OtherVendor || role != spec.RoleReviewer || !slices.Contains(writers, a.Maker()) {
@@ -28,8 +29,9 @@ func Eligible(s spec.Spec, role string, writers []string) (places []int) {
 	return places
 }
 
-// NextAgent returns the place of the agent that makes a call: the first that has not been refused in this round and is
-// not known to be refused, else the first that has not been refused in this round. ok is false where all of them have.
+// NextAgent returns the index of the agent that makes a call. It is the first that has not been refused in this round
+// and is not known to be refused, else the first that has not been refused in this round. ok is false if all have
+// been refused.
 func NextAgent(chain []spec.Agent, eligible, refused []int, refusing map[string]time.Time, now time.Time) (place int, ok bool) {
 	left := slices.DeleteFunc(slices.Clone(eligible), func(i int) bool { return slices.Contains(refused, i) })
 	for _, i := range left {
@@ -43,16 +45,16 @@ func NextAgent(chain []spec.Agent, eligible, refused []int, refusing map[string]
 	return left[0], true
 }
 
-// Name is what an agent of a chain is called in events.
+// Name returns the name of a chain's agent in events.
 func Name(a spec.Agent) string { return strings.Join(a.Label(), " ") }
 
-// PassesOn reports whether another agent is asked at once where this is why one was refused. A limit that ends soon is
-// waited for.
+// PassesOn reports whether another agent is asked at once after one was refused for this reason. If a rate limit ends
+// soon, the loop waits instead.
 func PassesOn(class outcome.Class, r act.Refused, now time.Time) bool {
 	return class != outcome.RateLimited || !r.Until.After(now) || r.Until.Sub(now) > worthWaiting
 }
 
-// RestsUntil is until when an agent that was refused is not asked first.
+// RestsUntil returns the time until which an agent that was refused is not asked first.
 func RestsUntil(r act.Refused, now time.Time) time.Time {
 	if r.Until.After(now) {
 		return r.Until
@@ -60,8 +62,8 @@ func RestsUntil(r act.Refused, now time.Time) time.Time {
 	return now.Add(rest)
 }
 
-// Gentlest returns which of the refusals of a whole chain the loop waits for: the one that ends first, where that is
-// known; else one that may end by itself; else the first, for which a person is asked.
+// Gentlest returns the index of the refusal that the loop waits for after a whole chain was refused: the one that
+// ends first, if that is known; else one that may end by itself; else the first, for which a person is asked.
 func Gentlest(refused []act.Outcome) int {
 	best := 0
 	for i, o := range refused {

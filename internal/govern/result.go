@@ -6,7 +6,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Result is what a loop that has ended in that state came to (P9).
+// Result returns the result of a loop that has ended in that state (P9).
 func Result(s loop.State, sp spec.Spec) *loop.Result {
 	res := &loop.Result{
 		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Cause: s.Cause, Reason: s.Reason, Recovery: s.Recovery,

@@ -15,9 +15,8 @@ const (
 	Applied  = "applied"
 )
 
-// MayApply says why a proposal may not be applied, nil where it may: only after an approval, and
-// only for exactly the hash that was approved (E3). It is the one gate that every way of applying
-// passes, a patch file too.
+// MayApply returns nil if a proposal may be applied, else why not. It may be applied only after an approval, and only
+// with exactly the hash that was approved (E3). Every way of applying calls it, also a patch file.
 func MayApply(p *loop.Proposal, hash string) error {
 	if err := sameProposal(p, hash); err != nil {
 		return err
@@ -31,9 +30,8 @@ func MayApply(p *loop.Proposal, hash string) error {
 	return fault.New(fault.ReviewMissing, "nobody has approved the proposal %s", p.Hash[:minHash])
 }
 
-// Review says what a person's answer makes of a proposal: its new state, or why the answer does
-// not count. Answering the same once more changes nothing. An approval can be taken back until it
-// is applied, a rejection is final.
+// Review returns the new state of a proposal after a person's answer, or why the answer does not count. The same
+// answer again changes nothing. An approval can be taken back until the proposal is applied. A rejection is final.
 func Review(p *loop.Proposal, hash string, approve bool) (state string, err error) {
 	if err := sameProposal(p, hash); err != nil {
 		return "", err

@@ -12,7 +12,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// TestE3_OnlyWhatWasApprovedIsApplied: each refusal says which of the three it is.
+// TestE3_OnlyWhatWasApprovedIsApplied: each refusal names which of the three reasons it is.
 func TestE3_OnlyWhatWasApprovedIsApplied(t *testing.T) {
 	other := strings.Repeat("f", 64)
 	for _, c := range []struct {

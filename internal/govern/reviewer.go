@@ -14,7 +14,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// Decision is a reviewer's word on a proposal. There are exactly two; everything else is none.
+// Decision is a reviewer's decision on a proposal: one of two, or Undecided.
 type Decision string
 
 // The decisions (E3).
@@ -24,43 +24,42 @@ const (
 	Undecided    Decision = ""
 )
 
-// Opinion is a reviewer's answer as it counts.
+// Opinion is a reviewer's answer, parsed.
 type Opinion struct {
 	Decision Decision    `json:"decision"`
-	Hash     string      `json:"hash,omitempty"` // as the answer named it
+	Hash     string      `json:"hash,omitempty"` // as the answer gave it
 	Note     string      `json:"note,omitempty"`
-	Criteria []Criterion `json:"criteria,omitempty"` // one for each that was asked for, in their order
-	Why      string      `json:"why,omitempty"`      // why it is no decision
-	Failed   string      `json:"-"`                  // how the reviewer failed, "" where it answered
-	TimedOut bool        `json:"-"`                  // there is none, for the phase's time is used up
+	Criteria []Criterion `json:"criteria,omitempty"` // one for each criterion of the spec, in its order
+	Why      string      `json:"why,omitempty"`      // why it is not a decision
+	Failed   string      `json:"-"`                  // how the reviewer failed, "" if it answered
+	TimedOut bool        `json:"-"`                  // there is no answer, because the phase's time is used up
 }
 
-// Criterion is what the reviewer said of one acceptance criterion.
+// Criterion is the reviewer's answer to one acceptance criterion.
 type Criterion = loop.Criterion
 
-// The bounds of an answer.
+// Limits of an answer.
 const (
 	maxNote   = 4000
 	maxAnswer = 1 << 20
 )
 
-// ReadReview reads a reviewer's answer on the proposal with that hash (E3). The answer is the
-// `review` of its result file, where it wrote one, else what it printed.
+// ReadReview reads a reviewer's answer on the proposal with that hash (E3). The answer is the `review` of its result
+// file, if it wrote one, else what it printed.
 //
-// As JSON it is {"decision", "hash", "note", "criteria": [{"criterion", "met", "evidence"}]}, those
-// keys and no others, each once. A JSON text is read as what was printed is.
+// As JSON it is {"decision", "hash", "note", "criteria": [{"criterion", "met", "evidence"}]}, with those keys and no
+// others, each once. A JSON string is read like printed text.
 //
 // As text it is a line of its own, not indented, quoted or in a code fence:
 //
 //	APPROVED 0123456789abcdef
 //	REJECTED 0123456789abcdef: why
 //
-// and a line for each acceptance criterion, by its number: "- [x] 1: evidence" or "- [ ] 2: why".
-// The words anywhere else, a diff quoted back among them, decide nothing.
+// and a line for each acceptance criterion, by its number: "- [x] 1: evidence" or "- [ ] 2: why". The words anywhere
+// else, for example in a quoted diff, decide nothing.
 //
-// The hash is that of the proposal, or its first 16 or more digits. Both words, another hash, or an
-// approval that leaves a criterion without evidence is no decision, and Why says so. A rejection
-// needs no criteria.
+// The hash is that of the proposal, or its first 16 or more digits. Both words, another hash, or an approval that
+// leaves a criterion without evidence is not a decision, and Why says so. A rejection needs no criteria.
 func ReadReview(hash string, criteria []string, object json.RawMessage, printed string) Opinion {
 	var text string
 	object = bytes.TrimSpace(object)
@@ -85,7 +84,7 @@ func ReadReview(hash string, criteria []string, object json.RawMessage, printed 
 	return answer.check(hash, criteria)
 }
 
-// check binds an answer to the proposal and its criteria.
+// check compares an answer with the proposal's hash and the criteria.
 func (r Opinion) check(hash string, criteria []string) Opinion {
 	switch {
 	case r.Why != "":
@@ -128,8 +127,8 @@ func undecided(format string, args ...any) Opinion {
 	return Opinion{Why: loop.Clip(fmt.Sprintf(format, args...), 500)}
 }
 
-// readObject reads the review object strictly: encoding/json would take keys in any case and the
-// last of two that are the same.
+// readObject reads the review object strictly. encoding/json would accept keys in any case, and the last of two equal
+// keys.
 func readObject(object []byte) (Opinion, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if err := exactKeys(d, "review", []string{"decision", "hash", "note", "criteria"}); err != nil {
@@ -165,8 +164,8 @@ func readObject(object []byte) (Opinion, error) {
 	return out, nil
 }
 
-// exactKeys reads one value: an object with no other keys than these, each once, and nothing but
-// lists of such criteria and simple values in it.
+// exactKeys reads one value: an object with no keys but these, each once. It may contain only simple values and lists
+// of criteria.
 func exactKeys(d *json.Decoder, what string, keys []string) error {
 	t, err := d.Token()
 	if err != nil {
@@ -219,8 +218,8 @@ var (
 	fenceLine     = lazyregexp.New("^ {0,3}(`{3,}|~{3,})(.*)$")
 )
 
-// readText reads an answer in words. Lines that decide otherwise than the first cancel it. words
-// is how many lines decide.
+// readText reads an answer in words. If later lines decide otherwise than the first, there is no decision. words is
+// the number of lines that decide.
 func readText(text string, criteria int) (r Opinion, words int) {
 	fence := ""
 	for line := range strings.SplitSeq(text, "\n") {

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// sampled are the rules in version 3 of a spec with these keys of verify.
+// sampled returns the rules in version 3 of a spec with these keys of verify.
 func sampled(t *testing.T, verify string) govern.Improve3 {
 	return govern.Improve3Of(noisySpec(t, verify))
 }

@@ -7,8 +7,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// BudgetEnd returns how a loop ends that used up r. For Improve the iteration limit is a way to
-// complete, everything else halts it.
+// BudgetEnd returns how a loop ends that has used up the budget r. An Improve loop that reaches its iteration limit
+// has completed; every other budget halts it.
 func BudgetEnd(r loop.Resource) End {
 	end := OtherBudget.Because("the budget " + string(r) + " is used up")
 	switch r {
@@ -23,7 +23,7 @@ func BudgetEnd(r loop.Resource) End {
 	return end
 }
 
-// BudgetEndOf is BudgetEnd for a loop that may have some of r left, which is kept for what is measured when it is over.
+// BudgetEndOf is BudgetEnd for a loop that may have a rest of r, which is kept for the measurements after its end.
 func BudgetEndOf(s loop.State, r loop.Resource) End {
 	end := BudgetEnd(r)
 	if left := s.Budget[r].Remaining; left != nil && left.Sign() > 0 {
@@ -32,16 +32,16 @@ func BudgetEndOf(s loop.State, r loop.Resource) End {
 	return end
 }
 
-// StepsEnd returns how a loop ends one iteration of which has used up its agent calls (E4).
+// StepsEnd returns how a loop ends if one iteration has used up its agent calls (E4).
 func StepsEnd(limit int) End {
 	end := OtherBudget.Because(fmt.Sprintf("the iteration has used up its agent calls (limits.steps is %d)", limit))
 	end.Budget, end.Cause = loop.Steps, fault.CycleTermination
 	return end
 }
 
-// StepExhausted returns the budget that forbids one more step, "" where none does (E2, A2). A
-// command of the spec is held up by time alone: a change whose making used up the last tool
-// call is still judged. The budget of iterations was spent when the iteration began.
+// StepExhausted returns the budget that forbids one more step, "" if none does (E2, A2). Only time stops a command of
+// the spec, so a change is still judged if making it used up the last tool call. The budget of iterations does not
+// count: it was spent when the iteration began.
 func StepExhausted(s loop.State, agent bool) loop.Resource {
 	for _, r := range loop.Resources {
 		if r == loop.Iterations || (!agent && r != loop.ActiveTime && r != loop.WallClock) {

@@ -30,7 +30,7 @@ func TestP8_Stop(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		state loop.State
-		end   string // the reason's exit status and code, "" goes on
+		end   string // the exit status and code of the end, "" if the loop goes on
 	}{
 		{"nothing yet", loop.State{Budget: budget(limits, nil)}, ""},
 		{"halt wins over everything", loop.State{HaltRequested: "x", DiscardsInARow: 10, Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 3})}, "interrupted ALO_CANCELLED"},
@@ -70,7 +70,7 @@ func TestP8_StrategyShiftsAtEveryFifthDiscard(t *testing.T) {
 	}
 }
 
-// TestE4_EveryEndHasOneExitStatusAndItsCodeIsInTheTable is the contract's table of ends.
+// TestE4_EveryEndHasOneExitStatusAndItsCodeIsInTheTable checks the contract's table of ends.
 func TestE4_EveryEndHasOneExitStatusAndItsCodeIsInTheTable(t *testing.T) {
 	for _, c := range []struct {
 		end    govern.End

@@ -21,19 +21,19 @@ type Way struct {
 	What    string         `json:"what"`    // what it does, in words
 }
 
-// Gates is the table of how gates are answered: for each kind of gate its rows, in the order in which
-// people are shown them. Each type of workflow that asks people has one.
+// Gates is the table of how gates are answered. It has the rows for each kind of gate, in the order in which people
+// see them. Each type of workflow that asks people has its own table.
 type Gates map[loop.GateKind][]Row
 
-// Row is one row of the table: a message, what it does, and what it says beside the gate's ID. Say may
-// be nil for a message that says nothing more; several sayings make several ways of one row.
+// Row is one row of the table: a message, what it does, and what it says besides the gate's ID. Say may be nil if the
+// message says nothing more. If it returns several sayings, the row gives several ways.
 type Row struct {
 	Message, What string
 	Say           func(loop.Gate, loop.Budget) []Saying
 }
 
-// Saying is what an answer says beside the gate's ID: as fields of the message, and as words of the
-// command. What replaces that of the row.
+// Saying is what an answer says besides the gate's ID: as fields of the message, and as words of the command. If What
+// is not empty, it replaces that of the row.
 type Saying struct {
 	Fields map[string]any
 	Words  []string
@@ -71,13 +71,13 @@ var loopGates = Gates{
 	},
 }
 
-// AppliedAtOnce are the ways in which an approval can have a change applied too.
+// AppliedAtOnce are the ways of applying that an approval can ask for.
 var AppliedAtOnce = []string{act.FastForward, act.Merge, act.Squash}
 
 // Answers returns the messages that close a loop's gate of that kind.
 func Answers(kind loop.GateKind) []string { return loopGates.Answers(kind) }
 
-// AnswersGates reports whether a message closes some gate of a loop. All others are for the loop itself.
+// AnswersGates reports whether a message closes some gate of a loop. All other messages are for the loop itself.
 func AnswersGates(message string) bool { return loopGates.Answer(message) }
 
 // Ways returns the ways to answer an open gate of a loop with that budget.
@@ -108,8 +108,7 @@ func (t Gates) Answer(message string) bool {
 	return false
 }
 
-// Ways returns the ways to answer an open gate. command writes a message and what it says as one
-// command of a shell.
+// Ways returns the ways to answer an open gate. command returns a message and its words as one shell command.
 func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, words ...string) string) []Way {
 	var all []Way
 	for _, r := range t[g.Kind] {
@@ -129,7 +128,7 @@ func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, wor
 	return all
 }
 
-// itsHash names what is approved, so that nothing else can be.
+// itsHash gives the hash of what is approved, so that the answer can't approve anything else.
 func itsHash(g loop.Gate, _ loop.Budget) []Saying {
 	hash := g.Hash[:min(minHash, len(g.Hash))]
 	return []Saying{{Fields: map[string]any{"hash": hash}, Words: []string{"--hash", hash}}}
@@ -142,7 +141,7 @@ func applied(g loop.Gate, b loop.Budget) []Saying {
 	return say
 }
 
-// ampleLimit raises the budget that is used up to twice what it was, as an example.
+// ampleLimit gives a higher limit for the used-up budget, as an example.
 func ampleLimit(g loop.Gate, b loop.Budget) []Saying {
 	say := itsHash(g, b)
 	limit := b.Ample(g.Budget)

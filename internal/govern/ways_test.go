@@ -12,7 +12,7 @@ import (
 	"pawl/internal/shell"
 )
 
-// TestEveryWayToAnswerIsTaken sends each payload to its gate, as somebody who copies it does.
+// TestEveryWayToAnswerIsTaken sends each payload to its gate, like somebody who copies it.
 func TestEveryWayToAnswerIsTaken(t *testing.T) {
 	budget := loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(3), loop.ActiveTime: loop.Count(600_000), loop.CostUSD: evidence.MustDecimal("2.50")})
 	for _, r := range []loop.Resource{loop.Iterations, loop.ActiveTime, loop.CostUSD} {
@@ -50,8 +50,8 @@ func TestEveryWayToAnswerIsTaken(t *testing.T) {
 	}
 }
 
-// TestAnotherTableHasItsOwnGatesAndCommands is what a workflow with several open gates needs: kinds of
-// its own, answers that name their gate, commands that name it too.
+// TestAnotherTableHasItsOwnGatesAndCommands shows that a workflow with several open gates can have its own kinds of
+// gates, answers that name their gate, and commands that name it too.
 func TestAnotherTableHasItsOwnGatesAndCommands(t *testing.T) {
 	stuck := func(loop.Gate, loop.Budget) []govern.Saying {
 		return []govern.Saying{
