@@ -47,9 +47,9 @@ func (a *app) apply(ctx context.Context, in act.Apply, out string) error {
 	return a.visit(ctx, func(s *session) error { return a.applyFrom(ctx, s, in, out) })
 }
 
-// applyReviewed applies what was just approved of a loop that has ended.
+// applyReviewed applies a proposal that was just approved, of a loop that has ended.
 func (a *app) applyReviewed(ctx context.Context, s *session, m loop.Message, sent client.Sent, p loop.Proposal) error {
-	if !a.json { // one document is enough
+	if !a.json { // with --json, one document is enough
 		if err := a.reportReview(s, sent, p, nil); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (a *app) reportApplied(done act.Applied, out string) error {
 	return a.print(fmt.Sprintf("%s: proposal %s %s %s (%s)", done.Loop, done.Hash[:16], what, ui.Clean(done.Branch), done.Commit[:10]))
 }
 
-// copyPatch writes the patch where it is wanted.
+// copyPatch copies the patch to the file out, or to stdout.
 func (a *app) copyPatch(done act.Applied, out string) error {
 	from, err := os.Open(done.Patch)
 	if err != nil {

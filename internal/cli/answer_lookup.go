@@ -15,7 +15,7 @@ import (
 	"pawl/internal/ui"
 )
 
-// lookUp shows what waits and asks; the answer carries the hash of what was shown.
+// lookUp shows what waits and asks. The answer carries the hash of what was shown.
 func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loop.Message) (loop.Message, error) {
 	if s.SDK == nil {
 		return m, client.NoEngine()
@@ -42,12 +42,12 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 	return m, a.askAbout(ctx, s, id, seen, question, "not answered; the loop still waits")
 }
 
-// ask wants a yes.
+// ask asks for a yes; otherwise is the text of the error for any other answer.
 func (a *app) ask(ctx context.Context, question, otherwise string) error {
 	return a.askAbout(ctx, nil, "", nil, question, otherwise)
 }
 
-// askAbout wants a yes to a change, and shows it to whoever types d.
+// askAbout asks for a yes to a change, and shows the change to a person who types d.
 func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch, question, otherwise string) error {
 	a.listen()
 	choices := " [y/N] "
@@ -82,14 +82,14 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 	}
 }
 
-// listen begins to read what is typed.
+// listen starts to read what is typed.
 func (a *app) listen() {
 	if a.typed == nil {
 		a.typed = lines(a.in)
 	}
 }
 
-// showGate shows what waits, whole where it is a contract.
+// showGate shows what waits, and the whole contract at a contract's gate.
 func (a *app) showGate(ctx context.Context, s *session, id string, g loop.Gate) {
 	style := a.screen.Style()
 	if g.Kind == loop.GateContract {
@@ -105,7 +105,7 @@ func (a *app) showGate(ctx context.Context, s *session, id string, g loop.Gate) 
 			a.summarise(ctx, s, id, patchOf(state))
 		}
 	}
-	state, _ := s.State(ctx, id) // without it only an example's number is missing
+	state, _ := s.State(ctx, id) // if it fails, only an example's number is missing
 	a.screen.Print("\n" + style.Gate(id, g, state.Budget, a.deps.Now()) + "\n")
 }
 
@@ -125,13 +125,14 @@ func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.
 	return a.askAbout(ctx, s, id, &seen, "Approve?", "not approved")
 }
 
-// How many files of a change are listed at a gate, and of which new ones how they begin is read.
+// How many files of a change are listed at a gate, and up to which size, in bytes, the first line of a new file is
+// shown.
 const (
 	maxListed = 100
 	maxBegins = 1 << 20
 )
 
-// summarise lists the files of a change, where this host has it: new ones with how they begin.
+// summarise lists the files of a change, if this host has it, with the first lines of new files.
 func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 	store, err := s.Store(ctx, id)
 	if err != nil {
@@ -161,7 +162,7 @@ func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 	}
 }
 
-// contract asks a loop for its contract, with what a person wants to know before approving it.
+// contract asks a loop for its contract, and for what a person wants to know before approving it.
 func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) {
 	v, err := s.Contract(ctx, id)
 	if err != nil {

@@ -111,7 +111,7 @@ its report. The command sends the message setMode.`,
 	}
 }
 
-// oneLoop is the argument of most commands: the ID of a loop.
+// oneLoop checks the argument of most commands: the ID of one loop.
 func oneLoop(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s needs the ID of one loop; `pawl list` shows the IDs", cmd.CommandPath())
@@ -119,7 +119,7 @@ func oneLoop(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// message sends a message and says what came of it.
+// message sends a message and reports the result.
 func (a *app) message(ctx context.Context, id, name string, m loop.Message) error {
 	return a.visit(ctx, func(s *session) error {
 		if name == loop.MessageReject {
@@ -156,7 +156,7 @@ func (a *app) reportSent(s *session, sent client.Sent) error {
 	return nil
 }
 
-// extend raises budgets: by the gate's hash, or shows what waits and asks.
+// extend raises budgets with the gate's hash, or shows what waits and asks.
 func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Message) error {
 	if len(limits) == 0 {
 		return usage("extend needs --limit with the new total; `pawl show " + id + "` has an example")
@@ -200,7 +200,7 @@ func (a *app) amend(ctx context.Context, id string, sets []string, m loop.Messag
 	return a.message(ctx, id, loop.MessageAmend, m)
 }
 
-// approve approves by hash, or shows what waits and asks.
+// approve approves with a hash, or shows what waits and asks.
 func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 	if m.Apply != "" && !slices.Contains(govern.AppliedAtOnce, m.Apply) {
 		return usage("--apply is one of " + strings.Join(govern.AppliedAtOnce, ", "))
@@ -234,7 +234,7 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 	})
 }
 
-// sendApproval carries an approval to a gate; one with --apply is over when the change is applied, or is not.
+// sendApproval carries an approval to a gate. With --apply it waits until the change is applied or that has failed.
 func (a *app) sendApproval(ctx context.Context, s *session, id string, m loop.Message) error {
 	var from int64
 	if m.Apply != "" {
@@ -246,7 +246,7 @@ func (a *app) sendApproval(ctx context.Context, s *session, id string, m loop.Me
 	if err != nil {
 		return err
 	}
-	if m.Apply == "" || sent.Via == "signal" || !a.json { // with --json one document is enough
+	if m.Apply == "" || sent.Via == "signal" || !a.json { // with --json, one document is enough
 		if err := a.reportSent(s, sent); err != nil || m.Apply == "" {
 			return err
 		}

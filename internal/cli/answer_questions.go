@@ -11,16 +11,16 @@ import (
 	"pawl/internal/ui"
 )
 
-// question is what is asked at a gate and what a line that was typed means there.
+// question is the text of a question at a gate, and how to read its answer.
 type question struct {
 	text string
-	// read returns the message of an answer. No name is no answer: to be asked again, or where
-	// nothing was typed, to wait for somebody elsewhere.
+	// read returns the message for a typed line. An empty name means no answer: the question is asked again, or, if
+	// the line is empty, the loop waits for an answer from elsewhere.
 	read func(g loop.Gate, typed string) (name string, m loop.Message)
-	must bool // Enter is no way to leave it to somebody else
+	must bool // an empty line is no answer, so the question is asked again
 }
 
-// questionAt is the question of a gate.
+// questionAt returns the question for a gate.
 func questionAt(g loop.Gate, b loop.Budget) question {
 	switch {
 	case g.Kind == loop.GateContract:
@@ -86,17 +86,17 @@ func readWord(g loop.Gate, typed string) (string, loop.Message) {
 
 func no(typed string) bool { return slices.Contains([]string{"n", "no", "reject"}, typed) }
 
-// ask puts the open gate's question.
+// ask asks the open gate's question.
 func (f *follower) ask() {
 	f.asking = true
 	f.listen()
 	f.screen.Ask(questionAt(*f.gate, f.state.Budget).text)
 }
 
-// answer takes a line of stdin for the open gate. What is typed while nothing is asked is dropped.
+// answer handles a line of stdin for the open gate. Lines that are typed while nothing is asked are dropped.
 func (f *follower) answer(ctx context.Context, line string, open bool) error {
 	if !open {
-		f.typed = make(chan string) // for ever silent
+		f.typed = make(chan string) // it never gets a line
 		if f.asking {
 			f.screen.Print("")
 			return f.nobody(*f.gate)
@@ -112,7 +112,7 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 	g, typed := *f.gate, strings.ToLower(strings.TrimSpace(line))
 	if typed == "d" && f.reading == nil && offersDiff(g.Kind) {
 		f.reading = f.open(ctx, f.s, f.id, patchOf(f.state))
-	} else if typed != "" { // enough was seen
+	} else if typed != "" { // the person has seen enough
 		f.reading = nil
 	}
 	if f.reading != nil {

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/workspace"
 )
 
-// held makes this host hold something of two loops that have ended and one that has not.
+// held creates what this host has of two loops that have ended and one that has not.
 func held(t *testing.T, b *bench) home.Home {
 	h, err := home.Open()
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func newBenchIn(t *testing.T, old *bench) *bench {
 	return b
 }
 
-// TestE6_CleanRemovesFromTheHomeThatItWas has $PAWL_HOME renamed, and a forged copy in its place.
+// TestE6_CleanRemovesFromTheHomeThatItWas renames $PAWL_HOME and puts a forged copy in its place.
 func TestE6_CleanRemovesFromTheHomeThatItWas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("descriptors of folders have no names here")
@@ -112,7 +112,7 @@ func TestCleanLeavesRecordsToAWorkerThatRuns(t *testing.T) {
 	require.Equal(t, "old older running", refs(t, h))
 }
 
-// TestCleanSaysWhyALedgerStays, which is another reason than that of the store where that stays for another loop.
+// TestCleanSaysWhyALedgerStays: the reason for a ledger differs from that for a store which another loop needs.
 func TestCleanSaysWhyALedgerStays(t *testing.T) {
 	b := newBench(t, newFake())
 	held(t, b)

@@ -1,14 +1,13 @@
-// Package cli is pawl's command line: it starts loops and follows them, shows what they do, and
-// carries people's messages to them. It never decides what a message does or when a loop ends
-// (that is internal/govern, in the workflow), never works on a repository, reaches loops through
-// internal/client alone, and does not know the embedded engine: whoever links it hands it in
-// (Deps.Embedded), so that the worker and the starter go without a server.
+// Package cli is pawl's command line: it starts loops and follows them, shows what they do, and carries people's
+// messages to them. It never decides what a message does or when a loop ends (internal/govern does, in the workflow),
+// never works on a repository, and reaches loops only through internal/client. It does not know the embedded engine:
+// the program that links the engine passes it in (Deps.Embedded), so the worker and the starter need no server.
 //
-// The files are named after what a person does: start_ (start, run, demo and following to the end),
-// answer_ (messages, questions, apply), look_ (list, show, watch, log, diff, report, inbox), steward_ (the
-// same for stewards) and house_ (init, validate, doctor, up, clean). Start at Execute, which the root program and the starter call, or at
-// Serve, which is the worker's; session.go says how a command finds Temporal, exit.go which exit code
-// means what.
+// The files are named after what a person does: start_ (start, run, demo, follow a loop to its end), answer_
+// (messages, questions, apply), look_ (list, show, watch, log, diff, report, inbox), steward_ (the same for stewards)
+// and house_ (init, validate, doctor, up, clean). Start at Execute, which the root program and the starter call, or
+// at Serve, which the worker calls. session.go says how a command finds Temporal, and exit.go explains the exit
+// codes.
 package cli
 
 import (
@@ -41,43 +40,43 @@ import (
 
 // Deps are the parts of the world that a program or a test passes.
 type Deps struct {
-	// Program is the name that the program is called by, "" for pawl.
+	// Program is the name under which the program was called, "" for pawl.
 	Program string
-	// Embedded brings the engine; without it there is only the service that Temporal's settings
-	// name.
+	// Embedded provides the engine. If it is nil, there is only the service that Temporal's settings name.
 	Embedded *Embedded
-	// Thin is a program that starts and steers loops and never works on them: it has none of the
-	// commands that do, and the loops that it follows run in somebody else's worker.
+	// Thin marks a program that starts and steers loops and never works on them. It has none of the commands that
+	// work on loops, and the loops that it follows run in somebody else's worker.
 	Thin bool
-	// Signals are SIGINT, SIGTERM and SIGHUP as they arrive. The commands that follow a loop read
-	// them themselves; the others end at the first.
+	// Signals delivers SIGINT, SIGTERM and SIGHUP. The commands that follow a loop read them themselves; the others
+	// end at the first signal.
 	Signals <-chan os.Signal
 
-	// The rest has the values of a real process where it is left out.
+	// The fields below default to those of a real process.
 	Dial     func(context.Context, config.Temporal, string, *slog.Logger) (sdk.Client, error)
 	Worker   func(context.Context, host.Options) error
 	Terminal func(any) bool
 	Now      func() time.Time
 }
 
-// Embedded is the engine that a program brings along.
+// Embedded is the engine that a program contains.
 type Embedded struct {
 	// Share starts the engine of a folder, or joins the one that another process runs.
 	Share func(ctx context.Context, dir string, auth pass.Wish, logger *slog.Logger) (Engine, error)
-	// Find returns the running engine of a folder and starts none.
+	// Find returns the running engine of a folder. It starts none.
 	Find func(ctx context.Context, dir string) (e Found, ok bool)
-	// Look examines the engine of a folder and touches nothing.
+	// Look examines the engine of a folder and changes nothing.
 	Look func(ctx context.Context, dir string) (doctor.Engine, error)
 }
 
 // Found is an embedded engine that runs.
 type Found struct {
 	Address string
-	// Link is the address of a page of the Temporal UI, good for one visit where the engine requires a token.
+	// Link returns the address of a page of the Temporal UI. If the engine requires a token, it is good for one
+	// visit.
 	Link func(page string) string
-	// Pass is what it asks for, nil where it asks nobody.
+	// Pass is the pass that the engine requires, nil if it requires none.
 	Pass *pass.Pass
-	// ID tells it from any other engine that answers at the address.
+	// ID distinguishes it from any other engine at the same address.
 	ID string
 }
 
@@ -85,8 +84,8 @@ type Found struct {
 type Engine interface {
 	Found() Found
 	Owner() bool      // whether this process runs it
-	Moved() bool      // whether it had to take another port than Temporal's own
-	Replaced() string // the database that it had to move aside, "" for none
+	Moved() bool      // whether it had to use another port than Temporal's own
+	Replaced() string // the database that it moved aside, "" for none
 	Close() error
 }
 
@@ -97,11 +96,11 @@ type app struct {
 	out    io.Writer
 	err    io.Writer
 	screen *ui.Screen   // on stderr
-	logs   io.Writer    // where the log goes, nil for a file under $PAWL_HOME
-	told   *slog.Logger // what the program itself has to say goes there too, nil where it is said to people
+	logs   io.Writer    // where the log is written, nil for a file under $PAWL_HOME
+	told   *slog.Logger // gets the program's own messages, nil if they are shown to people
 	worker config.Worker
-	auth   pass.Wish   // of the engine that a command brings
-	typed  chan string // the lines of stdin, once somebody was asked
+	auth   pass.Wish   // for the engine that a command starts
+	typed  chan string // the lines of stdin, nil before the first question
 
 	json bool
 	ran  bool // the arguments were understood
@@ -114,13 +113,13 @@ func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	return a.execute(ctx, a.root(), args)
 }
 
-// Serve is Execute for the program that is nothing but this host's worker. What worker and SDK
-// have to say goes to stderr, where whoever runs services collects it.
+// Serve is Execute for the program that is only this host's worker. The messages of worker and SDK go to stderr,
+// where a service manager collects them.
 func Serve(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, d Deps) int {
 	a := newApp(stdin, stdout, stderr, d)
 	a.logs = stderr
-	if config.JSONLog() { // each line of it is JSON, so nothing else is written there
-		a.told, _ = config.Logger(stderr) // a level that means nothing is an error where the log is opened
+	if config.JSONLog() { // each line is JSON, so nothing else is written there
+		a.told, _ = config.Logger(stderr) // an invalid level is reported when the log is opened
 	}
 	return a.execute(ctx, a.workerCommand(), args)
 }
@@ -184,7 +183,7 @@ func negative(root *cobra.Command, args []string) []string {
 	return append(slices.Delete(slices.Clone(args), i, i+1), "--", args[i])
 }
 
-// goWords is what the library for flags says of a value that only who writes Go understands.
+// goWords is the part of the flag library's errors that only a Go programmer understands.
 var goWords = regexp.MustCompile(`strconv\.[A-Za-z]+: `)
 
 func (a *app) root() *cobra.Command {
@@ -197,7 +196,7 @@ kept or undone. The loop survives the death of any process; people steer it from
 here, from the Temporal CLI or from the Temporal UI.
 
 ` + exitTable(),
-		// A name that is no command is an error with the commands that it may have meant.
+		// An unknown command is an error that names similar commands.
 		Args: cobra.NoArgs,
 		RunE: a.command(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
@@ -211,13 +210,13 @@ here, from the Temporal CLI or from the Temporal UI.
 	return root
 }
 
-// common are the flags that all commands have.
+// common adds the flags that all commands have.
 func (a *app) common(root *cobra.Command) {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
 }
 
-// command wraps what a command does: from here on its arguments are understood, so an error is
-// not one of usage.
+// command wraps the function of a command. Once it runs, the arguments are understood, so its error is not a usage
+// error.
 func (a *app) command(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.ran = true
@@ -241,7 +240,7 @@ func (a *app) visiting(do func(ctx context.Context, s *session, args []string) e
 	})
 }
 
-// untilSignal returns a context that ends at the first signal. stop gives the signals back.
+// untilSignal returns a context that ends at the first signal. stop releases the signals.
 func (a *app) untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	done := make(chan struct{})
@@ -259,7 +258,7 @@ func (a *app) untilSignal(parent context.Context) (ctx context.Context, stop fun
 	}
 }
 
-// say writes a message of the program itself to stderr.
+// say writes a message of the program itself to stderr, or to its log.
 func (a *app) say(format string, args ...any) {
 	text := held.Known(fmt.Sprintf(format, args...))
 	if a.told != nil {
@@ -269,10 +268,10 @@ func (a *app) say(format string, args ...any) {
 	a.screen.Print("pawl: " + text)
 }
 
-// terminal reports whether somebody can be asked: they see the question and can answer it.
+// terminal reports whether there is a person to ask: stdin and stderr are terminals.
 func (a *app) terminal() bool { return a.deps.Terminal(a.in) && a.deps.Terminal(a.err) }
 
-// style is how data is rendered on stdout.
+// style returns how data is rendered on stdout.
 func (a *app) style() ui.Style { return ui.NewScreen(a.out).Style() }
 
 // print writes data for people to stdout.
@@ -281,7 +280,7 @@ func (a *app) print(text string) error {
 	return err
 }
 
-// output writes a value to stdout: as JSON where that is asked for, else as a text for people.
+// output writes a value to stdout: as JSON with --json, else as text for people.
 func (a *app) output(v any, text string) error {
 	if a.json {
 		return a.printJSON(v)
@@ -289,7 +288,7 @@ func (a *app) output(v any, text string) error {
 	return a.print(text)
 }
 
-// printJSON writes a value to stdout as JSON for people and programs alike.
+// printJSON writes a value to stdout as indented JSON.
 func (a *app) printJSON(v any) error {
 	e := json.NewEncoder(a.out)
 	e.SetEscapeHTML(false)
@@ -297,7 +296,7 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
-// explain says what went wrong and what to do, without the names of Go's types.
+// explain says what went wrong and what to do, without the names of Go types.
 func (a *app) explain(err error) {
 	if a.told != nil && err != nil {
 		a.told.Error(held.Known(err.Error()), "code", fault.CodeOf(err), "advice", advised(err))
@@ -335,7 +334,7 @@ func (a *app) explain(err error) {
 	}
 }
 
-// advised is what to do about an error, "" where nobody knows.
+// advised returns what to do about an error, "" if that is not known.
 func advised(err error) string {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f.Advice()
@@ -343,7 +342,7 @@ func advised(err error) string {
 	return ""
 }
 
-// indent writes what follows a message, which may quote a command's output.
+// indent writes the rest of a message, which may quote a command's output.
 func (a *app) indent(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = ui.Clean(line); line != "" {

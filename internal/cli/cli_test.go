@@ -170,7 +170,7 @@ func TestShowPrintsTheStateExactly(t *testing.T) {
 	require.Empty(t, b.stderr.String())
 }
 
-// What was damaged and is mended went on as if nothing had happened: who looks afterwards sees it.
+// A loop continues after damage was mended as if nothing had happened. People who look later see it.
 func TestShowAndListNameWhatWasMended(t *testing.T) {
 	b := newBench(t, waiting())
 	h, err := home.Open()
@@ -204,7 +204,7 @@ func TestShowSaysHowToAnswer(t *testing.T) {
 	require.Contains(t, b.stdout.String(), "pawl approve loop-1 --hash 0123456789abcdef")
 }
 
-// A terminated workflow runs no code: what it said last is not where the loop stands.
+// A terminated workflow runs no code, so its last answer is not the loop's state.
 func TestShowOfATerminatedLoopSaysThatItIsOver(t *testing.T) {
 	f := waiting()
 	f.stopped = true

@@ -23,7 +23,7 @@ const (
 	exitBudget      = 6
 )
 
-// exitMeanings is what people are told about them.
+// exitMeanings is the explanation of the exit codes for people.
 var exitMeanings = []struct {
 	code    int
 	meaning string
@@ -46,8 +46,7 @@ func exitTable() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// leaving ends a command with an exit code of its own, and a last word to the user where that
-// was not said already.
+// leaving ends a command with an exit code of its own, and with a last message if the user has not seen it yet.
 type leaving struct {
 	code int
 	why  string
@@ -55,10 +54,10 @@ type leaving struct {
 
 func (l *leaving) Error() string { return l.why }
 
-// errInterrupted is a signal that came before there was a loop to end.
+// errInterrupted is a signal that arrived before there was a loop to end.
 var errInterrupted = &leaving{code: exitInterrupted, why: "interrupted"}
 
-// ended returns how a command ends whose loop has ended so; nil where that is exit code 0.
+// ended returns how a command ends after its loop ended with that status and code; nil for exit code 0.
 func ended(status loop.Status, code fault.Code) error {
 	if exit := govern.ExitCode(status, code); exit != exitOK {
 		return &leaving{code: exit}
@@ -73,7 +72,7 @@ func (u *usageError) Error() string { return u.what }
 
 func usage(what string) error { return &usageError{what} }
 
-// exitCode maps an error to the exit code of the process: the one place where that happens.
+// exitCode returns the exit code of the process for an error. No other code decides this.
 func exitCode(err error) int {
 	var left *leaving
 	var misused *usageError

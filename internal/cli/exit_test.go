@@ -13,7 +13,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// L11: every code of the table reaches the caller as an exit code of the contract.
+// L11: the caller gets every code of the table as an exit code of the contract.
 func TestL11_EveryFaultHasAnExitCodeOfTheContract(t *testing.T) {
 	known := map[int]bool{}
 	for _, m := range exitMeanings {

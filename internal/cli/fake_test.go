@@ -37,9 +37,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// fakeTemporal is a Temporal service with one loop in it. The loop's answers to messages are the
-// real ones (govern.Answer); a test scripts what the loop does besides. Whatever a test does not
-// expect is not there: the embedded interface is nil, and calling it panics.
+// fakeTemporal is a Temporal service with one loop. The loop answers messages like a real one (govern.Answer); a test
+// scripts everything else that it does. A method that a test does not expect panics, because the embedded interface
+// is nil.
 type fakeTemporal struct {
 	client.Client
 
@@ -51,14 +51,14 @@ type fakeTemporal struct {
 	events   []loop.Event
 	messages []sentMessage
 	over     chan struct{}
-	err      error  // the workflow's, once it is over
-	listed   string // the query by which loops were looked for
+	err      error  // the workflow's error, once it is over
+	listed   string // the query of the last list
 	stopped  bool   // somebody terminated it
 	noWorker bool   // queries and updates get no answer
-	ownSpec  bool   // messages are judged by the spec that it was started with
-	unsure   bool   // updates are taken, but not replied to
+	ownSpec  bool   // messages are judged by the spec with which it was started
+	unsure   bool   // updates are accepted, but not replied to
 
-	// What the loop does once it is started, and after each message that it took.
+	// What the loop does once it is started, and after each message that it accepted.
 	onStart func(*fakeTemporal)
 	onTaken func(f *fakeTemporal, name string)
 }
@@ -77,7 +77,7 @@ const testHash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd
 
 func decimal(s string) *evidence.Decimal { d := evidence.MustDecimal(s); return &d }
 
-// emit lets the loop do something.
+// emit records events of the loop.
 func (f *fakeTemporal) emit(events ...loop.Event) {
 	for _, e := range events {
 		e.Seq, e.Loop, e.Time = f.state.Seq+1, f.id, time.Date(2026, 3, 27, 14, 2, 11, 0, time.UTC)
@@ -97,7 +97,7 @@ func (f *fakeTemporal) begin() {
 	)
 }
 
-// keep lets an iteration succeed.
+// keep makes an iteration succeed.
 func (f *fakeTemporal) keep(metric, delta string) {
 	n := f.state.Iteration + 1
 	f.emit(
@@ -108,7 +108,7 @@ func (f *fakeTemporal) keep(metric, delta string) {
 	)
 }
 
-// end ends the loop as the contract's table has it.
+// end ends the loop according to the contract's table.
 func (f *fakeTemporal) end(e govern.End) {
 	f.emit(e.Event(f.state.Usage))
 	s := f.state
@@ -298,7 +298,7 @@ func (r fakeRun) Get(ctx context.Context, out any) error {
 	r.f.mu.Lock()
 	defer r.f.mu.Unlock()
 	if r.f.err != nil {
-		// The SDK's own error can't be made outside of it, but found in what it wraps.
+		// The SDK's own error can't be made outside of it, but errors.As finds it in what this wraps.
 		return errors.Join(&temporal.WorkflowExecutionError{}, r.f.err)
 	}
 	s := r.f.state
@@ -340,7 +340,7 @@ func encode(v any) encoded {
 func (e encoded) HasValue() bool    { return true }
 func (e encoded) Get(out any) error { return json.Unmarshal(e.data, out) }
 
-// found is where the embedded engine is.
+// found is the address of the embedded engine.
 var found = cli.Found{Address: "127.0.0.1:7233", Link: func(page string) string { return "http://127.0.0.1:8233" + page }}
 
 // fakeEngine is an embedded engine that this process owns.
@@ -352,7 +352,7 @@ func (fakeEngine) Moved() bool      { return false }
 func (fakeEngine) Replaced() string { return "" }
 func (fakeEngine) Close() error     { return nil }
 
-// bench is a command line in a world of its own.
+// bench is a command line with its own home and service.
 type bench struct {
 	t        *testing.T
 	temporal *fakeTemporal
@@ -370,7 +370,7 @@ func newBench(t *testing.T, f *fakeTemporal) *bench {
 	t.Setenv("PAWL_HOME", filepath.Join(b.dir, "home"))
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(b.dir, "none.toml"))
 	for _, name := range []string{"TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_PROFILE"} {
-		t.Setenv(name, "") // puts it back afterwards
+		t.Setenv(name, "") // restores it afterwards
 		os.Unsetenv(name)
 	}
 	b.deps = cli.Deps{
@@ -403,7 +403,7 @@ func (b *bench) spec() string {
 	return path
 }
 
-// atTerminal makes the command line believe that somebody is there.
+// atTerminal makes the command line believe that it has a terminal.
 func (b *bench) atTerminal() { b.deps.Terminal = func(any) bool { return true } }
 
 // run runs a command line to its end.

@@ -17,8 +17,8 @@ import (
 	"pawl/internal/phase"
 )
 
-// gated is a loop that runs and comes to these gates, one after the other, each answered by whatever
-// is accepted; after the last one it ends.
+// gated is a loop that opens these gates, one after the other. Any answer that is accepted closes a gate. After the
+// last one the loop ends.
 func gated(gates ...loop.Gate) *fakeTemporal {
 	f := newFake()
 	next := func(f *fakeTemporal) {
@@ -36,7 +36,7 @@ func gated(gates ...loop.Gate) *fakeTemporal {
 	return f
 }
 
-// at is the same loop, started and at its first gate.
+// at returns the same loop, started and at its first gate.
 func (f *fakeTemporal) at() *fakeTemporal {
 	f.id = "loop-1"
 	f.begin()
@@ -87,7 +87,7 @@ func TestABudgetIsExtendedByTheHashThatWasShown(t *testing.T) {
 
 func TestRunAsksForAChangeAndForABudgetAtATerminal(t *testing.T) {
 	f := gated(budgetGate, diffGate)
-	// The fake's spec lacks what the real one's has, which an extension is checked against.
+	// The fake's spec lacks keys of the real one, against which an extension is checked.
 	f.ownSpec = true
 	b := newBench(t, f)
 	b.atTerminal()
@@ -181,7 +181,7 @@ func TestAChangeMayBeJudgedLater(t *testing.T) {
 func TestWatchFollowsAndDoesNothing(t *testing.T) {
 	f := gated(diffGate).at()
 	b := newBench(t, f)
-	b.atTerminal() // and still nobody is asked
+	b.atTerminal() // still nobody is asked
 	go func() {
 		b.awaitStderr("pawl approve loop-1 --hash")
 		f.mu.Lock()

@@ -46,24 +46,24 @@ that a steward wrote into the folder .pawl of your project stay.`,
 
 // Cleaned is what `pawl clean --json` prints.
 type Cleaned struct {
-	Removed bool      `json:"removed"` // false: this is what would be
+	Removed bool      `json:"removed"` // if false, this is what would be removed
 	Items   []Removal `json:"items"`
 	Kept    []Keeping `json:"kept"`
 }
 
-// Removal is something that a loop that has ended holds.
+// Removal is something that is left of a loop that has ended.
 type Removal struct {
 	Loop  string `json:"loop"`
 	Kind  string `json:"kind"` // trees, logs, record, store, branch, ledger
-	Path  string `json:"path"` // a ref of Repo for the last two
+	Path  string `json:"path"` // a ref of Repo for the last two kinds
 	Repo  string `json:"repo,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"`
 
-	at string           // where the ref is
-	of workspace.Record // whose it is
+	at string           // the commit of the ref
+	of workspace.Record // the loop's record
 }
 
-// Keeping is something that stays, and why.
+// Keeping is something that is kept, and why.
 type Keeping struct {
 	Loop string `json:"loop"`
 	What string `json:"what"`
@@ -76,7 +76,7 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 		return err
 	}
 	defer s.close()
-	lock, err := durable.TryLock(s.Home.WorkerLock()) // so that no worker begins a loop meanwhile
+	lock, err := durable.TryLock(s.Home.WorkerLock()) // so that no worker starts a loop meanwhile
 	if err == nil {
 		defer lock.Close()
 	}
@@ -121,7 +121,7 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	return nil
 }
 
-// cleaning works out what may go.
+// cleaning finds out what may be removed.
 type cleaning struct {
 	s          *session
 	workerRuns bool
@@ -150,7 +150,8 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 			return fault.New(fault.LoopNotFound, "this host has no loop %s", id)
 		}
 	}
-	// Why a store stays, by its path. A loop that was not named needs it as much as one that runs.
+	// needed says why a store is kept, by its path. A loop that was not named needs its store as much as one that
+	// runs.
 	needed := map[string]string{}
 	for _, r := range opening {
 		needed[r.Store] = "the loop " + r.Loop + " is being opened"
@@ -186,7 +187,7 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// unfinished says why the store of a loop that has ended is still of use; "" where it isn't.
+// unfinished returns why the store of a loop that has ended is still needed, "" if it is not.
 func (c *cleaning) unfinished(ctx context.Context, r workspace.Record) string {
 	l, head, err := client.OpenRecord(ctx, r)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && head == "" {
@@ -212,7 +213,7 @@ func (c *cleaning) unfinished(ctx context.Context, r workspace.Record) string {
 	return ""
 }
 
-// refsOf are the refs that a loop, or a steward, has in the user's repository.
+// refsOf returns the refs of a loop or a steward in the user's repository.
 func refsOf(r workspace.Record) []string {
 	if r.Branch == "" {
 		return []string{r.Ledger}
@@ -220,7 +221,7 @@ func refsOf(r workspace.Record) []string {
 	return []string{r.Branch, r.Ledger}
 }
 
-// pushed returns where a loop's ref is in the user's repository, and what that lacks of the store's.
+// pushed returns the commit of a loop's ref in the user's repository, and what the repository lacks of the store's.
 func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (at, lacks string) {
 	if _, err := os.Stat(r.Repo); err != nil {
 		return "", "the repository of " + r.Ref + " is gone, or not on this host"
@@ -247,7 +248,7 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 	return at, ""
 }
 
-// loop adds what one loop holds; needed is why its store stays.
+// loop adds what is left of one loop. needed says why its store is kept.
 func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) {
 	if c.refs {
 		clean := workspace.CleanBranch(r.Branch)
@@ -258,7 +259,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 			}
 			at, lacks := c.pushed(ctx, r, ref)
 			switch {
-			case ref == clean && (ref == "" || at == ""): // nobody needs it
+			case ref == clean && (ref == "" || at == ""): // it does not exist or has no name
 			case needed != "" && needed != "a worker runs on this host":
 				c.kept = append(c.kept, Keeping{r.Ref, kind, "it stays with its store: " + needed})
 			case lacks != "":
@@ -282,7 +283,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 	}
 }
 
-// add adds what is there.
+// add adds an item if it exists.
 func (c *cleaning) add(r Removal) {
 	if r.at == "" {
 		if _, err := os.Lstat(held.At(r.Path)); err != nil {
@@ -293,7 +294,7 @@ func (c *cleaning) add(r Removal) {
 	c.items = append(c.items, r)
 }
 
-// size is how many bytes the files under a path have. What can't be read counts nothing.
+// size returns the number of bytes of the files under a path. Files that can't be read count nothing.
 func size(path string) (n int64) {
 	_ = filepath.WalkDir(held.At(path), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -306,7 +307,7 @@ func size(path string) (n int64) {
 	return n
 }
 
-// removeItems removes everything it can and says what it could not.
+// removeItems removes everything it can and returns what failed.
 func removeItems(ctx context.Context, items []Removal) error {
 	var failed []error
 	for _, r := range items {

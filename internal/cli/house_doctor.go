@@ -29,7 +29,7 @@ type Diagnosis struct {
 	Rows []doctor.Row `json:"rows"`
 }
 
-// troubles are the loops of this host that can't go on, with why.
+// troubles returns the loops of this host that can't continue, and why.
 func (a *app) troubles(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	err := a.visit(ctx, func(s *session) error {

@@ -70,7 +70,7 @@ type Drafted struct {
 	Kind   string           `json:"kind"`
 	Repo   string           `json:"repo"`
 	Found  draft.Repository `json:"found"`
-	Agent  string           `json:"agent,omitempty"` // the one that the spec names, where it is on the PATH
+	Agent  string           `json:"agent,omitempty"` // the one that the spec names, if it is on the PATH
 	Agents []string         `json:"agents"`          // all on the PATH
 	Next   []string         `json:"next"`
 }
@@ -125,7 +125,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}))
 }
 
-// keep writes the spec, unless this version would refuse it: a kind that it does not know yet.
+// keep writes the spec, unless this version would refuse it, for example because it does not know the kind yet.
 func (a *app) keep(path, text string, force bool) error {
 	tmp, err := durable.NewDraft(path, 0o644)
 	if err != nil {
@@ -157,7 +157,7 @@ func (a *app) keep(path, text string, force bool) error {
 	return nil
 }
 
-// loads reads a spec of whatever kind it names.
+// loads reads a spec of any kind.
 func loads(path string) error {
 	f, err := config.Open(path, nil)
 	switch {
@@ -170,7 +170,7 @@ func loads(path string) error {
 	return err
 }
 
-// next is what there is to do with a new spec.
+// next returns the next steps for a new spec.
 func next(k kind.Kind, path string, tracked bool) (steps []string) {
 	what, validate, start := "loop", "pawl validate", "pawl run"
 	if !k.Loop {
@@ -188,8 +188,8 @@ func next(k kind.Kind, path string, tracked bool) (steps []string) {
 	return append(steps, validate, start)
 }
 
-// editorSchema writes the schema to where editors find it, and returns where; "" where that fails,
-// since nothing depends on it.
+// editorSchema writes the schema to the place where editors find it, and returns its path. It returns "" if that
+// fails, because nothing depends on it.
 func (a *app) editorSchema() string {
 	h, err := home.Open()
 	if err != nil {
@@ -202,8 +202,8 @@ func (a *app) editorSchema() string {
 	return path
 }
 
-// rootOf is the root of the repository that a folder is in, and the folder relative to it ("" for the root), or
-// the folder itself where it is in none.
+// rootOf returns the root of the repository that a folder is in, and the folder relative to it ("" for the root). If
+// the folder is in no repository, it returns the folder itself, and tracked is false.
 func rootOf(ctx context.Context, dir string) (root, folder string, tracked bool, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -233,10 +233,10 @@ func rootOf(ctx context.Context, dir string) (root, folder string, tracked bool,
 	return "", "", false, err
 }
 
-// maxFiles bounds what is looked at where no git lists the files.
+// maxFiles limits how many files are listed without git.
 const maxFiles = 50_000
 
-// filesOf lists the files of a repository, also those that are not added yet, or of a folder.
+// filesOf lists the files of a repository, including those that are not added yet, or of a folder.
 func filesOf(ctx context.Context, root string, tracked bool) ([]string, error) {
 	if tracked {
 		return userrepo.Files(ctx, root)
@@ -258,7 +258,7 @@ func filesOf(ctx context.Context, root string, tracked bool) ([]string, error) {
 	return files, err
 }
 
-// maxHead is how much of a file is looked at.
+// maxHead is how many bytes of a file are read.
 const maxHead = 256 << 10
 
 func head(path string) string {

@@ -13,8 +13,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// installed looks for programs on the PATH, and in a Python for its modules. The answers are kept: a language
-// may ask more than once.
+// installed returns a function that looks for a program on the PATH, or for a module of a Python. It remembers the
+// answers, because a language may ask more than once.
 func installed(ctx context.Context) func(string) bool {
 	known := map[string]bool{}
 	return func(program string) bool {
@@ -36,8 +36,8 @@ func installed(ctx context.Context) func(string) bool {
 	}
 }
 
-// direct finds out whether more or less of the metric is better where its command does not say so by itself: whoever
-// calls says it, or what the command prints, or whoever is asked. A benchmark that fails is not proposed.
+// direct finds out whether more or less of the metric is better, if its command does not say so itself: from the
+// --direction flag, from the output of the command, or by asking a person. A benchmark that fails is not proposed.
 func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bool, found *draft.Repository) error {
 	m := &found.Metric
 	if o.direction != "" {
@@ -85,8 +85,8 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 	return nil
 }
 
-// trial is what came of a benchmark that was tried: the direction that its output tells, and what there was to see; or how
-// it failed.
+// trial is the result of trying a benchmark: the direction that its output tells and what it printed, or how it
+// failed.
 type trial struct{ direction, says, fails string }
 
 // tryMetric runs the metric's command in a clone.

@@ -10,13 +10,13 @@ import (
 	"pawl/internal/ui"
 )
 
-// progress shows which step of a dry run is under way, and for how long: on the moving line where there is one, else
-// by lines that come the more seldom the longer it takes.
+// progress shows which step of a dry run is running, and for how long: on the moving line of a terminal, else in
+// lines that become rarer the longer the step takes.
 type progress struct {
 	a        *app
 	what     string
 	commands map[string]string // of the steps, by their names
-	lasting  bool              // each step leaves a line with the time that it took
+	lasting  bool              // each step leaves a line with its duration
 
 	mu    sync.Mutex
 	step  string
@@ -26,7 +26,7 @@ type progress struct {
 	ended sync.WaitGroup
 }
 
-// progress starts to show the steps of a dry run; what is being done.
+// progress starts to show the steps of a dry run. what names the activity.
 func (a *app) progress(what string, sp spec.Spec, lasting bool) *progress {
 	p := &progress{a: a, what: what, lasting: lasting, end: make(chan struct{}), commands: map[string]string{
 		"setup": sp.Setup.Command, "verify": sp.Verify.Command, "guard": sp.Guard.Command, "canary": sp.Guard.Command, "test": sp.Test.Command, "check": sp.Check.Command,
@@ -46,7 +46,7 @@ func (a *app) progress(what string, sp spec.Spec, lasting bool) *progress {
 	return p
 }
 
-// begin notes that the next step begins; the one before it is over.
+// begin notes that the next step begins and the previous one is over.
 func (p *progress) begin(step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *progress) begin(step string) {
 	p.show(0)
 }
 
-// stop shows nothing more.
+// stop ends the display.
 func (p *progress) stop() {
 	close(p.end)
 	p.ended.Wait()
@@ -73,7 +73,7 @@ func (p *progress) over() {
 	p.step = ""
 }
 
-// tick shows for how long the step has been under way.
+// tick shows how long the step has been running.
 func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *progress) tick() {
 	}
 }
 
-// show puts the step on the moving line.
+// show writes the step to the moving line.
 func (p *progress) show(took time.Duration) {
 	text := p.what + ": " + ui.Clean(p.step)
 	if took > 0 {
@@ -96,7 +96,7 @@ func (p *progress) show(took time.Duration) {
 	p.a.screen.Live(text + " …")
 }
 
-// command is what the step runs, "" where it is no command of the spec.
+// command returns what the step runs, "" if it is no command of the spec.
 func (p *progress) command() string {
 	name, _, _ := strings.Cut(strings.ReplaceAll(p.step, ",", ":"), ":")
 	if command := p.commands[name]; command != "" {

@@ -39,7 +39,7 @@ keeps requiring the token, also in "pawl run", until you pass --auth=false.`,
 	return cmd
 }
 
-// workerCommand is the whole command line of a program that is a worker and nothing else.
+// workerCommand is the whole command line of a program that is only a worker.
 func (a *app) workerCommand() *cobra.Command {
 	return workerFlags(&cobra.Command{
 		Use: a.deps.Program, Short: "Serve loops as this host's worker until interrupted", Args: cobra.NoArgs,
@@ -60,7 +60,7 @@ type Serving struct {
 	Worker    string `json:"worker"`
 	Engine    string `json:"engine"` // ours, another's or external
 	Log       string `json:"log"`
-	// CLI begins commands of the Temporal CLI, where the engine requires a token.
+	// CLI is the beginning of commands of the Temporal CLI, if the engine requires a token.
 	CLI string `json:"cli,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func (a *app) up(ctx context.Context) error {
 	return a.serve(ctx, s, w)
 }
 
-// serve stays while the worker runs, until it is interrupted, and says what changes.
+// serve stays while the worker runs, until it is interrupted, and reports what changes.
 func (a *app) serve(ctx context.Context, s *session, w *localWorker) error {
 	owner, polling := s.engine != nil && s.engine.Owner(), false
 	if s.engine != nil && !owner {
@@ -118,7 +118,7 @@ func (a *app) serve(ctx context.Context, s *session, w *localWorker) error {
 	}
 }
 
-// stopUnlessPressed ends the worker, and waits for it no longer than until the next Ctrl-C.
+// stopUnlessPressed ends the worker and waits for it, at most until the next Ctrl-C.
 func (a *app) stopUnlessPressed(w *localWorker) {
 	stopped := make(chan struct{})
 	go func() {
@@ -131,7 +131,7 @@ func (a *app) stopUnlessPressed(w *localWorker) {
 	}
 }
 
-// serving prints where everything is.
+// serving prints the addresses and names of everything.
 func (a *app) serving(s *session) error {
 	v := Serving{
 		Address: s.temporal.Address, UI: s.pageAt(""), Namespace: s.temporal.Namespace,
@@ -156,7 +156,7 @@ func (a *app) serving(s *session) error {
 	return a.print(a.style().Serving(ui.Serving(v)))
 }
 
-// going says which loops go on.
+// going names the loops that continue.
 func (a *app) going(ctx context.Context, s *session) string {
 	others, err := host.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
 	if err != nil || len(others) == 0 {

@@ -73,7 +73,7 @@ type Validation struct {
 
 // ValidationProblem is one thing that keeps the loop from starting, or the steward from working.
 type ValidationProblem struct {
-	Check string `json:"check"` // spec, repository, scope, setup, agent, verify, guard, test, check; of a steward also secret
+	Check string `json:"check"` // spec, repository, scope, setup, agent, verify, guard, test, check; a steward's secret
 	Key   string `json:"key,omitempty"`
 	What  string `json:"what"`
 	Do    string `json:"do,omitempty"`
@@ -97,7 +97,7 @@ func (a *app) validate(ctx context.Context, file, id string, sets []string) erro
 	if id, err = loopID(sp, id); err != nil {
 		return err
 	}
-	if !named { // `pawl run` makes up another ending each time
+	if !named { // `pawl run` makes up another suffix each time
 		id = id[:len(id)-4] + "…"
 	}
 	found, err := a.dryRun(ctx, id, sp)
@@ -107,7 +107,7 @@ func (a *app) validate(ctx context.Context, file, id string, sets []string) erro
 	return a.validated(file, id, sp, found)
 }
 
-// invalid prints what is wrong with a spec where data is asked for.
+// invalid prints the problems of a spec as JSON if --json is set.
 func (a *app) invalid(err error) error {
 	var problems spec.Problems
 	if !a.json || !errors.As(err, &problems) {
@@ -120,8 +120,8 @@ func (a *app) invalid(err error) error {
 	return errors.Join(a.printJSON(v), &leaving{code: exitUsage})
 }
 
-// dryRun tries the commands of a spec in a clone. At a terminal each step has a line with the time that it took, elsewhere
-// each that took long.
+// dryRun tries the commands of a spec in a clone. At a terminal each step leaves a line with its duration, elsewhere
+// only the steps that took long.
 func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f preflight.Findings, err error) {
 	h, err := home.Open()
 	if err != nil {
@@ -136,7 +136,7 @@ func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f preflight.
 	return f, err
 }
 
-// validation is what came of a dry run, whatever it was for.
+// validation returns the result of a dry run for --json.
 func validation(id string, f preflight.Findings) Validation {
 	v := Validation{
 		Loop: id, Repo: f.Repo, Problems: []ValidationProblem{}, Notes: append([]string{}, f.Notes...),
@@ -148,7 +148,7 @@ func validation(id string, f preflight.Findings) Validation {
 	return v
 }
 
-// validated shows what came of a dry run.
+// validated shows the result of a dry run of a loop's spec.
 func (a *app) validated(file, id string, sp spec.Spec, f preflight.Findings) error {
 	k, err := kind.Of(sp.Kind)
 	if err != nil {
@@ -168,8 +168,8 @@ func (a *app) validated(file, id string, sp spec.Spec, f preflight.Findings) err
 	return a.conclude(v, shown, "keep this loop from starting", "pawl run", file)
 }
 
-// conclude prints a validation: what is shown to people, the notes and problems. start is the command
-// that starts what the file describes, keeps what its problems would do.
+// conclude prints a validation: the text for people, the notes and the problems. start is the command that starts
+// what the file describes. keeps says what its problems would prevent.
 func (a *app) conclude(v Validation, shown, keeps, start, file string) (err error) {
 	v.OK = len(v.Problems) == 0
 	switch {

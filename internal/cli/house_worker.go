@@ -18,24 +18,24 @@ import (
 type localWorker struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // once done is closed
+	err    error // valid once done is closed
 	once   sync.Once
 
 	mu    sync.Mutex
-	ours  bool // it polls; else another process is the host's worker and this one stands by
+	ours  bool // it polls; otherwise another process is the host's worker and this one stands by
 	ready chan bool
 
-	triggers chan string // where they are served, "" where they no longer are
+	triggers chan string // the address that serves triggers, "" when they are no longer served
 }
 
-// elsewhere is the share of a process that has none: the worker is another's.
+// elsewhere is the share of a process without one: another process has the worker.
 func elsewhere() *localWorker {
 	done := make(chan struct{})
 	return &localWorker{cancel: func() { close(done) }, done: done}
 }
 
-// startWorker starts the worker, or stands by where another process is the host's worker. It does
-// not wait: what it is asked to do waits for it.
+// startWorker starts the worker, or stands by if another process is the host's worker. It does not wait for the
+// worker to be ready.
 func (s *session) startWorker(parent context.Context) *localWorker {
 	ctx, cancel := context.WithCancel(parent)
 	w := &localWorker{cancel: cancel, done: make(chan struct{}), ready: make(chan bool, 4), triggers: make(chan string, 4)}
@@ -46,8 +46,8 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 			Worker: s.app.worker, Telemetry: s.shown,
 			Closed: s.temporal.Ports(), Services: s.temporal.Services(), Triggers: w.serves,
 		}
-		// The owner of the engine and the host's worker often are one process. When it dies this one
-		// may hold the worker's lock before anybody has the engine: that passes.
+		// The owner of the engine and the host's worker often are one process. When it dies, this one may get the
+		// worker's lock before anybody has the engine. That passes.
 		for patience := time.Now().Add(outage); ; {
 			w.err = s.app.deps.Worker(ctx, o)
 			if ctx.Err() != nil {
@@ -76,19 +76,19 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 	return w
 }
 
-// How often a worker that lost the engine starts again, and for how long that may fail.
+// How often a worker that lost the engine starts again, and how long that may fail.
 const (
 	retryEvery = 100 * time.Millisecond
 	outage     = 30 * time.Second
 )
 
-// unavailable reports whether an error is that the service can't be reached now.
+// unavailable reports whether an error says that the service can't be reached now.
 func unavailable(err error) bool {
 	var u *serviceerror.Unavailable
 	return errors.As(err, &u)
 }
 
-// note takes down whether this process is the host's worker.
+// note records whether this process is the host's worker.
 func (w *localWorker) note(ours bool) {
 	w.mu.Lock()
 	w.ours = ours
@@ -99,7 +99,7 @@ func (w *localWorker) note(ours bool) {
 	}
 }
 
-// serves takes down where the stewards' triggers are served.
+// serves records the address that serves the stewards' triggers.
 func (w *localWorker) serves(address string) {
 	select {
 	case w.triggers <- address:
@@ -114,8 +114,8 @@ func (w *localWorker) polls() bool {
 	return w.ours
 }
 
-// stopTimeout bounds how long the worker may take to end: its steps and a little more. What it
-// leaves, its supervisors end, and the next worker goes on from there.
+// stopTimeout is how long the worker may take to end: as long as its steps, and a little more. Supervisors end what
+// it leaves, and the next worker continues from there.
 func (a *app) stopTimeout() time.Duration { return a.worker.StopTimeout + 5*time.Second }
 
 // configureWorker reads the worker's settings, from the environment and the command's flags.
@@ -129,13 +129,13 @@ func (a *app) configureWorker(cmd *cobra.Command) (err error) {
 	if a.worker, err = config.LoadWorker(given); err != nil {
 		return usage(err.Error())
 	}
-	// One cache serves all workers of a process. It is as large as the first one finds it, and the
-	// embedded engine starts some of its own.
+	// All workers of a process share one cache. It gets the size that the first worker finds, and the embedded engine
+	// starts some workers of its own.
 	worker.SetStickyWorkflowCacheSize(a.worker.Cache)
 	return nil
 }
 
-// workerFlags gives a command that is a worker for long the flags of its settings.
+// workerFlags adds the flags of a worker's settings to a command that runs a worker until it is interrupted.
 func workerFlags(cmd *cobra.Command) *cobra.Command {
 	for _, s := range config.WorkerSettings {
 		cmd.Flags().String(s.Flag, s.Default(), s.Usage+" ("+s.Env()+")")
@@ -143,7 +143,7 @@ func workerFlags(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// stop ends the worker and waits for it, but not longer than limit. A second call waits no more.
+// stop ends the worker and waits for it, but not longer than limit. A second call does not wait again.
 func (w *localWorker) stop(limit time.Duration) {
 	w.once.Do(func() {
 		w.cancel()

@@ -18,7 +18,7 @@ import (
 	"pawl/schema"
 )
 
-// initWorld is a folder with a Go repository, and a PATH on which only the given agents are.
+// initWorld is a folder with a Go repository, and a PATH that has only the given agents.
 func initWorld(t *testing.T, git bool, agents ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -173,7 +173,7 @@ func TestInitWritesNoSpecThatIsRefused(t *testing.T) {
 	}
 }
 
-// commits commits all of a repository.
+// commits commits everything in a repository.
 func commits(t *testing.T, root string) {
 	t.Helper()
 	for _, args := range [][]string{{"add", "--all"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
@@ -201,7 +201,7 @@ func TestInitHonoursTheFolderThatItIsCalledIn(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
 }
 
-// What nothing tells is tried in a clone; what that does not tell is asked.
+// A benchmark whose direction is unknown is tried in a clone; if its output does not tell, a person is asked.
 func TestInitTriesABenchmarkRatherThanGuessItsDirection(t *testing.T) {
 	path := os.Getenv("PATH")
 	root := initWorld(t, true)
@@ -243,7 +243,7 @@ func TestInitTriesABenchmarkRatherThanGuessItsDirection(t *testing.T) {
 	require.Equal(t, "lower", s.Verify.Direction)
 }
 
-// A step that took long leaves a line with its time, so that what is cut off shows what it waited for. The benchmark runs once.
+// A step that took long leaves a line with its duration, also if it is interrupted. The benchmark runs once.
 func TestInitSaysWhatTakesLong(t *testing.T) {
 	path := os.Getenv("PATH")
 	root := initWorld(t, true)

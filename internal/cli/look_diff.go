@@ -34,7 +34,7 @@ type Difference struct {
 	Loop     string         `json:"loop"`
 	Base     string         `json:"base"`
 	Head     string         `json:"head"`
-	Hash     string         `json:"hash,omitempty"` // what it is approved by
+	Hash     string         `json:"hash,omitempty"` // the hash that approves it
 	Proposal *loop.Proposal `json:"proposal"`       // null while the loop runs
 	Files    []DiffFile     `json:"files"`
 }
@@ -43,7 +43,7 @@ type Difference struct {
 type DiffFile struct {
 	Path       string `json:"path"`              // git-quoted
 	OldPath    string `json:"oldPath,omitempty"` // of a rename
-	Status     string `json:"status"`            // A, M, D, T, R as git has it
+	Status     string `json:"status"`            // A, M, D, T, R as in git
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
 	Binary     bool   `json:"binary,omitempty"`
@@ -79,7 +79,7 @@ func (a *app) diff(ctx context.Context, s *session, id string, stat bool) error 
 	return a.page(func(to io.Writer) error { return p.render(ctx, store, a.style(), to) })
 }
 
-// amount is how much of a file is changed, in a few words: lines, and whether it can be executed.
+// amount returns how much of a file changed, in a few words: lines, and whether it can be executed.
 func amount(f git.FileChange) string {
 	text := fmt.Sprintf("+%d -%d", f.Insertions, f.Deletions)
 	if f.Binary {

@@ -20,7 +20,7 @@ far as this host's ledger has it. TIME is how long the loop has run, waits inclu
 	}
 }
 
-// rows lists the loops and stewards that are wanted, or says that there are none.
+// rows lists the loops and stewards that wanted selects, or prints none if there are none.
 func (a *app) rows(ctx context.Context, s *session, wanted func(launch.Row) bool, none string) (err error) {
 	var all []launch.Row
 	if s.SDK != nil {

@@ -41,7 +41,7 @@ so and the exit code is 1. Iteration 0 has the calls before the first iteration 
 		if err := a.log(ctx, s, args[0], follow, all); err != nil || a.json {
 			return err
 		}
-		// What was mended after the last entry is on the loop's host alone.
+		// Only the loop's host knows what was mended after the last entry.
 		if said := a.style().Mended(s.Untold(args[0])); said != "" {
 			return a.print(said)
 		}
@@ -83,7 +83,7 @@ func (a *app) log(ctx context.Context, s *session, id string, follow, all bool) 
 	return a.logLive(ctx, s, id, &l, follow)
 }
 
-// found is what the log needs to know of a loop or steward.
+// found returns what the log needs to know about a loop or steward.
 func (s *session) found(ctx context.Context, id string) (kind.Kind, client.Source, loop.Status, error) {
 	if s.FamilyOf(ctx, id) == client.Steward {
 		r, err := s.Stewarding(ctx, id)
@@ -97,7 +97,7 @@ func (s *session) found(ctx context.Context, id string) (kind.Kind, client.Sourc
 	return k, r.Source, r.State.Status, err
 }
 
-// logLive writes what the loop itself has to say, once or until it ends.
+// logLive writes the events that the loop itself returns, once or until it ends.
 func (a *app) logLive(ctx context.Context, s *session, id string, l *logger, follow bool) error {
 	for quiet := 0; ; quiet++ {
 		v, err := s.Events(ctx, id, l.seq)
@@ -134,7 +134,7 @@ type logger struct {
 	kind kind.Kind
 	all  bool
 	json bool
-	seq  int64 // of the last one written
+	seq  int64 // the number of the last event written
 	over bool
 }
 

@@ -21,15 +21,15 @@ import (
 	"pawl/internal/visible"
 )
 
-// patch is a change of a loop that a person is asked about, or could be.
+// patch is a change of a loop, of which a person is or could be asked.
 type patch struct {
 	base, head string
-	preface    string // what is hashed before the diff
-	hash       string // what it is approved by, "" where nobody is asked
+	preface    string // text that is hashed before the diff
+	hash       string // the hash that approves it, "" if nobody is asked
 	about      string // what it is, in words
 }
 
-// patchOf is what there is to see of a loop: a change with new files that waits, else its proposal, else
+// patchOf returns the change of a loop to show: one with new files that waits for approval, else its proposal, else
 // what it has kept so far.
 func patchOf(s loop.State) patch {
 	switch g := s.Gate; {
@@ -49,12 +49,12 @@ func proposed(p loop.Proposal) patch {
 	return patch{p.Base, p.Head, p.Preface(), p.Hash, "proposal " + ui.Proposal(p)}
 }
 
-// write writes it as it is hashed.
+// write writes the patch exactly as it is hashed.
 func (p patch) write(ctx context.Context, store *store.Store, to io.Writer) error {
 	return store.WriteProposal(ctx, p.preface, p.base, p.head, to)
 }
 
-// render writes the patch for people, and fails where what it has shown is not what the hash covers.
+// render writes the patch for people. It fails if what it has shown is not what the hash covers.
 func (p patch) render(ctx context.Context, store *store.Store, style ui.Style, to io.Writer) error {
 	sum := sha256.New()
 	from, into := io.Pipe()
@@ -70,7 +70,7 @@ func (p patch) render(ctx context.Context, store *store.Store, style ui.Style, t
 	return nil
 }
 
-// page writes to the reader's pager ($PAGER, else less where there is one), or straight to stdout.
+// page writes to the reader's pager ($PAGER, else less if it is installed), or straight to stdout.
 func (a *app) page(write func(io.Writer) error) error {
 	pager, chosen := os.LookupEnv("PAGER")
 	if _, err := exec.LookPath("less"); !chosen && err == nil {
@@ -79,9 +79,9 @@ func (a *app) page(write func(io.Writer) error) error {
 	if pager = strings.TrimSpace(pager); pager == "" || pager == "cat" || os.Getenv("TERM") == "dumb" {
 		return write(a.out)
 	}
-	cmd := exec.Command("sh", "-c", pager) // Ctrl-C is the pager's, which has the terminal
+	cmd := exec.Command("sh", "-c", pager) // Ctrl-C goes to the pager, which has the terminal
 	cmd.Stdout, cmd.Stderr, cmd.Env = a.out, a.err, os.Environ()
-	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} { // as git has it: colours, and no paging of what fits
+	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} { // as in git: colours, no paging of short texts
 		if _, set := os.LookupEnv(name); !set {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
@@ -98,26 +98,26 @@ func (a *app) page(write func(io.Writer) error) error {
 	if waited := cmd.Wait(); err == nil && waited != nil {
 		err = fmt.Errorf("the pager %s: %w; set PAGER to another one, or to cat", pager, waited)
 	}
-	if errors.Is(err, syscall.EPIPE) { // enough was seen
+	if errors.Is(err, syscall.EPIPE) { // the reader has seen enough
 		return nil
 	}
 	return err
 }
 
-// pages are a change at a question, which has the terminal's input: page by page, since no pager could
-// have it too.
+// pages are a change that is read at a question, page by page. A pager can't be used there, because the question
+// reads the terminal's input.
 type pages struct {
 	lines []string
 	at    int
 }
 
-// mostPaged bounds what is kept of a change that is read at a question.
+// mostPaged limits how many bytes of a change are kept for reading at a question.
 const mostPaged = 64 << 20
 
-// offersDiff reports whether there is a change to see at a gate.
+// offersDiff reports whether a gate has a change to show.
 func offersDiff(k loop.GateKind) bool { return k == loop.GateDiff || k == loop.GateNewFiles }
 
-// open makes the pages of what waits of a loop of this host; it says so where there is nothing to see.
+// open makes the pages of the change that waits, of a loop on this host. If there is nothing to show, it says so.
 func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
 	store, err := s.Store(ctx, id)
 	if err != nil {
@@ -149,7 +149,7 @@ func (a *app) turn(p *pages) bool {
 
 var errTooLong = errors.New("too long")
 
-// limited takes so many bytes and no more.
+// limited accepts a limited number of bytes.
 type limited struct {
 	to   io.Writer
 	left int
@@ -162,7 +162,7 @@ func (l *limited) Write(b []byte) (int, error) {
 	return l.to.Write(b)
 }
 
-// firstLine is how a text begins, for people: its first line that is not blank.
+// firstLine returns the first line of a text that is not blank, for people.
 func firstLine(content []byte) string {
 	for scan := bufio.NewScanner(bytes.NewReader(content)); scan.Scan(); {
 		if line := strings.TrimSpace(scan.Text()); line != "" {

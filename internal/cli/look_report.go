@@ -30,7 +30,7 @@ from the loop itself. --json prints the same as ` + "`pawl run --json`" + `.`,
 	}
 }
 
-// aLoop says that an ID is a steward's, and what there is for one instead.
+// aLoop returns a fault if an ID is a steward's, with instead as its advice; else nil.
 func (s *session) aLoop(ctx context.Context, id, instead string) error {
 	if s.FamilyOf(ctx, id) == client.Steward {
 		return fault.New(fault.LoopNotFound, "%s is a steward, not a loop", id).Advise(instead)
@@ -38,8 +38,8 @@ func (s *session) aLoop(ctx context.Context, id, instead string) error {
 	return nil
 }
 
-// ended is how a loop ended, and who reports it. The ledger comes first: it knows what became of the
-// proposal afterwards, too.
+// ended returns how a loop ended, and a follower to report it. The ledger comes first, because it also knows the
+// later state of the proposal.
 func (a *app) ended(ctx context.Context, s *session, id string) (*follower, client.Ending, error) {
 	f := &follower{app: a, s: s, w: elsewhere(), id: id}
 	r, err := s.Snapshot(ctx, id)
@@ -78,7 +78,7 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, clie
 		Advise("Run this on the loop's host (" + r.State.Host + ").")
 }
 
-// recall takes in what the report is about besides the result, as far as it can be read.
+// recall reads what the report of a delivery needs from its events, if they could be read.
 func (f *follower) recall(events []loop.Event, err error) {
 	if err != nil {
 		return
@@ -90,8 +90,8 @@ func (f *follower) recall(events []loop.Event, err error) {
 	}
 }
 
-// same reports whether the ledger on this host is that of the loop in this state, and not of another
-// one of that name.
+// same reports whether the ledger on this host belongs to the loop in this state, and not to another one of that
+// name.
 func same(ctx context.Context, s *session, id string, state loop.State) bool {
 	recorded, err := s.Recorded(ctx, id)
 	return err == nil && recorded.StartedAt.Equal(state.StartedAt) && recorded.Seq == state.Seq

@@ -44,7 +44,7 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 	}
 	text := a.style().State(k, r.State, a.deps.Now())
 	if !r.Ledger && !r.State.Status.Ended() {
-		// Only the loop knows them. Before the contract is drawn there are none.
+		// Only the loop knows its protections. Before the contract is drawn there are none.
 		if c, err := s.contract(ctx, id); err == nil {
 			text += "\n\n" + a.style().Protections(c.Protections)
 		}
@@ -58,7 +58,7 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 	return a.print(text)
 }
 
-// fromLedger says that something may be older than it looks.
+// fromLedger says that what is shown may be outdated.
 func (a *app) fromLedger(r client.Source, status loop.Status) {
 	switch {
 	case !r.Ledger:

@@ -24,14 +24,14 @@ type Transcribed struct {
 	Step      string `json:"step"`
 	Role      string `json:"role"`
 	File      string `json:"file"`
-	SHA256    string `json:"sha256"` // as it is recorded
-	// Trouble says why the text is not the one that was recorded, or why there is none; "" where all is well.
+	SHA256    string `json:"sha256"` // as recorded
+	// Trouble says why the text is missing, or is not the one that was recorded; "" if all is well.
 	Trouble string `json:"trouble,omitempty"`
 	Text    string `json:"text"`
 }
 
-// transcript prints what the agents of an iteration said and did, each call of them in order. It fails where there is
-// none, and where one is not what was recorded, after it has printed the others.
+// transcript prints what the agents of an iteration said and did, each call in order. It fails if there is no
+// transcript. If one is not what was recorded, it prints the others first and then fails.
 func (a *app) transcript(ctx context.Context, s *session, id string, iteration int) error {
 	if err := s.aLoop(ctx, id, "Its loops call the agents: `pawl steward show "+id+" TASK` lists the loops of a task."); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (a *app) transcript(ctx context.Context, s *session, id string, iteration i
 	if err != nil && r.Ledger {
 		return err
 	}
-	if !r.Ledger { // the loop itself has what the ledger lacks yet, or what the ledger on another host has
+	if !r.Ledger { // the loop itself has what this host's ledger does not have
 		from := int64(0)
 		if n := len(events); n > 0 {
 			from = events[n-1].Seq
@@ -74,7 +74,7 @@ func (a *app) transcript(ctx context.Context, s *session, id string, iteration i
 	return &leaving{code: exitInternal}
 }
 
-// transcribed are the calls of an iteration of which there are transcripts.
+// transcribed returns the calls of an iteration that have transcripts.
 func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
 	of := callsOf(events, iteration)
 	for _, e := range events {
@@ -90,7 +90,8 @@ func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
 	return calls
 }
 
-// callsOf tells the steps of an iteration: those within it, and those by which the candidate was made that it has taken.
+// callsOf returns a function that selects the steps of an iteration: those within it, and those that made the
+// candidate that it took.
 func callsOf(events []loop.Event, iteration int) func(loop.Event) bool {
 	taken := 0
 	for _, e := range events {
@@ -109,7 +110,7 @@ func callsOf(events []loop.Event, iteration int) func(loop.Event) bool {
 	}
 }
 
-// noTranscript says why there is no transcript.
+// noTranscript returns an error that says why there is no transcript.
 func noTranscript(id string, iteration int, events []loop.Event) error {
 	last, called, of := 0, false, callsOf(events, iteration)
 	for _, e := range events {
@@ -126,7 +127,7 @@ func noTranscript(id string, iteration int, events []loop.Event) error {
 	return fault.New(fault.PreconditionFailed, "%s", why).Advise(advice)
 }
 
-// read reads the file and holds it against what was recorded.
+// read reads the file and compares it with what was recorded.
 func (c *Transcribed) read() {
 	b, err := os.ReadFile(c.File)
 	sum := sha256.Sum256(b)
@@ -143,7 +144,8 @@ func (c *Transcribed) read() {
 	}
 }
 
-// transcriptText is the calls for people. The files are the agent's words, and anybody may have written to them since.
+// transcriptText renders the calls for people. The files contain the agent's words, and anybody may have written to
+// them since.
 func transcriptText(calls []Transcribed) string {
 	var b strings.Builder
 	for _, c := range calls {

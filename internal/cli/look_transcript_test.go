@@ -10,7 +10,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// A candidate is made before the iteration that takes it, under a number of its own.
+// A candidate is made before the iteration that takes it, with a number of its own.
 func TestTheTranscriptsOfAnIterationAreThoseOfTheCandidateThatItTook(t *testing.T) {
 	called := func(iteration int, step string, candidate *loop.Candidate) loop.Event {
 		file := "/steps/" + step + "/" + act.TranscriptFile + "@sha256:" + strings.Repeat("a", 64)

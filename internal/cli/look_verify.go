@@ -11,7 +11,7 @@ import (
 	"pawl/internal/ui"
 )
 
-// verify proves the ledger of a loop or a steward whole, or says where it is not.
+// verify proves that the ledger of a loop or a steward is whole, or reports its faults.
 func (a *app) verify(ctx context.Context, s *session, id string) error {
 	record, here := s.Record(id)
 	if !here {
@@ -34,7 +34,7 @@ func (a *app) verify(ctx context.Context, s *session, id string) error {
 	return err
 }
 
-// proofText is the proof of a ledger for people.
+// proofText renders the proof of a ledger for people.
 func proofText(v client.Verified) string {
 	var b strings.Builder
 	if v.Whole {

@@ -46,7 +46,7 @@ func (a *app) watchLoop(parent context.Context, id string) error {
 	return a.follow(parent, s, elsewhere(), s.SDK.GetWorkflow(parent, id, ""), runOptions{watch: true})
 }
 
-// followable says that a loop is there to be followed: where no engine runs, that it has ended.
+// followable returns nil if a loop can be followed. If no engine runs, the loop must have ended.
 func (s *session) followable(ctx context.Context, id string) error {
 	if s.SDK != nil {
 		if err := s.Alive(ctx, id); fault.CodeOf(err) != fault.GateClosed {

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each command of ours that stands in a sentence or a table of the documents is one that there is,
-// with flags and arguments that it takes.
+// Each pawl command in a sentence or a table of the docs must exist and accept its flags and arguments.
 func TestCommandsInTheDocsAreCommands(t *testing.T) {
 	root := filepath.Join("..", "..")
 	all := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/*/*.md", "examples/*.md"}

@@ -25,7 +25,7 @@ import (
 	"pawl/internal/pass"
 )
 
-// improving is a loop that keeps two changes and ends once its contract is approved.
+// improving is a loop that keeps two changes and ends, once its contract is approved.
 func improving() *fakeTemporal {
 	f := newFake()
 	f.onStart = (*fakeTemporal).begin
@@ -184,8 +184,8 @@ func TestRunAsksWhateverTheLoopAsks(t *testing.T) {
 	require.Equal(t, "continue", sent[2].name)
 }
 
-// awaitStderr waits until a text was written. It is for a helper of the command that runs, which
-// may not end the test itself.
+// awaitStderr waits until a text was written. A helper goroutine of the running command uses it, and it may not end
+// the test itself.
 func (b *bench) awaitStderr(text string) {
 	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(b.stderr.String(), text); {
 		if time.Now().After(deadline) {
@@ -248,7 +248,7 @@ func TestASecondCtrlCLeavesAtOnceAndTheLoopStays(t *testing.T) {
 	f := running()
 	f.onTaken = func(f *fakeTemporal, name string) {
 		if name == "approve" {
-			f.keep("84.8", "0.1") // and never ends, whatever it is told
+			f.keep("84.8", "0.1") // it never ends, whatever message it gets
 		}
 	}
 	b := newBench(t, f)
@@ -343,7 +343,7 @@ func TestAWorkerThatFailsEndsTheCommandAndNotTheLoop(t *testing.T) {
 	f := running()
 	b := newBench(t, f)
 	b.deps.Worker = func(context.Context, host.Options) error { return errors.New("the lock is broken") }
-	require.Equal(t, 1, b.run(nil, "run", b.spec(), "--yes")) // else it might leave at the gate before
+	require.Equal(t, 1, b.run(nil, "run", b.spec(), "--yes")) // otherwise it might leave at the gate before
 	require.Contains(t, b.stderr.String(), "the loop loop-1 stays: the lock is broken")
 	require.False(t, f.ended())
 }

@@ -21,24 +21,23 @@ import (
 	"pawl/internal/telemetry"
 )
 
-// session is a command's connection: to loops through a client, and what this process brings itself.
+// session is a command's connection: a client for loops, and what this process provides itself.
 type session struct {
 	*client.Client
 	app      *app
 	hostID   string
 	temporal config.Temporal
-	engine   Engine              // nil unless this process shares in the embedded one
-	page     func(string) string // address of a page of the Temporal UI; nil where that isn't known
+	engine   Engine              // nil unless this process shares the embedded engine
+	page     func(string) string // returns the address of a page of the Temporal UI; nil if that isn't known
 	logger   *slog.Logger
 	logFile  *os.File
-	shown    *telemetry.Telemetry // nil where nobody asked for it
+	shown    *telemetry.Telemetry // nil if nobody asked for it
 }
 
-// work connects for a command that runs loops: where nothing else is configured it brings the
-// embedded engine.
+// work connects for a command that runs loops. If no other service is configured, it starts the embedded engine.
 func (a *app) work(ctx context.Context) (*session, error) { return a.reach(ctx, !a.deps.Thin) }
 
-// reach is work for a command that may leave the loops to somebody else's worker.
+// reach is work for a command that may leave its loops to another process's worker.
 func (a *app) reach(ctx context.Context, works bool) (*session, error) {
 	s, err := a.newSession(true, works)
 	if err != nil {
@@ -56,7 +55,7 @@ func (a *app) reach(ctx context.Context, works bool) (*session, error) {
 	return s, nil
 }
 
-// share connects to the embedded engine, which this process runs where no other one does.
+// share connects to the embedded engine. This process runs the engine if no other one does.
 func (s *session) share(ctx context.Context) (err error) {
 	if s.app.deps.Embedded == nil {
 		return noService()
@@ -80,7 +79,7 @@ func (s *session) share(ctx context.Context) (err error) {
 	return s.dial(ctx)
 }
 
-// reached takes down where the embedded engine is.
+// reached records the address of the embedded engine.
 func (s *session) reached(e Found) {
 	where := func() string {
 		if s.engine != nil {
@@ -91,15 +90,15 @@ func (s *session) reached(e Found) {
 	s.temporal, s.page = s.temporal.At(e.Address, e.Pass, e.ID, where), e.Link
 }
 
-// exposed reports whether the engine is in reach of agents that could not read its token: files are kept out of
-// their reach here, and the network is not.
+// exposed reports whether agents can reach the engine but could not read its token: on this host the sandbox
+// restricts files, but not the network.
 func exposed() bool {
 	m := sandbox.Probe()
 	return m.Files != sandbox.ByNothing && !m.Network
 }
 
-// asked says that the engine requires a token where nobody has told it to, and is an error where it does not do
-// what this process was told.
+// asked reports that the engine requires a token although nobody asked for one, and returns an error if the engine
+// does not do what this process was told.
 func (s *session) asked() error {
 	asks := s.engine.Found().Pass != nil
 	switch {
@@ -115,7 +114,7 @@ func (s *session) asked() error {
 	return nil
 }
 
-// noteEngine says what is not as usual about the engine.
+// noteEngine reports what is unusual about the engine.
 func (a *app) noteEngine(e Engine) {
 	if old := e.Replaced(); old != "" {
 		a.say("the engine's database was damaged or of another version, so pawl moved it aside: %s. This host's loops continue from their ledgers", old)
@@ -129,8 +128,8 @@ func (a *app) noteEngine(e Engine) {
 	}
 }
 
-// visit connects for what only reads or answers. It starts nothing: with no engine running the session
-// has no client.
+// visit connects for a command that only reads or answers. It starts nothing: if no engine runs, the session has no
+// client.
 func (a *app) visit(ctx context.Context, do func(*session) error) error {
 	s, err := a.attach(ctx)
 	if err != nil {
@@ -140,7 +139,7 @@ func (a *app) visit(ctx context.Context, do func(*session) error) error {
 	return do(s)
 }
 
-// attach connects for visit; the caller closes the session.
+// attach connects for visit. The caller closes the session.
 func (a *app) attach(ctx context.Context) (*session, error) {
 	s, err := a.newSession(false, false)
 	if err != nil {
@@ -182,7 +181,7 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 	}
 	s.Client = &client.Client{
 		Home: h, Address: t.Address, Namespace: t.Namespace, Explicit: t.Explicit, Now: a.deps.Now,
-		// What works on a proposal of this host needs no engine: store and repository are here.
+		// Work on a proposal of this host needs no engine: store and repository are here.
 		Proposals: &proposals.Proposals{Workspaces: hosted.New(h, id, "", t.Namespace, false)},
 	}
 	if a.deps.Embedded != nil {
@@ -200,8 +199,8 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 	return s, nil
 }
 
-// observe starts what metrics and traces are asked for. Only who works has metrics to show; the
-// others would be at the endpoint's address for a moment.
+// observe starts the metrics and traces that the settings ask for. Only a process that runs loops serves metrics;
+// others would serve them just for a moment.
 func (s *session) observe(works bool) error {
 	settings, err := config.Telemetry()
 	if err != nil {
@@ -229,10 +228,10 @@ func (s *session) dial(ctx context.Context) error {
 	return nil
 }
 
-// deliverTimeout bounds how long the last traces may take.
+// deliverTimeout limits how long sending the last traces may take.
 const deliverTimeout = 2 * time.Second
 
-// closeTimeout bounds how long the engine may take to stop; what it has promised is on disk.
+// closeTimeout limits how long the engine may take to stop; everything that it has confirmed is on disk.
 const closeTimeout = 10 * time.Second
 
 func (s *session) close() {
@@ -263,11 +262,11 @@ func (s *session) close() {
 	}
 }
 
-// maxLog is the size at which a new log file is begun; one old one is kept.
+// maxLog is the size, in bytes, at which a new log file begins. One old file is kept.
 const maxLog = 10 << 20
 
-// openLog sends what worker, SDK and engine have to say to a file, since on the terminal it would
-// tear the progress line apart; for a program that has no such line, to where it says.
+// openLog sends the messages of worker, SDK and engine to a file, because on the terminal they would tear the
+// progress line. A program without such a line sends them to the writer that it names.
 func (s *session) openLog() error {
 	if s.app.logs != nil {
 		logger, err := config.Logger(s.app.logs)
@@ -298,7 +297,7 @@ func (s *session) openLog() error {
 	return nil
 }
 
-// logPath is where the log is to be read.
+// logPath returns where to read the log.
 func (s *session) logPath() string {
 	if s.app.logs != nil {
 		return "stderr"
@@ -306,12 +305,12 @@ func (s *session) logPath() string {
 	return filepath.Join(s.Home.Logs(), "pawl.log")
 }
 
-// link is the address of a loop in the Temporal UI, "" where that isn't known.
+// link returns the address of a loop in the Temporal UI, "" if that isn't known.
 func (s *session) link(loop string) string {
 	return s.pageAt("/namespaces/" + url.PathEscape(s.temporal.Namespace) + "/workflows/" + url.PathEscape(loop))
 }
 
-// pageAt is the address of a page of the Temporal UI, "" where that isn't known.
+// pageAt returns the address of a page of the Temporal UI, "" if that isn't known.
 func (s *session) pageAt(page string) string {
 	if s.page == nil {
 		return ""
@@ -319,7 +318,7 @@ func (s *session) pageAt(page string) string {
 	return s.page(page)
 }
 
-// noService is the fault of a program without an engine of its own and without an address.
+// noService returns the fault for a program that has neither an engine of its own nor an address.
 func noService() error {
 	return fault.New(fault.EngineUnreachable, "no Temporal service is configured, and this program has no engine of its own").
 		Advise("Set TEMPORAL_ADDRESS, or a profile in temporal.toml.")

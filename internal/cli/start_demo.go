@@ -39,7 +39,7 @@ go and git, but no API key. The demo approves its own contract.`,
 	return cmd
 }
 
-// unpackDemo makes the next demo of a scenario and returns the ID that it runs under.
+// unpackDemo creates the next demo of a scenario and returns the ID of its loop or steward.
 func (a *app) unpackDemo(ctx context.Context, scenario demo.Scenario, tools ...string) (d demo.Demo, id string, err error) {
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -59,7 +59,7 @@ func (a *app) unpackDemo(ctx context.Context, scenario demo.Scenario, tools ...s
 		return d, "", err
 	}
 	id = d.Name
-	if t.Explicit { // a service that other hosts may use for their demos too
+	if t.Explicit { // other hosts may use the same service for their demos
 		host, err := h.HostID()
 		if err != nil {
 			return d, "", err
@@ -69,7 +69,7 @@ func (a *app) unpackDemo(ctx context.Context, scenario demo.Scenario, tools ...s
 	return d, id, nil
 }
 
-// demo runs one of the demos of loops; about says in a line what it is about.
+// demo runs one of the demos of loops. about is a line that says what it is about.
 func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) error {
 	d, id, err := a.unpackDemo(ctx, scenario, "git", "go", "sh")
 	if err != nil {

@@ -72,7 +72,7 @@ func (a *app) demoSteward(ctx context.Context) error {
 	return a.print(a.style().StewardReport(st))
 }
 
-// stewardDemo submits the demo's tasks and answers what its steward asks.
+// stewardDemo submits the demo's tasks and answers its steward's questions.
 type stewardDemo struct {
 	*app
 	s    *session
@@ -80,19 +80,19 @@ type stewardDemo struct {
 	d    demo.Demo
 	name string
 
-	seq    int64 // of the last event that was shown
+	seq    int64 // the number of the last event that was shown
 	urgent bool  // the urgent task is submitted
-	over   int   // tasks that are over
+	over   int   // how many tasks are over
 }
 
-// play goes on until all tasks are over.
+// play runs until all tasks are over.
 func (p *stewardDemo) play(ctx context.Context) error {
 	for _, id := range demo.Tasks {
 		if err := p.submit(ctx, id); err != nil {
 			return err
 		}
 	}
-	for p.over < len(demo.Tasks)+1 { // the urgent one
+	for p.over < len(demo.Tasks)+1 { // and the urgent one
 		v, err := p.s.Events(ctx, p.name, p.seq)
 		if err != nil && ctx.Err() == nil {
 			return p.s.Unreachable(ctx, err)
@@ -141,7 +141,7 @@ func (p *stewardDemo) happened(ctx context.Context, e loop.Event) error {
 	return nil
 }
 
-// submit submits a task, and shows how.
+// submit submits a task and shows the command for that.
 func (p *stewardDemo) submit(ctx context.Context, id string) error {
 	path := filepath.Join(p.d.Tasks, id+".md")
 	t, err := config.LoadTask(path, p.in)
@@ -157,7 +157,7 @@ func (p *stewardDemo) submit(ctx context.Context, id string) error {
 	return err
 }
 
-// answer approves a plan and cancels what goes in circles. Nothing else is asked in the demo.
+// answer approves a plan and cancels a task that goes in circles. The demo asks nothing else.
 func (p *stewardDemo) answer(ctx context.Context, g loop.Gate) error {
 	p.screen.Print(p.screen.Style().StewardGate(p.name, g, p.deps.Now()))
 	choice := map[loop.GateKind]string{steward.GateTier: "", steward.GateStuck: steward.Cancel}

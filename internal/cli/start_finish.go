@@ -40,7 +40,7 @@ func (f *follower) outcome(status loop.Status, r *loop.Result, g *loop.Gate) Out
 	return Outcome{Loop: f.id, Run: run, Status: status, Gate: g, Result: r, UI: f.lasting()}
 }
 
-// lasting is the loop's address in the Temporal UI, "" where the UI is gone as soon as this process is.
+// lasting returns the loop's address in the Temporal UI, "" if the UI ends with this process.
 func (f *follower) lasting() string {
 	if f.s.engine != nil && f.s.engine.Owner() {
 		return ""
@@ -48,7 +48,7 @@ func (f *follower) lasting() string {
 	return f.s.link(f.id)
 }
 
-// finish shows the last events and the report, then stays while other loops run in this worker.
+// finish shows the last events and the report. Then it stays while other loops run in this worker.
 func (f *follower) finish(ctx context.Context, e client.Ending) error {
 	f.catchUp(ctx)
 	f.screen.Still()
@@ -59,11 +59,10 @@ func (f *follower) finish(ctx context.Context, e client.Ending) error {
 	return ended(e.Status, e.Code)
 }
 
-// catchUp takes in what happened since the last news; where the loop does not answer any more,
-// from the ledger.
+// catchUp reads what happened since the last news, from the ledger if the loop does not answer any more.
 func (f *follower) catchUp(ctx context.Context) {
 	if u, _ := f.s.News(ctx, f.id, f.seq); u != nil && u.Err == nil {
-		_ = f.knows(u.State.Kind) // what can be shown is shown
+		_ = f.knows(u.State.Kind) // an unknown kind is no reason to show nothing
 		f.show(u.Events)
 		f.state = u.State
 		return
@@ -85,7 +84,7 @@ func (f *follower) report(ctx context.Context, e client.Ending) error {
 		f.say("the loop %s is over: %s (%s)", f.id, e.Lost, e.Code)
 		return nil
 	}
-	if e.Status == loop.Failed && e.Result.Baseline == nil && e.Result.Iterations == 0 { // it never began: there is nothing to report
+	if e.Status == loop.Failed && e.Result.Baseline == nil && e.Result.Iterations == 0 { // it never began
 		f.explain(fault.New(e.Code, "%s", e.Result.Reason).Advise(e.Result.Recovery))
 		return nil
 	}
@@ -105,8 +104,8 @@ func (f *follower) places(ctx context.Context, r loop.Result) ui.Places {
 	return p
 }
 
-// lacking is why the repository lacks the loop's branch as the loop has it. A push that was refused is told once, and a later
-// one may have been taken. A repository by its URL is asked only where one was refused.
+// lacking returns why the repository lacks the loop's branch as it is now. A refused push is reported once, but a
+// later push may have succeeded.
 func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	if r.Branch == "" || r.Remote && f.unpushed == "" {
 		return ""
@@ -153,11 +152,11 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	return fmt.Sprintf("somebody has moved the branch %s there: rename it (git -C %s branch -m %s %[3]s-moved)", name, shell.Quote(r.Repo), shell.Quote(name))
 }
 
-// stayEvery is how often a process that stays looks whether it still has to.
+// stayEvery is how often a process that stays checks whether it still has to.
 const stayEvery = 2 * time.Second
 
-// stay keeps this process while other loops run in its worker: leaving would take them along.
-// Those that wait for somebody lose nothing by it.
+// stay keeps this process alive while other loops run in its worker, because they would stop with it. Loops that wait
+// for a person do not count.
 func (f *follower) stay(ctx context.Context) {
 	told := ""
 	for f.w.polls() {
@@ -187,7 +186,7 @@ func stillRunning(n int) string {
 	return fmt.Sprintf("%d more loops still run", n)
 }
 
-// busy returns the other loops of this host that are running and not waiting for anybody.
+// busy returns the other loops of this host that run and wait for nobody.
 func (s *session) busy(ctx context.Context, id string) []string {
 	active, err := host.ActiveLoops(ctx, s.Home, s.SDK, s.temporal.Namespace)
 	if err != nil {
@@ -203,7 +202,7 @@ func (s *session) busy(ctx context.Context, id string) []string {
 	})
 }
 
-// lines returns the lines of a reader as they come; the channel closes at its end.
+// lines returns a channel with the lines of a reader. The channel closes at the reader's end.
 func lines(in io.Reader) chan string {
 	out := make(chan string)
 	go func() {

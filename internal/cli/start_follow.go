@@ -17,8 +17,8 @@ import (
 	"pawl/internal/ui"
 )
 
-// follower shows one loop while it runs and carries its user's answers to it. All of it happens
-// in follow's select: the goroutines around it only wait for something and pass it on.
+// follower shows one loop while it runs and carries its user's answers to it. All work is done in follow's select;
+// the other goroutines only wait for something and pass it on.
 type follower struct {
 	*app
 	s  *session
@@ -27,33 +27,33 @@ type follower struct {
 	id string
 
 	state      loop.State
-	live       loop.Usage // what the step under way has spent
-	seq        int64      // of the last event shown
+	live       loop.Usage // what the running step has spent
+	seq        int64      // the number of the last event shown
 	phaseSince time.Time
 	course     ui.Course
 	beside     bool       // the loop explores a branch
-	further    ui.Further // courses of the further metrics
+	further    ui.Further // how the further metrics developed
 	kind       kind.Kind
 	delivery   ui.Delivery
 	unpushed   string    // why the last push was refused
-	trouble    string    // what was told last of what fails
-	full       bool      // there is no room for pawl's files, and it was told
+	trouble    string    // the last reported failure
+	full       bool      // the disk is full, and that was reported
 	quietSince time.Time // since when nobody answers for the loop, zero while somebody does
 
-	gate     *loop.Gate // the one that was shown last and is open
+	gate     *loop.Gate // the open gate that was shown last
 	asking   bool
-	reading  *pages     // of the change that is asked about
-	sent     chan error // what came of the messages sent
+	reading  *pages     // the change that is asked about
+	sent     chan error // results of the messages sent
 	halting  bool
-	choosing <-chan time.Time // runs out: Ctrl-C was pressed, and what it means is asked; nil otherwise
+	choosing <-chan time.Time // after Ctrl-C, ends the wait for an answer to what it means; nil otherwise
 	runToken sdk.WorkflowRun
 }
 
-// redrawEvery is how often the moving line moves.
+// redrawEvery is how often the moving line is drawn again.
 const redrawEvery = 200 * time.Millisecond
 
-// How often a loop that is being followed is asked for news: often where somebody watches it move,
-// less often where lines are written to a file, since asking is work too.
+// How often a followed loop is asked for news: often if somebody watches at a terminal, less often if lines are
+// written to a file, because asking costs work too.
 const (
 	followEvery   = 200 * time.Millisecond
 	followLogging = 500 * time.Millisecond
@@ -66,8 +66,7 @@ func (a *app) every() time.Duration {
 	return followLogging
 }
 
-// lookEvery is how often it is looked whether the disk is full. With one that is, the engine can't
-// even keep the news of it.
+// lookEvery is how often the free space of the disk is checked. With a full disk the engine can't even record that.
 const lookEvery = 2 * time.Second
 
 // follow shows the loop until it ends or its user leaves, then its report.
@@ -116,7 +115,7 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run sdk
 	}
 }
 
-// update takes news in: shows what is of note, and turns to a gate that opened.
+// update handles news: it shows what is of note, and handles a gate that opened.
 func (f *follower) update(ctx context.Context, u client.News) error {
 	if u.Trouble != "" {
 		if u.Trouble != f.trouble {
@@ -154,7 +153,7 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 	return nil
 }
 
-// knows takes in which kind of loop it is, as soon as the loop has said so.
+// knows records the kind of the loop, as soon as the loop has said it.
 func (f *follower) knows(name string) (err error) {
 	if name != "" {
 		f.kind, err = kind.Of(name)
@@ -162,7 +161,7 @@ func (f *follower) knows(name string) (err error) {
 	return err
 }
 
-// show prints a line for each event of note and follows the metric's course.
+// show prints a line for each event of note and records the metric's course.
 func (f *follower) show(events []loop.Event) {
 	style := f.screen.Style()
 	for _, e := range events {
@@ -192,7 +191,7 @@ func (f *follower) show(events []loop.Event) {
 	}
 }
 
-// room says when pawl's files have no room left, and when they have again.
+// room reports when the disk of pawl's files is full, and when it has space again.
 func (f *follower) room() {
 	what := f.s.Home.Full()
 	switch {
@@ -204,7 +203,7 @@ func (f *follower) room() {
 	f.full = what != ""
 }
 
-// draw moves the moving line. While a question stands there is none.
+// draw draws the moving line. There is none while a question is open.
 func (f *follower) draw() {
 	if f.asking || f.choosing != nil || !f.screen.Moves() {
 		return
@@ -217,12 +216,12 @@ func (f *follower) draw() {
 	f.screen.Live(line)
 }
 
-// choiceTime is how long it is asked what Ctrl-C means, until it ends the loop.
+// choiceTime is how long pawl waits for an answer to what Ctrl-C means. Then it ends the loop.
 const choiceTime = 15 * time.Second
 
-// signal is the user's way out: Ctrl-C offers at a terminal to detach, to pause or to end the loop, and ends it elsewhere
-// and where nobody answers. A second one leaves at once. A process that is told to go (SIGTERM, a closed terminal)
-// leaves at once, since nobody said that the loop should end.
+// signal handles a signal. At a terminal, Ctrl-C asks whether to detach, to pause or to end the loop. Elsewhere, or
+// without an answer, it ends the loop. A second Ctrl-C leaves at once. On SIGTERM or a closed terminal the process
+// leaves at once too, because nobody said that the loop should end.
 func (f *follower) signal(ctx context.Context, sig os.Signal) error {
 	if sig != syscall.SIGINT && sig != os.Interrupt || f.halting || f.choosing != nil || f.o.watch {
 		return f.leave()
@@ -239,7 +238,7 @@ func (f *follower) signal(ctx context.Context, sig os.Signal) error {
 	return nil
 }
 
-// chosen carries out what Ctrl-C was to mean.
+// chosen carries out the answer to what Ctrl-C means.
 func (f *follower) chosen(ctx context.Context, typed string) error {
 	switch typed {
 	case "d", "detach":
@@ -257,7 +256,7 @@ func (f *follower) chosen(ctx context.Context, typed string) error {
 	return nil
 }
 
-// end ends the loop with its report.
+// end ends the loop, with its report.
 func (f *follower) end(ctx context.Context) {
 	f.halting, f.asking, f.choosing = true, false, nil
 	f.screen.Still()
@@ -283,7 +282,7 @@ func (f *follower) leave() error {
 	return &leaving{code: exitInterrupted}
 }
 
-// send carries a message to the loop without keeping the screen waiting.
+// send sends a message to the loop without blocking the screen.
 func (f *follower) send(ctx context.Context, name string, m loop.Message) {
 	go func() {
 		_, err := f.s.Send(ctx, f.id, name, m)
@@ -297,7 +296,7 @@ func (f *follower) send(ctx context.Context, name string, m loop.Message) {
 	}()
 }
 
-// replied shows why a message was refused, and asks again where its question still stands.
+// replied shows why a message was refused, and asks again if its question is still open.
 func (f *follower) replied(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -308,8 +307,8 @@ func (f *follower) replied(err error) {
 	}
 }
 
-// opened turns to a gate: approves a contract that was approved beforehand, asks who is there,
-// and leaves where nobody is (exit code 4).
+// opened handles a gate. It approves a contract that --yes approves, asks the person at the terminal, and leaves if
+// there is none (exit code 4).
 func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 	if f.halting {
 		return nil
@@ -332,13 +331,13 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 	return f.nobody(g)
 }
 
-// nobody leaves a loop that waits for an answer where nobody can be asked.
+// nobody leaves a loop that waits for an answer when there is nobody to ask.
 func (f *follower) nobody(g loop.Gate) error {
 	if g.Kind == loop.GateContract {
 		f.screen.Print(f.screen.Style().Gate(f.id, g, f.state.Budget, f.deps.Now()))
 	}
 	next := "Answer as above"
-	if !f.deps.Thin { // the worker leaves with this process, and another one may be there or not
+	if !f.deps.Thin { // the worker ends with this process, and there may be no other
 		next += "; the loop continues while a worker runs (" + f.s.AWorker() + ")"
 	}
 	f.say("the loop %s waits for an answer, but there is no terminal to ask at; it stays. %s", f.id, next)

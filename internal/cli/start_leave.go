@@ -36,18 +36,18 @@ type Started struct {
 	Run       string `json:"run"`
 	Address   string `json:"address"`
 	Namespace string `json:"namespace"`
-	Worker    bool   `json:"worker"` // one takes loops now; else the loop waits for one
+	Worker    bool   `json:"worker"` // a worker takes loops now; otherwise the loop waits for one
 	UI        string `json:"ui,omitempty"`
 }
 
-// start starts a loop and leaves it to a worker. It never starts one: the loop is to outlive this
+// start starts a loop and leaves it to a worker. It never starts a worker, because the loop should outlive this
 // process.
 func (a *app) start(ctx context.Context, o runOptions) error {
 	sp, id, err := o.load()
 	if err != nil {
 		return err
 	}
-	if o.yes { // there may be nobody at work to ask for the contract's hash, and this process leaves
+	if o.yes { // later there may be no worker to ask for the contract's hash, and this process leaves
 		sp.Approvals.Plan = spec.Auto
 	}
 	if o.ledger != "" && !wholeHash.MatchString(o.ledger) {

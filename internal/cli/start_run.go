@@ -18,13 +18,13 @@ type runOptions struct {
 	id   string
 	yes  bool // approve the contract
 	sets []string
-	goal string // a Markdown file with the goal, "" for that of the spec
-	kind string // of the loop, where the command line says so
+	goal string // a Markdown file with the goal, "" to use that of the spec
+	kind string // of the loop, if the command line says it
 
-	ledger  string // the commit of the loop's ledger to go on from, "" for a new loop
-	note    string // with which the contract is approved
-	explain bool   // say what each outcome means
-	watch   bool   // only look
+	ledger  string // the commit of the ledger to resume from, "" for a new loop
+	note    string // the note of the contract's approval
+	explain bool   // explain each outcome
+	watch   bool   // only watch
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -45,13 +45,13 @@ once; ` + "`pawl up`" + ` resumes the loop later.`,
 	return cmd
 }
 
-// flags are those of the commands that start a loop.
+// flags adds the flags of the commands that start a loop.
 func (o *runOptions) flags(cmd *cobra.Command) {
 	o.chooses(cmd)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the contract")
 }
 
-// chooses are the flags that say which loop it is: of the commands that start one, and of the one that only tries.
+// chooses adds the flags that say which loop it is: to the commands that start one, and to validate.
 func (o *runOptions) chooses(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.id, "id", "", "the loop's ID (default: the spec's name, or one made from the repository's folder)")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
@@ -73,7 +73,7 @@ func (o *runOptions) use(args []string) {
 	}
 }
 
-// load reads the spec and finds the loop's ID.
+// load reads the spec and returns it with the loop's ID.
 func (o runOptions) load() (spec.Spec, string, error) {
 	sp, err := config.LoadSpec(o.file, o.sets)
 	if err != nil {
@@ -83,7 +83,7 @@ func (o runOptions) load() (spec.Spec, string, error) {
 	return sp, id, err
 }
 
-// run starts a loop and follows it, with a worker in this process where the program brings one.
+// run starts a loop and follows it. If the program has a worker, it runs in this process.
 func (a *app) run(parent context.Context, o runOptions) error {
 	sp, id, err := o.load()
 	if err != nil {
@@ -127,7 +127,7 @@ func uiHint(s *session, id string) string {
 	return ""
 }
 
-// loopID is the ID that the loop is started under.
+// loopID returns the ID with which the loop is started.
 func loopID(sp spec.Spec, asked string) (string, error) {
 	suffix := make([]byte, 2)
 	rand.Read(suffix)

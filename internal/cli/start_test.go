@@ -22,7 +22,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// noWorkerHere fails a test whose command starts a worker.
+// noWorkerHere makes a test fail if its command starts a worker.
 func (b *bench) noWorkerHere() {
 	b.deps.Worker = func(context.Context, host.Options) error {
 		b.t.Error("a worker was started")
@@ -52,7 +52,7 @@ func TestStartStartsAsRunDoesAndLeaves(t *testing.T) {
 	require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, started.options.WorkflowIDReusePolicy)
 }
 
-// L12: who looks at a loop in Temporal sees who started it and from where.
+// L12: in Temporal people see who started a loop and from where.
 func TestL12_WhatIsStartedSaysByWhomAndFromWhere(t *testing.T) {
 	f := newFake()
 	b := newBench(t, f)
@@ -107,7 +107,7 @@ func TestStartOfALoopThatRunsIsRefused(t *testing.T) {
 	require.Empty(t, b.stdout.String())
 }
 
-// external points the command line at a service that is not embedded.
+// external makes the command line use a service that is not embedded.
 func (b *bench) external() {
 	b.t.Setenv("TEMPORAL_ADDRESS", "temporal.example:7233")
 	b.deps.Embedded = &cli.Embedded{

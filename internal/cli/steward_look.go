@@ -59,7 +59,7 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 	}
 	t := r.State.Find(tasks[0])
 	if t == nil && !r.Ledger {
-		if t, err = s.Task(ctx, name, tasks[0]); err != nil { // the state that a steward shows does not have all of very many
+		if t, err = s.Task(ctx, name, tasks[0]); err != nil { // the state lacks some of very many tasks
 			return s.Unreachable(ctx, err)
 		}
 	}

@@ -44,7 +44,7 @@ key as an earlier task is the same task.`,
 	return cmd
 }
 
-// errTask is what is wrong with a file that has no task, or a wrong one.
+// errTask is the fault of a file that has no task or an invalid one.
 var errTask = errors.New("the task is invalid")
 
 func (a *app) stewardAnswerCommand() *cobra.Command {
@@ -77,17 +77,16 @@ of the gate's choices. ` + "`pawl steward show NAME` and `pawl inbox`" + ` print
 	return cmd
 }
 
-// taskMessage is a command that carries a message about a task, or about the steward where it names
-// none.
+// taskMessage is a command that carries a message about a task, or about the steward if it names no task.
 type taskMessage struct {
 	name, message, short string
 	needs                bool   // it has to name a task
 	value                string // the argument that follows, "" for none
-	number               bool   // that argument is a number, which may be negative
+	number               bool   // a number, which may be negative
 	read                 func(m *steward.Message, value string) error
 }
 
-// taskMessages are all of them, beside submit, answer and extend.
+// taskMessages are all such commands except submit, answer and extend.
 var taskMessages = []taskMessage{
 	{name: "prioritize", message: steward.MessagePrioritize, short: "Set the priority of a task; higher comes first", needs: true, value: "PRIORITY", number: true, read: func(m *steward.Message, value string) error {
 		n, err := strconv.Atoi(value)
@@ -146,7 +145,7 @@ addition.`,
 	return append(all, extend)
 }
 
-// taskCommand is one command of the table. The task may be an argument, or --task.
+// taskCommand makes one command of the table. The task may be an argument, or --task.
 func (a *app) taskCommand(t taskMessage) *cobra.Command {
 	var m steward.Message
 	var id string
@@ -192,7 +191,7 @@ func stewardFlags(cmd *cobra.Command, m *steward.Message, id *string) {
 	cmd.Flags().StringVar(id, "task", "", "the ID of the task")
 }
 
-// oneSteward is the argument of most commands: the name of a steward.
+// oneSteward checks the argument of most commands: the name of one steward.
 func oneSteward(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s needs the name of one steward; `pawl steward list` shows them", cmd.CommandPath())
@@ -200,24 +199,24 @@ func oneSteward(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// taskID is the ID of a task as messages have it; nothing where none is named.
+// taskID returns the ID of a task as messages carry it, nil if none is named.
 func taskID(id string) json.RawMessage {
 	if id == "" {
 		return nil
 	}
 	doc, err := json.Marshal(id)
 	if err != nil {
-		panic(err) // a text
+		panic(err) // a string
 	}
 	return doc
 }
 
-// toSteward sends a message to a steward and says what came of it.
+// toSteward sends a message to a steward and reports the result.
 func (a *app) toSteward(ctx context.Context, name, message string, m steward.Message) error {
 	return a.visit(ctx, func(s *session) error {
 		sent, err := s.SendTask(ctx, name, message, m)
 		over := err == nil || fault.CodeOf(err) == fault.GateClosed && s.SDK != nil
-		if over && message == loop.MessageHalt && m.Task == nil { // nothing is left that could take their tasks
+		if over && message == loop.MessageHalt && m.Task == nil { // the steward can no longer take the tasks of its schedules
 			if err := schedule.Remove(ctx, s.SDK.ScheduleClient(), charter.Charter{Name: name}); err != nil {
 				a.say("the schedules of %s could not be removed: %v", ui.Clean(name), err)
 			}

@@ -31,8 +31,8 @@ import (
 	"pawl/internal/task"
 )
 
-// fakeProject is a Temporal service with the steward shop in it and the loop shop-b-fix, which works for
-// it and waits at its contract. What the steward says to messages is the real thing (steward.Answer).
+// fakeProject is a Temporal service with the steward shop and the loop shop-b-fix, which works for it and waits at
+// its contract. The steward answers messages like a real one (steward.Answer).
 type fakeProject struct {
 	sdk.Client
 	state   steward.State
@@ -41,10 +41,10 @@ type fakeProject struct {
 	options sdk.StartWorkflowOptions
 	sent    []steward.Message
 	silent  bool // no worker answers
-	busy    bool // or not to the query `task`
+	busy    bool // nor to the query `task`
 	over    bool // the steward has ended
 	all     []steward.Task
-	nightly bool // a schedule is there
+	nightly bool // there is a schedule
 }
 
 func project() *fakeProject {
@@ -183,7 +183,7 @@ type startedRun struct{ sdk.WorkflowRun }
 
 func (startedRun) GetRunID() string { return "run-1" }
 
-// overProject is a command line over that service.
+// overProject is a command line for that service.
 func overProject(t *testing.T, f *fakeProject) *bench {
 	b := newBench(t, newFake())
 	b.deps.Dial = func(context.Context, config.Temporal, string, *slog.Logger) (sdk.Client, error) { return f, nil }
@@ -393,7 +393,7 @@ func TestTheStateOfAStewardAsJSONIsComplete(t *testing.T) {
 	require.Len(t, state.Tasks, 4)
 }
 
-// A steward that was cancelled in Temporal has left its schedules there, which would start Submit for ever.
+// A steward that was cancelled in Temporal leaves its schedules there, which would start Submit forever.
 func TestStopTakesTheSchedulesOfAStewardThatHasEnded(t *testing.T) {
 	f := project()
 	f.over, f.nightly = true, true

@@ -14,7 +14,7 @@ import (
 	"pawl/internal/ui"
 )
 
-// stewardCommand is the group of the commands for stewards.
+// stewardCommand is the group of commands for stewards.
 func (a *app) stewardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "steward", Short: "Start, see and answer stewards, which run loops for tasks", Args: cobra.NoArgs,
@@ -53,8 +53,8 @@ Temporal service.`,
 	return cmd
 }
 
-// secretsAreThere wants the secrets of a charter on this host, where that is the steward's. Of another one nobody
-// knows here.
+// secretsAreThere checks that this host has the secrets of a charter, if it is the steward's host. It can't check
+// another host.
 func (a *app) secretsAreThere(c charter.Charter) error {
 	h, err := home.Open()
 	if err != nil {

@@ -43,10 +43,10 @@ func (a *app) validateCharter(ctx context.Context, file, id string, f config.Fil
 	return a.conclude(v, shown, keepsSteward, "pawl steward up", file)
 }
 
-// keepsSteward is what problems would do to a steward.
+// keepsSteward says what problems prevent for a steward.
 const keepsSteward = "keep this steward from its work"
 
-// tryCharter tries the commands that a charter has for its loops, and looks for the planner and the secrets.
+// tryCharter tries the commands that a charter has for its loops, and checks the planner and the secrets.
 func (a *app) tryCharter(ctx context.Context, c charter.Charter, sp spec.Spec) (v Validation, found preflight.Findings, err error) {
 	h, err := home.Open()
 	if err != nil {
@@ -65,8 +65,8 @@ func (a *app) tryCharter(ctx context.Context, c charter.Charter, sp spec.Spec) (
 	return v, found, nil
 }
 
-// sayCharter says of a steward that was just started what validate would say, but for the canary, which may take
-// minutes. The steward is there in any case: what keeps a loop from starting may be what its first task is to mend.
+// sayCharter reports for a steward that was just started what validate would report, except the canary, which may
+// take minutes. The steward runs in any case: its first task may be to fix what keeps a loop from starting.
 func (a *app) sayCharter(ctx context.Context, c charter.Charter) {
 	sp := tried(c)
 	sp.Validation.Canary = new(false)
@@ -84,8 +84,8 @@ func (a *app) sayCharter(ctx context.Context, c charter.Charter) {
 	}
 }
 
-// tried is a spec with the commands that a charter has for its loops. Its kind is the one whose commands
-// may fail on the unchanged code, since a task may be there to mend that.
+// tried returns a spec with the commands that a charter has for its loops. Its kind is one whose commands may fail on
+// the unchanged code, because a task may have to fix that.
 func tried(c charter.Charter) spec.Spec {
 	s := c.Fragment()
 	s.Repo, s.Kind = c.Repo, kind.Deliver.Name
@@ -95,7 +95,7 @@ func tried(c charter.Charter) spec.Spec {
 	return s
 }
 
-// lacking says, by kind of loop, which keys the charter's defaults leave to a plan.
+// lacking returns, by kind of loop, the keys that the charter's defaults leave to a plan.
 func lacking(c charter.Charter) map[string][]string {
 	keys := map[string][]string{}
 	for _, k := range kind.Loops() {
@@ -110,7 +110,7 @@ func lacking(c charter.Charter) map[string][]string {
 	return keys
 }
 
-// plannerNote says what there is to know of the planner before the steward starts.
+// plannerNote returns notes on the planner, before the steward starts.
 func plannerNote(c charter.Charter) []string {
 	a, asked := c.Planner()
 	name := a.Use
@@ -128,7 +128,7 @@ func plannerNote(c charter.Charter) []string {
 	return nil
 }
 
-// secrets are those of the charter that can't be read on this host.
+// secrets returns a problem for each secret of the charter that can't be read on this host.
 func secrets(h home.Home, c charter.Charter) (problems []ValidationProblem) {
 	read := func(key, file string) {
 		if file == "" {

@@ -16,7 +16,7 @@ import (
 	"pawl/internal/telemetry"
 )
 
-// watched is what client and worker of a command line were given to show themselves by.
+// watched is the telemetry that a command line's client and worker got.
 type watched struct{ client, worker *telemetry.Telemetry }
 
 func watch(b *bench) *watched {
@@ -61,7 +61,7 @@ func TestACommandThatOnlyLooksHasNoEndpoint(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	t.Setenv("PAWL_METRICS_LISTEN", taken.Addr().String()) // whoever wanted it would fail
+	t.Setenv("PAWL_METRICS_LISTEN", taken.Addr().String()) // a process that tried to use it would fail
 	t.Setenv("PAWL_TRACES", filepath.Join(t.TempDir(), "traces.jsonl"))
 	f := improving()
 	f.id = "loop-1"

@@ -1,10 +1,10 @@
-// Package client stands between Temporal and those who deal with loops: it starts loops, reads them, sends messages to
-// them and works on their proposals, and does the same for stewards. Commands use it, and so may activities, which
-// start and read loops for a supervisor. It returns plain data and typed faults.
+// Package client is the layer between Temporal and the code that deals with loops. It starts loops, reads them, sends
+// messages to them and works on their proposals, and does the same for stewards. Commands use it, and so may
+// activities that start and read loops for a supervisor. It returns plain data and typed faults.
 //
-// Loops can be read while no worker runs: what the loop itself can't answer then comes from Temporal's list and from
-// the ledger on this host. The package prints nothing, asks nobody, knows no command line, and decides nothing that
-// internal/govern decides. Start at Client, then Snapshot and Send.
+// It can read loops while no worker runs: what the loop itself can't answer comes from Temporal's list and from the
+// ledger on this host. The package prints nothing, asks nobody, does not know the command line, and makes none of the
+// decisions of internal/govern. Start at Client, then Snapshot and Send.
 package client
 
 import (
@@ -24,36 +24,37 @@ import (
 	"pawl/internal/loop"
 )
 
-// Client reaches loops through Temporal, where there is one, and through this host's files.
+// Client reaches loops through Temporal, if an engine runs, and through this host's files.
 type Client struct {
 	Home home.Home
-	SDK  sdk.Client // nil where no engine runs
+	SDK  sdk.Client // nil if no engine runs
 
 	Address, Namespace string
-	Explicit           bool // somebody has named the service: it is no embedded engine
+	Explicit           bool // the service was named explicitly, so it is not the embedded engine
 
-	// Bring starts the engine of this host and sets SDK, for a message to a loop that nobody runs.
-	// It is nil where there is no engine to bring.
+	// Bring starts the engine of this host and sets SDK, to leave a message for a loop while no engine runs. It is
+	// nil if there is no engine to start.
 	Bring func(context.Context) error
 	// Proposals works on the proposals of this host's loops.
 	Proposals Proposals
 	Now       func() time.Time
 }
 
-// Proposals works on proposals where their store is, without Temporal.
+// Proposals works on proposals on the host that has their store, without Temporal.
 type Proposals interface {
 	ApplyHere(context.Context, act.Apply) (act.Applied, error)
 	ReviewHere(context.Context, act.Review) (act.Reviewed, error)
 }
 
-// How long a question waits for its answer: the short one for a sign that a worker is there, the long
-// one of who follows a loop.
+// How long a query waits for its answer. workerTimeout is for finding out whether a worker runs, QueryTimeout for
+// following a loop.
 const (
 	workerTimeout = 3 * time.Second
 	QueryTimeout  = 5 * time.Second
 )
 
-// Alive says that a loop is there and not over: ALO_LOOP_NOT_FOUND, GATE_CLOSED.
+// Alive returns nil if the loop exists and has not ended, else ALO_LOOP_NOT_FOUND, GATE_CLOSED, or that Temporal does
+// not answer.
 func (c *Client) Alive(ctx context.Context, id string) error { return c.alive(ctx, id, Loop) }
 
 func (c *Client) alive(ctx context.Context, id string, f Family) error {
@@ -74,8 +75,8 @@ func (c *Client) alive(ctx context.Context, id string, f Family) error {
 	return nil
 }
 
-// known is how who has that execution ended, "" where Temporal doesn't tell: a halt completes the workflow too,
-// and only the search attribute has the difference.
+// known returns the status with which an execution ended, "" if Temporal doesn't tell. A halt completes the workflow
+// too, so only the search attribute tells the difference.
 func known(info *workflowpb.WorkflowExecutionInfo) string {
 	status, published := endStatus(info.GetStatus()), ""
 	decode(info.GetSearchAttributes().GetIndexedFields()[launch.Status], &published)
@@ -115,7 +116,7 @@ func (c *Client) query(ctx context.Context, limit time.Duration, id string, out 
 	return v.Get(out)
 }
 
-// Unreachable is the fault of a service that stopped answering.
+// Unreachable returns the fault for a service that stopped answering.
 func (c *Client) Unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -127,7 +128,7 @@ func (c *Client) Unreachable(ctx context.Context, err error) error {
 	return f
 }
 
-// endStatus is the loop's status that a workflow's corresponds to.
+// endStatus returns the loop status that corresponds to a workflow's status.
 func endStatus(status enumspb.WorkflowExecutionStatus) loop.Status {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
@@ -140,13 +141,13 @@ func endStatus(status enumspb.WorkflowExecutionStatus) loop.Status {
 	return loop.Failed
 }
 
-// NoEngine is the fault of what needs a running engine.
+// NoEngine returns the fault for an action that needs a running engine.
 func NoEngine() error {
 	return fault.New(fault.EngineUnreachable, "no engine is running").
 		Advise("Start it with `pawl up` in another terminal, then repeat this.")
 }
 
-// Over reports whether whoever has that ID has ended, or is not known any more.
+// Over reports whether the loop or steward with that ID has ended, or Temporal does not know it any more.
 func (c *Client) Over(ctx context.Context, id string) bool {
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
 	var gone *serviceerror.NotFound

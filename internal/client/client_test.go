@@ -21,12 +21,12 @@ import (
 	"pawl/internal/wire"
 )
 
-// service is a Temporal service with the loop "here" in it, which waits at a gate. Whatever a test
-// does not expect is not there: the embedded interface is nil, and calling it panics.
+// service is a Temporal service with one loop "here", which waits at a gate. A method that a test does not expect
+// panics, because the embedded interface is nil.
 type service struct {
 	sdk.Client
 	silent  bool  // no worker answers
-	refuses error // what an update fails with
+	refuses error // the error of an update
 	status  enumspb.WorkflowExecutionStatus
 	via     string // how the last message came
 	sent    loop.Message

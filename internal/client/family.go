@@ -9,11 +9,10 @@ import (
 	"pawl/internal/kind"
 )
 
-// Family is what those have in common that people address in the same way: loops of any kind, or
-// stewards.
+// Family is a group of workflows that people address in the same way: loops of any kind, or stewards.
 type Family struct {
 	Word                   string // loop
-	show, again, ownGroups string // commands: to see one, to start one, and what has the others
+	show, again, ownGroups string // commands: to see one, to start one again, and the group with its other commands
 }
 
 // The families.
@@ -30,7 +29,7 @@ func Of(k kind.Kind) Family {
 	return Steward
 }
 
-// NotFound is the fault of what nobody knows.
+// NotFound returns the fault for an ID that nobody knows.
 func (f Family) NotFound(id string) *fault.Error {
 	e := fault.New(fault.LoopNotFound, "there is no %s %s", f.Word, id)
 	if f == Steward {
@@ -39,8 +38,8 @@ func (f Family) NotFound(id string) *fault.Error {
 	return e
 }
 
-// Naming returns a fault with commands in its advice that name whom it is about: the general advice of the table
-// knows no ID. Every other error is returned as it is.
+// Naming returns a fault whose advice has commands with this ID, because the general advice in the table of faults
+// knows no ID. It returns any other error unchanged.
 func (f Family) Naming(id string, err error) error {
 	var general *fault.Error
 	if !errors.As(err, &general) {
@@ -53,7 +52,7 @@ func (f Family) Naming(id string, err error) error {
 	return general.Advise(exact)
 }
 
-// runs says that a workflow of that type is of this family. One that a service does not name is.
+// runs returns nil if a workflow of that type is of this family, or if the type is unknown, else a fault.
 func (f Family) runs(id, workflow string) error {
 	k, known := kind.OfWorkflow(workflow)
 	if other := Of(k); known && other != f {
@@ -63,7 +62,7 @@ func (f Family) runs(id, workflow string) error {
 	return nil
 }
 
-// over is the fault of a message to what has ended.
+// over returns the fault for a message to a loop or steward that has ended.
 func (f Family) over(id, status string) *fault.Error {
 	if status != "" {
 		status = " (" + status + ")"

@@ -17,9 +17,9 @@ import (
 
 // Waiting is something that waits for a person.
 type Waiting struct {
-	Loop    string       `json:"loop,omitempty"`    // whose gate it is; "" for a gate of the steward itself
-	Steward string       `json:"steward,omitempty"` // whose gate it is, or that the loop works for
-	Task    string       `json:"task,omitempty"`    // of the steward
+	Loop    string       `json:"loop,omitempty"`    // the loop whose gate it is, "" for a gate of the steward itself
+	Steward string       `json:"steward,omitempty"` // the steward whose gate it is, or for which the loop works
+	Task    string       `json:"task,omitempty"`    // the task of the steward
 	Gate    loop.Gate    `json:"gate"`
 	Ways    []govern.Way `json:"ways"`   // how it can be answered
 	Source  string       `json:"source"` // temporal or ledger
@@ -27,13 +27,14 @@ type Waiting struct {
 	Budget loop.Budget `json:"-"` // of the loop
 }
 
-// atOnce is how many are asked at a time.
+// atOnce is how many loops and stewards are asked at the same time.
 const atOnce = 16
 
-// Inbox returns everything that waits for a person, over all loops and stewards of the namespace, the
-// oldest first: as they say themselves, as the ledgers of this host say where nobody answers. unknown
-// are those of which neither is known, by their names; What says which of their files are damaged and is
-// "" where this host has none. A child's gate is the child's, with the steward and task that it belongs to.
+// Inbox returns everything that waits for a person, over all loops and stewards of the namespace, the oldest first.
+// It asks each of them, and reads the ledgers of this host for those that do not answer. unknown are those without an
+// answer and without a ledger, by their names. Its What says which of their files are damaged, and is "" if this host
+// has none of their files. The gate of a child belongs to the child, with the steward and task that the child works
+// for.
 func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Trouble, err error) {
 	list := c.Kept
 	if c.SDK != nil {
@@ -71,8 +72,8 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Troubl
 	return inOrder(waiting), unknown, nil
 }
 
-// waiting returns the gates of one loop or steward. A steward also tells which loops work for it: those
-// come as entries without a gate.
+// waiting returns the gates of one loop or steward. For a steward it also returns an entry without a gate for each
+// loop that works for it.
 func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err error) {
 	if r.Steward() {
 		s, err := c.Stewarding(ctx, r.Loop)
@@ -101,12 +102,12 @@ func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err 
 	return all, err
 }
 
-// pausedBySteward reports whether a loop waits for its steward alone, which lets it go on when it is time.
+// pausedBySteward reports whether a loop waits only for its steward, which will let it continue.
 func pausedBySteward(s loop.State) bool {
 	return s.Steward != "" && s.Gate.Kind == loop.GatePause && s.PausedBy == loop.StewardName(s.Steward)
 }
 
-// name is the source in data.
+// name returns the source as JSON names it.
 func (s Source) name() string {
 	if s.Ledger {
 		return "ledger"
@@ -114,7 +115,7 @@ func (s Source) name() string {
 	return "temporal"
 }
 
-// inOrder says of each loop's gate for whom the loop works, and puts the oldest first.
+// inOrder adds to each loop's gate the steward for which the loop works, and sorts the oldest first.
 func inOrder(all []Waiting) []Waiting {
 	works := map[string]Waiting{}
 	for _, w := range all {

@@ -24,8 +24,8 @@ import (
 	"pawl/internal/workspace"
 )
 
-// loopsQuery finds loops and stewards of all kinds in Temporal's list. A run that continued as new is
-// the same loop.
+// loopsQuery finds loops and stewards of all kinds in Temporal's list. It excludes runs that continued as new,
+// because their successor is the same loop.
 var loopsQuery = func() string {
 	var types []string
 	for _, k := range kind.All {
@@ -42,7 +42,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	}
 	var rows []launch.Row
 	var page []byte
-	usages := map[int]workspace.Record{} // by the number of the row
+	usages := map[int]workspace.Record{} // by the index of the row
 	for {
 		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery, NextPageToken: page})
 		if err != nil {
@@ -66,10 +66,10 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	var g errgroup.Group
 	g.SetLimit(readers)
 	for i, record := range usages {
-		g.Go(func() error { // a ledger that can't be read leaves its row without
+		g.Go(func() error { // if a ledger can't be read, its row stays without usage
 			if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
 				rows[i].Usage, rows[i].Proposal = &s.Usage, proposalOf(s)
-				if s.Iteration > rows[i].Iteration { // a loop tells Temporal of it only as it goes on
+				if s.Iteration > rows[i].Iteration { // a loop updates its search attributes later than its ledger
 					rows[i].Iteration, rows[i].Phase, rows[i].Best = s.Iteration, s.Stage(), s.HeadBest()
 				}
 			}
@@ -111,7 +111,7 @@ func (c *Client) tornRows(rows []launch.Row) []launch.Row {
 	return rows
 }
 
-// proposalOf is what has become of a loop's proposal, "" where it has none.
+// proposalOf returns the state of a loop's proposal, "" if it has none.
 func proposalOf(s loop.State) string {
 	if s.Proposal == nil {
 		return ""
@@ -122,9 +122,9 @@ func proposalOf(s loop.State) string {
 // readers is how many ledgers are read at once for a list.
 const readers = 8
 
-// row is an execution as its search attributes and memo describe it; where a namespace has no
-// such attributes, as this host's ledger does. The memo was written before the loop knew its branch:
-// a host that has the loop knows better.
+// row returns an execution as its search attributes and memo describe it. If the namespace has no such attributes,
+// this host's ledger does. The memo was written before the loop knew its branch, so the record of a host that has the
+// loop is preferred.
 func (c *Client) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, record *workspace.Record) launch.Row {
 	status := endStatus(e.GetStatus())
 	k, _ := kind.OfWorkflow(e.GetType().GetName()) // loopsQuery asks for no others
@@ -159,19 +159,19 @@ func (c *Client) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, r
 	var published string
 	decode(attributes[launch.Status], &published)
 	switch known := loop.Status(published); {
-	case status.Ended() && known.Ended(): // a halt completes the workflow all the same
+	case status.Ended() && known.Ended(): // a halt completes the workflow too
 		r.Status = published
 	case !status.Ended() && known != "":
 		r.Status = published
 		decode(attributes[launch.Gate], &r.Gate)
 	}
-	if r.Steward() && status.Ended() { // it does nothing any more, whatever its tasks were left in
+	if r.Steward() && status.Ended() { // it does nothing any more, whatever the state of its tasks
 		r.Phase = ""
 	}
 	return r
 }
 
-// recordOf is the workspace record of an execution among those of this host, nil where it has none.
+// recordOf returns this host's workspace record of an execution, nil if it has none.
 func recordOf(records []workspace.Record, e *workflowpb.WorkflowExecutionInfo) *workspace.Record {
 	i := slices.IndexFunc(records, func(r workspace.Record) bool {
 		return r.FirstRun == e.GetFirstRunId() || r.FirstRun == e.GetExecution().GetRunId()
@@ -182,7 +182,7 @@ func recordOf(records []workspace.Record, e *workflowpb.WorkflowExecutionInfo) *
 	return &records[i]
 }
 
-// Kept returns the loops of this host, from their ledgers.
+// Kept returns the loops and stewards of this host, from their ledgers.
 func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	records, err := workspace.List(c.Home)
 	if err != nil {
@@ -205,10 +205,10 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	return c.tornRows(rows), nil
 }
 
-// What a row says of a loop, or a steward, of which no ledger has a status.
+// The status in a row for a loop or steward whose ledger has no status.
 const (
 	unknown = "unknown" // its record or its ledger can't be read
-	opening = "opening" // it has recorded nothing yet: it was cut off while it opened, and the worker opens it again
+	opening = "opening" // it has recorded nothing yet: its opening was interrupted, and the worker opens it again
 )
 
 // begins reports whether a record's ledger has no entry yet.
@@ -220,7 +220,7 @@ func (c *Client) begins(ctx context.Context, r workspace.Record) bool {
 	return head == "" && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
-// describe fills in what the ledger of a record has.
+// describe fills in what the ledger of a record says.
 func (c *Client) describe(ctx context.Context, r *launch.Row, record workspace.Record) {
 	if record.Steward() {
 		r.Kind = kind.Steward.Name
@@ -246,7 +246,7 @@ func (c *Client) describe(ctx context.Context, r *launch.Row, record workspace.R
 	}
 }
 
-// RecordedAt returns the state of the loop of a record, as its ledger has it.
+// RecordedAt returns the state of a record's loop from its ledger.
 func (c *Client) RecordedAt(ctx context.Context, r workspace.Record) (loop.State, error) {
 	l, head, err := OpenRecord(ctx, r)
 	if err != nil || head == "" {
@@ -288,7 +288,7 @@ func utc(t time.Time) *time.Time {
 	return &t
 }
 
-// decode reads a memo field or search attribute; what is missing or of another form is left out.
+// decode reads a memo field or search attribute. A missing field, or one of another type, leaves out unchanged.
 func decode[T string | int | *evidence.Decimal](p *commonpb.Payload, out *T) {
 	if p != nil {
 		_ = json.Unmarshal(p.GetData(), out)

@@ -29,7 +29,7 @@ import (
 	"pawl/internal/workspace"
 )
 
-// namespace is a Temporal service with several workflows in it, one to a page of its list.
+// namespace is a Temporal service with several workflows. Each page of its list has one.
 type namespace struct {
 	sdk.Client
 	listed  []*workflowpb.WorkflowExecutionInfo

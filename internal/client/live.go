@@ -10,8 +10,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// spending is what the agent call under way has spent: its heartbeats say so, and the loop books it
-// when the step has ended (A8). Nothing where nothing runs.
+// spending returns what the running agent call has spent, from its heartbeats, and false if none runs. The loop books
+// it when the step has ended (A8).
 func spending(d *workflowservice.DescribeWorkflowExecutionResponse) (loop.Usage, bool) {
 	for _, a := range d.GetPendingActivities() {
 		var live act.Live
@@ -25,7 +25,7 @@ func spending(d *workflowservice.DescribeWorkflowExecutionResponse) (loop.Usage,
 	return loop.Usage{}, false
 }
 
-// Live returns the state for people: with what the step under way has spent.
+// Live returns the state for people, including what the running step has spent.
 func (c *Client) Live(ctx context.Context, id string, state loop.State) loop.State {
 	if state.Status.Ended() {
 		return state

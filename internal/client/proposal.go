@@ -18,8 +18,8 @@ import (
 	"pawl/internal/wire"
 )
 
-// Review takes a person's word on the proposal of a loop that has ended. done is false for a loop
-// that has not ended or has made none: then it is a message to a gate.
+// Review carries a person's answer to the proposal of a loop that has ended. done is false if the loop has not ended
+// or has made no proposal: then the answer is a message to a gate.
 func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) (sent Sent, p loop.Proposal, done bool, err error) {
 	in := act.Review{Loop: id, Hash: m.Hash, Answer: answer, By: m.By, Note: m.Note, Time: c.Now().UTC()}
 	var out act.Reviewed
@@ -41,7 +41,7 @@ func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) 
 }
 
 // Proposed returns the proposal of a loop that has ended with one, and whether this host has it. An error means that
-// neither its ledger nor an engine tells whether it has ended.
+// neither its ledger nor an engine says whether it has ended.
 func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, here, over bool, err error) {
 	var state loop.State
 	if _, here = c.Record(id); here {
@@ -52,13 +52,13 @@ func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, here
 	if err != nil && c.SDK == nil {
 		return p, here, false, err
 	}
-	if err != nil || !state.Status.Ended() || state.Proposal == nil { // where there is an engine, the loop itself answers
+	if err != nil || !state.Status.Ended() || state.Proposal == nil { // if there is an engine, the loop itself answers
 		return p, here, false, nil
 	}
 	return *state.Proposal, here, true, nil
 }
 
-// execute runs one of the workflows that work on a loop's proposal, on whatever host has it.
+// execute runs one of the workflows that work on a loop's proposal, on the host that has it.
 func (c *Client) execute(ctx context.Context, kind, id string, in map[string]string, out any) error {
 	if c.SDK == nil {
 		return NoEngine()
@@ -73,7 +73,7 @@ func (c *Client) execute(ctx context.Context, kind, id string, in map[string]str
 	return run.Get(ctx, out)
 }
 
-// plainly turns an activity's or a workflow's refusal into the fault that it is.
+// plainly turns an error of an activity or a workflow into the fault that it carries.
 func plainly(ctx context.Context, err error) error {
 	if f := wire.Decode(err); f != nil {
 		return f
@@ -84,8 +84,8 @@ func plainly(ctx context.Context, err error) error {
 	return err
 }
 
-// Apply brings an approved proposal onto the branch that its loop started from: on this host where the
-// loop is here, else by the workflow of that name. Without a hash it is the proposal that there is.
+// Apply applies an approved proposal to the branch that its loop started from: on this host if the loop is here, else
+// by the workflow of that name. Without a hash it applies the loop's current proposal.
 func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err error) {
 	s, err := c.Snapshot(ctx, in.Loop)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err
 	if in.Hash == "" && s.State.Proposal != nil {
 		in.Hash = s.State.Proposal.Hash
 	}
-	if !s.State.Status.Ended() && s.State.Proposal != nil { // it ends as soon as it is approved
+	if !s.State.Status.Ended() && s.State.Proposal != nil { // it ends as soon as the proposal is approved
 		if err := govern.MayApply(s.State.Proposal, in.Hash); err != nil {
 			return done, err
 		}
@@ -108,8 +108,8 @@ func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err
 	return done, plainly(ctx, err)
 }
 
-// AwaitApplied waits for what comes of an approval that has the loop apply its proposal, as far as its events
-// after a sequence number tell. An error means that nothing was applied, or that nobody says so.
+// AwaitApplied waits for the result of an approval that asks the loop to apply its proposal. It reads the loop's
+// events after a sequence number. An error means that nothing was applied, or that nobody answers.
 func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done act.Applied, err error) {
 	for silent := c.Now(); ; {
 		v, err := c.Events(ctx, id, after)
@@ -121,7 +121,7 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 			switch {
 			case e.Type == loop.ProposalApplied && e.Proposal != nil:
 				return act.Applied{Loop: id, Hash: e.Proposal.Hash, How: e.How, Branch: e.Proposal.Branch, Commit: e.Proposal.Commit, Proposal: e.Proposal}, nil
-			case e.Type == loop.ProposalMade && e.Proposal != nil: // on top of what the base has become
+			case e.Type == loop.ProposalMade && e.Proposal != nil: // made again on top of the moved base
 				branch, _, _ := strings.Cut(e.Reason, " ")
 				return act.Applied{Loop: id, Branch: branch, Moved: e.Proposal}, nil
 			case e.Type == loop.Warned && e.ErrorCode != "":
@@ -152,7 +152,7 @@ func (c *Client) Changes(ctx context.Context, id, base, head string) ([]git.File
 	return store.Changes(ctx, base, head)
 }
 
-// Store is where the work of a loop on this host is kept.
+// Store returns the store of a loop on this host.
 func (c *Client) Store(ctx context.Context, id string) (*store.Store, error) {
 	record, here := c.Record(id)
 	if !here {

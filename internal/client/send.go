@@ -15,38 +15,38 @@ import (
 	"pawl/internal/wire"
 )
 
-// Sent is what came of a message.
+// Sent is the result of sending a message.
 type Sent struct {
 	Loop    string `json:"loop"`
 	Message string `json:"message"`
-	Via     string `json:"via"` // update, or signal where no worker answered; of a loop that has ended, ledger or workflow
+	Via     string `json:"via"` // update, or signal if no worker answered; for an ended loop, ledger or workflow
 	Reply   string `json:"reply,omitempty"`
 }
 
 // replyTimeout is how long a message waits for its reply.
 const replyTimeout = 20 * time.Second
 
-// Send carries a message to a loop: as an update, whose refusal comes back as a fault and leaves
-// no trace; where no worker answers, or not even an engine runs, as a signal, which waits for one. It
-// asks the loop first which gate is open, so that an answer is bound to the gate that was meant and cannot answer
-// the next one.
+// Send carries a message to a loop. It sends an update, whose refusal comes back as a fault and leaves no trace. If
+// no worker answers, or no engine runs, it sends a signal, which waits for a worker. Send asks the loop first which
+// gate is open and binds an answer to that gate, so the answer can't close the next one.
 func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
 	out, err := c.carry(ctx, id, name, toLoop{c, id, name, m})
-	if closed, ok := errors.AsType[*fault.Error](err); ok && closed.Code == fault.GateClosed { // the loop itself would have said so
+	if closed, ok := errors.AsType[*fault.Error](err); ok && closed.Code == fault.GateClosed { // the loop itself would give this code
 		err = fault.New(govern.Closed(name), "%s", closed.What).Advise(closed.Do)
 	}
 	return out, err
 }
 
-// message is one on its way to somebody.
+// message is a message to a loop or a steward.
 type message interface {
 	family() Family
-	// bound asks what waits, and returns the message bound to that. An error is that nobody answers.
+	// bound asks which gates are open, and returns the message bound to the right one. An error means that nobody
+	// answers.
 	bound(context.Context) (any, error)
-	// checked does the same with what the ledger of this host says, which knows all while nothing runs.
-	// It refuses what its addressee would refuse.
+	// checked does the same with the ledger of this host, which is complete while nothing runs. It refuses what the
+	// addressee would refuse.
 	checked(context.Context) (any, error)
-	// plain is the message as it is.
+	// plain returns the message without a gate.
 	plain() any
 }
 
@@ -76,8 +76,8 @@ func (c *Client) carry(ctx context.Context, id, name string, m message) (out Sen
 	return out, err
 }
 
-// leave leaves a message where its addressee finds it once a worker runs, on a host where nothing runs:
-// as a signal, in an engine that is there for that long.
+// leave leaves a message on a host where nothing runs. It starts an engine for that time and sends a signal, which
+// the addressee gets once a worker runs.
 func (c *Client) leave(ctx context.Context, id, name string, m message) error {
 	payload, err := m.checked(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Client) leave(ctx context.Context, id, name string, m message) error {
 	}
 	var gone *serviceerror.NotFound
 	err = c.SDK.SignalWorkflow(ctx, id, "", name, payload)
-	if errors.As(err, &gone) { // `pawl up` gives the loop to the engine again
+	if errors.As(err, &gone) { // `pawl up` starts the loop again on this engine
 		return NoEngine()
 	}
 	return err
@@ -133,7 +133,7 @@ func (t toLoop) checked(ctx context.Context) (any, error) {
 	return m, err
 }
 
-// bound is a message that answers a gate, bound to the one that is open.
+// bound returns a message that answers a gate, bound to the open gate.
 func bound(name string, m loop.Message, open *loop.Gate) loop.Message {
 	if m.Gate == "" && open != nil && govern.AnswersGates(name) {
 		m.Gate = open.ID
@@ -153,7 +153,7 @@ func (c *Client) update(ctx context.Context, id, name string, f Family, payload 
 	return reply, c.refused(ctx, id, f, err)
 }
 
-// refused turns what an update comes back with into the fault that it was refused with.
+// refused turns the error of an update into the fault with which it was refused.
 func (c *Client) refused(ctx context.Context, id string, f Family, err error) error {
 	var app *temporal.ApplicationError
 	var gone *serviceerror.NotFound
@@ -164,7 +164,7 @@ func (c *Client) refused(ctx context.Context, id string, f Family, err error) er
 		return wire.Decode(err)
 	case errors.As(err, &app):
 		return fault.New(fault.InfrastructureError, "%s", app.Message())
-	case errors.As(err, &gone): // it ended between the question and the answer
+	case errors.As(err, &gone): // it ended between the query and the update
 		return f.over(id, "")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -25,36 +25,36 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Snapshot is a loop as it was found, or a steward: S is its state.
+// Snapshot is the state of a loop or a steward, with its source.
 type Snapshot[S any] struct {
 	State S
 	Source
 }
 
-// Source says where a state is from.
+// Source says where a state comes from.
 type Source struct {
-	Ledger bool   // it is from the ledger, since nobody answered
-	Why    string // nobody answered
+	Ledger bool   // it is from the ledger, because nobody answered
+	Why    string // why nobody answered
 	Gone   bool   // Temporal does not know it any more
-	// Trouble is what fails and is tried again, "" where nothing does.
+	// Trouble is what fails and is tried again, "" if nothing does.
 	Trouble string
-	// Mended says when this host's files of it were damaged, how, and what was done about that.
+	// Mended says which of its files on this host were damaged, how, and what pawl did about it.
 	Mended []string
 }
 
-// Snapshot returns a loop's state: from the loop itself, else from the ledger of this host. A worker
-// that is down must not keep anybody from looking.
+// Snapshot returns a loop's state: from the loop itself, else from the ledger of this host. So people can look while
+// no worker runs.
 func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot[loop.State], error) {
 	return find(ctx, c, id, subject[loop.State]{
 		Family: Loop, asked: c.State, recorded: c.Recorded, outside: endedOutside,
-		// What people say of the proposal after the end is in the ledger alone.
+		// Only the ledger has what people say about the proposal after the end.
 		late: func(known, recorded loop.State) bool {
 			return known.Status.Ended() && recorded.Status.Ended() && known.ErrorCode != string(fault.LedgerAhead) && recorded.Loop == known.Loop && recorded.StartedAt.Equal(known.StartedAt) && recorded.Seq > known.Seq
 		},
 	})
 }
 
-// subject is how the state of somebody is found.
+// subject is how to find the state of a loop or a steward.
 type subject[S any] struct {
 	Family
 	asked, recorded func(context.Context, string) (S, error)
@@ -78,7 +78,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
 	var gone *serviceerror.NotFound
 	if err != nil && !errors.As(err, &gone) {
-		// It may be this one record that the service can't read, as after damage.
+		// After damage, the service may be unable to read just this one record.
 		if state, found := of.recorded(ctx, id); found == nil && c.answers(ctx) {
 			return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal can't read its record of this " + of.Word, Trouble: err.Error()}}, nil
 		}
@@ -113,8 +113,8 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 		Advise("Start a worker ("+c.AWorker()+") on its host."))
 }
 
-// Torn returns err, which says that a loop or a steward is not found on this host; LEDGER_DAMAGED where its record is
-// damaged, and nil where err is.
+// Torn takes an error that says that a loop or a steward is not found on this host. It returns LEDGER_DAMAGED if its
+// workspace record is damaged, else the error, and nil for nil.
 func (c *Client) Torn(id string, err error) error {
 	refs, failed := workspace.Torn(c.Home)
 	if err == nil || failed != nil || !slices.Contains(refs, git.RefName(id)) {
@@ -129,8 +129,8 @@ func (c *Client) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// endedOutside is the state of a loop that somebody ended without asking it. A workflow that was
-// terminated has no last event, and goes on saying what it did.
+// endedOutside returns the state of a loop that somebody ended without asking it. A terminated workflow has no last
+// event, so its own state still says that it runs.
 func endedOutside(s loop.State, info *workflowpb.WorkflowExecutionInfo) loop.State {
 	end, ended := outside[info.GetStatus()]
 	if !ended || s.Status.Ended() {
@@ -141,15 +141,14 @@ func endedOutside(s loop.State, info *workflowpb.WorkflowExecutionInfo) loop.Sta
 	return s.Apply(e)
 }
 
-// outside are the ends that nobody comes to by itself.
+// outside are the ends that somebody else causes.
 var outside = map[enumspb.WorkflowExecutionStatus]govern.End{
 	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: govern.Interrupted.Because("it was terminated from outside, without a report"),
 	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   govern.Interrupted.Because("it was cancelled before it began"),
 	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  govern.MachineFailed.Because("Temporal ended it"),
 }
 
-// Recorded returns a loop's state as the ledger on this host has it: ALO_LOOP_NOT_FOUND where
-// there is none.
+// Recorded returns a loop's state from the ledger on this host, or ALO_LOOP_NOT_FOUND if there is none.
 func (c *Client) Recorded(ctx context.Context, id string) (loop.State, error) {
 	if r, here := c.Record(id); here && r.Steward() {
 		return loop.State{}, Loop.runs(id, kind.Steward.Workflow)
@@ -161,8 +160,8 @@ func (c *Client) Recorded(ctx context.Context, id string) (loop.State, error) {
 	return l.State(ctx, head)
 }
 
-// Ledger returns a loop's ledger on this host with its head. The ID may also name an earlier
-// loop of a name that was used again, by its branch: name, name.2, name.3.
+// Ledger returns a loop's ledger on this host with its head. If a name was used again, the ID may also name an
+// earlier loop by its branch: name, name.2, name.3.
 func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string, error) {
 	r, ok := c.Record(id)
 	if !ok {
@@ -175,7 +174,7 @@ func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string,
 	return l, head, err
 }
 
-// OpenRecord returns the ledger of a workspace record with its head, "" where nothing is recorded yet.
+// OpenRecord returns the ledger of a workspace record with its head, "" if nothing is recorded yet.
 func OpenRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string, error) {
 	if _, err := os.Stat(held.At(r.Store)); err != nil {
 		return nil, "", fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
@@ -188,7 +187,7 @@ func OpenRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string
 	return ledger.Open(store), head, err
 }
 
-// Record is the workspace record of a loop on this host.
+// Record returns the workspace record of a loop on this host.
 func (c *Client) Record(id string) (workspace.Record, bool) {
 	if r, ok := workspace.Latest(c.Home, id); ok {
 		return r, true
@@ -205,7 +204,7 @@ func (c *Client) Record(id string) (workspace.Record, bool) {
 	return workspace.Record{}, false
 }
 
-// Untold returns what was damaged of a loop on this host and is mended, as far as its ledger does not have it.
+// Untold returns what was mended of a loop's damaged files on this host, as far as its ledger does not say it.
 func (c *Client) Untold(id string) []string {
 	r, here := c.Record(id)
 	if !here {
@@ -224,8 +223,8 @@ func (c *Client) Contract(ctx context.Context, id string) (launch.ContractView, 
 	return v, err
 }
 
-// Events asks a loop for its events after a sequence number. It answers with the last ones only: to
-// somebody who follows it and was left behind, this host's ledger tells those in between.
+// Events asks a loop for its events after a sequence number. The loop answers with its last events only. If some
+// before them are missing, they come from this host's ledger.
 func (c *Client) Events(ctx context.Context, id string, after int64) (launch.EventsView, error) {
 	var v launch.EventsView
 	if err := c.query(ctx, QueryTimeout, id, &v, "events", after); err != nil {
@@ -251,7 +250,7 @@ func between(events []loop.Event, after, before int64) []loop.Event {
 	return out
 }
 
-// History returns all events that this host's ledger has of a loop.
+// History returns all events of a loop from this host's ledger.
 func (c *Client) History(ctx context.Context, id string) ([]loop.Event, error) {
 	l, head, err := c.Ledger(ctx, id)
 	if err != nil {

@@ -42,7 +42,7 @@ func (c *Client) Start(ctx context.Context, id string, sp spec.Spec, ledger stri
 	return run, nil
 }
 
-// A worker asks for tasks in polls of a minute; one that did not ask within this time is gone.
+// A worker polls for tasks every minute. One that did not poll within this time is gone.
 const lastPoll = 70 * time.Second
 
 // Served reports whether a worker takes loops now, as far as the service knows.
@@ -69,9 +69,9 @@ func (c *Client) AWorker() string {
 	return "`pawl up`"
 }
 
-// StartOptions are those under which every loop is started, whoever starts it: a loop of that ID
-// that runs is not touched, one that has ended may be followed by another, and whoever looks at
-// it in Temporal sees what it is for, who started it and from where (L12).
+// StartOptions returns the options with which every loop is started, whoever starts it. A running loop of that ID is
+// not touched, and one that has ended may be followed by another. In Temporal the options show what the loop is for,
+// who started it and from where (L12).
 func StartOptions(id string, sp spec.Spec) sdk.StartWorkflowOptions {
 	return startOptions(launch.Of(id, "pawl/"+git.RefName(id), sp))
 }
@@ -81,7 +81,7 @@ func startOptions(s launch.Start) sdk.StartWorkflowOptions {
 		ID: s.ID, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: launch.TaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		// Else the SDK takes a loop of that name that runs already for the one that it started.
+		// Without this the SDK returns a running loop of that name as if it had started it.
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		StaticSummary:                            s.Summary, StaticDetails: s.Details, Memo: s.Memo,
 	}

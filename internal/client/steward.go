@@ -21,14 +21,14 @@ import (
 	"pawl/internal/store"
 )
 
-// StewardOptions are those under which every steward is started, whoever starts it.
+// StewardOptions returns the options with which every steward is started, whoever starts it.
 func StewardOptions(c charter.Charter, by string) sdk.StartWorkflowOptions {
 	o := startOptions(launch.OfSteward(c, by))
 	o.WorkflowTaskTimeout = launch.StewardTaskTimeout
 	return o
 }
 
-// StartSteward starts a steward's workflow. by is who starts it, for the record.
+// StartSteward starts a steward's workflow. by is the person who starts it, for the record.
 func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by string) (sdk.WorkflowRun, error) {
 	run, err := c.SDK.ExecuteWorkflow(ctx, StewardOptions(ch, by), kind.Steward.Workflow, ch)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
@@ -44,8 +44,8 @@ func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by string
 	return run, nil
 }
 
-// SendTask carries a message to a steward, as Send does to a loop. An answer is bound to the one gate of
-// its task that is open.
+// SendTask carries a message to a steward, as Send does to a loop. If one gate of the task is open, an answer is
+// bound to it.
 func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Message) (Sent, error) {
 	return c.carry(ctx, name, what, toSteward{c, name, what, m})
 }
@@ -86,7 +86,7 @@ func (t toSteward) checked(ctx context.Context) (any, error) {
 	return m, err
 }
 
-// to binds an answer to the gate that it is for: the only one of its task.
+// to binds an answer to the only open gate of its task.
 func (t toSteward) to(gates []loop.Gate) steward.Message {
 	var task string
 	if t.m.Gate != "" || !steward.AnswersGates(t.name) || json.Unmarshal(t.m.Task, &task) != nil {
@@ -99,14 +99,14 @@ func (t toSteward) to(gates []loop.Gate) steward.Message {
 	return t.m
 }
 
-// Gates asks a steward what waits. An error means that no worker answered.
+// Gates asks a steward for its open gates. An error means that no worker answered.
 func (c *Client) Gates(ctx context.Context, name string) ([]loop.Gate, error) {
 	var v launch.GatesView
 	err := c.query(ctx, workerTimeout, name, &v, "gates")
 	return v.Gates, err
 }
 
-// Task asks a steward for one task, nil where it has none of that ID; its state does not have them all where there are
+// Task asks a steward for one task, nil if it has none with that ID. The steward's state lacks tasks if there are
 // many. An error means that no worker answered.
 func (c *Client) Task(ctx context.Context, name, id string) (*steward.Task, error) {
 	var t *steward.Task
@@ -125,7 +125,7 @@ func (c *Client) StewardState(ctx context.Context, name string) (steward.State, 
 	return s, err
 }
 
-// Stewarding returns a steward's state: from itself, else from the ledger of this host.
+// Stewarding returns a steward's state: from the steward itself, else from the ledger of this host.
 func (c *Client) Stewarding(ctx context.Context, name string) (Snapshot[steward.State], error) {
 	return find(ctx, c, name, subject[steward.State]{
 		Family: Steward, asked: c.StewardState, recorded: c.RecordedSteward,
@@ -139,8 +139,7 @@ func (c *Client) Stewarding(ctx context.Context, name string) (Snapshot[steward.
 	})
 }
 
-// Complete returns a steward's state with all its tasks and gates, of which the query shows the first
-// hundred.
+// Complete returns a steward's state with all its tasks and gates. The query shows only the first hundred.
 func (c *Client) Complete(ctx context.Context, name string, s steward.State) (steward.State, error) {
 	var err error
 	if s.GatesCount > len(s.Gates) {
@@ -160,7 +159,7 @@ func (c *Client) Complete(ctx context.Context, name string, s steward.State) (st
 	return s, err
 }
 
-// pages collects a list that comes in parts; each part says where the next one begins, 0 at the end.
+// pages collects a list that comes in parts. Each part says where the next one begins, 0 at the end.
 func pages[T any](part func(from int) ([]T, int, error)) (all []T, err error) {
 	for from := 0; ; {
 		some, next, err := part(from)
@@ -174,8 +173,7 @@ func pages[T any](part func(from int) ([]T, int, error)) (all []T, err error) {
 	}
 }
 
-// RecordedSteward returns a steward's state as the ledger on this host has it: ALO_LOOP_NOT_FOUND where
-// there is none.
+// RecordedSteward returns a steward's state from the ledger on this host, or ALO_LOOP_NOT_FOUND if there is none.
 func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.State, error) {
 	book, head, err := c.book(ctx, name)
 	if err != nil {
@@ -184,7 +182,7 @@ func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.Stat
 	return book.State(ctx, head)
 }
 
-// book is the ledger of a steward on this host, with its head.
+// book returns the ledger of a steward on this host, with its head.
 func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string, error) {
 	r, here := c.Record(name)
 	if !here {
@@ -204,8 +202,8 @@ func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string
 	return ledger.OpenSteward(st), head, err
 }
 
-// FamilyOf returns the family of whoever has that ID: as Temporal has it, else as the ledger on this host
-// does. Of one that neither knows it is Loop, which then is not found.
+// FamilyOf returns the family of the workflow with that ID, from Temporal, else from the ledger on this host. It
+// returns Loop if neither knows the ID; the loop is then not found.
 func (c *Client) FamilyOf(ctx context.Context, id string) Family {
 	if c.SDK != nil {
 		if d, err := c.SDK.DescribeWorkflowExecution(ctx, id, ""); err == nil {

@@ -16,17 +16,19 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Trouble is what keeps a loop from going on, though nobody is asked anything: it would be running for ever.
+// Trouble is a failure that keeps a loop from continuing although it waits for nobody. Without a report the loop
+// would just seem to run.
 type Trouble struct {
 	Loop string `json:"loop"`
 	What string `json:"what"`
 }
 
-// manyTries is how often a workflow task fails before it is said: a worker that is replaced costs one.
+// manyTries is how often a workflow task must fail before that is reported: the replacement of a worker costs one
+// attempt.
 const manyTries = 3
 
-// troubleOf says what of a loop fails and is tried again, "" where nothing does. The loop itself can't know: its
-// activities and its workflow tasks are retried by the service.
+// troubleOf returns what fails in a loop and is tried again, "" if nothing does. The loop itself can't know: the
+// service retries its activities and its workflow tasks.
 func troubleOf(d *workflowservice.DescribeWorkflowExecutionResponse) string {
 	for _, a := range d.GetPendingActivities() {
 		f := a.GetLastFailure()
@@ -41,7 +43,8 @@ func troubleOf(d *workflowservice.DescribeWorkflowExecutionResponse) string {
 	return ""
 }
 
-// Troubles returns the loops of this host that can't go on: by their files, and as far as Temporal is there by what it says.
+// Troubles returns the loops of this host that can't continue, according to their files and, if an engine runs, to
+// Temporal.
 func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	torn, err := workspace.Torn(c.Home)
 	if err != nil {
@@ -66,10 +69,10 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	return out, nil
 }
 
-// tornRecord is what is wrong with a loop whose workspace record is damaged.
+// tornRecord describes a loop whose workspace record is damaged.
 const tornRecord = "its workspace record is damaged; the worker makes it again from the ledger"
 
-// damage says which files that this host has of a loop or a steward are damaged, "" where it has none or they are whole.
+// damage returns which of this host's files of a loop or a steward are damaged, "" if it has none or they are whole.
 func (c *Client) damage(ctx context.Context, id string) string {
 	if refs, err := workspace.Torn(c.Home); err == nil && slices.Contains(refs, git.RefName(id)) {
 		return tornRecord
@@ -80,7 +83,7 @@ func (c *Client) damage(ctx context.Context, id string) string {
 	return ""
 }
 
-// unwell says what keeps the loop of a record from going on, "" for nothing.
+// unwell returns what keeps a record's loop from continuing, "" for nothing.
 func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
 	if what := c.unreadable(ctx, r); what != "" {
 		return what
@@ -101,7 +104,7 @@ func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
 	return troubleOf(d)
 }
 
-// unreadable says why the ledger of a record can't be read, "" where it can.
+// unreadable returns why the ledger of a record can't be read, "" if it can.
 func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
 	head := ""
 	var err error

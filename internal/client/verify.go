@@ -14,7 +14,7 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Verified is the proof of a ledger, or where it is not whole.
+// Verified is the proof that a ledger is whole, or the list of its faults.
 type Verified struct {
 	Loop     string         `json:"loop"`
 	Whole    bool           `json:"whole"`
@@ -24,24 +24,24 @@ type Verified struct {
 	Rows     int            `json:"rows"`
 	Contract string         `json:"contract,omitempty"` // its hash
 	Workflow string         `json:"workflow"`           // agrees, differs, unknown
-	Copy     string         `json:"copy"`               // in the user's repository: Agrees, differs, unknown
+	Copy     string         `json:"copy"`               // the copy in the user's repository: Agrees, differs, unknown
 	Faults   []ledger.Fault `json:"faults"`
 }
 
-// What others know of a ledger.
+// What the workflow and the copy say about a ledger.
 const (
 	Agrees  = "agrees"
 	Differs = "differs"
 	Unknown = "unknown" // nobody answers, or there is none
 )
 
-// Verify proves the ledger of a loop or a steward on this host whole, or says where it is not.
+// Verify proves that the ledger of a loop or a steward on this host is whole, or returns its faults.
 func (c *Client) Verify(ctx context.Context, id string, record workspace.Record) (Verified, error) {
 	v := Verified{Loop: id, Workflow: Unknown, Copy: Unknown, Faults: []ledger.Fault{}}
 	wrong := func(format string, args ...any) {
 		v.Faults = append(v.Faults, ledger.Fault{What: fmt.Sprintf(format, args...)})
 	}
-	// The workflow first: what it knows by now the ledger has to have when it is looked at.
+	// The workflow is asked first: the ledger must contain everything that the workflow knows by now.
 	known, asked := c.known(ctx, record)
 	copied, err := copyOf(ctx, record)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 	return v, nil
 }
 
-// branch wants the loop's branch to have the head that the ledger stands for.
+// branch reports a fault if the loop's branch does not have the head that the ledger says.
 func (c *Client) branch(ctx context.Context, store *store.Store, record workspace.Record, report ledger.Report, wrong func(string, ...any)) error {
 	at, err := store.Ref(ctx, record.Branch)
 	if err != nil || at == "" {
@@ -100,8 +100,8 @@ func (c *Client) branch(ctx context.Context, store *store.Store, record workspac
 	return err
 }
 
-// known is the ledger commit that the workflow knows, of a loop or a steward; ok is false where none
-// answers for this very ledger.
+// known returns the ledger commit that the workflow of a loop or a steward knows. ok is false if no workflow for
+// exactly this ledger answers.
 func (c *Client) known(ctx context.Context, record workspace.Record) (commit string, ok bool) {
 	var state struct {
 		Ledger string `json:"ledger"`
@@ -117,7 +117,7 @@ func (c *Client) known(ctx context.Context, record workspace.Record) (commit str
 	return state.Ledger, err == nil
 }
 
-// copyOf is where the ledger's copy in the user's repository stands, "" where there is none.
+// copyOf returns the head of the ledger's copy in the user's repository, "" if there is none.
 func copyOf(ctx context.Context, record workspace.Record) (string, error) {
 	if record.Remote {
 		return "", nil

@@ -14,21 +14,21 @@ import (
 	"pawl/internal/wire"
 )
 
-// retryEvery is how often a service that is away is asked again.
+// retryEvery is how often a service that does not answer is asked again.
 const retryEvery = 200 * time.Millisecond
 
-// News is what is new of a loop, or that nobody answers for it.
+// News is what is new in a loop, or the error that nobody answers for it.
 type News struct {
 	State  loop.State
 	Events []loop.Event
 	Err    error
 
-	Trouble string      // what fails and is tried again, where that is all there is to say
-	Live    *loop.Usage // what the step under way has spent, likewise
+	Trouble string      // what fails and is tried again, if there is no other news
+	Live    *loop.Usage // what the running step has spent, if there is no other news
 }
 
-// Watch asks a loop for news until ctx ends, as often as every says. It asks for the events first and for the state only
-// where there are new ones, so that waiting costs next to nothing.
+// Watch asks a loop for news until ctx ends, at the interval every. It asks for the events first, and for the state
+// only if there are new events, so waiting costs almost nothing.
 func (c *Client) Watch(ctx context.Context, id string, every time.Duration) <-chan News {
 	out := make(chan News)
 	go func() {
@@ -58,12 +58,12 @@ func (c *Client) Watch(ctx context.Context, id string, every time.Duration) <-ch
 	return out
 }
 
-// troubleEvery is after how many times without news a loop's silence is looked into.
+// troubleEvery is the number of times without news after which Watch checks for trouble.
 const troubleEvery = 10
 
-// underWay says what fails and is tried again, or what the running step has spent; nil for nothing.
-// The loop itself knows of neither: its activities are retried by the service, and a disk that is
-// full has to be somebody's business.
+// underWay returns what fails and is tried again, or what the running step has spent; nil for nothing. The loop
+// itself knows neither, because the service retries its activities. For example, somebody has to learn that the disk
+// is full.
 func (c *Client) underWay(ctx context.Context, id string) *News {
 	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Client) underWay(ctx context.Context, id string) *News {
 	return nil
 }
 
-// News returns what happened after the event known, nil for nothing, and the last event's number.
+// News returns what happened after the event known, nil for nothing, and the number of the last event.
 func (c *Client) News(ctx context.Context, id string, known int64) (*News, int64) {
 	v, err := c.Events(ctx, id, max(known, 0))
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Client) News(ctx context.Context, id string, known int64) (*News, int64
 	if u.Err = c.query(ctx, QueryTimeout, id, &u.State, "state"); u.Err != nil {
 		return u, known
 	}
-	if u.State.Seq > v.Seq { // what has led to this state is told before it
+	if u.State.Seq > v.Seq { // the events that led to this state come before it
 		more, err := c.Events(ctx, id, v.Seq)
 		if err != nil {
 			return u, v.Seq
@@ -137,8 +137,8 @@ func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
 	}
 }
 
-// endOf is the end of a workflow that did not complete: it failed with a code and the result in
-// its details, or somebody ended it without asking it.
+// endOf returns the end of a workflow that did not complete. It failed with a code, and the result is in the error's
+// details, or somebody ended it without asking it.
 func endOf(err error) Ending {
 	var app *temporal.ApplicationError
 	var cancelled *temporal.CanceledError
@@ -161,7 +161,7 @@ func endOf(err error) Ending {
 	return lost(enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT)
 }
 
-// lost is the end of a loop that has no result.
+// lost returns the end of a loop that has no result.
 func lost(status enumspb.WorkflowExecutionStatus) Ending {
 	end := outside[status]
 	return Ending{Status: end.Status, Code: end.Code, Lost: end.Reason}

@@ -24,7 +24,7 @@ type Improve struct {
 	Within     spec.Duration // how long verify may take
 	Guard      bool          // there is a guard command
 	Ideas      bool          // the agent is asked for an idea before it writes
-	Approval                 // for approving the result of a completed loop; and limits.reworks of one kind within an iteration
+	Approval                 // to approve a completed loop's result; and limits.reworks of one kind within an iteration
 }
 
 // ImproveOf returns the rules of a loop with that spec.
