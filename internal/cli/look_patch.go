@@ -81,7 +81,7 @@ func (a *app) page(write func(io.Writer) error) error {
 	}
 	cmd := exec.Command("sh", "-c", pager) // Ctrl-C goes to the pager, which has the terminal
 	cmd.Stdout, cmd.Stderr, cmd.Env = a.out, a.err, os.Environ()
-	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} { // as in git: colours, no paging of short texts
+	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} { // as in git: colours, short texts unpaged
 		if _, set := os.LookupEnv(name); !set {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

@@ -216,7 +216,7 @@ func (a *app) toSteward(ctx context.Context, name, message string, m steward.Mes
 	return a.visit(ctx, func(s *session) error {
 		sent, err := s.SendTask(ctx, name, message, m)
 		over := err == nil || fault.CodeOf(err) == fault.GateClosed && s.SDK != nil
-		if over && message == loop.MessageHalt && m.Task == nil { // the steward can no longer take the tasks of its schedules
+		if over && message == loop.MessageHalt && m.Task == nil { // its schedules have no steward
 			if err := schedule.Remove(ctx, s.SDK.ScheduleClient(), charter.Charter{Name: name}); err != nil {
 				a.say("the schedules of %s could not be removed: %v", ui.Clean(name), err)
 			}

@@ -2,7 +2,8 @@ package ui
 
 import "pawl/internal/loop"
 
-// exploring says which earlier commit the loop goes on from, and what it returns to; nothing while it goes on from its head.
+// exploring returns from which earlier commit the loop continues, and what it can return to. It returns nothing while
+// the loop continues from its head.
 func exploring(st loop.State) []string {
 	b := st.Exploring()
 	if b == nil {
@@ -15,7 +16,7 @@ func exploring(st loop.State) []string {
 	return []string{line, "its best is " + number(st.Best) + "; it replaces the head only where it is better than " + number(b.Best)}
 }
 
-// branch says what has become of one.
+// branch describes an event of a branch.
 func branch(e loop.Event) (text, color string) {
 	b := e.Branch
 	if b == nil {

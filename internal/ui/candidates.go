@@ -6,8 +6,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// candidates has a line for each change that is made beside others and that no iteration has taken; over says that none
-// will.
+// candidates returns a line for each candidate that no iteration has taken yet. over says that no iteration will take
+// them any more.
 func candidates(all []loop.Candidate, over bool) (lines []string) {
 	for _, c := range all {
 		how := madeOf(c)
@@ -23,7 +23,7 @@ func candidates(all []loop.Candidate, over bool) (lines []string) {
 	return lines
 }
 
-// madeOf says how far a candidate is.
+// madeOf returns how far a candidate is.
 func madeOf(c loop.Candidate) string {
 	switch {
 	case !c.Made:
@@ -40,7 +40,7 @@ func madeOf(c loop.Candidate) string {
 	return tried(*c.Trial)
 }
 
-// tried is what a trial has said.
+// tried returns the result of a trial.
 func tried(t loop.Trial) string {
 	text := "would be discarded"
 	if t.Passed {
@@ -55,7 +55,7 @@ func tried(t loop.Trial) string {
 	return text
 }
 
-// candidate says what has become of one, and whether that is of note.
+// candidate describes an event of a candidate, and says whether it is of note.
 func candidate(e loop.Event) (text string, ofNote bool) {
 	c := e.Candidate
 	if c == nil {

@@ -10,19 +10,19 @@ import (
 	"pawl/internal/spec"
 )
 
-// Charter is what a person wants to know of a steward before they start it.
+// Charter is what a person wants to know about a steward before starting it.
 type Charter struct {
 	Charter charter.Charter
 	Repo    string
-	Base    string // the commit that its work starts from now
+	Base    string // the commit from which its work starts now
 	// Lacking are, by kind of loop, the keys that its defaults leave to the plan of a task.
 	Lacking     map[string][]string
 	Protections []string
-	// Environment says what of the worker's environment planner and loops get.
+	// Environment says which of the worker's variables planner and loops get.
 	Environment []string
 }
 
-// Charter renders it: what the steward watches, when it asks, what its loops have, and its bounds.
+// Charter renders a charter: what the steward watches, when it asks, what its loops get, and its limits.
 func (s Style) Charter(v Charter) string {
 	c := v.Charter
 	f := s.fields(10)
@@ -67,7 +67,7 @@ func (s Style) Charter(v Charter) string {
 	return s.Bold("Charter of "+Clean(c.Name)) + "\n\n" + f.String()
 }
 
-// allowed is what sandbox.allow of a charter names. Each loop's contract says what it comes to.
+// allowed returns the paths in sandbox.allow of a charter. Each loop's contract says what they mean for it.
 func allowed(sp spec.Spec) (lines []string) {
 	for _, path := range sp.Sandbox.Allow {
 		lines = append(lines, "agent and commands may write "+Clean(path)+", as far as the loop's contract says")
@@ -75,7 +75,7 @@ func allowed(sp spec.Spec) (lines []string) {
 	return lines
 }
 
-// label names the first of several lines.
+// label returns the name for the first of several lines, and a blank for the others.
 func label(i int, name string) string {
 	if i == 0 {
 		return name

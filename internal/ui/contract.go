@@ -19,8 +19,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Contract is what a person approves before a loop starts, and what they want to know before
-// they do.
+// Contract is what a person approves before a loop starts, and what they want to know before that.
 type Contract struct {
 	Loop        string
 	Repo        string
@@ -29,11 +28,11 @@ type Contract struct {
 	Contract    loop.Contract
 	Spec        spec.Spec
 	Baseline    *evidence.Decimal
-	Noise       string // what it means that the metric varies, "" where it does not
+	Noise       string // what the noise of the metric means, "" if it does not vary
 	InScope     int
 	Plan        *loop.Plan // of a Deliver loop with a planner
 	Protections []string
-	Environment []string // what of the worker's environment agent and commands get
+	Environment []string // which of the worker's variables agent and commands get
 }
 
 // maxSealed is how many sealed files are shown; the others are counted.
@@ -91,7 +90,7 @@ func (s Style) Contract(c Contract) string {
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
 }
 
-// steward is what a steward says of itself and its task in the session of a loop that it starts.
+// steward returns what a steward says about itself and its task in the session of a loop that it starts.
 func (s Style) steward(sp spec.Spec) (lines []string) {
 	if sp.Session[spec.SessionSteward] == "" {
 		return nil
@@ -106,7 +105,7 @@ func (s Style) steward(sp spec.Spec) (lines []string) {
 	return append(lines, s.Dim("as its session says; nobody has checked it"))
 }
 
-// stops are the limits that end a loop of the kind beside its budgets.
+// stops returns the limits, besides the budgets, that end a loop of the kind.
 func stops(k kind.Kind, l spec.Limits) string {
 	words := map[string]string{
 		"limits.discards":     plural(l.Discards, "discard") + " in a row",
@@ -121,7 +120,7 @@ func stops(k kind.Kind, l spec.Limits) string {
 	return strings.Join(all, ", or ")
 }
 
-// criteria are what the reviewer ticks off, where there is one.
+// criteria returns what the reviewer ticks off, if there is a reviewer.
 func criteria(s Style, sp spec.Spec) (lines []string) {
 	if _, reviewer := sp.Agent.Roles[kind.Reviewer]; !reviewer {
 		return nil
@@ -135,7 +134,7 @@ func criteria(s Style, sp spec.Spec) (lines []string) {
 	return append(lines, s.Dim("the reviewer ticks them off, with evidence"))
 }
 
-// verified says how the outcome of verify is judged.
+// verified returns how the result of verify is judged.
 func verified(k kind.Kind, v spec.Verify) string {
 	if !k.Reference {
 		text := "has to exit 0 within " + v.Timeout.String()
@@ -160,7 +159,7 @@ func verified(k kind.Kind, v spec.Verify) string {
 	return text
 }
 
-// holdout is what the claim is measured by as well.
+// holdout returns the second command that measures the claim.
 func holdout(s Style, sp spec.Spec) []string {
 	if sp.Verify.Holdout.Command == "" {
 		return nil
@@ -168,7 +167,7 @@ func holdout(s Style, sp spec.Spec) []string {
 	return append(command(sp.Verify.Holdout.Command), s.Dim("only for the claim; the agent does not know of it"))
 }
 
-// bounds are the further metrics that are read.
+// bounds returns the further metrics that are read.
 func bounds(metrics []evidence.Bound) (lines []string) {
 	for _, m := range metrics {
 		line := Clean(m.Name) + " (" + cmp.Or(m.Direction, evidence.Higher) + " is better)"
@@ -185,14 +184,14 @@ func bounds(metrics []evidence.Bound) (lines []string) {
 	return lines
 }
 
-// Protections renders what holds whatever the agent does, and what does not.
+// Protections renders what the agent can't do, and what is not protected.
 func (s Style) Protections(lines []string) string {
 	f := s.fields(12)
 	f.add("protection", s.protections(lines)...)
 	return f.String()
 }
 
-// protections are the sentences about what holds, those in capitals, which say what does not, in red.
+// protections returns the lines about protections. Lines with capitals say what is not protected, and are red.
 func (s Style) protections(lines []string) []string {
 	shown := make([]string, len(lines))
 	for i, line := range lines {
@@ -212,7 +211,7 @@ func command(text string) []string {
 	return written(text)
 }
 
-// argv is a command list as the shell would have it.
+// argv returns a command list as the shell would write it.
 func argv(a spec.Argv) []string {
 	if a.Shell != "" {
 		return written(a.Shell)
@@ -224,7 +223,7 @@ func argv(a spec.Argv) []string {
 	return written(strings.Join(words, " "))
 }
 
-// tools are those that are approved, and what of that nothing holds the programs to.
+// tools returns the approved tools, and those of them to which nothing restricts the programs.
 func (s Style) tools(sp spec.Spec, approved []string) []string {
 	lines := []string{s.Dim("tools: " + Clean(strings.Join(approved, " ")))}
 	if sp.AsksOfTools() {
@@ -241,7 +240,7 @@ func (s Style) tools(sp spec.Spec, approved []string) []string {
 	return lines
 }
 
-// agents are the programs that are called, those that a role has of its own below.
+// agents returns the programs that are called: first the common ones, then those of a single role.
 func agents(sp spec.Spec) (lines []string) {
 	for _, of := range append([]string{""}, slices.Sorted(maps.Keys(sp.Agent.Roles))...) {
 		for i, a := range sp.Agent.Chain(of) {
@@ -287,8 +286,8 @@ func program(a spec.Agent) []string {
 	}
 }
 
-// environment is what the spec gives to agents, as it stands there, and what they and the commands get of
-// the worker's.
+// environment returns the variables that the spec gives to agents, as the spec writes them, and those of the worker
+// that agents and commands get.
 func environment(sp spec.Spec, inherited []string) []string {
 	lines := append(slices.Clone(inherited), given("", sp.Agent.Env, nil)...)
 	for _, role := range slices.Sorted(maps.Keys(sp.Agent.Roles)) {
@@ -302,7 +301,7 @@ func environment(sp spec.Spec, inherited []string) []string {
 	return lines
 }
 
-// given are variables that a spec gives to agents, but for those that are said already.
+// given returns the variables that a spec gives to agents, without those in said.
 func given(role string, env, said map[string]string) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if is, ok := said[name]; !ok || is != env[name] {
@@ -312,7 +311,7 @@ func given(role string, env, said map[string]string) (lines []string) {
 	return lines
 }
 
-// pattern says by which expression the metric is read, where the spec has one.
+// pattern returns the expression that reads the metric, if the spec has one.
 func pattern(v spec.Verify) []string {
 	if v.Pattern == "" {
 		return nil
@@ -320,8 +319,8 @@ func pattern(v spec.Verify) []string {
 	return []string{"the metric is what " + strings.Join(written(v.Pattern), `\n`) + " finds last"}
 }
 
-// granted is what the spec lets agent and commands reach, and keep, beyond what they need. What sandbox.allow comes to on a
-// machine is among the protections.
+// granted returns what the spec lets agent and commands reach and keep beyond what they need. The protections say
+// what sandbox.allow means on a machine.
 func granted(sp spec.Spec) (lines []string) {
 	if len(sp.Sandbox.Agents) > 0 {
 		lines = append(lines, "the agent's command gets your sign-ins of "+Clean(strings.Join(sp.Sandbox.Agents, ", ")))
@@ -363,7 +362,7 @@ func permissions(sp spec.Spec) (lines []string) {
 	return lines
 }
 
-// sealCount is how much is sealed, in a few words.
+// sealCount returns how much is sealed, in a few words.
 func sealCount(seals []loop.Seal) string {
 	files, outside := 0, 0
 	for _, seal := range seals {
@@ -384,8 +383,8 @@ func sealCount(seals []loop.Seal) string {
 	return text
 }
 
-// sealed says what judges the work: files by their names, then what globs reserve, then what is outside of
-// the repository.
+// sealed returns what judges the work: first files by their names, then the globs, then what is outside the
+// repository.
 func sealed(seals []loop.Seal) (lines []string) {
 	if len(seals) == 0 {
 		return []string{"nothing"}
@@ -435,7 +434,7 @@ func sealed(seals []loop.Seal) (lines []string) {
 	return append(lines, outside...)
 }
 
-// policy says which rules hold besides scope, new files and sealed files.
+// policy returns the rules besides scope, new files and sealed files.
 func policy(s spec.Spec) string {
 	p := s.Rules()
 	var parts []string
@@ -474,7 +473,7 @@ func budgets(l spec.Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-// told are those whom the loop tells. Their commands run with the reader's rights, too.
+// told returns the commands by which the loop notifies people. They run with the reader's rights, too.
 func told(notify []string) []string {
 	var all []string
 	for _, to := range notify {

@@ -53,7 +53,7 @@ func TestWhatDoesNotHoldIsInRed(t *testing.T) {
 	require.NotContains(t, text, "\x1b[31mHTTP")
 	require.Contains(t, inColour.Protections([]string{"may write /x\x1b[31m\u202e"}), `may write /x\u{1b}[31m\u{202e}`)
 	for _, claim := range sandbox.Claims(sandbox.Facts{Repo: "/r", Policy: sandbox.Policy{Network: sandbox.Open}}) {
-		if claim.Fails == "" { // it holds in any case
+		if claim.Fails == "" { // the claim holds in any case
 			continue
 		}
 		require.Contains(t, inColour.Protections([]string{claim.Fails}), "\x1b[31m"+claim.Fails)
@@ -110,7 +110,7 @@ func TestAContractNamesEveryAgentAndItsPermissions(t *testing.T) {
 	}
 }
 
-// What a session says of a steward is shown as what it is: anybody could have written it.
+// The session's claims about a steward are shown as mere claims, because anybody can write a session.
 func TestAContractSaysWhatItHasFromTheSessionOfASteward(t *testing.T) {
 	said := map[string]string{"steward": "crew", "task": "t1", "plan": hash, "approvedBy": "ann", "base": strings.Repeat("a", 40), "onto": "main"}
 	text := style.Contract(ui.Contract{Spec: spec.Spec{Session: said}})

@@ -9,13 +9,13 @@ import (
 	"pawl/internal/phase"
 )
 
-// Delivery is what a reader wants to know at the end of a loop that runs tests, gathered from its
-// events as they come.
+// Delivery is what a reader wants to know at the end of a loop that runs tests. It is gathered from the loop's
+// events.
 type Delivery struct {
 	Fixes  int
-	First  *loop.Tests // what the tests showed of the first change that reached them
+	First  *loop.Tests // the tests of the first change that reached them
 	Last   *loop.Tests
-	Passed bool // the last run of them
+	Passed bool // the last run of the tests passed
 	Flaky  []string
 	Review *loop.Event // the reviewer's last answer
 }
@@ -37,10 +37,10 @@ func (d Delivery) Follow(e loop.Event) Delivery {
 	return d
 }
 
-// Phase is the line of a phase that was entered.
+// Phase returns the line for a phase that was entered.
 func (s Style) Phase(e loop.Event) string { return "    → " + s.Bold(string(e.Phase)) }
 
-// Review is what a reviewer said, a line for each acceptance criterion.
+// Review returns a reviewer's answer, with a line for each acceptance criterion.
 func (s Style) Review(e loop.Event) []string {
 	lines := []string{"reviewed: " + reviewed(e)}
 	for _, c := range e.Criteria {
@@ -53,7 +53,7 @@ func (s Style) Review(e loop.Event) []string {
 	return lines
 }
 
-// delivered is the final report of a loop that runs tests.
+// delivered renders the final report of a loop that runs tests.
 func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 	var b strings.Builder
 	word := "Delivered"
@@ -84,10 +84,10 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 	return b.String()
 }
 
-// advice is what to do with a delivery.
+// advice returns what to do with a delivery.
 func advice(status loop.Status, r loop.Result) string {
 	switch p := r.Proposal; {
-	case status != loop.Completed: // what to do stands with how it ended
+	case status != loop.Completed: // Ended shows what to do
 		return ""
 	case p == nil:
 		return "nothing had to be changed"
@@ -99,7 +99,7 @@ func advice(status loop.Status, r loop.Result) string {
 	return r.Recommendation
 }
 
-// tests is what a run of the tests showed, in a line.
+// tests returns the result of a test run, in one line.
 func tests(j loop.Judgement) string {
 	text := "tests: "
 	if t := j.Tests; j.Passed && t.Passed+t.Failed+t.Skipped == 0 {
@@ -130,7 +130,7 @@ func tests(j loop.Judgement) string {
 	return text
 }
 
-// reviewed is a reviewer's answer in a line, with how many criteria it ticked off.
+// reviewed returns a reviewer's answer in one line, with how many criteria it ticked off.
 func reviewed(e loop.Event) string {
 	text := cmp.Or(Clean(e.Reason), "no decision")
 	if n := len(e.Criteria); n > 0 {
@@ -145,7 +145,7 @@ func reviewed(e loop.Event) string {
 	return text + note(e.Note)
 }
 
-// maxNames is how many tests are named in a line.
+// maxNames is how many tests a line names.
 const maxNames = 4
 
 func names(all []string) string {
@@ -157,7 +157,7 @@ func names(all []string) string {
 	return text
 }
 
-// counts is how many tests passed and failed, as far as the output tells.
+// counts returns how many tests passed and failed.
 func counts(t loop.Tests) string {
 	if t.Passed+t.Failed+t.Skipped == 0 {
 		return "the output names none"

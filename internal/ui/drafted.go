@@ -7,20 +7,20 @@ import (
 	"pawl/internal/kind"
 )
 
-// Drafted is a spec that was written for a repository, and what it was made of.
+// Drafted is a spec that was written for a repository, and the findings behind it.
 type Drafted struct {
 	Path                            string
 	Kind                            kind.Kind
 	Languages                       []string
-	Project                         string   // the folder that it is for, where there are several
-	Others                          []string // those that it is not for
+	Project                         string   // the folder that the spec is for, if there are several
+	Others                          []string // the other projects
 	Test, Check, Metric, Why, Agent string
 	Setup, Direction                string
-	Missing, Hints                  []string // what is not installed, what else to think of
+	Missing, Hints                  []string // what is not installed, and what else to consider
 	Next                            []string
 }
 
-// Drafted renders it.
+// Drafted renders the findings.
 func (s Style) Drafted(d Drafted) string {
 	f := s.fields(9)
 	f.add("languages", cmp.Or(strings.Join(d.Languages, ", "), "none recognised"))

@@ -12,8 +12,8 @@ import (
 	"pawl/internal/steward"
 )
 
-// Event is an event of a loop of a kind as a line for people, and whether it is of note: the rest is
-// of interest only to those who want everything.
+// Event renders an event of a loop as a line for people, and says whether it is of note. Other events are only for
+// people who want to see everything.
 func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
 	text, color, ofNote := describe(e)
 	if e.Record != nil {
@@ -26,8 +26,8 @@ func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
 	return s.Dim(e.Time.In(s.zone()).Format(time.DateTime)) + "  " + at + "  " + s.paint(color, text), ofNote
 }
 
-// Note is an event as a line under a loop's iterations, without its time. The end, the gates and
-// the iterations themselves have forms of their own.
+// Note renders an event as a line under a loop's iterations, without its time. The end, the gates and the iterations
+// themselves have other forms.
 func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 	switch e.Type {
 	case loop.IterationSucceeded, loop.IterationFailed, loop.BaselineMeasured, loop.GateOpened,
@@ -41,7 +41,7 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 	return "      " + s.paint(cmp.Or(color, dim), text), ofNote
 }
 
-// describe says what happened.
+// describe returns what happened.
 func describe(e loop.Event) (text, color string, ofNote bool) {
 	if text, color, ofNote, ok := supervised(e); ok {
 		return text, color, ofNote
@@ -238,7 +238,7 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 	return text, color, ofNote
 }
 
-// finished is an iteration's end, without the columns of Style.Iteration.
+// finished renders an iteration's end, without the columns of Style.Iteration.
 func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) {
 	text, color = outcomeOf(k, it), green
 	if !it.Kept {
@@ -264,7 +264,7 @@ func by(e loop.Event) string {
 	return " by " + who
 }
 
-// ofTask names the task of a steward that an event is about.
+// ofTask names the steward's task that an event is about.
 func ofTask(e loop.Event) string {
 	if e.Task == "" {
 		return ""

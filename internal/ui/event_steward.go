@@ -8,7 +8,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// supervised says what happened to a steward or one of its tasks; ok is false for any other event.
+// supervised describes an event of a steward or of one of its tasks. ok is false for any other event.
 func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	about := ofTask(e)
 	ofNote, ok = true, true
@@ -59,7 +59,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 		}
 	case loop.MilestoneReached:
 		text, color = about+"milestone: step "+Clean(e.Step), green
-		if e.Reason != "step "+e.Step { // its own words
+		if e.Reason != "step "+e.Step { // the event has a reason of its own
 			text += note(e.Reason)
 		}
 	case loop.ChildReported:
@@ -109,7 +109,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	return text, color, ofNote, true
 }
 
-// because is by what right a task changed its state, as far as a person wants it.
+// because returns the evidence by which a task changed its state, as far as it helps a person.
 func because(e loop.Event) string {
 	v := e.Evidence
 	if v == nil {

@@ -7,14 +7,14 @@ import (
 	"pawl/internal/loop"
 )
 
-// figure is how something of a loop's progress is shown: as a row of `pawl show`, and as a part of the
-// moving line. "" is nothing to show.
+// figure is how a part of a loop's progress is shown: as a row of `pawl show`, and on the moving line. An empty text
+// shows nothing.
 type figure struct {
 	label     string
 	row, part func(loop.State) string
 }
 
-// figures are all that a kind can have.
+// figures are all figures that a kind can have.
 var figures = map[kind.Figure]figure{
 	kind.Keeps: {
 		"iteration",

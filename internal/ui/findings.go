@@ -2,12 +2,12 @@ package ui
 
 import "strings"
 
-// Finding is one thing that was looked at, and how it is: ok, note or failed.
+// Finding is one thing that was checked, and its status: ok, note or failed.
 type Finding struct {
 	Name, Status, What, Fix string
 }
 
-// Findings renders them, with what to do below each that is not as it should be.
+// Findings renders the findings. Below each problem is what to do.
 func (s Style) Findings(all []Finding) string {
 	width := 0
 	for _, f := range all {

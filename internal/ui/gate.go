@@ -11,8 +11,7 @@ import (
 	"pawl/internal/steward"
 )
 
-// Gate says what a loop waits for, since when, and exactly how to answer. The budget is that of the
-// loop.
+// Gate renders what a loop waits for, since when, and exactly how to answer. The budget is that of the loop.
 func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string {
 	var commands []string
 	if g.OffersDiff() {
@@ -48,7 +47,7 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 	if g.Task != "" {
 		about = " of task " + Clean(g.Task)
 	}
-	if !g.OpenedAt.IsZero() { // else nobody knows: a steward that is paused
+	if !g.OpenedAt.IsZero() { // it is zero for a steward that is paused
 		about += ", open for " + Duration(now.Sub(g.OpenedAt)) + ", since " + s.when(g.OpenedAt)
 	}
 	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+")"+about) + "\n")
@@ -61,13 +60,13 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 	return strings.TrimSuffix(w.String(), "\n")
 }
 
-// hints are what the commands alone don't say.
+// hints are what the commands alone do not explain.
 var hints = map[loop.GateKind]string{
 	loop.GateBudget: "The limit is the new total, not the increase. You may raise other limits too.",
 	loop.GateDiff:   "Approving alone changes nothing in your repository; `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + ".",
 }
 
-// hint is what the commands that answer a loop's gate don't say.
+// hint returns what the commands that answer a loop's gate do not explain.
 func hint(g loop.Gate) string {
 	if g.Kind == loop.GateQuestion {
 		if g.Answers != nil && !slices.Contains(g.Answers, loop.MessageAmend) {
@@ -78,19 +77,19 @@ func hint(g loop.Gate) string {
 	return hints[g.Kind]
 }
 
-// Commands are the shell commands that answer a gate of a loop with that budget, ready to be copied.
+// Commands returns the shell commands that answer a gate of a loop with that budget, ready to be copied.
 func Commands(id string, g loop.Gate, b loop.Budget) []string {
 	var all []string
 	for _, w := range govern.Ways(id, g, b) {
 		all = append(all, w.Command)
 	}
-	if len(g.Answers) == 1 { // nothing that says no: there is always the end
+	if len(g.Answers) == 1 { // no answer says no: the person can always end the loop
 		all = append(all, shell.Join("pawl", loop.MessageHalt, id))
 	}
 	return all
 }
 
-// when is a time for people: today's without the date.
+// when returns a time for people, with its date.
 func (s Style) when(t time.Time) string {
 	if t.IsZero() {
 		return "–"

@@ -9,7 +9,7 @@ import (
 	reasons "pawl/internal/reason"
 )
 
-// Iteration is the one line of a finished iteration: number, outcome, metric, delta, what it was.
+// Iteration renders a finished iteration in one line: number, outcome, metric, delta, description.
 func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 	outcome, color := outcomeOf(k, it), ""
 	switch {
@@ -45,13 +45,12 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 	return line
 }
 
-// Baseline is the same line for the unchanged code.
+// Baseline renders the same line for the unchanged code.
 func (s Style) Baseline(metric string) string {
 	return padLeft("0", 4) + "  " + pad("baseline", 18) + "  " + padLeft(metric, 10)
 }
 
-// outcomeOf is what became of an iteration, in a word of its kind, or the reason for which it was not
-// kept.
+// outcomeOf returns the outcome of an iteration, in a word of its kind, or the reason why it was not kept.
 func outcomeOf(k kind.Kind, it loop.Iteration) string {
 	switch {
 	case it.Kept:
@@ -62,8 +61,8 @@ func outcomeOf(k kind.Kind, it loop.Iteration) string {
 	return Clean(it.Reason)
 }
 
-// measured reports whether the record's metric is its own: a row without a measurement, or
-// whose guard failed, carries the reference (P7).
+// measured reports whether the record's metric is its own. A row without a measurement, or whose guard failed,
+// carries the reference (P7).
 func measured(it loop.Iteration) bool {
 	return it.Metric != nil && (it.Kept || it.Reason == "" || !it.Delta.IsZero())
 }

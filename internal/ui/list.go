@@ -9,7 +9,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// List renders loops as a table: how long each has run, and what it has cost as far as its ledger on this host says.
+// List renders loops as a table: also how long each has run, and what it has cost, if its ledger on this host says
+// it.
 func (s Style) List(rows []launch.Row, now time.Time) string {
 	var cells [][]string
 	for _, r := range rows {
@@ -52,13 +53,13 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 			tokens = loop.Count(u.InputTokens + u.OutputTokens).String()
 		}
 		iteration := itoa(r.Iteration)
-		if r.Steward() { // it has none
+		if r.Steward() { // a steward has no usage
 			iteration = ""
 		}
 		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, iteration, best, cost, tokens, took, started, Clean(r.Goal)})
 	}
 	head := []string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME", "STARTED", "GOAL"}
-	for _, spent := range []string{"COST", "TOKENS", "TIME"} { // where nobody says it, it takes no room
+	for _, spent := range []string{"COST", "TOKENS", "TIME"} { // an empty column is left out
 		at := slices.Index(head, spent)
 		if slices.ContainsFunc(cells, func(row []string) bool { return row[at] != "" }) {
 			continue

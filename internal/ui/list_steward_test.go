@@ -36,7 +36,7 @@ func TestAStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
 	}
 }
 
-// TestTheTasksOfAStewardThatHasEndedWereNotDone, in whatever state they were left: nobody plans them or is asked.
+// TestTheTasksOfAStewardThatHasEndedWereNotDone: whatever their state, nobody plans them or is asked.
 func TestTheTasksOfAStewardThatHasEndedWereNotDone(t *testing.T) {
 	st := steward.State{Steward: "shop", Status: loop.Halted, State: task.Planning, Mode: "mission", TasksCount: 6, QueueCount: 2, Queue: []string{"d"}, Indicators: steward.Indicators{Done: 1}, Tasks: []steward.Task{
 		{ID: "a", State: task.Planning}, {ID: "b", State: task.Waiting, Until: time.Now(), Steps: []steward.Step{{ID: "one", Status: steward.Asking, Told: loop.MessageHalt}, {ID: "two", Status: steward.Pending}}},

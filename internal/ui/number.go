@@ -11,7 +11,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Duration is a length of time in at most two units: 0.4s, 12s, 3m 5s, 2h 10m, 3d 4h.
+// Duration returns a length of time in at most two units: 0.4s, 12s, 3m 5s, 2h 10m, 3d 4h.
 func Duration(d time.Duration) string {
 	d = max(d, 0)
 	two := func(a time.Duration, first string, b time.Duration, second string) string {
@@ -35,12 +35,12 @@ func Duration(d time.Duration) string {
 	return two(day, "d", time.Hour, "h")
 }
 
-// whole drops the fraction that Duration shows of short times: a limit is 5s, not 5.0s.
+// whole drops the fraction that Duration shows for short times: a limit is 5s, not 5.0s.
 func whole(d time.Duration) string { return strings.Replace(Duration(d), ".0s", "s", 1) }
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// signed is a number with its sign: +0.1, -3, +0.
+// signed returns a number with its sign: +0.1, -3, +0.
 func signed(d evidence.Decimal) string {
 	if d.Sign() >= 0 {
 		return "+" + strings.TrimPrefix(d.String(), "-")
@@ -48,7 +48,7 @@ func signed(d evidence.Decimal) string {
 	return d.String()
 }
 
-// amount is a quantity of a resource in words.
+// amount returns a quantity of a resource in words.
 func amount(r loop.Resource, n evidence.Decimal) string {
 	switch r {
 	case loop.ActiveTime:
@@ -65,7 +65,7 @@ func amount(r loop.Resource, n evidence.Decimal) string {
 	return counted(n, "iteration")
 }
 
-// spent is what a loop has cost, as far as its agents say: "" where nothing ran yet.
+// spent returns what a loop has cost, as far as its agents say, "" if nothing ran yet.
 func spent(u loop.Usage) string {
 	var parts []string
 	add := func(n int64, word string) {
@@ -92,8 +92,7 @@ func counted(n evidence.Decimal, word string) string {
 	return n.String() + " " + word + "s"
 }
 
-// left is what remains of the limited resources, without the iterations, which a progress bar
-// shows already.
+// left returns what remains of the limited resources, without the iterations, which the progress bar shows.
 func left(b loop.Budget) []string {
 	var parts []string
 	for _, r := range loop.Resources {
@@ -104,7 +103,7 @@ func left(b loop.Budget) []string {
 	return parts
 }
 
-// number is a metric, or a dash where there is none.
+// number returns a metric, or a dash if there is none.
 func number(d *evidence.Decimal) string {
 	if d == nil {
 		return "–"
@@ -112,10 +111,10 @@ func number(d *evidence.Decimal) string {
 	return d.String()
 }
 
-// digest is the form of a SHA-256 that people are shown: as much of it as an approval must name.
+// digest returns the part of a SHA-256 that people see, which is as much as an approval must give.
 func digest(hash string) string { return hash[:min(16, len(hash))] }
 
-// Short is the form of a hash that people are shown.
+// Short returns the part of a commit's hash that people see.
 func Short(hash string) string {
 	if len(hash) > 10 {
 		return hash[:10]
@@ -123,5 +122,5 @@ func Short(hash string) string {
 	return hash
 }
 
-// branchName is a branch as people write it.
+// branchName returns a branch without refs/heads/.
 func branchName(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }

@@ -11,10 +11,9 @@ import (
 	"pawl/internal/visible"
 )
 
-// Exact is a line of somebody else's as it is, with everything that a terminal would not show, or would
-// obey, written out: control characters, what changes the direction of text, what has no width, blanks
-// that are no spaces, bytes that are no text. Tabs stay, since they indent. It goes back to color after
-// what it has made stand out.
+// Exact returns a line of somebody else's text unchanged, except for what a terminal would hide or obey, which is
+// written out: control characters, characters that change the direction of text or have no width, blanks that are not
+// spaces, bytes that are not text. Tabs stay, because they indent. After each such mark it switches back to color.
 func (s Style) Exact(line, color string) string {
 	return visible.Line(line, func(text string) string { return s.standOut(text, color) })
 }
@@ -26,8 +25,8 @@ func (s Style) standOut(text, color string) string {
 	return reverse + text + reset + color
 }
 
-// Patch writes a patch of git's for people: each line exact, in colour where there is colour. What is
-// read is the patch and nothing else, so that whoever hashes it on the way knows what was shown.
+// Patch writes a git patch for people: each line exact, and in colour if there is colour. It reads the patch and
+// nothing else, so a caller that hashes the reader knows what was shown.
 func (s Style) Patch(to io.Writer, patch io.Reader) error {
 	in := bufio.NewReader(patch)
 	h := hunk{}
@@ -56,8 +55,8 @@ func (s Style) Patch(to io.Writer, patch io.Reader) error {
 	}
 }
 
-// hunk is where a patch has come to. How many lines a hunk has stands before it, so that no content is
-// ever taken for a header, nor looks like one.
+// hunk is the position in a patch. The header of a hunk gives its number of lines, so content is never taken for a
+// header, and never looks like one.
 type hunk struct {
 	before, after int
 	binary        bool // base85 follows
@@ -65,7 +64,7 @@ type hunk struct {
 
 var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
-// color takes the next line and returns its colour.
+// color handles the next line and returns its colour.
 func (h *hunk) color(line string) string {
 	if h.before > 0 || h.after > 0 {
 		switch {

@@ -28,7 +28,7 @@ func TestA7_WhatCannotBeSeenIsWrittenOut(t *testing.T) {
 	} {
 		require.Equal(t, want, ui.Style{}.Exact(line, ""))
 	}
-	for r := rune(0); r <= unicode.MaxRune; r++ { // nothing that has no ink comes through
+	for r := rune(0); r <= unicode.MaxRune; r++ { // no invisible character stays
 		if r != ' ' && r != '\t' && !unicode.IsGraphic(r) && r < 0xD800 || unicode.Is(unicode.Cf, r) || unicode.IsSpace(r) && r != ' ' && r != '\t' {
 			require.Contains(t, ui.Style{}.Exact("a"+string(r)+"b", ""), `\`, "%U", r)
 		}

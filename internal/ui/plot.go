@@ -11,15 +11,15 @@ import (
 	"pawl/internal/loop"
 )
 
-// Course is the best metric after each iteration, the baseline first. It is what the plot shows.
+// Course is the best metric after each iteration, the baseline first. The plot shows it.
 type Course []float64
 
-// Beside says whether a loop explores a branch after an event: what is measured then is not of its head.
+// Beside reports whether a loop explores a branch after an event. What is measured then is not about its head.
 func Beside(explores bool, e loop.Event) bool {
 	return (explores || e.Type == loop.BranchBegun) && e.Type != loop.BranchKept && e.Type != loop.BranchGivenUp
 }
 
-// Follow returns the course with an event taken into account; beside says that the loop explores a branch.
+// Follow returns the course after an event. beside says that the loop explores a branch.
 func (c Course) Follow(e loop.Event, beside bool) Course {
 	switch {
 	case beside:
@@ -31,7 +31,7 @@ func (c Course) Follow(e loop.Event, beside bool) Course {
 		return append(c[:len(c)-1:len(c)-1], e.Metric.Float())
 	case e.Type == loop.BaselineMeasured && e.Metric != nil:
 		return Course{e.Metric.Float()}
-	case e.Judgement != nil && e.Judgement.Samples != nil && len(c) > 0: // what fresh samples say of the head by now
+	case e.Judgement != nil && e.Judgement.Samples != nil && len(c) > 0: // the latest estimate of the head
 		return append(c[:len(c)-1:len(c)-1], e.Judgement.Samples.Reference.Float())
 	case e.Record != nil && e.Record.Kept && e.Record.Metric != nil:
 		return append(c, e.Record.Metric.Float())
@@ -41,10 +41,10 @@ func (c Course) Follow(e loop.Event, beside bool) Course {
 	return c
 }
 
-// Further are the courses of the further metrics by their names: what the head's were after each iteration.
+// Further are the courses of the further metrics by their names: the head's values after each iteration.
 type Further map[string]Course
 
-// Follow returns the courses with an event taken into account; beside says that the loop explores a branch.
+// Follow returns the courses after an event. beside says that the loop explores a branch.
 func (f Further) Follow(e loop.Event, beside bool) Further {
 	next := Further{}
 	switch {
@@ -66,7 +66,7 @@ func (f Further) Follow(e loop.Event, beside bool) Further {
 	return next
 }
 
-// Plots draws the course of the metric, and below it those of the further ones, as far as there is something to see.
+// Plots draws the course of the metric, and below it those of the further metrics, if there is something to see.
 func (s Style) Plots(c Course, f Further) (plots []string) {
 	if plot := s.Plot(c); plot != "" {
 		plots = append(plots, plot)
@@ -79,14 +79,14 @@ func (s Style) Plots(c Course, f Further) (plots []string) {
 	return plots
 }
 
-// The size of the plot, without its axes.
+// The size of the plot, without its axes, in rows and columns.
 const (
 	plotHeight = 8
 	plotWidth  = 60
 )
 
-// Plot draws the course as steps, since nothing lies between two iterations. It is empty where
-// there is nothing to see: no iteration, or numbers too large to draw.
+// Plot draws the course as steps, because there is nothing between two iterations. It is empty if there is nothing to
+// see: no iteration, or numbers too large to draw.
 func (s Style) Plot(c Course) string { return s.plot(c, "best metric by iteration") }
 
 func (s Style) plot(c Course, caption string) string {
@@ -100,13 +100,13 @@ func (s Style) plot(c Course, caption string) string {
 	if math.IsInf(high-low, 0) || math.IsNaN(high-low) {
 		return ""
 	}
-	// The library counts its rows in integers: it is given what lies above the lowest value, as a share of
-	// how far the values are apart, and never a number as large as the metric.
+	// The library counts its rows in integers. So it gets the distance from the lowest value as a share of the span,
+	// and never a number as large as the metric.
 	span := high - low
 	if span == 0 {
 		span = 1
 	}
-	// Tick k stands in the middle of the stretch that shows what was best after iteration k.
+	// Tick k is in the middle of the part that shows the best value after iteration k.
 	last := float64(len(c) - 1)
 	width := max(20, min(plotWidth, s.Width-16))
 	points := make([]float64, width)

@@ -12,9 +12,8 @@ import (
 // barWidth is the width of the bar, in columns.
 const barWidth = 20
 
-// Progress is the moving line of a loop: a bar over its iterations, the phase and for how long
-// it has run, the best metric, what was kept and what is left to spend (A8). What does not fit
-// is left out from the end.
+// Progress renders the moving line of a loop: a bar over its iterations, the phase and how long it has run, the best
+// metric, what was kept and what is left to spend (A8). Parts that do not fit are left out, from the end.
 func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) string {
 	done := st.KeptCount + st.Discarded
 	parts := []string{s.bar(st, done) + " " + s.stage(st, phaseSince, now)}
@@ -43,7 +42,7 @@ func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) s
 	return s.dressed(clip(line, s.Width-1))
 }
 
-// dressed colours the bar only, after all has been measured and cut.
+// dressed colours the bar, after the line was measured and cut.
 func (s Style) dressed(line string) string {
 	if end := strings.LastIndexAny(line, "█░"); s.Color && end > 0 {
 		_, size := utf8.DecodeRuneInString(line[end:])
@@ -61,7 +60,7 @@ func (s Style) bar(st loop.State, done int) string {
 	return strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled)
 }
 
-// stage is where the loop is: the iteration and the phase, or what it waits for.
+// stage returns where the loop is: the iteration and the phase, or what it waits for.
 func (s Style) stage(st loop.State, since, now time.Time) string {
 	at := st.Doing()
 	switch {

@@ -10,7 +10,7 @@ import (
 	"pawl/internal/shell"
 )
 
-// Report is the final report of a loop: what its tests showed, or how its metric went.
+// Report renders the final report of a loop: the results of its tests, or the course of its metric.
 func (s Style) Report(k kind.Kind, status loop.Status, r loop.Result, d Delivery) string {
 	if k.Tests {
 		return s.delivered(status, r, d)
@@ -18,8 +18,8 @@ func (s Style) Report(k kind.Kind, status loop.Status, r loop.Result, d Delivery
 	return s.measured(status, r)
 }
 
-// measured is the final report in the form of the source (P9). One that failed or was halted is not called complete, and
-// of one that failed no recommendation says that it could go on as it is.
+// measured renders the final report in the form of the source (P9). A failed loop is not called complete, and no
+// recommendation says that it could continue.
 func (s Style) measured(status loop.Status, r loop.Result) string {
 	var b strings.Builder
 	word := string(status)
@@ -56,7 +56,7 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	return b.String()
 }
 
-// claimed is by how much the head is better than the baseline, as both were measured when the loop was over.
+// claimed returns how much better the head is than the baseline, both measured after the end of the loop.
 func claimed(c loop.Claim) (lines []string) {
 	text := c.String()
 	switch {
@@ -79,11 +79,11 @@ func claimed(c loop.Claim) (lines []string) {
 // measuredAnew reports whether a claim says more than baseline and best do.
 func measuredAnew(c loop.Claim) bool { return c.Pairs > 0 || c.Holdout != nil }
 
-// Places is where what a loop made is to be found, and what to do with it.
+// Places says where to find the results of a loop, and what to do with them.
 type Places struct {
 	Loop   string
 	Repo   string // the user's repository
-	Remote bool   // which is a URL: no folder to run git in
+	Remote bool   // Repo is a URL: there is no folder in which to run git
 	Branch string
 	Base   string // commit
 	Ledger string // ref in the user's repository
@@ -91,10 +91,10 @@ type Places struct {
 	UI     string // address of the loop in the Temporal UI
 
 	Lacks string // why the repository lacks the branch as the loop has it, "" where it has it
-	Store string // pawl's own repository, which has it in any case
+	Store string // pawl's own repository, which always has the branch
 }
 
-// Ended says how a loop ended, and where its work is.
+// Ended renders how a loop ended, and where its work is.
 func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	f := s.fields(11)
 	how := string(status)
@@ -137,7 +137,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	return f.String()
 }
 
-// Proposal is a proposal in a line.
+// Proposal returns a proposal in one line.
 func Proposal(p loop.Proposal) string {
 	text := digest(p.Hash) + ", " + p.State
 	switch {
@@ -149,7 +149,7 @@ func Proposal(p loop.Proposal) string {
 	return text + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions)
 }
 
-// proposalNext are the commands by which a proposal goes on.
+// proposalNext returns the commands for the next steps with a proposal.
 func proposalNext(id string, p loop.Proposal) []string {
 	id = shell.Quote(id)
 	switch p.State {

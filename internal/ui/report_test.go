@@ -106,13 +106,13 @@ func TestTheCourseIsDrawnAsSteps(t *testing.T) {
 	require.Empty(t, style.Plot(c[:1]), "one point is no course")
 	require.Empty(t, style.Plot(ui.Course{-1.7e308, 1.7e308}), "too large to draw")
 	require.NotEmpty(t, style.Plot(ui.Course{5, 5, 5}))
-	for _, c := range []ui.Course{{1e19, 1e19}, {9.3e18, 9.4e18}, {-1e19, 1e19}, {1e300, 1e300}, {5e-324, 1e-323}} { // beyond 2^63, and as small
+	for _, c := range []ui.Course{{1e19, 1e19}, {9.3e18, 9.4e18}, {-1e19, 1e19}, {1e300, 1e300}, {5e-324, 1e-323}} { // beyond 2^63, and tiny
 		require.Contains(t, style.Plot(c), "best metric by iteration", c)
 	}
 	require.NotEmpty(t, style.Plot(make(ui.Course, 1000)))
 }
 
-// claims are of a metric that varies, with a holdout, and of one that does not.
+// claims returns the claims of a metric that varies, with a holdout, and of one that does not.
 func claims() []loop.Claim {
 	c := sampling.Claim{Estimate: 7.9, Low: 5.8, High: 10, Bound: 6.1, Pairs: 5, Unit: sampling.Percent}
 	noisy := c

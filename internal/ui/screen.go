@@ -10,16 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Screen writes lines, and on a terminal one more line below them that moves. It may be used by
-// several goroutines.
+// Screen writes lines, and on a terminal one more line below them that moves. Several goroutines may use it.
 type Screen struct {
 	mu   sync.Mutex
 	out  io.Writer
-	fd   int // of the terminal, -1 for none
+	fd   int // the terminal's descriptor, -1 for none
 	live string
 }
 
-// NewScreen returns a screen on w; it is a terminal's if w is one.
+// NewScreen returns a screen on w, which is a terminal's if w is one.
 func NewScreen(w io.Writer) *Screen {
 	s := &Screen{out: w, fd: -1}
 	if fd, ok := Terminal(w); ok {
@@ -28,8 +27,8 @@ func NewScreen(w io.Writer) *Screen {
 	return s
 }
 
-// Terminal reports whether a reader or writer is a terminal, and its descriptor. A terminal is
-// what has a window size, which asks the same question in the same way on all systems.
+// Terminal reports whether a reader or writer is a terminal, and its descriptor. It checks for a window size, because
+// that works in the same way on all systems.
 func Terminal(v any) (fd int, ok bool) {
 	f, isFile := v.(*os.File)
 	if !isFile || f == nil {
@@ -41,11 +40,10 @@ func Terminal(v any) (fd int, ok bool) {
 	return int(f.Fd()), true
 }
 
-// Moves reports whether the screen can have a moving line: it is a terminal, and one that can
-// erase.
+// Moves reports whether the screen can have a moving line: it must be a terminal that can erase.
 func (s *Screen) Moves() bool { return s.fd >= 0 && os.Getenv("TERM") != "dumb" }
 
-// Style returns the style that suits the screen as it is now.
+// Style returns the style for the current size of the screen.
 func (s *Screen) Style() Style {
 	style := Style{Width: 100, Zone: time.Local}
 	if s.fd < 0 { // no terminal
@@ -58,7 +56,7 @@ func (s *Screen) Style() Style {
 	return style
 }
 
-// Rows is how many lines the terminal has, 24 where nobody knows.
+// Rows returns how many lines the terminal has, 24 if that is not known.
 func (s *Screen) Rows() int {
 	if size, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ); s.fd >= 0 && err == nil && size.Row > 0 {
 		return int(size.Row)
@@ -66,7 +64,7 @@ func (s *Screen) Rows() int {
 	return 24
 }
 
-// Print writes a text, above the moving line if there is one. It ends it with a line break.
+// Print writes a text and a line break, above the moving line if there is one.
 func (s *Screen) Print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +78,7 @@ func (s *Screen) Print(text string) {
 
 const erase = "\r\x1b[2K"
 
-// Live puts a text on the moving line. Where nothing can move nothing happens.
+// Live puts a text on the moving line. It does nothing if no line can move.
 func (s *Screen) Live(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,10 +89,10 @@ func (s *Screen) Live(text string) {
 	io.WriteString(s.out, erase+text)
 }
 
-// Still takes the moving line away, as before a question.
+// Still removes the moving line, for example before a question.
 func (s *Screen) Still() { s.Live("") }
 
-// Ask writes a question and leaves the cursor behind it.
+// Ask writes a question and leaves the cursor after it.
 func (s *Screen) Ask(question string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,12 +1,12 @@
 package ui
 
-// Serving is where the engine, its UI and the worker are.
+// Serving is the addresses of the engine and its UI, and the worker.
 type Serving struct {
 	Address, UI, Namespace, Worker, Engine, Log string
-	CLI                                         string // the Temporal CLI with what it needs, "" where that is nothing
+	CLI                                         string // the Temporal CLI with its options, "" if it needs none
 }
 
-// Serving renders it.
+// Serving renders them.
 func (s Style) Serving(v Serving) string {
 	f := s.fields(11)
 	whose := ""

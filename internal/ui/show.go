@@ -12,7 +12,7 @@ import (
 	"pawl/internal/shell"
 )
 
-// State renders the state of a loop of a kind for people: what it waits for and how to answer first.
+// State renders the state of a loop of a kind for people. First comes what it waits for and how to answer.
 func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	var b strings.Builder
 	if st.Gate != nil {
@@ -89,7 +89,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	return b.String()
 }
 
-// refusing are the agents that are not asked first for a while.
+// refusing returns the agents that are not called first for a while.
 func (s Style) refusing(st loop.State, now time.Time) (lines []string) {
 	for _, agent := range slices.Sorted(maps.Keys(st.Refusing)) {
 		if until := st.Refusing[agent]; until.After(now) {
@@ -118,7 +118,7 @@ func endedBecause(st loop.State) string {
 	return text
 }
 
-// budget has a line for each limited resource.
+// budget returns a line for each limited resource.
 func (s Style) budget(b loop.Budget) []string {
 	var lines []string
 	for _, r := range loop.Resources {
@@ -139,7 +139,7 @@ func amountShort(r loop.Resource, f float64, text string) string {
 	return text
 }
 
-// maxChanged is how many of the changed files are named.
+// maxChanged is how many changed files are named.
 const maxChanged = 5
 
 func changed(st loop.State) string {

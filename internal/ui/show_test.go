@@ -66,8 +66,8 @@ func TestA8_ProgressShowsBudgetsAndFitsItsLine(t *testing.T) {
 	require.Equal(t, wide.Progress(kind.Improve, running(), since, now), strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(colored))
 }
 
-// TestL_ADeliveryIsShownByPhasesTestsAndReview: what a reader of a Deliver loop sees, from the contract
-// to the report.
+// TestL_ADeliveryIsShownByPhasesTestsAndReview checks what a reader of a Deliver loop sees, from the contract to the
+// report.
 func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
 	sp := spec.Defaults()
 	sp.Kind, sp.Goal, sp.Scope = "deliver", "# Mend it\n\n- [ ] it joins\n- [ ] it sorts", []string{"**"}

@@ -8,7 +8,7 @@ type Started struct {
 	Asks                    bool // its contract waits for approval
 }
 
-// Started renders it, with how to go on.
+// Started renders it, with the next commands.
 func (s Style) Started(v Started) string {
 	id := Clean(shell.Quote(v.Loop))
 	follow := []string{"pawl show " + id, "pawl log -f " + id}

@@ -15,8 +15,8 @@ import (
 	"pawl/internal/task"
 )
 
-// Steward renders the state of a steward for people: what waits and how to answer first, then itself,
-// its metrics (S13) and its tasks.
+// Steward renders the state of a steward for people: first what waits and how to answer, then the steward, its
+// metrics (S13) and its tasks.
 func (s Style) Steward(st steward.State, now time.Time) string {
 	var b strings.Builder
 	open, more := st.Open(), st.GatesCount-len(st.Gates)
@@ -37,7 +37,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	f := s.fields(12)
 	f.add("steward", Clean(st.Steward))
 	f.add("status", s.status(st.Status)+note(st.Reason))
-	if !st.Status.Ended() { // nothing goes on, and nothing waits to start
+	if !st.Status.Ended() { // nothing runs, and nothing waits to start
 		f.add("state", string(st.State)+standing(st))
 		f.add("mode", st.Mode)
 		f.add("queue", queue(st.Queue, st.QueueCount))
@@ -74,7 +74,8 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	return b.String()
 }
 
-// unlisted says how many tasks the table lacks: of those that have begun, of the queue, and of those that are over.
+// unlisted returns how many tasks the table lacks: of those that have started, of the queue, and of those that are
+// over.
 func (s Style) unlisted(st steward.State) (text string) {
 	started, waiting := " more that have begun", " more in the queue"
 	if st.Status.Ended() {
@@ -113,7 +114,7 @@ func standing(st steward.State) string {
 	return ""
 }
 
-// maxQueued is how many tasks of the queue are named.
+// maxQueued is how many queued tasks are named.
 const maxQueued = 5
 
 func queue(ids []string, count int) string {
@@ -137,7 +138,7 @@ func usage(u task.Usage) string {
 	return fmt.Sprintf("$%s, %s, %s, %s active", u.CostUSD.String(), tokens, plural(u.ToolCalls, "tool call"), whole(millis(float64(u.ActiveMs))))
 }
 
-// atChild says that a task waits at one of its loops, which is where a person answers.
+// atChild returns a note that a task waits at one of its loops, where a person has to answer.
 func (s Style) atChild(st steward.State, t steward.Task) string {
 	if !st.AtLoop(t) || t.Outcome != "" {
 		return ""
@@ -147,7 +148,7 @@ func (s Style) atChild(st steward.State, t steward.Task) string {
 	return text + s.Dim("gate "+Clean(w.Gate)+" of the loop "+Clean(w.Loop)+", for task "+Clean(t.ID)) + "\n  pawl show " + Clean(shell.Quote(w.Loop))
 }
 
-// StewardReport is a steward's tasks, with how to see, approve and apply the proposals that they came to.
+// StewardReport renders a steward's tasks, and how to see, approve and apply their proposals.
 func (s Style) StewardReport(st steward.State) string {
 	var w strings.Builder
 	w.WriteString(s.tasks(st) + "\n\nEach task that is done has a proposal, which changes nothing before you apply it:")
@@ -170,7 +171,7 @@ func (s Style) tasks(st steward.State) string {
 	return s.table([]string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}, rows)
 }
 
-// doing is the state of a task, or what it came to.
+// doing returns the state of a task, or its outcome.
 func (s Style) doing(st steward.State, t steward.Task) string {
 	text := st.Position(t)
 	if why := st.StandstillOf(t, s.when); why != "" {
@@ -192,7 +193,7 @@ func steps(t steward.Task) string {
 	return itoa(over) + "/" + itoa(len(t.Steps))
 }
 
-// Task renders one task of a steward, with its gates among those that are open.
+// Task renders one task of a steward, with its open gates.
 func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	var b strings.Builder
 	for _, g := range st.Open() {
@@ -241,7 +242,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	if t.Head != "" {
 		f.add("work", Short(t.Base)+" → "+Short(t.Head))
 	}
-	if t.Outcome == steward.Done { // before that it is the one of a step
+	if t.Outcome == steward.Done { // before that it is the proposal of a step
 		f.add("proposal", digest(t.Proposal))
 	}
 	f.add("submitted", s.when(t.Submitted))
@@ -271,7 +272,7 @@ func needs(why []string) string {
 	return "needs an approval: " + Clean(strings.Join(why, "; "))
 }
 
-// compared is what a task was expected to cost beside what it has.
+// compared returns the expected cost of a task beside its actual cost.
 func compared(expected *task.Cost, actual evidence.Decimal) string {
 	if expected == nil {
 		expected = &task.Cost{}

@@ -2,8 +2,7 @@ package ui
 
 import "strings"
 
-// fields are names with values, one below the other. A value of several lines stays in its
-// column.
+// fields are names with values, one below the other. A value of several lines stays in its column.
 type fields struct {
 	style Style
 	width int
@@ -12,7 +11,7 @@ type fields struct {
 
 func (s Style) fields(width int) *fields { return &fields{style: s, width: width} }
 
-// add writes a field; lines without a text are left out, and a field without any line too.
+// add writes a field. It leaves out empty lines, and a field without any line.
 func (f *fields) add(name string, lines ...string) {
 	for _, line := range lines {
 		if line == "" {
@@ -25,8 +24,8 @@ func (f *fields) add(name string, lines ...string) {
 
 func (f *fields) String() string { return strings.TrimSuffix(f.b.String(), "\n") }
 
-// table is rows under a head, each column as wide as its widest cell; the last one takes what
-// the screen has left.
+// table renders rows under a head. Each column is as wide as its widest cell; the last one takes the rest of the
+// screen.
 func (s Style) table(head []string, rows [][]string) string {
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {

@@ -6,13 +6,13 @@ import (
 	"pawl/internal/shell"
 )
 
-// Trouble says what keeps a loop from going on.
+// Trouble renders what keeps a loop from continuing.
 func (s Style) Trouble(loop, what string) string {
 	first, _, _ := strings.Cut(what, "\n")
 	return s.paint(red, "trouble") + "  " + Clean(loop) + ": " + Clean(first)
 }
 
-// Mended says what was damaged of a loop and is mended, a line each, "" for nothing.
+// Mended renders what was damaged in a loop and is mended, one line each, "" for nothing.
 func (s Style) Mended(what []string) string {
 	var lines []string
 	for _, line := range what {
@@ -21,7 +21,7 @@ func (s Style) Mended(what []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// mendedLast is the last of it, and how much more there is.
+// mendedLast renders the last mending, and how many came before.
 func (s Style) mendedLast(loop string, what []string) string {
 	text := s.paint(yellow, "mended") + "  " + Clean(loop) + ": " + Clean(what[len(what)-1])
 	if more := len(what) - 1; more > 0 {

@@ -1,20 +1,19 @@
-// Package ui is what pawl shows at a terminal: the progress of a loop, its contract and gates,
-// its events, its course and its report. Everything here turns plain values into text; it asks
-// nobody anything, knows no Temporal and decides nothing. Start at Style, whose methods render,
-// then Screen, which puts lines and the one moving line on a terminal.
+// Package ui renders what pawl shows at a terminal: the progress of a loop, its contract and gates, its events, its
+// course and its report. It turns plain values into text. It asks nobody anything, does not know Temporal, and
+// decides nothing. Start at Style, whose methods render, then Screen, which writes lines and the one moving line to a
+// terminal.
 //
 // The rules of output:
 //
-//   - What a command was asked for goes to stdout, everything else to stderr. This package writes
-//     only where it is told to.
-//   - Nothing moves unless it is a terminal; elsewhere there is one plain line per event of note.
-//   - Colour only on a terminal and without NO_COLOR, and never as the only bearer of a meaning.
-//   - What others wrote (agents, file names, notes, commands) is shown with what can't be seen taken out or
+//   - What a command was asked for goes to stdout, everything else to stderr. This package writes only to the writer
+//     that it gets.
+//   - Nothing moves unless it is a terminal. Elsewhere there is one plain line per event of note.
+//   - Colour is used only on a terminal and without NO_COLOR, and never as the only carrier of a meaning.
+//   - Text that others wrote (agents, file names, notes, commands) is shown without invisible characters, or with them
 //     written out: it must not be able to move the cursor or hide.
-//   - Times for people are in their time zone; durations have at most two units.
-//   - A wait says what it waits for, for how long it has, and exactly how to answer.
-//   - Messages of the program itself begin with "pawl: ", in lower case, without a full stop where
-//     they are one sentence.
+//   - Times for people are in their time zone. Durations have at most two units.
+//   - A wait says what it waits for, how long it has waited, and exactly how to answer.
+//   - Messages of the program itself begin with "pawl: ", in lower case, without a full stop if they are one sentence.
 package ui
 
 import (
@@ -28,7 +27,7 @@ import (
 	"pawl/internal/visible"
 )
 
-// Style is how text is rendered: with or without colour, how wide, in which time zone.
+// Style says how text is rendered: with or without colour, how wide, in which time zone.
 type Style struct {
 	Color bool
 	Width int
@@ -54,10 +53,10 @@ func (s Style) paint(color, text string) string {
 	return color + text + reset
 }
 
-// Bold returns the text in bold where there is colour.
+// Bold returns the text in bold if there is colour.
 func (s Style) Bold(text string) string { return s.paint(bold, text) }
 
-// Dim returns the text faint where there is colour.
+// Dim returns the text faint if there is colour.
 func (s Style) Dim(text string) string { return s.paint(dim, text) }
 
 func (s Style) zone() *time.Location {
@@ -67,14 +66,14 @@ func (s Style) zone() *time.Location {
 	return s.Zone
 }
 
-// colorWanted follows https://no-color.org: any value but the empty one means no colour.
+// colorWanted follows https://no-color.org: any non-empty value means no colour.
 func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
-// Clean makes what others wrote fit for one line: control characters and line breaks become spaces, and
-// what has no width, or changes the direction of text, is written out.
+// Clean makes other people's text fit for one line. Control characters and line breaks become spaces; characters that
+// have no width or change the direction of text are written out.
 func Clean(text string) string { return visible.Clean(text) }
 
-// written makes what others wrote fit for several lines: in a contract nothing may hide.
+// written makes other people's text fit for several lines, because nothing may hide in a contract.
 func written(text string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
@@ -83,7 +82,7 @@ func written(text string) []string {
 	return lines
 }
 
-// columns is how wide text is at a terminal: wide characters take two columns, accents none.
+// columns returns how wide text is at a terminal: wide characters take two columns, accents none.
 func columns(text string) int { return runewidth.StringWidth(text) }
 
 // clip cuts text to at most n columns.
@@ -95,5 +94,5 @@ func pad(text string, n int) string { return runewidth.FillRight(text, n) }
 // padLeft fills text up to n columns, on the left.
 func padLeft(text string, n int) string { return runewidth.FillLeft(text, n) }
 
-// plural is "1 iteration", "2 iterations".
+// plural returns "1 iteration", "2 iterations".
 func plural(n int, word string) string { return evidence.Counted(n, word) }
