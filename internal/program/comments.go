@@ -1,10 +1,10 @@
 package program
 
-// uncommented is JSON without the comments, and the commas before a closing bracket, that programs let people write into
-// their settings.
+// uncommented returns JSON without what programs let people write into their settings: comments, and commas before a
+// closing bracket.
 func uncommented(text []byte) []byte {
 	out := make([]byte, 0, len(text))
-	comma := -1 // where the last comma stands, with nothing but space behind it
+	comma := -1 // the index of the last comma, if only space follows it
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':

@@ -6,53 +6,55 @@ import (
 	"strings"
 )
 
-// Metering is how a program is made to speak to pawl's meter instead of to its provider. The zero one is that of a program
-// that can't be.
+// Metering says how to make a program call pawl's meter instead of its provider. The zero value is for a program for
+// which that is impossible.
 type Metering struct {
 	Base string // the variable with its provider's base URL
-	At   string // the base URL where that variable is not set
-	Keys []Key  // the variables with a key for which each request is paid, those first that count first
-	// Args are the arguments that it needs besides: {base} in them is the base URL, {key} the name of the variable.
+	At   string // the base URL if that variable is not set
+	Keys []Key  // the variables with a key for which each request is paid; the first one that is set counts
+	// Args are further arguments that it needs. In them {base} is the base URL, and {key} the name of the variable.
 	Args []string
-	// Env are the variables that it needs besides, with the same in them. Where a person sets one of them, it speaks to
-	// another provider.
+	// Env are further variables that it needs, with the same placeholders. If a person sets one of them, the program
+	// calls another provider.
 	Env []string
-	// Secrets are the keys of its settings, dotted and * for each, that may have a key to sign in with, which it needs no more.
+	// Secrets are the keys of its settings that may contain a key to sign in with, which the program no longer needs.
+	// They are dotted, and * is any part.
 	Secrets []string
-	// ByModel is in place of these where its provider is the one in the name of its model.
+	// ByModel replaces these fields if the name of its model decides its provider.
 	ByModel *ByModel
-	// Elsewhere are variables and parts of arguments by which a person has it speak to another provider than that of Base.
+	// Elsewhere are variables and parts of arguments by which a person makes it call another provider than that of
+	// Base.
 	Elsewhere []string
 	// Others are the settings in the user's home that do the same.
 	Others []Settings
-	// Chosen are the settings in the user's home by which it chooses how to sign in, and Choice is what they say where it
-	// signs in with one of Keys. ChosenBy is the argument that says it instead, "" for none. Nil where it takes a key that
-	// is there.
+	// Chosen are the settings in the user's home that choose how it signs in. Choice is their value if it signs in
+	// with one of Keys. ChosenBy is the argument that says the same, "" for none. Chosen is nil if the program uses
+	// any key that it finds.
 	Chosen           []Settings
 	Choice, ChosenBy string
 }
 
-// Key is a variable with a key. Where the file Yields of the home is there, the program signs in with that instead; "" for
-// none.
+// Key is a variable with a key. If the file Yields exists in the home, the program signs in with that file instead;
+// "" for none.
 type Key struct{ Name, Yields string }
 
-// Route is where the meter of a program sends its requests, and what the program needs to find the meter.
+// Route says where a program's meter sends its requests, and what the program needs to find the meter.
 type Route struct {
 	Upstream string
 	Keys     []string // the variables with a key
-	// Secret is the key where it stands in the program's own settings, "" where a variable has it.
+	// Secret is the key if it is in the program's own settings, "" if a variable has it.
 	Secret string
-	Args   []string // as Metering.Args, with the variable's name in them
-	// Env are variables, and Files are files by their names. In both {base} is the base URL, {key} a key, and in a
+	Args   []string // like Metering.Args, with the variable's name filled in
+	// Env are variables, and Files are files by their names. In both {base} is the base URL and {key} a key. In a
 	// variable {dir} is the folder of the files.
 	Env   []string
 	Files map[string]string
 }
 
-// Meterable reports whether there is a way to lead the program to pawl's meter.
+// Meterable reports whether pawl can make the program call its meter.
 func (m Metering) Meterable() bool { return m.Base != "" || m.ByModel != nil }
 
-// KeyNames are the variables that may have its key, where they do not depend on the name of its model.
+// KeyNames returns the variables that may have its key, if they do not depend on the name of its model.
 func (m Metering) KeyNames() (all []string) {
 	for _, key := range m.Keys {
 		all = append(all, key.Name)
@@ -60,7 +62,7 @@ func (m Metering) KeyNames() (all []string) {
 	return all
 }
 
-// Public is a JSON document of its settings without the Secrets.
+// Public returns a JSON document of the program's settings without the Secrets.
 func (m Metering) Public(settings string) string {
 	var all map[string]any
 	if len(m.Secrets) == 0 || json.Unmarshal([]byte(settings), &all) != nil {
@@ -71,13 +73,14 @@ func (m Metering) Public(settings string) string {
 	}
 	b, err := json.Marshal(all)
 	if err != nil {
-		panic(err) // what was JSON
+		panic(err) // it was JSON
 	}
 	return string(b)
 }
 
-// Direction returns the route of a program with an environment, arguments and a model, or why it has none, as the rest of
-// a sentence that begins with its name. Of the user's home read returns a file, nil where it is not there.
+// Direction returns the route of a program with an environment, arguments and a model. Without a route, why is the
+// rest of a sentence that begins with the program's name. read returns a file of the user's home, nil if it does not
+// exist.
 func (m Metering) Direction(env map[string]string, args []string, model string, read func(file string) []byte) (r Route, why string) {
 	if !m.Meterable() {
 		return r, "can't be led to pawl's meter"
@@ -126,7 +129,7 @@ func (m Metering) Direction(env map[string]string, args []string, model string, 
 
 const noKey = "signs in with an account of its own, and no key is in its environment"
 
-// chosen reports whether an argument or one of the settings says the choice.
+// chosen reports whether an argument or one of the settings makes the choice.
 func (m Metering) chosen(args []string, read func(string) []byte) bool {
 	for i, arg := range args {
 		if m.ChosenBy != "" && (arg == m.ChosenBy+"="+m.Choice || arg == m.ChosenBy && i+1 < len(args) && args[i+1] == m.Choice) {
@@ -157,24 +160,25 @@ func within(value any, text string) bool {
 	return false
 }
 
-// ByModel is how a program finds its provider by the first part of its model's name, such as anthropic/claude-sonnet-4-5:
-// among those that it knows, and those that its settings add. Pawl gives it settings of one provider, the meter.
+// ByModel is for a program that finds its provider by the first part of its model's name, such as
+// anthropic/claude-sonnet-4-5. It knows some providers, and its settings may add more. Pawl gives it settings with a
+// single provider, the meter.
 type ByModel struct {
 	Known []Provider
-	// Files of the home have its own providers, by their names, under the key In. Base and Secret are the dotted keys of
-	// a provider's base URL and of its key there.
+	// Files are files of the home with further providers, by their names, under the key In. Base and Secret are the
+	// dotted keys of a provider's base URL and key in them.
 	Files            []string
 	In, Base, Secret string
-	// Model is the key in Files of the model that it takes where none is named, "" for none.
+	// Model is the key in Files of the model to use if none is named, "" for none.
 	Model string
-	// Accounts is the file with the accounts that it prefers to a key, by provider.
+	// Accounts is the file with accounts by provider, which the program prefers to a key.
 	Accounts string
-	// Content is the variable that takes settings as text, which are merged with those of Files. Where there is none,
-	// Folder is the variable of the folder with the last part of the first of Files.
+	// Content is the variable for settings as text, which the program merges with those of Files. If there is none,
+	// Folder is the variable of the folder in which it looks for a file with the base name of Files[0].
 	Content, Folder string
 }
 
-// Provider is one that a program knows: where it is, and the variables that may have its key.
+// Provider is a provider that a program knows: its address, and the variables that may have its key.
 type Provider struct {
 	Name, At string
 	Keys     []string
@@ -239,17 +243,17 @@ func (m ByModel) direction(env map[string]string, model string, read func(string
 	return r, ""
 }
 
-// lead adds to the route the settings that lead a program to the meter.
+// lead adds the settings that make a program call the meter to the route.
 func (m ByModel) lead(r *Route, name string, own map[string]any) {
 	provider := map[string]any{}
-	if m.Content == "" { // they are all that it has
+	if m.Content == "" { // it reads no other settings
 		provider = own
 	}
 	put(provider, m.Base, "{base}")
 	put(provider, m.Secret, "{key}")
 	b, err := json.Marshal(map[string]any{m.In: map[string]any{name: provider}})
 	if err != nil {
-		panic(err) // what was JSON
+		panic(err) // it was JSON
 	}
 	if m.Content != "" {
 		r.Env = []string{m.Content + "=" + string(b)}
@@ -259,7 +263,7 @@ func (m ByModel) lead(r *Route, name string, own map[string]any) {
 	r.Files = map[string]string{m.Files[0][strings.LastIndexByte(m.Files[0], '/')+1:]: string(b)}
 }
 
-// at is what stands at a dotted key of a JSON object.
+// at returns the value at a dotted key of a JSON object.
 func at(all map[string]any, key string) (value any, there bool) {
 	first, rest, more := strings.Cut(key, ".")
 	if more {
@@ -270,14 +274,14 @@ func at(all map[string]any, key string) (value any, there bool) {
 	return value, there
 }
 
-// textAt is the text at a dotted key, "" where there is none.
+// textAt returns the text at a dotted key, "" if there is none.
 func textAt(all map[string]any, key string) string {
 	value, _ := at(all, key)
 	text, _ := value.(string)
 	return text
 }
 
-// put sets what stands at a dotted key.
+// put sets the value at a dotted key.
 func put(all map[string]any, key string, value any) {
 	first, rest, more := strings.Cut(key, ".")
 	if !more {
@@ -292,7 +296,7 @@ func put(all map[string]any, key string, value any) {
 	put(inner, rest, value)
 }
 
-// drop takes away what stands at a dotted key, in which * is any.
+// drop removes the value at a dotted key, in which * is any part.
 func drop(all map[string]any, key string) {
 	first, rest, more := strings.Cut(key, ".")
 	for name, value := range all {

@@ -9,7 +9,7 @@ import (
 	"pawl/internal/program"
 )
 
-// TestA2_WhoIsLedToTheMeter has the environments and settings that people have.
+// TestA2_WhoIsLedToTheMeter checks environments and settings that people use.
 func TestA2_WhoIsLedToTheMeter(t *testing.T) {
 	const chosen = `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`
 	for name, c := range map[string]struct {
@@ -71,7 +71,8 @@ func TestA2_WhoIsLedToTheMeter(t *testing.T) {
 	}
 }
 
-// TestA2_CodexFindsTheMeterByVariablesWhereItsArgumentsAreAnothers has codex-acp, which takes none of Codex's arguments.
+// TestA2_CodexFindsTheMeterByVariablesWhereItsArgumentsAreAnothers checks codex-acp, which accepts none of Codex's
+// arguments.
 func TestA2_CodexFindsTheMeterByVariablesWhereItsArgumentsAreAnothers(t *testing.T) {
 	p, _ := program.Lookup(program.Codex)
 	none := func(string) []byte { return nil }
@@ -90,8 +91,8 @@ func TestA2_CodexFindsTheMeterByVariablesWhereItsArgumentsAreAnothers(t *testing
 	require.Equal(t, p.Metering, p.MeteringByACP())
 }
 
-// TestA2_SettingsThatLeadToTheMeter has the programs that find their provider by its name: what pawl tells them has the
-// meter in its place, and a key of nobody's.
+// TestA2_SettingsThatLeadToTheMeter checks the programs that find their provider by its name: the settings from pawl
+// name the meter instead, with a placeholder for the key.
 func TestA2_SettingsThatLeadToTheMeter(t *testing.T) {
 	own := map[string]string{
 		".config/opencode/opencode.json": `{"provider": {"s": {"npm": "x", "options": {"baseURL": "http://there/v1", "apiKey": "literal", "timeout": 7}}}}`,

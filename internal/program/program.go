@@ -1,6 +1,7 @@
-// Package program is the table of the coding agents that pawl knows: what the spec can hold each of them to, where it
-// keeps its sign-in, what else of the user's settings it gets, and what it leaves behind. How a program is called in
-// detail and what its output means is in internal/agent/stream, by the same name. Pure. Start at Table.
+// Package program is the table of the coding agents that pawl knows: how the spec can restrict each of them, where it
+// keeps its sign-in, which of the user's settings it gets, and which files it leaves. How a program is called in
+// detail, and how its output is read, is in internal/agent/stream, by the same name. The package is pure. Start at
+// Table.
 package program
 
 import (
@@ -12,7 +13,7 @@ import (
 
 // The values of agent.use.
 const (
-	Command = "command" // any program, by the command that the spec has
+	Command = "command" // any program, by the command in the spec
 	Claude  = "claude"
 	Codex   = "codex"
 	Gemini  = "gemini"
@@ -21,68 +22,70 @@ const (
 	Pi       = "pi"
 	Qwen     = "qwen"
 
-	// ACP is any program that speaks the Agent Client Protocol, by the command that the spec has.
+	// ACP is any program that speaks the Agent Client Protocol, by the command in the spec.
 	ACP = "acp"
 )
 
 // Program is one agent program.
 type Program struct {
-	Name string // as people call it on the command line
-	Use  bool   // agent.use may name it; an adapter in internal/agent/stream carries it out
+	Name string // the name of its command
+	Use  bool   // agent.use may name it; an adapter in internal/agent/stream calls it
 
-	Tools  Tools // how it is held to the tools that a contract approves
-	Cost   bool  // it says what it cost while it works, or its own word for it is taken
-	Tokens bool  // the same of tokens
+	Tools  Tools // how it is restricted to the tools that a contract approves
+	Cost   bool  // it reports its cost while it works, or its own figure is trusted
+	Tokens bool  // the same for tokens
 
-	Vendor      string // whose models it calls, "" where that depends on what it is told
-	NamesVendor bool   // its models have their vendor in their names: anthropic/claude-sonnet-4-5
+	Vendor      string // whose models it calls, "" if its settings decide that
+	NamesVendor bool   // the names of its models begin with their vendor: anthropic/claude-sonnet-4-5
 
-	Version string   // the one that was measured; docs/agents.md says what
-	Package string   // the npm package that has it, which CI installs
-	Keys    []string // the variables with its own credentials. It gets them, as it gets no other secret
-	Login   string   // the command by which a person signs in, "" where the keys are the way
-	Env     []string // what it is told beside what the spec says; the spec's agent.env wins
+	Version string   // the version that was measured, see docs/agents.md
+	Package string   // its npm package, which CI installs
+	Keys    []string // the variables with its own credentials; it gets no other secrets
+	Login   string   // the command with which a person signs in, "" if only keys work
+	Env     []string // further variables that it gets; the spec's agent.env overrides them
 
-	// ByACP is what is particular where it is called by the Agent Client Protocol.
+	// ByACP says what differs if it is called by the Agent Client Protocol.
 	ByACP    ByACP
-	Metering Metering // how it is made to speak to pawl's meter
+	Metering Metering // how it is made to call pawl's meter
 
-	// What it needs of the user's home inside a sandbox. What it writes to Writes (settings, sessions) goes to
-	// a layer of the loop's own, so that it plants nothing in the user's own sessions; it works on a copy of
-	// Copies. SignIn is the user's own, and written where a program renews it.
+	// What it needs of the user's home inside a sandbox. Writes to Writes (settings, sessions) go to a layer of the
+	// loop, so nothing is planted in the user's own sessions. It works on a copy of Copies. SignIn is the user's own,
+	// and a program may write it to renew it.
 	Writes, Copies, Reads, SignIn []string
-	// Settings are what a program that agent.use names gets of the user's settings instead of all that is in Writes and
-	// Copies: those folders it has empty, of the loop's own.
+	// Settings are what a program that agent.use names gets of the user's settings, instead of everything in Writes
+	// and Copies. Its own folders of those names are empty and belong to the loop.
 	Settings []Settings
 
-	// Variables is the file of the folder that it works in from which it takes variables that are not set, and the first
-	// that it looks for, before .env: it finds it empty, and takes none. "" where it looks for none.
+	// Variables is the file in its working folder from which it reads variables that are not set. It is the first
+	// such file, before .env. The program finds it empty and reads none. "" if it looks for no such file.
 	Variables string
 
-	// Instructs is the file by which a repository instructs it, where it is not let read that itself, since settings of
-	// the repository would come with it: pawl adds it to the prompt. "" where it reads what there is.
+	// Instructs is the file with a repository's instructions for it. If it is set, the program may not read the file
+	// itself, because it would read settings of the repository too; pawl adds the file to the prompt. "" if it reads
+	// all such files itself.
 	Instructs string
-	// Hides are folders of the repository from which it would run code, whatever it is told: it finds them empty.
+	// Hides are folders of the repository from which it would run code, whatever its options. It finds them empty.
 	Hides []string
-	// Leaves are files of the folder that it works in which it writes for itself: they are no part of a change, unless the
+	// Leaves are files that it writes for itself into its working folder. They are not part of a change, unless the
 	// scope names them.
 	Leaves []string
 }
 
-// ByACP are the programs by which an agent speaks the Agent Client Protocol, where it does not speak that itself, and
-// what it then says of what it spends.
+// ByACP names the programs that speak the Agent Client Protocol for an agent, if it does not speak it itself, and
+// says what they report about its usage.
 type ByACP struct {
 	Names  []string
-	Tokens bool // when a turn has ended or was cancelled, all that it used
+	Tokens bool // the whole usage, when a turn has ended or was cancelled
 	Cost   bool // while it works
-	// Leads are the variables that lead them to pawl's meter in place of Metering.Args, with {base} and {key} in them.
+	// Leads are the variables that make them call pawl's meter, instead of Metering.Args. {base} and {key} are filled
+	// in.
 	Leads []string
-	// Version and Package are of the first of Names, as those of a program; Finds is the variable by which it is told
-	// where the program is.
+	// Version and Package are those of the first of Names, as in Program. Finds is the variable with the path of the
+	// program.
 	Version, Package, Finds string
 }
 
-// MeteringByACP is how the program is made to speak to pawl's meter where it is called by the Agent Client Protocol.
+// MeteringByACP returns how to make the program call pawl's meter if it is called by the Agent Client Protocol.
 func (p Program) MeteringByACP() Metering {
 	m := p.Metering
 	if len(m.Args) == 0 {
@@ -95,14 +98,14 @@ func (p Program) MeteringByACP() Metering {
 	return m
 }
 
-// Settings is a JSON file in the user's home, and the keys of it, dotted, without which a program does not find its
-// sign-in or its model. Hooks, servers, plugins and permissions are none of them.
+// Settings is a JSON file in the user's home, with the dotted keys without which a program does not find its sign-in
+// or its model. Hooks, servers, plugins and permissions are never among them.
 type Settings struct {
 	File string
 	Keys []string
 }
 
-// Of returns the JSON that a loop's own copy has, of the user's; "" where that has none of the keys.
+// Of returns the JSON for a loop's own copy of the user's file, "" if the file has none of the keys.
 func (s Settings) Of(text []byte) string {
 	var all map[string]any
 	if json.Unmarshal(uncommented(text), &all) != nil {
@@ -119,15 +122,15 @@ func (s Settings) Of(text []byte) string {
 	}
 	b, err := json.Marshal(own)
 	if err != nil {
-		return "" // what was JSON is
+		return "" // it was JSON
 	}
 	return string(b)
 }
 
-// opencodeKeys are those of its settings by which it finds its model.
+// opencodeKeys are the keys of opencode's settings by which it finds its model.
 var opencodeKeys = []string{"provider", "model", "small_model", "enabled_providers", "disabled_providers"}
 
-// Table are the programs, those first that are looked for first.
+// Table are the programs, in the order in which pawl looks for them.
 var Table = []Program{
 	{Name: Command, Use: true, Cost: true, Tokens: true},
 	{
@@ -160,14 +163,14 @@ var Table = []Program{
 			Looks: {"exec_command"}, Edits: {"apply_patch"}, Shell: {"exec_command"}, Network: {"web_search"}, Subagents: {"multi_agent"},
 		}},
 		Writes: []string{".codex"}, SignIn: []string{".codex/auth.json"},
-		Hides: []string{".codex"}, // codex-acp has Codex trust every folder, and run its MCP servers
+		Hides: []string{".codex"}, // codex-acp makes Codex trust every folder, and run its MCP servers
 		ByACP: ByACP{
 			Names: []string{"codex-acp"}, Tokens: true, Leads: []string{
 				"MODEL_PROVIDER=pawl", `CODEX_CONFIG={"model_providers":{"pawl":{"name":"OpenAI","base_url":"{base}","env_key":"{key}","wire_api":"responses"}}}`,
 			},
 			Version: "2.6.0", Package: "@agentclientprotocol/codex-acp", Finds: "CODEX_PATH",
 		},
-		Metering: Metering{ // OPENAI_BASE_URL is pawl's word for it: Codex itself reads it from arguments alone
+		Metering: Metering{ // pawl's own use of OPENAI_BASE_URL: Codex reads it only from arguments
 			Base: "OPENAI_BASE_URL", At: "https://api.openai.com/v1", Keys: []Key{{Name: "CODEX_API_KEY"}, {Name: "OPENAI_API_KEY", Yields: ".codex/auth.json"}},
 			Args:      []string{"-c", "model_provider=pawl", "-c", `model_providers.pawl={name="OpenAI",base_url="{base}",env_key="{key}",wire_api="responses"}`},
 			Elsewhere: []string{"model_provider", "openai_base_url", "--oss"},
@@ -262,7 +265,7 @@ var Table = []Program{
 	{Name: "copilot", Writes: []string{".copilot"}, Reads: []string{".config/github-copilot"}},
 }
 
-// Lookup returns the program of that name; ok is false where there is none.
+// Lookup returns the program of that name; ok is false if there is none.
 func Lookup(name string) (p Program, ok bool) {
 	i := slices.IndexFunc(Table, func(p Program) bool { return p.Name == name })
 	if i < 0 {
@@ -271,8 +274,8 @@ func Lookup(name string) (p Program, ok bool) {
 	return Table[i], true
 }
 
-// OfACP returns the program that a command starts as an agent that speaks the Agent Client Protocol; ok is false for one that is
-// not in the table. npx and its like may stand before it, and a version behind it.
+// OfACP returns the program that a command starts as an agent that speaks the Agent Client Protocol. ok is false if
+// the table does not have it. The command may start with npx or the like, and the name may end with a version.
 func OfACP(argv []string) (p Program, ok bool) {
 	for _, word := range argv {
 		name, _, _ := strings.Cut(path.Base(word), "@")
@@ -288,7 +291,7 @@ func OfACP(argv []string) (p Program, ok bool) {
 // Signs reports whether it is known where the program keeps its sign-in.
 func (p Program) Signs() bool { return len(p.SignIn) > 0 }
 
-// Signing lists the programs that do.
+// Signing returns the names of the programs for which that is known.
 func Signing() (all []string) {
 	for _, p := range Table {
 		if p.Signs() {
@@ -298,7 +301,7 @@ func Signing() (all []string) {
 	return all
 }
 
-// Telling lists the values of agent.use whose programs say which tools they were not allowed to use.
+// Telling returns the values of agent.use whose programs report which tools they were not allowed to use.
 func Telling() (all []string) {
 	for _, p := range Table {
 		if p.Use && p.Tools.Tells {
@@ -308,7 +311,7 @@ func Telling() (all []string) {
 	return all
 }
 
-// Uses lists the values of agent.use.
+// Uses returns the values of agent.use.
 func Uses() (all []string) {
 	for _, p := range Table {
 		if p.Use {

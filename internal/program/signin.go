@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Renewed reports whether a program has only renewed the sign-ins in its file, from before to after: there is no other
-// sign-in and none is gone, none of another kind, and no word that it would run as a command. opencode fetches settings for a sign-in that
-// is a wellknown one, and pi runs a key that begins with "!".
+// Renewed reports whether a program has only renewed the sign-ins in its file, from before to after. No sign-in may
+// be added, removed or changed in its kind, and no value may be one that the program runs as a command. opencode
+// fetches settings for a sign-in of the kind wellknown, and pi runs a key that begins with "!".
 func Renewed(before, after []byte) bool {
 	var was, is map[string]map[string]any
 	if len(after) == 0 || json.Unmarshal(after, &is) != nil || len(before) > 0 && json.Unmarshal(before, &was) != nil {

@@ -8,8 +8,8 @@ import (
 	"pawl/internal/program"
 )
 
-// TestE6_OnlyARenewedSignInStays has what opencode and pi write to their sign-in files, and what an agent could plant there
-// for the user's own next session.
+// TestE6_OnlyARenewedSignInStays checks what opencode and pi write to their sign-in files, and what an agent could
+// plant there for the user's next session.
 func TestE6_OnlyARenewedSignInStays(t *testing.T) {
 	const before = `{"anthropic": {"type": "oauth", "access": "a", "refresh": "r", "expires": 1}, "mine": {"type": "api", "key": "!pass mine"}, "https://here": {"type": "wellknown", "key": "K", "token": "t"}}`
 	for name, c := range map[string]struct {

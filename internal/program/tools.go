@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Class is a sort of tools that a contract approves, whatever a program calls them (A1).
+// Class is a class of tools that a contract approves, whatever a program calls them (A1).
 type Class string
 
 // The classes of tools.
@@ -21,7 +21,7 @@ const (
 	Subagents Class = "subagents"
 )
 
-// Classes says what each class is.
+// Classes says what each class means.
 var Classes = []struct {
 	Class   Class
 	Meaning string
@@ -34,27 +34,27 @@ var Classes = []struct {
 	{Subagents, "agents of its own, and work that it takes up again later"},
 }
 
-// Tools is how a program is held to the tools that a contract approves. A class that it has no tools of here it does
-// not have when pawl calls it: approving that grants nothing.
+// Tools says how a program is restricted to the tools that a contract approves. If it has no tools of a class here,
+// it has none when pawl calls it, and approving the class grants nothing.
 type Tools struct {
 	Has      map[Class][]string // its own names for them
-	Always   []Class            // it can't be kept from these, so a list has to approve them
-	Patterns bool               // its shell can be held to some commands
+	Always   []Class            // it can't be kept from using these, so a list has to approve them
+	Patterns bool               // its shell can be restricted to some commands
 	Own      bool               // a list may name tools of its own
-	Asks     bool               // it is held to them as far as it asks before it uses one
-	Tells    bool               // it says which it was not allowed to use
-	By       string             // what holds it to them, for people; "" where nothing does
+	Asks     bool               // it is restricted as far as it asks before it uses a tool
+	Tells    bool               // it reports which tools it was not allowed to use
+	By       string             // what restricts it, for people; "" for nothing
 }
 
-// Approved are the entries of approvals.tools, read.
+// Approved are the entries of approvals.tools, parsed.
 type Approved struct {
 	All      bool     // "*": every class but subagents
-	Classes  []Class  // those that are named
-	Commands []string // what the commands of the shell begin with, where it is not approved whole
-	Own      []string // names of a program's own
+	Classes  []Class  // the classes that are named
+	Commands []string // how an allowed shell command may begin, if the shell is not approved as a whole
+	Own      []string // names of a program's own tools
 }
 
-// Approve reads the entries of approvals.tools. Those that no program could be held to are names of a program's own.
+// Approve parses the entries of approvals.tools. An entry that is no class is the name of a program's own tool.
 func Approve(entries []string) (a Approved) {
 	for _, entry := range entries {
 		class, commands, _ := ReadEntry(entry)
@@ -75,8 +75,8 @@ func Approve(entries []string) (a Approved) {
 	return a
 }
 
-// ReadEntry reads one entry of approvals.tools: its class, "" where it is a name of a program's own, and of shell(go
-// test *) what the commands begin with. The error says what is wrong with the brackets of a class.
+// ReadEntry parses one entry of approvals.tools: its class, "" for the name of a program's own tool, and for shell(go
+// test *) how the commands begin. The error says what is wrong with the brackets of a class.
 func ReadEntry(entry string) (class Class, commands string, err error) {
 	name, inside, bracketed := strings.Cut(entry, "(")
 	known := func(name string) bool {

@@ -17,18 +17,17 @@ import (
 	"pawl/internal/git"
 )
 
-// FolderName is the folder in a project that a steward writes what people read into.
+// FolderName is the folder of a project to which a steward writes files for people.
 const FolderName = ".pawl"
 
-// Folder is a project's .pawl folder. Nothing is written outside of it, and no link in it is followed.
+// Folder is a project's .pawl folder. Writes never leave it, and it follows no link in it.
 type Folder struct {
 	Path string
 	root *os.Root
 }
 
-// OpenFolder opens a project's .pawl folder; it makes the folder and has git ignore it where that is
-// still to be done (.git/info/exclude). The error is *Precondition where something else is in the way.
-// Its caller closes it.
+// OpenFolder opens a project's .pawl folder. If needed, it makes the folder and makes git ignore it
+// (.git/info/exclude). The error is *Precondition if something else is in the way. The caller closes the folder.
 func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
 	in := inspector{ctx: ctx, repo: repo}
 	inTheWay := func(what, do string) error {
@@ -66,7 +65,7 @@ func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
 	return &Folder{Path: filepath.Join(repo.Address, FolderName), root: root}, nil
 }
 
-// same wants the folder that was opened to be the one that stands there: no link to another.
+// same returns an error if the opened folder is not the one in the project, but the target of a link.
 func same(project, folder *os.Root) error {
 	there, err := project.Lstat(FolderName)
 	if err != nil {
@@ -79,7 +78,7 @@ func same(project, folder *os.Root) error {
 	return err
 }
 
-// ignore has git ignore a folder at the root of the working tree, where it does not yet.
+// ignore makes git ignore a folder at the root of the working tree, if it does not yet.
 func (in *inspector) ignore(folder string) error {
 	ignored := func() (bool, error) {
 		_, err := in.git("check-ignore", "-q", "--", folder+"/x")
@@ -146,10 +145,10 @@ func exclude(dir *os.Root, line string) error {
 	return replace(dir, name, append(text, line+"\n"...), mode)
 }
 
-// replace makes a file have that content, all of it or nothing.
+// replace gives a file that content, all of it or nothing.
 func replace(root *os.Root, name string, content []byte, mode fs.FileMode) error {
 	tmp := path.Join(path.Dir(name), "."+path.Base(name)+".pawl")
-	if err := root.RemoveAll(tmp); err != nil { // of a process that died here
+	if err := root.RemoveAll(tmp); err != nil { // left by a process that died here
 		return err
 	}
 	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -172,17 +171,17 @@ func replace(root *os.Root, name string, content []byte, mode fs.FileMode) error
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// What stands in the place of a file that is none, as Digest returns it.
+// What Digest returns if there is no regular file.
 const (
 	Absent  = ""
 	NoFile  = "no regular file"
 	TooLong = "a file that is too large"
 )
 
-// maxFile bounds what is read of a file in the folder. pawl writes none that comes near it.
+// maxFile limits how many bytes of a file in the folder are read. pawl's own files are much smaller.
 const maxFile = 8 << 20
 
-// Digest returns the SHA-256 of a file in the folder, or what stands in its place.
+// Digest returns the SHA-256 of a file in the folder, or one of the constants above if it is no regular file.
 func (f *Folder) Digest(name string) (string, error) {
 	switch ok, err := f.folders(path.Dir(name), false); {
 	case errors.Is(err, errNoFolder):
@@ -212,8 +211,7 @@ func (f *Folder) Digest(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Write makes a file of the folder have that content, all of it or nothing. What stands in its place is
-// replaced, whatever it is.
+// Write gives a file of the folder that content, all of it or nothing. It replaces whatever is there, also a folder.
 func (f *Folder) Write(name string, content []byte) error {
 	if _, err := f.folders(path.Dir(name), true); err != nil {
 		return err
@@ -228,8 +226,7 @@ func (f *Folder) Write(name string, content []byte) error {
 
 var errNoFolder = errors.New("a file or a link where a folder should be")
 
-// folders reports whether the folders of a path are there, as folders and not as links. With
-// create it makes them so.
+// folders reports whether the folders of a path exist, as folders and not as links. With create it creates them.
 func (f *Folder) folders(dir string, create bool) (bool, error) {
 	if dir == "." {
 		return true, nil
@@ -255,8 +252,8 @@ func (f *Folder) folders(dir string, create bool) (bool, error) {
 	return true, f.root.Mkdir(dir, 0o755)
 }
 
-// Unwritten reports whether an error says that a folder can't be written, whoever tries: it is on a
-// file system that is read only, or belongs to somebody else.
+// Unwritten reports whether an error says that nobody can write to a folder: its file system is read-only, or it
+// belongs to somebody else.
 func Unwritten(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || err != nil && strings.Contains(err.Error(), "read-only file system")
 }

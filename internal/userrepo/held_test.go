@@ -17,8 +17,8 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// forge renames the folder above a repository and puts a copy in its place that runs a program wherever git lets a
-// repository name one. It returns where the repository is now.
+// forge renames the folder above a repository and puts a copy in its place that runs a program wherever a repository
+// can make git run one. It returns the new path of the repository.
 func forge(t *testing.T, repo, canary string) string {
 	t.Helper()
 	above := filepath.Dir(repo)
@@ -164,7 +164,7 @@ func TestE6_AHeldRepositoryIsTheOneThatItWas(t *testing.T) {
 	assert.NoFileExists(t, canary, "and nothing of it runs")
 }
 
-// TestE6_TheStoreIsTheOneThatItWas has the folder that pawl keeps renamed, and a forged copy in its place.
+// TestE6_TheStoreIsTheOneThatItWas renames pawl's own folder and puts a forged copy in its place.
 func TestE6_TheStoreIsTheOneThatItWas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")
@@ -187,8 +187,8 @@ func TestE6_TheStoreIsTheOneThatItWas(t *testing.T) {
 	assert.NoFileExists(t, canary)
 }
 
-// TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas is the same for a bare one that is reached by file://, whose own
-// hooks run as those of any URL do.
+// TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas is the same for a bare repository at a file:// URL, whose own
+// hooks run like those of any URL.
 func TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")

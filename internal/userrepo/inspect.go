@@ -1,9 +1,9 @@
-// Package userrepo does everything that pawl does with the user's repository, whether it is on this host or behind a
-// URL: check that a loop can start from it (Inspect), copy from it (Fetch), push the loop's branch and ledger to it
-// (Push), and, when a person asks for it, move a branch of theirs (Land) or delete a loop's refs (Drop).
+// Package userrepo does everything that pawl does with the user's repository, on this host or at a URL. It checks
+// that a loop can start from the repository (Inspect), copies from it (Fetch), and pushes the loop's branch and
+// ledger to it (Push). When a person asks for it, it moves a branch of theirs (Land) or deletes a loop's refs (Drop).
 //
-// These operations do change the user's repository, with the user's configuration and credentials. The package never
-// runs a hook of a local repository and never commits there. Only Land writes to its files, and only where the branch
+// These operations change the user's repository, with the user's configuration and credentials. The package never
+// runs a hook of a local repository and never commits there. Only Land writes to its files, and only if the branch
 // that moves is checked out and clean. Start reading at Inspect.
 package userrepo
 
@@ -30,23 +30,23 @@ type Source struct {
 	Path     string       // absolute top level of the working tree
 	Branch   string       // the branch that the loop starts from, without refs/heads/
 	Head     string       // its commit
-	Current  string       // the branch that is checked out, "" when HEAD is detached
-	Identity git.Identity // that of the user's own commits, pawl's where none is configured
-	Origin   string       // the URL of its remote origin, without credentials; "" where it has none, or none that others reach
-	Loops    []string     // names below refs/heads/pawl/ and refs/pawl-ledger/, sorted: taken
+	Current  string       // the branch that is checked out, "" if HEAD is detached
+	Identity git.Identity // that of the user's own commits, pawl's if none is configured
+	Origin   string       // the URL of its remote origin, without credentials; "" if there is none for others
+	Loops    []string     // names below refs/heads/pawl/ and refs/pawl-ledger/ that exist, sorted
 }
 
 // Codes of Precondition.
 const (
 	NoSuchPath      = "no-such-path"
 	NotARepository  = "not-a-repository"
-	NotTrusted      = "not-trusted" // git refuses it: it belongs to another user
+	NotTrusted      = "not-trusted" // git refuses to read it, because it belongs to another user
 	BareRepository  = "bare-repository"
 	ObjectFormat    = "object-format"
 	NoCommit        = "no-commit"
 	DetachedHead    = "detached-head"
 	NoSuchBranch    = "no-such-branch"
-	PartialClone    = "partial-clone" // objects that the branch needs are elsewhere
+	PartialClone    = "partial-clone" // the repository lacks objects that the branch needs
 	UnmergedTree    = "unmerged-tree"
 	DirtyTree       = "dirty-tree"
 	StaleLock       = "stale-lock"
@@ -54,21 +54,21 @@ const (
 	CheckedOutThere = "checked-out-elsewhere"
 	FileInTheWay    = "file-in-the-way"
 	UnusableGit     = "unusable-git" // too old, or it hangs
-	Replaced        = "replaced"     // another repository stands in its place
-	Unreadable      = "unreadable"   // damaged, or not this user's to read
+	Replaced        = "replaced"     // another repository is in its place
+	Unreadable      = "unreadable"   // damaged, or this user may not read it
 )
 
-// Precondition is one of P0's conditions on the repository that does not hold.
+// Precondition is a condition of P0 that the repository does not meet.
 type Precondition struct {
 	Code  string   // one of the constants above
-	What  string   // what is the case
+	What  string   // what is wrong
 	Do    string   // what the user can do about it
-	Paths []string // the first few files that are the reason, as they are (git.Quote them)
+	Paths []string // the first few files that are the reason, unquoted (git.Quote them)
 }
 
 func (e *Precondition) Error() string { return e.What + "; " + e.Do }
 
-// Preconditions are several that do not hold.
+// Preconditions are several conditions that are not met.
 type Preconditions []*Precondition
 
 func (p Preconditions) Error() string {
@@ -79,7 +79,7 @@ func (p Preconditions) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap makes errors.As find the first one.
+// Unwrap lets errors.As find the first one.
 func (p Preconditions) Unwrap() []error {
 	all := make([]error, len(p))
 	for i, one := range p {
@@ -88,7 +88,7 @@ func (p Preconditions) Unwrap() []error {
 	return all
 }
 
-// Failed returns the conditions that an error of Inspect is about; none where it is another.
+// Failed returns the unmet conditions in an error of Inspect, none for any other error.
 func Failed(err error) Preconditions {
 	var several Preconditions
 	var one *Precondition
@@ -104,14 +104,14 @@ func Failed(err error) Preconditions {
 	return nil
 }
 
-// Inspect checks what P0 asks of the user's repository and changes nothing in it. Failed lists the
-// conditions that do not hold; the error is *git.Error where git failed. Where the repository has
-// the commit to start from, Source says so even then.
+// Inspect checks what P0 requires of the user's repository. It changes nothing there. Failed lists the conditions
+// that are not met; the error is *git.Error if git failed. If the commit to start from was found, Source has it even
+// then.
 //
-// base is the branch to start from, "" the one that is checked out. The tree has to be clean,
-// and HEAD on a branch, only when the loop starts from what is checked out: another branch's
-// tree is in its commit. loopRef is the branch that the loop will have (refs/heads/pawl/<loop>),
-// "" to leave that check out. That it exists already is no error, see Source.Loops.
+// base is the branch to start from, "" for the one that is checked out. The tree has to be clean, and HEAD on a
+// branch, only if the loop starts from what is checked out, because another branch's tree is in its commit. loopRef
+// is the branch that the loop will have (refs/heads/pawl/<loop>), "" to skip that check. It is no error if it exists
+// already, see Source.Loops.
 func Inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error) {
 	if of.folder == nil {
 		abs, err := filepath.Abs(of.Address)
@@ -149,7 +149,7 @@ func inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error)
 	if err != nil {
 		return Source{}, err
 	}
-	// These checks do not build on each other, so all failures are reported at once (A1).
+	// These checks are independent of each other, so all failures are reported at once (A1).
 	var failed Preconditions
 	for _, step := range []func(*Source) error{
 		func(s *Source) error { return in.names(s, loopRef) },
@@ -172,8 +172,8 @@ func inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error)
 	return s, nil
 }
 
-// inspector runs git in the user's repository as the user would, with their configuration (it
-// says what is ignored and who they are), but read only and without starting a monitor or a hook.
+// inspector runs git in the user's repository as the user would, with their configuration (it says what is ignored
+// and who they are), but read-only and without starting a monitor or a hook.
 type inspector struct {
 	ctx  context.Context
 	repo Repo
@@ -188,12 +188,12 @@ func (in *inspector) git(args ...string) (string, error) {
 
 const mendRepository = "mend it (git status and git fsck say more), or clone it anew"
 
-// shortages are what git says when the machine has too little of something: another try may find more.
+// shortages are git's messages when the machine lacks some resource. A later attempt may succeed.
 var shortages = []string{
 	"ut of memory", "Cannot allocate memory", "Resource temporarily unavailable", "Too many open files", "No space left on device", "Input/output error", "Stale file handle",
 }
 
-// unreadable makes a *Precondition of what git says of a repository that it will say again.
+// unreadable makes a *Precondition of git's message about a repository that an attempt would fail on again.
 func unreadable(where string, err error) error {
 	ge := git.Failure(err)
 	if !git.Exited(err, 128) || saysAny(ge.Stderr, shortages) {
@@ -211,7 +211,7 @@ func (in *inspector) origin(s *Source) error {
 	return nil
 }
 
-// ascend goes on at the top of the working tree. What is held is that already.
+// ascend continues at the top of the working tree. A held folder is the top already.
 func (in *inspector) ascend() error {
 	if in.repo.folder != nil {
 		return nil
@@ -221,7 +221,7 @@ func (in *inspector) ascend() error {
 	return err
 }
 
-// gitDir is what leads this process to a folder of git's that rev-parse knows.
+// gitDir returns the path of one of git's folders, by the option of rev-parse that names it.
 func (in *inspector) gitDir(which string) (string, error) {
 	dir, err := in.git("rev-parse", which)
 	if err != nil || filepath.IsAbs(dir) {
@@ -301,11 +301,11 @@ func (in *inspector) branch(s *Source, base string) error {
 	return noSuchBranch("there is no branch %s", s.Branch)
 }
 
-// whole checks that a partial clone (git clone --filter) has all that its branch needs: git does not
-// fetch what is missing on behalf of another repository.
+// whole checks that a partial clone (git clone --filter) has everything that its branch needs. git does not fetch
+// missing objects for another repository.
 func (in *inspector) whole(s *Source) error {
 	if _, err := in.git("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); err != nil {
-		if git.Exited(err, 1) { // no such settings: it was cloned whole
+		if git.Exited(err, 1) { // no such settings: it is a full clone
 			return nil
 		}
 		return err
@@ -330,19 +330,19 @@ func (in *inspector) whole(s *Source) error {
 		Do: "fetch them (git fetch --refetch --no-filter), or clone it without --filter"}
 }
 
-// names looks for what would keep the loop's refs from being created: git keeps refs as files
-// in folders, so refs/heads/pawl and refs/heads/pawl/x exclude each other.
+// names checks for refs that would prevent the loop's refs. Git keeps refs as files in folders, so refs/heads/pawl
+// and refs/heads/pawl/x exclude each other.
 func (in *inspector) names(s *Source, loopRef string) error {
 	out, err := in.git("for-each-ref", "--format=%(refname)", "refs/heads/pawl", "refs/pawl-ledger")
 	if err != nil {
 		return err
 	}
-	s.Loops, err = taken(strings.Fields(out), loopRef) // a ref has no white space in its name
+	s.Loops, err = taken(strings.Fields(out), loopRef) // the name of a ref has no white space
 	return err
 }
 
-// taken returns the names below refs/heads/pawl/ and refs/pawl-ledger/ among the refs; a
-// *Precondition where one of them excludes the loop's.
+// taken returns the names below refs/heads/pawl/ and refs/pawl-ledger/ among the refs. The error is *Precondition if
+// one of the refs excludes the loop's.
 func taken(refs []string, loopRef string) ([]string, error) {
 	if loopRef != "" {
 		if err := git.CheckRef(loopRef); err != nil {
@@ -412,7 +412,7 @@ func (in *inspector) clean(s *Source) error {
 	if err := in.unfinished(unmerged); err != nil {
 		return err
 	}
-	if len(unmerged) > 0 { // as a stash that conflicts leaves them
+	if len(unmerged) > 0 { // for example after a stash that conflicts
 		return &Precondition{Code: UnmergedTree, What: "files are not merged: " + git.QuoteSome(unmerged),
 			Do: "resolve and commit them", Paths: git.FirstOf(unmerged)}
 	}
@@ -423,7 +423,7 @@ func (in *inspector) clean(s *Source) error {
 	return nil
 }
 
-// operations are what git can be in the middle of, by what it keeps in its folder meanwhile.
+// operations are the unfinished operations of git, by the file in its folder that exists meanwhile.
 var operations = []struct{ file, what, do string }{
 	{"rebase-merge", "a rebase is not finished", "finish it (git rebase --continue), or abort it (git rebase --abort)"},
 	{"rebase-apply", "a rebase or git am is not finished", "finish it (--continue), or abort it (--abort)"},
@@ -432,7 +432,7 @@ var operations = []struct{ file, what, do string }{
 	{"REVERT_HEAD", "a revert is not finished", "finish it (git revert --continue), or abort it (git revert --abort)"},
 }
 
-// unfinished is a *Precondition where git is in the middle of something, with the files that keep it.
+// unfinished returns a *Precondition if an operation of git is unfinished, with the files that keep it so.
 func (in *inspector) unfinished(unmerged []string) error {
 	dir, err := in.gitDir("--git-dir")
 	if err != nil {
@@ -457,7 +457,7 @@ func (in *inspector) identity(s *Source) error {
 	if err != nil && !git.Exited(err, 1) { // 1: none
 		return err
 	}
-	set := map[string]string{} // the last value of each counts
+	set := map[string]string{} // the last value of each key counts
 	for rec := range strings.SplitSeq(out, "\x00") {
 		if key, value, _ := strings.Cut(rec, "\n"); value != "" {
 			set[key] = value
@@ -470,15 +470,15 @@ func (in *inspector) identity(s *Source) error {
 	return nil
 }
 
-// Root is the top of the working tree that dir is in.
+// Root returns the top of the working tree that contains dir.
 func Root(ctx context.Context, dir string) (string, error) {
 	in := inspector{ctx: ctx, repo: At(dir)}
 	top, err := in.toplevel()
 	return top, unreadable(dir, err)
 }
 
-// Files lists the files of the working tree at root, with slashes and sorted, also those that are
-// not added yet; not what git ignores.
+// Files lists the files of the working tree at root, with slashes and sorted. It includes files that are not added
+// yet, but not those that git ignores.
 func Files(ctx context.Context, root string) ([]string, error) {
 	in := inspector{ctx: ctx, repo: At(root)}
 	out, err := in.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")

@@ -52,7 +52,7 @@ func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
 			gittest.Write(t, dir+"/a.txt", "changed\n")
 			gittest.Git(t, dir, "commit", "-qam", "more")
 			part := filepath.Join(t.TempDir(), "part")
-			gittest.Git(t, dir, "clone", "-q", "--filter=blob:none", "file://"+dir, part) // all but the old a.txt
+			gittest.Git(t, dir, "clone", "-q", "--filter=blob:none", "file://"+dir, part) // lacks the old a.txt
 			return part
 		}},
 		"a modified file": {code: userrepo.DirtyTree, paths: []string{"a.txt"}, setup: func(t *testing.T, dir string) string {
@@ -65,7 +65,7 @@ func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
 			return dir
 		}},
 		"an untracked file of a strange name": {code: userrepo.DirtyTree, paths: []string{"new\n\xff"}, setup: func(t *testing.T, dir string) string {
-			gittest.Git(t, dir, "config", "status.showUntrackedFiles", "no") // the user's habit does not hide it
+			gittest.Git(t, dir, "config", "status.showUntrackedFiles", "no") // does not hide the file
 			gittest.Write(t, dir+"/new\n\xff", "")
 			return dir
 		}},

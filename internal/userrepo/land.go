@@ -13,23 +13,23 @@ import (
 	"pawl/internal/store"
 )
 
-// Landing moves a branch of the user's repository, and nothing else there. It is the only thing
-// that pawl ever does to a branch of theirs, and it happens when a person asks for it.
+// Landing moves a branch of the user's repository, and nothing else there. pawl does nothing else to a branch of
+// theirs, and it does this only when a person asks for it.
 //
-// The branch moves by compare-and-swap. Where it is checked out in the repository itself and the tree
-// is clean, index and files are brought along first, as a fast-forward of `git merge` would; what
-// that would overwrite stops it. No hook of the repository runs. Its filters do.
+// The branch moves by compare-and-swap. If it is checked out in the repository itself and the tree is clean, index
+// and files are updated first, like a fast-forward by `git merge`. If that would overwrite a file, nothing happens.
+// No hook of the repository runs. Its filters do.
 type Landing struct {
 	Repo   Repo
 	Branch string // short name
-	From   string // where the branch has to be
+	From   string // where the branch must be
 	To     string // a commit of the store that descends from it
 	Reason string // for the reflog
 }
 
-// Land does it. Repeating it changes nothing. A branch that is neither at From nor at To gives
-// *store.Fenced; a tree that is not clean, a branch that is checked out elsewhere and a file in the way
-// give *Precondition; in all these cases nothing was changed.
+// Land carries out a Landing. Repeating it changes nothing. It returns *store.Fenced if the branch is neither at From
+// nor at To, and *Precondition if the tree is not clean, the branch is checked out elsewhere or a file is in the way.
+// In all these cases it has changed nothing.
 func Land(ctx context.Context, s *store.Store, l Landing) error {
 	if err := git.CheckHashes(l.From, l.To); err != nil {
 		return err
@@ -58,14 +58,13 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 		return err
 	}
 	if err := in.swap(ref, l); err != nil {
-		return errors.Join(err, in.step(l.To, l.From)) // somebody was faster
+		return errors.Join(err, in.step(l.To, l.From)) // somebody else was faster
 	}
 	return nil
 }
 
-// Tip returns where a branch of the user's repository is. One that is checked out in another
-// working tree, or here with changes that are not committed, gives *Precondition: landing on it
-// would pull the ground from under somebody's work.
+// Tip returns the commit of a branch of the user's repository. It returns *Precondition if the branch is checked out
+// in another working tree, or here with uncommitted changes: landing on it would change files under somebody's work.
 func Tip(ctx context.Context, of Repo, branch string) (string, error) {
 	in, tip, here, err := findBranch(ctx, of, branch)
 	if err == nil && here {
@@ -74,7 +73,7 @@ func Tip(ctx context.Context, of Repo, branch string) (string, error) {
 	return tip, err
 }
 
-// findBranch returns where a branch of the repository is, and whether it is checked out here.
+// findBranch returns the commit of a branch of the repository, and whether it is checked out here.
 func findBranch(ctx context.Context, of Repo, branch string) (in *inspector, tip string, here bool, err error) {
 	in = &inspector{ctx: ctx, repo: of}
 	if err = git.CheckBranch(branch); err == nil {
@@ -98,7 +97,8 @@ func (in *inspector) tip(branch string) (string, error) {
 	return tip, err
 }
 
-// checkedOut reports whether the branch is what is checked out here. Elsewhere is *Precondition.
+// checkedOut reports whether the branch is checked out here. If it is checked out elsewhere, the error is
+// *Precondition.
 func (in *inspector) checkedOut(branch string) (here bool, err error) {
 	out, err := in.git("worktree", "list", "--porcelain", "-z")
 	if err != nil {
@@ -126,7 +126,7 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 	return here, nil
 }
 
-// lend gives the user's repository the objects of a commit. No ref of theirs names it yet.
+// lend gives the user's repository the objects of a commit. It sets no ref of theirs.
 func lend(ctx context.Context, s *store.Store, repo Repo, commit string) error {
 	ref := "refs/pawl-apply/" + commit
 	if err := s.SetRef(ctx, ref, commit, ""); err != nil {
@@ -136,10 +136,10 @@ func lend(ctx context.Context, s *store.Store, repo Repo, commit string) error {
 	return errors.Join(err, s.SetRef(ctx, ref, "", commit))
 }
 
-// makeRoom wants the tree clean and nothing where the change adds a file: an ignored file would be
-// overwritten otherwise.
+// makeRoom checks that the tree is clean and that nothing exists where the change adds a file, because an ignored
+// file would be overwritten.
 func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) error {
-	// The comparison that follows goes by what the index knows of the files' times.
+	// The comparison below uses what the index knows about the files' times.
 	if _, err := in.git("update-index", "-q", "--refresh"); err != nil && !git.Exited(err, 1) {
 		return err
 	}
@@ -147,7 +147,7 @@ func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) err
 		if !in.isAt(l.To) {
 			return err
 		}
-		// An attempt before this one was cut after the files and before the branch.
+		// An earlier attempt was interrupted after the files and before the branch.
 		return in.step(l.To, l.From)
 	}
 	files, err := s.Changes(ctx, l.From, l.To)
@@ -177,7 +177,7 @@ func (in *inspector) isAt(commit string) bool {
 	return err == nil && lsErr == nil && out == ""
 }
 
-// step takes index and files from one commit to another; both have to be at the first.
+// step moves index and files from one commit to another. Both have to be at the first.
 func (in *inspector) step(from, to string) error {
 	_, err := in.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
 	if ge := git.Failure(err); ge != nil {
@@ -188,7 +188,7 @@ func (in *inspector) step(from, to string) error {
 	return err
 }
 
-// swap moves the branch if it is still where it was.
+// swap moves the branch if it is still at From.
 func (in *inspector) swap(ref string, l Landing) error {
 	_, err := in.git("update-ref", "-m", l.Reason, ref, l.To, l.From)
 	if err == nil {

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// landBed is a loop with a kept change, which its user's repository does not have yet.
+// landBed is a loop with a kept change that its user's repository does not have yet.
 func landBed(t *testing.T) (*gittest.Bed, userrepo.Landing) {
 	t.Helper()
 	b := gittest.NewBed(t, gittest.VariedFiles)
@@ -58,7 +58,7 @@ func TestA7_LandingMovesTheBranchAndItsTree(t *testing.T) {
 	}
 }
 
-// Nothing is changed where anything is in the way, and it is said what.
+// If anything is in the way, nothing is changed and the error says what.
 func TestA7_LandingIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, code, says string
@@ -119,7 +119,7 @@ func TestA7_LandingIsACompareAndSwap(t *testing.T) {
 	}
 }
 
-// A landing that was cut after the files and before the branch is completed by the next.
+// The next landing completes one that was interrupted after the files and before the branch.
 func TestALandingThatWasCutIsCompleted(t *testing.T) {
 	b, l := landBed(t)
 	gittest.Git(t, b.User, "fetch", "-q", b.Store.Dir(), b.Branch)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// scp is how ssh is written without a scheme: user@host:path.
+// scp matches an ssh address without a scheme: user@host:path.
 var scp = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/-]+$`)
 
-// Origin returns the URL of a repository as everybody may read it: without a password or a token, and of
-// http without a name. It returns "" for a path on this host and for what git would run a program of its own for.
+// Origin returns the URL of a repository for everybody to read: without a password or a token, and for http without a
+// user name. It returns "" for a path on this host, and for an address for which git would run a helper program.
 func Origin(remote string) string {
 	if scheme, _, has := strings.Cut(remote, "://"); !has || !slices.Contains([]string{"http", "https", "ssh", "git"}, scheme) {
 		if has || !scp.MatchString(remote) {

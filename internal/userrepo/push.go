@@ -19,7 +19,7 @@ import (
 	"pawl/internal/store"
 )
 
-// checkAddress keeps an address from being taken for an option, or for more than one line.
+// checkAddress returns an error for an address that git would read as an option, or that has several lines.
 func checkAddress(address string) error {
 	if address == "" || strings.HasPrefix(address, "-") || strings.ContainsRune(address, 0) || strings.Contains(address, "\n") && !isLocal(address) {
 		return fmt.Errorf("%s is not a repository's path or URL", git.Quote(address))
@@ -27,10 +27,10 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// isURL reports whether git will take an address for a URL.
+// isURL reports whether git reads an address as a URL.
 func isURL(address string) bool { return strings.Contains(address, "://") }
 
-// isLocal reports whether git will take an address for a path on this host.
+// isLocal reports whether git reads an address as a path on this host.
 func isLocal(address string) bool {
 	if isURL(address) {
 		return false
@@ -39,8 +39,8 @@ func isLocal(address string) bool {
 	return err == nil
 }
 
-// Fetch copies a branch's commit and everything that it needs into the store and returns it.
-// The objects are copies, and no tags come with them.
+// Fetch copies a branch's commit, and everything that it needs, into the store, and returns the commit. The objects
+// are copies. No tags are copied.
 func Fetch(ctx context.Context, s *store.Store, source Repo, branch string) (commit string, err error) {
 	branch = strings.TrimPrefix(branch, "refs/heads/")
 	if err := git.CheckBranch(branch); err != nil {
@@ -49,7 +49,7 @@ func Fetch(ctx context.Context, s *store.Store, source Repo, branch string) (com
 	return fetch(ctx, s, source, "refs/heads/"+branch, branch)
 }
 
-// FetchLedger is Fetch for a loop's ledger, and with it the code that the ledger stands for.
+// FetchLedger is Fetch for a loop's ledger, including the code that the ledger refers to.
 func FetchLedger(ctx context.Context, s *store.Store, source Repo, ref string) (commit string, err error) {
 	if err := git.CheckRef(ref); err != nil {
 		return "", err
@@ -57,9 +57,9 @@ func FetchLedger(ctx context.Context, s *store.Store, source Repo, ref string) (
 	return fetch(ctx, s, source, ref, ref)
 }
 
-// FetchTags copies those tags of a repository into the store that stand for a commit which the store has of a ref, or
-// of what comes before it, and those that the store has and that have moved since. A tag that is gone stays. The ref has
-// been fetched. It waits no longer than a repository may take to say which refs it has.
+// FetchTags copies tags of a repository into the store: those of commits that the store has in the history of a ref,
+// which was fetched before, and those that the store has and that have moved since. Tags that are gone from the
+// repository stay in the store. FetchTags waits at most reachLimit.
 func FetchTags(ctx context.Context, s *store.Store, source Repo, ref string) error {
 	run, from, err := source.from(s)
 	if err = errors.Join(err, git.CheckRef(ref)); err != nil {
@@ -88,10 +88,11 @@ func FetchTags(ctx context.Context, s *store.Store, source Repo, ref string) err
 	return err
 }
 
-// maxTags bounds how many of the tags that the store has are looked up again: one that has moved is an argument.
+// maxTags limits how many of the store's tags are looked up again, because each moved tag is an argument of a
+// command.
 const maxTags = 2000
 
-// movedTags are the tags that the store has and that are others by now: git fetches none of them by itself.
+// movedTags returns the store's tags that the repository has at another object. Git does not fetch those by itself.
 func movedTags(ctx context.Context, s *store.Store, source Repo) (moved []string, err error) {
 	out, err := s.Git().Command("for-each-ref", "--sort=-creatordate", fmt.Sprintf("--count=%d", maxTags), "--format=%(refname) %(objectname)", "refs/tags").Run(ctx)
 	if err != nil || len(out) == 0 {
@@ -115,13 +116,13 @@ func movedTags(ctx context.Context, s *store.Store, source Repo) (moved []string
 	return moved, nil
 }
 
-// fetchArgs copy commits and nothing else. A shallow clone is common in CI; what fetches from it
-// becomes shallow too.
+// fetchArgs copy commits and nothing else. Shallow clones are common in CI; a store that fetches from one becomes
+// shallow too.
 var fetchArgs = []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
 	"--no-recurse-submodules", "--no-write-commit-graph", "--no-prune", "--update-shallow", "--refmap="}
 
-// uploadPack has a repository of this host hand out its objects without running anything of its own. On one host,
-// looking for the smallest pack costs far more than it saves.
+// uploadPack returns the option that makes a repository on this host send its objects without running its own
+// programs. On one host, searching for the smallest pack costs far more than it saves.
 func uploadPack() string {
 	return "--upload-pack=GIT_GRAFT_FILE=/dev/null/none " + shell.Quote(git.Program()) + " -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack"
 }
@@ -137,8 +138,8 @@ func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) 
 			return "", err
 		}
 	}
-	// A ref of its own for each source and branch keeps the objects, and branches called "a" and
-	// "a/b" (one now, the other later) do not exclude each other.
+	// Each source and branch has a ref of its own, which keeps the objects. So branches "a" and "a/b", one now and
+	// the other later, do not exclude each other.
 	sum := sha256.Sum256([]byte(address + "\x00" + name))
 	ref := "refs/pawl-source/" + hex.EncodeToString(sum[:8])
 
@@ -155,7 +156,7 @@ func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) 
 	_, err = run.Run(ctx, append(args, "--", from, "+"+what+":"+ref)...)
 	var ge *git.Error
 	switch {
-	case errors.As(err, &ge) && strings.Contains(ge.Stderr, "possible repository corruption"): // what the other side says of itself
+	case errors.As(err, &ge) && strings.Contains(ge.Stderr, "possible repository corruption"): // the other side reports damage
 		return "", unreadable(address, err)
 	case err != nil:
 		return "", err
@@ -167,8 +168,8 @@ func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) 
 	return commit, err
 }
 
-// FetchAs copies refs of a repository, with all that they stand for, into a store under other names. A ref that the
-// repository does not have is left out.
+// FetchAs copies refs of a repository, with all their objects, into a store under other names. It skips refs that the
+// repository does not have.
 func FetchAs(ctx context.Context, s *store.Store, source Repo, as map[string]string) error {
 	run, from, err := source.from(s)
 	if err != nil {
@@ -197,13 +198,13 @@ func FetchAs(ctx context.Context, s *store.Store, source Repo, as map[string]str
 	return err
 }
 
-// Refused says that the other repository was reached and did not take a ref. It is no failure of
-// infrastructure: the loop goes on, says so, and tries again with the next push.
+// Refused is the error for a ref that the other repository was asked to update and refused. It is no failure of
+// infrastructure: the loop continues, reports it, and tries again with the next push.
 type Refused struct {
-	Ref    string // there
-	Reason string // as git put it
-	Do     string // what it means or what helps, "" where that is not known
-	Moved  bool   // it is not where pawl left it
+	Ref    string // the ref in the other repository
+	Reason string // in git's words
+	Do     string // what it means or what helps, "" if that is not known
+	Moved  bool   // the ref is not where pawl left it
 }
 
 func (e *Refused) Error() string {
@@ -216,7 +217,7 @@ func (e *Refused) Error() string {
 
 const movedThere = "the ref has been moved there"
 
-// refusals are what git says where a ref is not taken, by its words.
+// refusals are git's messages about a refused ref, by their words.
 var refusals = []struct {
 	words []string
 	do    string
@@ -226,9 +227,9 @@ var refusals = []struct {
 	{[]string{"hook"}, "a hook there refuses it"},
 }
 
-// Push updates refs in another repository, each only forwards (a refspec beginning with '+', or
-// one that deletes, is an error). The error is *Refused where the other side was reached and
-// refused a ref, else *git.Error. Refs that were not refused have been updated.
+// Push updates refs in another repository, only forwards. A refspec that begins with '+' or deletes a ref is an
+// error. The error is *Refused if the other side was reached and refused a ref, else *git.Error. The refs that were
+// not refused have been updated.
 func Push(ctx context.Context, s *store.Store, to Repo, refspecs ...string) error {
 	return push(ctx, s, to, nil, refspecs...)
 }

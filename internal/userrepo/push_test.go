@@ -83,7 +83,7 @@ func TestAddressesAreNeitherOptionsNorCommands(t *testing.T) {
 	canary := filepath.Join(b.Dir, "canary")
 	gittest.Write(t, filepath.Join(os.Getenv("HOME"), ".gitconfig"), "[protocol \"ext\"]\n\tallow = always\n")
 	t.Cleanup(func() { _ = os.Remove(filepath.Join(os.Getenv("HOME"), ".gitconfig")) })
-	// A transport helper is a program by name.
+	// A transport helper is a program that git finds by name.
 	gittest.Write(t, b.Dir+"/bin/git-remote-evil", "#!/bin/sh\ntouch "+canary+"\n")
 	require.NoError(t, os.Chmod(b.Dir+"/bin/git-remote-evil", 0o755))
 	t.Setenv("PATH", b.Dir+"/bin:"+os.Getenv("PATH"))
@@ -182,7 +182,7 @@ func TestACancelledCallSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, done.Err())
 }
 
-// A fetch that hangs takes what it started with it.
+// A cancelled fetch ends the processes that it started.
 func TestACancelledFetchLeavesNoProcess(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	pidFile := filepath.Join(b.Dir, "pid")
@@ -207,7 +207,7 @@ func TestACancelledFetchLeavesNoProcess(t *testing.T) {
 	require.NoError(t, err, "no lock is left")
 }
 
-// TestA7_NoHookRunsOnEitherSideOfAPush plants what git would run in both repositories.
+// TestA7_NoHookRunsOnEitherSideOfAPush plants hooks and programs that git could run in both repositories.
 func TestA7_NoHookRunsOnEitherSideOfAPush(t *testing.T) {
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	canary := filepath.Join(t.TempDir(), "canary")

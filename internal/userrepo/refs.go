@@ -8,7 +8,7 @@ import (
 	"pawl/internal/git"
 )
 
-// RefAt returns where a ref of the user's repository is, "" where there is none.
+// RefAt returns the object of a ref of the user's repository, "" if there is none.
 func RefAt(ctx context.Context, of Repo, ref string) (string, error) {
 	if err := git.CheckRef(ref); err != nil {
 		return "", err
@@ -24,8 +24,8 @@ func RefAt(ctx context.Context, of Repo, ref string) (string, error) {
 	return at, nil
 }
 
-// Drop deletes a ref of the user's repository, if it is still there and where it was seen. A branch
-// that is checked out anywhere gives *Precondition.
+// Drop deletes a ref of the user's repository, if it is still at that object. A branch that is checked out anywhere
+// gives *Precondition.
 func Drop(ctx context.Context, of Repo, ref, at string) error {
 	if err := git.CheckRef(ref); err != nil {
 		return err

@@ -9,30 +9,30 @@ import (
 	"pawl/internal/store"
 )
 
-// Repo is a repository of the user's: a path on this host, or a URL.
+// Repo is a repository of the user: a path on this host, or a URL.
 type Repo struct {
 	Address string
-	folder  *held.Folder // of a path or a file:// URL: what it was found to be; nil for whatever stands there
+	folder  *held.Folder // of a path or a file:// the folder that a path or a file:// the folder to use; nil to use whatever is at the address
 }
 
-// At is the repository at an address, whichever stands there.
+// At returns the repository at an address, whatever is there at the time of a call.
 func At(address string) Repo { return Repo{Address: address} }
 
-// Held is the repository whose working tree is that folder, or that is the folder where it is bare: whatever is renamed
-// or put in its place, git works in it and talks to it. Close closes the folder.
+// Held returns the repository whose working tree, or whose bare repository, is that folder. If the folder is renamed
+// or another one is put in its place, git still uses this one. Close closes the folder.
 func Held(f *held.Folder) Repo { return Repo{f.Path, f} }
 
-// HeldAt is Held for a repository that a file:// URL names: git talks to it as to any URL's, and its own hooks run.
+// HeldAt is Held for a repository that a file:// URL names. Git treats it like any URL, and its own hooks run.
 func HeldAt(url string, f *held.Folder) Repo { return Repo{url, f} }
 
-// Close gives up what is held.
+// Close closes the held folder.
 func (r Repo) Close() {
 	if r.folder != nil {
 		r.folder.Close()
 	}
 }
 
-// here is a path on this host in the form that this process, and git in this process's folder, reaches it by.
+// here returns the path by which this process, and git in this process's folder, reaches a repository on this host.
 func (r Repo) here() (string, error) {
 	if r.folder != nil {
 		return r.folder.Here(), nil
@@ -40,11 +40,11 @@ func (r Repo) here() (string, error) {
 	return filepath.Abs(r.Address)
 }
 
-// isLocal reports whether git will take the address for a path on this host.
+// isLocal reports whether git reads the address as a path on this host.
 func (r Repo) isLocal() bool { return r.folder != nil && !isURL(r.Address) || isLocal(r.Address) }
 
-// from is git in a store that talks to the repository, and what git calls it there: of one that is held, the folder that
-// git works in.
+// from returns git in a store, and the name by which it talks to the repository. If the repository is held, git works
+// in its folder.
 func (r Repo) from(s *store.Store) (git.Runner, string, error) {
 	run := s.Git().WithCredentials()
 	if err := checkAddress(r.Address); err != nil {
@@ -89,7 +89,7 @@ func (r Repo) user() git.Runner {
 	return run
 }
 
-// open opens the folder of the repository; nothing is done outside of it.
+// open opens the folder of the repository. The root allows nothing outside of it.
 func (r Repo) open() (*os.Root, error) {
 	at, err := r.here()
 	if err != nil {

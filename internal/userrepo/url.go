@@ -14,20 +14,20 @@ import (
 	"pawl/internal/store"
 )
 
-// More codes of Precondition, of repositories that are reached by a URL.
+// More codes of Precondition, for repositories at a URL.
 const (
 	Unreachable      = "unreachable"
 	NeedsCredentials = "needs-credentials"
 	NoSuchRepository = "no-such-repository"
-	ReadOnly         = "read-only" // it can be fetched from and not pushed to
+	ReadOnly         = "read-only" // it can be fetched from, but not pushed to
 )
 
-// reachLimit is how long a repository may take to say which refs it has: one that takes
-// connections and never answers must not hold anybody up.
+// reachLimit is how long a repository may take to list its refs. A server that accepts connections and never answers
+// must not block anybody.
 const reachLimit = time.Minute
 
-// Refs returns what the refs of another repository that match the patterns are at. HEAD, where it
-// is asked for, is the short name of its branch and not a commit: "" where it has none.
+// Refs returns the objects of the refs of another repository that match the patterns. The value of HEAD, if it is
+// asked for, is the short name of its branch, "" if it has none.
 func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map[string]string, error) {
 	run, from, err := of.from(s)
 	if err != nil {
@@ -56,10 +56,9 @@ func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map
 	return refs, nil
 }
 
-// InspectAt checks what P0 asks of a repository that is reached by a URL, as Inspect does of one
-// with a working tree: that it is there and answers, that it has the branch (its HEAD's where base
-// is ""), and that nothing is in the way of the loop's refs. The identity is that of the user's git
-// configuration on this host.
+// InspectAt checks what P0 requires of a repository at a URL, as Inspect does for one with a working tree: it exists
+// and answers, it has the branch (that of its HEAD if base is ""), and nothing prevents the loop's refs. The identity
+// comes from the user's git configuration on this host.
 func InspectAt(ctx context.Context, s *store.Store, of Repo, base, loopRef string) (Source, error) {
 	url := of.Address
 	out := Source{Path: url, Origin: Origin(url), Branch: strings.TrimPrefix(base, "refs/heads/")}
@@ -104,21 +103,21 @@ func noSuchBranch(what, branch string) error {
 	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf(what, git.Quote(branch)), Do: "name an existing branch as repo.base"}
 }
 
-// userIdentity finds out who the user is where there is no working tree to ask.
+// userIdentity finds the user's identity without a working tree.
 func userIdentity(ctx context.Context, s *store.Store, to *Source) error {
 	in := inspector{ctx: ctx, repo: At(s.Dir()), env: []string{"GIT_DIR=" + s.Dir()}}
 	return in.identity(to)
 }
 
-// UserIdentity is who the user of this host is, as their commits elsewhere would carry it.
+// UserIdentity returns the identity that the commits of this host's user have by default.
 func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
 	var out Source
 	err := userIdentity(ctx, s, &out)
 	return out.Identity, err
 }
 
-// MayPush asks a repository whether it would take a commit as a new ref, and moves nothing:
-// *Precondition where it takes none from this user. A ref that is there already is an answer too.
+// MayPush asks a repository whether it would accept a commit as a new ref, and changes nothing. The error is
+// *Precondition if it accepts none from this user. A refusal of this ref, for example because it exists, is no error.
 func MayPush(ctx context.Context, s *store.Store, to Repo, commit, ref string) error {
 	url := to.Address
 	err := push(ctx, s, to, []string{"--dry-run"}, commit+":"+ref)
@@ -127,7 +126,7 @@ func MayPush(ctx context.Context, s *store.Store, to Repo, commit, ref string) e
 		return nil
 	}
 	err = Unreached(url, err)
-	if pre, ok := errors.AsType[*Precondition](err); ok && pre.Code != NeedsCredentials { // it was read a moment ago
+	if pre, ok := errors.AsType[*Precondition](err); ok && pre.Code != NeedsCredentials { // it was just readable
 		pre.What = fmt.Sprintf("%s can be read, but pawl may not push to it, and a loop keeps its branch and its ledger there%s", git.Quote(git.Redact(url)), saying(pre.What))
 		pre.Code, pre.Do = ReadOnly, "give yourself the right to push (with git daemon: --enable=receive-pack), or work on a clone of it as repo.path"
 	}
@@ -141,9 +140,9 @@ func saying(what string) string {
 	return ""
 }
 
-// Move sets a ref of another repository to a commit of the store, forwards or not, if it is at
-// from there ("" for absent): *store.Fenced where it is elsewhere, *Refused where the other side does not
-// take it. That it is there already is no error.
+// Move sets a ref of another repository to a commit of the store, forwards or not, if it is at from there ("" for
+// absent). The error is *store.Fenced if it is elsewhere, and *Refused if the other side does not accept it. If it is
+// at the commit already, that is no error.
 func Move(ctx context.Context, s *store.Store, of Repo, ref, to, from string) error {
 	if err := errors.Join(git.CheckRef(ref), git.CheckHashes(to, cmp.Or(from, git.NoHash))); err != nil {
 		return err
@@ -165,8 +164,7 @@ func Move(ctx context.Context, s *store.Store, of Repo, ref, to, from string) er
 	return err
 }
 
-// LandAt is Land for a repository that is reached by a URL: its branch moves by compare-and-swap,
-// and hooks of its own may refuse that.
+// LandAt is Land for a repository at a URL. Its branch moves by compare-and-swap, and its own hooks may refuse that.
 func LandAt(ctx context.Context, s *store.Store, l Landing) error {
 	if err := errors.Join(git.CheckHashes(l.From, l.To), git.CheckBranch(l.Branch)); err != nil {
 		return err
@@ -181,8 +179,8 @@ func LandAt(ctx context.Context, s *store.Store, l Landing) error {
 
 const mendReach = "see that the URL is right and that `git ls-remote` with it answers on the worker's host"
 
-// failures are what git and ssh say when a repository can't be reached, by their words; the first
-// that matches counts. Anything else is a repository that does not answer.
+// failures are the messages of git and ssh for a repository that can't be reached, by their words. The first that
+// matches counts. Anything else is a repository that does not answer.
 var failures = []struct {
 	words    []string
 	code, is string
@@ -199,8 +197,7 @@ var failures = []struct {
 	{nil, Unreachable, "can't be reached", mendReach},
 }
 
-// Unreached turns what kept git from talking to a repository into a *Precondition; any other error
-// comes back as it is.
+// Unreached turns git's failure to talk to a repository into a *Precondition. It returns any other error unchanged.
 func Unreached(url string, err error) error {
 	ge := git.Failure(err)
 	if ge == nil || ge.Stderr == "" {
@@ -214,7 +211,7 @@ func Unreached(url string, err error) error {
 	return err
 }
 
-// lastWords are what git said in one line: what is fatal, and before that what ssh said.
+// lastWords returns git's message in one line: the fatal error, and before that the message of ssh.
 func lastWords(stderr string) string {
 	var said []string
 	for line := range strings.Lines(stderr) {

@@ -73,7 +73,7 @@ func TestP0_InspectAt(t *testing.T) {
 	assert.Equal(t, userrepo.NoCommit, pre.Code)
 }
 
-// TestMoveIsACompareAndSwap is what two hosts are fenced by, and what a proposal is applied by.
+// TestMoveIsACompareAndSwap tests what fences two hosts, and what applies a proposal.
 func TestMoveIsACompareAndSwap(t *testing.T) {
 	s, bare, url, first, second := shared(t)
 	_, err := userrepo.Fetch(ctx, s, userrepo.At(url), "main")
