@@ -74,7 +74,7 @@ type Problem struct {
 // verify and guard on the unchanged code. It goes on after a problem as far as that makes sense,
 // so that all of them are named at once. The user's repository is only read. tell hears what begins: it may take
 // minutes.
-func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(step string)) (Findings, error) {
+func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(step string)) (out Findings, err error) {
 	dir, discard, err := scratch(h)
 	if err != nil {
 		return Findings{}, err
@@ -90,7 +90,6 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	defer a.Stop()
 	in := act.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 
-	var out Findings
 	tell("repository")
 	source, err := opening.Inspect(ctx, a.Machine, s.Repo, id)
 	failed := userrepo.Failed(err)
@@ -115,6 +114,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		return out, err
 	}
 	a.Keep(ws)
+	defer func() { out.relative(ws.Judge.Dir+"/", ws.Desk.Dir+"/") }()
 	out.Repo, out.Branch = ws.Repo, git.BranchName(record.Branch)
 	base, err := opening.Base(ctx, ws, source)
 	if err != nil {
@@ -555,6 +555,19 @@ func (f *Findings) notes(s spec.Spec, d contracts.Drawn) {
 	}
 	if len(open) > 0 {
 		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+contracts.Naming(open)+". Add the files that must not change to protect")
+	}
+}
+
+// relative names files by their paths in the repository. The folders of the trees are gone when somebody reads this.
+func (f *Findings) relative(trees ...string) {
+	for _, tree := range trees {
+		f.Printed = strings.ReplaceAll(f.Printed, tree, "")
+		for i := range f.Problems {
+			f.Problems[i].What = strings.ReplaceAll(f.Problems[i].What, tree, "")
+		}
+		for i := range f.Notes {
+			f.Notes[i] = strings.ReplaceAll(f.Notes[i], tree, "")
+		}
 	}
 }
 

@@ -104,6 +104,10 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, f.Problems, 1, "%v", f.Problems)
 	require.Contains(t, f.Problems[0].What, "1 failed")
+	s.Guard.Command = `echo "too steep: $PWD/work/a:7"; exit 1`
+	f, err = preflight.DryRun(t.Context(), l.Home, "placed", s, func(string) {})
+	require.NoError(t, err)
+	require.Contains(t, f.Problems[0].What, "too steep: work/a:7", "the clone is gone when somebody reads this")
 }
 
 // TestWhatTargetsAndScriptsCallIsLookedFor: by make and by npm, on the PATH and among the repository's own programs.

@@ -1,6 +1,6 @@
 // Package testreport reads what test commands print: which tests failed and why. It reads
 // `go test -json`, JUnit XML and TAP, and, as well as that can be done, what go test, pytest,
-// unittest, cargo, jest, vitest, uvu, mocha, node and small harnesses of C print for people. Deliver uses it to compare two runs
+// unittest, cargo, jest, vitest, uvu, mocha, node, automake and small harnesses of C print for people. Deliver uses it to compare two runs
 // (Compare), to recognise a failure that came before (Signature), and to tell a fixer what failed
 // (Digest).
 //
@@ -114,6 +114,7 @@ var formats = []format{
 	{"uvu", false, uvuTotal, readUvu},
 	{"mocha", false, lazyregexp.New(`^  \d+ (?:passing|failing)(?: \([\d.]+(?:ms|s|m)\))?$`), readMocha},
 	{"node", false, lazyregexp.New(`^ℹ tests `), readNode},
+	{"automake", false, automakeTotal, readAutomake},
 	{"tally", false, tallyTotal, readTally},
 }
 

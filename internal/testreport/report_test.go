@@ -25,7 +25,7 @@ func sample(t testing.TB, name string) []byte {
 }
 
 // TestReadUnderstandsWhatRunnersPrint reads what the real programs printed of tests made to fail:
-// go 1.26, node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest, vitest and uvu of 2026, jsmn's own.
+// go 1.26, node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest, vitest and uvu of 2026, automake 1.16, jsmn's own.
 func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 	goTests := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/b", "ex/c TestPanics"}
 	goText := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/c TestPanics", "ex/b"}
@@ -59,6 +59,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		{[]string{"unittestv.txt"}, "unittest", 1, 4, 1, false, unit, "boom"},
 		{[]string{"cargo.txt"}, "cargo", 1, 2, 1, false, []string{"src/lib.rs tests::panics", "src/lib.rs tests::bad"}, "did not panic"},
 		{[]string{"jsmn.txt"}, "tally", 13, 4, 0, false, []string{"test in docker", "test partial JSON string parsing", "test issue #27", "test for unmatched brackets"}, "at line 340"},
+		{[]string{"automake.txt"}, "automake", 3, 3, 1, false, []string{"tests bad.sh", "tests surprise.sh", "tests broken.sh"}, "FAIL: bad.sh"},
 		{[]string{"mocha.txt"}, "mocha", 1, 2, 1, false, []string{"outer > bad", "outer > inner > throws"}, "1 == 2"},
 		{[]string{"node.spec"}, "node", 2, 2, 2, false, []string{"bad", "suite > inner bad"}, "1 == 2"},
 		{[]string{"jest.txt"}, "jest", 1, 4, 1, true, []string{"a.test.js outer › bad", "a.test.js outer › inner › throws", "b.test.js syntax", "c.test.js Test suite failed to run"}, "Received:"},
@@ -78,7 +79,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 			require.Equal(t, c.broken, r.Broken)
 			require.Contains(t, r.Failing[0].Message, c.says)
 			require.Empty(t, r.Tail)
-			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
+			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt", "automake.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
 			for _, test := range r.Failing {
 				require.NotEmpty(t, test.Message, test.ID())
 			}
