@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// What an Analysis remembers at most. Together they keep its JSON under about 8 KB and the
-// prompt at iteration 1,000 as long as at iteration 20 (P1).
+// The maximum of what an Analysis remembers. Together these limits keep its JSON under about 8 KB, and the prompt at
+// iteration 1,000 as long as at iteration 20 (P1).
 const (
 	maxAreas    = 24
 	maxTypes    = 12
@@ -24,25 +24,25 @@ const (
 // Trial is one finished iteration as the analysis sees it.
 type Trial struct {
 	N           int
-	Area        string   // where the change was; "" takes Area(Files)
-	Files       []string // that changed
+	Area        string   // where the change was; if "", Area(Files) is used
+	Files       []string // the files that changed
 	Kept        bool
-	Metric      *Decimal // nil without a measurement of its own, such as after a failed guard
+	Metric      *Decimal // nil without a measurement of its own, for example after a failed guard
 	Delta       Decimal
-	Reason      string // "" when the metric decided
+	Reason      string // "" if the metric decided
 	Description string
-	Idea        string // what was to be done, however the writer worded what it did; "" where nobody said
+	Idea        string // what was intended, however the writer worded the result; "" if nobody said it
 }
 
-// AreaStat is what came of the trials in one area, or of one type of file, kind of change or
-// reason: Analysis counts all four alike.
+// AreaStat counts the trials in one area, or of one type of file, kind of change or reason. Analysis counts all four
+// in the same way.
 type AreaStat struct {
 	Area           string  `json:"a"`
 	Tried          int     `json:"t"`
 	Kept           int     `json:"k,omitempty"`
 	DiscardsInARow int     `json:"d,omitempty"`
-	Last           int     `json:"l"` // the iteration it was last tried in
-	Gain           Decimal `json:"g"` // sum of the kept deltas, in the metric's own direction
+	Last           int     `json:"l"` // the last iteration that tried it
+	Gain           Decimal `json:"g"` // sum of the kept deltas, in the metric's own unit and sign
 }
 
 // Point is a measured metric, and whether the change behind it was kept.
@@ -51,17 +51,16 @@ type Point struct {
 	Kept  bool    `json:"k,omitempty"`
 }
 
-// Analysis is what a loop has learnt so far: where changes improved the metric and where they
-// were always discarded, what kinds of change they were, and which way the metric goes (P1). It
-// is fed one trial at a time and never grows beyond a bound; what was tried longest ago is
-// forgotten first.
+// Analysis is what a loop has learnt so far: where changes improved the metric and where they were always discarded,
+// what kinds of change they were, and which way the metric goes (P1). It gets one trial at a time and never grows
+// beyond a limit. It forgets first what was tried longest ago.
 //
-// It is a value: copies do not share anything that Add changes, so it may live in workflow
-// state. The zero value has learnt nothing.
+// It is a value: copies share nothing that Add changes, so it may be part of workflow state. The zero value has
+// learnt nothing.
 type Analysis struct {
-	Tried    int        `json:"t,omitempty"` // trials so far, the baseline not counted
+	Tried    int        `json:"t,omitempty"` // trials so far, without the baseline
 	Kept     int        `json:"k,omitempty"`
-	Areas    []AreaStat `json:"a,omitempty"` // most recently tried last, as in all four lists
+	Areas    []AreaStat `json:"a,omitempty"` // the most recently tried last, as in all four lists
 	Types    []AreaStat `json:"y,omitempty"` // by file name extension
 	Kinds    []AreaStat `json:"i,omitempty"` // by the first word of the description
 	Reasons  []AreaStat `json:"r,omitempty"` // why trials were discarded; Tried counts them
@@ -69,16 +68,15 @@ type Analysis struct {
 	Rejected []Rejected `json:"x,omitempty"` // the last discarded descriptions
 }
 
-// Rejected is a discarded change: its iteration, and of its idea or its description a hash of the Fingerprint and one
-// of the Idea, "" where that was not yet noted.
+// Rejected is a discarded change: its iteration, a hash of the Fingerprint of its idea or its description, and a hash
+// of the Idea, "" if that was not recorded yet.
 type Rejected struct {
 	N    int    `json:"n"`
 	Hash string `json:"h"`
 	Idea string `json:"i,omitempty"`
 }
 
-// Add takes in one more trial. Iteration 0, the baseline, is only a point of the metric's
-// course.
+// Add adds one trial. Iteration 0, the baseline, is only a point of the metric's course.
 func (a *Analysis) Add(t Trial) {
 	if t.Metric != nil {
 		a.Points = last(append(slices.Clone(a.Points), Point{*t.Metric, t.Kept}), maxPoints)
@@ -114,7 +112,7 @@ func (a *Analysis) Add(t Trial) {
 	}
 }
 
-// count is stats with t counted under name, which is moved to the end.
+// count returns stats with t counted under name, which moves to the end.
 func count(stats []AreaStat, most int, name string, t Trial) []AreaStat {
 	if name == "" {
 		return stats
@@ -136,7 +134,7 @@ func count(stats []AreaStat, most int, name string, t Trial) []AreaStat {
 	return last(append(counted, stat), most)
 }
 
-// last is the last n of list, in an array of its own.
+// last returns the last n items of list, in an array of its own.
 func last[T any](list []T, n int) []T {
 	if len(list) <= n {
 		return list
@@ -150,9 +148,9 @@ func hash(s string) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// Discarded says whether a change of the same idea, or that was described alike, was discarded before, and in which
-// iteration: the mechanical part of "avoid what failed" (P2). It remembers the last 64 wordings. reworded takes
-// another wording of an idea for the idea.
+// Discarded reports whether a change with the same idea, or with a similar description, was discarded before, and in
+// which iteration. This is the mechanical part of "avoid what failed" (P2). It remembers the last 64 wordings. With
+// reworded, another wording of an idea counts as the idea.
 func (a Analysis) Discarded(description string, reworded bool) (iteration int, found bool) {
 	want, idea := Fingerprint(description), Idea(description)
 	if want == "" {
@@ -169,26 +167,25 @@ func (a Analysis) Discarded(description string, reworded bool) (iteration int, f
 	return 0, false
 }
 
-// Improved are the areas in which changes were kept, the most often kept first.
+// Improved returns the areas in which changes were kept, the most often kept first.
 func (a Analysis) Improved() []AreaStat {
 	return pick(a.Areas, func(s AreaStat) bool { return s.Kept > 0 })
 }
 
-// AlwaysDiscarded are the areas that were tried at least twice and never successfully, the most
-// often tried first.
+// AlwaysDiscarded returns the areas that were tried at least twice and never with success, the most often tried
+// first.
 func (a Analysis) AlwaysDiscarded() []AreaStat {
 	return pick(a.Areas, func(s AreaStat) bool { return s.Kept == 0 && s.Tried > 1 })
 }
 
-// Stuck are the areas whose last changes, at least so many, were all discarded: time to pivot
-// (P2, after 3).
+// Stuck returns the areas whose last changes, at least that many, were all discarded: time to pivot (P2, after 3).
 func (a Analysis) Stuck(least int) []AreaStat {
 	return pick(a.Areas, func(s AreaStat) bool { return s.DiscardsInARow >= least && s.DiscardsInARow > 0 })
 }
 
 func pick(stats []AreaStat, want func(AreaStat) bool) []AreaStat {
 	var picked []AreaStat
-	for _, s := range slices.Backward(stats) { // the most recent first among equals
+	for _, s := range slices.Backward(stats) { // of equal ones, the most recent first
 		if want(s) {
 			picked = append(picked, s)
 		}
@@ -197,8 +194,8 @@ func pick(stats []AreaStat, want func(AreaStat) bool) []AreaStat {
 	return picked
 }
 
-// Area is where a change was: the file itself when it is one, else the deepest directory that
-// has all of them, "." for the root of the repository, "" for no files at all.
+// Area returns where a change was: the file itself if it is one, else the deepest folder that contains all of them,
+// "." for the root of the repository, "" for no files.
 func Area(files []string) string {
 	switch len(files) {
 	case 0:
@@ -218,7 +215,7 @@ func Area(files []string) string {
 	return cmp.Or(strings.Join(common, "/"), ".")
 }
 
-// extensions are the types of the files, each once: ".go", or the name of a file without one.
+// extensions returns the types of the files, each once: ".go", or the name of a file without an extension.
 func extensions(files []string) []string {
 	var types []string
 	for _, file := range files {

@@ -6,11 +6,10 @@ const (
 	Lower  = "lower"
 )
 
-// Decide carries out the decision matrix (P6): a change is kept when the metric improved
-// strictly in the given direction, and by at least minDelta. The threshold is inclusive and
-// exact: 84.7 → 84.8 with a minDelta of 0.1 is kept; no improvement is never kept, not even
-// with a minDelta of 0. delta is value-reference, whatever the direction. Any direction but
-// "lower" counts as "higher".
+// Decide is the decision matrix (P6). A change is kept if the metric improved strictly in the given direction, and by
+// at least minDelta. The threshold is inclusive and exact: 84.7 → 84.8 with a minDelta of 0.1 is kept. A change
+// without improvement is never kept, not even with a minDelta of 0. delta is value-reference, whatever the direction.
+// Any direction but "lower" counts as "higher".
 func Decide(direction string, reference, value, minDelta Decimal) (keep bool, delta Decimal) {
 	delta = value.Sub(reference)
 	gain := delta
@@ -20,8 +19,8 @@ func Decide(direction string, reference, value, minDelta Decimal) (keep bool, de
 	return gain.Sign() > 0 && gain.Cmp(minDelta) >= 0, delta
 }
 
-// TargetMet says whether value has reached target in the given direction; the target itself
-// counts as reached.
+// TargetMet reports whether value has reached target in the given direction. A value equal to the target has reached
+// it.
 func TargetMet(direction string, value, target Decimal) bool {
 	if direction == Lower {
 		return value.Cmp(target) <= 0

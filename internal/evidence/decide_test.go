@@ -20,7 +20,7 @@ func TestP6_DecisionMatrix(t *testing.T) {
 		keep                                  bool
 		delta                                 string
 	}{
-		{"higher", "84.7", "84.8", "0.1", true, "0.1"}, // exactly the threshold, where floats fail
+		{"higher", "84.7", "84.8", "0.1", true, "0.1"}, // exactly the threshold, which floats get wrong
 		{"higher", "84.7", "84.79", "0.1", false, "0.09"},
 		{"higher", "84.7", "84.7", "0", false, "0.0"}, // the source's "+0.0 no"
 		{"higher", "84.7", "84.70", "0", false, "0.00"},

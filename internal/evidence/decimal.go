@@ -14,35 +14,32 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Bounds of what ParseDecimal accepts. Below 10^308 every value has a finite float64, which
-// the search attribute PawlBest and the plot need; the bound on decimals keeps "1e-999999999"
-// from becoming a gigabyte of zeros.
+// Limits of what ParseDecimal accepts. Below 10^308 every value has a finite float64, which the search attribute
+// PawlBest and the plot need. The limit on decimals keeps "1e-999999999" from becoming a gigabyte of zeros.
 const (
 	maxInteger  = 308
 	maxFraction = 400
 	maxText     = 4096
-	// Sums and differences of accepted numbers may be a digit or two longer than what is
-	// accepted from outside, and must still come back from JSON.
+	// Sums and differences of accepted numbers may be a digit or two longer than what ParseDecimal accepts, and JSON
+	// must still read them back.
 	slack = 64
 )
 
-// Decimal is an exact decimal number that remembers how it was written: "84.70" stays 84.70
-// wherever it is shown, and 84.8-84.7 is 0.1 and not 0.09999999999999432 (P6). The zero value
-// is 0. It is immutable and comparable; two Decimals are == when they are written alike, and
-// of equal value when Cmp says so.
+// Decimal is an exact decimal number that keeps its written form: "84.70" is shown as 84.70 everywhere, and 84.8-84.7
+// is 0.1 and not 0.09999999999999432 (P6). The zero value is 0. It is immutable and comparable: two Decimals are ==
+// if they are written in the same way, and of equal value if Cmp says so.
 //
-// Its JSON is a bare number with the decimals kept; a string with a number in it is read too.
+// Its JSON is a bare number with its decimals. A string that contains a number is accepted too.
 //
-// shopspring/decimal does the arithmetic. The text is kept beside it, by code of our own, because that
-// library writes 1e3 as 1000, takes any exponent, and has values that == does not compare.
+// shopspring/decimal does the arithmetic. Our own code keeps the text, because that library writes 1e3 as 1000,
+// accepts any exponent, and has values that == does not compare.
 type Decimal struct {
 	text string // valid JSON number; "" stands for "0", so that 0 is the zero value
 }
 
-// ParseDecimal reads a decimal number: an optional sign, digits with at most one point, an
-// optional exponent. What JSON would not allow is normalised ("+5" is 5, ".5" is 0.5, "5." is
-// 5, "007" is 7); otherwise the form is kept. NaN, infinities, and numbers beyond 10^308 or
-// with more than 400 decimals are refused.
+// ParseDecimal reads a decimal number: an optional sign, digits with at most one point, an optional exponent. Forms
+// that JSON does not allow are normalised ("+5" is 5, ".5" is 0.5, "5." is 5, "007" is 7); otherwise the form is
+// kept. NaN, infinities, and numbers beyond 10^308 or with more than 400 decimals are errors.
 func ParseDecimal(s string) (Decimal, error) { return parse(strings.TrimSpace(s), 0) }
 
 // MustDecimal is ParseDecimal for literals; it panics on anything that is not a number.
@@ -88,7 +85,7 @@ func parse(s string, slack int) (Decimal, error) {
 	return written(text), nil
 }
 
-// written is the Decimal of a valid JSON number.
+// written returns the Decimal of a valid JSON number.
 func written(text string) Decimal {
 	if text == "0" {
 		return Decimal{}
@@ -96,7 +93,7 @@ func written(text string) Decimal {
 	return Decimal{text}
 }
 
-// digits is how many ASCII digits s starts with.
+// digits returns how many ASCII digits s starts with.
 func digits[T ~string | ~[]byte](s T) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
@@ -106,26 +103,24 @@ func digits[T ~string | ~[]byte](s T) int {
 }
 
 func (d Decimal) value() decimal.Decimal {
-	return decimal.RequireFromString(d.String()) // text was checked when it was made
+	return decimal.RequireFromString(d.String()) // the text was checked when it was made
 }
 
-// exact writes v out with as many decimals as it was computed with, as bc does.
+// exact writes v with as many decimals as its computation gave, like bc.
 func exact(v decimal.Decimal) Decimal {
 	return written(v.StringFixed(max(0, -v.Exponent())))
 }
 
-// Cmp is -1, 0 or 1 as d is less than, equal to or greater than other, by value: 84.7 equals
-// 84.70.
+// Cmp returns -1, 0 or 1 if d is less than, equal to or greater than other, by value: 84.7 equals 84.70.
 func (d Decimal) Cmp(other Decimal) int { return d.value().Cmp(other.value()) }
 
-// Sub is d-other, exactly.
+// Sub returns d-other, exactly.
 func (d Decimal) Sub(other Decimal) Decimal { return exact(d.value().Sub(other.value())) }
 
-// Add is d+other, exactly.
+// Add returns d+other, exactly.
 func (d Decimal) Add(other Decimal) Decimal { return exact(d.value().Add(other.value())) }
 
-// Share is a part of d that n such parts do not exceed: d/n, rounded down to millionths. What is smaller
-// than that is not shared.
+// Share returns d/n, rounded down to millionths, so n shares do not exceed d. If the result is zero, it returns d.
 func (d Decimal) Share(n int) Decimal {
 	if n <= 1 {
 		return d
@@ -137,16 +132,16 @@ func (d Decimal) Share(n int) Decimal {
 	return exact(share)
 }
 
-// Neg is -d; zero has no sign.
+// Neg returns -d; zero has no sign.
 func (d Decimal) Neg() Decimal { return exact(d.value().Neg()) }
 
-// Sign is -1, 0 or 1.
+// Sign returns -1, 0 or 1.
 func (d Decimal) Sign() int { return d.value().Sign() }
 
-// IsZero says whether d is zero, however written. It makes the JSON option omitzero work.
+// IsZero reports whether d is zero, however written. The JSON option omitzero needs it.
 func (d Decimal) IsZero() bool { return d.Sign() == 0 }
 
-// Float is the float64 nearest to d. It is always finite.
+// Float returns the float64 nearest to d. It is always finite.
 func (d Decimal) Float() float64 {
 	f, err := strconv.ParseFloat(d.String(), 64)
 	if err != nil || math.IsInf(f, 0) {
@@ -155,13 +150,13 @@ func (d Decimal) Float() float64 {
 	return f
 }
 
-// String is d as it was written, normalised to a JSON number.
+// String returns d as it was written, normalised to a JSON number.
 func (d Decimal) String() string { return cmp.Or(d.text, "0") }
 
 // MarshalJSON writes a bare number with its decimals.
 func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalJSON reads a number, or a string that holds one.
+// UnmarshalJSON reads a number, or a string that contains one.
 func (d *Decimal) UnmarshalJSON(data []byte) error {
 	s := string(data)
 	if s == "null" {
@@ -180,11 +175,10 @@ func (d *Decimal) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// FormatDelta writes a delta as the results file has it, with a sign and two decimals (P7).
+// FormatDelta writes a delta as in the results file, with a sign and two decimals (P7).
 //
-// The source and bench/floor.sh print it with "%+.2f". The shell's printf computes that in the
-// 64-bit mantissa of a long double, so that a tie such as 0.115 rounds as it does there, and
-// not as it would in a float64.
+// The source and bench/floor.sh print it with "%+.2f". The shell's printf computes that in the 64-bit mantissa of a
+// long double. So a tie such as 0.115 rounds as it does there, and not as it would in a float64.
 func FormatDelta(d Decimal) string {
 	f, _, err := big.ParseFloat(d.String(), 10, 64, big.ToNearestEven)
 	if err != nil {

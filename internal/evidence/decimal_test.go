@@ -110,7 +110,7 @@ func TestP7_DeltaHasASignAndTwoDecimals(t *testing.T) {
 	}
 }
 
-// The shell's printf is what bench/floor.sh writes deltas with.
+// bench/floor.sh writes deltas with the shell's printf.
 func TestP7_DeltaEqualsTheShellsPrintf(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// MaxDescription is how many runes a description may have.
+// MaxDescription is the maximum length of a description, in runes.
 const MaxDescription = 200
 
-// Description makes the one sentence that stands in the commit message and the results file
-// out of what an agent said: the first line that is not blank, without escape sequences,
-// control characters and bidirectional overrides, without the mark of a heading, trimmed, of at most 200 runes.
+// Description makes the sentence for the commit message and the results file from an agent's text. It is the first
+// line that is not blank, without escape sequences, control characters, bidirectional overrides and the mark of a
+// heading, trimmed, with at most 200 runes.
 func Description(raw string) string {
 	raw = raw[:min(len(raw), 64<<10)] // the first line, not a transcript
 	raw = string(Plain([]byte(raw)))
 	for line := range strings.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		// Git takes a line that begins with # for a comment, and agents write headings.
+		// Git reads a line that begins with # as a comment, and agents write headings.
 		if line = clean(strings.TrimLeft(strings.TrimSpace(line), "#"), MaxDescription); line != "" {
 			return line
 		}
@@ -28,12 +28,12 @@ func Description(raw string) string {
 	return ""
 }
 
-// clean makes text fit for one field of one line: valid UTF-8, control characters, line and
-// paragraph separators as spaces, nothing that changes the direction of what follows, trimmed
-// and cut to at most a number of runes.
+// clean makes text fit for one field of one line: valid UTF-8, with spaces for control characters and for line and
+// paragraph separators, without characters that change the direction of text, trimmed, and cut to at most that many
+// runes.
 func clean(s string, most int) string {
 	s = strings.TrimSpace(s)
-	if len(s) > 8*most { // no need to look at what will be cut
+	if len(s) > 8*most { // the rest will be cut anyway
 		s = s[:8*most]
 	}
 	s = strings.Map(func(r rune) rune {
@@ -52,19 +52,18 @@ func clean(s string, most int) string {
 	return s
 }
 
-// Atomic says whether a description is of one change (P2): it must not contain the word
-// "and". That is the source's mechanical test, and no more than that: the word in any case, or
-// a "&" that stands alone, with no letter, digit, underscore or hyphen beside it. "expand",
-// "R&D", "and_then" and "search-and-replace" are atomic; commas and semicolons are not looked
-// at, since a rule that guesses would reject good changes.
+// Atomic reports whether a description is of one change (P2): it must not contain the word "and". This is the
+// source's mechanical test and nothing more: the word in any case, or a "&" that stands alone, with no letter, digit,
+// underscore or hyphen beside it. "expand", "R&D", "and_then" and "search-and-replace" are atomic. Commas and
+// semicolons do not count, because a rule that guesses would reject good changes.
 func Atomic(description string) bool {
 	from, _ := conjunction(description)
 	return from < 0
 }
 
-// Split takes a description that is not atomic apart: "improve X and remove Y" is "improve X",
-// which is this iteration's, and "remove Y", which is the next idea (P2). Each part is atomic
-// and not empty; a description without any words has no parts.
+// Split splits a description that is not atomic. "improve X and remove Y" becomes "improve X", which is for this
+// iteration, and "remove Y", which is the next idea (P2). Each part is atomic and not empty. A description without
+// any words has no parts.
 func Split(description string) []string {
 	from, to := conjunction(description)
 	if from >= 0 {
@@ -79,7 +78,7 @@ func Split(description string) []string {
 // and matches the first "and", or "&", that is not a part of a longer word.
 var and = lazyregexp.New(strings.ReplaceAll(`(?i)(?:^|[^J])(and)(?:[^J]|$)|(?:^|[^J&])(&)(?:[^J&]|$)`, "J", `\pL\p{Nd}\pM_\-`))
 
-// conjunction is where the first "and" of s stands, or -1.
+// conjunction returns where the first "and" of s begins and ends, or -1.
 func conjunction(s string) (from, to int) {
 	m := and.FindStringSubmatchIndex(s)
 	if m == nil {
@@ -88,8 +87,8 @@ func conjunction(s string) (from, to int) {
 	return max(m[2], m[4]), max(m[3], m[5])
 }
 
-// Fingerprint is what two descriptions of the same change have in common: their words in
-// lower case, without punctuation and articles.
+// Fingerprint returns what two descriptions of the same change have in common: their words in lower case, without
+// punctuation and articles.
 func Fingerprint(description string) string {
 	words := strings.FieldsFunc(strings.ToLower(description), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
@@ -98,7 +97,7 @@ func Fingerprint(description string) string {
 	return strings.Join(words, " ")
 }
 
-// Counted is a number of things in words: 1 file, 2 files, 2 entries.
+// Counted returns a number of things in words: 1 file, 2 files, 2 entries.
 func Counted(n int, what string) string {
 	if stem, ends := strings.CutSuffix(what, "try"); ends && n != 1 {
 		what = stem + "tries"

@@ -11,10 +11,10 @@ import (
 	"pawl/internal/reason"
 )
 
-// ParseRows reads a results file. The delta it returns has the two decimals of the file, not
-// the precision of the event log. Blank lines are passed over; the first line that is not a
-// row ends the reading with an error that names it, beside the rows before it. A last line
-// without a newline may be one that is being written; it must still be a whole row.
+// ParseRows reads a results file. Its deltas have the two decimals of the file, not the precision of the event log.
+// It skips blank lines. At the first line that is not a row it stops, and returns the rows before it and an error
+// that names the line. A last line without a newline may still be in the process of being written; it must be a whole
+// row too.
 func ParseRows(data []byte) ([]Row, error) {
 	var rows []Row
 	for n, line := range bytes.Split(data, []byte("\n")) {
@@ -39,7 +39,7 @@ func parseRow(text string) (row Row, err error) {
 	if row.Iter, err = strconv.Atoi(fields[0]); err != nil || row.Iter < 0 {
 		return row, fmt.Errorf("%s is not an iteration", quote(fields[0]))
 	}
-	// The source's example has no zone; it means UTC as well.
+	// The source's example has no zone; it means UTC too.
 	if row.Time, err = time.Parse(stamp, strings.TrimSuffix(fields[1], "Z")+"Z"); err != nil {
 		return row, fmt.Errorf("%s is not a time such as 2026-03-27T14:02:11Z", quote(fields[1]))
 	}
@@ -67,7 +67,7 @@ func parseRow(text string) (row Row, err error) {
 	return row, nil
 }
 
-// stated finds a reason of the table in front of a description.
+// stated finds a reason of the table before a description.
 var stated = func() *regexp.Regexp {
 	var words []string
 	for _, row := range reason.Table {

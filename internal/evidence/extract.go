@@ -16,17 +16,17 @@ const (
 	FromLast    = "last"
 )
 
-// Reading is a metric as it was found in a command's output.
+// Reading is a metric that was found in a command's output.
 type Reading struct {
 	Value   Decimal `json:"value"`
 	From    string  `json:"from"`              // "pattern", "METRIC" or "last"
-	Name    string  `json:"name,omitempty"`    // of the METRIC line
-	Count   int     `json:"count"`             // numbers that stood where Value was looked for
-	Several bool    `json:"several,omitempty"` // more than one number, and nothing said which
+	Name    string  `json:"name,omitempty"`    // the name in the METRIC line
+	Count   int     `json:"count"`             // how many numbers were found where Value was looked for
+	Several bool    `json:"several,omitempty"` // there was more than one number, and nothing said which one counts
 	Grouped bool    `json:"grouped,omitempty"` // Value was written with thousands separators
 }
 
-// Warning is what a user should be told about a reading that was a guess; "" when it was not.
+// Warning returns what a user should know about a reading that was a guess; "" if it was not.
 func (r Reading) Warning() string {
 	const hint = `; print a line "METRIC <name>=<number>" or set verify.pattern to say which is meant`
 	switch {
@@ -38,11 +38,10 @@ func (r Reading) Warning() string {
 	return ""
 }
 
-// NoNumber is the verdict on output that has no metric in it: the change is undone with
-// error:no-number (P5).
+// NoNumber is the error for output without a metric. The change is undone with error:no-number (P5).
 type NoNumber struct {
-	Why  string // what was looked for and not found
-	Seen string // the piece of output that was there instead, short and printable; may be empty
+	Why  string // what was expected and not found
+	Seen string // the piece of output in its place, short and printable; may be empty
 }
 
 func (e *NoNumber) Error() string {
@@ -52,14 +51,13 @@ func (e *NoNumber) Error() string {
 	return e.Why + ": " + e.Seen
 }
 
-// Extract finds the metric in a command's output (P5). With a pattern it is the first group
-// (without a group: all) of the pattern's last match; else what the last line
-// "METRIC <name>=<number>" says; else the last number in the output. What is found but is no
-// number (NaN, Inf, nothing, beyond 10^308) is a *NoNumber; the search does not go on to the
-// next rule, since that would judge a change by some other figure.
+// Extract finds the metric in a command's output (P5). With a pattern it is the first group (without a group: the
+// whole) of the pattern's last match, else the value in the last line "METRIC <name>=<number>", else the last number
+// in the output. If the value that a rule finds is not a number (NaN, Inf, nothing, beyond 10^308), the error is a
+// *NoNumber. The next rule is not tried then, because that would judge a change by some other figure.
 //
-// The output may be large, coloured and anything but UTF-8. Escape sequences are taken out
-// first. What counts as a number is described at [scan].
+// The output may be large, coloured and not UTF-8. Escape sequences are removed first. [scan] says what counts as a
+// number.
 func Extract(stdout []byte, pattern *regexp.Regexp) (Reading, error) {
 	out := Plain(stdout)
 	if pattern != nil {
@@ -111,8 +109,7 @@ func byMetricLine(name string, value []byte) (Reading, error) {
 	return reading, nil
 }
 
-// metricPattern matches a line METRIC <name>=<value>, and not METRICS=5, METRIC = 5 or
-// "METRIC of the day = 5".
+// metricPattern matches a line METRIC <name>=<value>, but not METRICS=5, METRIC = 5 or "METRIC of the day = 5".
 var metricPattern = lazyregexp.New(`(?:^|[\r\n])[ \t]*METRIC[ \t]+([^ \t=\r\n]+)[ \t]*=([^\r\n]*)`)
 
 // metricLine returns the last line of the form METRIC <name>=<value>.
@@ -128,7 +125,7 @@ func metricLine(out []byte) (name string, value []byte, found bool) {
 	return clean(string(last[1]), 80), bytes.TrimSpace(last[2]), true
 }
 
-// lastNumber is the last token in out, and how many numbers there are.
+// lastNumber returns the last token in out, and how many numbers there are.
 func lastNumber(out []byte) (last token, count int) {
 	for i := 0; ; {
 		t, next := scan(out, i)
@@ -142,7 +139,7 @@ func lastNumber(out []byte) (last token, count int) {
 	}
 }
 
-// read is the value of a token, or why it has none.
+// read returns the value of a token, or why it has none.
 func read(t token, count int, out []byte) (Reading, error) {
 	switch t.kind {
 	case nothing:
@@ -164,7 +161,7 @@ func read(t token, count int, out []byte) (Reading, error) {
 	return Reading{Value: value, Count: count, Grouped: t.grouped}, nil
 }
 
-// tail is the last line of out that is not blank, for an error.
+// tail returns the last line of out that is not blank, for an error.
 func tail(out []byte) string {
 	out = bytes.TrimSpace(out[max(0, len(out)-4096):])
 	if at := bytes.LastIndexAny(out, "\r\n"); at >= 0 {
@@ -173,11 +170,11 @@ func tail(out []byte) string {
 	return quote(string(out))
 }
 
-// escape matches a terminal's escape sequences: CSI (colours, cursor movement, whose parameters would
-// read as numbers) and OSC (titles, links). Of an OSC that does not end it matches the introducer alone.
+// escape matches a terminal's escape sequences: CSI (colours and cursor movement, whose parameters look like numbers)
+// and OSC (titles, links). Of an OSC without an end it matches only the introducer.
 var escape = lazyregexp.New(`\x1b(?:\[[ -?]*[@-~]?|\](?:[^\a\r\n\x1b]*(?:\a|\x1b\\))?|(?s:.))`)
 
-// Plain takes terminal escape sequences out.
+// Plain removes terminal escape sequences.
 func Plain(out []byte) []byte {
 	if bytes.IndexByte(out, 0x1b) < 0 {
 		return out

@@ -8,24 +8,24 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// label is what people put before a change to say of which kind it is: "perf(lexer): ".
+// label matches a prefix that says of which kind a change is: "perf(lexer): ".
 var label = lazyregexp.New(`^(?i:idea|change|step|experiment|feat|fix|perf|refactor|chore|style|docs|test|build|ci)(?:\([^)]*\))?!?:\s+`)
 
-// place is a clause at the beginning that says where: "In the lexer, …".
+// place matches a clause at the beginning that says where: "In the lexer, …".
 var place = lazyregexp.New(`^((?i:in|inside|within|for) [^,]{1,60}), +(.+)$`)
 
-// fillers say nothing of what is done.
+// fillers are words that say nothing about the change.
 var fillers = strings.Fields("a an the this that these those its our my your please now just simply also again let lets us we i you should could would can will ll s try trying")
 
-// synonyms are words that say the same of a change to a program, by the form that Idea gives them.
+// synonyms are words with the same meaning for a change of a program, by the form that Idea gives them.
 var synonyms = map[string]string{
 	"drop": "remove", "delete": "remove", "eliminate": "remove", "decrease": "reduce", "lower": "reduce", "raise": "increase", "enlarge": "increase",
 	"introduce": "add", "inside": "in", "within": "in",
 }
 
-// Idea is what the wordings of one idea have in common: their words in order, without what says nothing, in a form
-// that plural, tense and spelling do not change. The order stays, and so does every word that could turn the
-// meaning: two ideas must never be taken for one (P2).
+// Idea returns what different wordings of one idea have in common: their words in order, without fillers, in a form
+// that does not depend on plural, tense and spelling. The order stays, and so does every word that could change the
+// meaning, because two different ideas must never be taken for one (P2).
 func Idea(description string) string {
 	description = label.ReplaceAllString(strings.TrimSpace(description), "")
 	if m := place.FindStringSubmatch(description); m != nil {
@@ -62,7 +62,7 @@ func stem(word string) string {
 	return s
 }
 
-// cut takes the endings off an English word: caches, cached and caching are cach, as cache is. What has a digit or
+// cut removes the endings of an English word: caches, cached, caching and cache become cach. A word with a digit or
 // an underscore is a name and stays.
 func cut(word string) string {
 	if strings.ContainsFunc(word, func(r rune) bool { return r > 'z' || r < 'a' }) {
@@ -70,7 +70,7 @@ func cut(word string) string {
 	}
 	for _, ending := range []struct {
 		has, is string
-		least   int // what has to be left
+		least   int // the minimum length of the rest
 	}{
 		{"isations", "iz", 3}, {"izations", "iz", 3}, {"isation", "iz", 3}, {"ization", "iz", 3}, {"ising", "iz", 4}, {"ised", "iz", 4}, {"ises", "iz", 4}, {"ise", "iz", 4},
 		{"ies", "y", 2}, {"ied", "y", 2}, {"ing", "", 4}, {"ed", "", 3}, {"es", "", 3}, {"s", "", 3},

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Markdown is the analysis as it stands in the agent's prompt: a list of at most maxBytes
-// bytes. What does not fit is left out by whole lines, the least important last. Names are
-// written as code, so that a file cannot be named to look like an instruction; a name of
-// several lines or with a backtick loses them. Trend is not part of it, since it needs the
+// Markdown returns the analysis for the agent's prompt: a list of at most maxBytes bytes. What does not fit is left
+// out by whole lines; the least important come last. Names are written as code, so that the name of a file can't look
+// like an instruction; line breaks and backticks in them are replaced. Trend is not part of it, because it needs the
 // metric's direction.
 func (a Analysis) Markdown(maxBytes int) string {
 	if a.Tried == 0 {
@@ -51,8 +50,8 @@ func (a Analysis) Markdown(maxBytes int) string {
 	return fit(lines, maxBytes)
 }
 
-// byEffect sorts areas by what their kept changes brought, the largest effect first (P2). What was kept all went the
-// metric's way, so its sign does not matter.
+// byEffect sorts areas by the gain of their kept changes, the largest first (P2). Every kept change improved the
+// metric, so the sign of its gain does not matter.
 func byEffect(stats []AreaStat) []AreaStat {
 	effect := func(s AreaStat) Decimal {
 		if s.Gain.Sign() < 0 {
@@ -64,7 +63,7 @@ func byEffect(stats []AreaStat) []AreaStat {
 	return stats
 }
 
-// code is a name in backticks.
+// code returns a name in backticks.
 func code(name string) string { return "`" + strings.ReplaceAll(name, "`", "'") + "`" }
 
 // fit joins lines up to the first that does not fit; a title without its list goes too.

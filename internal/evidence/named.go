@@ -10,11 +10,11 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// MostNames is how many further metrics of an output are read, and how many a spec may name.
+// MostNames is how many further metrics are read from an output, and how many a spec may name.
 const MostNames = 32
 
-// Named returns what the lines METRIC <name>=<number> of an output say: the last of each name, of 32 names at most. A
-// line without a number is left out.
+// Named returns the values in the lines METRIC <name>=<number> of an output: the last of each name, for at most 32
+// names. It skips a line without a number.
 func Named(stdout []byte) map[string]Decimal {
 	out := Plain(stdout)
 	if !bytes.Contains(out, []byte("METRIC")) { // the pattern is slow on megabytes
@@ -35,10 +35,10 @@ func Named(stdout []byte) map[string]Decimal {
 type Bound struct {
 	Name      string     `json:"name"`
 	Direction string     `json:"direction,omitempty"` // Higher or Lower: which way is better
-	AtWorst   *Threshold `json:"atWorst,omitempty"`   // a value, or by how much it may be worse than the baseline; nil: recorded, and no more
+	AtWorst   *Threshold `json:"atWorst,omitempty"`   // a value, or how much worse than the baseline it may be; nil: only recorded
 }
 
-// Limit returns the worst value that is allowed, from what it was at the baseline.
+// Limit returns the worst value that is allowed, given the value at the baseline.
 func (b Bound) Limit(baseline Decimal) Decimal {
 	switch {
 	case !b.AtWorst.Percent:
@@ -54,11 +54,12 @@ type BrokenBound struct {
 	Name    string  `json:"name"`
 	Value   Decimal `json:"value"`
 	Limit   Decimal `json:"limit"`
-	Missing bool    `json:"missing,omitempty"` // there is no number to hold against the bound
+	Missing bool    `json:"missing,omitempty"` // there is no number to compare with the bound
 }
 
-// Broken returns the first bound that a change with these values breaks, from those of the baseline. A bound without a
-// number, of the change or of the baseline where it refers to that, counts as broken: nobody knows that it holds.
+// Broken returns the first bound that a change with these values breaks. A bound without a number counts as broken,
+// because nobody knows that it is kept. The number may be missing in the change, or in the baseline if the bound
+// refers to that.
 func Broken(bounds []Bound, baseline, values map[string]Decimal) (broken BrokenBound, found bool) {
 	for _, b := range bounds {
 		if b.AtWorst == nil {
@@ -76,7 +77,7 @@ func Broken(bounds []Bound, baseline, values map[string]Decimal) (broken BrokenB
 	return BrokenBound{}, false
 }
 
-// String says what is wrong.
+// String returns what is wrong.
 func (b BrokenBound) String() string {
 	if b.Missing {
 		return fmt.Sprintf("no line METRIC %s=<number> to hold against its bound", b.Name)
@@ -84,13 +85,13 @@ func (b BrokenBound) String() string {
 	return fmt.Sprintf("%s is %s, at worst it may be %s", b.Name, b.Value, b.Limit)
 }
 
-// Average is what a further metric was over some evaluations.
+// Average is the average of a further metric over some evaluations.
 type Average struct {
 	N   int     `json:"n"`
 	Sum Decimal `json:"sum"`
 }
 
-// Mean returns the mean, with six digits more than the sum has, 0 of nothing.
+// Mean returns the mean, with six digits more than the sum has, 0 if there are no values.
 func (a Average) Mean() Decimal {
 	if a.N <= 1 {
 		return a.Sum
@@ -103,10 +104,10 @@ func (a Average) Mean() Decimal {
 	return written(mean)
 }
 
-// Averages are further metrics over some evaluations, by their names.
+// Averages are the averages of further metrics, by their names.
 type Averages map[string]Average
 
-// With returns the averages with one more evaluation taken in; a is not changed. Of 32 names at most.
+// With returns the averages with one more evaluation, for at most 32 names. It does not change a.
 func (a Averages) With(values map[string]Decimal) Averages {
 	out := maps.Clone(a)
 	if out == nil {

@@ -11,9 +11,9 @@ import (
 // Results is the name of the results file.
 const Results = "loop-results.tsv"
 
-// Row is one line of loop-results.tsv (P7). A row without a measurement of its own, or whose
-// guard failed, carries the reference metric and a delta of 0; that is its maker's business. Without
-// any metric, which a Deliver loop may do without, it has a dash.
+// Row is one line of loop-results.tsv (P7). A row without a measurement of its own, or whose guard failed, carries
+// the reference metric and a delta of 0; the code that makes the row fills them in. A row without any metric, which
+// is possible in a Deliver loop, has a dash.
 type Row struct {
 	Iter        int       `json:"iter"`
 	Time        time.Time `json:"time"`
@@ -23,28 +23,27 @@ type Row struct {
 	Reason      string    `json:"reason,omitempty"` // "error:no-number", "guard-fail", "policy:…", …
 	Description string    `json:"description,omitempty"`
 
-	// What follows the columns of the source, where a change was evaluated more than once or more than one number
-	// was read.
+	// The fields below follow the columns of the source, if a change was evaluated more than once or more than one
+	// number was read.
 	Samples int                `json:"samples,omitempty"` // evaluations; Metric is their mean
 	Spread  *Decimal           `json:"spread,omitempty"`  // their standard deviation
-	LLR     *float64           `json:"llr,omitempty"`     // what they say for the change
-	Metrics map[string]Decimal `json:"metrics,omitempty"` // further ones
-	// Unmeasured says that the change was never measured: Metric is the reference, carried on.
+	LLR     *float64           `json:"llr,omitempty"`     // log likelihood ratio for the change
+	Metrics map[string]Decimal `json:"metrics,omitempty"` // the further metrics
+	// Unmeasured says that the change was never measured: Metric is the reference.
 	Unmeasured bool `json:"unmeasured,omitempty"`
 }
 
-// neverMeasured is the last column of a row whose metric is the reference's, after the evaluations, of which it has 0.
+// neverMeasured is the last column of a row whose metric is the reference. Its number of evaluations is 0.
 const neverMeasured = "not measured"
 
-// unmeasured stands for the metric where there is none.
+// unmeasured stands for a metric that is missing.
 const unmeasured = "-"
 
 const stamp = "2006-01-02T15:04:05Z"
 
-// String is the line without its newline: iteration, time in UTC, metric with the decimals that
-// it was printed with, delta as FormatDelta has it, yes or no, and the description with the
-// reason in front. The description is always one field of at most MaxDescription runes. What follows it is nothing
-// where one number of one evaluation decides.
+// String returns the line without its newline: iteration, time in UTC, metric with the decimals with which it was
+// printed, delta in the form of FormatDelta, yes or no, and the description after the reason. The description is
+// always one field of at most MaxDescription runes. Nothing follows it if one number of one evaluation decides.
 func (r Row) String() string {
 	kept := "no"
 	if r.Kept {
@@ -62,8 +61,8 @@ func (r Row) String() string {
 	return strings.Join(append(columns, r.further()...), "\t")
 }
 
-// further are the columns that follow those of the source: how many evaluations, their spread, the log likelihood
-// ratio, the further metrics as name=number; of a change that was never measured that, too.
+// further returns the columns after those of the source: the number of evaluations, their spread, the log likelihood
+// ratio, and the further metrics as name=number. For a change that was never measured, a last column says so.
 func (r Row) further() []string {
 	if r.Unmeasured {
 		return []string{"0", unmeasured, unmeasured, unmeasured, neverMeasured}

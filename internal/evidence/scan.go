@@ -6,13 +6,13 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// kind of a token in output.
+// kind is the kind of a token in output.
 type kind int
 
 const (
 	nothing kind = iota
 	number
-	notFinite // NaN, Inf: where a number was meant and none came out
+	notFinite // NaN, Inf: a number was expected, but none was computed
 )
 
 type token struct {
@@ -22,19 +22,18 @@ type token struct {
 	grouped bool
 }
 
-// scan finds the first number at or after i, and where to go on from.
+// scan finds the first number at or after i. It also returns where to continue.
 //
-// Numbers are what bench/floor.sh's grep finds: [-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?,
-// wherever they stand, so "12%" and "12ms" are 12, "3-5" is 3 and -5. It differs only where
-// that grep would find a figure that nobody meant:
+// Numbers are what the grep of bench/floor.sh finds: [-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?, wherever they are. So
+// "12%" and "12ms" are 12, and "3-5" is 3 and -5. scan differs only if that grep would find a figure that nobody
+// meant:
 //
-//   - Not numbers at all: versions and addresses (v1.2, 1.2.3, 127.0.0.1), hexadecimal (0x1f),
-//     dates (2026-03-27, 2026/03/27), times of day (14:02:11) and both together.
+//   - Not numbers at all: versions and addresses (v1.2, 1.2.3, 127.0.0.1), hexadecimal (0x1f), dates (2026-03-27,
+//     2026/03/27), times of day (14:02:11) and both together.
 //   - ".5" is 0.5, as bc writes it, and not 5.
-//   - "1,234.5" is 1234.5 and not 234.5: groups of exactly three digits after a first one of
-//     one to three. It is marked as grouped, since it could have been a list.
-//   - NaN, Inf and Infinity as words of their own are found too, as notFinite, so that
-//     "epoch 3: loss NaN" is not read as 3.
+//   - "1,234.5" is 1234.5 and not 234.5: a first group of one to three digits, then groups of exactly three. It is
+//     marked as grouped, because it could have been a list.
+//   - NaN, Inf and Infinity as separate words are found too, as notFinite, so that "epoch 3: loss NaN" is not read as 3.
 func scan(b []byte, i int) (token, int) {
 	for i < len(b) {
 		c := b[i]
@@ -65,7 +64,7 @@ func scan(b []byte, i int) (token, int) {
 	return token{}, i
 }
 
-// startsNumber is for a sign or a point at i.
+// startsNumber reports whether the sign or point at i begins a number.
 func startsNumber(b []byte, i int) bool {
 	if b[i] != '.' {
 		return isDigit(at(b, i+1)) || at(b, i+1) == '.' && isDigit(at(b, i+2))
@@ -74,7 +73,7 @@ func startsNumber(b []byte, i int) bool {
 	return isDigit(at(b, i+1)) && before != '.' && before != ')' && before != ']' && !isWord(before) && before < 0x80
 }
 
-// numberEnd is where the number that starts at i ends. A sign, if any, is at i.
+// numberEnd returns the end of the number that starts at i, where its sign may be.
 func numberEnd(b []byte, i int) (end int, grouped bool) {
 	if b[i] == '-' || b[i] == '+' {
 		i++
@@ -101,8 +100,8 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 	return i, grouped
 }
 
-// What has digits in it and is no number, or a number in groups. What the pattern's group finds rules
-// the match out.
+// Text with digits that is not a number, or is a number in groups. If the pattern's group matches, the match does not
+// count.
 var (
 	thousands   = lazyregexp.New(`^[1-9]\d{0,2}(?:,\d{3})+(,?\d)?`)
 	hexadecimal = lazyregexp.New(`^0[xX]\w*`)
@@ -115,7 +114,7 @@ var (
 
 const preRelease = `(?:[-+]\w+(?:[-.+]\w+)*)?`
 
-// length is how much of b[i:] a pattern matches.
+// length returns how much of b[i:] a pattern matches.
 func length(pattern *lazyregexp.Regexp, b []byte, i int) int {
 	m := pattern.FindSubmatchIndex(b[i:])
 	if m == nil || len(m) > 2 && m[2] >= 0 {
@@ -124,7 +123,7 @@ func length(pattern *lazyregexp.Regexp, b []byte, i int) int {
 	return m[1]
 }
 
-// skip is where something that only looks like a number ends, or i.
+// skip returns the end of text at i that only looks like a number, or i.
 func skip(b []byte, i int) int {
 	p, n := i, 0
 	if b[p] == '-' || b[p] == '+' {
@@ -143,7 +142,7 @@ func skip(b []byte, i int) int {
 			}
 		}
 	case ':':
-		if !isWord(before) && before != ':' && before != '.' { // it stands by itself
+		if !isWord(before) && before != ':' && before != '.' { // it stands alone
 			n = clock(b, p)
 		}
 	case '.':
@@ -155,7 +154,7 @@ func skip(b []byte, i int) int {
 	return p + n
 }
 
-// clock is the length of a time of day with seconds at i, and its time zone, or 0.
+// clock returns the length of a time of day with seconds at i, including its time zone, or 0.
 func clock(b []byte, i int) int {
 	n := length(timeOfDay, b, i)
 	if n > 0 {
@@ -164,7 +163,7 @@ func clock(b []byte, i int) int {
 	return n
 }
 
-// notFiniteWord says whether b[from:to] stands where a number was meant to.
+// notFiniteWord reports whether b[from:to] is in the place of a number.
 func notFiniteWord(b []byte, from, to int) bool {
 	switch string(b[from:to]) {
 	case "NaN", "nan", "NAN", "Inf", "inf", "Infinity", "infinity":
@@ -178,8 +177,8 @@ func notFiniteWord(b []byte, from, to int) bool {
 	return stands(before) && stands(at(b, to))
 }
 
-// stands says whether c may stand beside a value in a sentence, a list or an assignment. A
-// hyphen or slash may not: "non-inf" and "lib/inf" are names.
+// stands reports whether c may be next to a value in a sentence, a list or an assignment. A hyphen or slash may not:
+// "non-inf" and "lib/inf" are names.
 func stands(c byte) bool {
 	switch c {
 	case 0, ' ', '\t', '\n', '\r', '=', ':', ',', ';', '(', ')', '[', ']', '{', '}', '"', '\'', '%', '|', '.', '!':
@@ -188,7 +187,7 @@ func stands(c byte) bool {
 	return false
 }
 
-// at is b[i], or 0 outside.
+// at returns b[i], or 0 outside.
 func at(b []byte, i int) byte {
 	if i < 0 || i >= len(b) {
 		return 0

@@ -9,14 +9,14 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Shape is how far a change reaches, as its diff shows it.
+// Shape is the extent of a change, according to its diff.
 type Shape struct {
 	Areas int `json:"areas,omitempty"` // folders with changed files
 	Files int `json:"files,omitempty"`
-	Hunks int `json:"hunks,omitempty"` // places in files, 0 where nobody counted them
+	Hunks int `json:"hunks,omitempty"` // changed places in files, 0 if nobody counted them
 }
 
-// ShapeOf returns the shape of a change of these files; a rename has two.
+// ShapeOf returns the shape of a change of these files. A rename counts as two files.
 func ShapeOf(files []string, hunks int) Shape {
 	areas := map[string]bool{}
 	for _, file := range files {
@@ -25,18 +25,17 @@ func ShapeOf(files []string, hunks int) Shape {
 	return Shape{Areas: len(areas), Files: len(files), Hunks: hunks}
 }
 
-// From here on a change is large, however it is described.
+// A change of this size is large, whatever its description.
 const (
 	manyAreas = 4
 	manyFiles = 20
 	manyHunks = 60
 )
 
-// Several returns why a change is more than one (P2), "" where it is one. The description has to name
-// several, and the diff has to show them. It does so where a clause with a verb of its own follows the
-// "and" ("improve X and remove Y") and the diff is in more than one place, or where the word stands
-// anywhere and the diff is in more than one folder: "Swap prepare_auth and prepare_body" in one file is
-// one change.
+// Several returns why a change is more than one (P2), "" if it is one. The description has to name several changes,
+// and the diff has to show them. It does if a clause with its own verb follows the "and" ("improve X and remove Y")
+// and the diff is in more than one place, or, for an "and" anywhere, if the diff is in more than one folder. "Swap
+// prepare_auth and prepare_body" in one file is one change.
 func Several(description string, s Shape) string {
 	from, to := conjunction(description)
 	if from < 0 {
@@ -53,8 +52,8 @@ func Several(description string, s Shape) string {
 	return ""
 }
 
-// Large returns why a change is larger than one idea usually is, "" where it is not. That is worth a note and
-// no more: a rename reaches many files.
+// Large returns why a change is larger than one idea usually is, "" if it is not. This is only worth a note, because
+// a rename may touch many files.
 func Large(s Shape) string {
 	if s.Areas < manyAreas && s.Files < manyFiles && s.Hunks < manyHunks {
 		return ""
@@ -62,7 +61,7 @@ func Large(s Shape) string {
 	return fmt.Sprintf("a large change: %s in %s", places(s), Counted(s.Areas, "folder"))
 }
 
-// places says in how many files a change is, and in how many places of one.
+// places returns in how many files a change is, or in how many places of one file.
 func places(s Shape) string {
 	if s.Files > 1 || s.Hunks == 0 {
 		return Counted(s.Files, "file")
@@ -70,9 +69,9 @@ func places(s Shape) string {
 	return Counted(s.Hunks, "place")
 }
 
-// clause reports whether a text begins with a verb, as the second half of "improve X and remove Y" does. A word
-// that may be a noun or an adjective counts with an article after it: "and lower case" is no clause, "and lower
-// the limit" is one.
+// clause reports whether a text begins with a verb, like the second half of "improve X and remove Y". A word that may
+// also be a noun or an adjective counts only before an article: "and lower case" is no clause, "and lower the limit"
+// is one.
 func clause(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == ';' })
 	for len(words) > 0 && slices.Contains([]string{"then", "also", "to"}, words[0]) {
@@ -81,7 +80,7 @@ func clause(text string) bool {
 	return len(words) > 1 && (verbs.MatchString(words[0]) || nouns.MatchString(words[0]) && articles.MatchString(words[1]))
 }
 
-// What the second half of a description begins with, as it stands there: "add", "adds", "added", "adding".
+// How the second half of a description may begin: "add", "adds", "added", "adding".
 var (
 	verbs = words("add", "adjust", "align", "allow", "apply", "avoid", "begin", "bump", "clean", "clear", "collapse", "combine", "compute",
 		"convert", "correct", "delete", "disable", "drop", "enable", "ensure", "expose", "extend", "extract", "fix", "fold", "handle", "hoist", "ignore",
@@ -93,7 +92,7 @@ var (
 	articles = lazyregexp.New(`^(?:the|an?|all|its?|their|them|this|that|these|those|each|every|no|one|up|off)$`)
 )
 
-// words matches each of these words, with the endings that a verb has.
+// words matches each of these words, with the endings of a verb.
 func words(all ...string) *lazyregexp.Regexp {
 	return lazyregexp.New(`^(?:` + strings.Join(all, "|") + `)(?:e?s|e?d|ing)?$`)
 }

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/evidence"
 )
 
-// The subjects are of real commits; those of the first part were refused for one word.
+// The subjects are of real commits; the first ones were once refused for a single word.
 func TestP2_SeveralChangesAreWhatTheDescriptionAndTheDiffShow(t *testing.T) {
 	hunk, file, files, folders := evidence.Shape{Areas: 1, Files: 1, Hunks: 1}, evidence.Shape{Areas: 1, Files: 1, Hunks: 3}, evidence.Shape{Areas: 1, Files: 3, Hunks: 5}, evidence.Shape{Areas: 2, Files: 3, Hunks: 5}
 	for _, c := range []struct {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Threshold is a number, or a percentage of another one: how much an improvement has to be, how much worse a further
-// metric may get. Its JSON is a number, or a string such as "2%". The zero value is 0. Two are == when they are
-// written alike.
+// Threshold is a number, or a percentage of another number: how large an improvement has to be, how much worse a
+// further metric may get. Its JSON is a number, or a string such as "2%". The zero value is 0. Two Thresholds are ==
+// if they are written in the same way.
 type Threshold struct {
 	Value   Decimal
 	Percent bool
@@ -24,7 +24,7 @@ func ParseThreshold(s string) (Threshold, error) {
 	return Threshold{value, percent}, nil
 }
 
-// Of returns the threshold as a number: itself, or its percentage of reference without the sign.
+// Of returns the threshold as a number: itself, or its percentage of the absolute value of reference.
 func (t Threshold) Of(reference Decimal) Decimal {
 	if !t.Percent {
 		return t.Value
@@ -32,13 +32,13 @@ func (t Threshold) Of(reference Decimal) Decimal {
 	return exact(reference.value().Abs().Mul(t.Value.value()).Shift(-2))
 }
 
-// Sign is -1, 0 or 1.
+// Sign returns -1, 0 or 1.
 func (t Threshold) Sign() int { return t.Value.Sign() }
 
-// IsZero says whether t is zero, however written. It makes the JSON option omitzero work.
+// IsZero reports whether t is zero, however written. The JSON option omitzero needs it.
 func (t Threshold) IsZero() bool { return t.Sign() == 0 }
 
-// String is t as it was written.
+// String returns t as it was written.
 func (t Threshold) String() string {
 	if t.Percent {
 		return t.Value.String() + "%"
@@ -54,7 +54,7 @@ func (t Threshold) MarshalJSON() ([]byte, error) {
 	return t.Value.MarshalJSON()
 }
 
-// UnmarshalJSON reads a number, or a string that holds one or a percentage.
+// UnmarshalJSON reads a number, or a string that contains a number or a percentage.
 func (t *Threshold) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) != nil || !strings.HasSuffix(strings.TrimSpace(text), "%") {

@@ -8,19 +8,18 @@ const (
 	Unknown     = "unknown"
 )
 
-// Trend says which way the metric goes, from the last twelve measured values at most (P1). They
-// are what was measured, also for changes that were discarded: the reference alone could never
-// oscillate.
+// Trend returns which way the metric goes, from the last twelve measured values at most (P1). They include those of
+// discarded changes: the reference alone could never oscillate.
 //
 //   - "unknown": fewer than four values.
-//   - "improving": the newer half has a kept value that is better than all kept in the older
-//     half. A value that was kept counts as better when the older half kept none.
-//   - "oscillating": otherwise, when the values turn around at two places or more, and at half
-//     or more of those where they could have. Equal neighbours count as one value.
-//   - "plateau": otherwise; no progress, and no swing that would explain it by noise.
+//   - "improving": the newer half has a kept value that is better than all kept values of the older half. If the older
+//     half has none, any kept value counts as better.
+//   - "oscillating": otherwise, if the values turn around at two or more places, and at half or more of the places where
+//     they could. Equal neighbours count as one value.
+//   - "plateau": otherwise; there is no progress, and no swing that noise would explain.
 //
-// The direction matters when it was amended halfway: what was kept under the old one is no
-// improvement under the new.
+// The direction is a parameter because it may be amended halfway: a value that was kept under the old direction is no
+// improvement under the new one.
 func (a Analysis) Trend(direction string) string {
 	points := a.Points
 	if len(points) < 4 {
@@ -61,8 +60,7 @@ func better(direction string, x, y Decimal) bool {
 	return keep
 }
 
-// KeptRecently is how many of the values that Trend looks at were kept, the baseline not
-// counted.
+// KeptRecently returns how many of the values that Trend uses were kept, without the baseline.
 func (a Analysis) KeptRecently() int {
 	kept := 0
 	for _, p := range a.Points {
@@ -80,16 +78,15 @@ const (
 	Continue      = "continue"
 )
 
-// shiftAfter is the source's threshold of discards in a row at which the strategy has to
-// change (P8).
+// shiftAfter is the source's number of discards in a row after which the strategy has to change (P8).
 const shiftAfter = 5
 
-// Recommend is the recommendation of the final report (P9):
+// Recommend returns the recommendation of the final report (P9):
 //
-//   - "target met" when it is;
-//   - "diminishing returns" after five discards in a row, and when the metric does not improve
-//     (plateau or oscillating) and at most one of the last values was kept;
-//   - "continue" otherwise, also when there is too little to tell.
+//   - "target met" if it is;
+//   - "diminishing returns" after five discards in a row, or if the metric does not improve (plateau or oscillating) and
+//     at most one of the last values was kept;
+//   - "continue" otherwise, also if there is too little to tell.
 func Recommend(targetMet bool, discardsInARow int, trend string, keptRecently int) string {
 	switch {
 	case targetMet:

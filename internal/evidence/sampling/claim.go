@@ -15,7 +15,7 @@ const (
 	confidence = .95
 )
 
-// The two that a claim compares.
+// The two programs that a claim compares.
 const (
 	Baseline = "baseline"
 	Head     = "head"
@@ -27,8 +27,8 @@ type Pairs struct {
 	Head     []evidence.Decimal `json:"head,omitempty"`
 }
 
-// Next returns which of the two to evaluate now, "" where there are as many pairs as wanted, between 5 and 64. The first
-// of a pair is the second of the next: where the machine drifts, both are as old on average.
+// Next returns which of the two to evaluate now, "" if there are as many pairs as wanted, which is limited to 5 to
+// 64. The order alternates from pair to pair, so that both are equally old on average if the machine drifts.
 func (p Pairs) Next(wanted int) string {
 	wanted = min(max(wanted, leastPairs), mostPairs)
 	if n := len(p.Baseline); n >= wanted && n == len(p.Head) {
@@ -46,7 +46,7 @@ func (p Pairs) first() string {
 	return Baseline
 }
 
-// Add takes in an evaluation of Baseline or Head.
+// Add adds an evaluation of Baseline or Head.
 func (p *Pairs) Add(which string, v evidence.Decimal) {
 	if which == Baseline {
 		p.Baseline = append(append([]evidence.Decimal(nil), p.Baseline...), v)
@@ -55,22 +55,22 @@ func (p *Pairs) Add(which string, v evidence.Decimal) {
 	}
 }
 
-// Claim is what a loop has achieved: the head against the baseline, both measured anew. Positive is better, whatever
-// the metric's direction.
+// Claim is what a loop has achieved: the head compared with the baseline, both measured again. Positive is better,
+// whatever the metric's direction.
 type Claim struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"` // the estimate's 95 % interval
 	High     float64 `json:"high"`
-	Bound    float64 `json:"bound"`           // at least so much is true with 95 % confidence
-	Pairs    int     `json:"pairs"`           // of evaluations, 0 where one evaluation says all
+	Bound    float64 `json:"bound"`           // the improvement is at least this, with 95 % confidence
+	Pairs    int     `json:"pairs"`           // of evaluations, 0 if one evaluation is enough
 	Unit     string  `json:"unit"`            // Percent or Absolute
-	TooNoisy bool    `json:"tooNoisy"`        // the interval has 0 in it
-	Needs    int     `json:"needs,omitempty"` // pairs that it would take, where it is too noisy
+	TooNoisy bool    `json:"tooNoisy"`        // the interval contains 0
+	Needs    int     `json:"needs,omitempty"` // the pairs that it would take, if it is too noisy
 }
 
-// ClaimOf returns the claim that pairs support. The noise is what the loop knows about single evaluations, the zero
-// value where it knows nothing; the pairs' own spread counts where it is larger. For an improvement that is not found,
-// Needs is for one of minDelta.
+// ClaimOf returns the claim that pairs support. noise is what the loop knows about single evaluations, the zero value
+// if it knows nothing. If the pairs' own spread is larger, that counts. If no improvement is found, Needs is for an
+// improvement of minDelta.
 func ClaimOf(scale Scale, noise Noise, r Rules, p Pairs) Claim {
 	baseline, head := make([]float64, len(p.Baseline)), make([]float64, len(p.Head))
 	for i, v := range p.Baseline {
@@ -107,19 +107,19 @@ func ClaimOf(scale Scale, noise Noise, r Rules, p Pairs) Claim {
 	return claim
 }
 
-// Exact returns the claim of a metric that one evaluation says all about.
+// Exact returns the claim of a metric for which one evaluation is enough.
 func Exact(direction string, baseline, head evidence.Decimal) Claim {
 	scale := ScaleOf(direction, baseline, head)
 	d := said(scale, scale.of(head)-scale.of(baseline))
 	return Claim{Estimate: d, Low: d, High: d, Bound: d, Unit: scale.unit()}
 }
 
-// said returns an improvement for people: rounded, and not infinite.
+// said returns an improvement for people: rounded and finite.
 func said(scale Scale, d float64) float64 {
 	return min(max(rounded(scale.improvement(d), 1e6), -math.MaxFloat64), math.MaxFloat64)
 }
 
-// String returns the claim as the headline of a report: what is true at least, and the estimate behind it.
+// String returns the claim as the headline of a report: the lower bound and the estimate.
 func (c Claim) String() string {
 	unit := ""
 	if c.Unit == Percent {

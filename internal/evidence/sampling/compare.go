@@ -1,19 +1,19 @@
 package sampling
 
-// The two that a comparison is about: a branch, and the head that it may replace.
+// The two programs of a comparison: a branch, and the head that it may replace.
 const (
 	Trunk  = "trunk"
 	Branch = "branch"
 )
 
-// missed is the share of branches, better by as much as is looked for, that the test says are no better: fewer than of
-// changes, since a branch is the work of many of them. More are not told apart within MaxSamples.
+// missed is how many branches that are better by delta the test may judge as no better. It is lower than for changes,
+// because many changes made a branch. The limit of MaxSamples may raise it.
 const missed = .2
 
-// Compare returns what pairs say that were made for nothing else, in turn: the head that a branch left as the baseline of
-// each, and the branch's own as its head. It is the test of a change (Next) with another arm for each: only the noise is
-// known from before, so that nothing that made the branch look good counts for it. Do is MeasureReference for the trunk,
-// MeasureCandidate for the branch, or the verdict.
+// Compare returns what pairs say that were measured in turn for this comparison alone. Their Baseline is the head
+// that the branch left, their Head the branch's own head. It is the test of a change (Next) with other arms. Only the
+// noise is known from before, so nothing that made the branch look good counts for it. Do is MeasureReference for the
+// trunk, MeasureCandidate for the branch, or the verdict.
 func (s Sampler) Compare(r Rules, p Pairs) Judgement {
 	r = r.full()
 	r.Beta = min(r.Beta, missed)

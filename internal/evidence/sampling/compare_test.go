@@ -24,8 +24,8 @@ func compare(s sampling.Sampler, r sampling.Rules, trunk, branch func() evidence
 	}
 }
 
-// TestABranchIsJudgedByItsPairs says how often a branch replaces the head: seldom where it is as good, mostly where it
-// is better by what is looked for, never where it is worse by that.
+// TestABranchIsJudgedByItsPairs checks how often a branch replaces the head: seldom if it is as good, mostly if it is
+// better by delta, never if it is worse by that.
 func TestABranchIsJudgedByItsPairs(t *testing.T) {
 	r := sampling.Rules{Direction: evidence.Lower, MinDelta: percent(t, "2%")}
 	replaced := func(gain float64) (share float64) {
@@ -53,7 +53,7 @@ func TestNothingThatWasMeasuredBeforeDecidesAboutABranch(t *testing.T) {
 	random := seeded(4)
 	s := sampling.Start(lower, noisy(random, 12, 100))
 	other := s
-	for range 20 { // a reference and a trial that are far off, with the noise as it is
+	for range 20 { // a reference and a trial that are far off, and the same noise
 		other.Reference.Values = append(other.Reference.Values, s.Reference.Values[0]+1)
 		other.Trial.Values = append(other.Trial.Values, s.Reference.Values[0]-1)
 	}

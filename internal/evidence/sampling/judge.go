@@ -6,40 +6,40 @@ import (
 	"pawl/internal/evidence"
 )
 
-// What a judgement asks for, or says.
+// What a judgement asks for, or its verdict.
 const (
 	MeasureReference = "reference" // evaluate the head once more
 	MeasureCandidate = "candidate" // evaluate the candidate once more
 	Keep             = "keep"
 	Discard          = "discard"
-	Inconclusive     = "inconclusive" // a discard: as many evaluations as allowed say neither
+	Inconclusive     = "inconclusive" // a discard: the maximum of evaluations shows neither
 )
 
-// digits is how many significant digits means are written with.
+// digits is the number of significant digits of means.
 const digits = 6
 
-// certain is the log likelihood ratio where there is no noise.
+// certain is the log likelihood ratio if there is no noise.
 const certain = 1e6
 
-// Judgement is what the samples of a candidate say so far.
+// Judgement is the result of the samples of a candidate so far.
 type Judgement struct {
 	Do         string           `json:"do"`
 	Samples    int              `json:"samples"`         // evaluations of the candidate
-	References int              `json:"references"`      // of the head, as many as count
+	References int              `json:"references"`      // evaluations of the head that count
 	Mean       evidence.Decimal `json:"mean"`            // of the candidate, in the metric's own unit
 	Reference  evidence.Decimal `json:"reference"`       // of the head, likewise
 	Spread     evidence.Decimal `json:"spread"`          // standard deviation of the candidate's samples, likewise; 0 for one
 	LLR        float64          `json:"llr"`             // log likelihood ratio of an improvement by delta against none
-	Drift      bool             `json:"drift,omitempty"` // the machine drifts: only the last of the reference counts
+	Drift      bool             `json:"drift,omitempty"` // the machine drifts: only the last evaluations of the reference count
 }
 
-// Final says whether the judgement is a verdict.
+// Final reports whether the judgement is a verdict.
 func (j Judgement) Final() bool {
 	return j.Do == Keep || j.Do == Discard || j.Do == Inconclusive
 }
 
-// Next returns what is to be done with the candidate on trial: which program to evaluate once more, or the verdict.
-// It reads nothing but the samples since the last keep, and the noise.
+// Next returns what to do with the candidate on trial: which program to evaluate once more, or the verdict. It uses
+// only the samples since the last keep, and the noise.
 func (s Sampler) Next(r Rules) Judgement {
 	r = r.full()
 	j := s.weigh(r)
@@ -68,8 +68,9 @@ func (s Sampler) Next(r Rules) Judgement {
 	return j
 }
 
-// stale says whether the head has to be measured before the candidate is measured again: in turn where the machine
-// drifts; else where the candidate was measured as often as the head, so that more of it alone would say little.
+// stale reports whether the head has to be measured before the candidate is measured again. If the machine drifts,
+// they are measured in turn. Otherwise the head is due when the candidate was measured as often as the head, because
+// more of the candidate alone would say little.
 func (s Sampler) stale() bool {
 	if s.Reference.Drifts {
 		return s.Trial.Since > 0
@@ -77,9 +78,9 @@ func (s Sampler) stale() bool {
 	return len(s.Reference.Values) < mostReference && len(s.Trial.Values) >= len(s.Reference.Values)
 }
 
-// weigh returns the judgement without what to do. The log likelihood ratio is that of an improvement by δ against
-// none, for a difference of means d with the variance v: δ(d − δ/2)/v. Since v is an estimate, d/√v is Student's t; it
-// is first made as rare as it would be if v were known.
+// weigh returns the judgement without Do. Its log likelihood ratio is that of an improvement by δ against none, for a
+// difference of means d with the variance v: δ(d − δ/2)/v. v is an estimate, so d/√v is Student's t. It is first
+// replaced by the equally rare deviate for a known v.
 func (s Sampler) weigh(r Rules) Judgement {
 	sigma, counting := s.Noise.Sigma(), s.counting()
 	reference, b := centre(counting, sigma)
@@ -116,8 +117,8 @@ func (s Sampler) delta(r Rules, y float64) float64 {
 	return s.Scale.distance(r.MinDelta, y)
 }
 
-// normal returns the normal deviate that is as rare as a Student's t with so many degrees of freedom (Wallace 1959; good
-// to two digits). With the twelve evaluations of a calibration 3.0 becomes 2.5; with a hundred the two agree.
+// normal returns the normal deviate that is as rare as a Student's t with that many degrees of freedom (Wallace 1959;
+// good to two digits). With the twelve evaluations of a calibration 3.0 becomes 2.5; with a hundred the two agree.
 func normal(t, degrees float64) float64 {
 	z := math.Sqrt(degrees*math.Log1p(t*t/degrees)) * (8*degrees + 1) / (8*degrees + 3)
 	return math.Copysign(z, t)

@@ -6,22 +6,22 @@ import (
 )
 
 // cut is how many standard deviations an evaluation may be from the median of its arm. One that is farther away is a
-// spike: it counts for nothing. A normal deviate is as far away once in two thousand (Iglewicz and Hoaglin's 3.5).
+// spike and does not count. One normal deviate in two thousand is that far away (Iglewicz and Hoaglin's 3.5).
 const cut = 3.5
 
-// memory is how many degrees of freedom the noise remembers; what is older weighs less and less. So a machine that
-// becomes quieter is believed after some hundred evaluations.
+// memory is how many degrees of freedom the noise remembers. Older ones weigh less and less, so if a machine becomes
+// quieter, the noise follows within some hundred evaluations.
 const memory = 256.
 
-// Noise is what is known about the spread of single evaluations: the squared residuals of all of them, each taken
-// from the mean of its own arm, and how many are independent. The zero value knows nothing.
+// Noise is what is known about the spread of single evaluations: the squared residuals of all of them, each from the
+// mean of its own arm, and how many are independent. The zero value knows nothing.
 type Noise struct {
 	Squares float64 `json:"squares,omitempty"`
 	Degrees float64 `json:"degrees,omitempty"` // of freedom
 	Spikes  int     `json:"spikes,omitempty"`  // evaluations that were left out
 }
 
-// Sigma returns the standard deviation of one evaluation on the scale, 0 where nothing is known or nothing varied.
+// Sigma returns the standard deviation of one evaluation on the scale, 0 if nothing is known or nothing varied.
 func (n Noise) Sigma() float64 {
 	if n.Degrees == 0 {
 		return 0
@@ -29,13 +29,13 @@ func (n Noise) Sigma() float64 {
 	return math.Sqrt(n.Squares / n.Degrees)
 }
 
-// with returns the noise with one more residual taken in.
+// with returns the noise with one more residual.
 func (n Noise) with(residual float64) Noise {
 	if sigma := n.Sigma(); sigma > 0 && math.Abs(residual) > cut*sigma {
 		n.Spikes++
 		return n
 	}
-	n.Squares += float64(residual * residual) // a conversion keeps the product from being fused into the sum
+	n.Squares += float64(residual * residual) // the conversion keeps the product from being fused into the sum
 	n.Degrees++
 	if n.Degrees > memory {
 		n.Squares *= memory / n.Degrees
@@ -44,8 +44,8 @@ func (n Noise) with(residual float64) Noise {
 	return n
 }
 
-// next returns the noise after y was measured in an arm with these samples before it. The residual from the mean of
-// n samples has the variance σ²(1 + 1/n); divided by that it is as good as any other, and independent of them
+// next returns the noise after y was measured in an arm with these samples before it. The residual from the mean of n
+// samples has the variance σ²(1 + 1/n). Divided by that, it counts like any other residual and is independent of them
 // (recursive residuals; Brown, Durbin and Evans). The first sample of an arm says nothing about noise.
 func (n Noise) next(arm []float64, y float64) Noise {
 	if len(arm) == 0 {
@@ -55,7 +55,7 @@ func (n Noise) next(arm []float64, y float64) Noise {
 	return n.with((y - mean) * math.Sqrt(float64(count)/float64(count+1)))
 }
 
-// and returns the noise with an arm taken in, all of it.
+// and returns the noise with all of an arm.
 func (n Noise) and(arm []float64) Noise {
 	mean := average(arm)
 	for _, y := range arm {
@@ -65,9 +65,9 @@ func (n Noise) and(arm []float64) Noise {
 	return n
 }
 
-// calibrate returns the noise of an arm of which nothing is known. It starts with the median and the deviations from
-// it and takes in, from the inside out, whatever is within the cut of the spread so far, until nothing more is: normal
-// noise is taken in whole, spikes stay outside.
+// calibrate returns the noise of an arm about which nothing is known. It starts with the median and the deviations
+// from it. From the inside out it adds every value within the cut of the spread so far, until it finds no more. So
+// normal noise is complete, and spikes are left out.
 func calibrate(arm []float64) Noise {
 	middle := median(arm)
 	byDistance := slices.Clone(arm)
@@ -92,14 +92,14 @@ func calibrate(arm []float64) Noise {
 	return Noise{Spikes: len(arm) - inside}.and(byDistance[:inside])
 }
 
-// centre returns the mean of an arm without its spikes, and of how many values it is.
+// centre returns the mean of an arm without its spikes, and the number of values in it.
 func centre(arm []float64, sigma float64) (mean float64, count int) {
 	arm = within(arm, sigma)
 	return average(arm), len(arm)
 }
 
-// within returns an arm without its spikes. Where most of it would be spikes there is no telling which, and all of it
-// counts.
+// within returns an arm without its spikes. If half of it or more would be spikes, nobody can tell which, and all
+// values count.
 func within(arm []float64, sigma float64) []float64 {
 	if sigma == 0 || len(arm) < 2 {
 		return arm
@@ -140,8 +140,8 @@ func median(arm []float64) float64 {
 	return sorted[half-1]/2 + sorted[half]/2
 }
 
-// deviation returns the median distance from the middle, scaled to the standard deviation of normal noise and for
-// few values (n/(n-.8), Croux and Rousseeuw).
+// deviation returns the median distance from the middle, scaled to the standard deviation of normal noise, and
+// corrected for few values (n/(n-.8), Croux and Rousseeuw).
 func deviation(arm []float64, middle float64) float64 {
 	distances := make([]float64, len(arm))
 	for i, y := range arm {

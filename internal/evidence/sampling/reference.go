@@ -16,14 +16,14 @@ const (
 )
 
 // Reference is what was measured of the head since the last change was kept: the last 64 evaluations. None of them
-// was there when the head was chosen.
+// was made before the head was chosen.
 type Reference struct {
 	Values []float64 `json:"values,omitempty"` // on the scale, oldest first
-	Drifts bool      `json:"drifts,omitempty"` // the machine became slower or faster meanwhile
+	Drifts bool      `json:"drifts,omitempty"` // the machine has become slower or faster meanwhile
 }
 
-// with returns the reference with one more evaluation. Its halves tell whether the machine drifts: they are of the
-// same program, so that nothing else may make them differ.
+// with returns the reference with one more evaluation. A difference between its halves shows that the machine drifts:
+// they are of the same program, so nothing else can cause it.
 func (r Reference) with(y, sigma float64) Reference {
 	values := make([]float64, 0, mostReference)
 	values = append(append(values, r.Values[max(0, len(r.Values)+1-mostReference):]...), y)
@@ -37,7 +37,8 @@ func (r Reference) with(y, sigma float64) Reference {
 	return r
 }
 
-// differ says whether the older half of the reference differs from the newer one by more than three standard errors.
+// differ reports whether the older half of the reference differs from the newer one by more than three standard
+// errors.
 func (r Reference) differ(sigma float64) bool {
 	half := len(r.Values) / 2
 	before, m := centre(r.Values[:half], sigma)
@@ -45,8 +46,8 @@ func (r Reference) differ(sigma float64) bool {
 	return math.Abs(after-before) > halves*sigma*math.Sqrt(1/float64(m)+1/float64(n))
 }
 
-// counting are the evaluations of the head that count: all, or where the machine drifts the last four and those that
-// were made in turn with the candidate's.
+// counting returns the evaluations of the head that count: all of them, or, if the machine drifts, the last four and
+// those that were made in turn with the candidate's.
 func (s Sampler) counting() []float64 {
 	values := s.Reference.Values
 	if s.Reference.Drifts {
@@ -55,16 +56,16 @@ func (s Sampler) counting() []float64 {
 	return values
 }
 
-// Trial is what was measured of the candidate that is being judged.
+// Trial is what was measured of the candidate on trial.
 type Trial struct {
 	Values     []float64 `json:"values,omitempty"`     // on the scale, oldest first
 	References int       `json:"references,omitempty"` // evaluations of the head in this trial
 	Since      int       `json:"since,omitempty"`      // evaluations of the candidate since the last of them
 }
 
-// Sampler is all that judging under noise remembers between two evaluations: values, less than 8 KB of
-// JSON. Copies share nothing that its methods change, so it may live in workflow state. The zero value is that of
-// a loop whose metric is not sampled.
+// Sampler is everything that judging under noise remembers between two evaluations, in less than 8 KB of JSON. Copies
+// share nothing that its methods change, so it may be part of workflow state. The zero value is for a loop whose
+// metric is not sampled.
 type Sampler struct {
 	Scale     Scale     `json:"scale,omitzero"`
 	Noise     Noise     `json:"noise,omitzero"`
@@ -72,8 +73,8 @@ type Sampler struct {
 	Trial     Trial     `json:"trial,omitzero"`
 }
 
-// Deterministic says whether evaluations of one commit are equal to the digit, three of them at least: one evaluation
-// says all about such a metric.
+// Deterministic reports whether at least three evaluations of one commit are equal to the digit. For such a metric
+// one evaluation is enough.
 func Deterministic(baseline []evidence.Decimal) bool {
 	for _, v := range baseline {
 		if v.Cmp(baseline[0]) != 0 {
@@ -83,8 +84,8 @@ func Deterministic(baseline []evidence.Decimal) bool {
 	return len(baseline) >= 3
 }
 
-// Start returns the sampler of a metric, from as many evaluations of the baseline as Rules.Evaluations wants. They give
-// the scale and the noise, and are the first reference.
+// Start returns the sampler of a metric, from Rules.Evaluations evaluations of the baseline. They give the scale and
+// the noise, and are the first reference.
 func Start(r Rules, baseline []evidence.Decimal) Sampler {
 	s := Sampler{Scale: ScaleOf(r.Direction, baseline...)}
 	values := make([]float64, len(baseline))
@@ -98,11 +99,11 @@ func Start(r Rules, baseline []evidence.Decimal) Sampler {
 	return s
 }
 
-// Started says whether the metric is sampled.
+// Started reports whether the metric is sampled.
 func (s Sampler) Started() bool { return s.Scale != Scale{} }
 
-// Missing returns how many evaluations of the head have to be made before a candidate can be judged: none after
-// Start, eight after a change was kept.
+// Missing returns how many evaluations of the head are needed before a candidate can be judged: none after Start,
+// eight after a change was kept.
 func (s Sampler) Missing() int {
 	if !s.Started() {
 		return 0
@@ -110,7 +111,7 @@ func (s Sampler) Missing() int {
 	return max(0, fresh-len(s.Reference.Values))
 }
 
-// AddReference takes in a fresh evaluation of the head.
+// AddReference adds a fresh evaluation of the head.
 func (s *Sampler) AddReference(v evidence.Decimal) {
 	y := s.Scale.of(v)
 	s.Noise = s.Noise.next(s.counting(), y)
@@ -119,7 +120,7 @@ func (s *Sampler) AddReference(v evidence.Decimal) {
 	s.Trial.Since = 0
 }
 
-// AddCandidate takes in an evaluation of the candidate on trial.
+// AddCandidate adds an evaluation of the candidate on trial.
 func (s *Sampler) AddCandidate(v evidence.Decimal) {
 	y := s.Scale.of(v)
 	s.Noise = s.Noise.next(s.Trial.Values, y)
@@ -127,17 +128,17 @@ func (s *Sampler) AddCandidate(v evidence.Decimal) {
 	s.Trial.Since++
 }
 
-// Settle ends the trial, whatever came of it: its samples are thrown away. What they say about the noise stays.
+// Settle ends the trial, whatever its result, and drops its samples. What they say about the noise stays.
 func (s *Sampler) Settle() { s.Trial = Trial{} }
 
-// HeadChanged throws the reference away, since the loop goes on from another commit. The samples that selected a
-// change are lucky ones; only fresh ones say what it is worth.
+// HeadChanged drops the reference, because the loop continues from another commit. The samples that selected a change
+// are lucky ones; only fresh ones show its value.
 func (s *Sampler) HeadChanged() {
 	s.Reference = Reference{Drifts: s.Reference.Drifts}
 	s.Settle()
 }
 
-// Best returns what the reference says about the head, in the metric's own unit.
+// Best returns the reference's estimate for the head, in the metric's own unit.
 func (s Sampler) Best() evidence.Decimal {
 	mean, _ := centre(s.counting(), s.Noise.Sigma())
 	return decimal(s.Scale.metric(mean), digits)

@@ -2,17 +2,17 @@ package sampling
 
 import "math"
 
-// Resolution is what a loop can tell apart, for the contract that a person approves.
+// Resolution is which differences a loop can see, for the contract that a person approves.
 type Resolution struct {
 	Delta    float64 `json:"delta"`              // the improvement that the test looks for
-	Smallest float64 `json:"smallest"`           // the smallest one that MaxSamples evaluations can tell apart
+	Smallest float64 `json:"smallest"`           // the smallest improvement that MaxSamples evaluations can show
 	Unit     string  `json:"unit"`               // of both: Percent or Absolute
 	Samples  int     `json:"samples"`            // evaluations of a candidate that improves by Delta, until it is kept
-	TooNoisy bool    `json:"tooNoisy,omitempty"` // more than MaxSamples: no such candidate can be told apart
+	TooNoisy bool    `json:"tooNoisy,omitempty"` // more than MaxSamples: such a candidate can't be recognised
 }
 
-// Resolve returns what the loop can tell apart. A candidate that improves by exactly δ drifts to the keep boundary K
-// by δ²/2v an evaluation's worth, so that it takes 2Kσ²/δ² evaluations beside a reference that is well known.
+// Resolve returns which differences the loop can see. With each evaluation, a candidate that improves by exactly δ
+// drifts towards the keep boundary K by δ²/2σ². So it takes 2Kσ²/δ² evaluations if the reference is well known.
 func (s Sampler) Resolve(r Rules) Resolution {
 	r = r.full()
 	keep, _ := r.boundaries()

@@ -7,7 +7,7 @@ import (
 	"pawl/internal/evidence"
 )
 
-// Rules are what a spec says about judging under noise. A field that is zero takes the default beside it.
+// Rules are the spec's rules for judging under noise. A field that is zero has the default in its comment.
 type Rules struct {
 	Direction   string             `json:"direction"`             // of the metric: evidence.Higher or evidence.Lower
 	MinDelta    evidence.Threshold `json:"minDelta,omitzero"`     // the improvement to look for; two thirds of the noise
@@ -17,20 +17,20 @@ type Rules struct {
 	Calibration int                `json:"calibration,omitempty"` // evaluations of the baseline; 12, between 12 and 64
 }
 
-// What Rules take by default, and the bounds of what they may say; a spec refuses what is beyond.
+// The defaults of Rules, and their limits. A spec with values beyond the limits is refused.
 const (
 	DefaultAlpha       = .04
 	DefaultBeta        = .65
 	DefaultMaxSamples  = 32
 	DefaultCalibration = 12
 
-	LeastSamples     = 3   // of the candidate and of the head, in one trial, before a keep: of three the median is no spike
+	LeastSamples     = 3   // of the candidate and of the head, in one trial, before a keep: the median of three is no spike
 	MostSamples      = 256 // so that a Sampler stays small
 	LeastCalibration = 12
 	MostCalibration  = mostReference
 )
 
-// full returns the rules with their defaults filled in and what is out of bounds moved to the bound.
+// full returns the rules with their defaults filled in, and values beyond a limit set to the limit.
 func (r Rules) full() Rules {
 	r.Alpha, r.Beta = cmp.Or(r.Alpha, DefaultAlpha), cmp.Or(r.Beta, DefaultBeta)
 	r.Alpha, r.Beta = min(max(r.Alpha, 1e-6), .5), min(max(r.Beta, 1e-6), .95)
@@ -42,15 +42,15 @@ func (r Rules) full() Rules {
 	return r
 }
 
-// Evaluations returns how many evaluations of the baseline Start wants.
+// Evaluations returns how many evaluations of the baseline Start needs.
 func (r Rules) Evaluations() int { return r.full().Calibration }
 
-// boundaries are the log likelihood ratios at which a candidate is kept and discarded (Wald).
+// boundaries returns the log likelihood ratios at which a candidate is kept and discarded (Wald).
 func (r Rules) boundaries() (keep, discard float64) {
 	r = r.full()
 	return math.Log((1 - r.Beta) / r.Alpha), math.Log(r.Beta / (1 - r.Alpha))
 }
 
-// FalseKeeps returns how many of so many judged candidates are kept by luck at most, on average: alpha each, if
-// none of them changed anything. It stands beside the claim.
+// FalseKeeps returns how many of that many judged candidates luck keeps at most, on average: alpha for each, if none
+// of them changed anything. A report shows it beside the claim.
 func (r Rules) FalseKeeps(judged int) float64 { return r.full().Alpha * float64(max(judged, 0)) }

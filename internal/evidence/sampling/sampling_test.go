@@ -18,7 +18,7 @@ import (
 
 var lower = sampling.Rules{Direction: evidence.Lower}
 
-// number is v as a command would print it; nothing beyond 10^308 is a number to pawl.
+// number returns v as a command would print it; pawl accepts no number beyond 10^308.
 func number(v float64) evidence.Decimal {
 	v = min(max(v, -9e307), 9e307)
 	return evidence.MustDecimal(strconv.FormatFloat(v, 'g', -1, 64))
@@ -32,7 +32,7 @@ func numbers(values ...float64) []evidence.Decimal {
 	return out
 }
 
-// noisy returns evaluations of a program that takes so many milliseconds, with 3 % of noise.
+// noisy returns evaluations of a program that takes that many milliseconds, with 3 % of noise.
 func noisy(r *rand.Rand, n int, level float64) []evidence.Decimal {
 	out := make([]evidence.Decimal, n)
 	for i := range out {
@@ -86,8 +86,8 @@ func TestAClearImprovementIsKeptAndAClearLossIsNot(t *testing.T) {
 	require.True(t, worse.Spread.IsZero())
 }
 
-// A keep is what the boundary says about all samples together and nothing else: in whatever order they come, the
-// formula of the issue, worked out here anew, is beyond the boundary.
+// A keep depends on all samples together and on nothing else: in any order, the formula of the issue, computed here
+// again, is beyond the boundary.
 func TestNoOrderOfSamplesKeepsWhatTheBoundaryRefuses(t *testing.T) {
 	keeps, refusals := 0, 0
 	for seed := range uint64(200) {
@@ -122,7 +122,7 @@ func TestNoOrderOfSamplesKeepsWhatTheBoundaryRefuses(t *testing.T) {
 	require.Greater(t, refusals, 100)
 }
 
-// ratio is δ(d − δ/2)/v, with d as rare as Student's t is.
+// ratio is δ(d − δ/2)/v, with d replaced by the deviate that is as rare as Student's t.
 func ratio(candidate, head []float64, noise sampling.Noise) float64 {
 	mean := func(values []float64) (sum float64) {
 		for _, y := range values {
@@ -137,15 +137,15 @@ func ratio(candidate, head []float64, noise sampling.Noise) float64 {
 	return delta * (d - delta/2) / v
 }
 
-// spiky says whether a value is farther than 3.5 σ from the median.
+// spiky reports whether a value is farther than 3.5 σ from the median.
 func spiky(values []float64, sigma float64) bool {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 	return slices.ContainsFunc(values, func(y float64) bool { return math.Abs(y-middle) > 3.5*sigma })
 }
 
-// What selected a change is gone after it: two loops that kept a change for different reasons, one by luck and one by
-// merit, judge alike from then on.
+// The values that selected a change are dropped. Two loops that kept a change for different reasons, one by luck and
+// one by merit, judge in the same way from then on.
 func TestADecisionNeverReadsASampleThatSelectedItsReference(t *testing.T) {
 	for seed := range uint64(100) {
 		r := seeded(seed)
@@ -155,7 +155,7 @@ func TestADecisionNeverReadsASampleThatSelectedItsReference(t *testing.T) {
 		require.Equal(t, sampling.Keep, judge(&luck, lower, always(101), always(70)).Do)
 		for _, s := range []*sampling.Sampler{&merit, &luck} {
 			s.HeadChanged()
-			s.Noise = start.Noise // of which residuals are part, and no level is
+			s.Noise = start.Noise // the noise contains residuals, but no levels
 			require.Empty(t, s.Trial)
 			require.Equal(t, 8, s.Missing())
 			require.Equal(t, sampling.MeasureReference, s.Next(lower).Do)
@@ -172,7 +172,7 @@ func TestADecisionNeverReadsASampleThatSelectedItsReference(t *testing.T) {
 	}
 }
 
-// Whatever a command prints, there is a verdict, it is finite, it is what the numbers say, and it survives JSON.
+// Whatever a command prints, there is a verdict. It is finite, follows from the numbers, and survives JSON.
 func TestEveryMetricHasAVerdict(t *testing.T) {
 	tiny, huge := math.SmallestNonzeroFloat64, 9e307
 	for _, infinite := range []string{"Inf", "-Infinity", "NaN", "1e309"} {
@@ -299,7 +299,8 @@ func TestNoiseIsThatOfTheProgramAndNotOfItsSpikes(t *testing.T) {
 	require.InDelta(t, .03, spiky, .006)
 }
 
-// Arms of two and three tell as much about the noise as long ones: each evaluation but the first is one degree of freedom.
+// Arms of two and three say as much about the noise as long ones: each evaluation but the first is one degree of
+// freedom.
 func TestNoiseIsRightHoweverSmallTheArmsAre(t *testing.T) {
 	sigma := 0.
 	const runs = 20

@@ -7,28 +7,28 @@ import (
 	"pawl/internal/evidence"
 )
 
-// Units of what is said about a metric.
+// Units of differences of a metric.
 const (
 	Percent  = "percent"  // of the metric
 	Absolute = "absolute" // the metric's own unit
 )
 
-// Scale says how metrics are compared: by ratio where all of them are positive, since a machine that is slower is
-// slower by a share, else by difference. A value on the scale is better the larger it is, whatever the direction.
+// Scale says how metrics are compared: by ratio if all of them are positive, because a slower machine is slower by a
+// share, else by difference. On the scale a larger value is better, whatever the direction.
 type Scale struct {
 	Lower bool    `json:"lower,omitempty"` // the lower the metric the better
 	Log   bool    `json:"log,omitempty"`
-	Unit  float64 `json:"unit,omitempty"` // of a linear scale: its values are multiples of it, so that squares neither overflow nor vanish
+	Unit  float64 `json:"unit,omitempty"` // of a linear scale: its values are multiples of it, so squares neither overflow nor vanish
 }
 
-// On a logarithmic scale a metric that is zero or less is as far as the smallest number, and no farther: 0 ms after
-// 3 ms is an improvement. On a linear one nothing is farther than a million million times what was seen first.
+// On a logarithmic scale a metric of zero or less counts as the smallest number: 0 ms after 3 ms is an improvement.
+// On a linear scale nothing is farther than a million million times the first values.
 var (
 	farthestLog    = -logarithm(math.SmallestNonzeroFloat64)
 	farthestLinear = 1e12
 )
 
-// ScaleOf returns the scale for a metric of which these values are known, those of the baseline.
+// ScaleOf returns the scale for a metric with these known values, those of the baseline.
 func ScaleOf(direction string, values ...evidence.Decimal) Scale {
 	s := Scale{Lower: direction == evidence.Lower, Log: len(values) > 0}
 	for _, v := range values {
@@ -44,8 +44,8 @@ func ScaleOf(direction string, values ...evidence.Decimal) Scale {
 	return s
 }
 
-// of returns a metric's place on the scale: finite, and rounded, so that machines that differ in the last bit of a
-// logarithm agree.
+// of returns a metric's value on the scale. It is finite, and rounded, so that machines agree whose logarithms differ
+// in the last bit.
 func (s Scale) of(v evidence.Decimal) float64 {
 	y, farthest := v.Float(), farthestLinear
 	if s.Log {
@@ -59,13 +59,13 @@ func (s Scale) of(v evidence.Decimal) float64 {
 	return min(max(rounded(y, 1e12), -farthest), farthest)
 }
 
-// logarithm returns ln(x), also of subnormal numbers, which math.Log on amd64 takes for 2^-1023.
+// logarithm returns ln(x), also of subnormal numbers, which math.Log on amd64 treats as 2^-1023.
 func logarithm(x float64) float64 {
 	fraction, exponent := math.Frexp(x)
 	return math.Log(fraction) + float64(float64(exponent)*math.Ln2)
 }
 
-// metric returns what a place on the scale is in the metric's own unit.
+// metric returns a value on the scale in the metric's own unit.
 func (s Scale) metric(y float64) float64 {
 	if s.Lower {
 		y = -y
@@ -79,8 +79,8 @@ func (s Scale) metric(y float64) float64 {
 	return math.Exp(y)
 }
 
-// improvement returns a distance on the scale as a person says it: percent of the metric that it starts from, or in
-// the metric's own unit. Positive is better. A metric of which lower is better can't improve by more than 100 %.
+// improvement returns a distance on the scale for people: in percent of the metric that it starts from, or in the
+// metric's own unit. Positive is better. A metric of which lower is better can't improve by more than 100 %.
 func (s Scale) improvement(d float64) float64 {
 	switch {
 	case !s.Log:
@@ -118,13 +118,13 @@ func (s Scale) distance(t evidence.Threshold, y float64) float64 {
 	if !s.Lower {
 		return min(math.Log1p(amount), farthestLog)
 	}
-	if amount >= 1 { // no positive metric falls by all of itself
+	if amount >= 1 { // no positive metric can fall by its whole value
 		return farthestLog
 	}
 	return -math.Log1p(-amount)
 }
 
-// decimal writes a number with so many significant digits.
+// decimal writes a number with that many significant digits.
 func decimal(v float64, digits int) evidence.Decimal {
 	v = min(max(v, -math.MaxFloat64/2), math.MaxFloat64/2)
 	text := strconv.FormatFloat(v, 'g', digits, 64)
@@ -138,7 +138,7 @@ func decimal(v float64, digits int) evidence.Decimal {
 	return d
 }
 
-// rounded returns y to the nearest part of one; so large that it has no such parts it stays as it is.
+// rounded returns y rounded to a multiple of 1/parts. It returns a number that is too large for that unchanged.
 func rounded(y, parts float64) float64 {
 	if math.Abs(y) > 1e15/parts {
 		return y
