@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/loop"
 	"pawl/internal/workspace"
 )
@@ -122,6 +124,9 @@ func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
 	if err == nil || errors.As(err, &none) || ctx.Err() != nil {
 		return ""
 	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
+	if errors.Is(err, fs.ErrNotExist) && workspace.Opening(c.Home, r.Ref) {
+		return ""
+	}
+	first, _, _ := strings.Cut(held.Known(err.Error()), "\n")
 	return "its ledger can't be read: " + first + "; the worker mends it from the repository"
 }
