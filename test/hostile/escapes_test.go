@@ -366,6 +366,11 @@ func mends(w *world.World) map[int]string {
 // mend makes the desk what a person would: the branch as it is, and the number raised.
 func mend(w *world.World, st world.State) {
 	w.T.Helper()
+	// At a gate what was kept is pushed, beside the loop.
+	w.Until("the repository has what was kept", func() bool {
+		at, err := w.TryGit("rev-parse", "refs/heads/pawl/"+w.Loop)
+		return err == nil && at == st.Head
+	})
 	entries, err := os.ReadDir(st.Desk)
 	require.NoError(w.T, err)
 	for _, e := range entries {
