@@ -35,7 +35,7 @@ func Named(stdout []byte) map[string]Decimal {
 type Bound struct {
 	Name      string     `json:"name"`
 	Direction string     `json:"direction,omitempty"` // Higher or Lower: which way is better
-	AtWorst   *Threshold `json:"atWorst,omitempty"`   // a value, or how much worse than the baseline it may be; nil: only recorded
+	AtWorst   *Threshold `json:"atWorst,omitempty"`   // a value, or a distance from the baseline; nil: only recorded
 }
 
 // Limit returns the worst value that is allowed, given the value at the baseline.

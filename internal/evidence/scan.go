@@ -33,7 +33,8 @@ type token struct {
 //   - ".5" is 0.5, as bc writes it, and not 5.
 //   - "1,234.5" is 1234.5 and not 234.5: a first group of one to three digits, then groups of exactly three. It is
 //     marked as grouped, because it could have been a list.
-//   - NaN, Inf and Infinity as separate words are found too, as notFinite, so that "epoch 3: loss NaN" is not read as 3.
+//   - NaN, Inf and Infinity as separate words are found too, as notFinite, so that "epoch 3: loss NaN" is not read
+//     as 3.
 func scan(b []byte, i int) (token, int) {
 	for i < len(b) {
 		c := b[i]
@@ -163,7 +164,7 @@ func clock(b []byte, i int) int {
 	return n
 }
 
-// notFiniteWord reports whether b[from:to] is in the place of a number.
+// notFiniteWord reports whether b[from:to] is a word such as NaN or Inf in the place of a number.
 func notFiniteWord(b []byte, from, to int) bool {
 	switch string(b[from:to]) {
 	case "NaN", "nan", "NAN", "Inf", "inf", "Infinity", "infinity":

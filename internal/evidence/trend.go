@@ -13,8 +13,8 @@ const (
 //
 //   - "unknown": fewer than four values.
 //   - "improving": the newer half has a kept value that is better than all kept values of the older half. If the older
-//     half has none, any kept value counts as better.
-//   - "oscillating": otherwise, if the values turn around at two or more places, and at half or more of the places where
+//   - "oscillating": otherwise, if the values turn around at two or more places, and at half or more of the places
+//     where they could. Equal neighbours count as one value.
 //     they could. Equal neighbours count as one value.
 //   - "plateau": otherwise; there is no progress, and no swing that noise would explain.
 //
@@ -84,8 +84,8 @@ const shiftAfter = 5
 // Recommend returns the recommendation of the final report (P9):
 //
 //   - "target met" if it is;
-//   - "diminishing returns" after five discards in a row, or if the metric does not improve (plateau or oscillating) and
-//     at most one of the last values was kept;
+//   - "diminishing returns" after five discards in a row, or if the metric does not improve (plateau or oscillating)
+//     and at most one of the last values was kept;
 //   - "continue" otherwise, also if there is too little to tell.
 func Recommend(targetMet bool, discardsInARow int, trend string, keptRecently int) string {
 	switch {

@@ -340,5 +340,5 @@ func ActiveLoops(ctx context.Context, h home.Home, c client.Client, namespace st
 	return out, nil
 }
 
-// Pin finds the programs that pawl runs for itself, once for this process. A program calls it at its start; Run does, too.
+// Pin finds the programs that pawl runs for itself, once for this process. A program calls it at its start; RunWorker does, too.
 func Pin() { pin.Down(append([]string{"git", "ssh", "bwrap"}, notify.Programs...)...) }

@@ -28,9 +28,9 @@ type Judgement struct {
 	References int              `json:"references"`      // evaluations of the head that count
 	Mean       evidence.Decimal `json:"mean"`            // of the candidate, in the metric's own unit
 	Reference  evidence.Decimal `json:"reference"`       // of the head, likewise
-	Spread     evidence.Decimal `json:"spread"`          // standard deviation of the candidate's samples, likewise; 0 for one
+	Spread     evidence.Decimal `json:"spread"`          // standard deviation of its samples, likewise; 0 for one
 	LLR        float64          `json:"llr"`             // log likelihood ratio of an improvement by delta against none
-	Drift      bool             `json:"drift,omitempty"` // the machine drifts: only the last evaluations of the reference count
+	Drift      bool             `json:"drift,omitempty"` // the machine drifts: only the last references count
 }
 
 // Final reports whether the judgement is a verdict.

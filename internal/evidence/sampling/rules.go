@@ -10,10 +10,10 @@ import (
 // Rules are the spec's rules for judging under noise. A field that is zero has the default in its comment.
 type Rules struct {
 	Direction   string             `json:"direction"`             // of the metric: evidence.Higher or evidence.Lower
-	MinDelta    evidence.Threshold `json:"minDelta,omitzero"`     // the improvement to look for; two thirds of the noise
-	Alpha       float64            `json:"alpha,omitempty"`       // false keeps among candidates that change nothing; .04
-	Beta        float64            `json:"beta,omitempty"`        // discards among candidates that improve by MinDelta; .65
-	MaxSamples  int                `json:"maxSamples,omitempty"`  // evaluations of one candidate at most; 32, between 3 and 256
+	MinDelta    evidence.Threshold `json:"minDelta,omitzero"`     // the improvement to look for; 2/3 of the noise
+	Alpha       float64            `json:"alpha,omitempty"`       // false keeps of candidates that change nothing; .04
+	Beta        float64            `json:"beta,omitempty"`        // discards of candidates better by MinDelta; .65
+	MaxSamples  int                `json:"maxSamples,omitempty"`  // most evaluations of a candidate; 32, 3 to 256
 	Calibration int                `json:"calibration,omitempty"` // evaluations of the baseline; 12, between 12 and 64
 }
 
@@ -24,7 +24,7 @@ const (
 	DefaultMaxSamples  = 32
 	DefaultCalibration = 12
 
-	LeastSamples     = 3   // of the candidate and of the head, in one trial, before a keep: the median of three is no spike
+	LeastSamples     = 3   // of each, in one trial, before a keep: the median of three is no spike
 	MostSamples      = 256 // so that a Sampler stays small
 	LeastCalibration = 12
 	MostCalibration  = mostReference

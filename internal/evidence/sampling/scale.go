@@ -18,7 +18,7 @@ const (
 type Scale struct {
 	Lower bool    `json:"lower,omitempty"` // the lower the metric the better
 	Log   bool    `json:"log,omitempty"`
-	Unit  float64 `json:"unit,omitempty"` // of a linear scale: its values are multiples of it, so squares neither overflow nor vanish
+	Unit  float64 `json:"unit,omitempty"` // of a linear scale, so that squares neither overflow nor vanish
 }
 
 // On a logarithmic scale a metric of zero or less counts as the smallest number: 0 ms after 3 ms is an improvement.
