@@ -16,6 +16,7 @@ import (
 	"pawl/activities"
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -110,7 +111,7 @@ func TestAStepsBeatsTellWhatItHasSpent(t *testing.T) {
 			told = append(told, details[0].(act.Live))
 		}
 		if n := len(told); n > 1 && told[n-1].Usage.ActiveMs > told[n-2].Usage.ActiveMs {
-			actest.Write(t, proceed, "")
+			gittest.Write(t, proceed, "")
 		}
 	}})
 	env.RegisterActivity(l.Check)

@@ -14,6 +14,7 @@ import (
 
 	"pawl/activities"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -56,11 +57,11 @@ func BeginBy(t *testing.T, newFiles string, at func(user string) (key, address s
 	t.Helper()
 	dir := t.TempDir()
 	l := &Loop{T: t, User: filepath.Join(dir, "user")}
-	Write(t, l.User+"/work/a", "a\n")
-	Write(t, l.User+"/work/b", "b\n")
-	Git(t, l.User, "init", "-q", "-b", "main")
-	Git(t, l.User, "add", "-A")
-	Git(t, l.User, "commit", "-qm", "base")
+	gittest.Write(t, l.User+"/work/a", "a\n")
+	gittest.Write(t, l.User+"/work/b", "b\n")
+	gittest.Git(t, l.User, "init", "-q", "-b", "main")
+	gittest.Git(t, l.User, "add", "-A")
+	gittest.Git(t, l.User, "commit", "-qm", "base")
 	key, address := at(l.User)
 	t.Setenv("PAWL_HOME", filepath.Join(dir, "home"))
 	h, err := home.Open()
@@ -164,7 +165,7 @@ func (l *Loop) RunTest(env *testsuite.TestActivityEnvironment, in act.Test) (out
 	value, err := env.ExecuteActivity(l.Test, in)
 	require.NoError(l, err)
 	require.NoError(l, value.Get(&out))
-	return out, Read(l, filepath.Join(out.Log, "stdout"))
+	return out, gittest.Read(l, filepath.Join(out.Log, "stdout"))
 }
 
 // BeginLogged opens a loop whose commands run as Temporal would have them run, with what its worker logs.

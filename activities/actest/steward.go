@@ -12,6 +12,7 @@ import (
 	"pawl/activities"
 	"pawl/internal/act"
 	"pawl/internal/charter"
+	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
@@ -39,13 +40,13 @@ func BeginSteward(t *testing.T, files map[string]string, change func(map[string]
 	t.Helper()
 	dir := t.TempDir()
 	s := &Steward{T: t, User: filepath.Join(dir, "user")}
-	Write(t, s.User+"/work/a", "a\n")
+	gittest.Write(t, s.User+"/work/a", "a\n")
 	for name, content := range files {
-		Write(t, filepath.Join(s.User, name), content)
+		gittest.Write(t, filepath.Join(s.User, name), content)
 	}
-	Git(t, s.User, "init", "-q", "-b", "main")
-	Git(t, s.User, "add", "-A")
-	Git(t, s.User, "commit", "-qm", "base")
+	gittest.Git(t, s.User, "init", "-q", "-b", "main")
+	gittest.Git(t, s.User, "add", "-A")
+	gittest.Git(t, s.User, "commit", "-qm", "base")
 	t.Setenv("PAWL_HOME", filepath.Join(dir, "home"))
 	h, err := home.Open()
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/gittest"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -21,8 +22,8 @@ import (
 func TestA7_NewFilesAreCommittedByTheHashOfTheirChange(t *testing.T) {
 	l := actest.Begin(t, spec.Ask)
 	l.Iterate()
-	actest.Write(t, l.Opened.Desk+"/work/new", "x\n")
-	actest.Write(t, l.Opened.Desk+"/work/a", "better\n")
+	gittest.Write(t, l.Opened.Desk+"/work/new", "x\n")
+	gittest.Write(t, l.Opened.Desk+"/work/a", "better\n")
 	asked := l.CommitDesk("")
 	require.Empty(t, asked.Commit)
 	require.Empty(t, asked.Violations)
@@ -30,14 +31,14 @@ func TestA7_NewFilesAreCommittedByTheHashOfTheirChange(t *testing.T) {
 	require.Len(t, asked.NewFilesHash, 64)
 	require.Equal(t, asked, l.CommitDesk(strings.Repeat("0", 64)), "another hash")
 
-	actest.Write(t, l.Opened.Desk+"/work/a", "other\n")
+	gittest.Write(t, l.Opened.Desk+"/work/a", "other\n")
 	changed := l.CommitDesk(asked.NewFilesHash)
 	require.Empty(t, changed.Commit, "the change is another by now")
 	require.NotEqual(t, asked.NewFilesHash, changed.NewFilesHash)
 	require.NotEmpty(t, l.CommitDesk(changed.NewFilesHash).Commit)
 
 	l.Iterate()
-	actest.Write(t, l.Opened.Desk+"/outside", "x\n")
+	gittest.Write(t, l.Opened.Desk+"/outside", "x\n")
 	both := l.CommitDesk("")
 	require.Equal(t, "scope", both.Violations[0].Rule)
 	require.Empty(t, both.NewFiles, "there is nothing to approve where a rule is broken")
@@ -49,14 +50,14 @@ func TestL5_ManyFilesAreCountedOnce(t *testing.T) {
 	for round := range 3 {
 		l.Iterate()
 		for i := range 60 {
-			actest.Write(t, fmt.Sprintf("%s/work/n%d", l.Opened.Desk, i+30*round), fmt.Sprint(round, "\n"))
+			gittest.Write(t, fmt.Sprintf("%s/work/n%d", l.Opened.Desk, i+30*round), fmt.Sprint(round, "\n"))
 		}
 		out := l.CommitDesk("")
 		require.NotEmpty(t, out.Commit)
 		require.Equal(t, 60+30*round, out.TotalFiles)
 	}
 	l.Iterate()
-	actest.Write(t, l.Opened.Desk+"/work/n0", "again\n")
+	gittest.Write(t, l.Opened.Desk+"/work/n0", "again\n")
 	require.Equal(t, 120, l.CommitDesk("").TotalFiles)
 }
 
@@ -66,7 +67,7 @@ func TestL5_LongNamesAreCountedAndNotAllNamed(t *testing.T) {
 	l.Iterate()
 	deep := "/work" + strings.Repeat("/"+strings.Repeat("\xff", 200), 5)
 	for i := range 40 {
-		actest.Write(t, fmt.Sprint(l.Opened.Desk, deep, "/", i), "x\n")
+		gittest.Write(t, fmt.Sprint(l.Opened.Desk, deep, "/", i), "x\n")
 	}
 	out := l.CommitDesk("")
 	require.NotEmpty(t, out.Commit)
@@ -80,16 +81,16 @@ func TestL5_LongNamesAreCountedAndNotAllNamed(t *testing.T) {
 func TestE3_ARunningLoopAppliesWhatWasApproved(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	l.Iterate()
-	actest.Write(t, l.Opened.Desk+"/work/a", "better\n")
+	gittest.Write(t, l.Opened.Desk+"/work/a", "better\n")
 	l.CommitDesk("")
 	hash := func() string {
-		out := actest.Git(t, l.User, "diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", l.Opened.Base, l.Head)
+		out := gittest.Git(t, l.User, "diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", l.Opened.Base, l.Head)
 		return sum(out + "\n")
 	}
 	_, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: strings.Repeat("0", 64), How: act.FastForward, Time: actest.When})
 	require.Equal(t, fault.PreconditionFailed, fault.CodeOf(err), "nobody else applies while it runs")
 
-	actest.Git(t, l.User, "fetch", "-q", l.Store(), "pawl/x")
+	gittest.Git(t, l.User, "fetch", "-q", l.Store(), "pawl/x")
 	p := loop.Proposal{Hash: hash(), Base: l.Opened.Base, Head: l.Head, State: govern.Open}
 	in := act.Apply{Loop: "x", Hash: p.Hash, How: act.Squash, Time: actest.When, Running: &act.Running{Proposal: p, Ledger: l.Ledger}}
 	_, err = l.ApplyHere(t.Context(), in)
@@ -99,9 +100,9 @@ func TestE3_ARunningLoopAppliesWhatWasApproved(t *testing.T) {
 		out, err := l.ApplyHere(t.Context(), in)
 		require.NoError(t, err)
 		require.Equal(t, []any{govern.Applied, "main", again}, []any{out.Proposal.State, out.Branch, out.Already})
-		require.Equal(t, out.Commit, actest.Git(t, l.User, "rev-parse", "main"))
+		require.Equal(t, out.Commit, gittest.Git(t, l.User, "rev-parse", "main"))
 	}
-	require.Equal(t, "better\n", actest.Read(t, l.User+"/work/a"))
+	require.Equal(t, "better\n", gittest.Read(t, l.User+"/work/a"))
 	l.Append(loop.Event{Type: loop.Warned}) // the ledger is where the loop left it
 	require.Equal(t, govern.Approved, in.Running.Proposal.State, "what was given is not changed")
 }

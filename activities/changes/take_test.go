@@ -10,6 +10,7 @@ import (
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 )
@@ -20,7 +21,7 @@ func aside(l *actest.Loop, n int, content map[string]string) loop.Candidate {
 	desk := l.Restore(n, l.Head)
 	require.Equal(l, l.Opened.Desk+"."+string(rune('0'+n)), desk)
 	for path, text := range content {
-		actest.Write(l.T, filepath.Join(desk, path), text)
+		gittest.Write(l.T, filepath.Join(desk, path), text)
 	}
 	in := act.Commit{Ref: l.Opened.Ref, Ledger: l.Ledger, Head: l.Head, Iteration: n, Desk: n, Description: "a candidate", Time: actest.When, Aside: true}
 	out, err := l.Commit(l.Context(), in)
@@ -47,8 +48,8 @@ func TestP4_CandidatesAreMadeBesideTheBranchAndTakenOntoItsHead(t *testing.T) {
 	three := aside(l, 3, map[string]string{"work/a": "three\n"})
 	outside := aside(l, 4, map[string]string{"outside": "x\n"})
 	require.Empty(t, outside.Commit, "what violates a policy is not committed, and stays on its desk")
-	require.Equal(t, l.Opened.Base, actest.Git(t, l.Store(), "rev-parse", "pawl/x"), "no branch has one of them")
-	kept := actest.Git(t, l.Store(), "rev-list", "refs/pawl-ledger/x")
+	require.Equal(t, l.Opened.Base, gittest.Git(t, l.Store(), "rev-parse", "pawl/x"), "no branch has one of them")
+	kept := gittest.Git(t, l.Store(), "rev-list", "refs/pawl-ledger/x")
 	for _, c := range []loop.Candidate{one, two, three} {
 		require.Contains(t, kept, c.Commit, "the ledger keeps them")
 	}
@@ -61,9 +62,9 @@ func TestP4_CandidatesAreMadeBesideTheBranchAndTakenOntoItsHead(t *testing.T) {
 	second := l.CommitDesk("")
 	require.NotEqual(t, two.Tree, second.Tree)
 	require.Equal(t, []string{"work/b"}, second.Files, "alone what it has changed")
-	require.Equal(t, "one\n", actest.Git(t, l.Store(), "show", l.Head+":work/a")+"\n")
+	require.Equal(t, "one\n", gittest.Git(t, l.Store(), "show", l.Head+":work/a")+"\n")
 	require.Equal(t, "work/a", take(l, three).Conflict)
-	require.Equal(t, "one\n", actest.Read(t, l.Opened.Desk+"/work/a"), "the desk is as it was")
+	require.Equal(t, "one\n", gittest.Read(t, l.Opened.Desk+"/work/a"), "the desk is as it was")
 
 	loops := filepath.Dir(l.Opened.Desk)
 	_, err := l.Close(t.Context(), act.Close{Entry: act.Entry{Ref: l.Opened.Ref, Ledger: l.Ledger}, Base: l.Opened.Base, Head: l.Head})

@@ -10,6 +10,7 @@ import (
 	"pawl/activities/actest"
 	"pawl/activities/contracts"
 	"pawl/internal/fault"
+	"pawl/internal/gittest"
 	"pawl/internal/seal"
 	"pawl/internal/spec"
 )
@@ -19,10 +20,10 @@ func drawn(t *testing.T, files map[string]string, change func(*spec.Spec)) (cont
 	t.Helper()
 	l := actest.BeginAt(t, spec.Deny, func(user string) (key, address string) {
 		for name, content := range files {
-			actest.Write(t, filepath.Join(user, name), content)
+			gittest.Write(t, filepath.Join(user, name), content)
 		}
-		actest.Git(t, user, "add", "-A")
-		actest.Git(t, user, "commit", "-qm", "more", "--allow-empty")
+		gittest.Git(t, user, "add", "-A")
+		gittest.Git(t, user, "commit", "-qm", "more", "--allow-empty")
 		return "path", user
 	})
 	s := l.Spec

@@ -8,6 +8,7 @@ import (
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/workspace"
 )
 
@@ -21,12 +22,12 @@ func TestE6_WhatTheWorkerKeepsSecretIsNeitherInheritedNorStored(t *testing.T) {
 	require.Zero(t, out.ExitCode)
 	require.NotContains(t, printed, "hunter2")
 	require.Contains(t, printed, "GOFLAGS=-mod=mod")
-	require.NotContains(t, actest.Read(t, path), "hunter2")
+	require.NotContains(t, gittest.Read(t, path), "hunter2")
 
 	// What an earlier pawl has stored.
-	actest.Write(t, path, `["PATH=/usr/bin:/bin", "DATABASE_URL=postgres://app:hunter2@db/app"]`)
+	gittest.Write(t, path, `["PATH=/usr/bin:/bin", "DATABASE_URL=postgres://app:hunter2@db/app"]`)
 	l.Stop()
 	_, printed = l.RunTest(env, act.Test{Step: l.Step(2), Command: "env"})
 	require.NotContains(t, printed, "hunter2")
-	require.NotContains(t, actest.Read(t, path), "hunter2")
+	require.NotContains(t, gittest.Read(t, path), "hunter2")
 }

@@ -9,6 +9,7 @@ import (
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -41,7 +42,7 @@ func TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound(t *testing.T) {
 	}
 	settle := func(name string, kept bool) {
 		t.Helper()
-		actest.Write(t, l.Opened.Desk+"/work/a", name+"\n")
+		gittest.Write(t, l.Opened.Desk+"/work/a", name+"\n")
 		commit := l.CommitDesk("").Commit
 		require.True(t, guard("echo "+name+" >$GOCACHE/"+name), name)
 		require.True(t, guard("test -e $GOCACHE/"+name), "within the judgement")

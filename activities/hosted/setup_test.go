@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/activities/actest"
+	"pawl/internal/gittest"
 	"pawl/internal/spec"
 	"pawl/internal/workspace"
 )
@@ -39,23 +40,23 @@ func TestSetupRunsAgainWhereItHasToAndSaysWhy(t *testing.T) {
 	}
 	restore(l.Head, 1, "")
 	for n := range 5 { // iterations whose tests leave something behind
-		actest.Write(t, judge+"/deps/cache/when", fmt.Sprint(n))
-		actest.Write(t, fmt.Sprint(judge, "/deps/cache/new", n), "x")
-		actest.Write(t, judge+"/deps/junk", "x")
+		gittest.Write(t, judge+"/deps/cache/when", fmt.Sprint(n))
+		gittest.Write(t, fmt.Sprint(judge, "/deps/cache/new", n), "x")
+		gittest.Write(t, judge+"/deps/junk", "x")
 		restore(l.Head, 1, "")
 		require.NoFileExists(t, judge+"/deps/junk")
 	}
-	actest.Write(t, judge+"/deps/all", "poison")
+	gittest.Write(t, judge+"/deps/all", "poison")
 	restore(l.Head, 2, "setup.command ran again in the judge: deps/all, which setup made, was changed or removed")
 
 	base := l.Head
 	l.Iterate()
-	actest.Write(t, l.Opened.Desk+"/work/requirements.txt", "other==2\n")
+	gittest.Write(t, l.Opened.Desk+"/work/requirements.txt", "other==2\n")
 	require.NotEmpty(t, l.CommitDesk("").Commit)
 	restore(l.Head, 3, "setup.command ran again in the judge: another work/requirements.txt")
-	require.Equal(t, "a\nb\nother==2\n", actest.Read(t, judge+"/deps/all"))
+	require.Equal(t, "a\nb\nother==2\n", gittest.Read(t, judge+"/deps/all"))
 	restore(base, 4, "another work/requirements.txt")
-	require.Equal(t, "a\nb\n", actest.Read(t, judge+"/deps/all"))
+	require.Equal(t, "a\nb\n", gittest.Read(t, judge+"/deps/all"))
 	l.Stop()
 	restore(base, 4, "")
 }

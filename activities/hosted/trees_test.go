@@ -12,6 +12,7 @@ import (
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/telemetry"
@@ -21,13 +22,13 @@ import (
 func TestParkedTreesAreMadeAgainWhenSomethingRuns(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	l.Iterate()
-	actest.Write(t, l.Opened.Desk+"/work/a", "not recorded\n")
+	gittest.Write(t, l.Opened.Desk+"/work/a", "not recorded\n")
 	out, err := l.Record(t.Context(), act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: "x"}), Park: true})
 	require.NoError(t, err)
 	l.Ledger = out.Ledger
 	require.NoDirExists(t, l.Opened.Desk)
 	l.Restore(0, l.Head)
-	require.Equal(t, "a\n", actest.Read(t, l.Opened.Desk+"/work/a"))
+	require.Equal(t, "a\n", gittest.Read(t, l.Opened.Desk+"/work/a"))
 }
 
 // A loop is terminated, and another of its ID may have begun: only the trees of the first are given up, and it is in no gauge any more.
@@ -63,6 +64,6 @@ func TestTheTreesOfALoopThatIsOverAreRemovedOnce(t *testing.T) {
 	r, err = workspace.Read(l.Home, l.Opened.Ref)
 	require.NoError(t, err)
 	require.True(t, r.Closed)
-	require.Equal(t, l.Ledger, actest.Git(t, l.User, "rev-parse", "refs/pawl-ledger/x"), "the ledger stays")
+	require.Equal(t, l.Ledger, gittest.Git(t, l.User, "rev-parse", "refs/pawl-ledger/x"), "the ledger stays")
 	require.NoError(t, l.RemoveTrees(t.Context(), r, false))
 }

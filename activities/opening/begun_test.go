@@ -11,6 +11,7 @@ import (
 	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
@@ -22,7 +23,7 @@ func later(t *testing.T, session map[string]string) (l *actest.Loop, o act.Opene
 	t.Helper()
 	l = actest.Begin(t, spec.Deny)
 	l.Iterate()
-	actest.Write(t, l.Opened.Desk+"/work/a", "better\n")
+	gittest.Write(t, l.Opened.Desk+"/work/a", "better\n")
 	l.CommitDesk("")
 	_, err = l.Close(t.Context(), act.Close{Base: l.Opened.Base, Head: l.Head, Entry: l.Entry(loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed})})
 	require.NoError(t, err)
@@ -56,7 +57,7 @@ func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testin
 	l := actest.Begin(t, spec.Deny)
 	s := l.Spec
 	s.Name, s.Mode = "y", spec.ModePlan
-	actest.Write(t, s.Repo.Path+"/not-committed", "yet\n")
+	gittest.Write(t, s.Repo.Path+"/not-committed", "yet\n")
 	_, err := l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
 	require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)
 	require.ErrorContains(t, err, "not clean")

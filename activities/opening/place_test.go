@@ -10,6 +10,7 @@ import (
 	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -20,7 +21,7 @@ import (
 func TestWhereAnotherHostCanGoOn(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "project.git")
 	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
-		actest.Git(t, user, "clone", "-q", "--bare", user, bare)
+		gittest.Git(t, user, "clone", "-q", "--bare", user, bare)
 		return "url", "file://" + bare
 	})
 	h, err := home.Open()
@@ -64,12 +65,12 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 	require.ErrorContains(t, err, string(fault.LedgerAhead))
 	require.False(t, p.Gone)
 
-	actest.Git(t, bare, "update-ref", "refs/pawl-ledger/x", first) // as where the last push found nobody
+	gittest.Git(t, bare, "update-ref", "refs/pawl-ledger/x", first) // as where the last push found nobody
 	p, err = ask(out.Ledger)
 	require.NoError(t, err)
 	require.False(t, p.Gone)
 	require.Contains(t, p.Why, "is not in file://")
-	actest.Git(t, bare, "update-ref", "-d", "refs/pawl-ledger/x")
+	gittest.Git(t, bare, "update-ref", "-d", "refs/pawl-ledger/x")
 	p, err = ask(out.Ledger)
 	require.NoError(t, err)
 	require.False(t, p.Gone)
@@ -84,7 +85,7 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 func TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "project.git")
 	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
-		actest.Git(t, user, "clone", "-q", "--bare", user, bare)
+		gittest.Git(t, user, "clone", "-q", "--bare", user, bare)
 		return "url", "file://" + bare
 	})
 	amended, err := l.Spec.Amend([]byte(`{"limits": {"iterations": 9}}`), spec.Extendable)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/activities/preflight"
+	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -26,12 +26,12 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 	}
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user")
-	actest.Write(t, user+"/src/hill/__init__.py", "def climb(n):\n    return n + 1\n")
-	actest.Write(t, user+"/tests/test_hill.py", "import unittest\nimport hill\n\n\nclass T(unittest.TestCase):\n    def test_climb(self):\n        self.assertEqual(hill.climb(1), 2)\n")
-	actest.Write(t, user+"/notes/n", "1\n")
-	actest.Git(t, user, "init", "-q", "-b", "main")
-	actest.Git(t, user, "add", "-A")
-	actest.Git(t, user, "commit", "-qm", "base")
+	gittest.Write(t, user+"/src/hill/__init__.py", "def climb(n):\n    return n + 1\n")
+	gittest.Write(t, user+"/tests/test_hill.py", "import unittest\nimport hill\n\n\nclass T(unittest.TestCase):\n    def test_climb(self):\n        self.assertEqual(hill.climb(1), 2)\n")
+	gittest.Write(t, user+"/notes/n", "1\n")
+	gittest.Git(t, user, "init", "-q", "-b", "main")
+	gittest.Git(t, user, "add", "-A")
+	gittest.Git(t, user, "commit", "-qm", "base")
 	h := home.Home{Dir: filepath.Join(dir, "home")}
 	const tests = "python3 -m unittest discover -q -s tests"
 	for _, c := range []struct {
@@ -71,7 +71,7 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 				return strings.HasPrefix(note, "pawl made every function in scope fail, but this still passed: `"+c.guard+"`")
 			})
 			require.Equal(t, c.hollow, hollow, f.Notes)
-			require.Equal(t, "def climb(n):\n    return n + 1\n", actest.Read(t, user+"/src/hill/__init__.py"), "the user's files are as they were")
+			require.Equal(t, "def climb(n):\n    return n + 1\n", gittest.Read(t, user+"/src/hill/__init__.py"), "the user's files are as they were")
 		})
 	}
 }
@@ -95,20 +95,20 @@ func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			user := filepath.Join(dir, "user")
-			actest.Write(t, user+"/package.json", "{}")
+			gittest.Write(t, user+"/package.json", "{}")
 			packages := []string{"a", "b"}
 			for i := range c.more {
 				packages = append(packages, fmt.Sprint("c", i))
 			}
 			for _, p := range packages {
-				actest.Write(t, filepath.Join(user, "packages", p, "package.json"), "{}")
-				actest.Write(t, filepath.Join(user, "packages", p, "i.js"), "module.exports = 1;\n")
+				gittest.Write(t, filepath.Join(user, "packages", p, "package.json"), "{}")
+				gittest.Write(t, filepath.Join(user, "packages", p, "i.js"), "module.exports = 1;\n")
 			}
-			actest.Write(t, user+"/packages/b/j.js", "module.exports = 2;\n")
-			actest.Write(t, user+"/packages/b/gen.py", "x = 1\n")
-			actest.Git(t, user, "init", "-q", "-b", "main")
-			actest.Git(t, user, "add", "-A")
-			actest.Git(t, user, "commit", "-qm", "base")
+			gittest.Write(t, user+"/packages/b/j.js", "module.exports = 2;\n")
+			gittest.Write(t, user+"/packages/b/gen.py", "x = 1\n")
+			gittest.Git(t, user, "init", "-q", "-b", "main")
+			gittest.Git(t, user, "add", "-A")
+			gittest.Git(t, user, "commit", "-qm", "base")
 			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["packages/**"], "verify": {"command": "echo 1"}, "guard": {"command": %q},
 				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, c.guard))
 			require.NoError(t, err)
@@ -145,11 +145,11 @@ func TestACommandOfTheCanaryHasALimitOfItsOwn(t *testing.T) {
 			dir := t.TempDir()
 			user := filepath.Join(dir, "user")
 			for _, file := range []string{"src/a.py", "was/a.py"} {
-				actest.Write(t, filepath.Join(user, file), "def climb(n):\n    return n + 1\n")
+				gittest.Write(t, filepath.Join(user, file), "def climb(n):\n    return n + 1\n")
 			}
-			actest.Git(t, user, "init", "-q", "-b", "main")
-			actest.Git(t, user, "add", "-A")
-			actest.Git(t, user, "commit", "-qm", "base")
+			gittest.Git(t, user, "init", "-q", "-b", "main")
+			gittest.Git(t, user, "add", "-A")
+			gittest.Git(t, user, "commit", "-qm", "base")
 			takes := func(seconds string) string { return "diff -rq src was >/dev/null || sleep " + seconds }
 			s, err := spec.Parse(fmt.Appendf(nil, `{"kind": "deliver", "goal": "g", "repo": {"path": %q}, "scope": ["src/**"], "guard": {"command": %q, "timeout": %q},
 				"test": {"command": %q, "timeout": %q}, "agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, takes(c.guard), c.guardMax, takes(c.test), c.testMax))
@@ -172,16 +172,16 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 		"jest":   `*--listTests*) echo src/failed.js; exit 1 ;;`,
 		"vitest": `*--filesOnly*) echo in.js ;;`,
 	} {
-		actest.Write(t, user+"/node_modules/.bin/"+name, "#!/bin/sh\ncase \"$*\" in "+does+" esac\n")
+		gittest.Write(t, user+"/node_modules/.bin/"+name, "#!/bin/sh\ncase \"$*\" in "+does+" esac\n")
 		require.NoError(t, os.Chmod(user+"/node_modules/.bin/"+name, 0o755))
 	}
 	for _, name := range []string{"src/a.js", "src/a.check.js", "src/a.js.test.js", "src/open.test.js", "src/d.js", "src/failed.js", "own/b.js", "sub/in.js"} {
-		actest.Write(t, user+"/"+name, "\n")
+		gittest.Write(t, user+"/"+name, "\n")
 	}
-	actest.Write(t, user+"/package.json", `{"scripts": {"test": "mocha -b"}}`)
-	actest.Git(t, user, "init", "-q", "-b", "main")
-	actest.Git(t, user, "add", "-A", "-f")
-	actest.Git(t, user, "commit", "-qm", "base")
+	gittest.Write(t, user+"/package.json", `{"scripts": {"test": "mocha -b"}}`)
+	gittest.Git(t, user, "init", "-q", "-b", "main")
+	gittest.Git(t, user, "add", "-A", "-f")
+	gittest.Git(t, user, "commit", "-qm", "base")
 	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["src/**", "src/open.test.js", "sub/**"], "verify": {"command": "echo 1"},
 		"guard": {"command": "node_modules/.bin/mocha && node_modules/.bin/jest && cd sub && ../node_modules/.bin/vitest run"},
 		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user))
@@ -196,16 +196,16 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 func TestSoManyRunnersAreAskedForTheirTests(t *testing.T) {
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user")
-	actest.Write(t, user+"/bin/mocha", "#!/bin/sh\ncase \"$*\" in *--dry-run*) echo own.check.js ;; *) ! grep -q broken ../d1/own.check.js ;; esac\n")
+	gittest.Write(t, user+"/bin/mocha", "#!/bin/sh\ncase \"$*\" in *--dry-run*) echo own.check.js ;; *) ! grep -q broken ../d1/own.check.js ;; esac\n")
 	require.NoError(t, os.Chmod(user+"/bin/mocha", 0o755))
 	guard, folders := "cd bin", []string{"d1", "d2", "d3", "d4", "d5"}
 	for _, name := range folders {
-		actest.Write(t, user+"/"+name+"/own.check.js", "\n")
+		gittest.Write(t, user+"/"+name+"/own.check.js", "\n")
 		guard += " && cd ../" + name + " && ../bin/mocha"
 	}
-	actest.Git(t, user, "init", "-q", "-b", "main")
-	actest.Git(t, user, "add", "-A", "-f")
-	actest.Git(t, user, "commit", "-qm", "base")
+	gittest.Git(t, user, "init", "-q", "-b", "main")
+	gittest.Git(t, user, "add", "-A", "-f")
+	gittest.Git(t, user, "commit", "-qm", "base")
 	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["d*/**"], "verify": {"command": "echo 1"}, "guard": {"command": %q},
 		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, guard))
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"pawl/activities/hosted"
 	"pawl/activities/preflight"
 	"pawl/internal/durable"
+	"pawl/internal/gittest"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 )
@@ -87,9 +88,9 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 		name := fmt.Sprint("TestFlat", i)
 		events += event("run", name, "") + event("pass", name, "")
 	}
-	actest.Write(t, l.User+"/events", events)
-	actest.Git(t, l.User, "add", "-f", ".")
-	actest.Git(t, l.User, "commit", "-qm", "events")
+	gittest.Write(t, l.User+"/events", events)
+	gittest.Git(t, l.User, "add", "-f", ".")
+	gittest.Git(t, l.User, "commit", "-qm", "events")
 	s := l.Spec
 	s.Verify.Command, s.Guard.Command = "echo 1", "cat events; exit 1"
 	f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
@@ -113,11 +114,11 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 // TestWhatTargetsAndScriptsCallIsLookedFor: by make and by npm, on the PATH and among the repository's own programs.
 func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
-	actest.Write(t, l.User+"/Makefile", "lint:\n\tno-such-tidy work/a\n")
-	actest.Write(t, l.User+"/package.json", `{"scripts": {"test": "own-runner && no-such-runner"}}`)
-	actest.Write(t, l.User+"/node_modules/.bin/own-runner", "#!/bin/sh\n")
-	actest.Git(t, l.User, "add", "-f", ".")
-	actest.Git(t, l.User, "commit", "-qm", "tools")
+	gittest.Write(t, l.User+"/Makefile", "lint:\n\tno-such-tidy work/a\n")
+	gittest.Write(t, l.User+"/package.json", `{"scripts": {"test": "own-runner && no-such-runner"}}`)
+	gittest.Write(t, l.User+"/node_modules/.bin/own-runner", "#!/bin/sh\n")
+	gittest.Git(t, l.User, "add", "-f", ".")
+	gittest.Git(t, l.User, "commit", "-qm", "tools")
 	s := l.Spec
 	s.Verify.Command, s.Guard.Command = "make lint", "npm test"
 	missing := func() (notes []string) {
@@ -139,16 +140,16 @@ func TestReadyLooksForProgramsWhereTheLoopHasThem(t *testing.T) {
 	dir := t.TempDir() // below /tmp, which is empty in the sandbox
 	bin, hidden := filepath.Join(dir, "own"), filepath.Join(dir, "hidden")
 	for _, name := range []string{"measure-it", "guard-it", "tidy-it", "agent-it"} {
-		actest.Write(t, filepath.Join(hidden, name), "#!/bin/sh\necho 7\n")
+		gittest.Write(t, filepath.Join(hidden, name), "#!/bin/sh\necho 7\n")
 		require.NoError(t, os.Chmod(filepath.Join(hidden, name), 0o755))
 		require.NoError(t, os.MkdirAll(bin, 0o755))
 		require.NoError(t, os.Symlink(filepath.Join(hidden, name), filepath.Join(bin, name)))
 	}
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", "/nothing-there:"+bin+":"+path)
-	actest.Write(t, l.User+"/Makefile", "lint:\n\ttidy-it work/a\n")
-	actest.Git(t, l.User, "add", "-f", ".")
-	actest.Git(t, l.User, "commit", "-qm", "tools")
+	gittest.Write(t, l.User+"/Makefile", "lint:\n\ttidy-it work/a\n")
+	gittest.Git(t, l.User, "add", "-f", ".")
+	gittest.Git(t, l.User, "commit", "-qm", "tools")
 	s := l.Spec
 	off := false
 	s.Validation.Canary = &off
@@ -215,9 +216,9 @@ func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 // TestACheckThatRewritesFilesIsNoted: what it changes becomes part of each change.
 func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
-	actest.Write(t, l.User+"/package.json", `{"scripts": {"lint": "eslint --fix ."}}`)
-	actest.Git(t, l.User, "add", "-f", ".")
-	actest.Git(t, l.User, "commit", "-qm", "scripts")
+	gittest.Write(t, l.User+"/package.json", `{"scripts": {"lint": "eslint --fix ."}}`)
+	gittest.Git(t, l.User, "add", "-f", ".")
+	gittest.Git(t, l.User, "commit", "-qm", "scripts")
 	for command, want := range map[string]string{
 		"echo x >>work/a; touch left": "the check command rewrites files of the unchanged code (work/a). ",
 		"npm run lint || true":        "the check command rewrites files: `eslint --fix .`. ",

@@ -8,6 +8,7 @@ import (
 	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/gittest"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -16,7 +17,7 @@ import (
 func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	l.Iterate()
-	actest.Write(t, l.Opened.Desk+"/work/a", "better\n")
+	gittest.Write(t, l.Opened.Desk+"/work/a", "better\n")
 	l.CommitDesk("")
 	out, err := l.Close(t.Context(), act.Close{Base: l.Opened.Base, Head: l.Head, Entry: l.Entry(
 		loop.Event{Type: loop.ProposalMade, Head: l.Head}, loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed},
@@ -40,7 +41,7 @@ func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
 	landed, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Proposal.Hash, How: act.FastForward, Time: actest.When})
 	require.NoError(t, err)
 	require.Equal(t, l.Head, landed.Commit)
-	require.Equal(t, l.Head, actest.Git(t, l.User, "rev-parse", "main"))
+	require.Equal(t, l.Head, gittest.Git(t, l.User, "rev-parse", "main"))
 	again, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Proposal.Hash, How: act.FastForward, Time: actest.When})
 	require.NoError(t, err)
 	require.True(t, again.Already)

@@ -8,6 +8,7 @@ import (
 	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
@@ -22,7 +23,7 @@ func TestEventsThatTheLedgerHasAreNotAppendedTwice(t *testing.T) {
 	require.NoError(t, err)
 	both, err := l.Record(t.Context(), act.Record{Entry: in})
 	require.NoError(t, err)
-	require.Equal(t, first.Ledger, actest.Git(t, l.Store(), "rev-parse", both.Ledger+"^"))
+	require.Equal(t, first.Ledger, gittest.Git(t, l.Store(), "rev-parse", both.Ledger+"^"))
 	again, err := l.Record(t.Context(), act.Record{Entry: in})
 	require.NoError(t, err)
 	require.Equal(t, both.Ledger, again.Ledger)
@@ -36,27 +37,27 @@ func TestARevertedChangeIsGoneFromBranchAndDesk(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	l.Iterate()
 	base := l.Head
-	actest.Write(t, l.Opened.Desk+"/work/a", "worse\n")
+	gittest.Write(t, l.Opened.Desk+"/work/a", "worse\n")
 	commit := l.CommitDesk("").Commit
 	out, err := l.Settle(t.Context(), act.Settle{Entry: l.Entry(loop.Event{Type: loop.ChangeReverted, Iteration: 1}), Revert: &act.Revert{Commit: commit, Parent: base}})
 	require.NoError(t, err)
 	store := l.Store()
-	require.Equal(t, out.Head, actest.Git(t, store, "rev-parse", l.Opened.Branch))
-	require.Equal(t, actest.Git(t, store, "rev-parse", base+"^{tree}"), actest.Git(t, store, "rev-parse", out.Head+"^{tree}"))
+	require.Equal(t, out.Head, gittest.Git(t, store, "rev-parse", l.Opened.Branch))
+	require.Equal(t, gittest.Git(t, store, "rev-parse", base+"^{tree}"), gittest.Git(t, store, "rev-parse", out.Head+"^{tree}"))
 	l.Restore(0, out.Head)
-	require.Equal(t, "a\n", actest.Read(t, l.Opened.Desk+"/work/a"))
+	require.Equal(t, "a\n", gittest.Read(t, l.Opened.Desk+"/work/a"))
 }
 
 func TestWhatTheRepositoryRefusesIsToldAndPushedLater(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
-	actest.Git(t, l.User, "config", "receive.hideRefs", "refs/pawl-ledger") // no hook runs
+	gittest.Git(t, l.User, "config", "receive.hideRefs", "refs/pawl-ledger") // no hook runs
 	out, err := l.Record(t.Context(), act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: "x"})})
 	require.NoError(t, err)
 	require.Contains(t, out.PushRefused, "was refused by "+l.User)
 	l.Ledger = out.Ledger
-	actest.Git(t, l.User, "config", "--unset", "receive.hideRefs")
+	gittest.Git(t, l.User, "config", "--unset", "receive.hideRefs")
 	out, err = l.Record(t.Context(), act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: "y"})})
 	require.NoError(t, err)
 	require.Empty(t, out.PushRefused)
-	require.Equal(t, out.Ledger, actest.Git(t, l.User, "rev-parse", "refs/pawl-ledger/x"))
+	require.Equal(t, out.Ledger, gittest.Git(t, l.User, "rev-parse", "refs/pawl-ledger/x"))
 }

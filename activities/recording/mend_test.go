@@ -12,6 +12,7 @@ import (
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
 	"pawl/internal/store"
@@ -157,8 +158,8 @@ func TestABranchThatSomebodyMovedIsSaidOnce(t *testing.T) {
 	out, err := says(l, env, "the branch is there")
 	require.NoError(t, err)
 	require.Empty(t, out.PushRefused)
-	actest.Git(t, r.Repo, "commit", "--quiet", "--allow-empty", "-m", "mine")
-	actest.Git(t, r.Repo, "update-ref", "refs/heads/pawl/x", "HEAD")
+	gittest.Git(t, r.Repo, "commit", "--quiet", "--allow-empty", "-m", "mine")
+	gittest.Git(t, r.Repo, "update-ref", "refs/heads/pawl/x", "HEAD")
 	var said []string
 	for range 4 {
 		l.Ledger = out.Ledger

@@ -8,6 +8,7 @@ import (
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/mending"
 	"pawl/internal/workspace"
 )
@@ -22,7 +23,7 @@ func TestAStepWhoseResultAPowerCutToreRunsAgain(t *testing.T) {
 	require.Equal(t, first, again)
 	require.Equal(t, printed, before, "the result is on disk")
 	for _, content := range []string{"", "\x00\x00\x00", `{"exitCode": 0, "sig`} {
-		actest.Write(t, filepath.Join(first.Log, "result.json"), content)
+		gittest.Write(t, filepath.Join(first.Log, "result.json"), content)
 		l.Stop()
 		again, after := l.RunTest(env, in)
 		require.Equal(t, 3, again.ExitCode)
@@ -37,13 +38,13 @@ func TestAStepWhoseResultAPowerCutToreRunsAgain(t *testing.T) {
 func TestATornEnvironmentIsMadeAgain(t *testing.T) {
 	l, env, log := actest.BeginLogged(t)
 	path := filepath.Join(workspace.Steps(l.Home, l.Opened.Ref), "..", "environment.json")
-	actest.Write(t, path, "")
+	gittest.Write(t, path, "")
 	l.Stop()
 	out, _ := l.RunTest(env, act.Test{Step: l.Step(1), Command: "test -n \"$PATH\""})
 	require.Zero(t, out.ExitCode)
 	require.Contains(t, log.String(), "environment could not be read")
 	require.Len(t, mending.Untold(l.Home.Loop(l.Opened.Ref)), 1)
-	require.Contains(t, actest.Read(t, path), "PATH=")
+	require.Contains(t, gittest.Read(t, path), "PATH=")
 }
 
 func TestATornReportOfTheTestsBeforeIsReadAnewFromTheirOutput(t *testing.T) {
@@ -57,7 +58,7 @@ func TestATornReportOfTheTestsBeforeIsReadAnewFromTheirOutput(t *testing.T) {
 	}
 	first := run(1, "")
 	require.Equal(t, 1, first.Tests.Failed)
-	actest.Write(t, filepath.Join(first.Log, "report.json"), "")
+	gittest.Write(t, filepath.Join(first.Log, "report.json"), "")
 	second := run(2, first.Log)
 	require.Len(t, second.Tests.Failing, 1)
 	require.Empty(t, second.Tests.New, "it failed before")

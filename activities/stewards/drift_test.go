@@ -23,6 +23,7 @@ import (
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -58,8 +59,8 @@ func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
 
 	lost := strings.Repeat("1", 40)
 	require.Contains(t, names(s.ValidateWith(act.Child{Loop: "shop-one-x", Status: "running", Head: lost}).Drift), "branch "+o.Branch)
-	actest.Git(t, s.User, "commit", "-qm", "theirs", "--allow-empty")
-	actest.Git(t, s.User, "update-ref", "refs/heads/"+o.Branch, "HEAD")
+	gittest.Git(t, s.User, "commit", "-qm", "theirs", "--allow-empty")
+	gittest.Git(t, s.User, "update-ref", "refs/heads/"+o.Branch, "HEAD")
 	found := s.ValidateWith(act.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}).Drift
 	require.Contains(t, names(found), "branch "+o.Branch)
 	require.Contains(t, found[1].Text, "moved by somebody else")
@@ -67,12 +68,12 @@ func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
 
 func TestS12_ARewrittenProjectBranchIsDrift(t *testing.T) {
 	s := actest.BeginSteward(t, nil, nil)
-	actest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
+	gittest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
 	v := s.ValidateWith()
 	require.Empty(t, v.Drift)
-	require.Equal(t, actest.Git(t, s.User, "rev-parse", "HEAD"), v.Base, "work that went on is no difference")
-	actest.Git(t, s.User, "commit", "-q", "--amend", "-m", "another past", "--allow-empty")
-	actest.Git(t, s.User, "update-ref", "refs/heads/main", actest.Git(t, s.User, "commit-tree", "-m", "another past", "HEAD^{tree}"))
+	require.Equal(t, gittest.Git(t, s.User, "rev-parse", "HEAD"), v.Base, "work that went on is no difference")
+	gittest.Git(t, s.User, "commit", "-q", "--amend", "-m", "another past", "--allow-empty")
+	gittest.Git(t, s.User, "update-ref", "refs/heads/main", gittest.Git(t, s.User, "commit-tree", "-m", "another past", "HEAD^{tree}"))
 	v = s.ValidateWith()
 	require.Equal(t, []string{"branch main"}, names(v.Drift))
 	require.Equal(t, s.Opened.Base, v.Drift[0].Ours)
@@ -154,7 +155,7 @@ func TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins(t *testing.T) {
 	require.NotEmpty(t, before)
 	require.Equal(t, before, s.Append(milestone).Governance)
 	require.Empty(t, s.Append(loop.Event{Type: loop.MessageReceived, Message: "hold"}).Governance, "no step begins after that")
-	actest.Write(t, s.User+"/RULES.md", "Be strict.\n")
-	actest.Git(t, s.User, "commit", "-qam", "another rule")
+	gittest.Write(t, s.User+"/RULES.md", "Be strict.\n")
+	gittest.Git(t, s.User, "commit", "-qam", "another rule")
 	require.NotEqual(t, before, s.Append(milestone).Governance)
 }

@@ -12,6 +12,7 @@ import (
 	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/evidence"
+	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/sandbox"
 	"pawl/internal/steward"
@@ -53,14 +54,14 @@ func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
 
 	s.Append(loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: p.Plan})
 	s.Whole()
-	text := actest.Git(t, s.User, "-C", charterStore(s), "show", s.Ledger+":tasks/one/PLAN.md")
+	text := gittest.Git(t, s.User, "-C", charterStore(s), "show", s.Ledger+":tasks/one/PLAN.md")
 	require.Contains(t, text, "goal: better")
 	exported, err := os.ReadFile(filepath.Join(s.Opened.Export, "tasks/one/PLAN.md"))
 	require.NoError(t, err)
 	require.Equal(t, text+"\n", string(exported))
-	actest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
-	actest.Write(t, s.User+"/RULES.md", "be strict\n")
-	actest.Git(t, s.User, "commit", "-qam", "other rules")
+	gittest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
+	gittest.Write(t, s.User+"/RULES.md", "be strict\n")
+	gittest.Git(t, s.User, "commit", "-qam", "other rules")
 	again := s.Plan("one", func(in *act.PlanTask) { in.Key.Iteration = 1 })
 	require.NotEqual(t, p.Governance, again.Governance)
 	require.NotEqual(t, p.Base, again.Base)
@@ -75,8 +76,8 @@ func TestS12_APlanIsAssessedOnceMoreAsItIs(t *testing.T) {
 	require.Equal(t, p.Governance, s.ValidateWith().Governance)
 	s.Append(loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: p.Plan})
 
-	actest.Write(t, s.User+"/RULES.md", "be strict\n")
-	actest.Git(t, s.User, "commit", "-qam", "other rules")
+	gittest.Write(t, s.User+"/RULES.md", "be strict\n")
+	gittest.Git(t, s.User, "commit", "-qam", "other rules")
 	require.NotEqual(t, p.Governance, s.ValidateWith().Governance)
 	s.Charter = s.Chartered(planner("exit 9", map[string]any{"governance": []any{"RULES.md", "work/**"}}))
 	assess := func(hash string) act.TaskPlanned {
@@ -113,7 +114,7 @@ echo changed > work/a; touch new; printf '%b' '` + goodPlan + `' > "$PAWL_PLAN";
 	require.Equal(t, "0.25", p.Usage.CostUSD.String())
 	require.Equal(t, 3, p.Usage.ToolCalls)
 	require.NoDirExists(t, s.Opened.Desk)
-	require.Empty(t, actest.Git(t, s.User, "status", "--porcelain"))
+	require.Empty(t, gittest.Git(t, s.User, "status", "--porcelain"))
 	calls := filepath.Join(s.Home.Dir, "calls")
 	require.NoFileExists(t, calls)
 
@@ -160,7 +161,7 @@ func TestS3_BlockersAreNamed(t *testing.T) {
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	s.Submit("before", `{}`)
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", After: []string{"before"}, Spec: json.RawMessage(`{"goal": "g", "agent": {"command": ["no-such-agent"]}, "guard": {"command": "true && no-such-tool --all"}}`)}})
-	actest.Write(t, s.User+"/work/a", "not committed\n")
+	gittest.Write(t, s.User+"/work/a", "not committed\n")
 	p := s.Plan("one", func(in *act.PlanTask) { in.Claims = []act.Claim{{Task: "other", Scope: []string{"work/*"}}} })
 	require.Len(t, p.Blockers, 4, p.Blockers)
 	for i, want := range []string{"not clean", "no-such-agent", "guard.command needs no-such-tool, which is not on the PATH", "the task before, which is not done"} {
@@ -169,7 +170,7 @@ func TestS3_BlockersAreNamed(t *testing.T) {
 	require.Equal(t, []act.Meeting{{Task: "other", On: "work/a"}}, p.Meets, "named, and no reason to wait: each task has a branch of its own")
 
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "two", Submitted: &task.Task{ID: "two", Spec: json.RawMessage(`{"goal": "g", "setup": {"command": "sh install.sh"}, "guard": {"command": "no-such-tool --all"}}`)}})
-	actest.Git(t, s.User, "commit", "-qam", "committed")
+	gittest.Git(t, s.User, "commit", "-qam", "committed")
 	require.Empty(t, s.Plan("two", nil).Blockers, "setup may bring it")
 }
 
@@ -198,10 +199,13 @@ func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
 	}
 	require.Empty(t, validate())
 	for name, do := range map[string]func(){
-		"edited":          func() { actest.Write(t, file, "mine\n") },
+		"edited":          func() { gittest.Write(t, file, "mine\n") },
 		"deleted":         func() { require.NoError(t, os.Remove(file)) },
 		"no regular file": func() { require.NoError(t, os.Remove(file)); require.NoError(t, os.Symlink("/etc/passwd", file)) },
-		"a folder is no":  func() { require.NoError(t, os.RemoveAll(filepath.Dir(file))); actest.Write(t, filepath.Dir(file), "x") },
+		"a folder is no": func() {
+			require.NoError(t, os.RemoveAll(filepath.Dir(file)))
+			gittest.Write(t, filepath.Dir(file), "x")
+		},
 	} {
 		do()
 		found := validate()
@@ -218,7 +222,7 @@ func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
 		require.Equal(t, string(ours), string(now), name)
 		require.Empty(t, validate(), name)
 	}
-	actest.Write(t, file, "mine\n")
+	gittest.Write(t, file, "mine\n")
 	out := s.Append(loop.Event{Type: loop.GateClosed, Drift: &validate()[0], Answer: &loop.Answer{Gate: "g", Choice: "keep"}})
 	require.Empty(t, out.Drift)
 	require.Empty(t, s.Append(made).Drift)
@@ -227,7 +231,7 @@ func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "mine\n", string(now), "it is theirs now")
 	s.StartWorker()
-	actest.Write(t, file, "mine again\n")
+	gittest.Write(t, file, "mine again\n")
 	require.Len(t, validate(), 1)
 }
 
@@ -248,27 +252,27 @@ func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 		s.Append(loop.Event{Type: loop.DriftFound, Drift: &v.Drift[0]})
 		return v.Drift[0]
 	}
-	actest.Write(t, file, "theirs\n")
+	gittest.Write(t, file, "theirs\n")
 	edited := found()
 	require.Empty(t, s.Append(another).Well)
-	actest.Write(t, file, string(ours))
+	gittest.Write(t, file, string(ours))
 	well := task.Drift{Name: task.DriftArtifact, What: "tasks/one/PLAN.md", Text: file + " is as pawl has written it again"}
 	require.Contains(t, s.ValidateWith().Well, well)
 	require.Equal(t, []task.Drift{well}, s.Append(another).Well, "the next entry has seen it, too")
 
 	kept := loop.Event{Type: loop.GateClosed, Drift: &edited, Answer: &loop.Answer{Gate: "g", Choice: steward.Keep}}
-	actest.Write(t, file, "theirs\n")
+	gittest.Write(t, file, "theirs\n")
 	s.Append(kept)
 	require.NoError(t, os.Remove(file))
 	deleted := found()
-	actest.Write(t, file, "theirs\n")
+	gittest.Write(t, file, "theirs\n")
 	well.Text = file + " is as you have kept it again"
 	require.Equal(t, []task.Drift{well}, s.Append(another).Well)
 	deleted.Well = well.Text
 	restore := loop.Event{Type: loop.GateClosed, Drift: &deleted, Answer: &loop.Answer{Gate: "g", Choice: steward.Restore}}
-	actest.Write(t, file, "something else\n")
+	gittest.Write(t, file, "something else\n")
 	require.Len(t, s.Append(restore, made).Drift, 1, "nobody was asked about that")
-	actest.Write(t, file, "theirs\n")
+	gittest.Write(t, file, "theirs\n")
 	require.Empty(t, s.Append(restore, made).Drift)
 	now, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -283,7 +287,7 @@ func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 		}
 		return v
 	}
-	require.Equal(t, []string{"artifact .pawl"}, names(mode(func(dir string) error { return os.Rename(dir, dir+"-away") }, func(dir string) { actest.Write(t, dir, "x") }).Drift))
+	require.Equal(t, []string{"artifact .pawl"}, names(mode(func(dir string) error { return os.Rename(dir, dir+"-away") }, func(dir string) { gittest.Write(t, dir, "x") }).Drift))
 	require.Contains(t, names(mode(os.Remove, func(dir string) { require.NoError(t, os.Rename(dir+"-away", dir)) }).Well), "artifact .pawl")
 }
 
@@ -291,13 +295,13 @@ func TestS11_AMovedLedgerHasItsName(t *testing.T) {
 	s := actest.BeginSteward(t, nil, nil)
 	s.Submit("one", `{}`)
 	s.Stop()
-	actest.Git(t, s.User, "update-ref", "refs/pawl-ledger/shop", s.Opened.Base)
+	gittest.Git(t, s.User, "update-ref", "refs/pawl-ledger/shop", s.Opened.Base)
 	v, err := s.Validate(t.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
 	require.NoError(t, err)
 	require.Len(t, v.Drift, 1)
 	require.Equal(t, task.DriftLedger, v.Drift[0].Name)
 	require.Equal(t, s.Opened.Base, v.Drift[0].Theirs)
-	actest.Git(t, s.User, "update-ref", "refs/pawl-ledger/shop", s.Ledger)
+	gittest.Git(t, s.User, "update-ref", "refs/pawl-ledger/shop", s.Ledger)
 	require.Contains(t, names(s.ValidateWith().Well), v.Drift[0].Name+" "+v.Drift[0].What)
 	v, err = s.Validate(t.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Opened.Base, Charter: s.Charter})
 	require.NoError(t, err)
@@ -308,15 +312,15 @@ func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
 	s := actest.BeginSteward(t, map[string]string{"work/b": "b\n"}, nil)
 	heads := map[string]string{}
 	for _, name := range []string{"a", "b", "clash"} {
-		actest.Git(t, s.User, "checkout", "-q", "-b", name, s.Opened.Base)
+		gittest.Git(t, s.User, "checkout", "-q", "-b", name, s.Opened.Base)
 		file := name
 		if name == "clash" {
 			file = "a"
 		}
-		actest.Write(t, s.User+"/work/"+file, "by "+name+"\n")
-		actest.Git(t, s.User, "commit", "-qam", name)
-		heads[name] = actest.Git(t, s.User, "rev-parse", "HEAD")
-		actest.Git(t, s.User, "push", "-q", charterStore(s), "HEAD:refs/heads/pawl/shop-one-"+name)
+		gittest.Write(t, s.User+"/work/"+file, "by "+name+"\n")
+		gittest.Git(t, s.User, "commit", "-qam", name)
+		heads[name] = gittest.Git(t, s.User, "rev-parse", "HEAD")
+		gittest.Git(t, s.User, "push", "-q", charterStore(s), "HEAD:refs/heads/pawl/shop-one-"+name)
 	}
 	join := func(a *activities.Activities, names ...string) act.Joined {
 		in := act.Join{Ref: s.Opened.Ref, Task: "one", Step: "last"}
@@ -330,9 +334,9 @@ func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
 	j := join(s.Activities, "a", "b")
 	require.Empty(t, j.Conflicts)
 	require.Equal(t, "pawl/shop-one-last-base", j.Branch)
-	require.Equal(t, j.Head, actest.Git(t, s.User, "rev-parse", j.Branch))
-	require.Equal(t, "by a", actest.Git(t, s.User, "show", j.Head+":work/a"))
-	require.Equal(t, "by b", actest.Git(t, s.User, "show", j.Head+":work/b"))
+	require.Equal(t, j.Head, gittest.Git(t, s.User, "rev-parse", j.Branch))
+	require.Equal(t, "by a", gittest.Git(t, s.User, "show", j.Head+":work/a"))
+	require.Equal(t, "by b", gittest.Git(t, s.User, "show", j.Head+":work/b"))
 	s.StartWorker()
 	require.Equal(t, j, join(s.Activities, "a", "b"))
 	require.Equal(t, []string{"work/a"}, join(s.Activities, "a", "clash").Conflicts)
@@ -353,10 +357,10 @@ printf '%b' '` + goodPlan + `'; test ! -e "$PAWL_RESULT.could"`
 		"command": script, "env": map[string]any{"PROJECT": s.User},
 	}}}}))
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
-	before := actest.Git(t, s.Opened.Export, "hash-object", "STATUS_LEDGER.md")
+	before := gittest.Git(t, s.Opened.Export, "hash-object", "STATUS_LEDGER.md")
 	p := s.Plan("one", nil)
 	require.True(t, p.OK(), p.Ending()+p.Tail)
-	require.Equal(t, before, actest.Git(t, s.Opened.Export, "hash-object", "STATUS_LEDGER.md"))
+	require.Equal(t, before, gittest.Git(t, s.Opened.Export, "hash-object", "STATUS_LEDGER.md"))
 	require.NoFileExists(t, s.Opened.Export+"/new")
 	v, err := s.Validate(t.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter})
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/gittest"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
@@ -47,8 +48,8 @@ func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
 	s.Submit("three", `{}`)
 	s.Whole()
 	s.Stop() // pushes what is due
-	require.Equal(t, s.Ledger, actest.Git(t, s.User, "rev-parse", "refs/pawl-ledger/shop"))
-	require.Empty(t, actest.Git(t, s.User, "for-each-ref", "refs/heads/pawl"), "a steward has no branch")
+	require.Equal(t, s.Ledger, gittest.Git(t, s.User, "rev-parse", "refs/pawl-ledger/shop"))
+	require.Empty(t, gittest.Git(t, s.User, "for-each-ref", "refs/heads/pawl"), "a steward has no branch")
 }
 
 func TestS7_ARetryFindsWhatWasAppended(t *testing.T) {
@@ -109,8 +110,8 @@ func TestS7_TheProjectsFolderIsNoPartOfTheProject(t *testing.T) {
 	s := actest.BeginSteward(t, nil, nil)
 	require.Equal(t, filepath.Join(s.Opened.Repo, ".pawl"), s.Opened.Export)
 	require.DirExists(t, s.Opened.Export)
-	actest.Write(t, s.Opened.Export+"/x", "x\n")
-	require.Empty(t, actest.Git(t, s.User, "status", "--porcelain"))
+	gittest.Write(t, s.Opened.Export+"/x", "x\n")
+	require.Empty(t, gittest.Git(t, s.User, "status", "--porcelain"))
 	exclude := s.User + "/.git/info/exclude"
 	before, err := os.ReadFile(exclude)
 	require.NoError(t, err)
@@ -149,7 +150,7 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 				}
 			}
 			if choice == steward.Keep { // one of them comes back by its own question
-				actest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "")
+				gittest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "")
 				found = s.ValidateWith().Drift
 				require.Equal(t, []string{"artifact " + ledger.StatusFile}, names(found))
 				answer(found[0], steward.Restore)
@@ -161,7 +162,7 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 				require.Equal(t, []string{"artifact .pawl"}, names(s.ValidateWith().Drift), "it is asked about again")
 			}
 			require.NoError(t, os.RemoveAll(s.Opened.Export))
-			actest.Write(t, s.Opened.Export, "a file in the way")
+			gittest.Write(t, s.Opened.Export, "a file in the way")
 			found = s.ValidateWith().Drift
 			require.Equal(t, []string{"artifact .pawl"}, names(found))
 			require.Equal(t, names(found), names(answer(found[0], choice).Drift), "pawl can't help it; the answer is recorded all the same")
@@ -173,10 +174,10 @@ func TestS7_NothingIsWrittenThroughALinkOrIntoTheProject(t *testing.T) {
 	for name, inTheWay := range map[string]func(t *testing.T, user, outside string){
 		"a link out of the project": func(t *testing.T, user, outside string) { require.NoError(t, os.Symlink(outside, user+"/.pawl")) },
 		"a link within the project": func(t *testing.T, user, _ string) { require.NoError(t, os.Symlink("work", user+"/.pawl")) },
-		"a file":                    func(t *testing.T, user, _ string) { actest.Write(t, user+"/.pawl", "x") },
+		"a file":                    func(t *testing.T, user, _ string) { gittest.Write(t, user+"/.pawl", "x") },
 		"a folder that git has": func(t *testing.T, user, _ string) {
-			actest.Write(t, user+"/.pawl/x", "x")
-			actest.Git(t, user, "add", "-f", ".pawl")
+			gittest.Write(t, user+"/.pawl/x", "x")
+			gittest.Git(t, user, "add", "-f", ".pawl")
 		},
 		"an exclude that is a link": func(t *testing.T, user, outside string) {
 			require.NoError(t, os.RemoveAll(user+"/.git/info/exclude"))
@@ -186,12 +187,12 @@ func TestS7_NothingIsWrittenThroughALinkOrIntoTheProject(t *testing.T) {
 			require.NoError(t, os.RemoveAll(user+"/.git/info"))
 			require.NoError(t, os.Symlink(outside, user+"/.git/info"))
 		},
-		"a .gitignore against it": func(t *testing.T, user, _ string) { actest.Write(t, user+"/.gitignore", "!/.pawl/\n!/.pawl/**\n") },
+		"a .gitignore against it": func(t *testing.T, user, _ string) { gittest.Write(t, user+"/.gitignore", "!/.pawl/\n!/.pawl/**\n") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := actest.BeginSteward(t, nil, nil)
 			require.NoError(t, os.RemoveAll(s.User+"/.pawl"))
-			actest.Git(t, s.User, "update-ref", "-d", "refs/pawl-ledger/shop")
+			gittest.Git(t, s.User, "update-ref", "-d", "refs/pawl-ledger/shop")
 			require.NoError(t, os.WriteFile(s.User+"/.git/info/exclude", nil, 0o644))
 			outside := t.TempDir()
 			inTheWay(t, s.User, outside)
