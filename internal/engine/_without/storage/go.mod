@@ -1,0 +1,4 @@
+// Stands for Google's module of this name (decision 26). The versions of what it imports are pawl's own.
+module cloud.google.com/go/storage
+
+go 1.26
