@@ -19,7 +19,7 @@ import (
 // limits are those of the source.
 var limits = charter.Limits{Actions: 100, NoProgress: 10, SameResult: 3, SameError: 5, Executing: spec.Duration(time.Hour), Retries: 3, Waiting: spec.Duration(24 * time.Hour), Parallel: 1}
 
-// other is an action that is like no other, and no progress.
+// other returns an action that differs from those of other n, without progress.
 func other(n int) task.Action {
 	return task.Action{What: task.Iterated, Name: fmt.Sprintf("iteration of step %d", n), Outcome: "discarded", Tree: fmt.Sprintf("tree %d", n)}
 }
@@ -37,7 +37,7 @@ func add(w detect.Window, actions ...task.Action) detect.Window {
 	return w
 }
 
-// found names what is found: a rule that stops, or "?" and a rule that warns.
+// found lists the findings: the name of a rule that stops, or "?" and the name of a rule that warns.
 func found(w detect.Window) string {
 	var all []string
 	for _, f := range detect.Check(w, limits, task.Executing) {
@@ -50,7 +50,7 @@ func found(w detect.Window) string {
 	return strings.Join(all, ", ")
 }
 
-// TestS8_EveryLimitAtNAndAtOneMore has each count of the source: what is still allowed, and what is not.
+// TestS8_EveryLimitAtNAndAtOneMore tries each limit of the source: a count at the limit is allowed, one more is not.
 func TestS8_EveryLimitAtNAndAtOneMore(t *testing.T) {
 	same := func(a task.Action, between ...task.Action) func(n int) detect.Window {
 		return func(n int) (w detect.Window) {
@@ -65,7 +65,7 @@ func TestS8_EveryLimitAtNAndAtOneMore(t *testing.T) {
 		name string
 		make func(n int) detect.Window
 		n    int
-		at   string // what is found at n
+		at   string // the findings at n
 		more string // and at n+1
 	}{
 		{"more than 10 actions without progress", func(n int) (w detect.Window) {
@@ -129,7 +129,7 @@ func TestS8_EveryLimitAtNAndAtOneMore(t *testing.T) {
 	}
 }
 
-// TestS10_LimitsAreThoseOfTheCharter halves them all: the rules go by nothing else.
+// TestS10_LimitsAreThoseOfTheCharter uses other limits than the source: the rules must follow the charter alone.
 func TestS10_LimitsAreThoseOfTheCharter(t *testing.T) {
 	var w detect.Window
 	for i := range 6 {
@@ -273,7 +273,7 @@ func TestS9_AFindingSaysRuleStateActionAndCounts(t *testing.T) {
 	require.Len(t, texts, len(detect.Rules), "every rule has its words here")
 }
 
-// TestS9_ContinueRestartsTheWindowThatTripped lets everything trip and goes on with one rule after
+// TestS9_ContinueRestartsTheWindowThatTripped lets every rule stop the task, then continues with one rule after
 // another.
 func TestS9_ContinueRestartsTheWindowThatTripped(t *testing.T) {
 	tripped := func() (w detect.Window) {
@@ -296,7 +296,7 @@ func TestS9_ContinueRestartsTheWindowThatTripped(t *testing.T) {
 		require.NotContains(t, left, r.Name)
 		want := len(all) - 1
 		if r.Name == detect.Cycle || r.Name == detect.Replan {
-			want-- // one matter
+			want-- // both are reset together
 		}
 		require.Len(t, left, want, r.Name)
 	}
@@ -362,7 +362,8 @@ func TestAWindowIsPlainDataAndBounded(t *testing.T) {
 	require.Equal(t, w, back)
 }
 
-// TestTheWindowThatAMethodIsCalledOnStays keeps the fold pure: two futures of one window do not meet.
+// TestTheWindowThatAMethodIsCalledOnStays checks that the fold is pure: two windows made from one window do not
+// affect each other.
 func TestTheWindowThatAMethodIsCalledOnStays(t *testing.T) {
 	w := add(detect.Window{}.Entered(task.Planning).Entered(task.Executing), other(1), other(2), other(1))
 	text, _ := json.Marshal(w)
@@ -375,7 +376,7 @@ func TestTheWindowThatAMethodIsCalledOnStays(t *testing.T) {
 	require.JSONEq(t, string(kept), string(now))
 }
 
-// TestRulesHaveTheSourcesWords keeps the table whole: people read it.
+// TestRulesHaveTheSourcesWords checks that the table has every text, because people read it.
 func TestRulesHaveTheSourcesWords(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range detect.Rules {

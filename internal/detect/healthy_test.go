@@ -27,16 +27,16 @@ func (m move) apply(w detect.Window) detect.Window {
 	return w.Entered(m.state)
 }
 
-// healthy simulates a task that gets on. What makes it healthy is written here, in the terms of the source:
+// healthy simulates a task that makes progress. In the terms of the source, a task is healthy if:
 //
-//   - at most 9 actions pass before an iteration is kept or a step is finished, and most of them fail: what
-//     fails does so with varying trees and metrics, but the same few reasons and errors;
+//   - at most 9 actions pass before an iteration is kept or a step is finished. Most of them fail, with different trees
+//     and metrics, but with the same few reasons and errors;
 //   - a step is finished within 55 minutes of executing time;
-//   - a step that failed is tried again, up to the 3 retries that a task has, and each try says so;
-//   - a command may be run again with the same result, at most 3 times before it has another;
-//   - an error comes up to 5 times before there is progress;
-//   - plans are only made anew after progress under the last one;
-//   - it asks people as often as it likes, and may wait for days;
+//   - a step that failed is tried again, up to the 3 retries of a task, and each start has the number of its try;
+//   - a command may run again with the same result, at most 3 times before it has another result;
+//   - an error occurs up to 5 times before there is progress;
+//   - a new plan is only made after progress under the last one;
+//   - it asks people at any time, and may wait for days;
 //   - it has at most 100 actions.
 func healthy(r *rand.Rand) (moves []move) {
 	actions, sinceProgress, errors := 0, 0, map[string]int{}
@@ -49,7 +49,7 @@ func healthy(r *rand.Rand) (moves []move) {
 			sinceProgress, errors = 0, map[string]int{}
 		}
 		moves = append(moves, move{action: &a})
-		if r.IntN(6) == 0 { // a person is asked, and it goes on as before
+		if r.IntN(6) == 0 { // a person is asked, and the task continues as before
 			moves = append(moves, move{state: task.Waiting}, move{state: task.Executing})
 		}
 		return true
@@ -109,8 +109,8 @@ func healthy(r *rand.Rand) (moves []move) {
 	return moves
 }
 
-// TestS8_NoFalseAlarmIn10000HealthyTasks finds nothing that stops, after any of their moves. Without PAWL_TEST_ALL=1 it
-// takes the first tenth of the tasks.
+// TestS8_NoFalseAlarmIn10000HealthyTasks checks that no rule stops a healthy task after any of its moves. Without
+// PAWL_TEST_ALL=1 it runs the first tenth of the tasks.
 func TestS8_NoFalseAlarmIn10000HealthyTasks(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 2026))
 	actions, longest, tasks := 0, 0, 1_000
@@ -131,18 +131,18 @@ func TestS8_NoFalseAlarmIn10000HealthyTasks(t *testing.T) {
 	require.Equal(t, 100, longest)
 }
 
-// TestS8_EveryPlantedCircleIsFoundAtTheSourcesCount plants each circle after some part of a healthy
-// task. It is found with the action that the source names, and not with the one before.
+// TestS8_EveryPlantedCircleIsFoundAtTheSourcesCount adds each kind of circle after some part of a healthy task. It
+// must be found at the action that the source names, and not at the one before.
 func TestS8_EveryPlantedCircleIsFoundAtTheSourcesCount(t *testing.T) {
 	unlike := func(i int) task.Action { return other(-1 - i) }
 	for _, c := range []struct {
 		rule   string
 		circle func(i int) move
-		after  int // of its moves, counted from the last progress
+		after  int // the number of its moves, counted from the last progress
 	}{
 		{detect.NoProgress, func(i int) move { a := unlike(i); return move{action: &a} }, 11},
 		{detect.SameResult, func(i int) move {
-			a := task.Action{Name: "the same", Outcome: "failed", Progress: i%2 == 0} // what it seems to do otherwise does not hide it
+			a := task.Action{Name: "the same", Outcome: "failed", Progress: i%2 == 0} // progress does not hide it
 			return move{action: &a}
 		}, 4},
 		{detect.SameError, func(i int) move { a := unlike(i); a.Error = "no key"; return move{action: &a} }, 6},

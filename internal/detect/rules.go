@@ -11,7 +11,7 @@ import (
 	"pawl/internal/task"
 )
 
-// The names of the rules, as findings, events and `continue` have them.
+// The names of the rules, as used in findings, in events and by `continue`.
 const (
 	NoProgress     = "noProgress"
 	TooManyActions = "actions"
@@ -22,27 +22,27 @@ const (
 	Executing      = "executing"
 )
 
-// Rule is one rule of loop detection (S8). A task may come to the limit; what is beyond it stops the
-// task until a person has answered.
+// Rule is one rule of loop detection (S8). A count may reach the limit. A count beyond the limit stops the task until
+// a person has answered.
 type Rule struct {
 	Name   string
 	Counts string // what is counted
-	Resets string // what makes it count from the beginning, beside a person's `continue`
+	Resets string // what resets the count, apart from a person's `continue`
 	Source string // the rule in the words of the source
-	Key    string // of the charter that sets the limit, "" for a limit that cannot be changed
-	Warns  string // when it warns before, "" for a rule that does not
+	Key    string // the charter key that sets the limit; "" if the limit can't be changed
+	Warns  string // when it warns before it stops; "" if it never warns
 
-	limit func(charter.Limits) int64 // the count that is still allowed
-	warn  func(limit int64) int64    // the count beyond which it warns, nil for a rule that does not
+	limit func(charter.Limits) int64 // the highest count that is allowed
+	warn  func(limit int64) int64    // it warns above this count; nil if it never warns
 	count func(Window) []counted
 	says  func(count, limit int64, what string) string
 }
 
-// counted is one count of a rule, and of what it is. A rule that counts several things has several.
+// counted is one count of a rule. Some rules count several things, for example one count for each action.
 type counted struct {
 	n    int64
-	what string // the action or the error, "" for the whole task
-	told bool   // that it comes near the limit
+	what string // the action or the error; "" for the whole task
+	told bool   // the warning was given
 }
 
 // Rules is the table of loop detection, in the order of the source.
@@ -75,7 +75,7 @@ var Rules = []Rule{
 		Counts: "how often in a row one action had the same result, whatever happened in between", Resets: "another result of that action",
 		Source: "If same action executed > 3 times with same result → STOP", Warns: "one time before the limit is exceeded",
 		limit: func(l charter.Limits) int64 { return int64(l.SameResult) },
-		warn:  func(limit int64) int64 { return max(limit-1, 1) }, // the first time is no repetition
+		warn:  func(limit int64) int64 { return max(limit-1, 1) }, // the first result is not a repetition
 		count: func(w Window) []counted { return streaks(w.Results) },
 		says: func(n, limit int64, what string) string {
 			return fmt.Sprintf("%q had the same result %s in a row; the limit is %d", what, times(n), limit)
@@ -131,9 +131,10 @@ var Rules = []Rule{
 	},
 }
 
-// Check returns what the rules find in a window, in the order of Rules: findings with Stop for what is
-// beyond its limit, and warnings that nobody was Told of yet. at is the state that the task is in. A stop
-// of the rule Executing is a check-in: it comes at the end of an iteration, which is when its time counts.
+// Check returns what the rules find in a window, in the order of Rules. Findings with Stop are counts beyond their
+// limit. The others are warnings, without those that the window was already Told of. at is the state of the task. A
+// stop by the rule Executing is a check-in. It comes at the end of an iteration, because the time of an iteration is
+// only counted then.
 func Check(w Window, limits charter.Limits, at task.State) (all []task.Finding) {
 	for _, r := range Rules {
 		limit := r.limit(limits)
@@ -146,7 +147,7 @@ func Check(w Window, limits charter.Limits, at task.State) (all []task.Finding) 
 			if r.Name == SameResult {
 				f.Action = c.what
 			} else if n := len(w.Results); n > 0 {
-				f.Action = w.Results[n-1].Name // what was being done
+				f.Action = w.Results[n-1].Name // the last action
 			}
 			all = append(all, f)
 		}
@@ -163,8 +164,8 @@ func streaks(list []Streak) (all []counted) {
 	return all
 }
 
-// length shows milliseconds as specs write durations. It rounds up, so that what is beyond a limit
-// reads so.
+// length formats milliseconds in the way specs write durations. It rounds up, so that a time beyond a limit never
+// looks equal to the limit.
 func length(ms int64) string {
 	const second = int64(time.Second / time.Millisecond)
 	return spec.Duration(time.Duration((ms+second-1)/second) * time.Second).String()

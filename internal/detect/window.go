@@ -1,8 +1,7 @@
-// Package detect notices when a task goes in circles (S8, S9, S10). A Window is a fold over the
-// actions and the states of one task. It is bounded, however many actions the task has, and it is all
-// that the rules need. Check compares it with the limits of the charter. The package decides nothing
-// else and knows no clock: that a task waits too long for a person is the gatekeeper's to notice.
-// Start at Window, then Rules.
+// Package detect finds out whether a task goes in circles (S8, S9, S10). A Window is a fold over the actions and
+// states of one task. Its size is limited, and the rules need nothing else. Check compares it with the limits of the
+// charter. The package has no clock: the gatekeeper notices that a task has waited too long for a person. Start at
+// Window, then Rules.
 package detect
 
 import (
@@ -16,38 +15,37 @@ import (
 	"pawl/internal/task"
 )
 
-// Bounds of a window. What was longest without a repetition is forgotten first.
+// Limits of a window. It forgets first what occurred longest ago.
 const (
 	keepStreaks = 256
 	keepStates  = 16
 )
 
-// Window is what the rules know of a task: a fold over what was done and which states were entered.
-// The zero value is that of a task that has just come. It is plain data, and its methods return a new
-// one.
+// Window is what the rules know about a task: a fold over its actions and the states that it entered. The zero value
+// is the window of a new task. It is plain data; its methods return a new window.
 type Window struct {
-	Actions       int      `json:"actions"`                 // in all
-	Granted       int      `json:"granted,omitempty"`       // of these, before a person last let it go on
+	Actions       int      `json:"actions"`                 // all actions of the task
+	Granted       int      `json:"granted,omitempty"`       // the value of Actions when a person last let the task continue after the rule "actions"
 	SinceProgress int      `json:"sinceProgress,omitempty"` // actions since the last progress
-	Results       []Streak `json:"results,omitempty"`       // by action, the most recent last
-	Errors        []Streak `json:"errors,omitempty"`        // by error since the last progress, the most recent last
-	ExecutingMs   int64    `json:"executingMs,omitempty"`   // since the last milestone
-	Replans       int      `json:"replans,omitempty"`       // EXECUTING→PLANNING since the last progress
-	// Path are the states that were entered since the last progress, or since a person changed the
-	// direction. WAITING_FOR_HUMAN is not among them: waiting is never a repetition.
+	Results       []Streak `json:"results,omitempty"`       // one for each action, the most recent last
+	Errors        []Streak `json:"errors,omitempty"`        // one for each error since the last progress, the most recent last
+	ExecutingMs   int64    `json:"executingMs,omitempty"`   // executing time since the last milestone
+	Replans       int      `json:"replans,omitempty"`       // transitions from EXECUTING to PLANNING since the last progress
+	// Path is the list of states entered since the last progress, or since a person moved the task to another state.
+	// It leaves out WAITING_FOR_HUMAN: waiting is never a repetition.
 	Path       []task.State `json:"path,omitempty"`
-	At         task.State   `json:"at,omitempty"`         // the state that was entered last, apart from waiting
-	Waiting    bool         `json:"waiting,omitempty"`    // for a person, in that state
-	Progressed bool         `json:"progressed,omitempty"` // since EXECUTING was last entered
-	Warned     []string     `json:"warned,omitempty"`     // the rules that have warned since they last began to count
+	At         task.State   `json:"at,omitempty"`         // the last state entered, apart from WAITING_FOR_HUMAN
+	Waiting    bool         `json:"waiting,omitempty"`    // the task waits for a person; At is the state before that
+	Progressed bool         `json:"progressed,omitempty"` // there was progress since the task last entered EXECUTING
+	Warned     []string     `json:"warned,omitempty"`     // the rules that have warned since their count was last reset
 }
 
-// Streak counts how often something came again: one action with the same result, or one error.
+// Streak counts repetitions in a row: of one action with the same result, or of one error.
 type Streak struct {
 	Key    string `json:"key"`              // a digest of the action or the error
-	Name   string `json:"name"`             // the same, as people are shown it
+	Name   string `json:"name"`             // the action or the error, as people see it
 	Result string `json:"result,omitempty"` // a digest of the action's last result
-	Count  int    `json:"count"`            // 1 is the first time
+	Count  int    `json:"count"`            // 1 after the first time
 	Warned bool   `json:"warned,omitempty"`
 }
 
@@ -70,9 +68,9 @@ func (w Window) Add(a task.Action) Window {
 	return w
 }
 
-// Entered returns the window after the task has entered a state. To wait for a person and to go on in
-// the same state changes nothing. Where the person sent the task on to another state, the course is
-// new, and what went before is no part of a cycle.
+// Entered returns the window after the task has entered a state. Waiting for a person and then going back to the same
+// state changes nothing. If the person moved the task to another state, the path starts again, because what came
+// before is not part of a cycle.
 func (w Window) Entered(s task.State) Window {
 	if s == task.Waiting {
 		w.Waiting = true
@@ -97,9 +95,9 @@ func (w Window) Entered(s task.State) Window {
 	return w
 }
 
-// Continue returns the window after a person has let the task go on though the rule of that name had
-// tripped (S9): that rule counts from the beginning again, and no other. Replanning and state cycles
-// are one matter and begin again together.
+// Continue returns the window after a person has let the task continue although the named rule had stopped it (S9).
+// The count of that rule starts again; the other counts stay. Replan and Cycle are reset together, because they count
+// the same path.
 func (w Window) Continue(rule string) Window {
 	switch rule {
 	case NoProgress:
@@ -119,8 +117,8 @@ func (w Window) Continue(rule string) Window {
 	return w
 }
 
-// Told returns the window after a warning was given, so that it is given once: not again before its
-// rule counts from the beginning. A finding that stops the task is no warning and changes nothing.
+// Told returns the window after a warning was given, so that it is not given again until its rule counts from the
+// beginning. A finding that stops the task is not a warning and changes nothing.
 func (w Window) Told(f task.Finding) Window {
 	switch {
 	case f.Stop:
@@ -151,8 +149,8 @@ func (w Window) restartExecuting() Window {
 	return w
 }
 
-// cycles returns how often the states that were entered last came in the same order without a break: 1
-// is once. What is counted is the shortest sequence that has come more than once.
+// cycles returns the shortest sequence of states that the end of the path repeats without a break, and how often it
+// comes there. It returns 1 and nil if nothing is repeated.
 func (w Window) cycles() (times int, sequence []task.State) {
 	for n := 2; 2*n <= len(w.Path); n++ {
 		last := w.Path[len(w.Path)-n:]
@@ -167,7 +165,8 @@ func (w Window) cycles() (times int, sequence []task.State) {
 	return 1, nil
 }
 
-// again counts one more time of what has that name. Another result than the last one is a first time.
+// again returns the streaks with one more occurrence of name. If the result is another one than last time, the count
+// starts at 1.
 func again(streaks []Streak, name, result string) []Streak {
 	s := Streak{Key: digest(name), Name: evidence.Description(name), Result: result}
 	streaks = slices.Clone(streaks)
@@ -182,7 +181,7 @@ func again(streaks []Streak, name, result string) []Streak {
 	return streaks[max(0, len(streaks)-keepStreaks):]
 }
 
-// result is what makes two results the same: outcome, reason, metric by its value, and tree.
+// result returns a digest of what makes two results equal: outcome, reason, the value of the metric, and the tree.
 func result(a task.Action) string {
 	metric := ""
 	if a.Metric != nil {
@@ -196,7 +195,7 @@ func result(a task.Action) string {
 func digest(parts ...string) string {
 	text, err := json.Marshal(parts)
 	if err != nil {
-		panic(err) // texts can always be written
+		panic(err) // strings can always be encoded
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
