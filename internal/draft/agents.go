@@ -2,7 +2,7 @@ package draft
 
 import "pawl/internal/program"
 
-// Agents are the programs that are looked for, in this order.
+// Agents lists the programs that init looks for, in this order: the values of agent.use whose sign-in pawl can find.
 var Agents = func() (all []program.Program) {
 	for _, p := range program.Table {
 		if p.Use && p.Signs() {

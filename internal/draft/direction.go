@@ -15,7 +15,7 @@ var (
 	metricLine = lazyregexp.New(`^METRIC\s+(\S+?)=`)
 	aNumber    = lazyregexp.New(`[0-9]`)
 
-	// A rate has more of something in a time; everything else that is counted in times, sizes or mistakes is a cost.
+	// A rate is an amount per time, where more is better. Times, sizes and numbers of mistakes are costs.
 	rates = lazyregexp.New(`(?i)(\b|_|\d)(ops|op|req|reqs|requests|iter|iters|iterations|it|calls|rows|items|events|tasks|[kmgt]?i?b|bytes|messages|msgs|runs)?\s?(/|_per_|\sper\s)\s?(s|sec|second|minute)\b|` +
 		`(?i)(\b|_)(rps|qps|tps|fps|hz|khz|mhz|ops|throughput|score|coverage|accuracy|precision|recall|passed|speedup|hits)(\b|_)`)
 	costs = lazyregexp.New(`(?i)(\d|\b|_)(ns|us|µs|ms|msec|s|sec|secs|seconds|millis|milliseconds|microseconds|nanoseconds|minutes)(/op|/iter|_per_op)?(\b|_)|` +
@@ -23,9 +23,9 @@ var (
 		`(?i)(\b|_)(time|duration|latency|elapsed|p50|p90|p95|p99|size|loc|lines|errors|failures|failed|warnings|misses|memory|rss|cycles|instructions|cost)(\b|_)`)
 )
 
-// Direction tells from what a command printed whether its number should be "lower" or "higher": by the name of
-// the last line METRIC name=number, else by the last line with a number. It returns "" where that says
-// nothing, or both.
+// Direction returns whether the number that a command printed should be "lower" or "higher". It reads the name of the
+// last line METRIC name=number, else the last line with a number. It returns "" if the line suggests neither, or
+// both.
 func Direction(output string) string {
 	last := LastNumber(output)
 	if m := metricLine.FindStringSubmatch(last); m != nil {
@@ -42,7 +42,7 @@ func Direction(output string) string {
 	return ""
 }
 
-// LastNumber is the last line METRIC name=number of an output, else its last line with a number.
+// LastNumber returns the last line METRIC name=number of an output, else its last line with a number.
 func LastNumber(output string) (last string) {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)

@@ -8,7 +8,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// pages reports whether this is a repository of pages and nothing else that is written in lines.
+// pages reports whether the repository has Markdown pages.
 func (t tree) pages() bool { return slices.ContainsFunc(t.files, page) }
 
 func page(name string) bool {
@@ -18,13 +18,13 @@ func page(name string) bool {
 
 const everyPage = `find . \( -name '*.md' -o -name '*.markdown' \) -type f -not -path './.git/*'`
 
-// fenced has sed leave out blocks of code.
+// fenced is a sed command that deletes fenced blocks of code.
 const fenced = "/^ *```/,/^ *```/d"
 
-// link is one of Markdown to a file: no address, no anchor, no title.
+// link matches a Markdown link to a file: not to an address, not to an anchor, and without a title.
 var link = lazyregexp.New(`\]\(([^):# <>]+)[#)]`)
 
-// docs is a metric for pages: links that lead nowhere where there are some, else how long the sentences are.
+// docs returns a metric for pages: the number of dead links if there are any, else the average length of a sentence.
 func (t tree) docs() Metric {
 	const other = "; replace this with what you want to improve"
 	if t.deadLinks() > 0 {
@@ -42,7 +42,7 @@ func (t tree) docs() Metric {
 
 var code = lazyregexp.New("(?ms)^ *```.*?^ *```|`[^`\n]*`")
 
-// deadLinks counts the links to files that are not there.
+// deadLinks counts the links to files that do not exist.
 func (t tree) deadLinks() (n int) {
 	for _, name := range t.files {
 		if !page(name) {

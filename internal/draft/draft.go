@@ -1,8 +1,8 @@
-// Package draft writes a first spec for a repository: Look finds out what the repository is made
-// of, how it is tested, what could measure it, and Spec puts that into a commented file with
-// practical limits. It proposes what is installed and says what is not; it guesses no direction of a number. It
-// reads what others hand it and writes nothing; it runs no command, so what it proposes is tried by
-// `pawl validate`, not believed. Start at Look; languages.go is the table of what it knows.
+// Package draft writes a first spec for a repository. Look finds out which languages the repository has, how it is
+// tested, and what could measure it. Spec puts that into a commented file with practical limits. The draft proposes
+// programs that are installed, and says which are not. It never guesses whether a number should be lower or higher.
+// The package reads only what its callers give it, writes no files and runs no command, so `pawl validate` has to try
+// what it proposes. Start at Look; the table of what it knows is in languages.go.
 package draft
 
 import (
@@ -14,21 +14,21 @@ import (
 	"pawl/internal/seal"
 )
 
-// Checkout is what a spec is to be written for.
+// Checkout is the checkout of a repository for which a spec is written.
 type Checkout struct {
 	Files  []string                 // relative to the root
-	Read   func(name string) string // "" for what can't be read
-	Folder string                   // the folder that is meant, relative to the root; "" is the root
-	// Has reports whether a program is on the PATH; of "python3 -m NAME" whether that Python has the module. nil:
-	// everything is there.
+	Read   func(name string) string // "" if it can't be read
+	Folder string                   // the folder that the user named, relative to the root; "" is the root
+	// Has reports whether a program is on the PATH, and for "python3 -m NAME" whether that Python has the module. If
+	// it is nil, every program counts as installed.
 	Has func(program string) bool
 }
 
-// Repository is what is known about a repository.
+// Repository is what Look found out about a repository.
 type Repository struct {
-	Languages []string `json:"languages"` // the one with most files first
-	// Project is the folder that the rest is about, where a repository holds several projects and that is
-	// meant or none is at its root; Others are the folders of the others.
+	Languages []string `json:"languages"` // the one with the most files first
+	// Project is the folder that the rest is about, if the repository contains several projects and the user named
+	// one of them or the root has none. Others are the folders of the other projects.
 	Project string   `json:"project,omitempty"`
 	Others  []string `json:"others,omitempty"`
 	Setup   string   `json:"setup,omitempty"`
@@ -37,32 +37,33 @@ type Repository struct {
 	Metric  Metric   `json:"metric"`
 	Scope   []string `json:"scope"`
 	Protect []string `json:"protect"`
-	Keep    []string `json:"keep,omitempty"` // judge.keep: what builds and tests leave behind
-	// Missing says what is not installed here and what was taken instead; Hints what else to think of.
+	Keep    []string `json:"keep,omitempty"` // judge.keep: files that builds and tests leave behind
+	// Missing says what is not installed here and what the draft proposes instead. Hints are other things to think
+	// of.
 	Missing []string `json:"missing,omitempty"`
 	Hints   []string `json:"hints,omitempty"`
-	// Folder is where the spec belongs: that of the project where it is the one that was meant.
+	// Folder is the folder for the spec file: the project's folder if the user named that project, else "", the root.
 	Folder string `json:"folder,omitempty"`
 
-	outer bool // Setup is for the root of the repository, although the rest is for a project
+	outer bool // Setup runs at the root of the repository, although the rest is for a project
 }
 
 // Metric is what a loop could improve.
 type Metric struct {
 	Goal    string `json:"goal"`
 	Command string `json:"command"`
-	// Direction is "" where nothing says whether more or less is better; Direction (the function) tells it
-	// from what the command prints.
+	// Direction is "" if it is unknown whether lower or higher is better. The function Direction can then tell it
+	// from the output of the command.
 	Direction string `json:"direction"`
 	Timeout   string `json:"timeout"`
-	// Why says where it comes from, or what it lacks.
+	// Why says where the metric comes from, or what it lacks.
 	Why string `json:"why"`
 }
 
 // tree is a repository's files.
 type tree struct {
-	files   []string // its own: neither vendored nor generated
-	foreign []string // globs of those that are not
+	files   []string // its own files: neither vendored nor generated
+	foreign []string // globs of the vendored and generated files
 	has     map[string]bool
 	read    func(name string) string
 	program func(name string) bool
@@ -70,7 +71,7 @@ type tree struct {
 	missing *[]string
 }
 
-// Look looks at a repository: at the names of its files and at what is in some of them.
+// Look finds out what it can about a repository, from the names of its files and from the text of some of them.
 func Look(at Checkout) Repository {
 	t := tree{has: map[string]bool{}, read: at.Read, program: at.Has, missing: new([]string)}
 	if t.program == nil {
@@ -91,7 +92,7 @@ func Look(at Checkout) Repository {
 	return r
 }
 
-// look looks at the project of a folder, or at the repository as a whole.
+// look describes the project of a folder, or the repository as a whole.
 func (t tree) look(folder string) Repository {
 	made := t.makefile()
 	if dir, others, is := t.project(folder, made); is {
@@ -116,10 +117,11 @@ func (t tree) look(folder string) Repository {
 		r.Protect, r.Keep = append(r.Protect, found.Protect...), append(r.Keep, found.Keep...)
 	}
 	r.Protect = append(append(r.Protect, made.Protect...), t.foreign...)
-	// What people wrote for themselves is what they mean by a test or a benchmark.
+	// Scripts and targets that people wrote come before the usual commands of a language: they are what people mean
+	// by a test or a benchmark.
 	r.Test = t.choose("the tests", append(tests, t.testScript())...)
 	r.Check = t.choose("the check", t.lookingFirst(append(checks, made.Check))...)
-	if r.Setup = cmp.Or(setups...); made.Test != "" && r.Test == made.Test && !r.outer { // which may need any of them
+	if r.Setup = cmp.Or(setups...); made.Test != "" && r.Test == made.Test && !r.outer { // make test may need the setup of each language
 		r.Setup = strings.Join(slices.DeleteFunc(setups, func(s string) bool { return s == "" }), " && ")
 	}
 	r.Setup = t.choose("setup", r.Setup)
@@ -145,7 +147,7 @@ func (t tree) look(folder string) Repository {
 	return r
 }
 
-// lookingFirst puts commands that only look before those that rewrite files.
+// lookingFirst sorts the commands that rewrite files behind those that only check.
 func (t tree) lookingFirst(commands []string) []string {
 	slices.SortStableFunc(commands, func(a, b string) int {
 		rewrites := func(command string) int { return min(len(seal.Rewrites(command, t.read)), 1) }
@@ -161,8 +163,8 @@ func commands(metrics []Metric) (all []string) {
 	return all
 }
 
-// size is the metric that every repository has. It is taken with find, since git would not count
-// what is new.
+// size returns a metric that every repository has: the bytes of the files in scope. It uses find, because git would
+// not count new files.
 func size(scope []string) Metric {
 	var folders, names []string
 	for _, glob := range scope {
@@ -170,7 +172,7 @@ func size(scope []string) Metric {
 			folders = append(folders, dir)
 			continue
 		}
-		if !strings.Contains(glob, "/") && strings.HasPrefix(glob, "*.") { // as the shell has it
+		if !strings.Contains(glob, "/") && strings.HasPrefix(glob, "*.") { // a glob that the shell expands
 			folders = append(folders, glob)
 			continue
 		}
@@ -193,19 +195,20 @@ func size(scope []string) Metric {
 	}
 }
 
-// WithoutBenchmark proposes the size of the code as the metric, since the benchmark fails. how says how.
+// WithoutBenchmark replaces the metric by the size of the code, because the benchmark fails. how says how it fails.
 func (r *Repository) WithoutBenchmark(how string) {
 	r.Missing = append(r.Missing, "the benchmark ("+r.Metric.Command+") fails here: "+how+". So this proposes the size of the code and not the benchmark")
 	r.Metric = size(r.Scope)
 	r.Metric.Why = "the benchmark fails, so this counts bytes; replace this with what you want to improve"
 }
 
-// languages are those that the repository has a manifest for, or that need none, the main one first. Without any manifest
-// it is the one that it has most files of, besides.
+// languages returns the languages of the repository, the one with the most files first. A language counts if the
+// repository has one of its manifests, or if it needs no manifest and has files. If none of these fits, the language
+// with the most files is added; its look is then bare.
 func (t tree) languages() []language {
 	weight, most := map[string]int{}, 0
 	for _, name := range t.files {
-		if aside.MatchString(path.Dir(name)) || strings.HasPrefix(name, ".") { // of another language than what it is there for, maybe
+		if aside.MatchString(path.Dir(name)) || strings.HasPrefix(name, ".") { // tests and examples may be in another language
 			continue
 		}
 		for _, l := range languages {
@@ -235,7 +238,7 @@ func (t tree) languages() []language {
 	return present
 }
 
-// under returns those of the folders that have files, as globs.
+// under returns a glob for each of the folders that has files.
 func (t tree) under(folders ...string) []string {
 	var globs []string
 	for _, dir := range folders {
@@ -246,7 +249,7 @@ func (t tree) under(folders ...string) []string {
 	return globs
 }
 
-// present returns those names that are there.
+// present returns those of the names that exist.
 func (t tree) present(names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !t.has[name] })
 }

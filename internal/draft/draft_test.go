@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// repositories are small ones of many kinds: file name → content.
+// repositories are small repositories of many kinds: file name → content.
 var repositories = map[string]map[string]string{
 	"empty": {},
 	"text":  {"README.md": "words"},
@@ -66,7 +66,7 @@ func look(files map[string]string) draft.Repository {
 	return draft.Look(draft.Checkout{Files: names, Read: func(name string) string { return files[name] }})
 }
 
-// decided is what was found, with a direction where nobody could tell it.
+// decided returns r with a direction, if it has none.
 func decided(r draft.Repository) draft.Repository {
 	r.Metric.Direction = cmp.Or(r.Metric.Direction, "higher")
 	return r
@@ -104,8 +104,8 @@ func TestSpecsForEveryAgent(t *testing.T) {
 	}
 }
 
-// TestDeliverIsWrittenInKeysOfTheContract: what init writes is a spec, but for the command that says whether
-// the work is done where no tests were found: that is for its user to say.
+// TestDeliverIsWrittenInKeysOfTheContract checks that init writes a valid spec. Only the verify command is missing if
+// no tests were found, because the user has to say when the work is done.
 func TestDeliverIsWrittenInKeysOfTheContract(t *testing.T) {
 	for name, files := range repositories {
 		found := look(files)
@@ -125,8 +125,8 @@ func TestDeliverIsWrittenInKeysOfTheContract(t *testing.T) {
 	}
 }
 
-// TestAStewardsDraftLoadsForEveryRepository: it is a charter as it is written, and what it gives its loops
-// is all that a step of each kind needs.
+// TestAStewardsDraftLoadsForEveryRepository checks that the draft loads as a charter, and that its loops get
+// everything that a step of each kind needs.
 func TestAStewardsDraftLoadsForEveryRepository(t *testing.T) {
 	for name, files := range repositories {
 		for _, agent := range draft.Agents {

@@ -8,30 +8,31 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// vendored is a folder with the code of others.
+// vendored matches a file in a folder with code of others.
 var vendored = lazyregexp.New(`^(?:.*/)?(vendor|third_party|third-party|node_modules|bower_components|\.venv|venv)/`)
 
-// generatedNames are globs of files that programs write, by what they end with.
+// generatedNames lists name endings of files that programs write, with a glob for each.
 var generatedNames = []struct{ suffix, glob string }{
 	{".pb.go", "**/*.pb.go"}, {".pb.gw.go", "**/*.pb.gw.go"}, {"_pb2.py", "**/*_pb2.py"}, {"_pb2_grpc.py", "**/*_pb2_grpc.py"},
 	{"_pb2.pyi", "**/*_pb2.pyi"}, {".pb.cc", "**/*.pb.cc"}, {".pb.h", "**/*.pb.h"}, {".min.js", "**/*.min.js"}, {".min.css", "**/*.min.css"},
 	{"_generated.go", "**/*_generated.go"}, {".generated.ts", "**/*.generated.ts"}, {".g.dart", "**/*.g.dart"},
 }
 
-// generatedMark is the line by which Go's tools, and many others, tell what no person wrote.
+// generatedMark matches the line that Go's tools, and many others, put into generated files.
 var generatedMark = lazyregexp.New(`(?m)^(?://|#|/\*) ?Code generated .* DO NOT EDIT\.`)
 
-// manyMarked bounds how many generated files are named one by one, and how many files are read to find them.
+// manyMarked limits how many generated files of a folder are named one by one; manyRead limits how many files are
+// searched for the mark.
 const (
 	manyMarked = 20
 	manyRead   = 3000
 )
 
-// own leaves out what others wrote or a program did, and returns globs of that.
+// own splits the files: it returns those that the project's people wrote, and globs for vendored and generated files.
 func (t tree) own(files []string) (own, foreign []string) {
 	marked := map[string][]string{}
 	for i, name := range files {
-		if strings.ContainsAny(name, `*?[]{}\`) { // no glob of one file
+		if strings.ContainsAny(name, `*?[]{}\`) { // the name can't be written as a glob
 			own = append(own, name)
 			continue
 		}

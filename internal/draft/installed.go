@@ -7,8 +7,9 @@ import (
 	"pawl/internal/seal"
 )
 
-// choose returns the first of the commands whose programs are all here, or the first where there is none. What is
-// missing is noted with what was taken instead; what is what the command is for.
+// choose returns the first command whose programs are all installed. If there is none, it returns the first command.
+// If the first command lacks a program, choose notes what is missing and what is proposed instead. what says in words
+// what the command is for.
 func (t tree) choose(what string, options ...string) string {
 	options = slices.DeleteFunc(options, func(command string) bool { return command == "" })
 	if len(options) == 0 {
@@ -27,7 +28,7 @@ func (t tree) choose(what string, options ...string) string {
 	return options[chosen]
 }
 
-// absent says of a program that it is not here.
+// absent returns a text that says that a program is missing.
 func absent(program string) string {
 	if strings.Contains(program, "/") {
 		return program + " is not there"
@@ -35,8 +36,8 @@ func absent(program string) string {
 	return program + " is not on the PATH"
 }
 
-// lacks is the first program of a command that is not here, "" where all are. Of make it is also one that the
-// target calls.
+// lacks returns the first program of a command that is not installed, "" if all are. For make and the like it
+// includes the programs that the target calls.
 func (t tree) lacks(command string) string {
 	for _, name := range append(seal.Programs(command), seal.Called(command, t.read)...) {
 		if !t.program(name) {
@@ -52,7 +53,7 @@ func (t tree) miss(note string) {
 	}
 }
 
-// either returns the first of the programs that is here, else the first of them.
+// either returns the first of the programs that is installed. If none is, it returns the first name.
 func (t tree) either(names ...string) string {
 	for _, name := range names {
 		if t.program(name) {
@@ -62,7 +63,7 @@ func (t tree) either(names ...string) string {
 	return names[0]
 }
 
-// hints say what the trees of a loop lack that this repository may need.
+// hints says what this repository may need that a loop's trees do not have.
 func (t tree) hints() (all []string) {
 	if t.has[".gitmodules"] {
 		all = append(all, "This repository has submodules, and a loop's trees do not have their files. If the commands need them, let setup fetch them: "+

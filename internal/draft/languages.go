@@ -11,16 +11,16 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// language is a kind of source that a repository can have.
+// language is one programming language and how to describe a repository that has it.
 type language struct {
 	name       string
 	extensions []string
-	manifests  []string // files of which one says that the repository is of this language
+	manifests  []string // any of these files says that the repository has this language
 	look       func(tree) Repository
 }
 
-// languages is all that is known. A language that is told by a line has fixed commands; one that
-// has several ways of doing things has a function.
+// languages is the table of the languages that draft knows. A language that is always built and tested in the same
+// way has fixed commands; the others have functions. Maven and Gradle have a row each.
 var languages = []language{
 	{"go", []string{".go"}, []string{"go.mod"}, golang},
 	{"node", []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx"}, []string{"package.json"}, node},
@@ -36,8 +36,8 @@ var languages = []language{
 	{"shell", []string{".sh"}, nil, fixed("", "", "")},
 }
 
-// bare is a language in a repository without any manifest. Python and JavaScript run as they are; of the others nothing is
-// known but where the code is.
+// bare describes a repository that has files of the language but no manifest. Python and JavaScript work without one.
+// For the others only the place of the code is known.
 func (l language) bare(t tree) Repository {
 	look := map[string]func(tree) Repository{"python": python, "node": node}[l.name]
 	if l.name == "dotnet" && slices.ContainsFunc(t.files, func(name string) bool { return strings.HasSuffix(name, "proj") }) {
@@ -57,7 +57,7 @@ func (l language) bare(t tree) Repository {
 	return r
 }
 
-// fixed is a language in which everything has its place.
+// fixed returns the look of a language whose commands and folders are always the same.
 func fixed(test, check, scope string, protect ...string) func(tree) Repository {
 	return func(t tree) Repository {
 		r := Repository{Test: test, Check: check}
@@ -73,8 +73,8 @@ func fixed(test, check, scope string, protect ...string) func(tree) Repository {
 	}
 }
 
-// java is what Maven and Gradle build: by the wrapper where the repository brings it, else by the
-// program, and in the folders of each module.
+// java returns the look of a Maven or Gradle build. It uses the wrapper script if the repository has it, else the
+// program, and the source folders of each module.
 func java(wrapper, program, test, check, manifest string, keep ...string) func(tree) Repository {
 	return func(t tree) Repository {
 		run := program
@@ -94,7 +94,7 @@ func java(wrapper, program, test, check, manifest string, keep ...string) func(t
 	}
 }
 
-// php, elixir and dotnet have a place for everything; what is fetched for them is what their lockfile says.
+// php, elixir and dotnet always use the same folders. Their setup fetches what the lockfile lists.
 func php(t tree) Repository {
 	r := fixed("vendor/bin/phpunit", "", "src/**", "tests/**", "composer.json", "composer.lock")(t)
 	r.Setup, r.Keep = "composer install --quiet --no-interaction", []string{"vendor/**"}
@@ -144,7 +144,8 @@ func c(t tree) Repository {
 
 var makeTests = lazyregexp.New(`(?m)^(check|test)[ \t]*:([^=]|$)`)
 
-// autotools is what makes the Makefile of a repository that has none, and the target of it that tests.
+// autotools returns the command that makes the Makefile of a repository that has none, and the target of it that runs
+// tests.
 func (t tree) autotools() (setup, test string) {
 	if made, _ := t.makes(); made != "" {
 		return "", ""
@@ -179,7 +180,7 @@ func golang(t tree) Repository {
 		r.Setup = "go mod download"
 	}
 	benchmarks := 0
-	var packages, modules []string // those below are built and tested by themselves: nothing here sees them
+	var packages, modules []string // modules are nested modules: go commands at the root do not see them
 	for _, name := range t.files {
 		if dir, base := path.Split(name); base == "go.mod" && dir != "" && t.has["go.mod"] && !strings.ContainsAny(dir, `*?[]{}\`) {
 			modules = append(modules, dir)
@@ -212,20 +213,20 @@ func golang(t tree) Repository {
 	return r
 }
 
-// manyBenchmarks is how many Go benchmarks are measured within about half a minute, for a second three times each.
+// manyBenchmarks is how many Go benchmarks take about half a minute, if each runs three times for a second.
 const manyBenchmarks = 8
 
 const numberLast = "; it has to print its number last, or as METRIC name=number"
 
-// slowly is what to expect of a benchmark that nobody has tried yet.
+// slowly warns about the time of a benchmark that nobody has tried yet.
 const slowly = "; it may take minutes for each change: pawl validate says how long"
 
-// benchmark is the metric of a command that may take minutes. Whether more or less of it is better is not known.
+// benchmark returns the metric of a command that may take minutes. Its direction is not known.
 func benchmark(goal, command, why string) Metric {
 	return Metric{Goal: goal, Command: command, Timeout: "5m", Why: why}
 }
 
-// inWords names packages in a sentence.
+// inWords returns the packages as words for a sentence.
 func inWords(packages string) string {
 	if packages == "." {
 		return "the root"
@@ -236,7 +237,7 @@ func inWords(packages string) string {
 	return packages
 }
 
-// npmDefault is the test script that npm puts into every package.json: it fails.
+// npmDefault is a part of the test script that npm puts into every new package.json. That script always fails.
 const npmDefault = "no test specified"
 
 func node(t tree) Repository {
@@ -246,7 +247,7 @@ func node(t tree) Repository {
 		Dependencies, DevDependencies map[string]string
 		Workspaces                    json.RawMessage
 	}
-	_ = json.Unmarshal([]byte(t.read("package.json")), &manifest) // what it can't tell it doesn't
+	_ = json.Unmarshal([]byte(t.read("package.json")), &manifest) // a broken manifest tells nothing
 	manager, setup, above := t.packages()
 	run := func(script string) string {
 		if strings.HasPrefix(manager, "npm") {
@@ -256,10 +257,10 @@ func node(t tree) Repository {
 	}
 	r := Repository{Scope: t.under("src", "lib", "app"), Protect: append(t.present("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"),
 		t.under("test", "tests", "__tests__", "spec")...)}
-	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 || len(manifest.Workspaces) > 0 || t.has["pnpm-workspace.yaml"] { // whose packages have theirs
+	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 || len(manifest.Workspaces) > 0 || t.has["pnpm-workspace.yaml"] { // the packages of a workspace have dependencies of their own
 		r.Setup, r.outer, r.Keep = setup, above, []string{"**/node_modules/**"}
 	}
-	if main := path.Clean(cmp.Or(manifest.Main, "index.js")); len(r.Scope) > 0 { // what is beside the folders
+	if main := path.Clean(cmp.Or(manifest.Main, "index.js")); len(r.Scope) > 0 { // the main file may be beside the folders
 		for _, name := range []string{main, main + ".js"} {
 			if t.has[name] && !strings.Contains(name, "/") {
 				r.Scope = append([]string{"*" + path.Ext(name)}, r.Scope...)
@@ -270,7 +271,7 @@ func node(t tree) Repository {
 	}
 	r.Protect = append(r.Protect, t.inner("packages", "test", "tests", "__tests__", "package.json")...)
 	if slices.ContainsFunc(t.files, func(name string) bool { return strings.HasPrefix(name, "dist/") }) {
-		r.Protect = append(r.Protect, "dist/**") // built from the rest
+		r.Protect = append(r.Protect, "dist/**") // built files
 	}
 	tests := len(t.under("test", "tests", "__tests__")) > 0
 	for _, infix := range []string{".test.", ".spec."} {
@@ -301,15 +302,15 @@ func node(t tree) Repository {
 	return r
 }
 
-// managers of Node packages, by their lockfiles.
+// managers lists the package managers of Node, by their lockfiles.
 var managers = []struct{ file, manager, setup string }{
 	{"package-lock.json", "npm", "npm ci --no-audit --no-fund"}, {"npm-shrinkwrap.json", "npm", "npm ci --no-audit --no-fund"},
 	{"pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"}, {"yarn.lock", "yarn", "yarn install --frozen-lockfile"},
 	{"bun.lock", "bun", "bun install --frozen-lockfile"}, {"bun.lockb", "bun", "bun install --frozen-lockfile"},
 }
 
-// packages is what manages the Node packages of a project, and what installs them; above says that the lockfile is
-// that of the repository around it.
+// packages returns the manager of a project's Node packages, and the command that installs them. above is true if the
+// lockfile is that of the repository around the project.
 func (t tree) packages() (manager, setup string, above bool) {
 	for outer := &t; outer != nil; outer = outer.outer {
 		for _, m := range managers {
@@ -333,7 +334,7 @@ func (t tree) packages() (manager, setup string, above bool) {
 	return "npm", "npm install --no-audit --no-fund --no-package-lock", false
 }
 
-// inner returns globs of those folders and files that are in the folders of a workspace: packages/*/src/**.
+// inner returns globs of the named folders and files in the packages of a workspace, for example packages/*/src/**.
 func (t tree) inner(workspace string, names ...string) (globs []string) {
 	for _, name := range names {
 		for _, file := range t.files {
@@ -364,7 +365,7 @@ func python(t tree) Repository {
 	pytest := t.has["pytest.ini"] || strings.Contains(config, "pytest") || t.has["conftest.py"] || t.has["tests/conftest.py"] || asks("import pytest")
 	run, setup := t.either("python", "python3"), ""
 	var keep []string
-	brought := true // what tests need comes with setup
+	brought := true // setup installs what the tests need
 	requirements := t.present("requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt")
 	switch {
 	case t.has["uv.lock"] && t.program("uv"):
@@ -434,8 +435,8 @@ func python(t tree) Repository {
 	return r
 }
 
-// unittest runs the tests that Python's own runner finds: those in the folder of tests where there is one, or beside
-// the code, where they have the other kind of name.
+// unittest returns the command that runs the tests which Python's own runner finds: those in the tests folder if
+// there is one, else those beside the code, by whichever kind of name most tests have.
 func (t tree) unittest(run string, tests []string) string {
 	if len(t.under("src")) > 0 {
 		run = "PYTHONPATH=src " + run
@@ -461,7 +462,7 @@ func (t tree) unittest(run string, tests []string) string {
 	return run + " -m unittest discover -s " + start + " -t " + top + " -p '*_test.py'"
 }
 
-// sources are the folders of a scope, or all.
+// sources returns the folders of a scope, "." if the scope has other globs too.
 func (t tree) sources(scope []string) string {
 	var dirs []string
 	for _, glob := range scope {
@@ -475,7 +476,7 @@ func (t tree) sources(scope []string) string {
 }
 
 func rust(t tree) Repository {
-	// Which tests fail has to be known of all of them: those that did before do not count.
+	// All failing tests have to be known: tests that failed before the loop do not count.
 	r := Repository{Test: "cargo test --no-fail-fast", Check: "cargo check --quiet", Keep: []string{"target/**"},
 		Scope: append(t.under("src"), t.inner("crates", "src")...), Protect: append(t.present("Cargo.toml", "Cargo.lock"), t.under("tests", "benches")...)}
 	if len(r.Scope) == 0 {
@@ -501,7 +502,7 @@ func ruby(t tree) Repository {
 
 var makeTarget = lazyregexp.New(`(?m)^([A-Za-z][\w-]*)[ \t]*:([^=]|$)`)
 
-// makes is the file that make reads, and what is in it.
+// makes returns the name and the text of the file that make reads.
 func (t tree) makes() (name, text string) {
 	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
 		if t.has[name] {
@@ -511,12 +512,12 @@ func (t tree) makes() (name, text string) {
 	return "", ""
 }
 
-// makefile reads the targets that have the usual names.
+// makefile returns what the targets with the usual names offer.
 func (t tree) makefile() (r Repository) {
 	targets := map[string]bool{}
 	name, text := t.makes()
 	if name != "" {
-		r.Protect = []string{name} // or a change of it would be a way to a better number
+		r.Protect = []string{name} // otherwise a loop could change it to get a better number
 	}
 	for _, m := range makeTarget.FindAllStringSubmatch(text, -1) {
 		targets[m[1]] = true
@@ -530,7 +531,7 @@ func (t tree) makefile() (r Repository) {
 		if !targets[name] || r.Check != "" {
 			continue
 		}
-		// A loop can do without a check, and not with one that always fails.
+		// A loop can work without a check, but not with a check that always fails.
 		if lacks := t.lacks("make " + name); lacks != "" {
 			t.miss(absent(lacks) + ", so the check is not make " + name)
 			continue
@@ -549,15 +550,15 @@ var measures = lazyregexp.New(`^(?:(?:scripts?|bin|tools|bench|benchmarks)/)?(?:
 
 var tests = lazyregexp.New(`^(?:(?:scripts?|bin|tools|tests?)/)?(?:tests?|check|run[_-]tests?)\.(sh|py|js|rb)$`)
 
-// runs is how a script with an extension is run.
+// runs returns the command, with a space, that runs a script with this extension.
 func (t tree) runs(extension string) string {
 	return map[string]string{"sh": "sh ", "py": t.either("python", "python3") + " ", "js": "node ", "rb": "ruby "}[extension]
 }
 
-// printedMetric is where a script has the name of the number that it prints.
+// printedMetric matches the place in a script where it prints a named metric.
 var printedMetric = lazyregexp.New(`METRIC [A-Za-z_][\w./-]*=`)
 
-// testScript is a program in the repository that is called like something that tests.
+// testScript returns the command for a script whose name says that it runs tests, "" if there is none.
 func (t tree) testScript() string {
 	for _, name := range t.files {
 		if m := tests.FindStringSubmatch(name); m != nil {
@@ -567,7 +568,7 @@ func (t tree) testScript() string {
 	return ""
 }
 
-// scripts are programs in the repository that are called like something that measures.
+// scripts returns a metric for each script whose name says that it measures something.
 func (t tree) scripts() (found []Metric) {
 	for _, name := range t.files {
 		if m := measures.FindStringSubmatch(name); m != nil {

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/kind"
 )
 
-// here looks at files where only some programs are installed.
+// here calls Look on files, with only these programs installed.
 func here(files map[string]string, folder string, programs ...string) draft.Repository {
 	at := draft.Checkout{Folder: folder, Read: func(name string) string { return files[name] }}
 	for name := range files {
@@ -228,7 +228,8 @@ func TestADirectionIsReadAndNeverGuessed(t *testing.T) {
 	assert.Contains(t, draft.Spec(kind.Improve, r, draft.Options{Agent: draft.Agents[0]}), "direction: lower or higher", "which the reader of specs refuses")
 }
 
-// The metrics of pages count what Look counted: in a shell, in a folder with the very pages.
+// The command of the metric must count the same as Look. The test runs it in a shell, in a folder with the same
+// pages.
 func TestPagesHaveAQuestionOfTheirOwn(t *testing.T) {
 	for name, test := range map[string]struct {
 		files map[string]string
@@ -266,7 +267,7 @@ func TestPagesHaveAQuestionOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The file that a package is, is in its scope, also beside folders of sources.
+// The main file of a package is in its scope, also if there are folders of sources beside it.
 func TestTheMainFileOfAPackageIsInItsScope(t *testing.T) {
 	r := here(map[string]string{"package.json": `{"main": "./index.js"}`, "index.js": "", "lib/a.js": ""}, "", "node")
 	assert.Equal(t, []string{"*.js", "lib/**"}, r.Scope)
@@ -281,7 +282,8 @@ func TestHintsAreForWhatTheTreesLack(t *testing.T) {
 	assert.Empty(t, here(map[string]string{"Makefile": "", "a.c": ""}, "", "make").Hints)
 }
 
-// TestAProjectThatIsThereForTestsIsNotWhatTheRepositoryIs: as cJSON has a package.json below its tests.
+// TestAProjectThatIsThereForTestsIsNotWhatTheRepositoryIs has a case like cJSON, which has a package.json below its
+// tests.
 func TestAProjectThatIsThereForTestsIsNotWhatTheRepositoryIs(t *testing.T) {
 	files := map[string]string{"a.c": "", "tests/json/package.json": "{}", "tests/json/a.js": "", "tests/json/b.js": ""}
 	r := here(files, "", "cc")
@@ -297,7 +299,7 @@ func TestAProjectThatIsThereForTestsIsNotWhatTheRepositoryIs(t *testing.T) {
 	assert.Equal(t, "web", here(files, "web", "node").Project)
 }
 
-// TestCodeWithoutAManifestIsCode: scripts beside a README are no pages.
+// TestCodeWithoutAManifestIsCode checks that scripts beside a README do not make a repository of pages.
 func TestCodeWithoutAManifestIsCode(t *testing.T) {
 	for name, c := range map[string]struct {
 		files                map[string]string
@@ -324,7 +326,8 @@ func TestCodeWithoutAManifestIsCode(t *testing.T) {
 	assert.Equal(t, []string{"go"}, r.Languages, "where a manifest says what the repository is, scripts beside it are not")
 }
 
-// TestACheckThatOnlyLooksIsBetter: one that rewrites files is taken where there is no other, and said.
+// TestACheckThatOnlyLooksIsBetter checks that a command which rewrites files is only proposed if there is no other,
+// with a hint.
 func TestACheckThatOnlyLooksIsBetter(t *testing.T) {
 	both := look(map[string]string{"index.js": "", "package.json": `{"scripts": {"lint": "eslint --fix .", "typecheck": "tsc --noEmit", "test": "node --test"}}`})
 	require.Equal(t, "npm run --silent typecheck", both.Check)
@@ -339,7 +342,7 @@ func TestACheckThatOnlyLooksIsBetter(t *testing.T) {
 	require.Equal(t, "go vet ./...", made.Check)
 }
 
-// TestManyGoBenchmarksAreMeasuredShortly: each of them for a second, three times, takes minutes.
+// TestManyGoBenchmarksAreMeasuredShortly: with a second for each, three times, they would take minutes.
 func TestManyGoBenchmarksAreMeasuredShortly(t *testing.T) {
 	some := ""
 	for i := range 9 {
@@ -352,7 +355,7 @@ func TestManyGoBenchmarksAreMeasuredShortly(t *testing.T) {
 	require.NotContains(t, few.Metric.Command, "benchtime")
 }
 
-// TestPackagesOfBenchmarksAreNamed also where the root is one of them.
+// TestPackagesOfBenchmarksAreNamed includes the case that the root is one of them.
 func TestPackagesOfBenchmarksAreNamed(t *testing.T) {
 	const bench = "package a\nfunc BenchmarkA(b *testing.B) {}\n"
 	both := look(map[string]string{"go.mod": "module a\n", "lexer/a_test.go": bench, "z_test.go": bench})

@@ -10,24 +10,25 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// manyProjects is how many other projects are named, and deepest how far down they are looked for.
+// manyProjects is how many other projects are named. deepest is the depth of folders down to which projects are
+// searched for.
 const (
 	manyProjects = 10
 	deepest      = 3
 )
 
-// folder is what a command can name without quotes.
+// folder matches a folder that a command can name without quotes.
 var folder = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 
-// builds are files that say at a repository's root how C is built. What is made of C needs none of them.
+// builds lists the files at a repository's root that say how C code is built. C code does not need any of them.
 var builds = []string{"CMakeLists.txt", "meson.build", "configure.ac", "configure"}
 
-// aside is a folder whose projects are there for another's tests, or as examples.
+// aside matches a folder with tests, examples or docs. A project in it is not what the repository is about.
 var aside = lazyregexp.New(`^(?:.*/)?(?:tests?|testdata|spec|fixtures?|examples?|samples?|docs?)(?:/|$)`)
 
-// project is the folder of the project that a spec is for: the nearest at or above the folder that is
-// meant, or the one with most files where the repository says at its root neither what it is made of nor how
-// it is tested. is is false where it is for the whole repository. made is what its Makefile says.
+// project returns the folder of the project that a spec is for: the nearest project at or above the named folder, or
+// the project with the most files if the root has neither a manifest, nor a build of C, nor a target that tests. is
+// is false if the spec is for the whole repository. made is what the Makefile offers.
 func (t tree) project(folder string, made Repository) (dir string, others []string, is bool) {
 	size := t.projects(folder)
 	for dir = folder; dir != "" && dir != "."; dir = path.Dir(dir) {
@@ -46,7 +47,8 @@ func (t tree) project(folder string, made Repository) (dir string, others []stri
 	return dir, others[:min(len(others), manyProjects)], true
 }
 
-// within looks at the project of a folder. Its commands go there first; what sets it up where its lockfile is.
+// within describes the project of a folder. Its commands start with a cd to that folder. Only the setup stays at the
+// root if the lockfile is there.
 func (t tree) within(dir string, others []string) Repository {
 	inner := tree{has: map[string]bool{}, program: t.program, outer: &t, missing: t.missing}
 	inner.read = func(name string) string { return t.read(dir + "/" + name) }
@@ -71,8 +73,8 @@ func (t tree) within(dir string, others []string) Repository {
 	return r
 }
 
-// projects counts the files of each folder that has a manifest; "" is the root. A folder below one
-// that has a manifest belongs to it, unless it is the one that is meant or around that; what is aside counts only then.
+// projects counts the files of each folder that has a manifest; "" is the root. A folder below such a folder belongs
+// to it, unless meant is in it. Folders of tests and examples count only if meant is in them.
 func (t tree) projects(meant string) map[string]int {
 	size := map[string]int{}
 	for _, name := range t.files {

@@ -12,20 +12,20 @@ import (
 	"pawl/internal/program"
 )
 
-// Options say what a spec is to be for.
+// Options says what kind of spec to write.
 type Options struct {
 	Agent  program.Program
-	OnPath bool   // the agent is there
-	Schema string // a file, for editors; "" leaves its line out
-	Goal   string // "" is one that fits what was found; a steward has none
-	Name   string // of a steward
+	OnPath bool   // the agent's program is installed
+	Schema string // the path of the schema, for editors; "" leaves its line out
+	Goal   string // if "", a goal that fits the metric; a steward has none
+	Name   string // the name of a steward
 }
 
 // Spec returns a commented spec file of a kind for a repository, as YAML.
 func Spec(k kind.Kind, r Repository, o Options) string {
 	var b strings.Builder
 	if !k.Loop {
-		r.Protect = append(slices.Clone(r.Protect), path.Join(r.Folder, File(k))) // and no loop changes it
+		r.Protect = append(slices.Clone(r.Protect), path.Join(r.Folder, File(k))) // no loop may change it
 	}
 	draft := template.Must(template.New(k.Name).Funcs(template.FuncMap{"yaml": quote, "list": quoteAll}).Parse(k.Draft))
 	err := draft.Execute(&b, struct {
@@ -33,12 +33,12 @@ func Spec(k kind.Kind, r Repository, o Options) string {
 		Options
 	}{r, o})
 	if err != nil {
-		panic(err) // the templates are ours, and so are the fields
+		panic(err) // both the templates and the fields are part of pawl
 	}
 	return b.String()
 }
 
-// File is the name of the spec file of a kind, where commands look for it.
+// File returns the name of the spec file of a kind. Commands look for a spec under this name.
 func File(k kind.Kind) string {
 	if k.Loop {
 		return "pawl.yaml"
@@ -46,10 +46,10 @@ func File(k kind.Kind) string {
 	return k.Name + ".yaml"
 }
 
-// plain is what YAML takes for a text as it stands, whatever follows.
+// plain matches a text that YAML reads as a string without quotes, whatever comes after it.
 var plain = lazyregexp.New(`^[A-Za-z/.][A-Za-z0-9 _/.=-]*$`)
 
-// words are plain and no texts.
+// words lists the texts that match plain, but that YAML does not read as strings.
 var words = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 // quote writes a text as a YAML scalar.
@@ -65,7 +65,7 @@ func quote(s string) string {
 		return string(b)
 	}
 	if strings.Contains(s, "'") && strings.TrimSpace(s) == s {
-		return "|-\n      " + s // as it stands, on a line of its own, deeper than any key
+		return "|-\n      " + s // a block, deeper than any key
 	}
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }
