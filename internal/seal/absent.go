@@ -12,15 +12,15 @@ import (
 	"pawl/internal/shell"
 )
 
-// free seals the name of a file that a command would run or read commands from, and that the base does not have: a build
-// makes it, or it is one that may be missing.
+// free seals the name of a file that a command would run or read commands from, if the base does not have the file: a
+// build makes it, or it is optional.
 func (r *refs) free(dir string, w shell.Word) {
 	if at := r.relative(shell.Resolve(dir, w.Path)); !w.Unknown && !w.Glob && at != "." && !r.exists[at] && !r.folder(at) {
 		r.group("", shell.EscapeGlob(at), Group{New: true})
 	}
 }
 
-// searched yields the folders of the repository that a command has in a variable such as PATH.
+// searched yields the folders of the repository that a variable such as PATH has for a command.
 func (r *refs) searched(c shell.Command, variable string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		value := c.Env[variable].Path
@@ -40,8 +40,8 @@ func (r *refs) searched(c shell.Command, variable string) iter.Seq[string] {
 	}
 }
 
-// made seals the name of a file that make would take for one that it has made, and do nothing: a target, or what stands
-// before one.
+// made seals the name of a target or of a prerequisite, if the base has no file of that name. If there were one, make
+// could take the target for up to date and do nothing.
 func (r *refs) made(dir, name string) {
 	at := r.relative(shell.Resolve(dir, name))
 	if strings.ContainsAny(name, "$%*?[(:|") || at == "." || r.exists[at] || r.folder(at) {
@@ -52,7 +52,7 @@ func (r *refs) made(dir, name string) {
 	r.group("", at+"/**", Group{New: true})
 }
 
-// remade seals the names of files from which make, by its own rules, would make the file that has its targets.
+// remade seals the names of files from which make's built-in rules would make the Makefile itself.
 func (r *refs) remade(file string) {
 	dir, name := path.Dir(file), shell.EscapeGlob(path.Base(file))
 	r.group(dir, name+".{sh,o,c,cc,cpp,C,p,f,F,r,m,s,S,mod,y,l,w,web,ch}", Group{New: true})
@@ -60,17 +60,18 @@ func (r *refs) remade(file string) {
 	r.group(dir, "{SCCS/,}s."+name, Group{New: true})
 }
 
-// pythonRuns are modules that Python's runners of tests import from the folder in which they run, if they are there.
+// pythonRuns lists the modules that Python's test runners import. A file of such a name in the folder in which they
+// run would be imported instead.
 const pythonRuns = "argparse ast bisect contextlib copy copyreg dataclasses datetime difflib dis enum fnmatch functools gettext glob heapq importlib inspect json keyword linecache locale " +
 	"logging opcode operator pathlib platform pprint random re reprlib runpy shlex shutil signal string struct subprocess tempfile textwrap threading token tokenize traceback types typing unittest warnings weakref " +
 	"pytest _pytest pluggy iniconfig packaging coverage"
 
-// pythonStandard are further modules that come with Python, and that scripts which measure import.
+// pythonStandard adds further modules that scripts often import: Python's own ones and some of its packages.
 const pythonStandard = pythonRuns + " array asyncio base64 binascii bz2 calendar cmath codecs collections concurrent configparser csv ctypes decimal doctest email errno faulthandler fractions gc getopt getpass gzip " +
 	"hashlib hmac html http io ipaddress itertools lzma marshal math mmap multiprocessing numbers optparse os pickle profile cProfile pstats queue resource secrets select selectors socket socketserver sqlite3 ssl stat " +
 	"statistics sys sysconfig tarfile time timeit tomllib trace tracemalloc unicodedata urllib uuid xml zipfile zlib numpy pandas scipy hypothesis pytest_benchmark"
 
-// first seals the names of modules that Python would find in a folder before those that come with it.
+// first seals the names of modules in a folder that Python searches before its own folders.
 func (r *refs) first(dir, modules string) {
 	names := strings.Join(strings.Fields(modules), ",")
 	if names == "" {
@@ -80,8 +81,8 @@ func (r *refs) first(dir, modules string) {
 	r.group(dir, "{"+names+"}/__init__.py", Group{New: true})
 }
 
-// standard seals the names of the modules that come with Python and that a script imports, in a folder in which Python
-// looks first.
+// standard seals the names of those modules of pythonStandard that a script imports, in a folder that Python searches
+// first.
 func (r *refs) standard(text, dir string) {
 	var names []string
 	for _, m := range pythonImport.FindAllStringSubmatch(text, -1) {
@@ -101,15 +102,16 @@ func (r *refs) standard(text, dir string) {
 }
 
 var (
-	// helper is a key of settings under which a runner finds files that it loads before tests, or in place of something.
+	// helper matches a setting, with its value, that names files which a runner loads before the tests or in place of
+	// something.
 	helper = lazyregexp.New(`["']?\b(?:setupFiles(?:AfterEnv)?|globalSetup|globalTeardown|testEnvironment|testRunner|testSequencer|runner|runtime|resolver|snapshotResolver|snapshotSerializers|reporters?|transform|` +
 		`moduleNameMapper|presets?|plugins|extends|require|preload|import|loader|pytest_plugins|alias)\b["']?\s*[:=]\s*(\[[^\]]*\]|\{[^}]*\}|["'][^"'\n]*["']|[^\s\[{"'][^\n]*|(?:\n\s*-[^\n]*)+)`)
-	// inSettings is a name in them.
+	// inSettings matches a name in such a value.
 	inSettings = lazyregexp.New(`[^\s,"'\[\]{}]+`)
 )
 
-// told seals the files that settings of the base name for a runner to load: jest's setupFiles, mocha's require, pytest's
-// plugins.
+// told seals the files that the settings of a folder, or of the root, tell a runner to load: jest's setupFiles, mocha's require,
+// pytest's plugins. settings has the globs of the settings files.
 func (r *refs) told(dir, settings string) {
 	if r.text == nil || settings == "" {
 		return
@@ -141,7 +143,7 @@ func (r *refs) told(dir, settings string) {
 	}
 }
 
-// helper seals a file, which settings name as their program would find it.
+// helper seals a file that settings name in the form that their program uses.
 func (r *refs) helper(dir, name string) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "<rootDir>/"), "./")
 	if name == "" || strings.HasPrefix(name, "..") || path.IsAbs(name) {

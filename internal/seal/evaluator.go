@@ -15,60 +15,62 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Group is a set of the repository's files that belong to the evaluator by their names.
+// Group is a set of files of the repository, given by a glob, that belong to the evaluator.
 type Group struct {
 	Glob  string
-	There bool // files of the base commit that match are sealed
-	New   bool // no file may be added that matches
-	// Lines are directives that no change of a file that matches may add, take away or change, with blanks between.
+	There bool // matching files of the base commit are sealed
+	New   bool // no matching file may be added
+	// Lines are directives, separated by spaces. No change to a matching file may add, remove or change one of them.
 	Lines string
 }
 
-// evaluator is a program that judges: what it reads besides what it is given. Globs hold in the folder in
-// which the program runs and in all below; one that begins with a slash in that folder alone, since further
-// down a folder of that name may well be source.
+// evaluator describes a program that judges: which files it reads besides its arguments. A glob holds in the folder
+// in which the program runs and in all folders below. A glob that begins with a slash holds in that folder alone,
+// because a folder of that name further down may be source.
 type evaluator struct {
-	// tests are what it finds by itself. In a guard or test command they are sealed as they are; new ones
-	// may be added. An argument that names a file or folder stands for them.
+	// tests are the files that it finds by itself. In a guard or test command the existing ones are sealed; new ones
+	// may be added. If an argument names a file or folder, only the tests there are sealed.
 	tests string
-	// subs are the subcommands that run tests; "" is any.
+	// subs are the subcommands that run tests; "" means every call.
 	subs string
-	// settings tell it what to run and how. They are sealed, and where there are none, none may be added.
+	// settings tell it what to run and how. Existing ones are sealed, and no new ones may be added.
 	settings string
-	// absent would tell it too, and are also what a normal change touches, or are made by a build: only
-	// new ones are sealed.
+	// absent tells it too, but a normal change touches these files, or a build makes them. So only new ones are
+	// sealed.
 	absent string
-	// lines are directives in files that a normal change touches otherwise: file:directive,directive.
+	// lines are directives that are sealed in files which a normal change may touch otherwise:
+	// file:directive,directive.
 	lines string
-	// lists has it print the files that its tests are in, and run none: options that are added to its own, or a
-	// subcommand in place of those that run tests.
+	// lists makes it print the files that contain its tests, without running them: options to add, or a subcommand in
+	// place of the one that runs tests.
 	lists string
 }
 
-// What belongs to tests by its name in most projects of a language.
+// Names that mark tests in most projects of a language.
 const (
 	pythonTests = "test_*.py *_test.py"
 	jsTests     = "*.test.* *.spec.* {test,test-*,*-test,*_test,*.test-d}.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/** /test/** /tests/**"
 	someTests   = jsTests + " " + pythonTests + " *_test.go test*.c *_test.c *_test.cc *_test.cpp /spec/** /t/** src/test/**"
-	automake    = " Makefile.am Makefile.in configure configure.ac configure.in" // of which a Makefile is made
+	automake    = " Makefile.am Makefile.in configure configure.ac configure.in" // automake makes the Makefile from them
 
 	// Python imports these before anything else, from every folder of PYTHONPATH.
 	pythonSettings = "{site,user}customize.py {site,user}customize/**"
 	pythonAbsent   = ".venv .venv/** pyvenv.cfg"
-	// A distribution beside the tests brings plugins.
+	// A Python distribution beside the tests can bring plugins.
 	pytestSettings = "conftest.py pytest.ini .pytest.ini pytest.toml .pytest.toml tox.ini setup.cfg pyproject.toml *.{dist,egg}-info/** " + pythonSettings
 	npmSettings    = ".npmrc .yarnrc .yarnrc.yml .yarn/** .pnp.* .pnpmfile.{cjs,mjs} pnpm-workspace.yaml bunfig.toml " + jsSettings
 	jsSettings     = "jest.config.* vitest.config.* vitest.workspace.* vite.config.* .mocharc.* ava.config.* babel.config.* .babelrc* /.swcrc /{ts,js}config.json /tsconfig.*.json"
 	npmAbsent      = "node_modules node_modules/**"
-	mocks          = " __mocks__/**" // which jest and vitest take in place of packages
+	mocks          = " __mocks__/**" // jest and vitest use these in place of packages
 	dotenv         = ".env{,.test,.development,.production}{,.local}"
 )
 
-// evaluators by the name of the program. It is the one table of what an agent could change to be judged
-// otherwise. Dependencies that a manifest names besides are not in it.
+// evaluators is the table of programs that judge, by name. It is the only list of the files that an agent could
+// change to be judged differently. It does not cover dependencies that a manifest names.
 var evaluators = map[string]evaluator{
 	"go": {tests: "*_test.go testdata/**", subs: "test", absent: "go.mod go.work vendor vendor/modules.txt",
-		// They leave packages out of ./..., put other code in the place of a test's libraries, and say what go tool runs.
+		// These directives leave packages out of ./..., replace the libraries of a test, and define what go tool
+		// runs.
 		lines: "go.mod:ignore,replace,tool go.work:replace,use"},
 	"cargo": {tests: "tests/** benches/**", subs: "test t nextest bench",
 		settings: "Cargo.toml .cargo .cargo/** build.rs rust-toolchain rust-toolchain.toml .config/nextest.toml {,.}clippy.toml {,.}rustfmt.toml"},
@@ -120,7 +122,8 @@ var evaluators = map[string]evaluator{
 	"sbt":  {tests: "src/test/**", settings: "*.sbt project/*.sbt project/*.scala project/build.properties .sbtopts .jvmopts"},
 	"bats": {tests: "*.bats /test/** /tests/**"}, "busted": {tests: "/spec/**", settings: ".busted"},
 	"prove": {tests: "/t/**", settings: ".proverc"},
-	// Their targets can be anything. Where the name of one says that it tests, so does whatever looks like a test.
+	// Their targets can do anything. If the name of a target says that it tests, everything that looks like a test is
+	// sealed.
 	"make": {tests: someTests + automake}, "gmake": {tests: someTests + automake}, "just": {tests: someTests, settings: ".env"}, "task": {tests: someTests}, "go-task": {tests: someTests},
 	"rake": {tests: someTests}, "mage": {tests: someTests}, "invoke": {tests: someTests}, "inv": {tests: someTests}, "ant": {tests: someTests},
 	"composer": {tests: someTests},
@@ -134,7 +137,7 @@ var evaluators = map[string]evaluator{
 	"tsc": {settings: "tsconfig.json tsconfig.*.json", absent: npmAbsent}, "rubocop": {settings: ".rubocop.yml"}, "shellcheck": {settings: ".shellcheckrc"},
 }
 
-// Row is a row of the table of evaluators, for people: programs that are alike, and globs.
+// Row is a row of the table of evaluators, for people: programs that share their globs.
 type Row struct{ Programs, Tests, Settings, Absent, Lines []string }
 
 // Table returns the table of evaluators, sorted by program.
@@ -160,17 +163,17 @@ func Table() (rows []Row) {
 const (
 	bazelSettings  = ".bazelrc .bazelversion .bazeliskrc tools/bazel {BUILD,WORKSPACE,MODULE}.bazel WORKSPACE.bzlmod"
 	gradleSettings = "*.gradle *.gradle.kts gradle.properties buildSrc/** gradle/wrapper/** " + junitSettings
-	// JUnit and TestNG find these on the class path, and an extension may pass over what fails.
+	// JUnit and TestNG find these files on the class path. An extension in them can hide failures.
 	junitSettings = "junit-platform.properties META-INF/services/org.{junit,testng}.*"
 )
 
-// testing is what the name of a target or a script has that runs tests.
+// testing matches the name of a target or a script that runs tests.
 var testing = lazyregexp.New(`test|spec|check|cov|verif|^ci$|^all$`)
 
-// testFolder is the name of a folder that has tests in it, and not what is tested.
+// testFolder matches the name of a folder that contains tests, and not the code under test.
 var testFolder = lazyregexp.New(`(?i)(^|/)(__tests__|tests?|testdata|e2e)(/|$)|^specs?(/|$)`)
 
-// evaluator seals what belongs to a program that judges, by the table.
+// evaluator seals what the table lists for a program that judges.
 func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 	e, known := evaluators[name]
 	dir := c.Dir
@@ -208,7 +211,7 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 	tests := append(strings.Fields(e.tests), r.patterns(dir, name, args)...)
 	if !r.given(dir, name, tests, args) {
 		if name == "unittest" {
-			r.group(dir, "**/{test,tests}/**/__init__.py", Group{There: true, New: true}) // load_tests in one says what the tests are
+			r.group(dir, "**/{test,tests}/**/__init__.py", Group{There: true, New: true}) // load_tests in such a file decides which tests run
 		}
 		for _, glob := range tests {
 			if here, only := strings.CutPrefix(glob, "/"); only {
@@ -221,8 +224,7 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 	}
 }
 
-// tested reports whether a program is called for its tests: by its subcommand, or by a target or script
-// of such a name.
+// tested reports whether a program is called to run tests: by its subcommand, or by the name of a target or script.
 func tested(name, subs string, args []shell.Word) bool {
 	var plain []string
 	for _, w := range args {
@@ -246,12 +248,11 @@ func tested(name, subs string, args []shell.Word) bool {
 	return slices.ContainsFunc(plain[:min(2, len(plain))], func(word string) bool { return contains(subs, word) }) // cargo +nightly test
 }
 
-// given seals the files and folders that a program is given to find its tests in, by the globs that they have, and
-// reports whether there are any.
+// given seals the tests in the files and folders that a program gets as arguments. It reports whether there are any.
 func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some bool) {
 	for i, w := range args {
 		file, _, _ := strings.Cut(w.Path, "::")
-		if name == "unittest" && !strings.Contains(file, "/") { // by its module, and perhaps class and method
+		if name == "unittest" && !strings.Contains(file, "/") { // named by module, perhaps with class and method
 			for file = strings.Trim(strings.ReplaceAll(file, ".", "/"), "/"); strings.Contains(file, "/") && !r.exists[shell.Resolve(dir, file+".py")] && !r.folder(shell.Resolve(dir, file)); {
 				file = path.Dir(file)
 			}
@@ -280,13 +281,13 @@ func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some 
 			some = true
 			if testFolder.MatchString(at) {
 				r.group(at, "**", Group{There: true})
-			} else { // what is tested is in it too
+			} else { // the folder has the tested code too
 				for _, glob := range tests {
 					r.group(at, "**/"+strings.TrimPrefix(glob, "/"), Group{There: true})
 				}
 			}
 			if name == "unittest" {
-				r.group(at, "**/__init__.py", Group{New: true}) // load_tests in one says what the tests are
+				r.group(at, "**/__init__.py", Group{New: true}) // load_tests in such a file decides which tests run
 			}
 			if contains("unittest pytest py.test", name) {
 				r.first(at, pythonRuns)
@@ -296,7 +297,7 @@ func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some 
 	return some
 }
 
-// testFolders seals the folders of tests that a command names.
+// testFolders seals the test folders that a command names.
 func (r *refs) testFolders(dir string, words []shell.Word) {
 	for _, w := range words {
 		at := r.relative(shell.Resolve(dir, strings.TrimSuffix(w.Path, "/")))
@@ -306,7 +307,8 @@ func (r *refs) testFolders(dir string, words []shell.Word) {
 	}
 }
 
-// around seals a name in a folder, in all below and in those above; with a leading slash in none below.
+// around seals a glob in a folder, in all folders above it, and in all below. With a leading slash it leaves out
+// those below.
 func (r *refs) around(dir, glob string, g Group) {
 	glob, here := strings.CutPrefix(glob, "/")
 	if !here {
@@ -340,10 +342,11 @@ func (r *refs) group(dir, glob string, g Group) {
 	r.groups[g.Glob] = g
 }
 
-// brought are folders for code of others, which a repository may contain: a test's libraries, and the runner itself.
+// brought lists the folders for code of others that a repository may contain: the libraries of a test, and the runner
+// itself.
 const brought = "vendor node_modules .venv"
 
-// maxGroups bounds what a hostile command can ask for.
+// maxGroups limits the number of groups, because a command may be hostile.
 const maxGroups = 500
 
 // folder reports whether the base has a folder of that name.
@@ -359,13 +362,13 @@ func (r *refs) folder(name string) bool {
 	return r.folders[name]
 }
 
-// opened are the globs of a scope that name what a group names: "tests/**" and "**/*_test.go" where
-// tests are what is to change, and never "**" or "src/**", which only happen to match some. What they
-// match is sealed by no group.
+// opened returns the globs of the scope that name what a group seals. "tests/**" and "**/*_test.go" do, because then
+// the tests are to be changed. "**" and "src/**" only match some tests by chance, so they do not. No group seals what
+// an opened glob matches.
 func opened(scope []string, groups map[string]Group) (open []string) {
 	for _, glob := range scope {
 		for of := range groups {
-			// **/*_test.go names those of a folder too, as far as they have a name of their own: *_test.go.
+			// **/*_test.go also names the tests of one folder, if they have a name pattern of their own: *_test.go.
 			name, anywhere := strings.CutPrefix(spec.Tidy(glob), "**/")
 			base := path.Base(of)
 			if doublestar.MatchUnvalidated(of, spec.Tidy(glob)) || anywhere && strings.Trim(base, "*") != "" && doublestar.MatchUnvalidated(base, name) {

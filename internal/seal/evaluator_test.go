@@ -13,14 +13,15 @@ import (
 	"pawl/internal/spec"
 )
 
-// project has something of every language.
+// project has files of every language.
 var project = []string{
 	"Makefile", "GNUmakefile.old", "package.json", "go.mod", "main.go", "main_test.go", "parser/p.go", "parser/p_test.go", "parser/deep/d_test.go", "parser/testdata/in.txt",
 	"tests/test_a.py", "tests/unit/test_b.py", "tests/unit/helper.py", "src/app.py", "src/app.js", "src/app.test.js", "src/__tests__/x.js", "pyproject.toml", "api/pyproject.toml", "api/test_c.py",
 	"Cargo.toml", "build.rs", "tests/it.rs", "bench/index.js", "measure.py", "check.sh", "internal/spec/spec.go", "internal/test/test.go", "src/Makefile.am", "configure.ac",
 }
 
-// sealedOf returns those of the names that are sealed: files of the project, and with a + new ones.
+// sealedOf returns the sealed ones of the names. A name with a leading + is a new file; the others are files of the
+// project.
 func sealedOf(s spec.Spec, names ...string) (found []string) {
 	seals := seal.Find(s, project, nil)
 	for _, name := range names {
@@ -44,7 +45,7 @@ func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
 		`go test -run X -count 1 ./parser/...`:          `parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`,
 		`go -C parser test ./...`:                       `parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`,
 		`cd parser && go test .`:                        `parser/p_test.go parser/testdata/in.txt`,
-		`go test pawl/parser`:                           `main_test.go parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`, // whatever that is here
+		`go test pawl/parser`:                           `main_test.go parser/p_test.go parser/deep/d_test.go parser/testdata/in.txt`, // the package is unknown here
 		`go vet ./...`:                                  ``,
 		`python3 -m unittest discover -s tests`:         `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py tests/it.rs`,
 		`python3 -m unittest discover -s tests -t .`:    `tests/test_a.py tests/unit/test_b.py tests/unit/helper.py tests/it.rs`,
@@ -87,7 +88,7 @@ func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
 	}
 }
 
-// Runners of JavaScript find files by these names without being told: node:test, ava and tsd, each some of them.
+// node:test, ava and tsd each find files by some of these names, without settings.
 func TestP3_TestsOfJavaScriptAreSealedByEveryNameThatARunnerFinds(t *testing.T) {
 	tests := []string{"test.js", "lib/test.mjs", "test-parse.js", "lib/parse-test.cjs", "lib/parse_test.ts", "index.test-d.ts", "lib/a.test.js"}
 	others := []string{"index.js", "index.d.ts", "lib/latest.js", "lib/testing.js", "lib/contest.js"}
@@ -103,7 +104,7 @@ func TestP3_TestsOfJavaScriptAreSealedByEveryNameThatARunnerFinds(t *testing.T) 
 	}
 }
 
-// Runners are told other names than the usual ones on their command line, or in their settings.
+// Runners can get other name patterns on their command line, or in their settings.
 func TestP3_TestsOfOtherNamesAreSealedWhereTheRunnerIsToldThem(t *testing.T) {
 	files := map[string]string{"lib/a.py": "", "lib/a_check.py": "", "lib/check_b.py": "", "lib/c.js": "", "lib/c.check.js": "", "api/check_d.py": ""}
 	for name, test := range map[string]struct{ command, file, text, want string }{
@@ -215,12 +216,12 @@ func TestP3_NamesThatWouldOutrankASealedFileAreSealedWhileAbsent(t *testing.T) {
 		} {
 			s.Scope = []string{"**"}
 			if strings.Contains(want, "tests/__init__.py") && (name == "verify" || name == "check") {
-				continue // what is found in tests is for those that judge by tests
+				continue // tests are only sealed for commands that judge by them
 			}
 			for added := range strings.FieldsSeq(want) {
 				assert.NotEmpty(t, sealedOf(s, "+"+added), "%s %q: %s", name, command, added)
 			}
-			// What a normal change adds stays free.
+			// A normal change may add these.
 			assert.Empty(t, sealedOf(s, "+src/new.py", "+src/new/__init__.py", "+parser/new.go", "+parser/new_test.go", "+tests/test_new.py", "+src/lib.rs", "+src/new.test.js", "+docs/make.md", "+README.md"), "%s %q", name, command)
 		}
 	}
@@ -281,7 +282,7 @@ func TestP3_ManyNamesInACommandMakeNoLargeContract(t *testing.T) {
 	assert.LessOrEqual(t, len(seal.Find(spec.Spec{Guard: spec.Guard{Command: "pytest tests"}}, files, nil).Groups), 20)
 }
 
-// What is passed over quickly is what no glob matches.
+// The fast path of Find may only skip files that no glob matches.
 func TestP3_ManyFilesAreToldApartAsFewAre(t *testing.T) {
 	for command := range strings.SplitSeq(`make check|pytest|npm test|cargo test|go test ./...|dotnet test|mvn test|pytest 'te*s[x]'|pytest te\*st`, "|") {
 		s := spec.Spec{Guard: spec.Guard{Command: command}}

@@ -14,22 +14,21 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Set is what an agent must never change (P3), whatever the scope says, and what it must never add.
+// Set lists what an agent must never change (P3), whatever the scope says, and what it must never add.
 type Set struct {
-	Files  []string // of the base commit, sorted
+	Files  []string // files of the base commit, sorted
 	Groups []Group  // sorted by glob
-	// Open are globs of the scope that name tests or settings of the evaluator: what they match is in no
-	// group.
+	// Open are the globs of the scope that name tests or settings of the evaluator. No group seals what they match.
 	Open []string
-	// Outside are programs and files outside of the repository, as commands name them: absolute, from ~/ on,
-	// or a program's name without a folder. Sorted.
+	// Outside are programs and files outside the repository, as commands name them: absolute, beginning with ~/, or
+	// the name of a program without a folder. Sorted.
 	Outside []string
-	// Unread are scripts, and targets of make and its like, of which could not be told what they run. Sorted.
+	// Unread are scripts, and targets of make and similar programs, for which pawl can't tell what they run. Sorted.
 	Unread []string
-	// Listings are commands that print the files of the tests that the guard and test commands find.
+	// Listings are commands that print the files with the tests that guard and test commands find.
 	Listings []Listing
 
-	needs []string // by group: what every file has in its name that the group matches
+	needs []string // for each group, a text that every matching name contains
 }
 
 // Has reports whether a file of the base commit is sealed.
@@ -45,8 +44,8 @@ func (s Set) Has(file string) bool {
 	return false
 }
 
-// literal is the longest piece of a glob that stands in every name that it matches. A repository may have
-// a hundred thousand names, and most match nothing.
+// literal returns the longest piece of a glob that every matching name contains. It makes matching fast: a repository
+// may have a hundred thousand names, and most of them match nothing.
 func literal(glob string) (longest string) {
 	if strings.ContainsAny(glob, "{[") {
 		return ""
@@ -59,29 +58,27 @@ func literal(glob string) (longest string) {
 	return longest
 }
 
-// Find returns what the contract of a spec seals. files are all files of the base commit, relative to the
-// root. Sealed by their names are:
+// Find returns what the contract of a spec seals. files are all files of the base commit, relative to the root.
+// Sealed by name are:
 //
 //   - what the globs of protect match;
-//   - existing files that are words of the guard command, also as ./x, as $PWD/x, as a part of
-//     an argument such as --config=x, x::test or a,b, as an unquoted glob, after cd, and within
-//     sh -c '…';
-//   - scripts that verify, test, check and guard execute: a path in the place of a command, what
-//     an interpreter is given to run (sh x, python -m x, node -r y x, awk -f x, sh <x), and the
-//     file in which make, npm, just and their like find what to do. Not their data: in
-//     "sh score.sh data.txt" the script is sealed and data.txt is not.
+//   - existing files that the guard command names: as ./x, as $PWD/x, as a part of an argument such as --config=x,
+//     x::test or a,b, as an unquoted glob, after cd, and within sh -c '…';
+//   - scripts that verify, test, check and guard run: a path in the place of a command, what an interpreter gets to run
+//     (sh x, python -m x, node -r y x, awk -f x, sh <x), and the file in which make, npm, just and similar programs
+//     find what to do. Their data is not sealed: in "sh score.sh data.txt" the script is sealed and data.txt is not.
 //
-// Sealed in groups are, by the table of evaluators: tests that guard and test commands name or
-// discover; settings of whatever runs; names that would outrank a sealed file, while there is none
-// (GNUmakefile before Makefile). A scope that names them opens them, since then they are what is to
-// change. A scope never opens what is sealed by its name.
+// The table of evaluators says what is sealed in groups: tests that guard and test commands name or discover;
+// settings of every program that runs; and names of absent files that would take precedence over a sealed file
+// (GNUmakefile before Makefile). A scope that names such files opens them, because then they are to be changed. A
+// scope never opens what is sealed by name.
 //
-// Other directories are not sealed: "go vet ./..." and "eslint src" name what is under change. They are for
-// protect, and Unsealed says which directories to think about.
+// Other folders are not sealed: "go vet ./..." and "eslint src" name the code under change. protect can seal them,
+// and Unsealed lists the folders to think about.
 //
-// What scripts and targets run in turn is found by reading them (recipes.go, imports.go). It is sealed as
-// well, unless the scope names the folder or the file that it is in. read returns the text of a file of the base commit,
-// "" where that can't be had; where read is nil, nothing is read.
+// Find reads scripts and targets to find what they run in turn (recipes.go, imports.go). That is sealed too, unless
+// the scope names the file or its folder. read returns the text of a file of the base commit, "" if it is not
+// available. If read is nil, Find reads nothing.
 func Find(s spec.Spec, files []string, read func(file string) string) Set {
 	r := newRefs(s, files)
 	r.text = read
@@ -111,7 +108,7 @@ func Find(s spec.Spec, files []string, read func(file string) string) Set {
 	return seals
 }
 
-// named reports whether a scope names a file, or a folder that it is in: by a glob that begins with a name.
+// named reports whether a scope names a file, or a folder that contains it: by a glob that begins with a name.
 func named(scope []string, file string) bool {
 	return slices.ContainsFunc(scope, func(glob string) bool {
 		first, _, _ := strings.Cut(spec.Tidy(glob), "/")
@@ -119,9 +116,9 @@ func named(scope []string, file string) bool {
 	})
 }
 
-// Unsealed are the directories that the guard command refers to, or that any of the commands
-// runs as a program, and that have files which are not sealed: whoever writes the spec should
-// know that the agent may change those where the scope allows it. The root is not among them.
+// Unsealed returns the folders that the guard command names, or that any of the commands runs as a program, and that
+// contain files which are not sealed. The author of a spec should know that the agent may change those files if the
+// scope allows it. The root is never in the result.
 func Unsealed(s spec.Spec, files []string, read func(file string) string) []string {
 	r, seals := newRefs(s, files), Find(s, files, read)
 	open := map[string]bool{}
@@ -141,7 +138,7 @@ func Unsealed(s spec.Spec, files []string, read func(file string) string) []stri
 	return slices.Sorted(maps.Keys(r.dirs))
 }
 
-// maxNesting bounds commands within the arguments of commands.
+// maxNesting limits how deep commands within arguments of commands are read.
 const maxNesting = 8
 
 // refs collects what commands refer to.
@@ -149,16 +146,16 @@ type refs struct {
 	root     string // repo.path, for absolute names
 	files    []string
 	exists   map[string]bool
-	folders  map[string]bool // of the files; nil until somebody asks
-	judges   bool            // the command is one whose tests judge the work
+	folders  map[string]bool // the folders of the files; nil until the first use
+	judges   bool            // the command's tests judge the work
 	listings []Listing       // Set.Listings
-	named    bool            // what is looked at is only named, and perhaps not run
-	out      bool            // and it is written to
+	named    bool            // the current word is only named, and may not be run
+	out      bool            // the current word is written to
 	sealed   map[string]bool
 	groups   map[string]Group // by glob
 	outside  map[string]bool
-	dirs     map[string]bool // directories referred to; nil when nobody asks
-	follower                 // of what the commands run
+	dirs     map[string]bool // the folders that commands name; nil if nobody needs them
+	follower                 // finds what the commands run in turn
 }
 
 func newRefs(s spec.Spec, files []string) *refs {
@@ -182,7 +179,7 @@ func (r *refs) words(command, dir string, env map[string]shell.Word, depth int) 
 			r.anywhere(c.All)
 			continue
 		}
-		if w := c.Words; len(w) == 2 && (w[0].Text == "cd" || w[0].Text == "pushd") { // what counts in that folder, the next command says
+		if w := c.Words; len(w) == 2 && (w[0].Text == "cd" || w[0].Text == "pushd") { // only the next commands say what they use in that folder
 			continue
 		}
 		for _, w := range c.All {
@@ -199,8 +196,8 @@ func (r *refs) words(command, dir string, env map[string]shell.Word, depth int) 
 	}
 }
 
-// anywhere seals each file that a word names as seen from any directory. It is for a command that is
-// not understood: too much is sealed then, rather than too little.
+// anywhere seals each file that a word could name from any folder. It is used for a command that can't be parsed: it
+// is better to seal too much than too little.
 func (r *refs) anywhere(words []shell.Word) {
 	for _, w := range words {
 		name := path.Clean("/" + strings.TrimPrefix(w.Path, shell.Root))
@@ -231,7 +228,7 @@ func (r *refs) refer(dir string, w shell.Word) {
 	}
 }
 
-// seal seals a file by its name, and says whether there is one.
+// seal seals a file by its name, and reports whether the file exists.
 func (r *refs) seal(dir, name string) bool {
 	file := r.relative(shell.Resolve(dir, name))
 	if r.exists[file] {
@@ -261,8 +258,8 @@ func (r *refs) match(dir, pattern string) (found bool) {
 	return found
 }
 
-// relative takes the path of the user's repository off an absolute name: what a command means
-// by it is the same file, though the judge has it elsewhere.
+// relative removes the path of the user's repository from an absolute name. A command means the same file, although
+// the judge has it in another place.
 func (r *refs) relative(name string) string {
 	if r.root != "" && r.root != "/" {
 		if rest, ok := strings.CutPrefix(name, r.root+"/"); ok {
@@ -272,10 +269,10 @@ func (r *refs) relative(name string) string {
 	return name
 }
 
-// scratch is where commands write what they need for a moment.
+// scratch matches the folders for temporary data of commands.
 var scratch = lazyregexp.New(`^/(tmp|var/tmp|dev|proc|run)(/|$)`)
 
-// file seals what a word names in the place of a script, and says whether there is such a file.
+// file seals the file that a word names as a script, and reports whether the file exists.
 func (r *refs) file(dir string, w shell.Word) bool {
 	switch {
 	case w.Unknown:
@@ -287,7 +284,7 @@ func (r *refs) file(dir string, w shell.Word) bool {
 	return r.seal(dir, w.Path)
 }
 
-// atHome notes what a word names in the home of whoever runs the loop, as far as no more is unknown in it.
+// atHome records a path in the home of the user who runs the loop, if the rest of the word is known.
 func (r *refs) atHome(w shell.Word) {
 	for _, home := range []string{"~/", "$HOME/", "${HOME}/"} {
 		if rest, ok := strings.CutPrefix(w.Text, home); ok && !strings.ContainsAny(rest, "$`") {

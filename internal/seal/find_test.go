@@ -70,7 +70,7 @@ func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
 		`./score.sh data.txt`:                      `score.sh`,
 		`sh score.sh data.txt`:                     `score.sh`,
 		`bash -eu -o pipefail ./score.sh data.txt`: `score.sh`,
-		`score.sh`:                                         ``, // looked up in PATH
+		`score.sh`:                                         ``, // the shell looks it up in PATH
 		`cat data.txt | wc -l`:                             ``,
 		`python measure.py --in data.txt`:                  `measure.py`,
 		`python3.12 -W ignore measure.py data.txt`:         `measure.py`,
@@ -148,13 +148,13 @@ func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
 	}
 }
 
-// TestP3_TheShellsGrammarIsRead has what a reader of words and operators alone gets wrong.
+// TestP3_TheShellsGrammarIsRead has commands that a reader of words and operators alone gets wrong.
 func TestP3_TheShellsGrammarIsRead(t *testing.T) {
 	for command, want := range map[string]string{
 		"cat <<EOF\n$(sh score.sh)\nEOF":                        `score.sh`, // a here-document is expanded
 		"cat <<'EOF' | sh\nsh score.sh\nEOF":                    `score.sh`,
 		"cat <<-EOF | sh\n\tsh score.sh\n\tEOF\nsh check.sh":    `check.sh|score.sh`,
-		`cd sub | true; sh check.sh`:                            `check.sh`, // a pipe's parts run in shells of their own
+		`cd sub | true; sh check.sh`:                            `check.sh`, // each part of a pipe runs in its own shell
 		`echo $(cd sub && ls); sh check.sh`:                     `check.sh`,
 		`(DIR=sub; cd $DIR && sh run.sh); sh check.sh`:          `check.sh|sub/run.sh`,
 		`{ sh; } <score.sh`:                                     `score.sh`,
@@ -177,12 +177,12 @@ func TestP3_TheShellsGrammarIsRead(t *testing.T) {
 		`f() { sh score.sh; }; f && ! { sh check.sh; }`:         `check.sh|score.sh`,
 		`for ((i = 0; i < 3; i++)); do sh score.sh; done`:       `score.sh`,
 		`sh -c "sh 'with space.sh'" && sh sc"or"e'.sh'`:         `score.sh|with space.sh`,
-		`bash -c "$(cat <<'EOF'` + "\n./score.sh\nEOF\n" + `)"`: ``, // what it runs is only known when it runs
+		`bash -c "$(cat <<'EOF'` + "\n./score.sh\nEOF\n" + `)"`: ``, // only the running shell knows what it runs
 		`echo 'a # b' # sh score.sh`:                            ``,
 		`make -fconf/check.yml && make -Csub`:                   `conf/check.yml|sub/Makefile`,
-		`cat data.txt; sh 'score.sh`:                            `data.txt|score.sh`, // not understood: everything is sealed that is named
+		`cat data.txt; sh 'score.sh`:                            `data.txt|score.sh`, // it can't be parsed: everything that it names is sealed
 		`if cat run.sh`:                                         `sub/deep/run.sh|sub/run.sh|tests/run.sh`,
-		`echo ` + strings.Repeat("x", 40<<10) + ` data.txt`:     `data.txt`, // longer than is parsed
+		`echo ` + strings.Repeat("x", 40<<10) + ` data.txt`:     `data.txt`, // too long to be parsed
 	} {
 		assert.Equal(t, want, strings.Join(seal.Find(spec.Spec{Verify: spec.Verify{Command: command}}, repository, nil).Files, "|"), "%.60q", command)
 	}

@@ -74,11 +74,11 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		`make $TARGET`:                     {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "Makefile: $TARGET, tools/check.sh: $TOOL"},
 		`sh tools/check.sh`:                {checked, "tools/check.sh: $TOOL"},
 		`./tools/check.sh`:                 {checked, "tools/check.sh: $TOOL"},
-		`cd tools && ./inner.sh`:           {"tools/inner.sh", ""}, // which looks for tools/tools/sum.awk
+		`cd tools && ./inner.sh`:           {"tools/inner.sh", ""}, // inner.sh looks for tools/tools/sum.awk there
 		`sh tools/broken.sh`:               {"tools/broken.sh", "tools/broken.sh"},
 		`python3 bench/run.py`:             {"bench/run.py bench/bench_util.py bench/bench_more.py bench/lib/__init__.py bench/lib/stats.py bench/lib/deep.py bench/helper.py", ""},
 		`cd bench && python3 -m lib.stats`: {"bench/lib/stats.py bench/lib/deep.py", ""},
-		`python3 measure.py`:               {"measure.py", ""}, // beside it is what is measured
+		`python3 measure.py`:               {"measure.py", ""}, // the files beside it are what it measures
 		`node js/bench.mjs`:                {"js/bench.mjs js/lib/x.js js/y.js js/z.json", ""},
 		`npm test`:                         {"package.json tools/env.sh js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
 		`npm run unit`:                     {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
@@ -87,7 +87,7 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		`yarn -s unit`:                     {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
 		`yarn node-tool; pnpm jest`:        {"package.json jest.config.js", ""},
 		`pnpm unit`:                        {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
-		`yarn && yarn install --immutable`: {"jest.config.js", ""}, // which are settings of whatever a manifest runs
+		`yarn && yarn install --immutable`: {"jest.config.js", ""}, // settings of a program that a manifest may run
 		`npm run nothing`:                  {"package.json jest.config.js", "package.json: nothing"},
 		`just`:                             {"justfile more.just tools/lint.py tools/extra.sh " + checked, "tools/check.sh: $TOOL"},
 		`just more`:                        {"justfile more.just tools/other.sh", ""},
@@ -99,7 +99,7 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 	} {
 		files := slices.Sorted(maps.Keys(scripted))
 		for where, s := range map[string]spec.Spec{"verify": {Verify: spec.Verify{Command: command}}, "check": {Check: spec.Check{Command: command}}} {
-			s.Scope = []string{"src/**"} // with src/index.js, which check.sh runs
+			s.Scope = []string{"src/**"} // check.sh runs src/index.js
 			seals := seal.Find(s, files, func(name string) string { return scripted[name] })
 			var sealed []string
 			for _, name := range files {
@@ -113,7 +113,8 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 	}
 }
 
-// TestP3_TheSourceOfATestProgramIsSealed: a target builds what it runs, and nothing in its source's name says test_.
+// TestP3_TheSourceOfATestProgramIsSealed: a target builds the program that it runs, and the name of the source does
+// not begin with test_.
 func TestP3_TheSourceOfATestProgramIsSealed(t *testing.T) {
 	texts := map[string]string{"Makefile": "test: xmltest tool\n\t./xmltest\n\t./tool --version\n", "run.sh": "build/bin/check_tests -q\n"}
 	for _, name := range []string{"xmltest.cpp", "xmltest.h", "tool.c", "src/check_tests.c", "latest.c"} {
@@ -122,7 +123,7 @@ func TestP3_TheSourceOfATestProgramIsSealed(t *testing.T) {
 	for command, want := range map[string][]string{
 		"make test":                         {"Makefile", "xmltest.cpp"},
 		"sh run.sh":                         {"run.sh", "src/check_tests.c"},
-		"cc latest.c -o latest && ./latest": {"latest.c"}, // also since the guard names it
+		"cc latest.c -o latest && ./latest": {"latest.c"}, // the guard names it too
 	} {
 		s := spec.Spec{Scope: []string{"**/*.{c,cpp,h}"}, Guard: spec.Guard{Command: command}}
 		files := slices.Sorted(maps.Keys(texts))
@@ -132,7 +133,7 @@ func TestP3_TheSourceOfATestProgramIsSealed(t *testing.T) {
 	}
 }
 
-// TestP3_TheManifestsOfAWorkspaceAreSealed: what a package's script says is what its tests are.
+// TestP3_TheManifestsOfAWorkspaceAreSealed: the script of a package decides which tests run.
 func TestP3_TheManifestsOfAWorkspaceAreSealed(t *testing.T) {
 	files := map[string]string{
 		"package.json":                           `{"workspaces": ["packages/*"], "scripts": {"test": "npm test --workspaces", "all": "lerna run --stream unit", "t": "turbo run unit"}}`,
@@ -164,7 +165,7 @@ func TestP3_TheManifestsOfAWorkspaceAreSealed(t *testing.T) {
 	}
 }
 
-// TestP3_AScopeThatNamesWhatScriptsRunOpensIt: what is measured is often run by a script, too.
+// TestP3_AScopeThatNamesWhatScriptsRunOpensIt: a script often runs the code that it measures, too.
 func TestP3_AScopeThatNamesWhatScriptsRunOpensIt(t *testing.T) {
 	files := slices.Sorted(maps.Keys(scripted))
 	for scope, open := range map[string]bool{"src/**": true, "src/index.js": true, "**": false, "**/*.js": false, "*/index.js": false} {
@@ -175,7 +176,7 @@ func TestP3_AScopeThatNamesWhatScriptsRunOpensIt(t *testing.T) {
 	assert.True(t, seal.Find(s, files, func(name string) string { return scripted[name] }).Has("tools/check.sh"), "no scope opens what the command itself names")
 }
 
-// FuzzFollow reads files that are nobody's.
+// FuzzFollow reads arbitrary files.
 func FuzzFollow(f *testing.F) {
 	for _, text := range scripted {
 		f.Add(text)
@@ -191,7 +192,8 @@ func FuzzFollow(f *testing.F) {
 	})
 }
 
-// Names that a base may do without: what make would take for done, or include, and what Python would import first.
+// Names of files that the base may lack: make would take them for up to date or include them, and Python would import
+// them first.
 func TestP3_WhatOutranksScriptsAndTargetsIsSealedWhileAbsent(t *testing.T) {
 	files := map[string]string{
 		"Makefile":     "-include local.mk mk/*.mk\n.PHONY: check\ncheck: unit app.o\n\t./app\nunit:\n\tgo test ./...\ndocs: docs/a.md\n",
@@ -224,7 +226,7 @@ func TestP3_WhatOutranksScriptsAndTargetsIsSealedWhileAbsent(t *testing.T) {
 	}
 }
 
-// Settings name files that are loaded before the tests, or in place of what they use.
+// Settings can name files that a runner loads before the tests, or in place of what they use.
 func TestP3_WhatSettingsHaveARunnerLoadIsSealed(t *testing.T) {
 	for name, c := range map[string]struct{ command, file, text, want string }{
 		"jest's setup":          {"npx jest", "jest.config.js", "module.exports = { setupFilesAfterEnv: ['<rootDir>/lib/setup.js'], collectCoverageFrom: ['lib/app.js'] }", "lib/setup.js"},

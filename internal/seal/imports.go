@@ -7,9 +7,9 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Imports are followed where they lead to files in the folder of the script or below it: an evaluator has its
-// helpers beside it, and what it measures is elsewhere. At the repository's root anything may be beside it, so
-// nothing is sealed there for being imported.
+// Imports are followed if they lead to files in the folder of the script or below it. An evaluator has its helpers
+// there, and the code that it measures is elsewhere. At the root of the repository anything may be beside a script,
+// so no import seals a file there.
 
 var (
 	pythonImport = lazyregexp.New(`(?m)^[ \t]*(?:import[ \t]+([A-Za-z0-9_., \t]+)|from[ \t]+(\.*)([A-Za-z0-9_.]*)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^#\n]*)))`)
@@ -17,7 +17,7 @@ var (
 	pythonNames  = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*`)
 )
 
-// helps reports whether what a script imports is its helper.
+// helps reports whether a file that a script imports is its helper.
 func helps(of, file string) bool {
 	dir := path.Dir(of)
 	return dir != "." && strings.HasPrefix(file, dir+"/")
@@ -54,7 +54,7 @@ func (r *refs) imports(file, from string, depth int) {
 			continue
 		}
 		at := from
-		if dots := len(m[2]); dots > 0 { // relative
+		if dots := len(m[2]); dots > 0 { // a relative import
 			at = path.Dir(file)
 			for range dots - 1 {
 				at = path.Dir(at)

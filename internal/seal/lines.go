@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Changed returns those directives of a file such as go.mod that are not the same before and after.
+// Changed returns those of the directives that differ between the two texts of a file such as go.mod.
 func Changed(before, after string, directives []string) (changed []string) {
 	was, is := statements(before), statements(after)
 	for _, d := range directives {
@@ -16,7 +16,7 @@ func Changed(before, after string, directives []string) (changed []string) {
 	return changed
 }
 
-// statements returns what each directive says, one after the other: the rest of its line, or each line of its block.
+// statements returns the arguments of each directive, in order: the rest of its line, or each line of its block.
 func statements(text string) map[string][]string {
 	said := map[string][]string{}
 	block := ""

@@ -9,14 +9,14 @@ import (
 	"pawl/internal/shell"
 )
 
-// Listing is a command that prints the names of the files in which a runner finds tests, and a folder, relative to the root,
-// in which it runs.
+// Listing is a command that prints the names of the files in which a runner finds tests. Dir is the folder in which
+// it runs, relative to the root.
 type Listing struct{ Dir, Command string }
 
-// asItStands is a glob that a shell may expand as it stands.
+// asItStands matches a glob that a shell may expand without quotes.
 var asItStands = lazyregexp.New(`^[\w./@*?-]+$`)
 
-// listing notes how a runner lists its tests, where its command is all told.
+// listing records how a runner lists its tests, if its command is completely known.
 func (r *refs) listing(c shell.Command, name, lists string) {
 	at := slices.IndexFunc(c.Words, func(w shell.Word) bool { return called(w) == name })
 	if lists == "" || at < 0 || path.IsAbs(c.Dir) || strings.HasPrefix(c.Dir, "..") {

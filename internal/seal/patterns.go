@@ -10,11 +10,10 @@ import (
 	"pawl/internal/shell"
 )
 
-// own says how a program is told by which names it finds its tests, where those are not the usual ones: options, and
-// what stands for that in its settings.
+// own says how a program can get names for its tests that differ from the usual ones: by options, or in its settings.
 type own struct {
 	options string
-	files   string // in the folder in which it runs, or at the root
+	files   string // its settings files, in the folder in which it runs or at the root
 	setting *lazyregexp.Regexp
 }
 
@@ -26,14 +25,14 @@ var (
 		"unittest": {options: "-p --pattern"}, "pytest": pythonFiles, "py.test": pythonFiles, "tox": pythonFiles, "nox": pythonFiles, "jest": testMatch,
 	}
 
-	// pattern is one of a list, with or without quotes.
+	// pattern matches one name of a list, with or without quotes.
 	pattern = lazyregexp.New(`[^\s,"'\[\]]+`)
-	// override is how pytest is told a setting on its command line.
+	// override matches the option that sets python_files for pytest.
 	override = lazyregexp.New(`^(?:-o|--override-ini=)?python_files=(.*)$`)
 )
 
-// patterns are the globs by which a program finds its tests besides those of the table. One that would be every file is
-// left out: nothing could change then.
+// patterns returns the globs by which a program finds its tests, besides those of the table. A glob that matches
+// every file is left out, because then nothing could change.
 func (r *refs) patterns(dir, name string, args []shell.Word) (globs []string) {
 	o, has := owns[name]
 	if !has {

@@ -11,18 +11,18 @@ import (
 const builtins = ". : [ alias bg break cd command continue echo eval exec exit export false fg getopts hash jobs kill local printf " +
 	"pwd read readonly return set shift test times trap true type ulimit umask unalias unset wait source declare builtin let shopt"
 
-// Programs returns the programs that a shell command needs on the PATH, in the order in which it calls them: those
-// that run whatever the others do. What stands beside || or in a condition may be missing; what is named by its
-// path or by a variable is looked up nowhere. A wrapper (env, timeout) is one, and what it runs another. It
-// returns none for a command that can't be read.
+// Programs returns the programs that a shell command needs on the PATH, in the order in which it calls them. It
+// returns only those that always run: a program beside || or in a condition may be missing. It leaves out programs
+// that are named by a path or by a variable. A wrapper (env, timeout) is one program, and the command that it runs is
+// another. It returns none for a command that can't be parsed.
 func Programs(command string) (names []string) {
 	p := programs{}
 	p.read(command)
 	return p.names
 }
 
-// Called returns the programs that the target of a call of make needs, with the targets before it. It returns none for any
-// other command, or if there is no such target.
+// Called returns the programs that a call of make needs for its target and for the prerequisites of that target. It
+// returns none for any other command, or if there is no such target.
 func Called(command string, read func(file string) string) []string {
 	if !strings.HasPrefix(command, "make ") {
 		return nil
@@ -31,17 +31,18 @@ func Called(command string, read func(file string) string) []string {
 	return all.programs(targets...)
 }
 
-// Scripted returns the programs that a script of package.json needs, with what runs before and after it, where a command
-// calls one by npm, pnpm or yarn; none of any other command, nor where yarn brings them without node_modules (.pnp.cjs).
+// Scripted returns the programs that a call of npm, pnpm or yarn needs for a script of package.json, and for the
+// scripts that run before and after it. It returns none for any other command, and none if yarn keeps programs
+// outside of node_modules (.pnp.cjs).
 func Scripted(command string, read func(file string) string) []string {
 	if strings.HasPrefix(command, "make ") || strings.HasPrefix(command, "yarn ") && read(".pnp.cjs") != "" {
 		return nil
 	}
 	all, targets := behind(command, read)
-	return slices.DeleteFunc(all.programs(targets...), func(name string) bool { return name == "node-gyp" }) // which npm brings
+	return slices.DeleteFunc(all.programs(targets...), func(name string) bool { return name == "node-gyp" }) // npm contains it
 }
 
-// behind returns what a call of make, npm, pnpm or yarn runs: the file that says it, and the targets of it.
+// behind returns what a call of make, npm, pnpm or yarn runs: the recipes of its file, and the targets to run.
 func behind(command string, read func(file string) string) (all recipes, targets []string) {
 	words := strings.Fields(command)
 	if len(words) > 0 && words[0] == "make" {
@@ -67,15 +68,15 @@ func behind(command string, read func(file string) string) (all recipes, targets
 	return packageScripts(read("package.json")), []string{"pre" + name, name, "post" + name}
 }
 
-// programs returns what Programs says of the commands of targets and of the targets before them, and what those name by a path
-// outside of the repository (/… and ~/…).
+// programs returns what Programs returns for the commands of targets and of their prerequisites, and also the
+// programs that these name by a path outside the repository (/… and ~/…).
 func (all recipes) programs(targets ...string) []string {
 	p := programs{outside: true}
 	p.follow(all, targets...)
 	return p.names
 }
 
-// follow reads what targets run, and what runs before them.
+// follow reads the commands of targets and of what runs before them.
 func (p *programs) follow(all recipes, targets ...string) {
 	seen := map[string]bool{}
 	var follow func(name string)
@@ -99,7 +100,7 @@ func (p *programs) follow(all recipes, targets ...string) {
 
 type programs struct {
 	names   []string
-	outside bool // paths that are no relative ones are names too
+	outside bool // paths that are not relative count as names too
 	called  func(words []string)
 }
 
@@ -110,9 +111,9 @@ func (p *programs) read(command string) {
 	}
 }
 
-// call notes the program of a simple command, and the one that it is a wrapper of.
+// call records the program of a simple command and, if that is a wrapper, the program that it runs.
 func (p *programs) call(words []shell.Word, own []string) {
-	if len(words) > 0 && p.outside && words[0].Unknown && strings.HasPrefix(words[0].Text, "~/") && !strings.ContainsAny(words[0].Text, "$`") { // which a reader does not know
+	if len(words) > 0 && p.outside && words[0].Unknown && strings.HasPrefix(words[0].Text, "~/") && !strings.ContainsAny(words[0].Text, "$`") { // the reader of commands does not know the home
 		p.names = append(p.names, words[0].Text)
 	}
 	if len(words) == 0 || words[0].Unknown || words[0].Glob || words[0].Text == "" {
@@ -131,7 +132,7 @@ func (p *programs) call(words []shell.Word, own []string) {
 	}
 }
 
-// simple tells of a simple command, without what only leads to a program.
+// simple passes on a simple command without the programs that only find and start another program.
 func (p *programs) simple(words []shell.Word) {
 	name := words[0].Text
 	switch {

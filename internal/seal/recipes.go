@@ -11,19 +11,19 @@ import (
 	"pawl/internal/shell"
 )
 
-// recipe is what a target does: the targets that come before it, and its commands.
+// recipe is a target: its prerequisites, and its commands.
 type recipe struct {
 	before   []string
 	commands []string
 }
 
-// recipes are the targets of a file, and the one that is run where none is named.
+// recipes are the targets of a file, and the target that runs if none is named.
 type recipes struct {
 	targets map[string]*recipe
 	first   string
 	include []string
-	unknown bool // there may be targets that are not here
-	// files says that a target is done where there is a file of that name, unless it is among the phony ones.
+	unknown bool // there may be targets that could not be read
+	// files is true if a target counts as done when a file of its name exists, unless it is in phony.
 	files bool
 	phony map[string]bool
 }
@@ -38,13 +38,14 @@ func (all *recipes) add(name string) *recipe {
 	return all.targets[name]
 }
 
-// readRecipes are the programs whose files are read, and how. Of the others the file alone is sealed.
+// readRecipes has a reader for each program whose file is read. For other programs only the file is sealed.
 var readRecipes = map[string]func(text string) recipes{
 	"make": makeRecipes, "gmake": makeRecipes, "just": justRecipes,
 	"npm": packageScripts, "pnpm": packageScripts, "yarn": packageScripts, "bun": packageScripts, "composer": packageScripts,
 }
 
-// targets follows what the targets of a file run, which a command names. Where that can't be told, it says so.
+// targets follows the targets of a file that a command names. If it can't tell what they run, it adds the file to
+// unread.
 func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) {
 	read := readRecipes[program]
 	if r.text == nil {
@@ -59,7 +60,7 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 		return
 	}
 	all := read(text)
-	for _, name := range all.include { // one level
+	for _, name := range all.include { // includes are followed one level deep
 		at := r.relative(shell.Resolve(dir, name))
 		if contains("make gmake", program) {
 			r.remade(at)
@@ -93,7 +94,7 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 		}
 	}
 	switch {
-	case contains("npm pnpm yarn bun composer", program) && len(names) > 0: // what follows are its arguments
+	case contains("npm pnpm yarn bun composer", program) && len(names) > 0: // the rest are arguments of the script
 		name := names[0]
 		if program != "yarn" && contains("t tst", name) {
 			name = "test"
@@ -106,7 +107,7 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 	for _, name := range names {
 		known = r.target(all, file, dir, name, depth) || known
 	}
-	if !known && contains("pnpm yarn", program) { // it is a program of a package
+	if !known && contains("pnpm yarn", program) { // the name is a program of a package
 		if contains("run run-script", args[0].Text) {
 			args = args[1:]
 		}
@@ -118,7 +119,7 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 	}
 }
 
-// workspaces seals the manifests of the packages below a folder, and follows their scripts that words name.
+// workspaces seals the manifests of the packages below a folder, and follows those of their scripts that words name.
 func (r *refs) workspaces(dir string, words []shell.Word, depth int) {
 	for _, file := range r.files {
 		at := path.Dir(file)
@@ -138,13 +139,13 @@ func (r *refs) workspaces(dir string, words []shell.Word, depth int) {
 	}
 }
 
-// within reports whether a folder is one, or is below it.
+// within reports whether the folder at is dir, or is below it.
 func within(at, dir string) bool {
 	dir = path.Clean(dir)
 	return dir == "." || at == dir || strings.HasPrefix(at, dir+"/")
 }
 
-// target follows one target, and those before it. It reports whether there is one.
+// target follows one target and its prerequisites. It reports whether the target exists.
 func (r *refs) target(all recipes, file, dir, name string, depth int) bool {
 	one := all.targets[name]
 	key := "target " + file + "\x00" + name
@@ -189,12 +190,12 @@ var (
 	makeUse      = lazyregexp.New(`\$[({]([A-Za-z_][A-Za-z0-9_]*)[)}]`)
 )
 
-// makeRecipes reads a Makefile: its rules, and variables that are plain text.
+// makeRecipes reads a Makefile: its rules, and the variables that are plain text.
 func makeRecipes(text string) recipes {
 	all := recipes{targets: map[string]*recipe{}, files: true, phony: map[string]bool{}}
 	value := map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "SHELL": "sh"}
 	expand := func(s string) string {
-		for range 5 { // a variable may have others in it
+		for range 5 { // a variable may contain others
 			s = makeUse.ReplaceAllStringFunc(s, func(use string) string {
 				if v, known := value[use[2:len(use)-1]]; known && len(s) < shell.MaxCommand {
 					return v
@@ -251,7 +252,7 @@ func makeRecipes(text string) recipes {
 			all.unknown = true
 		}
 	}
-	for _, c := range commands { // variables count as they are at the end
+	for _, c := range commands { // variables have the values that they have at the end of the file
 		command := strings.TrimLeft(strings.TrimSpace(c.text), "@-+ ")
 		command = strings.ReplaceAll(makeFunctions(expand(command)), "$$", "$")
 		for _, one := range c.to {
@@ -261,7 +262,7 @@ func makeRecipes(text string) recipes {
 	return all
 }
 
-// makeFunctions has what only make knows read as a variable that the shell does not know.
+// makeFunctions replaces what only make knows by a variable that the shell does not know.
 func makeFunctions(command string) string {
 	var out strings.Builder
 	for i := 0; i < len(command); i++ {
@@ -334,7 +335,7 @@ func justRecipes(text string) recipes {
 			})
 			one.commands[i] = justAny.ReplaceAllString(command, "$$_just")
 		}
-		if len(one.commands) > 0 && strings.HasPrefix(one.commands[0], "#!") { // one script, of some language
+		if len(one.commands) > 0 && strings.HasPrefix(one.commands[0], "#!") { // a single script, in any language
 			how := language("", "", one.commands[0])
 			one.commands = []string{strings.Join(one.commands[1:], "\n")}
 			if !shells[how] {
@@ -361,7 +362,7 @@ func packageScripts(text string) recipes {
 			one.commands = []string{command}
 			continue
 		}
-		_ = json.Unmarshal(script, &one.commands) // composer's lists
+		_ = json.Unmarshal(script, &one.commands) // composer allows lists
 		for i, command := range one.commands {
 			if other, ok := strings.CutPrefix(command, "@"); ok && path.Base(other) == other {
 				one.before, one.commands[i] = append(one.before, other), ":"

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// rewriter is a program that changes the files that it is given: with one of the options (any call, where there are
-// none), and without those that have it only look. sub is the subcommand.
+// rewriter is a program that changes the files it gets. with lists the options that make it do so; if there are none,
+// it always does. without lists the options that make it only check. sub is the subcommand.
 type rewriter struct{ program, sub, with, without string }
 
 var rewriters = []rewriter{
@@ -20,7 +20,7 @@ var rewriters = []rewriter{
 	{"gradle gradlew", "spotlessApply", "", ""}, {"mvn mvnw", "spotless:apply", "", ""}, {"ktlint", "", "-F --format", ""}, {"swiftformat", "", "", "--lint"},
 }
 
-// does reports whether a simple command is a call of it.
+// does reports whether a simple command is a call of the rewriter that changes files.
 func (r rewriter) does(words []string) bool {
 	has := func(list string) bool {
 		return slices.ContainsFunc(words[1:], func(w string) bool { return contains(list, w) })
@@ -29,8 +29,8 @@ func (r rewriter) does(words []string) bool {
 	return contains(r.program, name) && (r.sub == "" || has(r.sub)) && (r.with == "" || has(r.with)) && !has(r.without)
 }
 
-// Rewrites returns the first simple command that a shell command runs and that changes the files that it is given, as a
-// formatter does; also one that a target of make or a script of npm, pnpm or yarn has. "" is none that is known.
+// Rewrites returns the first simple command run by a shell command that changes the files it gets, as formatters do.
+// It also follows a target of make and a script of npm, pnpm or yarn. It returns "" if no known program does.
 func Rewrites(command string, read func(file string) string) (found string) {
 	p := programs{called: func(words []string) {
 		if found == "" && slices.ContainsFunc(rewriters, func(r rewriter) bool { return r.does(words) }) {

@@ -9,16 +9,16 @@ import (
 	"pawl/internal/shell"
 )
 
-// interpreter is a program that runs a file it is given.
+// interpreter describes a program that runs a file it gets.
 type interpreter struct {
 	inline  string   // options after which there is program text instead of a file: "-c -e"
 	loads   string   // options whose value is a file that is executed too: "-r --require"
 	program bool     // the first argument is program text unless loads gave a file: awk, sed
 	skip    []string // words before the script: deno run x
-	entry   string   // what is run in a directory
+	entry   string   // the file that runs if the argument is a folder
 }
 
-// interpreters by the name of the program, without a version: python3.12 is python.
+// interpreters by name, without the version: python3.12 is python.
 var interpreters = map[string]interpreter{
 	"sh": {inline: "-c"}, "bash": {inline: "-c", loads: "--rcfile --init-file"}, "dash": {inline: "-c"}, "zsh": {inline: "-c"},
 	"ksh": {inline: "-c"}, "ash": {inline: "-c"}, "fish": {inline: "-c --command"},
@@ -36,14 +36,14 @@ var interpreters = map[string]interpreter{
 	"sed": {loads: "-f --file", program: true}, "jq": {loads: "-f --from-file", program: true},
 }
 
-// A file of variables may have NODE_OPTIONS in it.
+// A file of environment variables may set NODE_OPTIONS.
 const nodeLoads = "-r --require --import --loader --experimental-loader --env-file --env-file-if-exists"
 
-// shells read a pipe or a here-document as commands, and -c as a command line.
+// shells read a pipe or a here-document as commands, and the argument of -c as a command line.
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "ash": true, "fish": true}
 
-// wrapper is a program that runs the command in its arguments; the value lists its options that
-// take an argument of their own.
+// wrappers are programs that run the command in their arguments. The value lists the options that have an argument of
+// their own.
 var wrappers = map[string]string{
 	"env": "-u --unset -C --chdir", "time": "-f --format -o --output", "timeout": "-s --signal -k --kill-after", "gtimeout": "-s -k",
 	"nice": "-n --adjustment", "ionice": "-c -n", "nohup": "", "setsid": "", "exec": "-a", "command": "", "builtin": "",
@@ -54,14 +54,14 @@ var wrappers = map[string]string{
 
 const c8Options = "-r --reporter -n --include -x --exclude -o --reports-dir --report-dir --temp-directory -c --config"
 
-// runners take the words after one of these subcommands as a command.
+// runners are programs that run the words after one of these subcommands as a command.
 var runners = map[string]string{
 	"poetry": "run", "uv": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "conda": "run", "bundle": "exec", "direnv": "exec",
 	"pnpm": "exec dlx", "yarn": "exec dlx", "npm": "exec x", "mise": "exec x", "asdf": "exec",
 }
 
-// tasks are programs that find what to do in a file with a name of its own: the first that
-// exists is sealed. file is the option that names another, dir the one that changes directory.
+// tasks are programs that find what to do in a file with a fixed name. The first of the names that exists is sealed.
+// file lists the options that name another file, dir the options that change the folder.
 var tasks = map[string]struct {
 	names, file, dir string
 	only             string // subcommands that run something of the file; "" is any
@@ -87,12 +87,13 @@ var tasks = map[string]struct {
 	"gradlew":  {names: "build.gradle build.gradle.kts", file: "-b", dir: "-p --project-dir"},
 }
 
-// ownCommands are what yarn and pnpm do by themselves, by no script: alone they install.
+// ownCommands are the subcommands of yarn and pnpm themselves; any other word may be a script. Without a word they
+// install.
 const ownCommands = "add approve-builds audit autoclean bin cache check config constraints create dedupe deploy dlx doctor env exec explain fetch generate-lock-entry " +
 	"global help i import info init install install-test it licenses link list ln login logout ls node npm outdated owner pack patch patch-commit plugin policies prune publish " +
 	"rb rebuild remove rm root search self-update set setup stage store tag team un uninstall unlink unplug up update upgrade upgrade-interactive version versions why workspace workspaces"
 
-// spread is an option or a word by which a script runs in the packages of a workspace.
+// spread matches an option or a word that makes a script run in the packages of a workspace.
 var spread = lazyregexp.New(`^(-w|-ws|-r|-F|--workspaces?(=.*)?|--recursive|--filter(=.*)?|workspaces?)$`)
 
 // scripts seals the files that a command executes.
@@ -108,8 +109,7 @@ func (r *refs) scripts(command, dir string, env map[string]shell.Word, depth int
 	}
 }
 
-// run seals what one simple command executes: words, which are those of the command or the part of
-// them that a wrapper runs.
+// run seals what one simple command executes. words are those of the command, or of the part that a wrapper runs.
 func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	if len(words) == 0 || depth > maxNesting {
 		return
@@ -125,7 +125,7 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 			r.free(c.Dir, first)
 		}
 	} else if !first.Unknown && !first.Glob && first.Path != "" {
-		r.outside[first.Path] = true // it is looked up in PATH
+		r.outside[first.Path] = true // the shell looks it up in PATH
 		for dir := range r.searched(c, "PATH") {
 			r.free(dir, first)
 		}
@@ -188,8 +188,8 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	}
 }
 
-// built seals the source of a program of tests that a command builds before it runs it: of ./xmltest it is xmltest.cpp,
-// wherever the program is put.
+// built seals the source of a test program that a command builds before it runs it: for ./xmltest it is xmltest.cpp,
+// in any folder.
 func (r *refs) built(program shell.Word) {
 	name := path.Base(program.Path)
 	if program.Unknown || program.Glob || !strings.Contains(strings.ToLower(name), "test") {
@@ -228,7 +228,7 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 		case entryModule(name, w.Text) && n+1 < len(args):
 			module := strings.ReplaceAll(args[n+1].Path, ".", "/")
 			r.first(c.Dir, pythonRuns)
-			for _, name := range []string{".py", "/__init__.py", "/__main__.py"} { // before what is installed
+			for _, name := range []string{".py", "/__init__.py", "/__main__.py"} { // these come before an installed module
 				r.group(c.Dir, shell.EscapeGlob(module)+name, Group{New: true})
 			}
 			r.evaluator(c, module, args[n+2:])
@@ -244,16 +244,16 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 			return
 		case strings.HasPrefix(w.Text, "-") && w.Text != "-":
 		case in.program:
-			return // program text, or data when the program was loaded
+			return // program text, or data if the program was loaded from a file
 		case r.file(c.Dir, w):
 			r.reads(c.Dir, w, name, depth)
-			return // what follows are its arguments
+			return // the rest are arguments of the script
 		case name == "source" || name == ".":
 			r.free(c.Dir, w)
 			return
 		case in.entry != "" && !w.Unknown && r.seal(c.Dir, path.Join(w.Path, in.entry)):
 			r.reads(c.Dir, shell.Word{Path: path.Join(w.Path, in.entry)}, name, depth)
-			if in.entry == "index.js" { // unless a manifest names another
+			if in.entry == "index.js" { // a manifest may name another file
 				r.group(shell.Resolve(c.Dir, w.Path), "package.json", Group{There: true, New: true})
 			}
 			return
@@ -276,7 +276,7 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 	r.fed(c, 0)
 }
 
-// fed seals what a shell may be given to run by those whose output it reads: cat x | sh.
+// fed seals the files whose text a shell may get as commands from other programs: cat x | sh.
 func (r *refs) fed(c shell.Command, depth int) {
 	for _, from := range c.Feeds[:min(len(c.Feeds), maxNesting)] {
 		for _, w := range from.Words {
@@ -291,14 +291,14 @@ func (r *refs) fed(c shell.Command, depth int) {
 	}
 }
 
-// commandOption is -c, also among other options: -euc, -lc.
+// commandOption matches -c, also together with other options: -euc, -lc.
 var commandOption = lazyregexp.New(`^-[a-zA-Z]*c$`)
 
 func entryModule(name, option string) bool {
 	return option == "-m" && (name == "python" || name == "pypy" || name == "coverage")
 }
 
-// task seals the file that make and its like take their instructions from.
+// task seals the file from which make and similar programs take their instructions.
 func (r *refs) task(dir, name string, args []shell.Word, depth int) {
 	t := tasks[name]
 	names, sub := strings.Fields(t.names), ""
@@ -346,11 +346,11 @@ func (r *refs) task(dir, name string, args []shell.Word, depth int) {
 			r.targets(name, r.relative(shell.Resolve(dir, file)), dir, plain, depth)
 			return
 		}
-		r.group(dir, shell.EscapeGlob(file), Group{New: true}) // it would be found first
+		r.group(dir, shell.EscapeGlob(file), Group{New: true}) // the program would find it first
 	}
 }
 
-// goRun seals the files of go run x.go y.go; a package is a directory, and is not sealed.
+// goRun seals the files of go run x.go y.go. A package is a folder, and is not sealed.
 func (r *refs) goRun(dir string, args []shell.Word) {
 	for len(args) > 1 && args[0].Text == "-C" {
 		dir, args = shell.Resolve(dir, args[1].Path), args[2:]
@@ -372,8 +372,8 @@ func (r *refs) goRun(dir string, args []shell.Word) {
 	}
 }
 
-// unwrap is the command within the arguments of a wrapper: what comes after options with their
-// arguments, assignments, and numbers such as timeout's.
+// unwrap returns the command within the arguments of a wrapper: it skips options with their arguments, assignments,
+// and numbers such as timeout's.
 func unwrap(args []shell.Word, options string) []shell.Word {
 	for len(args) > 0 {
 		text := args[0].Text
@@ -397,7 +397,7 @@ var (
 	versions   = lazyregexp.New(`[0-9.]+$`)
 )
 
-// called is the name of a command without its directory and version.
+// called returns the name of a command without its folder and version.
 func called(w shell.Word) string {
 	if w.Text == "." {
 		return "."
