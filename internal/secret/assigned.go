@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// assigned finds values that look made by chance and are given to a name that says what they are:
-// in quotes anywhere (password = "…", "apiKey": "…", token := '…'), bare only in a setting that has
-// the line to itself (SECRET_KEY=…), since in code that is another name.
+// assigned finds values that look random and are assigned to a name that says that they are secret. It finds them in
+// quotes anywhere (password = "…", "apiKey": "…", token := '…'). Without quotes it finds them only in a setting on
+// its own line (SECRET_KEY=…) or in an assignment to a variable in capitals, because a word without quotes in code is
+// mostly another name.
 func assigned(line string) (out []Found) {
 	for i := 1; i < len(line); i++ {
 		if line[i] != '=' && line[i] != ':' || len(line)-i < leastPassword {
@@ -33,7 +34,7 @@ func assigned(line string) (out []Found) {
 		default:
 			kind = "a secret in a setting"
 			before := strings.TrimSpace(strings.TrimSuffix(left, name))
-			if shouts(name) && strings.HasPrefix(line[i+1:], value) && line[i] == '=' { // -e DB_PASSWORD=…, in the middle of a command
+			if shouts(name) && strings.HasPrefix(line[i+1:], value) && line[i] == '=' { // in the middle of a command, as in -e DB_PASSWORD=…
 				value, _, _ = strings.Cut(value, " ")
 			} else if before != "" && before != "export" && before != "-" {
 				continue
@@ -53,7 +54,8 @@ func assigned(line string) (out []Found) {
 	return out
 }
 
-// leastSecret is how long a value is at least that is known by its name alone, unless it is a password.
+// leastSecret is the length in bytes from which a random value counts as a secret. leastPassword is the length for
+// passwords.
 const (
 	leastSecret   = 20
 	leastPassword = 12
@@ -65,7 +67,7 @@ func among(set string) func(rune) bool {
 	}
 }
 
-// What ends a name, a value that stands bare, a value at all.
+// The characters that end a name, a value without quotes, a random value and a password.
 var (
 	notInName    = among("_-.")
 	notInSetting = among("+/=_-")
@@ -73,8 +75,8 @@ var (
 	notPassword  = among("+/=_.~!@#$%^&*-?,;:")
 )
 
-// secretName reports whether a name says that what it has is a secret: client_secret, DB_PASSWORD,
-// accessKeyId; not tokenizer, secretName, passwordHash.
+// secretName reports whether a name says that its value is a secret: client_secret, DB_PASSWORD and accessKeyId do;
+// tokenizer, secretName and passwordHash do not.
 func secretName(name string) bool {
 	if len(name) > 100 {
 		return false
@@ -94,5 +96,5 @@ var (
 	secretWords = []string{"secret", "password", "passwd", "passphrase", "token", "apikey", "privatekey", "accesskey", "authkey", "masterkey", "signingkey", "encryptionkey", "accountkey", "credential", "credentials"}
 )
 
-// shouts reports whether a name is written like that of an environment variable.
+// shouts reports whether a name is written like an environment variable: capitals with an underscore.
 func shouts(name string) bool { return name == strings.ToUpper(name) && strings.Contains(name, "_") }

@@ -2,16 +2,16 @@ package secret
 
 import "slices"
 
-// automaton finds all of many words in one pass over a text, whatever their case (Aho and Corasick): most
-// lines have none, and no expression is held against them.
+// automaton finds all of many words in one pass over a text, in upper or lower case (Aho and Corasick). Most lines
+// contain no word, so no regular expression has to run on them.
 type automaton struct {
-	class [256]byte // of each byte; 0 is in no word
-	next  []int32   // by state and class
+	class [256]byte // the class of each byte; 0 is the class of all bytes that are in no word
+	next  []int32   // the next state, by state and class
 	width int
-	ends  [][]int // by state: what the words stand for that end there
+	ends  [][]int // by state: the values of the words that end there
 }
 
-// newAutomaton makes an automaton of words in lower case; of says what each stands for.
+// newAutomaton returns an automaton of words in lower case. of has the value of each word.
 func newAutomaton(words []string, of []int) *automaton {
 	a := &automaton{width: 1}
 	for _, w := range words {
@@ -43,7 +43,8 @@ func newAutomaton(words []string, of []int) *automaton {
 		}
 		a.ends[at] = append(a.ends[at], of[n])
 	}
-	// Where a word goes on no further, its longest end that begins another does.
+	// If no word continues with a byte, the automaton goes to the state of the longest end of the text so far that
+	// begins a word.
 	fail, queue := make([]int32, len(a.ends)), []int32{}
 	for c := range a.width {
 		if s := a.next[c]; s != 0 {
@@ -67,7 +68,7 @@ func newAutomaton(words []string, of []int) *automaton {
 	return a
 }
 
-// in returns what the words of a text stand for, each once, in order.
+// in returns the values of the words that a text contains, each once, sorted.
 func (a *automaton) in(text string) (found []int) {
 	at := int32(0)
 	for i := range len(text) {

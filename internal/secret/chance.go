@@ -8,10 +8,11 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// placeholders are in what documentation and tests put where a secret would be.
+// placeholders are parts of texts that documentation and tests use in place of a secret.
 var placeholders = []string{"example", "placeholder", "changeme", "change-me", "change_me", "your", "xxxx", "dummy", "redacted", "****", "...."}
 
-// counted are what people type who need any value. Beside one a real value may stand: xoxb-123456789012-…
+// counted matches a sequence that people type when they need any value. A real value may contain one, too:
+// xoxb-123456789012-…
 var counted = lazyregexp.New(`(?i)0?123456789|abcdef`)
 
 func placeholder(text string) bool {
@@ -29,13 +30,13 @@ var (
 	hex   = lazyregexp.New(`^[0-9a-fA-F]+$`)
 )
 
-// random reports whether a text looks as if it were made by chance: letters and digits, no words
-// or names, and about as much information in it as there can be.
+// random reports whether a text looks random: it has letters and digits, does not consist of words or names, and has
+// nearly as much information as possible.
 func random(text string) bool {
 	if !strings.ContainsAny(text, "0123456789") || !strings.ContainsFunc(text, letter) || uuid.MatchString(text) {
 		return false
 	}
-	if strings.ContainsAny(text, "$%") { // $NAME, %NAME%: a place where one is put in
+	if strings.ContainsAny(text, "$%") { // $NAME or %NAME%: a variable
 		return false
 	}
 	words := true
@@ -44,7 +45,7 @@ func random(text string) bool {
 	}
 	least := 3.5
 	if hex.MatchString(text) {
-		least = 3.1 // there is no more in hex
+		least = 3.1 // hex digits carry less information
 	}
 	if len(text) < 20 {
 		least = 2.9
@@ -52,10 +53,11 @@ func random(text string) bool {
 	return !words && entropy(text) >= least
 }
 
-// password reports whether a text looks like a password that a program made: shorter than what random
-// asks for, but of all sorts of characters, which change nearly with every one. P@ssw0rd2024! does not.
+// password reports whether a text looks like a password that a program made. It may be shorter than a text that
+// random accepts, but has to mix several sorts of characters, with a change of sort at nearly every character.
+// P@ssw0rd2024! does not.
 func password(text string) bool {
-	if len(text) < leastPassword || text[0] == '$' || strings.Count(text, "$") > 1 { // $NAME; $2b$10$…, a hash
+	if len(text) < leastPassword || text[0] == '$' || strings.Count(text, "$") > 1 { // $NAME is a variable; $2b$10$… is a hash
 		return false
 	}
 	var sorts [4]bool
@@ -80,7 +82,8 @@ func password(text string) bool {
 
 func letter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 
-// entropy is the information in each byte of a text by the frequencies in the text itself, in bits.
+// entropy returns the information in each byte of a text, in bits, by the frequencies of the bytes in the text
+// itself.
 func entropy(text string) float64 {
 	var n [256]int
 	for i := range len(text) {

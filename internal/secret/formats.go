@@ -2,9 +2,9 @@ package secret
 
 import "pawl/internal/lazyregexp"
 
-// format is a kind of credential that is known by how it looks. hint is a text that is in every one
-// of them, so that most lines are not held against the expression at all; the first group, or else
-// the match, is the credential. random says that it must also look as if it were made by chance.
+// format is a kind of credential that has a recognisable form. Every credential of this kind contains hint, so that
+// the regular expression only runs on lines with it. The credential is the first group of find, or else the whole
+// match. random says that it must also look random.
 type format struct {
 	kind   string
 	hint   string
@@ -12,8 +12,8 @@ type format struct {
 	random bool
 }
 
-// formats are those that people really leave in code. A secret blocks a loop until a person comes,
-// so what could as well be something else is not among them.
+// formats are the kinds of credentials that people leave in code. A secret stops a loop until a person comes, so a
+// form that other texts may have is not in the list.
 var formats = []format{
 	{"a private key", "PRIVATE KEY", lazyregexp.New(`-----BEGIN (?:[A-Z]+ ){0,2}PRIVATE KEY(?: BLOCK)?-----`), false},
 	{"an AWS access key", "AKIA", lazyregexp.New(`\b(AKIA[A-Z2-7]{16})\b`), false},
@@ -78,7 +78,7 @@ var formats = []format{
 	{"a URL with a password", "://", lazyregexp.New(`[a-z][a-z0-9+.-]*://[^\s/:@'"]*:([^\s/:@'"]{10,})@[A-Za-z0-9]`), true},
 }
 
-// in hands on what of the format is in a line.
+// in calls add for each credential of the format in a line.
 func (f *format) in(line string, add func(Found)) {
 	for _, m := range f.find.FindAllStringSubmatchIndex(line, -1) {
 		start, end := m[len(m)-2], m[len(m)-1]

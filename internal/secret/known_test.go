@@ -9,7 +9,7 @@ import (
 	"pawl/internal/secret"
 )
 
-// The characters that credentials are made of.
+// The characters of credentials.
 const (
 	digits = "0123456789"
 	lower  = "abcdefghijklmnopqrstuvwxyz"
@@ -22,7 +22,7 @@ const (
 	url64  = alnum + "-_"
 )
 
-// by is n characters that look made by chance, the same at each run.
+// by returns n characters of set that look random. They are the same in each run.
 func by(set string, n int) string {
 	var b strings.Builder
 	x := uint64(len(set)*1000003 + n)
@@ -35,8 +35,8 @@ func by(set string, n int) string {
 	return b.String()
 }
 
-// known are formats as their makers document them, each in a line as people leave it in code. They are
-// put together at run time, so that this file has none.
+// known has credentials in the formats that their makers document, each in a line as people leave it in code. They
+// are put together at run time, so that this file contains none.
 var known = []struct{ name, line string }{
 	{"AWS access key", `aws_access_key_id = ` + "AK" + "IA" + by(upper[:20]+"234567", 16)},
 	{"AWS temporary key", `AccessKeyId: "` + "AS" + "IA" + by(upper[:20]+"234567", 16) + `"`},

@@ -13,12 +13,12 @@ import (
 //go:embed gitleaks.toml
 var gitleaks []byte
 
-// ruleSet is the part of gitleaks' configuration that says what a secret is. Which files to pass over is
-// not taken from there: a change could be put into one of them.
+// ruleSet is the part of gitleaks' configuration that says what a secret is. It leaves out which files gitleaks
+// skips, because a change could put a secret into such a file.
 type ruleSet struct {
 	Rules     []*rule    `toml:"rules"`
 	Allowlist *allowlist `toml:"allowlist"`
-	words     *automaton // of the hints of all formats and, after them, of the keywords of all rules
+	words     *automaton // the hints of all formats and, after them, the keywords of all rules
 }
 
 type rule struct {
@@ -42,15 +42,16 @@ type allowlist struct {
 	re        []*regexp.Regexp
 }
 
-// passed are rules that others of this package stand for: generic-api-key finds what assigned finds, and
-// much that only has a name like it, which would stop a loop for nothing; the rest need more than a line.
+// passed are rules that are not used. assigned replaces generic-api-key, which would also stop loops for many texts
+// that only have a similar name. The formats replace private-key and jwt. kubernetes-secret-yaml needs more than one
+// line.
 var passed = []string{"generic-api-key", "private-key", "jwt", "kubernetes-secret-yaml"}
 
-// all are the rules as they are used.
+// all returns the rules that are used.
 var all = sync.OnceValue(func() *ruleSet {
 	var set ruleSet
 	if err := toml.Unmarshal(gitleaks, &set); err != nil {
-		panic(err) // a test reads it
+		panic(err) // a test reads this file
 	}
 	set.Rules = slices.DeleteFunc(set.Rules, func(r *rule) bool {
 		return r.Regex == "" || r.Path != "" || len(r.Keywords) == 0 || slices.Contains(passed, r.ID)
@@ -69,7 +70,7 @@ var all = sync.OnceValue(func() *ruleSet {
 	return &set
 })
 
-// in hands on what a rule finds in a line.
+// in calls add for each secret that a rule finds in a line.
 func (s *ruleSet) in(r *rule, line string, add func(Found)) {
 	r.compiled.Do(func() { r.re = regexp.MustCompile(r.Regex) })
 	for _, m := range r.re.FindAllStringSubmatchIndex(line, -1) {
@@ -85,7 +86,8 @@ func (s *ruleSet) in(r *rule, line string, add func(Found)) {
 	}
 }
 
-// group is where the secret is in a match: the group that the rule names, else the first that there is.
+// group returns where in a match the secret is: the group that the rule names, else the first group that is not
+// empty, else the whole match.
 func (r *rule) group(m []int) (start, end int) {
 	if g := r.SecretGroup; g > 0 && 2*g+1 < len(m) && m[2*g] >= 0 {
 		return m[2*g], m[2*g+1]
@@ -98,11 +100,11 @@ func (r *rule) group(m []int) (start, end int) {
 	return m[0], m[1]
 }
 
-// contextual reports whether a rule goes by a name beside a value that has no form of its own. Such a
-// value must also look as if it were made by chance.
+// contextual reports whether a rule recognises a value by the name beside it, because the value has no form of its
+// own. Such a value must also look random.
 func (r *rule) contextual() bool { return strings.Contains(r.Regex, `(?:=|>|:{1,3}=`) }
 
-// kind is the rule in words.
+// kind returns the rule's name as words.
 func (r *rule) kind() string {
 	name := strings.ReplaceAll(r.ID, "-", " ")
 	if strings.ContainsRune("aeio", rune(name[0])) {
@@ -113,7 +115,7 @@ func (r *rule) kind() string {
 
 func (a *allowlist) allows(text, match, line string) bool {
 	if len(a.Paths) > 0 && len(a.Regexes) > 0 {
-		return false // both would have to hold
+		return false // gitleaks wants both to match
 	}
 	a.compiled.Do(func() {
 		for _, expression := range a.Regexes {

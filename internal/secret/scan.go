@@ -2,16 +2,16 @@ package secret
 
 import "maps"
 
-// Secret is something in a change that looks like a credential. It never says what the credential
-// is: violations are shown, recorded and pushed.
+// Secret is a text in a change that looks like a credential. It does not contain the credential, because violations
+// are shown, recorded and pushed.
 type Secret struct {
 	Path string
-	Line int    // 0: the name of the file itself
+	Line int    // 0 for the name of the file itself
 	Kind string // "a GitHub token"
 }
 
-// Scan looks for secrets in the lines of a change. One that only moves, since the change
-// takes the same away elsewhere, is not new.
+// Scan looks for secrets in the lines of a change. A secret that only moves, because the change also removes it
+// elsewhere, is not new.
 type Scan struct {
 	found []foundSecret
 	gone  map[string]int
@@ -22,10 +22,10 @@ type foundSecret struct {
 	text string
 }
 
-// maxSecrets bounds what is remembered of a change that is full of them.
+// maxSecrets limits how many secrets of one change are kept.
 const maxSecrets = 1000
 
-// Line takes one line, or piece of one, that the change adds or takes away.
+// Line adds one line, or a part of one, that the change adds or removes.
 func (s *Scan) Line(path string, n int, added bool, text string) {
 	for _, f := range Find(text) {
 		switch {
@@ -40,7 +40,7 @@ func (s *Scan) Line(path string, n int, added bool, text string) {
 	}
 }
 
-// Secrets returns those that are new, in the order of the change.
+// Secrets returns the new secrets, in the order of the change.
 func (s *Scan) Secrets() []Secret {
 	var out []Secret
 	gone := maps.Clone(s.gone)
@@ -50,7 +50,7 @@ func (s *Scan) Secrets() []Secret {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].Path == f.Path && out[n-1].Line == f.Line {
-			continue // one per line says it
+			continue // one secret per line is enough
 		}
 		out = append(out, f.Secret)
 	}

@@ -1,8 +1,8 @@
-// Package secret finds what looks like a credential in lines of text: in changes, in what agents say, in names of
-// files, in values of environment variables. It uses three sources: formats of pawl's own (formats.go), the rules that
-// gitleaks maintains (gitleaks.toml, MIT license, see gitleaks.LICENSE; copy a newer file over it to update them), and
-// values that look random and are assigned to a telling name (assigned.go). It never returns the credential itself, and
-// does not find encoded ones. Pure. Start at Find.
+// Package secret finds text that looks like a credential, one line at a time: in changes, in what agents say, in
+// names of files, in values of environment variables. It uses three sources: pawl's own formats (formats.go), the
+// rules that gitleaks maintains (gitleaks.toml, MIT license, see gitleaks.LICENSE; to update the rules, copy a newer
+// file over it), and values that look random and are assigned to a telling name (assigned.go). It never returns the
+// credential itself, and does not find encoded ones. The package is pure. Start at Find.
 package secret
 
 import (
@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// Found is a credential in a text: what sort it is, and where.
+// Found is a credential in a text: its kind, and where it is.
 type Found struct {
 	Kind       string // "a GitHub token"
-	Start, End int    // in bytes
+	Start, End int    // offsets in bytes
 	text       string
 }
 
-// Find returns what looks like a credential in a line, each place once, those that pawl knows best first.
+// Find returns the texts in a line that look like credentials. They do not overlap: pawl's own formats come before
+// the rules, and both before assigned values.
 func Find(line string) (out []Found) {
 	add := func(f Found) {
 		if !slices.ContainsFunc(out, func(o Found) bool { return f.Start < o.End && o.Start < f.End }) {
@@ -26,7 +27,7 @@ func Find(line string) (out []Found) {
 		}
 	}
 	rules := all()
-	for _, i := range rules.words.in(line) { // pawl's own come first
+	for _, i := range rules.words.in(line) { // pawl's own formats come first
 		if i < len(formats) {
 			formats[i].in(line, add)
 		} else {
@@ -39,8 +40,8 @@ func Find(line string) (out []Found) {
 	return out
 }
 
-// Redact returns a text of several lines with each credential replaced by what it looks like, in square
-// brackets, so that the rest can be kept and shown.
+// Redact returns a text, of one or more lines, in which the kind of each credential, in square brackets, replaces the
+// credential. The rest can then be kept and shown.
 func Redact(text string) string {
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(text, "\n") {
