@@ -1,8 +1,8 @@
-// Package ledger is the record of a loop or a steward: one ref whose n-th commit has the n-1st and
-// the code head as parents, and in its tree the state, this entry's events and what else its kind
-// keeps. It maps events to files and back and folds them into the state; store makes the commits. The
-// state in an entry is the fold of all events up to it (A9), which Verify proves. Start at Book.Entry,
-// then Ledger (a loop's) and Steward (a steward's).
+// Package ledger is the record of a loop or a steward. It is one git ref, a chain of commits. The parents of an
+// entry's commit are the entry before and the code head. Its tree has the state, the entry's events and the other
+// files of its kind. The package converts events to files and back, and folds them into the state; the package store
+// makes the commits. The state in an entry is the fold of all events up to it (A9), and Verify checks that. Start at
+// Book.Entry, then read Ledger (for loops) and Steward (for stewards).
 package ledger
 
 import (
@@ -23,11 +23,11 @@ const (
 	EventsFile = "events.jsonl"
 )
 
-// State is what events fold into.
+// State is the result of folding events.
 type State[S any] interface {
 	// Apply returns the state after the event.
 	Apply(loop.Event) S
-	// At returns the state with the ledger commit that it follows.
+	// At returns the state with the ledger commit of the entry before.
 	At(ledger string) S
 	// Last returns the number of the last event that was applied.
 	Last() int64
@@ -35,25 +35,26 @@ type State[S any] interface {
 	Code() string
 }
 
-// Page is what stands at one entry.
+// Page is the content of one entry.
 type Page[S any] struct {
 	State   S
-	Results []byte // of a loop
+	Results []byte // the results file of a loop; nil for a steward
 
-	contract *Contract // amended by the entry, else nil
-	whole    bool      // its entry has all of the state in one file
+	contract *Contract // the contract if the entry amends it, else nil
+	whole    bool      // the entry has the whole state in one file
 }
 
-// form is how the entries of a ledger have its state: in StateFile, and in further files beside it.
+// form says in which files the entries of a ledger keep the state: in StateFile, and perhaps in further files.
 type form[S any] interface {
-	// write returns the files in which two states differ, StateFile always; of a file that is gone, nil. With
-	// all it returns every file of the second one.
+	// write returns the files that differ between two states, always with StateFile. A file that is removed has the
+	// value nil. With all it returns every file of after.
 	write(before, after S, all bool) map[string][]byte
-	// read makes a state of StateFile and of those that more returns. whole says that it needed none.
+	// read returns the state from StateFile and from the files that more returns. whole is true if it needed no
+	// further files.
 	read(file []byte, more func(names []string) (map[string][]byte, error)) (state S, whole bool, err error)
 }
 
-// inOneFile is the form of a state that is small.
+// inOneFile is the form of a small state.
 type inOneFile[S any] struct{}
 
 func (inOneFile[S]) write(_, after S, _ bool) map[string][]byte {
@@ -64,20 +65,20 @@ func (inOneFile[S]) read(file []byte, _ func([]string) (map[string][]byte, error
 	return state, true, json.Unmarshal(file, &state)
 }
 
-// Book reads and prepares the entries of one ledger. It remembers the last page, so that an append
-// needs no reading.
+// Book reads the entries of one ledger and prepares new ones. It keeps the last page, so that an append does not have
+// to read it.
 type Book[S State[S]] struct {
 	store *store.Store
 	begin func(loop string) S // the state before the first event
-	check func(S) error       // that it is a state of this kind
-	form  form[S]             // how entries have it
+	check func(S) error       // returns an error if the state is not one of this kind
+	form  form[S]             // how entries keep the state
 
 	mu   sync.Mutex
-	head string // of the page
+	head string // the entry of page
 	page Page[S]
 }
 
-// Read returns the page at head; the empty page where head is "".
+// Read returns the page at head, the empty page if head is "".
 func (b *Book[S]) Read(ctx context.Context, head string) (Page[S], error) {
 	if head == "" {
 		return Page[S]{}, nil
@@ -111,8 +112,8 @@ func (b *Book[S]) State(ctx context.Context, head string) (S, error) {
 	return p.State.At(head), err
 }
 
-// Entry returns the files of the entry that follows prev with these events, and the page that
-// they make. Once it is a commit, say so to Appended.
+// Entry returns the files of the entry that follows prev with these events, and the page of that entry. Call Appended
+// once the entry is a commit.
 func (b *Book[S]) Entry(ctx context.Context, prev string, events []loop.Event) (map[string][]byte, Page[S], error) {
 	page, err := b.Read(ctx, prev)
 	if err != nil {
@@ -137,7 +138,7 @@ func (b *Book[S]) Entry(ctx context.Context, prev string, events []loop.Event) (
 	return files, page, nil
 }
 
-// Appended tells the ledger that the page now stands at head.
+// Appended tells the ledger that the entry at head has this page.
 func (b *Book[S]) Appended(head string, page Page[S]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,8 +151,8 @@ func (b *Book[S]) Events(ctx context.Context, head string) ([]loop.Event, error)
 	return Since(ctx, b.store, head, "")
 }
 
-// Since returns the events of the entries after the entry prev up to head, oldest first. It is an
-// error where prev is none of head's predecessors.
+// Since returns the events of the entries after prev up to head, oldest first. It returns an error if prev is not a
+// predecessor of head.
 func Since(ctx context.Context, s *store.Store, head, prev string) ([]loop.Event, error) {
 	commits, err := s.LedgerHistory(ctx, head, EventsFile)
 	if err != nil {
@@ -188,7 +189,7 @@ func decodeEvents(lines []byte) ([]loop.Event, error) {
 func indent(v any) []byte {
 	b, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
-		panic(err) // only plain values are given here
+		panic(err) // callers pass only plain values
 	}
 	return append(b, '\n')
 }

@@ -9,12 +9,12 @@ import (
 	"pawl/internal/steward"
 )
 
-// byTask is the form of a steward's state: StateFile names the tasks, and each has a file of its own, so that an
-// entry is as small with a thousand tasks in the queue as with one. Ledgers of earlier versions have the tasks
-// themselves in StateFile; their next entry has this form.
+// byTask is the form of a steward's state. StateFile names the tasks, and each task has its own file. So the size of
+// an entry does not depend on how many tasks are in the queue. Ledgers of earlier versions have the tasks themselves
+// in StateFile; their next entry has this form.
 type byTask struct{}
 
-// named is a state whose tasks are their IDs.
+// named is a state with the IDs of its tasks.
 type named struct {
 	steward.State
 	Tasks []string `json:"tasks"` // instead of those of State
@@ -37,7 +37,7 @@ func (byTask) write(before, after steward.State, all bool) map[string][]byte {
 		}
 		delete(had, t.ID)
 	}
-	for id := range had { // it is over, and forgotten
+	for id := range had { // the steward has forgotten these tasks
 		files[TaskStateFile(id)] = nil
 	}
 	files[StateFile] = indent(n)

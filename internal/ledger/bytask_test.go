@@ -28,7 +28,7 @@ type crew struct {
 	code  string
 	head  string
 	seq   int64
-	files map[string][]byte // of the last entry
+	files map[string][]byte // the files of the last entry
 	state steward.State
 }
 
@@ -64,7 +64,7 @@ func (c *crew) put(files map[string][]byte) {
 	c.head, c.files = id, files
 }
 
-// submitted hands a task in that is over at once where an outcome is given.
+// submitted returns the events of a submitted task. With an outcome, the task ends at once.
 func submitted(id, outcome string) []loop.Event {
 	events := []loop.Event{{Type: loop.TaskSubmitted, Task: id, Submitted: &task.Task{ID: id, Title: "Mend " + id}}}
 	if outcome != "" {
@@ -73,7 +73,7 @@ func submitted(id, outcome string) []loop.Event {
 	return events
 }
 
-// read holds that whoever knows nothing but the ledger has the state that its events make.
+// read checks that a reader who has only the ledger gets the state that the events make.
 func (c *crew) read() {
 	c.Helper()
 	s, err := ledger.OpenSteward(c.store).State(ctx, c.head)
@@ -97,8 +97,8 @@ func encoded(t testing.TB, v any) string {
 	return string(doc)
 }
 
-// TestA9_AnEntryOfAStewardIsAsSmallAsWhatHasHappened fills a queue: an entry has the files of the tasks that it is
-// about and no others, and the files of those that are forgotten go.
+// TestA9_AnEntryOfAStewardIsAsSmallAsWhatHasHappened fills a queue. An entry has only the files of the tasks that it
+// is about, and the files of forgotten tasks are removed.
 func TestA9_AnEntryOfAStewardIsAsSmallAsWhatHasHappened(t *testing.T) {
 	c := newCrew(t)
 	for i := range 30 {
@@ -124,7 +124,7 @@ func TestA9_AnEntryOfAStewardIsAsSmallAsWhatHasHappened(t *testing.T) {
 	require.Empty(t, c.faults())
 }
 
-// TestA9_ALedgerOfAnEarlierVersionGoesOn has a state whose tasks are all in one file.
+// TestA9_ALedgerOfAnEarlierVersionGoesOn begins with a state that has all tasks in one file.
 func TestA9_ALedgerOfAnEarlierVersionGoesOn(t *testing.T) {
 	c := newCrew(t)
 	events := append(submitted("a", ""), submitted("b", "")...)

@@ -11,21 +11,22 @@ import (
 	"pawl/internal/store"
 )
 
-// Facts are what a host has to know to go on with a ledger, whatever its kind.
+// Facts is what a host has to know to continue with a ledger, whatever its kind.
 type Facts struct {
 	Name   string // the workflow's ID
 	Kind   string
 	Status loop.Status
 	Repo   string
-	Onto   string // the branch that the work started from, as people name it
+	Onto   string // the branch from which the work started, as people name it
 	Desk   string
-	// Input is what its workflow is started with: the spec of the contract, or the charter.
+	// Input is the input of its workflow: the spec of the contract, or the charter.
 	Input   json.RawMessage
 	Remote  bool
 	Setup   string
 	Keep    []string
 	Sandbox spec.Sandbox
-	// Memory, Processes and DeskBytes are the spec's limits of what runs at a time, 0 where it gives none.
+	// Memory, Processes and DeskBytes are the spec's limits of everything that runs at the same time; 0 if it sets
+	// none.
 	Memory    spec.Size
 	Processes int
 	DeskBytes spec.Size
@@ -34,7 +35,7 @@ type Facts struct {
 // Steward reports whether the ledger is a steward's.
 func (f Facts) Steward() bool { return f.Kind == kind.Steward.Name }
 
-// About reads the facts at head.
+// About returns the facts at head.
 func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
 	is, err := isSteward(ctx, s, head)
 	if err != nil {
@@ -83,7 +84,7 @@ func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
 func input(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only plain values are given here
+		panic(err) // callers pass only plain values
 	}
 	return b
 }

@@ -22,13 +22,13 @@ const (
 	PlanFile      = "plan.md"
 )
 
-// loopFiles are all that an entry of a loop can have.
+// loopFiles lists the files that an entry of a loop may have.
 var loopFiles = []string{StateFile, EventsFile, IterationFile, ContractFile, ResultsFile, PlanFile}
 
-// Contract is what the ledger's contract file holds.
+// Contract is the content of ContractFile.
 type Contract = govern.Contract
 
-// Ledger is a loop's.
+// Ledger is the ledger of a loop.
 type Ledger struct {
 	*Book[loop.State]
 
@@ -65,15 +65,15 @@ func (l *Ledger) Contract(ctx context.Context, head string) (Contract, error) {
 	return c, nil
 }
 
-// Bind sets the contract that the first entry will carry.
+// Bind sets the contract that the first entry will have.
 func (l *Ledger) Bind(c Contract) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.contract = &c
 }
 
-// Entry returns the files of the entry that follows prev with these events, and the page that
-// they make. Once it is a commit, say so to Appended.
+// Entry returns the files of the entry that follows prev with these events, and the page of that entry. Call Appended
+// once the entry is a commit.
 func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (map[string][]byte, Page[loop.State], error) {
 	files, page, err := l.Book.Entry(ctx, prev, events)
 	if err != nil {
@@ -111,8 +111,8 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 // amends reports whether an event changes the contract.
 func amends(e loop.Event) bool { return e.Type == loop.ContractAmended || e.Type == loop.PlanMade }
 
-// amended returns the contract with the amendment or the plan that an event brings. It has to come
-// to the hash that was approved.
+// amended returns the contract with the amendment or the plan of an event. It returns an error if the hash of the
+// result is not the approved one.
 func amended(c Contract, e loop.Event) (Contract, error) {
 	switch {
 	case e.Contract == nil:
@@ -131,7 +131,7 @@ func amended(c Contract, e loop.Event) (Contract, error) {
 	return c, nil
 }
 
-// Appended tells the ledger that the page now stands at head.
+// Appended tells the ledger that the entry at head has this page.
 func (l *Ledger) Appended(head string, page Page[loop.State]) {
 	if page.contract != nil {
 		l.Bind(*page.contract)
@@ -139,8 +139,8 @@ func (l *Ledger) Appended(head string, page Page[loop.State]) {
 	l.Book.Appended(head, page)
 }
 
-// Row returns the line of the results file that an event makes (P7): the baseline is iteration
-// 0, every finished iteration has one.
+// Row returns the row of the results file that an event adds (P7); ok is false if it adds none. The baseline is
+// iteration 0, and every finished iteration has a row.
 func Row(e loop.Event) (evidence.Row, bool) {
 	switch {
 	case e.Type == loop.BaselineMeasured:

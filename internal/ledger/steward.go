@@ -29,19 +29,19 @@ const (
 	LastKnownFile = "LAST_KNOWN_STATE.md"
 )
 
-// taskFolder is where the files of tasks lie, by their IDs.
+// taskFolder has a folder for each task, named by its ID.
 const taskFolder = "tasks/"
 
-// taskID is what can be a folder in a ledger and in the project.
+// taskID matches an ID that can be the name of a folder in a ledger and in the project.
 var taskID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// TaskFile is where the entry has a task as it was submitted, TaskPlanFile its PLAN.md, TaskStateFile what has become
-// of it. IDs that can't be the name of a folder are refused when a task is submitted.
+// TaskFile, TaskPlanFile and TaskStateFile return where an entry has the task as it was submitted, its PLAN.md and
+// its present state. A task with an ID that can't be the name of a folder is refused when it is submitted.
 func TaskFile(id string) string      { return taskFolder + id + "/TASK.json" }
 func TaskPlanFile(id string) string  { return taskFolder + id + "/PLAN.md" }
 func TaskStateFile(id string) string { return taskFolder + id + "/" + StateFile }
 
-// Steward is a steward's.
+// Steward is the ledger of a steward.
 type Steward struct{ *Book[steward.State] }
 
 // OpenSteward returns the ledger of a steward in store. It reads nothing yet.
@@ -55,14 +55,14 @@ func OpenSteward(store *store.Store) *Steward {
 	return &Steward{&Book[steward.State]{store: store, begin: steward.New, check: check, form: byTask{}}}
 }
 
-// isSteward reports whether the ledger at head is a steward's. It believes the file that stewards
-// alone have; Verify proves it.
+// isSteward reports whether the ledger at head is a steward's. It only checks that the file exists which stewards
+// alone have; Verify checks the content.
 func isSteward(ctx context.Context, s *store.Store, head string) (bool, error) {
 	files, err := s.ReadLedger(ctx, head, CharterFile)
 	return files[CharterFile] != nil, err
 }
 
-// Charter returns the charter that the steward has at head.
+// Charter returns the steward's charter at head.
 func (l *Steward) Charter(ctx context.Context, head string) (c charter.Charter, err error) {
 	return c, l.file(ctx, head, CharterFile, &c)
 }
@@ -89,12 +89,12 @@ func (l *Steward) file(ctx context.Context, head, name string, v any) error {
 	return nil
 }
 
-// Text is what a file of an entry has that its events name by hash alone.
+// Text returns the content of a file that events name only by its hash.
 type Text func(hash string) ([]byte, error)
 
-// Entry returns the files of the entry that follows prev with these events, and the page that they
-// make: a charter and plans, which text brings, and the tasks that the events submit. Once it is a
-// commit, say so to Appended.
+// Entry returns the files of the entry that follows prev with these events, and the page of that entry. The files
+// include the charter and plans, which text returns, and the submitted tasks. Call Appended once the entry is a
+// commit.
 func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, text Text) (map[string][]byte, Page[steward.State], error) {
 	before, err := l.Read(ctx, prev)
 	if err != nil {
@@ -126,9 +126,8 @@ func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, t
 	return files, page, nil
 }
 
-// Verify proves the ledger of a steward. Beside what holds of every ledger: the charter has the hash
-// that the state names; tasks and plans are those that the events brought, and nothing else has come,
-// changed or gone.
+// Verify checks the ledger of a steward. Besides the rules for every ledger: the charter has the hash that the state
+// names; tasks and plans are those of the events; and no other file was added, changed or removed.
 func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 	before := map[string][]byte{}
 	return l.verify(ctx, head, func(r *Report, e chapter[steward.State]) {
@@ -144,7 +143,7 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 				}
 			}
 		}
-		for _, t := range e.state.Tasks { // what they say is part of the state
+		for _, t := range e.state.Tasks { // the state has their content
 			before[TaskStateFile(t.ID)] = e.Files[TaskStateFile(t.ID)]
 		}
 		all := maps.Clone(e.Files)
@@ -174,13 +173,13 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 	})
 }
 
-// Verify proves the ledger at head by the rules of its kind.
+// Verify checks the ledger at head by the rules of its kind.
 func Verify(ctx context.Context, s *store.Store, head string) (Report, error) {
 	is, err := isSteward(ctx, s, head)
 	if err == nil && is {
 		return OpenSteward(s).Verify(ctx, head)
 	}
-	return Open(s).Verify(ctx, head) // which says what is damaged
+	return Open(s).Verify(ctx, head) // if isSteward failed, this reports the damage
 }
 
 func hashOf(text []byte) string {

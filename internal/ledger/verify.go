@@ -16,30 +16,30 @@ import (
 	"pawl/internal/store"
 )
 
-// Report is what Verify found.
+// Report is the result of Verify.
 type Report struct {
 	Entries int
 	Events  int
-	Rows    int    // of a loop's results
+	Rows    int    // the rows of a loop's results file
 	Terms   string // SHA-256 of the contract, or of the charter
 	Code    string // the commit that the last entry stands for
 	Ended   bool
-	Commits []string // of the entries, in their order
-	Cut     bool     // it can't be read beyond that
+	Commits []string // the commits of the entries, in order
+	Cut     bool     // the ledger can't be read beyond these entries
 	Faults  []Fault
 }
 
-// Fault is something in a ledger that is not as it must be.
+// Fault is an error in a ledger.
 type Fault struct {
-	Entry  int    `json:"entry,omitempty"` // from 1; 0 for the ledger as a whole
+	Entry  int    `json:"entry,omitempty"` // counted from 1; 0 for the ledger as a whole
 	Commit string `json:"commit,omitempty"`
 	What   string `json:"what"`
 }
 
-// maxFaults is how many are listed; one is enough.
+// maxFaults is how many faults of entries are listed. One is enough to know that a ledger is wrong.
 const maxFaults = 20
 
-// chapter is what Verify is shown of an entry, beside what is the same in every ledger.
+// chapter is one entry, as the checks of one kind of ledger see it.
 type chapter[S any] struct {
 	store.ChainLink
 	events []loop.Event
@@ -47,11 +47,15 @@ type chapter[S any] struct {
 	wrong  func(format string, args ...any)
 }
 
-// verify proves a ledger up to head whole, or says where it is not (L8, A9). Each entry's commit,
-// tree and files have the content that their hashes say, and stand on the entry before; its events
-// follow on those before; its state is the fold of them over the state before; the code head that it
-// stands for is the state's. What else its kind keeps, check looks at. That head is the right one, only others can say: the workflow, and the copy
-// in the user's repository.
+// verify checks a whole ledger up to head and returns its faults (L8, A9). For each entry it checks that
+//
+// - commit, tree and files have the content that their hashes say, and the commit follows the entry before;
+// - its events continue the numbers of the events before;
+// - its state is the fold of these events over the state before;
+// - it keeps the commits that its events name, and its code head is that of the state.
+//
+// check does the checks of one kind. verify can't know whether head is the right head: the workflow and the copy in
+// the user's repository know that.
 func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, chapter[S])) (Report, error) {
 	var r Report
 	var before S
@@ -102,15 +106,15 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 	return r, err
 }
 
-// Verify proves the ledger of a loop. Beside what holds of every ledger: results and record are those
-// of its events; the contract is the first entry's with what its events have amended since, and has the
-// hash that was drawn or approved; so has the plan.
+// Verify checks the ledger of a loop. Besides the rules for every ledger: results and record are those of its events;
+// the contract is that of the first entry with the amendments of later events, and has the hash that was drawn or
+// approved; the plan has its approved hash.
 func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
 	v := verification{}
 	return l.verify(ctx, head, v.entry)
 }
 
-// verification is Ledger.Verify under way: what the entry before left.
+// verification is what Ledger.Verify keeps from the entry before.
 type verification struct {
 	results  []byte
 	record   []byte
@@ -153,7 +157,7 @@ func (v *verification) entry(r *Report, e chapter[loop.State]) {
 	}
 }
 
-// sameRecord compares a record with what it is to be: what it says, not how a version writes it.
+// sameRecord compares a record with the expected one by content, because versions of pawl may write it differently.
 func sameRecord(is, want []byte) bool {
 	if len(is) == 0 || len(want) == 0 {
 		return len(is) == len(want)
@@ -189,7 +193,7 @@ func (v *verification) checkContract(e chapter[loop.State]) {
 	}
 }
 
-// after returns the contract's file with the amendments of an entry's events.
+// after returns the contract file with the amendments of an entry's events.
 func after(file []byte, events []loop.Event) ([]byte, error) {
 	for _, event := range events {
 		if !amends(event) {
@@ -208,7 +212,7 @@ func after(file []byte, events []loop.Event) ([]byte, error) {
 	return file, nil
 }
 
-// differs names the first keys in which two states are not the same, "" where they are.
+// differs returns the first keys in which two states differ, "" if they are equal.
 func differs[S any](is, want S) string {
 	a, b := keys(is), keys(want)
 	var names []string
@@ -225,8 +229,8 @@ func differs[S any](is, want S) string {
 	return strings.Join(names, ", ")
 }
 
-// keys are a state's as it is after it was written and read once more: an empty list and none are
-// the same to who reads it.
+// keys returns a state's fields as they are after writing and reading once more. An empty list and a missing one are
+// then equal.
 func keys[S any](s S) map[string]json.RawMessage {
 	var once S
 	out := map[string]json.RawMessage{}
@@ -241,7 +245,7 @@ func keys[S any](s S) map[string]json.RawMessage {
 		err = json.Unmarshal(first, &out)
 	}
 	if err != nil {
-		panic(err) // only plain values are in it
+		panic(err) // a state has only plain values
 	}
 	return out
 }

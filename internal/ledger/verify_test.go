@@ -44,8 +44,8 @@ type book struct {
 	code   string
 	heads  []string
 	seq    int64
-	files  map[string][]byte // that the next entry has besides
-	keeps  []string          // the commits that it keeps
+	files  map[string][]byte // further files for the next entry
+	keeps  []string          // the commits that the next entry keeps
 }
 
 func unpack(t *testing.T, dir string, pack []byte) {
@@ -56,7 +56,7 @@ func unpack(t *testing.T, dir string, pack []byte) {
 	require.NoError(t, err, "%s", out)
 }
 
-// written is a ledger of four entries: opened, begun, one iteration, ended.
+// written returns a ledger of four entries: opened, begun, one iteration, ended.
 func written(t *testing.T) *book {
 	t.Helper()
 	b := begun(t)
@@ -69,7 +69,7 @@ func written(t *testing.T) *book {
 	return b
 }
 
-// begun is a ledger of two entries.
+// begun returns a ledger of two entries.
 func begun(t *testing.T) *book {
 	t.Helper()
 	user, _ := gittest.UserRepo(t, nil)
@@ -119,7 +119,7 @@ func (b *book) put(prev string, files map[string][]byte) {
 	b.heads = append(b.heads, id)
 }
 
-// rewritten replaces the last n entries by others, with hashes that are right.
+// rewritten replaces the last n entries by changed ones with correct hashes.
 func (b *book) rewritten(n int, change func(i int, files map[string][]byte)) {
 	b.Helper()
 	var old []map[string][]byte
@@ -134,7 +134,7 @@ func (b *book) rewritten(n int, change func(i int, files map[string][]byte)) {
 	for i, files := range old {
 		change(i, files)
 		var s loop.State
-		if json.Unmarshal(files[ledger.StateFile], &s) == nil && s.Ledger != "" { // the forger is careful
+		if json.Unmarshal(files[ledger.StateFile], &s) == nil && s.Ledger != "" { // a careful forger also adapts this
 			files[ledger.StateFile] = bytes.ReplaceAll(files[ledger.StateFile], []byte(s.Ledger), []byte(b.head()))
 		}
 		b.put(b.head(), files)
@@ -168,7 +168,7 @@ func (b *book) amend(e loop.Event, change func(*ledger.Contract)) {
 	b.append(e)
 }
 
-// raised is an approved extension of the iterations.
+// raised appends an approved extension of the iterations.
 func (b *book) raised(to int) {
 	b.Helper()
 	limits := map[loop.Resource]evidence.Decimal{loop.Iterations: loop.Count(int64(to))}
@@ -176,7 +176,7 @@ func (b *book) raised(to int) {
 		func(c *ledger.Contract) { c.Spec.Limits.Iterations = to })
 }
 
-// planned is the plan of a Deliver loop.
+// planned appends the plan of a Deliver loop.
 func (b *book) planned(text string) {
 	b.Helper()
 	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
@@ -226,12 +226,12 @@ func TestL8_AnAmendmentThatNobodyApprovedIsFound(t *testing.T) {
 	}
 }
 
-// TestL8_TamperingIsFound: whoever may write to the store can make hashes that are right. What an
-// entry says must also follow from the entry before.
+// TestL8_TamperingIsFound: somebody who can write to the store can make correct hashes. But the content of an entry
+// must also follow from the entry before.
 func TestL8_TamperingIsFound(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		n      int // entries that are rewritten
+		n      int // how many entries are rewritten
 		change func(i int, files map[string][]byte)
 		entry  int
 		says   string
@@ -274,7 +274,7 @@ func TestL8_TamperingIsFound(t *testing.T) {
 			require.Contains(t, all.String(), c.says)
 		})
 	}
-	t.Run("nothing", func(t *testing.T) { // the forging itself leaves no trace
+	t.Run("nothing", func(t *testing.T) { // rewriting alone is not a fault
 		b := written(t)
 		b.rewritten(2, func(int, map[string][]byte) {})
 		r, err := ledger.Open(b.store).Verify(ctx, b.head())
@@ -283,7 +283,7 @@ func TestL8_TamperingIsFound(t *testing.T) {
 	})
 }
 
-// A file of the store that is not what its name says, or is gone.
+// A file of the store has other content than its hash says, or is missing.
 func TestL8_DamageOnTheDiskIsFound(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, path string, content []byte){
 		"another content": func(t *testing.T, path string, content []byte) {
@@ -333,7 +333,7 @@ func TestL8_DamageOnTheDiskIsFound(t *testing.T) {
 	})
 }
 
-// TestALedgerOfAnUnknownKindIsRefused is one that a later version of pawl has written.
+// TestALedgerOfAnUnknownKindIsRefused: a later version of pawl wrote the ledger.
 func TestALedgerOfAnUnknownKindIsRefused(t *testing.T) {
 	b := begun(t)
 	b.rewritten(1, func(_ int, files map[string][]byte) {
