@@ -7,11 +7,11 @@ import (
 	"pawl/internal/program"
 )
 
-// UseCommand is the value of `agent.use` for a program that pawl knows nothing of. The others are in
+// UseCommand is the value of `agent.use` for a program that is not in pawl's table. The other values are in
 // internal/program.
 const UseCommand = program.Command
 
-// Agent says who makes the changes.
+// Agent is the program that makes the changes.
 type Agent struct {
 	Use     string              `json:"use"`
 	Command Argv                `json:"command,omitzero"`
@@ -21,14 +21,14 @@ type Agent struct {
 	Ideas   *bool               `json:"ideas,omitempty"`
 	Roles   map[string]Override `json:"roles,omitempty"`
 
-	// Vendor is whose models it calls, where that does not follow from the program.
+	// Vendor is the vendor of the models that it calls, if that does not follow from the program.
 	Vendor string `json:"vendor,omitempty"`
-	// Fallback are the agents that make a call which the provider of those before them refuses, in their order.
+	// Fallback lists the agents that make a call if the provider of the agents before them refuses it, in this order.
 	Fallback []Substitute `json:"fallback,omitempty"`
-	Meter    *string      `json:"meter,omitempty"` // auto or off; Metered has the default
+	Meter    *string      `json:"meter,omitempty"` // auto or off; Metered says the default
 }
 
-// Override is what a role has different from the agent of the loop.
+// Override is how the agent of a role differs from the agent of the loop.
 type Override struct {
 	Use     string            `json:"use,omitempty"`
 	Command Argv              `json:"command,omitzero"`
@@ -38,11 +38,11 @@ type Override struct {
 	Ideas   *bool             `json:"ideas,omitempty"`
 
 	Vendor   string       `json:"vendor,omitempty"`
-	Fallback []Substitute `json:"fallback,omitempty"` // in the place of the loop's
+	Fallback []Substitute `json:"fallback,omitempty"` // replaces the loop's list
 }
 
-// OffersIdeas says whether the ideator is asked first: presets are unless told otherwise, a
-// command is not.
+// OffersIdeas reports whether the ideator is asked first. By default it is for built-in agents and is not for a
+// command.
 func (a Agent) OffersIdeas() bool {
 	own := a.For(RoleIdeator)
 	if own.Ideas != nil {
@@ -51,19 +51,19 @@ func (a Agent) OffersIdeas() bool {
 	return own.Use != UseCommand
 }
 
-// For returns the agent of a role: that of the loop with what the role has different. A role
-// with another program takes nothing over from the loop's but the environment, since model,
-// arguments and command mean another program's.
+// For returns the agent of a role: the agent of the loop with the role's differences. If the role has another
+// program, it takes over only the environment, the fallback and the meter. Model, arguments and command belong to the
+// loop's program.
 func (a Agent) For(role string) Agent { return a.with(a.Roles[role]) }
 
-// with is the agent with what another one has different.
+// with returns the agent with the differences of o.
 func (a Agent) with(o Override) Agent {
 	own := a
 	own.Roles = nil
 	if o.Use != "" && o.Use != a.Use {
 		own = Agent{Use: o.Use, Env: a.Env, Fallback: a.Fallback, Meter: a.Meter}
 	}
-	if !o.Command.IsZero() || o.Model != "" { // which may be somebody else's
+	if !o.Command.IsZero() || o.Model != "" { // the models may be another vendor's
 		own.Vendor = ""
 	}
 	if o.Vendor != "" {
@@ -96,9 +96,9 @@ func (a Agent) with(o Override) Agent {
 	return own
 }
 
-// Programs are the agents of the table that the agent's command is known to start: what agent.use names, the one that it
-// speaks to by the Agent Client Protocol, and those that the spec names for a command (sandbox.agents). They have a
-// sign-in and a home of the loop's own in the sandbox.
+// Programs returns the agents of the table that the agent's command is known to start: the one that agent.use names,
+// the one behind the Agent Client Protocol, and those that the spec names for a command (sandbox.agents). In the
+// sandbox each of them has a sign-in and a home of the loop's own.
 func (a Agent) Programs(named []string) (all []program.Program) {
 	switch a.Use {
 	case program.Command:
@@ -119,12 +119,13 @@ func (a Agent) Programs(named []string) (all []program.Program) {
 	return all
 }
 
-// behind is the agent of the table that the command starts where it speaks the Agent Client Protocol.
+// behind returns the agent of the table that the command starts with the Agent Client Protocol.
 func (a Agent) behind() (program.Program, bool) {
 	return program.OfACP(slices.Concat(a.Command.Args(), a.Args))
 }
 
-// Row is that of the table for agent.use, with what is known of the agent behind the Agent Client Protocol.
+// Row returns the row of the table for agent.use. For the Agent Client Protocol it includes what is known about the
+// agent behind it.
 func (a Agent) Row() (p program.Program, known bool) {
 	p, known = program.Lookup(a.Use)
 	if of, is := a.behind(); is && a.Use == program.ACP {
@@ -134,10 +135,10 @@ func (a Agent) Row() (p program.Program, known bool) {
 	return p, known
 }
 
-// Metered reports whether the agent's program is to speak to its model through pawl's meter, where it can be made to.
+// Metered reports whether the agent's program should reach its model through pawl's meter, if it supports that.
 func (a Agent) Metered() bool { return a.Meter == nil || *a.Meter != Off }
 
-// Label names the agent in a few words: its command, or the program and its model.
+// Label returns a short name of the agent: its command, or the program and its model.
 func (a Agent) Label() []string {
 	label := a.Command.Args()
 	if a.Use != UseCommand && len(label) == 0 {
@@ -158,16 +159,16 @@ const (
 	RoleReviewer = kind.Reviewer
 )
 
-// What a role may be permitted (E1).
+// The permissions that a role may have (E1).
 const (
 	CanExecuteTasks = "canExecuteTasks"
 	CanEditSource   = "canEditSource"
 )
 
-// permissionNames lists what there is to permit.
+// permissionNames lists the permissions.
 var permissionNames = []string{CanExecuteTasks, CanEditSource}
 
-// byRole is what a role may do unless the spec says otherwise.
+// byRole has the permissions of each role, if the spec does not change them.
 var byRole = []struct {
 	role string
 	may  []string
@@ -179,7 +180,7 @@ var byRole = []struct {
 	{RoleReviewer, []string{CanExecuteTasks}},
 }
 
-// Roles lists the roles there are.
+// Roles returns all roles.
 func Roles() (all []string) {
 	for _, r := range byRole {
 		all = append(all, r.role)
@@ -187,8 +188,8 @@ func Roles() (all []string) {
 	return all
 }
 
-// Permitted returns what a role may do: what the spec says of it, else what its kind of work
-// needs. A role that there is not may do nothing (E1).
+// Permitted returns the permissions of a role: those of the spec, else those of byRole. An unknown role has none
+// (E1).
 func (s Spec) Permitted(role string) []string {
 	if may, given := s.Permissions[role]; given {
 		return may

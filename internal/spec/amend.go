@@ -7,24 +7,23 @@ import (
 	"pawl/internal/kind"
 )
 
-// The keys that a running loop's contract may be amended in, by what is amended. A goal never
-// changes and a scope never widens (A10).
+// The keys of a running loop's contract that may be amended, by the kind of amendment. A goal never changes and a
+// scope never widens (A10).
 var (
 	// Extendable are the budgets.
 	Extendable = []string{
 		"limits.iterations", "limits.activeTime", "limits.toolCalls", "limits.costUSD", "limits.tokens", "limits.wallClock",
 	}
-	// Amendable are the commands that may have been at fault.
+	// Amendable are the commands that may be wrong.
 	Amendable = []string{
 		"verify.command", "verify.timeout", "verify.pattern", "guard.command", "guard.timeout", "test.command", "test.timeout", "check.command",
 	}
-	// Approvable are what is approved of tools.
+	// Approvable are the approvals of tools.
 	Approvable = []string{"approvals.tools", "approvals.onDenied"}
 )
 
-// Amend returns the spec with a fragment, one JSON object in the spec's own keys, written over it.
-// Problems say what is wrong with the fragment: a key that is not among those allowed, or a spec
-// that would not be valid.
+// Amend returns the spec with the values of a fragment: one JSON object with keys of the spec. It returns Problems
+// for a key that is not allowed, and if the resulting spec is not valid.
 func (s Spec) Amend(fragment []byte, allowed []string) (Spec, error) {
 	var problems Problems
 	tree, _, err := read(fragment, &problems)
@@ -46,9 +45,9 @@ func (s Spec) Amend(fragment []byte, allowed []string) (Spec, error) {
 	return s, problems.Err()
 }
 
-// Fragment wants a fragment of a loop's spec, such as one that loops have unless they say otherwise. It
-// may set any key but those that are the starter's. What is required of a whole spec may be missing
-// from it, and where it names no kind it has to be right for one of them.
+// Fragment adds a problem if fragment is not a valid part of a loop's spec, for example the values that all loops of
+// a steward have. It may set every key except those of starters. Required keys may be missing. If it names no kind,
+// it has to be valid for at least one kind.
 func (c *Checker) Fragment(key string, fragment []byte, starters ...string) {
 	var problems Problems
 	tree, _, err := read(fragment, &problems)
@@ -86,7 +85,7 @@ func (c *Checker) Fragment(key string, fragment []byte, starters ...string) {
 	}
 }
 
-// keysOf lists the keys of a document, dotted and sorted.
+// keysOf returns the keys of a document, dotted and sorted.
 func keysOf(doc map[string]any, parent string) []string {
 	var keys []string
 	for name, v := range doc {

@@ -5,15 +5,14 @@ import (
 	"errors"
 )
 
-// Argv is a program with its arguments: a list of strings, which is run as it stands, or one
-// string, which the shell runs. It is written back in the form that it was given in. At most
-// one of the two fields is set.
+// Argv is a program with its arguments: a list of strings, which runs as it is, or one string, which the shell runs.
+// It is written in the form in which it was read. At most one of the two fields is set.
 type Argv struct {
 	List  []string
 	Shell string
 }
 
-// Args is the argument vector to execute; nil when nothing was given.
+// Args returns the program and its arguments; nil if there is no command.
 func (a Argv) Args() []string {
 	if a.Shell != "" {
 		return []string{"sh", "-c", a.Shell}
@@ -21,10 +20,10 @@ func (a Argv) Args() []string {
 	return a.List
 }
 
-// IsZero says whether no command was given.
+// IsZero reports whether there is no command.
 func (a Argv) IsZero() bool { return a.Shell == "" && len(a.List) == 0 }
 
-// MarshalJSON writes a string or a list, as it was given.
+// MarshalJSON writes a string or a list, in the form in which it was read.
 func (a Argv) MarshalJSON() ([]byte, error) {
 	switch {
 	case a.Shell != "":

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Substitute is an agent that stands in for another one: what it has different from that, as a role's agent has.
+// Substitute is an agent that replaces another one: it has only the differences, as the agent of a role does.
 type Substitute struct {
 	Use     string            `json:"use,omitempty"`
 	Command Argv              `json:"command,omitzero"`
@@ -16,8 +16,8 @@ type Substitute struct {
 	Vendor  string            `json:"vendor,omitempty"`
 }
 
-// Chain returns the agents that may make the calls of a role, in the order in which they are tried: the role's own, then
-// those of its agent.fallback.
+// Chain returns the agents that may make the calls of a role, in the order in which they are tried: the role's own
+// agent, then those of its agent.fallback.
 func (a Agent) Chain(role string) []Agent {
 	own := a.For(role)
 	chain := []Agent{own}
@@ -30,7 +30,7 @@ func (a Agent) Chain(role string) []Agent {
 	return chain
 }
 
-// All returns every agent that the loop may call, those for all roles alike first.
+// All returns every agent that the loop may call. Those that all roles share come first.
 func (a Agent) All() []Keyed {
 	all := a.keyed("")
 	for _, role := range Roles() {
@@ -41,7 +41,8 @@ func (a Agent) All() []Keyed {
 	return all
 }
 
-// keyed is the chain of a role that has its own agent, or that of the loop, with the keys that they are by.
+// keyed returns the chain of a role that has its own agent, or for "" the chain of the loop, each with its key in the
+// spec.
 func (a Agent) keyed(role string) (all []Keyed) {
 	key := "agent"
 	if role != "" {
@@ -49,7 +50,7 @@ func (a Agent) keyed(role string) (all []Keyed) {
 	}
 	for i, own := range a.Chain(role) {
 		at := key
-		if i > 0 && a.Roles[role].Fallback == nil { // it has the loop's
+		if i > 0 && a.Roles[role].Fallback == nil { // the role has the loop's fallback
 			at = "agent"
 		}
 		if i > 0 {
@@ -60,17 +61,17 @@ func (a Agent) keyed(role string) (all []Keyed) {
 	return all
 }
 
-// Keyed is an agent, the key of the spec that names it, and the role that it is for, "" for all.
+// Keyed is an agent, the key of the spec that names it, and its role; "" is all roles.
 type Keyed struct {
 	Key, Role string
 	Agent
 }
 
-// providers are the vendors that call themselves so, in the names of models too: anthropic/claude-sonnet-4-5.
+// providers lists the vendors that names of models use as a prefix: anthropic/claude-sonnet-4-5.
 var providers = []string{"anthropic", "deepseek", "google", "mistral", "openai", "xai"}
 
-// Maker returns whose models the agent calls, in lower case: what the spec says, else what its program or the name of
-// its model does; "" where nobody knows.
+// Maker returns the vendor of the models that the agent calls, in lower case: as the spec says it, else as its
+// program or the name of its model does. It returns "" if it is unknown.
 func (a Agent) Maker() string {
 	if a.Vendor != "" {
 		return strings.ToLower(a.Vendor)
@@ -82,10 +83,11 @@ func (a Agent) Maker() string {
 	return p.Vendor
 }
 
-// writers are the roles that change source.
+// writers lists the roles that change source.
 var writers = []string{RoleWriter, RoleFixer}
 
-// otherVendor wants a reviewer of another vendor than all that may have written: who will have is not known beforehand.
+// otherVendor adds a problem if the reviewer may be of the same vendor as an agent that may have written. Which of
+// these agents will write is not known before.
 func (s Spec) otherVendor(add func(key, what, want string)) {
 	if !s.Reviewer.OtherVendor {
 		return

@@ -109,7 +109,7 @@ func TestAReviewerOfAnotherVendor(t *testing.T) {
 	use := func(name string) map[string]any { return map[string]any{"use": name} }
 	for name, c := range map[string]struct {
 		agent map[string]any
-		want  string // "" where it is taken
+		want  string // "" if the spec is valid
 	}{
 		"another":                            {with(nil, use("codex")), ""},
 		"another, as the spec says":          {with(nil, map[string]any{"use": "command", "command": "./r", "vendor": "mistral"}), ""},

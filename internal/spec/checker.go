@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// Checker notes what is wrong with the values of a spec, whatever it is a spec of. Of a key with which
-// something is wrong already it notes nothing more.
+// Checker collects problems with the values of a spec of any kind. It keeps only the first problem with a key.
 type Checker struct{ Problems Problems }
 
-// Add notes a problem.
+// Add adds a problem with a key, unless the key has one already.
 func (c *Checker) Add(key, what, want string) {
 	if !c.Problems.Covers(key) {
 		c.Problems.Add(key, what, want)
 	}
 }
 
-// OneOf wants one of some words.
+// OneOf adds a problem if value is not one of the words.
 func (c *Checker) OneOf(key, value string, of []string) {
 	for _, word := range of {
 		if value == word {
@@ -27,7 +26,7 @@ func (c *Checker) OneOf(key, value string, of []string) {
 	c.Add(key, "is "+Show(value), Or(of))
 }
 
-// Or lists words of which one is wanted.
+// Or returns words as an alternative: "a, b or c".
 func Or(of []string) string {
 	last := len(of) - 1
 	if last == 0 {
@@ -36,56 +35,56 @@ func Or(of []string) string {
 	return strings.Join(of[:last], ", ") + " or " + of[last]
 }
 
-// Present wants a text that is not blank.
+// Present adds a problem if value is blank.
 func (c *Checker) Present(key, value, want string) {
 	if strings.TrimSpace(value) == "" {
 		c.Add(key, missingKey, want)
 	}
 }
 
-// Positive wants a length of time.
+// Positive adds a problem if the duration is not above 0.
 func (c *Checker) Positive(key string, d Duration) {
 	if d <= 0 {
 		c.Add(key, "is "+d.String(), `more than nothing, such as "30s"`)
 	}
 }
 
-// Least wants so many or more.
+// Least adds a problem if n is below the least number.
 func (c *Checker) Least(key string, n, least int) {
 	if n < least {
 		c.Add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("%d or more", least))
 	}
 }
 
-// Command wants what a shell can be given.
+// Command adds a problem if a shell can't get value as a command.
 func (c *Checker) Command(key, value string) {
 	if strings.ContainsRune(value, 0) {
 		c.Add(key, "contains a NUL byte", "a command for the shell")
 	}
 }
 
-// Line wants a text that can be shown on one line; "" is one.
+// Line adds a problem if value can't be shown on one line. An empty value is fine.
 func (c *Checker) Line(key, value, want string) {
 	if what := unprintable(value); what != "" {
 		c.Add(key, what, want)
 	}
 }
 
-// Globs wants globs of files in the repository.
+// Globs adds a problem for each item that is not a glob of files in the repository.
 func (c *Checker) Globs(key string, list []string) {
 	for i, glob := range list {
 		c.Glob(fmt.Sprintf("%s[%d]", key, i), glob)
 	}
 }
 
-// Glob wants a glob of files in the repository.
+// Glob adds a problem if glob is not a glob of files in the repository.
 func (c *Checker) Glob(key, glob string) {
 	if what, want := badGlob(glob); what != "" {
 		c.Add(key, what, want)
 	}
 }
 
-// Repo wants a repository that can be reached.
+// Repo adds a problem if the repository can't be reached.
 func (c *Checker) Repo(r Repo) {
 	if r.Remote() && r.Path != "" && r.Path != "." {
 		c.Add("repo", "has both a path and a url", "one of the two")
@@ -107,15 +106,15 @@ func (c *Checker) Repo(r Repo) {
 	}
 }
 
-// Anywhere wants what a workflow's input has to have: "." would mean the directory of whichever worker
-// picks it up.
+// Anywhere adds a problem if the input of a workflow has a relative path. It would be relative to the folder of
+// whichever worker takes the workflow.
 func (c *Checker) Anywhere(r Repo) {
 	if !r.Remote() && !path.IsAbs(r.Path) {
 		c.Add("repo.path", "is "+Show(r.Path), "an absolute path, since a worker may run anywhere")
 	}
 }
 
-// Agent wants an agent that can be called, and that says what it costs where costs are capped.
+// Agent adds a problem if the agent can't be called, or if it does not report costs although costs are capped.
 func (c *Checker) Agent(key string, a Agent, capped bool) {
 	c.meter(a)
 	a.check(key, nil, capped, c.Add)

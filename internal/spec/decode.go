@@ -15,17 +15,16 @@ import (
 	"pawl/internal/evidence"
 )
 
-// Decode writes the document over target, a pointer to a struct that holds the defaults: a key that
-// is given replaces its default, also with a zero, and one that is not leaves it. It goes by the JSON
-// tags of the struct, so that there is one list of keys, and adds a problem for each key that is not
-// known and each value of the wrong type. A json.RawMessage is an object of somebody else's: it is
-// kept, and its keys are checked by whoever knows them.
+// Decode writes the document over target, a pointer to a struct with the defaults. A key of the document replaces its
+// default, even with a zero; other keys keep theirs. Decode uses the JSON tags of the struct, so that there is only
+// one list of keys. It adds a problem for each unknown key and for each value of a wrong type. It keeps the object of
+// a json.RawMessage as it is; another package checks its keys.
 func Decode(doc map[string]any, target any, problems *Problems) {
 	v := reflect.ValueOf(target).Elem()
 	decoder{KeysOf(v.Interface()), problems}.object(v, doc, "")
 }
 
-// decoder knows all keys that the document may have.
+// decoder has all keys that the document may have.
 type decoder struct {
 	keys     []string
 	problems *Problems
@@ -40,7 +39,7 @@ var (
 	rawType       = reflect.TypeFor[json.RawMessage]()
 )
 
-// fields are the keys of a struct, in its order.
+// fields returns the keys of a struct, in its order, and their indices.
 func fields(t reflect.Type) (names []string, index map[string]int) {
 	index = map[string]int{}
 	for i := range t.NumField() {
@@ -51,7 +50,7 @@ func fields(t reflect.Type) (names []string, index map[string]int) {
 	return names, index
 }
 
-// text is the text that a key has.
+// text returns the value of a key with a text.
 func (s Spec) text(key string) string {
 	v := reflect.ValueOf(s)
 	for name := range strings.SplitSeq(key, ".") {
@@ -70,7 +69,7 @@ func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
 		if d.problems.full() {
-			return // to guess at what each of thousands was meant for takes its time
+			return // guessing the intended key takes too long for thousands of keys
 		}
 		if _, known := index[name]; !known {
 			d.problems.Add(Join(key, name), "is not a key of a spec", meant(key, name, names, d.keys))
@@ -78,7 +77,7 @@ func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
 	}
 }
 
-// set writes one value of a document, or adds the problem with it.
+// set writes one value of a document, or adds a problem with it.
 func (d decoder) set(v reflect.Value, raw any, key string) {
 	wrong := func(want string) { d.problems.Add(key, "is "+Show(raw), want) }
 	switch v.Type() {
@@ -217,18 +216,18 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 			}
 			item := reflect.New(v.Type().Elem()).Elem()
 			d.set(item, orEmpty(doc[name]), Join(key, name))
-			if item.Kind() == reflect.Slice && item.IsNil() { // a list that was given empty says something
+			if item.Kind() == reflect.Slice && item.IsNil() { // an empty list differs from a missing one
 				item = reflect.MakeSlice(item.Type(), 0, 0)
 			}
 			m.SetMapIndex(reflect.ValueOf(name), item)
 		}
 		v.Set(m)
 	default:
-		panic("spec: no reader for " + v.Type().String()) // a field that nobody thought of
+		panic("spec: no reader for " + v.Type().String()) // a field of a type that set does not know
 	}
 }
 
-// plain is a value in the types that JSON is written from, its numbers as they were given.
+// plain returns a value in types that JSON can be written from. Numbers keep their form.
 func plain(raw any) any {
 	if doc, ok := raw.(map[string]any); ok {
 		all := make(map[string]any, len(doc))
@@ -244,7 +243,7 @@ func plain(raw any) any {
 		}
 		return all
 	}
-	if n, ok := raw.(json.Number); ok && !json.Valid([]byte(n)) { // +5 and .5 are numbers in YAML
+	if n, ok := raw.(json.Number); ok && !json.Valid([]byte(n)) { // YAML allows +5 and .5, JSON does not
 		if d, ok := number(n); ok {
 			return json.Number(d.String())
 		}
@@ -252,7 +251,7 @@ func plain(raw any) any {
 	return raw
 }
 
-// orEmpty keeps a null inside a list or map from passing as a value of any type.
+// orEmpty replaces a null inside a list or map, which would be accepted as a value of any type.
 func orEmpty(v any) any {
 	if v == nil {
 		return struct{}{}
@@ -280,7 +279,7 @@ func number(raw any) (evidence.Decimal, bool) {
 	return d, err == nil
 }
 
-// integer takes a whole number of any type; 3.0 is one, 3.5 and "3" are not.
+// integer returns a whole number of any type. 3.0 is one; 3.5 and "3" are not.
 func integer(raw any) (int64, bool) {
 	switch n := raw.(type) {
 	case json.Number:

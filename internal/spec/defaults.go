@@ -6,13 +6,12 @@ import (
 	"pawl/internal/kind"
 )
 
-// DefaultProcesses is how many processes and threads a loop has at a time at most where its spec does not say, and the
-// machine has cgroups: far more than builds need, and far fewer than a machine can have.
+// DefaultProcesses is the maximum number of processes and threads that a loop has at the same time, if its spec does
+// not set it and the machine has cgroups. It is far more than builds need, and far less than a machine can have.
 const DefaultProcesses = 4096
 
-// Defaults is a spec that nobody has written anything into: the defaults of the contract, with
-// the budgets of the profile a1 (A2). What is required is missing from it. Keys that are not
-// built yet have no default.
+// Defaults returns a spec with only the defaults of the contract, with the budgets of the profile a1 (A2). Required
+// keys are empty.
 func Defaults() Spec {
 	return Spec{
 		Kind:     kind.Improve.Name,

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Duration is a length of time that is written as a Go duration string, such as "30s" or
-// "1h30m", and in no other way: a bare number could be seconds or nanoseconds.
+// Duration is a length of time. Its only written form is a Go duration string, such as "30s" or "1h30m", because a
+// bare number could be seconds or nanoseconds.
 type Duration time.Duration
 
-// D is the duration as the standard library has it.
+// D returns the duration as a time.Duration.
 func (d Duration) D() time.Duration { return time.Duration(d) }
 
-// String is the shortest form: "10m", not "10m0s".
+// String returns the shortest form: "10m", not "10m0s".
 func (d Duration) String() string {
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -29,7 +29,7 @@ func (d Duration) String() string {
 // MarshalJSON writes the string form.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
-// UnmarshalJSON reads the string form and no other.
+// UnmarshalJSON reads only the string form.
 func (d *Duration) UnmarshalJSON(data []byte) error {
 	var s string
 	if err := json.Unmarshal(data, &s); err != nil {

@@ -8,19 +8,19 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// How a metric loop comes to its verdicts (`verify.evidence`), beside Auto: which of the two is right, the
-// baseline shows.
+// How a metric loop decides on a change (`verify.evidence`), besides Auto: with Auto the baseline shows which of the
+// two fits.
 const (
-	Single     = "single"     // one measurement of each change: the source's protocol
-	Sequential = "sequential" // reference and change in turn, until one of them is shown
+	Single     = "single"     // one measurement of each change: the protocol of the source
+	Sequential = "sequential" // measures reference and change in turn, until one is shown to be better
 )
 
-// Holdout is measured for the claim alone. The agent is never told of it.
+// Holdout is a command that is only measured for the claim. The agent never sees it.
 type Holdout struct {
 	Command string `json:"command,omitempty"`
 }
 
-// Judging says how a metric loop comes to its verdicts: Auto, Single or Sequential.
+// Judging returns how a metric loop decides: Auto, Single or Sequential.
 func (v Verify) Judging() string {
 	if v.Evidence == nil {
 		return Auto
@@ -28,7 +28,7 @@ func (v Verify) Judging() string {
 	return *v.Evidence
 }
 
-// Calibrations is how many evaluations of the base tell what its noise is.
+// Calibrations returns how many evaluations of the base measure its noise.
 func (v Verify) Calibrations() int {
 	if v.Calibration == nil {
 		return sampling.DefaultCalibration
@@ -36,7 +36,7 @@ func (v Verify) Calibrations() int {
 	return *v.Calibration
 }
 
-// MostSamples is how many evaluations of one change there are at most.
+// MostSamples returns the maximum number of evaluations of one change.
 func (v Verify) MostSamples() int {
 	if v.MaxSamples == nil {
 		return sampling.DefaultMaxSamples
@@ -44,12 +44,12 @@ func (v Verify) MostSamples() int {
 	return *v.MaxSamples
 }
 
-// Shares says whether other loops of the host may measure at the same time.
+// Shares reports whether other loops of the host may measure at the same time.
 func (v Verify) Shares() bool { return v.ParallelSafe != nil && *v.ParallelSafe }
 
 var metricName = lazyregexp.New(`^[^\s=]{1,80}$`)
 
-// evidence checks how verdicts are come by, and the further metrics.
+// evidence checks verify.evidence with the keys beside it, and the further metrics.
 func (s Spec) evidence(c *Checker) {
 	v := s.Verify
 	c.OneOf("verify.evidence", v.Judging(), words["verify.evidence"])
@@ -82,7 +82,7 @@ func (s Spec) evidence(c *Checker) {
 			c.Add(key+".name", "is given twice", "each metric once")
 		}
 		seen[m.Name] = true
-		if m.Direction != "" { // as with the metric itself, higher is better where nothing is said
+		if m.Direction != "" { // without a direction, higher is better, as with the metric itself
 			c.OneOf(key+".direction", m.Direction, words["metrics[].direction"])
 		}
 		if m.AtWorst != nil && m.AtWorst.Percent && m.AtWorst.Sign() < 0 {

@@ -9,23 +9,22 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Host is one entry of sandbox.hosts, or of the list of hosts that stay out of reach: a name, all names
-// below one, an address or a range of addresses, with one port or with every port.
+// Host is one entry of sandbox.hosts, or of the list of hosts that can't be reached: a name, all names below a name,
+// an address or a range of addresses, with one port or every port.
 type Host struct {
-	Name    string       // in lower case, "" where it is addresses
-	Below   bool         // every name below Name, and not Name itself
-	Range   netip.Prefix // one address or several; invalid where it is a name
+	Name    string       // in lower case; "" if the entry has addresses
+	Below   bool         // stands for every name below Name, without Name itself
+	Range   netip.Prefix // one address or several; invalid if the entry has a name
 	Port    uint16       // 0 for every port
-	Written string       // as a person wrote it
+	Written string       // the entry as a person wrote it
 }
 
 const hostExample = `a host such as "registry.npmjs.org", "*.example.org", "example.org:443" or "10.0.0.0/8"`
 
 var label = lazyregexp.New(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$`)
 
-// ParseHost reads an entry such as example.org, *.example.org, example.org:443, 10.0.0.5, 10.0.0.0/8,
-// 2001:db8::1 or [2001:db8::1]:443. An error says what is wrong with it, for a sentence that begins with
-// its key.
+// ParseHost reads an entry such as example.org, *.example.org, example.org:443, 10.0.0.5, 10.0.0.0/8, 2001:db8::1 or
+// [2001:db8::1]:443. The text of an error continues a sentence that begins with the entry's key.
 func ParseHost(entry string) (Host, error) {
 	h := Host{Written: entry}
 	host, port, err := splitPort(entry)
@@ -63,7 +62,7 @@ func ParseHost(entry string) (Host, error) {
 	return h, nil
 }
 
-// splitPort separates a port from the end of an entry. An IPv6 address with a port is in brackets.
+// splitPort separates the port from the end of an entry. An IPv6 address with a port is in brackets.
 func splitPort(entry string) (host string, port uint16, err error) {
 	host, text := entry, ""
 	if inner, is := strings.CutPrefix(entry, "["); is {
@@ -87,9 +86,9 @@ func splitPort(entry string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// HostName is a host's name as the proxy compares it: in lower case, without the root's dot. It is "" where
-// name is none. Nothing that could be meant as an IPv4 address is a name: 127.1, 0x7f.1 and 2130706433 are
-// addresses to some resolvers.
+// HostName returns a host's name in the form that the proxy compares: in lower case, without a dot at the end. It
+// returns "" if name is not a host name. Nothing that could mean an IPv4 address is a name: some resolvers read
+// 127.1, 0x7f.1 and 2130706433 as addresses.
 func HostName(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	labels := strings.Split(name, ".")
@@ -105,8 +104,8 @@ func HostName(name string) string {
 	return name
 }
 
-// Names reports whether the entry names host, an address or a name as HostName returns it, at port. It
-// never asks what a name resolves to.
+// Names reports whether the entry includes host, an address or a name as HostName returns it, at port. It never
+// resolves a name.
 func (h Host) Names(host string, port uint16) bool {
 	if h.Port != 0 && h.Port != port {
 		return false
@@ -121,7 +120,7 @@ func (h Host) Names(host string, port uint16) bool {
 	return host == h.Name
 }
 
-// Own reports whether the entry can only be the host that pawl runs on, which the proxy never reaches.
+// Own reports whether the entry can only be the machine on which pawl runs. The proxy never reaches that machine.
 func (h Host) Own() bool {
 	if h.Range.IsValid() {
 		return h.Range.IsSingleIP() && (h.Range.Addr().IsLoopback() || h.Range.Addr().IsUnspecified())

@@ -7,14 +7,13 @@ import (
 	"sync"
 )
 
-// Keys are all keys of the contract, dotted, in the order of its table: "verify.timeout". A key
-// whose value is an object with names of the user's own, such as agent.env, stands for all of
-// them.
+// Keys returns all keys of the contract, dotted, in the order of its table: "verify.timeout". A key whose value is an
+// object with the user's own names, such as agent.env, stands for all of them.
 func Keys() []string { return slices.Clone(keys()) }
 
 var keys = sync.OnceValue(func() []string { return KeysOf(Spec{}) })
 
-// KeysOf are the keys of a struct in its order, dotted. A list is one key, whatever its items are.
+// KeysOf returns the keys of a struct in its order, dotted. A list is one key, whatever its items are.
 func KeysOf(target any) []string { return leaves(reflect.TypeOf(target), "") }
 
 func leaves(t reflect.Type, key string) []string {
@@ -31,8 +30,7 @@ func leaves(t reflect.Type, key string) []string {
 	return all
 }
 
-// rank is where a key stands in the contract's table; one that is not in it comes after those
-// that it was put beside.
+// rank returns the position of a key in the contract's table. An unknown key comes after the keys beside it.
 func rank(key string, all []string) int {
 	beside := -1
 	parent := key[:strings.LastIndex(key, ".")+1]
@@ -50,8 +48,8 @@ func rank(key string, all []string) int {
 	return beside
 }
 
-// meant says which key an unknown one may have been meant for: one beside it that is spelt
-// alike, else one that is called so elsewhere.
+// meant suggests which key was meant by an unknown one: a key beside it with a similar spelling, else a key elsewhere
+// that has this name.
 func meant(parent, name string, beside, all []string) string {
 	if best := Alike(name, beside); best != "" {
 		return join(parent, best) + " (did you mean it?)"
@@ -68,7 +66,7 @@ func meant(parent, name string, beside, all []string) string {
 	return "one of " + strings.Join(beside, ", ")
 }
 
-// Alike returns the one of the names that is spelt most like a name, "" where none is.
+// Alike returns the name with the most similar spelling, "" if none is similar.
 func Alike(name string, names []string) (best string) {
 	distance := 1 + max(1, len(name)/3)
 	for _, candidate := range names {
@@ -82,12 +80,12 @@ func Alike(name string, names []string) (best string) {
 	return best
 }
 
-// fold makes minDelta, min_delta, min-delta and MINDELTA alike.
+// fold makes minDelta, min_delta, min-delta and MINDELTA equal.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(shorten(name)))
 }
 
-// shorten keeps a key that somebody made up from filling the screen.
+// shorten limits the length of a key in messages, because its author may have made it up.
 func shorten(name string) string {
 	if r := []rune(strings.ToValidUTF8(name, "\uFFFD")); len(r) > 60 {
 		return string(r[:59]) + "…"
@@ -95,7 +93,7 @@ func shorten(name string) string {
 	return strings.ToValidUTF8(name, "\uFFFD")
 }
 
-// edits is the Levenshtein distance in bytes.
+// edits returns the Levenshtein distance in bytes.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Desktop, in notify, is the desktop of the loop's host.
+// Desktop is the value in notify for the desktop of the loop's host.
 const Desktop = "desktop"
 
-// maxNotify bounds how many are told.
+// maxNotify is the maximum number of receivers.
 const maxNotify = 10
 
-// Webhook reports whether one of notify is an address, and not a command or the desktop.
+// Webhook reports whether a value of notify is an address, and not a command or the desktop.
 func Webhook(to string) bool {
 	scheme, _, found := strings.Cut(to, "://")
 	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// Addressee names one of notify without what may be secret: the host of an address, the first word
-// of a command.
+// Addressee returns a name for a value of notify, without parts that may be secret: the host of an address, the first
+// word of a command.
 func Addressee(to string) string {
 	if u, err := url.Parse(to); Webhook(to) && err == nil {
 		return strings.ToLower(u.Scheme) + "://" + u.Host
@@ -28,7 +28,7 @@ func Addressee(to string) string {
 	return shorten(word)
 }
 
-// Notify wants those who can be told.
+// Notify adds a problem for each value that nobody can be notified by.
 func (c *Checker) Notify(list []string) {
 	const want = "a URL, the word desktop, or a command for the shell"
 	if len(list) > maxNotify {

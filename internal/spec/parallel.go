@@ -7,10 +7,10 @@ import (
 	"pawl/internal/kind"
 )
 
-// mostParallel is how many agents may be at work for one loop.
+// mostParallel is the maximum number of agents that work for one loop at the same time.
 const mostParallel = 16
 
-// AtOnce is how many candidates are made at a time (`limits.parallel`), each by an agent of its own.
+// AtOnce returns how many candidates are made at the same time (`limits.parallel`), each by its own agent.
 func (s Spec) AtOnce() int {
 	if s.Limits.Parallel == nil {
 		return 1
@@ -18,10 +18,10 @@ func (s Spec) AtOnce() int {
 	return *s.Limits.Parallel
 }
 
-// Backtracks reports whether the loop may go on from an earlier kept commit on a plateau (`limits.backtrack`).
+// Backtracks reports whether the loop may continue from an earlier kept commit on a plateau (`limits.backtrack`).
 func (s Spec) Backtracks() bool { return s.Limits.Backtrack != nil && *s.Limits.Backtrack }
 
-// parallel checks how many candidates there may be at once, and whether the loop goes back: both where a metric says what is
+// parallel checks limits.parallel and limits.backtrack. Both are only for loops in which a metric decides what is
 // kept.
 func (s Spec) parallel(c *Checker, k kind.Kind) {
 	const key = "limits.parallel"

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Parse reads a spec from one JSON object, as a workflow gets it. It is FromMap for a document
-// that is still text: what is not JSON, is not one object, or gives a key twice is a problem as
-// well. Numbers keep the decimals that they were written with.
+// Parse reads a spec from one JSON object, the form of a workflow's input. It does what FromMap does, for a document
+// that is not parsed yet. It also reports text that is not JSON or not one object, and keys that are given twice.
+// Numbers keep their decimals.
 func Parse(doc []byte) (Spec, error) {
 	s := Defaults()
 	if err := Fill(doc, &s, func() Problems { return s.check() }); err != nil {
@@ -22,8 +22,8 @@ func Parse(doc []byte) (Spec, error) {
 	return s, nil
 }
 
-// Fill reads one JSON object over target, which holds the defaults, and has it checked, as Parse does
-// for a Spec. It returns everything that is wrong, as Problems.
+// Fill reads one JSON object over target, which has the defaults, and calls check, as Parse does for a Spec. It
+// returns all problems, as Problems.
 func Fill(doc []byte, target any, check func() Problems) error {
 	var problems Problems
 	tree, at, err := read(doc, &problems)
@@ -42,14 +42,15 @@ func Fill(doc []byte, target any, check func() Problems) error {
 	return FillMap(object, target, problems, check).Err()
 }
 
-// read is JSON, with the keys that are given twice as problems.
+// read is JSON, with a problem for each key that is given twice.
 func read(doc []byte, problems *Problems) (tree any, at int, err error) {
 	return JSON(doc, func(string, int) {}, func(key string, _ int) { problems.Add(key, "is given twice", "one of the two") })
 }
 
-// JSON reads one JSON value and nothing after it, token by token: encoding/json would lose keys that are given twice.
-// It calls met with the key of each value, and twice with each key that its object has already, both with how many
-// bytes it has read by then. at is how many it has read in all. An error says what is no JSON, or is ErrTooMany.
+// JSON reads one JSON value and nothing after it, token by token, because encoding/json would drop keys that are
+// given twice. It calls met with the key of each value, and twice with each key that its object already has; the
+// second argument is how many bytes it has read so far. at is how many bytes it has read in all. The error says why
+// the text is not JSON, or is ErrTooMany.
 func JSON(text []byte, met, twice func(key string, at int)) (value any, at int, err error) {
 	r := reader{json.NewDecoder(bytes.NewReader(text)), MaxValues, met, twice}
 	r.dec.UseNumber()
@@ -62,19 +63,19 @@ func JSON(text []byte, met, twice func(key string, at int)) (value any, at int, 
 	return value, r.at(), err
 }
 
-// ErrTooMany is what JSON returns of a document that goes on and on.
+// ErrTooMany is the error of JSON for a document with too many values.
 var ErrTooMany = fmt.Errorf("it holds more than %d values", MaxValues)
 
 type reader struct {
 	dec        *json.Decoder
-	left       int // values that may still be read
+	left       int // how many more values may be read
 	met, twice func(key string, at int)
 }
 
 func (r *reader) at() int { return int(r.dec.InputOffset()) }
 
-// The bounds of a document, far beyond those of any spec: one beyond them would only exhaust the
-// stack, or the time that a workflow has to read its input.
+// The limits of a document, far above those of any spec. A larger document would only use up the stack, or the time
+// that a workflow has to read its input.
 const (
 	MaxDepth  = 32
 	MaxValues = 20_000
@@ -100,7 +101,7 @@ func (r *reader) value(key string, depth int) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			name, _ := t.(string) // the decoder lets nothing else be a key
+			name, _ := t.(string) // the decoder accepts only strings as keys
 			full := Join(key, name)
 			if _, twice := object[name]; twice {
 				r.twice(full, r.at())
@@ -126,8 +127,8 @@ func (r *reader) value(key string, depth int) (any, error) {
 	return t, nil
 }
 
-// Join is the key of a name in an object, as Problems have it: dotted, and not longer than can be
-// read where somebody made the name up.
+// Join returns the key of a name in an object, as Problems have it: dotted, and with the name shortened, because
+// somebody may have made it up.
 func Join(key, name string) string { return join(key, shorten(name)) }
 
 func join(key, name string) string {
@@ -137,12 +138,11 @@ func join(key, name string) string {
 	return key + "." + name
 }
 
-// FromMap reads a spec from a document that was parsed already, from YAML, TOML or JSON: of map[string]any,
-// []any, string, bool, json.Number, int, int64 and float64. It fills in the
-// defaults, checks everything, and reports all that is wrong at once, as Problems. A key whose
-// value is null counts as not given.
+// FromMap reads a spec from a document that is already parsed, from YAML, TOML or JSON, with values of the types
+// map[string]any, []any, string, bool, json.Number, int, int64 and float64. It fills in the defaults, checks
+// everything, and returns all problems at once, as Problems. A key with the value null counts as not given.
 //
-// Keys are case-sensitive: a reader that folds them (viper does) must not stand in between.
+// Keys are case-sensitive. A reader that changes their case (viper does) must not be used before it.
 func FromMap(doc map[string]any) (Spec, error) {
 	s := Defaults()
 	if problems := FillMap(doc, &s, nil, func() Problems { return s.check() }); len(problems) > 0 {
@@ -151,8 +151,8 @@ func FromMap(doc map[string]any) (Spec, error) {
 	return s, nil
 }
 
-// FillMap is Fill for a document that was parsed already. known is what is known to be wrong with it;
-// it comes with the rest, in the order of the keys.
+// FillMap is Fill for a document that is already parsed. known are problems that are already known; they are returned
+// with the others, in the order of the keys.
 func FillMap(doc map[string]any, target any, known Problems, check func() Problems) Problems {
 	all := KeysOf(reflect.ValueOf(target).Elem().Interface())
 	Decode(doc, target, &known)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Policy is a named rule set that every change is judged by before any command of the spec runs on
-// it. It has one field for each rule of Rules that has a setting. A limit that is nil does not hold.
+// Policy is a named set of rules. Every change has to pass it before any command of the spec runs on the change. It
+// has one field for each rule of Rules that has a setting. There is no limit if the field is nil.
 type Policy struct {
 	MaxFiles      *int   `json:"maxFiles,omitempty"`
 	MaxLines      *int   `json:"maxLines,omitempty"`
@@ -18,7 +18,7 @@ type Policy struct {
 	Binary        string `json:"binary,omitempty"`
 }
 
-// The names of the rules, as specs and violations have them.
+// The names of the rules in specs and violations.
 const (
 	RuleSealed        = "sealed"
 	RuleSecrets       = "secrets"
@@ -34,22 +34,22 @@ const (
 	RuleMaxTotalLines = "maxTotalLines"
 )
 
-// Rule is one thing that a change is judged by.
+// Rule is one rule that a change has to pass.
 type Rule struct {
 	Name   string
-	Judges string // what it judges, as docs/spec.md says it
-	Blocks bool   // its violation stops any loop for a person, as far as limits.onSealed does not say otherwise; the others do so only in Deliver
+	Judges string // what it judges, in the words of docs/spec.md
+	Blocks bool   // a violation stops a loop of any kind for a person, unless limits.onSealed says otherwise; the other rules stop only Deliver loops
 
-	// A rule has a limit, a word (deny or allow), or no setting in a policy.
+	// In a policy a rule has a limit, a word (deny or allow), or no setting.
 	limit func(*Policy) **int
 	word  func(*Policy) *string
-	Most  int    // the limit where the policy has none; 0 is no limit
+	Most  int    // the default of the limit; 0 is no limit
 	Unit  string // what a limit counts, in the singular: "file in all"
-	Word  string // the word where the policy has none
+	Word  string // the default of the word
 }
 
-// Rules are all rules. Of several violations those that block come first, in this order. Each rule
-// is carried out in internal/govern/policy.go.
+// Rules lists all rules. If a change violates several, those with Blocks come first, in this order.
+// internal/govern/policy.go carries out each rule.
 var Rules = []Rule{
 	{Name: RuleSealed, Blocks: true,
 		Judges: "[files that judge the work](sealed.md), and those of `protect`. They must not be changed, renamed, deleted, replaced by a link, made executable, put into another repository, or affected by a `.gitattributes`. New files whose names would change how the work is judged are not allowed either"},
@@ -73,7 +73,7 @@ var Rules = []Rule{
 		Judges: "lines in which the work differs from the base"},
 }
 
-// Limit returns the rule's limit in a policy; ok is false where none holds.
+// Limit returns the rule's limit in a policy; ok is false if there is none.
 func (r Rule) Limit(p Policy) (most int, ok bool) {
 	if r.limit == nil || *r.limit(&p) == nil {
 		return 0, false
@@ -81,7 +81,7 @@ func (r Rule) Limit(p Policy) (most int, ok bool) {
 	return **r.limit(&p), true
 }
 
-// Says returns the rule's word in a policy, deny or allow; "" for a rule that has none.
+// Says returns the rule's word in a policy, deny or allow; "" if the rule has none.
 func (r Rule) Says(p Policy) string {
 	if r.word == nil {
 		return ""
@@ -89,7 +89,7 @@ func (r Rule) Says(p Policy) string {
 	return *r.word(&p)
 }
 
-// Setting returns what a policy can say of the rule, for people; "" where that is nothing.
+// Setting returns what a policy can set for the rule, in words; "" if it has no setting.
 func (r Rule) Setting() string {
 	switch {
 	case r.limit != nil:
@@ -112,7 +112,7 @@ func (r Rule) schema() *Schema {
 	return s
 }
 
-// Rules returns the policy that guard.policy chooses. A rule that it leaves out has its default.
+// Rules returns the policy that guard.policy chooses, with the defaults of the rules that it leaves out.
 func (s Spec) Rules() Policy {
 	p := s.Policies[s.Guard.Policy]
 	for _, r := range Rules {
@@ -126,7 +126,7 @@ func (s Spec) Rules() Policy {
 	return p
 }
 
-// policyNames are the names that guard.policy may have.
+// policyNames returns the names that guard.policy may have.
 func (s Spec) policyNames() []string {
 	names := slices.Sorted(maps.Keys(s.Policies))
 	if _, given := s.Policies[PolicyDefault]; !given {
@@ -135,7 +135,7 @@ func (s Spec) policyNames() []string {
 	return names
 }
 
-// check adds what is wrong with the policy's values.
+// check adds the problems with the policy's values.
 func (p Policy) check(key string, add func(key, what, want string)) {
 	for _, r := range Rules {
 		if most, ok := r.Limit(p); ok && most < 1 {

@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a spec, in words for whoever wrote it.
+// Problem is one problem with a spec, in words for its author.
 type Problem struct {
 	Key  string `json:"key,omitempty"`  // "verify.timeout"; "" is the document itself
 	What string `json:"what"`           // what is wrong
 	Want string `json:"want,omitempty"` // what would be right
-	File string `json:"file,omitempty"` // filled in by who read the document from a file
+	File string `json:"file,omitempty"` // set by the reader of a file
 	Line int    `json:"line,omitempty"`
 }
 
-// String is "pawl.yaml:7: verify.timeout: what; want: what instead", without the parts that are
-// not known.
+// String returns "pawl.yaml:7: verify.timeout: what; want: what instead", without the parts that are not known.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -44,11 +43,10 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems is everything that is wrong with a spec, found in one go. It is an error with the
-// code INVALID_SPEC in the contract's table of ends.
+// Problems are all problems of a spec, found in one run. As an error it has the code INVALID_SPEC.
 type Problems []Problem
 
-// Error has one line for each problem.
+// Error returns one line for each problem.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -57,11 +55,11 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblems is how many are said of one spec: it must not fill a screen, or a workflow's history,
-// with what somebody generated or mistook for one.
+// maxProblems is how many problems of one spec are kept. A generated document, or one that is no spec, must not fill
+// a screen or a workflow's history.
 const maxProblems = 100
 
-// Add notes a problem, unless there are more than will be said already.
+// Add adds a problem, unless there are already more than are shown.
 func (p *Problems) Add(key, what, want string) {
 	if !p.full() {
 		*p = append(*p, Problem{Key: key, What: what, Want: want})
@@ -70,7 +68,7 @@ func (p *Problems) Add(key, what, want string) {
 
 func (p *Problems) full() bool { return len(*p) > maxProblems }
 
-// Capped returns the problems; of more than a hundred the first ones, and one that says so.
+// Capped returns the problems. If there are more than a hundred, it returns the first hundred and one that says so.
 func (p Problems) Capped() Problems {
 	if !p.full() {
 		return p
@@ -78,14 +76,14 @@ func (p Problems) Capped() Problems {
 	return append(slices.Clone(p[:maxProblems]), Problem{What: "there are more problems than these", Want: "these fixed first"})
 }
 
-// Covers says whether something is known to be wrong with key already, or with what holds it.
+// Covers reports whether there is already a problem with key, or with a part of it.
 func (p Problems) Covers(key string) bool {
 	return slices.ContainsFunc(p, func(known Problem) bool {
 		return known.Key == key || strings.HasPrefix(key, known.Key+".") || strings.HasPrefix(key, known.Key+"[")
 	})
 }
 
-// Err is the problems, Capped; nil when there are none.
+// Err returns the problems, Capped; nil if there are none.
 func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil
@@ -93,7 +91,7 @@ func (p Problems) Err() error {
 	return p.Capped()
 }
 
-// Show is a value of a document in a message: quoted, on one line, short.
+// Show returns a value of a document for a message: quoted, on one line, short.
 func Show(v any) string {
 	var s string
 	switch v := v.(type) {

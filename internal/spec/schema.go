@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Schema is a JSON Schema (draft 7, which editors know best): as much of it as describes a spec.
+// Schema is a JSON Schema (draft 7, which editors support best), with the parts that describe a spec.
 type Schema struct {
 	Schema      string      `json:"$schema,omitempty"`
 	Ref         string      `json:"$ref,omitempty"`
 	Title       string      `json:"title,omitempty"`
 	Description string      `json:"description,omitempty"`
-	Type        any         `json:"type,omitempty"` // a name or a list of them
+	Type        any         `json:"type,omitempty"` // a name or a list of names
 	Enum        []string    `json:"enum,omitempty"`
 	Pattern     string      `json:"pattern,omitempty"`
 	MinLength   int         `json:"minLength,omitempty"`
@@ -36,18 +36,18 @@ type Schema struct {
 	Definitions map[string]*Schema `json:"definitions,omitempty"`
 }
 
-// Fragment is the name of the definition that a part of a loop's spec goes by.
+// Fragment is the name of the definition for a part of a loop's spec.
 const Fragment = "fragment"
 
-// Tables are what the schema of a spec goes by beside the fields of its struct, all by dotted key; "[]"
-// stands for the items of a list.
+// Tables are what the schema needs besides the fields of the struct, all by dotted key; "[]" stands for the items of
+// a list.
 type Tables struct {
 	Descriptions map[string]string
-	Words        map[string][]string // that a key can have
-	Leasts       map[string]int      // the smallest numbers
-	Required     []string            // the keys without which it is not complete
+	Words        map[string][]string // the words that a key can have
+	Leasts       map[string]int      // the smallest number of a key
+	Required     []string            // the required keys
 	Barred       map[string][]string // the keys that an object may not have here
-	Empty        []string            // the commands that may be empty, which says that there is none
+	Empty        []string            // the commands that may be empty, which means that there is none
 }
 
 // Properties are the keys of an object in the contract's order.
@@ -80,17 +80,16 @@ func (p *Properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// SchemaOf describes the documents that are read into a struct: defaults is one with its defaults. It goes
-// by the same fields as the reader, the tables that its values are checked by, and the defaults. The
-// schema lets nothing pass that the reader refuses for its keys or types, and refuses nothing that the
-// reader takes but null, which is "not given"; contradictions between keys are left to the reader. A
-// part of a loop's spec goes by the definition Fragment.
+// SchemaOf describes the documents that are read into a struct. defaults is such a struct with its defaults. The
+// schema uses the same fields as the reader, and the same tables as the checks. It accepts no key or type that the
+// reader refuses. It refuses nothing that the reader accepts, except null, which means "not given". Only the reader
+// finds contradictions between keys. For a part of a loop's spec it refers to the definition Fragment.
 func SchemaOf(defaults any, by Tables) *Schema {
 	return schemer{by}.object(reflect.TypeOf(defaults), reflect.ValueOf(defaults), "")
 }
 
-// LoopSchema describes the specs of loops that this version takes: fragment has all their keys and asks
-// for none, whole says what one has to have that is no fragment. descriptions are by dotted key.
+// LoopSchema describes the specs of loops that this version accepts. fragment has all keys and requires none; whole
+// says what a complete spec requires. descriptions are by dotted key.
 func LoopSchema(descriptions map[string]string) (fragment, whole *Schema) {
 	by := Tables{Descriptions: descriptions, Words: map[string][]string{}, Leasts: leasts, Required: append(required(), "metrics[].name")}
 	for key := range words {
@@ -100,7 +99,7 @@ func LoopSchema(descriptions map[string]string) (fragment, whole *Schema) {
 	return fragment, &Schema{AllOf: []*Schema{{Ref: "#/definitions/" + Fragment}, fragment.demands()}}
 }
 
-// demands takes what a schema requires out of it, into one of its own; nil where it requires nothing.
+// demands moves the requirements of a schema into a new schema, which it returns; nil if there are none.
 func (s *Schema) demands() *Schema {
 	out := &Schema{Required: s.Required}
 	s.Required = nil
@@ -117,7 +116,7 @@ func (s *Schema) demands() *Schema {
 	return out
 }
 
-// with adds a key.
+// with returns the properties with one more key.
 func (p *Properties) with(name string, s *Schema) *Properties {
 	if p == nil {
 		p = &Properties{of: map[string]*Schema{}}
@@ -127,7 +126,7 @@ func (p *Properties) with(name string, s *Schema) *Properties {
 	return p
 }
 
-// takes says whether a word is carried out as the value of a key.
+// takes reports whether this version accepts a word as the value of a key.
 func takes(key, word string) bool {
 	var value any = word
 	parts := strings.Split(key, ".")
@@ -141,8 +140,7 @@ func takes(key, word string) bool {
 
 type schemer struct{ Tables }
 
-// object describes a struct. defaults is its value where nobody has written anything, invalid for
-// an object with a name of the user's own.
+// object describes a struct. defaults is its default value, invalid for an object with a name of the user's own.
 func (b schemer) object(t reflect.Type, defaults reflect.Value, key string) *Schema {
 	s := &Schema{Type: "object", Properties: &Properties{of: map[string]*Schema{}}, Additional: false, Description: b.Descriptions[key]}
 	names, index := fields(t)
@@ -163,7 +161,7 @@ func (b schemer) object(t reflect.Type, defaults reflect.Value, key string) *Sch
 	return s
 }
 
-// value describes what a key can have; given is its default.
+// value describes the values of a key; given is its default.
 func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema {
 	if name, ok := strings.CutPrefix(key, "policies.*."); ok {
 		return Rules[slices.IndexFunc(Rules, func(r Rule) bool { return r.Name == name })].schema()
@@ -215,14 +213,14 @@ func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema 
 		s.Type, s.Additional = "object", b.value(t.Elem(), reflect.Value{}, key+".*")
 	case t.Kind() == reflect.Struct:
 		return b.object(t, given, key)
-	case t.Kind() == reflect.Interface: // rules of a policy, which the reader keeps as they are
+	case t.Kind() == reflect.Interface: // rules of a policy: the reader keeps them as they are
 	default:
-		panic("spec: no schema for " + t.String()) // a field of Spec that nobody thought of
+		panic("spec: no schema for " + t.String()) // a field of a type that value does not know
 	}
 	return s
 }
 
-// enum are the words that a key can have in this version; nil where it can have any.
+// enum returns the words that a key can have in this version; nil if it can have any value.
 func enum(key string) []string {
 	if of, known := words[key]; known {
 		return slices.DeleteFunc(slices.Clone(of), func(word string) bool { return !strings.Contains(key, "[]") && !takes(key, word) })
@@ -230,7 +228,7 @@ func enum(key string) []string {
 	return nil
 }
 
-// required are the keys without which no spec is complete, of whatever kind.
+// required returns the keys that every spec requires, whatever its kind.
 func required() []string {
 	uses := enum("agent.use")
 	if uses == nil {

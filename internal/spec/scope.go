@@ -7,13 +7,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Match says whether a path, relative to the root of the repository and with slashes, is in
-// scope. A sealed file may not change even so: sealed wins over scope.
+// Match reports whether a path, relative to the root of the repository and with slashes, is in scope. A sealed file
+// may not change even if it is in scope.
 func (s Spec) Match(path string) bool { return MatchAny(s.Scope, path) }
 
-// MatchAny says whether one of the globs matches a path. "*" stays within a directory and "**"
-// does not, dot files are files like any others, "./src/**" is "src/**", "src/" is all of src,
-// and "." is everything. A path may be any bytes that git gives.
+// MatchAny reports whether one of the globs matches a path. "*" matches within a folder and "**" across folders.
+// Files that begin with a dot are like any others. "./src/**" is "src/**", "src/" is everything in src, and "." is
+// everything. A path may have any bytes that git returns.
 func MatchAny(globs []string, path string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		matched, err := doublestar.Match(Tidy(glob), path)
@@ -21,7 +21,7 @@ func MatchAny(globs []string, path string) bool {
 	})
 }
 
-// Tidy writes a glob out in full, as MatchAny understands it: "src/" is "src/**".
+// Tidy returns a glob in the full form that MatchAny uses: "src/" becomes "src/**".
 func Tidy(glob string) string {
 	for strings.HasPrefix(glob, "./") {
 		glob = strings.TrimLeft(glob[1:], "/")

@@ -1,9 +1,9 @@
 package spec
 
-// What a steward says of itself in the session of a loop that it starts. A session is what whoever
-// starts a loop says: pawl does not check it, and shows it as said.
+// The keys that a steward sets in the session of a loop that it starts. A session contains what the starter of a loop
+// says; pawl shows it, but does not check it.
 const (
-	SessionSteward    = "steward"    // the steward's workflow ID: the loop tells it where it stands
+	SessionSteward    = "steward"    // the steward's workflow ID; the loop reports its state to it
 	SessionTask       = "task"       // the task that the loop is a step of
 	SessionPlan       = "plan"       // the SHA-256 of the task's PLAN.md
 	SessionApprovedBy = "approvedBy" // who approved that plan

@@ -8,11 +8,11 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Size is a number of bytes that is written with its unit, such as "512MiB" or "2GiB", and in no other way: a bare
-// number could be anything.
+// Size is a number of bytes. Its only written form has a unit, such as "512MiB" or "2GiB", because the unit of a bare
+// number would not be clear.
 type Size int64
 
-// sizeForm is how a size is written. The schema has it too.
+// sizeForm is the written form of a size. The schema uses it too.
 const sizeForm = `^([1-9][0-9]{0,5})(B|KiB|MiB|GiB|TiB)$`
 
 var (
@@ -28,13 +28,13 @@ func ParseSize(text string) (Size, error) {
 			if unit == m[2] {
 				return Size(n), nil
 			}
-			n *= 1024 // six digits, four times: it fits
+			n *= 1024 // at most six digits, multiplied four times: it fits
 		}
 	}
 	return 0, fmt.Errorf("%q is not a size such as \"512MiB\"", text)
 }
 
-// String is the size in the largest unit that it is whole in.
+// String returns the size in the largest unit that gives a whole number.
 func (s Size) String() string {
 	n, at := int64(s), 0
 	for ; at < len(units)-1 && n != 0 && n%1024 == 0; at++ {
@@ -46,7 +46,7 @@ func (s Size) String() string {
 // MarshalJSON writes the string form.
 func (s Size) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
 
-// UnmarshalJSON reads the string form and no other.
+// UnmarshalJSON reads only the string form.
 func (s *Size) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {

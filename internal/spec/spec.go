@@ -7,11 +7,11 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Spec is one loop as its spec file describes it, with every default filled in. Its JSON has
-// the keys of the file and parses back to the same Spec; it is the workflow's input.
+// Spec is one loop as its spec file describes it, with all defaults. Its JSON has the keys of the file, and parsing
+// it returns the same Spec. It is the input of the workflow.
 //
-// A Spec that came from Parse or FromMap is valid. One that was decoded from JSON in any other
-// way has neither defaults nor checks.
+// A Spec from Parse or FromMap is valid. A Spec that was decoded from JSON in another way has no defaults and was not
+// checked.
 type Spec struct {
 	Name        string              `json:"name,omitempty"`
 	Kind        string              `json:"kind"`
@@ -41,60 +41,60 @@ type Spec struct {
 	Session     map[string]string   `json:"session,omitempty"`
 }
 
-// Repo is where the work is.
+// Repo is the repository of the work.
 type Repo struct {
 	Path string `json:"path,omitempty"` // "." in a file; absolute in workflow input
 	URL  string `json:"url,omitempty"`
-	Base string `json:"base,omitempty"` // "" is the branch that is checked out
+	Base string `json:"base,omitempty"` // "" is the checked-out branch
 	Host string `json:"host,omitempty"`
 }
 
-// Setup is run once in each new tree, and again where a lockfile differs from what it ran with.
+// Setup runs once in each new tree, and again if a lockfile has changed since.
 type Setup struct {
 	Command string `json:"command,omitempty"`
 }
 
-// Judge says what survives between judgements.
+// Judge says which files stay in the judge's tree between judgements.
 type Judge struct {
 	Keep []string `json:"keep,omitempty"`
 }
 
-// Validation says what is tried before a loop starts, beside its commands.
+// Validation says what else is tried before a loop starts, besides its commands.
 type Validation struct {
 	Canary *bool `json:"canary,omitempty"`
 }
 
-// Canary says whether the code in scope is broken before the loop starts, for what guards it to notice.
+// Canary reports whether pawl breaks the code in scope before the loop starts, to see whether the guard notices.
 func (s Spec) Canary() bool { return s.Validation.Canary == nil || *s.Validation.Canary }
 
-// Verify is the command that prints the metric, and what to make of it.
+// Verify is the command that prints the metric, and how to read and judge it.
 type Verify struct {
 	Command   string   `json:"command"`
 	Timeout   Duration `json:"timeout"`
 	Pattern   string   `json:"pattern,omitempty"`
 	Direction string   `json:"direction"`
-	// MinDelta is an amount, or a share of what the metric was before.
+	// MinDelta is an amount, or a share of the reference.
 	MinDelta evidence.Threshold `json:"minDelta"`
 	Target   *evidence.Decimal  `json:"target,omitempty"`
 
-	Evidence     *string `json:"evidence,omitempty"` // Judging has the default, and so on
+	Evidence     *string `json:"evidence,omitempty"` // for the defaults of these see Judging, Calibrations, MostSamples and Shares
 	Calibration  *int    `json:"calibration,omitempty"`
 	MaxSamples   *int    `json:"maxSamples,omitempty"`
 	ParallelSafe *bool   `json:"parallelSafe,omitempty"`
 	Holdout      Holdout `json:"holdout,omitzero"`
 }
 
-// Guard is the command that must go on passing. An empty command is no guard.
+// Guard is the command that must keep passing. An empty command means that there is no guard.
 type Guard struct {
 	Command string   `json:"command,omitempty"`
 	Timeout Duration `json:"timeout"`
 	Policy  string   `json:"policy"`
-	// FewerTests says that fewer tests may pass than on the unchanged code.
+	// FewerTests allows that fewer tests pass than on the unchanged code.
 	FewerTests *bool `json:"fewerTests,omitempty"`
 }
 
-// FewerTests says whether fewer tests may pass than on the unchanged code, of those that the guard and test
-// commands report.
+// FewerTests reports whether fewer tests may pass than on the unchanged code. It concerns the tests that guard and
+// test commands report.
 func (s Spec) FewerTests() bool { return s.Guard.FewerTests != nil && *s.Guard.FewerTests }
 
 // Test is the test command of deliver.
@@ -102,18 +102,18 @@ type Test struct {
 	Command  string   `json:"command,omitempty"`
 	Timeout  Duration `json:"timeout,omitzero"`
 	Required *bool    `json:"required,omitempty"`
-	// Report are doublestar globs of the JUnit XML files that guard and test command write.
+	// Report has doublestar globs of the JUnit XML files that guard and test command write.
 	Report []string `json:"report,omitempty"`
 }
 
-// builders are the programs that write JUnit XML by themselves, into the same folders everywhere.
+// builders matches commands of Maven and Gradle. They always write JUnit XML, into the same folders everywhere.
 var builders = lazyregexp.New(`(?:^|[\s/;&|(])(?:mvnw?|gradlew?)(?:[\s;&|)]|$)`)
 
-// surefire is where Maven and Gradle write their reports.
+// surefire has globs of the reports of Maven and Gradle.
 var surefire = []string{"**/target/surefire-reports/TEST-*.xml", "**/target/failsafe-reports/TEST-*.xml", "**/build/test-results/**/TEST-*.xml"}
 
-// ReportsOf returns the globs of the reports that a command writes: those of the spec, else those of Maven and
-// Gradle where it runs them.
+// ReportsOf returns the globs of the reports that a command writes: those of the spec, else those of Maven and Gradle
+// if the command runs one of them.
 func (s Spec) ReportsOf(command string) []string {
 	if len(s.Test.Report) == 0 && builders.MatchString(command) {
 		return surefire
@@ -121,12 +121,12 @@ func (s Spec) ReportsOf(command string) []string {
 	return s.Test.Report
 }
 
-// TestRequired says whether a Deliver loop has to pass its tests (L2).
+// TestRequired reports whether a Deliver loop has to pass its tests (L2).
 func (s Spec) TestRequired() bool { return s.Test.Required == nil || *s.Test.Required }
 
 // Reviewer says who may review.
 type Reviewer struct {
-	// OtherVendor wants that the reviewer calls models of another vendor than those who have written.
+	// OtherVendor requires that the models of the reviewer come from another vendor than those of the writers.
 	OtherVendor bool `json:"otherVendor,omitempty"`
 }
 
@@ -135,16 +135,16 @@ type Check struct {
 	Command string `json:"command,omitempty"`
 }
 
-// Sandbox is what keeps agent and commands from the rest of the machine (E6).
+// Sandbox keeps agent and commands away from the rest of the machine (E6).
 type Sandbox struct {
-	Use     string   `json:"use"`               // auto: what the machine has; required: all of it
-	Allow   []string `json:"allow,omitempty"`   // files and folders to write besides
-	Network string   `json:"network,omitempty"` // filtered: out through the proxy alone; none; open: the machine's
-	Hosts   []string `json:"hosts,omitempty"`   // what the proxy lets through, as ParseHost reads them
-	Agents  []string `json:"agents,omitempty"`  // programs that a command starts, which get their sign-ins
+	Use     string   `json:"use"`               // auto: as far as the machine supports it; required: completely
+	Allow   []string `json:"allow,omitempty"`   // more files and folders that may be written
+	Network string   `json:"network,omitempty"` // filtered: only through the proxy; none; open: the network of the machine
+	Hosts   []string `json:"hosts,omitempty"`   // the hosts that the proxy lets through, as ParseHost reads them
+	Agents  []string `json:"agents,omitempty"`  // the agents that a command starts; they get their sign-ins
 }
 
-// Limits are the budgets and bounds of a loop; a nil budget is unlimited.
+// Limits are the budgets and limits of a loop. A budget that is nil is unlimited.
 type Limits struct {
 	Iterations   int               `json:"iterations"`
 	ActiveTime   Duration          `json:"activeTime"`
@@ -152,27 +152,27 @@ type Limits struct {
 	CostUSD      *evidence.Decimal `json:"costUSD,omitempty"`
 	Tokens       *int64            `json:"tokens,omitempty"`
 	WallClock    *Duration         `json:"wallClock,omitempty"`
-	FixAttempts  int               `json:"fixAttempts"` // of deliver, per iteration
+	FixAttempts  int               `json:"fixAttempts"` // for deliver, per iteration
 	Reworks      int               `json:"reworks"`
 	Discards     int               `json:"discards"`
 	ShiftAfter   int               `json:"shiftAfter"`
 	Steps        int               `json:"steps"` // agent calls per iteration
 	PhaseTimeout Duration          `json:"phaseTimeout"`
-	Silence      *Duration         `json:"silence,omitempty"` // of an agent none of whose tools is at work; Spec.Silence has the default
+	Silence      *Duration         `json:"silence,omitempty"` // how long an agent may say nothing while no tool of it runs; Spec.Silence says the default
 	OnExhausted  string            `json:"onExhausted"`
-	Parallel     *int              `json:"parallel,omitempty"`  // of improve: candidates at once; Spec.AtOnce has the default
-	Backtrack    *bool             `json:"backtrack,omitempty"` // of improve; Spec.Backtracks has the default
-	Atomic       *string           `json:"atomic,omitempty"`    // note or rework; Spec.Atomic has the default
-	OnSealed     *string           `json:"onSealed,omitempty"`  // of improve: rework, the default, or block
-	// Memory and Processes are what all that runs in the sandbox may use at a time; nil is no limit of memory and
-	// DefaultProcesses.
+	Parallel     *int              `json:"parallel,omitempty"`  // for improve: how many candidates are made at the same time; Spec.AtOnce says the default
+	Backtrack    *bool             `json:"backtrack,omitempty"` // for improve; Spec.Backtracks says the default
+	Atomic       *string           `json:"atomic,omitempty"`    // note or rework; Spec.Atomic says the default
+	OnSealed     *string           `json:"onSealed,omitempty"`  // for improve: rework, the default, or block
+	// Memory and Processes limit all programs in the sandbox together. Without Memory there is no limit of memory;
+	// without Processes it is DefaultProcesses.
 	Memory    *Size `json:"memory,omitempty"`
 	Processes *int  `json:"processes,omitempty"`
-	// DeskBytes is what a tree and the caches of the sandbox may take on the disk while a command runs; nil is no limit.
+	// DeskBytes limits the size on disk of a tree and the sandbox's caches while a command runs; nil is no limit.
 	DeskBytes *Size `json:"deskBytes,omitempty"`
 }
 
-// Silence is how long an agent may say nothing while none of its tools is at work, as far as its stream tells.
+// Silence returns how long an agent may say nothing while no tool of it runs, as far as its stream shows that.
 func (s Spec) Silence() time.Duration {
 	if s.Limits.Silence == nil {
 		return 5 * time.Minute
@@ -180,8 +180,8 @@ func (s Spec) Silence() time.Duration {
 	return s.Limits.Silence.D()
 }
 
-// Atomic says what becomes of a change that is several at once (P2): Note, or Rework for a command that is
-// held to the source's protocol.
+// Atomic returns what happens to a change that is several changes at once (P2): Note, or Rework for a command, which
+// has to follow the protocol of the source.
 func (s Spec) Atomic() string {
 	switch {
 	case s.Limits.Atomic != nil:
@@ -192,7 +192,7 @@ func (s Spec) Atomic() string {
 	return Note
 }
 
-// OnSealed says what becomes of a change by an Improve loop that touches a sealed file (P3): Rework, or Block.
+// OnSealed returns what happens to a change of an Improve loop that touches a sealed file (P3): Rework, or Block.
 func (s Spec) OnSealed() string {
 	if s.Limits.OnSealed == nil {
 		return Rework
@@ -212,7 +212,7 @@ type Approvals struct {
 // AsksOfTools reports whether a person is asked when an agent was not allowed to use a tool (`approvals.onDenied: ask`).
 func (s Spec) AsksOfTools() bool { return s.Approvals.OnDenied != nil && *s.Approvals.OnDenied == Ask }
 
-// The words that the spec's values are made of.
+// The words that are values in a spec.
 const (
 	Deny  = "deny"
 	Ask   = "ask"

@@ -20,10 +20,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// minimal is all that has to be said.
+// minimal has only the required keys.
 const minimal = `{"goal":"faster","scope":["src/**"],"verify":{"command":"./bench"},"agent":{"command":["./agent"]},"approvals":{"tools":["*"]}}`
 
-// full has every key that is built, each with a value of its own.
+// full has every key, each with its own value.
 const full = `{
 	"name": "loop 1", "kind": "improve", "goal": "raise the coverage",
 	"repo": {"path": "/src/x", "base": "main", "host": "h1"},
@@ -67,7 +67,7 @@ func TestP0_DefaultsAreThoseOfTheContract(t *testing.T) {
 	assert.Equal(t, "mission", s.Mode)
 }
 
-// TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay is the documented policy `default`.
+// TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay checks the documented policy `default`.
 func TestPoliciesLeaveToTheDefaultWhatTheyDoNotSay(t *testing.T) {
 	size := 10 << 20
 	none := spec.Policy{Secrets: "deny", Binary: "allow", MaxFileBytes: &size}
@@ -213,7 +213,7 @@ func TestP0_InputNeedsAnAbsolutePath(t *testing.T) {
 	assert.ErrorContains(t, s.ValidateInput(), "goal: is missing")
 }
 
-// A workflow has a second for it, and its history a bound.
+// A workflow has one second to read its input, and the size of its history is limited.
 func TestP0_InputThatIsNoSpecIsRefusedInFewWords(t *testing.T) {
 	list := func(n int) string { return strings.TrimSuffix(strings.Repeat(`"x",`, n), ",") }
 	var keys strings.Builder

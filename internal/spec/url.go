@@ -6,11 +6,10 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Remote reports whether the repository is reached by a URL, so that no host owns it.
+// Remote reports whether the repository is reached by a URL. No host owns such a repository.
 func (r Repo) Remote() bool { return r.URL != "" }
 
-// Address is the repository as people know it: its URL or its path. A URL that is valid has no secret
-// in it.
+// Address returns the repository as people know it: its URL or its path. A valid URL contains no secret.
 func (r Repo) Address() string {
 	if r.Remote() {
 		return r.URL
@@ -19,18 +18,18 @@ func (r Repo) Address() string {
 }
 
 var (
-	// A URL as git takes it. None of these transports runs a program of the address's choosing.
+	// A URL that git accepts. None of these transports runs a program that the address names.
 	urlShape  = lazyregexp.New(`^(https?|ssh|git|file)://([^/?#]*)(/[^?#]+)$`)
 	hostShape = lazyregexp.New(`^(\[[0-9a-fA-F:.]+\]|[^:\[\]-][^:\[\]]*)(:[0-9]+)?$`)
-	// What scp takes: no slash before the colon, and no second colon right after it, which would name
-	// a program (ext::sh -c …).
+	// An address that scp accepts: no slash before the colon, and no second colon right after it, which would name a
+	// program (ext::sh -c …).
 	scpShape = lazyregexp.New(`^([A-Za-z0-9._~-]+@)?[A-Za-z0-9.][A-Za-z0-9._-]*:[^:-]`)
 )
 
 const urlExample = "an https, ssh, git or file URL, or host:path, such as https://example.com/project.git"
 
-// Endpoint is the host and port that git connects to for the repository, as an entry of hosts; "" where it
-// is a path, or a file URL. What ssh's settings make of a host's name it does not know.
+// Endpoint returns the host and port to which git connects for the repository, as an entry of hosts; "" for a path or
+// a file URL. It does not know what the settings of ssh make of a host name.
 func (r Repo) Endpoint() string {
 	if m := urlShape.FindStringSubmatch(r.URL); m != nil {
 		port := map[string]string{"http": "80", "https": "443", "ssh": "22", "git": "9418"}[m[1]]
@@ -50,8 +49,8 @@ func (r Repo) Endpoint() string {
 	return ""
 }
 
-// badURL says what is wrong with the URL of a repository, and what would be right. It repeats
-// nothing of one that may have a secret in it.
+// badURL returns what is wrong with the URL of a repository, and what would be right. It never repeats a part of the
+// URL that may be secret.
 func badURL(address string) (what, want string) {
 	if bad := unprintable(address); bad != "" {
 		return bad, urlExample

@@ -20,8 +20,8 @@ import (
 	"pawl/internal/program"
 )
 
-// words are the values that a key can have, where they are words of the contract; "[]" stands for
-// the items of a list. leasts are the smallest numbers that a key can have.
+// words are the values that a key can have, if the contract lists them; "[]" stands for the items of a list. leasts
+// are the smallest numbers that a key can have.
 var (
 	words = map[string][]string{
 		"kind":                kind.Loops(),
@@ -47,17 +47,17 @@ var (
 	}
 )
 
-// What nothing runs with less of.
+// Nothing runs with less than this.
 const (
 	leastMemory    = 32 << 20
 	leastProcesses = 16
 	leastDesk      = 1 << 20
 )
 
-// missingKey is what is wrong with a required key that is not given.
+// missingKey is the problem with a required key that is not given.
 const missingKey = "is missing"
 
-// phases are those at which a breakpoint can be set in some kind of loop (L4).
+// phases returns the phases that can have a breakpoint in some kind of loop (L4).
 func phases() (all []string) {
 	for _, k := range kind.All {
 		if k.Loop {
@@ -68,12 +68,11 @@ func phases() (all []string) {
 	return slices.Compact(all)
 }
 
-// Validate says everything that is wrong with s, as Problems; nil when nothing is. Parse and
-// FromMap have called it already.
+// Validate returns everything that is wrong with s, as Problems; nil if nothing is. Parse and FromMap have already
+// called it.
 func (s Spec) Validate() error { return s.check().Err() }
 
-// ValidateInput is Validate for the input of a workflow, where "." would mean the directory of
-// whichever worker picks it up.
+// ValidateInput is Validate for the input of a workflow, in which the path must be absolute (see Anywhere).
 func (s Spec) ValidateInput() error {
 	c := Checker{s.check()}
 	c.Anywhere(s.Repo)
@@ -93,7 +92,7 @@ func (s Spec) check() Problems {
 		}
 	}
 	oneOf("kind", s.Kind)
-	k, _ := kind.Of(s.Kind) // of an unknown one nothing more is asked
+	k, _ := kind.Of(s.Kind) // an unknown kind requires nothing more
 	present("goal", s.Goal, "what the agent is told to achieve")
 
 	c.Repo(s.Repo)
@@ -301,9 +300,9 @@ func (s Spec) agents(add func(key, what, want string)) {
 	}
 }
 
-// Kept wants of every agent that what it uses up of a budget of tokens can be known while it works, from itself or from
-// the meter: all that spend more stop then. Whether the meter can count is known where the agent runs. Loops that have begun before this was asked for go on as they began, so that it stands beside
-// Validate.
+// Kept returns a problem if the budget of tokens can't be kept: for each agent its own output or the meter has to
+// report the use while it works, so that pawl can stop it. Whether the meter can count is only known on the host of
+// the agent. Kept is separate from Validate because loops that began before this rule must continue.
 func (s Spec) Kept() error {
 	var c Checker
 	if s.Limits.Tokens == nil {
@@ -326,8 +325,8 @@ func (s Spec) Kept() error {
 	return c.Problems.Err()
 }
 
-// check wants an agent that can be called, that can be held to the tools and, where costs are capped,
-// says what it costs.
+// check adds a problem if the agent can't be called, if it can't be limited to the tools, or if costs are capped and
+// nothing reports its costs.
 func (a Agent) check(key string, tools []string, capped bool, add func(key, what, want string)) {
 	text := func(key, value string) {
 		if strings.ContainsRune(value, 0) {
@@ -372,7 +371,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	if _, other := program.Servers(a.Args); other && a.Use == program.Claude && slices.Contains(tools, string(program.MCP)) {
 		add("approvals.tools", "is mcp, and claude approves MCP servers by their names, which stand in a file", "mcp__SERVER for each, or the JSON itself behind --mcp-config in "+key+".args")
 	}
-	if capped && !p.Cost && !(p.Metering.Meterable() && a.Metered()) { // the meter can be counted on where it knows the price
+	if capped && !p.Cost && !(p.Metering.Meterable() && a.Metered()) { // the meter can cap costs if it knows the price
 		instead := "limits.toolCalls, or another agent"
 		if p.Tokens {
 			instead = "limits.tokens or " + instead
@@ -397,11 +396,11 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 
 var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// maxID leaves room in a file name and a ref for what is put around a loop ID.
+// maxID leaves room for what is added to a loop ID in a file name and a ref.
 const maxID = 200
 
-// ValidID says what is wrong with a loop ID, nil when nothing is. Git's rules for refs do not
-// matter here, since an ID becomes a ref by replacing what git does not allow.
+// ValidID returns what is wrong with a loop ID, nil if nothing is. Git's rules for refs do not matter here, because
+// what git does not allow is replaced when an ID becomes a ref.
 func ValidID(id string) error {
 	switch {
 	case strings.TrimSpace(id) == "":
@@ -417,14 +416,14 @@ func ValidID(id string) error {
 		return fmt.Errorf("%s", what)
 	}
 	for _, r := range id {
-		if r > unicode.MaxASCII { // Temporal's client sends the ID in a header, where no other character may be
+		if r > unicode.MaxASCII { // Temporal's client sends the ID in a header, which allows only ASCII
 			return fmt.Errorf("contains the character %c, and Temporal takes only ASCII there", r)
 		}
 	}
 	return nil
 }
 
-// unprintable says what in s cannot be shown on one line; "" when nothing is.
+// unprintable returns what in s can't be shown on one line; "" if nothing.
 func unprintable(s string) string {
 	if !utf8.ValidString(s) {
 		return "is not valid UTF-8"
@@ -437,7 +436,7 @@ func unprintable(s string) string {
 	return ""
 }
 
-// badGlob says what is wrong with a glob, and what would be right.
+// badGlob returns what is wrong with a glob, and what would be right.
 func badGlob(glob string) (what, want string) {
 	const example = `a glob relative to the repository's root, such as "src/**"`
 	switch {

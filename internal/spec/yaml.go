@@ -11,10 +11,10 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// ReadYAML turns a YAML document into the values that FromMap reads. It walks the nodes, since decoding into a map would
-// lose the lines, the decimals of numbers ("0.10") and keys that are given twice. A literal document means what it shows:
-// aliases, and numbers that only YAML takes for numbers, are problems there. lines has the line of each key, and wrong has
-// lines. The error is ErrTooMany.
+// ReadYAML returns the values of a YAML document in the types that FromMap reads. It walks the nodes, because
+// decoding into a map would lose the lines, the decimals of numbers ("0.10") and keys that are given twice. In a
+// literal document every value must mean what it shows: aliases are problems, and so are numbers that only YAML reads
+// as numbers. lines has the line of each key; wrong has the problems, with lines. The error is ErrTooMany or nil.
 func ReadYAML(n *yaml.Node, literal bool) (value any, lines map[string]int, wrong Problems, err error) {
 	r := yamlReader{literal: literal, lines: map[string]int{}, left: MaxValues, open: map[*yaml.Node]bool{}}
 	value = r.value(n, "", 0)
@@ -28,8 +28,8 @@ type yamlReader struct {
 	literal  bool
 	lines    map[string]int
 	problems Problems
-	left     int                 // nodes that may still be read: aliases must not multiply without end
-	open     map[*yaml.Node]bool // what is being read: an alias of it has no end
+	left     int                 // how many more nodes may be read: aliases must not multiply without end
+	open     map[*yaml.Node]bool // the nodes that are being read: an alias of one of them would never end
 }
 
 func (r *yamlReader) wrong(n *yaml.Node, key, what, want string) {
@@ -88,7 +88,7 @@ func (r *yamlReader) value(n *yaml.Node, key string, depth int) any {
 	return v
 }
 
-// object reads a mapping into object. What a merge key ("<<") brings in yields to what is there.
+// object reads a mapping into object. The keys of a merge key ("<<") do not replace keys that are there.
 func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, depth int) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -118,7 +118,7 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 		for m.Kind == yaml.AliasNode {
 			m = m.Alias
 		}
-		if m.Kind == yaml.SequenceNode { // the earlier ones win, as in an object
+		if m.Kind == yaml.SequenceNode { // the earlier ones take precedence, as in an object
 			merged = append(merged, m.Content...)
 			continue
 		}
@@ -136,14 +136,15 @@ func (r *yamlReader) object(n *yaml.Node, object map[string]any, key string, dep
 	}
 }
 
-// plainTags are the tags of YAML's own schemas that stand for values of a spec.
+// plainTags has the tags of YAML's own schemas that stand for values of a spec.
 var plainTags = map[string]bool{"!!null": true, "!!bool": true, "!!int": true, "!!float": true, "!!str": true, "!!timestamp": true, "!!seq": true, "!!map": true}
 
-// octal is what YAML reads as an octal number: 0644 is 420.
+// octal matches what YAML reads as an octal number: 0644 is 420.
 var octal = lazyregexp.New(`^[-+]?0[0-9]+$`)
 
-// YAMLScalar is a text, number, boolean or nothing, as YAML has it. A decimal number is the json.Number that was written; one
-// that only YAML takes for a number (octal, with a base or with underscores) is its value. Dates are texts.
+// YAMLScalar returns the string, number, boolean or nil of a YAML node. A decimal number is a json.Number in its
+// written form. A number that only YAML reads as one (octal, with a base or with underscores) is an int64 or float64.
+// Dates are strings.
 func YAMLScalar(n *yaml.Node) any {
 	switch n.ShortTag() {
 	case "!!null":
