@@ -10,7 +10,7 @@ import (
 	"pawl/internal/task"
 )
 
-// twoSteps is a task of two steps, the first of which runs.
+// twoSteps has a task of two steps, the first of which runs.
 func twoSteps(t *testing.T) *office {
 	o := open(t, limits())
 	o.emit(loop.Event{Type: loop.StewardOpened, Commit: "charter 1"}, loop.Event{Type: loop.StewardValidated, Governance: "rules 1"})
@@ -82,7 +82,7 @@ func TestS12_APlanThatIsNotValidAnyMoreIsAQuestion(t *testing.T) {
 	require.Equal(t, Cancelled, o.s.Find("a").Outcome)
 }
 
-// A person's word on the tier stays.
+// The tier that a person set stays.
 func TestS12_ATierThatAPersonHasSetStays(t *testing.T) {
 	o := twoSteps(t)
 	o.answer("a", MessageSetTier, Message{Tier: task.T0})
@@ -95,13 +95,13 @@ func TestS12_ATierThatAPersonHasSetStays(t *testing.T) {
 	require.Empty(t, o.s.Gates)
 }
 
-// A schedule and a trigger have the tier that the charter gives their tasks.
+// The tasks of schedules and triggers have the tier that the charter gives them.
 func TestS5_ATierOfTheCharterIsNotCalledThatOfWhoHandsATaskIn(t *testing.T) {
 	for by, want := range map[string]string{"schedule nightly": "the charter", "trigger alerts": "the charter", "ann": "a person"} {
 		o := open(t, limits())
 		source := by
 		if by == "ann" {
-			source = "schedule nightly" // as she says
+			source = "schedule nightly" // a person may write any source
 		}
 		doc, err := json.Marshal(task.Task{ID: "n", Body: "x", Tier: task.T2, Source: source})
 		require.NoError(t, err)

@@ -124,7 +124,7 @@ func TestS10_AStepIsTriedAgainThreeTimes(t *testing.T) {
 	require.Equal(t, 0, o.started["s-a-one.5"])
 }
 
-// The source counts failures. That a person stops a loop or rejects its work is an answer.
+// The source counts failures. If a person stops a loop or rejects its work, that is an answer and no failure.
 func TestS10_WhatAPersonStopsIsNoFailure(t *testing.T) {
 	for name, r := range map[string]task.ChildResult{
 		"a file loop-stop": {Status: "halted", ErrorCode: "ALO_CANCELLED", Reason: "the file loop-stop"},
@@ -259,7 +259,7 @@ func TestRandomCoursesLoseNoTaskAndRunNoneTwice(t *testing.T) {
 				}
 			}
 		}
-		// Everything is answered from now on, and every loop succeeds.
+		// From now on every gate is answered, and every loop succeeds.
 		for range 200 {
 			_ = o.say(loop.MessageContinue, Message{})
 			for _, task := range o.s.Tasks {

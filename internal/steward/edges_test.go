@@ -48,7 +48,7 @@ func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 	require.Equal(t, "it is at 2", o.s.Gates[0].Summary)
 }
 
-// A ledger that somebody has moved stops all tasks; who cancels one of them lets the others go on.
+// A ledger that somebody has moved stops all tasks. If a person cancels one of them, the others continue.
 func TestCancelOfADriftOfTheLedgerLetsTheOthersGoOn(t *testing.T) {
 	c := limits()
 	c.Limits.Parallel = 2
@@ -70,7 +70,7 @@ func TestCancelOfADriftOfTheLedgerLetsTheOthersGoOn(t *testing.T) {
 	require.Equal(t, task.Executing, o.s.Find("b").State)
 }
 
-// A loop that was told to pause may need minutes to do so, and is told once.
+// A loop may need minutes to pause, and is told only once.
 func TestALoopIsToldOnceToPause(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
@@ -84,7 +84,7 @@ func TestALoopIsToldOnceToPause(t *testing.T) {
 	require.Empty(t, o.next(nil))
 }
 
-// The loop of a plan that was given up goes on until it is told to end: the steward does not end before.
+// The loop of a plan that was given up continues until it is told to end. The steward does not end before that.
 func TestAStewardThatEndsHasToldTheLoopsOfPlansThatWereGivenUp(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
@@ -123,7 +123,8 @@ func TestALoopThatSaysAgainUntilWhenItSleepsIsRecordedOnce(t *testing.T) {
 	require.Equal(t, 1, sleeps(until.Add(time.Hour)))
 }
 
-// A loop that has used up its share of the money has used up no budget of its own: the step goes on with what others leave.
+// A loop that has used up its share of the money has not used up a budget of its own. Its step continues with what
+// other loops leave.
 func TestALoopThatHasUsedUpItsShareGoesOnWithAnother(t *testing.T) {
 	for cost, asks := range map[string]bool{"5": false, "4.99": true} {
 		ten := evidence.MustDecimal("10")
@@ -148,7 +149,7 @@ func TestALoopThatHasUsedUpItsShareGoesOnWithAnother(t *testing.T) {
 	}
 }
 
-// A loop that is being told to go on has its place already.
+// A loop that is being told to continue already has its slot.
 func TestALoopThatIsBeingToldToGoOnIsCountedOnce(t *testing.T) {
 	c := limits()
 	c.Limits.Parallel = 2

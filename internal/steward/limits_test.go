@@ -15,11 +15,11 @@ import (
 	"pawl/internal/task"
 )
 
-// tally counts what the source's rules count, over the events alone and since a person has last sent the task on.
+// tally has the counts of the source's rules, from the events alone and since a person last let the task continue.
 type tally struct {
 	actions, noProgress, failed int
 	executing                   time.Duration
-	last                        map[string]string // result by action
+	last                        map[string]string // the last result of each action
 	same                        map[string]int
 	errors                      map[string]int
 }
@@ -64,8 +64,8 @@ func tallied(events []loop.Event, id string) tally {
 	return c
 }
 
-// TestS10_NoSequenceOfEventsRunsPastALimit lets loops do anything at all. Whenever nothing more is to be done at once, no
-// task is at work that is beyond one of its limits, as somebody counts who knows the events and nothing else.
+// TestS10_NoSequenceOfEventsRunsPastALimit lets loops do anything. Whenever nothing more is to be done at once, no
+// task at work exceeds one of its limits, as counted from the events alone.
 func TestS10_NoSequenceOfEventsRunsPastALimit(t *testing.T) {
 	stops := map[string]int{}
 	for seed := range courses(400) {
@@ -126,7 +126,7 @@ func TestS10_NoSequenceOfEventsRunsPastALimit(t *testing.T) {
 		}
 	}
 	if courses(400) < 400 {
-		return // too few for every rule
+		return // too few courses to reach every rule
 	}
 	for _, rule := range []string{"noProgress", "actions", "sameResult", "sameError", "executing", "retries"} {
 		require.NotZero(t, stops[rule], "no course came to it: %v", stops)

@@ -10,8 +10,8 @@ import (
 	"pawl/internal/task"
 )
 
-// A steward asks what comes next after each event, and asks anew for each of them when a worker replays it. With
-// a thousand tasks that took so long that Temporal ended the workflow task.
+// A steward asks what comes next after each event, and asks for each of them again when a worker replays it. With a
+// thousand tasks that once took so long that Temporal ended the workflow task.
 func TestS2_WhatComesNextIsCheapWithAThousandTasks(t *testing.T) {
 	o := open(t, limits())
 	for i := range 1000 {
@@ -21,7 +21,7 @@ func TestS2_WhatComesNextIsCheapWithAThousandTasks(t *testing.T) {
 	require.Less(t, allocated, 2000.0, "it looks at each task a few times, and not at each beside each other one")
 }
 
-// TestS5_NoTaskIsForgottenThatIsNotOver submits one task that waits, and then more that end than a state keeps.
+// TestS5_NoTaskIsForgottenThatIsNotOver submits one task that waits, and then more tasks that end than a state keeps.
 func TestS5_NoTaskIsForgottenThatIsNotOver(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "waits", Body: "x"}, task.T1)
@@ -43,7 +43,7 @@ func TestS5_NoTaskIsForgottenThatIsNotOver(t *testing.T) {
 	require.Nil(t, o.s.Find("t5"))
 }
 
-// TestS11_AReportThatComesLateChangesNothing has signals of a loop in another order than it sent them.
+// TestS11_AReportThatComesLateChangesNothing delivers the signals of a loop in another order than it sent them.
 func TestS11_AReportThatComesLateChangesNothing(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
@@ -55,7 +55,7 @@ func TestS11_AReportThatComesLateChangesNothing(t *testing.T) {
 	require.Equal(t, before, o.s)
 }
 
-// TestS11_ATaskGoesOnWithALoopThatHas has a loop that goes on, and the report that somebody has answered it is lost.
+// TestS11_ATaskGoesOnWithALoopThatHas: a loop continues after an answer, and the report of the answer is lost.
 func TestS11_ATaskGoesOnWithALoopThatHas(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)

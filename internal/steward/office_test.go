@@ -17,7 +17,7 @@ import (
 	"pawl/internal/task"
 )
 
-// office is a steward in a world of its own: loops that say what the course wants.
+// office is a steward with simulated loops, which do what the course of the test says.
 type office struct {
 	t       testing.TB
 	s       State
@@ -25,14 +25,14 @@ type office struct {
 	now     time.Time
 	events  []loop.Event
 	loops   map[string]string // running, paused, ended
-	parked  map[string]bool   // that were told to pause while they ask
-	told    []string          // loop, message and choice
+	parked  map[string]bool   // the loops that were told to pause while they ask
+	told    []string          // loop, message and choice of each message to a loop
 	started map[string]int
 	tiers   map[string]task.Tier
 	steps   map[string][]task.Step
 
-	assessed []string // tasks whose plans were assessed once more
-	problems []string // what that finds
+	assessed []string // tasks whose plans were assessed again
+	problems []string // the problems that an assessment finds
 }
 
 func open(t testing.TB, c charter.Charter) *office {
@@ -72,7 +72,7 @@ func (o *office) emit(events ...loop.Event) {
 	o.s.Ledger = fmt.Sprint("l", o.s.Seq)
 }
 
-// check holds what must be true of every event.
+// check checks what must be true of every event.
 func (o *office) check(before State, e loop.Event) {
 	if e.Type == loop.TaskStateChanged && e.From == task.Waiting && e.To == task.Idle {
 		require.NotEmpty(o.t, e.Evidence.Answer, "WAITING_FOR_HUMAN became IDLE without a person")
@@ -106,7 +106,7 @@ func (o *office) submit(t task.Task, tier task.Tier, steps ...task.Step) {
 	require.NoError(o.t, o.say(MessageSubmit, Message{Task: doc}))
 }
 
-// settle does everything that is to be done now, until nothing is.
+// settle does all jobs until there are none.
 func (o *office) settle() {
 	for range 1000 {
 		if events := Settled(o.s, o.c, true); len(events) > 0 {
@@ -162,7 +162,7 @@ func (o *office) job(j Job) {
 		switch {
 		case o.loops[j.Loop] == "ended":
 		case j.Message == loop.MessagePause && o.loops[j.Loop] == "asking":
-			o.parked[j.Loop] = true // it pauses as soon as it was answered
+			o.parked[j.Loop] = true // it pauses as soon as it is answered
 		case j.Message == loop.MessagePause:
 			o.loops[j.Loop] = "paused"
 			o.child(task.ChildEvent{Loop: j.Loop, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "pause-1", Kind: "pause"}})
@@ -189,7 +189,7 @@ func (o *office) end(id, status, code string) {
 	}})
 }
 
-// next records what follows, and returns the jobs that come of it.
+// next records the events that follow, and returns the jobs.
 func (o *office) next(underWay []Job) []Job {
 	for {
 		events, jobs := Next(o.s, o.c, underWay)
@@ -200,7 +200,7 @@ func (o *office) next(underWay []Job) []Job {
 	}
 }
 
-// asks is a question that a loop asks, answerAt a person's answer there.
+// asks lets a loop ask a question; answerAt is a person's answer at the loop.
 func (o *office) asks(id string) {
 	o.loops[id] = "asking"
 	o.child(task.ChildEvent{Loop: id, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "question-1", Kind: "question", Summary: "which?"}})
@@ -224,7 +224,7 @@ func (o *office) answer(id_ string, name string, m Message) {
 	require.NoError(o.t, o.say(name, m))
 }
 
-// courses is how many random courses a test takes: a fifth of them without PAWL_TEST_ALL=1.
+// courses returns how many random courses a test runs: a fifth of them without PAWL_TEST_ALL=1.
 func courses(all uint64) uint64 {
 	if os.Getenv("PAWL_TEST_ALL") == "1" {
 		return all

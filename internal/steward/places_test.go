@@ -14,17 +14,16 @@ import (
 	"pawl/internal/task"
 )
 
-// floor is a steward whose jobs take their time: what happens meanwhile happens between their beginning and
-// their end.
+// floor is a steward whose jobs take time: other things happen between their beginning and their end.
 type floor struct {
 	*office
 	r        *rand.Rand
 	underWay []Job
-	caps     map[string]evidence.Decimal // of the loops that were started
+	caps     map[string]evidence.Decimal // the caps of the loops that were started
 	spent    map[string]evidence.Decimal
 }
 
-// issue asks for jobs, and checks that what runs has places and money.
+// issue asks for jobs, and checks that everything that runs has a slot and money.
 func (f *floor) issue() {
 	for {
 		events, jobs := Next(f.s, f.c, f.underWay)
@@ -46,7 +45,7 @@ func keys(jobs []Job) (all []string) {
 	return all
 }
 
-// finish ends one of the jobs that are under way.
+// finish ends one of the jobs under way.
 func (f *floor) finish() {
 	j := f.underWay[f.r.IntN(len(f.underWay))]
 	without := func(key string) {
@@ -71,7 +70,7 @@ func (f *floor) finish() {
 	}
 }
 
-// check holds the floor to its limits.
+// check checks that the floor keeps its limits.
 func (f *floor) check(seed uint64) {
 	runs := 0
 	for _, status := range f.loops {
@@ -102,8 +101,8 @@ func (f *floor) check(seed uint64) {
 	}
 }
 
-// TestWhatRunsNeverExceedsItsPlacesNorItsMoney drives a steward with tasks side by side, of several priorities, whose
-// loops ask, spend, fail and end at any time, and with people who replan, pause and extend.
+// TestWhatRunsNeverExceedsItsPlacesNorItsMoney runs a steward with parallel tasks of several priorities. Their loops
+// ask, spend, fail and end at any time, and people replan, pause and extend.
 func TestWhatRunsNeverExceedsItsPlacesNorItsMoney(t *testing.T) {
 	for seed := range courses(300) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -12,8 +12,8 @@ import (
 	"pawl/internal/task"
 )
 
-// TestS8_ThePlannersTimeIsNoExecutingTime: that is what the loops have worked. What the planner has taken counts with
-// what the task has cost.
+// TestS8_ThePlannersTimeIsNoExecutingTime: executing time is the time that loops worked. The planner's time only
+// counts in the cost of the task.
 func TestS8_ThePlannersTimeIsNoExecutingTime(t *testing.T) {
 	for name, p := range map[string]act.TaskPlanned{
 		"planned":   {Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3},

@@ -42,8 +42,8 @@ func TestARateLimitWithAKnownEndIsSleptOut(t *testing.T) {
 	require.Equal(t, "pawl/s-a-one", o.s.Find("a").Steps[0].Kept)
 }
 
-// TestAChildThatSleepsTakesItsTaskWithIt has a loop that sleeps by itself: it makes the call again, and no iteration
-// has failed.
+// TestAChildThatSleepsTakesItsTaskWithIt: a loop sleeps by itself and makes the call again later, so no iteration has
+// failed.
 func TestAChildThatSleepsTakesItsTaskWithIt(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)

@@ -62,7 +62,7 @@ func TestS5_ATaskThatComesAgainIsToldHowTheFirstOneEnded(t *testing.T) {
 	require.Equal(t, Cancelled, o.s.Find("a").Outcome)
 	require.Equal(t, "the task a was submitted before and has ended: cancelled (not now). It does not start again; to do it once more, submit it with another ID", says(`{"id":"a","body":"x"}`))
 	require.Contains(t, says(`{"id":"b","body":"x","dedupe":"k"}`), "submit it with another dedupe key")
-	o.s.Tasks = nil // long ago
+	o.s.Tasks = nil // the tasks ended long ago
 	require.Contains(t, says(`{"id":"a","body":"x"}`), "has ended: cancelled.")
 }
 

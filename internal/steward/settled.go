@@ -11,15 +11,15 @@ import (
 	"pawl/internal/task"
 )
 
-// BySteward is who closes a gate that nobody has to answer any more.
+// BySteward is the author of an answer that closes a gate which nobody has to answer any more.
 const BySteward = "the steward"
 
-// MessageSettled is the message of an answer that no person gave: what was asked has settled itself.
+// MessageSettled is the message of an answer that no person gave, because the question has settled itself.
 const MessageSettled = "settled"
 
-// Settled closes gates of tasks whose loops have done every step meanwhile, and lets those tasks go on to their end. This
-// answers no question for a person: a new limit would change nothing, because what is left to do costs nothing, and with
-// checkIns, no check-in is due after a milestone.
+// Settled closes gates of waiting tasks whose loops have done every step meanwhile, so that these tasks continue to
+// their end. This takes no decision away from a person: a new limit would change nothing, because the rest costs
+// nothing. With checkIns it also closes check-ins, because no check-in is due after a milestone.
 func Settled(s State, c charter.Charter, checkIns bool) []loop.Event {
 	n := next{State: s, charter: c}
 	for _, t := range s.Tasks {
@@ -56,15 +56,15 @@ func settled(g loop.Gate, why string) loop.Event {
 	}
 }
 
-// finish ends a task. Gates of it that are still open are closed: there is nothing left to decide. Questions about drift
-// do not offer to cancel it any more.
+// finish ends a task. It closes the task's open gates, because there is nothing left to decide. Questions about drift
+// no longer offer to cancel the task.
 func (n *next) finish(t Task, outcome, why string) {
 	for _, g := range loop.Fold(n.State, n.events).Gates {
 		if g.Task == t.ID {
 			n.events = append(n.events, settled(g, "the task is over: "+why))
 		}
 	}
-	for _, d := range n.Drift { // the question stays, but there is no task left to cancel
+	for _, d := range n.Drift { // the question stays, but without the choice to cancel
 		if d.Task == t.ID {
 			d.Task = ""
 			n.events = append(n.events, loop.Fold(n.State, n.events).told(d)...)
@@ -73,7 +73,7 @@ func (n *next) finish(t Task, outcome, why string) {
 	n.events = append(n.events, over(t, outcome, why))
 }
 
-// WorksAgain says of a task whose step has begun that it gives way to nobody any more.
+// WorksAgain returns the event that a task gives way to nobody any more, because a step of it has begun.
 func WorksAgain(s State, id string) []loop.Event {
 	if t := s.Find(id); t == nil || t.State != task.Executing || t.Interrupted == "" {
 		return nil
@@ -86,8 +86,8 @@ func (t Task) complete() bool {
 	return len(t.Steps) > 0 && !slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status != Over })
 }
 
-// Tight warns of a plan that a healthy task may not come through within limits.actions: the whole task counts, whatever
-// progress it makes (S8, S10). It returns no event where the limit leaves room.
+// Tight warns about a plan that a healthy task may not finish within limits.actions. All actions of the task count,
+// whatever progress it makes (S8, S10). It returns no event if the limit leaves room.
 func Tight(s State, c charter.Charter, id string) []loop.Event {
 	t := s.Find(id)
 	if t == nil || t.Plan == nil {
@@ -101,9 +101,9 @@ func Tight(s State, c charter.Charter, id string) []loop.Event {
 		if sp, err := LoopSpec(s, c, Job{Task: id, Step: st}, "", ""); err == nil {
 			iterations = max(iterations, sp.Limits.Iterations)
 		}
-		least, most = least+2, most+1+iterations // a loop has an iteration at least, and its end is an action too
+		least, most = least+2, most+1+iterations // a loop has at least one iteration, and its end is an action too
 		if len(st.After) > 1 {
-			least, most = least+1, most+1 // their work is joined
+			least, most = least+1, most+1 // joining their work is an action
 		}
 	}
 	takes := ""

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/task"
 )
 
-// A loop may complete between the iteration that used up the money and the pause that followed.
+// A loop may complete after the iteration that used up the money and before the pause that follows.
 func TestS6_ABudgetGateIsClosedWhenItsTaskNeedsNoMoreMoney(t *testing.T) {
 	for name, steps := range map[string]int{"the last step": 1, "a step before the last": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestS6_ABudgetGateIsClosedWhenItsTaskNeedsNoMoreMoney(t *testing.T) {
 	}
 }
 
-// A loop may do its last iteration just when the check-in is due.
+// A loop may do its last iteration at the moment when the check-in is due.
 func TestS8_ACheckInIsClosedWhenEveryStepIsDone(t *testing.T) {
 	for name, steps := range map[string]int{"the last step": 1, "a step before the last": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestWhyNothingRunsForATaskIsSaid(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "planned; no step begins in mode plan"}, doing())
 }
 
-// A task that was interrupted between two steps is not interrupted any more when its next step begins.
+// A task that was interrupted between two steps is no longer interrupted when its next step begins.
 func TestS5_ATaskWhoseNextStepBeginsGivesWayToNobody(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "low", Body: "x"}, task.T3, task.Step{ID: "one", Kind: "deliver"}, task.Step{ID: "two", Kind: "deliver", After: []string{"one"}})
@@ -175,7 +175,7 @@ func TestS5_ATaskWhoseNextStepBeginsGivesWayToNobody(t *testing.T) {
 	o.submit(task.Task{ID: "high", Body: "x", Priority: 5}, task.T3)
 	jobs := o.next(nil)
 	require.Equal(t, "s-low-one", jobs[0].Loop)
-	o.end("s-low-one", "completed", "") // before the pause has come
+	o.end("s-low-one", "completed", "") // before the pause arrives
 	o.settle()
 	require.Equal(t, "high", o.s.Find("low").Interrupted)
 	o.end("s-high-one", "completed", "")

@@ -33,7 +33,7 @@ func TestTheTasksThatHaveBegunAreShownFirst(t *testing.T) {
 	require.NoError(t, o.say(MessageHold, Message{}))
 	o.submit(task.Task{ID: "first", Body: "x"}, task.T1)
 	o.submit(task.Task{ID: "later", Body: "x", After: []string{"first"}}, task.T1)
-	o.s.Tasks[1], o.s.Tasks[2] = o.s.Tasks[2], o.s.Tasks[1] // as if it had come before
+	o.s.Tasks[1], o.s.Tasks[2] = o.s.Tasks[2], o.s.Tasks[1] // as if the task had come before
 	require.NoError(t, o.say(MessageResume, Message{}))
 	o.settle()
 	var shown []string

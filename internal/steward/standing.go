@@ -9,8 +9,8 @@ import (
 	"pawl/internal/task"
 )
 
-// Standing is the state with what the jobs that are under way say of its tasks: why nothing runs for one, though its
-// state says that it is planned or executed. It is for queries: the fold knows no jobs.
+// Standing returns the state with Standstill set for each task: why nothing runs for it although it is planned or
+// executed. That depends on the jobs under way, which the fold does not know, so only queries use it.
 func (s State) Standing(underWay []Job) State {
 	n := next{State: s, underWay: underWay}
 	s.Tasks = slices.Clone(s.Tasks)
@@ -22,7 +22,7 @@ func (s State) Standing(underWay []Job) State {
 			if len(n.does(Plan, t.ID)) == 0 {
 				t.Standstill = t.standstill()
 			} else if len(n.does(Drop, t.ID)) == 0 {
-				t.Interrupted = "" // it plans again
+				t.Interrupted = "" // it is planned again
 			}
 		case t.State == task.Planning && s.Mode == spec.ModePlan:
 			t.Standstill = "planned; no step begins in mode plan"
@@ -35,12 +35,12 @@ func (s State) Standing(underWay []Job) State {
 	return s
 }
 
-// told reports whether a loop of the task is being told to go on.
+// told reports whether a loop of the task is being told to continue.
 func (n *next) told(t Task) bool {
 	return slices.ContainsFunc(n.does(Tell, t.ID), func(j Job) bool { return j.Message == loop.MessageContinue })
 }
 
-// standstill is why a task has no place.
+// standstill returns why a task has no slot.
 func (t Task) standstill() string {
 	if t.Interrupted != "" {
 		return "gives way to " + t.Interrupted
@@ -48,8 +48,8 @@ func (t Task) standstill() string {
 	return "waits for a place"
 }
 
-// StandstillOf returns why nothing goes on for a task, as people see it, and "" if it goes on or is over. when writes a
-// time.
+// StandstillOf returns why nothing happens for a task, as people see it, and "" if something does or the task is
+// over. when formats a time.
 func (s State) StandstillOf(t Task, when func(time.Time) string) string {
 	switch {
 	case t.Outcome != "" || s.Status.Ended():
@@ -58,7 +58,7 @@ func (s State) StandstillOf(t Task, when func(time.Time) string) string {
 		return "sleeps until " + when(t.Until)
 	case t.Standstill != "":
 		return t.Standstill
-	case t.Interrupted != "" && t.State != task.Waiting: // else a person has to answer first
+	case t.Interrupted != "" && t.State != task.Waiting: // in WAITING_FOR_HUMAN a person has to answer first
 		return "gives way to " + t.Interrupted
 	case t.Paused:
 		return "paused"

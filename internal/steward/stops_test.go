@@ -17,7 +17,7 @@ import (
 	"pawl/internal/task"
 )
 
-// ready is a state in which the action may be done.
+// readyFor returns a state in which the action may be done.
 func readyFor(do Do) (State, charter.Charter, Job) {
 	c := limits()
 	t := Task{ID: "a", Title: "A", Tier: task.T3, State: task.Executing, Plan: &task.Plan{Hash: "h", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Steps: []Step{{ID: "one", Status: Pending}}}
@@ -35,15 +35,14 @@ func readyFor(do Do) (State, charter.Charter, Job) {
 	return s, c, j
 }
 
-// TestS6_EveryStopConditionIsCheckedBeforeEveryAction has a row for each condition and says before which actions it
-// stops.
+// TestS6_EveryStopConditionIsCheckedBeforeEveryAction has a row for each condition, with the actions that it stops.
 func TestS6_EveryStopConditionIsCheckedBeforeEveryAction(t *testing.T) {
 	actions := []Do{Plan, Begin, Join, Adopt, Propose, Tell}
 	all, starts, working := actions, []Do{Begin, Join, Adopt}, []Do{Plan, Begin, Join, Adopt, Tell}
 	ten := evidence.MustDecimal("10")
 	cases := []struct {
 		name   string
-		stop   string // "" is: no longer wanted, or not yet; nobody is asked
+		stop   string // "" if the action is no longer wanted, or not yet; nobody is asked
 		before []Do
 		in     func(*State, *charter.Charter, *Task)
 	}{
@@ -97,7 +96,7 @@ func TestS6_EveryStopConditionIsCheckedBeforeEveryAction(t *testing.T) {
 			}
 		}},
 	}
-	met := map[string]bool{StopAmbiguity: true} // is never met before an action: it comes with a plan
+	met := map[string]bool{StopAmbiguity: true} // this condition comes with a plan, never before an action
 	for _, row := range cases {
 		for _, do := range actions {
 			s, c, j := readyFor(do)
@@ -130,7 +129,7 @@ func TestS6_EveryStopConditionIsCheckedBeforeEveryAction(t *testing.T) {
 	}
 }
 
-// TestS6_TheImmediateStopsAreEvents holds the four to what the ledger has of them.
+// TestS6_TheImmediateStopsAreEvents checks that the ledger has an event for each of the four immediate stops.
 func TestS6_TheImmediateStopsAreEvents(t *testing.T) {
 	begun := func() *office {
 		o := open(t, limits())
@@ -139,7 +138,7 @@ func TestS6_TheImmediateStopsAreEvents(t *testing.T) {
 	}
 	cases := map[string]struct {
 		do   func(*office)
-		then func(*office) // by which it goes on
+		then func(*office) // how it continues
 	}{
 		StopGuardrail: {
 			func(o *office) {
@@ -203,7 +202,7 @@ func TestS8_ACheckInComesAtTheEndOfAnIteration(t *testing.T) {
 	require.Contains(t, o.told, "s-a-one pause iteration")
 }
 
-// TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked: every loop counts once, and no planner.
+// TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked: every loop counts once, and planners do not count.
 func TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
@@ -223,7 +222,7 @@ func TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked(t *testing.T) {
 	require.EqualValues(t, 5000, over(*got, Done, "").ExecutingMs)
 }
 
-// TestOneWarningNamesAllTasksOnTheSameFiles but not one that ended while the planner worked.
+// TestOneWarningNamesAllTasksOnTheSameFiles, except one that ended while the planner worked.
 func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "over", Body: "x"}, task.T1)
@@ -248,7 +247,7 @@ func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
 	require.Empty(t, plan(act.Meeting{Task: "over", On: "work/a"}))
 }
 
-// TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf: it may have ended while the planner worked.
+// TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf: a task may end while the planner works.
 func TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "over", Body: "x"}, task.T1)
@@ -377,7 +376,8 @@ func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
 	require.Empty(t, o.s.Drift)
 }
 
-// Only a person closes a gate. One whose reason has passed says so, and is asked about anew when it comes again.
+// Only a person closes a gate. If the drift has passed, the gate says so. If it comes back, the question is asked
+// again.
 func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
 	o := open(t, limits())
 	failing := act.Validated{Drift: []task.Drift{{Name: task.DriftCI, What: "main", Theirs: "1", Text: "CI of main fails: build"}}}

@@ -26,7 +26,7 @@ func TestS11_TheStateSaysWhatTheRemoteHas(t *testing.T) {
 	o := open(t, limits())
 	o.validated(act.Validated{Remote: "2 issues and 1 pull request are open, CI of main: success"})
 	require.Equal(t, "2 issues and 1 pull request are open, CI of main: success", o.s.Remote)
-	o.validated(act.Validated{}) // the charter names none any more
+	o.validated(act.Validated{}) // the charter no longer names a remote
 	require.Empty(t, o.s.Remote)
 }
 
