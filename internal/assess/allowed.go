@@ -13,17 +13,17 @@ import (
 	"pawl/internal/spec"
 )
 
-// maxCommand bounds what is parsed, since the parser recurses into whatever is nested.
+// maxCommand limits what is parsed, because the parser recurses into nested commands.
 const maxCommand = 32 << 10
 
-// Allowed reports whether a plan may use a command, and why it may not (S6). A command that stands in the
-// charter's defaults as it is may be used: a person has written it there. Beside those, each simple
-// command of it has to begin with the words of an entry of allow. Without any entry, which is an open
-// list that nobody has filled, nothing beside the defaults may be used: no list is not leave for everything.
+// Allowed reports whether a plan may use a command, and why it may not (S6). It may use a command of the charter's
+// defaults without changes, because a person has written it there. In any other command, each simple command has to
+// begin with the words of an entry of allow. If allow has no entries, only the commands of the defaults may be used:
+// a missing list does not allow everything.
 //
-// What cannot be judged by its words is not allowed: what does not parse alike for sh and bash,
-// substitutions and variables, assignments before a command, functions and loops, and redirections other
-// than to /dev/null or to another descriptor.
+// A command is not allowed if its words alone do not say what it does: if sh and bash parse it differently, or if it
+// has substitutions and variables, assignments before a command, functions and loops, or redirections other than to
+// /dev/null or to another descriptor.
 func Allowed(c charter.Charter, command string) (ok bool, why string) {
 	var defaults spec.Spec
 	if len(c.Defaults) > 0 && json.Unmarshal(c.Defaults, &defaults) == nil && slices.Contains(Commands(defaults), command) {
@@ -52,8 +52,8 @@ func Allowed(c charter.Charter, command string) (ok bool, why string) {
 	return true, ""
 }
 
-// simpleCommands takes a line of a shell apart into the words of its simple commands; why says what keeps it
-// from being judged.
+// simpleCommands returns the words of the simple commands in a line of shell code. why says why the line can't be
+// judged.
 func simpleCommands(line string) (commands [][]string, why string) {
 	if len(line) > maxCommand {
 		return nil, fmt.Sprintf("it is longer than %d bytes", maxCommand)
@@ -82,7 +82,7 @@ func simpleCommands(line string) (commands [][]string, why string) {
 	return commands, ""
 }
 
-// wordReader collects the words of simple commands, up to the first thing that words do not judge.
+// wordReader collects the words of simple commands, up to the first thing that can't be judged by words.
 type wordReader struct {
 	commands [][]string
 	why      string
@@ -142,7 +142,7 @@ func (r *wordReader) redirect(x *syntax.Redirect) {
 	}
 }
 
-// word is a word that means the same whenever it is run.
+// word returns a word that means the same in every run.
 func (r *wordReader) word(w *syntax.Word) string {
 	var b strings.Builder
 	if w == nil {
@@ -176,7 +176,8 @@ func (r *wordReader) word(w *syntax.Word) string {
 	return b.String()
 }
 
-// unquoted marks the characters that mean something only where no quotes are around them, so that '~/x' is not ~/x.
+// unquoted marks the characters that are only special without quotes around them, so that '~/x' is not the same as
+// ~/x.
 var unquoted = strings.NewReplacer("~", "\x01~", "*", "\x01*", "?", "\x01?", "[", "\x01[", "{", "\x01{")
 
 func (r *wordReader) literal(b *strings.Builder, text string) {

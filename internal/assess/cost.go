@@ -8,8 +8,8 @@ import (
 	"pawl/internal/task"
 )
 
-// Estimate returns what a task may cost by what like tasks have cost: median and 90th percentile by
-// nearest rank, so that both are costs that did occur. Without any it is no estimate (n = 0).
+// Estimate returns what a task may cost, from the costs of similar tasks: median and 90th percentile by nearest rank,
+// so that both are costs that occurred. Without past tasks there is no estimate (n = 0).
 func Estimate(past []task.Usage) task.Cost {
 	if len(past) == 0 {
 		return task.Cost{}
@@ -25,8 +25,8 @@ func Estimate(past []task.Usage) task.Cost {
 	return task.Cost{N: len(costs), Median: rank(50), Percentile90: rank(90)}
 }
 
-// High returns the amount that limits are compared with: the 90th percentile, or what the plan's author
-// expects where there is no estimate; nil for neither.
+// High returns the amount to compare with limits: the 90th percentile, or without an estimate what the plan's author
+// expects. It returns nil if there is neither.
 func High(c task.Cost) *evidence.Decimal {
 	if c.Percentile90 != nil {
 		return c.Percentile90
@@ -34,7 +34,7 @@ func High(c task.Cost) *evidence.Decimal {
 	return c.Median
 }
 
-// InWords is an estimate as people are shown it.
+// InWords returns an estimate as people see it.
 func InWords(c task.Cost) string {
 	switch {
 	case c.N > 0 && c.Median != nil && c.Percentile90 != nil:
@@ -45,7 +45,7 @@ func InWords(c task.Cost) string {
 	return "no estimate (n = 0)"
 }
 
-// Compared says how what was spent compares with the estimate.
+// Compared returns, in words, how the actual cost compares with the estimate.
 func Compared(estimate task.Cost, actual evidence.Decimal) string {
 	spent := dollars(actual) + " spent"
 	switch high := High(estimate); {
@@ -60,14 +60,14 @@ func Compared(estimate task.Cost, actual evidence.Decimal) string {
 	}
 }
 
-// How the reasons begin that are a tier, and an estimate.
+// The beginning of a reason about a tier, and of one about an estimate.
 const (
 	NeedTier     = "the tier is "
 	NeedEstimate = "the estimate of "
 )
 
-// NeedsApproval returns why a person has to approve a task before it starts, or goes on (S4): nil where
-// nobody has to. limit is limits.costUSD; an amount of exactly that is within it.
+// NeedsApproval returns why a person has to approve a task before it starts or continues (S4), nil if nobody has to.
+// limit is limits.costUSD; an amount equal to it is within it.
 func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost, actual evidence.Decimal, limit *evidence.Decimal) (reasons []string) {
 	if tier != task.T0 && tier != task.T3 {
 		reasons = append(reasons, NeedTier+string(tier))
@@ -87,7 +87,7 @@ func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost,
 	return reasons
 }
 
-// dollars shows an amount with two decimals at the least, and with all that it has where they are few.
+// dollars formats an amount with at least two decimals, and with more if the amount is short.
 func dollars(d evidence.Decimal) string {
 	if text := fmt.Sprintf("%.2f", d.Float()); evidence.MustDecimal(text).Cmp(d) == 0 || len(d.String()) > 12 {
 		return "$" + text

@@ -7,11 +7,12 @@ import (
 	"pawl/internal/spec"
 )
 
-// maxForms bounds how many globs one with braces stands for; one that stands for more overlaps with all.
+// maxForms is the maximum number of globs for which one glob with braces may stand. A glob that stands for more
+// overlaps with every glob.
 const maxForms = 64
 
-// Overlap reports whether a path could match both globs. It is cautious: where it cannot tell, as with
-// classes of characters, they do. Upper and lower case are the same, as they are in some file systems.
+// Overlap reports whether a path could match both globs. It is cautious: if it can't tell, for example because of a
+// class of characters, it returns true. It ignores case, as some file systems do.
 func Overlap(a, b string) bool {
 	as, all := forms(strings.ToLower(spec.Tidy(a)))
 	bs, every := forms(strings.ToLower(spec.Tidy(b)))
@@ -25,7 +26,7 @@ func Overlap(a, b string) bool {
 	})
 }
 
-// forms writes the alternatives of a glob's braces out; ok is false where they are too many.
+// forms returns a glob without braces for each of the alternatives; ok is false if there are too many.
 func forms(glob string) (all []string, ok bool) {
 	todo := []string{glob}
 	for len(todo) > 0 {
@@ -46,7 +47,7 @@ func forms(glob string) (all []string, ok bool) {
 	return all, true
 }
 
-// braces finds the first group of alternatives of a glob: where it begins and ends, and what is in it.
+// braces finds the first group of alternatives in a glob: where it begins and ends, and its parts.
 func braces(glob string) (open, end int, parts []string) {
 	open = -1
 	depth, from := 0, 0
@@ -74,8 +75,8 @@ func segments(a, b string) bool {
 	return meet(tokens(a), tokens(b), func(t string) bool { return t == "*" }, func(a, b string) bool { return a == "?" || b == "?" || a == b })
 }
 
-// tokens takes a segment of a glob apart: "*" for any text, "?" for any character, everything else for
-// itself, with a backslash in front where it would mean something else.
+// tokens splits a segment of a glob: "*" for any text, "?" for any character, and every other character for itself,
+// with a backslash in front if it is special.
 func tokens(segment string) (all []string) {
 	for i := 0; i < len(segment); {
 		switch c := segment[i]; c {
@@ -108,10 +109,10 @@ func tokens(segment string) (all []string) {
 	return all
 }
 
-// meet reports whether two patterns can stand for the same sequence. wild is what stands for any number of
-// elements, and same compares two others.
+// meet reports whether two patterns can stand for the same sequence. wild reports whether an element stands for any
+// number of elements. same compares two other elements.
 func meet(a, b []string, wild func(string) bool, same func(a, b string) bool) bool {
-	// next[j] says whether a[i+1:] and b[j:] meet, row[j] the same of a[i:].
+	// next[j] says whether a[i+1:] and b[j:] meet; row[j] says it of a[i:].
 	next := make([]bool, len(b)+1)
 	for i := len(a); i >= 0; i-- {
 		row := make([]bool, len(b)+1)
@@ -132,8 +133,8 @@ func meet(a, b []string, wild func(string) bool, same func(a, b string) bool) bo
 	return next[0]
 }
 
-// within reports whether all that a scope matches is certain to be matched by one of the globs. It knows
-// three forms of globs and says no where it is not certain: folder/**, **/folder/** and **/*ending.
+// within reports whether one of the globs certainly matches everything that a scope matches. It knows three forms of
+// globs, folder/**, **/folder/** and **/*ending, and returns false if it is not certain.
 func within(scope string, globs []string) bool {
 	scopes, ok := forms(spec.Tidy(scope))
 	if !ok {
@@ -169,5 +170,5 @@ func inside(scope, glob string) bool {
 	return false
 }
 
-// special are the characters that mean something in a glob.
+// special has the special characters of globs.
 const special = `*?[]{}\`

@@ -23,15 +23,15 @@ func TestGlobsThatCouldMatchTheSameFileOverlap(t *testing.T) {
 		{"{docs,src}/*.{md,go}", "src/*.go", true}, {"{docs,src}/*.md", "src/*.go", false}, {"{a,b/c}/d", "b/**", true}, {"{a,{b,c}}x", "cx", true}, {"{a", "b", false},
 		{"[ab].md", "c.md", true}, // cautious: a class is any character
 		{`\*.md`, "x.md", false}, {`\*.md`, "*.md", true},
-		{strings.Repeat("{a,b}", 8), "zzz", true}, // cautious: too many to write out
+		{strings.Repeat("{a,b}", 8), "zzz", true}, // cautious: too many alternatives
 	} {
 		require.Equal(t, c.want, Overlap(c.a, c.b), "%s and %s", c.a, c.b)
 		require.Equal(t, c.want, Overlap(c.b, c.a), "%s and %s", c.b, c.a)
 	}
 }
 
-// TestOverlapAndWithinAreCautious holds both against what globs match: a path that both match means overlap,
-// and what is within a glob is matched by it.
+// TestOverlapAndWithinAreCautious compares both with what globs really match: two globs that match the same path
+// overlap, and a scope within a glob matches only paths that the glob matches.
 func TestOverlapAndWithinAreCautious(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	parts := []string{"a", "b", "*", "**", "a*", "*b", "?", "[ab]", "{a,b}", "a.md", "*.md", "docs"}

@@ -15,34 +15,35 @@ import (
 	"pawl/internal/task"
 )
 
-// The rules that are asked about by name: by the first two approval goes beside the tier (S4), and the need of an approval
-// says the third itself.
+// The rules that other code refers to by name. Governance and Production require an approval whatever the tier (S4).
+// The reason for an approval names an estimate by itself, so it leaves out Cost.
 const (
 	Governance = "governance"
 	Production = "production"
 	Cost       = "cost"
 )
 
-// manyFiles is how many files may be in scope before that alone is a risk.
+// manyFiles is how many files may be in scope before the number alone is a risk.
 const manyFiles = 1000
 
-// Rule is one built-in rule of the tiers. Beside them stand those of the charter.
+// Rule is a built-in rule of the tiers. The charter can add more.
 type Rule struct {
 	Name string
 	Tier task.Tier
 	Why  string
-	// Globs are of files that must not be able to change without that tier. They are in lower case.
+	// Globs match files that may only change with that tier. They are in lower case.
 	Globs []string
 
-	also func(reach) []string // what else it matches
+	also func(reach) []string // what else it matches, besides Globs
 }
 
-// Rules are the built-in rules, the strictest first. What matches none of them is T3, or T0 where nothing
-// but documentation and tests may change. A glob counts where the project has a file that both it and a
-// scope match. Where the loops may make new files, it also counts where a file could come into being that
-// both match. A built-in glob that begins with **/ is then held against the root of the project alone, since
-// otherwise every folder could come to have its own package.json, and one for the ending of names only
-// against scopes of that ending.
+// Rules lists the built-in rules, the strictest first. A task that matches none is T3, or T0 if only documentation
+// and tests may change.
+//
+// A rule matches by a glob if the project has a file that both the glob and a scope match. If the loops may make new
+// files, it also matches if a new file could match both. For new files a built-in glob that begins with **/ counts
+// only at the root of the project, because otherwise every folder could get its own package.json. A glob for a name's
+// ending counts only for scopes with that ending.
 var Rules = []Rule{
 	{
 		Name: Governance, Tier: task.T1, Why: "governance files of the charter",
@@ -111,14 +112,14 @@ var Rules = []Rule{
 	},
 }
 
-// harmless are globs of documentation and of tests. A scope within them is T0.
+// harmless has globs of documentation and tests. A scope within them is T0.
 var harmless = []string{
 	"docs/**", "doc/**", "documentation/**", "**/*.md", "**/*.rst", "**/*.adoc",
 	"test/**", "tests/**", "**/testdata/**", "**/__tests__/**", "**/*_test.go", "**/*.test.js", "**/*.test.ts", "**/*.test.tsx", "**/*.spec.js", "**/*.spec.ts", "**/*_test.py", "**/*_spec.rb",
 }
 
-// loosened says where a loop may do more than loops may by themselves: outside of the sandbox, in folders or on
-// the network beyond those of the charter, which a person wrote, or by its permissions.
+// loosened returns where a loop may do more than by default: outside the sandbox, in folders or on the network beyond
+// those in the charter, which a person wrote, or by its permissions.
 func loosened(s spec.Spec, charter spec.Sandbox) (all []string) {
 	hosts := charter.Hosts
 	if s.Sandbox.Use == spec.Off {
@@ -147,14 +148,14 @@ func loosened(s spec.Spec, charter spec.Sandbox) (all []string) {
 	return all
 }
 
-// reach is what a task can do, as far as it is known before.
+// reach is what a task can do, as far as it is known beforehand.
 type reach struct {
 	charter    charter.Charter
 	specs      []spec.Spec
 	text       string   // title, body and the goals of the loops
-	commands   []string // that its loops run
-	scope      []string // of all its loops
-	fresh      []string // those of scope in which new files may come into being
+	commands   []string // the commands that its loops run
+	scope      []string // the scopes of all its loops
+	fresh      []string // those globs of scope in which new files may come into being
 	changeable []string // files of the project that may change
 	estimate   task.Cost
 }
@@ -197,7 +198,7 @@ func (rule Rule) matches(r reach) (names []string) {
 	return distinct(names)
 }
 
-// globs returns what may change of that which the charter's globs match.
+// globs returns what the charter's globs match among the files that may change and the possible new files.
 func (r reach) globs(globs []string) (names []string) {
 	for _, file := range r.changeable {
 		if spec.MatchAny(globs, file) {
@@ -210,7 +211,7 @@ func (r reach) globs(globs []string) (names []string) {
 	return names
 }
 
-// new returns a glob where a new file could match it.
+// new returns glob in words if a new file could match it.
 func (r reach) new(glob string) []string {
 	if slices.ContainsFunc(r.fresh, func(scope string) bool { return Overlap(scope, glob) }) {
 		return []string{"a new file like " + glob}
@@ -218,7 +219,7 @@ func (r reach) new(glob string) []string {
 	return nil
 }
 
-// words returns those of the words that stand in a text by themselves, in any case.
+// words returns the words that a text contains as whole words, in any case.
 func (r reach) words(text string, words []string) (found []string) {
 	for _, word := range words {
 		if strings.TrimSpace(word) == "" {
@@ -244,8 +245,7 @@ func (r reach) ruled(rule charter.Rule) []string {
 	return distinct(names)
 }
 
-// harmless reports whether all that may change is documentation or a test, or has T0 by a rule of the
-// charter.
+// harmless reports whether everything that may change is documentation or a test, or has T0 by a rule of the charter.
 func (r reach) harmless() bool {
 	globs := harmless
 	for _, rule := range r.charter.Tiers {
@@ -256,8 +256,8 @@ func (r reach) harmless() bool {
 	return !slices.ContainsFunc(r.scope, func(scope string) bool { return !within(scope, globs) })
 }
 
-// Commands are the commands that a loop runs, as a shell is given them: setup, verify, guard, test and
-// check, the agents' own, and those that tell somebody.
+// Commands returns the commands that a loop runs, as shell code: setup, verify, guard, test and check, the agents'
+// commands, and those of notify.
 func Commands(s spec.Spec) []string {
 	all := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command}
 	for _, a := range s.Agent.All() {
@@ -271,7 +271,7 @@ func Commands(s spec.Spec) []string {
 	return distinct(slices.DeleteFunc(all, func(command string) bool { return strings.TrimSpace(command) == "" }))
 }
 
-// above reports whether an amount is above a limit; without either it is not.
+// above reports whether an amount is above a limit. It returns false if one of them is nil.
 func above(amount, limit *evidence.Decimal) bool {
 	return amount != nil && limit != nil && amount.Cmp(*limit) > 0
 }
@@ -288,5 +288,5 @@ func distinct(all []string) (once []string) {
 	return once
 }
 
-// line is a command as one line of a shell.
+// line returns a command as one line of shell code.
 func line(a spec.Argv) string { return cmp.Or(a.Shell, shell.Join(a.List...)) }
