@@ -1,6 +1,6 @@
-// Package canary breaks source files on purpose, to show whether a command that guards them sees them: with a syntax
-// error, or with functions that only fail. Pure: it reads no file and runs nothing. It parses no language; it
-// recognises functions by how they look, which is enough to break them. Start at Breakable.
+// Package canary breaks source files on purpose, with a syntax error or with functions that only fail, to show
+// whether a guard command notices. It is pure: it reads no file and runs nothing. It parses no language; it
+// recognises functions by their form, which is enough to break them. Start at Breakable.
 package canary
 
 import (
@@ -13,14 +13,14 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// language is how the files of a language are broken.
+// language says how the files of a language are broken.
 type language struct {
-	// function matches the head of a function up to where its body begins: up to its opening brace, or in a
-	// language that goes by indentation to the end of the line. nil where functions are left as they are.
+	// function matches the head of a function up to where its body begins: up to the opening brace, or, in a language
+	// with indented bodies, up to the end of the line. If it is nil, functions are not changed.
 	function *lazyregexp.Regexp
-	fails    string // what a body is replaced by: a statement that fails whenever it is run
-	indented bool   // bodies go by indentation
-	after    string // what has to stand before the first code in a file, "" for nothing
+	fails    string // the new body: a statement that always fails
+	indented bool   // indentation marks the bodies
+	after    string // what comes before the first code in a file, "" for nothing
 }
 
 var (
@@ -34,7 +34,7 @@ var (
 
 var js = language{function: jsFunction, fails: `throw new Error("broken by pawl on purpose");`}
 
-// languages are by the extension of their files.
+// languages has the languages by file name extension.
 var languages = map[string]language{
 	".go": {function: goFunction, fails: `panic("broken by pawl on purpose")`},
 	".js": js, ".mjs": js, ".cjs": js, ".jsx": js, ".ts": js, ".mts": js, ".cts": js, ".tsx": js,
@@ -47,19 +47,19 @@ var languages = map[string]language{
 	".php": {after: "<?php"},
 }
 
-// aside are folders whose files are not the code that a guard is there for.
+// aside lists folders with files that a guard does not have to protect.
 var aside = []string{
 	"test", "tests", "testing", "testdata", "__tests__", "spec", "specs", "t", "e2e", "fixtures", "mocks", "bench", "benches", "benchmark", "benchmarks",
 	"example", "examples", "doc", "docs", "script", "scripts", "tools", "vendor", "node_modules", "third_party", "dist", "build", "target",
 }
 
-// settings are files in a source language that set a program up.
+// settings matches files in a source language that configure a program.
 var settings = lazyregexp.New(`^(?:setup\.py|conftest\.py|noxfile\.py|tasks\.py|build\.rs|[^/]*\.config\.[cm]?[jt]s|\.[^/]*)$`)
 
-// tests match names of files with tests.
+// tests matches the names of files with tests.
 var tests = lazyregexp.New(`(?:^test_|_test\.|\.test\.|\.spec\.|_spec\.|Tests?\.|TestCase\.)`)
 
-// Breakable reports whether a file is source code that it knows how to break, and no test, example or setting.
+// Breakable reports whether a file is source code in a known language, and not a test, an example or a setting.
 func Breakable(file string) bool {
 	base := path.Base(file)
 	if _, known := languages[path.Ext(base)]; !known || settings.MatchString(base) || tests.MatchString(base) {
@@ -68,7 +68,7 @@ func Breakable(file string) bool {
 	return !slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(dir string) bool { return slices.Contains(aside, dir) })
 }
 
-// garbage is a line that no language of the table takes.
+// garbage is a line that is invalid in every language of the table.
 const garbage = ")]} broken by pawl on purpose ;{[(\n"
 
 // Break returns the file with a syntax error in it.
@@ -82,8 +82,8 @@ func Break(file string, content []byte) []byte {
 	return append([]byte(garbage), content...)
 }
 
-// Empty returns the file with the bodies of its functions replaced by a statement that fails, and how many it
-// replaced; 0 where it finds none.
+// Empty returns the file with the bodies of its functions replaced by a statement that fails, and the number of
+// replaced bodies; 0 if it finds none.
 func Empty(file string, content []byte) ([]byte, int) {
 	l := languages[path.Ext(file)]
 	if l.function == nil {
@@ -92,7 +92,7 @@ func Empty(file string, content []byte) ([]byte, int) {
 	var out []byte
 	n, from := 0, 0
 	for _, at := range l.function.FindAllIndex(content, -1) {
-		if at[0] < from { // within a body that is gone
+		if at[0] < from { // inside a body that is already replaced
 			continue
 		}
 		var end int
@@ -115,8 +115,8 @@ func Empty(file string, content []byte) ([]byte, int) {
 	return append(out, content[from:]...), n
 }
 
-// closing returns where the brace stands that closes the one before from, -1 where none does. Braces in strings
-// and comments count too: where they do harm, the file does not compile, which is no less broken.
+// closing returns the position of the brace that closes the one before from, -1 if there is none. It also counts
+// braces in strings and comments. If that goes wrong the file does not compile, so it is broken too.
 func closing(content []byte, from int) int {
 	depth := 1
 	for i, c := range content[from:] {
@@ -132,12 +132,12 @@ func closing(content []byte, from int) int {
 	return -1
 }
 
-// block returns where the indented block ends that follows a head, and its indentation, "" where there is none.
+// block returns where the indented block after a head ends, and its indentation; "" if there is no block.
 func block(content []byte, head, from int) (end int, indent string) {
 	outer := leading(content[head:])
 	end = from
 	if end < len(content) {
-		end++ // the head's line feed
+		end++ // skips the head's line feed
 	}
 	for end < len(content) {
 		line, _, _ := bytes.Cut(content[end:], []byte("\n"))

@@ -88,7 +88,7 @@ func TestBreakIsASyntaxError(t *testing.T) {
 
 func first(b []byte, _ int) []byte { return b }
 
-// FuzzEmpty holds that nothing is lost of what is no function, and that no text makes it fail.
+// FuzzEmpty checks that everything outside of functions stays, and that no text makes Empty fail.
 func FuzzEmpty(f *testing.F) {
 	for _, text := range []string{"func F() {", "def f():\n\tx", "fn a() { { }", "", "def f():"} {
 		f.Add(text)

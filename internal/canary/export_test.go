@@ -5,5 +5,5 @@ import (
 	"slices"
 )
 
-// Extensions are those of the files that it knows how to break.
+// Extensions returns the extensions of the files that canary can break.
 func Extensions() []string { return slices.Sorted(maps.Keys(languages)) }

@@ -7,26 +7,25 @@ import (
 	"strings"
 )
 
-// Part is code that one guard may see and another may not: that of a package, in one language.
+// Part is code that one guard may notice and another may not: the code of one package in one language.
 type Part struct {
-	Name  string // where it is, with the language where that is not all there
+	Name  string // the folder, with the language if the folder has several
 	Files []string
 }
 
-// names are those of the languages, by the extension of their files: for people, and as files that are built together.
+// names has the names of the languages by file name extension. Languages that are built together share a name.
 var names = map[string]string{
 	".go": "Go", ".js": "JavaScript", ".mjs": "JavaScript", ".cjs": "JavaScript", ".jsx": "JavaScript", ".ts": "JavaScript", ".mts": "JavaScript", ".cts": "JavaScript", ".tsx": "JavaScript",
 	".py": "Python", ".rs": "Rust", ".java": "Java", ".kt": "Java", ".scala": "Java", ".c": "C", ".h": "C", ".cc": "C", ".cpp": "C", ".cxx": "C", ".hpp": "C", ".hh": "C",
 	".cs": "C#", ".swift": "Swift", ".rb": "Ruby", ".ex": "Elixir", ".exs": "Elixir", ".lua": "Lua", ".zig": "Zig", ".dart": "Dart", ".php": "PHP",
 }
 
-// manifests are files that say that their folder is a package of its own.
+// manifests are files that make their folder a package of its own.
 var manifests = []string{
 	"package.json", "go.mod", "Cargo.toml", "pyproject.toml", "setup.py", "setup.cfg", "pom.xml", "build.gradle", "build.gradle.kts", "composer.json", "mix.exs", "Package.swift", "pubspec.yaml",
 }
 
-// Parts splits files that can be broken into the parts that they belong to, the largest first. all are the
-// files of the repository.
+// Parts splits the files into their parts, the largest first. all are all files of the repository.
 func Parts(files, all []string) (parts []Part) {
 	own := map[string]bool{}
 	for _, name := range all {
