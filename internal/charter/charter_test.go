@@ -68,7 +68,7 @@ func TestACharterIsReadBackAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestEverythingThatIsWrongIsSaid sets one thing at a time in a charter that is right otherwise.
+// TestEverythingThatIsWrongIsSaid makes one error at a time in a charter that is valid otherwise.
 func TestEverythingThatIsWrongIsSaid(t *testing.T) {
 	task := `"task": {"body": "x"}`
 	for name, c := range map[string]struct{ set, key, what string }{

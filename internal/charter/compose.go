@@ -10,22 +10,22 @@ import (
 	"pawl/internal/task"
 )
 
-// Caps are what a steward sets of the loop of a step, whatever plan and charter say.
+// Caps are the values that a steward sets in the spec of a step's loop, whatever plan and charter say.
 type Caps struct {
 	Loop       string            // its workflow ID
 	Task       string            // the task's ID
-	Goal       string            // where the step says none
+	Goal       string            // the goal if the step has none
 	Plan       string            // the SHA-256 of the task's PLAN.md
-	ApprovedBy string            // who approved that, "" where nobody has to
-	From       string            // the branch that it starts from, "" for the project's
-	Base       string            // the commit that the task's work starts from, "" where this step is the first
+	ApprovedBy string            // who approved the plan, "" if it needs no approval
+	From       string            // the branch from which the loop starts, "" for the project's branch
+	Base       string            // the commit from which the task's work starts, "" for the first step
 	Onto       string            // the branch that the task's work is for
-	Last       bool              // its proposal is that of the task
-	CostUSD    *evidence.Decimal // what it may cost at most, nil for anything
+	Last       bool              // its proposal is the task's proposal
+	CostUSD    *evidence.Decimal // the most that it may cost, nil for no limit
 }
 
-// Loop is the spec of a step's loop: the charter's defaults, with what the step says, with what the
-// steward sets. The error is spec.Problems, or says which key a step may not set.
+// Loop returns the spec of a step's loop: the charter's defaults, over them the values of the step, over those the
+// values of the steward. The error is spec.Problems, or says which key a step may not set.
 func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
 	doc, err := fragment(c.Defaults)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
 	return s, s.ValidateInput()
 }
 
-// fragment reads a part of a spec, empty where there is none.
+// fragment reads a part of a spec. The result is empty if there is none.
 func fragment(doc json.RawMessage) (map[string]any, error) {
 	part := map[string]any{}
 	if len(doc) == 0 {
@@ -91,7 +91,7 @@ func object(v any) map[string]any {
 	return m
 }
 
-// merge lays one document over another: objects are merged, anything else is replaced.
+// merge returns a document with another one over it: objects are merged, anything else is replaced.
 func merge(under, over map[string]any) map[string]any {
 	out := maps.Clone(under)
 	if out == nil {
@@ -106,7 +106,7 @@ func merge(under, over map[string]any) map[string]any {
 	return out
 }
 
-// Scope are the globs that the loop of a step may change.
+// Scope returns the globs that the loop of a step may change.
 func (c Charter) Scope(step task.Step) (globs []string) {
 	for _, doc := range []json.RawMessage{step.Spec, c.Defaults} {
 		var part struct {

@@ -7,8 +7,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Defaults is a charter that nobody has written anything into, with the limits of the source (S10).
-// What is required is missing from it.
+// Defaults returns a charter with only the defaults, with the limits of the source (S10). Required keys are empty.
 func Defaults() Charter {
 	return Charter{
 		Kind:  kind.Steward.Name,

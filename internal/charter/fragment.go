@@ -6,7 +6,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Fragment is what the charter gives all loops, laid over the defaults of a spec. It is no whole spec.
+// Fragment returns the defaults of a spec with the charter's defaults over them. It is not a whole spec.
 func (c Charter) Fragment() spec.Spec {
 	s := spec.Defaults()
 	if len(c.Defaults) > 0 && json.Unmarshal(c.Defaults, &s) != nil {
@@ -16,6 +16,5 @@ func (c Charter) Fragment() spec.Spec {
 	return s
 }
 
-// Sandbox is what keeps the planner from the rest of the machine: what its loops have unless they say
-// otherwise.
+// Sandbox returns the sandbox of the planner, which is that of its loops unless they change it.
 func (c Charter) Sandbox() spec.Sandbox { return c.Fragment().Sandbox }

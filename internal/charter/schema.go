@@ -10,8 +10,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// JSONSchema describes the spec files that this version takes, of loops and of stewards: their kind says
-// which of the two one is. loop and steward are what their keys mean, by dotted key.
+// JSONSchema returns the schema of the spec files that this version accepts, of loops and of stewards. The key kind
+// says which of the two a file is. loop and steward have the descriptions of the keys, by dotted key.
 func JSONSchema(loop, steward map[string]string) *spec.Schema {
 	fragment, whole := spec.LoopSchema(loop)
 	is := spec.SchemaOf(struct {
@@ -25,7 +25,8 @@ func JSONSchema(loop, steward map[string]string) *spec.Schema {
 	}
 }
 
-// tables are those that check goes by. What is required is what it finds missing where nothing is said.
+// tables returns the tables that check uses. The required keys are those that check reports as missing in an empty
+// charter.
 func tables(descriptions map[string]string) spec.Tables {
 	by := spec.Tables{Descriptions: descriptions, Words: words, Leasts: leasts, Barred: map[string][]string{"defaults": partial}, Empty: []string{"agent.command"}}
 	empty := Defaults()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // every host knows the same time zones
+	_ "time/tzdata" // so that every host knows the same time zones
 
 	"github.com/robfig/cron/v3"
 
@@ -16,21 +16,20 @@ import (
 	"pawl/internal/task"
 )
 
-// The words that a charter's values are made of.
+// The words that are values in a charter.
 const (
-	Skip   = "skip"   // a slot at which the last one's task is not over is left out
-	Buffer = "buffer" // its task waits until that one is over
-	Allow  = "allow"  // its task is submitted all the same
+	Skip   = "skip"   // a slot is skipped if the task of the last slot is not over
+	Buffer = "buffer" // the task of the slot waits until that one is over
+	Allow  = "allow"  // the task of the slot does not wait for that one
 
 	GitHub       = "github"
 	Alertmanager = "alertmanager"
 	Standard     = "standard" // Standard Webhooks
 	JSON         = "json"
-	Health       = "health" // a command or an address that is tried at every validation
+	Health       = "health" // a command or an address that every validation tries
 )
 
-// words are the values that a key can have, "[]" stands for the items of a list; leasts are the
-// smallest numbers.
+// words are the values that a key can have; "[]" stands for the items of a list. leasts are the smallest numbers.
 var (
 	words = map[string][]string{
 		"kind":                {kind.Steward.Name},
@@ -44,26 +43,24 @@ var (
 	}
 )
 
-// The keys of a loop's spec that its steward fills in: of a whole loop's, and of what is only a part of
-// a loop.
+// The keys of a loop's spec that its steward sets: starters in a whole spec, partial in a fragment.
 var (
 	starters = []string{"name", "repo", "session"}
 	partial  = []string{"name", "kind", "repo", "session"}
 )
 
-// Validate says everything that is wrong with c, as spec.Problems; nil when nothing is. Parse and
-// FromMap have called it already.
+// Validate returns everything that is wrong with c, as spec.Problems; nil if nothing is. Parse and FromMap have
+// already called it.
 func (c Charter) Validate() error { return c.check().Err() }
 
-// ValidateInput is Validate for the input of a workflow, where the repository has to be the same for
-// whichever worker picks it up.
+// ValidateInput is Validate for the input of a workflow, in which every worker must find the same repository.
 func (c Charter) ValidateInput() error {
 	check := spec.Checker{Problems: c.check()}
 	check.Anywhere(c.Repo)
 	return check.Problems.Err()
 }
 
-// Planner returns the agent that is asked for plans; ok is false where every task has to bring its own.
+// Planner returns the agent that makes plans; ok is false if every task has to bring its own plan.
 func (c Charter) Planner() (a spec.Agent, ok bool) {
 	a = c.Agent.For(spec.RolePlanner)
 	return a, a.Use != spec.UseCommand || !a.Command.IsZero()
@@ -160,7 +157,7 @@ func (c Charter) rule(k *spec.Checker, key string, r Rule) {
 	}
 }
 
-// planner wants an agent for the planner's role, where there is one, and for no other.
+// planner checks the agent of the planner's role, if there is one, and that no other role has an agent.
 func (c Charter) planner(k *spec.Checker) {
 	for _, role := range slices.Sorted(maps.Keys(c.Agent.Roles)) {
 		if role != spec.RolePlanner {
@@ -185,14 +182,14 @@ func (c Charter) planner(k *spec.Checker) {
 	}
 }
 
-// asksFor says whether something is said of the planner, other than which agent it is.
+// asksFor reports whether the charter sets something for the planner, besides which program it is.
 func (c Charter) asksFor() bool {
 	a := c.Agent.For(spec.RolePlanner)
 	_, own := c.Agent.Roles[spec.RolePlanner]
 	return own || a.Model != "" || len(a.Args) > 0 || len(a.Env) > 0
 }
 
-// name wants a name that none of the others has.
+// name adds a problem if a name is not valid, or if another one in the list has it.
 func name(k *spec.Checker, key, value string, named map[string]bool) {
 	const want = "a name such as nightly"
 	switch {
@@ -206,7 +203,7 @@ func name(k *spec.Checker, key, value string, named map[string]bool) {
 	named[value] = true
 }
 
-// A name becomes a part of an address and of an ID of Temporal's.
+// A name becomes a part of an address and of an ID in Temporal.
 const (
 	inNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	maxName = 60
@@ -237,14 +234,14 @@ func (s Schedule) check(k *spec.Checker, key string) {
 	template(k, key+".task", s.Task)
 }
 
-// Temporal's own bounds.
+// Temporal's own limits.
 const (
 	shortest        = time.Second
 	shortestCatchUp = 10 * time.Second
 )
 
-// badCron says what is wrong with a cron expression, "" where nothing is. What it lets pass means the
-// same to Temporal; a zone, an interval and a comment have keys of their own or none.
+// badCron returns what is wrong with a cron expression, "" if nothing is. Temporal reads every expression that it
+// accepts in the same way. A zone and an interval have keys of their own, and a comment is not allowed.
 func badCron(text string) string {
 	if strings.ContainsAny(text, "?#=") || strings.HasPrefix(text, "@every") {
 		return "is " + spec.Show(text)
@@ -259,7 +256,7 @@ func badCron(text string) string {
 	return ""
 }
 
-// template wants what becomes a task: each time another one.
+// template adds problems with the template of a task. Each use of it has to make a different task.
 func template(k *spec.Checker, key string, t task.Task) {
 	if t.ID != "" {
 		k.Add(key+".id", "is "+spec.Show(t.ID), "none: every task that comes of this has an ID of its own")
@@ -275,8 +272,8 @@ func template(k *spec.Checker, key string, t task.Task) {
 	}
 }
 
-// Specs returns what is wrong with the fragments of specs that a task brings, wherever that stands; in a document
-// of its own the key is "". Whether they make whole specs, its planning says.
+// Specs returns what is wrong with the fragments of specs in a task. key is the task's key in the document, "" for a
+// document of its own. Planning checks whether the fragments make whole specs.
 func Specs(key string, t task.Task) spec.Problems {
 	var k spec.Checker
 	if t.Spec != nil {
@@ -290,7 +287,8 @@ func Specs(key string, t task.Task) spec.Problems {
 	return k.Problems
 }
 
-// check wants of a trigger what tells its sender from others, and of a health check what is tried.
+// check adds problems with a trigger. A delivery needs a secret, which proves its sender; a health check needs a
+// command or an address to try.
 func (t Trigger) check(k *spec.Checker, key string) {
 	if t.From == Health {
 		switch {
