@@ -9,8 +9,8 @@ var (
 	automakeTotal = lazyregexp.New(`^# TOTAL: +\d+$`)
 )
 
-// readAutomake reads what `make check` of automake prints: a line for each test and a summary for each folder. A failure
-// that the test expects counts as a pass, and an expected failure that did not happen as a failure.
+// readAutomake reads the output of `make check` of automake: a line for each test and a summary for each folder. An
+// expected failure counts as a pass, and a pass where a failure was expected counts as a failure.
 func readAutomake(c *collector, outputs [][]byte) {
 	folder, failed := "", 0
 	eachLine(outputs, func(line string) {

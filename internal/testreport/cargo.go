@@ -17,18 +17,18 @@ var (
 	cargoAt     = lazyregexp.New(`(?m)(?:^\s*--> |panicked at )(\S+?\.rs):\d+`)
 )
 
-// readCargo reads what cargo test prints, compiler errors included. With --quiet it names only the tests that
-// failed, at the end, and counts all.
+// readCargo reads the output of cargo test, with compiler errors. With --quiet the output names only the failed
+// tests, at the end, and counts all.
 func readCargo(c *collector, outputs [][]byte) {
 	var (
 		target          string
 		out             *excerpt
 		blocks          = excerpts{}
 		errors          excerpt
-		failed          []string // of the target
-		passed, skipped int      // likewise, those that are named
+		failed          []string // the names of the target's failed tests
+		passed, skipped int      // of the target: how many tests are named
 		failedBuild,
-		inError, failing, listed bool // among the tests that failed; in the list of their names
+		inError, failing, listed bool // failing: within the messages of failed tests; listed: in the list of their names
 	)
 	named := func(name string) {
 		if len(failed) < maxNodes && !slices.Contains(failed, name) {

@@ -2,18 +2,18 @@ package testreport
 
 import "slices"
 
-// Change is what became of the tests between two runs, by ID. A failing test that the bounds of a
-// report left out is in no list.
+// Change is what happened to the tests between two runs, by ID. The lists leave out failing tests beyond the limits
+// of a report.
 type Change struct {
-	Failing []string `json:"failing,omitempty"` // now
+	Failing []string `json:"failing,omitempty"` // fails now
 	New     []string `json:"new,omitempty"`     // fails now and did not before
 	Fixed   []string `json:"fixed,omitempty"`   // failed before and passes now
 	Still   []string `json:"still,omitempty"`   // fails now as before
-	Gone    []string `json:"gone,omitempty"`    // failed before and did not run now, which is no fix
-	// Worse says that more tests fail than before, or that something is broken that was not: then
-	// fewer tests run, and a lower count of failures says nothing.
+	Gone    []string `json:"gone,omitempty"`    // failed before and did not run now, so it is not fixed
+	// Worse says that more tests fail than before, or that something is broken that was not. If something is broken,
+	// fewer tests run, so a lower count of failures means nothing.
 	Worse bool `json:"worse,omitempty"`
-	// Count is how long the lists are before they are capped (Short).
+	// Count has the lengths of the lists before Short shortens them.
 	Count Counts `json:"count"`
 }
 
@@ -25,7 +25,7 @@ type Counts struct {
 	Gone  int `json:"gone"`
 }
 
-// Short returns the change with at most n names in each list, for what enters history.
+// Short returns the change with at most n names in each list, for history.
 func (c Change) Short(n int) Change {
 	for _, list := range []*[]string{&c.Failing, &c.New, &c.Fixed, &c.Still, &c.Gone} {
 		*list = (*list)[:min(len(*list), n)]
@@ -33,8 +33,8 @@ func (c Change) Short(n int) Change {
 	return c
 }
 
-// Short returns the report with at most n failing tests and little of what they say, for what
-// enters history; Failed is still how many there are.
+// Short returns the report with at most n failing tests and short messages, for history. Failed still counts all
+// failing tests.
 func (r Report) Short(n int) Report {
 	const message, tail = 200, 500
 	short := make([]Test, min(len(r.Failing), n))
@@ -46,10 +46,9 @@ func (r Report) Short(n int) Report {
 	return r
 }
 
-// Compare says what became of the tests from one run to the next. Of the later report it needs
-// what Read returned; the earlier one may come from JSON. Where the runner does not name the
-// tests that pass, a test that is not among the failing counts as fixed, unless something could
-// not be built or loaded.
+// Compare returns what happened to the tests from one run to the next. The later report must be a result of Read; the
+// earlier one may come from JSON. If the runner does not name passing tests, a test that is not among the failing
+// ones counts as fixed, unless something could not be built or loaded or a part of the output was left out.
 func Compare(before, after Report) Change {
 	c := Change{Failing: after.IDs(), Worse: after.Failed > before.Failed || after.Broken && !before.Broken}
 	failed := map[string]bool{}
@@ -66,7 +65,7 @@ func Compare(before, after Report) Change {
 	for _, t := range before.Failing {
 		switch id := t.ID(); {
 		case slices.Contains(c.Still, id):
-		case after.Failed > len(after.Failing): // it may fail beyond the list
+		case after.Failed > len(after.Failing): // the test may fail, but be beyond the list
 		case after.ran(t):
 			c.Fixed = append(c.Fixed, id)
 		default:
@@ -77,16 +76,16 @@ func Compare(before, after Report) Change {
 	return c
 }
 
-// ran reports whether t passed in this run, given that it is not among the failing.
+// ran reports whether t passed in this run, if it is not among the failing tests.
 func (r Report) ran(t Test) bool {
 	if _, passed := r.passed[hashOf(t.Package, t.Name)]; passed {
 		return true
 	}
 	if t.Name == "" && !r.Broken && !r.Partial && r.Format != "" {
-		return true // what kept a whole package from running is gone
+		return true // the whole package could not run before, and now it can
 	}
 	if _, passed := r.passed[hashOf(t.Package, "")]; passed && !r.named {
-		return true // its package passed as a whole
+		return true // its whole package passed
 	}
 	return !r.named && !r.Broken && !r.Partial && r.Format != ""
 }

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Digest returns what a fixer is told of a run, at most limit bytes of valid text: first what
-// failed by name, then what the failing tests say, in the same order, then the end of the output.
-// Names get at most half of the room, so that something is said of the first of them. output is
-// what Read was given.
+// Digest returns the description of a run for a fixer, at most limit bytes of valid text: first the names of the
+// failing tests, then their messages in the same order, then the end of the output. Names get at most half of the
+// room, so that the first messages have room too. output is the input of Read.
 func Digest(r Report, limit int, output ...[]byte) string {
 	w := &bounded{limit: limit}
 	w.add(w.left(), summary(r)+"\n")
@@ -26,7 +25,7 @@ func Digest(r Report, limit int, output ...[]byte) string {
 	return strings.TrimRight(w.String(), "\n")
 }
 
-// summary says in a line what came of the run.
+// summary returns the result of the run on one line.
 func summary(r Report) string {
 	if r.Format == "" {
 		return "The test command failed; no test results were recognised in its output."
@@ -41,8 +40,7 @@ func summary(r Report) string {
 	return text
 }
 
-// readable are the outputs where a person can read them: of events and XML the digest has said
-// everything.
+// readable returns the outputs that a person can read. The digest already has everything from events and XML.
 func readable(r Report, output [][]byte) [][]byte {
 	if (r.Format == "go-json" || r.Format == "junit") && len(r.Failing) > 0 {
 		if len(output) > 1 {
@@ -53,7 +51,7 @@ func readable(r Report, output [][]byte) [][]byte {
 	return output
 }
 
-// bounded is text that never gets longer than its limit.
+// bounded is a text that never gets longer than its limit.
 type bounded struct {
 	strings.Builder
 	limit int
@@ -61,12 +59,12 @@ type bounded struct {
 
 func (b *bounded) left() int { return b.limit - b.Len() }
 
-// add appends as much of text as the room and the limit allow.
+// add appends as much of text as room and the limit allow.
 func (b *bounded) add(room int, text string) {
 	b.WriteString(clip(text, max(0, min(room, b.left()))))
 }
 
-// list names the failing tests, as many as there is room for.
+// list adds the names of as many failing tests as there is room for.
 func (b *bounded) list(room int, r Report) {
 	const more = "… and %d more\n"
 	end := b.Len() + room
@@ -86,8 +84,8 @@ func (b *bounded) list(room int, r Report) {
 	}
 }
 
-// messages says what the failing tests say. One test gets no more than a quarter of the room,
-// where there are several; the same message is not said twice.
+// messages adds the messages of the failing tests. If there are several, one test gets at most a quarter of the room,
+// or an equal share if that is more. A message that comes again is replaced by the ID of the first test with it.
 func (b *bounded) messages(room int, r Report) {
 	end := b.Len() + room
 	share := room

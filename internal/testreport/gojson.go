@@ -20,17 +20,17 @@ type goEvent struct {
 	FailedBuild string
 }
 
-// ms is how long the test took.
+// ms returns how long the test took, in milliseconds.
 func (e goEvent) ms() int64 { return int64(min(max(e.Elapsed, 0), 1e9) * 1000) }
 
-// maxEvent is more than any event but one with a very long line of output, which is passed over.
+// maxEvent is longer than any event, except one with a very long line of output, which is ignored.
 const maxEvent = 1 << 20
 
 // goPackage is a package whose tests run.
 type goPackage struct {
-	own    excerpt  // what no test of it printed
-	tests  excerpts // what the tests printed that have not ended yet
-	failed bool     // one of its tests did
+	own    excerpt  // output of the package that belongs to no test
+	tests  excerpts // output of tests that have not ended yet
+	failed bool     // one of its tests failed
 }
 
 type goReader struct {
@@ -61,7 +61,7 @@ func readGoJSON(c *collector, outputs [][]byte) {
 		}
 	})
 	if r.partial {
-		return // the end of what is open may be in what was left out
+		return // the omitted output may contain the end of the open tests
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.packages)) {
 		r.unfinished(name, r.packages[name])
@@ -113,7 +113,7 @@ func (r *goReader) testEvent(e goEvent) {
 	}
 }
 
-// failGo books a failing test of Go. The tests that it is a part of fail because of it.
+// failGo records a failing Go test. The tests that contain it fail because of it.
 func (c *collector) failGo(t Test) {
 	if t.out != nil {
 		t.Message, t.out = t.out.String(), nil
@@ -156,7 +156,7 @@ func (r *goReader) packageEvent(e goEvent) {
 	}
 }
 
-// unfinished books the tests of a package that never ended: it panicked, or was ended.
+// unfinished records the tests of a package that never ended: the package panicked, or was ended.
 func (r *goReader) unfinished(name string, p *goPackage) {
 	for _, test := range slices.Sorted(maps.Keys(p.tests)) {
 		p.failed, r.broken = true, true
@@ -175,7 +175,7 @@ func (r *goReader) end(name string) {
 	}
 }
 
-// framing are the lines by which the test binary says what runs.
+// framing matches the lines with which the test binary says what runs.
 var framing = lazyregexp.New(`^ *(=== (RUN|PAUSE|CONT|NAME) |--- (FAIL|PASS|SKIP): )`)
 
 var goPlace = lazyregexp.New(`[^ \t\n(]*?\.go:`)

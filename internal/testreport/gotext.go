@@ -12,15 +12,15 @@ var (
 	goBuild   = lazyregexp.New(`^# (\S+)(?: \[\S+\])?$`)
 )
 
-// goTextReader reads what go test prints for people. The package is said after its tests.
+// goTextReader reads the normal output of go test. The name of a package comes after its tests.
 type goTextReader struct {
 	*collector
 	out     *excerpt // where lines go
-	loose   *excerpt // what belongs to no test of the package
-	failing []Test   // of the package that is not named yet
-	passing []string // likewise
-	running excerpts // what tests printed so far, with -v
-	builds  excerpts // of packages that were not built, by name
+	loose   *excerpt // output of the package that belongs to no test
+	failing []Test   // failed tests of the package, which is not named yet
+	passing []string // passed tests of the package
+	running excerpts // what tests have printed so far, with -v
+	builds  excerpts // errors of packages that could not be built, by name
 	unbuilt []string // the packages that failed without a test
 }
 
@@ -29,7 +29,7 @@ func readGo(c *collector, outputs [][]byte) {
 	r := &goTextReader{collector: c, out: loose, loose: loose, running: excerpts{}, builds: excerpts{}}
 	eachLine(outputs, r.line)
 	r.flush("")
-	for _, pkg := range r.unbuilt { // the compiler's words may come last: they are on standard error
+	for _, pkg := range r.unbuilt { // the compiler's errors may come last, because they are on standard error
 		r.failGo(Test{Package: pkg, out: r.builds[pkg]})
 	}
 }
@@ -77,7 +77,7 @@ func (r *goTextReader) verdict(verdict, name string, ms int64) {
 	case "SKIP":
 		r.skipped++
 	case "FAIL":
-		r.out = out // without -v its words follow
+		r.out = out // without -v its output follows
 		r.failing = append(r.failing, Test{Name: name, DurationMs: ms, out: out})
 		if len(r.failing) > maxNodes {
 			r.flush("")
@@ -85,14 +85,14 @@ func (r *goTextReader) verdict(verdict, name string, ms int64) {
 	}
 }
 
-// packageEnd is the line that names the package whose tests came before.
+// packageEnd reads the line that names the package of the tests before it.
 func (r *goTextReader) packageEnd(verdict, pkg string, ms int64, rest string) {
 	r.took(ms)
 	switch verdict {
 	case "ok":
 		r.pass(pkg, "")
 		if len(r.passing) == 0 && !strings.Contains(rest, "[no tests to run]") {
-			r.passed++ // without -v a package is all that is known
+			r.passed++ // without -v only the package is known
 		}
 	case "FAIL":
 		broken := strings.Contains(rest, "build failed]") || strings.Contains(rest, "setup failed]")

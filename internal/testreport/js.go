@@ -17,10 +17,10 @@ var (
 	vitestTime = lazyregexp.New(`^ +Duration +([\d.]+)(ms|s)\b`)
 )
 
-// noTest are titles of blocks in which jest tells other things than failures.
+// noTest has titles of jest's blocks that are not failures.
 var noTest = map[string]bool{"Console": true, "Cannot log after tests are done. Did you forget to wait for something async in your test?": true}
 
-// readJest reads what jest prints. Passing tests have no place in it that would name them.
+// readJest reads the output of jest. It does not name passing tests.
 func readJest(c *collector, outputs [][]byte) {
 	var file string
 	counted := 0
@@ -57,8 +57,8 @@ func readJest(c *collector, outputs [][]byte) {
 	c.unnamed(counted)
 }
 
-// jsTotal takes the counts of a summary, and returns how many failed. Their names may come after it: vitest prints them to
-// standard error.
+// jsTotal records the counts of a summary, and returns how many tests failed. Their names may come later: vitest
+// prints them to standard error.
 func jsTotal(c *collector, line string) (failed int) {
 	for _, m := range jsCount.FindAllStringSubmatch(line, 10) {
 		switch n := atoi(m[1]); m[2] {
@@ -73,7 +73,7 @@ func jsTotal(c *collector, line string) (failed int) {
 	return failed
 }
 
-// readVitest reads what vitest prints.
+// readVitest reads the output of vitest.
 func readVitest(c *collector, outputs [][]byte) {
 	counted := 0
 	eachLine(outputs, func(line string) {

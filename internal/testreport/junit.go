@@ -9,7 +9,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// What is read of one text between tags, the longest tag, and the most attributes of one. Most tags are
+// The limits of what is read: bytes of one text between tags, bytes of one tag, attributes of one tag. Most tags are
 // shorter than usualTag, and the pattern is faster on short texts.
 const (
 	maxText       = 16 << 10
@@ -23,19 +23,19 @@ var (
 	xmlAttribute = lazyregexp.New(`([\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 )
 
-// junitReader reads the testcases of JUnit XML. It goes from tag to tag by itself: a decoder would stop at
-// the first character that XML does not allow, and would hold each text in memory.
+// junitReader reads the testcases of JUnit XML. It finds the tags by itself: a decoder would stop at the first
+// character that XML does not allow, and would hold each text in memory.
 type junitReader struct {
 	*collector
 	test    *Test
 	message excerpt
-	inside  string // the verdict that is open: failure, error
+	inside  string // the open verdict: failure or error
 	verdict string
 }
 
-// readJUnit reads the JUnit XML that stands in the outputs, whatever else is around it. All
-// dialects have in common a testcase with a name, a class or file and a time, and in it what came
-// of it: failure, error, skipped; without any it passed.
+// readJUnit reads the JUnit XML in the outputs, which may have other text around it. In all dialects a testcase has a
+// name, a class or file, and a time, and contains the result: failure, error or skipped. Without any of them it
+// passed.
 func readJUnit(c *collector, outputs [][]byte) {
 	for _, out := range outputs {
 		if from := bytes.Index(out, []byte("<testsuite")); from >= 0 {
@@ -45,7 +45,7 @@ func readJUnit(c *collector, outputs [][]byte) {
 	}
 }
 
-// read takes tags and texts until the XML ends or is none any more.
+// read reads tags and texts until the XML ends or is no longer XML.
 func (r *junitReader) read(src []byte) {
 	for whole := true; whole && len(src) > 0; {
 		next := bytes.IndexByte(src, '<')
@@ -54,7 +54,7 @@ func (r *junitReader) read(src []byte) {
 		}
 		text := src[:min(next, maxText)]
 		if cut := bytes.LastIndexByte(text, '&'); len(text) < next && cut >= 0 && bytes.IndexByte(text[cut:], ';') < 0 {
-			text = text[:cut] // not half an entity
+			text = text[:cut] // cuts no entity in half
 		}
 		r.say(text, html.UnescapeString)
 		src = src[next:]
@@ -86,7 +86,7 @@ func (r *junitReader) read(src []byte) {
 	}
 }
 
-// say adds to the message of the verdict that is open.
+// say adds to the message of the open verdict.
 func (r *junitReader) say(text []byte, decode func(string) string) {
 	if r.inside != "" && len(bytes.TrimSpace(text)) > 0 {
 		r.message.write(string(unstyled([]byte(decode(string(text))))))
@@ -129,7 +129,7 @@ func (r *junitReader) end(name string) {
 	}
 }
 
-// attributesOf are those of an element, each bounded.
+// attributesOf returns the attributes of an element, each with a limited length.
 func attributesOf(text []byte) map[string]string {
 	a := map[string]string{}
 	for _, m := range xmlAttribute.FindAllSubmatch(text, maxAttributes) {

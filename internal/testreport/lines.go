@@ -10,13 +10,13 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// eachLine calls f with each line of the outputs, without colours and line ends. Of a line that
-// is too long it gets the start.
+// eachLine calls f with each line of the outputs, without colours and line ends. If a line is too long, f gets only
+// its start.
 func eachLine(outputs [][]byte, f func(line string)) {
 	eachRaw(outputs, maxLine, func(line []byte) { f(string(unstyled(line))) })
 }
 
-// eachRaw calls f with the first most bytes of each line as it stands.
+// eachRaw calls f with at most the first most bytes of each line, unchanged.
 func eachRaw(outputs [][]byte, most int, f func(line []byte)) {
 	for _, out := range outputs {
 		for len(out) > 0 {
@@ -35,7 +35,7 @@ func eachRaw(outputs [][]byte, most int, f func(line []byte)) {
 // excerpt keeps the start and the end of what is written to it. Its zero value is empty.
 type excerpt struct {
 	head, tail []byte
-	lost       bool // something between the two is not kept
+	lost       bool // something between head and tail was dropped
 }
 
 func (e *excerpt) line(s string) {
@@ -72,10 +72,10 @@ func (e *excerpt) size() int {
 	return len(e.head) + len(e.tail)
 }
 
-// excerpts are kept by name.
+// excerpts has excerpts by name.
 type excerpts map[string]*excerpt
 
-// of returns the excerpt of a name. Beyond so many names it is nil, which drops what is written to it.
+// of returns the excerpt of a name. Beyond most names it returns nil, which drops everything that is written to it.
 func (e excerpts) of(name string, most int) *excerpt {
 	if e[name] == nil && len(e) < most {
 		e[name] = &excerpt{}
@@ -83,7 +83,7 @@ func (e excerpts) of(name string, most int) *excerpt {
 	return e[name]
 }
 
-// String returns what was kept, as valid text without blank lines around it.
+// String returns the kept text as valid text without blank lines around it.
 func (e *excerpt) String() string {
 	if e == nil {
 		return ""
@@ -95,7 +95,7 @@ func (e *excerpt) String() string {
 	return tidy(text)
 }
 
-// blankLines are those at the start of a text.
+// blankLines matches the blank lines at the start of a text.
 var blankLines = lazyregexp.New(`^\s*\n`)
 
 // tidy makes text valid, without control characters, and without blank lines around it.
@@ -129,8 +129,8 @@ func clip(s string, n int) string {
 	return s[:end] + dots
 }
 
-// tailOf returns the ends of standard output and standard error, at most n bytes together; each has half of them
-// where both say something. Report files are not for people.
+// tailOf returns the ends of standard output and standard error, at most n bytes together. If both have text, each
+// gets half. It ignores report files, which are not for people.
 func tailOf(outputs [][]byte, n int) string {
 	outputs = slices.DeleteFunc(slices.Clone(outputs[:min(len(outputs), 2)]), func(out []byte) bool { return endOf(out, n) == "" })
 	if len(outputs) > 1 {
@@ -143,11 +143,11 @@ func tailOf(outputs [][]byte, n int) string {
 	return strings.Join(ends, "\n")
 }
 
-// endOf returns the end of an output, at most n bytes of it, from the start of a line where there is one.
+// endOf returns the end of an output, at most n bytes. It begins at the start of a line if possible.
 func endOf(out []byte, n int) string {
 	cut := len(out) > 2*n
 	if cut {
-		out = out[len(out)-2*n:] // colours are taken out of it
+		out = out[len(out)-2*n:] // twice as much, because colours are removed later
 	}
 	text := tidy(string(unstyled(out)))
 	if len(text) > n {
@@ -161,10 +161,10 @@ func endOf(out []byte, n int) string {
 	return clip(tidy(text), n)
 }
 
-// seconds reads a number of seconds as whole milliseconds, 0 where it is none.
+// seconds returns a number of seconds in milliseconds, 0 if s is not a number.
 func seconds(s string) int64 { return millis(s, 1000) }
 
-// unit is how many milliseconds one of it has.
+// unit has the milliseconds of each unit.
 var unit = map[string]float64{"ms": 1, "s": 1000, "m": 60_000}
 
 func millis(s string, factor float64) int64 {
@@ -175,7 +175,7 @@ func millis(s string, factor float64) int64 {
 	return int64(f * factor)
 }
 
-// atoi reads a count, 0 where it is none.
+// atoi returns a count, 0 if s is not a number.
 func atoi(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

@@ -12,22 +12,22 @@ var (
 	nodeAt    = lazyregexp.New(`^test at (.+?):\d+:\d+$`)
 )
 
-// nodeReader reads what node --test prints for people: a tree of all tests, indented by two spaces
-// a level, the counts, then the failing tests once more.
+// nodeReader reads the normal output of node --test: a tree of all tests with two spaces for each level, the counts,
+// then the failing tests again.
 type nodeReader struct {
 	*collector
-	suites []string // that are open, from the outside in
+	suites []string // the open suites, the outermost first
 	tests  []nodeFailing
 	out    *excerpt
-	end    bool   // the tree is over
-	file   string // of the failing test that is named next
+	end    bool   // the tree has ended
+	file   string // the file of the failing test that is named next
 	failed int
 }
 
 type nodeFailing struct {
 	Test
 	bare  string // the test's own name
-	again bool   // it was named at the end too
+	again bool   // it was also named at the end
 }
 
 func readNode(c *collector, outputs [][]byte) {
@@ -69,10 +69,10 @@ func (r *nodeReader) line(line string) {
 	}
 }
 
-// maxDepth is deeper than any suite is nested.
+// maxDepth is a limit of nesting that no real suite reaches.
 const maxDepth = 100
 
-// tree takes a line of the tree of tests.
+// tree reads a line of the tree of tests.
 func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) {
 	level = min(level, len(r.suites), maxDepth)
 	closes := level < len(r.suites) && r.suites[level] == name
@@ -81,7 +81,7 @@ func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) 
 	switch {
 	case mark == "▶":
 		r.suites = append(r.suites, clip(name, maxName))
-	case closes, excused: // a suite is counted by its tests
+	case closes, excused: // the tests of a suite count, not the suite
 	case mark == "✔":
 		r.named("", path)
 	case mark == "✖" && len(r.tests) < maxNodes:
@@ -90,7 +90,7 @@ func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) 
 	}
 }
 
-// again takes a failing test as it is named at the end, with its file.
+// again reads a failing test at the end, which has its file.
 func (r *nodeReader) again(name string) {
 	file := r.file
 	r.file, r.out = "", nil
@@ -98,7 +98,7 @@ func (r *nodeReader) again(name string) {
 		if f := &r.tests[i]; f.bare == name && !f.again {
 			f.again, f.File = true, file
 			if f.out.String() == "" {
-				r.out = f.out // this version says why only here
+				r.out = f.out // this version of node has the message only here
 			}
 			return
 		}

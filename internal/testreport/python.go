@@ -16,13 +16,13 @@ var (
 	pytestCount   = lazyregexp.New(`(\d+) ([a-z]+)`)
 )
 
-// pytestReader reads pytest's report. The tests are named in the short summary, in verbose lines,
-// or else only as titles of their tracebacks.
+// pytestReader reads pytest's report. It finds the names of tests in the short summary or in verbose lines, else only
+// in the titles of tracebacks.
 type pytestReader struct {
 	*collector
 	section string
-	blocks  []Test // tracebacks of this session
-	tests   []Test // named in this session
+	blocks  []Test // the tracebacks of this session
+	tests   []Test // the tests named in this session
 	known   map[string]int
 }
 
@@ -47,7 +47,7 @@ func (r *pytestReader) line(line string) {
 			if len(r.blocks) < MaxTests {
 				r.blocks = append(r.blocks, Test{Name: blockName(m[1]), out: &excerpt{}})
 			} else {
-				r.section = "" // enough of them
+				r.section = "" // that is enough
 			}
 		} else if n := len(r.blocks); n > 0 {
 			r.blocks[n-1].out.line(line)
@@ -105,7 +105,7 @@ func (r *pytestReader) name(id, why string) {
 	r.tests = append(r.tests, Test{Package: file, Name: name, File: file, Message: tidy(clip(why, headBytes))})
 }
 
-// total is the last line of a session.
+// total reads the last line of a session.
 func (r *pytestReader) total(counts string, ms int64) {
 	failed := 0
 	for _, m := range pytestCount.FindAllStringSubmatch(counts, 10) {
@@ -123,9 +123,9 @@ func (r *pytestReader) total(counts string, ms int64) {
 	r.failed += max(failed-named, 0)
 }
 
-// end books what a session had and returns how many failing tests that were.
+// end records the results of a session and returns the number of its failing tests.
 func (r *pytestReader) end() int {
-	blocks := map[string][]*excerpt{} // tests of one name in several files are in the same order
+	blocks := map[string][]*excerpt{} // tests with the same name in several files come in the same order
 	for _, b := range r.blocks {
 		blocks[b.Name] = append(blocks[b.Name], b.out)
 	}
@@ -138,7 +138,7 @@ func (r *pytestReader) end() int {
 		r.fail(t)
 	}
 	n := len(r.tests)
-	if n == 0 { // no test is named: the titles are all there is
+	if n == 0 { // no test is named: only the titles have names
 		for _, b := range r.blocks {
 			r.fail(b)
 		}
@@ -149,7 +149,7 @@ func (r *pytestReader) end() int {
 	return n
 }
 
-// excerptOf puts the one line that says why before what shows it.
+// excerptOf returns the reason of a failure, on one line, before its traceback.
 func excerptOf(why string, out *excerpt) string {
 	text := out.String()
 	if why == "" || strings.Contains(text, why) {
@@ -158,7 +158,7 @@ func excerptOf(why string, out *excerpt) string {
 	return why + "\n" + text
 }
 
-// blockName is the test in a traceback's title.
+// blockName returns the test in the title of a traceback.
 func blockName(title string) string {
 	for _, prefix := range []string{"ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "} {
 		title = strings.TrimPrefix(title, prefix)
@@ -179,7 +179,7 @@ func readUnittest(c *collector, outputs [][]byte) {
 	var (
 		heading bool // the line before was a row of =
 		ran     int
-		failed  = map[string]bool{} // of this run; a test whose subtests failed counts once
+		failed  = map[string]bool{} // the failed tests of this run; a test with failed subtests counts once
 	)
 	eachLine(outputs, func(line string) {
 		switch {
@@ -226,8 +226,8 @@ func readUnittest(c *collector, outputs [][]byte) {
 	c.close()
 }
 
-// unitName tells class and test apart in "test_a (module.Class.test_a) (i=0)", which older
-// Pythons write without the test in the brackets.
+// unitName separates class and test in "test_a (module.Class.test_a) (i=0)". Older versions of Python do not have the
+// test in the brackets.
 func unitName(name, where, rest string) (pkg, test string) {
 	return strings.TrimSuffix(where, "."+name), strings.TrimSpace(name + rest)
 }

@@ -1,17 +1,16 @@
-// Package testreport reads what test commands print: which tests failed and why. It reads
-// `go test -json`, JUnit XML and TAP, and, as well as that can be done, what go test, pytest,
-// unittest, cargo, jest, vitest, uvu, mocha, node, automake and small harnesses of C print for people. Deliver uses it to compare two runs
-// (Compare), to recognise a failure that came before (Signature), and to tell a fixer what failed
-// (Digest).
+// Package testreport reads the output of test commands: which tests failed and why. It reads `go test -json`, JUnit
+// XML and TAP, and, as far as possible, the normal output of go test, pytest, unittest, cargo, jest, vitest, uvu,
+// mocha, node, automake and small test harnesses in C. Deliver uses it to compare two runs (Compare), to recognise a
+// failure that occurred before (Signature), and to describe failures to a fixer (Digest).
 //
-// It never decides whether tests passed: the command's exit status does. A report never turns a
-// failure into a success.
+// It never decides whether tests passed: the exit status of the command does. A report never turns a failure into a
+// success.
 //
-// The readers are our own, JUnit and TAP too: real output is mixed with other lines, cut off in the
+// The readers are pawl's own, also those for JUnit and TAP. Real output is mixed with other lines, cut off in the
 // middle, and not always well-formed, and the libraries for these formats expect a whole document.
 //
-// It is pure and takes any bytes. It needs time linear in them and keeps a bounded part of them.
-// Start at Read.
+// It is pure and accepts any bytes. It needs time linear in their number and keeps a limited part of them. Start at
+// Read.
 package testreport
 
 import (
@@ -24,42 +23,42 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// The bounds of a report.
+// The limits of a report.
 const (
 	MaxTests   = 1000      // failing tests that are listed
 	maxName    = 300       // bytes of a name
 	maxNamed   = 250_000   // tests that are told apart by name, passing and failing
-	maxLine    = 64 << 10  // bytes of a line that are looked at
+	maxLine    = 64 << 10  // bytes of a line that are read
 	maxNodes   = 10_000    // tests whose package, or whose test that they are part of, is not known yet
 	maxPending = 16 << 20  // bytes of output kept of tests that have not ended yet
-	headBytes  = 2 << 10   // of a test's message, from its start
-	tailBytes  = 1 << 10   // and from its end
-	tailOutput = 2 << 10   // of the whole output
-	maxCount   = 1_000_000 // more tests than this in a summary is nonsense
+	headBytes  = 2 << 10   // bytes from the start of a test's message
+	tailBytes  = 1 << 10   // bytes from the end of a test's message
+	tailOutput = 2 << 10   // bytes from the end of the whole output
+	maxCount   = 1_000_000 // a higher number of tests in a summary can't be true
 )
 
-// Report is what one run of a test command said. Its JSON lacks the names of the tests that passed,
-// which Compare needs of the later report only.
+// Report is the result of one run of a test command. Its JSON leaves out the names of the tests that passed: Compare
+// needs them only of the later report.
 type Report struct {
-	Format  string `json:"format,omitempty"` // "go-json", "pytest", "go, pytest", …; "" where nothing was recognised
+	Format  string `json:"format,omitempty"` // "go-json", "pytest", "go, pytest", …; "" if no format was recognised
 	Passed  int    `json:"passed"`
-	Failed  int    `json:"failed"` // a test of which a part failed counts by its parts
+	Failed  int    `json:"failed"` // if parts of a test failed, the parts count and not the test
 	Skipped int    `json:"skipped"`
 	// Broken says that something could not be built, loaded or finished, so that tests are missing.
 	Broken bool `json:"broken,omitempty"`
 	// Partial says that a part of the output was left out, so that tests may be missing.
 	Partial    bool   `json:"partial,omitempty"`
-	DurationMs int64  `json:"durationMs,omitempty"` // as the runner reckons it, 0 where it does not say
+	DurationMs int64  `json:"durationMs,omitempty"` // the time that the runner reports, 0 if it reports none
 	Failing    []Test `json:"failing,omitempty"`    // the first MaxTests, in the order of the output
-	// Tail is the end of the output where no failing test was found in it.
+	// Tail is the end of the output, if no failing test was found in it.
 	Tail string `json:"tail,omitempty"`
 
 	passed map[uint64]struct{} // the tests and packages that passed, by hash
 	named  bool                // passing tests are named in the output
 }
 
-// Test is one failing test. Name is "" where a whole package or file failed, as when it could not
-// be built. Package is what the runner groups tests by: package, class or file.
+// Test is one failing test. Name is "" if a whole package or file failed, for example because it could not be built.
+// Package is the unit by which the runner groups tests: package, class or file.
 type Test struct {
 	Package    string `json:"package,omitempty"`
 	Name       string `json:"name,omitempty"`
@@ -67,10 +66,10 @@ type Test struct {
 	Message    string `json:"message,omitempty"` // an excerpt of what it printed
 	DurationMs int64  `json:"durationMs,omitempty"`
 
-	out *excerpt // becomes Message when the test is booked
+	out *excerpt // becomes Message when the test is recorded
 }
 
-// ID names the test across runs.
+// ID returns a name of the test that is the same in all runs.
 func (t Test) ID() string {
 	switch {
 	case t.Name == "":
@@ -81,7 +80,7 @@ func (t Test) ID() string {
 	return t.Package + " " + t.Name
 }
 
-// IDs returns the failing tests that are listed, by ID.
+// IDs returns the IDs of the listed failing tests.
 func (r Report) IDs() []string {
 	ids := make([]string, len(r.Failing))
 	for i, t := range r.Failing {
@@ -90,17 +89,17 @@ func (r Report) IDs() []string {
 	return ids
 }
 
-// format is one way of writing test results. A line that sign matches may be of that format; read reads
-// the results.
+// format is a format of test results. If sign matches a line, the output may have this format. read reads the
+// results.
 type format struct {
 	name    string
-	machine bool // made for machines: where it has results, nothing else is looked at. TAP is mixed with what others print
+	machine bool // a format for machines: if it has results, other formats are ignored. Not TAP, which is mixed with other output
 	sign    *lazyregexp.Regexp
 	read    func(c *collector, outputs [][]byte)
 }
 
-// formats are tried in this order. One command may run several of those that are not for machines (make test).
-// A test point of TAP has a number or a dash, which tells it from "ok  \tpackage" of go test.
+// formats are tried in this order. One command may run several runners without a machine format (make test). A test
+// point of TAP has a number or a dash, which distinguishes it from "ok  \tpackage" of go test.
 var formats = []format{
 	{"go-json", true, lazyregexp.New(`^\{.*"Action":"`), readGoJSON},
 	{"junit", true, lazyregexp.New(`<testsuite`), readJUnit},
@@ -118,13 +117,13 @@ var formats = []format{
 	{"tally", false, tallyTotal, readTally},
 }
 
-// Read returns the report of one run of a test command, given all that it printed: standard
-// output and standard error, in that order, and report files after them.
+// Read returns the report of one run of a test command. The outputs are standard output and standard error, in that
+// order, and then report files.
 func Read(outputs ...[]byte) Report {
 	seen, partial := sniff(outputs)
 	r := read(outputs, seen, partial)
 	if isMachine(r.Format) && r.Failed == 0 && !r.Broken {
-		// One runner may be quite content while another one of the same command is not.
+		// One runner may report success while another runner of the same command fails.
 		for _, f := range formats {
 			seen[f.name] = seen[f.name] && !f.machine
 		}
@@ -143,7 +142,7 @@ func isMachine(name string) bool {
 	return slices.ContainsFunc(formats, func(f format) bool { return f.machine && f.name == name })
 }
 
-// read reads the formats that may be there.
+// read reads the results in the formats of seen.
 func read(outputs [][]byte, seen map[string]bool, partial bool) Report {
 	c := &collector{partial: partial, index: map[uint64]int{}, parents: map[uint64]struct{}{}, passes: map[uint64]struct{}{}}
 	var found []string
@@ -170,7 +169,7 @@ func read(outputs [][]byte, seen map[string]bool, partial bool) Report {
 	return r
 }
 
-// sniff returns the formats that may be there, and whether output was left out.
+// sniff returns the formats that the outputs may have, and whether output was left out.
 func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 	seen = map[string]bool{}
 	left := slices.Clone(formats)
@@ -186,21 +185,21 @@ func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 	return seen, partial
 }
 
-// collector gathers the results of all formats and keeps them bounded.
+// collector collects the results of all formats, within the limits of a report.
 type collector struct {
-	passed, failed, skipped int // failed counts what has no name of its own
+	passed, failed, skipped int // failed counts the failures without a name
 	broken, partial         bool
 	naming                  bool // passing tests are named in the output
 	durationMs              int64
-	test                    *Test // that is open
+	test                    *Test // the open test
 	tests                   []Test
-	index                   map[uint64]int      // of the failing tests in tests, -1 beyond the bound
-	before                  int                 // how many were in it before the present format
+	index                   map[uint64]int      // the position in tests of each failing test, -1 beyond the limit
+	before                  int                 // the size of index before the present format
 	parents                 map[uint64]struct{} // tests that failed because a part of them did
 	passes                  map[uint64]struct{}
 }
 
-// booked changes with each result.
+// booked returns a number that changes with each result.
 func (c *collector) booked() int {
 	n := c.passed + c.failed + c.skipped + len(c.index)
 	if c.broken {
@@ -209,7 +208,7 @@ func (c *collector) booked() int {
 	return n
 }
 
-// pass books a test that passed, or a package where name is "".
+// pass records a test that passed, or a package if name is "".
 func (c *collector) pass(pkg, name string) {
 	pkg, name = clean(pkg), clean(name)
 	if name != "" {
@@ -219,7 +218,7 @@ func (c *collector) pass(pkg, name string) {
 	c.remember(pkg, name)
 }
 
-// named books the name of a test that passed where a summary counts those.
+// named records the name of a test that passed, if a summary counts the test.
 func (c *collector) named(pkg, name string) {
 	c.naming = true
 	c.remember(clean(pkg), clean(name))
@@ -231,7 +230,7 @@ func (c *collector) remember(pkg, name string) {
 	}
 }
 
-// open begins a failing test. Its message follows by say, line by line, until close.
+// open begins a failing test. say adds the lines of its message, until close.
 func (c *collector) open(t Test) {
 	c.close()
 	t.out = &excerpt{}
@@ -252,10 +251,10 @@ func (c *collector) close() {
 	c.test = nil
 }
 
-// unnamed books the failures that a summary counts beyond those that were named.
+// unnamed records the failures that a summary counts in addition to the named ones.
 func (c *collector) unnamed(counted int) { c.failed += max(count(counted)-(len(c.index)-c.before), 0) }
 
-// fail books a failing test, once for each name; a later message is taken where there was none.
+// fail records a failing test, once for each name. A later message is only used if there was none.
 func (c *collector) fail(t Test) {
 	t.Package, t.Name, t.File = clean(t.Package), clean(t.Name), clean(t.File)
 	t.DurationMs = max(t.DurationMs, 0)
@@ -280,7 +279,7 @@ func (c *collector) fail(t Test) {
 	}
 }
 
-// parent marks a test as failing only because of its parts.
+// parent marks a test that fails only because of its parts.
 func (c *collector) parent(pkg, name string) {
 	if len(c.parents) < maxNamed {
 		c.parents[hashOf(clean(pkg), clean(name))] = struct{}{}
@@ -311,7 +310,7 @@ func (c *collector) report() Report {
 	return r
 }
 
-// count bounds what a summary line claims.
+// count limits a number from a summary line.
 func count(n int) int { return min(max(n, 0), maxCount) }
 
 func hashOf(pkg, name string) uint64 {
@@ -322,7 +321,7 @@ func hashOf(pkg, name string) uint64 {
 	return h.Sum64()
 }
 
-// clean makes a name fit for a line: printable, valid, bounded.
+// clean returns a name for one line: printable, valid, of limited length.
 func clean(name string) string {
 	name = strings.ToValidUTF8(name, "?")
 	name = strings.Map(func(r rune) rune {
@@ -334,5 +333,5 @@ func clean(name string) string {
 	return clip(strings.TrimSpace(name), maxName)
 }
 
-// unstyled takes terminal escape sequences out of a line.
+// unstyled removes terminal escape sequences from a line.
 func unstyled(line []byte) []byte { return evidence.Plain(line) }

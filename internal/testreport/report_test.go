@@ -24,8 +24,9 @@ func sample(t testing.TB, name string) []byte {
 	return b
 }
 
-// TestReadUnderstandsWhatRunnersPrint reads what the real programs printed of tests made to fail:
-// go 1.26, node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest, vitest and uvu of 2026, automake 1.16, jsmn's own.
+// TestReadUnderstandsWhatRunnersPrint reads the output of the real programs for tests that fail on purpose: go 1.26,
+// node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest, vitest and uvu of 2026, automake 1.16, and
+// the harness of jsmn.
 func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 	goTests := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/b", "ex/c TestPanics"}
 	goText := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/c TestPanics", "ex/b"}
@@ -42,7 +43,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		passed, failed, skipped int
 		broken                  bool
 		failing                 []string
-		says                    string // in the message of the first
+		says                    string // a text in the message of the first failing test
 	}{
 		{[]string{"go.json"}, "go-json", 3, 4, 1, true, goTests, "got 1, want 2"},
 		{[]string{"go.txt", "go.txt.err"}, "go", 0, 4, 0, true, goText, "got 1, want 2"},
@@ -65,7 +66,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		{[]string{"jest.txt"}, "jest", 1, 4, 1, true, []string{"a.test.js outer › bad", "a.test.js outer › inner › throws", "b.test.js syntax", "c.test.js Test suite failed to run"}, "Received:"},
 		{[]string{"uvu.txt"}, "uvu", 33, 3, 1, false, []string{"x.js math > adds > one and one", "x.js math > adds > throws", `x.js "quoted" name`}, "they are three"},
 		{[]string{"vitest.txt"}, "vitest", 1, 2, 1, false, []string{"v/v.test.ts outer > bad", "v/v.test.ts outer > inner > throws"}, "expected 1 to be 2"},
-		{[]string{"vitestp.txt", "vitestp.txt.err"}, "vitest", 1, 2, 0, false, []string{"test/sum.test.js sum", "test/sum.test.js twice"}, "expected -1 to be 3"}, // into pipes: the names come after the counts
+		{[]string{"vitestp.txt", "vitestp.txt.err"}, "vitest", 1, 2, 0, false, []string{"test/sum.test.js sum", "test/sum.test.js twice"}, "expected -1 to be 3"}, // printed into pipes: the names come after the counts
 	} {
 		t.Run(strings.Join(c.files, "+"), func(t *testing.T) {
 			var outputs [][]byte
@@ -268,7 +269,7 @@ func TestDigestNamesTheFailingTestsFirst(t *testing.T) {
 	})
 }
 
-// TestWhatEntersHistoryIsShort caps reports and changes and keeps their counts.
+// TestWhatEntersHistoryIsShort checks that Short limits reports and changes and keeps their counts.
 func TestWhatEntersHistoryIsShort(t *testing.T) {
 	var b strings.Builder
 	for i := range 500 {
@@ -288,7 +289,7 @@ func TestWhatEntersHistoryIsShort(t *testing.T) {
 	require.Equal(t, 500, c.Count.New)
 }
 
-// TestMessagesAreBounded gives a test that prints without an end.
+// TestMessagesAreBounded has a test that prints without end.
 func TestMessagesAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("=== RUN   TestA\nfirst words\n")
@@ -302,8 +303,8 @@ func TestMessagesAreBounded(t *testing.T) {
 	require.Contains(t, m, "last words")
 }
 
-// TestMemoryDoesNotGrowWithTheOutput reads much of each kind that could be held in memory. With
-// 100 MB of each it leaves no more there than with this.
+// TestMemoryDoesNotGrowWithTheOutput reads a lot of everything that could be held in memory. 100 MB of each leave no
+// more in memory than this.
 func TestMemoryDoesNotGrowWithTheOutput(t *testing.T) {
 	const size = 8 << 20
 	fill := func(start, again, end string) []byte {

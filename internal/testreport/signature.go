@@ -10,8 +10,8 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// noise is what differs between two runs that fail in the same way, and what stands for it. The
-// order matters. Numbers as such stay: "got 3" and "got 4" are two failures.
+// noise lists what differs between two runs that fail in the same way, and what replaces it. The order matters. Plain
+// numbers stay: "got 3" and "got 4" are different failures.
 var noise = []struct {
 	what *lazyregexp.Regexp
 	is   string
@@ -34,10 +34,10 @@ var noise = []struct {
 	{lazyregexp.New(`\+<address>`), ""},
 }
 
-// Signature returns a digest of how a run failed: of the failing tests by name and of what they
-// say, without what differs from run to run (durations, addresses, times, line numbers, temporary
-// paths). Two runs with the same signature failed in the same way. Where no failing test is known
-// it is a digest of the end of the output; "" for a report of nothing at all.
+// Signature returns a digest of how a run failed: the names and messages of the failing tests, without what differs
+// from run to run (durations, addresses, times, line numbers, temporary paths). Two runs with the same signature
+// failed in the same way. If no failing test is known, it is a digest of the end of the output. It returns "" for an
+// empty report.
 func Signature(r Report) string {
 	if len(r.Failing) == 0 && r.Tail == "" && r.Failed == 0 {
 		return ""
@@ -54,7 +54,7 @@ func Signature(r Report) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// normal takes the noise out of a message.
+// normal returns a message without its noise.
 func normal(text string) string {
 	for _, n := range noise {
 		text = n.what.ReplaceAllString(text, n.is)

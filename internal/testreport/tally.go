@@ -7,7 +7,8 @@ var (
 	tallyTest  = lazyregexp.New(`^FAILED: (.+?)(?: \(at line \d+\))?$`)
 )
 
-// readTally reads what small harnesses of C print: the names of the tests that failed, and how many did either.
+// readTally reads the output of small test harnesses in C: the names of the failed tests, and the counts of passed
+// and failed tests.
 func readTally(c *collector, outputs [][]byte) {
 	counted := 0
 	eachLine(outputs, func(line string) {

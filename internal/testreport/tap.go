@@ -19,7 +19,7 @@ var (
 
 var unescape = strings.NewReplacer(`\#`, "#", `\\`, `\`)
 
-// maxLevel is how deep subtests are told apart.
+// maxLevel is the deepest level of subtests that is read as its own level.
 const maxLevel = 16
 
 // tapNode is a test point.
@@ -32,17 +32,17 @@ type tapNode struct {
 	diagnosis excerpt
 }
 
-// tapReader reads TAP 12 to 14. Subtests are indented by four spaces a level and come before the
-// test that they are part of.
+// tapReader reads TAP 12 to 14. Subtests have four more spaces for each level, and come before the test that contains
+// them.
 type tapReader struct {
 	*collector
 	levels        [maxLevel + 1][]*tapNode
 	nodes         int
-	last          *tapNode // the test point that a diagnosis belongs to
-	yaml          string   // the indentation of the YAML block that is open, with its dashes
+	last          *tapNode // the test point of the next diagnosis
+	yaml          string   // the start of the open YAML block: indentation and dashes
 	planned, seen int
-	group         string   // the comment above the test points, as tape has it
-	said          excerpts // by the name of a failing test, as Perl says it on standard error
+	group         string   // the comment above the test points, which tape uses as their group
+	said          excerpts // diagnoses by the name of a failing test, which Perl prints on standard error
 	saying        *excerpt
 }
 
@@ -70,7 +70,7 @@ func (r *tapReader) line(line string) {
 	indent := len(line) - len(text)
 	if r.yaml != "" {
 		if strings.TrimRight(line, " ") == strings.Replace(r.yaml, "---", "...", 1) {
-			r.yaml, r.last = "", nil // it was all that is to be said
+			r.yaml, r.last = "", nil // the block was the whole diagnosis
 		} else {
 			r.diagnose(strings.TrimPrefix(line, strings.TrimSuffix(r.yaml, "---")))
 		}
@@ -107,8 +107,8 @@ func (r *tapReader) line(line string) {
 	}
 }
 
-// comment takes a line that says something of the test point before it, of one that it names, or
-// of those after it.
+// comment reads a comment: about the test point before it, about a test that it names, or about the test points after
+// it.
 func (r *tapReader) comment(line string) {
 	text := strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
 	if m := tapFailed.FindStringSubmatch(line); m != nil && r.last == nil {
@@ -124,7 +124,7 @@ func (r *tapReader) comment(line string) {
 	}
 }
 
-// diagnose takes a line of a YAML block.
+// diagnose reads a line of a YAML block.
 func (r *tapReader) diagnose(line string) {
 	text := strings.TrimSpace(line)
 	if rest, ok := strings.CutPrefix(text, "duration_ms:"); ok {
@@ -139,10 +139,10 @@ func (r *tapReader) diagnose(line string) {
 	}
 }
 
-// point takes a test point, and the subtests before it as its parts.
+// point reads a test point. The subtests before it are its parts.
 func (r *tapReader) point(level int, ok bool, number, rest string) {
 	n := &tapNode{ok: ok, leaf: true}
-	grouped := level == 0 && r.group != "" && !strings.HasPrefix(rest, "-") // tape writes no dash
+	grouped := level == 0 && r.group != "" && !strings.HasPrefix(rest, "-") // tape prints no dash
 	if strings.Contains(rest, "#") {
 		if m := tapTime.FindStringSubmatch(rest); m != nil {
 			n.ms = millis(m[1], unit[m[2]])
@@ -162,7 +162,7 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 	}
 	if level == 0 {
 		r.seen++
-		r.flush(0) // the parts of this one stay
+		r.flush(0) // its parts stay
 	}
 	failed := false
 	for deeper := level + 1; deeper <= maxLevel; deeper++ {
@@ -183,7 +183,7 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 	}
 }
 
-// flush books the test points down to a level; a test with parts is counted by them.
+// flush records the test points from level 0 down to a level. A test with parts counts by its parts.
 func (r *tapReader) flush(deepest int) {
 	for level := range deepest + 1 {
 		for _, n := range r.levels[level] {

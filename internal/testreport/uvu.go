@@ -10,8 +10,8 @@ var (
 	uvuTotal = lazyregexp.New(`^  Total: +\d+$`)
 )
 
-// readUvu reads what uvu prints. Of several files it names each above its dots; the failures follow them. Passing tests
-// have no names.
+// readUvu reads the output of uvu. With several files, the name of each comes before its dots, and its failures come
+// after them. Passing tests have no names.
 func readUvu(c *collector, outputs [][]byte) {
 	var file string
 	total, passed := 0, 0
@@ -50,5 +50,5 @@ func readUvu(c *collector, outputs [][]byte) {
 	})
 	c.close()
 	c.passed += passed
-	c.unnamed(total - passed) // those that are skipped are in neither
+	c.unnamed(total - passed) // neither number includes skipped tests
 }
