@@ -1,7 +1,6 @@
-// Package doctor checks that everything pawl needs is installed and works: Temporal, its own engine,
-// git, room on the disk, agents, what a sandbox needs, the clock. Each problem is listed with its
-// fix. It changes nothing; it starts only what it has to try (a sandbox, a program's version). Start
-// at Examine.
+// Package doctor checks that everything pawl needs is installed and works: Temporal, its own engine, git, space on
+// the disk, agents, what a sandbox needs, the clock. Each problem is listed with its fix. It repairs nothing, and
+// starts only what it has to try (a sandbox, a program's version). Start at Examine.
 package doctor
 
 import (
@@ -17,17 +16,17 @@ import (
 	"pawl/internal/pass"
 )
 
-// Status is how a finding is.
+// Status is the status of a finding.
 type Status string
 
-// OK needs nothing, Note is worth knowing, Failed keeps pawl from working.
+// OK needs no action, Note is worth knowing, Failed keeps pawl from working.
 const (
 	OK     Status = "ok"
 	Note   Status = "note"
 	Failed Status = "failed"
 )
 
-// Row is one finding. Fix says what to do where it is not OK.
+// Row is one finding. Fix says what to do if it is not OK.
 type Row struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
@@ -35,38 +34,38 @@ type Row struct {
 	Fix    string `json:"fix,omitempty"`
 }
 
-// Options are where to look.
+// Options says what to check.
 type Options struct {
 	// Home is pawl's folder; HomeErr is why it can't be used.
 	Home    home.Home
 	HomeErr error
-	// Temporal is what the settings say; TemporalErr is why they can't be used.
+	// Temporal has the settings of the connection; TemporalErr is why they can't be used.
 	Temporal    config.Temporal
 	TemporalErr error
 	// Dial connects to a Temporal service.
 	Dial func(context.Context, config.Temporal) (client.Client, error)
-	// Engine looks at the embedded engine; nil where the program brings none.
+	// Engine returns what is known about the embedded engine; nil if this program has none.
 	Engine func(ctx context.Context, dir string) (Engine, error)
-	// Troubles names the loops of this host that can't go on, and why; nil for nobody.
+	// Troubles returns the loops of this host that can't continue, each with the reason; nil if nobody knows them.
 	Troubles func(context.Context) (map[string]string, error)
 }
 
-// Engine is what is known of the embedded engine.
+// Engine is what is known about the embedded engine.
 type Engine struct {
 	Running                   bool
 	Address, UI               string
-	Held                      bool   // a process has its lock
-	Owner                     int    // which
+	Held                      bool   // a process holds its lock
+	Owner                     int    // that process
 	Database, Version, Wanted string // the file, its schema ("" for no file) and the one that this program writes
 	Damaged                   bool
-	Unread                    string // rows of the file that can't be read
+	Unread                    string // the rows of the file that can't be read
 	Size                      int64
-	Taken                     []string   // addresses that it would like and others have
-	Pass                      *pass.Pass // what it asks for, nil where it asks nobody
-	ID                        string     // which engine it is
+	Taken                     []string   // its usual addresses that other programs use
+	Pass                      *pass.Pass // the pass that it requires, nil if it requires none
+	ID                        string     // identifies the engine
 }
 
-// Examine looks at everything.
+// Examine checks everything.
 func Examine(ctx context.Context, o Options) []Row {
 	wall, began := time.Now().Round(0), time.Now()
 	e := &examination{ctx: ctx, o: o}
@@ -78,7 +77,7 @@ func Examine(ctx context.Context, o Options) []Row {
 	e.loops()
 	e.mended()
 	e.rows = append(e.rows, sandbox(ctx)...)
-	// Last, since it compares two clocks over the time that all this took.
+	// Last, because it compares two clocks over the time of all other checks.
 	e.clock(time.Now().Round(0).Sub(wall), time.Since(began))
 	return e.rows
 }
@@ -102,7 +101,7 @@ func (e *examination) add(name string, status Status, fix, format string, args .
 	e.rows = append(e.rows, Row{Name: name, Status: status, What: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// Sound says whether nothing failed.
+// Sound reports whether nothing failed.
 func Sound(rows []Row) bool {
 	return !slices.ContainsFunc(rows, func(r Row) bool { return r.Status == Failed })
 }

@@ -36,14 +36,14 @@ import (
 	"pawl/internal/workspace"
 )
 
-// service is a Temporal service as the doctor sees one. What a test does not expect is not there.
+// service is a Temporal service as the doctor sees it. A call that no test expects panics.
 type service struct {
 	workflowservice.WorkflowServiceClient
 
 	attributes map[string]enumspb.IndexedValueType
-	off        time.Duration // how far its clock is off
+	off        time.Duration // the difference of its clock
 	namespace  error
-	stranger   error // what it says to who approves without having shown who they are
+	stranger   error // its answer to an approval without credentials
 	retention  time.Duration
 	polled     chan string
 }
@@ -57,7 +57,7 @@ func newService() *service {
 	return &service{stranger: serviceerror.NewPermissionDenied("no", ""), attributes: host.SearchAttributes, retention: 90 * 24 * time.Hour, polled: make(chan string, 1)}
 }
 
-// connection is a client of it.
+// connection is a client of the service.
 type connection struct {
 	client.Client
 	s *service
@@ -247,7 +247,7 @@ func TestNothingIsLeftOfAnAgentThatWasAskedForItsVersion(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// pathWith makes a PATH with one program.
+// pathWith sets a PATH that has one program.
 func pathWith(t *testing.T, name, script string) {
 	t.Helper()
 	dir := t.TempDir()

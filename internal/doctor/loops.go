@@ -9,7 +9,8 @@ import (
 	"pawl/internal/workspace"
 )
 
-// mended names what was damaged on this host and is mended: what goes on as before is otherwise seen by nobody.
+// mended lists what was damaged and repaired on this host. Otherwise nobody would notice, because everything
+// continues as before.
 func (e *examination) mended() {
 	if e.o.HomeErr != nil {
 		return
@@ -23,14 +24,14 @@ func (e *examination) mended() {
 	say("mended engine", e.o.Home.Engine())
 	records, err := workspace.List(e.o.Home)
 	if err != nil {
-		return // loops says so
+		return // loops reports this error
 	}
 	for _, r := range records {
 		say("mended "+r.Ref, e.o.Home.Loop(r.Ref))
 	}
 }
 
-// loops names those of this host that can't go on.
+// loops lists the loops of this host that can't continue.
 func (e *examination) loops() {
 	if e.o.Troubles == nil || e.o.HomeErr != nil {
 		return

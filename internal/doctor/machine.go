@@ -22,7 +22,7 @@ import (
 	"pawl/internal/workspace"
 )
 
-// home looks at pawl's folder: it is there, it is the user's own, and nobody else reads it.
+// home checks pawl's folder: it exists, it belongs to the user, and nobody else can read it.
 func (e *examination) home() {
 	const another = "Set PAWL_HOME to a folder that you can write."
 	dir := e.o.Home.Dir
@@ -56,7 +56,7 @@ func (e *examination) home() {
 	}
 }
 
-// worker says whether a process of this host is its worker.
+// worker returns whether a process of this host is its worker, as part of a sentence.
 func worker(h home.Home) string {
 	if locked, err := durable.Locked(h.WorkerLock()); err == nil && locked {
 		return ", its worker runs"
@@ -64,7 +64,7 @@ func worker(h home.Home) string {
 	return ", no worker now"
 }
 
-// git looks for one that is young enough, and for a name to commit under.
+// git checks that git is installed and new enough.
 func (e *examination) git() {
 	version, err := git.Version(e.ctx)
 	if err == nil {
@@ -78,7 +78,7 @@ func (e *examination) git() {
 	e.failed("git", fmt.Sprintf("Install git %s or later.", git.MinVersion), "%s", what)
 }
 
-// What has to be free: a loop has two clones of the repository and a store.
+// The free space that is needed: a loop has two clones of the repository and a store.
 const (
 	littleRoom = 5 << 30
 	noRoom     = 500 << 20
@@ -109,8 +109,8 @@ func (e *examination) disk() {
 	}
 }
 
-// agents looks for those that are known. Any program that edits files will do, so none of them is
-// no fault.
+// agents checks the known agents that are installed. None has to be installed, because any program that edits files
+// works.
 func (e *examination) agents() {
 	found := 0
 	for _, agent := range draft.Agents {
@@ -135,11 +135,10 @@ func (e *examination) agents() {
 	}
 }
 
-// steadyClock is how far wall clock and monotonic clock may part while this runs.
+// steadyClock is the largest allowed difference between wall clock and monotonic clock during the check.
 const steadyClock = time.Second
 
-// clock compares the time that passed on the wall clock with the time that really passed, and
-// looks at the year.
+// clock compares the time that passed on the wall clock with the time that really passed, and checks the year.
 func (e *examination) clock(wall, monotonic time.Duration) {
 	const fix = "Let this machine take its time from the network (timedatectl set-ntp true)."
 	switch by := (wall - monotonic).Abs(); {
@@ -152,7 +151,7 @@ func (e *examination) clock(wall, monotonic time.Duration) {
 	}
 }
 
-// bytes is a size for people.
+// bytes returns a size for people.
 func bytes(n int64) string {
 	switch {
 	case n >= 1<<30:

@@ -10,8 +10,8 @@ import (
 	box "pawl/internal/sandbox"
 )
 
-// sandbox looks for what an agent could be confined with. Each is tried, since what a kernel has
-// and what an administrator or a container allows are two things.
+// sandbox checks what this machine offers to confine an agent. It tries each feature, because a kernel may have a
+// feature that an administrator or a container forbids.
 func sandbox(context.Context) []Row {
 	const namespaces = "As administrator: sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0 (those that exist). Or install bubblewrap: apt install bubblewrap, dnf install bubblewrap."
 	m := box.Probe()

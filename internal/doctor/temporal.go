@@ -24,7 +24,7 @@ import (
 	"pawl/internal/host"
 )
 
-// temporal looks at the engine, where it is pawl's own, and at the service.
+// temporal checks the engine, if it is pawl's own, and the service.
 func (e *examination) temporal() {
 	if e.o.TemporalErr != nil {
 		e.failed("Temporal", "Correct the variables TEMPORAL_* or the file temporal.toml.", "its settings can't be used: %v", firstLine(e.o.TemporalErr))
@@ -37,7 +37,7 @@ func (e *examination) temporal() {
 			return
 		}
 		if e.o.HomeErr != nil {
-			return // it is there that the engine would be
+			return // the engine would be in that folder
 		}
 		g, running := e.engine()
 		if !running {
@@ -86,8 +86,8 @@ func (e *examination) temporal() {
 	e.skew(c, t.Namespace)
 }
 
-// strangers says whether the service requires a token. It tries what an approval is, a signal, without API key and
-// certificate, for a loop that there is none of.
+// strangers checks whether the service requires a token. It sends a signal, as an approval does, without API key and
+// certificate, to a loop that does not exist.
 func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 	const name = "who may approve"
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
@@ -111,7 +111,7 @@ func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 	e.ok(name, "only those who have the token, API key or certificate: a signal without them was refused")
 }
 
-// attributes looks for the contract's search attributes.
+// attributes checks that the contract's search attributes are registered.
 func (e *examination) attributes(ctx context.Context, c client.Client, namespace string) {
 	const name = "search attributes"
 	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
@@ -139,7 +139,7 @@ func (e *examination) attributes(ctx context.Context, c client.Client, namespace
 	}
 }
 
-// workers says whether somebody would run a loop.
+// workers checks whether a worker would run a loop.
 func (e *examination) workers(ctx context.Context, c client.Client, namespace string) {
 	d, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace: namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: act.TaskQueue}, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
@@ -158,15 +158,15 @@ func (e *examination) workers(ctx context.Context, c client.Client, namespace st
 	}
 }
 
-// The skew between the clocks that is of no account, and the one that is: budgets and escalations
-// are reckoned with the server's time, what a step spends with this machine's.
+// A difference between the clocks is fine up to smallSkew, and a failure above largeSkew. Budgets and escalations use
+// the server's time, and the use of a step is measured with this machine's time.
 const (
 	smallSkew = 2 * time.Second
 	largeSkew = time.Minute
 )
 
-// skew asks the server for its time. No call has it in its answer; what the server notes is when
-// a poller came. So this polls a queue of its own for a moment and looks at the note.
+// skew compares the server's time with this machine's. No call returns the server's time, but the server records when
+// a poller came. So skew polls a queue of its own for a moment and reads that record.
 func (e *examination) skew(c client.Client, namespace string) {
 	const name = "clock of the server"
 	ctx, cancel := context.WithTimeout(e.ctx, 3*time.Second)
@@ -192,7 +192,7 @@ func (e *examination) skew(c client.Client, namespace string) {
 	}
 }
 
-// apart is how far a time lies outside of an interval.
+// apart returns how far a time is outside of an interval.
 func apart(at *timestamppb.Timestamp, from, to time.Time) time.Duration {
 	switch t := at.AsTime(); {
 	case t.Before(from):
@@ -215,7 +215,7 @@ func (e *examination) skewed(name string, by time.Duration) {
 	}
 }
 
-// engine looks at the embedded engine.
+// engine checks the embedded engine.
 func (e *examination) engine() (g Engine, running bool) {
 	g, err := e.o.Engine(e.ctx, e.o.Home.Engine())
 	if err != nil {
@@ -250,7 +250,7 @@ func (e *examination) engine() (g Engine, running bool) {
 	return g, g.Running
 }
 
-// firstLine is an error on one line.
+// firstLine returns the first line of an error.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
