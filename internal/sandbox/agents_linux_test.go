@@ -15,8 +15,8 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn has the folder of a program's settings, with all that a user has in it. The
-// loop's agent gets the sign-in, and what it plants is in no session of the user's.
+// TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn has a user's settings of a program with everything that may be in them.
+// The loop's agent gets the sign-in, and what it plants appears in no session of the user.
 func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
 				{"read what the user did elsewhere", `cat ~/.gemini/history`, false},
 				{"run the user's extensions", `sh ~/.gemini/extensions/x/run.sh`, false},
 				{"find the user's hooks", `grep -q hooks ~/.gemini/settings.json`, false},
-				// bubblewrap hands over no part of a file.
+				// bubblewrap can't show a part of a file.
 				{"know how it signs in", `grep -q selectedType ~/.gemini/settings.json`, m.Files != sandbox.ByBwrap},
 				{"keep a session", `mkdir -p ~/.gemini/tmp && echo 1 >~/.gemini/tmp/session`, true},
 				{"find its session", `grep -q 1 ~/.gemini/tmp/session`, true},
@@ -56,8 +56,8 @@ func TestE6_AnAgentByNameHasAHomeOfTheLoopsOwn(t *testing.T) {
 	}
 }
 
-// TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem has the folders of which opencode, and Codex
-// where it is called by ACP, run what is in them, whatever they are told. Others see them.
+// TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem has folders whose content opencode, and Codex when
+// called by ACP, always run. Other programs see these folders.
 func TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem(t *testing.T) {
 	for name, m := range machines(t) {
 		for agent, folder := range map[string]string{"opencode": ".opencode", "codex": ".codex"} {
@@ -78,7 +78,8 @@ func TestE6_ARepositorysPluginsAreHiddenFromTheAgentThatWouldRunThem(t *testing.
 	}
 }
 
-// TestE6_EveryAgentByNameGetsItsSignInAlone has of every program whose sign-in is known all that a user may have of it.
+// TestE6_EveryAgentByNameGetsItsSignInAlone has, for every program whose sign-in is known, everything that a user may
+// have of it.
 func TestE6_EveryAgentByNameGetsItsSignInAlone(t *testing.T) {
 	for name, m := range machines(t) {
 		for _, agent := range program.Signing() {
@@ -103,7 +104,7 @@ func TestE6_EveryAgentByNameGetsItsSignInAlone(t *testing.T) {
 					put(file, "sesame\n")
 					checks = append(checks, "grep -q sesame ~/"+file, "echo anew >~/"+file)
 				}
-				p.request.Argv, p.request.Agents = []string{"sh", "-c", agent + " -p hello"}, []string{agent} // as sandbox.agents has it
+				p.request.Argv, p.request.Agents = []string{"sh", "-c", agent + " -p hello"}, []string{agent} // as if sandbox.agents named it
 				for i, check := range checks {
 					checks[i] = "( " + check + " ) || { echo 'this fails: " + check + "'; exit 1; }"
 				}
@@ -137,8 +138,8 @@ func TestE6_EveryAgentByNameGetsItsSignInAlone(t *testing.T) {
 	}
 }
 
-// TestE6_WhatAnAgentLinksIsNotFollowed has an agent put links where its next sandbox has something of the user's: whoever makes
-// that one still sees the whole machine.
+// TestE6_WhatAnAgentLinksIsNotFollowed: an agent puts links where its next sandbox has something of the user. The
+// process that makes that sandbox still sees the whole machine.
 func TestE6_WhatAnAgentLinksIsNotFollowed(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {

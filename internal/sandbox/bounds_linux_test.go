@@ -20,7 +20,7 @@ import (
 
 const memoryLimit, processLimit = 64 << 20, 40
 
-// bounded is a place where commands are kept to limits, on a machine that can do that.
+// bounded returns a place in which commands have limits. It skips the test if the machine can't limit them.
 func bounded(t *testing.T, m sandbox.Machine) *place {
 	p := newPlace(t, m)
 	s, err := proc.Start(t.Name(), m.Files)
@@ -52,7 +52,7 @@ func (p *place) reached(s *proc.Supervisor, script string) proc.Result {
 	return r
 }
 
-// A memory bomb and a fork bomb end the command, and neither pawl nor what comes after.
+// A memory bomb and a fork bomb end the command, but neither pawl nor the commands after it.
 func TestE6_BombsEndTheCommand(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ for i in range(200): threading.Thread(target=time.sleep, args=(1000,), daemon=Tr
 	}
 }
 
-// cgroups are those of this test's token on this machine: others may run here, too.
+// cgroups returns the cgroups of this test's token, because other tests may run on this machine too.
 func cgroups(t *testing.T, token string) (found []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
@@ -92,16 +92,16 @@ func cgroups(t *testing.T, token string) (found []string) {
 	return found
 }
 
-// TestE6_TryingLimitsLeavesNothing tries them in this process: the thread that does it may be the process's first, which
-// never ends.
+// TestE6_TryingLimitsLeavesNothing tries them in this process: the thread that does it may be the first of the
+// process, which never ends.
 func TestE6_TryingLimitsLeavesNothing(t *testing.T) {
 	bounded(t, sandbox.Probe())
 	require.Empty(t, sandbox.Unkept(t.Name()))
 	require.Empty(t, cgroups(t, t.Name()+", tried"))
 }
 
-// What is left after kill -9 of a supervisor is ended, and its cgroups are removed: by its worker, and where that is
-// gone too, by whoever recovers.
+// What kill -9 of a supervisor leaves is ended, and its cgroups are removed: by its worker, or, if that is gone too,
+// by recovery.
 func TestE6_NoCgroupIsLeft(t *testing.T) {
 	m := sandbox.Probe()
 	p := bounded(t, m)
@@ -120,7 +120,7 @@ func TestE6_NoCgroupIsLeft(t *testing.T) {
 	_ = s.Close()
 	require.Empty(t, left(), "after kill -9")
 
-	// As a worker and its supervisor leave it that were both killed: with something in it.
+	// The state after both worker and supervisor were killed: the cgroups still have a process.
 	b, err := sandbox.NewBounds(t.Name(), p.request.Limits)
 	require.NoError(t, err)
 	b.Close()
@@ -136,7 +136,7 @@ func TestE6_NoCgroupIsLeft(t *testing.T) {
 	require.ErrorContains(t, escaped.Wait(), "killed")
 }
 
-// supervisorOf is the test's supervisor.
+// supervisorOf returns the process ID of the test's supervisor.
 func supervisorOf(t *testing.T) int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -152,12 +152,13 @@ func supervisorOf(t *testing.T) int {
 	return 0
 }
 
-// A command that makes namespaces of its own and mounts the cgroups there finds its own and not the one with the limit.
+// A command that makes its own namespaces and mounts the cgroups there finds its own cgroup, and not the one with the
+// limit.
 func TestE6_NoCommandLiftsItsLimits(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
 			p := bounded(t, m)
-			p.request.Machine.Filter = false // which does not let it make them
+			p.request.Machine.Filter = false // the filter would not let it make namespaces
 			s, err := proc.Start(t.Name(), m.Files)
 			require.NoError(t, err)
 			defer s.Close()
@@ -176,7 +177,7 @@ func TestE6_NoCommandLiftsItsLimits(t *testing.T) {
 	}
 }
 
-// A limit that the spec gives and that can't be kept breaks what is required; pawl's own default does not.
+// If a limit of the spec can't be kept, `required` is broken. pawl's own default breaks nothing.
 func TestE6_ALimitThatIsNotKeptIsSaid(t *testing.T) {
 	f := sandbox.Facts{Policy: sandbox.Policy{Limits: sandbox.Limits{Memory: memoryLimit, Processes: processLimit}}}
 	_, broken := sandbox.Said(sandbox.Claims(f), nil)

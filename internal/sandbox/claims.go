@@ -137,7 +137,8 @@ func Grants(p Policy, allow []string) (lines []string) {
 // maxNamed is how many paths Named lists.
 const maxNamed = 10
 
-// Named says what commands can read by a policy, and not by the one that the same loop would have if its spec named no paths.
+// Named returns, in sentences, what commands can read because the spec names it: by policy p, but not by the policy
+// that the same loop would have without named paths.
 func Named(p, unnamed Policy) (lines []string) {
 	more := 0
 	for _, l := range p.Places {
@@ -165,18 +166,19 @@ func (p Policy) granted(allow []string) (all []string) {
 	return all
 }
 
-// What the contract says where a limit can't be kept.
+// The sentences of the contract about a limit that can't be kept.
 const (
 	noMemoryBound  = "MEMORY IS NOT BOUNDED: pawl can make no cgroup here that keeps limits.memory"
 	noProcessBound = "PROCESSES ARE NOT BOUNDED: pawl can make no cgroup here that keeps limits.processes"
 )
 
-// Unbounded reports whether all that is broken, of what Said returns, are limits of memory and processes.
+// Unbounded reports whether broken, a result of Said, contains only limits of memory and processes.
 func Unbounded(broken []string) bool {
 	return len(broken) > 0 && !slices.ContainsFunc(broken, func(text string) bool { return text != noMemoryBound && text != noProcessBound })
 }
 
-// Unkept returns the limits of the spec that no cgroup of this process's keeps, after a trial with small ones under a token.
+// Unkept returns the limits of the spec that pawl's cgroups can't keep. It tries small limits, with cgroups of a
+// token.
 func Unkept(token string) (limits []string) {
 	for _, l := range []struct{ name, what string }{{"limits.memory", memoryBound}, {"limits.processes", processBound}} {
 		if Outgrows(token, l.what) {

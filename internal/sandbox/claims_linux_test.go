@@ -17,7 +17,7 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// What the contract says of a sandbox is what was tried in it: each claim holds here, and does not where what it
+// Each sentence of the contract about a sandbox was tried in it. So each claim holds here, and fails if what it
 // claims is taken away.
 func TestE6_ClaimsAreTried(t *testing.T) {
 	for name, m := range everyMachine(t) {
@@ -60,7 +60,7 @@ func TestE6_ClaimsAreTried(t *testing.T) {
 	}
 }
 
-// TestE6_TheContractSaysWhatSandboxAllowComesTo holds the sentences to what a command can do.
+// TestE6_TheContractSaysWhatSandboxAllowComesTo compares the sentences with what a command can do.
 func TestE6_TheContractSaysWhatSandboxAllowComesTo(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestE6_TheContractSaysWhatSandboxAllowComesTo(t *testing.T) {
 	}
 }
 
-// With an open network and an engine that asks who comes the contract says so, after the engine was asked.
+// If the network is open and the engine requires a token, the contract says so, after the engine was tried.
 func TestE6_AnEngineThatAsksWhoComesIsTried(t *testing.T) {
 	engine := func(status string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +153,8 @@ func TestE6_AnEngineThatAsksWhoComesIsTried(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(claims), "token", "without a root of their own agents can read it")
 }
 
-// TestE6_TheContractSaysWhatTheProxyLetsThrough names a container, which the proxy then lets through: no sentence denies it.
+// TestE6_TheContractSaysWhatTheProxyLetsThrough: if the spec names a container, the proxy lets through connections to
+// it, and no sentence says otherwise.
 func TestE6_TheContractSaysWhatTheProxyLetsThrough(t *testing.T) {
 	said := func(hosts ...string) string {
 		p := sandbox.Policy{Network: sandbox.Filtered, Machine: sandbox.Machine{Files: sandbox.ByNamespace, Network: true}}

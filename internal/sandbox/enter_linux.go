@@ -183,7 +183,7 @@ func (p Policy) sources(yield func(path string) bool) {
 // gather opens the sources of the places. Sources in a folder that pawl holds are opened through that folder, with this
 // thread's mounts.
 func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece, err error) {
-	var apart []Place // public ones that need no masks
+	var apart []Place // public places that need no masks
 	for _, place := range places {
 		p := piece{Place: place.through(folders.At), from: folders.At(place.Path), tree: -1}
 		switch place.Access {
@@ -208,7 +208,7 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 			}
 		case Read, Write:
 			if p.tree, err = treeOf(p.from, place.Access == Read); err == nil && place.Public && estrange(p.tree) == nil {
-				apart = append(apart, place) // without that, masks are all that keeps root's files from it
+				apart = append(apart, place) // without that, only masks hide root's files
 			}
 		}
 		if err != nil {
@@ -219,7 +219,8 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 	return pieces, nil
 }
 
-// estranged reports whether a path is in one of the public places that need no masks, and in none within it.
+// estranged reports whether a path is in one of the public places that need no masks, and not in another place inside
+// that.
 func estranged(apart, places []Place, path string) bool {
 	in, ok := covering(apart, path)
 	if !ok {

@@ -3,5 +3,5 @@ package sandbox
 // Bubblewrap finds bwrap and tries it.
 var Bubblewrap = bubblewrap
 
-// BoundsName is what the cgroups of a token are called.
+// BoundsName returns the name of a token's cgroups.
 var BoundsName = boundsName

@@ -11,7 +11,7 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// What a judgement leaves around its tree is gone at the next one.
+// What a judgement leaves around its tree is gone in the next one.
 func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -31,12 +31,12 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 			find := `cat ~/.npmrc || cat ~/.cache/gopls/x || cat /tmp/x || grep evil ~/.cache/go-build/x || cat ~/.cache/go-build/new`
 			require.NoError(t, os.WriteFile(filepath.Join(p.home, ".cache/go-build/gone"), nil, 0o644))
 			run("1", leave, true)
-			run("1", find, true) // within one judgement it is there
+			run("1", find, true) // within one judgement it stays
 			run("2", find, false)
 			if m.Overlay {
 				run("2", `test -e ~/.cache/go-build/gone && grep x ~/.cache/go-build/x`, true)
 			}
-			// A change that was kept hands on its caches, and nothing else.
+			// A kept change passes on its caches, and nothing else.
 			run("3", `cd ~/.cache/go-build && mkdir m@v1 shut && echo 1 >m@v1/f && echo 1 >shut/old && chmod 555 m@v1 && chmod 0 shut`, true)
 			run("3", `echo good >~/.cache/go-build/kept; mkdir -p ~/.cache/go-build/d; rm -f ~/.cache/go-build/gone; echo evil >~/.npmrc; mkdir ~/.cache/gopls/d && echo good >~/.cache/gopls/d/kept`, true)
 			require.NoError(t, s.Close())
@@ -49,7 +49,7 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 				run("4", `grep good ~/.cache/go-build/kept && test -d ~/.cache/go-build/d && test ! -e ~/.cache/go-build/gone && grep good ~/.cache/gopls/d/kept && rm -r ~/.cache/gopls/d`, true)
 				run("5", `grep good ~/.cache/gopls/d/kept`, true)
 
-				// Rooms share what is mounted, until it is said that what is below has changed.
+				// Rooms share mounted overlays until Layered says that the layers below have changed.
 				lasting := func(fresh, layered, script string) {
 					t.Helper()
 					p.request.Fresh, p.request.Layered, p.request.Layers = fresh, layered, []string{filepath.Join(layers, "judge")}
@@ -71,7 +71,8 @@ func TestE6_EachJudgementHasFreshSurroundings(t *testing.T) {
 	}
 }
 
-// Layers that a judgement has left as they were can be the next one's: whatever it did to them, it must not last.
+// The next judgement can use the layers of the last one only if nothing was done to them, because nothing that a
+// judgement does may last.
 func TestE6_LayersAreUntouchedUntilSomethingIsDoneToThem(t *testing.T) {
 	for name, script := range map[string]string{
 		"nothing": `ls -la ~/.cache/go-build ~/.cache/gopls >/dev/null`, "written": `echo 1 >~/.cache/go-build/new`, "an empty folder": `mkdir ~/.cache/gopls/d`,
@@ -99,7 +100,7 @@ func TestE6_LayersAreUntouchedUntilSomethingIsDoneToThem(t *testing.T) {
 	}
 }
 
-// A command can't have a layer lead elsewhere: what makes the next surroundings would follow it.
+// A command can't make a layer lead elsewhere. The process that makes the next surroundings would follow it.
 func TestE6_ALayerLeadsNowhereElse(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {

@@ -51,8 +51,8 @@ var system = []string{
 	"/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm",
 }
 
-// public are the folders among them of which root's commands see what everybody may read. The others are made by package
-// managers alone, or are of file systems that can't keep that apart.
+// public lists the folders of system in which root's commands see only what everybody may read. The other folders
+// contain only files of package managers, or are on file systems that can't make that difference.
 var public = []string{"/etc", "/usr", "/opt"}
 
 // devices are the devices without data.
@@ -141,8 +141,8 @@ type draft struct {
 	look   func(path string) glance
 }
 
-// find is look for a path that may lead through folders in which commands can change names. A symlink there leads to
-// nothing outside of its folder: a command may have planted it for the commands after it.
+// find is look for a path that may lead through folders in which commands can change names. It ignores a symlink
+// there that leads out of its folder, because an earlier command may have planted it.
 func (d *draft) find(path string) glance {
 	is := d.look(path)
 	for _, l := range is.links {
@@ -364,8 +364,8 @@ func (d *draft) open(access Access, paths ...string) {
 	}
 }
 
-// whole makes a path accessible that is in a public place and of which root alone may read something: itself or a folder on
-// its way, which is then empty but for it. It reports whether the path is such a one.
+// whole makes a path accessible if it is in a public place and only root may read it or a folder on the way to it.
+// Such a folder is otherwise empty. whole reports whether it did so.
 func (d *draft) whole(at string) bool {
 	var around Place
 	for _, p := range d.places {

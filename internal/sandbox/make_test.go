@@ -10,8 +10,8 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// TestE6_WhatNpmInstalledStarts has a program in a home, called by a link: it needs its packages,
-// and gets no more of the home.
+// TestE6_WhatNpmInstalledStarts has a program in a home, called through a link. It needs its packages, and gets
+// nothing else of the home.
 func TestE6_WhatNpmInstalledStarts(t *testing.T) {
 	pawl := t.TempDir()
 	home, err := filepath.EvalSymlinks(t.TempDir())
@@ -42,8 +42,8 @@ func TestE6_WhatNpmInstalledStarts(t *testing.T) {
 	}
 }
 
-// TestE6_SettingsComeWithoutCredentials has everything in a user's settings that leads to a server, names a program or
-// is a secret.
+// TestE6_SettingsComeWithoutCredentials has all settings of a user that lead to a server, name a program or contain a
+// secret.
 func TestE6_SettingsComeWithoutCredentials(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

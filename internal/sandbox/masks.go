@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// masks returns what only root may read in the system's folders now: passwords, keys. Root's commands could otherwise read
-// them; the machine itself keeps an ordinary user from them. They count only where a file system can't do what Place.Public says, which
-// is also for what appears later.
+// masks returns the files and folders in the system's folders that only root may read now: passwords, keys. Without
+// masks root's commands could read them; ordinary users can't anyway. Masks are only used where the file system does
+// not support Place.Public, which also covers files that appear later.
 func masks() []Place {
 	if os.Geteuid() != 0 {
 		return nil

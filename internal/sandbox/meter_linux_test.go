@@ -17,11 +17,11 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// speaks asks the model that MODEL leads to, over HTTP, and prints the answer.
+// speaks asks the model at $MODEL over HTTP, and prints the answer.
 const speaks = `at=${MODEL#http://}; exec 3<>/dev/tcp/${at%:*}/${at#*:} && printf 'POST /messages HTTP/1.0\r\nX-Api-Key: %s\r\nContent-Length: 2\r\n\r\n{}' "$1" >&3 && cat <&3; `
 
-// TestE6_AnAgentSpeaksToItsModelThroughTheMeter is run with each network: the model is on this machine's own loopback, where a
-// sandbox never leads.
+// TestE6_AnAgentSpeaksToItsModelThroughTheMeter runs with each network. The model is on this machine's loopback,
+// which no sandbox reaches.
 func TestE6_AnAgentSpeaksToItsModelThroughTheMeter(t *testing.T) {
 	keys := make(chan string, 10)
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func TestE6_AnAgentSpeaksToItsModelThroughTheMeter(t *testing.T) {
 			policy := sandbox.Make(p.request)
 			c.Sandbox = &policy
 		}
-		for n := range int64(2) { // of two calls each has its own
+		for n := range int64(2) { // each of two calls has its own meter
 			r, err := s.Run(context.Background(), c)
 			require.NoError(t, err)
 			b, err := os.ReadFile(c.Stdout)

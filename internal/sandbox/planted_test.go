@@ -10,8 +10,8 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// TestE6_ALinkThatACommandPlantsOpensNothing has links to keys in folders where commands can write: pawl follows many
-// paths, and the commands before could have put them there.
+// TestE6_ALinkThatACommandPlantsOpensNothing has links to keys in folders that commands can write. pawl follows many
+// paths, and earlier commands could have put links there.
 func TestE6_ALinkThatACommandPlantsOpensNothing(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// rooms are the mount namespaces that a supervisor's threads are in, beside its own. They are held until the test's end: the
-// number of one that is gone may be the next one's.
+// rooms returns the mount namespaces of a supervisor's threads, besides its own. It keeps them open until the end of
+// the test, because the number of a namespace may be used again after it is gone.
 func rooms(t *testing.T, pid int) (all []string) {
 	own, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 	require.NoError(t, err)
@@ -32,12 +32,12 @@ func rooms(t *testing.T, pid int) (all []string) {
 	return all
 }
 
-// TestE6_ARoomThatIsMadeAheadIsTheOneThatTheCommandGets has one made before anything runs, and one asked for while a
-// command runs in the same tree, which must not take that one's away.
+// TestE6_ARoomThatIsMadeAheadIsTheOneThatTheCommandGets makes one room before anything runs. It asks for another one
+// while a command runs in the same tree; that must not remove the command's room.
 func TestE6_ARoomThatIsMadeAheadIsTheOneThatTheCommandGets(t *testing.T) {
 	for name, m := range machines(t) {
 		if m.Files != sandbox.ByNamespace {
-			continue // bwrap makes everything for each command; into a user's namespaces nobody can look from outside
+			continue // bubblewrap makes everything for each command, and the namespaces of an ordinary user can't be read from outside
 		}
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
@@ -57,7 +57,7 @@ func TestE6_ARoomThatIsMadeAheadIsTheOneThatTheCommandGets(t *testing.T) {
 			other.Fresh = "the next judgement"
 			ran := make(chan string, 1)
 			go func() {
-				defer close(ran) // also where it fails
+				defer close(ran) // also if the command fails
 				code, out := p.in(s, `touch begun; until [ -e asked ]; do :; done; echo still here`)
 				ran <- fmt.Sprintf("%d %s", code, out)
 			}()

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// estrange has a command of root's see of a tree what everybody may read, whatever is put there later: in it all files belong to
-// nobody, so that neither an owner's rights nor root's reach them. Not every file system can do that.
+// estrange changes a tree of mounts so that root's commands see only what everybody may read, also of files that
+// appear later. All files in it belong to nobody, so neither the owner's rights nor root's apply. Not every file
+// system supports that.
 func estrange(tree int) error {
 	ns, err := strangers()
 	if err != nil {
@@ -21,8 +22,9 @@ func estrange(tree int) error {
 	return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(ns.Fd())})
 }
 
-// HandStrangers has a supervisor that is yet to start inherit what estrange needs, so that a worker makes it once and not every
-// supervisor for itself, which costs it as much as a command. It returns the number of the file, 0 for none.
+// HandStrangers lets a supervisor that is about to start inherit what estrange needs. So a worker makes it once. If
+// each supervisor made its own, that would cost as much as a command. HandStrangers returns the number of the file, 0
+// for none.
 func HandStrangers(cmd *exec.Cmd, by Means) uintptr {
 	if os.Geteuid() != 0 || by != ByNamespace {
 		return 0
@@ -35,7 +37,7 @@ func HandStrangers(cmd *exec.Cmd, by Means) uintptr {
 	return uintptr(2 + len(cmd.ExtraFiles))
 }
 
-// TakeStrangers keeps what HandStrangers has handed to this process. Call it before any room is made.
+// TakeStrangers keeps what HandStrangers passed to this process. Call it before any room is made.
 func TakeStrangers(fd uintptr) {
 	if fd != 0 {
 		handed := os.NewFile(fd, "strangers")
@@ -43,9 +45,9 @@ func TakeStrangers(fd uintptr) {
 	}
 }
 
-// strangers is a user namespace that knows none of the users who have files.
+// strangers returns a user namespace that contains no user who owns files.
 var strangers = sync.OnceValues(func() (*os.File, error) {
-	runtime.LockOSThread() // which traces the process: it stops before its first instruction
+	runtime.LockOSThread() // this thread traces the process, so that the process stops before its first instruction
 	defer runtime.UnlockOSThread()
 	const nobody = 65534
 	one := []syscall.SysProcIDMap{{ContainerID: nobody, HostID: nobody, Size: 1}}

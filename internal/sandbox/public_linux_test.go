@@ -15,8 +15,8 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots has the machine replace a secret of the system's and make a new one while
-// a command runs, as passwd does.
+// TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots: while a command runs, the machine replaces a secret file of the
+// system and makes a new one, as passwd does.
 func TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots(t *testing.T) {
 	m := sandbox.Probe()
 	if os.Geteuid() != 0 {
@@ -79,7 +79,7 @@ func TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots(t *testing.T) {
 	require.Equal(t, strings.Repeat("public\n", len(dirs))+strings.Repeat("named\n", len(dirs))+strings.Repeat("closed/within\n", len(dirs)), string(read))
 }
 
-// TestE6_AWorkerMakesWhatHidesRootsFilesOnce: a supervisor that makes it for itself starts half as slow again.
+// TestE6_AWorkerMakesWhatHidesRootsFilesOnce: a supervisor that makes it itself needs half as long again to start.
 func TestE6_AWorkerMakesWhatHidesRootsFilesOnce(t *testing.T) {
 	m := sandbox.Probe()
 	if os.Geteuid() != 0 {

@@ -52,10 +52,11 @@ type Place struct {
 	// Apart marks a readable folder that others write: if the machine has overlays, its sockets and pipes lead to
 	// nobody, and its locks block nobody.
 	Apart bool
-	// Public is of what root's commands can read: only what everybody may read, where the file system can keep that apart.
-	// A Hidden place that is Public is needed only where it can't.
+	// Public marks a place in which root's commands can read only what everybody may read, if the file system
+	// supports that. A place that is Hidden and Public is only needed if it does not.
 	Public bool
-	// Whole is a readable place in a public one, with what root alone may read: the spec names it.
+	// Whole marks a readable place inside a public one, including files that only root may read, because the spec
+	// names it.
 	Whole bool
 }
 

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	proc.Main()
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // of every process that the race detector looks at
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // for every process with the race detector
 	os.Exit(m.Run())
 }
 
@@ -39,7 +39,7 @@ type place struct {
 func newPlace(t *testing.T, m sandbox.Machine) *place {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, remove.All(filepath.Join(dir, "user"))) }) // which an ordinary user's layers keep testing from removing
+	t.Cleanup(func() { require.NoError(t, remove.All(filepath.Join(dir, "user"))) }) // the layers of an ordinary user keep the testing package from removing it
 	p := &place{
 		t: t, dir: dir, home: filepath.Join(dir, "user"), pawl: filepath.Join(dir, "user", ".local", "state", "pawl"),
 		repo: filepath.Join(dir, "repo"),
@@ -84,11 +84,11 @@ func (p *place) in(s *proc.Supervisor, script string) (int, string) {
 	return r.ExitCode, string(b) + r.StartError
 }
 
-// gitconfig are somebody's settings of git, with credentials in them.
+// gitconfig has a user's settings of git, with credentials in them.
 const gitconfig = "[user]\n\tname = Ann\n[credential]\n\thelper = \"!echo password=sesame\"\n[http \"https://example.com\"]\n\textraHeader = sesame\n"
 
-// machines are the ways in which this machine can keep files out of reach; without PAWL_TEST_ALL=1 only the one that pawl
-// takes here. TestE6_ClaimsAreTried has all of them.
+// machines returns the ways in which this machine can keep files out of reach. Without PAWL_TEST_ALL=1 it returns
+// only the one that pawl uses here; TestE6_ClaimsAreTried has all of them.
 func machines(t *testing.T) map[string]sandbox.Machine {
 	found := everyMachine(t)
 	if os.Getenv("PAWL_TEST_ALL") == "" {
@@ -120,13 +120,13 @@ func lacking(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// TestE6_WhatCanBeReadIsNotSpokenTo has an agent connect to a program in the repository, and keep others from its files,
-// for which it need not write.
+// TestE6_WhatCanBeReadIsNotSpokenTo: an agent tries to connect to a program in the repository, and to block others
+// from its files, which needs no write.
 func TestE6_WhatCanBeReadIsNotSpokenTo(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, m)
-			short, err := os.MkdirTemp("", "s") // a socket's path has hardly more than a hundred bytes
+			short, err := os.MkdirTemp("", "s") // the path of a socket is limited to about a hundred bytes
 			require.NoError(t, err)
 			defer os.RemoveAll(short)
 			require.NoError(t, os.WriteFile(filepath.Join(short, "file"), nil, 0o644))
@@ -137,7 +137,7 @@ func TestE6_WhatCanBeReadIsNotSpokenTo(t *testing.T) {
 			code, out := p.sh(`perl -MIO::Socket::UNIX -e 'print IO::Socket::UNIX->new(Peer => "` + short + `/s") ? "connected" : "no"'`)
 			require.Equal(t, 0, code, out)
 			require.Equal(t, "no", out)
-			if m.Files != sandbox.ByBwrap { // also what begins when the sandbox is there
+			if m.Files != sandbox.ByBwrap { // also programs that begin after the sandbox
 				policy := sandbox.Make(p.request)
 				late, err := net.Listen("unix", filepath.Join(short, "late"))
 				require.NoError(t, err)
@@ -176,8 +176,8 @@ func TestE6_WhatCanBeReadIsNotSpokenTo(t *testing.T) {
 	}
 }
 
-// TestE6_NoSignalEndsTheSupervisor has a command send every signal to whatever has a number and is in no table: threads
-// of the supervisor. Where Landlock does not keep signals inside, they arrive, and are dropped.
+// TestE6_NoSignalEndsTheSupervisor: a command sends every signal to every number that is not in its process table,
+// which includes the supervisor's threads. Without Landlock's limit on signals they arrive, and are dropped.
 func TestE6_NoSignalEndsTheSupervisor(t *testing.T) {
 	m := sandbox.Probe()
 	if m.Files != sandbox.ByNamespace && m.Files != sandbox.ByUserNamespace {
@@ -191,7 +191,7 @@ func TestE6_NoSignalEndsTheSupervisor(t *testing.T) {
 	require.Contains(t, out, "alive")
 }
 
-// Each script must print what it found, and exits as the shell does.
+// Each script must print what it found, and exit like the shell.
 func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"rename on the desk", `mkdir d && mv f d/f && mv d/f f`, true},
 				{"leave a result", `echo 1 >$W/user/.local/state/pawl/loops/l/exchange/r`, true},
 				{"use a cache", `echo 1 >~/.cache/go-build/y`, true},
-				// bubblewrap hands over no part of a file.
+				// bubblewrap can't show a part of a file.
 				{"read git's settings", `test "$(git config user.name)" = Ann`, m.Files != sandbox.ByBwrap},
 				{"read the credentials among them", `grep -q sesame ~/.gitconfig`, false},
 				{"change git's settings, in memory", `git config --global user.name Bob`, true},
@@ -220,7 +220,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				// bubblewrap makes no copies.
 				{"replace the agent's settings", `echo 1 >~/.claude.json.new && mv ~/.claude.json.new ~/.claude.json`, m.Files != sandbox.ByBwrap},
 				{"use scratch space", `echo 1 >$(mktemp) && echo 1 >/var/tmp/x && echo 1 >/dev/shm/x`, true},
-				{"write beside its tree, in memory", `echo 1 >$W/scratch`, true}, // as W is in /tmp
+				{"write beside its tree, in memory", `echo 1 >$W/scratch`, true}, // because W is in /tmp
 				{"write the root", `echo 1 >/new || mkdir /data`, false},
 				{"write the system", `echo 1 >/usr/new || echo 1 >>/etc/passwd`, false},
 				{"read what is root's alone", `grep -q . /etc/shadow`, false},
@@ -246,7 +246,7 @@ sys.exit(r < 0)'`, m.Begins},
 				{"limit the supervisor", `prlimit --pid 1 --cpu=1 || for t in 2 3 4 5 6; do prlimit --pid $t --cpu=1 && break; done`, false},
 				{"limit itself", `prlimit --cpu=1000 true && ulimit -n 100`, true},
 				{"slow the supervisor down", `renice -n 19 -p 1 || renice -n 19 -u $(id -u) || chrt -i -p 0 1 || taskset -p 1 1`, false},
-				{"have the kernel end the supervisor first", `echo 1000 >/proc/1/oom_score_adj`, m.Files == sandbox.ByBwrap}, // there process 1 is bubblewrap's, and in the sandbox
+				{"have the kernel end the supervisor first", `echo 1000 >/proc/1/oom_score_adj`, m.Files == sandbox.ByBwrap}, // with bubblewrap, process 1 is bubblewrap itself, in the sandbox
 				{"end the supervisor", `kill -SEGV 1 || kill -9 1`, false},
 				{"go through the supervisor's threads", `for t in $(seq 2 20); do grep -q '^Tgid:.1$' /proc/$t/status 2>/dev/null || continue
 					ls /proc/$t/root/ >/dev/null && exit 0; cat /proc/$t/environ && exit 0; readlink /proc/$t/cwd && exit 0; readlink /proc/$t/fd/3 && exit 0; done; exit 1`, false},
@@ -276,7 +276,7 @@ sys.exit(r < 0)'`, m.Begins},
 	}
 }
 
-// An ordinary user gets the same by other means. Root runs these tests once more as one.
+// An ordinary user gets the same by other means. Root runs these tests again as an ordinary user.
 func TestE6_AsAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is an ordinary user")
@@ -306,12 +306,12 @@ func TestE6_AsAnOrdinaryUser(t *testing.T) {
 	}
 }
 
-// Layers need the right to open folders that are locked: the kernel makes one in each.
+// Layers need the right to open locked folders, because the kernel makes one in each layer.
 func TestE6_AnOrdinaryUserHasLayers(t *testing.T) {
 	t.Logf("layers over this user's caches: %v", sandbox.Probe().Overlay)
 }
 
-// A home that the spec makes writable is the user's own, and nothing of the sandbox's is made in it.
+// A home that the spec makes writable is the user's own, and the sandbox makes nothing in it.
 func TestE6_WhatIsAllowedStaysAsItIs(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestE6_WhatIsAllowedStaysAsItIs(t *testing.T) {
 	}
 }
 
-// A write to a home is lost and harms nobody.
+// A write to a home is lost and does no harm.
 func TestE6_HomeIsAnEmptyOneInMemory(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -346,8 +346,8 @@ func TestE6_HomeIsAnEmptyOneInMemory(t *testing.T) {
 	}
 }
 
-// A network of its own has servers of its own and none of anybody else's; an open one has all, but what
-// Landlock closes.
+// A network of its own has only the sandbox's own servers. An open network has all servers, except what Landlock
+// closes.
 func TestE6_Networks(t *testing.T) {
 	if sandbox.Probe().Landlock < 4 {
 		lacking(t, "this machine's Landlock knows no ports")
@@ -395,7 +395,8 @@ sys.exit(1)'`, port))
 	}
 }
 
-// Sockets are those of a list: others pass by Landlock's rules for ports (MPTCP, SMC), or reach the machine.
+// Only socket families and protocols on a list are allowed. Others get around Landlock's rules for ports (MPTCP,
+// SMC), or reach the machine.
 func TestE6_SocketsOfOtherFamiliesAndProtocols(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -426,8 +427,8 @@ except OSError as e: print("a pair", e)'`)
 	}
 }
 
-// Each call that the filter looks into is refused by it, and by nothing behind it: what these ask for is wrong besides, of
-// which the kernel would say something else.
+// Each call whose arguments the filter checks is refused by the filter, and not by the kernel behind it. The calls
+// here are also wrong in another way, for which the kernel would return another error.
 func TestE6_CallsAreRefusedByWhatTheyAskFor(t *testing.T) {
 	calls := [][]int{
 		{unix.SYS_UNSHARE, unix.CLONE_NEWCGROUP | 1}, {unix.SYS_CLONE, unix.CLONE_NEWCGROUP | unix.CLONE_THREAD},
@@ -468,11 +469,11 @@ func TestE6_NoSignalsAndNoTracing(t *testing.T) {
 			for _, script := range []string{
 				fmt.Sprintf("kill -9 %d", me), "kill -9 $PPID", fmt.Sprintf("cat /proc/%d/environ", me), fmt.Sprintf("cat /proc/%d/maps", me),
 				fmt.Sprintf("head -c 1 /proc/%d/mem", me), fmt.Sprintf("readlink /proc/%d/fd/0", me),
-				`for t in $(seq 60); do grep -qs "^Tgid:[[:space:]]*$PPID$" /proc/$t/status && exit 0; done; exit 1`, // a thread of the supervisor's
+				`for t in $(seq 60); do grep -qs "^Tgid:[[:space:]]*$PPID$" /proc/$t/status && exit 0; done; exit 1`, // a thread of the supervisor
 			} {
 				code, out := p.sh(script)
 				if name == string(sandbox.ByBwrap) && strings.Contains(script, "PPID") {
-					continue // there the parent is bubblewrap's, and ending it ends the agent
+					continue // with bubblewrap the parent is bubblewrap, and ending it ends the agent
 				}
 				require.NotZero(t, code, "%s\n%s", script, out)
 			}
@@ -480,7 +481,7 @@ func TestE6_NoSignalsAndNoTracing(t *testing.T) {
 	}
 }
 
-// What a command daemonises is found and ended, sandbox or not.
+// A process that a command daemonises is found and ended, with and without a sandbox.
 func TestE6_NothingOfASandboxSurvives(t *testing.T) {
 	for name, m := range machines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -516,7 +517,7 @@ func TestATreeThatIsMadeAgainIsInReach(t *testing.T) {
 	}
 }
 
-// The parts that the sandbox adds to a step: to work out a policy, to make a room, and to run a command there.
+// The parts that the sandbox adds to a step: making a policy, making a room, and running a command in it.
 func BenchmarkCommand(b *testing.B) {
 	m := sandbox.Probe()
 	home := b.TempDir()

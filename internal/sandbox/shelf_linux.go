@@ -126,7 +126,7 @@ func asMade(path, beside string) bool {
 	}
 	for name := range strings.SplitSeq(strings.TrimRight(string(names[:max(n, 0)]), "\x00"), "\x00") {
 		of, overlay := strings.CutPrefix(name, overlays)
-		if name != "" && name != "security.selinux" && (!overlay || strings.HasPrefix(of, "overlay.")) { // twice: a command's
+		if name != "" && name != "security.selinux" && (!overlay || strings.HasPrefix(of, "overlay.")) { // a repeated prefix is an attribute that a command set
 			return false
 		}
 	}
