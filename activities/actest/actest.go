@@ -1,5 +1,5 @@
-// Package actest has what tests of activities share: a loop or a steward that has begun on this host, without Temporal.
-// Its activities are called as a workflow calls them.
+// Package actest has what the tests of activities share: a loop or a steward that has begun on this host, without
+// Temporal. Tests call its activities as a workflow would.
 package actest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"pawl/internal/proc"
 )
 
-// When is the time at which all of them began.
+// When is the time at which each of them began.
 var When = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // Main runs the tests of a package. The test binary is the supervisor of its loops, too.
@@ -24,7 +24,7 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Environment runs activities inside of what surrounds them in a worker, and of what the test adds.
+// Environment runs activities with the interceptors of a worker, and with those that the test adds.
 func Environment(a *activities.Activities, added ...interceptor.WorkerInterceptor) *testsuite.TestActivityEnvironment {
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
 	return env.SetWorkerOptions(worker.Options{Interceptors: append(a.Interceptors(), added...)})

@@ -40,19 +40,19 @@ func Begin(t *testing.T, newFiles string) *Loop {
 // ByPath names a repository by its path.
 func ByPath(user string) (key, address string) { return "path", user }
 
-// BeginAt opens a loop whose repository is to be found as at says.
+// BeginAt opens a loop. at returns how its spec names the repository.
 func BeginAt(t *testing.T, newFiles string, at func(user string) (key, address string)) *Loop {
 	t.Helper()
 	return BeginWith(t, newFiles, at, "")
 }
 
-// BeginWith opens a loop that has more in its spec: JSON that begins with a comma.
+// BeginWith opens a loop with more keys in its spec: JSON that begins with a comma.
 func BeginWith(t *testing.T, newFiles string, at func(user string) (key, address string), more string) *Loop {
 	t.Helper()
 	return BeginBy(t, newFiles, at, `{"command": ["true"]}`, more)
 }
 
-// BeginBy opens a loop that has an agent, as JSON.
+// BeginBy opens a loop with an agent, as JSON.
 func BeginBy(t *testing.T, newFiles string, at func(user string) (key, address string), agent, more string) *Loop {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func BeginBy(t *testing.T, newFiles string, at func(user string) (key, address s
 		"agent": %s, "approvals": {"tools": ["*"]}%s}`, key, address, agent, more))
 	require.NoError(t, err)
 	l.Spec = s
-	s.NewFiles = newFiles // also where a spec may not say so yet
+	s.NewFiles = newFiles // set here, because the reader may refuse it
 	l.Opened, err = l.Open(t.Context(), act.Open{Loop: "x", FirstRun: "first", Spec: s})
 	require.NoError(t, err)
 	l.Head = l.Opened.Base
@@ -80,7 +80,7 @@ func BeginBy(t *testing.T, newFiles string, at func(user string) (key, address s
 	return l
 }
 
-// begun is what the ledger of a loop begins with.
+// begun returns the first events of a loop's ledger.
 func begun(o act.Opened) []loop.Event {
 	return []loop.Event{
 		{Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve", Goal: "g", Repo: o.Repo, Branch: o.Branch, Base: o.Base, Host: o.Host}},
@@ -97,7 +97,7 @@ func number(events []loop.Event, id string, seq *int64) []loop.Event {
 	return events
 }
 
-// Entry is the next entry of the ledger.
+// Entry returns the next entry of the ledger.
 func (l *Loop) Entry(events ...loop.Event) act.Entry {
 	return act.Entry{Ref: l.Opened.Ref, Ledger: l.Ledger, Events: number(events, "x", &l.seq)}
 }
@@ -117,7 +117,7 @@ func (l *Loop) Iterate() {
 	l.Restore(0, l.Head)
 }
 
-// Restore brings a desk to head, as its next step would, and returns where it is.
+// Restore brings a desk to head, as its next step would, and returns the desk's folder.
 func (l *Loop) Restore(desk int, head string) (dir string) {
 	l.Helper()
 	ws, err := l.Workspace(l.Context(), l.Opened.Ref)
@@ -128,7 +128,7 @@ func (l *Loop) Restore(desk int, head string) (dir string) {
 	return ws.Desk.Dir
 }
 
-// CommitDesk commits what the desk has.
+// CommitDesk commits the changes on the desk.
 func (l *Loop) CommitDesk(allow string) act.Committed {
 	l.Helper()
 	out, err := l.Commit(l.Context(), act.Commit{Ref: l.Opened.Ref, Ledger: l.Ledger, Head: l.Head, Iteration: 1, Attempt: 1, Description: "a change", Time: When, AllowNew: allow})
@@ -140,7 +140,7 @@ func (l *Loop) CommitDesk(allow string) act.Committed {
 	return out
 }
 
-// Store is where the loop's objects are.
+// Store returns the folder of the loop's store.
 func (l *Loop) Store() string {
 	l.Helper()
 	stores, err := filepath.Glob(filepath.Join(os.Getenv("PAWL_HOME"), "stores", "*"))
@@ -154,12 +154,12 @@ func (l *Loop) Store() string {
 	return ""
 }
 
-// Step is a step of the loop in one of its iterations.
+// Step returns a step of the loop in one of its iterations.
 func (l *Loop) Step(iteration int) act.Step {
 	return act.Step{Ref: l.Opened.Ref, Key: act.Key{Iteration: iteration, Attempt: 1, Name: "test"}, Head: l.Head, LimitMs: 60_000}
 }
 
-// RunTest runs a command of the loop in its judge, as Temporal would, and returns what it has printed.
+// RunTest runs a command of the loop in its judge, as Temporal would, and returns what it printed.
 func (l *Loop) RunTest(env *testsuite.TestActivityEnvironment, in act.Test) (out act.Tested, printed string) {
 	l.Helper()
 	value, err := env.ExecuteActivity(l.Test, in)
@@ -168,7 +168,7 @@ func (l *Loop) RunTest(env *testsuite.TestActivityEnvironment, in act.Test) (out
 	return out, gittest.Read(l, filepath.Join(out.Log, "stdout"))
 }
 
-// BeginLogged opens a loop whose commands run as Temporal would have them run, with what its worker logs.
+// BeginLogged opens a loop whose activities run as Temporal would run them, and returns what its worker logs.
 func BeginLogged(t *testing.T) (*Loop, *testsuite.TestActivityEnvironment, *bytes.Buffer) {
 	t.Helper()
 	l := Begin(t, spec.Deny)

@@ -35,7 +35,7 @@ type Steward struct {
 	Seq     int64
 }
 
-// BeginSteward opens a steward on a repository with these files, its charter as change makes it.
+// BeginSteward opens a steward on a repository with these files. change may change its charter.
 func BeginSteward(t *testing.T, files map[string]string, change func(map[string]any)) *Steward {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func BeginSteward(t *testing.T, files map[string]string, change func(map[string]
 	return s
 }
 
-// Chartered is the charter as change makes it.
+// Chartered returns the charter, changed by change.
 func (s *Steward) Chartered(change func(map[string]any)) charter.Charter {
 	s.Helper()
 	doc := map[string]any{"name": "shop", "kind": "steward", "repo": map[string]any{"path": s.User}}
@@ -70,9 +70,9 @@ func (s *Steward) Chartered(change func(map[string]any)) charter.Charter {
 	return c
 }
 
-// StartWorker starts the next worker of the host: it knows nothing.
+// StartWorker starts the next worker of the host, which has nothing in memory.
 func (s *Steward) StartWorker() {
-	if s.Activities != nil { // the one before has died
+	if s.Activities != nil { // the worker before has died
 		s.Stop()
 	}
 	s.Activities = activities.New(s.home, "host", "pawl", "default", false)
@@ -87,14 +87,14 @@ func (s *Steward) Reopen(run string) {
 	require.NoError(s, err)
 }
 
-// AppendOpened appends that the steward has begun.
+// AppendOpened appends the event that the steward has begun.
 func (s *Steward) AppendOpened() act.TasksRecorded {
 	s.Helper()
 	return s.Append(loop.Event{Type: loop.StewardOpened, Commit: s.Opened.Charter,
 		Opened: &loop.Opened{Kind: "steward", Repo: s.Opened.Repo, Base: s.Opened.Base, Desk: s.Opened.Desk, Host: s.Opened.Host}})
 }
 
-// Entry is the next entry of the ledger.
+// Entry returns the next entry of the ledger.
 func (s *Steward) Entry(events ...loop.Event) act.Entry {
 	return act.Entry{Ref: s.Opened.Ref, Ledger: s.Ledger, Events: number(events, "shop", &s.Seq)}
 }
@@ -120,7 +120,7 @@ func (s *Steward) Submit(id, spec string) {
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: id, Submitted: &task.Task{ID: id, Title: "the task <" + id + ">", Spec: json.RawMessage(spec)}})
 }
 
-// Book opens the steward's store and ledger as somebody else would.
+// Book opens the steward's store and ledger, as another program would.
 func (s *Steward) Book() (*store.Store, *ledger.Steward) {
 	s.Helper()
 	r, err := workspace.Read(s.home, s.Opened.Ref)
@@ -130,7 +130,7 @@ func (s *Steward) Book() (*store.Store, *ledger.Steward) {
 	return st, ledger.OpenSteward(st)
 }
 
-// Whole wants the ledger to be proven.
+// Whole fails the test if Verify finds a fault in the ledger.
 func (s *Steward) Whole() ledger.Report {
 	s.Helper()
 	st, _ := s.Book()
@@ -140,7 +140,7 @@ func (s *Steward) Whole() ledger.Report {
 	return r
 }
 
-// Plan plans a task as Temporal would have it done.
+// Plan plans a task as Temporal would.
 func (s *Steward) Plan(id string, change func(*act.PlanTask)) act.TaskPlanned {
 	s.Helper()
 	in := act.PlanTask{
@@ -158,7 +158,7 @@ func (s *Steward) Plan(id string, change func(*act.PlanTask)) act.TaskPlanned {
 	return out
 }
 
-// ValidateWith validates the steward, which has these children.
+// ValidateWith validates the steward, with these child loops.
 func (s *Steward) ValidateWith(children ...act.Child) act.Validated {
 	s.Helper()
 	v, err := s.Validate(s.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Ledger, Charter: s.Charter, Children: children})
@@ -166,7 +166,7 @@ func (s *Steward) ValidateWith(children ...act.Child) act.Validated {
 	return v
 }
 
-// Child opens a loop of a steward on this host, of which Temporal knows nothing.
+// Child opens a loop of a steward on this host that Temporal does not know.
 func (s *Steward) Child(id, steward string) act.Opened {
 	s.Helper()
 	sp, err := spec.Parse(fmt.Appendf(nil, `{"name": %q, "goal": "g", "repo": {"path": %q}, "scope": ["work/**"], "verify": {"command": "true"},
