@@ -52,7 +52,7 @@ func (a *Caller) dropOther(ctx context.Context, in act.Step) error {
 	}
 	path := filepath.Join(steps.StepDir(a.Machine, in.Ref, in.Key), steps.ResultFile)
 	if _, err := os.Stat(held.At(path)); err != nil || ws.At(in.Desk).LastOnDesk() == callOf(in) {
-		return nil //nolint:nilerr // there is none, or the step says so
+		return nil //nolint:nilerr // there is no workspace, or the step reports the error
 	}
 	if err := os.Remove(held.At(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -63,13 +63,13 @@ func (a *Caller) dropOther(ctx context.Context, in act.Step) error {
 // callOf names a call and where it starts from.
 func callOf(in act.Step) string { return steps.StepName(in.Key) + " " + in.Head }
 
-// toldAgain makes the ledger take the events of a call whose result comes from an earlier run.
+// toldAgain appends the events of a call whose result comes from an earlier run.
 func (a *Caller) toldAgain(ctx context.Context, in act.Call, out *act.Called) error {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {
 		return err
 	}
-	if out.Ledger != in.Ledger && out.Ledger != "" { // as always: this very run has appended them
+	if out.Ledger != in.Ledger && out.Ledger != "" { // the normal case: this run has appended them
 		at, err := ws.Objects.Ref(ctx, ws.Ledger)
 		if err != nil || at == out.Ledger || ws.DescendsFrom(ctx, out.Ledger, in.Ledger) {
 			return err
@@ -123,7 +123,7 @@ func makeCall(ctx context.Context, w *steps.Work, in act.Call) (out act.Called, 
 	if out.Transcript, err = transcribe(w, talk, in, out); err != nil {
 		return out, err
 	}
-	if w.Full != "" { // what it says of its work is of nothing that there is
+	if w.Full != "" { // its report is about work that was removed
 		out.Failure, out.Description = w.Full, ""
 	}
 	if in.Role == spec.RolePlanner && out.OK() {
@@ -140,7 +140,7 @@ func makeCall(ctx context.Context, w *steps.Work, in act.Call) (out act.Called, 
 	return out, nil
 }
 
-// appendEvents appends what happened before the call, and returns the ledger's head, "" where there was nothing.
+// appendEvents appends the events from before the call, and returns the ledger's head, "" if there were none.
 func appendEvents(ctx context.Context, w *steps.Work, in act.Call) (string, error) {
 	if len(in.Events) == 0 {
 		return "", nil
@@ -150,7 +150,7 @@ func appendEvents(ctx context.Context, w *steps.Work, in act.Call) (string, erro
 	return out.Ledger, err
 }
 
-// permit is the one gateway that every agent call passes (E1). Without permission nothing is run or prepared.
+// permit is the single check that every agent call passes (E1). Without permission nothing is run or prepared.
 func permit(ctx context.Context, ws *hosted.Workspace, in act.Call) error {
 	if in.Ledger == "" { // the plan is made before the first entry
 		if err := recording.Rebind(ws); err != nil {
@@ -168,8 +168,7 @@ func permit(ctx context.Context, ws *hosted.Workspace, in act.Call) error {
 	return nil
 }
 
-// throwAway makes sure that nothing stays of a role's changes if the role may not change source there (E1, E6), and
-// reports them.
+// throwAway removes all changes of a role that may not change source in this phase (E1, E6), and reports them.
 func throwAway(ctx context.Context, ws *hosted.Workspace, in act.Call, out *act.Called) error {
 	if slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) || out.Interrupted || out.StartError != "" {
 		return nil

@@ -27,7 +27,7 @@ const (
 	done = `printf '{"type":"message","role":"assistant","content":"done"}\n{"type":"result","status":"success","stats":{"input_tokens":100,"output_tokens":10}}\n'`
 )
 
-// attempts makes calls of one step, one after the other, as attempts of the activity do.
+// attempts makes calls of one step, one after the other, like the attempts of an activity.
 type attempts struct {
 	t   *testing.T
 	s   *proc.Supervisor
@@ -106,7 +106,7 @@ func TestA6_AnInterruptedCallRunsAgainAndCounts(t *testing.T) {
 	require.Empty(t, out.Failure)
 	require.Equal(t, int64(1), out.Usage.ToolCalls)
 
-	// The next attempts find what the lost one has left, and each is spent once.
+	// The next attempts find the output of the lost ones, and each counts once.
 	out = c.make(t.Context(), tool+"1; "+done, 9, nil)
 	require.True(t, out.OK())
 	require.Equal(t, loop.Usage{AgentCalls: 1, ToolCalls: 2, InputTokens: 100, OutputTokens: 10}, out.Usage)
@@ -115,8 +115,8 @@ func TestA6_AnInterruptedCallRunsAgainAndCounts(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(c.dir, "ran"))
 }
 
-// TestACallThatSaysNothingIsEnded has two programs that never end: of one nothing is heard any more, of the other a tool
-// is at work.
+// TestACallThatSaysNothingIsEnded has two programs that never end: one prints nothing any more, the other has a tool
+// that runs.
 func TestACallThatSaysNothingIsEnded(t *testing.T) {
 	c := newCalls(t)
 	call := func(script string, limit time.Duration) act.Called {
@@ -134,8 +134,8 @@ func TestACallThatSaysNothingIsEnded(t *testing.T) {
 	require.Equal(t, outcome.TimedOut, out.Class, "a tool may take its time")
 }
 
-// TestAProgramThatAsksInVainIsEnded has one that would ask its provider again and again, with a credential that nobody
-// knows.
+// TestAProgramThatAsksInVainIsEnded has a program that would ask its provider again and again, with a wrong
+// credential.
 func TestAProgramThatAsksInVainIsEnded(t *testing.T) {
 	c := newCalls(t)
 	out, err := calls.Call(t.Context(), c.s, "claude", act.Call{}, proc.Command{

@@ -57,7 +57,7 @@ func (e *Exchange) Collect(out *act.Called, stdout string, in act.Call) (printed
 		out.GiveUp = loop.Clip(gave, 300)
 	}
 	if e.classify(out, refusal, time.Now()); out.Refused != nil && e.call == nil && r.ToolCalls == nil {
-		out.Usage.ToolCalls = 0 // it was not let work
+		out.Usage.ToolCalls = 0 // the provider did not let it work
 	}
 	return printed
 }
@@ -86,7 +86,7 @@ func (e *Exchange) classify(out *act.Called, refusal *outcome.Refusal, now time.
 	}
 	until := refusal.When(now)
 	out.Refused = &act.Refused{Status: refusal.Status, Said: loop.Clip(hosted.Said(refusal.Said), 300)}
-	if until.After(now.Add(maxSleep)) { // this is not believed, so that nobody sleeps for years
+	if until.After(now.Add(maxSleep)) { // such a time is ignored, so that no loop sleeps for years
 		out.Refused.Said += ", until " + until.Format(time.RFC3339)
 	} else {
 		out.Refused.Until = until
@@ -96,7 +96,7 @@ func (e *Exchange) classify(out *act.Called, refusal *outcome.Refusal, now time.
 	}
 }
 
-// lastLines are the last lines of what a program wrote to stderr, on one line, "" for none.
+// lastLines returns the last lines of a program's stderr, on one line, "" if there are none.
 func lastLines(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -107,13 +107,13 @@ func lastLines(text string) string {
 	return loop.Clip(hosted.Said(strings.Join(lines[max(0, len(lines)-3):], "; ")), 300)
 }
 
-// complaint is the end of what a program wrote to stderr.
+// complaint returns the end of a program's stderr.
 func complaint(out *act.Called) string {
 	stderr, _ := hosted.ReadTail(filepath.Join(out.Log, "stderr"), hosted.TailLength)
 	return secret.Redact(strings.TrimSpace(strings.ToValidUTF8(string(stderr), "?")))
 }
 
-// exited reports whether a program ended by itself, as one that failed.
+// exited reports whether a program ended by itself with an error.
 func exited(out *act.Called) bool {
 	return (out.ExitCode != 0 || out.Signal != "") && !out.Interrupted && !out.TimedOut && out.StartError == "" && out.Failure == "" && out.Exhausted == ""
 }
@@ -131,15 +131,16 @@ func ended(out *act.Called, failure, complaint string) {
 	}
 }
 
-// maxSleep is how far in the future the end of a rate limit may be to be believed: a week, as some are, and a day.
+// maxSleep is how far in the future the end of a rate limit may be. Later ends are ignored. Some limits last a week,
+// so it is a week and a day.
 const maxSleep = 8 * 24 * time.Hour
 
-// collect writes down the result of the call, and returns the provider's refusal, nil if it worked.
+// collect sets the result of the call, and returns the provider's refusal, nil if the provider accepted the work.
 func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusal) {
 	end := c.stream.End()
 	if c.meter != nil {
 		end.Refusal = c.meter.merged(end.Refusal)
-		if end.Failure == "" && c.meter.total.Cut { // the Gemini CLI takes that for the end of the work
+		if end.Failure == "" && c.meter.total.Cut { // the Gemini CLI treats that as a normal end
 			end.Failure = "the last answer of its model was cut off"
 			end.Refusal = &outcome.Refusal{Class: outcome.ProviderDown, Said: end.Failure}
 		}
@@ -150,7 +151,7 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	out.Session = loop.Clip(session, 100)
 	complaint := complaint(out)
 	switch {
-	case out.Interrupted: // it runs again
+	case out.Interrupted: // the call is made again
 	case c.over != "":
 		out.Exhausted = c.over
 	case end.Exhausted != "":
@@ -164,7 +165,7 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	case out.TimedOut || out.StartError != "":
 	case c.stream.Ended():
 		out.Failure = loop.Clip(hosted.Said(end.Failure), 300)
-	default: // of how it ended, and what it complained of, the stream knows nothing
+	default: // the stream does not contain the exit code and stderr
 		ended(out, end.Failure, complaint)
 	}
 	if c.meter != nil && !out.Interrupted {
@@ -175,7 +176,7 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	if out.Withheld = end.Denied; len(end.Denied) > 0 {
 		out.Warn("the agent was not allowed to use " + evidence.Description(strings.Join(end.Denied, ", ")))
 	}
-	if out.Tail = ""; !out.OK() { // a stream's last lines are nothing for people
+	if out.Tail = ""; !out.OK() { // the last lines of a stream are not for people
 		out.Tail = cmp.Or(complaint, loop.Clip(end.Text, hosted.TailLength))
 	}
 	text := strings.TrimSpace(end.Text)
@@ -186,13 +187,13 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	if why, asked := strings.CutPrefix(text, agent.RegenerateWords); asked {
 		out.Regenerate, text = true, strings.TrimSpace(why)
 	}
-	if out.OK() { // the last words of one that failed describe no change
+	if out.OK() { // the last words of a failed call do not describe a change
 		out.Description = hosted.Said(text)
 	}
 	return text, end.Refusal
 }
 
-// reported is what an agent reports as spent in a call.
+// reported returns the usage that an agent reports for a call.
 func reported(r agent.Result) loop.Usage {
 	u := loop.Usage{AgentCalls: 1, ToolCalls: 1, InputTokens: int64(r.InputTokens), OutputTokens: int64(r.OutputTokens)}
 	if r.ToolCalls != nil {

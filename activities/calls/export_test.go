@@ -27,7 +27,7 @@ func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, comm
 	return out, err
 }
 
-// Collect reads what an agent without a stream has left in a folder.
+// Collect reads what an agent without a stream left in a folder.
 func Collect(dir string, exitCode int) act.Called {
 	out := act.Called{Outcome: act.Outcome{ExitCode: exitCode, Log: dir}}
 	(&Exchange{Dir: dir}).Collect(&out, filepath.Join(dir, "stdout"), act.Call{})

@@ -30,10 +30,10 @@ import (
 	"pawl/internal/spec"
 )
 
-// meterFile is where the meter notes what the calls of a step have used, in the step's folder.
+// meterFile is the file in a step's folder in which the meter records what the step's calls have used.
 const meterFile = "meter.jsonl"
 
-// agentEnvironment is the environment of an agent's program before it is called.
+// agentEnvironment returns the environment of an agent's program, before a call changes it.
 func agentEnvironment(inherited []string, programs []program.Program, own spec.Agent) []string {
 	env := slices.Clone(inherited)
 	for _, p := range programs {
@@ -56,8 +56,8 @@ func toMeter[T any](p program.Program, budget map[loop.Resource]T) loop.Resource
 	return ""
 }
 
-// direction is how the programs of an agent with an environment speak to pawl's meter. why says why they do not: the
-// rest of a sentence that begins with the agent's name. The meter of a call has one provider, and so one program.
+// direction returns how the programs of an agent reach pawl's meter. If they do not, why is the reason: the rest of a
+// sentence that begins with the agent's name. The meter of a call has one provider, and so serves one program.
 func direction(ws *hosted.Workspace, programs []program.Program, own spec.Agent, env []string) (r program.Route, why string) {
 	switch {
 	case own.Use == spec.UseCommand || len(programs) != 1:
@@ -74,13 +74,13 @@ func direction(ws *hosted.Workspace, programs []program.Program, own spec.Agent,
 	return metering.Direction(values, own.Args, own.Model, func(file string) []byte {
 		text, err := os.ReadFile(filepath.Join(values["HOME"], file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return []byte{} // it is there
+			return []byte{} // the file exists
 		}
 		return text
 	})
 }
 
-// Counting returns the lines of the contract on who counts what each agent uses.
+// Counting returns the lines of the contract that say, for each agent, who counts its usage.
 func Counting(ws *hosted.Workspace, s spec.Spec) (lines []string, err error) {
 	inherited, err := ws.Environment()
 	if err != nil {
@@ -161,13 +161,13 @@ func unpriced(ws *hosted.Workspace, own spec.Agent, p program.Program, capped bo
 		Advise(fmt.Sprintf(`Add {"model": %q, "input": …, "output": …, "cacheRead": …} to %s, in dollars per million tokens, or take limits.costUSD out.`, own.Model, filepath.Join(ws.Machine.Home.Dir, pricesFile))))
 }
 
-// routeOf is the direction of an agent as it would be called now.
+// routeOf returns the direction of an agent in a call at this moment.
 func routeOf(ws *hosted.Workspace, own spec.Agent, named, inherited []string) (program.Route, string) {
 	programs := own.Programs(named)
 	return direction(ws, programs, own, agentEnvironment(inherited, programs, own))
 }
 
-// unkept is that of one program and budget.
+// unkept returns the refusal of Uncounted for one program and budget.
 func unkept(p program.Program, of loop.Resource, why string) error {
 	what := map[loop.Resource]string{loop.Tokens: "what it uses while it works", loop.CostUSD: "what it costs"}[of]
 	set := "the key of its provider"
@@ -178,8 +178,9 @@ func unkept(p program.Program, of loop.Resource, why string) error {
 		Advise(fmt.Sprintf("Set %s for the worker, so that pawl's meter counts, or take limits.%s out; limits.toolCalls and limits.activeTime are kept.", set, of)))
 }
 
-// metered leads the program of a command to the meter: instead of each key it gets a placeholder, and as its provider's
-// address that of the meter. The command's arguments lead there already. dir is for files of this call alone.
+// metered makes a command's program use the meter: each key in its environment becomes a placeholder, and the address
+// of its provider becomes the meter's. The command's arguments already name the meter. dir is for files of this call
+// alone.
 func metered(ws *hosted.Workspace, p program.Program, r program.Route, dir string, c *proc.Command, budget map[loop.Resource]evidence.Decimal) error {
 	prices, err := prices(ws.Machine)
 	if err != nil {
@@ -199,7 +200,7 @@ func metered(ws *hosted.Workspace, p program.Program, r program.Route, dir strin
 			m.Roots = append(m.Roots, values[name])
 		}
 	}
-	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool { // one that it would prefer
+	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool { // the program would prefer this variable
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(p.Keys, name)
 	})
@@ -228,16 +229,16 @@ func metered(ws *hosted.Workspace, p program.Program, r program.Route, dir strin
 	return nil
 }
 
-// limitOf is a budget in units of which there are so many in one.
+// limitOf returns a budget in a smaller unit; units is how many of them one unit of the budget has.
 func limitOf(budget map[loop.Resource]evidence.Decimal, r loop.Resource, units float64) meter.Limit {
 	left, limited := budget[r]
 	return meter.Limit{Set: limited, At: int64(math.Round(min(left.Float()*units, 1e18)))}
 }
 
-// pricesFile is where a person gives prices of their own, in $PAWL_HOME.
+// pricesFile is the file in $PAWL_HOME with a person's own prices.
 const pricesFile = "prices.json"
 
-// prices are the person's own, and the list prices.
+// prices returns the person's own prices and the list prices.
 func prices(m *hosted.Machine) (tally.Prices, error) {
 	path := filepath.Join(m.Home.Dir, pricesFile)
 	text, err := os.ReadFile(held.At(path))
@@ -254,15 +255,15 @@ func prices(m *hosted.Machine) (tally.Prices, error) {
 	return append(own, tally.Listed()...), nil
 }
 
-// counted is what the meter has noted of a step, for all its attempts, including lost ones.
+// counted is what the meter has recorded for a step, in all its attempts, including lost ones.
 type counted struct {
 	file  string
 	at    int64
 	total tally.Total
-	since time.Time // since when the provider refuses, zero where it does not
+	since time.Time // when the provider began to refuse; zero if it does not
 }
 
-// refusal is the provider's last answer if it refused work, nil if it has worked since.
+// refusal returns the provider's last answer if it refused work, nil if it has worked since.
 func (m *counted) refusal() *outcome.Refusal {
 	f := m.total.Failing
 	if f == nil || outcome.ByStatus(f.Status) == "" {
@@ -275,8 +276,8 @@ func (m *counted) refusal() *outcome.Refusal {
 	return r
 }
 
-// merged is the refusal in the stream, completed by what the meter knows. The provider's own answer counts more than
-// how its program reports it.
+// merged returns the refusal in the stream, completed by what the meter knows. The provider's own answer takes
+// precedence over the program's report.
 func (m *counted) merged(told *outcome.Refusal) *outcome.Refusal {
 	r := m.refusal()
 	if r == nil || told != nil && told.Class == r.Class && r.Until.IsZero() {
@@ -310,7 +311,7 @@ func (m *counted) hopeless(now time.Time) bool {
 	return refused > patient || refused > settled && (r.Until.After(now.Add(patient)) || r.Status == 401 && !m.total.Worked)
 }
 
-// heard is when an answer of the provider, or a part of one, came last; zero where none has.
+// heard returns when the last answer of the provider, or a part of it, arrived; zero if none has.
 func (m *counted) heard() time.Time {
 	is, err := os.Stat(held.At(m.file))
 	if err != nil {
@@ -324,11 +325,11 @@ func (m *counted) begin() {
 	m.total.Open, m.total.Worked, m.total.Failing, m.total.Cut = 0, false, nil, false
 }
 
-// read takes what is new.
+// read reads new records.
 func (m *counted) read() error {
 	f, err := os.Open(held.At(m.file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was asked yet
+		return nil // there was no request yet
 	}
 	if err != nil {
 		return fmt.Errorf("reading what the meter counted: %w", err)
@@ -352,9 +353,9 @@ func (m *counted) whole(told loop.Usage) bool {
 	return m.total.Calls > 0 && m.total.Tokens()+m.slack() >= told.InputTokens+told.OutputTokens
 }
 
-// in returns what was used: the meter's count, if that covers everything that the stream reports. The cost is the
-// meter's if it knows the price of every model. The tool calls are the larger number of both, since the stream has none
-// of nested agents, and the meter none that a program makes by itself.
+// in returns the usage: the meter's count if it covers everything that the stream reports, else the stream's. The
+// cost is the meter's if it knows the price of every model. The tool calls are the larger of both numbers: the stream
+// lacks those of nested agents, and the meter lacks those that a program makes by itself.
 func (m *counted) in(told loop.Usage) loop.Usage {
 	u := told
 	u.ToolCalls = max(told.ToolCalls, m.total.Tools)
@@ -394,7 +395,7 @@ func (m *counted) warnings(told loop.Usage, ended bool) (all []string) {
 	return all
 }
 
-// AgentsOf are the agents that the loops of a spec call.
+// AgentsOf returns the agents that the loops of a spec call.
 func AgentsOf(s spec.Spec) []spec.Agent {
 	var all []spec.Agent
 	for _, a := range s.Agent.All() {

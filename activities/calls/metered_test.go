@@ -26,8 +26,8 @@ import (
 	"pawl/internal/wire"
 )
 
-// asks is a program that stands for Codex: it finds its model as that does, by its arguments, and asks as often as ASKS
-// says. Its stream is Codex's.
+// asks is a program that stands for Codex. It finds its model by its arguments, as Codex does, and makes as many
+// requests as ASKS says. Its stream has the format of Codex.
 const asks = `
 provider=; for word; do case $word in model_providers.*) provider=$word;; esac; done
 base=${provider#*base_url=\"}; base=${base%%\"*}; at=${base#http://}; at=${at%%/*}
@@ -43,7 +43,7 @@ if [ -n "$KILLS" ] && mkdir "$KILLS" 2>/dev/null; then kill -9 ${VICTIM:-$PPID};
 echo '{"type":"turn.completed","usage":{"input_tokens":'${TELLS:-1000}',"output_tokens":0}}'
 `
 
-// answers is a provider each of whose answers has 100 tokens and a tool call, and how often it was asked.
+// answers starts a provider whose answers have 100 tokens and a tool call each, and counts the requests.
 func answers(t *testing.T) (url string, asked *atomic.Int64) {
 	asked = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,7 @@ func metered(t *testing.T, env, more string) (l *actest.Loop, asked *atomic.Int6
 	return meteredAt(t, url, env, more), asked
 }
 
-// meteredAt opens one whose provider is at a URL.
+// meteredAt opens such a loop whose provider is at a URL.
 func meteredAt(t *testing.T, url, env, more string) (l *actest.Loop) {
 	t.Setenv("REAL_KEY", "the-real-key")
 	script := filepath.Join(t.TempDir(), "codex")
@@ -89,7 +89,8 @@ func call(l *actest.Loop, n int, budget map[loop.Resource]evidence.Decimal) (act
 	return out, nil
 }
 
-// TestA2_TheMeterCountsAndKeepsTheKey has a program that is led to the meter: what it tells of itself is compared.
+// TestA2_TheMeterCountsAndKeepsTheKey has a program that uses the meter. Its own report is compared with the meter's
+// count.
 func TestA2_TheMeterCountsAndKeepsTheKey(t *testing.T) {
 	l, asked := metered(t, `, "ASKS": "10"`, "")
 	require.Contains(t, strings.Join(l.Opened.Environment, "\n"), "codex speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; pawl keeps CODEX_API_KEY")
@@ -107,7 +108,7 @@ func TestA2_TheMeterCountsAndKeepsTheKey(t *testing.T) {
 	require.NotContains(t, string(text), "the-real-key")
 }
 
-// TestA2_NoRequestPastTheBudgetIsSent has one that would go on asking; nobody but pawl ends it.
+// TestA2_NoRequestPastTheBudgetIsSent has a program that would ask without end; only pawl ends it.
 func TestA2_NoRequestPastTheBudgetIsSent(t *testing.T) {
 	l, asked := metered(t, `, "ASKS": "1000"`, "")
 	for r, left := range map[loop.Resource]string{loop.Tokens: "500", loop.CostUSD: "0.001", loop.ToolCalls: "4"} {
@@ -120,8 +121,8 @@ func TestA2_NoRequestPastTheBudgetIsSent(t *testing.T) {
 	}
 }
 
-// TestA2_WhatWasKilledIsCounted kills the program, of which the stream then tells nothing, and the supervisor with the meter
-// in it, after which the call is made again.
+// TestA2_WhatWasKilledIsCounted kills the program, so that the stream lacks its usage, and then the supervisor with
+// the meter in it. After that the call is made again.
 func TestA2_WhatWasKilledIsCounted(t *testing.T) {
 	kills := filepath.Join(t.TempDir(), "killed")
 	l, _ := metered(t, fmt.Sprintf(`, "ASKS": "3", "KILLS": %q, "VICTIM": "$VICTIM"`, kills), `, "sandbox": {"use": "off"}`)
@@ -138,13 +139,13 @@ func TestA2_WhatWasKilledIsCounted(t *testing.T) {
 	require.Equal(t, int64(300), out.Usage.InputTokens+out.Usage.OutputTokens)
 }
 
-// TestA2_StreamAndMeterAreCompared has programs that tell more, and less, than they asked for.
+// TestA2_StreamAndMeterAreCompared has programs that report more, and less, than they used.
 func TestA2_StreamAndMeterAreCompared(t *testing.T) {
 	for tells, c := range map[string]struct {
 		warning string
 		tokens  int64
 	}{
-		"5099": {"", 100}, // within what may differ
+		"5099": {"", 100}, // within the allowed difference
 		"5101": {"the agent's own stream reports 5101 tokens, but pawl's meter counted 100: not all of its requests went through the meter, so the stream's figure counts", 5101},
 	} {
 		l, _ := metered(t, fmt.Sprintf(`, "TELLS": %q`, tells), "")
@@ -159,7 +160,7 @@ func TestA2_StreamAndMeterAreCompared(t *testing.T) {
 	require.Equal(t, "the agent's own stream reports 99 tokens, but pawl's meter counted 6000; the meter's figure counts", out.Warning)
 }
 
-// TestA2_PricesOfOnesOwn has a file in $PAWL_HOME, right and wrong.
+// TestA2_PricesOfOnesOwn has a valid and an invalid file in $PAWL_HOME.
 func TestA2_PricesOfOnesOwn(t *testing.T) {
 	l, _ := metered(t, "", "")
 	h, err := home.Open()
@@ -175,7 +176,7 @@ func TestA2_PricesOfOnesOwn(t *testing.T) {
 	require.Contains(t, err.Error(), "prices.json can't be read")
 }
 
-// TestA2_WhoCountsWhereTheMeterCant has an agent that is not led to the meter: a budget of tokens is refused before it
+// TestA2_WhoCountsWhereTheMeterCant has an agent that does not use the meter: a budget of tokens is refused before it
 // begins.
 func TestA2_WhoCountsWhereTheMeterCant(t *testing.T) {
 	for name, c := range map[string]struct{ env, why string }{
@@ -202,8 +203,8 @@ func TestA2_WhoCountsWhereTheMeterCant(t *testing.T) {
 	}
 }
 
-// TestA2_ABudgetOfDollarsNeedsAPrice has a program that never says what it costs, with models that pawl knows a price of or
-// not.
+// TestA2_ABudgetOfDollarsNeedsAPrice has a program that never reports its cost, with models of known and unknown
+// price.
 func TestA2_ABudgetOfDollarsNeedsAPrice(t *testing.T) {
 	l, _ := metered(t, "", "")
 	h, err := home.Open()
@@ -225,8 +226,8 @@ func TestA2_ABudgetOfDollarsNeedsAPrice(t *testing.T) {
 	require.NoError(t, open("told", "mine"))
 }
 
-// TestALimitThatTheProviderTellsTheMeterEndsTheCall has programs that wait for their provider inside of the call, and never
-// say so.
+// TestALimitThatTheProviderTellsTheMeterEndsTheCall has programs that wait for their provider within the call, and
+// never report it.
 func TestALimitThatTheProviderTellsTheMeterEndsTheCall(t *testing.T) {
 	for class, status := range map[outcome.Class]int{outcome.RateLimited: 429, outcome.AuthMissing: 401} {
 		t.Run(string(class), func(t *testing.T) {
@@ -253,8 +254,8 @@ func TestALimitThatTheProviderTellsTheMeterEndsTheCall(t *testing.T) {
 	}
 }
 
-// TestACallWhoseLastAnswerWasCutOffIsMadeAgain has a program that takes what it has of the answer for all, as the Gemini CLI
-// does, and ends well.
+// TestACallWhoseLastAnswerWasCutOffIsMadeAgain has a program that treats a cut-off answer as complete, as the Gemini
+// CLI does, and ends normally.
 func TestACallWhoseLastAnswerWasCutOffIsMadeAgain(t *testing.T) {
 	for end, class := range map[string]outcome.Class{"": outcome.ProviderDown, "data: {\"type\":\"response.completed\"}\n\n": outcome.Done} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -41,15 +41,15 @@ type Exchange struct {
 	ws   *hosted.Workspace
 	Dir  string
 	goal string
-	call *call // nil where the agent's stdout is no stream
-	// programs are those of the table that it is or starts.
+	call *call // nil if the agent's stdout is not a stream
+	// programs are the known programs that the agent is or starts.
 	programs []program.Program
 	label    string  // the agent in a few words, as people know it
 	spared   spared  // the files in which it writes for itself on the desk
 	signed   signIns // the sign-in files that it obeys
 }
 
-// RunAgent has the loop's supervisor run an agent, which takes no variables from the repository.
+// RunAgent lets the loop's supervisor run an agent. The agent gets no variables from the repository.
 func RunAgent(ctx context.Context, w *steps.Work, c proc.Command, e *Exchange) (out act.Outcome, err error) {
 	for _, p := range e.programs {
 		w.Agents = append(w.Agents, p.Name)
@@ -64,7 +64,7 @@ func RunAgent(ctx context.Context, w *steps.Work, c proc.Command, e *Exchange) (
 	return out, err
 }
 
-// run runs the agent; one whose stdout is a stream is followed.
+// run runs the agent, and follows its stdout if that is a stream.
 func (e *Exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
 	if e.call != nil {
 		return e.call.run(ctx, s, c)
@@ -78,17 +78,17 @@ func (e *Exchange) resultFile() string { return filepath.Join(e.Dir, resultName)
 
 const resultName = "result.json"
 
-// boundInstructions is how large a repository's file of instructions may be, in bytes.
+// boundInstructions is the maximum size in bytes of a repository's file of instructions.
 const boundInstructions = 64 << 10
 
-// Left is a file that the agent has left. The folder of all exchanges is the agent's; what that lies in is not.
+// Left returns a file that the agent left. The agent owns the folder of all exchanges, but not the folder around it.
 func (e *Exchange) Left(limit int, name string) ([]byte, error) {
 	return agent.Left(limit, filepath.Dir(e.Dir), filepath.Base(e.Dir), name)
 }
 
-// brief writes the prompt of an agent call and completes its command: the role's own program and
-// arguments, the prompt on stdin, PAWL_* in the environment. What the agent is told comes from
-// the ledger at head, so it is not in history; the results so far lie on the desk.
+// brief writes the prompt of an agent call and completes its command: the role's own program and arguments, the
+// prompt on stdin, PAWL_* in the environment. The content of the prompt comes from the ledger at head, so it is not
+// in history. brief also copies the results so far to the desk.
 func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, c *proc.Command, tell func(loop.Usage, string)) (*Exchange, error) {
 	head = cmp.Or(head, in.Ledger)
 	contract, err := ws.Book.Contract(ctx, head)
@@ -141,16 +141,16 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 		}
 	}
 	if in.Evidence != "" {
-		// The judge is out of the agent's reach; what was found there is on the desk.
+		// The agent can't reach the judge; the same files are on the desk.
 		brief.Evidence = strings.ReplaceAll(steps.EvidenceIn(in.Evidence), ws.Judge.Dir, ws.Desk.Dir)
 	}
 	programs := own.Programs(s.Sandbox.Agents)
 	for _, p := range programs {
-		if p.Instructs == "" || own.Use == spec.UseCommand { // which may read it itself
+		if p.Instructs == "" || own.Use == spec.UseCommand { // a command may read the file itself
 			continue
 		}
 		text, err := agent.Left(boundInstructions, ws.Desk.Dir, p.Instructs)
-		if err == nil { // else it is none that anybody should follow
+		if err == nil { // a file that can't be read has no instructions to follow
 			brief.Instructions = agent.Text{Name: p.Instructs, Content: string(text)}
 		}
 	}
@@ -195,7 +195,7 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	return e, err
 }
 
-// ExchangeFor makes the exchange of a step, with the prompt in it, which the command gets on stdin.
+// ExchangeFor makes the exchange of a step and puts the prompt into it. The command gets the prompt on stdin.
 func ExchangeFor(ws *hosted.Workspace, key act.Key, prompt string, c *proc.Command) (*Exchange, error) {
 	e := &Exchange{ws: ws, Dir: filepath.Join(ws.Exchange(), steps.StepName(key))}
 	if err := remove.All(e.Dir); err != nil {
@@ -207,7 +207,7 @@ func ExchangeFor(ws *hosted.Workspace, key act.Key, prompt string, c *proc.Comma
 	if err := os.WriteFile(held.At(e.promptFile()), []byte(prompt), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the prompt: %w", err)
 	}
-	// The copy beside the logs is the record; what the agent has is the agent's.
+	// The copy beside the logs is the record. The agent may change its own copy.
 	if err := os.WriteFile(held.At(filepath.Join(filepath.Dir(c.Stdout), "prompt.md")), []byte(prompt), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the prompt: %w", err)
 	}
@@ -215,8 +215,8 @@ func ExchangeFor(ws *hosted.Workspace, key act.Key, prompt string, c *proc.Comma
 	return e, nil
 }
 
-// Instruct makes the command that of an agent: its program and arguments, and its environment with what
-// it is told besides. named are the agents that the spec says that a command starts.
+// Instruct completes the command of an agent: its program, arguments and environment, with the texts of told. named
+// are the agents that the spec says that a command starts.
 func (e *Exchange) Instruct(adapter stream.Adapter, call stream.Call, c *proc.Command, named []string, tell func(loop.Usage, string), told ...string) (err error) {
 	call.Session, call.Dir = uuid.NewString(), e.Dir
 	if call.Self, err = os.Executable(); err != nil {
@@ -229,7 +229,7 @@ func (e *Exchange) Instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
 	}))
 	route, why := direction(e.ws, programs, own, c.Env)
-	if e.ws.Sandbox.Use != spec.Off && why != "" { // else it writes what it likes in the user's home, or does not get them
+	if e.ws.Sandbox.Use != spec.Off && why != "" { // without a sandbox it can write in the user's home; with the meter it gets no sign-ins
 		if e.signed, err = signedIn(programs, sandbox.Values(c.Env)["HOME"], c.Stdout); err != nil {
 			return err
 		}
@@ -258,13 +258,13 @@ func (e *Exchange) Instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 		}
 		e.call.meter = &counted{file: filepath.Join(filepath.Dir(c.Stdout), meterFile)}
 		led := programs[0]
-		led.Cost = row.Cost // by the protocol it may not say what it costs
+		led.Cost = row.Cost // the Agent Client Protocol may not report costs
 		return metered(e.ws, led, route, e.Dir, c, call.Budget)
 	}
 	return nil
 }
 
-// proposed returns the diff of a proposal as a reviewer is shown it.
+// proposed returns the diff of a proposal as a reviewer sees it.
 func proposed(ctx context.Context, ws *hosted.Workspace, of *loop.Proposal, limit int) (string, error) {
 	text, _, err := ws.Objects.Diff(ctx, of.Base, of.Head, limit)
 	if err != nil {
@@ -273,8 +273,8 @@ func proposed(ctx context.Context, ws *hosted.Workspace, of *loop.Proposal, limi
 	return text, nil
 }
 
-// copyResults puts the results where the agent can read them. The desk is the agent's: if it has put
-// something else under the file's name, that is removed, never followed.
+// copyResults puts the results where the agent can read them. The desk belongs to the agent: if something else has
+// the file's name, it is removed and never followed.
 func copyResults(ctx context.Context, ws *hosted.Workspace, head string) error {
 	page, err := ws.Book.Read(ctx, head)
 	if err != nil {

@@ -11,15 +11,16 @@ import (
 	"pawl/internal/program"
 )
 
-// signIns are the sign-in files of the user's that a program obeys in more than signing in, as they were before it was
-// called. It can write them, so that what it renews is the user's, too; nothing else that it writes there stays (E6).
+// signIns are those of the user's sign-in files that can hold more than a sign-in, for example a command that the
+// program runs, as they were before the call. The program can write them, so that a renewed sign-in reaches the user.
+// Nothing else that it writes there stays (E6).
 type signIns struct {
-	before map[string][]byte // by their paths; nil for one that is not there
-	file   string            // where they are kept until the call has ended, beside its output
+	before map[string][]byte // by path; nil if the file did not exist
+	file   string            // where the contents are kept until the call has ended, beside its output
 }
 
-// signedIn reads those of programs whose home is at a path. Where the attempt before this one was lost in the middle, they
-// are as they were before that.
+// signedIn reads the sign-ins of programs whose home is at a path. If an earlier attempt was lost in the middle, it
+// returns them as they were before that attempt.
 func signedIn(programs []program.Program, home, stdout string) (signIns, error) {
 	s := signIns{before: map[string][]byte{}, file: filepath.Join(filepath.Dir(stdout), "signins.json")}
 	switch err := durable.ReadJSON(s.file, &s.before); {
@@ -44,8 +45,8 @@ func signedIn(programs []program.Program, home, stdout string) (signIns, error) 
 	return s, durable.WriteJSON(s.file, s.before)
 }
 
-// check puts back the files in which more was written than a renewed sign-in, and returns what a person should know of
-// it.
+// check restores the files in which something other than a renewed sign-in was written, and returns what a person
+// should know about it.
 func (s signIns) check() (warnings []string, err error) {
 	for path, before := range s.before {
 		after, err := os.ReadFile(path)

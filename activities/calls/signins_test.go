@@ -10,8 +10,8 @@ import (
 	"pawl/internal/program"
 )
 
-// TestE6_WhatIsPlantedInASignInDoesNotStay has pi's file, in which a key can be a command that the user's next session
-// runs.
+// TestE6_WhatIsPlantedInASignInDoesNotStay has pi's file, in which a key can be a command that the user's next
+// session runs.
 func TestE6_WhatIsPlantedInASignInDoesNotStay(t *testing.T) {
 	home, step := t.TempDir(), t.TempDir()
 	file := filepath.Join(home, ".pi/agent/auth.json")

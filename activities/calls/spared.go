@@ -13,14 +13,14 @@ import (
 	"pawl/internal/spec"
 )
 
-// maxLeft bounds a file in which a program keeps settings of its own.
+// maxLeft is the maximum size of a file in which a program keeps its own settings.
 const maxLeft = 1 << 20
 
-// spared are the files of the desk in which an agent's program writes for itself, as they were before it ran; nil for one
-// that was not there. What it does to them is no part of a change.
+// spared are files on the desk in which an agent's program keeps its own settings, as they were before it ran; nil
+// for one that did not exist. Changes to them are not part of the loop's change.
 type spared map[string][]byte
 
-// spare reads them. Those that the scope names are a change like any other.
+// spare reads these files. It leaves out those that the scope names: they are changed like any other file.
 func spare(ws *hosted.Workspace, programs []program.Program, s spec.Spec) spared {
 	before := spared{}
 	for _, p := range programs {
@@ -28,7 +28,7 @@ func spare(ws *hosted.Workspace, programs []program.Program, s spec.Spec) spared
 			if s.Match(name) {
 				continue
 			}
-			if b, err := agent.Left(maxLeft, ws.Desk.Dir, strings.Split(name, "/")...); err == nil { // else it is none of the program's
+			if b, err := agent.Left(maxLeft, ws.Desk.Dir, strings.Split(name, "/")...); err == nil { // otherwise it is not a file of the program
 				before[name] = b
 			}
 		}
@@ -36,7 +36,8 @@ func spare(ws *hosted.Workspace, programs []program.Program, s spec.Spec) spared
 	return before
 }
 
-// putBack makes the files what they were. The desk is the agent's: what it has put in a file's place is never followed.
+// putBack restores the files. The desk belongs to the agent: if something else has a file's name, it is never
+// followed.
 func (before spared) putBack(desk string) error {
 	if len(before) == 0 {
 		return nil
@@ -49,7 +50,7 @@ func (before spared) putBack(desk string) error {
 	for name, was := range before {
 		info, err := root.Lstat(name)
 		if err != nil || !info.Mode().IsRegular() {
-			continue // that it has removed or replaced one is a change, which is judged
+			continue // a removed or replaced file is a change, which is judged
 		}
 		if was == nil {
 			if err := root.Remove(name); err != nil {

@@ -20,41 +20,41 @@ import (
 )
 
 const (
-	// streamLimit is how much a program may say in one call. What is beyond it can't be followed,
-	// so that a budget might be crossed unseen: such a call is ended.
+	// streamLimit is how much a program may print in one call. A longer output can't be followed, so a budget could
+	// be exceeded unnoticed. Such a call is ended.
 	streamLimit = 64 << 20
-	// lookEvery is how often a stream is looked at. With the supervisor's grace it is what a
-	// budget is overdrawn by.
+	// lookEvery is the time between two looks at a stream. Together with the supervisor's grace period it limits by
+	// how much a budget can be exceeded.
 	lookEvery = 250 * time.Millisecond
-	// lookAtMost bounds one look's memory.
+	// lookAtMost limits the memory of one look.
 	lookAtMost = 1 << 20
 )
 
-// call is one call of an agent whose stdout is a stream: it is read while the program writes it,
-// and a budget that is crossed interrupts the program.
+// call is one call of an agent whose stdout is a stream. The stream is read while the program writes it, and the
+// program is interrupted when it exceeds a budget.
 type call struct {
 	adapter stream.Adapter
 	stream  *stream.Stream
 	file    string
-	at      int64                              // what of the file has been read
-	carried loop.Usage                         // what attempts that were lost have spent
+	at      int64                              // how many bytes of the file have been read
+	carried loop.Usage                         // the usage of lost attempts
 	left    map[loop.Resource]evidence.Decimal // the budgets, nil for none
-	tell    func(loop.Usage, string)           // what is spent so far, and the last tool
+	tell    func(loop.Usage, string)           // receives the usage so far, and the last tool
 
-	meter *counted // what pawl's meter has counted, nil where the stream alone tells
+	meter *counted // what pawl's meter has counted, nil if only the stream reports
 
-	silence time.Duration // how long it may say nothing while no tool is at work, 0 for no limit
+	silence time.Duration // how long it may print nothing while no tool runs, 0 for no limit
 
 	over     loop.Resource // the budget that ended it
 	flooded  bool          // its output was too long to be followed
-	hopeless bool          // its provider does not let it work, and it went on asking
-	silent   bool          // it said nothing for too long
-	heard    time.Time     // when it last said something
+	hopeless bool          // its provider refused it, and it kept asking
+	silent   bool          // it printed nothing for too long
+	heard    time.Time     // when it last printed something
 	tool     string
 }
 
-// newCall takes up a call. What an attempt of this step has left behind, whose worker died, is put
-// aside and counts: it was spent.
+// newCall prepares a call. If the worker of an earlier attempt of this step died, its output is put aside, and its
+// usage counts.
 func newCall(adapter stream.Adapter, budget map[loop.Resource]evidence.Decimal, stdout string, tell func(loop.Usage, string)) (*call, error) {
 	c := &call{adapter: adapter, stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
 	n := 1
@@ -80,11 +80,10 @@ func newCall(adapter stream.Adapter, budget map[loop.Resource]evidence.Decimal, 
 	return c, nil
 }
 
-// lost is where the output of the nth lost attempt is kept.
+// lost returns where the output of the nth lost attempt is kept.
 func lost(stdout string, n int) string { return stdout + ".lost" + strconv.Itoa(n) }
 
-// spent is what the step has cost up to now. A call that is tried again by the machine is still
-// one.
+// spent returns what the step has used so far. A call that the machine repeats still counts as one call.
 func (c *call) spent() loop.Usage {
 	u := c.carried.Add(c.stream.Usage())
 	if c.meter != nil {
@@ -94,8 +93,8 @@ func (c *call) spent() loop.Usage {
 	return u
 }
 
-// spentUp is the budget that is used up, "" for none: by what is spent, or since the meter has let no further request
-// through.
+// spentUp returns the budget that is used up, "" if none is: because of the usage, or because the meter has refused a
+// request.
 func (c *call) spentUp() loop.Resource {
 	over := stream.Over(c.left, c.spent())
 	if over == "" && c.meter != nil {
@@ -106,7 +105,7 @@ func (c *call) spentUp() loop.Resource {
 
 // run runs the command and follows it.
 func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command) (proc.Result, error) {
-	if c.meter != nil { // of attempts that were lost
+	if c.meter != nil { // counts lost attempts too
 		if err := c.meter.read(); err != nil {
 			return proc.Result{}, err
 		}
@@ -142,23 +141,23 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 		return result, err
 	}
 	if ctx.Err() == nil && running.Err() != nil {
-		result.Interrupted = false // by nobody but us
+		result.Interrupted = false // nobody but pawl interrupted it
 	}
 	if err := c.finish(); err != nil {
 		return result, err
 	}
-	// Whether a call is over its budget must not hang on when it was looked at last. One that was ended for it is, also
-	// where the program then says that it had spent a little less.
+	// The result must not depend on the time of the last look. A call that was ended for its budget stays over it,
+	// even if the program then reports a little less.
 	c.over = cmp.Or(c.spentUp(), c.over)
 	return result, nil
 }
 
-// poll reads what is new and reports whether the program is to be ended.
+// poll reads new output, and reports whether the program has to be ended.
 func (c *call) poll() bool {
 	for {
 		n, err := c.readMore()
 		if err != nil || n == 0 {
-			break // an output that can't be read now is read at the end
+			break // output that can't be read now is read at the end
 		}
 	}
 	if c.meter != nil {
@@ -181,8 +180,8 @@ func (c *call) poll() bool {
 	return c.flooded || c.over != "" || c.hopeless || c.silent
 }
 
-// busy reports whether a tool is at work, as far as anybody tells. A program that tells of one only when that has ended
-// is not while it waits for its model.
+// busy reports whether a tool runs, as far as that is known. A program that reports a tool only at its end is not
+// busy while it waits for its model.
 func (c *call) busy() bool {
 	if c.adapter.Late && c.meter != nil {
 		return c.meter.total.Open == 0
@@ -190,7 +189,7 @@ func (c *call) busy() bool {
 	return c.stream.Busy()
 }
 
-// finish reads the rest.
+// finish reads the rest of the output.
 func (c *call) finish() error {
 	for {
 		n, err := c.readMore()
@@ -211,7 +210,7 @@ func (c *call) finish() error {
 func (c *call) readMore() (int64, error) {
 	f, err := os.Open(held.At(c.file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // it has not begun
+		return 0, nil // the program has not begun
 	}
 	if err != nil {
 		return 0, err

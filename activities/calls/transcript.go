@@ -20,12 +20,12 @@ import (
 	"pawl/internal/visible"
 )
 
-// transcribe writes the transcript of a call into the step's folder and returns its SHA-256. What an attempt said that
-// was lost with its worker is in it too.
+// transcribe writes the transcript of a call into the step's folder and returns its SHA-256. The transcript includes
+// attempts that were lost with their worker.
 func transcribe(w *steps.Work, e *Exchange, in act.Call, out act.Called) (string, error) {
 	var t transcript.Writer
 	of := fmt.Sprintf("iteration %d, attempt %d", in.Key.Iteration, in.Key.Attempt)
-	if in.Candidate > 0 { // an iteration of whichever number takes it
+	if in.Candidate > 0 { // any later iteration may take the candidate
 		of = fmt.Sprintf("candidate %d", in.Key.Iteration)
 	}
 	t.Note(fmt.Sprintf("%s, phase %s: %s, called as %s", of, in.Phase, in.Role, visible.Clean(e.label)), "")
@@ -78,14 +78,14 @@ func transcribe(w *steps.Work, e *Exchange, in act.Call, out act.Called) (string
 	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
-// complaintLength is how much of what an agent wrote to stderr is in its transcript, in bytes.
+// complaintLength is how many bytes of an agent's stderr are in its transcript.
 const complaintLength = 4 << 10
 
-// retell reads a file that has what a program printed in a call.
+// retell reads a file with the output of a program in a call.
 func retell(t *transcript.Writer, s *stream.Stream, file string) error {
 	f, err := os.Open(held.At(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it could not be started
+		return nil // the program could not be started
 	}
 	if err != nil {
 		return err

@@ -14,19 +14,20 @@ import (
 	"pawl/internal/program"
 )
 
-// emptied are the files of the desk in which an agent's program looks first for variables, and which a call finds empty.
-// So the program takes none from the repository: they would say where its key and its prompts are sent.
+// emptied are files on the desk in which an agent's program first looks for variables. During a call they are empty,
+// so the program takes no variables from the repository. Such variables could change where its key and its prompts
+// are sent.
 type emptied []emptiedFile
 
 type emptiedFile struct {
 	name string
-	made []string // its folders that were not there, the outermost first
+	made []string // the folders that were made for it, the outermost first
 	was  []byte
-	mode fs.FileMode // of the regular file that was there; 0 where there was none
-	link string      // where the link led that was there
+	mode fs.FileMode // the mode of the regular file that was there; 0 if there was none
+	link string      // the target of the link that was there
 }
 
-// emptyVariables empties those of some programs.
+// emptyVariables empties these files of some programs.
 func emptyVariables(desk string, programs []program.Program) (all emptied, err error) {
 	root, err := os.OpenRoot(held.At(desk))
 	if err != nil {
@@ -47,7 +48,7 @@ func emptyVariables(desk string, programs []program.Program) (all emptied, err e
 	return all, nil
 }
 
-// emptyFile puts an empty file in place of whatever has a name. Nothing on the way is followed.
+// emptyFile puts an empty file in place of whatever has the name. It follows no links on the way.
 func emptyFile(root *os.Root, name string) (f emptiedFile, err error) {
 	f.name = name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -71,7 +72,7 @@ func emptyFile(root *os.Root, name string) (f emptiedFile, err error) {
 	case err != nil:
 		return f, err
 	case info.IsDir():
-		return f, nil // it has no variables
+		return f, nil // it is not a file, so it has no variables
 	case info.Mode()&fs.ModeSymlink != 0:
 		if f.link, err = root.Readlink(name); err != nil {
 			return f, err
@@ -84,14 +85,14 @@ func emptyFile(root *os.Root, name string) (f emptiedFile, err error) {
 	default:
 		return f, fmt.Errorf("%s is no file that can be put back", name)
 	}
-	if err := root.Remove(name); err != nil { // it may have another name
+	if err := root.Remove(name); err != nil { // the file may have a second name, so it is not truncated
 		return f, err
 	}
 	return f, root.WriteFile(name, nil, 0o644)
 }
 
-// putBack makes the files what they were. What the agent has written to one is lost; where it has removed or replaced one,
-// that is a change, which is judged.
+// putBack restores the files. What the agent wrote to one is lost. If the agent removed or replaced one, that is a
+// change, which is judged.
 func (all emptied) putBack(desk string) error {
 	if len(all) == 0 {
 		return nil
@@ -128,7 +129,7 @@ func (f emptiedFile) putBack(root *os.Root) error {
 		return root.Chmod(f.name, f.mode)
 	}
 	for _, dir := range slices.Backward(f.made) {
-		_ = root.Remove(dir) // it stays where the agent has put something into it
+		_ = root.Remove(dir) // the folder stays if the agent has put something into it
 	}
 	return nil
 }

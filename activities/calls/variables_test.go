@@ -15,7 +15,7 @@ func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
 	for name, of := range map[string]struct {
 		lies  func(t *testing.T, file string)
-		found string // what stands there afterwards, as describe says it
+		found string // what is there afterwards, in the words of describe
 	}{
 		"nothing": {func(*testing.T, string) {}, "nothing, and no folder"},
 		"a folder": {func(t *testing.T, file string) {
@@ -24,7 +24,7 @@ func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
 		"a file": {func(t *testing.T, file string) {
 			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
 			require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o600))
-			require.NoError(t, os.Chmod(file, 0o666)) // more than a new file gets
+			require.NoError(t, os.Chmod(file, 0o666)) // more permissions than a new file gets
 		}, "-rw-rw-rw- A=1"},
 		"a second name of somebody's file": {func(t *testing.T, file string) {
 			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
@@ -79,7 +79,7 @@ func TestWhatAnAgentPutsInThePlaceOfAFolderIsNotFollowed(t *testing.T) {
 	require.FileExists(t, file)
 }
 
-// describe is what stands at a path.
+// describe returns in words what is at a path.
 func describe(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Lstat(path)
