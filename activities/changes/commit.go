@@ -1,4 +1,4 @@
-// Package changes has the policies judge what was changed on a desk, and commits it. Start at Committer.
+// Package changes lets the policies judge the changes on a desk, and commits them. Start at Committer.
 package changes
 
 import (
@@ -35,7 +35,7 @@ const (
 	maxNames = 32 << 10
 )
 
-// Committer judges what was changed on desks, and commits it.
+// Committer judges the changes on desks, and commits them.
 type Committer struct{ *hosted.Workspaces }
 
 // Commit commits the difference between desk and head. First the policies judge it, and a change that violates one is
@@ -172,7 +172,7 @@ func directives(ctx context.Context, ws *hosted.Workspace, sealed []loop.Seal, f
 		after := store.TreeEntry{Path: path, Mode: f.NewMode, Blob: f.NewBlob}
 		gone := f.OldPath != "" || f.Status == 'D'
 		if !contracts.Regular(before) || !gone && !contracts.Regular(after) {
-			judged[i].Lines = words // it is a link now, or was one
+			judged[i].Lines = words // the file is a link now, or was one
 			continue
 		}
 		read, failed := contracts.Reading(ctx, ws, []store.TreeEntry{before})
@@ -199,7 +199,7 @@ func described(change trees.Change) (out act.Committed, judged govern.Change, pa
 	for _, v := range change.Violations {
 		d := govern.Diff{Path: v.Path, Why: v.Why}
 		if v.Size > 0 {
-			d = govern.Diff{Path: v.Path, Added: v.New, Size: v.Size} // it was only not worth reading
+			d = govern.Diff{Path: v.Path, Added: v.New, Size: v.Size} // it is too large to be read
 		}
 		judged.Files = append(judged.Files, d)
 	}
@@ -237,7 +237,7 @@ type scan struct {
 	rules   spec.Policy
 	lines   int
 	hunks   int
-	before  git.DiffLine // the line before, for where a hunk begins
+	before  git.DiffLine // the line before, to find where a hunk begins
 	secrets secret.Scan
 }
 
@@ -260,8 +260,8 @@ func (r *scan) begin() func() git.Reader {
 	}
 }
 
-// hunk counts where a hunk begins: with lines taken away after lines added, or where line numbers leap. Lines that
-// are only taken away before lines that are only added count as one with them, as a move within a file does.
+// hunk counts the beginnings of hunks: a removed line after added ones, or a gap in the line numbers. Removed lines
+// directly before added lines belong to the same hunk, also if a move within a file puts them together.
 func (r *scan) hunk(l git.DiffLine) {
 	b := r.before
 	if l.Path != b.Path || l.Added != b.Added && b.Added || l.Added == b.Added && l.N > b.N+1 {

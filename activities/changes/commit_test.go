@@ -61,7 +61,7 @@ func TestL5_ManyFilesAreCountedOnce(t *testing.T) {
 	require.Equal(t, 120, l.CommitDesk("").TotalFiles)
 }
 
-// Names may be thousands of bytes long, and four times that where they are quoted.
+// Names may be thousands of bytes long, and four times that when quoted.
 func TestL5_LongNamesAreCountedAndNotAllNamed(t *testing.T) {
 	l := actest.Begin(t, spec.Allow)
 	l.Iterate()
@@ -76,8 +76,7 @@ func TestL5_LongNamesAreCountedAndNotAllNamed(t *testing.T) {
 	require.LessOrEqual(t, len(strings.Join(out.Files, "")), 32<<10)
 }
 
-// TestE3_ARunningLoopAppliesWhatWasApproved: it says itself what its proposal is, and records what
-// comes of it itself.
+// TestE3_ARunningLoopAppliesWhatWasApproved: a running loop gives its own proposal, and records the result itself.
 func TestE3_ARunningLoopAppliesWhatWasApproved(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	l.Iterate()

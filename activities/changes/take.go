@@ -12,9 +12,9 @@ import (
 	"pawl/internal/store"
 )
 
-// Take brings what a candidate has changed onto the loop's desk, on top of the head: three-way, in the store, where
-// something was kept since the candidate was made. Files that both have changed are a conflict, and the desk is left
-// as it was. A retry does the same again.
+// Take puts the changes of a candidate onto the loop's desk, on top of the head. If something was kept since the
+// candidate was made, it merges three-way, in the store. If both changed the same file, that is a conflict, and the
+// desk stays as it was. A retry does the same again.
 func (a *Committer) Take(ctx context.Context, in act.Take) (act.Taken, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {
@@ -31,12 +31,13 @@ func (a *Committer) Take(ctx context.Context, in act.Take) (act.Taken, error) {
 	if err := ws.Restore(ctx, ws.Desk, commit); err != nil {
 		return act.Taken{}, err
 	}
-	ws.Leave(ws.Desk) // it differs from the head from now on
+	ws.Leave(ws.Desk) // the desk now differs from the head
 	crash.At("take.after")
 	return act.Taken{}, nil
 }
 
-// putOn returns a commit with what the candidate has changed on top of the head: the candidate itself where that is its base.
+// putOn returns a commit with the changes of the candidate on top of the head. If the head is the candidate's base,
+// that is the candidate itself.
 func putOn(ctx context.Context, ws *hosted.Workspace, in act.Take) (string, error) {
 	if in.Head == in.Base {
 		return in.Commit, nil

@@ -15,7 +15,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// aside commits what a candidate's desk has, off the branch, and records it.
+// aside commits the content of a candidate's desk, on no branch, and records it.
 func aside(l *actest.Loop, n int, content map[string]string) loop.Candidate {
 	l.Helper()
 	desk := l.Restore(n, l.Head)
