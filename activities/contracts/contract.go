@@ -29,7 +29,7 @@ type Drawn struct {
 	Names    []string // the base's files
 	InScope  int      // how many of them the scope matches
 	Clash    []string // those of them that are sealed
-	Warnings []string // of what a person should know before
+	Warnings []string // what a person should know before approving
 	Unsealed []string // folders that commands name and that may change
 	Seals    seal.Set
 	Read     func(file string) string
@@ -112,9 +112,9 @@ func untold(s spec.Spec, names []string, seals seal.Set, read func(string) strin
 	return told, shown
 }
 
-// Reading returns a function that reads regular files of a commit, "" for others, and a function that reports
-// afterwards whether one could not be read. Of a file that is longer than seal.MaxScript it returns as many zeros and one
-// more: its text is not followed.
+// Reading returns a function that reads regular files of a commit ("" for others), and a function that reports
+// afterwards whether one could not be read. For a file longer than seal.MaxScript it returns that many zeros and one
+// more, so that its text is not followed.
 func Reading(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntry) (read func(file string) string, failed func() error) {
 	blobs := map[string]store.TreeEntry{}
 	for _, e := range entries {
@@ -137,13 +137,13 @@ func Reading(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntr
 	return read, func() error { return first }
 }
 
-// Terms are what was added to the spec.
+// Terms returns what the contract adds to the spec.
 func (d Drawn) Terms() act.Terms {
 	return act.Terms{Contract: d.Contract.Hash(), Sealed: d.Contract.Sealed}
 }
 
-// Closed returns why no loop can start with the spec, nil if one can: no file could change, or the spec has a credential
-// in it.
+// Closed returns why no loop can start with the spec, nil if one can. A loop can't start if no file could change, or
+// if the spec contains a credential.
 func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
 	if f := govern.Contained(s); f != nil {
 		return f
@@ -174,15 +174,15 @@ func Naming(names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// maxAttributes bounds what is read of a .gitattributes; git itself ignores larger ones.
+// maxAttributes limits how much of a .gitattributes is read. Git itself ignores larger ones.
 const maxAttributes = 100 << 20
 
-// filter is the name of a filter, with the .gitattributes that uses it.
+// filter matches the name of a filter in a .gitattributes.
 var filter = lazyregexp.New(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
 
-// filtered warns of files that git stores in another form than people see. What runs in the trees does not find the
-// contents of Git LFS there, unless setup.command fetches them. No other filter (git-crypt, nbstripout) runs for the
-// loop, since the user's configuration defines it.
+// filtered warns about files that git stores in another form than people see. Programs in the trees do not find the
+// contents of Git LFS files there, unless setup.command fetches them. No other filter (git-crypt, nbstripout) runs
+// for the loop, because it is defined in the user's configuration.
 func filtered(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntry) (notes []string, err error) {
 	var names []string
 	for _, e := range entries {
@@ -209,5 +209,5 @@ func filtered(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEnt
 	return notes, nil
 }
 
-// Regular reports whether an entry of a tree is a file, and no link or submodule.
+// Regular reports whether an entry of a tree is a file, and not a link or submodule.
 func Regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "100755" }

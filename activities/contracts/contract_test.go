@@ -15,7 +15,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// drawn is the contract of a loop on a repository that has these files besides.
+// drawn returns the contract of a loop on a repository that also has these files.
 func drawn(t *testing.T, files map[string]string, change func(*spec.Spec)) (contracts.Drawn, *fault.Error) {
 	t.Helper()
 	l := actest.BeginAt(t, spec.Deny, func(user string) (key, address string) {
