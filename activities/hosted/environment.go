@@ -16,9 +16,9 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// Environment is what the loop's commands inherit: the variables that builds need (govern.Inherited), as this worker
-// had them when the contract was drawn up. A later worker may be started from any shell without changing it. The stored
-// values are filtered by the same list: an earlier pawl stored more.
+// Environment returns the environment of the loop's commands: the variables that builds need (govern.Inherited), as
+// this worker had them when the contract was drawn up. A later worker may be started from any shell without changing
+// it. The stored values are filtered by the same list, because an earlier version of pawl stored more.
 func (ws *Workspace) Environment() ([]string, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -74,7 +74,7 @@ func WorkersEnvironment(h home.Home) (env []string, ok bool) {
 	return env, true
 }
 
-// Differing are the names of variables that two environments have different, sorted.
+// Differing returns the names of the variables that differ between two environments, sorted.
 func Differing(one, other []string) (names []string) {
 	a, b := sandbox.Values(one), sandbox.Values(other)
 	for name, value := range a {
@@ -90,10 +90,10 @@ func Differing(one, other []string) (names []string) {
 	return slices.Sorted(slices.Values(slices.DeleteFunc(names, func(name string) bool { return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) })))
 }
 
-// session are variables by which a command of the user's own, outside of any sandbox, finds their desktop.
+// session lists the variables by which a command of the user's own, outside of any sandbox, finds the user's desktop.
 var session = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
 
-// Notifying is the environment of a command that tells people something.
+// Notifying returns the environment of a command that notifies people.
 func Notifying() []string {
 	kept, _ := govern.Inherited(os.Environ())
 	return append(kept, Present(session)...)
@@ -109,7 +109,7 @@ func Granted(env map[string]string) []string {
 	return out
 }
 
-// Present are the variables of these names that the worker has.
+// Present returns those variables of these names that the worker has.
 func Present(names []string) (env []string) {
 	for _, name := range names {
 		if value, has := os.LookupEnv(name); has {

@@ -24,7 +24,7 @@ func TestE6_WhatTheWorkerKeepsSecretIsNeitherInheritedNorStored(t *testing.T) {
 	require.Contains(t, printed, "GOFLAGS=-mod=mod")
 	require.NotContains(t, gittest.Read(t, path), "hunter2")
 
-	// What an earlier pawl has stored.
+	// What an earlier version of pawl stored.
 	gittest.Write(t, path, `["PATH=/usr/bin:/bin", "DATABASE_URL=postgres://app:hunter2@db/app"]`)
 	l.Stop()
 	_, printed = l.RunTest(env, act.Test{Step: l.Step(2), Command: "env"})

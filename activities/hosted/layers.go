@@ -12,32 +12,33 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// Surroundings name what a command finds around its tree: home, scratch folders and, for the judge, the caches that it
-// leaves. New surroundings are made anew. The judge's surroundings for the unchanged code leave the caches that all
-// later ones find.
+// Surroundings name what a command finds around its tree: home, scratch folders and, for the judge, the caches that
+// it writes. Other surroundings are made new. What the judge's commands write to caches in the surroundings Unchanged
+// is there for all later ones.
 type Surroundings string
 
-// Unchanged are the surroundings of commands that the next judgement shares.
+// Unchanged are the surroundings of commands on the unchanged code, whose caches all later judgements share.
 const Unchanged Surroundings = "unchanged"
 
-// OfTrial begins those of a candidate on trial. No settlement keeps what that leaves in caches.
+// OfTrial is the prefix of the surroundings of a candidate's trial. What they leave in caches is never kept.
 const OfTrial = "trial "
 
-// around is what there is around a tree.
+// around says in which surroundings a tree is.
 type around struct {
 	in   Surroundings
-	n    int             // counts the surroundings that there were
-	last sandbox.Request // of the last command in them
+	n    int             // counts the surroundings so far
+	last sandbox.Request // the request of the last command in them
 }
 
-// caches are what a workspace knows of the layers over caches that its commands write. They are under the workspace's mu.
+// caches is what a workspace knows about the layers over caches that its commands write. It is under the workspace's
+// mu.
 type caches struct {
 	settled  int    // counts the changes that were kept or undone
-	trial    string // the folder of the layers of the judgement since then, "" before one
-	keepable bool   // whether a change that is kept keeps what is in it
+	trial    string // the folder of the layers of the judgement since then, "" if there was none
+	keepable bool   // whether a kept change also keeps the content of trial
 	trials   int    // counts those folders
-	below    int    // counts how often what is below the layers was changed
-	epoch    string // tells the layers of its judgements from those of earlier workers
+	below    int    // counts the changes below the layers
+	epoch    string // distinguishes the layers of this worker's judgements from those of earlier workers
 }
 
 // surrounded returns the request with its surroundings: new ones if the last command in the tree had others.
@@ -80,8 +81,8 @@ func (ws *Workspace) around(t *Tree, r sandbox.Request, n int, lasting bool) san
 	return r
 }
 
-// FurnishAhead makes the surroundings of the next step ahead of time, while the workflow hears of the last one. If the
-// step needs others, it waits until those are made.
+// FurnishAhead makes the surroundings of the next step ahead of time, while the workflow gets the result of the last
+// one. If the step needs other surroundings, it waits until these are made.
 func (ws *Workspace) FurnishAhead(t *Tree) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -96,20 +97,20 @@ func (ws *Workspace) FurnishAhead(t *Tree) {
 	ws.Machine.Background.Go(func() { s.Prepare(sandbox.Make(r)) })
 }
 
-// layers is the folder of the layers over caches that the commands of a tree write.
+// layers returns the folder of the layers over caches that the commands of a tree write.
 func (ws *Workspace) layers(of string) string {
 	return filepath.Join(ws.Beside(filepath.Join(ws.Machine.Home.Loop(ws.Ref), "layers")), of)
 }
 
-// nextTrial prepares the layers for a judgement that begins: new ones, or those of a judgement that has written
-// nothing. Layers of failed judgements are removed.
+// nextTrial prepares the layers for the next judgement: new ones, or those of a judgement that wrote nothing. Layers
+// of failed judgements are removed.
 func (ws *Workspace) nextTrial() {
 	if ws.caches.trial != "" && sandbox.Untouched(held.At(ws.caches.trial)) {
 		return
 	}
 	ws.caches.trials++
 	n := ws.caches.trials
-	ws.caches.trial = filepath.Join(ws.layers("trial"), fmt.Sprintf("%s-%d", ws.caches.epoch, n)) // no other worker's has this name
+	ws.caches.trial = filepath.Join(ws.layers("trial"), fmt.Sprintf("%s-%d", ws.caches.epoch, n)) // no layer of another worker has this name
 	ws.Machine.Background.Go(func() { ws.forgetTrials(n) })
 }
 
@@ -125,8 +126,8 @@ func (ws *Workspace) forgetTrials(n int) {
 	}
 }
 
-// JudgedCaches keeps what the last judgement left in caches, or forgets it: only a kept change may decide what the next
-// one's commands find.
+// JudgedCaches keeps what the last judgement left in caches, or forgets it. Only a kept change may affect what the
+// next judgement's commands find.
 func (ws *Workspace) JudgedCaches(kept bool) error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound has a judged command leave something in a cache: it is there within
-// the judgement, and afterwards only where the change was kept. Commands go on after a settlement.
+// TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound: a judged command writes something to a cache. It stays within the
+// judgement, and afterwards only if the change was kept. Commands still work after a settlement.
 func TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound(t *testing.T) {
 	if !sandbox.Probe().Overlay {
 		t.Skip("this machine has no overlays")
@@ -53,7 +53,7 @@ func TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound(t *testing.T) {
 		out, err := l.Settle(t.Context(), in)
 		require.NoError(t, err)
 		l.Ledger = out.Ledger
-		if out.Head != "" { // else it stays
+		if out.Head != "" { // otherwise the change stays
 			l.Head = out.Head
 		}
 		require.Equal(t, kept, guard("test -e $GOCACHE/"+name), "after it")

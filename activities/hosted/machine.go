@@ -1,5 +1,5 @@
-// Package hosted is what this host has of a loop or a steward: its trees, the sandbox, layers and variables around its
-// commands, and the way to its repository. It records nothing and calls no agent. Start at Workspace.
+// Package hosted has what this host keeps of a loop or a steward: its trees, the sandbox, layers and variables around
+// its commands, and the way to its repository. It records nothing and calls no agent. Start at Workspace.
 package hosted
 
 import (
@@ -24,16 +24,16 @@ import (
 type Machine struct {
 	Home      home.Home
 	Host      string // this host's id
-	Queue     string // where the work on this host's trees is taken from
+	Queue     string // the task queue for work on this host's trees
 	Namespace string
 	// Agents is the task queue for agents, "" if they share that of the trees.
 	Agents string
-	// MoveAfter is how long this host may leave an activity untaken before a loop that other hosts could continue asks
-	// whether this host is gone; 0: its loops stay.
+	// MoveAfter is how long this host may leave an activity untaken. After that, a loop that other hosts could
+	// continue asks whether this host is gone. With 0 its loops stay.
 	MoveAfter time.Duration
 	// Attributes says whether the namespace knows pawl's search attributes.
 	Attributes bool
-	// Logger is told what the loops do, and Telemetry, nil for nobody, shows it.
+	// Logger logs what the loops do. Telemetry shows it; it may be nil.
 	Logger    *slog.Logger
 	Telemetry *telemetry.Telemetry
 	// Closed are the ports of an external service that a loop's commands must not reach. The embedded engine's are
@@ -41,22 +41,22 @@ type Machine struct {
 	Closed []int
 	// Services are the addresses of the Temporal service and of its UI.
 	Services []string
-	// Asks reports that the embedded engine of another home, whose ports Closed has, requires a token.
+	// Asks says that the embedded engine of another home, whose ports are in Closed, requires a token.
 	Asks bool
 
-	sums       sums           // of files outside of repositories
-	Client     sdk.Client     // nil: the one that an activity came by; tests have one of their own
-	Background sync.WaitGroup // what nobody waits for but Stop
+	sums       sums           // the sums of files outside of repositories
+	Client     sdk.Client     // nil for the connection of the activity; tests set their own
+	Background sync.WaitGroup // background work, which only Stop waits for
 }
 
-// Workspaces are what this host has of the loops and stewards that this worker is at work on.
+// Workspaces has the workspaces of the loops and stewards for which this worker works.
 type Workspaces struct {
 	*Machine
 
-	Registering sync.Mutex // held while a loop is given its name on this host, or is given up
+	Registering sync.Mutex // held while a loop gets its name on this host, or is given up
 
 	mu         sync.Mutex
-	workspaces map[string]*Workspace // by their names in refs
+	workspaces map[string]*Workspace // by the name in refs
 }
 
 // New returns the workspaces of a worker that has just started.
@@ -69,7 +69,7 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Workspace
 	}
 }
 
-// Keep makes the workspace that of its loop. If an earlier attempt had opened another, its processes end.
+// Keep makes the workspace the one of its loop. If an earlier attempt had opened another one, its processes end.
 func (a *Workspaces) Keep(ws *Workspace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,14 +79,15 @@ func (a *Workspaces) Keep(ws *Workspace) {
 	a.workspaces[ws.Ref] = ws
 }
 
-// Here returns the workspace of a loop that this worker is at work on, nil for another loop.
+// Here returns the workspace of a loop for which this worker works, nil for another loop.
 func (a *Workspaces) Here(ref string) *Workspace {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.workspaces[ref]
 }
 
-// Stop ends everything that runs for any loop, and forgets the workspaces. The next worker runs it again.
+// Stop ends everything that runs for any loop, and forgets the workspaces. The next worker repeats the interrupted
+// work.
 func (a *Workspaces) Stop() {
 	a.mu.Lock()
 	workspaces := slices.Collect(maps.Values(a.workspaces))
@@ -112,7 +113,7 @@ func Refusal(err error) error {
 	return err
 }
 
-// Temporal is the connection that the activity came by.
+// Temporal returns the connection of the activity.
 func (m *Machine) Temporal(ctx context.Context) sdk.Client {
 	if m.Client != nil {
 		return m.Client

@@ -15,10 +15,10 @@ import (
 	"pawl/internal/secret"
 )
 
-// MaxOutput bounds what is read of an output; the supervisor keeps no more than that anyway.
+// MaxOutput is how many bytes of an output are read. The supervisor keeps no more anyway.
 const MaxOutput = 2 * proc.DefaultOutputLimit
 
-// TailLength is how much of an output enters history, for people.
+// TailLength is how many bytes of an output enter history, for people.
 const TailLength = 600
 
 // TailOf returns the end of a command's output, then of its errors. If it has both, each gets half of the room.
@@ -40,7 +40,8 @@ func TailOf(dir string) string {
 	return secret.Redact(strings.Join(said, "\n"))
 }
 
-// Digest returns the SHA-256 of a file; a command that could not be started has said nothing.
+// Digest returns the SHA-256 of a file. A missing file counts as empty, because a command that could not be started
+// has printed nothing.
 func Digest(path string) (string, error) {
 	sum := sha256.New()
 	f, err := os.Open(held.At(path))
@@ -58,7 +59,7 @@ func Digest(path string) (string, error) {
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(held.At(path))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // a command that could not be started has said nothing
+		return nil, nil // a command that could not be started has printed nothing
 	}
 	if err != nil {
 		return nil, err
@@ -86,8 +87,8 @@ func ReadTail(path string, n int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, n))
 }
 
-// Said returns a line of an agent's words. What looks like a credential is removed: the words are committed, recorded,
-// shown and pushed.
+// Said returns text of an agent as one line. What looks like a credential is removed, because the text is committed,
+// recorded, shown and pushed.
 func Said(text string) string {
-	return secret.Redact(evidence.Description(secret.Redact(text))) // whole before it is cut, and as it is then shown
+	return secret.Redact(evidence.Description(secret.Redact(text))) // the whole text before it is cut, and the line as it is shown
 }

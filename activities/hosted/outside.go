@@ -22,13 +22,13 @@ import (
 	"pawl/internal/loop"
 )
 
-// system are folders whose programs come with the machine. Nothing of a loop can write there, and an update of the
-// machine does not change what was agreed on.
+// system lists folders with programs of the machine. Nothing in a loop can write there, and an update of the machine
+// does not change what was agreed on.
 var system = []string{"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/lib", "/usr/lib", "/dev/", "/proc/", "/sys/"}
 
-// Outside seals programs and files outside of the repository that commands of the spec name: by an absolute path, by a
-// path from ~/, or by the name of a program, which is looked up in the PATH of the loop. Missing files are not sealed,
-// and of a folder only the name is.
+// Outside returns seals for programs and files outside of the repository that commands of the spec name: by an
+// absolute path, by a path from ~/, or by the name of a program, which is looked up in the PATH of the loop. It skips
+// missing files. Of a folder it seals only the name.
 func (ws *Workspace) Outside(names []string) ([]loop.Seal, error) {
 	env, err := ws.Environment()
 	if err != nil {
@@ -43,7 +43,7 @@ func (ws *Workspace) Outside(names []string) ([]loop.Seal, error) {
 		sum, err := ws.Machine.sums.of(at)
 		switch {
 		case errors.Is(err, errNoFile):
-		case err != nil: // whoever may not read it can't be judged by it
+		case err != nil: // a file that this user can't read can't judge the work
 			continue
 		}
 		sealed[at] = loop.Seal{Path: at, Blob: sum, Names: loop.SealOutside}
@@ -51,7 +51,7 @@ func (ws *Workspace) Outside(names []string) ([]loop.Seal, error) {
 	return slices.SortedFunc(maps.Values(sealed), func(a, b loop.Seal) int { return strings.Compare(a.Path, b.Path) }), nil
 }
 
-// Located is where a name of a command is on this host, "" where it is nowhere.
+// Located returns where a program or file that a command names is on this host, "" if it does not exist.
 func Located(name string, env []string) string {
 	variable := func(name string) (value string) {
 		for _, kv := range env {
@@ -78,7 +78,7 @@ func Located(name string, env []string) string {
 	return ""
 }
 
-// inForce is the contract in force, an empty one before there is one. A steward has none.
+// inForce returns the contract in force, an empty one before there is one. A steward has none.
 func (ws *Workspace) inForce(ctx context.Context) (c ledger.Contract, err error) {
 	if ws.Steward() {
 		return c, nil
@@ -90,14 +90,14 @@ func (ws *Workspace) inForce(ctx context.Context) (c ledger.Contract, err error)
 	return ws.Book.Contract(ctx, at)
 }
 
-// evaluators are the programs, files and folders outside of the repository that judge the work, as a contract
-// has them. In a sandbox they can be read and not written.
+// evaluators returns the seals of programs, files and folders outside of the repository that judge the work. In a
+// sandbox they can be read, but not written.
 func evaluators(c ledger.Contract) []loop.Seal {
 	return slices.DeleteFunc(slices.Clone(c.Sealed), func(s loop.Seal) bool { return s.Names != loop.SealOutside })
 }
 
-// Unaltered refuses to judge by what is not what was approved: a program or a file outside of the repository
-// that commands name, and that has changed since.
+// Unaltered returns a refusal if a program or file outside of the repository that judges the work has changed since
+// the contract was drawn up.
 func (ws *Workspace) Unaltered(ctx context.Context) error {
 	contract, err := ws.inForce(ctx)
 	if err != nil {
@@ -112,20 +112,20 @@ func (ws *Workspace) Unaltered(ctx context.Context) error {
 	return nil
 }
 
-// errNoFile is of what has no content that could be summed up, as a folder.
+// errNoFile is the error for something without content, such as a folder.
 var errNoFile = errors.New("no regular file")
 
-// sums are the SHA-256 of files, taken once for as long as nothing about a file changes: nobody can set the
-// time of its last change of status back.
+// sums caches the SHA-256 of files for as long as nothing about a file changes. Nobody can set back the time at which
+// a file's status last changed.
 type sums struct {
 	mu    sync.Mutex
-	known map[string][2]string // by path: what the file is, and its sum
+	known map[string][2]string // by path: the file's identity, and its sum
 }
 
-// of returns the SHA-256 of a file, in hex: fs.ErrNotExist where there is none, errNoFile with "" where it is
-// none.
+// of returns the SHA-256 of a file, in hex. The error is fs.ErrNotExist if there is no file, and errNoFile, with "",
+// if it is not a regular file.
 func (s *sums) of(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // which a FIFO would keep waiting
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise opening a FIFO would wait
 	if err != nil {
 		return "", err
 	}
@@ -158,5 +158,5 @@ func (s *sums) of(path string) (string, error) {
 	return sum, nil
 }
 
-// identity is all that the system says of a file: device, inode, size and times.
+// identity returns everything that the system says about a file: device, inode, size and times.
 func identity(st fs.FileInfo) string { return fmt.Sprintf("%+v", st.Sys()) }

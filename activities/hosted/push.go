@@ -15,41 +15,40 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// Two ways to the user's repository. A repository on this host gets branch and ledger when somebody is
-// about to look, and while the loop goes on (push). A repository with a URL is shared with other hosts
-// (publish): every append is pushed, and one that finds another ledger there has lost the loop to another
-// host. If two hosts append to the same entry, the repository takes one of them, so no lock and no clock
-// is needed.
+// There are two ways to the user's repository. A repository on this host gets branch and ledger when a person is
+// about to look, and while the loop continues (push). A repository with a URL is shared with other hosts (publish):
+// every append is pushed. If the push finds another ledger there, the loop has moved to another host. If two hosts
+// append to the same entry, the repository accepts one of them, so no lock and no clock is needed.
 
-// pushApart is how far apart pushes of keeps are, which nobody waits for. Only a loop whose iterations are
-// faster than that sees several keeps in one push.
+// pushApart is the least time between two pushes of kept changes, for which nobody waits. Only a loop with faster
+// iterations has several kept changes in one push.
 const pushApart = time.Second
 
-// pushLimit is how long a push of an append may take: a repository that takes connections and
-// never answers must not hold up a loop for good.
+// pushLimit is how long a push of an append may take. A repository that accepts connections and never answers must
+// not stop a loop forever.
 const pushLimit = 2 * time.Minute
 
-// patience bounds how long a repository is left alone that did not answer. It is as long as it let
-// us wait, so that one that is away costs a loop no more than half of its time.
+// patience is the maximum time for which pawl does not try a repository that did not answer. The time is as long as
+// pawl waited for the answer, so a missing repository costs a loop at most half of its time.
 const patience = time.Minute
 
-// pushes are what a workspace knows of its pushes to the user's repository.
+// pushes is what a workspace knows about its pushes to the user's repository.
 type pushes struct {
-	one       sync.Mutex // held by the one that is under way
-	branchDue bool       // with a URL: the branch is not yet in the repository as the ledger has it; under one
-	awayUntil time.Time  // with a URL: until when a repository that did not answer is left alone; under one
+	one       sync.Mutex // held during a push
+	branchDue bool       // with a URL: the repository does not have the branch as the ledger has it yet; under one
+	awayUntil time.Time  // with a URL: until then pawl does not try a repository that did not answer; under one
 
 	// The rest is under the workspace's mu.
 	due     *time.Timer
-	keptDue bool      // the push that is due is to bring the branch
-	last    time.Time // when the last keep was pushed
-	refused string    // why the last one was refused, until it is told
-	untaken string    // why the last one was refused, until one is accepted
+	keptDue bool      // the due push includes the branch
+	last    time.Time // when the last kept change was pushed
+	refused string    // why the last push was refused, until that is reported
+	untaken string    // why the last push was refused, until a push is accepted
 }
 
-// Push brings branch and ledger to the user's repository, after a push that may be under way. A
-// refusal, or a repository that has gone away, is no error: it is told and tried again with the
-// next push. An error means that this attempt is to end.
+// Push pushes branch and ledger to the user's repository, after a push that may be under way. If the repository
+// refuses the push, or can't be reached, that is not an error: it is reported, and the next push tries again. An
+// error means that this attempt has to end.
 func (ws *Workspace) Push(ctx context.Context) (refused string, err error) {
 	if ws.Remote {
 		err := ws.Publish(ctx, true)
@@ -58,12 +57,12 @@ func (ws *Workspace) Push(ctx context.Context) (refused string, err error) {
 	return ws.pushHere(ctx, true)
 }
 
-// pushHere pushes the ledger to a repository of this host, and the branch where that is due or branch says so.
+// pushHere pushes the ledger to a repository on this host, with the branch if branch is true or a push of it is due.
 func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string, err error) {
 	ws.pushes.one.Lock()
 	defer ws.pushes.one.Unlock()
 	ws.mu.Lock()
-	ws.takeDue() // this push takes it along
+	ws.takeDue() // this push includes the due one
 	branch, ws.pushes.keptDue = branch || ws.pushes.keptDue, false
 	ws.mu.Unlock()
 	refs := []string{ws.Ledger + ":" + ws.Ledger}
@@ -86,7 +85,7 @@ func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string,
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if refused == "" && !branch { // what was refused before was the branch
+	if refused == "" && !branch { // an earlier refusal concerned the branch
 		return "", nil
 	}
 	if ws.known(refused) {
@@ -97,7 +96,7 @@ func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string,
 	return refused, nil
 }
 
-// known notes why a push was refused, "" where none was, and reports whether there is nothing new to tell. The
+// known records why a push was refused, "" if it was not, and reports whether there is nothing new to report. The
 // caller holds ws.mu.
 func (ws *Workspace) known(refused string) bool {
 	same := refused == "" || refused == ws.pushes.untaken
@@ -105,7 +104,7 @@ func (ws *Workspace) known(refused string) bool {
 	return same
 }
 
-// notTaken says what the repository did not take, and what to do where the user has moved the loop's branch.
+// notTaken returns, in words, what the repository refused, and what to do if the user has moved the loop's branch.
 func (ws *Workspace) notTaken(no *userrepo.Refused) string {
 	text := fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
 	if name := git.BranchName(ws.Branch); no.Moved && no.Ref == ws.Branch {
@@ -115,14 +114,14 @@ func (ws *Workspace) notTaken(no *userrepo.Refused) string {
 	return text
 }
 
-// PushSoon pushes the ledger while the loop goes on, with branch also what was kept: a push costs what three
-// other activities do. What is lost with a crash the next push brings.
+// PushSoon pushes the ledger in the background, with branch also the kept changes: a push costs as much as three
+// other activities. If a crash loses a push, the next push makes up for it.
 func (ws *Workspace) PushSoon(branch bool) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.pushes.keptDue = ws.pushes.keptDue || branch
 	if ws.pushes.due != nil {
-		return // that one will take this keep along
+		return // the due push will include this kept change
 	}
 	ws.pushes.due = time.AfterFunc(pushApart-time.Since(ws.pushes.last), func() { ws.pushDueNow() })
 }
@@ -131,13 +130,13 @@ func (ws *Workspace) pushAhead() {
 	ws.mu.Lock()
 	ws.pushes.last = time.Now()
 	ws.mu.Unlock()
-	refused, _ := ws.pushHere(context.Background(), false) // it is not to end
+	refused, _ := ws.pushHere(context.Background(), false) // it must not be cancelled
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	ws.pushes.refused = cmp.Or(refused, ws.pushes.refused)
 }
 
-// pushDueNow pushes in the background where a push is due that nobody has taken up yet.
+// pushDueNow starts a due push in the background now.
 func (ws *Workspace) pushDueNow() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -146,7 +145,7 @@ func (ws *Workspace) pushDueNow() {
 	}
 }
 
-// takeDue takes up the push that is due, and reports whether one was. The caller holds ws.mu.
+// takeDue removes the due push, and reports whether there was one. The caller pushes, and holds ws.mu.
 func (ws *Workspace) takeDue() bool {
 	if ws.pushes.due == nil {
 		return false
@@ -165,10 +164,10 @@ func (ws *Workspace) PopRefusal() string {
 	return why
 }
 
-// Publish brings the ledger to the repository, and after it the branch's head as the ledger has it.
-// A ledger that another host has gone on with is LEDGER_AHEAD. A repository that refuses, or is
-// away, is no error: the loop goes on, says so once, and the next append tries again; what another
-// host does meanwhile shows then.
+// Publish pushes the ledger to the repository, and then the branch's head as the ledger has it. If another host has
+// continued the ledger, the error is LEDGER_AHEAD. If the repository refuses the push, or can't be reached, that is
+// not an error: the loop continues and reports it once, and the next append tries again. Only then does pawl notice
+// what another host did meanwhile.
 func (ws *Workspace) Publish(ctx context.Context, branch bool) error {
 	ws.pushes.one.Lock()
 	defer ws.pushes.one.Unlock()
@@ -204,8 +203,8 @@ func (ws *Workspace) Publish(ctx context.Context, branch bool) error {
 	return nil
 }
 
-// advance pushes once. It returns why the repository did not take something; an error is a fault
-// where another host has the loop, else what kept git from talking to the repository.
+// advance pushes once. why says why the repository refused something. The error is a fault if another host has the
+// loop, else it says why git could not reach the repository.
 func (ws *Workspace) advance(ctx context.Context, head string) (why string, err error) {
 	repo, err := ws.Repository()
 	if err != nil {
@@ -214,7 +213,7 @@ func (ws *Workspace) advance(ctx context.Context, head string) (why string, err 
 	defer repo.Close()
 	err = userrepo.Push(ctx, ws.Objects, repo, head+":"+ws.Ledger)
 	var refused *userrepo.Refused
-	if errors.As(err, &refused) { // by whatever name: where the ledger is there, is what counts
+	if errors.As(err, &refused) { // whatever was refused: what counts is where the ledger is there
 		if f := ws.behind(ctx, repo, head); f != nil {
 			return "", f
 		}
@@ -236,7 +235,7 @@ func (ws *Workspace) advance(ctx context.Context, head string) (why string, err 
 	return "", err
 }
 
-// behind is a fault where the ledger in the repository is none of head's predecessors.
+// behind returns a fault if the ledger in the repository is not a predecessor of head.
 func (ws *Workspace) behind(ctx context.Context, repo userrepo.Repo, head string) error {
 	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)
 	at := refs[ws.Ledger]

@@ -11,12 +11,12 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Repository is the loop's repository, for a moment: see RepositoryOf.
+// Repository returns the loop's repository; the caller closes it. See RepositoryOf.
 func (ws *Workspace) Repository() (userrepo.Repo, error) { return RepositoryOf(ws.Record) }
 
-// RepositoryOf is the repository of a loop or a steward. One of this host is held: it is the one that the loop began with, and stays it
-// until it is closed. Where another stands in its place, or none, the error is a *userrepo.Precondition, and nothing
-// that is there is read or run.
+// RepositoryOf returns the repository of a loop or a steward. A repository on this host is held: it is the one with
+// which the loop began, and stays it until it is closed. If another repository is in its place, or none, the error is
+// a *userrepo.Precondition, and nothing there is read or run.
 func RepositoryOf(r workspace.Record) (userrepo.Repo, error) {
 	if r.Local() == "" {
 		return userrepo.At(r.Repo), nil
@@ -30,14 +30,14 @@ func RepositoryOf(r workspace.Record) (userrepo.Repo, error) {
 		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.NoSuchPath, What: fmt.Sprintf("there is no repository at %s any more", git.Quote(r.Local())), Do: "bring it back"}
 	case err != nil:
 		return userrepo.Repo{}, err
-	case r.Remote: // a file:// URL
+	case r.Remote: // the URL is file://
 		return userrepo.HeldAt(r.Repo, f), nil
 	}
 	return userrepo.Held(f), nil
 }
 
-// DescendsFrom reports whether a ledger commit is another one or comes after it. One that the store does
-// not have is none of its predecessors.
+// DescendsFrom reports whether a ledger commit equals another one or comes after it. It returns false for a commit
+// that the store does not have.
 func (ws *Workspace) DescendsFrom(ctx context.Context, head, earlier string) bool {
 	in, err := ws.Objects.Contains(ctx, head, earlier)
 	return err == nil && in

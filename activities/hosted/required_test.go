@@ -10,7 +10,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// A machine that only lacks cgroups is no place where namespaces or bubblewrap help.
+// If a machine only lacks cgroups, the advice must not be about namespaces or bubblewrap.
 func TestE6_WhatToDoAboutARequiredSandboxIsAboutWhatIsMissing(t *testing.T) {
 	claims := sandbox.Claims(sandbox.Facts{Policy: sandbox.Policy{Limits: sandbox.Limits{Memory: 1 << 30, Processes: 10}}})
 	var limits []sandbox.Claim

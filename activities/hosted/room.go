@@ -16,18 +16,18 @@ import (
 	"pawl/internal/spec"
 )
 
-// A command that fills the disk would stop every loop of the host. So what it writes is watched while it runs, also where
-// the file system knows no quotas: by limits.deskBytes, and where nearly nothing is free by what the command itself has
-// written.
+// A command that fills the disk would stop every loop of the host. So pawl watches what a command writes while it
+// runs, also on file systems without quotas. A command is ended if its files exceed limits.deskBytes, or if almost
+// nothing is free and the command itself has written a lot.
 const (
-	// roomEvery is how often it is looked, unless a look takes long.
+	// roomEvery is the time between two looks, unless a look takes long.
 	roomEvery = 250 * time.Millisecond
 	// lookShare is how many times longer than a look the time to the next one is.
 	lookShare = 10
-	// littleRoom is what has to stay free for the engine and the other loops, and what a command must have written to
-	// be the one that takes it.
+	// littleRoom is how much must stay free for the engine and the other loops. It is also how much a command must
+	// have written to be ended for that.
 	littleRoom = 128 << 20
-	// fewFiles is how many have to remain to be made, and fileSize what one takes that is empty.
+	// fewFiles is how many more files the disk must be able to hold. fileSize is what an empty file takes.
 	fewFiles = 20_000
 	fileSize = 512
 )
@@ -36,16 +36,16 @@ const (
 type Room struct {
 	dirs  []string // where it can write
 	most  int64    // 0 for no limit
-	home  string   // on the disk that all loops share
+	home  string   // a folder on the disk that all loops share
 	since time.Time
-	// unnamed are the bytes of files that processes of the command have open and that have no name any more.
+	// unnamed returns the bytes of files that processes of the command have open and that no longer have a name.
 	unnamed func() int64
 
 	mu   sync.Mutex
 	over string // why the command was ended
 }
 
-// RoomOf is the room of a command that runs in a tree.
+// RoomOf returns the room of a command that runs in a tree.
 func (ws *Workspace) RoomOf(dir string, s *proc.Supervisor) *Room {
 	dirs := []string{dir, ws.layers("")}
 	if dir == ws.Desk.Dir {
@@ -54,7 +54,7 @@ func (ws *Workspace) RoomOf(dir string, s *proc.Supervisor) *Room {
 	return &Room{dirs: dirs, most: int64(ws.DeskBytes), home: ws.Machine.Home.Dir, since: time.Now(), unnamed: s.Unnamed}
 }
 
-// Watch looks until ctx ends, and calls end once there is too little room.
+// Watch looks until ctx ends, and calls end when there is too little room.
 func (r *Room) Watch(ctx context.Context, end func()) {
 	for wait := roomEvery; ; {
 		select {
@@ -74,8 +74,8 @@ func (r *Room) Watch(ctx context.Context, end func()) {
 	}
 }
 
-// Ended is why the command was ended, or has failed: "" where it is not for its room. What it has written since the last
-// look counts, too.
+// Ended returns why the command was ended for its room, or counts as failed for it, "" if neither. It includes what
+// the command has written since the last look.
 func (r *Room) Ended(ctx context.Context) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +108,8 @@ func (r *Room) look(ctx context.Context) string {
 	return ""
 }
 
-// size is what the files take on the disk that were changed after a time, each at least what its name and number take.
+// size returns how many bytes on the disk the files changed after a time take. Each file counts at least what its
+// name and inode take.
 func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
 	if r.unnamed != nil {
 		bytes = r.unnamed()
@@ -119,7 +120,7 @@ func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
 				return ctx.Err()
 			}
 			if err != nil {
-				return nil //nolint:nilerr // it is gone, or not to be read: it counts as nothing
+				return nil //nolint:nilerr // a file that is gone or can't be read counts as nothing
 			}
 			if info, err := d.Info(); err == nil && info.ModTime().After(after) {
 				if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -132,7 +133,7 @@ func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
 	return bytes
 }
 
-// files counts those that were made or changed since the command began.
+// files counts the files that were made or changed since the command began.
 func (r *Room) files(ctx context.Context) (n int) {
 	for _, dir := range r.dirs {
 		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {

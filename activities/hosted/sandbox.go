@@ -22,9 +22,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// Confine says what a command on one of the loop's trees may reach (E6): the tree, with the exchange for
-// what runs on the desk, and none of pawl's own. It is nil where there is no sandbox. agents are the programs
-// of the table that the command is or starts, as the spec names them.
+// Confine sets what a command in one of the loop's trees may reach (E6): the tree, with the exchange for commands on
+// the desk, and nothing else of pawl's. It sets nothing if there is no sandbox. agents are the known programs that
+// the command is or starts, by their names in the spec.
 func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []string, in Surroundings, agents []string) error {
 	machine := sandbox.Probe()
 	if ws.Sandbox.Use == spec.Off || machine == (sandbox.Machine{}) {
@@ -40,7 +40,7 @@ func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []s
 	for _, e := range evaluators(contract) {
 		r.Sealed = append(r.Sealed, e.Path)
 	}
-	// What the spec adds to the worker's environment it names.
+	// The spec names the variables that it adds to the worker's environment.
 	for _, kv := range c.Env {
 		if !slices.Contains(inherited, kv) {
 			r.Named = append(r.Named, kv)
@@ -49,7 +49,7 @@ func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []s
 	t := ws.Judge
 	if c.Dir == ws.Desk.Dir || c.Dir == ws.Exchange() {
 		t, r.Own = ws.Desk, append(r.Own, ws.Exchange())
-	} else { // a judgement has one room, with what each of its commands names
+	} else { // all commands of a judgement share one room, which has what each of them names
 		s := contract.Spec
 		r.Named = append(r.Named, s.Verify.Command, s.Verify.Holdout.Command, s.Guard.Command, s.Test.Command)
 	}
@@ -64,7 +64,7 @@ func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []s
 	return nil
 }
 
-// request is what all commands of the loop have in common.
+// request returns what the requests of all the loop's commands have in common.
 func (ws *Workspace) request(machine sandbox.Machine) sandbox.Request {
 	r := sandbox.Request{
 		Machine: machine, Home: ws.Machine.Home.Dir, Repo: ws.Local(), Allow: ws.Sandbox.Allow,
@@ -86,7 +86,7 @@ func (ws *Workspace) request(machine sandbox.Machine) sandbox.Request {
 	return r
 }
 
-// means is how the sandbox of p's commands keeps files out of reach.
+// means returns how the sandbox of the workspace's commands keeps files out of reach.
 func (ws *Workspace) means() sandbox.Means {
 	if ws.Sandbox.Use == spec.Off {
 		return sandbox.ByNothing
@@ -94,17 +94,17 @@ func (ws *Workspace) means() sandbox.Means {
 	return sandbox.Probe().Files
 }
 
-// Where the embedded engine and its UI listen unless something else does.
+// The usual ports of the embedded engine and its UI.
 const StockPort, StockUI = 7233, 8233
 
-// ClosedPorts are the ports of the engine, its UI and the triggers. The embedded engine and the triggers say
-// on disk where they listen, and may move while a loop runs.
+// ClosedPorts returns the ports of the engine, its UI and the triggers. The embedded engine and the triggers record
+// their ports on disk, and may change them while a loop runs.
 func (m *Machine) ClosedPorts() []int { return append(m.EnginePorts(), m.Home.TriggerPorts()...) }
 
 // EnginePorts returns the ports of the Temporal services that commands must not reach.
 func (m *Machine) EnginePorts() []int { return append(slices.Clone(m.Closed), m.embedded().Ports...) }
 
-// embedded is what the embedded engine says of itself, nothing where there is none.
+// embedded returns what the embedded engine has recorded about itself, nothing if there is none.
 func (m *Machine) embedded() (e struct {
 	Address string `json:"address"`
 	Ports   []int  `json:"ports"`
@@ -122,8 +122,8 @@ func (m *Machine) AsksToken() bool {
 	return m.Asks || e.Auth && (len(m.Services) == 0 || m.Services[0] == e.Address)
 }
 
-// Protections are what the contract says of this machine's sandbox: each sentence after it was tried in the
-// loop's own. broken are those that do not hold.
+// Protections returns what the contract says about the sandbox on this machine. Each sentence was tried in the loop's
+// own sandbox. broken are those that do not hold.
 func (ws *Workspace) Protections(ctx context.Context) (lines, broken []string, err error) {
 	if ws.Sandbox.Use == spec.Off {
 		return []string{"no sandbox (sandbox.use is off): agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI, and write your repository"}, nil, nil
@@ -155,7 +155,7 @@ func (ws *Workspace) Protections(ctx context.Context) (lines, broken []string, e
 	return lines, broken, nil
 }
 
-// Named says what of this machine agent and commands can read because the spec names it.
+// Named returns what agent and commands can read on this machine because the spec names it.
 func (ws *Workspace) Named(s spec.Spec) ([]string, error) {
 	machine := sandbox.Probe()
 	if ws.Sandbox.Use == spec.Off || machine.Files == sandbox.ByNothing {
@@ -175,7 +175,7 @@ func (ws *Workspace) Named(s spec.Spec) ([]string, error) {
 		for _, value := range a.Env {
 			r.Named = append(r.Named, os.Expand(value, os.Getenv))
 		}
-		for _, word := range a.Command.List { // a program's files are beside it
+		for _, word := range a.Command.List { // the files of a program are beside it
 			if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() {
 				r.Named = append(r.Named, filepath.Dir(word))
 			}
@@ -185,7 +185,7 @@ func (ws *Workspace) Named(s spec.Spec) ([]string, error) {
 	return sandbox.Named(sandbox.Make(r), unnamed), nil
 }
 
-// facts are what is around the loop, and must be out of its reach.
+// facts returns what is around the loop and must be out of its reach.
 func (ws *Workspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
 	f := sandbox.Facts{Policy: policy, Repo: ws.Local(), Allow: ws.Sandbox.Allow, Sockets: sandbox.Sockets(), Auth: ws.Machine.AsksToken(), DefaultProcesses: ws.Processes == 0}
 	home := ws.Machine.Home
@@ -201,20 +201,20 @@ func (ws *Workspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.F
 			f.Private = append(f.Private, filepath.Join(home, name))
 		}
 	}
-	// What the spec makes writable the contract says elsewhere.
+	// The contract lists elsewhere what the spec makes writable.
 	f.Private = slices.DeleteFunc(f.Private, func(path string) bool { return policy.Opens(path) })
 	f.Sockets = slices.DeleteFunc(f.Sockets, func(path string) bool { return policy.Opens(path) })
 	f.Sockets = f.Sockets[:min(len(f.Sockets), 50)]
 	return f
 }
 
-// elsewhere is the address of a service that is not this host's: by its name, and by what the name stands for.
+// elsewhere returns the addresses of a service on another host: by its name, and by the addresses of the name.
 func elsewhere(ctx context.Context, service string) (all []string) {
 	host, port, err := net.SplitHostPort(service[strings.LastIndex(service, "/")+1:])
 	if err != nil {
 		return nil
 	}
-	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // the name is tried in any case
+	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // the name itself is always tried
 	for _, at := range append(addresses, host) {
 		all = append(all, net.JoinHostPort(at, port))
 	}
@@ -222,7 +222,7 @@ func elsewhere(ctx context.Context, service string) (all []string) {
 	return slices.Compact(all)
 }
 
-// Bounded says which limits something reached, "" for none.
+// Bounded returns which limits were reached, "" for none.
 func (ws *Workspace) Bounded(r sandbox.Reached) string {
 	var all []string
 	if r.Killed > 0 {
@@ -235,7 +235,7 @@ func (ws *Workspace) Bounded(r sandbox.Reached) string {
 	return strings.Join(all, "; ")
 }
 
-// Unconnected says which connections the sandbox's proxy did not let through, "" where there were none.
+// Unconnected returns which connections the sandbox's proxy refused, "" for none.
 func Unconnected(refused []egress.Refusal) string {
 	if len(refused) == 0 {
 		return ""
@@ -252,7 +252,7 @@ func Unconnected(refused []egress.Refusal) string {
 	return "the sandbox blocked connections to " + strings.Join(all, ", ") + more
 }
 
-// Ensure refuses a loop whose sandbox is required where something of it does not hold.
+// Ensure returns a refusal if the spec requires a sandbox and a part of it does not hold.
 func Ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []string) error {
 	if s.Use != spec.Required {
 		return nil

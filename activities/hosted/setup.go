@@ -22,35 +22,35 @@ import (
 	"pawl/internal/workspace"
 )
 
-// setupLimit bounds setup.command: dependencies may have to be fetched.
+// setupLimit is how long setup.command may take: it may have to fetch dependencies.
 const setupLimit = 20 * time.Minute
 
-// lockfiles say which dependencies are fetched, by name in any folder.
+// lockfiles lists the files that say which dependencies are fetched, by name in any folder.
 var lockfiles = []string{
 	"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "go.sum", "Cargo.lock", "uv.lock", "poetry.lock",
 	"pdm.lock", "Pipfile.lock", "requirements*.txt", "*-requirements.txt", "Gemfile.lock", "composer.lock", "mix.lock", "packages.lock.json", "gradle.lockfile",
 	"pubspec.lock", "Package.resolved", "flake.lock", ".gitmodules",
 }
 
-// setUp is what a tree was set up with, kept beside the log of its setup.
+// setUp is the record of a tree's setup. It is beside the log of the setup.
 type setUp struct {
 	Locks map[string]string `json:"locks"` // the blobs of the lockfiles, by path
 	Times int               `json:"times"` // how often setup.command ran for this tree
 }
 
-// setupDir is where the log of a tree's setup is.
+// setupDir returns the folder of the log of a tree's setup.
 func (ws *Workspace) setupDir(t *Tree) string {
 	return filepath.Join(workspace.Steps(ws.Machine.Home, ws.Ref), "setup-"+filepath.Base(t.Dir))
 }
 
-// setUpTo is what a tree is to be set up with, and what is said of it if it was set up before.
+// setUpTo is what a tree has to be set up with, and why it is set up again.
 type setUpTo struct {
 	setUp
-	why string // the lockfile that differs, "" where none does
+	why string // the lockfile that differs, "" if none does
 }
 
-// setupDue compares the lockfiles of the commit with those that the tree was set up with. Where one differs, what
-// setup fetched is another commit's: the tree goes, and is made anew.
+// setupDue compares the lockfiles of the commit with those of the tree's setup. If one differs, setup fetched
+// dependencies for another commit, so the tree is removed and made again.
 func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (due setUpTo, err error) {
 	if ws.Setup == "" {
 		return due, nil
@@ -81,7 +81,7 @@ func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (due 
 	return due, t.Remove(ctx)
 }
 
-// locksAt are the lockfiles of a commit. What it found for the last one is kept.
+// locksAt returns the lockfiles of a commit. It caches the last result.
 func (ws *Workspace) locksAt(ctx context.Context, commit string) (map[string]string, error) {
 	ws.mu.Lock()
 	last := ws.locks
@@ -112,7 +112,7 @@ type locked struct {
 	files  map[string]string
 }
 
-// setup runs setup.command in a new tree. That it ran before is told with the next step, and why.
+// setup runs setup.command in a new tree. If it ran before, the next step reports that and why.
 func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo) error {
 	if ws.Setup == "" {
 		return nil
@@ -144,7 +144,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo) error {
 		return err
 	}
 	if result.ExitCode != 0 || result.Interrupted {
-		_ = t.Remove(context.WithoutCancel(ctx)) // a tree half set up is no tree
+		_ = t.Remove(context.WithoutCancel(ctx)) // a tree whose setup failed must not be used
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -158,7 +158,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo) error {
 	return nil
 }
 
-// repeated notes that setup ran again, for the next step to tell.
+// repeated records that setup ran again, for the next step to report.
 func (ws *Workspace) repeated(what string) {
 	ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", what)
 	ws.mu.Lock()
@@ -166,7 +166,7 @@ func (ws *Workspace) repeated(what string) {
 	ws.repeats = append(ws.repeats, what)
 }
 
-// RepeatedSince returns what has been noted since it was last asked, "" for nothing.
+// RepeatedSince returns what was recorded since the last call, "" for nothing.
 func (ws *Workspace) RepeatedSince() string {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"pawl/internal/workspace"
 )
 
-// TestSetupRunsAgainWhereItHasToAndSaysWhy: what judge.keep names may change in the judge, another lockfile
-// means other dependencies, and a tree that lost what setup made is made anew.
+// TestSetupRunsAgainWhereItHasToAndSaysWhy: what judge.keep names may change in the judge. Another lockfile means
+// other dependencies. A tree that lost what setup made is made again.
 func TestSetupRunsAgainWhereItHasToAndSaysWhy(t *testing.T) {
 	at := func(user string) (key, address string) { return "path", user }
 	l := actest.BeginWith(t, spec.Allow, at, `, "setup": {"command": "mkdir -p deps/cache && cat work/* >deps/all && date >deps/cache/when"}, "judge": {"keep": ["deps/cache/**"]}`)
@@ -61,7 +61,7 @@ func TestSetupRunsAgainWhereItHasToAndSaysWhy(t *testing.T) {
 	restore(base, 4, "")
 }
 
-// restoreJudge brings the judge of a loop to head, and returns what the next step would tell of setup.
+// restoreJudge brings the judge of a loop to head, and returns what the next step would report about setup.
 func restoreJudge(l *actest.Loop, head string) (told string, err error) {
 	ws, err := l.Workspace(l.Context(), l.Opened.Ref)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"pawl/internal/home"
 )
 
-// What the sandbox knows of Temporal: service and UI are closed, and an engine asks where its own file says so.
+// What the sandbox knows about Temporal: service and UI are closed, and an engine requires a token if its own file
+// says so.
 func TestE6_WhatLoopsAreToldOfTemporal(t *testing.T) {
 	const own, other = "127.0.0.1:7233", "temporal.example:7233"
 	for name, c := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 type Tree struct {
 	*trees.Tree
 	busy sync.Mutex // held while the tree is being restored
-	at   string     // the commit that it is known to be at, "" for unknown; under the workspace's mu
+	at   string     // the commit that the tree equals, "" if unknown; under the workspace's mu
 
 	around around // under the workspace's mu
 }
@@ -34,14 +34,14 @@ func (ws *Workspace) Restore(ctx context.Context, t *Tree, head string) error {
 	return ws.bring(ctx, t, head, false)
 }
 
-// RestoreClean is restore for a step that finds nothing of an earlier one, not even what judge.keep names.
+// RestoreClean is Restore for a step that must find nothing of an earlier one, not even what judge.keep names.
 func (ws *Workspace) RestoreClean(ctx context.Context, t *Tree, head string) error {
 	t.busy.Lock()
 	defer t.busy.Unlock()
 	return ws.bring(ctx, t, head, true)
 }
 
-// bring brings a tree to head, while it is busy with nothing else.
+// bring brings a tree to head. The caller holds busy.
 func (ws *Workspace) bring(ctx context.Context, t *Tree, head string, clean bool) error {
 	if err := ws.materialise(ctx, t, head, clean); err != nil {
 		return err
@@ -52,11 +52,11 @@ func (ws *Workspace) bring(ctx context.Context, t *Tree, head string, clean bool
 	return nil
 }
 
-// aheadOf is the turn in which a restore was asked for that nobody waits for yet.
+// aheadOf is the context key of the turn in which a restore ahead was requested.
 type aheadOf struct{}
 
-// RestoreAhead restores a tree for the next step while the workflow hears of the last one. If it fails,
-// the step restores the tree itself. If the step, or a parking of the trees, comes first, nothing is done.
+// RestoreAhead restores a tree for the next step while the workflow gets the result of the last one. If it fails, the
+// step restores the tree itself. If the step comes first, or the trees are parked first, it does nothing.
 func (ws *Workspace) RestoreAhead(t *Tree, head string) {
 	ws.mu.Lock()
 	ctx := context.WithValue(context.Background(), aheadOf{}, ws.turn)
@@ -64,8 +64,8 @@ func (ws *Workspace) RestoreAhead(t *Tree, head string) {
 	ws.Machine.Background.Go(func() { _ = ws.Restore(ctx, t, head) })
 }
 
-// Leave notes that something is about to run in a tree. It waits for a restore that is under way, and
-// lets none begin that was asked for before.
+// Leave records that something is about to run in a tree. It waits for a restore that is under way. No restore that
+// was requested before begins after it.
 func (ws *Workspace) Leave(t *Tree) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
@@ -75,7 +75,7 @@ func (ws *Workspace) Leave(t *Tree) {
 	ws.turn++
 }
 
-// Park gives up the trees: they are a cache, made again when something is to run in them.
+// Park removes the trees. They are a cache, and are made again when something has to run in them.
 func (ws *Workspace) Park(ctx context.Context) error {
 	ws.Leave(ws.Judge)
 	if err := ws.Judge.Remove(ctx); err != nil {
@@ -96,7 +96,7 @@ func (ws *Workspace) Park(ctx context.Context) error {
 	return ws.Desk.Remove(ctx)
 }
 
-// Alike notes that the commit has the tree of another, which it was reverted to.
+// Alike records that commit has the same tree as other, to which it was reverted.
 func (ws *Workspace) Alike(commit, other string) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -106,7 +106,7 @@ func (ws *Workspace) Alike(commit, other string) {
 	ws.same = [2]string{commit, other}
 }
 
-// like returns a commit that is known to have the tree of this one, "" where none is.
+// like returns a commit that is known to have the tree of this one, "" if none is.
 func (ws *Workspace) like(commit string) string {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -116,7 +116,7 @@ func (ws *Workspace) like(commit string) string {
 	return ""
 }
 
-// Torn names what could not be read any more of what pawl keeps of a tree, which is made again by now.
+// Torn reports which of pawl's own records about a tree could not be read. They are already made again.
 func (ws *Workspace) Torn(t *Tree) {
 	if t.Torn != "" {
 		ws.IsMended(fmt.Sprintf("of the %s, %s could not be read: it is made again", filepath.Base(t.Dir), t.Torn), nil)
@@ -124,8 +124,8 @@ func (ws *Workspace) Torn(t *Tree) {
 	}
 }
 
-// materialise brings a tree to commit. Where it is new, or had to be made anew, the setup command
-// runs in it, and tracked files that it touched are brought back. What judge.keep names stays in the judge, unless it is to be clean.
+// materialise brings a tree to a commit. If the tree is new, or had to be made again, the setup command runs in it,
+// and tracked files that it changed are restored. What judge.keep names stays in the judge, unless clean is true.
 func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, clean bool) error {
 	options := trees.RestoreOptions{Judge: t == ws.Judge, Keep: ws.Keep, Clean: clean, Like: ws.like(commit)}
 	due, err := ws.setupDue(ctx, t, commit)

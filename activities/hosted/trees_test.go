@@ -31,7 +31,8 @@ func TestParkedTreesAreMadeAgainWhenSomethingRuns(t *testing.T) {
 	require.Equal(t, "a\n", gittest.Read(t, l.Opened.Desk+"/work/a"))
 }
 
-// A loop is terminated, and another of its ID may have begun: only the trees of the first are given up, and it is in no gauge any more.
+// A loop is terminated, and another loop with its ID may have begun. Only the trees of the first are removed, and no
+// gauge counts it any more.
 func TestTheTreesOfALoopThatIsOverAreRemovedOnce(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	l.Iterate()

@@ -26,29 +26,28 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Workspace is what this host has of a loop, or of a steward. All of it can be made again from the
-// workspace record.
+// Workspace is what this host has of a loop or a steward. Everything can be made again from the workspace record.
 type Workspace struct {
 	workspace.Record
 	Machine     *Machine
 	Objects     *store.Store
-	Book        *ledger.Ledger  // of a loop
-	StewardBook *ledger.Steward // of a steward
+	Book        *ledger.Ledger  // the ledger of a loop
+	StewardBook *ledger.Steward // the ledger of a steward
 	Desk        *Tree
 	Judge       *Tree
 
-	sides    map[int]*Workspace // what candidates have of it, by the numbers of their desks; under mu
-	Planning sync.Mutex         // the desk of a steward is one
+	sides    map[int]*Workspace // the workspaces of candidates, by the numbers of their desks; under mu
+	Planning sync.Mutex         // a steward has one desk
 	pushes   pushes
 
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
 	caches     caches
-	locks      locked    // the lockfiles of the last commit that was asked for
-	repeats    []string  // setups that ran again, and nobody has been told
-	same       [2]string // two commits with one tree: a revert, and what it went back to
-	Env        []string  // what commands inherit, once it is known
-	turn       int       // counts what has run in the trees
+	locks      locked    // the lockfiles of the last requested commit
+	repeats    []string  // repeated setups that are not reported yet
+	same       [2]string // two commits with the same tree: a revert, and the commit to which it went back
+	Env        []string  // the environment that commands inherit, once it is known
+	turn       int       // counts what ran in the trees
 }
 
 // Workspace returns the workspace of the loop named ref.
@@ -77,7 +76,7 @@ func (a *Workspaces) Workspace(ctx context.Context, ref string) (*Workspace, err
 	return ws, nil
 }
 
-// OpenWorkspace opens the workspace of a record. It is not that of the loop on this host until Keep makes it so.
+// OpenWorkspace opens the workspace of a record. It becomes the workspace of the loop on this host only by Keep.
 func (m *Machine) OpenWorkspace(ctx context.Context, r workspace.Record) (*Workspace, error) {
 	store, err := store.Open(ctx, r.Store)
 	if err != nil {
@@ -91,7 +90,7 @@ func (m *Machine) OpenWorkspace(ctx context.Context, r workspace.Record) (*Works
 	return ws, nil
 }
 
-// tree is one of the loop's trees, in a folder of its own.
+// tree returns one of the loop's trees, which has its own folder.
 func (ws *Workspace) tree(dir string) *Tree {
 	admin := workspace.Admin(ws.Machine.Home, ws.Ref, filepath.Base(dir))
 	t := trees.At(ws.Objects, dir, admin, cmp.Or(git.BranchName(ws.Branch), ws.Onto))
@@ -99,8 +98,8 @@ func (ws *Workspace) tree(dir string) *Tree {
 	return &Tree{Tree: t}
 }
 
-// At is the workspace of a desk: of a candidate's one with a supervisor, an exchange and layers over caches of its own,
-// over the same store and ledger. It appends nothing.
+// At returns the workspace of a desk. A candidate's desk has its own supervisor, exchange and layers over caches,
+// with the same store and ledger. Its workspace appends nothing.
 func (ws *Workspace) At(desk int) *Workspace {
 	if desk == 0 {
 		return ws
@@ -113,12 +112,12 @@ func (ws *Workspace) At(desk int) *Workspace {
 	side := &Workspace{Record: ws.Record, Machine: ws.Machine, caches: caches{epoch: ws.caches.epoch}, Objects: ws.Objects, Book: ws.Book, StewardBook: ws.StewardBook}
 	side.Side = desk
 	side.Desk = side.tree(side.Beside(ws.Desk.Dir))
-	side.Judge = ws.tree(ws.Judge.Dir) // which nothing of it runs in
+	side.Judge = ws.tree(ws.Judge.Dir) // nothing of the candidate runs there
 	ws.sides[desk] = side
 	return side
 }
 
-// besides are the workspaces of the candidates' desks that are on this host.
+// besides returns the workspaces of the candidates' desks on this host.
 func (ws *Workspace) besides() (all []*Workspace) {
 	for _, r := range ws.Sides(ws.Machine.Home) {
 		all = append(all, ws.At(r.Side))
@@ -126,19 +125,19 @@ func (ws *Workspace) besides() (all []*Workspace) {
 	return all
 }
 
-// Exchange is the folder in which the agents on the desk find their prompts and leave their results.
+// Exchange returns the folder in which agents on the desk find their prompts and leave their results.
 func (ws *Workspace) Exchange() string {
 	return ws.Beside(workspace.Exchange(ws.Machine.Home, ws.Ref))
 }
 
-// StoreOf is where a repository's objects are kept on this host.
+// StoreOf returns the folder of a repository's store on this host.
 func (m *Machine) StoreOf(address string) string {
 	key := sha256.Sum256([]byte(address))
 	return m.Home.Store(hex.EncodeToString(key[:8]))
 }
 
-// FindRecord is the workspace record of a loop on this host, by its ID or, of an earlier loop of that
-// ID, by its name in refs.
+// FindRecord returns the workspace record of a loop on this host: by its ID, or, for an earlier loop with that ID, by
+// its name in refs.
 func (m *Machine) FindRecord(id string) (workspace.Record, bool) {
 	if r, ok := workspace.Latest(m.Home, id); ok {
 		return r, true
@@ -150,8 +149,8 @@ func (m *Machine) FindRecord(id string) (workspace.Record, bool) {
 // Author returns the identity under which the loop commits.
 func (ws *Workspace) Author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
 
-// LoopStop says where a loop-stop file asks the loop to end, "" where there is none. It counts where no agent
-// can write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME.
+// LoopStop returns which loop-stop file asks the loop to end, "" if there is none. The file counts where no agent can
+// write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME.
 func (ws *Workspace) LoopStop() string {
 	for _, dir := range []string{ws.Local(), ws.Machine.Home.Loop(ws.Ref)} {
 		if dir == "" {
@@ -165,8 +164,8 @@ func (ws *Workspace) LoopStop() string {
 	return ""
 }
 
-// Supervise returns the loop's supervisor, starting one where there is none. What an earlier
-// one may have left is ended first.
+// Supervise returns the loop's supervisor. If there is none it starts one, and first ends what an earlier one may
+// have left.
 func (ws *Workspace) Supervise() (*proc.Supervisor, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -181,7 +180,7 @@ func (ws *Workspace) Supervise() (*proc.Supervisor, error) {
 	return s, nil
 }
 
-// EndProcesses gives up the loop's processes: the loop waits, or is over.
+// EndProcesses ends the loop's processes, because the loop waits or is over.
 func (ws *Workspace) EndProcesses() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -194,7 +193,7 @@ func (ws *Workspace) EndProcesses() {
 	}
 }
 
-// CloseTrees gives up the trees of a loop that is over. Logs, store and ledger stay.
+// CloseTrees removes the trees of a loop that is over. Logs, store and ledger stay.
 func (a *Workspaces) CloseTrees(ctx context.Context, ws *Workspace) error {
 	if err := ws.Park(ctx); err != nil {
 		return err
@@ -217,19 +216,20 @@ func (ws *Workspace) forget() error {
 	if err := remove.All(ws.layers("")); err != nil {
 		return err
 	}
-	// What a call has left on the desk is gone with it: a run that goes on with the loop makes the call again.
+	// The changes of a call on the desk are gone with the desk, so a run that continues the loop makes the call
+	// again.
 	if err := os.Remove(held.At(ws.CallFile())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// CallFile has the last call that was made on the desk.
+// CallFile returns the file that names the last call on the desk.
 func (ws *Workspace) CallFile() string {
 	return ws.Beside(filepath.Join(ws.Machine.Home.Loop(ws.Ref), "call"))
 }
 
-// LastOnDesk returns the last call that was made on the desk, "" if that is not known.
+// LastOnDesk returns the last call on the desk, "" if it is unknown.
 func (ws *Workspace) LastOnDesk() string {
 	b, err := os.ReadFile(held.At(ws.CallFile()))
 	if err != nil {
@@ -238,13 +238,13 @@ func (ws *Workspace) LastOnDesk() string {
 	return string(b)
 }
 
-// IsMended says that something of a loop was damaged, and what was done about it.
+// IsMended records that something of a loop was damaged, and what was done about it.
 func (ws *Workspace) IsMended(what string, err error) {
 	ws.Machine.Logger.Warn(what, "loop", ws.Loop, "error", err)
 	mending.Note(ws.Machine.Home.Loop(ws.Ref), what)
 }
 
-// Workplace is where a command of the user's own runs: in the repository, where that is on this host.
+// Workplace returns the folder in which a command of the user's own runs: the repository, if it is on this host.
 func (m *Machine) Workplace(ref string) string {
 	if r, err := workspace.Read(m.Home, ref); ref != "" && err == nil {
 		if info, err := os.Stat(r.Repo); err == nil && info.IsDir() {
@@ -254,7 +254,7 @@ func (m *Machine) Workplace(ref string) string {
 	return m.Home.Dir
 }
 
-// Known is the record of a loop that this worker is at work on, also where the one on disk is damaged.
+// Known returns the record of a loop for which this worker works, even if the one on disk is damaged.
 func (a *Workspaces) Known(ref string) (workspace.Record, bool) {
 	if ws := a.Here(ref); ws != nil {
 		return ws.Record, true
@@ -262,7 +262,7 @@ func (a *Workspaces) Known(ref string) (workspace.Record, bool) {
 	return workspace.Record{}, false
 }
 
-// RecordOf is the record of a loop, as this worker has it or as it is on disk.
+// RecordOf returns the record of a loop, from this worker or from disk.
 func (a *Workspaces) RecordOf(ref string) (workspace.Record, bool) {
 	if r, ok := a.Known(ref); ok {
 		return r, true
