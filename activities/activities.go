@@ -1,11 +1,11 @@
-// Package activities touches the world for a loop, over the store, the trees, the ledger and the
-// supervisor. Each activity is idempotent: a retry finds what the attempt before it did, and does the
-// rest. Activities decide nothing about the loop: a verdict is a result, an error is the machine's.
+// Package activities changes the world for a loop: the store, the trees, the ledger, and the supervisor with its
+// processes. Each activity is idempotent: a retry finds what the attempt before did, and does the rest. Activities
+// decide nothing about the loop: a verdict is a result, an error is a failure of the machine.
 //
 // Each subject has a package: hosted, contracts, recording, changes, proposals, steps, calls, opening, preflight and
-// stewards, in this order; none imports a later one. Here they are put together and registered by name. Start at
-// Activities, then hosted.Workspace: all that a loop has on this host. The tests of a package lie in it; actest has what
-// they share.
+// stewards, in this order; none imports a later one. This package puts them together and registers them by name.
+// Start at Activities, then hosted.Workspace, which is everything that a loop has on this host. Each package has its
+// own tests; actest has what they share.
 package activities
 
 import (
@@ -55,8 +55,8 @@ func register(r worker.ActivityRegistry, all map[string]any) {
 	}
 }
 
-// RegisterShared registers what any host may do: take up a loop, find one, tell somebody of it, say
-// whether another host is gone.
+// RegisterShared registers what any host may do: open a loop, find one, notify people about it, and find out whether
+// another host is gone.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	register(r, map[string]any{
 		act.OpenName: a.Open, act.OpenStewardName: a.OpenSteward, act.FindName: a.Find, act.PlaceName: a.Place, act.NotifyName: a.Notify,
@@ -64,7 +64,7 @@ func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	})
 }
 
-// RegisterAgents registers what runs agents.
+// RegisterAgents registers the activities that run agents.
 func (a *Activities) RegisterAgents(r worker.ActivityRegistry) {
 	register(r, map[string]any{act.CallName: a.CallAgent, act.PlanTaskName: a.PlanTask})
 }

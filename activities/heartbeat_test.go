@@ -22,7 +22,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// beats is told of every heartbeat, and of every activity that starts.
+// beats records every heartbeat, and every activity that starts.
 type beats struct {
 	interceptor.WorkerInterceptorBase
 	beat func(details ...any)
@@ -66,7 +66,7 @@ func (o *outbound) RecordHeartbeat(ctx context.Context, details ...any) {
 	o.Next.RecordHeartbeat(ctx, details...)
 }
 
-// registry notes what is registered.
+// registry records what is registered.
 type registry struct {
 	worker.ActivityRegistry
 	all map[string]any
@@ -80,7 +80,7 @@ func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
 	a.RegisterShared(r)
 	a.RegisterTrees(r)
 	require.Len(t, r.all, 26)
-	var all sync.WaitGroup // they wait, and t.Parallel would let no more of them wait at a time than there are processors
+	var all sync.WaitGroup // the activities wait, and t.Parallel would let no more of them wait at a time than there are processors
 	defer all.Wait()
 	for name, f := range r.all {
 		all.Go(func() {
@@ -88,7 +88,7 @@ func TestEveryActivityBeatsWhileItWorks(t *testing.T) {
 				seen := make(chan struct{}, 10)
 				env := actest.Environment(a, &beats{
 					beat: func(...any) { seen <- struct{}{} },
-					do: func(func() (any, error)) (any, error) { // it is at work for as long as it takes to beat twice
+					do: func(func() (any, error)) (any, error) { // it works until it has sent two heartbeats
 						<-seen
 						<-seen
 						return nil, nil
@@ -123,7 +123,8 @@ func TestAStepsBeatsTellWhatItHasSpent(t *testing.T) {
 	require.FileExists(t, proceed)
 }
 
-// A step of an agent that has spent something, and whose worker died: recovery reads what it has told.
+// The worker of an agent's step dies after the agent has spent something. Recovery reads what its heartbeats
+// reported.
 func TestWhatAnEarlierAttemptToldIsToldAgain(t *testing.T) {
 	a := activities.New(home.Home{Dir: t.TempDir()}, "host", "pawl", "default", false)
 	before := act.Live{Usage: loop.Usage{ToolCalls: 3, ActiveMs: 50}, Tool: "Edit"}

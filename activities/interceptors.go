@@ -15,12 +15,12 @@ import (
 	"pawl/internal/held"
 )
 
-// Interceptors returns what surrounds every activity of a worker.
+// Interceptors returns the interceptors for every activity of a worker.
 func (a *Activities) Interceptors() []interceptor.WorkerInterceptor {
 	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, a.Heartbeats(), &mender{a: a.Mender}}
 }
 
-// reporter logs how activities end, with loop, iteration and phase, which the SDK's own lines lack.
+// reporter logs how activities end, with loop, iteration and phase, which the SDK's own log lines lack.
 type reporter struct {
 	interceptor.WorkerInterceptorBase
 	logger *slog.Logger
@@ -68,7 +68,8 @@ func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	return out, err
 }
 
-// known is an error with the paths that people know: while it is tried again, `pawl show` has its text.
+// known returns an error with the paths that people know, because `pawl show` shows it while the activity is tried
+// again.
 func known(err error) error {
 	if err == nil {
 		return nil
@@ -80,7 +81,8 @@ func known(err error) error {
 	return temporal.NewApplicationErrorWithCause(text, "", err)
 }
 
-// expected recognises errors of normal operation: a worker that stops, a step that was interrupted on purpose.
+// expected reports whether an error belongs to normal operation: a worker that stops, or a step that was interrupted
+// on purpose.
 func expected(err error) bool {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Category() == temporal.ApplicationErrorCategoryBenign {
 		return true
@@ -88,7 +90,7 @@ func expected(err error) bool {
 	return temporal.IsCanceledError(err) || errors.Is(err, context.Canceled)
 }
 
-// mender repairs what an activity has found damaged, and makes the activity try again.
+// mender repairs the damage that an activity found, and lets the activity try again.
 type mender struct {
 	interceptor.WorkerInterceptorBase
 	a *recording.Mender
@@ -105,7 +107,7 @@ type mended struct {
 	a *recording.Mender
 }
 
-// ExecuteActivity runs the activity, once more where that may help.
+// ExecuteActivity runs the activity, and again after a repair.
 func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	out, err := m.Next.ExecuteActivity(ctx, in)
 	if err == nil || expected(err) || ctx.Err() != nil || len(in.Args) == 0 {

@@ -12,11 +12,11 @@ import (
 	"pawl/internal/notify"
 )
 
-// notifyBound is how long one attempt to tell somebody may take.
+// notifyBound is how long one attempt to notify somebody may take.
 const notifyBound = 30 * time.Second
 
-// Notify tells one of spec.notify. A command runs in the user's repository, where that is on this
-// host, with the environment of the loop's other commands.
+// Notify notifies one receiver of spec.notify. A command runs in the user's repository, if it is on this host, with
+// the environment of Notifying.
 func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()

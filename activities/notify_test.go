@@ -32,7 +32,7 @@ func TestACommandThatTellsRunsInTheRepositoryWithoutSecrets(t *testing.T) {
 	require.NotContains(t, string(seen), "hush")
 	require.NotContains(t, string(seen), "PAWL_HOME")
 
-	in.Ref = "" // it has no place yet
+	in.Ref = "" // the loop has no workspace yet
 	require.NoError(t, a.Notify(t.Context(), in))
 	require.FileExists(t, filepath.Join(h.Dir, "seen"))
 }
