@@ -11,10 +11,9 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// begun returns the commit at which the steward's task began that the loop is a step of, "" where that
-// is the loop's own base. The proposal is the diff from there, so that a task of several steps has one
-// that covers all of them. A commit that the base does not come after, or a branch to apply to that is
-// not there, is a PRECONDITION_FAILED.
+// begun returns the commit at which the steward's task of this loop began, "" if that is the loop's own base. The
+// proposal is the diff from there, so that one proposal covers all steps of a task. It returns a PRECONDITION_FAILED
+// if the base does not descend from that commit, or if the branch to apply to does not exist.
 func begun(ctx context.Context, ws *hosted.Workspace, session map[string]string, base string) (string, error) {
 	if onto := session[spec.SessionOnto]; onto != "" {
 		name, known := "refs/heads/"+onto, map[string]string{}

@@ -17,8 +17,8 @@ import (
 	"pawl/internal/wire"
 )
 
-// later opens a loop for a later step of a task: it goes on from the branch pawl/x, where the first
-// step x has kept a change, and says this in its session besides.
+// later opens a loop for a later step of a task. It continues from the branch pawl/x, where the first step x has kept
+// a change, and has these values in its session.
 func later(t *testing.T, session map[string]string) (l *actest.Loop, o act.Opened, err error) {
 	t.Helper()
 	l = actest.Begin(t, spec.Deny)

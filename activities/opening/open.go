@@ -59,14 +59,14 @@ func (a *Opener) Open(ctx context.Context, in act.Open) (act.Opened, error) {
 	return out, nil
 }
 
-// Request is a loop or a steward that is to be opened on this host: its record, as far as it is known
-// beforehand, and where the work is.
+// Request is a loop or a steward that is to be opened on this host: its record, as far as it is known beforehand, and
+// the place of its work.
 type Request struct {
 	workspace.Record
 	Wanted    spec.Repo
-	From      string   // to go on from
+	From      string   // the ledger commit from which to continue
 	Tolerates []string // codes of the preconditions that need not hold
-	mode      string   // of a loop
+	mode      string   // the mode of a loop
 }
 
 // unmet returns the part of an error of inspect that is an obstacle.
@@ -112,8 +112,8 @@ func RequestOf(m *hosted.Machine, in act.Open) Request {
 	return Request{Wanted: s.Repo, From: in.Ledger, mode: s.Mode, Record: r}
 }
 
-// Announce records that something is being opened, and refuses a spec that requires a sandbox that this machine lacks.
-// Its caller calls done at the end.
+// Announce records that something is being opened. It refuses a spec that requires a sandbox if this machine lacks
+// it. The caller calls done at the end.
 func (a *Opener) Announce(o Request) (done func(), err error) {
 	announced := workspace.Record{Loop: o.Loop, Kind: o.Kind, FirstRun: o.FirstRun, Namespace: o.Namespace}
 	if err := workspace.Announce(a.Home, announced); err != nil {
@@ -139,7 +139,7 @@ func (a *Opener) Begin(ctx context.Context, o Request) (*hosted.Workspace, strin
 	if err != nil {
 		return nil, "", err
 	}
-	a.Keep(ws) // in the place of that of an attempt whose result was lost
+	a.Keep(ws) // replaces the workspace of an attempt whose result was lost
 	crash.At("open.enrolled")
 	base, err := Base(ctx, ws, source)
 	return ws, base, err
@@ -152,7 +152,7 @@ func opened(ctx context.Context, ws *hosted.Workspace, base string) (act.Opened,
 	}, err
 }
 
-// Site describes this host for the workflow, with what its sandbox holds after a trial.
+// Site describes this host for the workflow, with the result of trying its sandbox.
 func Site(ctx context.Context, ws *hosted.Workspace) (act.Site, error) {
 	protections, broken, err := ws.Protections(ctx)
 	if err == nil {
@@ -168,8 +168,8 @@ func Site(ctx context.Context, ws *hosted.Workspace) (act.Site, error) {
 	}, err
 }
 
-// register checks the repository and gives the loop its name on this host, one loop after the
-// other: different IDs may be the same name as a ref.
+// register checks the repository and gives the loop its name on this host. It does so for one loop at a time, because
+// different IDs may give the same name of a ref.
 func (a *Opener) register(ctx context.Context, o Request) (workspace.Record, userrepo.Source, error) {
 	source, err := Inspect(ctx, a.Machine, o.Wanted, o.Loop)
 	if err = o.unmet(err); err != nil {
@@ -181,7 +181,7 @@ func (a *Opener) register(ctx context.Context, o Request) (workspace.Record, use
 	return record, source, err
 }
 
-// Inspect checks the repository of a spec for everything that P0 asks.
+// Inspect checks everything that P0 requires of a spec's repository.
 func Inspect(ctx context.Context, m *hosted.Machine, r spec.Repo, id string) (userrepo.Source, error) {
 	if _, err := git.Version(ctx); err != nil {
 		return userrepo.Source{}, err
@@ -197,9 +197,8 @@ func Inspect(ctx context.Context, m *hosted.Machine, r spec.Repo, id string) (us
 	return userrepo.InspectAt(ctx, store, userrepo.At(r.URL), r.Base, ref)
 }
 
-// Enroll finds the name under which this chain of runs lives, and writes its workspace record: the
-// loop's ID as a ref, with .2, .3 … where an earlier loop of this host has it, or one of another
-// host in this repository.
+// Enroll finds a name for this chain of runs, and writes its workspace record. The name is the loop's ID as a ref,
+// with .2, .3 … if an earlier loop of this host has that name, or a loop of another host in this repository.
 func Enroll(m *hosted.Machine, o Request, source userrepo.Source) (workspace.Record, error) {
 	name := git.RefName(o.Loop)
 	for n := 2; ; n++ {
@@ -233,8 +232,8 @@ func (o Request) named(name string, by git.Identity) workspace.Record {
 	return r
 }
 
-// Base returns the commit that the loop starts from: the first head of its branch. A retry keeps the base of the first
-// attempt, even if the user has moved on.
+// Base returns the commit from which the loop starts: the first head of its branch. A retry keeps the base of the
+// first attempt, even if the user has added commits.
 func Base(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (string, error) {
 	at := "refs/pawl/base/" + ws.Ref
 	if have, err := ws.Objects.Ref(ctx, at); err != nil || have != "" {
@@ -265,14 +264,14 @@ func Base(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (st
 	return commit, ws.Objects.SetRef(ctx, at, commit, "")
 }
 
-// tags fetches the tags that the trees show. A loop does without them if they can't be had.
+// tags fetches the tags for the trees. A loop works without them if they can't be fetched.
 func tags(ctx context.Context, ws *hosted.Workspace, source userrepo.Repo, ref string) {
 	if err := userrepo.FetchTags(ctx, ws.Objects, source, ref); err != nil && ctx.Err() == nil {
 		ws.Machine.Logger.Warn("the trees have no tags of the repository", "loop", ws.Loop, "error", err)
 	}
 }
 
-// Precondition turns what Inspect found into a fault; anything else is the machine's.
+// Precondition turns the findings of Inspect into a fault. Any other error is a failure of the machine.
 func Precondition(err error) error {
 	if failed := userrepo.Failed(err); len(failed) > 0 {
 		var what, do []string

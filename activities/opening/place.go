@@ -22,9 +22,9 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// Place says whether a host that left something untaken is gone, and whether another one can go on with
-// its loop: all that the host had recorded is in the repository. A ledger that another run has gone on
-// with is LEDGER_AHEAD.
+// Place reports whether a host that left an activity untaken is gone, and whether another host can continue its loop:
+// everything that the host had recorded must be in the repository. If another run has continued the ledger, the error
+// is LEDGER_AHEAD.
 func (a *Opener) Place(ctx context.Context, in act.Place) (act.Placed, error) {
 	out, err := a.hostGone(ctx, in)
 	if err == nil {
@@ -47,7 +47,7 @@ func (a *Opener) hostGone(ctx context.Context, in act.Place) (act.Placed, error)
 	return a.Reachable(ctx, in)
 }
 
-// Reachable says whether another host can go on with a loop whose own is gone.
+// Reachable reports whether another host can continue a loop whose own host is gone.
 func (a *Opener) Reachable(ctx context.Context, in act.Place) (act.Placed, error) {
 	store, err := store.Open(ctx, a.StoreOf(in.URL))
 	if err != nil {
@@ -63,12 +63,12 @@ func (a *Opener) Reachable(ctx context.Context, in act.Place) (act.Placed, error
 	return act.Placed{Gone: true, Why: fmt.Sprintf("the host %s asked for no work for %s", in.Host, watch), Ledger: at, Since: since}, nil
 }
 
-// A host that lives asks for work at least once in this time, however busy it is: its polls of
-// workflow tasks, which nothing keeps it from, come back within 70 seconds.
+// A host that is alive asks for work at least once in this time, however busy it is: its polls for workflow tasks,
+// which nothing delays, return within 70 seconds.
 const watch = 75 * time.Second
 
-// silent watches whether a host asks for work. Only what it sees itself counts: not the clock of the
-// service, and not what that remembers, since it forgets all pollers when it is started.
+// silent watches whether a host asks for work. It only relies on its own observation, and not on the service's clock
+// or memory, because the service forgets all pollers when it restarts.
 func (a *Opener) silent(ctx context.Context, host string) (bool, error) {
 	first, err := a.lastPoll(ctx, host)
 	for looks := 0; err == nil && looks < 3; looks++ {
@@ -85,7 +85,7 @@ func (a *Opener) silent(ctx context.Context, host string) (bool, error) {
 	return err == nil, err
 }
 
-// lastPoll is when a host last asked for work on any of its queues, as the service has noted it.
+// lastPoll returns when a host last asked for work on any of its queues, as the service recorded it.
 func (a *Opener) lastPoll(ctx context.Context, host string) (last time.Time, err error) {
 	service := activity.GetClient(ctx).WorkflowService()
 	for _, name := range []string{act.TaskQueue, act.HostQueue(host), act.AgentQueue(host)} {
@@ -116,10 +116,9 @@ func (a *Opener) lastPoll(ctx context.Context, host string) (last time.Time, err
 	return last, nil
 }
 
-// reached is where a loop's ledger is in the repository, and which of the events that its host was sent
-// are in there beyond what the loop knows of: that may have died before it could say so. Where the
-// repository has not even what the loop knows, there is nothing to compare: since is nil, and at is not
-// in.Ledger.
+// reached returns where a loop's ledger is in the repository. since are the events of the ledger after in.Ledger,
+// which the host was sent: the host may have died before it could report them. If the repository does not even have
+// in.Ledger, since is nil and at differs from in.Ledger.
 func reached(ctx context.Context, store *store.Store, in act.Place) (at string, since []loop.Event, err error) {
 	ref := "refs/pawl-ledger/" + strings.TrimPrefix(in.Branch, "pawl/")
 	refs, err := userrepo.Refs(ctx, store, userrepo.At(in.URL), ref)
@@ -130,7 +129,7 @@ func reached(ctx context.Context, store *store.Store, in act.Place) (at string, 
 		return "", nil, err
 	}
 	if since, err = ledger.Since(ctx, store, at, in.Ledger); err != nil {
-		return at, nil, nil // it is behind what the loop knows, or of another descent
+		return at, nil, nil // the ledger is behind in.Ledger, or does not descend from it
 	}
 	if len(since) > len(in.Sent) || !slices.EqualFunc(since, in.Sent[:len(since)], same) {
 		return at, nil, fault.New(fault.LedgerAhead, "the ledger in %s is at %s, where another run has taken it", in.URL, at)
@@ -138,5 +137,5 @@ func reached(ctx context.Context, store *store.Store, in act.Place) (at string, 
 	return at, append([]loop.Event{}, since...), nil
 }
 
-// same reports whether two events are one, which the ledger may have completed.
+// same reports whether two events are the same. The ledger may have completed one of them.
 func same(x, y loop.Event) bool { return x.Seq == y.Seq && x.Type == y.Type && x.Time.Equal(y.Time) }

@@ -16,8 +16,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// TestWhereAnotherHostCanGoOn: from all that the host which is gone has recorded, also what it could not
-// say any more, and from nothing less.
+// TestWhereAnotherHostCanGoOn: another host continues from everything that the lost host recorded, including what it
+// could not report any more, and never from less.
 func TestWhereAnotherHostCanGoOn(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "project.git")
 	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
@@ -61,11 +61,11 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 		require.ErrorContains(t, err, string(fault.LedgerAhead), name)
 	}
 
-	p, err = ask("") // as a loop that has begun there and knows of no entry
+	p, err = ask("") // like a loop that has begun there and knows of no entry
 	require.ErrorContains(t, err, string(fault.LedgerAhead))
 	require.False(t, p.Gone)
 
-	gittest.Git(t, bare, "update-ref", "refs/pawl-ledger/x", first) // as where the last push found nobody
+	gittest.Git(t, bare, "update-ref", "refs/pawl-ledger/x", first) // as if the last push had not arrived
 	p, err = ask(out.Ledger)
 	require.NoError(t, err)
 	require.False(t, p.Gone)
@@ -80,8 +80,8 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 	require.True(t, p.Gone, "nothing was recorded: any host can begin")
 }
 
-// TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger: a person has amended the spec, and the host died
-// before it had recorded that.
+// TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger: a person amends the spec, and the host dies before it has
+// recorded that.
 func TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "project.git")
 	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {

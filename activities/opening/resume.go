@@ -26,9 +26,9 @@ import (
 	"pawl/internal/workspace"
 )
 
-// resume gives a loop whose run is lost (another engine, another host) to this run: from the
-// ledger commit in.Ledger, which must be the ledger's head here or, where this host does not have
-// it, in the repository. The branch goes back to the head that the ledger knows.
+// resume continues a loop whose run is lost (because of another engine or another host) in this run, from the ledger
+// commit in.Ledger. That must be the head of the ledger on this host, or, if this host does not have it, in the
+// repository. The branch is set back to the head that the ledger has.
 func (a *Opener) resume(ctx context.Context, in act.Open) (act.Opened, error) {
 	a.Registering.Lock()
 	defer a.Registering.Unlock()
@@ -77,11 +77,11 @@ func (a *Opener) resume(ctx context.Context, in act.Open) (act.Opened, error) {
 	return out, nil
 }
 
-// maxSince is how large the events of an iteration may be that goes on in another run: Temporal refuses results above
-// 2 MB.
+// maxSince is the maximum size of the events of an iteration that continues in another run. Temporal refuses results
+// above 2 MB.
 const maxSince = 512 << 10
 
-// midway tells what the run needs to go on with the iteration that was under way.
+// midway adds what the run needs to continue the iteration that was under way.
 func midway(ctx context.Context, ws *hosted.Workspace, head string, state loop.State, out *act.Opened) error {
 	if !state.Underway() {
 		return nil
@@ -109,14 +109,13 @@ func midway(ctx context.Context, ws *hosted.Workspace, head string, state loop.S
 	return nil
 }
 
-// Adopted is the workspace of a ledger that another run has left, at the entry that this one is to go
-// on from.
+// Adopted returns the workspace of a ledger from a lost run, at the entry from which this run has to continue.
 func (a *Opener) Adopted(ctx context.Context, o Request) (*hosted.Workspace, error) {
 	record, err := a.adopt(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	a.Release(record.Ref) // a run that was reset may have left a step at work here
+	a.Release(record.Ref) // a run that was reset may have left a running step here
 	ws, err := a.OpenWorkspace(ctx, record)
 	if err != nil {
 		return nil, err
@@ -134,7 +133,7 @@ func (a *Opener) Adopted(ctx context.Context, o Request) (*hosted.Workspace, err
 // TakenUp gives the workspace to the run.
 func (a *Opener) TakenUp(ws *hosted.Workspace, firstRun string) error {
 	ws.FirstRun, ws.Closed = firstRun, false
-	if err := ws.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have put it elsewhere
+	if err := ws.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have moved the repository
 		return err
 	}
 	if err := workspace.Write(a.Home, ws.Record); err != nil {
@@ -144,8 +143,8 @@ func (a *Opener) TakenUp(ws *hosted.Workspace, firstRun string) error {
 	return nil
 }
 
-// adopt finds the ledger commit that a run is to go on from and gives it to this host, where the
-// repository has it and this host has not: the loop was at work elsewhere.
+// adopt finds the ledger commit from which a run has to continue. If only the repository has it, because the loop
+// worked on another host, adopt fetches it to this host.
 func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error) {
 	record, here := workspace.Latest(a.Home, in.Loop)
 	if here {
@@ -207,8 +206,8 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 	return record, recording.SetTo(ctx, ws, head)
 }
 
-// isAt reports whether this host's copy of a ledger is at head and nobody is known to be ahead. A
-// repository that does not answer now is asked again by the first append.
+// isAt reports whether this host's copy of a ledger is at head and no other copy is known to be ahead. If the
+// repository does not answer now, the first append asks it again.
 func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (bool, error) {
 	ws, err := a.OpenWorkspace(ctx, r)
 	if err != nil {
@@ -230,8 +229,8 @@ func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (boo
 	return false, nil
 }
 
-// adoptedRecord makes the workspace record of a loop that comes from elsewhere. Branch and ledger keep
-// the names that the repository has them under.
+// adoptedRecord makes the workspace record of a loop from another host. Branch and ledger keep their names in the
+// repository.
 func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Store, address, name string) (workspace.Record, error) {
 	facts, err := ledger.About(ctx, store, in.From)
 	if err != nil {
@@ -247,7 +246,7 @@ func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Sto
 	}
 	r := in.named(name, id)
 	r.Repo, r.Origin, r.Onto, r.Store = address, userrepo.Origin(address), facts.Onto, store.Dir()
-	for n := 2; ; n++ { // another loop of this host may have the name in folders
+	for n := 2; ; n++ { // another loop of this host may already use the name for its folders
 		have, err := workspace.Read(a.Home, r.Ref)
 		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {
 			return r, workspace.Write(a.Home, r)
@@ -259,10 +258,10 @@ func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Sto
 	}
 }
 
-// numbered matches what follows a loop's name in the names of its later runs.
+// numbered matches the end of the names of a loop's later runs.
 var numbered = lazyregexp.New(`^(\.[0-9]+)?$`)
 
-// found returns the names under which a repository has ledgers of a loop, with where they are.
+// found returns the names of a loop's ledgers in a repository, and the commits at which they are.
 func found(ctx context.Context, store *store.Store, address, id string) (map[string]string, error) {
 	const below = "refs/pawl-ledger/"
 	refs, err := userrepo.Refs(ctx, store, userrepo.At(address), below+git.RefName(id), below+git.RefName(id)+".*")
@@ -279,9 +278,8 @@ func found(ctx context.Context, store *store.Store, address, id string) (map[str
 	return names, nil
 }
 
-// rewind brings the branch in the repository to the head that the ledger knows, where the host that
-// had the loop has pushed something that nobody judged. What can't be done now shows as a push that
-// is refused.
+// rewind sets the branch in the repository back to the head that the ledger has, if the loop's last host has pushed
+// something that nobody judged. If that fails now, a later push is refused and says so.
 func rewind(ctx context.Context, ws *hosted.Workspace, head string) {
 	repo, err := ws.Repository()
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// contract draws up what a person will be asked to approve, and records it for the ledger.
+// contract draws up the contract that a person will be asked to approve, and keeps it for the ledger.
 func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.Opened) error {
 	d, err := contracts.Draw(ctx, ws, s, out.Base)
 	if err != nil {
