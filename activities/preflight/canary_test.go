@@ -18,8 +18,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// TestP0_AGuardHasToSeeTheCode tries guards of a Python package: one that imports it from the clone, one that
-// imports it from the user's folder, as after `pip install -e .`, one that only compiles it.
+// TestP0_AGuardHasToSeeTheCode tries guards of a Python package: one that imports it from the clone, one that imports
+// it from the user's folder, as after `pip install -e .`, and one that only compiles it.
 func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no Python")
@@ -76,11 +76,12 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 	}
 }
 
-// TestEachPartOfTheCodeHasToBeSeen: a guard that notices one package of a workspace notices all of it at once.
+// TestEachPartOfTheCodeHasToBeSeen: a guard that notices only one package of a workspace also fails when all are
+// broken at once.
 func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		guard  string
-		more   int // packages besides
+		more   int // further packages
 		unseen string
 		left   string
 	}{
@@ -129,11 +130,11 @@ func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {
 	}
 }
 
-// TestACommandOfTheCanaryHasALimitOfItsOwn: what is broken may hang, which counts as noticed; and what one command has
-// taken is not taken from the next.
+// TestACommandOfTheCanaryHasALimitOfItsOwn: broken code may hang, which counts as noticed. The time of one command is
+// not taken from the next.
 func TestACommandOfTheCanaryHasALimitOfItsOwn(t *testing.T) {
 	for name, c := range map[string]struct {
-		guard, test       string // how long each takes on broken code
+		guard, test       string // how many seconds each takes on broken code
 		guardMax, testMax string
 		blind             bool
 	}{
@@ -162,8 +163,8 @@ func TestACommandOfTheCanaryHasALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestTestsThatARunnerListsAndNothingSealsAreNoted has a runner of the table find tests where neither its settings nor
-// their names tell it.
+// TestTestsThatARunnerListsAndNothingSealsAreNoted: a runner finds tests that neither its settings nor their names
+// reveal.
 func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user")
@@ -192,7 +193,7 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: src/a.check.js, src/d.js, sub/in.js. Add those that hold only tests to protect")
 }
 
-// TestSoManyRunnersAreAskedForTheirTests has one runner more than are asked.
+// TestSoManyRunnersAreAskedForTheirTests has one runner more than the limit.
 func TestSoManyRunnersAreAskedForTheirTests(t *testing.T) {
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user")

@@ -38,27 +38,26 @@ import (
 	"pawl/internal/wire"
 )
 
-// Findings is what a loop would find before it starts (P0), and the contract that it would ask to
-// have approved.
+// Findings is what a loop would find before it starts (P0), and the contract that it would ask a person to approve.
 type Findings struct {
 	Repo     string
-	Branch   string           // that the loop would work on
-	Contract *ledger.Contract // nil where there is no commit to start from
+	Branch   string           // the branch of the loop
+	Contract *ledger.Contract // nil if there is no commit to start from
 	InScope  int              // how many files may change
 	Baseline *evidence.Decimal
-	Noise    string       // what it means that the metric varies, "" where it does not
-	Verify   *act.Outcome // nil where it was not run
+	Noise    string       // how the loop judges a metric that varies, "" if it does not vary
+	Verify   *act.Outcome // nil if it did not run
 	Printed  string       // the end of what verify printed
 	Guard    *act.Outcome
-	Test     *act.Outcome // of a Deliver loop
-	// Leftovers are what the commands leave behind that git does not ignore.
+	Test     *act.Outcome // for a Deliver loop
+	// Leftovers are files that the commands leave behind and git does not ignore.
 	Leftovers []string
-	// Problems would keep the loop from starting; Notes are what whoever wrote the spec should know.
+	// Problems keep the loop from starting. Notes are what the author of the spec should know.
 	Problems []Problem
 	Notes    []string
-	// Protections are what the sandbox of this host holds.
+	// Protections are the sentences about this host's sandbox that hold.
 	Protections []string
-	// Environment says what of this process's environment agent and commands get.
+	// Environment says which part of this process's environment agent and commands get.
 	Environment []string
 }
 
@@ -69,11 +68,10 @@ type Problem struct {
 	Do    string `json:"do"`
 }
 
-// DryRun opens a loop of the spec, without Temporal and in a folder of its own that is gone
-// afterwards: the very code that a worker runs checks the repository, draws the contract and runs
-// verify and guard on the unchanged code. It goes on after a problem as far as that makes sense,
-// so that all of them are named at once. The user's repository is only read. tell hears what begins: it may take
-// minutes.
+// DryRun opens a loop of the spec, without Temporal, in its own folder, which is removed afterwards. The code of a
+// worker checks the repository, draws the contract, and runs verify and guard on the unchanged code. After a problem
+// DryRun continues as far as possible, so that it reports all problems at once. It only reads the user's repository.
+// It calls tell at the beginning of each step, because a step may take minutes.
 func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(step string)) (out Findings, err error) {
 	dir, discard, err := scratch(h)
 	if err != nil {
@@ -84,7 +82,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	users := hosted.New(h, "", "", "", false)
 	a.Asks = users.AsksToken()
 	if a.Closed = users.EnginePorts(); len(a.Closed) == 0 {
-		a.Closed = []int{hosted.StockPort, hosted.StockUI} // where an engine will be, unless they are taken
+		a.Closed = []int{hosted.StockPort, hosted.StockUI} // the engine's ports, unless they are taken
 	}
 	a.Closed = append(a.Closed, h.TriggerPorts()...)
 	defer a.Stop()
@@ -181,11 +179,11 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	return out, plainly(out.listed(ctx, ws, s, d, tell))
 }
 
-// listTime bounds how long a runner may take to list its tests.
+// listTime is how long a runner may take to list its tests.
 const listTime = time.Minute
 
-// listed has the runners list the files of their tests, where they can, and notes those that an agent may change and nothing
-// seals.
+// listed lets the runners list the files of their tests, if they can. It adds a note about those that an agent may
+// change and that are not sealed.
 func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, tell func(string)) error {
 	open := map[string]bool{}
 	for _, name := range d.Names {
@@ -204,14 +202,14 @@ func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec
 		case r.Interrupted:
 			return context.Cause(ctx)
 		case !r.OK():
-			continue // it can't list them
+			continue // this runner can't list them
 		}
 		printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
 		if err != nil {
 			return err
 		}
 		for _, word := range strings.FieldsFunc(string(printed), func(c rune) bool { return strings.ContainsRune(" \t\r\n\"',", c) }) {
-			name, _, _ := strings.Cut(word, ":") // pytest prints a.py::test_b, and a.py: 1 where it is to be quiet twice
+			name, _, _ := strings.Cut(word, ":") // pytest prints a.py::test_b, or a.py: 1 with -q twice
 			for _, name := range []string{strings.TrimPrefix(name, ws.Judge.Dir+"/"), path.Join(l.Dir, name)} {
 				if open[name] {
 					found, open[name] = append(found, name), false
@@ -225,11 +223,11 @@ func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec
 	return nil
 }
 
-// MaxListings is how many runners are asked for the list of their tests.
+// MaxListings is how many runners list their tests.
 const MaxListings = 4
 
-// dryRuns runs verify, guard, test and check in the judge. What a Deliver loop is there to mend may fail
-// on the unchanged code: that is a note.
+// dryRuns runs verify, guard, test and check in the judge. In a Deliver loop a failure on the unchanged code is only
+// a note, because the loop may be there to fix it.
 func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts.Drawn, out *Findings, tell func(string)) error {
 	base := d.Contract.Base
 	s := in.Spec
@@ -249,29 +247,32 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 		return err
 	}
-	// setupFailed takes the failure that is the spec's and not this command's.
+	// setupFailed reports whether setup failed, and adds that problem: it is a failure of the spec, and not of the
+	// command that needed the tree.
 	setupFailed := func(err error) bool {
 		refused := wire.Decode(err)
 		if refused == nil || refused.Code != fault.PreconditionFailed {
 			return false
 		}
-		out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // its log is gone by then
+		out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // the log is removed with the folder
 		return true
 	}
-	// over reports whether the dry runs are over, for an error or as setup failed, which is none.
+	// over reports whether the dry runs have to end: because of an error, or because setup failed, which is not
+	// returned as an error.
 	over := func(r act.Outcome, err error) (bool, error) {
 		if err = unlessInterrupted(r, err); setupFailed(err) {
 			return true, nil
 		}
 		return err != nil, plainly(err)
 	}
-	// lacks reports whether it is already known, and said, that a program of the command is not there: it is not tried.
+	// lacks reports whether there is already a problem about a missing program of the command, so that the command
+	// need not run.
 	lacks := func(check string) bool {
 		return slices.ContainsFunc(out.Problems, func(p Problem) bool { return p.Check == check })
 	}
 	if s.Setup.Command != "" {
 		if lacks("setup") {
-			return nil // what follows may need what it brings
+			return nil // the next commands may need what setup fetches
 		}
 		tell("setup")
 		if done, err := over(act.Outcome{}, ws.Restore(ctx, ws.Judge, base)); done {
@@ -290,7 +291,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		out.Verify, out.Baseline = &r.Outcome, r.Metric
 		out.leaves(k, "verify", r.Outcome)
 		out.slow(k, s.Verify.Command, r.Outcome)
-		printed, _ := hosted.ReadTail(filepath.Join(w.Dir, "stdout"), hosted.TailLength) // nothing, where it could not be started
+		printed, _ := hosted.ReadTail(filepath.Join(w.Dir, "stdout"), hosted.TailLength) // empty if the command could not be started
 		out.Printed = secret.Redact(strings.ToValidUTF8(string(printed), "?"))
 		switch {
 		case k.Mends && !r.OK():
@@ -359,7 +360,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			return plainly(err)
 		}
 	}
-	if k.Reference && measured.OK() && measured.Metric != nil && len(out.Problems) == 0 { // the loop starts, so its noise is worth measuring
+	if k.Reference && measured.OK() && measured.Metric != nil && len(out.Problems) == 0 { // the noise is only measured if the loop would start
 		return plainly(out.vary(s, measured, func(sample int) (act.Measured, error) {
 			tell(fmt.Sprintf("verify, run %d", sample+1))
 			again := work("verify", s.Verify.Timeout)
@@ -372,7 +373,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	return nil
 }
 
-// varyTime bounds how long the unchanged code is measured for that.
+// varyTime is how long vary may measure the unchanged code.
 const varyTime = 5 * time.Minute
 
 // vary measures the unchanged code again, as a loop would, and notes how its metric would be judged.
@@ -403,8 +404,8 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 	return nil
 }
 
-// tryCanary breaks the code for the commands that pass on it. One that fails already shows nothing by failing. For
-// a Deliver loop, which may be there to write the first tests, a blind guard is a note.
+// tryCanary breaks the code for the commands that pass on it. A command that already fails shows nothing. In a
+// Deliver loop, which may be there to write the first tests, a guard that notices nothing is only a note.
 func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Kind, out *Findings, work func(string, spec.Duration) *steps.Work, tell func(string)) error {
 	in := govern.CanaryOf(s, out.Guard, out.Test)
 	if in.LimitMs == 0 {
@@ -421,7 +422,7 @@ func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Ki
 		return err
 	case r.Blind():
 		what, do := govern.Blind(r, in.Guard, in.Test)
-		if k.Mends { // it may be there to write the first tests
+		if k.Mends { // the loop may be there to write the first tests
 			out.Notes = append(out.Notes, what+". "+do)
 			break
 		}
@@ -435,8 +436,8 @@ func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Ki
 	return out.tryParts(ctx, ws, in, work, tell)
 }
 
-// tryParts breaks the parts of the code one by one: of all that was broken at once, one that a command
-// notices counts for the rest.
+// tryParts breaks the parts of the code one by one. If all parts are broken at once, one that a command notices hides
+// that it ignores the others.
 func (f *Findings) tryParts(ctx context.Context, ws *hosted.Workspace, in act.Canary, work func(string, spec.Duration) *steps.Work, tell func(string)) error {
 	files, names, err := steps.Code(ctx, ws, in.Spec, in.Head)
 	if err != nil {
@@ -483,7 +484,7 @@ func (f *Findings) tryParts(ctx context.Context, ws *hosted.Workspace, in act.Ca
 	return nil
 }
 
-// inTime says what to do besides of a command that took too long.
+// inTime returns further advice for a command that took too long.
 func inTime(key string, r act.Outcome) string {
 	if !r.TimedOut {
 		return ""
@@ -491,15 +492,15 @@ func inTime(key string, r act.Outcome) string {
 	return " Have it do less, or raise " + key + "."
 }
 
-// slow notes what to expect of a metric that takes long.
+// slow adds a note about a metric that takes long.
 func (f *Findings) slow(k kind.Kind, command string, r act.Outcome) {
 	if took := time.Duration(r.ElapsedMs) * time.Millisecond; k.Reference && r.OK() && took > govern.LongVerify {
 		f.Notes = append(f.Notes, govern.Slow(command, took))
 	}
 }
 
-// rewrites notes that the check, which has just run in the judge, changes files: those of the unchanged code, or what it is
-// known to do.
+// rewrites adds a note if the check, which has just run in the judge, changes files: those of the unchanged code, or
+// by what its command is known to do.
 func (f *Findings) rewrites(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) error {
 	changed, err := ws.Judge.StageRead(ctx, d.Contract.Base, trees.StageOptions{Largest: hosted.MaxOutput, Leftovers: f.Leftovers})
 	if err != nil {
@@ -521,8 +522,8 @@ func (f *Findings) rewrites(ctx context.Context, ws *hosted.Workspace, s spec.Sp
 	return nil
 }
 
-// leaves notes what a command has left in the tree. A loop knows that of the commands that it runs on the unchanged code, and of
-// its check.
+// leaves adds a note about files that a command has left in the tree. A loop finds these itself for the commands that
+// it runs on the unchanged code, and for its check.
 func (f *Findings) leaves(k kind.Kind, name string, r act.Outcome) {
 	known := func(left string) bool { return slices.Contains(f.Leftovers, left) }
 	left := slices.DeleteFunc(slices.Clone(r.Leftovers), known)
@@ -541,7 +542,7 @@ func (f *Findings) problem(check, what, do string) {
 	f.Problems = append(f.Problems, Problem{check, what, do})
 }
 
-// notes is what is no fault and still worth a thought: what the loop would warn of, too.
+// notes adds the notes about the contract, including those about which the loop would warn too.
 func (f *Findings) notes(s spec.Spec, d contracts.Drawn) {
 	f.Notes = append(f.Notes, d.Warnings...)
 	var open []string
@@ -558,7 +559,8 @@ func (f *Findings) notes(s spec.Spec, d contracts.Drawn) {
 	}
 }
 
-// relative names files by their paths in the repository. The folders of the trees are gone when somebody reads this.
+// relative changes paths in the trees to paths in the repository, because the trees are gone when somebody reads
+// them.
 func (f *Findings) relative(trees ...string) {
 	for _, tree := range trees {
 		f.Printed = strings.ReplaceAll(f.Printed, tree, "")
@@ -578,7 +580,7 @@ func tailed(r act.Outcome) string {
 	return "\n" + r.Tail
 }
 
-// plainly takes the fault that a worker would tell the service out of an error.
+// plainly returns the fault that a worker would report to the service, without its encoding.
 func plainly(err error) error {
 	if f := wire.Decode(err); f != nil {
 		return f

@@ -22,9 +22,10 @@ import (
 	"pawl/internal/spec"
 )
 
-// ready looks for the programs that a spec names, before anything runs, so that all that is missing is named at
-// once: those of its commands, and those of its agents, which are started for their version where pawl knows
-// them. What setup may bring is not looked for. What a target of make or a script of npm calls may be there by other ways: that is a note.
+// ready checks, before anything runs, that the programs of a spec exist, so that it reports all missing ones at once:
+// those of its commands, and those of its agents. It starts known agents to ask for their version. It does not check
+// programs that setup may install. A missing program of a make target or an npm script is only a note, because the
+// target or script may find it in another way.
 func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) error {
 	env, err := ws.Environment()
 	if err != nil {
@@ -34,7 +35,7 @@ func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec,
 	if err != nil {
 		return err
 	}
-	type called struct{ needs, calls []string } // by a command itself, and by what it has make or npm run
+	type called struct{ needs, calls []string } // needs: by the command itself; calls: by what make or npm runs for it
 	var programs []called
 	var all, texts []string
 	for _, c := range commands {
@@ -79,10 +80,11 @@ func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec,
 	return context.Cause(ctx)
 }
 
-// Checked is a command of a spec, with the key that it is of.
+// Checked is a command of a spec and the name of its key.
 type Checked struct{ Check, Command string }
 
-// CommandsOf are the commands whose programs have to be there before anything runs: what setup may bring is left out.
+// CommandsOf returns the commands whose programs have to exist before anything runs. Programs that setup may install
+// are left out.
 func CommandsOf(s spec.Spec) ([]Checked, error) {
 	if s.Setup.Command != "" {
 		return []Checked{{"setup", s.Setup.Command}}, nil
@@ -98,11 +100,11 @@ func CommandsOf(s spec.Spec) ([]Checked, error) {
 	return all, nil
 }
 
-// unhide says how a program gets into a sandbox.
+// unhide is the advice for a program that is not in the sandbox.
 const unhide = "It leads to a folder that the sandbox does not show: name the program by its real path, or name that folder in sandbox.allow."
 
-// hidden returns those of programs of this machine that are not in the sandbox that the loop has: it looks there. argv is
-// what the loop starts there.
+// hidden returns those of the names whose programs are on this machine but not in the loop's sandbox, where it looks
+// them up. argv is what the loop starts there.
 func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []string, argv ...string) ([]string, error) {
 	var asked strings.Builder
 	for _, name := range names {
@@ -117,7 +119,7 @@ func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []stri
 	}
 	w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "programs"}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
 	w.Agents = agents
-	// What a command names it opens the way to, so the names are in a file.
+	// A command opens the way to what its arguments name, so the names are in a file.
 	const list = "programs"
 	if err := os.MkdirAll(held.At(ws.Exchange()), 0o700); err != nil {
 		return nil, err
@@ -126,7 +128,7 @@ func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []stri
 		return nil, err
 	}
 	const script = `while read -r name; do command -v "$name" >/dev/null || echo "$name"; done <` + list
-	if err := os.RemoveAll(held.At(w.Dir)); err != nil { // of who asked before
+	if err := os.RemoveAll(held.At(w.Dir)); err != nil { // of an earlier call
 		return nil, err
 	}
 	r, err := beside(ctx, w, env, append([]string{"sh", "-c", script, "--"}, argv...)...)
@@ -140,7 +142,8 @@ func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []stri
 	}), err
 }
 
-// beside runs a command where agents find their prompts, in the sandbox, as all else of an agent's.
+// beside runs a command in the folder where agents find their prompts, in the sandbox, like everything that an agent
+// runs.
 func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (act.Outcome, error) {
 	for _, dir := range []string{w.Dir, w.Workspace.Exchange()} {
 		if err := os.MkdirAll(held.At(dir), 0o700); err != nil {
@@ -157,7 +160,7 @@ func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (a
 	})
 }
 
-// programsOf are the programs that an agent is started with.
+// programsOf returns the programs with which an agent is started.
 func programsOf(a spec.Agent) []string {
 	switch {
 	case len(a.Command.List) > 0:
@@ -170,8 +173,8 @@ func programsOf(a spec.Agent) []string {
 	return nil
 }
 
-// agent looks for an agent's program, here and in the sandbox, and starts it where it is one that pawl knows to have
-// --version.
+// agent checks that an agent's program exists, on this machine and in the sandbox. If pawl knows that the program has
+// --version, it starts it.
 func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string, a spec.Agent, env []string) error {
 	path := LookUp(env, name)
 	if path == "" {
@@ -196,17 +199,17 @@ func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string,
 	return nil
 }
 
-// lastLine is what a program says in the end.
+// lastLine returns the last line of an output.
 func lastLine(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	return lines[len(lines)-1]
 }
 
-// versionTime bounds how long an agent's program may take to say its version.
+// versionTime is how long an agent's program may take to print its version.
 const versionTime = 15 * time.Second
 
-// LookUp finds a program on the PATH of an environment, "" where it is not there. A name with a slash is a path; a
-// relative one is looked up nowhere, since it is in a tree.
+// LookUp finds a program on the PATH of an environment, "" if it does not exist. A name with a slash is a path. A
+// relative path is returned as it is, because it is in a tree.
 func LookUp(env []string, name string) string {
 	if strings.Contains(name, "/") && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
 		return name

@@ -20,8 +20,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// TestValidateUsesTheEnvironmentOfTheWorkerThatRuns: a loop gets its worker's environment, so that is the one in which
-// the commands are tried, and what this shell has different is said.
+// TestValidateUsesTheEnvironmentOfTheWorkerThatRuns: a loop gets its worker's environment. So the commands are tried
+// in that, and a note lists the differences to this shell.
 func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	bin := filepath.Join(t.TempDir(), "bin")
@@ -65,7 +65,7 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	}
 }
 
-// TestValidateWarnsAsTheLoopWould: of a holdout that the agent can read, before anything runs.
+// TestValidateWarnsAsTheLoopWould warns about a holdout that the agent can read, before anything runs.
 func TestValidateWarnsAsTheLoopWould(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	s := l.Spec
@@ -77,7 +77,8 @@ func TestValidateWarnsAsTheLoopWould(t *testing.T) {
 	assert.Contains(t, strings.Join(f.Notes, "\n"), "the agent can read these files, which hold or name the holdout: work/b")
 }
 
-// TestAGuardThatFailsSaysWhichTestsFail, and not how the output ends: of `go test -json` that are events of tests that pass.
+// TestAGuardThatFailsSaysWhichTestsFail, and not the end of the output: with `go test -json` that is events of tests
+// that pass.
 func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	event := func(action, test, output string) string {
@@ -111,7 +112,8 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 	require.Contains(t, f.Problems[0].What, "too steep: work/a:7", "the clone is gone when somebody reads this")
 }
 
-// TestWhatTargetsAndScriptsCallIsLookedFor: by make and by npm, on the PATH and among the repository's own programs.
+// TestWhatTargetsAndScriptsCallIsLookedFor checks programs that make and npm call, on the PATH and among the
+// repository's own programs.
 func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	gittest.Write(t, l.User+"/Makefile", "lint:\n\tno-such-tidy work/a\n")
@@ -131,7 +133,8 @@ func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
 	require.Empty(t, missing(), "setup may bring them")
 }
 
-// TestReadyLooksForProgramsWhereTheLoopHasThem: a program that is on the PATH here may lead to what the sandbox hides.
+// TestReadyLooksForProgramsWhereTheLoopHasThem: a program on the PATH here may be a link to a folder that the sandbox
+// hides.
 func TestReadyLooksForProgramsWhereTheLoopHasThem(t *testing.T) {
 	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) != "" {
 		t.Skip("this machine lacks a sandbox")
@@ -186,8 +189,8 @@ func TestReadyLooksForProgramsWhereTheLoopHasThem(t *testing.T) {
 	require.Empty(t, try())
 }
 
-// TestE6_AnAgentsVersionIsAskedForInItsSandbox: validate starts the agent's program, which finds there what it finds in
-// a loop and nothing else.
+// TestE6_AnAgentsVersionIsAskedForInItsSandbox: validate starts the agent's program in the loop's sandbox, where it
+// finds only what it would find in a loop.
 func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) != "" {
 		t.Skip("this machine lacks a sandbox")
@@ -213,7 +216,7 @@ func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 	require.NoFileExists(t, outside)
 }
 
-// TestACheckThatRewritesFilesIsNoted: what it changes becomes part of each change.
+// TestACheckThatRewritesFilesIsNoted, because what the check changes becomes part of each change.
 func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	gittest.Write(t, l.User+"/package.json", `{"scripts": {"lint": "eslint --fix ."}}`)
@@ -236,8 +239,8 @@ func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 	}
 }
 
-// TestValidateMeasuresTheNoiseOfALoopThatWouldStart: as the loop does, after everything else has passed. A guard that fails is
-// said after one measurement.
+// TestValidateMeasuresTheNoiseOfALoopThatWouldStart, as the loop does, after everything else has passed. A failing
+// guard is reported after one measurement.
 func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	s := l.Spec

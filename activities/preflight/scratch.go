@@ -14,8 +14,8 @@ import (
 	"pawl/internal/remove"
 )
 
-// scratch makes a folder under $PAWL_HOME and returns what takes it away. Folders of processes
-// that died are taken away too: nobody holds their lock.
+// scratch makes a folder under $PAWL_HOME and returns a function that removes it. It also removes folders of
+// processes that died, whose locks nobody holds.
 func scratch(h home.Home) (dir string, discard func(), err error) {
 	under := filepath.Join(h.Dir, "validate")
 	if err := os.MkdirAll(held.At(under), 0o700); err != nil {
@@ -45,13 +45,13 @@ func scratch(h home.Home) (dir string, discard func(), err error) {
 		if err == nil {
 			return dir, func() { removeScratch(dir, lock) }, nil
 		}
-		if tries == 3 { // once would be another process that takes it for a dead one's
+		if tries == 3 { // it may happen once, if another process takes the new folder for that of a dead process
 			return "", nil, home.Unusable("making a folder to validate in", err)
 		}
 	}
 }
 
-// removeScratch takes a folder away with its lock, and ends what runs in it.
+// removeScratch removes a folder with its lock, and ends what runs in it.
 func removeScratch(dir string, lock *os.File) {
 	_, _ = proc.Reap("pawl-validate-" + filepath.Base(dir))
 	_ = remove.All(dir)
