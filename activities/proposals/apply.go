@@ -32,12 +32,12 @@ func (a *Proposals) Apply(ctx context.Context, in act.Apply) (act.Applied, error
 	return out, hosted.Refusal(err)
 }
 
-// ApplyHere is Apply for a caller on the loop's host; a person's mistake is a *fault.Error.
+// ApplyHere is Apply for a caller on the loop's host. A person's mistake is a *fault.Error.
 func (a *Proposals) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, error) {
 	if !slices.Contains(act.Ways, in.How) {
 		return act.Applied{}, fault.New(fault.InvalidMessage, "a proposal is applied by %s, not %q", strings.Join(act.Ways, ", "), loop.Clip(in.How, 40))
 	}
-	if in.Running != nil { // it records what comes of this by itself
+	if in.Running != nil { // the running loop records the result itself
 		return a.applyRunning(ctx, in)
 	}
 	ws, head, s, err := a.ending(ctx, in)
@@ -54,7 +54,7 @@ func (a *Proposals) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, e
 			Reason: fmt.Sprintf("%s has moved since the proposal %s was made", out.Branch, s.Proposal.Hash[:16])}
 	}
 	if out.Already && s.Proposal.State == govern.Applied {
-		return out, nil // and recorded
+		return out, nil // it is already recorded
 	}
 	if err := addend(ctx, ws, head, s, event); err != nil {
 		return act.Applied{}, err
@@ -82,23 +82,23 @@ func (a *Proposals) applyRunning(ctx context.Context, in act.Apply) (act.Applied
 	return apply(ctx, ws, in.Running.Ledger, s, in)
 }
 
-// application is a proposal on its way to the user's branch.
+// application is a proposal that is being applied to the user's branch.
 type application struct {
 	*hosted.Workspace
 	in       act.Apply
-	state    loop.State // of the loop
+	state    loop.State // the state of the loop
 	proposal loop.Proposal
-	branch   string // as people name it
+	branch   string // the branch as people name it
 	change   string // the hash of its diff alone
 }
 
-// from is the hash of the diff from the proposal's base to a commit.
+// from returns the hash of the diff from the proposal's base to a commit.
 func (x *application) from(ctx context.Context, to string) (string, error) {
 	d, err := x.Objects.Proposal(ctx, "", x.proposal.Base, to)
 	return d.Hash, err
 }
 
-// apply carries out in, or finds it done. It records nothing.
+// apply applies the proposal as in says, or finds that this was done. It records nothing.
 func apply(ctx context.Context, ws *hosted.Workspace, head string, s loop.State, in act.Apply) (act.Applied, error) {
 	if err := govern.MayApply(s.Proposal, in.Hash); err != nil {
 		return act.Applied{}, err
@@ -151,7 +151,7 @@ func apply(ctx context.Context, ws *hosted.Workspace, head string, s loop.State,
 	return out, err
 }
 
-// standing returns an error if the branch does not exist, or if somebody's work on it is in the way.
+// standing returns an error if the branch does not exist, or if other work on it is in the way.
 func standing(ctx context.Context, ws *hosted.Workspace, branch string) error {
 	repo, err := ws.Repository()
 	if err != nil {
@@ -227,7 +227,7 @@ func (x *application) commit(ctx context.Context) (string, error) {
 	return x.Objects.Make(ctx, c)
 }
 
-// check looks at the user's branch again: it must now have exactly what was approved.
+// check reads the user's branch again: it must now have exactly what was approved.
 func (x *application) check(ctx context.Context) error {
 	repo, err := x.Repository()
 	if err != nil {
@@ -245,8 +245,8 @@ func (x *application) check(ctx context.Context) error {
 	return err
 }
 
-// landed returns the commit by which the branch has the proposal already, "" if it has not: an earlier attempt was cut
-// off, or somebody has merged it by hand.
+// landed returns the commit by which the branch already has the proposal, "" if it does not: an earlier attempt was
+// cut off, or somebody has merged it by hand.
 func (x *application) landed(ctx context.Context, tip string) (string, error) {
 	for _, commit := range []string{x.proposal.Commit, x.proposal.Head} {
 		if commit == "" {
@@ -266,8 +266,8 @@ func (x *application) landed(ctx context.Context, tip string) (string, error) {
 	return tip, nil
 }
 
-// renew puts the work and the moved base together on the loop's branch. That is a new proposal: nobody has
-// approved its hash, and the work was measured on the old base only.
+// renew merges the moved base into the loop's branch. The result is a new proposal: nobody has approved its hash, and
+// the work was measured on the old base only.
 func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, error) {
 	parents := []string{x.proposal.Head, tip}
 	tree, err := x.Objects.Merge(ctx, x.proposal.Head, tip)
@@ -290,7 +290,7 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 		return nil, err
 	}
 	if c, err := x.Objects.ReadCommit(ctx, at); err == nil && slices.Equal(c.Parents, parents) && c.Tree == tree {
-		head = at // an attempt before this one was cut off
+		head = at // an earlier attempt was cut off
 	}
 	if err := x.Objects.SetRef(ctx, x.Branch, head, x.proposal.Head); err != nil {
 		return nil, recording.Fenced(ctx, x.Workspace, err, "moving the loop's branch")
@@ -299,8 +299,8 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 	return recording.ProposalOf(ctx, x.Workspace, tip, head, true)
 }
 
-// writePatch writes the proposal as a mail from which `git am` makes a commit, and returns the file. Below the head is
-// exactly what was hashed. The file is written whole or not at all.
+// writePatch writes the proposal as a mail from which `git am` makes a commit, and returns the file. Below the mail's
+// header is exactly what was hashed. The file is written completely or not at all.
 func (x *application) writePatch(ctx context.Context) (string, error) {
 	path := filepath.Join(x.Machine.Home.Loop(x.Ref), "proposal-"+x.proposal.Hash[:16]+".patch")
 	head, err := x.Objects.ReadCommit(ctx, x.proposal.Head)
@@ -324,7 +324,7 @@ func (x *application) writePatch(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// mail is the head of a patch: author, date and message of the commit that it makes.
+// mail returns the header of a patch: author, date and message of the commit that it makes.
 func (x *application) mail(head git.Commit) string {
 	by := mail.Address{Name: x.Name, Address: x.Email}
 	return fmt.Sprintf("From %s Mon Sep 17 00:00:00 2001\nFrom: %s\nDate: %s\nSubject: [PATCH] %s\nMIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit%s\n\nPawl-Loop: %s\nPawl-Proposal: %s\n---\n\n",
@@ -344,13 +344,13 @@ func asFault(err error) error {
 	return err
 }
 
-// subject is a commit's first line.
+// subject returns the first line of a commit message.
 func subject(goal string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
 	return loop.Clip(evidence.Description(line), 72)
 }
 
-// kept lists what the loop kept, for a commit's message.
+// kept returns the list of what the loop kept, for a commit message.
 func kept(s loop.State) string {
 	var b strings.Builder
 	for i, k := range s.Kept {

@@ -13,12 +13,12 @@ import (
 	"pawl/internal/workspace"
 )
 
-// iterated is what the subject of a commit on a loop's branch begins with (P4).
+// iterated matches the beginning of the subjects of commits on a loop's branch (P4).
 var iterated = lazyregexp.New(`^loop\(iter-\d+\): `)
 
-// cleanBranch brings a branch with only the kept changes, from base to head, to the user's repository, beside the
-// loop's own branch with everything that was tried. Nobody waits for it and nothing depends on it: obstacles are only
-// logged.
+// cleanBranch pushes a branch with only the kept changes, from base to head, to the user's repository. The loop's own
+// branch there has everything that was tried. Nobody waits for the clean branch and nothing depends on it, so
+// problems are only logged.
 func cleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) {
 	if err := makeCleanBranch(ctx, ws, base, head); err != nil && ctx.Err() == nil {
 		ws.Machine.Logger.Warn("there is no branch of the kept changes alone", "loop", ws.Loop, "error", err)
@@ -31,7 +31,7 @@ func makeCleanBranch(ctx context.Context, ws *hosted.Workspace, base, head strin
 	if err != nil {
 		return err
 	}
-	if before != "" { // a loop may have that name
+	if before != "" { // another loop may have that name
 		if c, err := ws.Objects.ReadCommit(ctx, before); err != nil || !strings.Contains(c.Message, "\nPawl-Loop: "+ws.Loop+"\n") {
 			return errors.Join(err, fmt.Errorf("%s is another loop's", ref))
 		}
@@ -63,7 +63,7 @@ func makeCleanBranch(ctx context.Context, ws *hosted.Workspace, base, head strin
 	if err != nil || there[ref] == tip {
 		return err
 	}
-	if at := there[ref]; at != before { // not where pawl left it
+	if at := there[ref]; at != before { // it is not where pawl left it
 		return fmt.Errorf("%s was moved in %s by somebody else", ref, ws.Repo)
 	}
 	return userrepo.Move(ctx, ws.Objects, repo, ref, tip, before)

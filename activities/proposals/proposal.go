@@ -23,7 +23,7 @@ import (
 // Proposals makes the proposals of loops, and applies them.
 type Proposals struct{ *hosted.Workspaces }
 
-// Propose works out the proposal and records it.
+// Propose makes the proposal and records it.
 func (a *Proposals) Propose(ctx context.Context, in act.Propose) (act.Appended, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {
@@ -40,13 +40,13 @@ func (a *Proposals) Propose(ctx context.Context, in act.Propose) (act.Appended, 
 	return out, err
 }
 
-// Review takes a person's word on the proposal of a loop that has ended (E3).
+// Review records a person's decision about the proposal of a loop that has ended (E3).
 func (a *Proposals) Review(ctx context.Context, in act.Review) (act.Reviewed, error) {
 	out, err := a.ReviewHere(ctx, in)
 	return out, hosted.Refusal(err)
 }
 
-// ReviewHere is Review for a caller on the loop's host; what a person did wrong is a *fault.Error.
+// ReviewHere is Review for a caller on the loop's host. A person's mistake is a *fault.Error.
 func (a *Proposals) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed, error) {
 	types := map[string]loop.Type{loop.MessageApprove: loop.ProposalApproved, loop.MessageReject: loop.ProposalRejected}
 	if types[in.Answer] == "" {
@@ -74,8 +74,8 @@ func (a *Proposals) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed
 	return act.Reviewed{Loop: in.Loop, Proposal: proposal}, err
 }
 
-// Find says on which host's queue the store of a loop is: this one's, else the host that the loop
-// itself names.
+// Find returns the queue of the host that has the store of a loop: this host, else the host that the loop itself
+// names.
 func (a *Proposals) Find(ctx context.Context, in act.Find) (act.Found, error) {
 	if _, here := a.FindRecord(in.Loop); here {
 		return act.Found{Queue: act.HostQueue(a.Host)}, nil
@@ -91,15 +91,15 @@ func (a *Proposals) Find(ctx context.Context, in act.Find) (act.Found, error) {
 	return act.Found{Queue: act.HostQueue(s.Host)}, nil
 }
 
-// How long a loop whose proposal somebody has just judged may take to record its end, and how often it
-// is looked at meanwhile.
+// After a decision about its proposal, a loop may take endsWithin to record its end. looksEvery is the time between
+// two looks meanwhile.
 const (
 	endsWithin = 10 * time.Second
 	looksEvery = 50 * time.Millisecond
 )
 
-// ending is ended for a loop that may be about to: an approval is known before the end that it
-// brings is recorded. A proposal that still waits for somebody's word is refused for that.
+// ending is ended for a loop that may be about to end: an approval is known before the end that follows from it is
+// recorded. It refuses a proposal that still waits for a decision.
 func (a *Proposals) ending(ctx context.Context, in act.Apply) (*hosted.Workspace, string, loop.State, error) {
 	for began := time.Now(); ; {
 		ws, head, s, err := a.ended(ctx, in.Loop)
@@ -117,17 +117,17 @@ func (a *Proposals) ending(ctx context.Context, in act.Apply) (*hosted.Workspace
 	}
 }
 
-// ended returns a loop that is over, where its ledger stands, and its state there.
+// ended returns a loop that is over, the head of its ledger, and its state there.
 func (a *Proposals) ended(ctx context.Context, id string) (*hosted.Workspace, string, loop.State, error) {
 	r, ok := a.FindRecord(id)
 	if !ok {
 		return nil, "", loop.State{}, fault.New(fault.LoopNotFound, "this host has no loop %s", id)
 	}
-	ws, err := a.OpenWorkspace(ctx, r) // not to be kept: the loop has no trees any more
+	ws, err := a.OpenWorkspace(ctx, r) // without Keep, because the loop has no trees any more
 	if err != nil {
 		return nil, "", loop.State{}, err
 	}
-	if ws.Remote { // another host may have gone on with it, or have its answer
+	if ws.Remote { // another host may have continued it, or have recorded an answer
 		if err := recording.CatchUp(ctx, ws); err != nil {
 			return nil, "", loop.State{}, err
 		}
@@ -146,8 +146,8 @@ func (a *Proposals) ended(ctx context.Context, id string) (*hosted.Workspace, st
 	return ws, head, s, err
 }
 
-// addend appends what happened to a proposal after its loop's end. Somebody who was faster, with
-// another answer, is told so: the first one wins.
+// addend appends an event about a proposal after its loop's end. If somebody else was faster with another answer, it
+// returns an error: the first answer counts.
 func addend(ctx context.Context, ws *hosted.Workspace, head string, s loop.State, e loop.Event) error {
 	e.Seq, e.Loop, e.Iteration, e.Phase = s.Seq+1, s.Loop, s.Iteration, s.Phase
 	entry := func(string) (store.Entry, error) {
