@@ -9,8 +9,8 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// CatchUp brings this host's copy of a ledger up to the repository's, where another host has gone
-// on with it. What the repository did not take does not count.
+// CatchUp updates this host's copy of a ledger from the repository, if another host has continued it. What the
+// repository did not accept does not count.
 func CatchUp(ctx context.Context, ws *hosted.Workspace) error {
 	head, err := ws.Objects.Ref(ctx, ws.Ledger)
 	if err != nil {
@@ -35,8 +35,8 @@ func CatchUp(ctx context.Context, ws *hosted.Workspace) error {
 	return SetTo(ctx, ws, at)
 }
 
-// SetTo sets ledger and branch of this host's copy to a ledger commit and the head that it knows.
-// What this host has recorded and nobody has taken stays in the store, under refs/pawl-lost.
+// SetTo sets ledger and branch of this host's copy to a ledger commit and the head of its state. What this host
+// recorded and the repository did not accept stays in the store, under refs/pawl-lost.
 func SetTo(ctx context.Context, ws *hosted.Workspace, head string) error {
 	s, err := ws.Book.State(ctx, head)
 	if err != nil {
@@ -61,7 +61,7 @@ func SetTo(ctx context.Context, ws *hosted.Workspace, head string) error {
 	return nil
 }
 
-// PlainFault is the fault that an unmet precondition is for whoever called.
+// PlainFault returns the fault of an unmet precondition for the caller.
 func PlainFault(err error) error {
 	if failed := userrepo.Failed(err); len(failed) > 0 {
 		return fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)

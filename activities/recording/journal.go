@@ -1,5 +1,5 @@
-// Package recording appends to the ledgers of loops, tells logs and metrics what they took, and repairs damaged stores.
-// Start at Recorder and Append.
+// Package recording appends to the ledgers of loops, reports appended events to logs and metrics, and repairs damaged
+// stores. Start at Recorder and Append.
 package recording
 
 import (
@@ -26,7 +26,7 @@ import (
 // Recorder records what happens to loops in their ledgers.
 type Recorder struct{ *hosted.Workspaces }
 
-// Settle keeps the branch as it stands or reverts its tip, and appends to the ledger, in one.
+// Settle keeps the branch as it is or reverts its tip, and appends to the ledger, in one transaction.
 func (a *Recorder) Settle(ctx context.Context, in act.Settle) (act.Appended, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Recorder) Settle(ctx context.Context, in act.Settle) (act.Appended, err
 		ws.Machine.Logger.Warn("what the judgement left in caches is not kept", "loop", ws.Loop, "error", err)
 	}
 	ws.FurnishAhead(ws.Desk)
-	if in.Push && !ws.Remote { // else it was pushed with the append
+	if in.Push && !ws.Remote { // with a URL it was pushed with the append
 		ws.PushSoon(true)
 	}
 	out.PushRefused, out.Stop = ws.PopRefusal(), ws.LoopStop()
@@ -67,7 +67,7 @@ func (a *Recorder) Settle(ctx context.Context, in act.Settle) (act.Appended, err
 	return out, nil
 }
 
-// Record appends what happens between iterations and pushes, since somebody is about to look. The loop gives up its
+// Record appends what happens between iterations and pushes, because a person is about to look. The loop gives up its
 // processes, and with Park its trees.
 func (a *Recorder) Record(ctx context.Context, in act.Record) (act.Appended, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
@@ -84,7 +84,7 @@ func (a *Recorder) Record(ctx context.Context, in act.Record) (act.Appended, err
 	return AppendAndWait(ctx, ws, in.Entry, in.Park)
 }
 
-// AppendAndWait appends for somebody who is about to look: it pushes the ledger, and gives up the loop's processes.
+// AppendAndWait appends because a person is about to look: it pushes the ledger, and gives up the loop's processes.
 func AppendAndWait(ctx context.Context, ws *hosted.Workspace, in act.Entry, park bool) (act.Appended, error) {
 	crash.At("record.before")
 	out, err := Append(ctx, ws, in, true, store.Tx{}, "")
@@ -92,7 +92,7 @@ func AppendAndWait(ctx context.Context, ws *hosted.Workspace, in act.Entry, park
 		return act.Appended{}, err
 	}
 	crash.At("record.appended")
-	if !ws.Remote { // else it was pushed with the append
+	if !ws.Remote { // with a URL it was pushed with the append
 		if out.PushRefused, err = ws.Push(ctx); err != nil {
 			return act.Appended{}, err
 		}
@@ -129,7 +129,7 @@ func (a *Recorder) Close(ctx context.Context, in act.Close) (act.Appended, error
 	}
 	out.Proposal = proposal
 	crash.At("close.appended")
-	if ws.Remote { // it was pushed with the append
+	if ws.Remote { // with a URL it was pushed with the append
 		out.PushRefused = ws.PopRefusal()
 	} else if out.PushRefused, err = ws.Push(ctx); err != nil {
 		return act.Appended{}, err
@@ -142,9 +142,8 @@ func (a *Recorder) Close(ctx context.Context, in act.Close) (act.Appended, error
 	return out, nil
 }
 
-// Append appends to the ledger on this host and, for a loop with a URL, in the repository that it shares with others;
-// there with the branch, if that is to be pushed. A ledger at another place means that another run is ahead of this
-// one.
+// Append appends to the ledger on this host and, for a loop with a URL, in the shared repository; with push also the
+// branch there. If the ledger has another head than expected, another run is ahead of this one.
 func Append(ctx context.Context, ws *hosted.Workspace, in act.Entry, push bool, tx store.Tx, head string) (act.Appended, error) {
 	out, err := write(ctx, ws, in, tx, head)
 	if err == nil {
@@ -155,14 +154,14 @@ func Append(ctx context.Context, ws *hosted.Workspace, in act.Entry, push bool, 
 	case ws.Remote:
 		crash.At("append.written")
 		err = ws.Publish(ctx, push)
-	default: // what is in two places is not lost with one
+	default: // a ledger in two places is not lost with one of them
 		ws.PushSoon(false)
 	}
 	return out, err
 }
 
-// write folds the events into the ledger's next entry and makes it so: the state in the workflow
-// and in the ledger are the same fold.
+// write makes the ledger's next entry from the events. Workflow and ledger fold the same events, so they have the
+// same state.
 func write(ctx context.Context, ws *hosted.Workspace, in act.Entry, tx store.Tx, head string) (act.Appended, error) {
 	if in.Ledger == "" {
 		if err := Rebind(ws); err != nil {
@@ -211,9 +210,8 @@ func write(ctx context.Context, ws *hosted.Workspace, in act.Entry, tx store.Tx,
 	return out, nil
 }
 
-// Transact makes the ledger's next entry durable, together with the rest of tx. Events that the ledger has
-// already are skipped: left is the entry with the events that were still to be appended, at the ledger's head
-// afterwards.
+// Transact makes the ledger's next entry durable, together with the rest of tx. It skips events that the ledger
+// already has. left is the entry with the events that still had to be appended; at is the ledger's head afterwards.
 func Transact(ctx context.Context, ws *hosted.Workspace, in act.Entry, tx store.Tx, entry func(left act.Entry, code string) (store.Entry, error)) (left act.Entry, at string, err error) {
 	left = in
 	tx.Entry = func(code string) (store.Entry, error) { return entry(left, code) }
@@ -231,8 +229,8 @@ func Transact(ctx context.Context, ws *hosted.Workspace, in act.Entry, tx store.
 	return left, done.Entry, nil
 }
 
-// appended returns how many of the events the ledger has already, and its head. A step appends some of them first, and
-// can't report that if it is cancelled. Zero if the ledger is ahead by anything else.
+// appended returns how many of the events the ledger already has, and its head. A step appends some of them first,
+// and can't report that if it is cancelled. It returns zero if the ledger is ahead by anything else.
 func appended(ctx context.Context, ws *hosted.Workspace, in act.Entry, err error) (known int, at string) {
 	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) || elsewhere.Ref != ws.Ledger || elsewhere.Have == "" {
@@ -245,8 +243,8 @@ func appended(ctx context.Context, ws *hosted.Workspace, in act.Entry, err error
 	return len(have), elsewhere.Have
 }
 
-// Fenced interprets an error from moving the loop's refs. If a ref is elsewhere, another run moved it, and a retry
-// can't help. If a ref is gone, nobody moved it: it is repaired.
+// Fenced interprets an error from moving the loop's refs. If a ref is at another commit, another run moved it, and a
+// retry can't help. If a ref is gone, nobody moved it, and it is repaired.
 func Fenced(ctx context.Context, ws *hosted.Workspace, err error, doing string) error {
 	var elsewhere *store.Fenced
 	if !errors.As(err, &elsewhere) || elsewhere.Have == "" || elsewhere.Have == store.Damaged {
@@ -280,7 +278,7 @@ func TimeOf(events []loop.Event) time.Time {
 	return events[len(events)-1].Time
 }
 
-// Propose works out the proposal if an event asks for it, and completes the event.
+// Propose makes the proposal if an event asks for it, and completes the event.
 func Propose(ctx context.Context, ws *hosted.Workspace, base, head string, anew bool, events []loop.Event) (*loop.Proposal, error) {
 	i := slices.IndexFunc(events, func(e loop.Event) bool { return e.Type == loop.ProposalMade })
 	if i < 0 || head == base {
@@ -294,8 +292,8 @@ func Propose(ctx context.Context, ws *hosted.Workspace, base, head string, anew 
 	return proposal, nil
 }
 
-// ProposalOf is the diff between two commits as a proposal; anew says that the base is not the one that the
-// loop started from.
+// ProposalOf returns the diff between two commits as a proposal. anew says that the base is not the one from which
+// the loop started.
 func ProposalOf(ctx context.Context, ws *hosted.Workspace, base, head string, anew bool) (*loop.Proposal, error) {
 	p := loop.Proposal{Base: base, Head: head, State: govern.Open, Anew: anew}
 	d, err := ws.Objects.Proposal(ctx, p.Preface(), base, head)

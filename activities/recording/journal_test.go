@@ -14,8 +14,8 @@ import (
 	"pawl/internal/wire"
 )
 
-// A step appends some of its events before its agent is started. If it was cut off, the loop sends them
-// again with what came after.
+// A step appends some of its events before its agent starts. If it is cut off, the loop sends them again, with later
+// events.
 func TestEventsThatTheLedgerHasAreNotAppendedTwice(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	in := l.Entry(loop.Event{Type: loop.IterationStarted, Iteration: 1}, loop.Event{Type: loop.Warned, Reason: "x"})
@@ -50,7 +50,7 @@ func TestARevertedChangeIsGoneFromBranchAndDesk(t *testing.T) {
 
 func TestWhatTheRepositoryRefusesIsToldAndPushedLater(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
-	gittest.Git(t, l.User, "config", "receive.hideRefs", "refs/pawl-ledger") // no hook runs
+	gittest.Git(t, l.User, "config", "receive.hideRefs", "refs/pawl-ledger") // refuses the push without a hook
 	out, err := l.Record(t.Context(), act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: "x"})})
 	require.NoError(t, err)
 	require.Contains(t, out.PushRefused, "was refused by "+l.User)

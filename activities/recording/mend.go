@@ -27,10 +27,10 @@ import (
 type Mender struct {
 	*hosted.Workspaces
 	mu     sync.Mutex
-	looked map[string]time.Time // when a store was looked through last, by its folder
+	looked map[string]time.Time // when each store was last checked, by its folder
 }
 
-// NewMender returns a mender that has looked through no store yet.
+// NewMender returns a mender that has checked no store yet.
 func NewMender(all *hosted.Workspaces) *Mender {
 	return &Mender{Workspaces: all, looked: map[string]time.Time{}}
 }
@@ -38,9 +38,9 @@ func NewMender(all *hosted.Workspaces) *Mender {
 // lookApart is the time between two examinations of a store: one takes as long as reading all of it.
 const lookApart = time.Minute
 
-// Mend checks the store of a loop for damage, and repairs it from what can be read of it and from the user's
-// repository. It returns what was damaged, "" for nothing. If the loop's ledger can't be found anywhere as the loop
-// left it, the error is LEDGER_DAMAGED. With deep every object is read.
+// Mend checks the store of a loop for damage, and repairs it from its readable parts and from the user's repository.
+// It returns what was damaged, "" for nothing. If the loop's ledger can't be found anywhere in its last state, the
+// error is LEDGER_DAMAGED. With deep it reads every object.
 func (a *Mender) Mend(ctx context.Context, r workspace.Record, deep bool) (string, error) {
 	return a.mendStore(ctx, r, "", deep, nil)
 }
@@ -59,7 +59,7 @@ func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string,
 			places[ref] = at
 		}
 	}
-	s, err := store.Open(ctx, r.Store) // where it is gone, an empty one
+	s, err := store.Open(ctx, r.Store) // if the store is gone, Open makes an empty one
 	if err != nil {
 		return "", fmt.Errorf("opening the store: %w", err)
 	}
@@ -125,7 +125,7 @@ func damageOf(ctx context.Context, s *store.Store, r workspace.Record, want map[
 	return s.Sound(ctx, deep, refs, []string{base})
 }
 
-// rejoin puts the branch of a loop where its ledger says, where it is gone.
+// rejoin sets the branch of a loop to the head in its ledger, if the branch is gone.
 func rejoin(ctx context.Context, s *store.Store, r workspace.Record) error {
 	head, err := s.Ref(ctx, r.Ledger)
 	if err != nil || head == "" || r.Branch == "" {
@@ -141,7 +141,7 @@ func rejoin(ctx context.Context, s *store.Store, r workspace.Record) error {
 	return s.SetRef(ctx, r.Branch, state.Head, "")
 }
 
-// sharing are the records of the loops that have the store of one, which is among them.
+// sharing returns the records of the loops that share the store of one loop, including that loop.
 func sharing(m *hosted.Machine, r workspace.Record) ([]workspace.Record, error) {
 	records, err := workspace.List(m.Home)
 	out := []workspace.Record{r}
@@ -192,7 +192,7 @@ func ofStore(ws *hosted.Workspace) {
 	}
 }
 
-// noted is where the refs of a loop were, as far as that is known.
+// noted returns where the refs of a loop were, as far as that is known.
 func noted(h home.Home, r workspace.Record) map[string]string {
 	at := workspace.Noted(h, r.Ref)
 	for ref, hash := range at {
@@ -203,7 +203,7 @@ func noted(h home.Home, r workspace.Record) map[string]string {
 	return at
 }
 
-// MendAfter repairs the store if an error may come from a damaged one, and reports whether it has.
+// MendAfter repairs the store if an error may come from a damaged one, and reports whether it did.
 func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
 	r, ok := a.RecordOf(ref)
 	if !ok {
@@ -229,12 +229,12 @@ func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
 	what, err := a.mendStore(ctx, r, what, true, known)
 	if err != nil {
 		a.Logger.Error("what is damaged can't be mended", "loop", r.Loop, "what", what, "error", err)
-		return false // the activity is tried again, and so is this
+		return false // the activity is tried again, and then this repair too
 	}
 	return what != ""
 }
 
-// due reports whether a store was not looked through lately, and notes that it now is.
+// due reports whether a store was not checked lately, and records that it is checked now.
 func (a *Mender) due(dir string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -257,7 +257,7 @@ func has(ctx context.Context, ws *hosted.Workspace, commit string) bool {
 	return err == nil
 }
 
-// lostEntries tells a ledger that was cut off from one that another run has continued.
+// lostEntries reports whether a ledger has lost its last entries, and was not continued by another run.
 func lostEntries(ctx context.Context, ws *hosted.Workspace, f *store.Fenced) bool {
 	return f.Ref == ws.Ledger && git.IsHash(f.Have) && f.Want != "" && !has(ctx, ws, f.Want)
 }

@@ -19,7 +19,7 @@ import (
 	"pawl/internal/workspace"
 )
 
-// says appends an event to the loop's ledger as Temporal would have it done.
+// says appends an event to the loop's ledger as Temporal would.
 func says(l *actest.Loop, env *testsuite.TestActivityEnvironment, text string) (out act.Appended, err error) {
 	l.Helper()
 	value, err := env.ExecuteActivity(l.Record, act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: text})})
@@ -59,7 +59,7 @@ func TestAStoreThatIsLostIsMadeAgainFromTheRepository(t *testing.T) {
 	require.Len(t, mending.Lines(l.Home.Loop(l.Opened.Ref)), 1, "and this host still knows it")
 }
 
-// What is mended on the way, so that nothing else shows it, is named all the same.
+// A repair along the way is reported too, because nothing else shows it.
 func TestWhatIsWrittenAgainIsNamed(t *testing.T) {
 	l, env, log, r := damagedLoop(t)
 	out, err := says(l, env, "one")
@@ -79,7 +79,7 @@ func TestWhatIsWrittenAgainIsNamed(t *testing.T) {
 	other.Ref = "other"
 	require.NoError(t, workspace.Write(l.Home, other))
 	require.NoError(t, os.Truncate(filepath.Join(r.Store, "config"), 0))
-	_, err = store.Open(t.Context(), r.Store) // as `pawl show` does
+	_, err = store.Open(t.Context(), r.Store) // like `pawl show`
 	require.NoError(t, err)
 	out, err = says(l, env, heads)
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestASoundStoreIsLeftAlone(t *testing.T) {
 	require.NotContains(t, log(), "damaged")
 }
 
-// A repository whose branch its user has moved is told of once, with what to do.
+// If the user moves the branch in the repository, that is reported once, with what to do.
 func TestABranchThatSomebodyMovedIsSaidOnce(t *testing.T) {
 	l, env, _, r := damagedLoop(t)
 	out, err := says(l, env, "the branch is there")

@@ -12,8 +12,8 @@ import (
 	"pawl/internal/workspace"
 )
 
-// observe reports to the log, metrics and traces what a loop's ledger has taken. It is their only source, so they agree
-// with the ledger.
+// observe reports the events that a loop's ledger has accepted to the log, metrics and traces. Those have no other
+// source, so they agree with the ledger.
 func observe(ctx context.Context, ws *hosted.Workspace, prev string, after loop.State, events []loop.Event) {
 	Log(ctx, ws, events)
 	ws.Machine.Telemetry.Appended(ctx, telemetry.Loop(after), events, func(ctx context.Context) ([]loop.Event, error) {
@@ -24,7 +24,7 @@ func observe(ctx context.Context, ws *hosted.Workspace, prev string, after loop.
 	})
 }
 
-// Log tells the log what has happened.
+// Log writes the events to the log.
 func Log(ctx context.Context, ws *hosted.Workspace, events []loop.Event) {
 	for _, e := range events {
 		level, ok := levels[e.Type]
@@ -37,7 +37,7 @@ func Log(ctx context.Context, ws *hosted.Workspace, events []loop.Event) {
 	}
 }
 
-// levels are those of the events that are more than a detail.
+// levels has the log levels of the events that are more than a detail.
 var levels = map[loop.Type]slog.Level{
 	loop.LoopOpened: slog.LevelInfo, loop.LoopResumed: slog.LevelInfo, loop.LoopMoved: slog.LevelWarn, loop.AutonomyStarted: slog.LevelInfo,
 	loop.IterationStarted: slog.LevelInfo, loop.IterationSucceeded: slog.LevelInfo, loop.IterationFailed: slog.LevelInfo,
@@ -98,7 +98,7 @@ func (a *Recorder) Survey(ctx context.Context) {
 	})
 }
 
-// headState returns the state at the head of a loop's ledger, the zero state where it has none yet.
+// headState returns the state at the head of a loop's ledger, the zero state if there is no ledger yet.
 func headState(ctx context.Context, r workspace.Record) (loop.State, error) {
 	store, err := store.Open(ctx, r.Store)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 
 const (
 	MaxPlan   = 64 << 10 // bytes of a plan
-	shownPlan = 8 << 10  // bytes of it that enter history, for the person who approves it
+	shownPlan = 8 << 10  // bytes of the plan that enter history, for the person who approves it
 )
 
-// KeepPlan takes the planner's plan: what it printed, whole in a file of the loop, its beginning in
-// history for the person who approves it.
+// KeepPlan keeps the planner's output as the plan: all of it in a file of the loop, and its beginning in history for
+// the person who approves it.
 func KeepPlan(ws *hosted.Workspace, text, dir string) (*loop.Plan, error) {
 	text = loop.Clip(text, MaxPlan)
 	if err := durable.WriteFile(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.PlanFile), []byte(text), 0o600); err != nil {
@@ -35,14 +35,14 @@ func KeepPlan(ws *hosted.Workspace, text, dir string) (*loop.Plan, error) {
 // HashOf returns the SHA-256 of a text in hexadecimal.
 func HashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
-// unrecordedPlan returns a plan that is not in the ledger yet. On a host that has taken the loop up since there
-// is no more of it than the state has, which mostly is all of it.
+// unrecordedPlan returns a plan that is not in the ledger yet. On a host that took over the loop since then, there is
+// only the part of it that the state has, which mostly is all of it.
 func unrecordedPlan(ws *hosted.Workspace, plan loop.Plan) ([]byte, error) {
 	text, err := os.ReadFile(held.At(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.PlanFile)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
-	if HashOf(text) != plan.Hash { // it is missing, or a power cut has damaged it
+	if HashOf(text) != plan.Hash { // the file is missing, or a power cut has damaged it
 		text = []byte(plan.Text)
 	}
 	if HashOf(text) != plan.Hash {
@@ -52,7 +52,7 @@ func unrecordedPlan(ws *hosted.Workspace, plan loop.Plan) ([]byte, error) {
 	return text, nil
 }
 
-// PlanAt returns the loop's plan as it stands in the ledger at head, "" where there is none.
+// PlanAt returns the loop's plan from the ledger at head, "" if there is none.
 func PlanAt(ctx context.Context, ws *hosted.Workspace, s loop.State, head string) (string, error) {
 	if s.Plan == nil {
 		return "", nil
@@ -68,8 +68,8 @@ func PlanAt(ctx context.Context, ws *hosted.Workspace, s loop.State, head string
 	return string(text), nil
 }
 
-// Rebind gives the ledger the contract that Open worked out, also where a crash came between. Nothing
-// else has it before the ledger's first entry, and nothing was done under it yet.
+// Rebind gives the ledger the contract that Open drew up, even after a crash. Before the ledger's first entry the
+// contract is only in this file, and nothing was done under it yet.
 func Rebind(ws *hosted.Workspace) error {
 	var c ledger.Contract
 	err := durable.ReadJSON(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.ContractFile), &c)
