@@ -23,10 +23,10 @@ import (
 	"pawl/internal/spec"
 )
 
-// CanaryStep is the name of the step, which has surroundings of its own.
+// CanaryStep is the name of the step. The step has its own surroundings.
 const CanaryStep = "canary"
 
-// maxBroken is how many files a canary breaks: a guard that sees none of these sees none at all.
+// maxBroken is how many files a canary breaks. A guard that does not notice so many broken files notices nothing.
 const maxBroken = 2000
 
 // Canary breaks the code in scope, in the judge, and runs the commands that should guard it: at least one has to
@@ -65,7 +65,7 @@ func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 }
 
 // Sees reports whether one of the commands notices that only these files are broken, with the outcome of the last
-// command.
+// command that ran.
 func (w *Work) Sees(ctx context.Context, in act.Canary, files []string) (seen bool, out act.Outcome, err error) {
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return false, out, err
@@ -114,7 +114,7 @@ func (w *Work) damage(files []string, by func(string, []byte) ([]byte, int)) (ch
 	for _, file := range files {
 		st, err := root.Lstat(file)
 		if err != nil || !st.Mode().IsRegular() || st.Size() > hosted.MaxOutput {
-			continue // setup has put something else there
+			continue // setup has put something else in its place
 		}
 		content, err := root.ReadFile(file)
 		if err != nil {
@@ -147,11 +147,11 @@ func (w *Work) noticed(ctx context.Context, in act.Canary, files []string, out *
 		if out.Outcome = r; err != nil || r.Interrupted {
 			return false, err
 		}
-		if !r.OK() && (c.command != in.Test || in.Signature == "") { // which is what it is for
+		if !r.OK() && (c.command != in.Test || in.Signature == "") { // the command has noticed it
 			out.ExitCode, out.Signal, out.TimedOut, out.Tail = 0, "", false, ""
 			return true, nil
 		}
-		if c.command == in.Test && in.Signature != "" { // it failed before, so it has to fail otherwise
+		if c.command == in.Test && in.Signature != "" { // it failed before, so it has to fail in another way
 			tests, err := readTests(r.OK(), "", "", w.Dir)
 			if err != nil || tests.Signature != in.Signature {
 				return err == nil, err
@@ -168,7 +168,7 @@ func (w *Work) noticed(ctx context.Context, in act.Canary, files []string, out *
 	return false, err
 }
 
-// under runs one of several commands of the step, each with a limit of its own, and all within that of the step.
+// under runs one of several commands of the step. Each has its own limit, and all together have that of the step.
 func (w *Work) under(ctx context.Context, in act.Canary, limit time.Duration, command string) (act.Outcome, error) {
 	spent, err := proc.ReadProgress(filepath.Join(w.Dir, "progress"))
 	if err != nil {
@@ -219,7 +219,7 @@ for n in sys.argv[1:]:
     except Exception: continue
     if s: print(n + "\t" + (s.origin or list(s.submodule_search_locations)[0]))`
 	r, err := w.under(ctx, in, 20*time.Second, shell.Quote(python)+" -c "+shell.Quote(program)+" "+strings.Join(names, " "))
-	if err != nil || !r.OK() { // there is no such Python: nothing is known
+	if err != nil || !r.OK() { // this Python does not exist, so nothing is known
 		return nil, err
 	}
 	printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
@@ -234,7 +234,7 @@ for n in sys.argv[1:]:
 
 var identifier = lazyregexp.New(`^[A-Za-z_]\w*$`)
 
-// packages are the top-level Python packages of files.
+// packages returns the top-level Python packages of files.
 func packages(files []string) (names []string) {
 	for _, file := range files {
 		file = strings.TrimPrefix(strings.TrimPrefix(file, "src/"), "lib/")

@@ -1,4 +1,4 @@
 package steps
 
-// ForgetReports removes the reports of a run before.
+// ForgetReports removes the reports of an earlier run.
 var ForgetReports = forgetReports

@@ -19,7 +19,7 @@ type underway struct {
 	count map[string]int
 }
 
-// add counts one more, or with -1 one fewer.
+// add adds n activities of a workflow.
 func (r *underway) add(workflow string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,8 +37,8 @@ func (r *underway) any(workflow string) bool {
 	return r.count[workflow] > 0
 }
 
-// Left ends the steps of a loop whose run is lost, and reports whether this worker runs nothing of that run any more.
-// Until then the ledger may still grow.
+// Left ends the steps of a loop whose run is lost, and reports whether this worker no longer runs anything of that
+// run. Until then the ledger may still grow.
 func (a *Runner) Left(r workspace.Record) bool {
 	if a.underway.any(r.Loop) {
 		a.Release(r.Ref)
@@ -46,16 +46,16 @@ func (a *Runner) Left(r workspace.Record) bool {
 	return !a.underway.any(r.Loop)
 }
 
-// beatEvery is how often an activity tells the service that it lives. The answer brings pause, halt and cancellation.
+// beatEvery is the time between two heartbeats of an activity. Their answers bring pause, halt and cancellation.
 const beatEvery = time.Second
 
-// heartbeats makes every activity beat while it works, so that no activity has to do that itself.
+// heartbeats sends heartbeats for every activity while it works, so that no activity has to send them itself.
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase
 	underway *underway
 }
 
-// Heartbeats returns what makes the activities of a worker beat.
+// Heartbeats returns the interceptor that sends the heartbeats of a worker's activities.
 func (a *Runner) Heartbeats() interceptor.WorkerInterceptor {
 	return &heartbeats{underway: &a.underway}
 }
@@ -71,7 +71,7 @@ type beating struct {
 	underway *underway
 }
 
-// ExecuteActivity runs the activity, with a heart that beats until the activity ends.
+// ExecuteActivity runs the activity, and sends heartbeats until the activity ends.
 func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
 	b.underway.add(workflow, 1)
@@ -89,20 +89,20 @@ func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	return b.Next.ExecuteActivity(ctx, in)
 }
 
-// heart is what beats for one attempt of an activity.
+// heart has what the heartbeats of one attempt of an activity report.
 type heart struct {
 	live atomic.Pointer[func() act.Live]
 }
 
 type heartKey struct{}
 
-// heartOf returns the heart of the activity that has the context, nil where nothing beats: in a dry run.
+// heartOf returns the heart of the context's activity, nil if there is none, as in a dry run.
 func heartOf(ctx context.Context) *heart {
 	h, _ := ctx.Value(heartKey{}).(*heart)
 	return h
 }
 
-// say makes every later beat carry what live returns at that time.
+// say makes every later heartbeat report what live returns at that time.
 func (h *heart) say(live func() act.Live) {
 	if h != nil {
 		h.live.Store(&live)

@@ -10,7 +10,7 @@ import (
 	"pawl/internal/act"
 )
 
-// TestL2_WhatFailedOnTheUnchangedCodeIsToldApart compares runs of the tests with one in which a test failed.
+// TestL2_WhatFailedOnTheUnchangedCodeIsToldApart compares test runs with one in which a test already failed.
 func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
 	l, env, _ := actest.BeginLogged(t)
 	tap := func(lines string, exit int) string { return fmt.Sprintf("printf '%s'; exit %d", lines, exit) }
@@ -47,7 +47,7 @@ func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
 	require.False(t, out.Tests.Excused, "the host that had the report is gone: everything counts")
 }
 
-// TestL2_FewerTestsAreAFailure: who deletes a test, or leaves one out, does not pass.
+// TestL2_FewerTestsAreAFailure: a change that deletes a test, or leaves one out, does not pass.
 func TestL2_FewerTestsAreAFailure(t *testing.T) {
 	l, env, _ := actest.BeginLogged(t)
 	env.RegisterActivity(l.Guard)

@@ -16,11 +16,11 @@ import (
 	"pawl/internal/secret"
 )
 
-// maxLeftovers bounds how many paths are known that commands leave behind.
+// maxLeftovers is the maximum number of paths that are recorded as left by commands.
 const maxLeftovers = 100
 
-// leftovers are the paths that commands have left in a tree: what git does not ignore, setup did not make and was not
-// there before. They are in history, so what looks like a secret is not named.
+// leftovers returns the paths that commands have left in a tree: git does not ignore them, setup did not make them,
+// and they are not in before. They enter history, so names that look like a secret are left out.
 func leftovers(ctx context.Context, t *hosted.Tree, head string, before []string) ([]string, error) {
 	names, err := t.Leftovers(ctx, head)
 	names = slices.DeleteFunc(names, func(name string) bool {
@@ -29,8 +29,8 @@ func leftovers(ctx context.Context, t *hosted.Tree, head string, before []string
 	return names[:min(len(names), maxLeftovers)], err
 }
 
-// leftUnchanged are what a command has left in the judge, where that had the unchanged code: what the code of a change
-// writes there says nothing.
+// leftUnchanged returns what a command left in the judge when the judge had the unchanged code. What the code of a
+// change writes there means nothing.
 func (w *Work) leftUnchanged(ctx context.Context) ([]string, error) {
 	if w.In.Key.Iteration > 0 {
 		return nil, nil
@@ -38,8 +38,8 @@ func (w *Work) leftUnchanged(ctx context.Context) ([]string, error) {
 	return leftovers(ctx, w.Workspace.Judge, w.In.Head, nil)
 }
 
-// leftBefore are the agent's own new files on the desk, as they were when the step began. A step that runs again finds
-// besides what it has left itself.
+// leftBefore returns the agent's own new files on the desk, as they were when the step began. own are the files that
+// an earlier attempt of the step left there.
 func (w *Work) leftBefore(ctx context.Context) (before, own []string, err error) {
 	if err := os.MkdirAll(held.At(w.Dir), 0o700); err != nil {
 		return nil, nil, fmt.Errorf("making the step's folder: %w", err)

@@ -11,7 +11,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// A step that reaches a limit says so in words, and the contract says before whether the limit holds.
+// A step that reaches a limit reports it in words, and the contract says beforehand whether the limit holds.
 func TestE6_AStepSaysWhichLimitItReached(t *testing.T) {
 	l := actest.Begin(t, spec.Deny)
 	s := l.Spec

@@ -10,8 +10,8 @@ import (
 	"pawl/internal/act"
 )
 
-// TestL2_ReportFilesAreRead: what a command writes as JUnit XML into its tree counts as if it had printed it, and
-// what a run before has left does not.
+// TestL2_ReportFilesAreRead: JUnit XML that a command writes into its tree counts like its output. Files of an
+// earlier run do not count.
 func TestL2_ReportFilesAreRead(t *testing.T) {
 	l, env, _ := actest.BeginLogged(t)
 	env.RegisterActivity(l.Guard)

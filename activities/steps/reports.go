@@ -17,16 +17,16 @@ import (
 	"pawl/internal/held"
 )
 
-// reportsFile has the report files that a command has written, one after the other, beside its output.
+// reportsFile has the report files of a command, one after the other. It is beside the command's output.
 const reportsFile = "reports.xml"
 
-// The bounds of what is read of them. A file that is larger is left out.
+// The limits for reading reports. A larger file is ignored.
 const (
 	maxReports     = 2000
 	maxReportBytes = 4 << 20
 )
 
-// reportsIn are the regular files below a folder that the globs match.
+// reportsIn returns the regular files below a folder that the globs match.
 func reportsIn(dir string, globs []string) (names []string, err error) {
 	seen := map[string]bool{}
 	for _, glob := range globs {
@@ -44,7 +44,7 @@ func reportsIn(dir string, globs []string) (names []string, err error) {
 	return names, nil
 }
 
-// forgetReports removes those that a run before has left: judge.keep may have spared them.
+// forgetReports removes the reports of an earlier run, which judge.keep may have kept.
 func forgetReports(dir string, globs []string) error {
 	if len(globs) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func forgetReports(dir string, globs []string) error {
 	return err
 }
 
-// keepReports copies the reports that there are now. What they say is the command's word, as its output is: no link in
+// keepReports copies the reports that exist now. The command writes them, as it does its output, so no link among
 // them is followed.
 func keepReports(dir string, globs []string, to string) error {
 	if len(globs) == 0 {
@@ -77,7 +77,7 @@ func keepReports(dir string, globs []string, to string) error {
 	for _, name := range names {
 		b, err := agent.Left(maxReportBytes, dir, strings.Split(filepath.ToSlash(name), "/")...)
 		if err != nil || all.Len()+len(b) > hosted.MaxOutput {
-			continue // a report that can't be read tells nothing
+			continue // a report that can't be read is ignored
 		}
 		all.Write(b)
 		all.WriteByte('\n')

@@ -9,9 +9,9 @@ import (
 	"pawl/internal/durable"
 )
 
-// alone waits until no other loop of this host measures, and keeps them all from that until the slot is closed, or this
-// process dies. A step that is interrupted meanwhile waits no longer. Waiting costs no active time: what a step spends
-// is counted from when its command starts.
+// alone waits until no other loop of this host measures. It then keeps other loops from measuring until the slot is
+// closed, or this process dies. If the step is interrupted, it stops waiting. Waiting costs no active time, because a
+// step's time counts from the start of its command.
 func (w *Work) alone(ctx context.Context) (*os.File, error) {
 	w.Live.Store(&act.Live{Tool: "waiting until another loop of this host has measured"})
 	defer w.Live.Store(&act.Live{})

@@ -26,15 +26,15 @@ import (
 	"pawl/internal/testreport"
 )
 
-// Work is a step being done.
+// Work is a step that is being done.
 type Work struct {
 	*Running
 	Workspace *hosted.Workspace
 	In        act.Step
-	Dir       string // where its output and its result are kept
+	Dir       string // the folder of its output and its result
 
-	Full string // why its command was ended for want of room
-	// agents are the programs of the table that an agent's command is or starts, none where the step runs no agent.
+	Full string // why its command was ended for using too much room
+	// Agents are the known programs that an agent's command is or starts, none if the step runs no agent.
 	Agents []string
 }
 
@@ -43,8 +43,8 @@ func NewWork(ws *hosted.Workspace, in act.Step, r *Running) *Work {
 	return &Work{Running: r, Workspace: ws, In: in, Dir: StepDir(ws.Machine, in.Ref, in.Key)}
 }
 
-// Ready gets everything ready for the step's command. A supervisor takes as long to start as a large
-// program does: meanwhile the rest is done.
+// Ready prepares everything for the step's command. Starting a supervisor takes as long as starting a large program,
+// so the rest is done at the same time.
 func (w *Work) Ready(ctx context.Context, rest ...func(context.Context) error) error {
 	crash.At("step.before")
 	if err := os.MkdirAll(held.At(w.Dir), 0o700); err != nil {
@@ -62,10 +62,11 @@ func (w *Work) Ready(ctx context.Context, rest ...func(context.Context) error) e
 	return nil
 }
 
-// surroundings are those of the attempt: its agents have one home and one /tmp, and so has each judgement.
+// surroundings returns the surroundings of the attempt. All its agents share one home and one /tmp, and so do the
+// commands of each judgement.
 func (w *Work) surroundings() hosted.Surroundings {
 	k := w.In.Key
-	// What broken code leaves in caches is thrown away, and what code leaves that stays on the branch is not.
+	// Broken code's caches are thrown away. The caches of code that stays on the branch are kept.
 	if k.Iteration == 0 && k.Name != CanaryStep || w.In.At != "" && !w.In.Trial {
 		return hosted.Unchanged
 	}
@@ -76,13 +77,13 @@ func (w *Work) surroundings() hosted.Surroundings {
 	return hosted.Surroundings(at)
 }
 
-// OnDesk brings the desk to where the step starts from. From then on it is the step's.
+// OnDesk brings the desk to the commit from which the step starts. From then on the desk belongs to the step.
 func (w *Work) OnDesk(ctx context.Context) error {
 	defer w.Workspace.Leave(w.Workspace.Desk)
 	return w.Workspace.Restore(ctx, w.Workspace.Desk, w.In.Head)
 }
 
-// inJudge brings the judge there.
+// inJudge brings the judge to that commit.
 func (w *Work) inJudge(ctx context.Context) error {
 	defer w.Workspace.Leave(w.Workspace.Judge)
 	if w.In.Clean && len(w.Workspace.Keep) > 0 {
@@ -91,7 +92,7 @@ func (w *Work) inJudge(ctx context.Context) error {
 	return w.Workspace.Restore(ctx, w.Workspace.Judge, w.In.Head)
 }
 
-// Command is a command of the step in a tree, under the step's limit.
+// Command returns a command of the step in a tree, with the step's limit.
 func (w *Work) Command(dir string, argv ...string) (proc.Command, error) {
 	inherited, err := w.Workspace.Environment()
 	return proc.Command{
@@ -115,7 +116,7 @@ func (w *Work) shell(ctx context.Context, dir, command string) (act.Outcome, err
 	})
 }
 
-// Run has the loop's supervisor run the command.
+// Run lets the loop's supervisor run the command.
 func (w *Work) Run(ctx context.Context, c proc.Command, by func(context.Context, *proc.Supervisor, proc.Command) (proc.Result, error)) (act.Outcome, error) {
 	inherited, err := w.Workspace.Environment()
 	if err != nil {
@@ -148,7 +149,7 @@ func (w *Work) Run(ctx context.Context, c proc.Command, by func(context.Context,
 			return act.Outcome{}, fmt.Errorf("running %s: %w", w.In.Key.Name, err)
 		}
 	}
-	if full != "" && ctx.Err() == nil { // its room is free again before anything else is written
+	if full != "" && ctx.Err() == nil { // first frees the disk, before anything else is written
 		w.makeRoom(ctx, c.Dir)
 	}
 	crash.At("step.ended")
@@ -201,8 +202,8 @@ func (w *Work) check(ctx context.Context, in act.Check) (out act.Checked, err er
 	return out, err
 }
 
-// checkable has the policies judge the desk as it is, and gets everything ready where that violates none. before are the
-// agent's own new files.
+// checkable lets the policies judge the desk as it is, and prepares the check if the desk violates none. before are
+// the agent's own new files.
 func (w *Work) checkable(ctx context.Context, in act.Check) (before []string, violates bool, err error) {
 	before, own, err := w.leftBefore(ctx)
 	if err != nil {
@@ -220,8 +221,8 @@ func (a *Runner) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Outcome, error) { return w.guard(ctx, in) })
 }
 
-// guard counts the tests that pass, as far as the output tells: one that guards by fewer than on the unchanged
-// code has failed.
+// guard runs the guard and counts the tests that pass, as far as the output shows them. If fewer pass than on the
+// unchanged code, the guard has failed.
 func (w *Work) guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	out, err := w.Judged(ctx, in.Command, in.Reports...)
 	if err != nil || !out.OK() {
@@ -238,7 +239,7 @@ func (w *Work) guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	return out, nil
 }
 
-// fewer says that fewer tests pass than did, "" where as many do.
+// fewer returns a text if fewer tests pass than before, else "".
 func fewer(pass, did int) string {
 	if pass >= did {
 		return ""
@@ -267,7 +268,8 @@ func (w *Work) Judged(ctx context.Context, command string, reports ...string) (a
 	return out, err
 }
 
-// digested puts what failing tests say in the place of the last lines, which may be events or XML, or about other tests.
+// digested replaces the last lines of the output by the messages of failing tests. The last lines may be events or
+// XML, or about other tests.
 func (w *Work) digested(out *act.Outcome) error {
 	printed, err := outputsOf(w.Dir)
 	if err != nil {
@@ -289,7 +291,7 @@ func (a *Runner) Verify(ctx context.Context, in act.Verify) (act.Measured, error
 	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Measured, error) { return w.Verify(ctx, in) })
 }
 
-// measure runs the command that measures, and nothing of the kind beside it where it is to be alone.
+// measure runs the command that measures. If it has to be alone, no other measurement runs at the same time.
 func (w *Work) measure(ctx context.Context, in act.Verify) (act.Outcome, error) {
 	if in.Alone {
 		slot, err := w.alone(ctx)
@@ -350,10 +352,10 @@ func (w *Work) PutBack(ctx context.Context) {
 	_ = w.OnDesk(ctx)
 }
 
-// makeRoom takes away what a command has filled the disk with.
+// makeRoom removes what a command filled the disk with.
 func (w *Work) makeRoom(ctx context.Context, dir string) {
 	if dir == w.Workspace.Desk.Dir {
-		_ = remove.All(w.Workspace.Exchange()) // the agent can write there too, and nobody empties it before the loop ends
+		_ = remove.All(w.Workspace.Exchange()) // the agent can write there too, and it would stay until the loop ends
 		w.PutBack(ctx)
 		return
 	}
@@ -364,5 +366,5 @@ func (w *Work) makeRoom(ctx context.Context, dir string) {
 	}
 }
 
-// putBackWithin bounds how long a person who interrupts an agent waits for the desk.
+// putBackWithin is how long a person who interrupts an agent may wait for the desk.
 const putBackWithin = 10 * time.Second

@@ -40,12 +40,11 @@ func New(all *hosted.Workspaces) *Runner {
 	return &Runner{Workspaces: all, steps: steps{running: map[string]*Running{}, orphaned: make(chan struct{}, 1)}}
 }
 
-// joinWithin is how long a step goes on that no attempt waits for: when the service has given
-// an attempt up (an outage, a laptop asleep), the next one joins it; when the loop was
-// terminated, none does.
+// joinWithin is how long a step continues while no attempt waits for it. If the service gave up an attempt (because
+// of an outage, or a laptop asleep), the next attempt joins the step. If the loop was terminated, none does.
 const joinWithin = time.Minute
 
-// Running is a step at work in this worker, whether or not an attempt of the activity waits.
+// Running is a step that runs in this worker, whether or not an attempt of the activity waits for it.
 type Running struct {
 	done   chan struct{}
 	waits  int // attempts of the activity that wait for it, under steps.mu
@@ -53,11 +52,11 @@ type Running struct {
 	out    any // the step's result, once it is done
 	err    error
 
-	Live  atomic.Pointer[act.Live]  // what its agent has told
-	since atomic.Pointer[time.Time] // when its command was started; back-dated by what it had spent before
+	Live  atomic.Pointer[act.Live]  // what its agent reported
+	since atomic.Pointer[time.Time] // when its command was started, earlier by the time that it had already spent
 }
 
-// spent is what heartbeats tell of the step.
+// spent returns what heartbeats report of the step.
 func (r *Running) spent() act.Live {
 	var live act.Live
 	if told := r.Live.Load(); told != nil {
@@ -69,14 +68,14 @@ func (r *Running) spent() act.Live {
 	return live
 }
 
-// result is what a kind of step returns: an outcome and more.
+// result is the type of a step's result: it contains an outcome.
 type result[O any] interface {
 	*O
 	Core() *act.Outcome
 }
 
-// Do runs a step and returns what came of it. Its result is on disk before it is reported, so a
-// retry returns it, or joins a step that still runs here.
+// Do runs a step and returns its result. The result is on disk before it is reported, so a retry returns it, or joins
+// a step that still runs in this worker.
 func Do[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func(context.Context, *Work) (O, error)) (O, error) {
 	var none O
 	ws, err := a.Workspace(ctx, in.Ref)
@@ -84,7 +83,7 @@ func Do[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func
 		return none, err
 	}
 	id := in.Ref + "/" + StepName(in.Key)
-	by := trace.SpanContextFromContext(ctx) // what the step tells the ledger is recorded by this activity
+	by := trace.SpanContextFromContext(ctx) // the traces of the step's appends belong to this activity
 	r := a.steps.joinOrStart(id, func(ctx context.Context, r *Running) (any, error) {
 		return once[O, P](trace.ContextWithSpanContext(ctx, by), NewWork(ws.At(in.Desk), in, r), do)
 	})
@@ -101,7 +100,7 @@ func Do[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func
 	case <-activity.GetWorkerStopChannel(ctx):
 		r.cancel()
 		if out, err := done(); err == nil && !P(&out).Core().Interrupted {
-			return out, nil // it was just done
+			return out, nil // the step has just ended
 		}
 		return none, stopping()
 	case <-ctx.Done():
@@ -115,28 +114,28 @@ func Do[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func
 	}
 }
 
-// ResultFile has what came of a step, in the step's folder.
+// ResultFile is the file with the result of a step, in the step's folder.
 const ResultFile = "result.json"
 
-// once does a step, unless its result is on disk.
+// once does a step, unless its result is already on disk.
 func once[O any, P result[O]](ctx context.Context, w *Work, do func(context.Context, *Work) (O, error)) (O, error) {
-	path, of := filepath.Join(w.Dir, ResultFile), w.In.Head // which a planner's step finds out as it goes
+	path, of := filepath.Join(w.Dir, ResultFile), w.In.Head // a planner's step finds out its head later
 	var out O
 	switch err := durable.ReadJSON(path, &out); {
 	case err == nil && P(&out).Core().Of == of:
 		P(&out).Core().Of = ""
 		return out, nil
-	case err == nil: // it is that of a run whose ledger has since lost entries
+	case err == nil: // the result is from a run whose ledger has lost entries since then
 		out = *new(O)
 	case !errors.Is(err, fs.ErrNotExist):
 		w.Workspace.IsMended("the result of the step "+filepath.Base(w.Dir)+" could not be read: the step runs again", err)
 	}
 	out, err := do(ctx, w)
-	if err != nil || P(&out).Core().Interrupted { // it will run again, so this is not its result
+	if err != nil || P(&out).Core().Interrupted { // the step will run again, so this is not its result
 		return out, err
 	}
-	// It is wanted for the moment until it is reported: a power cut within that moment costs a
-	// repetition, and waiting for the disk would cost every step some milliseconds.
+	// The file is only needed until the result is reported. A power cut within that moment costs a repetition.
+	// Waiting for the disk would cost every step some milliseconds.
 	P(&out).Core().Of = of
 	err = durable.CacheJSON(path, out)
 	P(&out).Core().Of = ""
@@ -147,8 +146,8 @@ func once[O any, P result[O]](ctx context.Context, w *Work, do func(context.Cont
 	return out, nil
 }
 
-// Progress says what a running step has spent. A step that isn't here has spent what its record
-// says.
+// Progress returns what a running step has spent. For a step that does not run in this worker, it returns what the
+// step's record says.
 func (a *Runner) Progress(ctx context.Context, in act.Progress) (act.Spent, error) {
 	a.steps.mu.Lock()
 	_, here := a.steps.running[in.Ref+"/"+StepName(in.Key)]
@@ -160,11 +159,11 @@ func (a *Runner) Progress(ctx context.Context, in act.Progress) (act.Spent, erro
 	return act.Spent{Running: here, Ms: spent.Milliseconds()}, nil
 }
 
-// steps are the steps at work in this worker, by loop and folder.
+// steps are the steps that run in this worker, by loop and folder.
 type steps struct {
 	mu       sync.Mutex
 	running  map[string]*Running
-	orphaned chan struct{} // has room for one: there is something to be looked at
+	orphaned chan struct{} // of capacity one: signals that a loop may be over
 }
 
 // joinOrStart returns the step that runs under id, or starts it.
@@ -194,14 +193,14 @@ func (s *steps) forget(id string, r *Running) {
 	}
 }
 
-// end ends a step and waits for that.
+// end ends a step and waits until it has ended.
 func (s *steps) end(id string, r *Running) {
 	r.cancel()
 	<-r.done
 	s.forget(id, r)
 }
 
-// leave stops waiting for a step. If nobody else comes to wait for it, it is ended.
+// leave stops waiting for a step. If no other attempt waits for it in time, the step is ended.
 func (s *steps) leave(id string, r *Running) {
 	s.mu.Lock()
 	r.waits--
@@ -232,10 +231,10 @@ func (s *steps) endAll(ref string) {
 	}
 }
 
-// Orphaned says when the service has refused to hear of a step any more.
+// Orphaned returns a channel that signals when the service has refused the report of a step.
 func (a *Runner) Orphaned() <-chan struct{} { return a.steps.orphaned }
 
-// StepName is a step's folder: sorted by name, the steps are in the order in which they ran
+// StepName returns the name of a step's folder. Sorted by name, the folders are in the order in which the steps ran
 // within an iteration's attempts.
 func StepName(k act.Key) string {
 	name := fmt.Sprintf("%04d.%d-%s", k.Iteration, k.Attempt, k.Name)
@@ -253,7 +252,7 @@ func StepDir(m *hosted.Machine, ref string, k act.Key) string {
 	return filepath.Join(workspace.Steps(m.Home, ref), StepName(k))
 }
 
-// Release ends what runs here for a loop that is over, or that another run takes up.
+// Release ends what runs here for a loop that is over, or that another run continues.
 func (a *Runner) Release(ref string) {
 	a.steps.endAll(ref)
 	if ws := a.Here(ref); ws != nil {
@@ -261,9 +260,9 @@ func (a *Runner) Release(ref string) {
 	}
 }
 
-// RemoveTrees gives up the processes and trees of a loop that was ended without this worker (Terminate,
-// a reset behind its ledger), unless another run has taken the loop up since. What was not pushed is,
-// unless the loop goes on elsewhere: from what the repository has.
+// RemoveTrees removes the processes and trees of a loop that ended without this worker (by Terminate, or a reset
+// behind its ledger), unless another run has continued the loop. It pushes what was not pushed yet, unless the loop
+// continues on another host from what the repository has.
 func (a *Runner) RemoveTrees(ctx context.Context, r workspace.Record, elsewhere bool) error {
 	a.Registering.Lock()
 	defer a.Registering.Unlock()
@@ -277,7 +276,7 @@ func (a *Runner) RemoveTrees(ctx context.Context, r workspace.Record, elsewhere 
 	if err != nil {
 		return err
 	}
-	// Its last keep may not have been pushed. Nobody is told of a refusal; another host may have it.
+	// Its last kept change may not be pushed yet. Nobody reports a refusal here. Another host may have the loop.
 	if !elsewhere {
 		if _, err := ws.Push(ctx); err != nil && !wire.Is(err, fault.LedgerAhead) {
 			return err
@@ -286,7 +285,7 @@ func (a *Runner) RemoveTrees(ctx context.Context, r workspace.Record, elsewhere 
 	return a.CloseTrees(ctx, ws)
 }
 
-// stopping is what an activity returns when its worker stops: the next worker does it again.
+// stopping returns the error of an activity whose worker stops. The next worker does the activity again.
 func stopping() error {
 	return temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
 		NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign,

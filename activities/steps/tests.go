@@ -41,7 +41,7 @@ func (w *Work) Test(ctx context.Context, in act.Test) (out act.Tested, err error
 	return out, err
 }
 
-// What a run of the tests leaves beside its output: the whole report, and what a fixer is told.
+// The files of a test run besides its output: the whole report, and its description for a fixer.
 const (
 	reportFile = "report.json"
 	digestFile = "digest.txt"
@@ -49,12 +49,11 @@ const (
 
 const (
 	maxDigest = 12 << 10 // bytes of a digest
-	maxTests  = 20       // tests that are named in history
+	maxTests  = 20       // names of tests in history
 )
 
-// readTests takes which tests failed from the output of a test command, and what became of them
-// since the run whose log is before. What failed already in the run whose log is known, the one on the
-// unchanged code, is told apart.
+// readTests reads which tests failed from the output of a test command, and what changed since the run whose log is
+// before. It marks the tests that already failed in the run whose log is known, the one on the unchanged code.
 func readTests(passed bool, before, known, dir string) (*loop.Tests, error) {
 	outputs, err := outputsOf(dir)
 	if err != nil {
@@ -66,7 +65,7 @@ func readTests(passed bool, before, known, dir string) (*loop.Tests, error) {
 		return nil, fmt.Errorf("reading the report of the run before: %w", err)
 	}
 	change := testreport.Compare(earlier, report).Short(maxTests)
-	if before == "" { // nothing is new where there was nothing before
+	if before == "" { // without an earlier run, nothing is new
 		change.New, change.Fixed = nil, nil
 	}
 	tests := &loop.Tests{
@@ -77,7 +76,7 @@ func readTests(passed bool, before, known, dir string) (*loop.Tests, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the report of the unchanged code: %w", err)
 	}
-	if there { // else the host that had it is gone, and everything counts
+	if there { // if the report is missing, its host is gone, and all failures count
 		since := testreport.Compare(unchanged, report)
 		tests.Known = since.Short(maxTests).Still
 		tests.Progress = since.Count.Fixed > 0 || report.Passed > unchanged.Passed
@@ -93,7 +92,7 @@ func readTests(passed bool, before, known, dir string) (*loop.Tests, error) {
 	return tests, durable.WriteJSON(filepath.Join(dir, reportFile), report)
 }
 
-// reportOf is the report of a run by its log; there is false where there is none.
+// reportOf returns the report of a run by its log; there is false if there is none.
 func reportOf(log string) (r testreport.Report, there bool, err error) {
 	if log == "" {
 		return r, false, nil
@@ -110,7 +109,7 @@ func reportOf(log string) (r testreport.Report, there bool, err error) {
 	return r, err == nil, err
 }
 
-// outputsOf is what a test command has printed, and the reports that it has written.
+// outputsOf returns the output of a test command, and the reports that it wrote.
 func outputsOf(dir string) (outputs [][]byte, err error) {
 	for _, name := range []string{"stdout", "stderr", reportsFile} {
 		b, err := hosted.ReadFile(filepath.Join(dir, name), hosted.MaxOutput)
@@ -122,8 +121,8 @@ func outputsOf(dir string) (outputs [][]byte, err error) {
 	return outputs, nil
 }
 
-// EvidenceIn is what shows an agent why it is asked again: the digest of a test run, else the end
-// of what a command said.
+// EvidenceIn returns what shows an agent why it is asked again: the digest of a test run, else the end of a command's
+// output.
 func EvidenceIn(dir string) string {
 	if b, err := os.ReadFile(held.At(filepath.Join(dir, digestFile))); err == nil {
 		return string(b)
