@@ -14,8 +14,8 @@ import (
 	"pawl/internal/task"
 )
 
-// ReadChild reads where a child loop stands: from the loop itself, else from the ledger on this host.
-// An error says that neither could be asked now, which is tried again.
+// ReadChild returns the state of a child loop: from the loop itself, else from the ledger on this host. An error
+// means that neither could be asked now; the activity is tried again.
 func (a *Stewards) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRead, error) {
 	snapshot, err := loopsOf(ctx, a.Machine).Snapshot(ctx, in.Loop)
 	var f *fault.Error
@@ -28,12 +28,12 @@ func (a *Stewards) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRe
 	return readOf(snapshot.State), nil
 }
 
-// loopsOf reads loops, with the connection that the activity came by.
+// loopsOf returns a client with the connection of the activity.
 func loopsOf(ctx context.Context, m *hosted.Machine) *client.Client {
 	return &client.Client{Home: m.Home, SDK: m.Temporal(ctx), Namespace: m.Namespace, Now: time.Now}
 }
 
-// readOf is what a steward is told of a loop in that state.
+// readOf returns the report for a steward about a loop in that state.
 func readOf(s loop.State) act.ChildRead {
 	event := task.ChildStands
 	switch {

@@ -13,12 +13,12 @@ import (
 	"pawl/internal/workspace"
 )
 
-// maxPast bounds how many ledgers of the past an estimate reads, of stewards and of loops.
+// maxPast is how many past ledgers an estimate reads, of stewards and of loops.
 const maxPast = 100
 
-// estimate is what like tasks have cost: those that this steward, in this life or an earlier one on this host, has
-// had done in steps of the same kinds and, for a plan of one step, the loops of that kind in this repository that
-// nobody looked after.
+// estimate returns an estimate from the costs of similar tasks: tasks that this steward, now or under an earlier run
+// on this host, did in steps of the same kinds. For a plan of one step it also uses loops of that kind in this
+// repository that no steward started.
 func (p *planning) estimate(ctx context.Context, plan task.Plan) (task.Cost, error) {
 	kinds := kindsOf(plan.Steps)
 	past, err := costs(ctx, p.Workspace, p.state, p.in.Ledger, kinds)
@@ -32,7 +32,7 @@ func (p *planning) estimate(ctx context.Context, plan task.Plan) (task.Cost, err
 	for _, head := range earlier {
 		s, err := ledger.OpenSteward(p.Workspace.Objects).State(ctx, head)
 		if err != nil {
-			continue // it was cleaned away
+			continue // the ledger was cleaned away
 		}
 		of, err := costs(ctx, p.Workspace, s, head, kinds)
 		if err != nil {
@@ -62,8 +62,8 @@ func kindsOf(steps []task.Step) (kinds []string) {
 	return kinds
 }
 
-// costs are what the tasks of a steward have cost that were done in steps of those kinds, by its ledger at head. Which
-// steps a task that is over had, its PLAN.md says.
+// costs returns the costs of a steward's tasks that were done in steps of those kinds, from its ledger at head. The
+// PLAN.md of a finished task says which steps it had.
 func costs(ctx context.Context, ws *hosted.Workspace, s steward.State, head string, kinds []string) (all []task.Usage, err error) {
 	done := slices.DeleteFunc(slices.Clone(s.Tasks), func(t steward.Task) bool { return t.Outcome != steward.Done || t.Plan == nil })
 	names := make([]string, len(done))
@@ -85,7 +85,7 @@ func costs(ctx context.Context, ws *hosted.Workspace, s steward.State, head stri
 	return all, nil
 }
 
-// closed are the heads of the ledgers, in this store, of what has ended on this host, the last one first.
+// closed returns the heads of the ledgers in this store that have ended on this host, the last one first.
 func closed(ctx context.Context, ws *hosted.Workspace, which func(workspace.Record) bool) (heads []string, err error) {
 	records, err := workspace.List(ws.Machine.Home)
 	if err != nil {
@@ -95,15 +95,15 @@ func closed(ctx context.Context, ws *hosted.Workspace, which func(workspace.Reco
 	slices.SortFunc(records, func(a, b workspace.Record) int { return b.ClosedAt.Compare(a.ClosedAt) })
 	for _, r := range records[:min(len(records), maxPast)] {
 		head, err := ws.Objects.Ref(ctx, r.Ledger)
-		if err == nil && head != "" { // else it had recorded nothing, or somebody has cleaned it away
+		if err == nil && head != "" { // otherwise it had recorded nothing, or was cleaned away
 			heads = append(heads, head)
 		}
 	}
 	return heads, nil
 }
 
-// pastLoops is what the loops of a kind have cost that this host has had in this repository, and that no
-// steward has started.
+// pastLoops returns the costs of the loops of a kind that this host had in this repository and that no steward
+// started.
 func pastLoops(ctx context.Context, ws *hosted.Workspace, kind string) (all []task.Usage, err error) {
 	heads, err := closed(ctx, ws, func(r workspace.Record) bool { return !r.Steward() })
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"pawl/internal/task"
 )
 
-// nobody is a Temporal that knows no loop.
+// nobody returns a Temporal client that knows no loop.
 func nobody(t *testing.T) *mocks.Client {
 	c := &mocks.Client{}
 	c.On("DescribeWorkflowExecution", mock.Anything, mock.Anything, mock.Anything).Return(nil, serviceerror.NewNotFound("no such workflow"))
@@ -43,7 +43,8 @@ func names(drift []task.Drift) (all []string) {
 	return all
 }
 
-// TestS12_EachKindOfDriftHasItsName has one row for each; that of a ledger and of artifacts have tests of their own.
+// TestS12_EachKindOfDriftHasItsName has a case for each kind, except those of the ledger and of artifacts, which have
+// their own tests.
 func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
 	s := actest.BeginSteward(t, nil, nil)
 	require.Empty(t, s.ValidateWith().Drift)
@@ -145,8 +146,8 @@ func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 	require.Equal(t, []act.Health{{Name: "builds"}}, s.ValidateWith().Health, "it runs in the project's folder")
 }
 
-// TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins commits a rule between two steps: the entry after which the
-// second would begin says that the files are others.
+// TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins commits a rule between two steps. The entry after which the
+// second step would begin reports that the files have changed.
 func TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins(t *testing.T) {
 	s := actest.BeginSteward(t, map[string]string{"RULES.md": "Be kind.\n"}, func(doc map[string]any) { doc["governance"] = []any{"RULES.md"} })
 	s.Submit("a", `{}`)

@@ -25,15 +25,15 @@ import (
 	"pawl/internal/workspace"
 )
 
-// What a steward writes into the project's .pawl folder is a copy of what its ledger has, for people.
-// Whether a file there is still as it was written, a note in the store says, one for each file.
+// The files that a steward writes into the project's .pawl folder are copies from its ledger, for people. For each
+// file, a note in the store says what was written, so that a change by somebody else is noticed.
 
-// exported is the note of a file.
+// exported is the note about a file.
 type exported struct {
-	// Written are the digests of what was written, the last one first. The one before counts as well:
-	// a crash may have come between note and file.
+	// Written has the digests of what was written, the last one first. The one before is also valid, because a crash
+	// may have come between note and file.
 	Written []string `json:"written"`
-	// Kept is what a person has made of the file and wants to keep.
+	// Kept is the digest of a person's version that the person wants to keep.
 	Kept *string `json:"kept,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func noteFile(ws *hosted.Workspace, name string) string {
 	return filepath.Join(ws.Store, "pawl-exports", strings.ReplaceAll(name, "/", ",")+".json")
 }
 
-// note returns the note of a file; the empty one where there is none, or a power cut has torn it.
+// note returns the note about a file. It is empty if there is none, or if a power cut has damaged it.
 func note(ws *hosted.Workspace, name string) (exported, error) {
 	var n exported
 	err := durable.ReadJSON(noteFile(ws, name), &n)
@@ -59,8 +59,8 @@ func setNote(ws *hosted.Workspace, name string, n exported) error {
 	return durable.WriteJSON(path, n)
 }
 
-// ownsFolder reports whether the project's folder is this steward's, and takes it where no other
-// steward at work has it.
+// ownsFolder reports whether the project's folder belongs to this steward. If no other running steward has it, this
+// one takes it.
 func ownsFolder(ws *hosted.Workspace) (bool, error) {
 	path := filepath.Join(ws.Store, "pawl-exports", "owner.json")
 	var owner string
@@ -80,8 +80,8 @@ func ownsFolder(ws *hosted.Workspace) (bool, error) {
 	return true, durable.WriteJSON(path, ws.Ref)
 }
 
-// exportArtifacts writes what an entry has for people into the project's folder, and returns the digests of what was
-// written, what was found changed there, and what had been and is no more.
+// exportArtifacts writes the artifacts of an entry into the project's folder. It returns the digests of what it
+// wrote, the drift that it found there, and the drift that has passed.
 func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTasks, head string) (digests map[string]string, drift, well []task.Drift, err error) {
 	names := []string{ledger.StatusFile}
 	if in.Milestone {
@@ -94,7 +94,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	}
 	answered := answersOf(in.Events)
 	for name := range answered {
-		if name != userrepo.FolderName { // the folder itself is no file of the ledger
+		if name != userrepo.FolderName { // the folder itself is not a file of the ledger
 			names = append(names, name)
 		}
 	}
@@ -168,14 +168,15 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	return digests, drift, well, err
 }
 
-// gone returns the files that pawl has written into the folder, and one drift about all of them, if every one was deleted:
-// then somebody does not want the folder, and is asked once. There is no drift as long as one of several files is there.
+// gone returns the files that pawl wrote into the folder, if every one of them was deleted, and one drift about all
+// of them: then somebody does not want the folder, and is asked once. There is no drift as long as one of several
+// files exists.
 func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *task.Drift, err error) {
 	all := ""
 	absent := func(name string) (bool, error) {
 		n, err := note(ws, name)
 		if err != nil || len(n.Written) == 0 || slices.Contains(n.Written, userrepo.Absent) || n.Kept != nil && *n.Kept == userrepo.Absent {
-			return true, err // it says nothing
+			return true, err // a file that was not written says nothing
 		}
 		now, err := folder.Digest(name)
 		if err == nil && now == userrepo.Absent {
@@ -183,7 +184,7 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 		}
 		return now == userrepo.Absent, err
 	}
-	for _, name := range []string{ledger.StatusFile, ledger.LastKnownFile} { // these are nearly always there
+	for _, name := range []string{ledger.StatusFile, ledger.LastKnownFile} { // these files exist nearly always
 		if is, err := absent(name); err != nil || !is {
 			return nil, nil, err
 		}
@@ -194,7 +195,7 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 	}
 	for _, file := range notes {
 		name, is := strings.CutSuffix(strings.ReplaceAll(file.Name(), ",", "/"), ".json")
-		if !is || !strings.Contains(name, "/") { // not of a task
+		if !is || !strings.Contains(name, "/") { // not a file of a task
 			continue
 		}
 		if is, err := absent(name); err != nil || !is {
@@ -209,7 +210,7 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 	return missing, new(driftOf(ws, userrepo.FolderName, text, "nothing of "+digest, digest)), nil
 }
 
-// keepAway notes that a person wants these files to stay deleted.
+// keepAway records that a person wants these files to stay deleted.
 func keepAway(ws *hosted.Workspace, names []string) error {
 	for _, name := range names {
 		n, err := note(ws, name)
@@ -224,7 +225,7 @@ func keepAway(ws *hosted.Workspace, names []string) error {
 	return nil
 }
 
-// wellAgain is which of the artifacts that were found changed are as they were written, or kept, again.
+// wellAgain returns which changed artifacts are again as pawl wrote them, or as the person kept them.
 func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, known []task.Drift) (well []task.Drift, err error) {
 	for _, d := range known {
 		if d.Name != task.DriftArtifact || d.Well != "" {
@@ -254,13 +255,13 @@ func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, known []task.Drift
 	return well, nil
 }
 
-// answer is a person's word on an artifact that was found changed.
+// answer is a person's answer about a changed artifact.
 type answer struct {
 	drift  task.Drift
 	choice string
 }
 
-// answersOf are those that an entry brings, by file.
+// answersOf returns the answers in an entry, by file.
 func answersOf(events []loop.Event) map[string]answer {
 	out := map[string]answer{}
 	for _, e := range events {
@@ -271,8 +272,8 @@ func answersOf(events []loop.Event) map[string]answer {
 	return out
 }
 
-// exportFile writes one file, unless it is not as pawl has left it. Theirs is left alone for as long as
-// it is what they have kept; ours is written over what was found, where a person wants that.
+// exportFile writes one file, unless somebody changed it since pawl wrote it. A version that the person wants to keep
+// stays as it is. If the person wants to restore the file, it is overwritten.
 func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, content []byte, said answer) (*task.Drift, error) {
 	n, err := note(ws, name)
 	if err != nil {
@@ -299,7 +300,7 @@ func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, cont
 	if len(n.Written) == 0 || n.Written[0] != ours || n.Kept != nil {
 		n.Kept = nil
 		if len(n.Written) == 0 && now == userrepo.Absent {
-			n.Written = []string{userrepo.Absent} // the one before: there was none
+			n.Written = []string{userrepo.Absent} // before this there was no file
 		}
 		if n.Written = append([]string{ours}, n.Written...); len(n.Written) > 2 {
 			n.Written = n.Written[:2]
@@ -315,16 +316,16 @@ func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, cont
 	if err := folder.Write(name, content); err != nil || now != userrepo.Absent {
 		return nil, err
 	}
-	n.Written = []string{ours} // from now on it was deleted where it is not there
+	n.Written = []string{ours} // from now on a missing file counts as deleted
 	return nil, setNote(ws, name, n)
 }
 
-// driftOf is a difference between an artifact as it was written and as it is.
+// driftOf returns the difference between an artifact as it was written and as it is.
 func driftOf(ws *hosted.Workspace, name, text, theirs, ours string) task.Drift {
 	return task.Drift{Name: task.DriftArtifact, What: name, Text: text, Theirs: theirs, Ours: ours}
 }
 
-// saysOf says in words what has become of a file.
+// saysOf returns, in words, what happened to a file.
 func saysOf(path, now string) string {
 	switch now {
 	case userrepo.Absent:

@@ -6,7 +6,7 @@ import (
 	"pawl/internal/task"
 )
 
-// LookTwice is what a validation finds that looks in this way.
+// LookTwice returns what a validation finds with this check.
 func LookTwice(look func() []task.Drift) ([]task.Drift, error) {
 	var v validation
 	err := v.twice(context.Background(), func(context.Context) error {

@@ -15,9 +15,9 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// Join makes one commit of the work of several steps, on a branch of pawl's in the store and in the
-// user's repository, from which the next step's loop begins. The same heads make the same commit.
-// Files that more than one of them has changed, each in its own way, are a result.
+// Join makes one commit with the work of several steps, on a branch of pawl's in the store and in the user's
+// repository. The next step's loop begins there. The same heads make the same commit. If several steps changed the
+// same files in different ways, that is a result and not an error.
 func (a *Stewards) Join(ctx context.Context, in act.Join) (act.Joined, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *Stewards) Join(ctx context.Context, in act.Join) (act.Joined, error) {
 		return act.Joined{}, fmt.Errorf("making the branch %s: %w", out.Branch, err)
 	}
 	crash.At("join.made")
-	// The loop takes it from the repository, where people see it as well.
+	// The loop fetches it from the repository, where people can see it too.
 	repo, err := ws.Repository()
 	if err != nil {
 		return act.Joined{}, opening.Precondition(err)
@@ -68,7 +68,7 @@ func (a *Stewards) Join(ctx context.Context, in act.Join) (act.Joined, error) {
 	return out, nil
 }
 
-// merge returns a commit with the work of two. Where one has the other's already, that is it.
+// merge returns a commit with the work of two. If one already contains the other, it is that one.
 func merge(ctx context.Context, ws *hosted.Workspace, in act.Join, one, other string) (string, error) {
 	for _, pair := range [][2]string{{one, other}, {other, one}} {
 		if has, err := ws.Objects.Contains(ctx, pair[0], pair[1]); err != nil || has {
@@ -79,7 +79,7 @@ func merge(ctx context.Context, ws *hosted.Workspace, in act.Join, one, other st
 	if err != nil {
 		return "", err
 	}
-	var at time.Time // of the later one, so that a retry makes the same commit
+	var at time.Time // the time of the later one, so that a retry makes the same commit
 	for _, id := range []string{one, other} {
 		c, err := ws.Objects.ReadCommit(ctx, id)
 		if err != nil {

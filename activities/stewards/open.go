@@ -1,5 +1,5 @@
-// Package stewards does the work of stewards: it opens them, plans and records their tasks, joins branches, and checks
-// that the world is as their ledgers say. Start at Stewards.
+// Package stewards does the work of stewards: it opens them, plans and records their tasks, joins branches, and
+// checks that the world is as their ledgers say. Start at Stewards.
 package stewards
 
 import (
@@ -29,9 +29,9 @@ import (
 // Stewards does the work of stewards on this host.
 type Stewards struct{ *opening.Opener }
 
-// OpenSteward takes a steward up on this host: what P0 asks of a repository that loops are to begin
-// from, the store with the project's head, the charter for the ledger, and the project's .pawl folder
-// (S7). A retry finds what an attempt before it made.
+// OpenSteward opens a steward on this host: the checks of P0 for a repository from which loops begin, the store with
+// the project's head, the charter for the ledger, and the project's .pawl folder (S7). A retry finds what an earlier
+// attempt made.
 func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.StewardOpened[steward.State], error) {
 	var none act.StewardOpened[steward.State]
 	o := opening.Request{
@@ -40,7 +40,8 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 			Loop: in.Steward, Kind: kind.Steward.Name, FirstRun: in.FirstRun, Namespace: a.Namespace,
 			Remote: in.Charter.Repo.Remote(), Sandbox: in.Charter.Sandbox(),
 		},
-		// A steward lives for years: what keeps a loop from starting keeps a task from being begun.
+		// A steward lives for years, so it starts with these. They only keep its tasks from beginning, as they would
+		// keep a loop from starting.
 		Tolerates: []string{userrepo.DirtyTree, userrepo.UnmergedTree, userrepo.StaleLock},
 	}
 	done, err := a.Announce(o)
@@ -81,8 +82,8 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 	return out, nil
 }
 
-// resumeSteward gives a steward whose run is lost to this one, from a ledger commit: resume, for a
-// steward. Its charter may be another by now; the entry that follows has it then.
+// resumeSteward continues a steward whose run is lost in this run, from a ledger commit. It is what resume is for
+// loops. Its charter may have changed; the next entry then has the new one.
 func (a *Stewards) resumeSteward(ctx context.Context, o opening.Request) (*hosted.Workspace, *steward.State, error) {
 	a.Registering.Lock()
 	defer a.Registering.Unlock()
@@ -102,8 +103,8 @@ func (a *Stewards) resumeSteward(ctx context.Context, o opening.Request) (*hoste
 	return ws, &state, a.TakenUp(ws, o.FirstRun)
 }
 
-// keepCharter keeps the charter for the ledger's next entry, with the branch that the steward began
-// from, whichever the project is on later.
+// keepCharter keeps the charter for the ledger's next entry, with the branch from which the steward began, even if
+// another branch of the project is checked out later.
 func keepCharter(ws *hosted.Workspace, c charter.Charter) (hash string, err error) {
 	c.Repo.Base = ws.Onto
 	text, err := json.MarshalIndent(c, "", " ")
@@ -113,7 +114,7 @@ func keepCharter(ws *hosted.Workspace, c charter.Charter) (hash string, err erro
 	return keepText(ws, append(text, '\n'))
 }
 
-// keepText keeps a text of the steward's until the ledger has it. It is known by its hash.
+// keepText keeps a text of the steward until the ledger has it, and returns its hash, by which it is known.
 func keepText(ws *hosted.Workspace, text []byte) (hash string, err error) {
 	hash = recording.HashOf(text)
 	path := textFile(ws, hash)
@@ -123,7 +124,7 @@ func keepText(ws *hosted.Workspace, text []byte) (hash string, err error) {
 	return hash, durable.WriteFile(path, text, 0o600)
 }
 
-// text returns a text that was kept.
+// text returns a kept text.
 func text(ws *hosted.Workspace, hash string) ([]byte, error) {
 	text, err := os.ReadFile(held.At(textFile(ws, hash)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -140,8 +141,8 @@ func textFile(ws *hosted.Workspace, hash string) string {
 	return filepath.Join(ws.Machine.Home.Loop(ws.Ref), "texts", filepath.Base(hash))
 }
 
-// export makes the project's .pawl folder ready, where the project has a folder on this host. What
-// keeps it from that is a warning: the ledger has all that would be there.
+// export prepares the project's .pawl folder, if the project has a folder on this host. A failure is only a warning,
+// because the ledger has everything that would be there.
 func export(ctx context.Context, ws *hosted.Workspace) (path string, warnings []string, err error) {
 	if owns, err := ownsFolder(ws); err != nil || !owns {
 		return "", []string{fmt.Sprintf("another steward writes into %s, so the status of this one's tasks is in its ledger alone", filepath.Join(ws.Repo, userrepo.FolderName))}, err
@@ -159,7 +160,7 @@ func export(ctx context.Context, ws *hosted.Workspace) (path string, warnings []
 	return f.Path, nil, f.Close()
 }
 
-// folder opens the project's .pawl folder, nil where the project has no folder on this host.
+// folder opens the project's .pawl folder, nil if the project has no folder on this host.
 func folder(ctx context.Context, ws *hosted.Workspace) (*userrepo.Folder, error) {
 	if ws.Remote {
 		return nil, nil

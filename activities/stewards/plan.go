@@ -39,10 +39,9 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// PlanTask plans a task and assesses it (S3): it reads the task, the governance files and the project's
-// head, asks the planner on the steward's desk unless the task brings its steps, and holds the plan
-// against what the charter lets a plan do. What is wrong with the plan, and what keeps it from being
-// begun, is a result.
+// PlanTask plans a task and assesses it (S3). It reads the task, the governance files and the project's head. Unless
+// the task brings its own steps, it asks the planner, on the steward's desk. Then it checks the plan against the
+// charter. Problems of the plan, and reasons why it can't begin, are results.
 func (a *Stewards) PlanTask(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
 	return steps.Do(ctx, a.Runner, in.Step, func(ctx context.Context, w *steps.Work) (act.TaskPlanned, error) {
 		p := planning{Work: w, in: in}
@@ -51,15 +50,15 @@ func (a *Stewards) PlanTask(ctx context.Context, in act.PlanTask) (act.TaskPlann
 	})
 }
 
-// planning is PlanTask under way.
+// planning is one execution of PlanTask.
 type planning struct {
 	*steps.Work
 	in    act.PlanTask
 	task  task.Task
 	state steward.State
-	files []store.TreeEntry // of the project
-	names []string          // theirs
-	specs []spec.Spec       // of the loops that the plan consists of
+	files []store.TreeEntry // the files of the project
+	names []string          // the names of these files
+	specs []spec.Spec       // the specs of the plan's loops
 	out   act.TaskPlanned
 }
 
@@ -100,8 +99,8 @@ func (p *planning) plan(ctx context.Context) error {
 	return nil
 }
 
-// read reads the task, where the steward stands, and the project's head. What P0 asks of a repository
-// that loops begin from is a blocker where it does not hold.
+// read reads the task, the steward's state, and the project's head. If the repository does not fulfil what P0
+// requires for loops, that is a blocker.
 func (p *planning) read(ctx context.Context) (err error) {
 	ws := p.Workspace
 	if p.state, err = ws.StewardBook.State(ctx, p.in.Ledger); err != nil {
@@ -129,7 +128,7 @@ func (p *planning) read(ctx context.Context) (err error) {
 	} else if err != nil {
 		return err
 	}
-	if !held { // nothing that is there is read
+	if !held { // nothing there may be read
 		return nil
 	}
 	if commit, err = userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto); err != nil {
@@ -152,10 +151,10 @@ func (p *planning) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// maxGovernance bounds what is read of one governance file for the planner.
+// maxGovernance is how many bytes of one governance file the planner gets.
 const maxGovernance = 1 << 20
 
-// governance reads the governance files: their hash goes into the record, their text to the planner.
+// governance reads the governance files. Their hash goes into the record, their text to the planner.
 func (p *planning) governance(ctx context.Context) (texts []agent.Text, err error) {
 	files, hash := governing(p.in.Charter, p.files)
 	p.out.Governance = hash
@@ -174,7 +173,7 @@ func (p *planning) governance(ctx context.Context) (texts []agent.Text, err erro
 	return texts, nil
 }
 
-// governing are the governance files among a project's files, and the SHA-256 of their names and contents.
+// governing returns the governance files of a project, and the SHA-256 of their names and contents.
 func governing(c charter.Charter, files []store.TreeEntry) (among []store.TreeEntry, hash string) {
 	var all strings.Builder
 	for _, f := range files {
@@ -186,7 +185,7 @@ func governing(c charter.Charter, files []store.TreeEntry) (among []store.TreeEn
 	return among, recording.HashOf([]byte(all.String()))
 }
 
-// text returns PLAN.md and who made it: the task, or the planner. It is nil where there is none.
+// text returns PLAN.md and who made it: the task, or the planner. It returns nil if there is no plan.
 func (p *planning) text(ctx context.Context, governance []agent.Text) (text []byte, by string, err error) {
 	if p.in.Again != "" {
 		return p.again(ctx)
@@ -204,7 +203,7 @@ func (p *planning) text(ctx context.Context, governance []agent.Text) (text []by
 	return text, "planner", err
 }
 
-// again is the plan that the task has.
+// again returns the plan that the task already has.
 func (p *planning) again(ctx context.Context) (text []byte, by string, err error) {
 	name := ledger.TaskPlanFile(p.task.ID)
 	files, err := p.Workspace.Objects.ReadLedger(ctx, p.in.Ledger, name)
@@ -218,10 +217,10 @@ func (p *planning) again(ctx context.Context) (text []byte, by string, err error
 	return nil, "", nil
 }
 
-// ask has the planner make the plan, on the desk. Nothing stays of what it does there.
+// ask lets the planner make the plan, on the desk. Its changes on the desk are thrown away.
 func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.Text) (text []byte, err error) {
 	ws := p.Workspace
-	ws.Planning.Lock() // the desk is one
+	ws.Planning.Lock() // there is only one desk
 	defer ws.Planning.Unlock()
 	p.in.Head = p.out.Base
 	p.Work.In.Head = p.out.Base
@@ -281,7 +280,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 		p.out.Unclear = append(p.out.Unclear, called.GiveUp)
 		return nil, nil
 	case !called.OK():
-		return nil, nil // how it ended says the outcome
+		return nil, nil // the outcome says how it ended
 	}
 	written, err := e.Left(task.MaxPlan, task.PlanFile)
 	if err != nil {
@@ -294,7 +293,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 	return unfenced(printed), nil
 }
 
-// unfenced takes a plan out of the fence that an answer in Markdown may put it into.
+// unfenced returns a plan without the Markdown fence around it, if there is one.
 func unfenced(text string) []byte {
 	text = strings.TrimSpace(text)
 	if rest, is := strings.CutPrefix(text, "```"); is {
@@ -305,8 +304,7 @@ func unfenced(text string) []byte {
 	return []byte(text + "\n")
 }
 
-// compose makes the spec of each step's loop and holds it against what a loop needs and the charter
-// lets a plan use.
+// compose makes the spec of each step's loop. It checks that spec, and that the charter allows its commands.
 func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 	c, last := p.in.Charter, task.Last(plan.Steps)
 	for _, st := range plan.Steps {
@@ -353,7 +351,8 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 	return nil
 }
 
-// missing are the programs of a loop's commands that this host does not have, where its loops run on it.
+// missing returns a sentence for each program of a loop's commands that this host does not have, if the loops run on
+// this host.
 func (p *planning) missing(s spec.Spec) (all []string, err error) {
 	if p.Workspace.Remote {
 		return nil, nil
@@ -373,13 +372,13 @@ func (p *planning) missing(s spec.Spec) (all []string, err error) {
 	return all, err
 }
 
-// lacks says that the program of an agent is not on this host, "" where it is.
+// lacks returns a text if the program of an agent is not on this host, else "".
 func lacks(own spec.Agent) string {
 	name := own.Use
 	if name == spec.UseCommand {
 		argv := own.Command.List
 		if len(argv) == 0 || strings.Contains(argv[0], "/") {
-			return "" // a text for the shell; a path within the tree
+			return "" // shell code, or a path within the tree
 		}
 		name = argv[0]
 	}
@@ -389,14 +388,14 @@ func lacks(own spec.Agent) string {
 	return ""
 }
 
-// assess gives the tier, by rules, by what the planner has said and by a person's word.
+// assess sets the tier: by rules, by the planner's and by a person's tier.
 func (p *planning) assess(plan task.Plan) {
 	a := assess.Assess(p.in.Charter, assess.Work{Task: p.task, Specs: p.specs, Files: p.names, Planner: plan.Tier, Estimate: p.out.Estimate})
 	p.out.Tier, p.out.TierBy, p.out.Why, p.out.Governs, p.out.Production = a.Tier, a.By, a.Why, a.Governs, a.Production
 }
 
-// block names what keeps the plan from being begun: tasks that it comes after and that were not done,
-// and tasks at work on the same files.
+// block adds what keeps the plan from beginning: unfinished tasks that have to be done first, and running tasks on
+// the same files.
 func (p *planning) block() {
 	if own := p.state.Find(p.task.ID); own != nil {
 		for _, id := range own.After {
@@ -420,7 +419,7 @@ func (p *planning) block() {
 	}
 }
 
-// meets is a glob by which the plan's loops may make a new file that those globs match as well, "" for none.
+// meets returns a glob by which the plan's loops may make a new file that those globs also match, "" for none.
 func (p *planning) meets(globs []string) string {
 	for _, s := range p.specs {
 		for _, scope := range s.Scope {
@@ -432,7 +431,7 @@ func (p *planning) meets(globs []string) string {
 	return ""
 }
 
-// problemsOf are the single things that an error says.
+// problemsOf returns the single problems in an error.
 func problemsOf(err error) []string {
 	var several spec.Problems
 	if !errors.As(err, &several) {

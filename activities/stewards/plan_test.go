@@ -19,13 +19,13 @@ import (
 	"pawl/internal/task"
 )
 
-// defaults are what the loops of a steward under test have.
+// defaults are the defaults of the loops of a steward under test.
 var defaults = map[string]any{
 	"scope": []any{"work/**"}, "verify": map[string]any{"command": "true"}, "agent": map[string]any{"command": []any{"true"}},
 	"approvals": map[string]any{"tools": []any{"*"}},
 }
 
-// planner makes a charter with loops and a planner that runs a script.
+// planner returns a change of the charter that adds loops and a planner that runs a script.
 func planner(script string, more map[string]any) func(map[string]any) {
 	return func(doc map[string]any) {
 		doc["defaults"] = defaults
@@ -93,7 +93,7 @@ func TestS12_APlanIsAssessedOnceMoreAsItIs(t *testing.T) {
 	s.Whole()
 }
 
-// charterStore is where the steward's store is.
+// charterStore returns the folder of the steward's store.
 func charterStore(s *actest.Steward) string {
 	st, _ := s.Book()
 	return st.Dir()
@@ -118,7 +118,7 @@ echo changed > work/a; touch new; printf '%b' '` + goodPlan + `' > "$PAWL_PLAN";
 	calls := filepath.Join(s.Home.Dir, "calls")
 	require.NoFileExists(t, calls)
 
-	s.StartWorker() // a retry by another worker does not ask again
+	s.StartWorker() // a retry by another worker does not ask the planner again
 	require.Equal(t, p.Plan, s.Plan("one", func(in *act.PlanTask) { in.Note = "another" }).Plan)
 }
 
@@ -214,7 +214,7 @@ func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
 		require.Equal(t, "tasks/one/PLAN.md", found[0].What)
 		out := s.Append(made)
 		require.Equal(t, found, out.Drift, name)
-		// A person wants pawl's.
+		// A person wants pawl's version back.
 		out = s.Append(loop.Event{Type: loop.GateClosed, Drift: &found[0], Answer: &loop.Answer{Gate: "g", Choice: "restore"}})
 		require.Empty(t, out.Drift, name)
 		now, err := os.ReadFile(file)
@@ -235,7 +235,7 @@ func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
 	require.Len(t, validate(), 1)
 }
 
-// The gate stays until a person closes it, and says that nothing is left to put right.
+// The gate stays until a person closes it, and says that there is nothing left to restore.
 func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	s.Submit("one", `{"goal": "g"}`)
@@ -343,8 +343,8 @@ func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
 	require.Equal(t, heads["a"], join(s.Activities, "a").Head, "planned again, with one step less")
 }
 
-// TestS7_AnAgentCannotWriteWhatPeopleRead: the planner is an agent in the sandbox of its steward, which
-// is that of its loops.
+// TestS7_AnAgentCannotWriteWhatPeopleRead: the planner is an agent in the steward's sandbox, which is that of its
+// loops.
 func TestS7_AnAgentCannotWriteWhatPeopleRead(t *testing.T) {
 	if sandbox.Probe().Files == sandbox.ByNothing {
 		t.Skip("this machine has no sandbox for files")
@@ -378,8 +378,8 @@ func TestFilesThatTwoTasksMayMakeAreNamed(t *testing.T) {
 	require.Empty(t, s.Plan("two", claims).Meets, "it makes none, and there are none")
 }
 
-// TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost plans a task after others, in this life of the steward and in
-// the next: what is over has its steps in PLAN.md alone.
+// TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost plans a task after others, in one run of the steward and in
+// the next. Only PLAN.md has the steps of a finished task.
 func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	cost := func(usd string) *loop.Usage { return &loop.Usage{CostUSD: evidence.MustDecimal(usd)} }

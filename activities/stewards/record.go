@@ -21,9 +21,9 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// RecordTasks appends to a steward's ledger what has happened, with the artifacts that people read
-// (S7), and writes those into the project's .pawl folder. What somebody has changed there by hand is
-// drift: it is reported and never written over, unless a person says so.
+// RecordTasks appends events to a steward's ledger, with the artifacts for people (S7), and writes those into the
+// project's .pawl folder. A file that somebody changed there is drift: it is reported, and only overwritten if a
+// person says so.
 func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.Tas
 		return out, err
 	}
 	crash.At("tasks.appended")
-	if !ws.Remote { // else it was pushed with the append
+	if !ws.Remote { // with a URL it was pushed with the append
 		if in.Close {
 			out.PushRefused, err = ws.Push(ctx)
 			if err != nil {
@@ -73,15 +73,15 @@ func leadsToStep(e loop.Event) bool {
 	return e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged && e.To == task.Executing
 }
 
-// governance returns the SHA-256 of the governance files as they are now, "" where the charter names none or the
-// project can't be read: validation says so where it matters.
+// governance returns the SHA-256 of the governance files as they are now, "" if the charter names none or the project
+// can't be read. Validation reports the latter where it matters.
 func governance(ctx context.Context, ws *hosted.Workspace, head string) (string, error) {
 	c, err := ws.StewardBook.Charter(ctx, head)
 	if err != nil || len(c.Governance) == 0 {
 		return "", err
 	}
 	repo, err := ws.Repository()
-	if err != nil { // a push says so
+	if err != nil { // a push reports that
 		return "", nil //nolint:nilerr // see there
 	}
 	defer repo.Close()
@@ -97,7 +97,7 @@ func governance(ctx context.Context, ws *hosted.Workspace, head string) (string,
 	return hash, nil
 }
 
-// record appends, on this host and with a URL in the repository that it shares with others.
+// record appends on this host and, with a URL, in the shared repository.
 func record(ctx context.Context, ws *hosted.Workspace, in act.RecordTasks) (act.Appended, error) {
 	if len(in.Events) == 0 && in.Ledger != "" {
 		return act.Appended{Ledger: in.Ledger}, nil
@@ -143,8 +143,7 @@ func record(ctx context.Context, ws *hosted.Workspace, in act.RecordTasks) (act.
 	return act.Appended{Ledger: at, Mended: recording.MendedSince(ws, in.Events)}, err
 }
 
-// charterAt returns the charter with that hash: as it was kept for the next entry, else as the ledger has
-// it.
+// charterAt returns the charter with that hash: the one that was kept for the next entry, else the one in the ledger.
 func charterAt(ctx context.Context, ws *hosted.Workspace, head, hash string) (c charter.Charter, err error) {
 	text, err := text(ws, hash)
 	if err != nil {
@@ -156,7 +155,7 @@ func charterAt(ctx context.Context, ws *hosted.Workspace, head, hash string) (c 
 	return c, nil
 }
 
-// tasksMessage is what `git log` of a steward's ledger shows.
+// tasksMessage returns the line for an entry in `git log` of a steward's ledger.
 func tasksMessage(events []loop.Event) string {
 	if len(events) == 0 {
 		return "ledger(steward)"

@@ -39,7 +39,7 @@ func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s.Ledger, at)
 
-	s.Stop() // one that lives may be pushing
+	s.Stop() // a running worker may be pushing
 	s.StartWorker()
 	s.Reopen("second")
 	require.NotNil(t, s.Opened.State)
@@ -47,7 +47,7 @@ func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
 	require.Equal(t, "shop", s.Opened.Ref, "it is the same steward")
 	s.Submit("three", `{}`)
 	s.Whole()
-	s.Stop() // pushes what is due
+	s.Stop() // pushes the due push
 	require.Equal(t, s.Ledger, gittest.Git(t, s.User, "rev-parse", "refs/pawl-ledger/shop"))
 	require.Empty(t, gittest.Git(t, s.User, "for-each-ref", "refs/heads/pawl"), "a steward has no branch")
 }
@@ -85,7 +85,7 @@ func TestS7_WhatPeopleReadIsInTheLedgerAndInTheProject(t *testing.T) {
 	s.Whole()
 }
 
-// openTwice opens it again as the retry of an Open does.
+// openTwice opens the steward again, as a retry of OpenSteward does.
 func openTwice(s *actest.Steward) {
 	s.Helper()
 	o, err := s.OpenSteward(s.Context(), act.OpenSteward{Steward: "shop", FirstRun: "first", Charter: s.Charter})
@@ -121,7 +121,7 @@ func TestS7_TheProjectsFolderIsNoPartOfTheProject(t *testing.T) {
 	require.Equal(t, string(before), string(after), "once")
 }
 
-// TestS7_AFolderThatSomebodyDeletesIsOneQuestion about all of its files, and the answer holds for all of them.
+// TestS7_AFolderThatSomebodyDeletesIsOneQuestion about all its files, and the answer holds for all of them.
 func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 	for _, choice := range []string{steward.Restore, steward.Keep} {
 		t.Run(choice, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 					require.FileExists(t, filepath.Join(s.Opened.Export, name))
 				}
 			}
-			if choice == steward.Keep { // one of them comes back by its own question
+			if choice == steward.Keep { // one file comes back by its own question
 				gittest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "")
 				found = s.ValidateWith().Drift
 				require.Equal(t, []string{"artifact " + ledger.StatusFile}, names(found))

@@ -23,10 +23,10 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Validate compares what a steward has recorded with what there is (S11, S12): its ledger, the project's
-// branch, the files that people read, its loops in Temporal and their branches, and CI and the branch on a remote
-// where one is configured. It changes nothing; each kind of difference has its name. It also counts the slots that
-// schedules have missed, and makes the health checks (S5).
+// Validate compares what a steward has recorded with the world (S11, S12): its ledger, the project's branch, the
+// files for people, its loops in Temporal and their branches, and, if a remote is set, CI and the branch there. It
+// changes nothing. Each kind of difference has its own name. It also counts the slots that schedules have missed, and
+// runs the health checks (S5).
 func (a *Stewards) Validate(ctx context.Context, in act.Validate) (act.Validated, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {
@@ -45,13 +45,13 @@ func (a *Stewards) Validate(ctx context.Context, in act.Validate) (act.Validated
 	return v.out, nil
 }
 
-// compare finds how the record differs from what there is. The steward and its loops go on meanwhile: what is no
-// longer so when it is looked at once more was half of an entry, and is no difference.
+// compare finds the differences between record and world. The steward and its loops continue meanwhile, so it looks
+// twice: a difference that is gone the second time was an entry that was half written.
 func (v *validation) compare(ctx context.Context) error {
 	return v.twice(ctx, v.ledger, v.base, v.artifacts, v.children)
 }
 
-// twice makes checks, and once more where they find something. What both times found the same is a difference.
+// twice makes checks, and makes them again if they find something. Only what both runs find counts.
 func (v *validation) twice(ctx context.Context, checks ...func(context.Context) error) error {
 	var before []task.Drift
 	for look := range 2 {
@@ -77,20 +77,20 @@ type validation struct {
 	ws   *hosted.Workspace
 	in   act.Validate
 	out  act.Validated
-	lost bool // the ledger is not where the steward has left it: it says nothing of the rest
+	lost bool // the ledger is not where the steward left it, so it can't be compared with the rest
 }
 
 func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
 	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
 }
 
-// well notes that there is no difference of that name.
+// well records that there is no difference of that name.
 func (v *validation) well(name, what, text string, args ...any) {
 	v.out.Well = append(v.out.Well, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...)})
 }
 
-// ledger wants the ledger in the store to go on from where the steward has it, and the copy in the
-// user's repository to be a part of it.
+// ledger checks that the ledger in the store continues from where the steward has it, and that the copy in the user's
+// repository is a part of it.
 func (v *validation) ledger(ctx context.Context) error {
 	ws, want := v.ws, v.in.Ledger
 	at, err := ws.Objects.Ref(ctx, ws.Ledger)
@@ -112,7 +112,7 @@ func (v *validation) ledger(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil { // nobody can look at it either
+	if err != nil { // nobody can compare it
 		return nil
 	}
 	if copied := there[ws.Ledger]; copied != "" && !isEntry(ctx, ws, at, copied) {
@@ -123,7 +123,7 @@ func (v *validation) ledger(ctx context.Context) error {
 	return nil
 }
 
-// base wants the project's branch to go on from where the steward has read it last.
+// base checks that the project's branch continues from where the steward last read it.
 func (v *validation) base(ctx context.Context) error {
 	if v.lost {
 		return nil
@@ -134,7 +134,7 @@ func (v *validation) base(ctx context.Context) error {
 		return err
 	}
 	repo, err := ws.Repository()
-	if err != nil { // planning says so where it matters
+	if err != nil { // planning reports that where it matters
 		return nil //nolint:nilerr // see there
 	}
 	defer repo.Close()
@@ -142,7 +142,7 @@ func (v *validation) base(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil { // planning says so where it matters
+	if err != nil { // planning reports that where it matters
 		return nil
 	}
 	v.out.Base = at
@@ -157,8 +157,8 @@ func (v *validation) base(ctx context.Context) error {
 	return nil
 }
 
-// isEntry reports whether a commit is an entry of the ledger at head. The code that a ledger stands for
-// is among its commits' ancestors, too, and is none.
+// isEntry reports whether a commit is an entry of the ledger at head. The code commits of a ledger are among its
+// ancestors too, but are not entries.
 func isEntry(ctx context.Context, ws *hosted.Workspace, head, commit string) bool {
 	if head == commit {
 		return true
@@ -170,8 +170,8 @@ func isEntry(ctx context.Context, ws *hosted.Workspace, head, commit string) boo
 	return err == nil && files[ledger.StateFile] != nil
 }
 
-// artifacts wants the files of the project's folder to be as they were written, or as a person wanted
-// to keep them.
+// artifacts checks that the files in the project's folder are as they were written, or as a person wanted to keep
+// them.
 func (v *validation) artifacts(ctx context.Context) error {
 	ws := v.ws
 	if owns, err := ownsFolder(ws); err != nil || !owns || v.lost {
@@ -226,8 +226,7 @@ func (v *validation) artifacts(ctx context.Context) error {
 	return err
 }
 
-// children wants Temporal to know the loops that are at work, and their branches to have the heads that
-// were recorded.
+// children checks that Temporal knows the running loops, and that their branches have the recorded heads.
 func (v *validation) children(ctx context.Context) error {
 	if len(v.in.Children) == 0 {
 		return nil
@@ -247,7 +246,7 @@ func (v *validation) children(ctx context.Context) error {
 		}
 		record, here := workspace.Latest(v.ws.Machine.Home, child.Loop)
 		if !here || record.Store != v.ws.Store {
-			continue // it works on another host, which has its branch
+			continue // the loop works on another host, which has its branch
 		}
 		if err := v.child(ctx, child, record); err != nil {
 			return err
@@ -296,8 +295,8 @@ func (v *validation) child(ctx context.Context, child act.Child, record workspac
 	return nil
 }
 
-// remote reads the remote's open work and CI status, where one is configured. A remote that does not
-// answer is no difference.
+// remote reads the remote's open work and CI status, if a remote is set. A remote that does not answer is not a
+// difference.
 func (v *validation) remote(ctx context.Context) error {
 	r := v.in.Charter.Remote
 	if r.API == "" {

@@ -9,7 +9,7 @@ import (
 	"pawl/internal/task"
 )
 
-// TestS12_WhatIsOnlyUnderWayIsNoDrift has a loop that makes a commit between two looks at its branch.
+// TestS12_WhatIsOnlyUnderWayIsNoDrift: a loop makes a commit between two looks at its branch.
 func TestS12_WhatIsOnlyUnderWayIsNoDrift(t *testing.T) {
 	edited := task.Drift{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Theirs: "x"}
 	branch := func(at string) task.Drift { return task.Drift{Name: task.DriftBranch, What: "pawl/a", Theirs: at} }

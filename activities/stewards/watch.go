@@ -12,8 +12,8 @@ import (
 	"pawl/internal/schedule"
 )
 
-// schedules counts the slots that Temporal has left out, since they came later than the catch-up window allows.
-// Schedules that cannot be read now are looked at the next time.
+// schedules counts the slots that Temporal skipped because they came later than the catch-up window allows. Schedules
+// that can't be read now are read the next time.
 func (v *validation) schedules(ctx context.Context) error {
 	if len(v.in.Charter.Schedules) == 0 {
 		return nil
@@ -31,8 +31,8 @@ func (v *validation) schedules(ctx context.Context) error {
 	return nil
 }
 
-// health makes the health checks of the charter. A command runs in the user's repository, where that is on this host,
-// as those of `notify` do.
+// health runs the health checks of the charter. A command runs in the user's repository, if it is on this host, like
+// the commands of `notify`.
 func (v *validation) health(ctx context.Context) error {
 	for _, t := range v.in.Charter.Triggers {
 		if t.From != charter.Health {
