@@ -33,7 +33,7 @@ func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
 	require.Equal(t, fault.InvalidMessage, fault.CodeOf(err))
 	_, err = word("approve", l.Head)
 	require.Equal(t, fault.HashMismatch, fault.CodeOf(err))
-	for range 2 { // the second finds it said
+	for range 2 { // the second approval finds the first one
 		said, err := word("approve", out.Proposal.Hash)
 		require.NoError(t, err)
 		require.Equal(t, govern.Approved, said.Proposal.State)
