@@ -1,7 +1,7 @@
 package kind
 
 import (
-	_ "embed" // the draft
+	_ "embed" // embeds the draft
 
 	"pawl/internal/phase"
 )
@@ -38,9 +38,9 @@ var Deliver = Kind{
 const judged = ` Keep it minimal. Edit the files of this folder only; there is no need to commit.` +
 	"{{if .Test}} It is judged by `{{clip .Test 512}}`, not by your word.{{end}}"
 
-// deliver1 is the machine in version 1 of the rules: exactly the transitions of L6. The guard is the
-// gate out of write and fix and no phase; a rework happens within its phase. An end is not a
-// transition, so that the state says where a loop stood when it failed.
+// deliver1 is the machine in version 1 of the rules: exactly the transitions of L6. The guard must pass before write
+// and fix end; it is not a phase. A rework happens within its phase. An end is not a transition, so that the state
+// shows where a loop failed.
 var deliver1 = phase.Machine{
 	{At: phase.None, Next: []phase.Phase{phase.Plan}},
 	{At: phase.Plan, Next: []phase.Phase{phase.Write}, Role: Planner, Between: true},

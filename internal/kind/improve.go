@@ -1,7 +1,7 @@
 package kind
 
 import (
-	_ "embed" // the draft
+	_ "embed" // embeds the draft
 
 	"pawl/internal/phase"
 )
@@ -39,8 +39,8 @@ Keep it minimal: one logical unit. Describe it in one sentence without the word 
 	Draft:   improveDraft,
 }
 
-// improve1 is the machine in version 1 of the rules. Every phase may go to complete, since a loop
-// can be halted anywhere; an attempt that can't go on goes to log, which records it.
+// improve1 is the machine in version 1 of the rules. Every phase may go to complete, because a loop can be halted
+// anywhere. An attempt that can't continue goes to log, which records it.
 var improve1 = phase.Machine{
 	{At: phase.None, Next: []phase.Phase{phase.Precheck}},
 	{At: phase.Precheck, Next: []phase.Phase{phase.Baseline, phase.Complete}},

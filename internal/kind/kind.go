@@ -1,7 +1,7 @@
-// Package kind describes the kinds of workflows that pawl runs. Each kind is one value, mostly plain data. All packages
-// above read from it what is particular to a kind, so no other package asks which kind it has: it asks for an
-// attribute. Pure: it decides nothing and knows no spec, no state and no terminal. Start at Kind, then read improve.go
-// and deliver.go. To add a kind, add a value to All.
+// Package kind describes the kinds of workflows that pawl runs. Each kind is one value, mostly plain data. Everything
+// that is particular to a kind is in its value. So no other package checks which kind it has; it reads an attribute.
+// The package is pure: it decides nothing and knows no spec, no state and no terminal. Start at Kind, then read
+// improve.go and deliver.go. To add a kind, add a value to All.
 package kind
 
 import (
@@ -24,79 +24,79 @@ const (
 
 // Kind is one kind of workflow.
 type Kind struct {
-	Name     string // in specs, states, flags and search attributes: "improve"
+	Name     string // the name in specs, states, flags and search attributes: "improve"
 	Workflow string // the workflow type, as Temporal knows it: "Improve"
 
-	// Machines are the transition tables, one for each version of the rules from 1. A kind that is
-	// never in one single phase has none.
+	// Machines are the transition tables: one for each version of the rules, beginning with version 1. A kind has
+	// none if it is never in a single phase.
 	Machines []phase.Machine
 
 	Draft string // the template of the spec that `pawl init` writes
 
-	// Loop says that the input is a loop's spec. A kind that has a spec and a reader of its own
-	// leaves out all that follows.
+	// Loop says that the input is the spec of a loop. A kind with its own spec and reader leaves Loop and the fields
+	// after it empty.
 	Loop  bool
-	Needs []Need // what its spec has to have beside what every loop's has
+	Needs []Need // the keys that its spec requires, besides those that every loop requires
 
-	Reference bool // it goes by a metric, and compares it with a baseline
-	Mends     bool // its commands may fail on the unchanged code, since it may be there to mend that
+	Reference bool // a metric decides what is kept, compared with a baseline
+	Mends     bool // its commands may fail on the unchanged code, because the loop may be there to fix that
 	Tests     bool // it runs test.command
 	Course    bool // its state counts fixes and reworks within an iteration
 
-	Tasks    map[phase.Phase]Task // what its agents are asked for
-	Standing string               // how the agent is told where the loop stands; a template as Task.Text is
+	Tasks    map[phase.Phase]Task // the task of the agent in each phase
+	Standing string               // describes the state of the loop to the agent; a template like Task.Text
 
-	Figures    []Figure // what is shown of its progress, in this order
-	PhaseLines bool     // each phase that it enters has a line of its own: they are few and take long
-	Stops      []string // the keys of the limits that end it without success, beside its budgets
-	Kept       Words    // of an iteration that succeeded
-	NotKept    Words    // of one that did not, for no reason that has a name
+	Figures    []Figure // what people see of its progress, in this order
+	PhaseLines bool     // each new phase is shown on its own line, because phases are few and take long
+	Stops      []string // the keys of the limits that end it without success, besides its budgets
+	Kept       Words    // the words for an iteration that succeeded
+	NotKept    Words    // the words for one that did not succeed, if no reason with a name applies
 }
 
-// Need is a key that a spec of the kind has to have.
+// Need is a key that a spec of the kind requires.
 type Need struct {
 	Key  string
 	When When
-	Want string // what belongs there, as people are told who left it out
+	Want string // what belongs there, for the message about a missing key
 }
 
 // When says for which specs a need holds.
 type When string
 
-// A need holds always, or only where tests are required, or only where they are not.
+// A need holds always, only if tests are required, or only if they are not.
 const (
 	Always   When = ""
 	Required When = "required"
 	Optional When = "optional"
 )
 
-// Task is what an agent is asked for in a phase.
+// Task is the task of an agent in a phase.
 type Task struct {
 	// Text is a template of text/template over agent.Brief, with the functions of that package.
 	Text string
-	// Repair is the title above what went wrong, where the agent is shown that.
+	// Repair is the title above what went wrong, if the agent is shown that.
 	Repair string
 }
 
-// Figure is something that is shown of a loop's progress.
+// Figure is one part of what is shown of a loop's progress.
 type Figure string
 
-// The figures. How each is shown is in internal/ui.
+// The figures. internal/ui shows them.
 const (
-	Keeps Figure = "keeps" // kept, discarded, discards in a row
-	Fixes Figure = "fixes" // in this iteration
-	Suite Figure = "tests" // what the last run of them showed
-	Gate  Figure = "guard" // the guard command, where it failed
+	Keeps Figure = "keeps" // how many changes were kept, discarded, and discarded in a row
+	Fixes Figure = "fixes" // the fixes in this iteration
+	Suite Figure = "tests" // the result of the last test run
+	Gate  Figure = "guard" // the guard command, if it failed
 )
 
-// Words are a word for an outcome and what it means.
+// Words are a word for an outcome and its meaning.
 type Words struct{ Word, Meaning string }
 
-// All are the kinds there are. The first is what a spec is that names none.
+// All lists all kinds. The first one is the kind of a spec that names none.
 var All = []Kind{Improve, Deliver, Steward}
 
-// Of returns the kind of that name. A name that there is no kind for is an error, wherever it was
-// read: in a spec, on a command line, in the input of a workflow or in a ledger.
+// Of returns the kind of that name. An unknown name is an error, wherever it was read: in a spec, on a command line,
+// in the input of a workflow or in a ledger.
 func Of(name string) (Kind, error) {
 	if i := slices.IndexFunc(All, func(k Kind) bool { return k.Name == name }); i >= 0 {
 		return All[i], nil
@@ -105,9 +105,9 @@ func Of(name string) (Kind, error) {
 		Advise("Correct the kind, or use the version of pawl that the loop was started with.")
 }
 
-// Takes returns an error if the input of a workflow names another kind than this one: a steward's spec
-// given to a loop, a loop's to a steward. An input that names none is of the first kind. What else is
-// wrong with it is for the kind's own reader to say.
+// Takes returns an error if the input of a workflow names another kind than this one: a steward's spec given to a
+// loop, or a loop's to a steward. An input that names no kind is of the first kind. The kind's own reader reports
+// everything else that is wrong with the input.
 func (k Kind) Takes(input []byte) error {
 	named := struct {
 		Kind string `json:"kind"`
@@ -123,7 +123,7 @@ func (k Kind) Takes(input []byte) error {
 		Advise("Start a workflow of type " + other.Workflow + " with it, or correct `kind`.")
 }
 
-// OfWorkflow returns the kind that runs as that workflow type; ok is false where none does.
+// OfWorkflow returns the kind that runs as that workflow type; ok is false if there is none.
 func OfWorkflow(name string) (k Kind, ok bool) {
 	i := slices.IndexFunc(All, func(k Kind) bool { return k.Workflow == name })
 	if i < 0 {
@@ -155,8 +155,8 @@ func Version() (newest int) {
 	return newest
 }
 
-// Machine returns the transition table in that version of the rules, or in the newest before it;
-// tests says whether the spec requires them. It is nil for a kind that has none.
+// Machine returns the transition table in that version of the rules, or in the newest version before it. tests says
+// whether the spec requires tests. It returns nil for a kind without tables.
 func (k Kind) Machine(version int, tests bool) phase.Machine {
 	if version < 1 || len(k.Machines) == 0 {
 		return nil
@@ -176,15 +176,15 @@ func (k Kind) Phases() (all []string) {
 	return all
 }
 
-// Edits reports whether an agent's work in that phase is a change of the source, in any kind. In all
-// other phases an agent's changes are thrown away.
+// Edits reports whether, in any kind, an agent's work in that phase is a change of the source. In all other phases an
+// agent's changes are thrown away.
 func Edits(at phase.Phase) bool {
 	return slices.ContainsFunc(All, func(k Kind) bool {
 		return slices.ContainsFunc(k.Machines, func(m phase.Machine) bool { return m.Row(at).Edits })
 	})
 }
 
-// Needed lists what a spec has to have, tests being required or not.
+// Needed returns what a spec requires. tests says whether it requires tests.
 func (k Kind) Needed(tests bool) []Need {
 	not := Required
 	if tests {

@@ -14,8 +14,8 @@ import (
 	"pawl/internal/spec"
 )
 
-// TestEveryKindIsWhole: whoever adds a kind and forgets what the rest of the house reads from it learns it here, from
-// TestEveryKindHasAWorkflow in internal/host and from TestEveryKindIsShown in internal/ui.
+// TestEveryKindIsWhole fails if a new kind lacks something that other packages read from it. See also
+// TestEveryKindHasAWorkflow in internal/host and TestEveryKindIsShown in internal/ui.
 func TestEveryKindIsWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range kind.All {
@@ -38,7 +38,7 @@ func TestEveryKindIsWhole(t *testing.T) {
 	}
 }
 
-// machine holds a table to what the envelopes rely on.
+// machine checks what the driver of a loop relies on in a table.
 func machine(t *testing.T, k kind.Kind, m phase.Machine) {
 	begins, between := phase.None, 0
 	for _, r := range m {
@@ -90,7 +90,7 @@ func loopKind(t *testing.T, k kind.Kind) {
 	}
 }
 
-// TestAnUnknownKindIsAnError names it, and what there is.
+// TestAnUnknownKindIsAnError checks that the error has the name, and the known kinds.
 func TestAnUnknownKindIsAnError(t *testing.T) {
 	for _, name := range []string{"", "Improve", "improve ", "destroy"} {
 		_, err := kind.Of(name)

@@ -11,7 +11,7 @@ import (
 	"pawl/internal/phase"
 )
 
-// TestL6_EveryPairIsAllowedOrRefused walks all pairs of phases of the metric protocol.
+// TestL6_EveryPairIsAllowedOrRefused tries all pairs of phases of the metric protocol.
 func TestL6_EveryPairIsAllowedOrRefused(t *testing.T) {
 	m := kind.Improve.Machine(kind.Version(), true)
 	for _, from := range m.Phases() {
@@ -37,11 +37,11 @@ func TestL6_EveryPairIsAllowedOrRefused(t *testing.T) {
 	}
 }
 
-// TestL6_DeliverTakesOnlyTheTransitionsOfTheSource holds the machine to the source's table, pair
-// by pair, over the phases of both machines and one that does not exist.
+// TestL6_DeliverTakesOnlyTheTransitionsOfTheSource compares the machine with the source's table, pair by pair, over
+// the phases of both machines and one that does not exist.
 func TestL6_DeliverTakesOnlyTheTransitionsOfTheSource(t *testing.T) {
 	source := map[[2]phase.Phase]bool{
-		{phase.None, phase.Plan}:       true, // how it begins
+		{phase.None, phase.Plan}:       true, // the beginning
 		{phase.Plan, phase.Write}:      true,
 		{phase.Write, phase.Test}:      true,
 		{phase.Test, phase.Fix}:        true,
@@ -71,7 +71,7 @@ func TestL6_DeliverTakesOnlyTheTransitionsOfTheSource(t *testing.T) {
 	}
 }
 
-// TestL6_AnEndOfDeliverIsNoTransition says which loops go to complete when they end.
+// TestL6_AnEndOfDeliverIsNoTransition checks which loops go to complete when they end.
 func TestL6_AnEndOfDeliverIsNoTransition(t *testing.T) {
 	m := kind.Deliver.Machine(kind.Version(), true)
 	for _, from := range m.Phases() {

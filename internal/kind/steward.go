@@ -5,6 +5,6 @@ import _ "embed" // the draft
 //go:embed steward.yaml.tmpl
 var stewardDraft string
 
-// Steward is the supervisor (S): it takes tasks, plans them and runs loops for them. Its spec, its
-// states and its commands are its own (internal/charter, internal/steward).
+// Steward is the supervisor (S): it takes tasks, plans them and runs loops for them. It has its own spec, states and
+// commands (internal/charter, internal/steward).
 var Steward = Kind{Name: "steward", Workflow: "Steward", Draft: stewardDraft}

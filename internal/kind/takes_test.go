@@ -13,7 +13,7 @@ func TestAWorkflowTakesTheInputOfItsOwnKindAlone(t *testing.T) {
 	for _, c := range []struct {
 		kind    kind.Kind
 		input   string
-		refused string // what the error says, "" where it is taken
+		refused string // a part of the error, "" if the input is accepted
 	}{
 		{kind.Improve, `{"kind": "improve"}`, ""},
 		{kind.Improve, `{}`, ""},
@@ -25,7 +25,7 @@ func TestAWorkflowTakesTheInputOfItsOwnKindAlone(t *testing.T) {
 		{kind.Steward, `{"kind": "improve"}`, "is for a workflow of type Improve (kind improve), and this one is of type Steward (kind steward)"},
 		{kind.Steward, `{"kind": "deliver"}`, "is for a workflow of type Deliver"},
 		{kind.Improve, `{"kind": "gardener"}`, `no kind "gardener"`},
-		{kind.Improve, `[]`, ""}, {kind.Steward, `{`, ""}, {kind.Improve, `{"kind": 1}`, ""}, // its reader says more
+		{kind.Improve, `[]`, ""}, {kind.Steward, `{`, ""}, {kind.Improve, `{"kind": 1}`, ""}, // the kind's own reader reports these
 	} {
 		err := c.kind.Takes([]byte(c.input))
 		if c.refused == "" {
