@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// cancelled is how long an agent has to say what it has spent once its turn is cancelled. Pawl's own grace for a
-	// program that it interrupts is longer.
+	// cancelled is how long an agent may take to report its usage after its turn was cancelled. Pawl's grace period
+	// for a program that it interrupts is longer.
 	cancelled = 4 * time.Second
-	// ending is how long an agent has to end when nothing more is asked of it.
+	// ending is how long an agent may take to end when there is nothing more to ask.
 	ending = 2 * time.Second
-	// maxShown bounds what is told of one tool call, in bytes, maxSaid what is kept of a message.
+	// maxShown is how many bytes of one tool call are reported, maxSaid how many bytes of a message are kept.
 	maxShown = 8 << 10
 	maxSaid  = 64 << 10
 )
 
-// run has the agent take one turn, and prints what it does.
+// run lets the agent take one turn, and prints what it does.
 func run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	c := exec.Command(o.Argv[0], o.Argv[1:]...)
 	c.Dir, c.Stderr = o.Dir, stderr
@@ -51,11 +51,12 @@ func run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	_ = in.Close()
 	late := time.AfterFunc(ending, func() { _ = c.Process.Kill() })
 	defer late.Stop()
-	_ = c.Wait() // what came of it is told
+	_ = c.Wait() // the result was already reported
 	return nil
 }
 
-// Heard is what the other side says, from when From is closed: the library reads before its connection is whole.
+// Heard is the output of the other side. A read waits until From is closed, because the library begins to read before
+// its connection is complete.
 type Heard struct {
 	io.Reader
 	From <-chan struct{}
@@ -67,12 +68,12 @@ func (h Heard) Read(p []byte) (int, error) {
 	return h.Reader.Read(p)
 }
 
-// talk speaks the protocol with an agent, until its turn has ended.
+// talk speaks the protocol with an agent until its turn has ended.
 func talk(ctx context.Context, o Options, in io.Writer, out io.Reader, stdout io.Writer) {
 	s := &session{Options: o, print: json.NewEncoder(stdout), tools: map[protocol.ToolCallId]*tool{}, over: make(chan struct{})}
 	ready := make(chan struct{})
 	conn := protocol.NewClientSideConnection(s, in, Heard{Reader: out, From: ready})
-	conn.SetLogger(slog.New(slog.DiscardHandler)) // agents say things of their own that the protocol does not know
+	conn.SetLogger(slog.New(slog.DiscardHandler)) // agents also send messages that are not in the protocol
 	close(ready)
 	end := s.turn(ctx, conn)
 	s.mu.Lock()
@@ -88,7 +89,7 @@ func talk(ctx context.Context, o Options, in io.Writer, out io.Reader, stdout io
 	_ = s.print.Encode(end)
 }
 
-// own has claude-agent-acp read no settings, whose hooks would run. It means nothing to the others.
+// own makes claude-agent-acp read no settings, because their hooks would run. Other agents ignore it.
 var own = map[string]any{"claudeCode": map[string]any{"options": map[string]any{"settingSources": []string{}}}}
 
 // session is one turn of an agent, as its client sees it.
@@ -101,7 +102,7 @@ type session struct {
 	spent     stream.ACPLine
 	exhausted loop.Resource
 	over      chan struct{}    // closed when a budget is used up
-	held      []stream.ACPLine // what is told once the agent has said what it has spent
+	held      []stream.ACPLine // the lines that are printed after the agent has reported its usage
 }
 
 type tool struct {
@@ -111,7 +112,7 @@ type tool struct {
 	ended bool
 }
 
-// turn has the agent take its turn, and returns how that ended.
+// turn lets the agent take its turn, and returns how it ended.
 func (s *session) turn(ctx context.Context, conn *protocol.ClientSideConnection) stream.ACPLine {
 	hello, err := conn.Initialize(ctx, protocol.InitializeRequest{ProtocolVersion: protocol.ProtocolVersionNumber})
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *session) turn(ctx context.Context, conn *protocol.ClientSideConnection)
 	return s.prompt(ctx, conn, opened.SessionId)
 }
 
-// prompt hands the agent its prompt, and cancels the turn where a budget is used up or pawl interrupts it.
+// prompt sends the agent its prompt. It cancels the turn if a budget is used up or pawl interrupts it.
 func (s *session) prompt(ctx context.Context, conn *protocol.ClientSideConnection, id protocol.SessionId) stream.ACPLine {
 	type answer struct {
 		protocol.PromptResponse
@@ -186,8 +187,9 @@ func (s *session) prompt(ctx context.Context, conn *protocol.ClientSideConnectio
 	return stream.ACPLine{}
 }
 
-// mode is the mode in which the agent asks pawl before it does what is not approved, "" where that is its own. In the one
-// that Codex and Qwen Code begin with, a model answers instead of the contract, and what that spends is in no count.
+// mode returns the mode in which the agent asks pawl before it does what is not approved, "" if the agent is already
+// in it. In the first mode of Codex and Qwen Code, a model answers these questions instead of the contract, and its
+// usage is in no count.
 func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId {
 	if modes == nil {
 		return ""
@@ -196,7 +198,7 @@ func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId 
 	if s.Any {
 		codex = "workspace-write"
 	}
-	for _, want := range []protocol.SessionModeId{codex, "default"} { // Codex's; that of the others
+	for _, want := range []protocol.SessionModeId{codex, "default"} { // Codex's mode, then that of the other agents
 		for _, m := range modes.AvailableModes {
 			if m.Id == want {
 				if modes.CurrentModeId == want {
@@ -209,8 +211,8 @@ func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId 
 	return ""
 }
 
-// count tells what a turn has spent. Agents differ in what of it they say, and where; what they think is in the total
-// where it is nowhere else.
+// count reports what a turn has used. Agents differ in which numbers they report, and where. Tokens of their thoughts
+// may only be in the total.
 func (s *session) count(r protocol.PromptResponse) {
 	value := func(n *int) int64 {
 		if n == nil {
@@ -238,10 +240,10 @@ func (s *session) count(r protocol.PromptResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spent.Type, s.spent.Input, s.spent.Output = stream.ACPUsage, in, out
-	_ = s.print.Encode(s.spent) // before what is held: who reads that a budget is used up reads no more
+	_ = s.print.Encode(s.spent) // before the held lines, because the reader stops at a used-up budget
 }
 
-// tell prints a line, or keeps it until the agent has said what it has spent.
+// tell prints a line, or keeps it until the agent has reported its usage.
 func (s *session) tell(l stream.ACPLine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +258,7 @@ func (s *session) put(l stream.ACPLine) {
 	_ = s.print.Encode(l)
 }
 
-// exhaust ends the turn for a budget.
+// exhaust ends the turn because a budget is used up.
 func (s *session) exhaust(r loop.Resource) {
 	if s.exhausted == "" {
 		s.exhausted = r
@@ -264,7 +266,7 @@ func (s *session) exhaust(r loop.Resource) {
 	}
 }
 
-// say prints the message that has come in pieces.
+// say prints a message that came in pieces.
 func (s *session) say() {
 	if s.text.Len() > 0 {
 		s.put(stream.ACPLine{Type: stream.ACPText, Text: s.text.String()})
@@ -272,7 +274,7 @@ func (s *session) say() {
 	}
 }
 
-// call notes a tool call. Some agents tell of one by asking whether they may, and by nothing else.
+// call records a tool call. Some agents only report one by asking for permission.
 func (s *session) call(id protocol.ToolCallId, kind protocol.ToolKind, title string, input any) *tool {
 	t := s.tools[id]
 	fresh := t == nil
@@ -299,7 +301,7 @@ func (s *session) call(id protocol.ToolCallId, kind protocol.ToolKind, title str
 	return t
 }
 
-// name is what a tool is called: its kind, since the protocol has no names, and titles are sentences.
+// name returns the kind of a tool as its name, because the protocol has no names, and titles are sentences.
 func (t *tool) name() string {
 	if t.kind == "" {
 		return string(protocol.ToolKindOther)
@@ -318,7 +320,7 @@ func shown(title string, input any) string {
 	return loop.Clip(strings.TrimSpace(title+" "+string(b)), maxShown)
 }
 
-// end notes that a tool call has ended.
+// end records that a tool call has ended.
 func (s *session) end(id protocol.ToolCallId, t *tool, status protocol.ToolCallStatus, output any, content []protocol.ToolCallContent) {
 	if t.ended || status != protocol.ToolCallStatusCompleted && status != protocol.ToolCallStatusFailed {
 		return
@@ -333,7 +335,7 @@ func (s *session) end(id protocol.ToolCallId, t *tool, status protocol.ToolCallS
 	s.put(stream.ACPLine{Type: stream.ACPToolEnded, ID: string(id), Text: shown(said, output), Failed: status == protocol.ToolCallStatusFailed})
 }
 
-// SessionUpdate takes what the agent tells of its turn.
+// SessionUpdate receives what the agent reports about its turn.
 func (s *session) SessionUpdate(_ context.Context, n protocol.SessionNotification) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -364,7 +366,7 @@ func (s *session) SessionUpdate(_ context.Context, n protocol.SessionNotificatio
 	return nil
 }
 
-// cost notes what the agent says that its session has cost.
+// cost records the cost of the session that the agent reports.
 func (s *session) cost(usd float64) {
 	text := strconv.FormatFloat(usd, 'f', 9, 64)
 	now, err := evidence.ParseDecimal(text)
@@ -378,7 +380,7 @@ func (s *session) cost(usd float64) {
 	s.put(s.spent)
 }
 
-// RequestPermission answers the agent's question whether it may use a tool, by what the contract approves.
+// RequestPermission answers whether the agent may use a tool, by what the contract approves.
 func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermissionRequest) (protocol.RequestPermissionResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -394,7 +396,7 @@ func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermiss
 	allow := s.exhausted == "" && s.Allow(t.kind, t.input)
 	if !allow && s.exhausted == "" {
 		s.put(stream.ACPLine{Type: stream.ACPDenied, Tool: t.name()})
-		s.end(r.ToolCall.ToolCallId, t, protocol.ToolCallStatusFailed, nil, nil) // of which not every agent tells
+		s.end(r.ToolCall.ToolCallId, t, protocol.ToolCallStatusFailed, nil, nil) // not every agent reports that
 	}
 	option := choose(r.Options, allow)
 	if option == "" || s.exhausted != "" {
@@ -403,7 +405,7 @@ func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermiss
 	return protocol.RequestPermissionResponse{Outcome: protocol.NewRequestPermissionOutcomeSelected(option)}, nil
 }
 
-// failed is how a turn ended that the agent did not take, or that its provider did not let it take.
+// failed returns the end of a turn that the agent, or its provider, refused.
 func failed(what string, err error) stream.ACPLine {
 	l := stream.ACPLine{Failure: what + ": " + err.Error()}
 	if told, ok := errors.AsType[*protocol.RequestError](err); ok {
@@ -426,7 +428,7 @@ func wants(err error) bool {
 	return errors.As(err, &told) && told.Code == stream.ACPSignIn
 }
 
-// byKey is the method by which an agent signs in with a key of its environment, "" for none.
+// byKey returns the method by which an agent signs in with a key from its environment, "" if there is none.
 func byKey(methods []protocol.AuthMethod) string {
 	for _, m := range methods {
 		if a := m.Agent; a != nil && (strings.Contains(a.Id, "key") || a.Id == "openai") {
@@ -438,7 +440,7 @@ func byKey(methods []protocol.AuthMethod) string {
 
 var errNotOffered = protocol.NewMethodNotFound("it is not offered")
 
-// The agent works on the desk itself: neither files nor terminals are offered, which some ask for all the same.
+// The agent works on the desk itself, so pawl offers neither files nor terminals. Some agents ask for them anyway.
 
 // ReadTextFile is not offered.
 func (s *session) ReadTextFile(context.Context, protocol.ReadTextFileRequest) (protocol.ReadTextFileResponse, error) {

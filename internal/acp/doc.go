@@ -1,7 +1,7 @@
-// Package acp is pawl's client of agents that speak the Agent Client Protocol: `agent.use: acp`. Inside of the sandbox
-// pawl's own program starts the agent, hands it the prompt, answers its questions by what the contract approves, and
-// prints what the agent does as lines of JSON, which internal/agent/stream reads like those of any other program. It
-// decides nothing about a loop, offers the agent neither files nor a terminal of its own, and keeps nothing. Start at
+// Package acp is pawl's client for agents that speak the Agent Client Protocol: `agent.use: acp`. In the sandbox,
+// pawl's own program starts the agent, sends it the prompt, answers its questions by what the contract approves, and
+// prints what the agent does as lines of JSON. internal/agent/stream reads these like those of any other program. The
+// client decides nothing about a loop, offers the agent neither files nor a terminal, and keeps nothing. Start at
 // Main.
 package acp
 
@@ -21,7 +21,8 @@ import (
 	"pawl/internal/program"
 )
 
-// Main is the client where this process is to be one; it never returns then. Every program of pawl's calls it first.
+// Main runs the client if this process was started for it, and then never returns. Every program of pawl calls it
+// first.
 func Main() {
 	if len(os.Args) < 2 || os.Args[1] != stream.ACPCommand {
 		return
@@ -46,18 +47,18 @@ func Main() {
 	os.Exit(0)
 }
 
-// Options are what a call of an agent is given.
+// Options are the input of a call of an agent.
 type Options struct {
 	Rules
 	Argv   []string // the agent
 	Model  string   // "" for the agent's own
-	Dir    string   // where it works
+	Dir    string   // the folder in which it works
 	Prompt string
 	Tools  int64             // how many tool calls are left, negative for any number
-	Cost   *evidence.Decimal // how many USD are left, nil for any
+	Cost   *evidence.Decimal // how many USD are left, nil for no limit
 }
 
-// read reads the arguments that stream's argument vector for acp has.
+// read reads the arguments that the package stream makes for this client.
 func read(args []string) (o Options, err error) {
 	f := flag.NewFlagSet(stream.ACPCommand, flag.ContinueOnError)
 	f.SetOutput(io.Discard)

@@ -9,14 +9,14 @@ import (
 	"pawl/internal/shell"
 )
 
-// Rules are what a contract approves of an agent's tools.
+// Rules say which of an agent's tools a contract approves.
 type Rules struct {
 	May    []program.Class
-	Begins []string // what the commands of the shell begin with, where it is not approved whole
-	Any    bool     // also what belongs to no class
+	Begins []string // the words with which shell commands must begin, if the shell is not approved completely
+	Any    bool     // tools of no class are approved too
 }
 
-// classes are those of the protocol's kinds of tools.
+// classes has the class of each kind of tool in the protocol.
 var classes = map[protocol.ToolKind]program.Class{
 	protocol.ToolKindRead: program.Looks, protocol.ToolKindSearch: program.Looks,
 	protocol.ToolKindEdit: program.Edits, protocol.ToolKindDelete: program.Edits, protocol.ToolKindMove: program.Edits,
@@ -24,13 +24,13 @@ var classes = map[protocol.ToolKind]program.Class{
 	protocol.ToolKindFetch:   program.Network,
 }
 
-// Allow answers an agent's question whether it may use a tool. input is what the tool is called with.
+// Allow reports whether an agent may use a tool. input is the input of the tool.
 func (r Rules) Allow(kind protocol.ToolKind, input any) bool {
 	class, known := classes[kind]
 	switch {
 	case kind == protocol.ToolKindThink:
 		return true
-	case kind == protocol.ToolKindSwitchMode: // to one that asks less
+	case kind == protocol.ToolKindSwitchMode: // it could switch to a mode that asks less
 		return false
 	case !known:
 		return r.Any
@@ -44,7 +44,8 @@ func (r Rules) Allow(kind protocol.ToolKind, input any) bool {
 	return class == program.Shell && command != "" && shell.Begins(command, r.Begins)
 }
 
-// commandOf is the command of a tool that executes one, "" where it is not known: a title need not be what is run.
+// commandOf returns the command of a tool that executes one, "" if it is unknown. The title of the tool may differ
+// from the command.
 func commandOf(input any) string {
 	fields, ok := input.(map[string]any)
 	if !ok {
@@ -75,8 +76,8 @@ func commandOf(input any) string {
 	return ""
 }
 
-// choose returns the option of a question by which it is answered, "" where there is none of that kind. Nothing is
-// allowed for longer than once: the next question is answered by the contract, too.
+// choose returns the option that answers a question, "" if there is none of that kind. It prefers options that count
+// once, so that the contract answers the next question too.
 func choose(options []protocol.PermissionOption, allow bool) protocol.PermissionOptionId {
 	kinds := []protocol.PermissionOptionKind{protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways}
 	if allow {

@@ -19,7 +19,7 @@ import (
 // everything is a contract that approves every tool.
 var everything = Rules{May: []program.Class{program.Looks, program.Edits, program.Shell, program.Network}, Any: true}
 
-// told has an agent take a turn, and returns what is told of it, as the adapter reads it.
+// told lets an agent take a turn, and returns what the client reports, as the adapter reads it.
 func told(t *testing.T, ctx context.Context, o Options, agent func(in io.Reader, out io.Writer)) (*stream.Stream, string) {
 	t.Helper()
 	o.Dir = "/desk"
@@ -44,8 +44,8 @@ func told(t *testing.T, ctx context.Context, o Options, agent func(in io.Reader,
 	return s, text
 }
 
-// replay is an agent that says again what a real one said: to each request of the client what came until its answer, and
-// what it asked it waits for.
+// replay returns an agent that repeats what a real one said. To each request of the client it sends the messages up
+// to the answer. When it asks something, it waits for the answer.
 func replay(t *testing.T, name string) func(in io.Reader, out io.Writer) {
 	text, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func replay(t *testing.T, name string) func(in io.Reader, out io.Writer) {
 				next := said[at]
 				at++
 				if _, asks := next["method"]; !asks { // the answer
-					if m["method"] == "session/new" && next["result"].(map[string]any)["sessionId"] == nil { // of codex it is not recorded
+					if m["method"] == "session/new" && next["result"].(map[string]any)["sessionId"] == nil { // Codex's session ID is not recorded
 						_ = send.Encode(map[string]any{"jsonrpc": "2.0", "id": m["id"], "result": map[string]any{"sessionId": "s"}})
 						at--
 						break
@@ -81,7 +81,7 @@ func replay(t *testing.T, name string) func(in io.Reader, out io.Writer) {
 					_ = send.Encode(next)
 					break
 				}
-				if _, asks := next["id"]; asks { // until it is answered
+				if _, asks := next["id"]; asks { // waits until it is answered
 					_ = send.Encode(next)
 					if !requests.Scan() {
 						return
@@ -94,8 +94,8 @@ func replay(t *testing.T, name string) func(in io.Reader, out io.Writer) {
 	}
 }
 
-// TestRealAgentsByTheirRecordedTurns has the turns of five agents as they were recorded: what they did is counted, and
-// what they say of what it used.
+// TestRealAgentsByTheirRecordedTurns has recorded turns of five agents: their tool calls and the usage that they
+// report are counted.
 func TestRealAgentsByTheirRecordedTurns(t *testing.T) {
 	for name, want := range map[string]struct {
 		in, out int64
@@ -104,8 +104,8 @@ func TestRealAgentsByTheirRecordedTurns(t *testing.T) {
 		"claude":   {3600, 300, "0.0096"},
 		"codex":    {3600, 300, "0"},
 		"gemini":   {3600, 240, "0"},
-		"opencode": {1200, 100, "0.0072"}, // of the last request alone
-		"qwen24":   {0, 0, "0"},           // it says nothing
+		"opencode": {1200, 100, "0.0072"}, // only the last request
+		"qwen24":   {0, 0, "0"},           // it reports nothing
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, text := told(t, t.Context(), Options{Rules: everything, Tools: -1}, replay(t, name))

@@ -18,12 +18,12 @@ import (
 	"pawl/internal/spec"
 )
 
-// scripted is an agent whose turn is a function. It speaks the protocol with the same library.
+// scripted is an agent whose turn is a function. It speaks the protocol through the same library.
 type scripted struct {
 	protocol.Agent
 	conn     *protocol.AgentSideConnection
 	turn     func(ctx context.Context, a *scripted) (protocol.PromptResponse, error)
-	signedIn bool // else it wants a key first
+	signedIn bool // otherwise it requires a key first
 	modes    []protocol.SessionModeId
 	mode     protocol.SessionModeId
 	model    string
@@ -214,7 +214,7 @@ func TestATurnThatEndsOtherwise(t *testing.T) {
 		s, _ := told(t, t.Context(), Options{Rules: everything, Tools: -1}, a.run)
 		require.Equal(t, "it ended with "+string(why), s.End().Failure)
 	}
-	s, text := told(t, t.Context(), Options{Rules: everything, Tools: -1}, func(io.Reader, io.Writer) {}) // it is gone at once
+	s, text := told(t, t.Context(), Options{Rules: everything, Tools: -1}, func(io.Reader, io.Writer) {}) // it ends at once
 	require.NotEmpty(t, s.End().Failure, text)
 	require.False(t, s.Begun())
 }
