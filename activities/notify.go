@@ -20,7 +20,9 @@ const notifyBound = 30 * time.Second
 func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()
-	err := notify.Send(ctx, in.To, in.Notice, hosted.Notifying(), a.Workplace(in.Ref))
+	dir, leave := a.Workplace(in.Ref)
+	defer leave()
+	err := notify.Send(ctx, in.To, in.Notice, hosted.Notifying(), dir)
 	if final, ok := errors.AsType[*notify.Final](err); ok {
 		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
 	}

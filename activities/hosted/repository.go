@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"pawl/internal/git"
+	"pawl/internal/spec"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
@@ -34,6 +35,18 @@ func RepositoryOf(r workspace.Record) (userrepo.Repo, error) {
 		return userrepo.HeldAt(r.Repo, f), nil
 	}
 	return userrepo.Held(f), nil
+}
+
+// Find opens the repository of a spec, or of a ledger that comes to this host. It holds a repository of this host: until
+// the caller closes it, it stays the one that was found, whatever is put in its place.
+func Find(ctx context.Context, r spec.Repo) (userrepo.Repo, error) {
+	if _, err := git.Version(ctx); err != nil {
+		return userrepo.Repo{}, err
+	}
+	if r.Remote() {
+		return userrepo.FindAt(r.URL, workspace.Record{Repo: r.URL, Remote: true}.Local()), nil
+	}
+	return userrepo.Find(ctx, r.Path)
 }
 
 // DescendsFrom reports whether a ledger commit equals another one or comes after it. It returns false for a commit

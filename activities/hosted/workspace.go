@@ -150,15 +150,20 @@ func (m *Machine) FindRecord(id string) (workspace.Record, bool) {
 func (ws *Workspace) Author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
 
 // LoopStop returns which loop-stop file asks the loop to end, "" if there is none. The file counts where no agent can
-// write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME.
+// write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME. A file in another folder that was put
+// in the repository's place does not count.
 func (ws *Workspace) LoopStop() string {
-	for _, dir := range []string{ws.Local(), ws.Machine.Home.Loop(ws.Ref)} {
-		if dir == "" {
-			continue
+	own := ws.Machine.Home.Loop(ws.Ref)
+	folders := map[string]string{own: held.At(own)}
+	if ws.Local() != "" {
+		if f, err := ws.Hold(); err == nil {
+			defer f.Close()
+			folders[f.Path] = f.Here()
 		}
-		path := filepath.Join(dir, "loop-stop")
-		if _, err := os.Lstat(held.At(path)); err == nil {
-			return "the file " + path + " asks the loop to stop"
+	}
+	for known, here := range folders {
+		if _, err := os.Lstat(filepath.Join(here, "loop-stop")); err == nil {
+			return "the file " + filepath.Join(known, "loop-stop") + " asks the loop to stop"
 		}
 	}
 	return ""
@@ -245,13 +250,13 @@ func (ws *Workspace) IsMended(what string, err error) {
 }
 
 // Workplace returns the folder in which a command of the user's own runs: the repository, if it is on this host.
-func (m *Machine) Workplace(ref string) string {
-	if r, err := workspace.Read(m.Home, ref); ref != "" && err == nil {
-		if info, err := os.Stat(r.Repo); err == nil && info.IsDir() {
-			return r.Repo
+func (m *Machine) Workplace(ref string) (dir string, leave func()) {
+	if r, err := workspace.Read(m.Home, ref); ref != "" && err == nil && !r.Remote {
+		if f, err := r.Hold(); err == nil {
+			return f.Here(), func() { f.Close() }
 		}
 	}
-	return m.Home.Dir
+	return held.At(m.Home.Dir), func() {}
 }
 
 // Known returns the record of a loop for which this worker works, even if the one on disk is damaged.

@@ -171,35 +171,37 @@ func Site(ctx context.Context, ws *hosted.Workspace) (act.Site, error) {
 // register checks the repository and gives the loop its name on this host. It does so for one loop at a time, because
 // different IDs may give the same name of a ref.
 func (a *Opener) register(ctx context.Context, o Request) (workspace.Record, userrepo.Source, error) {
-	source, err := Inspect(ctx, a.Machine, o.Wanted, o.Loop)
+	var source userrepo.Source
+	repo, err := hosted.Find(ctx, o.Wanted)
+	if err == nil {
+		defer repo.Close()
+		source, err = Inspect(ctx, a.Machine, repo, o.Wanted, o.Loop)
+	}
 	if err = o.unmet(err); err != nil {
 		return workspace.Record{}, source, Precondition(err)
 	}
 	a.Registering.Lock()
 	defer a.Registering.Unlock()
-	record, err := Enroll(a.Machine, o, source)
+	record, err := Enroll(a.Machine, o, repo, source)
 	return record, source, err
 }
 
 // Inspect checks everything that P0 requires of a spec's repository.
-func Inspect(ctx context.Context, m *hosted.Machine, r spec.Repo, id string) (userrepo.Source, error) {
-	if _, err := git.Version(ctx); err != nil {
-		return userrepo.Source{}, err
-	}
+func Inspect(ctx context.Context, m *hosted.Machine, repo userrepo.Repo, r spec.Repo, id string) (userrepo.Source, error) {
 	ref := "refs/heads/pawl/" + git.RefName(id)
 	if !r.Remote() {
-		return userrepo.Inspect(ctx, userrepo.At(r.Path), r.Base, ref)
+		return userrepo.Inspect(ctx, repo, r.Base, ref)
 	}
 	store, err := store.Open(ctx, m.StoreOf(r.URL))
 	if err != nil {
 		return userrepo.Source{}, fmt.Errorf("opening the store: %w", err)
 	}
-	return userrepo.InspectAt(ctx, store, userrepo.At(r.URL), r.Base, ref)
+	return userrepo.InspectAt(ctx, store, repo, r.Base, ref)
 }
 
 // Enroll finds a name for this chain of runs, and writes its workspace record. The name is the loop's ID as a ref,
 // with .2, .3 … if an earlier loop of this host has that name, or a loop of another host in this repository.
-func Enroll(m *hosted.Machine, o Request, source userrepo.Source) (workspace.Record, error) {
+func Enroll(m *hosted.Machine, o Request, repo userrepo.Repo, source userrepo.Source) (workspace.Record, error) {
 	name := git.RefName(o.Loop)
 	for n := 2; ; n++ {
 		r, err := workspace.Read(m.Home, name)
@@ -216,7 +218,7 @@ func Enroll(m *hosted.Machine, o Request, source userrepo.Source) (workspace.Rec
 	}
 	r := o.named(name, source.Identity)
 	r.Repo, r.Origin, r.Onto, r.Store = source.Path, source.Origin, cmp.Or(o.Onto, source.Branch), m.StoreOf(source.Path)
-	if err := r.Locate(); err != nil {
+	if err := r.Locate(repo.Folder()); err != nil {
 		return workspace.Record{}, err
 	}
 	return r, workspace.Write(m.Home, r)

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
 )
@@ -121,11 +122,16 @@ func (a *Opener) lastPoll(ctx context.Context, host string) (last time.Time, err
 // in.Ledger, since is nil and at differs from in.Ledger.
 func reached(ctx context.Context, store *store.Store, in act.Place) (at string, since []loop.Event, err error) {
 	ref := "refs/pawl-ledger/" + strings.TrimPrefix(in.Branch, "pawl/")
-	refs, err := userrepo.Refs(ctx, store, userrepo.At(in.URL), ref)
+	repo, err := hosted.Find(ctx, spec.Repo{URL: in.URL})
+	if err != nil {
+		return "", nil, err
+	}
+	defer repo.Close()
+	refs, err := userrepo.Refs(ctx, store, repo, ref)
 	if at = refs[ref]; err != nil || at == in.Ledger || at == "" {
 		return at, nil, err
 	}
-	if at, err = userrepo.FetchLedger(ctx, store, userrepo.At(in.URL), ref); err != nil {
+	if at, err = userrepo.FetchLedger(ctx, store, repo, ref); err != nil {
 		return "", nil, err
 	}
 	if since, err = ledger.Since(ctx, store, at, in.Ledger); err != nil {

@@ -133,9 +133,6 @@ func (a *Opener) Adopted(ctx context.Context, o Request) (*hosted.Workspace, err
 // TakenUp gives the workspace to the run.
 func (a *Opener) TakenUp(ws *hosted.Workspace, firstRun string) error {
 	ws.FirstRun, ws.Closed = firstRun, false
-	if err := ws.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have moved the repository
-		return err
-	}
 	if err := workspace.Write(a.Home, ws.Record); err != nil {
 		return err
 	}
@@ -148,6 +145,9 @@ func (a *Opener) TakenUp(ws *hosted.Workspace, firstRun string) error {
 func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error) {
 	record, here := workspace.Latest(a.Home, in.Loop)
 	if here {
+		if err := record.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have put it elsewhere
+			return workspace.Record{}, err
+		}
 		switch is, err := a.isAt(ctx, record, in.From); {
 		case err != nil:
 			return workspace.Record{}, err
@@ -155,19 +155,17 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 			return record, nil
 		}
 	}
-	address := in.Wanted.Address()
-	if !in.Wanted.Remote() {
-		root, err := userrepo.Root(ctx, address)
-		if err != nil {
-			return workspace.Record{}, Precondition(err)
-		}
-		address = root
+	repo, err := hosted.Find(ctx, in.Wanted)
+	if err != nil {
+		return workspace.Record{}, Precondition(err)
 	}
+	defer repo.Close()
+	address := repo.Address
 	store, err := store.Open(ctx, a.StoreOf(address))
 	if err != nil {
 		return workspace.Record{}, fmt.Errorf("opening the store: %w", err)
 	}
-	names, err := found(ctx, store, address, in.Loop)
+	names, err := found(ctx, store, repo, in.Loop)
 	if err != nil {
 		return workspace.Record{}, Precondition(userrepo.Unreached(address, err))
 	}
@@ -187,21 +185,21 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 		return workspace.Record{}, hosted.Refuse(fault.New(fault.PreconditionFailed, "neither this host nor %s has a ledger of the loop %s", address, in.Loop).
 			Advise("Start it where it is, with the head that `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows."))
 	}
-	head, err := userrepo.FetchLedger(ctx, store, userrepo.At(address), "refs/pawl-ledger/"+name)
+	head, err := userrepo.FetchLedger(ctx, store, repo, "refs/pawl-ledger/"+name)
 	if err != nil {
 		return workspace.Record{}, fmt.Errorf("fetching the ledger of %s from %s: %w", in.Loop, address, err)
 	}
 	if head != in.From {
 		return workspace.Record{}, hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s has just moved to %s", in.Loop, address, head))
 	}
-	if record, err = a.adoptedRecord(ctx, in, store, address, name); err != nil {
+	if record, err = a.adoptedRecord(ctx, in, store, repo, name); err != nil {
 		return workspace.Record{}, err
 	}
 	ws, err := a.OpenWorkspace(ctx, record)
 	if err != nil {
 		return workspace.Record{}, err
 	}
-	tags(ctx, ws, userrepo.At(address), ws.Ledger)
+	tags(ctx, ws, repo, ws.Ledger)
 	crash.At("takeup.fetched")
 	return record, recording.SetTo(ctx, ws, head)
 }
@@ -231,7 +229,7 @@ func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (boo
 
 // adoptedRecord makes the workspace record of a loop from another host. Branch and ledger keep their names in the
 // repository.
-func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Store, address, name string) (workspace.Record, error) {
+func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Store, repo userrepo.Repo, name string) (workspace.Record, error) {
 	facts, err := ledger.About(ctx, store, in.From)
 	if err != nil {
 		return workspace.Record{}, err
@@ -245,8 +243,11 @@ func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Sto
 		return workspace.Record{}, err
 	}
 	r := in.named(name, id)
-	r.Repo, r.Origin, r.Onto, r.Store = address, userrepo.Origin(address), facts.Onto, store.Dir()
-	for n := 2; ; n++ { // another loop of this host may already use the name for its folders
+	r.Repo, r.Origin, r.Onto, r.Store = repo.Address, userrepo.Origin(repo.Address), facts.Onto, store.Dir()
+	if err := r.Locate(repo.Folder()); err != nil {
+		return workspace.Record{}, err
+	}
+	for n := 2; ; n++ { // another loop of this host may have the name in folders
 		have, err := workspace.Read(a.Home, r.Ref)
 		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {
 			return r, workspace.Write(a.Home, r)
@@ -262,9 +263,9 @@ func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Sto
 var numbered = lazyregexp.New(`^(\.[0-9]+)?$`)
 
 // found returns the names of a loop's ledgers in a repository, and the commits at which they are.
-func found(ctx context.Context, store *store.Store, address, id string) (map[string]string, error) {
+func found(ctx context.Context, store *store.Store, repo userrepo.Repo, id string) (map[string]string, error) {
 	const below = "refs/pawl-ledger/"
-	refs, err := userrepo.Refs(ctx, store, userrepo.At(address), below+git.RefName(id), below+git.RefName(id)+".*")
+	refs, err := userrepo.Refs(ctx, store, repo, below+git.RefName(id), below+git.RefName(id)+".*")
 	if err != nil {
 		return nil, err
 	}

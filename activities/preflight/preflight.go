@@ -89,7 +89,12 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	in := act.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 
 	tell("repository")
-	source, err := opening.Inspect(ctx, a.Machine, s.Repo, id)
+	var source userrepo.Source
+	repo, err := hosted.Find(ctx, s.Repo)
+	if err == nil {
+		defer repo.Close()
+		source, err = opening.Inspect(ctx, a.Machine, repo, s.Repo, id)
+	}
 	failed := userrepo.Failed(err)
 	if p := opening.Unfit(s.Mode); p != nil {
 		out.problem("spec", p.What, p.Do)
@@ -103,7 +108,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	if source.Head == "" {
 		return out, nil
 	}
-	record, err := opening.Enroll(a.Machine, opening.RequestOf(a.Machine, in), source)
+	record, err := opening.Enroll(a.Machine, opening.RequestOf(a.Machine, in), repo, source)
 	if err != nil {
 		return out, err
 	}

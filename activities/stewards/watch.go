@@ -34,11 +34,13 @@ func (v *validation) schedules(ctx context.Context) error {
 // health runs the health checks of the charter. A command runs in the user's repository, if it is on this host, like
 // the commands of `notify`.
 func (v *validation) health(ctx context.Context) error {
+	dir, leave := v.ws.Machine.Workplace(v.in.Ref)
+	defer leave()
 	for _, t := range v.in.Charter.Triggers {
 		if t.From != charter.Health {
 			continue
 		}
-		ill := health.Check(ctx, t, hosted.Notifying(), v.ws.Machine.Workplace(v.in.Ref))
+		ill := health.Check(ctx, t, hosted.Notifying(), dir)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -239,7 +239,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 // that people know.
 func (c *Command) lead(cmd *exec.Cmd) (known func(text string) string) {
 	r := c.runner
-	lent, known := held.Lend(cmd)
+	lent, byFolder := held.Lend(cmd)
 	for _, arg := range c.args {
 		cmd.Args = append(cmd.Args, lent(arg))
 	}
@@ -249,10 +249,11 @@ func (c *Command) lead(cmd *exec.Cmd) (known func(text string) string) {
 		cmd.Env = append(cmd.Env, name+"="+lent(value))
 	}
 	cmd.Dir = held.At(r.dir)
-	if r.in != nil {
-		cmd.Dir = r.in.Here()
+	if r.in == nil {
+		return byFolder
 	}
-	return known
+	cmd.Dir = r.in.Here()
+	return func(text string) string { return strings.ReplaceAll(byFolder(text), r.in.Within(), r.in.Path) }
 }
 
 // wait runs the process to its end. readErr is what Stdout returned.

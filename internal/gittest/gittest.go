@@ -390,3 +390,27 @@ func Conflict(t testing.TB, dir string) {
 	_, err := TryGit(dir, "merge", "other")
 	require.Error(t, err)
 }
+
+// Forge renames the folder above a repository and puts a copy in its place that runs a program wherever a repository
+// can make git run one. It returns the new path of the repository.
+func Forge(t testing.TB, repo, canary string) string {
+	t.Helper()
+	above := filepath.Dir(repo)
+	require.NoError(t, os.Rename(above, above+".away"))
+	require.NoError(t, os.CopyFS(above, os.DirFS(above+".away")))
+	evil := filepath.Join(above, "evil")
+	Write(t, evil, "#!/bin/sh\necho \"$0 $*\" >>'"+canary+"'\nexit 0\n")
+	require.NoError(t, os.Chmod(evil, 0o755))
+	git := repo
+	if _, err := os.Stat(filepath.Join(repo, ".git")); err == nil {
+		git = filepath.Join(repo, ".git")
+	}
+	for _, hook := range []string{"pre-receive", "update", "post-receive", "post-update", "reference-transaction", "post-merge", "post-checkout", "pre-push"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(git, "hooks"), 0o755))
+		_ = os.Remove(filepath.Join(git, "hooks", hook))
+		require.NoError(t, os.Symlink(evil, filepath.Join(git, "hooks", hook)))
+	}
+	Write(t, filepath.Join(git, "config"), "[core]\n\tbare = false\n\tfsmonitor = "+evil+"\n\tsshCommand = "+evil+"\n[filter \"x\"]\n\tclean = "+evil+"\n\tsmudge = "+evil+"\n\trequired = true\n[uploadpack]\n\tpackObjectsHook = "+evil+"\n")
+	Write(t, filepath.Join(git, "info", "attributes"), "* filter=x\n")
+	return above + ".away/" + filepath.Base(repo)
+}

@@ -108,7 +108,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 				Name: entry.Author.Name, Email: entry.Author.Email,
 				Setup: facts.Setup, Keep: facts.Keep, Sandbox: facts.Sandbox, Memory: facts.Memory, Processes: facts.Processes, DeskBytes: facts.DeskBytes,
 			}
-			if err := r.Locate(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := r.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return workspace.Record{}, err
 			}
 			if !facts.Steward() {

@@ -17,30 +17,6 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// forge renames the folder above a repository and puts a copy in its place that runs a program wherever a repository
-// can make git run one. It returns the new path of the repository.
-func forge(t *testing.T, repo, canary string) string {
-	t.Helper()
-	above := filepath.Dir(repo)
-	require.NoError(t, os.Rename(above, above+".away"))
-	require.NoError(t, os.CopyFS(above, os.DirFS(above+".away")))
-	evil := filepath.Join(above, "evil")
-	gittest.Write(t, evil, "#!/bin/sh\necho \"$0 $*\" >>'"+canary+"'\nexit 0\n")
-	require.NoError(t, os.Chmod(evil, 0o755))
-	git := repo
-	if _, err := os.Stat(filepath.Join(repo, ".git")); err == nil {
-		git = filepath.Join(repo, ".git")
-	}
-	for _, hook := range []string{"pre-receive", "update", "post-receive", "post-update", "reference-transaction", "post-merge", "post-checkout", "pre-push"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(git, "hooks"), 0o755))
-		_ = os.Remove(filepath.Join(git, "hooks", hook))
-		require.NoError(t, os.Symlink(evil, filepath.Join(git, "hooks", hook)))
-	}
-	gittest.Write(t, filepath.Join(git, "config"), "[core]\n\tbare = false\n\tfsmonitor = "+evil+"\n\tsshCommand = "+evil+"\n[filter \"x\"]\n\tclean = "+evil+"\n\tsmudge = "+evil+"\n\trequired = true\n[uploadpack]\n\tpackObjectsHook = "+evil+"\n")
-	gittest.Write(t, filepath.Join(git, "info", "attributes"), "* filter=x\n")
-	return above + ".away/" + filepath.Base(repo)
-}
-
 // TestE6_APushGoesWholeToTheRepositoryThatItWas renames a repository and puts a copy in its place while it takes a push. git
 // names the folder for new objects by its path.
 func TestE6_APushGoesWholeToTheRepositoryThatItWas(t *testing.T) {
@@ -123,7 +99,7 @@ func TestE6_AHeldRepositoryIsTheOneThatItWas(t *testing.T) {
 	defer held.Close()
 
 	canary := filepath.Join(b.Dir, "canary")
-	truly := forge(t, repo, canary)
+	truly := gittest.Forge(t, repo, canary)
 	forged := gittest.BytesOf(t, repo)
 
 	s, err := userrepo.Inspect(ctx, held, "", loopRef)
@@ -173,7 +149,7 @@ func TestE6_TheStoreIsTheOneThatItWas(t *testing.T) {
 	pawls := filepath.Dir(b.Store.Dir())
 	require.NoError(t, held.Keep(pawls))
 	canary := filepath.Join(t.TempDir(), "canary")
-	away := forge(t, b.Store.Dir(), canary)
+	away := gittest.Forge(t, b.Store.Dir(), canary)
 	forged := gittest.Listing(t, b.Store.Dir())
 
 	require.NoError(t, b.Store.SetRef(ctx, "refs/heads/pawl/held", l.To, ""))
@@ -208,7 +184,7 @@ func TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas(t *testing.T) {
 	defer held.Close()
 
 	canary := filepath.Join(t.TempDir(), "canary")
-	truly := forge(t, repo, canary)
+	truly := gittest.Forge(t, repo, canary)
 	forged := gittest.Listing(t, repo)
 
 	source, err := userrepo.InspectAt(ctx, s, held, "", "refs/heads/pawl/x")

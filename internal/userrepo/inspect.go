@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"pawl/internal/git"
+	"pawl/internal/held"
 	"pawl/internal/store"
 )
 
@@ -126,21 +127,12 @@ func Inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error)
 
 func inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error) {
 	in := inspector{ctx: ctx, repo: of}
-	if at, err := of.here(); err != nil {
-		return Source{}, err
-	} else if fi, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
-		return Source{}, &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", git.Quote(of.Address)),
-			Do: "give the path of a git repository as repo.path"}
-	} else if err != nil {
+	if err := in.ascend(); err != nil {
 		return Source{}, err
 	}
-	s := Source{}
-	var err error
-	if err = in.ascend(); err != nil {
-		return Source{}, err
-	}
-	s.Path = in.repo.Address
-	if err = in.format(); err == nil {
+	s := Source{Path: in.repo.Address}
+	err := in.format()
+	if err == nil {
 		err = in.branch(&s, base)
 	}
 	if err == nil {
@@ -215,6 +207,12 @@ func (in *inspector) origin(s *Source) error {
 func (in *inspector) ascend() error {
 	if in.repo.folder != nil {
 		return nil
+	}
+	if fi, err := os.Stat(in.repo.Address); errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
+		return &Precondition{Code: NoSuchPath, What: fmt.Sprintf("there is no folder %s", git.Quote(in.repo.Address)),
+			Do: "give the path of a git repository as repo.path"}
+	} else if err != nil {
+		return err
 	}
 	top, err := in.toplevel()
 	in.repo = At(top)
@@ -468,6 +466,35 @@ func (in *inspector) identity(s *Source) error {
 		s.Identity = git.Identity{Name: "pawl", Email: "pawl@localhost"}
 	}
 	return nil
+}
+
+// Find opens the repository whose working tree contains a folder. See Held for what follows from that. The error is a
+// *Precondition if there is none. Close closes it.
+func Find(ctx context.Context, dir string) (Repo, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Repo{}, err
+	}
+	in := inspector{ctx: ctx, repo: At(abs)}
+	if err := in.ascend(); err != nil {
+		return Repo{}, unreadable(abs, err)
+	}
+	f, err := held.Open(in.repo.Address)
+	if err != nil {
+		return Repo{}, err
+	}
+	return Held(f), nil
+}
+
+// FindAt opens the repository at a URL. See HeldAt for what follows from that if it has a path on this host; local is ""
+// if it has none. A folder that can't be opened is left to git, which says why. Close closes it.
+func FindAt(url, local string) Repo {
+	if local != "" {
+		if f, err := held.Open(local); err == nil {
+			return HeldAt(url, f)
+		}
+	}
+	return At(url)
 }
 
 // Root returns the top of the working tree that contains dir.

@@ -12,7 +12,7 @@ import (
 // Repo is a repository of the user: a path on this host, or a URL.
 type Repo struct {
 	Address string
-	folder  *held.Folder // of a path or a file:// the folder that a path or a file:// the folder to use; nil to use whatever is at the address
+	folder  *held.Folder // of a path or a file:// URL; nil to use whatever is at the address
 }
 
 // At returns the repository at an address, whatever is there at the time of a call.
@@ -24,6 +24,9 @@ func Held(f *held.Folder) Repo { return Repo{f.Path, f} }
 
 // HeldAt is Held for a repository that a file:// URL names. Git treats it like any URL, and its own hooks run.
 func HeldAt(url string, f *held.Folder) Repo { return Repo{url, f} }
+
+// Folder returns the held folder, nil if there is none.
+func (r Repo) Folder() *held.Folder { return r.folder }
 
 // Close closes the held folder.
 func (r Repo) Close() {
@@ -64,7 +67,8 @@ func (r Repo) from(s *store.Store) (git.Runner, string, error) {
 
 // objects is the folder of objects of a repository that is held, nil where git has to find it. git names that folder by its path
 // to the programs that take a push: if another repository took its place meanwhile, they would write the objects there, and
-// this one would get a ref to objects that it does not have.
+// this one would get a ref to objects that it does not have. At a URL git has to find it too: hooks of the repository run there,
+// and they would inherit the variable that names the folder to git's programs.
 func (r Repo) objects() *os.File {
 	if held.Third == "" || r.folder == nil || isURL(r.Address) {
 		return nil

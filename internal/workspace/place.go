@@ -22,13 +22,20 @@ func (r Record) Local() string {
 }
 
 // Locate records the identity of the repository's folders, if it is on this host: of the working tree and of the git
-// directory with its branches.
-func (r *Record) Locate() error {
+// directory with its branches. f is the working tree, or nil to open what is at its path now.
+func (r *Record) Locate(f *held.Folder) error {
 	at := r.Local()
 	if at == "" {
 		return nil
 	}
-	return r.locate(at)
+	if f == nil {
+		var err error
+		if f, err = held.Open(at); err != nil {
+			return fmt.Errorf("opening the repository's folder: %w", err)
+		}
+		defer f.Close()
+	}
+	return r.locate(f.Here())
 }
 
 func (r *Record) locate(at string) error {

@@ -141,7 +141,7 @@ func TestTheRepositoryOfARecordIsKnownByItsFolders(t *testing.T) {
 			return err
 		}
 		require.NoError(t, hold(), "one that was never noted")
-		require.NoError(t, r.Locate())
+		require.NoError(t, r.Locate(nil))
 		require.NoError(t, hold())
 		require.NoError(t, os.Rename(repo, repo+".away"))
 		require.ErrorIs(t, hold(), fs.ErrNotExist)
@@ -157,5 +157,5 @@ func TestTheRepositoryOfARecordIsKnownByItsFolders(t *testing.T) {
 		require.NoError(t, os.Rename(dir+"/away", repo+"/.git"))
 	}
 	elsewhere := workspace.Record{Repo: "https://example.com/x.git", Remote: true}
-	require.NoError(t, elsewhere.Locate())
+	require.NoError(t, elsewhere.Locate(nil))
 }

@@ -80,13 +80,16 @@ ended by ` + "`" + `limits.deskBytes` + "`" + `, or without that when the disk i
   the system's folders and for toolchains in your home.
 - pawl holds $PAWL_HOME and your repository open. It works in the folders that it has checked, even if somebody renames or
   replaces them (` + "`" + `TestE6_AHeldRepositoryIsTheOneThatItWas` + "`" + `, ` + "`" + `TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas` + "`" + `,
-  ` + "`" + `TestE6_APushGoesWholeToTheRepositoryThatItWas` + "`" + `,
+  ` + "`" + `TestE6_AStartAndAnAdoptionStayAtTheRepositoryThatTheyFound` + "`" + `, ` + "`" + `TestE6_APushGoesWholeToTheRepositoryThatItWas` + "`" + `,
   ` + "`" + `TestE6_TheStoreIsTheOneThatItWas` + "`" + `, ` + "`" + `TestE6_ATreeIsTakenAwayWhereItWas` + "`" + `,
   ` + "`" + `TestE6_TheEngineIsInTheHomeThatItWas` + "`" + `, ` + "`" + `TestE6_TheJudgeIsInTheHomeThatItWas` + "`" + `). SQLite can open only paths. So pawl checks afterwards
   that it has opened the database of the held folder, and an engine that has opened another one does not start. A sandbox also
   finds a tree by its path. If another folder is at the path of $PAWL_HOME, pawl runs no command, and the loop continues when the
   folder is back. The files that a sandbox may only read (your repository, toolchains) are those at their paths when pawl makes the
   sandbox. On macOS pawl uses paths for everything.
+- While a repository at a file:// URL takes a push, git names its folder for objects by the path. If another repository is put
+  there at that moment, git refuses the push, or the loop's ref is left with objects missing; nothing of the other one runs. pawl
+  can't prevent that without changing what hooks of the repository see. A repository at ` + "`" + `repo.path` + "`" + ` takes a push whole.
 - Commands of root read of /etc, /opt and /usr what everybody may read, what the spec names by its path, and nothing that is put
   there later for root alone (` + "`" + `TestE6_WhatOnlyRootMayReadIsReadByNoCommandOfRoots` + "`" + `). With bubblewrap, and on file systems
   without idmapped mounts, pawl covers each file for root alone that it found in /etc and /opt in the last minute. There root's
