@@ -19,6 +19,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/durable"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/held"
 	"pawl/internal/kind"
 	"pawl/internal/steward"
@@ -57,7 +58,7 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 		if err == nil {
 			base = state.Base
 		}
-	} else {
+	} else if err = without(in.Charter); err == nil {
 		ws, base, err = a.Begin(ctx, o)
 	}
 	if err != nil {
@@ -82,8 +83,20 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 	return out, nil
 }
 
-// resumeSteward continues a steward whose run is lost in this run, from a ledger commit. It is what resume is for
-// loops. Its charter may have changed; the next entry then has the new one.
+// without refuses a charter that contains a credential: it is in the ledger.
+func without(c charter.Charter) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("writing the charter: %w", err)
+	}
+	if f := govern.Carried(text); f != nil {
+		return hosted.Refuse(fault.New(fault.InvalidSpec, "%s", f.What).Advise("Leave it out, or let a command read it from a file."))
+	}
+	return nil
+}
+
+// resumeSteward gives a steward whose run is lost to this one, from a ledger commit: resume, for a
+// steward. Its charter may be another by now; the entry that follows has it then.
 func (a *Stewards) resumeSteward(ctx context.Context, o opening.Request) (*hosted.Workspace, *steward.State, error) {
 	a.Registering.Lock()
 	defer a.Registering.Unlock()

@@ -4,17 +4,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/internal/fault"
 	"pawl/internal/gittest"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/internal/wire"
 )
 
 func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
@@ -206,4 +209,14 @@ func TestS7_NothingIsWrittenThroughALinkOrIntoTheProject(t *testing.T) {
 			require.Empty(t, entries)
 		})
 	}
+}
+
+func TestE6_ACharterWithACredentialIsRefused(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	c := s.Chartered(func(m map[string]any) {
+		m["name"], m["notify"] = "other", []any{"curl -H 'X: ghp_" + strings.Repeat("a1B2", 9) + "' https://x.example"}
+	})
+	_, err := s.OpenSteward(t.Context(), act.OpenSteward{Steward: "other", FirstRun: "second", Charter: c})
+	require.ErrorContains(t, err, "notify[0] contains a GitHub token")
+	require.True(t, wire.Is(err, fault.InvalidSpec))
 }

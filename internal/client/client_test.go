@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +103,13 @@ func TestWhereNoWorkerAnswersAMessageIsASignal(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "signal", sent.Via)
 	require.Equal(t, "ann", s.sent.By)
+}
+
+func TestE6_AMessageWithACredentialIsNotSent(t *testing.T) {
+	s := &service{}
+	_, err := reach(t, s).Send(t.Context(), "here", "steer", loop.Message{By: "ann", Note: "use ghp_" + strings.Repeat("a1B2", 9)})
+	require.ErrorContains(t, err, "note contains a GitHub token")
+	require.Empty(t, s.sent)
 }
 
 func TestARefusalIsTheFaultThatTheLoopRefusedItWith(t *testing.T) {

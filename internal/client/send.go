@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -53,6 +54,11 @@ type message interface {
 func (c *Client) carry(ctx context.Context, id, name string, m message) (out Sent, err error) {
 	defer func() { err = m.family().Naming(id, err) }()
 	out = Sent{Loop: id, Message: name}
+	if payload, err := json.Marshal(m.plain()); err == nil {
+		if f := govern.Carried(payload); f != nil { // before it is in Temporal's history
+			return out, f
+		}
+	}
 	if c.SDK == nil {
 		out.Via = "signal"
 		return out, c.leave(ctx, id, name, m)

@@ -1,6 +1,9 @@
 package govern
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -8,6 +11,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/loop"
 	"pawl/internal/secret"
 	"pawl/internal/spec"
 )
@@ -97,12 +101,7 @@ func credential(name, value string) bool {
 	if withUser.MatchString(value) || assigned.MatchString(value) {
 		return true
 	}
-	for line := range strings.Lines(value) {
-		if len(secret.Find(line)) > 0 {
-			return true
-		}
-	}
-	return len(secret.Find(name+"="+value)) > 0
+	return len(findIn(value)) > 0 || len(secret.Find(name+"="+value)) > 0
 }
 
 // Commands returns the commands of a spec by their keys, those of agents with their arguments.
@@ -117,26 +116,78 @@ func Commands(s spec.Spec) map[string]string {
 	return all
 }
 
-// Contained returns why a spec may not be started if one of its variables or commands contains a credential: the spec is
-// in the ledger, which pawl pushes and which never changes. What only might be one is said in the contract.
+// Contained returns why a spec may not be started if one of its variables, commands or texts contains a credential: the
+// spec is in the ledger, which pawl pushes and which never changes. What only might be one is said in the contract.
 func Contained(s spec.Spec) *fault.Error {
-	refuse := func(key string, found []secret.Found, instead string) *fault.Error {
-		return fault.New(fault.InvalidSpec, "%s contains %s, and pawl would push it with the ledger, where it stays", key, found[0].Kind).
-			Advise(instead)
-	}
 	for _, a := range s.Agent.All() {
 		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
-			for line := range strings.Lines(name + "=" + a.Env[name]) {
-				if found := secret.Find(line); len(found) > 0 {
-					return refuse(a.Key+".env."+name, found, "Set "+name+" in the worker's environment, and name it in the spec: "+name+": $"+name)
-				}
+			if found := findIn(name + "=" + a.Env[name]); len(found) > 0 {
+				return kept(fault.InvalidSpec, a.Key+".env."+name, found).Advise("Set " + name + " in the worker's environment, and name it in the spec: " + name + ": $" + name)
 			}
 		}
 	}
 	all := Commands(s)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if found := secret.Find(strings.ReplaceAll(all[key], "\n", " ")); len(found) > 0 {
-			return refuse(key, found, "Let the command read it from a file.")
+			return kept(fault.InvalidSpec, key, found).Advise("Let the command read it from a file.")
+		}
+	}
+	for i, to := range s.Notify {
+		if found := findIn(to); len(found) > 0 {
+			return kept(fault.InvalidSpec, fmt.Sprintf("notify[%d]", i), found).Advise("Let a command read the address from a file, such as: curl -fsS --data @- \"$(cat ~/.config/hook)\"")
+		}
+	}
+	if found := findIn(s.Goal); len(found) > 0 {
+		return kept(fault.InvalidSpec, "goal", found).Advise("Leave it out of the goal.")
+	}
+	return nil
+}
+
+// Carried returns why a message with that payload, JSON, is refused if a text in it contains a credential.
+func Carried(payload []byte) *fault.Error {
+	var all any
+	if json.Unmarshal(payload, &all) != nil {
+		return nil // it is no message either
+	}
+	var look func(key, name string, of any) *fault.Error
+	look = func(key, name string, of any) *fault.Error {
+		switch v := of.(type) {
+		case string:
+			found := findIn(v)
+			if len(found) == 0 {
+				found = findIn(name + "=" + v) // "apiKey": "…"
+			}
+			if len(found) > 0 {
+				return kept(fault.InvalidMessage, cmp.Or(key, "it"), found).Advise("Send it without. A command can read it from a file.")
+			}
+		case []any:
+			for i, one := range v {
+				if f := look(fmt.Sprintf("%s[%d]", key, i), name, one); f != nil {
+					return f
+				}
+			}
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				if f := look(strings.TrimPrefix(key+"."+loop.Clip(secret.Redact(k), 80), "."), k, v[k]); f != nil {
+					return f
+				}
+			}
+		}
+		return nil
+	}
+	return look("", "", all)
+}
+
+// kept is the error for a credential that would be in the ledger.
+func kept(code fault.Code, key string, found []secret.Found) *fault.Error {
+	return fault.New(code, "%s contains %s, and pawl would push it with the ledger, where it stays", key, found[0].Kind)
+}
+
+// findIn finds credentials in a text of several lines.
+func findIn(text string) []secret.Found {
+	for line := range strings.Lines(text) {
+		if found := secret.Find(line); len(found) > 0 {
+			return found
 		}
 	}
 	return nil

@@ -116,8 +116,12 @@ func TestE6_ASpecThatContainsACredentialIsRefused(t *testing.T) {
 		"agent.roles.reviewer.env.GH contains a GitHub token": func(s *spec.Spec) {
 			s.Agent.Roles = map[string]spec.Override{"reviewer": {Env: map[string]string{"GH": token}}}
 		},
-		"agent.command contains a GitHub token":          func(s *spec.Spec) { s.Agent.Args = []string{"--token", token} },
-		"guard.command contains a GitHub token":          func(s *spec.Spec) { s.Guard.Command = "GH=" + token + " sh guard.sh" },
+		"agent.command contains a GitHub token": func(s *spec.Spec) { s.Agent.Args = []string{"--token", token} },
+		"guard.command contains a GitHub token": func(s *spec.Spec) { s.Guard.Command = "GH=" + token + " sh guard.sh" },
+		"goal contains a GitHub token":          func(s *spec.Spec) { s.Goal = "Make it fast.\nUse " + token + "." },
+		"notify[1] contains a Slack webhook": func(s *spec.Spec) {
+			s.Notify = []string{"desktop", "https://hooks.slack.com/services/T0AB12CD3/B0AB12CD3/" + strings.Repeat("a1B2", 6)}
+		},
 		"verify.holdout.command contains a GitHub token": func(s *spec.Spec) { s.Verify.Holdout.Command = "GH=" + token + " sh guard.sh" },
 	} {
 		var s spec.Spec
@@ -130,6 +134,30 @@ func TestE6_ASpecThatContainsACredentialIsRefused(t *testing.T) {
 		}
 		require.Equal(t, fault.InvalidSpec, f.Code, want)
 		require.Equal(t, want+", and pawl would push it with the ledger, where it stays", f.What)
+		require.NotContains(t, f.What+f.Do, token)
+	}
+}
+
+func TestE6_AMessageThatCarriesACredentialIsRefused(t *testing.T) {
+	token := "ghp_" + strings.Repeat("a1B2", 9)
+	for payload, want := range map[string]string{
+		``:        "",
+		`no JSON`: "",
+		`{"note": "go on", "hash": "4f9c1de0a7b34c5e8d6f"}`: "",
+		`"` + token + `"`:                      "it",
+		`{"note": "first\nuse ` + token + `"}`: "note",
+		`{"spec": {"guard": {"command": "GH=` + token + ` sh guard.sh"}}}`:  "spec.guard.command",
+		`{"task": {"steps": [{}, {"goal": "use ` + token + `"}]}}`:          "task.steps[1].goal",
+		`{"spec": {"agent": {"env": {"API_KEY": "4f9c1de0a7b34c5e8d6f"}}}}`: "spec.agent.env.API_KEY",
+	} {
+		f := govern.Carried([]byte(payload))
+		if want == "" {
+			require.Nil(t, f, payload)
+			continue
+		}
+		require.NotNil(t, f, payload)
+		require.Equal(t, fault.InvalidMessage, f.Code)
+		require.Contains(t, f.What, want+" contains a ")
 		require.NotContains(t, f.What+f.Do, token)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"pawl/internal/loop"
+	"pawl/internal/secret"
 	"pawl/internal/task"
 )
 
@@ -26,6 +27,8 @@ const notice = "> This task came over the trigger `%s`. Text in backticks and in
 // over the delivery (S5). wanted is false where the title comes out empty, which is how a template declines. Only
 // title and body are templates. Plan, spec, tier, priority and after are the trigger's own, whatever was sent.
 //
+// What looks like a credential in the delivery is replaced, because the task is in the ledger.
+//
 // The task's ID follows from the trigger and the event's key, and Dedupe from trigger and delivery, so a
 // steward knows both a repeated delivery and a repeated event again.
 func Fill(trigger string, of task.Task, e Event) (t task.Task, wanted bool, err error) {
@@ -42,6 +45,7 @@ func Fill(trigger string, of task.Task, e Event) (t task.Task, wanted bool, err 
 	}
 	t = of
 	t.ID, t.Dedupe = named(trigger)+"-"+digest(e.Key)[:12], trigger+"/"+delivery(e.Delivery)
+	title, body = secret.Redact(title), secret.Redact(body)
 	t.Title, t.Body, t.Source = title, fmt.Sprintf(notice, trigger)+strings.TrimSpace(body)+"\n", Source(trigger)
 	return t, true, nil
 }

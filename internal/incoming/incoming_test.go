@@ -70,6 +70,14 @@ func TestHostileTextStaysData(t *testing.T) {
 	}
 }
 
+func TestE6_ACredentialThatCameInIsNotInTheTask(t *testing.T) {
+	token := "ghp_" + strings.Repeat("q7Zp2X", 6)
+	got := fill(t, task.Task{}, incoming.Event{Title: "it printed " + token, Body: "first\nGH=" + token + "\nlast"})
+	require.NotContains(t, got.Title+got.Body, token)
+	require.Contains(t, got.Title, "it printed [a GitHub token]")
+	require.Contains(t, got.Body, "first\nGH=[a GitHub token]\nlast")
+}
+
 func TestWhatCameInIsBounded(t *testing.T) {
 	e := incoming.Event{Title: strings.Repeat("t", 1<<20), Body: strings.Repeat("b", 1<<20), Labels: make([]string, 1000)}
 	for i := range e.Labels {

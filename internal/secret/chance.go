@@ -8,16 +8,19 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// placeholders are parts of texts that documentation and tests use in place of a secret.
-var placeholders = []string{"example", "placeholder", "changeme", "change-me", "change_me", "your", "xxxx", "dummy", "redacted", "****", "...."}
+// placeholders are in what documentation and tests put where a secret would be.
+var placeholders = []string{"example", "placeholder", "changeme", "change-me", "change_me", "dummy", "redacted", "****", "...."}
 
-// counted matches a sequence that people type when they need any value. A real value may contain one, too:
-// xoxb-123456789012-…
-var counted = lazyregexp.New(`(?i)0?123456789|abcdef`)
+// counted are what people type who need any value, and words that are short enough to stand in a real value by chance, such
+// as in one of 15,000 GitHub tokens. Beside one a real value may stand: xoxb-123456789012-…
+var counted = lazyregexp.New(`(?i)0?123456789|abcdef|your|x{4,}`)
+
+// written are the same words where chance hardly puts them.
+var written = lazyregexp.New(`(?i)(?:^|[_-])your(?:[_-]|$)|xxxx$`)
 
 func placeholder(text string) bool {
 	small := strings.ToLower(text)
-	if slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(small, p) }) {
+	if slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(small, p) }) || written.MatchString(text) {
 		return true
 	}
 	rest := counted.ReplaceAllString(text, "")

@@ -21,6 +21,9 @@ func TestSecretsAreFound(t *testing.T) {
 		{"a private key", made("-----BEGIN PGP PRI", "VATE KEY BLOCK-----")},
 		{"an AWS access key", made(`aws_access_key_id = AK`, `IAQ7ZP2XV5LK4TN6RW`)},
 		{"a GitHub token", made("  token: gh", "p_", chance[:36])},
+		{"a GitHub token", made("token: gh", "p_", chance[:14], "Your", chance[14:32])}, // by chance
+		{"a GitHub token", made("token: gh", "p_", chance[:14], "xXxX", chance[14:32])},
+		{"a GitHub token", made("token: gh", "p_", chance[:14], "abcdef", chance[14:30])},
 		{"a GitHub token", made("https://x-access-token:gh", "s_", chance[:36], "@github.com/a/b")},
 		{"a GitHub token", made("github_", "pat_", chance[:22], "_", chance, chance[:18])},
 		{"a GitLab token", made("glp", "at-", chance[:20])},
@@ -147,6 +150,8 @@ func TestWhatIsNoSecretIsNotTakenForOne(t *testing.T) {
 		`src: url(data:font/woff2;base64,d09GMgABAAAAA/EAAAAAsAFAAfACQAKAA0gD4ATgBSgGCAbQB4AISAkYCrgLQAtwC9AMQA0QEAAAAsAFAAfACQAKAA0gD4ATgBSgGCAb)`,
 		`hf_hub_download_with_retries_and_a_cache_of_its_own()`,
 		`xoxb-your-token-here`,
+		`token: ghp_abcdefghijklmnopqrstuvwxyz0123456789`,
+		`token: ghp_yourtokenyourtokenyourtokenyourtoke1`,
 		`AGE-SECRET-KEY-1...`,
 		`wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY`,
 		`aws_secret_access_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"`,

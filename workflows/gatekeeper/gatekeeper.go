@@ -57,6 +57,7 @@ type Keeper[S State[S]] struct {
 	journal *journal.Journal[S]
 	rules   Rules
 	strict  bool // it refuses unknown signals; with older rules they wait for ever
+	finds   bool // it refuses signals with a credential in them; with older rules it does not look for any
 }
 
 // New returns a keeper over a journal.
@@ -72,6 +73,9 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 		workflow.Go(ctx, func(ctx workflow.Context) { k.pump(ctx, m.Name, channel) })
 		options := workflow.UpdateHandlerOptions{Description: m.Description, Validator: func(_ workflow.Context, raw converter.RawValue) error {
 			_, err := k.check(m.Name, raw)
+			if err == nil { // the validator alone looks: what is found depends on this program's version, and a replay must not
+				err = carried(raw)
+			}
 			return wire.Refusal(err)
 		}}
 		err := workflow.SetUpdateHandlerWithOptions(ctx, m.Name, func(ctx workflow.Context, raw converter.RawValue) (string, error) {
@@ -81,7 +85,9 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 			return err
 		}
 	}
-	if k.strict = workflow.GetVersion(ctx, "unknown", workflow.DefaultVersion, 1) != workflow.DefaultVersion; k.strict {
+	refuses := workflow.GetVersion(ctx, "unknown", workflow.DefaultVersion, 2)
+	k.finds = refuses >= 2
+	if k.strict = refuses != workflow.DefaultVersion; k.strict {
 		workflow.Go(ctx, k.refuseUnknown)
 	}
 	return nil
@@ -177,11 +183,32 @@ func yield(ctx workflow.Context) {
 // else.
 func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawValue) {
 	reply, err := k.check(name, raw)
+	if k.finds && err == nil {
+		err = found(ctx, raw)
+	}
 	if err != nil {
 		k.refuse(ctx, name, err)
 		return
 	}
 	k.accept(ctx, reply)
+}
+
+// carried returns why a message is refused if it contains a credential.
+func carried(raw converter.RawValue) error {
+	if f := govern.Carried(raw.Payload().GetData()); f != nil {
+		return f
+	}
+	return nil
+}
+
+// found is carried for a signal. The result is in the history, because another version of this program may find more.
+func found(ctx workflow.Context, raw converter.RawValue) error {
+	var f *fault.Error
+	err := workflow.SideEffect(ctx, func(workflow.Context) any { return govern.Carried(raw.Payload().GetData()) }).Get(&f)
+	if err != nil || f == nil {
+		return err
+	}
+	return f
 }
 
 func (k *Keeper[S]) check(name string, raw converter.RawValue) (govern.Reply, error) {
