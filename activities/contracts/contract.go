@@ -58,7 +58,7 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 		return Drawn{}, err
 	}
 	for _, name := range seals.Files {
-		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, Untold: !told.Has(name)})
+		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, By: git.Quote(seals.By[name]), Untold: !told.Has(name)})
 	}
 	for _, g := range seals.Groups {
 		names := loop.SealLines
@@ -70,7 +70,7 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 		case g.There:
 			names = loop.SealThere
 		}
-		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Lines: strings.Fields(g.Lines), Except: seals.Open, Untold: !slices.Contains(told.Groups, g)})
+		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Lines: strings.Fields(g.Lines), Except: seals.Open, By: git.Quote(seals.By[g.Glob]), Untold: !slices.Contains(told.Groups, g)})
 	}
 	outside, err := ws.Outside(seals.Outside)
 	if err != nil {

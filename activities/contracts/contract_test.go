@@ -43,6 +43,9 @@ func TestAContractSaysWhatIsInScopeAndWhatIsSealed(t *testing.T) {
 	require.Equal(t, 3, d.InScope)
 	require.Equal(t, []string{"work/check.sh"}, d.Clash)
 	require.Contains(t, d.Terms().Sealed[0].Path, "work/check.sh")
+	for _, s := range d.Terms().Sealed {
+		require.Contains(t, s.By, "sh in guard.command", s.Path)
+	}
 	require.Empty(t, d.Warnings)
 	other, _ := drawn(t, map[string]string{"work/check.sh": "false\n", "lib/c": "c\n"}, func(s *spec.Spec) { s.Guard.Command = "sh work/check.sh" })
 	require.NotEqual(t, d.Terms().Contract, other.Terms().Contract, "the hash covers the content of what is sealed")

@@ -83,7 +83,7 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 	return out, nil
 }
 
-// without refuses a charter that contains a credential: it is in the ledger.
+// without refuses a charter that contains a credential, because a charter gets into the ledger.
 func without(c charter.Charter) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -95,8 +95,8 @@ func without(c charter.Charter) error {
 	return nil
 }
 
-// resumeSteward gives a steward whose run is lost to this one, from a ledger commit: resume, for a
-// steward. Its charter may be another by now; the entry that follows has it then.
+// resumeSteward continues a steward whose run is lost in this run, from a ledger commit. It is what resume is for
+// loops. Its charter may have changed; the next entry then has the new one.
 func (a *Stewards) resumeSteward(ctx context.Context, o opening.Request) (*hosted.Workspace, *steward.State, error) {
 	a.Registering.Lock()
 	defer a.Registering.Unlock()

@@ -53,11 +53,11 @@ const maxViolations = 20
 // of spec.Rules. Sealed wins over scope. Every broken rule is named, with file and line if it has one; blocking
 // violations come first. quote is how paths are shown.
 func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string) Verdict {
-	j := judge{spec: s, rules: s.Rules(), quote: quote, seals: map[string]bool{}}
+	j := judge{spec: s, rules: s.Rules(), quote: quote, seals: map[string]string{}}
 	for _, seal := range sealed {
 		switch seal.Names {
 		case "":
-			j.seals[seal.Path] = true
+			j.seals[seal.Path] = seal.By
 		case loop.SealThere, loop.SealNew, loop.SealAll, loop.SealLines:
 			j.groups = append(j.groups, seal)
 		}
@@ -89,8 +89,8 @@ func index(rule string) int {
 type judge struct {
 	spec   spec.Spec
 	rules  spec.Policy
-	seals  map[string]bool // by quoted path
-	groups []loop.Seal     // by a glob
+	seals  map[string]string // by quoted path, what runs or reads the file
+	groups []loop.Seal       // by a glob
 	quote  func(string) string
 	Verdict
 }
@@ -107,9 +107,10 @@ func (j *judge) broken(rule, path string, line int, format string, args ...any) 
 
 // file judges one path.
 func (j *judge) file(f Diff) {
+	by, sealed := j.seals[j.quote(f.Path)]
 	switch {
-	case j.seals[j.quote(f.Path)] || spec.MatchAny(j.spec.Protect, f.Path):
-		j.broken(spec.RuleSealed, f.Path, 0, "it judges the work and may not change")
+	case sealed || spec.MatchAny(j.spec.Protect, f.Path):
+		j.broken(spec.RuleSealed, f.Path, 0, "it judges the work and may not change%s", j.because(f.Path, by))
 		return
 	case j.grouped(f) != "":
 		j.broken(spec.RuleSealed, f.Path, 0, "%s", j.grouped(f))
@@ -148,6 +149,27 @@ func (j *judge) file(f Diff) {
 	}
 }
 
+// because returns why a file is sealed by its name, "" if that is not known.
+func (j *judge) because(file, by string) string {
+	if by != "" {
+		return " (" + by + " runs or reads it)"
+	}
+	for _, glob := range j.spec.Protect {
+		if spec.MatchAny([]string{glob}, file) {
+			return " (protect has " + glob + ")"
+		}
+	}
+	return ""
+}
+
+// reader returns which program does something with what a glob seals, or the glob if that is not known.
+func reader(g loop.Seal, does string) string {
+	if g.By == "" {
+		return g.Path
+	}
+	return g.By + " " + does + " it"
+}
+
 // grouped returns why a change touches a file that a glob seals, "" if it does not.
 func (j *judge) grouped(f Diff) string {
 	for _, g := range j.groups {
@@ -158,11 +180,11 @@ func (j *judge) grouped(f Diff) string {
 		case !added && !there && len(lines) == 0:
 		case !spec.MatchAny([]string{g.Path}, f.Path) || spec.MatchAny(g.Except, f.Path):
 		case added:
-			return "a new file of this name would change how the work is judged (" + g.Path + "); if the loop has to add it, name it in the scope"
+			return "a new file of this name would change how the work is judged (" + reader(g, "would run or read") + "); if the loop has to add it, name it in the scope"
 		case !there:
-			return "its lines of `" + strings.Join(lines, "`, `") + "` decide how the work is judged (" + g.Path + "); if the loop has to change them, name the file in the scope"
+			return "its lines of `" + strings.Join(lines, "`, `") + "` decide how the work is judged (" + reader(g, "reads") + "); if the loop has to change them, name the file in the scope"
 		default:
-			return "it judges the work and may not change (" + g.Path + "); if the loop has to change it, name it in the scope"
+			return "it judges the work and may not change (" + reader(g, "runs or reads") + "); if the loop has to change it, name it in the scope"
 		}
 	}
 	return ""

@@ -183,6 +183,29 @@ func TestP3_LinesAreJudgedInFilesThatMayChangeOtherwise(t *testing.T) {
 	require.Empty(t, govern.Lines(seals, "a/go.sum"))
 }
 
+func TestP3_ARefusalSaysWhatRunsOrReadsTheFile(t *testing.T) {
+	s := rules(spec.Policy{})
+	s.Scope, s.NewFiles, s.Protect = []string{"**"}, spec.Allow, []string{"docs/**"}
+	make, pytest, golang := "make in guard.command", "pytest in test.command", "go in test.command"
+	seals := []loop.Seal{
+		{Path: "Makefile", By: make}, {Path: "GNUmakefile", Names: loop.SealNew, By: make}, {Path: "**/conftest.py", Names: loop.SealThere, By: pytest},
+		{Path: "**/go.mod", Names: loop.SealLines, Lines: []string{"replace"}, By: golang}, {Path: "hidden.sh", Untold: true},
+	}
+	for diff, says := range map[*govern.Diff]string{
+		{Path: "Makefile"}:                           "it judges the work and may not change (make in guard.command runs or reads it)",
+		{Path: "GNUmakefile", Added: true}:           "a new file of this name would change how the work is judged (make in guard.command would run or read it); if the loop has to add it, name it in the scope",
+		{Path: "a/conftest.py"}:                      "it judges the work and may not change (pytest in test.command runs or reads it); if the loop has to change it, name it in the scope",
+		{Path: "go.mod", Lines: []string{"replace"}}: "its lines of `replace` decide how the work is judged (go in test.command reads it); if the loop has to change them, name the file in the scope",
+		{Path: "docs/a.md"}:                          "it judges the work and may not change (protect has docs/**)",
+		{Path: "hidden.sh"}:                          "it judges the work and may not change",
+	} {
+		v := govern.Judge(s, seals, govern.Change{Files: []govern.Diff{*diff}}, as).Violations
+		require.NotEmpty(t, v, diff.Path)
+		require.Equal(t, says, v[0].Detail)
+		require.Equal(t, diff.Path, v[0].Path)
+	}
+}
+
 func TestP3_GroupsAreJudgedByWhatTheBaseHas(t *testing.T) {
 	open := []string{"spec/**"}
 	seals := []loop.Seal{

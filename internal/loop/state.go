@@ -318,6 +318,8 @@ type Seal struct {
 	Lines []string `json:"lines,omitempty"`
 	// Except are globs of the scope by which a person opens what matches them.
 	Except []string `json:"except,omitempty"`
+	// By says what runs or reads it, such as "make in guard.command"; "" if that is not known or not to be told.
+	By string `json:"by,omitempty"`
 	// Untold says that the seal is for verify.holdout.command only, which no agent hears about.
 	Untold bool `json:"untold,omitempty"`
 }

@@ -340,6 +340,7 @@ func (r *refs) group(dir, glob string, g Group) {
 	g.There, g.New = g.There || have.There, g.New || have.New
 	g.Lines = cmp.Or(g.Lines, have.Lines)
 	r.groups[g.Glob] = g
+	r.because(g.Glob)
 }
 
 // brought lists the folders for code of others that a repository may contain: the libraries of a test, and the runner

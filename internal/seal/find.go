@@ -25,7 +25,10 @@ type Set struct {
 	Outside []string
 	// Unread are scripts, and targets of make and similar programs, for which pawl can't tell what they run. Sorted.
 	Unread []string
-	// Listings are commands that print the files with the tests that guard and test commands find.
+	// By says because of what a file or a group of files (by its glob) is sealed, such as "make in guard.command". It has
+	// nothing about the holdout.
+	By map[string]string
+	// Listings are commands that print the files of the tests that the guard and test commands find.
 	Listings []Listing
 
 	needs []string // for each group, a text that every matching name contains
@@ -87,11 +90,14 @@ func Find(s spec.Spec, files []string, read func(file string) string) Set {
 			r.sealed[file] = true
 		}
 	}
-	r.words(s.Guard.Command, "", nil, 0)
-	for _, command := range []string{s.Verify.Command, s.Verify.Holdout.Command, s.Test.Command, s.Check.Command, s.Guard.Command} {
-		r.judges = command == s.Guard.Command || command == s.Test.Command
-		r.scripts(command, "", nil, 0)
+	for _, c := range []struct{ key, command string }{
+		{"verify.command", s.Verify.Command}, {"", s.Verify.Holdout.Command}, {"test.command", s.Test.Command}, {"check.command", s.Check.Command},
+		{"guard.command", s.Guard.Command},
+	} {
+		r.key, r.judges = c.key, c.command == s.Guard.Command || c.command == s.Test.Command
+		r.scripts(c.command, "", nil, 0)
 	}
+	r.words(s.Guard.Command, "", nil, 0)
 	for file := range r.found {
 		if !named(s.Scope, file) {
 			r.sealed[file] = true
@@ -100,7 +106,7 @@ func Find(s spec.Spec, files []string, read func(file string) string) Set {
 	seals := Set{
 		Unread: slices.Sorted(maps.Keys(r.unread)), Files: slices.Sorted(maps.Keys(r.sealed)), Outside: slices.Sorted(maps.Keys(r.outside)), Open: opened(s.Scope, r.groups),
 		Groups:   slices.SortedFunc(maps.Values(r.groups), func(a, b Group) int { return strings.Compare(a.Glob, b.Glob) }),
-		Listings: r.listings,
+		Listings: r.listings, By: r.by,
 	}
 	for _, g := range seals.Groups {
 		seals.needs = append(seals.needs, literal(g.Glob))
@@ -146,11 +152,14 @@ type refs struct {
 	root     string // repo.path, for absolute names
 	files    []string
 	exists   map[string]bool
-	folders  map[string]bool // the folders of the files; nil until the first use
-	judges   bool            // the command's tests judge the work
-	listings []Listing       // Set.Listings
-	named    bool            // the current word is only named, and may not be run
-	out      bool            // the current word is written to
+	folders  map[string]bool   // the folders of the files; nil until the first use
+	key      string            // of the command in the spec, "" for the holdout's
+	program  string            // the program in it
+	by       map[string]string // Set.By
+	judges   bool              // the command's tests judge the work
+	listings []Listing         // Set.Listings
+	named    bool              // the current word is only named, and may not be run
+	out      bool              // the current word is written to
 	sealed   map[string]bool
 	groups   map[string]Group // by glob
 	outside  map[string]bool
@@ -204,6 +213,7 @@ func (r *refs) anywhere(words []shell.Word) {
 		for _, file := range r.files {
 			if file == name[1:] || strings.HasSuffix(file, name) {
 				r.sealed[file] = true
+				r.because(file)
 			}
 		}
 	}

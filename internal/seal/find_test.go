@@ -1,6 +1,7 @@
 package seal_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,20 @@ func TestP3_TheShellsGrammarIsRead(t *testing.T) {
 	} {
 		assert.Equal(t, want, strings.Join(seal.Find(spec.Spec{Verify: spec.Verify{Command: command}}, repository, nil).Files, "|"), "%.60q", command)
 	}
+}
+
+func TestP3_ASealSaysWhatRunsOrReadsIt(t *testing.T) {
+	s := spec.Spec{
+		Verify: spec.Verify{Command: "sh score.sh", Holdout: spec.Holdout{Command: "sh run.sh"}}, Guard: spec.Guard{Command: "nice make lint && diff data.txt score.sh"},
+		Test: spec.Test{Command: "pytest tests"},
+	}
+	by := seal.Find(s, append(slices.Clone(repository), "run.sh"), nil).By
+	assert.Equal(t, "sh in verify.command", by["score.sh"], "the first command")
+	assert.Equal(t, "make in guard.command", by["Makefile"])
+	assert.Equal(t, "make in guard.command", by["GNUmakefile"])
+	assert.Equal(t, "guard.command", by["data.txt"], "it is a word of it")
+	assert.Equal(t, "pytest in test.command", by["**/conftest.py"])
+	assert.NotContains(t, by, "run.sh", "nobody is told of the holdout")
 }
 
 func TestP3_ProtectIsSealedToo(t *testing.T) {

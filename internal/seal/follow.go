@@ -30,11 +30,26 @@ const maxRead = 200
 
 // mark seals a file of the repository: by its name, or as found if another file that was read refers to it.
 func (r *refs) mark(file string) {
+	r.because(file)
 	if r.depth > 0 {
 		r.found[file] = true
 		return
 	}
 	r.sealed[file] = true
+}
+
+// because notes the first command that seals a file or a glob.
+func (r *refs) because(what string) {
+	if r.by == nil {
+		r.by = map[string]string{}
+	}
+	switch {
+	case r.key == "" || r.by[what] != "":
+	case r.program == "":
+		r.by[what] = r.key
+	default:
+		r.by[what] = r.program + " in " + r.key
+	}
 }
 
 // once returns the text of a file, which is to be read in the way how. ok is false if the file was already read in

@@ -115,6 +115,9 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 		return
 	}
 	first, args := words[0], words[1:]
+	within := r.program
+	r.program = called(first)
+	defer func() { r.program = within }()
 	if strings.Contains(first.Path, "/") {
 		if r.file(c.Dir, first) {
 			r.reads(c.Dir, first, "", depth)

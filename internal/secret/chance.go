@@ -8,14 +8,14 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// placeholders are in what documentation and tests put where a secret would be.
+// placeholders are parts of texts that documentation and tests use in place of a secret.
 var placeholders = []string{"example", "placeholder", "changeme", "change-me", "change_me", "dummy", "redacted", "****", "...."}
 
-// counted are what people type who need any value, and words that are short enough to stand in a real value by chance, such
-// as in one of 15,000 GitHub tokens. Beside one a real value may stand: xoxb-123456789012-…
+// counted matches what people type when they need any value, and words that are so short that a real value may contain
+// them by chance, as one of 15,000 GitHub tokens does. A real value may also stand beside one: xoxb-123456789012-…
 var counted = lazyregexp.New(`(?i)0?123456789|abcdef|your|x{4,}`)
 
-// written are the same words where chance hardly puts them.
+// written matches the same words in places where they are hardly there by chance.
 var written = lazyregexp.New(`(?i)(?:^|[_-])your(?:[_-]|$)|xxxx$`)
 
 func placeholder(text string) bool {
