@@ -172,25 +172,27 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 		"mocha":  `*--dry-run*) printf '{"file": "%s"}\n' "$PWD/src/a.check.js" "$PWD/src/a.js.test.js" "$PWD/own/b.js" "$PWD/src/open.test.js"; echo src/d.js: 1 ;; *) ! grep -q broken src/a.js ;;`,
 		"jest":   `*--listTests*) echo src/failed.js; exit 1 ;;`,
 		"vitest": `*--filesOnly*) echo in.js ;;`,
+		// As version 1.65 prints it: names from the folder of the tests on.
+		"playwright": `*"--list --reporter json"*) printf '{"rootDir": "%s", "file": "page.js"}\n' "$PWD/ui" ;;`,
 	} {
 		gittest.Write(t, user+"/node_modules/.bin/"+name, "#!/bin/sh\ncase \"$*\" in "+does+" esac\n")
 		require.NoError(t, os.Chmod(user+"/node_modules/.bin/"+name, 0o755))
 	}
-	for _, name := range []string{"src/a.js", "src/a.check.js", "src/a.js.test.js", "src/open.test.js", "src/d.js", "src/failed.js", "own/b.js", "sub/in.js"} {
+	for _, name := range []string{"src/a.js", "src/a.check.js", "src/a.js.test.js", "src/open.test.js", "src/d.js", "src/failed.js", "own/b.js", "sub/in.js", "ui/page.js", "page.js"} {
 		gittest.Write(t, user+"/"+name, "\n")
 	}
 	gittest.Write(t, user+"/package.json", `{"scripts": {"test": "mocha -b"}}`)
 	gittest.Git(t, user, "init", "-q", "-b", "main")
 	gittest.Git(t, user, "add", "-A", "-f")
 	gittest.Git(t, user, "commit", "-qm", "base")
-	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["src/**", "src/open.test.js", "sub/**"], "verify": {"command": "echo 1"},
-		"guard": {"command": "node_modules/.bin/mocha && node_modules/.bin/jest && cd sub && ../node_modules/.bin/vitest run"},
+	s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["src/**", "src/open.test.js", "sub/**", "ui/**"], "verify": {"command": "echo 1"},
+		"guard": {"command": "node_modules/.bin/mocha && node_modules/.bin/jest && node_modules/.bin/playwright test && cd sub && ../node_modules/.bin/vitest run"},
 		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user))
 	require.NoError(t, err)
 	f, err := preflight.DryRun(t.Context(), home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 	require.NoError(t, err)
 	require.Empty(t, f.Problems)
-	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: src/a.check.js, src/d.js, sub/in.js. Add those that hold only tests to protect")
+	require.Contains(t, f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: src/a.check.js, src/d.js, ui/page.js, sub/in.js. Add those that hold only tests to protect")
 }
 
 // TestSoManyRunnersAreAskedForTheirTests has one runner more than the limit.

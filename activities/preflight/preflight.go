@@ -190,8 +190,11 @@ const listTime = time.Minute
 // listed lets the runners list the files of their tests, if they can. It adds a note about those that an agent may
 // change and that are not sealed.
 func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, tell func(string)) error {
-	open := map[string]bool{}
+	open, folders := map[string]bool{}, map[string]bool{}
 	for _, name := range d.Names {
+		for dir := path.Dir(name); dir != "." && !folders[dir]; dir = path.Dir(dir) {
+			folders[dir] = true
+		}
 		if s.Match(name) && !d.Seals.Has(name) && !spec.MatchAny(d.Seals.Open, name) {
 			open[name] = true
 		}
@@ -213,10 +216,18 @@ func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec
 		if err != nil {
 			return err
 		}
-		for _, word := range strings.FieldsFunc(string(printed), func(c rune) bool { return strings.ContainsRune(" \t\r\n\"',", c) }) {
+		words := strings.FieldsFunc(string(printed), func(c rune) bool { return strings.ContainsRune(" \t\r\n\"',", c) })
+		in := []string{"", l.Dir}
+		for _, word := range words { // playwright prints the folder first, and names its files relative to it
+			if dir, is := strings.CutPrefix(word, ws.Judge.Dir+"/"); is && folders[dir] && !slices.Contains(in, dir) {
+				in = append(in, dir)
+			}
+		}
+		for _, word := range words {
 			name, _, _ := strings.Cut(word, ":") // pytest prints a.py::test_b, or a.py: 1 with -q twice
-			for _, name := range []string{strings.TrimPrefix(name, ws.Judge.Dir+"/"), path.Join(l.Dir, name)} {
-				if open[name] {
+			name = strings.TrimPrefix(name, ws.Judge.Dir+"/")
+			for _, dir := range in {
+				if name := path.Join(dir, name); open[name] {
 					found, open[name] = append(found, name), false
 				}
 			}

@@ -174,9 +174,11 @@ If the goal is to change tests or settings, name them in ` + "`" + `scope` + "`"
 matches them, such as ` + "`" + `**` + "`" + ` or ` + "`" + `src/**` + "`" + `, leaves them sealed.
 
 pawl also seals tests with other names, if the runner is told those names: by ` + "`" + `-p` + "`" + ` for unittest, by ` + "`" + `python_files` + "`" + ` for pytest (in
-its settings, or with ` + "`" + `-o` + "`" + `), by ` + "`" + `testMatch` + "`" + ` for jest. ` + "`" + `pawl validate` + "`" + ` asks pytest, jest, vitest and mocha
-for the list of their tests and notes the files that nothing seals. Other runners have known names for their test files, or (such as
-` + "`" + `cargo` + "`" + ` with tests beside the code) name no file. For those, pawl counts: a guard in which fewer tests pass than before has failed.
+its settings, or with ` + "`" + `-o` + "`" + `), by ` + "`" + `testMatch` + "`" + ` for jest, by a ` + "`" + `path` + "`" + ` in ` + "`" + `Cargo.toml` + "`" + `. For ctest and meson it reads what they build: the
+sources of a program whose name has "test" in it, and scripts that the command of a test names. ` + "`" + `pawl validate` + "`" + ` asks pytest, jest,
+vitest, mocha, playwright, tap, rspec and prove for the list of their tests and notes the files that nothing seals. Other runners can't list
+them without running them, have known names for their test files, or (such as ` + "`" + `cargo` + "`" + ` with tests beside the code) name no file. For those,
+pawl counts: a guard in which fewer tests pass than before has failed.
 
 No list is complete ([why it is as it is](decisions/0015-sealed-means-the-evaluator.md)). pawl does not find what a program runs by
 itself, or a file name in a string or put together from parts: name such files in ` + "`" + `protect` + "`" + `. Nothing

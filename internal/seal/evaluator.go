@@ -51,6 +51,7 @@ const (
 	pythonTests = "test_*.py *_test.py"
 	jsTests     = "*.test.* *.spec.* {test,test-*,*-test,*_test,*.test-d}.{js,cjs,mjs,jsx,ts,cts,mts,tsx} __tests__/** /test/** /tests/**"
 	someTests   = jsTests + " " + pythonTests + " *_test.go test*.c *_test.c *_test.cc *_test.cpp /spec/** /t/** src/test/**"
+	cTests      = "/test/** /tests/** test*.{c,cc,cpp,cxx} *_test.{c,cc,cpp,cxx}"
 	automake    = " Makefile.am Makefile.in configure configure.ac configure.in" // automake makes the Makefile from them
 
 	// Python imports these before anything else, from every folder of PYTHONPATH.
@@ -97,31 +98,31 @@ var evaluators = map[string]evaluator{
 	"ava":    {tests: jsTests, settings: npmSettings + " package.json", absent: npmAbsent},
 	"tape":   {tests: jsTests, absent: npmAbsent}, "uvu": {tests: jsTests, absent: npmAbsent}, "qunit": {tests: jsTests, absent: npmAbsent},
 	"borp": {tests: jsTests, absent: npmAbsent}, "brittle": {tests: jsTests, absent: npmAbsent},
-	"tap":     {tests: jsTests, settings: ".taprc package.json", absent: npmAbsent},
+	"tap":     {tests: jsTests, settings: ".taprc package.json", absent: npmAbsent, lists: "list"},
 	"jasmine": {tests: jsTests, settings: "jasmine.json jasmine.mjs package.json", absent: npmAbsent},
 	"lab":     {tests: jsTests, settings: ".labrc.js package.json", absent: npmAbsent},
 	"node":    {tests: jsTests, subs: "--test", absent: npmAbsent},
 	"tsx":     {absent: npmAbsent, settings: jsSettings}, "ts-node": {absent: npmAbsent, settings: jsSettings},
 	"nyc": {settings: ".nycrc .nycrc.* nyc.config.* /package.json"}, "c8": {settings: ".c8rc .c8rc.* .nycrc .nycrc.* /package.json"},
-	"playwright": {tests: jsTests, subs: "test", settings: "playwright.config.* " + npmSettings, absent: npmAbsent},
+	"playwright": {tests: jsTests, subs: "test", settings: "playwright.config.* " + npmSettings, absent: npmAbsent, lists: "--list --reporter json"},
 	"cypress":    {tests: "/cypress/**", settings: "cypress.config.* cypress.json " + npmSettings, absent: npmAbsent},
 	"karma":      {tests: jsTests, settings: "karma.conf.* .config/karma.conf.* " + npmSettings, absent: npmAbsent},
 	"deno":       {tests: "*_test.* *.test.* test.{js,mjs,jsx,ts,mts,tsx} __tests__/**", subs: "test", settings: "deno.json deno.jsonc"},
 	"mvn":        {tests: "src/test/**", settings: "pom.xml .mvn .mvn/** " + junitSettings}, "mvnw": {tests: "src/test/**", settings: "pom.xml .mvn .mvn/** " + junitSettings},
 	"gradle": {tests: "src/test/**", settings: gradleSettings}, "gradlew": {tests: "src/test/**", settings: gradleSettings},
-	"rspec":   {tests: "/spec/**", settings: ".rspec .rspec-local .bundle .bundle/**"},
+	"rspec":   {tests: "/spec/**", settings: ".rspec .rspec-local .bundle .bundle/**", lists: "--dry-run --format json"},
 	"phpunit": {tests: "/tests/** /test/**", settings: "phpunit.xml phpunit.xml.dist phpunit.dist.xml"},
 	"pest":    {tests: "/tests/** /test/**", settings: "phpunit.xml phpunit.xml.dist phpunit.dist.xml"},
 	"mix":     {tests: "/test/** /apps/*/test/**", subs: "test", settings: "mix.exs"},
 	"dotnet": {tests: "*.Tests/** *Tests/** /tests/** /test/**", subs: "test",
 		settings: "Directory.Build.props Directory.Build.targets *.runsettings nuget.config NuGet.Config global.json"},
-	"swift": {tests: "/Tests/**", subs: "test"}, "meson": {tests: "/test/** /tests/** meson.build meson_options.txt meson.options", subs: "test"},
-	"ctest": {tests: "/test/** /tests/** CMakeLists.txt", settings: "CTest*.cmake CTest*.ctest DartConfiguration.tcl CMakePresets.json CMakeUserPresets.json"},
+	"swift": {tests: "/Tests/**", subs: "test"}, "meson": {tests: cTests + " meson.build meson_options.txt meson.options", subs: "test"},
+	"ctest": {tests: cTests + " CMakeLists.txt", settings: "CTest*.cmake CTest*.ctest DartConfiguration.tcl CMakePresets.json CMakeUserPresets.json"},
 	"bazel": {tests: someTests, subs: "test coverage", settings: bazelSettings}, "bazelisk": {tests: someTests, subs: "test coverage", settings: bazelSettings},
 	"dart": {tests: "/test/**", subs: "test", settings: "dart_test.yaml"}, "flutter": {tests: "/test/**", subs: "test", settings: "dart_test.yaml"},
 	"sbt":  {tests: "src/test/**", settings: "*.sbt project/*.sbt project/*.scala project/build.properties .sbtopts .jvmopts"},
 	"bats": {tests: "*.bats /test/** /tests/**"}, "busted": {tests: "/spec/**", settings: ".busted"},
-	"prove": {tests: "/t/**", settings: ".proverc"},
+	"prove": {tests: "/t/** *.t", settings: ".proverc", lists: "--dry"},
 	// Their targets can do anything. If the name of a target says that it tests, everything that looks like a test is
 	// sealed.
 	"make": {tests: someTests + automake}, "gmake": {tests: someTests + automake}, "just": {tests: someTests, settings: ".env"}, "task": {tests: someTests}, "go-task": {tests: someTests},
@@ -208,6 +209,7 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 		return
 	}
 	r.listing(c, name, e.lists)
+	r.programsOfTests(name)
 	tests := append(strings.Fields(e.tests), r.patterns(dir, name, args)...)
 	if !r.given(dir, name, tests, args) {
 		if name == "unittest" {
@@ -279,7 +281,7 @@ func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some 
 			r.group("", shell.EscapeGlob(at), Group{There: true})
 		case at != "." && r.folder(at):
 			some = true
-			if testFolder.MatchString(at) {
+			if testFolder.MatchString(at) || slices.Contains(tests, "/"+path.Base(at)+"/**") { // prove t
 				r.group(at, "**", Group{There: true})
 			} else { // the folder has the tested code too
 				for _, glob := range tests {

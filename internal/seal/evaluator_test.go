@@ -88,6 +88,22 @@ func TestP3_TestsThatACommandDiscoversAreSealed(t *testing.T) {
 	}
 }
 
+// A runner's argument may be a folder of tests; the runner's own names for tests say which files in it are tests.
+func TestP3_TheFolderOfTestsThatARunnerIsGivenIsSealed(t *testing.T) {
+	names := []string{"t/a.t", "t/lib/h.pm", "lib/a.pm", "lib/t/own.pm", "x/own.t", "x/a.pm"}
+	for command, want := range map[string]string{
+		"prove -r t":    "t/a.t t/lib/h.pm",
+		"prove -lr t x": "t/a.t t/lib/h.pm x/own.t",
+		"prove lib/t":   "lib/t/own.pm",
+		"prove -lr":     "t/a.t t/lib/h.pm x/own.t",
+		"make test":     "t/a.t t/lib/h.pm",
+	} {
+		seals := seal.Find(spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}, names, nil)
+		got := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !seals.Has(name) })
+		assert.Equal(t, want, strings.Join(got, " "), command)
+	}
+}
+
 // node:test, ava and tsd each find files by some of these names, without settings.
 func TestP3_TestsOfJavaScriptAreSealedByEveryNameThatARunnerFinds(t *testing.T) {
 	tests := []string{"test.js", "lib/test.mjs", "test-parse.js", "lib/parse-test.cjs", "lib/parse_test.ts", "index.test-d.ts", "lib/a.test.js"}
@@ -120,6 +136,7 @@ func TestP3_TestsOfOtherNamesAreSealedWhereTheRunnerIsToldThem(t *testing.T) {
 		"jest, in jest.config.js":   {"npx jest", "jest.config.js", "module.exports = { testMatch: ['**/*.check.js', '**/*.js'] }", "lib/c.check.js"},
 		"jest, through npm":         {"npm test", "package.json", `{"scripts": {"test": "jest"}, "jest": {"testMatch": ["**/*.check.js"]}}`, "lib/c.check.js"},
 		"jest, on its command line": {"npx jest --testMatch '**/*.check.js'", "", "", "lib/c.check.js"},
+		"cargo":                     {"cargo test", "Cargo.toml", "[lib]\npath = \"lib/a.py\"\n[[test]]\nname = \"c\"\npath = \"lib/c.js\"\n[[bin]]\npath = \"lib/c.check.js\"\n[[test]]\nname = \"d\"\n[lib]\npath = \"api/check_d.py\"\n", "lib/c.js"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			have := maps.Clone(files)
@@ -139,6 +156,41 @@ func TestP3_TestsOfOtherNamesAreSealedWhereTheRunnerIsToldThem(t *testing.T) {
 	}
 }
 
+// TestP3_WhatCMakeAndMesonBuildForTestsIsSealed reads which programs are tests, and what they are made of.
+func TestP3_WhatCMakeAndMesonBuildForTestsIsSealed(t *testing.T) {
+	const cmake = `add_library(hill hill.c)
+add_executable(hill_tests ${CMAKE_CURRENT_SOURCE_DIR}/climb_tests.c hill.c)
+add_executable("UnitTest"
+  unit.cpp)
+add_executable(app main.c)
+add_executable(testboth a.c hill.c)
+enable_testing()
+ADD_TEST(NAME app COMMAND python3 ${PROJECT_SOURCE_DIR}/sub/drive.py $<TARGET_FILE:app> main.c)`
+	const meson = `executable('app', 'main.c')
+e = executable('hill_tests', 'climb_tests.c', 'hill.c', dependencies: m)
+test('app', find_program('sub/drive.py'))`
+	for command, want := range map[string]string{
+		"cmake -B build && cmake --build build && ctest --test-dir build": "CMakeLists.txt climb_tests.c sub/CMakeLists.txt sub/drive.py sub/only.c test_x.cc unit.cpp",
+		"meson setup build && meson test -C build":                        "climb_tests.c meson.build sub/drive.py test_x.cc",
+		"cmake -B build && cmake --build build":                           "",
+	} {
+		have := map[string]string{
+			"CMakeLists.txt": cmake, "meson.build": meson, "sub/CMakeLists.txt": "add_executable(subtest only.c)", "hill.c": "", "climb_tests.c": "", "unit.cpp": "", "main.c": "", "a.c": "",
+			"sub/drive.py": "", "sub/only.c": "", "test_x.cc": "",
+		}
+		s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}
+		seals := seal.Find(s, slices.Sorted(maps.Keys(have)), func(file string) string { return have[file] })
+		var got []string
+		for _, file := range slices.Sorted(maps.Keys(have)) {
+			if seals.Has(file) {
+				got = append(got, file)
+			}
+		}
+		assert.Equal(t, want, strings.Join(got, " "), command)
+		assert.Empty(t, seals.Unread)
+	}
+}
+
 func TestARunnerThatCanListsTheFilesOfItsTests(t *testing.T) {
 	const npm = `{"scripts": {"test": "c8 -r lcov mocha -r x lib/*.js", "unit": "vitest run --coverage"}}`
 	for command, want := range map[string]string{
@@ -150,6 +202,10 @@ func TestARunnerThatCanListsTheFilesOfItsTests(t *testing.T) {
 		"npm test; npm t":         ": c8 -r lcov mocha -r x lib/*.js --dry-run --reporter json",
 		"pytest 'a b'/*.py":       "",
 		"pytest && pytest":        ": pytest --collect-only -q",
+		"npx playwright test -x":  ": npx playwright test -x --list --reporter json",
+		"cd t && tap -R dot x.js": "t: tap list -R dot x.js",
+		"bundle exec rspec lib":   ": bundle exec rspec lib --dry-run --format json",
+		"prove -lr":               ": prove -lr --dry",
 		"cd /srv && pytest":       "",
 		"cd ../x && pytest":       "",
 		"go test ./... && make x": "",

@@ -20,9 +20,10 @@ type own struct {
 var (
 	pythonFiles = own{"", "pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg", lazyregexp.New(`(?m)^[ \t]*python_files[ \t]*=[ \t]*(\[[^\]]*\]|.*(?:\n[ \t]+[^\n=\[]+$)*)`)}
 	testMatch   = own{"--testMatch", "package.json jest.config.js jest.config.cjs jest.config.mjs jest.config.ts jest.config.json", lazyregexp.New(`"?\btestMatch"?\s*:\s*(\[[^\]]*\])`)}
+	cargoPaths  = own{"", "Cargo.toml", lazyregexp.New(`(?m)^\[\[(?:test|bench)\]\](?:\n[^\[\n]*)*?\npath[ \t]*=[ \t]*("[^"]*")`)}
 
 	owns = map[string]own{
-		"unittest": {options: "-p --pattern"}, "pytest": pythonFiles, "py.test": pythonFiles, "tox": pythonFiles, "nox": pythonFiles, "jest": testMatch,
+		"unittest": {options: "-p --pattern"}, "pytest": pythonFiles, "py.test": pythonFiles, "tox": pythonFiles, "nox": pythonFiles, "jest": testMatch, "cargo": cargoPaths,
 	}
 
 	// pattern matches one name of a list, with or without quotes.
