@@ -15,6 +15,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
+	"pawl/internal/workspace"
 )
 
 // later opens a loop for a later step of a task. It continues from the branch pawl/x, where the first step x has kept
@@ -62,6 +63,35 @@ func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testin
 	require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)
 	require.ErrorContains(t, err, "not clean")
 	require.ErrorContains(t, err, "the mode is plan, but a loop starts only in mode mission")
+}
+
+// What only the base commit tells is named with what the user's files tell.
+func TestA1_AScopeThatIsWrongIsNamedWithWhatElseIsMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*spec.Spec)
+		also   string
+	}{
+		"no file":       {func(s *spec.Spec) { s.Scope = []string{"nothing/**"} }, "the scope matches no file of"},
+		"only sealed":   {func(s *spec.Spec) { s.Protect = []string{"**"} }, "every file that the scope matches is sealed"},
+		"nothing wrong": {func(*spec.Spec) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := actest.Begin(t, spec.Deny)
+			s := l.Spec
+			s.Name, s.Mode = "y", spec.ModePlan
+			c.change(&s)
+			_, err := l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
+			require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)
+			require.ErrorContains(t, err, "the mode is plan, but a loop starts only in mode mission")
+			if c.also != "" {
+				require.ErrorContains(t, err, c.also)
+			} else {
+				require.NotContains(t, err.Error(), "scope")
+			}
+			_, err = workspace.Read(l.Home, "y")
+			require.ErrorIs(t, err, os.ErrNotExist, "a loop that does not start has no record")
+		})
+	}
 }
 
 func TestATaskThatBeganElsewhereIsRefused(t *testing.T) {

@@ -13,12 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"pawl/activities/contracts"
 	"pawl/activities/hosted"
 	"pawl/activities/steps"
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/govern"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
 	"pawl/internal/store"
@@ -64,9 +66,9 @@ func (a *Opener) Open(ctx context.Context, in act.Open) (act.Opened, error) {
 type Request struct {
 	workspace.Record
 	Wanted    spec.Repo
-	From      string   // the ledger commit from which to continue
-	Tolerates []string // codes of the preconditions that need not hold
-	mode      string   // the mode of a loop
+	From      string     // the ledger commit from which to continue
+	Tolerates []string   // codes of the preconditions that need not hold
+	spec      *spec.Spec // a loop's spec; nil for a steward
 }
 
 // unmet returns the part of an error of inspect that is an obstacle.
@@ -76,13 +78,54 @@ func (o Request) unmet(err error) error {
 		return err
 	}
 	failed = slices.DeleteFunc(slices.Clone(failed), func(p *userrepo.Precondition) bool { return slices.Contains(o.Tolerates, p.Code) })
-	if p := Unfit(o.mode); p != nil {
+	if p := o.unfit(); p != nil {
 		failed = append(failed, p)
 	}
 	if len(failed) == 0 {
 		return nil
 	}
 	return failed
+}
+
+func (o Request) unfit() *userrepo.Precondition {
+	if o.spec == nil {
+		return nil
+	}
+	return Unfit(o.spec.Mode)
+}
+
+// closed returns why no loop can start with the spec of a request that is refused for another reason, nil if one could.
+// It writes only the base commit, into the store.
+func (a *Opener) closed(ctx context.Context, o Request, found userrepo.Repo, source userrepo.Source) (*userrepo.Precondition, error) {
+	if o.spec == nil || source.Head == "" || source.Branch == "" {
+		return nil, nil
+	}
+	r, err := o.record(a.Machine, git.RefName(o.Loop), found, source)
+	if err != nil {
+		return nil, err
+	}
+	ws, err := a.OpenWorkspace(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	ws.Env, _ = govern.Inherited(os.Environ()) // the loop has no folder to keep it in
+	repo, err := ws.Repository()
+	if err != nil {
+		return nil, err
+	}
+	defer repo.Close()
+	base, err := userrepo.Fetch(ctx, ws.Objects, repo, source.Branch)
+	if err != nil {
+		return nil, err
+	}
+	d, err := contracts.Draw(ctx, ws, *o.spec, base)
+	if err != nil {
+		return nil, err
+	}
+	if f := d.Closed(ws, *o.spec); f != nil {
+		return &userrepo.Precondition{Code: "scope", What: f.What, Do: f.Do}, nil
+	}
+	return nil, nil
 }
 
 // Unfit returns why a loop in this mode runs nothing, nil if it runs (A1).
@@ -109,7 +152,7 @@ func RequestOf(m *hosted.Machine, in act.Open) Request {
 	if s.Limits.DeskBytes != nil {
 		r.DeskBytes = *s.Limits.DeskBytes
 	}
-	return Request{Wanted: s.Repo, From: in.Ledger, mode: s.Mode, Record: r}
+	return Request{Wanted: s.Repo, From: in.Ledger, spec: &s, Record: r}
 }
 
 // Announce records that something is being opened. It refuses a spec that requires a sandbox if this machine lacks
@@ -178,6 +221,14 @@ func (a *Opener) register(ctx context.Context, o Request) (workspace.Record, use
 		source, err = Inspect(ctx, a.Machine, repo, o.Wanted, o.Loop)
 	}
 	if err = o.unmet(err); err != nil {
+		if failed := userrepo.Failed(err); len(failed) > 0 {
+			also, cause := a.closed(ctx, o, repo, source)
+			if cause != nil {
+				a.Logger.WarnContext(ctx, "what else keeps the loop from starting can't be told", "loop", o.Loop, "error", cause)
+			} else if also != nil {
+				err = append(failed, also)
+			}
+		}
 		return workspace.Record{}, source, Precondition(err)
 	}
 	a.Registering.Lock()
@@ -216,12 +267,18 @@ func Enroll(m *hosted.Machine, o Request, repo userrepo.Repo, source userrepo.So
 		}
 		name = fmt.Sprintf("%s.%d", git.RefName(o.Loop), n)
 	}
-	r := o.named(name, source.Identity)
-	r.Repo, r.Origin, r.Onto, r.Store = source.Path, source.Origin, cmp.Or(o.Onto, source.Branch), m.StoreOf(source.Path)
-	if err := r.Locate(repo.Folder()); err != nil {
+	r, err := o.record(m, name, repo, source)
+	if err != nil {
 		return workspace.Record{}, err
 	}
 	return r, workspace.Write(m.Home, r)
+}
+
+// record returns the workspace record of a loop of this name in a repository. It writes nothing.
+func (o Request) record(m *hosted.Machine, name string, repo userrepo.Repo, source userrepo.Source) (r workspace.Record, err error) {
+	r = o.named(name, source.Identity)
+	r.Repo, r.Origin, r.Onto, r.Store = source.Path, source.Origin, cmp.Or(o.Onto, source.Branch), m.StoreOf(source.Path)
+	return r, r.Locate(repo.Folder())
 }
 
 // named returns the record with its name in refs and folders, and the name that its commits carry.
