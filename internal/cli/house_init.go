@@ -121,7 +121,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	d.Next = next(k, path, tracked)
 	return a.output(d, a.style().Drafted(ui.Drafted{
 		Path: path, Languages: found.Languages, Project: found.Project, Others: found.Others, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
-		Setup: found.Setup, Missing: found.Missing, Hints: found.Hints, Direction: found.Metric.Direction, Kind: k, Agent: d.Agent, Next: d.Next,
+		Setup: found.Setup, Missing: found.Missing, Hints: found.Hints, Direction: found.Metric.Direction, Guard: found.Metric.Guard, Kind: k, Agent: d.Agent, Next: d.Next,
 	}))
 }
 

@@ -56,6 +56,8 @@ type Metric struct {
 	// from the output of the command.
 	Direction string `json:"direction"`
 	Timeout   string `json:"timeout"`
+	// Guard is a command for a repository without tests. It fails if a change breaks something for the sake of the number.
+	Guard string `json:"guard,omitempty"`
 	// Why says where the metric comes from, or what it lacks.
 	Why string `json:"why"`
 }

@@ -267,6 +267,40 @@ func TestPagesHaveAQuestionOfTheirOwn(t *testing.T) {
 	}
 }
 
+// A change that deletes text would make the sentences shorter and the dead links fewer.
+func TestPagesKeepWhatTheySay(t *testing.T) {
+	const words = "One two three four five. Six seven eight nine ten.\n"
+	for name, test := range map[string]struct {
+		readme, becomes string
+		says            string // "" where the guard passes
+	}{
+		"shorter sentences": {words, "One two three. Four five. Six seven. Eight nine.\n", ""},
+		"no more sentences": {words, "One two.\n", "the pages have 3 words left; they have to keep 8\n"},
+		"a new dead link":   {words, "One two three four five six seven eight [nine](nine.md).\n", "./README.md: nine.md leads nowhere\n"},
+		"links out of it":   {words + "[a](../b.md)\n", words + "[a](../b.md)\n", ""},
+		"a dead link fixed": {words + "[a](gone.md) [b](more.md)\n", words + "[a](a.md) [b](more.md)\n", ""},
+		"its text is gone":  {words + "[a](gone.md)\n", "One\n", "the pages have 2 words left; they have to keep 9\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := here(map[string]string{"README.md": test.readme, "a.md": "x\n"}, "", "find", "sed", "awk", "grep", "wc")
+			assert.Contains(t, draft.Spec(kind.Improve, r, draft.Options{Agent: draft.Agents[0]}), "guard:\n  command: ")
+			assert.NotContains(t, draft.Spec(kind.Deliver, r, draft.Options{Agent: draft.Agents[0]}), r.Metric.Guard, "a delivery may take pages away")
+			dir := t.TempDir()
+			for text, pass := range map[string]bool{test.readme: true, test.becomes: test.says == ""} {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "a.md"), []byte("x\n"), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "README.md"), []byte(text), 0o600))
+				run := exec.Command("sh", "-c", r.Metric.Guard)
+				run.Dir = dir
+				out, err := run.CombinedOutput()
+				assert.Equal(t, pass, err == nil, "%s: %s", text, out)
+				if !pass {
+					assert.Equal(t, test.says, string(out))
+				}
+			}
+		})
+	}
+}
+
 // The main file of a package is in its scope, also if there are folders of sources beside it.
 func TestTheMainFileOfAPackageIsInItsScope(t *testing.T) {
 	r := here(map[string]string{"package.json": `{"main": "./index.js"}`, "index.js": "", "lib/a.js": ""}, "", "node")

@@ -59,7 +59,7 @@ func (t tree) within(dir string, others []string) Repository {
 	}
 	inner.files, inner.foreign = inner.own(slices.Sorted(maps.Keys(inner.has)))
 	r := inner.look("")
-	for _, command := range []*string{&r.Setup, &r.Test, &r.Check, &r.Metric.Command} {
+	for _, command := range []*string{&r.Setup, &r.Test, &r.Check, &r.Metric.Command, &r.Metric.Guard} {
 		if *command != "" && (command != &r.Setup || !r.outer) {
 			*command = "cd " + dir + " && " + *command
 		}

@@ -160,6 +160,7 @@ type refs struct {
 	listings []Listing         // Set.Listings
 	named    bool              // the current word is only named, and may not be run
 	out      bool              // the current word is written to
+	inner    bool              // the current word is in the text of a program for awk, sed or jq, where * is no glob
 	sealed   map[string]bool
 	groups   map[string]Group // by glob
 	outside  map[string]bool
@@ -196,7 +197,10 @@ func (r *refs) words(command, dir string, env map[string]shell.Word, depth int) 
 			r.refer(c.Dir, w)
 			r.named, r.out = false, false
 			if strings.ContainsAny(w.Text, " \t\n;") { // sh -c 'diff a b', hyperfine './x y'
+				outer := r.inner
+				r.inner = outer || slices.ContainsFunc(c.Words, func(w shell.Word) bool { return interpreters[called(w)].program })
 				r.words(w.Text, c.Dir, c.Env, depth+1)
+				r.inner = outer
 			}
 		}
 		if c.Here != "" {
@@ -223,6 +227,9 @@ func (r *refs) anywhere(words []shell.Word) {
 func (r *refs) refer(dir string, w shell.Word) {
 	if w.Unknown {
 		r.atHome(w)
+		return
+	}
+	if w.Glob && r.inner { // awk 'BEGIN { exit 2 * 3 }'
 		return
 	}
 	if w.Glob {

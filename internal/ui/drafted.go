@@ -15,7 +15,7 @@ type Drafted struct {
 	Project                         string   // the folder that the spec is for, if there are several
 	Others                          []string // the other projects
 	Test, Check, Metric, Why, Agent string
-	Setup, Direction                string
+	Setup, Direction, Guard         string
 	Missing, Hints                  []string // what is not installed, and what else to consider
 	Next                            []string
 }
@@ -33,7 +33,10 @@ func (s Style) Drafted(d Drafted) string {
 	if d.Setup != "" {
 		f.add("setup", Clean(d.Setup))
 	}
-	if d.Test == "" && d.Kind.Reference {
+	if d.Test == "" && d.Guard != "" && d.Kind.Reference {
+		f.add("tests", "none found")
+		f.add("guard", Clean(d.Guard))
+	} else if d.Test == "" && d.Kind.Reference {
 		f.add("tests", "none found", s.Dim("without a guard, a change that improves the number is kept, even if it breaks something else"))
 	} else {
 		f.add("tests", cmp.Or(Clean(d.Test), "none found"))
