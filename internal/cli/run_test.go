@@ -315,6 +315,9 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 			}
 			require.Contains(t, b.stdout.String(), "Loop "+word+": 0 iterations")
 			require.Contains(t, b.stdout.String(), string(c.end.Code))
+			if hint := fault.Recovery(c.end.Code); hint != "" {
+				require.Equal(t, 1, strings.Count(b.stdout.String()+b.stderr.String(), hint), "a hint is said once")
+			}
 		})
 	}
 }
@@ -328,6 +331,7 @@ func TestP0_APreconditionIsAnErrorAndNoReport(t *testing.T) {
 	require.Equal(t, 2, b.run(nil, "run", b.spec(), "--yes"))
 	require.Empty(t, b.stdout.String())
 	require.Contains(t, b.stderr.String(), "pawl: the tree is not clean: a.go (PRECONDITION_FAILED)\n      commit or stash it\n")
+	require.Equal(t, 1, strings.Count(b.stderr.String(), "commit or stash it"), "a hint is said once")
 }
 
 func TestASecondLoopOfANameIsRefused(t *testing.T) {
