@@ -113,8 +113,19 @@ func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	if err == nil || expected(err) || ctx.Err() != nil || len(in.Args) == 0 {
 		return out, err
 	}
-	if of, ok := in.Args[0].(interface{ Workspace() string }); ok && m.a.MendAfter(ctx, of.Workspace(), err) {
-		return m.Next.ExecuteActivity(ctx, in)
+	of, ok := in.Args[0].(interface{ Workspace() string })
+	if !ok {
+		return out, err
+	}
+	if m.a.MendAfter(ctx, of.Workspace(), err) {
+		if out, err = m.Next.ExecuteActivity(ctx, in); err == nil || expected(err) || ctx.Err() != nil {
+			return out, err
+		}
+	}
+	if needing, ok := in.Args[0].(act.Needing); ok {
+		if lost := m.a.Lost(ctx, of.Workspace(), needing.Needs(), err); lost != nil {
+			return nil, lost
+		}
 	}
 	return out, err
 }

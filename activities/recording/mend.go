@@ -234,6 +234,34 @@ func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
 	return what != ""
 }
 
+// Lost returns the fault LEDGER_DAMAGED if an error comes from a store that has become whole again without a commit that the
+// loop stands on, else nil. The loop can't go on from there: what is left is older.
+func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause error) error {
+	var failed *git.Error
+	r, ok := a.RecordOf(ref)
+	if !ok || !errors.As(cause, &failed) && !errors.Is(cause, git.ErrNotFound) {
+		return nil
+	}
+	s, err := store.Open(ctx, r.Store)
+	if err != nil {
+		return nil
+	}
+	at, err := s.Ref(ctx, r.Ledger)
+	if err != nil || at == "" {
+		return nil
+	}
+	for _, commit := range needs {
+		if commit == "" || s.Holds(ctx, commit) {
+			continue
+		}
+		if what, err := s.Sound(ctx, false, []string{r.Ledger, r.Branch}, nil); err != nil || what != "" {
+			return nil // it is not mended yet
+		}
+		return hosted.Refuse(damaged(r.Loop, at, commit))
+	}
+	return nil
+}
+
 // due reports whether a store was not checked lately, and records that it is checked now.
 func (a *Mender) due(dir string) bool {
 	a.mu.Lock()
@@ -246,15 +274,16 @@ func (a *Mender) due(dir string) bool {
 }
 
 // damaged is the fault of a ledger that is older than what its loop has recorded.
-func damaged(ws *hosted.Workspace, elsewhere *store.Fenced) *fault.Error {
-	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost the loop's last entries (it is at %s, and %s was not found)", ws.Loop, elsewhere.Have, elsewhere.Want)
-	return f.Advise("Resume from what is left: `pawl start --id " + ws.Loop + " --ledger " + elsewhere.Have + "` with the loop's spec.")
+func damaged(id, at, lost string) *fault.Error {
+	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost the loop's last entries (it is at %s, and %s was not found)", id, at, lost)
+	return f.Advise("Resume from what is left: `pawl start --id " + id + " --ledger " + at + "` with the loop's spec.")
 }
 
-// has reports whether the store has a commit.
+// has reports whether the store has a commit with everything that it refers to. It looks at the disk: what the workspace
+// has read before may be gone.
 func has(ctx context.Context, ws *hosted.Workspace, commit string) bool {
-	_, err := ws.Objects.ReadCommit(ctx, commit)
-	return err == nil
+	s, err := store.Open(ctx, ws.Store)
+	return err != nil || s.Holds(ctx, commit)
 }
 
 // lostEntries reports whether a ledger has lost its last entries, and was not continued by another run.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,6 +121,50 @@ func TestWhatOnlyALostStoreHadEndsTheLoopWithWhatToDo(t *testing.T) {
 	require.True(t, errors.As(err, &app), "%v", err)
 	require.Equal(t, "LEDGER_DAMAGED", app.Type())
 	require.Contains(t, app.Message(), "pawl start --id x --ledger "+pushed)
+}
+
+// A loop does not try for ever to bring its trees to a commit that nobody has any more. One byte is another one in an object
+// of its last commit, which is in no other repository yet.
+func TestACommitThatIsLostEndsTheLoopThatStandsOnIt(t *testing.T) {
+	for name, of := range map[string]string{"the commit": "x^{commit}", "its folder": "x^{tree}", "its file": "x:work/a"} {
+		t.Run(name, func(t *testing.T) {
+			l, env, log, r := damagedLoop(t)
+			env.RegisterActivity(l.Test)
+			out, err := says(l, env, "pushed with this")
+			require.NoError(t, err)
+			pushed := out.Ledger
+			l.Ledger = pushed
+			require.NoError(t, os.Rename(filepath.Join(r.Repo, ".git"), filepath.Join(r.Repo, "away")))
+			l.Iterate()
+			gittest.Write(t, l.Opened.Desk+"/work/a", "better\n")
+			l.CommitDesk("")
+			require.NoError(t, os.Rename(filepath.Join(r.Repo, "away"), filepath.Join(r.Repo, ".git")))
+
+			id := strings.TrimSpace(gittest.Git(t, r.Store, "rev-parse", l.Head+strings.TrimPrefix(of, "x")))
+			l.Stop() // it makes the judge ahead
+			at := []string{filepath.Join(r.Store, "objects", id[:2], id[2:])}
+			if _, err := os.Stat(at[0]); err != nil {
+				at, err = filepath.Glob(filepath.Join(r.Store, "objects", "pack", "*.pack"))
+				require.NoError(t, err)
+			}
+			for _, file := range at {
+				b, err := os.ReadFile(file)
+				require.NoError(t, err)
+				b[len(b)/2] ^= 1
+				require.NoError(t, os.Chmod(file, 0o600))
+				require.NoError(t, os.WriteFile(file, b, 0o600))
+			}
+			require.NoError(t, os.RemoveAll(workspace.Judge(l.Home, l.Opened.Ref)))
+
+			_, err = env.ExecuteActivity(l.Test, act.Test{Step: l.Step(1), Command: "true"})
+			var app *temporal.ApplicationError
+			require.True(t, errors.As(err, &app), "%v", err)
+			require.Equal(t, "LEDGER_DAMAGED", app.Type(), app.Message())
+			require.True(t, app.NonRetryable())
+			require.Contains(t, app.Message(), "pawl start --id x --ledger "+pushed)
+			require.Contains(t, log(), "a store was damaged and is mended")
+		})
+	}
 }
 
 func TestARefThatIsEmptiedIsPutBack(t *testing.T) {

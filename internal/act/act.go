@@ -42,6 +42,11 @@ type Concern interface {
 	Concerns() (iteration int, what, name string)
 }
 
+// Needing is an input that says which commits the store must have for it: heads of the branch and of the ledger, "" for none.
+type Needing interface {
+	Needs() []string
+}
+
 // TaskQueue is the queue of workflows and of everything that needs no particular host.
 const TaskQueue = "pawl"
 

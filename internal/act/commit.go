@@ -34,6 +34,9 @@ func (c Commit) Concerns() (iteration int, what, name string) { return c.Iterati
 // Workspace returns the name of the loop on its host.
 func (c Commit) Workspace() string { return c.Ref }
 
+// Needs returns the parent of the commit, and the entry with the contract.
+func (c Commit) Needs() []string { return []string{c.Head, c.Ledger} }
+
 // Committed is the commit, or the reason why there is none.
 type Committed struct {
 	Commit     string      `json:"commit,omitempty"`
@@ -71,6 +74,9 @@ func (t Take) Concerns() (iteration int, what, name string) { return t.Iteration
 
 // Workspace returns the name of the loop on its host.
 func (t Take) Workspace() string { return t.Ref }
+
+// Needs returns the commits that are brought together.
+func (t Take) Needs() []string { return []string{t.Head, t.Base, t.Commit} }
 
 // Taken is the result. Conflict names the files that both have changed, "" if the two can be merged.
 type Taken struct {

@@ -23,6 +23,9 @@ func (e Entry) Concerns() (iteration int, what, name string) {
 // Workspace returns the name of the loop on its host.
 func (e Entry) Workspace() string { return e.Ref }
 
+// Needs returns the entry that this one follows.
+func (e Entry) Needs() []string { return []string{e.Ledger} }
+
 // Appended is the ledger's new head, with the activity's other results.
 type Appended struct {
 	Ledger      string         `json:"ledger"`

@@ -50,6 +50,9 @@ func (s Step) Concerns() (iteration int, what, name string) {
 // Workspace returns the name of the loop on its host.
 func (s Step) Workspace() string { return s.Ref }
 
+// Needs returns the commits that the trees are brought to.
+func (s Step) Needs() []string { return []string{s.Head, s.At} }
+
 // Core returns what all steps have in common.
 func (s *Step) Core() *Step { return s }
 

@@ -128,7 +128,7 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 	refs := map[string]string{}
 	for _, name := range names(damaged, before, want, noted) {
 		for _, at := range []string{want[name], before[name], noted[name], fresh.brought(ctx, name)} {
-			if at != "" && fresh.holds(ctx, at) {
+			if at != "" && fresh.Holds(ctx, at) {
 				refs[name] = at
 				break
 			}
@@ -165,8 +165,8 @@ func (s *Store) brought(ctx context.Context, name string) string {
 	return at
 }
 
-// holds reports whether a commit is complete in the store, with everything that it refers to.
-func (s *Store) holds(ctx context.Context, id string) bool {
+// Holds reports whether a commit is complete in the store, with everything that it refers to.
+func (s *Store) Holds(ctx context.Context, id string) bool {
 	_, err := s.run.Run(ctx, "rev-list", "--objects", "--quiet", id, "--")
 	return err == nil
 }
