@@ -97,10 +97,13 @@ func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string,
 			return what, err
 		}
 	}
-	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", what, "lost", m.Lost, "aside", m.Aside)
+	a.Logger.Warn("a store was damaged and is mended", "loop", r.Loop, "what", what, "lost", m.Lost, "older", m.Older, "aside", m.Aside)
 	text := what + "; it is mended"
 	if len(m.Lost) > 0 {
 		text += ", without " + strings.Join(m.Lost, ", ")
+	}
+	if len(m.Older) > 0 {
+		text += ", but the last commits of these refs are lost: " + strings.Join(m.Older, ", ")
 	}
 	for _, each := range all {
 		if !each.Closed {

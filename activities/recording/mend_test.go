@@ -163,6 +163,7 @@ func TestACommitThatIsLostEndsTheLoopThatStandsOnIt(t *testing.T) {
 			require.True(t, app.NonRetryable())
 			require.Contains(t, app.Message(), "pawl start --id x --ledger "+pushed)
 			require.Contains(t, log(), "a store was damaged and is mended")
+			require.Regexp(t, "it is mended, but the last commits of these refs are lost: .*refs/pawl-ledger/x", mending.Untold(l.Home.Loop(l.Opened.Ref))[0])
 		})
 	}
 }

@@ -15,7 +15,7 @@ func (e *examination) mended() {
 	if e.o.HomeErr != nil {
 		return
 	}
-	const fix = "You need to do nothing. If it happens again, check the disk. `pawl clean` removes these records of ended loops."
+	const fix = "What is mended needs nothing from you; if the loop has failed, `pawl show ID` says what to do. If it happens again, check the disk. `pawl clean` removes these records of ended loops."
 	say := func(name, dir string) {
 		if lines := mending.Lines(dir); len(lines) > 0 {
 			e.note(name, fix, "%s", strings.Join(lines, "; "))

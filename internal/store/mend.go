@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"context"
 	"errors"
@@ -23,6 +24,7 @@ import (
 type Mended struct {
 	Aside string   // where the unreadable objects are, "" if there are none
 	Lost  []string // refs whose commits were nowhere to be found; they are removed
+	Older []string // refs of which only an earlier commit was found
 }
 
 // scratchRefs is the prefix of the refs that bring fetches. The rest of each name is the ref's name at its source.
@@ -132,6 +134,9 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 				refs[name] = at
 				break
 			}
+		}
+		if was := cmp.Or(want[name], before[name], noted[name]); refs[name] != "" && was != "" && refs[name] != was {
+			m.Older = append(m.Older, name)
 		}
 		if refs[name] == "" && (before[name]+want[name]+noted[name] != "" || slices.Contains(damaged, name)) {
 			m.Lost = append(m.Lost, name)

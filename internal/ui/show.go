@@ -22,7 +22,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	f.add("loop", Clean(st.Loop)+" ("+st.Kind+")")
 	title, _, _ := strings.Cut(strings.TrimLeft(st.Goal, "# "), "\n") // of an issue, whose text is long
 	f.add("goal", Clean(title))
-	f.add("status", s.status(st.Status)+endedBecause(st))
+	f.add("status", s.status(st.Status)+endedBecause(st), next(st))
 	if l := st.Sleep; l != nil {
 		f.add("asleep", "until "+s.when(l.Until)+" ("+Duration(max(l.Until.Sub(now), 0))+"); "+Clean(l.String()), "continues by itself, or at once: pawl continue "+shell.Quote(st.Loop))
 	}
@@ -116,6 +116,14 @@ func endedBecause(st loop.State) string {
 		text += " (" + st.ErrorCode + ")"
 	}
 	return text
+}
+
+// next is what to do about a loop that did not end as it should, "" for any other.
+func next(st loop.State) string {
+	if !st.Status.Ended() || st.ErrorCode == "" {
+		return ""
+	}
+	return Clean(st.Recovery)
 }
 
 // budget returns a line for each limited resource.

@@ -116,6 +116,15 @@ func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
 	golden(t, "deliver-show", style.State(kind.Deliver, st, now)+"\n"+ui.Style{Width: 200, Zone: zone}.Progress(kind.Deliver, st, now, now))
 }
 
+// Whoever looks at a loop that has failed is told what to do, as its report does.
+func TestShowSaysWhatToDoAboutALoopThatFailed(t *testing.T) {
+	st := running()
+	st.Recovery = "Resume from what is left: `pawl start --id x --ledger 12`."
+	require.NotContains(t, style.State(kind.Improve, st, now), st.Recovery)
+	st.Status, st.ErrorCode, st.Reason = loop.Failed, "LEDGER_DAMAGED", "its last entries are lost"
+	require.Regexp(t, `(?m)^  status +failed: its last entries are lost \(LEDGER_DAMAGED\)\n +Resume from what is left: .pawl start --id x --ledger 12.\.$`, style.State(kind.Improve, st, now))
+}
+
 func TestIterationsLineUp(t *testing.T) {
 	lines := []string{style.Baseline("34051.6")}
 	for _, it := range iterations() {
