@@ -21,9 +21,9 @@ import (
 	"pawl/internal/workspace"
 )
 
-// carryOver starts a loop or a steward of this host again from its ledger, on an engine that doesn't
-// know it: the engine's file was replaced because another version wrote it or because it was corrupt.
-// It reports whether there was anything to go on from.
+// carryOver starts a loop or a steward of this host again from its ledger, on an engine that does not know it: the
+// engine's file was replaced because another version wrote it or because it was corrupt. It reports whether there was
+// a ledger from which to continue.
 func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error) {
 	store, err := store.Open(ctx, r.Store)
 	if err != nil {
@@ -31,7 +31,7 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	}
 	head, err := store.Ref(ctx, r.Ledger)
 	if err != nil || head == "" {
-		return false, err // it had not come as far as its first entry
+		return false, err // it had no entry yet
 	}
 	facts, err := ledger.About(ctx, store, head)
 	if err != nil {
@@ -53,7 +53,7 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	return err == nil, err
 }
 
-// optionsOf are those under which whatever a ledger is of starts.
+// optionsOf returns the options with which the workflow of a ledger starts.
 func optionsOf(r workspace.Record, facts ledger.Facts) (sdk.StartWorkflowOptions, error) {
 	if facts.Steward() {
 		var c charter.Charter

@@ -6,7 +6,7 @@ import (
 	"pawl/activities"
 )
 
-// Recover is what a worker does before it polls.
+// Recover does what a worker does before it polls.
 func Recover(ctx context.Context, o Options, a *activities.Activities) error {
 	return recoverLoops(ctx, o, a.Host, a)
 }

@@ -1,7 +1,7 @@
-// Package host is this machine's worker: one process at a time, under a lock, with an identity
-// that outlives it. Before it polls, it recovers what its predecessor left: it makes damaged records
-// again (mend.go), gives activities back (recover.go) and starts loops again that the engine has lost
-// (carry.go). It never decides anything about a loop. Start at RunWorker, then recover.go.
+// Package host is this machine's worker: one process at a time, under a lock, with an identity that outlives the
+// process. Before it polls, it recovers what its predecessor left: it makes damaged records again (mend.go), hands
+// activities back (recover.go), and starts loops again that the engine has lost (carry.go). It never decides anything
+// about a loop. Start at RunWorker, then recover.go.
 package host
 
 import (
@@ -42,58 +42,57 @@ import (
 	"pawl/workflows/stewarding"
 )
 
-// Options say whose worker this is and where it works.
+// Options say which worker this is and where it works.
 type Options struct {
 	Home      home.Home
 	Client    client.Client
 	Namespace string
 	Logger    *slog.Logger
-	// Worker is how the worker works; without it, as by default.
+	// Worker has the worker's settings. The zero value stands for the defaults.
 	Worker config.Worker
-	// Telemetry shows what the loops do, nil for nobody.
+	// Telemetry shows what the loops do; it may be nil.
 	Telemetry *telemetry.Telemetry
-	// Embedded says that the service is this host's own engine: loops that it has lost are
-	// started again from their ledgers.
+	// Embedded says that the service is this host's own engine. Loops that it has lost are started again from their
+	// ledgers.
 	Embedded bool
-	// Closed are the ports of a service that is not embedded: what loops run must not reach them.
+	// Closed are the ports of a service that is not embedded. Commands of loops must not reach them.
 	Closed []int
 	// Services are the addresses of the service and of its UI.
 	Services []string
-	// Ready is called once: with true when this process's worker polls, with false when another
-	// process is the host's worker and this one stands by.
+	// Ready is called once: with true when this process's worker polls, with false when another process is the host's
+	// worker and this one waits to take over.
 	Ready func(ours bool)
-	// Triggers is called with the address of the stewards' triggers when this process begins to serve
-	// them, and with "" when it ends. nil for nobody.
+	// Triggers is called with the address of the stewards' triggers when this process begins to serve them, and with
+	// "" when it stops. It may be nil.
 	Triggers func(address string)
 }
 
-// Identity is the name under which a host's worker takes tasks. It is the same in every process
-// of the host, so that a new one can answer for what the last one had taken.
+// Identity returns the name under which a host's worker takes tasks. It is the same in every process of the host, so
+// that a new process can hand back the tasks of the last one.
 func Identity(host string) string { return act.HostQueue(host) }
 
 // SearchAttributes are the attributes of the contract with their types.
 var SearchAttributes = func() map[string]enumspb.IndexedValueType {
 	out := map[string]enumspb.IndexedValueType{}
 	for _, a := range launch.Attributes {
-		out[a.Name], _ = enumspb.IndexedValueTypeFromString(a.Type) // launch's tests hold it to a type that exists
+		out[a.Name], _ = enumspb.IndexedValueTypeFromString(a.Type) // a test of launch checks that the type exists
 	}
 	return out
 }()
 
-// The worker's options that are nobody's choice, where the SDK's default is not right. Those that
-// people choose are config.Worker.
+// The worker's options that people can't set, if the SDK's default does not fit. config.Worker has those that people
+// can set.
 const (
 	// Pause and halt reach a step with a heartbeat's answer, so that they arrive within a second.
 	heartbeatThrottle = time.Second
-	// A task that was put aside for a worker which then died is given to the next one after this
-	// time. The default is 5 s.
+	// A task that waits for a worker which has died is given to the next one after this time. The default is 5 s.
 	stickyTimeout = time.Second
-	// A machine that builds and tests for several agents may well leave a workflow goroutine
-	// without a processor for a second, which is the SDK's idea of a deadlock.
+	// On a machine that builds and tests for several agents, a workflow goroutine may have to wait a second for a
+	// processor. The SDK's default would call that a deadlock.
 	deadlock = 20 * time.Second
 )
 
-// options are what the workers of all queues have in common.
+// options returns the options that the workers of all queues have in common.
 func (o Options) options(id string, fatal func(error)) worker.Options {
 	options := worker.Options{
 		Identity: Identity(id), WorkerStopTimeout: o.Worker.StopTimeout,
@@ -105,15 +104,15 @@ func (o Options) options(id string, fatal func(error)) worker.Options {
 		options.DeploymentOptions = worker.DeploymentOptions{
 			UseVersioning: true,
 			Version:       worker.WorkerDeploymentVersion{DeploymentName: o.Worker.Deployment, BuildID: o.Worker.BuildID},
-			// A loop lives for days, and each new worker can go on with it: rules are versioned inside.
+			// A loop lives for days, and each new worker may continue it: the rules have versions of their own.
 			DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
 		}
 	}
 	return options
 }
 
-// RunWorker runs the host's worker until ctx ends. While another process is the host's worker it
-// waits and takes over when that one is gone.
+// RunWorker runs the host's worker until ctx ends. If another process is the host's worker, it waits and takes over
+// when that process is gone.
 func RunWorker(ctx context.Context, o Options) error {
 	if o.Worker == (config.Worker{}) {
 		o.Worker = config.DefaultWorker()
@@ -137,15 +136,15 @@ func RunWorker(ctx context.Context, o Options) error {
 	if err := whenItAnswers(ctx, func() error { return answers(ctx, o) }); err != nil {
 		return err
 	}
-	// The host's own engine has no other host: there the work on trees is done from the shared
-	// queue, where a workflow task brings its activity along and saves the way through a second one.
+	// The host's own engine has no other host. So work on trees is done from the shared queue: there, a workflow task
+	// brings its activity along, which saves the way through a second queue.
 	queue := act.HostQueue(id)
 	if o.Embedded {
 		queue = act.TaskQueue
 	}
 	Pin()
-	// It may take as long as starting a program, and no step should wait for it. A command that applies a
-	// proposal runs nothing in a sandbox, and starts no probe that it would leave behind.
+	// The probe may take as long as starting a program, and no step should wait for it. A command that applies a
+	// proposal runs nothing in a sandbox, and must not leave a probe behind.
 	go sandbox.Probe()
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
@@ -181,19 +180,19 @@ func RunWorker(ctx context.Context, o Options) error {
 	sweep(ctx, o, a)
 	select {
 	case <-ctx.Done():
-	case err = <-refused: // for good: the namespace is gone, or access to it
+	case err = <-refused: // permanent: the namespace, or the access to it, is gone
 		err = fmt.Errorf("the service refuses the worker: %w", err)
 	}
 	endServing()
 	served.Wait()
-	// Workflow tasks first: nothing new is scheduled while steps are being ended.
+	// Workflow tasks first, so that nothing new is scheduled while steps are being ended.
 	workers[0].Stop()
 	stop(workers[1:])
 	a.Stop()
 	return err
 }
 
-// workers are a worker for each queue, that of workflow tasks first.
+// workers returns a worker for each queue. The first one is for workflow tasks.
 func (o Options) workers(id string, a *activities.Activities, fatal func(error)) []worker.Worker {
 	options := o.options(id, fatal)
 	options.Interceptors = a.Interceptors()
@@ -207,14 +206,14 @@ func (o Options) workers(id string, a *activities.Activities, fatal func(error))
 	trees := worker.New(o.Client, act.HostQueue(id), options)
 	a.RegisterShared(trees)
 	a.RegisterTrees(trees)
-	// There also where no loop is sent to it any more: one that was is known by that queue.
+	// This queue is served even if loops no longer use it, because older loops may still send their calls there.
 	options.MaxConcurrentActivityExecutionSize = cmp.Or(o.Worker.Agents, config.DefaultAgents)
 	agents := worker.New(o.Client, act.AgentQueue(id), options)
 	a.RegisterAgents(agents)
 	return []worker.Worker{shared, trees, agents}
 }
 
-// stop stops workers at once, since each waits for its steps.
+// stop stops workers at the same time, because each waits for its steps.
 func stop(workers []worker.Worker) {
 	var ending sync.WaitGroup
 	for _, w := range workers {
@@ -237,15 +236,15 @@ func (o Options) ready(ours bool) {
 	}
 }
 
-// Workflows are the workflow functions of all kinds, by the name of their kind.
+// Workflows has the workflow functions of all kinds, by the name of the kind.
 var Workflows = func() map[string]any {
 	all := maps.Clone(workflows.ByKind)
 	all[kind.Steward.Name] = stewarding.Steward
 	return all
 }()
 
-// Register registers all kinds of workflows, what is done with the proposals of loops after their end,
-// and what hands a task in.
+// Register registers the workflows of all kinds, those for proposals after a loop's end, and the one that submits a
+// task.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(workflows.Review, workflow.RegisterOptions{Name: "Review"})
 	r.RegisterWorkflowWithOptions(workflows.Apply, workflow.RegisterOptions{Name: "Apply"})
@@ -255,17 +254,17 @@ func Register(r worker.WorkflowRegistry) {
 	}
 }
 
-// servicePoll is how often a service that is not there is asked again.
+// servicePoll is the time between two tries to reach a service that does not answer.
 const servicePoll = 50 * time.Millisecond
 
-// answers asks the service for its namespace.
+// answers returns an error if the service does not answer a question about its namespace.
 func answers(ctx context.Context, o Options) error {
 	_, err := o.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
 	return err
 }
 
-// whenItAnswers repeats do until the service is reachable. A worker that takes over from another
-// process may have taken over the engine too, which is then still starting.
+// whenItAnswers repeats do until the service can be reached. A worker that takes over from another process may have
+// taken over the engine too, which then is still starting.
 func whenItAnswers(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -281,13 +280,13 @@ func whenItAnswers(ctx context.Context, do func() error) error {
 	}
 }
 
-// attributes reports whether the namespace knows all search attributes. It registers those that are
-// missing where that is allowed; where it is not, loops do without them.
+// attributes reports whether the namespace knows all search attributes. It registers missing ones if that is allowed;
+// otherwise loops work without them.
 func attributes(ctx context.Context, o Options) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	missing := func() map[string]enumspb.IndexedValueType {
-		// Not the workflow service's GetSearchAttributes: that doesn't know a namespace's own names.
+		// GetSearchAttributes of the workflow service does not know the custom names of a namespace.
 		known, err := o.Client.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: o.Namespace})
 		if err != nil {
 			o.Logger.Debug("search attributes can't be listed", "error", err)
@@ -315,7 +314,7 @@ func attributes(ctx context.Context, o Options) bool {
 	return len(missing()) == 0
 }
 
-// ActiveLoops returns the IDs of the loops of this host that are not over.
+// ActiveLoops returns the IDs of this host's loops that are not over.
 func ActiveLoops(ctx context.Context, h home.Home, c client.Client, namespace string) ([]string, error) {
 	records, err := workspace.List(h)
 	if err != nil {
@@ -330,7 +329,7 @@ func ActiveLoops(ctx context.Context, h home.Home, c client.Client, namespace st
 			Namespace: namespace, Execution: execution(r.Loop),
 		})
 		if err != nil {
-			continue // it is gone from the service, so it is over
+			continue // the service does not know it any more, so it is over
 		}
 		info := d.GetWorkflowExecutionInfo()
 		if !over(info, r) {
@@ -340,5 +339,6 @@ func ActiveLoops(ctx context.Context, h home.Home, c client.Client, namespace st
 	return out, nil
 }
 
-// Pin finds the programs that pawl runs for itself, once for this process. A program calls it at its start; RunWorker does, too.
+// Pin finds the programs that pawl runs for itself, once for this process. A program calls it at its start; RunWorker
+// calls it too.
 func Pin() { pin.Down(append([]string{"git", "ssh", "bwrap"}, notify.Programs...)...) }

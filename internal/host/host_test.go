@@ -43,7 +43,7 @@ func TestEveryKindHasAWorkflow(t *testing.T) {
 	}
 }
 
-// machine is a host with one loop, x, that has begun: its worker has died since.
+// machine is a host with one loop, x, that has begun. Its worker has died since.
 type machine struct {
 	*testing.T
 	*service
@@ -132,14 +132,14 @@ func TestADeadWorkersActivitiesAreGivenBack(t *testing.T) {
 	require.False(t, m.workspace().Closed)
 }
 
-// noted gives the loop a memo.
+// noted adds a memo to the loop.
 func (m *machine) noted(name, text string) {
 	p, err := converter.GetDefaultDataConverter().ToPayload(text)
 	require.NoError(m, err)
 	m.known["x"].WorkflowExecutionInfo.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{name: p}}
 }
 
-// A loop that goes on from its ledger takes its trees up: until then nobody gives them up.
+// A loop that continues from its ledger takes over its trees. Nobody removes them before that.
 func TestTheTreesOfALoopThatWasCarriedOverStay(t *testing.T) {
 	for when, look := range map[string]func(*machine){
 		"when the next worker starts":     (*machine).recover,
@@ -147,7 +147,7 @@ func TestTheTreesOfALoopThatWasCarriedOverStay(t *testing.T) {
 	} {
 		t.Run(when, func(t *testing.T) {
 			m := newMachine(t)
-			m.recover() // its engine does not know it
+			m.recover() // the engine does not know the loop
 			require.Len(t, m.started, 1)
 			m.runs("x", "second", running)
 			m.noted(act.CarriedMemo, m.started[0].Memo[act.CarriedMemo].(string))
@@ -343,7 +343,7 @@ func TestActiveLoopsAreThoseThatTheServiceRunsForThisHost(t *testing.T) {
 	require.Empty(t, active(), "another host's, or a later one")
 }
 
-// TestL12_ALoopIsStartedWithWhatAServiceTakes: a service refuses a start whose texts are too long.
+// TestL12_ALoopIsStartedWithWhatAServiceTakes: a service refuses to start a workflow with texts that are too long.
 func TestL12_ALoopIsStartedWithWhatAServiceTakes(t *testing.T) {
 	o := client.StartOptions("x", spec.Spec{
 		Kind: "improve", Goal: strings.Repeat("better \x00", 5000) + "\nmore", Scope: []string{strings.Repeat("<&>", 9000)}, Session: map[string]string{"user": "ada"},

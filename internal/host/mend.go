@@ -25,8 +25,8 @@ import (
 	"pawl/internal/workspace"
 )
 
-// mend makes the records again that a power cut has torn, from the ledgers in this host's stores. A loop
-// that no ledger knows had not begun: its record is dropped, and its Open writes another.
+// mend makes records again that a power cut has damaged, from the ledgers in this host's stores. A loop that is in no
+// ledger had not begun: its record is removed, and its Open writes a new one.
 func mend(ctx context.Context, o Options, a *activities.Activities) error {
 	torn, err := workspace.Torn(o.Home)
 	if err != nil || len(torn) == 0 {
@@ -64,13 +64,13 @@ func mend(ctx context.Context, o Options, a *activities.Activities) error {
 	return nil
 }
 
-// remade returns the record of the loop whose folder here is ref; fs.ErrNotExist where no ledger has it.
+// remade returns the record of the loop whose folder on this host is ref, fs.ErrNotExist if it is in no ledger.
 func remade(ctx context.Context, o Options, ref string) (workspace.Record, error) {
 	stores, err := fs.Glob(os.DirFS(held.At(o.Home.Dir)), "stores/*.git") // not filepath.Glob: $PAWL_HOME may have a bracket in it
 	if err != nil {
 		return workspace.Record{}, err
 	}
-	var unread error // another loop's damage is none of this one's
+	var unread error // damage of another loop must not affect this one
 	for _, name := range stores {
 		store, err := store.Open(ctx, filepath.Join(o.Home.Dir, name))
 		if err != nil {
@@ -82,7 +82,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 			unread = errors.Join(unread, fmt.Errorf("listing the ledgers of %s: %w", store.Dir(), err))
 			ledgers = map[string]string{}
 		}
-		for at, head := range workspace.Noted(o.Home, ref) { // also where the ref itself is lost
+		for at, head := range workspace.Noted(o.Home, ref) { // these are known even if the ref itself is lost
 			if strings.HasPrefix(at, ledgerRefs) && ledgers[at] == "" {
 				ledgers[at] = head
 			}
@@ -93,7 +93,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 				unread = errors.Join(unread, err)
 				continue
 			}
-			// The ledger knows the desk, except of a loop that was killed while it was opened.
+			// The ledger has the desk's folder, except for a loop that was killed while it was opened.
 			if facts.Desk != workspace.Desk(o.Home, ref) && (facts.Desk != "" || at != ledgerRefs+ref) {
 				continue
 			}
@@ -125,8 +125,8 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 
 const ledgerRefs = "refs/pawl-ledger/"
 
-// firstRun asks the service which chain of runs a loop belongs to: that which runs under its ID, unless
-// another loop of this host has it. "" is an earlier loop of the ID, or one that the service has lost.
+// firstRun returns the chain of runs to which a loop belongs: the chain that runs under its ID, unless that chain is
+// another loop of this host. It returns "" for an earlier loop with the ID, and for one that the service has lost.
 func firstRun(ctx context.Context, o Options, loop string) (string, error) {
 	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: o.Namespace, Execution: execution(loop),

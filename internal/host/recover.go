@@ -23,10 +23,10 @@ import (
 	"pawl/internal/workspace"
 )
 
-// recoverLoops ends what a dead worker of this host left running. It gives the activities that the
-// dead worker had taken back to the service, so that they start again at once instead of after a
-// heartbeat timeout. It uses the records on disk, since visibility lags. It runs before this worker
-// polls, so every task that is taken under our identity belongs to the dead one.
+// recoverLoops ends what a dead worker of this host left running. It hands the activities that the dead worker had
+// taken back to the service, so that they start again at once instead of after a heartbeat timeout. It uses the
+// records on disk, because visibility lags behind. It runs before this worker polls, so every task under this
+// identity belongs to the dead worker.
 func recoverLoops(ctx context.Context, o Options, host string, a *activities.Activities) error {
 	if err := mend(ctx, o, nil); err != nil {
 		return fmt.Errorf("making damaged records again: %w", err)
@@ -67,12 +67,12 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 	return g.Wait()
 }
 
-// closedLately is longer than the service takes to notice by itself that an activity's worker is
-// gone: a loop that was closed longer ago has nothing left to give back.
+// closedLately is longer than the service needs to notice by itself that an activity's worker is gone. A loop that
+// was closed before that has nothing left to hand back.
 const closedLately = time.Minute
 
-// cutOff returns the loops that a dead worker may have been at work on: those that are not over,
-// those whose end may not have reached the service, and those that were only being opened.
+// cutOff returns the loops for which a dead worker may have worked: those that are not over, those whose end may not
+// have reached the service, and those that were being opened.
 func cutOff(o Options) ([]workspace.Record, error) {
 	records, err := workspace.List(o.Home)
 	if err != nil {
@@ -97,7 +97,7 @@ func cutOff(o Options) ([]workspace.Record, error) {
 	}), nil
 }
 
-// recoverLoop gives one loop's tasks back, or cleans up after one that was ended without us.
+// recoverLoop hands one loop's tasks back, or cleans up after a loop that ended without this worker.
 func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Record, a *activities.Activities) error {
 	service := o.Client.WorkflowService()
 	d, known, err := described(ctx, o, r.Loop)
@@ -141,20 +141,20 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 	return nil
 }
 
-// elsewhere reports whether a loop that goes on has moved to another host.
+// elsewhere reports whether a running loop has moved to another host.
 func elsewhere(info *workflowpb.WorkflowExecutionInfo, host string) bool {
 	at := memo(info, act.HostMemo)
 	return at != "" && at != host
 }
 
-// over reports whether the loop of a workspace is over: ended, or replaced by another of its ID that does not go on
-// from its ledger.
+// over reports whether the loop of a workspace is over: it has ended, or another loop with its ID replaced it and
+// does not continue from its ledger.
 func over(info *workflowpb.WorkflowExecutionInfo, r workspace.Record) bool {
 	ours := info.GetFirstRunId() == r.FirstRun || r.FirstRun != "" && memo(info, act.CarriedMemo) == r.FirstRun
 	return !ours || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
 
-// memo is a text of a workflow's memo, "" where it has none.
+// memo returns a text from a workflow's memo, "" if it has none.
 func memo(info *workflowpb.WorkflowExecutionInfo, name string) (text string) {
 	if p := info.GetMemo().GetFields()[name]; p == nil || converter.GetDefaultDataConverter().FromPayload(p, &text) != nil {
 		return ""
@@ -162,8 +162,8 @@ func memo(info *workflowpb.WorkflowExecutionInfo, name string) (text string) {
 	return text
 }
 
-// nothingHere reports whether a loop that is over has nothing on this host to clean up: it was
-// closed, or it had not come as far as a workspace.
+// nothingHere reports whether a loop that is over has nothing on this host to clean up: it was closed, or it never
+// had a workspace.
 func nothingHere(o Options, r workspace.Record) bool {
 	if r.Ref == "" {
 		workspace.Retract(o.Home, r)
@@ -171,8 +171,9 @@ func nothingHere(o Options, r workspace.Record) bool {
 	return r.Closed || r.Ref == ""
 }
 
-// lost deals with a loop that the service does not know. On the embedded engine that means that the
-// engine's file was replaced. Another service may be the wrong one, so nothing is started there.
+// lost handles a loop that the service does not know. With the embedded engine this means that the engine's file was
+// replaced, so the loop is started again from its ledger. Any other service may just be the wrong one, so nothing is
+// started there.
 func lost(ctx context.Context, o Options, r workspace.Record) error {
 	if nothingHere(o, r) {
 		return nil
@@ -191,11 +192,11 @@ func lost(ctx context.Context, o Options, r workspace.Record) error {
 	return nil
 }
 
-// askAgain is how long the own engine has that does not know a loop, before it is asked once more.
+// askAgain is the time until the embedded engine is asked again about a loop that it does not know.
 const askAgain = time.Second
 
-// described returns what the service says of a loop, and whether it knows the loop. An engine that is being stopped may
-// say of any loop that it does not, so the own one is asked twice.
+// described returns what the service says about a loop, and whether it knows the loop. An engine that is stopping may
+// say about any loop that it does not know it, so the embedded engine is asked twice.
 func described(ctx context.Context, o Options, loop string) (d *workflowservice.DescribeWorkflowExecutionResponse, known bool, err error) {
 	var gone *serviceerror.NotFound
 	for again := o.Embedded; ; again = false {
@@ -216,14 +217,14 @@ func described(ctx context.Context, o Options, loop string) (d *workflowservice.
 	}
 }
 
-// startedStates are those of an activity that a worker has taken. One that was to be interrupted
-// for a pause or a halt has a state of its own.
+// startedStates are the states of an activity that a worker has taken. An activity that was to be interrupted for a
+// pause or a halt has its own state.
 var startedStates = map[enumspb.PendingActivityState]bool{
 	enumspb.PENDING_ACTIVITY_STATE_STARTED: true, enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED: true,
 	enumspb.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED: true,
 }
 
-// workerDied is the failure of an activity whose worker is gone: no fault of the loop's, to be
+// workerDied returns the failure of an activity whose worker is gone. The loop did nothing wrong, so the activity is
 // tried again at once.
 func workerDied() *failurepb.Failure {
 	return &failurepb.Failure{

@@ -16,25 +16,25 @@ import (
 	"pawl/internal/launch"
 )
 
-// service is a Temporal that knows what a test has put into it. A call that it does not expect panics.
+// service is a Temporal service that knows only what a test has put into it. An unexpected call panics.
 type service struct {
 	client.Client
 
-	known      map[string]*workflowservice.DescribeWorkflowExecutionResponse // by ID
+	known      map[string]*workflowservice.DescribeWorkflowExecutionResponse // the known loops, by ID
 	attributes map[string]enumspb.IndexedValueType
-	closed     bool // nobody may add attributes
+	closed     bool // adding attributes is not allowed
 	away       error
-	doubts     int // how often it says that it does not know a loop that it knows
+	doubts     int // how often it denies a loop that it knows
 
 	mu       sync.Mutex
 	asked    []string // IDs of described loops
 	reset    []string // IDs of loops whose sticky queue was reset
-	returned []string // IDs of activities
+	returned []string // IDs of activities that were handed back
 	started  []client.StartWorkflowOptions
 	resumed  []launch.Resume[struct{}]
 }
 
-// frontend and operator are its two services.
+// frontend and operator are the two APIs of the service.
 type (
 	frontend struct {
 		workflowservice.WorkflowServiceClient

@@ -9,17 +9,17 @@ import (
 	"pawl/internal/workspace"
 )
 
-// sweepEvery is how often a worker looks for loops that were ended without it. It costs the service
-// one question for each loop that is not over.
+// sweepEvery is the time between two looks for loops that ended without this worker. A look costs the service one
+// question for each loop that is not over.
 const sweepEvery = time.Minute
 
-// sweepAgain is how soon it looks again where a step was refused: the service may refuse it before
-// the loop is over, as with a reset.
+// sweepAgain is the time until the next look after a step's report was refused. The service may refuse it before the
+// loop is over, for example with a reset.
 const sweepAgain = 2 * time.Second
 
-// sweep gives up what loops hold that were ended without this worker (terminated, reset behind
-// their ledgers, replaced by another of their ID), or have moved to another host, until ctx ends: at
-// once where the service says so or a step was running, else within a minute.
+// sweep removes what loops still have on this host although they ended without this worker (terminated, reset behind
+// their ledgers, replaced by another loop with their ID) or moved to another host. It runs until ctx ends. It acts at
+// once if the service reports the end or a step was running, else within a minute.
 func sweep(ctx context.Context, o Options, a *activities.Activities) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -46,7 +46,7 @@ func sweep(ctx context.Context, o Options, a *activities.Activities) {
 	}
 }
 
-// sweepOnce reports whether it did all that there was to do.
+// sweepOnce looks once, and reports whether it did everything that had to be done.
 func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done bool) {
 	done = true
 	if err := mend(ctx, o, a); err != nil {
@@ -63,17 +63,17 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done b
 		switch ended, moved, gone := withoutUs(ctx, o, r, a.Host); {
 		case ended || moved:
 			giveUp(ctx, o, r, a, moved)
-		case gone && o.Embedded && !a.Left(r): // the steward continues from its ledger when that is complete
+		case gone && o.Embedded && !a.Left(r): // it continues from its ledger when nothing writes to the ledger any more
 			done = false
-		case gone && o.Embedded: // its engine has lost it since this worker started
+		case gone && o.Embedded: // the engine has lost it since this worker started
 			_ = lost(ctx, o, r) // a failure is logged, and the next sweep tries again
 		}
 	}
 	return done
 }
 
-// withoutUs reports whether the service says that a loop with a workspace here is over, or goes on
-// elsewhere, or that it does not know the loop. What it can't say now is left alone.
+// withoutUs reports whether the service says that a loop with a workspace here is over, that it continues on another
+// host, or that it does not know the loop. If the service does not answer now, all three are false.
 func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) (ended, moved, gone bool) {
 	d, known, err := described(ctx, o, r.Loop)
 	if err != nil || !known {
@@ -84,8 +84,8 @@ func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) 
 	return ended, !ended && elsewhere(info, host), false
 }
 
-// giveUp ends what a loop that is over, or has moved, holds on this host. One broken loop must not keep
-// the others waiting, so a failure is logged and the next sweep tries again.
+// giveUp removes what a loop that is over, or has moved, still has on this host. One broken loop must not stop the
+// others, so a failure is only logged, and the next sweep tries again.
 func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Activities, moved bool) {
 	what := "the loop was ended without this worker: its trees are given up"
 	if moved {
@@ -97,23 +97,24 @@ func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Ac
 	}
 }
 
-// maxWatched bounds for how many loops the service is asked to say at once when they end. The others are found by the sweep.
+// maxWatched is for how many loops the service is asked to report the end at once. The sweep finds the ends of the
+// others.
 const maxWatched = 100
 
-// ends waits for the ends of this host's loops, so that one that was terminated or reset is over at once.
+// ends waits for the ends of this host's loops, so that a loop that was terminated or reset is noticed at once.
 type ends struct {
 	options Options
-	ended   chan struct{} // has room for one
+	ended   chan struct{} // of capacity one
 
 	mu      sync.Mutex
-	watched map[string]bool // by the first run
+	watched map[string]bool // by the first run of each loop
 }
 
-// watch begins to wait for the loops that nobody waits for yet.
+// watch begins to wait for the loops that are not watched yet.
 func (e *ends) watch(ctx context.Context) {
 	records, err := workspace.List(e.options.Home)
 	if err != nil {
-		return // the sweep says so
+		return // the sweep reports that
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -123,8 +124,8 @@ func (e *ends) watch(ctx context.Context) {
 		}
 		e.watched[r.FirstRun] = true
 		go func() {
-			for range 2 { // a run that was reset is followed by another one, which may end at once
-				// Whatever comes of it: the sweep asks where the loop stands.
+			for range 2 { // after a reset another run follows, which may end at once
+				// The result does not matter: the sweep asks for the state of the loop.
 				_ = e.options.Client.GetWorkflow(ctx, r.Loop, "").Get(ctx, nil)
 				select {
 				case e.ended <- struct{}{}:

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/workspace"
 )
 
-// A loop that the host's own engine has lost while this worker ran goes on from its ledger.
+// A loop that the embedded engine has lost while this worker ran continues from its ledger.
 func TestALoopThatTheEngineLosesMeanwhileGoesOn(t *testing.T) {
 	m := newMachine(t)
 	m.runs("x", "first", running)
@@ -25,7 +25,7 @@ func TestALoopThatTheEngineLosesMeanwhileGoesOn(t *testing.T) {
 	require.Equal(t, m.ledger, m.resumed[0].Ledger)
 }
 
-// An engine that is being stopped may not know what it knew a moment before, and will know.
+// An engine that is stopping may not know a loop that it knew a moment before, and will know again.
 func TestALoopIsLostWhereTheServiceSaysSoTwice(t *testing.T) {
 	m := newMachine(t)
 	m.runs("x", "first", running)
@@ -45,11 +45,11 @@ func TestARecordThatIsTornWhileTheWorkerRunsIsWrittenAgain(t *testing.T) {
 	require.Equal(t, before, m.workspace())
 }
 
-// What a lost run still does may write to the ledger: the next run begins from what is there then.
+// A lost run may still write to the ledger. The next run begins from the ledger when nothing writes to it any more.
 func TestALostLoopGoesOnWhenNothingOfItIsAtWorkAnyMore(t *testing.T) {
 	m := newMachine(t)
 	r := m.workspace()
-	r.Loop = "default-test-workflow-id" // that of the SDK's test environment
+	r.Loop = "default-test-workflow-id" // the workflow ID of the SDK's test environment
 	require.NoError(t, workspace.Write(m.o.Home, r))
 	var env testsuite.WorkflowTestSuite
 	at := env.NewTestActivityEnvironment()
