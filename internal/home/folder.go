@@ -12,16 +12,15 @@ import (
 	"pawl/internal/held"
 )
 
-// Folder is which folder stood at a path, whatever stands there later. The device counts until the machine
-// is started anew, since it may have another number then.
+// Folder identifies a folder, whatever is at its path later. The device only counts until the machine restarts,
+// because it may have another number then.
 type Folder struct {
 	Boot   string `json:"boot,omitempty"`
 	Device uint64 `json:"device,omitempty"`
 	Inode  uint64 `json:"inode,omitempty"`
 }
 
-// Identify returns which folder is at path. The error is that of the system: fs.ErrNotExist where there is
-// nothing.
+// Identify returns the identity of the folder at path. The error is the system's: fs.ErrNotExist if there is nothing.
 func Identify(path string) (Folder, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -34,7 +33,7 @@ func Identify(path string) (Folder, error) {
 	return Folder{Boot: boot(), Device: uint64(is.Dev), Inode: is.Ino}, nil
 }
 
-// Same reports whether it is that folder. One that was never looked at is any.
+// Same reports whether now is the same folder. The zero Folder, which was never identified, equals every folder.
 func (f Folder) Same(now Folder) bool {
 	return f == Folder{} || f.Inode == now.Inode && (f.Device == now.Device || f.Boot != now.Boot)
 }
@@ -44,8 +43,8 @@ var boot = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
-// GitDir is the folder that a repository's branches are in: of the working tree at path, of one that is
-// linked to another, or path itself where it is bare. It reads what git would and runs nothing.
+// GitDir returns the folder that contains a repository's branches: for the working tree at path, for a linked working
+// tree, or path itself for a bare repository. It reads the same files as git and runs nothing.
 func GitDir(path string) (string, error) {
 	dir := filepath.Join(path, ".git")
 	st, err := os.Stat(dir)
@@ -68,7 +67,7 @@ func GitDir(path string) (string, error) {
 		}
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "commondir"))
-	if err != nil { // a working tree of its own
+	if err != nil { // not a linked working tree
 		return dir, nil
 	}
 	common := strings.TrimSpace(string(b))
@@ -78,8 +77,7 @@ func GitDir(path string) (string, error) {
 	return common, nil
 }
 
-// InPlace returns an error if another folder stands in the place of $PAWL_HOME than the one that this process
-// began with.
+// InPlace returns an error if $PAWL_HOME is no longer the folder with which this process began.
 func (h Home) InPlace() error {
 	if err := held.InPlace(h.Dir); err != nil {
 		return fmt.Errorf("looking for pawl's folder: %w", err)

@@ -1,6 +1,5 @@
-// Package home knows the places under $PAWL_HOME: engine, stores, loops, logs. It makes
-// folders (mode 0700) and knows this host's random id; it knows nothing of what is kept there.
-// Start at Open.
+// Package home has the paths under $PAWL_HOME: engine, stores, loops, logs. It makes folders (mode 0700) and keeps
+// this host's random ID. It does not know the content of the folders. Start at Open.
 package home
 
 import (
@@ -22,9 +21,9 @@ import (
 // Home is pawl's own folder on this host.
 type Home struct{ Dir string }
 
-// Open returns $PAWL_HOME, by default $XDG_STATE_HOME/pawl, else ~/.local/state/pawl, making
-// it where it is missing. A relative $PAWL_HOME is taken from the current folder. From then on this process holds the
-// folder: what is written there by package durable, and what git does there, is done in it, whatever is renamed above it.
+// Open returns $PAWL_HOME, by default $XDG_STATE_HOME/pawl, else ~/.local/state/pawl, and makes the folder if it is
+// missing. A relative $PAWL_HOME is relative to the current folder. From then on this process holds the folder: what
+// package durable and git write there is written in that folder, even if a folder above it is renamed.
 func Open() (Home, error) {
 	dir := os.Getenv("PAWL_HOME")
 	if dir == "" {
@@ -54,8 +53,8 @@ func Open() (Home, error) {
 	return Home{dir}, nil
 }
 
-// Unusable is what keeps pawl from using its folder: PRECONDITION_FAILED where that is how the folder
-// was chosen, an error of the machine where its disk is full or broken.
+// Unusable returns the error that keeps pawl from using its folder. It is a PRECONDITION_FAILED if another folder
+// would help, and an error of the machine if a disk is full or broken, or the system lacks other resources.
 func Unusable(doing string, err error) error {
 	for _, machine := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		if errors.Is(err, machine) {
@@ -65,33 +64,34 @@ func Unusable(doing string, err error) error {
 	return fault.New(fault.PreconditionFailed, "%s: %v", doing, err).Advise("Set PAWL_HOME to a folder that you can write.")
 }
 
-// Engine is where the embedded engine keeps its file and lock.
+// Engine returns the folder in which the embedded engine keeps its file and lock.
 func (h Home) Engine() string { return filepath.Join(h.Dir, "engine") }
 
-// Store is the bare repository for the repository named by key.
+// Store returns the path of the bare repository for the repository with that key.
 func (h Home) Store(key string) string { return filepath.Join(h.Dir, "stores", key+".git") }
 
-// Loops is the folder of all loops.
+// Loops returns the folder of all loops.
 func (h Home) Loops() string { return filepath.Join(h.Dir, "loops") }
 
-// Loop is the folder of one loop: its workspace record, trees and step logs.
+// Loop returns the folder of one loop: its workspace record, trees and step logs.
 func (h Home) Loop(ref string) string { return filepath.Join(h.Loops(), ref) }
 
-// WorkerLock is the lock of this host's one worker.
+// WorkerLock returns the path of the lock of this host's worker.
 func (h Home) WorkerLock() string { return filepath.Join(h.Dir, "worker.lock") }
 
-// WorkerEnvironment is the file with what of its environment this host's worker gives to loops.
+// WorkerEnvironment returns the file with the part of its environment that this host's worker gives to loops.
 func (h Home) WorkerEnvironment() string { return filepath.Join(h.Dir, "worker-environment.json") }
 
-// JudgeSlot is the lock of whichever loop of this host measures: they don't disturb each other.
+// JudgeSlot returns the path of the lock of the loop that measures at the moment, so that loops of this host don't
+// disturb each other's measurements.
 func (h Home) JudgeSlot() string { return filepath.Join(h.Dir, "judge.lock") }
 
-// Logs is where processes without a terminal write.
+// Logs returns the folder in which processes without a terminal write.
 func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
 
-// HostID returns this host's random id, made once. Several processes may ask at the same time: the
-// first to put its file there wins. A file that a power cut has emptied or filled with zeroes is
-// replaced; what was known under the old id is then another host's.
+// HostID returns this host's random ID, which is made once. If several processes make it at the same time, the first
+// one to write its file wins. A file that a power cut has emptied or filled with zeroes is replaced. Everything under
+// the old ID then belongs to another host.
 func (h Home) HostID() (string, error) {
 	path := filepath.Join(h.Dir, "host-id")
 	for {

@@ -8,11 +8,11 @@ import (
 	"pawl/internal/held"
 )
 
-// tooLittle is the room in bytes at which neither the engine nor git can be relied on to write.
+// tooLittle is the number of free bytes below which the engine and git may fail to write.
 const tooLittle = 1 << 20
 
-// Full says in words of what there is too little where pawl's files are, "" where there is room. A
-// file system that does not say has room.
+// Full returns, in words, what the disk of pawl's files lacks, "" if there is room. If the file system gives no
+// answer, it returns "".
 func (h Home) Full() string {
 	var st unix.Statfs_t
 	if unix.Statfs(held.At(h.Dir), &st) != nil {

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Secret is what a file of a secret holds, and what is to be said about the file.
+// Secret is the content of a file with a secret, and warnings about the file.
 type Secret struct {
 	Value    []byte
-	Warnings []string // why somebody else might read it, each a sentence without its full stop
+	Warnings []string // reasons why others might read it, each a sentence without a full stop
 }
 
-// maxSecret is more than any key or token needs.
+// maxSecret is the maximum size in bytes, more than any key or token needs.
 const maxSecret = 64 << 10
 
-// Secret reads a secret from a file: the content without the white space around it. A relative path
-// starts at $PAWL_HOME, which no sandboxed command can reach. An error means that there is no secret: the file is
-// missing, no regular file, too large or empty. It never says anything of the content.
+// Secret reads a secret from a file: its content without surrounding white space. A relative path starts at
+// $PAWL_HOME, which no sandboxed command can reach. It returns an error if the file is missing, not a regular file,
+// too large or empty. The error never contains any of the content.
 func (h Home) Secret(path string) (Secret, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(h.Dir, path)

@@ -7,10 +7,10 @@ import (
 	"pawl/internal/durable"
 )
 
-// TriggersPort is where the endpoint of the triggers listens unless something else does.
+// TriggersPort is the port of the triggers' endpoint, unless another one is set.
 const TriggersPort = 8280
 
-// endpoint is the file that says where the triggers are served, in the form of engine.json.
+// endpoint is the content of the file that says where the triggers are served. It has the form of engine.json.
 type endpoint struct {
 	Address string `json:"address"`
 	Ports   []int  `json:"ports"`
@@ -18,13 +18,13 @@ type endpoint struct {
 
 func (h Home) triggers() string { return filepath.Join(h.Dir, "triggers.json") }
 
-// ServeTriggersAt keeps the address of the triggers: senders know it, so the next worker listens there
-// again, and sandboxed commands are kept from it.
+// ServeTriggersAt records the address of the triggers. Senders know that address, so the next worker listens there
+// again. Sandboxed commands can't reach it.
 func (h Home) ServeTriggersAt(at *net.TCPAddr) error {
 	return durable.WriteJSON(h.triggers(), endpoint{at.String(), []int{at.Port}})
 }
 
-// TriggerPorts is where the triggers are served, were served last, or will be.
+// TriggerPorts returns the ports on which the triggers are served, were last served, or will be served.
 func (h Home) TriggerPorts() []int {
 	var e endpoint
 	if durable.ReadJSON(h.triggers(), &e) != nil || len(e.Ports) == 0 {
