@@ -11,9 +11,9 @@ import (
 	"pawl/internal/held"
 )
 
-// Left reads a file that an agent has left below a folder, nil where there is none. Everything in the folder
-// is the agent's to write, so nothing on the way is followed that leads elsewhere: no link of any kind, also
-// where a folder should be, no second name of a file, and no FIFO is waited on.
+// Left reads a file that an agent left below a folder, nil if there is none. The agent can write everything in the
+// folder. So Left follows nothing that leads elsewhere: no link of any kind, also in place of a folder, and no second
+// name of a file. It never waits for a FIFO.
 func Left(limit int, folder string, path ...string) ([]byte, error) {
 	at, err := unix.Open(held.At(folder), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	for i, name := range path {

@@ -9,22 +9,22 @@ import (
 	"pawl/internal/task"
 )
 
-// TaskBrief is all that the planner of a steward is told of a task (S3).
+// TaskBrief is everything that the planner of a steward is told about a task (S3).
 type TaskBrief struct {
 	Task       task.Task
-	Note       string   // what a person said to it, or why it is planned again
-	Governance []Text   // the files that the project is governed by
-	Files      []string // of the project
-	Kinds      []string // that a step can have
-	Scope      []string // that loops have unless a step says otherwise
-	Commands   []string // that a plan may use; the words that they begin with
-	Streams    bool     // it is heard by its answer
+	Note       string   // what a person said about the task, or why it is planned again
+	Governance []Text   // the governance files of the project
+	Files      []string // the names of the project's files
+	Kinds      []string // the kinds that a step can have
+	Scope      []string // the scope of loops, unless a step sets its own
+	Commands   []string // the commands that a plan may use, as the words with which they begin
+	Streams    bool     // the planner answers by its output and need not write a file
 }
 
-// Text is a file that is shown.
+// Text is a file that the prompt shows.
 type Text struct{ Name, Content string }
 
-// The bounds of the parts of a planner's prompt, in bytes.
+// The limits of the parts of a planner's prompt, in bytes.
 const (
 	boundTask       = 32 << 10
 	boundGovernance = 48 << 10 // of all files together
@@ -32,7 +32,7 @@ const (
 	boundNote       = 4 << 10
 )
 
-// planExample is a PLAN.md.
+// planExample is an example of a PLAN.md.
 const planExample = `---
 tier: T3
 cost: 1.5

@@ -1,6 +1,6 @@
-// Package agent is what pawl says to a coding agent and what it takes back: the prompt, the
-// environment and the result file of `use: command`. It starts no process (that is proc) and
-// believes nothing that an agent says about its own success. Start at Brief.
+// Package agent has what pawl tells a coding agent and what it gets back: the prompt, the environment and the result
+// file of `use: command`. It starts no process (the package proc does), and it does not believe what an agent says
+// about its own success. Start at Brief.
 package agent
 
 import (
@@ -12,8 +12,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// Brief is all that an agent is told in one call. Every part is bounded, so that iteration
-// 1,000 costs what iteration 20 costs.
+// Brief is everything that an agent is told in one call. Every part has a limit, so that iteration 1,000 costs as
+// much as iteration 20.
 type Brief struct {
 	Kind      kind.Kind
 	State     loop.State
@@ -22,47 +22,47 @@ type Brief struct {
 	Phase     string
 	Attempt   int
 	Direction string
-	Shifts    int // discards in a row after which the strategy shifts, each time
+	Shifts    int // after this many discards in a row the strategy shifts, again and again
 	Target    string
-	Metric    string // the verify command, for orientation
+	Metric    string // the verify command, so that the agent knows the metric
 	Guard     string
 	Scope     []string
 	Sealed    []string
 	Reserved  []string // names that no new file may have
-	Lines     []string // files of which these directives may not change
+	Lines     []string // files, each with directives that may not change
 	NewFiles  string
 	Idea      string
-	Repair    string // why the attempt before was undone
+	Repair    string // why the last attempt was undone
 	Evidence  string // the end of the output that shows it
 	Guidance  []loop.Note
-	Candidate int      // which of Of candidates that are made at once; 0 for none
-	Of        int      // how many
+	Candidate int      // the number of the candidate among Of candidates that are made at the same time; 0 for none
+	Of        int      // how many candidates there are
 	Beside    []string // the ideas of the others, as far as they are known
 	Log       []string // the last lines of the history
 	LastDiff  string   // the last change
 	Test      string   // the test command
-	Plan      string   // approved with the contract
+	Plan      string   // the plan, approved with the contract
 	Proposal  *loop.Proposal
-	Noise     string   // how much the metric varies, and what is looked for; "" where it does not vary
-	Diff      string   // the proposal's
-	Criteria  []string // that the reviewer ticks off
-	// Instructions is the file by which the repository instructs agents, where the program does not read it by itself.
+	Noise     string   // how much the metric varies, and which improvement counts; "" if it does not vary
+	Diff      string   // the diff of the proposal
+	Criteria  []string // the criteria that the reviewer ticks off
+	// Instructions is the repository's file with instructions for agents, if the program does not read it by itself.
 	Instructions Text
-	// Streams says that the agent is heard by its answer: it need not write a file.
+	// Streams says that the agent answers by its output, and need not write a file.
 	Streams bool
 }
 
-// The bounds of the parts, in bytes. Their sum bounds the prompt beside the goal.
+// The limits of the parts, in bytes. Their sum limits the prompt, apart from the goal.
 const (
 	boundGoal     = 16 << 10
 	boundList     = 2 << 10
 	boundEvidence = 12 << 10
 	boundPlan     = 16 << 10
-	// BoundProposal is how much of a proposal a reviewer is shown; all of it is on the desk.
+	// BoundProposal is how many bytes of a proposal a reviewer is shown. The whole proposal is on the desk.
 	BoundProposal = 64 << 10
 	boundDiff     = 6 << 10
 	boundAnalysis = 4 << 10
-	// boundInstructions is how much of a repository's instructions every call has.
+	// boundInstructions is how many bytes of a repository's instructions are in every call.
 	boundInstructions = 16 << 10
 	boundLine         = 160
 	logLines          = 20
@@ -97,7 +97,7 @@ func (b Brief) Text() string {
 	return w.String()
 }
 
-// beside is what an agent is told that makes one of several candidates.
+// beside returns the text for an agent that makes one of several candidates.
 func (b Brief) beside() string {
 	if b.Of == 0 {
 		return ""
@@ -113,7 +113,7 @@ func (b Brief) beside() string {
 	return strings.Join(lines, "\n")
 }
 
-// branch is what an agent is told where the loop goes on from an earlier commit than its head.
+// branch returns the text for an agent if the loop continues from an earlier commit than its head.
 func (b Brief) branch() string {
 	of := b.State.Exploring()
 	if of == nil {
@@ -131,7 +131,7 @@ func (b Brief) branch() string {
 	return strings.Join(lines, "\n")
 }
 
-// criteria are what the reviewer ticks off, each by its number and with evidence.
+// criteria returns the criteria that the reviewer ticks off, each by its number and with evidence.
 func (b Brief) criteria() string {
 	if len(b.Criteria) == 0 || b.Proposal == nil {
 		return ""
@@ -143,7 +143,7 @@ func (b Brief) criteria() string {
 	return strings.Join(lines, "\n")
 }
 
-// judged is what the commands said of the proposal that the reviewer is shown.
+// judged returns the results of the commands for the proposal under review.
 func (b Brief) judged() string {
 	if b.Proposal == nil {
 		return ""
@@ -238,7 +238,7 @@ func (b Brief) results() string {
 	return strings.Join(lines, "\n")
 }
 
-// trend is which way the metric goes (P1), where a kind of loop goes by one.
+// trend returns the trend of the metric (P1), if the loop has one.
 func (b Brief) trend() string {
 	if !b.Kind.Reference {
 		return ""
@@ -251,7 +251,7 @@ func (b Brief) trend() string {
 	}[b.State.Analysis.Trend(b.Direction)] + "\n"
 }
 
-// pivotAfter is how many discards in a row in one area ask for another one (P2).
+// pivotAfter is how many discards in a row in one area ask for another area (P2).
 const pivotAfter = 3
 
 func (b Brief) strategy() string {
@@ -292,7 +292,7 @@ func fenced(lang, text string) string {
 	return fence + lang + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
 }
 
-// tail keeps the end of text, where failures are.
+// tail returns the end of text, where failures are.
 func tail(text string, n int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= n {

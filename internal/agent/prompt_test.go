@@ -18,7 +18,7 @@ import (
 	"pawl/internal/task"
 )
 
-// grown is a loop's state after n iterations, with long texts everywhere.
+// grown returns a loop's state after n iterations, with long texts everywhere.
 func grown(n int) loop.State {
 	s := loop.State{}.Apply(loop.Event{Seq: 1, Type: loop.LoopOpened, Opened: &loop.Opened{Kind: "improve"}})
 	m := evidence.MustDecimal("10")
@@ -63,7 +63,7 @@ func TestP8_TheStrategyShiftedWhenItDid(t *testing.T) {
 	b := agent.Brief{Kind: kind.Improve, State: grown(9), Phase: "modify", Shifts: 5}
 	b.State.Strategy = 1
 	require.Contains(t, b.Text(), "shifted after 5 discards in a row (9 by now)")
-	b.State = grown(11) // the tenth was kept
+	b.State = grown(11) // the tenth change was kept
 	b.State.Strategy = 1
 	require.NotContains(t, b.Text(), "shifted")
 }

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// Result is what an agent of `use: command` may write to the file named by PAWL_RESULT. Every
-// field is optional, and none is believed beyond what it is: words and reported spending.
+// Result is what an agent of `use: command` may write to the file named by PAWL_RESULT. Every field is optional. pawl
+// uses the texts and the reported usage, and believes nothing else.
 type Result struct {
 	Description  string            `json:"description"`
 	Idea         string            `json:"idea"`
@@ -23,11 +23,11 @@ type Result struct {
 	OutputTokens Count             `json:"outputTokens"`
 	CostUSD      *evidence.Decimal `json:"costUSD"`
 	SessionID    string            `json:"sessionId"`
-	RetryAt      *time.Time        `json:"retryAt"` // it was refused work until then
-	Review       json.RawMessage   `json:"review"`  // read by govern.ReadReview alone
+	RetryAt      *time.Time        `json:"retryAt"` // the provider refuses work until then
+	Review       json.RawMessage   `json:"review"`  // only govern.ReadReview reads it
 }
 
-// GiveUpWords begin the last words of an agent that can't, where those are all that it answers by.
+// GiveUpWords begin the last words of an agent that can't do its task, if the agent answers only by its output.
 const GiveUpWords = "GIVE UP:"
 
 // RegenerateWords begin the last words of a fixer that asks for another approach.
@@ -36,10 +36,10 @@ const RegenerateWords = "REGENERATE:"
 // NoReason stands for the reason of an agent that gave up without one.
 const NoReason = "no reason given"
 
-// GiveUp is the agent's word that it can't: true, or the reason in words.
+// GiveUp says that the agent can't do its task: true, or the reason in words.
 type GiveUp string
 
-// UnmarshalJSON takes a boolean or a text.
+// UnmarshalJSON reads a boolean or a string.
 func (g *GiveUp) UnmarshalJSON(b []byte) error {
 	var flag bool
 	if err := json.Unmarshal(b, &flag); err == nil {
@@ -57,10 +57,10 @@ func (g *GiveUp) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Count is a whole number, however it is written: 2, 2.0 and 2e0 are the same to many programs.
+// Count is a whole number in any form: to many programs 2, 2.0 and 2e0 are the same.
 type Count int64
 
-// UnmarshalJSON reads a whole number. One that is too large to be believed stays too large.
+// UnmarshalJSON reads a whole number. A number that is too large to be true stays too large.
 func (c *Count) UnmarshalJSON(b []byte) error {
 	var d evidence.Decimal
 	if err := json.Unmarshal(b, &d); err != nil {
@@ -73,15 +73,15 @@ func (c *Count) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// The result file is small; what is beyond this is not read.
+// maxResult is how many bytes of the result file are read, far more than it needs.
 const maxResult = 1 << 20
 
-// More tool calls or tokens than this in one call are a mistake or a lie, and their sum over a
+// maxSpent limits the tool calls or tokens of one call. A higher number is a mistake or a lie, and the sum over a
 // loop must not overflow.
 const maxSpent = 1e12
 
-// ReadResult reads the result file, by its path below a folder; a missing or empty one is the empty result.
-// A file that is not such JSON is an error that says so: the caller warns and goes on without it.
+// ReadResult reads the result file, by its path below a folder. A missing or empty file is the empty result. It
+// returns an error if the file is not such JSON; the caller warns and continues without it.
 func ReadResult(folder string, path ...string) (Result, error) {
 	b, err := Left(maxResult, folder, path...)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// TestEveryTaskOfEveryKindIsSaid fills in each wording of each kind, of a loop that has just begun and
-// of one that has results, for an agent that writes a file and for one that is heard by its answer.
+// TestEveryTaskOfEveryKindIsSaid fills in each template of each kind, for a loop that has just begun and one with
+// results, and for an agent that writes a file and one that answers by its output.
 func TestEveryTaskOfEveryKindIsSaid(t *testing.T) {
 	number, err := evidence.ParseDecimal("10.50")
 	require.NoError(t, err)

@@ -12,13 +12,13 @@ import (
 	"pawl/internal/program"
 )
 
-// ACPCommand is the argument by which pawl's own program becomes the client of an agent that speaks the Agent Client
+// ACPCommand is the argument that makes pawl's own program the client of an agent that speaks the Agent Client
 // Protocol (internal/acp).
 const ACPCommand = "acp-client"
 
-// acpArgv calls pawl itself as the client of the agent that the spec's command starts. What it may answer the agent's
-// questions with stands before that command, and the budgets by which it ends a turn itself, so that the agent still
-// says what it has spent.
+// acpArgv calls pawl itself as the client of the agent that the spec's command starts. Before that command come the
+// approvals with which the client answers the agent's questions, and the budgets for which the client itself ends a
+// turn, so that the agent can still report its usage.
 func acpArgv(c Call) []string {
 	argv := []string{c.Self, ACPCommand}
 	approved := c.approved()
@@ -45,7 +45,7 @@ func acpArgv(c Call) []string {
 	return append(append(append(argv, "--"), started(c)...), c.Agent.Args...)
 }
 
-// acpEnv has opencode's rules about tools, which counts them when it is called by ACP, too.
+// acpEnv returns opencode's rules about tools, which opencode also follows when it is called by ACP.
 func acpEnv(c Call) []string {
 	p, _ := program.OfACP(c.Agent.Command.Args())
 	if p.Name != program.OpenCode {
@@ -55,7 +55,7 @@ func acpEnv(c Call) []string {
 	return opencodeEnv(c)
 }
 
-// ACPLine is one line of what pawl's client of an agent prints.
+// ACPLine is one line of the output of pawl's client.
 type ACPLine struct {
 	Type string `json:"type"` // started, tool, tool_ended, text, usage, denied, ended
 
@@ -66,14 +66,14 @@ type ACPLine struct {
 	ID     string `json:"id,omitempty"`   // tool, tool_ended
 	Tool   string `json:"tool,omitempty"` // tool, denied
 	Failed bool   `json:"failed,omitempty"`
-	Text   string `json:"text,omitempty"` // text; what a tool is called with, or came to
+	Text   string `json:"text,omitempty"` // text; the input or the result of a tool
 
-	Input  int64       `json:"input,omitempty"` // usage: all so far, with what came from a cache
+	Input  int64       `json:"input,omitempty"` // usage: all so far, including tokens from a cache
 	Output int64       `json:"output,omitempty"`
 	Cost   json.Number `json:"cost,omitempty"` // USD
 
 	Failure   string        `json:"failure,omitempty"` // ended
-	Status    int           `json:"status,omitempty"`  // of HTTP, or the protocol's
+	Status    int           `json:"status,omitempty"`  // a status of HTTP or of the protocol
 	Exhausted loop.Resource `json:"exhausted,omitempty"`
 }
 
@@ -88,10 +88,10 @@ const (
 	ACPEnded     = "ended"
 )
 
-// ACPSignIn is the protocol's own status for an agent that is not signed in.
+// ACPSignIn is the protocol's status for an agent that is not signed in.
 const ACPSignIn = -32000
 
-// acp reads the lines of pawl's client of an agent. Most agents tell their tokens when a turn has ended, some never.
+// acp reads the output of pawl's client. Most agents report tokens only at the end of a turn, some never.
 type acp struct {
 	totals
 	nano   int64

@@ -12,29 +12,29 @@ import (
 // Adapter is one agent program: how it is called, and what its output means.
 type Adapter struct {
 	program.Program
-	// Live are the budgets that its stream tells the use of while it runs. The others are known
-	// only when it has ended.
+	// Live are the budgets whose use its stream reports while it runs. The use of the others is only known at its
+	// end.
 	Live []loop.Resource
-	Late bool                // its stream tells of a tool only when that has ended
+	Late bool                // its stream reports a tool only at the tool's end
 	Argv func(Call) []string // the argument vector of a call; the prompt goes to stdin
 
-	env   func(Call) []string          // what it is told of the tools by its environment; nil for nothing
-	files func(Call) map[string]string // what it is told of them by files, by their names in Call.Dir; nil for none
-	read  func() reader                // nil: its stdout is no stream
+	env   func(Call) []string          // the environment that tells it about tools; nil for none
+	files func(Call) map[string]string // the files that tell it about tools, by their names in Call.Dir; nil for none
+	read  func() reader                // nil if its stdout is not a stream
 }
 
 // Call is one call of an agent.
 type Call struct {
-	Agent   spec.Agent // the role's own
+	Agent   spec.Agent // the agent of the role
 	MayEdit bool       // the role may change source
-	Tools   []string   // the tools that are approved, as approvals.tools has them
-	Session string     // an ID for the session, where the program takes one
-	Self    string     // pawl's own program, for agents that it speaks to itself
-	Dir     string     // of the files of the call, which it can read
+	Tools   []string   // the approved tools, in the form of approvals.tools
+	Session string     // an ID for the session, if the program accepts one
+	Self    string     // pawl's own program, which is the client of some agents
+	Dir     string     // the folder for the files of the call, which the agent can read
 	Budget  map[loop.Resource]evidence.Decimal
 }
 
-// adapters are by the name of their program.
+// adapters has the adapters by the name of their program.
 var adapters = map[string]Adapter{
 	program.Command: {Argv: commandArgv},
 	program.Claude: {
@@ -55,7 +55,7 @@ var adapters = map[string]Adapter{
 	program.Gemini: {Live: []loop.Resource{loop.ToolCalls}, Argv: geminiArgv, files: geminiFiles, read: func() reader { return &gemini{} }},
 }
 
-// Lookup returns the adapter for a value of agent.use; ok is false where there is none.
+// Lookup returns the adapter for a value of agent.use; ok is false if there is none.
 func Lookup(use string) (a Adapter, ok bool) {
 	a, ok = adapters[use]
 	a.Program, _ = program.Lookup(use)
@@ -65,7 +65,7 @@ func Lookup(use string) (a Adapter, ok bool) {
 // Streams reports whether the program's stdout is a stream of events.
 func (a Adapter) Streams() bool { return a.read != nil }
 
-// Stream returns a reader for the output of one call, nil where that is no stream.
+// Stream returns a reader for the output of one call, nil if that is not a stream.
 func (a Adapter) Stream() *Stream {
 	if a.read == nil {
 		return nil
@@ -74,7 +74,7 @@ func (a Adapter) Stream() *Stream {
 	return &Stream{reader: r, spent: r.usage()}
 }
 
-// Env returns what a call has in its environment beside Program.Env, whatever the spec says.
+// Env returns the environment of a call besides Program.Env, whatever the spec says.
 func (a Adapter) Env(c Call) []string {
 	if a.env == nil {
 		return nil
@@ -90,8 +90,8 @@ func (a Adapter) Files(c Call) map[string]string {
 	return a.files(c)
 }
 
-// commandArgv is the command as the spec has it, with the arguments behind it; to one for the
-// shell they are $1, $2, ….
+// commandArgv returns the command of the spec with the arguments behind it. A command for the shell gets them as $1,
+// $2, ….
 func commandArgv(c Call) []string {
 	argv := slices.Clone(c.Agent.Command.Args())
 	if c.Agent.Command.Shell != "" && len(c.Agent.Args) > 0 {
@@ -108,13 +108,13 @@ func started(c Call) []string {
 	return []string{c.Agent.Use}
 }
 
-// held is how the program is held to the tools that are approved.
+// held returns how the program can be limited to the approved tools.
 func (c Call) held() program.Tools {
 	p, _ := program.Lookup(c.Agent.Use)
 	return p.Tools
 }
 
-// approved are the tools that are approved, for a role that may not edit without those that edit.
+// approved returns the approved tools. For a role that may not edit it leaves out those that edit.
 func (c Call) approved() program.Approved {
 	a := program.Approve(c.Tools)
 	if c.MayEdit {

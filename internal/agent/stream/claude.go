@@ -15,16 +15,16 @@ import (
 	"pawl/internal/program"
 )
 
-// looking are Claude Code's tools that change nothing: all that a role has that may not edit.
+// looking are the tools of Claude Code that change nothing. A role that may not edit has only these.
 var looking = []string{"Read", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "TodoWrite"}
 
 // asking are the tools that its edit mode does not approve by itself.
 var asking = []string{"Bash", "WebFetch", "WebSearch"}
 
-// spawning are two names of one tool, the one that starts an agent.
+// spawning are the two names of the tool that starts an agent.
 var spawning = []string{"Agent", "Task"}
 
-// withheld are those of its tools that "*" does not mean and the contract does not name.
+// withheld returns those of its tools that "*" does not include and that the contract does not name.
 func (c Call) withheld(tools []string) (all []string) {
 	named := names(tools)
 	agents := slices.ContainsFunc(spawning, func(tool string) bool { return slices.Contains(named, tool) })
@@ -36,10 +36,10 @@ func (c Call) withheld(tools []string) (all []string) {
 	return all
 }
 
-// claudeArgv calls Claude Code headless. Neither the user's nor the repository's settings are
-// read, whose hooks would run; --include-partial-messages is what makes tokens known while it
-// works; --tools takes the others out of the request, where --allowedTools only approves
-// beforehand. What must hold comes after the spec's own arguments, as the last one wins.
+// claudeArgv calls Claude Code headless. It does not read the settings of the user and of the repository, because
+// their hooks would run. --include-partial-messages makes tokens known while it works. --tools removes the other
+// tools from the request, while --allowedTools only approves tools beforehand. The arguments that pawl needs come
+// after the spec's own, because the last one wins.
 func claudeArgv(c Call) []string {
 	tools, servers := c.held().Names(c.Tools), c.servers()
 	argv := append(started(c), "-p")
@@ -50,7 +50,7 @@ func claudeArgv(c Call) []string {
 	case !c.MayEdit:
 	case c.all():
 		argv = append(argv, "--permission-mode", "acceptEdits", "--allowedTools", strings.Join(slices.Concat(asking, servers), ","))
-	default: // its edit mode would approve commands, too: rm, cp, a redirection
+	default: // the edit mode would also approve commands: rm, cp, a redirection
 		argv = append(argv, "--permission-mode", "default", "--allowedTools", strings.Join(slices.Concat(tools, servers), ","))
 	}
 	argv = append(argv, c.Agent.Args...)
@@ -81,11 +81,11 @@ func claudeArgv(c Call) []string {
 		"--output-format", "stream-json", "--verbose", "--include-partial-messages")
 }
 
-// anyServer is every tool of every MCP server.
+// anyServer stands for every tool of every MCP server.
 const anyServer = "mcp__*"
 
-// servers are the MCP servers of the spec's own arguments, as rules that approve them, where the class is approved: no
-// rule approves any server.
+// servers returns rules that approve the MCP servers of the spec's own arguments, if the class is approved. There is
+// no rule that approves every server.
 func (c Call) servers() (rules []string) {
 	if !c.approved().May(program.MCP) {
 		return nil
@@ -97,15 +97,15 @@ func (c Call) servers() (rules []string) {
 	return rules
 }
 
-// ofServer reports whether a tool is one of an MCP server. --tools does not know those.
+// ofServer reports whether a tool belongs to an MCP server. --tools does not accept such tools.
 func ofServer(tool string) bool { return strings.HasPrefix(tool, "mcp__") }
 
-// only are those of the tools that are approved by name.
+// only returns those of the tools that are approved by name.
 func only(tools, approved []string) []string {
 	return slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !slices.Contains(names(approved), tool) })
 }
 
-// names takes the tools' names out of rules such as Bash(go test:*).
+// names returns the names of the tools in rules such as Bash(go test:*).
 func names(rules []string) (tools []string) {
 	for _, rule := range rules {
 		name, _, _ := strings.Cut(rule, "(")
@@ -118,15 +118,15 @@ func names(rules []string) (tools []string) {
 
 // claude reads Claude Code's stream-json.
 type claude struct {
-	within bool // what came from a cache is part of what went in
+	within bool // the input includes tokens from a cache
 	tools  calls
-	done   spending            // the messages that are complete
-	open   map[string]*message // the one under way, by the tool call whose agent it belongs to
-	agents map[string]*helper  // its own agents, by the tool call that started each
+	done   spending            // the usage of complete messages
+	open   map[string]*message // the open message of each agent, by the tool call that started the agent
+	agents map[string]*helper  // the agents that it started, by the tool call that started each
 	model  string
 	result *claudeLine
-	limit  *outcome.Refusal // as it was last told of its rate limit
-	trying *outcome.Refusal // for which it asks its provider again
+	limit  *outcome.Refusal // the last report of its rate limit
+	trying *outcome.Refusal // the refusal after which it asks its provider again
 }
 
 func (c *claude) busy() bool { return c.tools.busy() }
@@ -138,30 +138,30 @@ func (c *claude) refusal() *outcome.Refusal {
 	return c.trying
 }
 
-// helper is an agent that Claude Code has started. The messages of one that another helper has started are not in the
-// stream; only how many tools it has used is, and how large its last request was.
+// helper is an agent that Claude Code has started. If another helper has started it, its messages are not in the
+// stream. The stream then only has the number of its tool calls and the size of its last request.
 type helper struct {
 	shown int64 // tool calls in the stream
-	told  int64 // tool calls as its progress tells
+	told  int64 // tool calls by its progress reports
 	deep  bool  // another helper has started it
 	spent spending
 }
 
-// hidden are the tool calls that are not in the stream.
+// hidden returns how many tool calls are not in the stream.
 func (h helper) hidden() int64 { return max(h.told-h.shown, 0) }
 
-// message is one answer of the model as it comes in.
+// message is one answer of the model while it arrives.
 type message struct {
 	id, model string
 	spent     claudeUsage
 }
 
-// spending is what was spent on messages.
+// spending is the usage of messages.
 type spending struct {
 	in, out, nano int64 // nano are billionths of a dollar
 }
 
-// maxNano is a million dollars: more than any call costs.
+// maxNano is a million dollars, more than any call costs.
 const maxNano = int64(1e15)
 
 func (s spending) plus(m message) spending {
@@ -226,10 +226,10 @@ type claudeLine struct {
 	} `json:"rate_limit_info"`
 }
 
-// words are a text, or an object with a message, as Qwen Code has it.
+// words are a string, or an object with a message, which Qwen Code uses.
 type words string
 
-// UnmarshalJSON takes either; what is neither says nothing.
+// UnmarshalJSON reads either form. Anything else is the empty text.
 func (w *words) UnmarshalJSON(raw []byte) error {
 	var text string
 	var object struct {
@@ -261,7 +261,7 @@ type claudeBlock struct {
 	Error   bool            `json:"is_error"`
 }
 
-// textIn is the text of a content that is a text, or a list of blocks of which some are.
+// textIn returns the text of a content: a string, or the text blocks in a list.
 func textIn(content json.RawMessage) string {
 	var text string
 	if len(content) > 0 && content[0] == '"' && decode(content, &text) {
@@ -286,25 +286,25 @@ type claudeUsage struct {
 
 	// Of a helper's progress.
 	Tools int64 `json:"tool_uses"`
-	Total int64 `json:"total_tokens"` // of its last request
+	Total int64 `json:"total_tokens"` // the size of its last request
 }
 
-// in are the tokens that went in, those from a cache too, as the other programs count them.
+// in returns the input tokens, including those from a cache, as the other programs count them.
 func (u claudeUsage) in() int64 {
 	return count(count(u.Input) + count(u.CacheCreate) + count(u.CacheRead))
 }
 
-// most takes the larger of each number: later events of a message correct earlier ones upwards.
+// most returns the larger of each number, because later events of a message correct earlier ones upwards.
 func (u claudeUsage) most(v claudeUsage) claudeUsage {
 	return claudeUsage{
 		Input: max(u.Input, v.Input), CacheCreate: max(u.CacheCreate, v.CacheCreate), CacheRead: max(u.CacheRead, v.CacheRead), Output: max(u.Output, v.Output),
 	}
 }
 
-// prices are the list prices of the models in billionths of a dollar per token. They are for a
-// call that is under way, or was ended before it could say what it cost: then Claude Code's own
-// figure, an estimate too, takes their place. The first whose name is part of the model's counts;
-// an unknown model is taken for the last, as Claude Code takes it.
+// prices are the list prices of the models in billionths of a dollar per token. They are used for a call that still
+// runs, or was ended before it could report its cost. When Claude Code reports its own figure, also an estimate, that
+// replaces them. The first entry whose name is part of the model's name counts. An unknown model has the price of the
+// last entry, as in Claude Code.
 var prices = []struct {
 	name                         string
 	in, out, cacheCreate, cached int64
@@ -373,7 +373,7 @@ func (c *claude) line(raw []byte) (events []Event) {
 			}
 		}
 	case "assistant":
-		if c.trying = nil; l.APIError { // its own words for what its provider said
+		if c.trying = nil; l.APIError { // its own text about the provider's answer
 			c.trying = l.refused()
 		}
 		c.begin(l.Parent, l.Message)
@@ -413,7 +413,7 @@ func (c *claude) line(raw []byte) (events []Event) {
 	return events
 }
 
-// helper returns the agent that a tool call has started.
+// helper returns the agent that a tool call started.
 func (c *claude) helper(call string) *helper {
 	if c.agents == nil || len(c.agents) >= maxTools && c.agents[call] == nil {
 		c.agents = map[string]*helper{}
@@ -424,9 +424,9 @@ func (c *claude) helper(call string) *helper {
 	return c.agents[call]
 }
 
-// progress books what a helper tells of itself. Where its messages are not in the stream, each tool that it has used
-// stands for one request as large as the last, at the price of what was not cached: until the result says what it all
-// was, that is more rather than less.
+// progress records a progress report of a helper. If the helper's messages are not in the stream, each of its tool
+// calls counts as one request as large as its last one, at the price without a cache. That is too much rather than
+// too little, until the result has the real numbers.
 func (c *claude) progress(h *helper, u claudeUsage) {
 	more := max(count(u.Tools)-h.told, 0)
 	h.told += more
@@ -435,9 +435,9 @@ func (c *claude) progress(h *helper, u claudeUsage) {
 	}
 }
 
-// begin notes the message that is under way, and books the one before it.
+// begin records the open message, and adds the usage of the one before.
 func (c *claude) begin(parent string, m claudeMessage) {
-	if h := c.agents[parent]; h != nil && h.deep { // a version that shows them
+	if h := c.agents[parent]; h != nil && h.deep { // this version shows the helper's messages
 		h.deep, h.spent = false, spending{}
 	}
 	var spent claudeUsage
@@ -458,13 +458,13 @@ func (c *claude) begin(parent string, m claudeMessage) {
 	c.open[parent] = &message{id: m.ID, model: m.Model, spent: spent}
 }
 
-// block counts the tool call that a block of a message is.
+// block counts the tool call in a block of a message.
 func (c *claude) block(parent string, b claudeBlock, events []Event) []Event {
 	if (b.Type == "tool_use" || b.Type == "server_tool_use") && c.tools.add(b.ID) {
 		if parent != "" {
 			c.helper(parent).shown++
 		}
-		if b.Type == "tool_use" { // of the others its provider runs it
+		if b.Type == "tool_use" { // the provider runs the other kind of tool
 			c.tools.begin(b.ID)
 		}
 		events = append(events, Event{Kind: ToolCall, Tool: b.Name})
@@ -472,13 +472,13 @@ func (c *claude) block(parent string, b claudeBlock, events []Event) []Event {
 	return events
 }
 
-// retry is what its provider answered for which it asks again.
+// retry returns the provider's answer after which it asks again.
 func (l claudeLine) retry() *outcome.Refusal {
 	r := &outcome.Refusal{
 		Class: outcome.ByStatus(l.ErrorStatus), Status: l.ErrorStatus, Said: strings.TrimSpace(strconv.Itoa(l.ErrorStatus) + " " + evidence.Description(string(l.Error))),
 	}
 	switch {
-	case l.ErrorStatus == 0: // it was not reached
+	case l.ErrorStatus == 0: // the provider was not reached
 		r.Class, r.Said = outcome.ProviderDown, cmp.Or(evidence.Description(string(l.Error)), "the provider was not reached")
 	case r.Class == outcome.RateLimited:
 		r.After = time.Duration(min(count(l.RetryMs), int64(maxRetry/time.Millisecond))) * time.Millisecond
@@ -488,14 +488,13 @@ func (l claudeLine) retry() *outcome.Refusal {
 	return r
 }
 
-// maxRetry is more than any provider asks to wait.
+// maxRetry is a longer wait than any provider asks for.
 const maxRetry = 30 * 24 * time.Hour
 
-// refused is what its provider answered, as the message or the result that it made of it says; nil where it was no
-// refusal.
+// refused returns the provider's refusal, from the message or the result about it; nil if there was none.
 func (l claudeLine) refused() *outcome.Refusal {
 	class := outcome.ByStatus(l.APIStatus)
-	if class == "" && l.Error == "authentication_failed" { // it is not signed in, so nobody was asked
+	if class == "" && l.Error == "authentication_failed" { // it is not signed in, so it sent no request
 		class = outcome.AuthMissing
 	}
 	if class == "" {
@@ -510,7 +509,7 @@ func (l claudeLine) refused() *outcome.Refusal {
 	return &outcome.Refusal{Class: class, Status: l.APIStatus, Said: cmp.Or(evidence.Description(said), evidence.Description(string(l.Error)))}
 }
 
-// text is what a message says.
+// text returns the text of a message.
 func (l claudeLine) text() string {
 	var blocks []claudeBlock
 	_ = decode(l.Message.Content, &blocks)
@@ -522,9 +521,9 @@ func (l claudeLine) text() string {
 	return ""
 }
 
-// usage is what the messages add up to. The result knows of tokens that no message showed, such
-// as those of another model for a summary, and what it all cost; but not of a message that was
-// cut off. So tokens are the larger of both, and the cost is the result's where it names one.
+// usage returns the sum over the messages, corrected by the result. The result includes tokens that no message
+// showed, such as those of another model for a summary, and the cost. But it lacks a message that was cut off. So
+// tokens are the larger of both, and the cost is the result's if it has one.
 func (c *claude) usage() loop.Usage {
 	s, tools := c.done, c.tools.count
 	for _, m := range c.open {
@@ -556,8 +555,8 @@ func (c *claude) usage() loop.Usage {
 	return u
 }
 
-// end is how the result says that the call ended. Success is a subtype that even an error has:
-// the flag and the reason for the end are what counts.
+// end returns how the call ended, by its result. Even an error may have the subtype success, so the flag and the
+// reason for the end decide.
 func (l claudeLine) end() *End {
 	e := &End{Text: l.Result}
 	for _, d := range l.Denials {
@@ -590,7 +589,7 @@ func Dollars(nano int64) evidence.Decimal {
 	text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 	d, err := evidence.ParseDecimal(text)
 	if err != nil {
-		panic("stream: " + strconv.Quote(text) + " is no number") // digits with one point always are
+		panic("stream: " + strconv.Quote(text) + " is no number") // digits with one point always are a number
 	}
 	return d
 }

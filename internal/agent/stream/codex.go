@@ -8,9 +8,9 @@ import (
 	"pawl/internal/program"
 )
 
-// codexArgv calls Codex headless, in its own sandbox: a role that may not edit, or no tool that edits, gets the
-// read-only one. Neither the user's configuration nor the repository's rules are read. A list of tools that has the
-// network gives it to its sandbox, too.
+// codexArgv calls Codex headless, in its own sandbox. The sandbox is read-only for a role that may not edit, and if
+// no tool that edits is approved. Codex reads neither the user's configuration nor the repository's rules. If the
+// network is approved, its sandbox has the network too.
 func codexArgv(c Call) []string {
 	approved := c.approved()
 	sandbox := "workspace-write"
@@ -34,15 +34,15 @@ func codexArgv(c Call) []string {
 	return append(argv, "--json", "--sandbox", sandbox, "--ephemeral", "--ignore-user-config", "--ignore-rules", "-")
 }
 
-// codex reads the lines of `codex exec --json`. Tokens come at the end of a turn, so a call that
-// was ended before has none; it names no cost.
+// codex reads the lines of `codex exec --json`. Tokens come at the end of a turn, so a call that was ended before has
+// none. It never reports a cost.
 type codex struct {
 	totals
 	text    string
-	trouble string // the last error it named, which need not be the end of it
+	trouble string // the last error that it reported, after which it may have continued
 }
 
-// notTools are the items that are no call of a tool.
+// notTools are the items that are not tool calls.
 var notTools = map[string]bool{"agent_message": true, "reasoning": true, "error": true, "todo_list": true, "": true}
 
 type codexLine struct {
@@ -107,7 +107,7 @@ func (c *codex) line(raw []byte) []Event {
 	return nil
 }
 
-// tool is a line about a tool call.
+// tool returns the events of a line about a tool call.
 func (c *codex) tool(l codexLine) (events []Event) {
 	i := l.Item
 	if l.Type == "item.completed" {
@@ -125,7 +125,7 @@ func (c *codex) tool(l codexLine) (events []Event) {
 	return events
 }
 
-// why is the first reason that says something.
+// why returns the first reason that is not empty.
 func why(reasons ...string) string {
 	for _, r := range reasons {
 		if r = evidence.Description(r); r != "" {

@@ -11,11 +11,11 @@ import (
 	"pawl/internal/program"
 )
 
-// geminiRules is the file with its rules about tools.
+// geminiRules is the name of the file with rules about tools.
 const geminiRules = "tools.toml"
 
-// geminiArgv calls the Gemini CLI headless. Tools that are not approved are not in its request: with every tool
-// approved it also has a shell, otherwise it edits and looks. What else is approved stands in its rules.
+// geminiArgv calls the Gemini CLI headless. Its request has only approved tools: with every tool approved it also has
+// a shell, otherwise it edits and looks. Its rules approve the rest.
 func geminiArgv(c Call) []string {
 	argv := started(c)
 	if c.Agent.Model != "" {
@@ -29,7 +29,7 @@ func geminiArgv(c Call) []string {
 	return append(argv, "--skip-trust", "--policy", path.Join(c.Dir, geminiRules), "--approval-mode", mode, "--output-format", "stream-json")
 }
 
-// geminiFiles are its rules: what is not approved is denied, before all that its mode approves.
+// geminiFiles returns its rules. They deny what is not approved, and come before everything that its mode approves.
 func geminiFiles(c Call) map[string]string {
 	approved, tools := c.approved(), c.held()
 	var b strings.Builder
@@ -48,11 +48,11 @@ func geminiFiles(c Call) map[string]string {
 	return map[string]string{geminiRules: b.String()}
 }
 
-// gemini reads the lines of `gemini --output-format stream-json`. Tokens come with the result, so
-// a call that was ended before has none; it names no cost.
+// gemini reads the lines of `gemini --output-format stream-json`. Tokens come with the result, so a call that was
+// ended before has none. It never reports a cost.
 type gemini struct {
 	totals
-	text    string // of the answer under way, which comes in pieces
+	text    string // the text of the open answer, which comes in pieces
 	speaks  bool
 	trouble string
 }
@@ -112,7 +112,7 @@ func (g *gemini) line(raw []byte) []Event {
 	case "result":
 		if s := l.Stats; s != nil {
 			g.in = max(g.in, count(s.Input))
-			g.out = max(g.out, count(s.Output), count(s.Total)-count(s.Input)) // thoughts are in the total alone
+			g.out = max(g.out, count(s.Output), count(s.Total)-count(s.Input)) // only the total includes thoughts
 		}
 		end := &End{Text: g.text}
 		if l.Status != "success" || l.Error.Message != "" {

@@ -10,8 +10,8 @@ import (
 	"pawl/internal/program"
 )
 
-// opencodeArgv calls opencode headless, without plugins. A role that may not edit gets its agent for plans, which
-// changes nothing.
+// opencodeArgv calls opencode headless, without plugins. A role that may not edit gets opencode's agent for plans,
+// which changes nothing.
 func opencodeArgv(c Call) []string {
 	argv := append(started(c), "run")
 	if c.Agent.Model != "" {
@@ -24,7 +24,7 @@ func opencodeArgv(c Call) []string {
 	return append(argv, "--pure", "--format", "json")
 }
 
-// opencodeEnv has its rules about tools: what is not approved is denied, and not in its request.
+// opencodeEnv returns its rules about tools: what is not approved is denied, and not in its request.
 func opencodeEnv(c Call) []string {
 	approved, rules := c.approved(), map[string]any{}
 	for _, name := range c.held().Withheld(approved) {
@@ -44,8 +44,8 @@ func opencodeEnv(c Call) []string {
 	return []string{"OPENCODE_PERMISSION=" + string(text)}
 }
 
-// opencode reads the lines of `opencode run --format json`. A call to name the session is not among them. It tells of
-// a tool when that has ended, so nobody knows when one is at work.
+// opencode reads the lines of `opencode run --format json`. They do not include its call for a name of the session.
+// It reports a tool only at the tool's end, so whether a tool is running is unknown.
 type opencode struct {
 	totals
 	nano int64
@@ -111,7 +111,7 @@ func (o *opencode) line(raw []byte) []Event {
 		o.in = count(o.in + count(t.Input) + count(t.Cache.Read) + count(t.Cache.Write))
 		o.out = count(o.out + count(t.Output) + count(t.Reasoning))
 		o.nano = min(o.nano+nanoOf(p.Cost), maxNano)
-		if p.Reason != "tool-calls" { // it has nothing more to do
+		if p.Reason != "tool-calls" { // there is nothing more to do
 			end := &End{Text: o.text}
 			if p.Reason != "stop" {
 				end.Failure = "it ended with " + evidence.Description(p.Reason)
@@ -138,7 +138,7 @@ func (o *opencode) refusal() *outcome.Refusal { return o.last }
 
 func (o *opencode) busy() bool { return true }
 
-// nanoOf turns dollars into billionths of one, 0 where it is no such number.
+// nanoOf returns dollars in billionths, 0 if the text is not a positive number.
 func nanoOf(cost json.Number) int64 {
 	f, err := cost.Float64()
 	if err != nil || f <= 0 {

@@ -9,7 +9,7 @@ import (
 	"pawl/internal/program"
 )
 
-// piArgv calls pi headless, without extensions, skills and prompt templates, which a repository may bring.
+// piArgv calls pi headless, without extensions, skills and prompt templates, because a repository may contain some.
 func piArgv(c Call) []string {
 	argv := append(started(c), "-p", "--mode", "json")
 	provider, model, both := strings.Cut(c.Agent.Model, "/")
@@ -37,7 +37,7 @@ type pi struct {
 	totals
 	session, text string
 	nano          int64
-	failure       string // for which its last answer is none
+	failure       string // why its last answer does not count
 	last          *outcome.Refusal
 }
 
@@ -95,7 +95,7 @@ func (p *pi) line(raw []byte) []Event {
 	return nil
 }
 
-// message books an answer of the model.
+// message records an answer of the model.
 func (p *pi) message(l piLine) []Event {
 	m := l.Message
 	if m.Role != "assistant" {

@@ -6,8 +6,9 @@ import (
 	"pawl/internal/loop"
 )
 
-// qwenArgv calls Qwen Code headless: with every tool, or, for a role that may not edit, with those that ask for
-// nothing. Tools that are not approved are taken out. In its safe mode neither hooks nor MCP servers of the repository run.
+// qwenArgv calls Qwen Code headless: with every tool, or, for a role that may not edit, with the tools that need no
+// approval. Tools that are not approved are removed. In its safe mode neither hooks nor MCP servers of the repository
+// run.
 func qwenArgv(c Call) []string {
 	argv := started(c)
 	if c.Agent.Model != "" {
@@ -24,8 +25,8 @@ func qwenArgv(c Call) []string {
 	return append(argv, "--safe-mode", "--approval-mode", mode, "--output-format", "stream-json")
 }
 
-// qwen reads the lines of `qwen --output-format stream-json`. They have Claude Code's shape; but what came from a cache
-// is part of what went in, and nothing says what it cost.
+// qwen reads the lines of `qwen --output-format stream-json`. They have the form of Claude Code's, but the input
+// includes tokens from a cache, and there is no cost.
 type qwen struct{ claude }
 
 func (q *qwen) usage() loop.Usage {

@@ -40,14 +40,14 @@ func TestARateLimitIsToldFromOtherFailures(t *testing.T) {
 	}
 }
 
-// TestClassesOfRecordedStreams goes through what the programs printed when their provider did this or that.
+// TestClassesOfRecordedStreams reads the recorded output of the programs for different answers of their provider.
 func TestClassesOfRecordedStreams(t *testing.T) {
 	resets := time.Unix(1795314275, 0).UTC()
 	at := time.Date(2026, 11, 22, 1, 10, 0, 0, time.UTC)
 	for _, c := range []struct {
 		use, file string
 		more      string
-		facts     outcome.Facts // beside what the stream tells
+		facts     outcome.Facts // facts besides the stream
 		want      outcome.Class
 		until     time.Time
 	}{

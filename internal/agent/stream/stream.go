@@ -1,7 +1,7 @@
 // Package stream knows the agent programs: how each one is called, and what the lines on its stdout mean. For every
-// program a call becomes one stream of events: started, tool call, usage, text, ended. It is pure: bytes go in, events
-// come out. Others run the program and read its output. What a program says about itself decides nothing but what was
-// spent and whether it ended well. Start at Adapters for the programs, at Stream.Feed for their output.
+// program a call becomes one stream of events: started, tool call, usage, text, ended. It is pure: bytes go in,
+// events come out. Other packages run the programs and read their output. pawl takes from a program's report only its
+// usage and whether it ended well. Start at Adapters for the programs, at Stream.Feed for their output.
 package stream
 
 import (
@@ -18,84 +18,85 @@ import (
 // Kind says what an event is about.
 type Kind string
 
-// The events that every stream consists of.
+// The events of every stream.
 const (
 	Started  Kind = "started"   // the program runs: session, model, version
 	ToolCall Kind = "tool_call" // it calls a tool
-	Usage    Kind = "usage"     // it has spent more
+	Usage    Kind = "usage"     // it has used more
 	Text     Kind = "text"      // it says something
 	Ended    Kind = "ended"     // it says that it is done, and how
 )
 
-// The events that are for a transcript alone.
+// The events that are only for a transcript.
 const (
-	Asked    Kind = "asked"    // all that a tool is called with
-	Answered Kind = "answered" // what a tool call came to
-	Aside    Kind = "aside"    // an agent that it has started says something
+	Asked    Kind = "asked"    // the whole input of a tool
+	Answered Kind = "answered" // the result of a tool call
+	Aside    Kind = "aside"    // an agent that it started says something
 )
 
-// Event is one thing that an agent did. What belongs to its kind is set.
+// Event is one thing that an agent did. The fields that belong to its kind are set.
 type Event struct {
 	Kind    Kind
 	Session string
 	Model   string
 	Version string
 	Tool    string
-	Call    string     // the program's own ID of a tool call, "" where it has none
-	Failed  bool       // the tool call, as the program tells
+	Call    string     // the program's own ID of a tool call, "" if it has none
+	Failed  bool       // the tool call failed, by the program's report
 	Text    string     // at most maxText bytes
-	Usage   loop.Usage // all that was spent so far
+	Usage   loop.Usage // the whole usage so far
 	End     *End
 }
 
-// End is how an agent says that it ended.
+// End is how an agent reports its end.
 type End struct {
-	Failure   string        // what went wrong, "" where nothing did
-	Exhausted loop.Resource // the budget that it ended itself for, "" for none
+	Failure   string        // what went wrong, "" if nothing
+	Exhausted loop.Resource // the budget for which it ended itself, "" for none
 	Denied    []string      // tools that it was not allowed to use
 	Text      string        // its last words
-	// Refusal is what its provider answered instead of work, where it failed for that.
+	// Refusal is the provider's answer, if the agent failed because the provider refused work.
 	Refusal *outcome.Refusal
 }
 
 const (
-	// maxLine bounds a line. A tool's result can be large, but nothing is read from those.
+	// maxLine is the maximum length of a line. The result of a tool can be longer, but nothing is read from such
+	// lines.
 	maxLine = 4 << 20
-	// maxText bounds what is kept of what an agent says.
+	// maxText is how many bytes of an agent's text are kept.
 	maxText = 16 << 10
-	// maxTools bounds how many tool calls are told apart by their IDs.
+	// maxTools is how many tool calls are distinguished by their IDs.
 	maxTools = 1 << 16
-	// maxCount is more than any call spends; what is beyond it is a mistake or a lie, and sums
-	// over a loop must not overflow.
+	// maxCount is more than any call uses. A higher number is a mistake or a lie, and sums over a loop must not
+	// overflow.
 	maxCount = int64(1e12)
 )
 
-// reader understands the lines of one program.
+// reader reads the lines of one program.
 type reader interface {
-	// line returns the events of a line. A line that means nothing to it has none.
+	// line returns the events of a line, none for an unknown line.
 	line(line []byte) []Event
-	// usage returns all that was spent so far.
+	// usage returns the whole usage so far.
 	usage() loop.Usage
-	// refusal returns what the provider has answered instead of work, nil where it has worked since.
+	// refusal returns the provider's refusal, nil if the provider has accepted work since.
 	refusal() *outcome.Refusal
-	// busy reports whether a tool is at work, as far as the program tells; it is then quiet for a reason.
+	// busy reports whether a tool runs, as far as the program reports that. A program may print nothing while a tool
+	// runs.
 	busy() bool
 }
 
-// Stream turns the stdout of one call of an agent into events. It takes bytes as they come: half
-// lines, garbage, lines of any length and types that nobody knows do it no harm. The zero Stream
-// is not usable; Adapter.Stream makes one.
+// Stream turns the stdout of one call of an agent into events. It accepts any bytes: half lines, garbage, lines of
+// any length and unknown types. Adapter.Stream makes a Stream; the zero Stream can't be used.
 type Stream struct {
 	reader   reader
 	line     []byte
-	skipping bool // inside of a line that is too long
+	skipping bool // within a line that is too long
 	spent    loop.Usage
 	started  Event
 	end      *End
 	text     string
 }
 
-// Feed takes the next bytes of the output and returns what they say.
+// Feed reads the next bytes of the output and returns their events.
 func (s *Stream) Feed(b []byte) []Event {
 	var events []Event
 	for len(b) > 0 {
@@ -118,10 +119,10 @@ func (s *Stream) Feed(b []byte) []Event {
 	return events
 }
 
-// Close takes what came after the last line end.
+// Close reads what came after the last line end.
 func (s *Stream) Close() []Event { return s.drain() }
 
-// drain reads the line that is complete.
+// drain reads the complete line.
 func (s *Stream) drain() []Event {
 	line := bytes.TrimSpace(s.line)
 	s.line = s.line[:0]
@@ -135,7 +136,7 @@ func (s *Stream) drain() []Event {
 	events := s.reader.line(line)
 	for i, e := range events {
 		switch e.Kind {
-		case Started: // once more, where it goes on after all
+		case Started: // it may come again, if the program continues after an end
 			s.started, s.end = e, nil
 		case Text:
 			events[i].Text = loop.Clip(e.Text, maxText)
@@ -154,7 +155,7 @@ func (s *Stream) drain() []Event {
 	return events
 }
 
-// Usage returns all that was spent so far.
+// Usage returns the whole usage so far.
 func (s *Stream) Usage() loop.Usage { return s.spent }
 
 // Session returns the session's ID, the model and the version that the program named.
@@ -165,8 +166,7 @@ func (s *Stream) Session() (session, model, version string) {
 // Ended reports whether the agent said that it ended.
 func (s *Stream) Ended() bool { return s.end != nil }
 
-// End returns how the agent says that it ended. One that said nothing has failed, whatever its
-// exit code.
+// End returns how the agent reported its end. An agent without such a report has failed, whatever its exit code.
 func (s *Stream) End() End {
 	if s.end == nil {
 		return End{Failure: "it ended without saying how", Text: s.text, Refusal: s.reader.refusal()}
@@ -184,20 +184,21 @@ func (s *Stream) End() End {
 // Begun reports whether the program said that it began.
 func (s *Stream) Begun() bool { return s.started.Kind == Started }
 
-// Busy reports whether a tool is at work, as far as the program tells.
+// Busy reports whether a tool runs, as far as the program reports that.
 func (s *Stream) Busy() bool { return s.reader.busy() }
 
-// wait is how long a program may wait for its provider by itself. A loop that sleeps waits longer at no cost.
+// wait is how long a program may wait for its provider by itself. For a longer wait the loop sleeps, which costs
+// nothing.
 const wait = time.Minute
 
-// Hopeless reports whether the program asks a provider again that will not let it work: one that does not know who
-// asks, or that has said to come back after a longer time.
+// Hopeless reports whether the program keeps asking a provider that will not accept its work: one that does not
+// accept its credentials, or that has said to come back after a longer time.
 func (s *Stream) Hopeless() bool {
 	r := s.reader.refusal()
 	return r != nil && s.end == nil && (r.Class == outcome.AuthMissing || r.After >= wait)
 }
 
-// Over returns the budget that u is over, "" for none. A budget that is just used up is not: what
+// Over returns a budget that u exceeds, "" for none. A budget that is exactly used up is not exceeded: the work that
 // used it up is still judged.
 func Over(left map[loop.Resource]evidence.Decimal, u loop.Usage) loop.Resource {
 	for _, r := range loop.Resources {
@@ -209,14 +210,14 @@ func Over(left map[loop.Resource]evidence.Decimal, u loop.Usage) loop.Resource {
 	return ""
 }
 
-// calls counts tool calls by their IDs: a program may speak of one more than once.
+// calls counts tool calls by their IDs, because a program may report one more than once.
 type calls struct {
 	seen  map[string]bool
 	count int64
-	open  map[string]bool // those at work
+	open  map[string]bool // the calls that run
 }
 
-// begin notes that a call is at work, end that it is no more.
+// begin records that a call runs; end records that it no longer does.
 func (c *calls) begin(id string) {
 	if c.open == nil || len(c.open) >= maxTools {
 		c.open = map[string]bool{}
@@ -228,7 +229,7 @@ func (c *calls) end(id string) { delete(c.open, id) }
 
 func (c *calls) busy() bool { return len(c.open) > 0 }
 
-// add reports whether the call is a new one. One without an ID always is.
+// add reports whether the call is new. A call without an ID always is.
 func (c *calls) add(id string) bool {
 	if id != "" && c.seen[id] {
 		return false
@@ -243,7 +244,7 @@ func (c *calls) add(id string) bool {
 	return true
 }
 
-// totals are the tool calls and tokens of a program that does not say what it cost.
+// totals are the tool calls and tokens of a program that does not report its cost.
 type totals struct {
 	tools   calls
 	in, out int64
@@ -251,20 +252,20 @@ type totals struct {
 
 func (t *totals) busy() bool { return t.tools.busy() }
 
-// refusal is nil: such a program says it when it ends.
+// refusal returns nil, because such a program reports a refusal when it ends.
 func (t *totals) refusal() *outcome.Refusal { return nil }
 
 func (t *totals) usage() loop.Usage {
 	return loop.Usage{AgentCalls: 1, ToolCalls: t.tools.count, InputTokens: t.in, OutputTokens: t.out}
 }
 
-// decode reads JSON into l and reports whether it was well formed. Where a part of it has another type than
-// expected, the rest is read all the same.
+// decode reads JSON into l and reports whether it was well formed. If a part has another type than expected, the rest
+// is still read.
 func decode(raw []byte, l any) bool {
 	err := json.Unmarshal(raw, l)
 	_, mistyped := err.(*json.UnmarshalTypeError)
 	return err == nil || mistyped
 }
 
-// count makes a number of a program's own sane.
+// count limits a number that a program reported.
 func count(n int64) int64 { return max(0, min(n, maxCount)) }

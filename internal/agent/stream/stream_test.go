@@ -32,8 +32,8 @@ func open(t testing.TB, use string) *stream.Stream {
 	return a.Stream()
 }
 
-// TestRecordedStreams holds the readers to what the programs really print. The numbers are those
-// of the scripted model: 1200 tokens in and 80 out per call.
+// TestRecordedStreams compares the readers with the real output of the programs. The numbers are those of the
+// scripted model: 1200 tokens in and 80 out per call.
 func TestRecordedStreams(t *testing.T) {
 	usage := func(tools, in, out int64, cost string) loop.Usage {
 		return loop.Usage{AgentCalls: 1, ToolCalls: tools, InputTokens: in, OutputTokens: out, CostUSD: evidence.MustDecimal(cost)}
@@ -42,7 +42,7 @@ func TestRecordedStreams(t *testing.T) {
 		use, file string
 		usage     loop.Usage
 		end       stream.End
-		tools     string // in order
+		tools     string // the tools, in order
 	}{
 		{"claude", "claude-stream", usage(2, 3600, 240, "0.0144"), stream.End{Text: "Changed hello to goodbye in hello.txt."}, "Read Edit"},
 		{"claude", "claude-partial", usage(2, 3600, 240, "0.0144"), stream.End{Text: "Changed hello to goodbye in hello.txt."}, "Read Edit"},
@@ -73,7 +73,7 @@ func TestRecordedStreams(t *testing.T) {
 				session, _, _ := s.Session()
 				require.NotEmpty(t, session)
 			}
-			// However the bytes come, they say the same, and what was spent never falls.
+			// The events are the same however the bytes are split, and the usage never falls.
 			for _, n := range []int{1, 7, 4096} {
 				again := open(t, c.use)
 				var pieces []stream.Event
@@ -106,8 +106,8 @@ func tools(events []stream.Event) (names []string) {
 	return names
 }
 
-// TestClaudeIsKnownWhileItWorks is what live budgets stand on: before the result, tool calls,
-// tokens and cost are what the result will say.
+// TestClaudeIsKnownWhileItWorks: live budgets depend on this. Before the result, tool calls, tokens and cost must be
+// what the result will say.
 func TestClaudeIsKnownWhileItWorks(t *testing.T) {
 	lines := strings.SplitAfter(string(recorded(t, "claude-partial")), "\n")
 	s := open(t, "claude")
@@ -259,7 +259,7 @@ func TestHowAgentsAreCalled(t *testing.T) {
 	}
 }
 
-// TestA1_WhatIsNotApprovedIsDeniedByTheProgramsOwnRules has the rules that programs are given beside their arguments.
+// TestA1_WhatIsNotApprovedIsDeniedByTheProgramsOwnRules checks the rules that programs get besides their arguments.
 func TestA1_WhatIsNotApprovedIsDeniedByTheProgramsOwnRules(t *testing.T) {
 	rules := func(use string, edits bool, tools ...string) string {
 		a, ok := stream.Lookup(use)
@@ -319,12 +319,12 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// TestEveryAgentHasARecordedStream wants of each program that agent.use names one real call that went well: its tool calls
-// and tokens are counted, and it says something.
+// TestEveryAgentHasARecordedStream requires a recording of a real call for each program that agent.use names. The
+// call must have ended well, with tool calls, tokens and a text.
 func TestEveryAgentHasARecordedStream(t *testing.T) {
 	for _, use := range program.Uses() {
 		a, _ := stream.Lookup(use)
-		if !a.Streams() || use == program.ACP { // whose recorded turns are in internal/acp
+		if !a.Streams() || use == program.ACP { // the recorded turns of ACP are in internal/acp
 			continue
 		}
 		files, err := filepath.Glob(filepath.Join("testdata", use+"-[0-9]*.jsonl"))

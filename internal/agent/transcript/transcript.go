@@ -1,7 +1,8 @@
 // Package transcript turns the output of an agent program's call into a text for people: who said what, which tools
-// were called with which arguments, and what they returned. The text is bounded, contains nothing that looks like a
-// credential, and shows invisible characters. The package reads no program's lines (internal/agent/stream does), writes
-// no file (activities/calls/transcript.go does) and decides nothing. Pure. Start at Writer.
+// were called with which arguments, and what they returned. The length of the text is limited. It contains nothing
+// that looks like a credential, and shows invisible characters. The package does not read the programs' lines
+// (internal/agent/stream does), writes no file (activities/calls/transcript.go does) and decides nothing. It is pure.
+// Start at Writer.
 package transcript
 
 import (
@@ -19,30 +20,32 @@ import (
 )
 
 const (
-	// Bound is how large a transcript is at most, in bytes, but for the line that says what was left out. A tool call
-	// takes about 700 with what it came to, so that those of about 350 calls are whole, and a thousand calls of agents
-	// take no more than 256 MB. What an agent does first and what it did last say most: each has half of it.
+	// Bound is the maximum size of a transcript in bytes, without the line that says what was left out. A tool call
+	// with its result takes about 700 bytes, so that transcripts of up to about 350 calls are complete, and a
+	// thousand calls of agents take no more than 256 MB. What an agent did first and last is the most useful, so the
+	// beginning and the end get half of it each.
 	Bound = 256 << 10
 
-	// What is kept of one thing: of what the agent says nearly all, of a prompt, which is a file of its own, the begin.
+	// How many bytes of each part are kept: nearly everything that the agent says, and the beginning of a prompt,
+	// which has its own file.
 	keepSaid   = 8 << 10
 	keepPrompt = 2 << 10
 	keepInput  = 1200
 	keepResult = 600
 	keepNote   = 4 << 10
 	keepPart   = 2 << 10
-	// beyond is how much more than what is kept of a text is looked through for credentials, since one of them may
-	// begin in what is kept.
+	// beyond is how many bytes after the kept part of a text are also searched for credentials, because one may begin
+	// in the kept part.
 	beyond = 2 << 10
 )
 
-// entry is one thing in a transcript: what it is, on a line, and its text below that.
+// entry is one thing in a transcript: a heading on one line, and the text below it.
 type entry struct {
 	what, text string
-	keep       int // bytes of the text
+	keep       int // how many bytes of the text are kept
 }
 
-// size is what it takes at most: with its margin, and what can't be seen written out.
+// size returns the maximum size of the entry: with its margin, and with invisible characters written out.
 func (e entry) size() int {
 	n := len(e.what) + len("\n   \n   …\n")
 	for i := range min(len(e.text), e.keep) {
@@ -60,29 +63,29 @@ func (e entry) size() int {
 	return n
 }
 
-// Writer takes what an agent did in the order in which it did it. The zero Writer is empty.
+// Writer collects what an agent did, in order. The zero Writer is empty.
 type Writer struct {
 	head, tail         []entry
 	headSize, tailSize int
-	left, leftSize     int // entries that are not kept, and what they would have taken
+	left, leftSize     int // the number of entries that are not kept, and their size
 
 	calls  map[string]int // the number of each tool call
-	named  []string       // tools that were called, of which the arguments are not known yet
-	saying string         // what is being said, which some programs say in pieces
+	named  []string       // called tools whose arguments are not known yet
+	saying string         // the open text, which some programs send in pieces
 }
 
-// Prompt takes what the agent was asked; file is where all of it is.
+// Prompt adds the prompt of the agent; file contains all of it.
 func (w *Writer) Prompt(text, file string) {
 	w.add(entry{"prompt, all of which is in " + file, text, keepPrompt})
 }
 
-// Printed takes what a program printed whose stdout is no stream.
+// Printed adds the output of a program whose stdout is not a stream.
 func (w *Writer) Printed(text string) {
 	what := "the program"
 	for text = strings.Trim(text, "\r\n"); text != ""; what = "" {
 		n := len(text)
 		if n > keepPart {
-			if n = strings.LastIndexByte(text[:keepPart], '\n') + 1; n == 0 { // a long line is a part of its own
+			if n = strings.LastIndexByte(text[:keepPart], '\n') + 1; n == 0 { // a long line is its own part
 				n = strings.IndexByte(text+"\n", '\n')
 			}
 		}
@@ -91,13 +94,13 @@ func (w *Writer) Printed(text string) {
 	}
 }
 
-// Note takes a remark of pawl's, and a text with it, "" for none.
+// Note adds a remark of pawl, with a text, "" for none.
 func (w *Writer) Note(what, text string) {
 	w.flush()
 	w.add(entry{what, text, keepNote})
 }
 
-// Take takes the next events of a stream.
+// Take adds the next events of a stream.
 func (w *Writer) Take(events []stream.Event) {
 	for _, e := range events {
 		if e.Kind != stream.Text && e.Kind != stream.Usage {
@@ -140,10 +143,10 @@ func (w *Writer) Take(events []stream.Event) {
 	}
 }
 
-// maxCalls bounds how many tool calls are told apart by their IDs.
+// maxCalls is how many tool calls are distinguished by their IDs.
 const maxCalls = 1 << 16
 
-// number is that of a tool call by its ID. One without an ID is a new one.
+// number returns the number of a tool call by its ID. A call without an ID is a new one.
 func (w *Writer) number(call string) (n int, isNew bool) {
 	if n, known := w.calls[call]; known && call != "" {
 		return n, false
@@ -158,7 +161,7 @@ func (w *Writer) number(call string) (n int, isNew bool) {
 	return w.calls[call], true
 }
 
-// say adds what has been said.
+// say adds the open text.
 func (w *Writer) say() {
 	if w.saying != "" {
 		w.add(entry{"the agent", w.saying, keepSaid})
@@ -166,7 +169,7 @@ func (w *Writer) say() {
 	w.saying = ""
 }
 
-// flush adds what is complete now that nothing more comes.
+// flush adds what is complete, because nothing more comes.
 func (w *Writer) flush() {
 	w.say()
 	for _, tool := range w.named {
@@ -178,8 +181,8 @@ func (w *Writer) flush() {
 func (w *Writer) add(e entry) {
 	e.text = strings.Trim(e.text, "\r\n")
 	if end := e.keep + beyond; len(e.text) > end {
-		e.text = strings.ToValidUTF8(e.text[:end], "")                    // and no more is held
-		if last := strings.LastIndexAny(e.text, " \t\n"); last > e.keep { // not in the middle of a word, which may be a credential
+		e.text = strings.ToValidUTF8(e.text[:end], "")                    // no more is kept in memory
+		if last := strings.LastIndexAny(e.text, " \t\n"); last > e.keep { // not within a word, which may be a credential
 			e.text = e.text[:last]
 		}
 	}
@@ -213,7 +216,7 @@ func (w *Writer) Bytes() []byte {
 	return []byte(b.String())
 }
 
-// write writes an entry. Credentials are looked for before anything is cut, so that no part of one stays.
+// write writes an entry. It searches for credentials before it cuts the text, so that no part of one stays.
 func (e entry) write(b *strings.Builder) {
 	if e.what != "" {
 		b.WriteString(secret.Redact(e.what) + "\n")
@@ -233,7 +236,7 @@ func (e entry) write(b *strings.Builder) {
 	}
 }
 
-// cut is the begin of a text, of n bytes at most.
+// cut returns the beginning of a text, at most n bytes.
 func cut(text string, n int) string {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
@@ -241,14 +244,14 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// escapes are those of JSON that hide where a line or a word ends.
+// escapes replaces the escapes of JSON that hide where a line or a word ends.
 var escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "", `\t`, "\t", `\"`, `"`, `\/`, `/`)
 
-// input is what a tool is called with, a line or more for each argument.
+// input returns the input of a tool, one or more lines for each argument.
 func input(text string) string {
 	var args map[string]any
 	if json.Unmarshal([]byte(text), &args) != nil {
-		return escapes.Replace(text) // no object, or so long that it was cut
+		return escapes.Replace(text) // not an object, or so long that it was cut
 	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(args)) {
@@ -256,7 +259,7 @@ func input(text string) string {
 		if !is {
 			b, err := json.Marshal(args[name])
 			if err != nil {
-				continue // what was JSON is
+				continue // a value from JSON can always be encoded
 			}
 			value = escapes.Replace(string(b))
 		}

@@ -27,7 +27,7 @@ func of(t *testing.T, use, text string) string {
 	return string(w.Bytes())
 }
 
-// TestTranscriptsOfRecordedStreams has what each program really printed.
+// TestTranscriptsOfRecordedStreams has recorded output of each program.
 func TestTranscriptsOfRecordedStreams(t *testing.T) {
 	const said = "the agent\n   raise the number by one\n   \n   That should do.\n"
 	for file, want := range map[string][]string{
@@ -56,7 +56,8 @@ func TestTranscriptsOfRecordedStreams(t *testing.T) {
 	}
 }
 
-// TestATranscriptIsBounded has a call that never ends: the begin and the end are there, and what was left out is said.
+// TestATranscriptIsBounded has a call that never ends. The beginning and the end must be there, and a line about what
+// was left out.
 func TestATranscriptIsBounded(t *testing.T) {
 	var w transcript.Writer
 	w.Prompt(strings.Repeat("prompt ", 10000), "/f/prompt.md")
@@ -94,8 +95,8 @@ func TestATranscriptIsBounded(t *testing.T) {
 	require.True(t, strings.HasSuffix(got, "   last\n"))
 }
 
-// TestNothingSecretOrUnseenIsInATranscript has credentials in all that an agent says, also where the text is cut, and
-// characters that a terminal would obey.
+// TestNothingSecretOrUnseenIsInATranscript has credentials in everything that an agent says, also where the text is
+// cut, and characters that a terminal would interpret.
 func TestNothingSecretOrUnseenIsInATranscript(t *testing.T) {
 	token := "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 	var w transcript.Writer
@@ -117,8 +118,8 @@ func TestNothingSecretOrUnseenIsInATranscript(t *testing.T) {
 	require.Contains(t, got, "result of tool 2, which failed\n   \\u{1b}]0;title\\u{7}\\u{202e}evil\\rover\n")
 }
 
-// TestWordsThatComeInPiecesAreOne has a program that tells all that it has said so far each time, and a tool of which it
-// never says what it was called with.
+// TestWordsThatComeInPiecesAreOne has a program that each time sends everything that it has said so far, and a tool
+// whose input it never reports.
 func TestWordsThatComeInPiecesAreOne(t *testing.T) {
 	var w transcript.Writer
 	w.Take([]stream.Event{
