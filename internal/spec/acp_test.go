@@ -17,7 +17,7 @@ func acpSpec(t *testing.T, more string) (spec.Spec, error) {
 func TestA2_BudgetsOfAgentsByTheProtocolAreKeptOrRefused(t *testing.T) {
 	for more, want := range map[string]string{
 		`"agent":{"use":"acp"}`:                                                                               "agent.command: is missing",
-		`"agent":{"use":"acp","command":"gemini --acp"}`:                                                      "agent.command: is a text for the shell",
+		`"agent":{"use":"acp","command":"gemini --acp"}`:                                                      "agent.command: is one string for the shell",
 		`"agent":{"use":"acp","command":["gemini","--acp"]},"limits":{"costUSD":1}`:                           "",
 		`"agent":{"use":"acp","command":["gemini","--acp"],"meter":"off"},"limits":{"costUSD":1}`:             "limits.costUSD: can't be kept",
 		`"agent":{"use":"acp","command":["codex-acp"]},"limits":{"costUSD":1}`:                                "",

@@ -31,13 +31,13 @@ func (s Spec) parallel(c *Checker, k kind.Kind) {
 	case n > mostParallel:
 		c.Add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("at most %d", mostParallel))
 	case n > 1 && k.Name != "" && !k.Reference:
-		c.Add(key, fmt.Sprintf("is %d, and a loop of kind %s makes one change at a time", n, s.Kind), "1, or kind: improve")
+		c.Add(key, fmt.Sprintf("is %d, but a loop of kind %s makes one change at a time", n, s.Kind), "1, or kind: improve")
 	}
 	const back = "limits.backtrack"
 	switch {
 	case !s.Backtracks():
 	case k.Name != "" && !k.Reference:
-		c.Add(back, "is true, and a loop of kind "+s.Kind+" keeps one change after the other", "false, or kind: improve")
+		c.Add(back, "is true, but a loop of kind "+s.Kind+" keeps one change after the other", "false, or kind: improve")
 	case s.Limits.ShiftAfter >= s.Limits.Discards:
 		c.Add(back, fmt.Sprintf("has no effect, since the loop ends after %s in a row (limits.discards), before a plateau (limits.shiftAfter: %d)", evidence.Counted(s.Limits.Discards, "discard"), s.Limits.ShiftAfter), "limits.discards above limits.shiftAfter")
 	}

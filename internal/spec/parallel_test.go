@@ -34,9 +34,9 @@ func TestP0_SeveralCandidatesAtOnceAreForAMetric(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.Backtracks())
 	_, err = of("deliver", `"backtrack": true`)
-	require.ErrorContains(t, err, "limits.backtrack: is true, and a loop of kind deliver keeps one change after the other; want: false, or kind: improve")
+	require.ErrorContains(t, err, "limits.backtrack: is true, but a loop of kind deliver keeps one change after the other; want: false, or kind: improve")
 	_, err = of("deliver", `"backtrack": false`)
 	require.NoError(t, err)
 	_, err = of("deliver", `"parallel": 2`)
-	require.ErrorContains(t, err, "limits.parallel: is 2, and a loop of kind deliver makes one change at a time; want: 1, or kind: improve")
+	require.ErrorContains(t, err, "limits.parallel: is 2, but a loop of kind deliver makes one change at a time; want: 1, or kind: improve")
 }

@@ -383,9 +383,9 @@ func TestAToolIsAskedForOnlyWhereThatCanBeKept(t *testing.T) {
 	for more, want := range map[string]string{
 		`"agent":{"use":"claude"}`:                                                                "",
 		`"agent":{"use":"acp","command":["codex-acp"]}`:                                           "",
-		`"agent":{"use":"codex"}`:                                                                 "is ask, and the agent of the writer does not say which tools it was not allowed to use (agent.use: codex)",
-		`"agent":{"use":"claude","fallback":[{"use":"gemini"}]}`:                                  "does not say which tools it was not allowed to use (agent.use: gemini)",
-		`"agent":{"use":"claude"},"limits":{"parallel":2}`:                                        "is ask, and 2 candidates are made at once",
+		`"agent":{"use":"codex"}`:                                                                 "is ask, but the agent of the writer does not report which tools it was not allowed to use (agent.use: codex)",
+		`"agent":{"use":"claude","fallback":[{"use":"gemini"}]}`:                                  "does not report which tools it was not allowed to use (agent.use: gemini)",
+		`"agent":{"use":"claude"},"limits":{"parallel":2}`:                                        "is ask, but 2 candidates are made at the same time",
 		`"agent":{"use":"claude","roles":{"reviewer":{"use":"codex"}}},"limits":{"iterations":3}`: "",
 	} {
 		doc := `{"goal":"faster","scope":["src/**"],"verify":{"command":"./bench"},"approvals":{"tools":["*"],"onDenied":"ask"},` + more + `}`

@@ -59,7 +59,7 @@ func badURL(address string) (what, want string) {
 	if !isURL {
 		switch {
 		case strings.HasPrefix(address, "/"):
-			return "is a path", "file://" + address + ", or repo.path where it is a working tree of this host's"
+			return "is a path", "file://" + address + ", or repo.path if it is a working tree on this host"
 		case scpShape.MatchString(address):
 			return "", ""
 		}
@@ -69,7 +69,7 @@ func badURL(address string) (what, want string) {
 	if at := strings.LastIndex(authority, "@"); at >= 0 {
 		user := authority[:at]
 		if scheme != "ssh" || strings.Contains(user, ":") {
-			return "has a user or a password in it, which would stand in Temporal's history and in the ledger",
+			return "contains a user or a password, which would be in Temporal's history and in the ledger",
 				"the URL without it: git asks your credential helper (`git config credential.helper`), or ssh its agent"
 		}
 	}

@@ -48,7 +48,7 @@ func TestP0_URLsOfRepositories(t *testing.T) {
 		assert.NotContains(t, err.Error(), "hush")
 		assert.NotContains(t, err.Error(), "example.com/b.git\n")
 	}
-	assert.ErrorContains(t, of("https://ann:hush@example.com/b.git"), "has a user or a password in it")
+	assert.ErrorContains(t, of("https://ann:hush@example.com/b.git"), "contains a user or a password")
 }
 
 func TestP0_AURLOrAPath(t *testing.T) {

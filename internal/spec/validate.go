@@ -183,7 +183,7 @@ func (s Spec) check() Problems {
 		if h, err := ParseHost(entry); err != nil {
 			add(fmt.Sprintf("sandbox.hosts[%d]", i), "is "+Show(entry)+", which "+err.Error(), hostExample)
 		} else if h.Own() {
-			add(fmt.Sprintf("sandbox.hosts[%d]", i), "is "+Show(entry)+", and the proxy never reaches this host", "another host; what a command starts itself is at localhost anyway")
+			add(fmt.Sprintf("sandbox.hosts[%d]", i), "is "+Show(entry)+", but the proxy never connects to this host", "another host; servers that a command starts itself are at localhost anyway")
 		}
 	}
 
@@ -267,12 +267,12 @@ func (s Spec) asksOfTools(add func(key, what, want string)) {
 		return
 	}
 	if n := s.AtOnce(); n > 1 {
-		add(key, fmt.Sprintf("is ask, and %d candidates are made at once (limits.parallel): nobody is asked about one of them alone", n), "deny, or limits.parallel: 1")
+		add(key, fmt.Sprintf("is ask, but %d candidates are made at the same time (limits.parallel), and nobody can be asked about a single one", n), "deny, or limits.parallel: 1")
 	}
 	for _, role := range writers {
 		for _, a := range s.Agent.Chain(role) {
 			if p, known := a.Row(); known && !p.Tools.Tells {
-				add(key, "is ask, and the agent of the "+role+" does not say which tools it was not allowed to use (agent.use: "+a.Use+")", "deny, or an agent that does: "+Or(program.Telling()))
+				add(key, "is ask, but the agent of the "+role+" does not report which tools it was not allowed to use (agent.use: "+a.Use+")", "deny, or an agent that does: "+Or(program.Telling()))
 			}
 		}
 	}
@@ -351,9 +351,9 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	case strings.TrimSpace(a.Command.Args()[0]) == "":
 		add(key+".command", "is missing", example)
 	case a.Use == program.ACP && a.Command.Shell != "":
-		add(key+".command", "is a text for the shell", `a list, such as ["gemini", "--acp"]`)
+		add(key+".command", "is one string for the shell", `a list, such as ["gemini", "--acp"]`)
 	case a.Use != UseCommand && a.Command.Shell != "":
-		add(key+".command", "is a text for the shell", "a list: the program "+a.Use+" and what comes first of its arguments")
+		add(key+".command", "is one string for the shell", "a list: the program "+a.Use+" and its first arguments")
 	}
 	text(key+".command", strings.Join(a.Command.Args(), " "))
 	if what := unprintable(a.Model); what != "" {
@@ -369,7 +369,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 		add("approvals.tools", what, want)
 	}
 	if _, other := program.Servers(a.Args); other && a.Use == program.Claude && slices.Contains(tools, string(program.MCP)) {
-		add("approvals.tools", "is mcp, and claude approves MCP servers by their names, which stand in a file", "mcp__SERVER for each, or the JSON itself behind --mcp-config in "+key+".args")
+		add("approvals.tools", "is mcp, but claude approves MCP servers only by name, and their names are in a file", "mcp__SERVER for each server, or the JSON itself after --mcp-config in "+key+".args")
 	}
 	if capped && !p.Cost && !(p.Metering.Meterable() && a.Metered()) { // the meter can cap costs if it knows the price
 		instead := "limits.toolCalls, or another agent"
@@ -449,7 +449,7 @@ func badGlob(glob string) (what, want string) {
 	case slices.Contains(strings.Split(glob, "/"), ".."):
 		return "leaves the repository: " + Show(glob), example
 	case strings.HasPrefix(glob, "!"):
-		return "is " + Show(glob) + ", and globs cannot be negated", "a glob of the files that may change; files that must not change go into protect"
+		return "is " + Show(glob) + ", but globs can't be negated", "a glob of the files that may change; files that must not change go into protect"
 	case !doublestar.ValidatePattern(glob):
 		return "is not a valid glob: " + Show(glob), "balanced [ ] and { }, no backslash at the end"
 	}
