@@ -158,11 +158,11 @@ func TestA9_WhatBecameOfATaskIsProven(t *testing.T) {
 		"another priority": {func(files map[string][]byte) {
 			name := ledger.TaskStateFile("a")
 			files[name] = bytes.Replace(files[name], []byte(`"priority": 5`), []byte(`"priority": 6`), 1)
-		}, "its state is not what its events make of the state before: tasks"},
+		}, "its state does not follow from its events and the state before: tasks"},
 		"a task that is gone": {func(files map[string][]byte) { files[ledger.TaskStateFile("b")] = nil }, "can't be read"},
 		"a task that nobody submitted": {func(files map[string][]byte) {
 			files[ledger.TaskStateFile("c")] = files[ledger.TaskStateFile("a")]
-		}, "tasks/c/state.json is no file of a steward's ledger"},
+		}, "tasks/c/state.json does not belong in a steward's ledger"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCrew(t)

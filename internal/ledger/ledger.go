@@ -126,7 +126,7 @@ func amended(c Contract, e loop.Event) (Contract, error) {
 		}
 	}
 	if got := c.Hash(); got != e.Contract.Hash {
-		return c, fmt.Errorf("the amended contract has the hash %s, and %s was approved", got, e.Contract.Hash)
+		return c, fmt.Errorf("the amended contract has the hash %s, but %s was approved", got, e.Contract.Hash)
 	}
 	return c, nil
 }

@@ -48,7 +48,7 @@ type Steward struct{ *Book[steward.State] }
 func OpenSteward(store *store.Store) *Steward {
 	check := func(s steward.State) error {
 		if s.Steward == "" {
-			return errors.New("it is no steward's")
+			return errors.New("it is not the ledger of a steward")
 		}
 		return nil
 	}
@@ -78,7 +78,7 @@ func (l *Steward) Task(ctx context.Context, head, id string) (t task.Task, err e
 func (l *Steward) file(ctx context.Context, head, name string, v any) error {
 	files, err := l.store.ReadLedger(ctx, head, name)
 	if err == nil && files[name] == nil {
-		err = errors.New("it is not there")
+		err = errors.New("it does not exist")
 	}
 	if err == nil {
 		err = json.Unmarshal(files[name], v)
@@ -139,7 +139,7 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 				name := TaskPlanFile(event.Task)
 				before[name] = e.Files[name]
 				if hash := hashOf(e.Files[name]); hash != p.Hash {
-					e.wrong("%s has the hash %s, and %s was made", name, hash, p.Hash)
+					e.wrong("%s has the hash %s, but %s was made", name, hash, p.Hash)
 				}
 			}
 		}
@@ -155,13 +155,13 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 			switch {
 			case slices.Contains([]string{StateFile, EventsFile, CharterFile, StatusFile, LastKnownFile}, name):
 			case !had:
-				e.wrong("%s is no file of a steward's ledger", git.Quote(name))
+				e.wrong("%s does not belong in a steward's ledger", git.Quote(name))
 			case !bytes.Equal(content, e.Files[name]):
-				e.wrong("%s is not what the events made it", git.Quote(name))
+				e.wrong("%s does not follow from the events", git.Quote(name))
 			}
 		}
 		if hash := hashOf(e.Files[CharterFile]); hash != e.state.Charter {
-			e.wrong("%s has the hash %s, and the state goes by %s", CharterFile, hash, e.state.Charter)
+			e.wrong("%s has the hash %s, but the state names %s", CharterFile, hash, e.state.Charter)
 		}
 		before = map[string][]byte{}
 		for name, content := range e.Files {

@@ -76,7 +76,7 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 		}
 		for i, event := range c.events {
 			if want := before.Last() + 1 + int64(i); event.Seq != want {
-				c.wrong("event %d (%s) stands where event %d should be", event.Seq, event.Type, want)
+				c.wrong("event %d (%s) is in the place of event %d", event.Seq, event.Type, want)
 				break
 			}
 		}
@@ -86,13 +86,13 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 			c.wrong("%s can't be read: %v", StateFile, err)
 		}
 		if what := differs(c.state, loop.Fold(before, c.events).At(e.Prev)); what != "" {
-			c.wrong("its state is not what its events make of the state before: %s", what)
+			c.wrong("its state does not follow from its events and the state before: %s", what)
 		}
 		if keeps := loop.Aside(c.events); !slices.Equal(e.Keeps, keeps) {
-			c.wrong("it keeps the commits %v, its events tell of %v", e.Keeps, keeps)
+			c.wrong("it keeps the commits %v, but its events name %v", e.Keeps, keeps)
 		}
 		if e.Code != c.state.Code() {
-			c.wrong("it stands for the commit %s, its state for %s", e.Code, c.state.Code())
+			c.wrong("its code head is %s, but that of its state is %s", e.Code, c.state.Code())
 		}
 		check(&r, c)
 		before = c.state
@@ -124,7 +124,7 @@ type verification struct {
 func (v *verification) entry(r *Report, e chapter[loop.State]) {
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		if !slices.Contains(loopFiles, name) {
-			e.wrong("%s is no file of a ledger", git.Quote(name))
+			e.wrong("%s does not belong in a ledger", git.Quote(name))
 		}
 	}
 	for _, event := range e.events {
@@ -137,7 +137,7 @@ func (v *verification) entry(r *Report, e chapter[loop.State]) {
 		}
 	}
 	if !bytes.Equal(e.Files[ResultsFile], v.results) {
-		e.wrong("%s is not what the events make it", ResultsFile)
+		e.wrong("%s does not follow from the events", ResultsFile)
 	}
 	if !sameRecord(e.Files[IterationFile], v.record) {
 		e.wrong("%s is not the last iteration's record", IterationFile)
@@ -146,9 +146,9 @@ func (v *verification) entry(r *Report, e chapter[loop.State]) {
 	plan, given := e.Files[PlanFile]
 	switch hash := fmt.Sprintf("%x", sha256.Sum256(plan)); {
 	case e.state.Plan == nil && given:
-		e.wrong("%s is there, and nobody has made a plan", PlanFile)
+		e.wrong("%s exists, but nobody has made a plan", PlanFile)
 	case e.state.Plan != nil && hash != e.state.Plan.Hash:
-		e.wrong("%s has the hash %s, and %s was approved", PlanFile, hash, e.state.Plan.Hash)
+		e.wrong("%s has the hash %s, but %s was approved", PlanFile, hash, e.state.Plan.Hash)
 	}
 	v.results, v.record = e.Files[ResultsFile], e.Files[IterationFile]
 	r.Code, r.Ended = e.state.Head, e.state.Status.Ended()
@@ -180,16 +180,16 @@ func (v *verification) checkContract(e chapter[loop.State]) {
 		want, err := after(before, e.events)
 		switch {
 		case err != nil:
-			e.wrong("what it amends can't be read into the contract: %v", err)
+			e.wrong("its amendment of the contract can't be used: %v", err)
 		case !bytes.Equal(is, want):
-			e.wrong("the contract is another than that of the entry before, and not what the events make of it")
+			e.wrong("the contract does not follow from the events and the contract before")
 		}
 	}
 	if e.state.Contract == nil {
 		return
 	}
 	if hash := c.Hash(); hash != e.state.Contract.Hash {
-		e.wrong("the contract has the hash %s, and %s was drawn or approved", hash, e.state.Contract.Hash)
+		e.wrong("the contract has the hash %s, but %s was drawn or approved", hash, e.state.Contract.Hash)
 	}
 }
 

@@ -251,12 +251,12 @@ func TestL8_TamperingIsFound(t *testing.T) {
 		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 4, "status"},
 		{"an event put in", 1, func(_ int, f map[string][]byte) {
 			f["events.jsonl"] = append([]byte(`{"seq":7,"time":"2026-11-20T12:00:00Z","loop":"x","type":"warned","iteration":1,"phase":""}`+"\n"), f["events.jsonl"]...)
-		}, 4, "stands where event 8"},
+		}, 4, "is in the place of event 8"},
 		{"the head", 1, func(_ int, f map[string][]byte) {
 			var s loop.State
 			_ = json.Unmarshal(f["state.json"], &s)
 			replace(f, "state.json", `"head": "`+s.Head, `"head": "`+strings.Repeat("0", 40))
-		}, 4, "stands for the commit"},
+		}, 4, "its code head is"},
 		{"a file more", 1, func(_ int, f map[string][]byte) { f["note.txt"] = []byte("x") }, 4, "note.txt"},
 		{"a state that is none", 1, func(_ int, f map[string][]byte) { f["state.json"] = []byte("[") }, 4, "can't be read"},
 	} {

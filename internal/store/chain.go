@@ -146,7 +146,7 @@ func (l *lister) list(tree string, depth int) ([]file, error) {
 		mode, name, named := bytes.Cut(head, []byte{' '})
 		folder := string(mode) == "40000" && depth < maxDepth
 		if !ok || !named || len(rest) < 20 || string(mode) != "100644" && !folder {
-			return nil, fmt.Errorf("its tree has something that is no file of a ledger: %s", git.Quote(string(head)))
+			return nil, fmt.Errorf("its tree has something that does not belong in a ledger: %s", git.Quote(string(head)))
 		}
 		id := hex.EncodeToString(rest[:20])
 		raw = rest[20:]
