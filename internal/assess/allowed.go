@@ -46,7 +46,7 @@ func Allowed(c charter.Charter, command string) (ok bool, why string) {
 		if !slices.ContainsFunc(entries, func(entry []string) bool {
 			return len(words) >= len(entry) && slices.Equal(words[:len(entry)], entry)
 		}) {
-			return false, fmt.Sprintf("%q begins like no entry of allow", strings.ReplaceAll(strings.Join(words, " "), "\x01", ""))
+			return false, fmt.Sprintf("%q does not begin with an entry of allow", strings.ReplaceAll(strings.Join(words, " "), "\x01", ""))
 		}
 	}
 	return true, ""
@@ -64,7 +64,7 @@ func simpleCommands(line string) (commands [][]string, why string) {
 	for i, variant := range []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash} {
 		file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(line), "")
 		if err != nil {
-			return nil, "it is not understood as a command of the shell"
+			return nil, "it can't be parsed as shell code"
 		}
 		r := wordReader{}
 		r.statements(file.Stmts)
@@ -127,7 +127,7 @@ func (r *wordReader) statement(s *syntax.Stmt) {
 			r.statements(branch.Then)
 		}
 	default:
-		r.refuse("it is more than a sequence of commands")
+		r.refuse("it has more than simple commands")
 	}
 }
 

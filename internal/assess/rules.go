@@ -76,7 +76,7 @@ var Rules = []Rule{
 		},
 	},
 	{
-		Name: "migrations", Tier: task.T2, Why: "data that is there already",
+		Name: "migrations", Tier: task.T2, Why: "existing data",
 		Globs: []string{"**/migrations/**", "**/migration/**", "**/migrate/**", "**/alembic/**", "**/liquibase/**", "**/flyway/**", "**/schema.rb", "**/structure.sql", "**/schema.sql", "**/schema.prisma"},
 	},
 	{
