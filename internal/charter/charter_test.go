@@ -94,7 +94,7 @@ func TestEverythingThatIsWrongIsSaid(t *testing.T) {
 		"defaults with a kind":             {`"defaults": {"kind": "deliver"}`, "defaults.kind", "can't be set here"},
 		"an agent that is none":            {`"agent": {"use": "emacs"}`, "agent.use", `is "emacs"`},
 		"a planner without a command":      {`"agent": {"roles": {"planner": {"model": "x"}}}`, "agent.roles.planner.command", "is missing"},
-		"another role":                     {`"agent": {"roles": {"writer": {"use": "claude"}}}`, "agent.roles.writer", "no role of a steward"},
+		"another role":                     {`"agent": {"roles": {"writer": {"use": "claude"}}}`, "agent.roles.writer", "not a role of a steward"},
 		"ideas":                            {`"agent": {"use": "claude", "ideas": true}`, "agent.ideas", "has no effect"},
 		"no actions":                       {`"limits": {"actions": 0}`, "limits.actions", "is 0"},
 		"fewer than no retries":            {`"limits": {"retries": -1}`, "limits.retries", "is -1"},

@@ -37,14 +37,14 @@ func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
 	}
 	for _, key := range starters {
 		if _, given := own[key]; given {
-			return spec.Spec{}, fmt.Errorf("the step %s sets %s, which its steward sets", step.ID, key)
+			return spec.Spec{}, fmt.Errorf("the step %s sets %s, but only its steward may set that", step.ID, key)
 		}
 	}
 	if kind, given := own["kind"]; given && kind != step.Kind {
-		return spec.Spec{}, fmt.Errorf("the step %s is of kind %s, its spec says %v", step.ID, step.Kind, kind)
+		return spec.Spec{}, fmt.Errorf("the step %s is of kind %s, but its spec says %v", step.ID, step.Kind, kind)
 	}
 	if part, _ := own["approvals"].(map[string]any); part["plan"] != nil {
-		return spec.Spec{}, fmt.Errorf("the step %s sets approvals.plan: its task's plan is what is approved", step.ID)
+		return spec.Spec{}, fmt.Errorf("the step %s sets approvals.plan, but people approve the plan of its task instead", step.ID)
 	}
 	doc = merge(doc, own)
 	doc["name"], doc["kind"] = caps.Loop, step.Kind

@@ -161,7 +161,7 @@ func (c Charter) rule(k *spec.Checker, key string, r Rule) {
 func (c Charter) planner(k *spec.Checker) {
 	for _, role := range slices.Sorted(maps.Keys(c.Agent.Roles)) {
 		if role != spec.RolePlanner {
-			k.Add(spec.Join("agent.roles", role), "is no role of a steward", "planner; the agents of its loops stand in defaults.agent")
+			k.Add(spec.Join("agent.roles", role), "is not a role of a steward", "planner; the agents of its loops belong in defaults.agent")
 		}
 	}
 	if c.Agent.Ideas != nil || c.Agent.Roles[spec.RolePlanner].Ideas != nil {
@@ -259,13 +259,13 @@ func badCron(text string) string {
 // template adds problems with the template of a task. Each use of it has to make a different task.
 func template(k *spec.Checker, key string, t task.Task) {
 	if t.ID != "" {
-		k.Add(key+".id", "is "+spec.Show(t.ID), "none: every task that comes of this has an ID of its own")
+		k.Add(key+".id", "is "+spec.Show(t.ID), "nothing: each task that is made from this gets its own ID")
 	}
 	if t.Source != "" {
-		k.Add(key+".source", "is "+spec.Show(t.Source), "none: it is filled in")
+		k.Add(key+".source", "is "+spec.Show(t.Source), "nothing: pawl fills it in")
 	}
 	if t.Dedupe != "" {
-		k.Add(key+".dedupe", "is "+spec.Show(t.Dedupe), "none: it is filled in")
+		k.Add(key+".dedupe", "is "+spec.Show(t.Dedupe), "nothing: pawl fills it in")
 	}
 	for _, p := range append(t.Check(key), Specs(key, t)...) {
 		k.Add(p.Key, p.What, p.Want)
@@ -293,9 +293,9 @@ func (t Trigger) check(k *spec.Checker, key string) {
 	if t.From == Health {
 		switch {
 		case t.SecretFile != "":
-			k.Add(key+".secretFile", "is given", "none: nobody sends anything to a health check")
+			k.Add(key+".secretFile", "is given", "nothing: nobody sends anything to a health check")
 		case (t.Command == "") == (t.URL == ""):
-			k.Add(key, "has to say one of command and url", "a command that exits 0, or an address that answers with a status below 400, where all is well")
+			k.Add(key, "must have one of command and url, and not both", "a command that exits with 0, or an address that answers with a status below 400, if all is well")
 		case t.URL != "" && !spec.Webhook(t.URL):
 			k.Add(key+".url", "is "+spec.Show(t.URL), "an address such as https://shop.example/health")
 		}
@@ -305,7 +305,7 @@ func (t Trigger) check(k *spec.Checker, key string) {
 	}
 	for _, own := range []struct{ name, value string }{{"command", t.Command}, {"url", t.URL}} {
 		if own.value != "" {
-			k.Add(spec.Join(key, own.name), "is given", "none: only a health check (from: "+Health+") has one")
+			k.Add(spec.Join(key, own.name), "is given", "nothing: only a health check (from: "+Health+") has one")
 		}
 	}
 	if slices.Contains(words["triggers[].from"], t.From) {
