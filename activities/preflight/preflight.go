@@ -528,7 +528,7 @@ func (f *Findings) rewrites(ctx context.Context, ws *hosted.Workspace, s spec.Sp
 			tracked = append(tracked, file.Path)
 		}
 	}
-	const becomes = " What it rewrites becomes part of each change, and a file outside of the scope refuses it: a command that only looks is better"
+	const becomes = " What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better"
 	switch by := seal.Rewrites(s.Check.Command, d.Read); {
 	case len(tracked) > 0:
 		f.Notes = append(f.Notes, "the check command rewrites files of the unchanged code ("+contracts.Naming(tracked)+")."+becomes)

@@ -144,7 +144,7 @@ func (t tree) look(folder string) Repository {
 		r.Metric = size(r.Scope)
 	}
 	if by := seal.Rewrites(r.Check, t.read); by != "" {
-		r.Hints = append(r.Hints, "The check ("+r.Check+") rewrites files: "+by+". What it rewrites becomes part of each change, and a file outside of the scope refuses it. A command that only looks is better")
+		r.Hints = append(r.Hints, "The check ("+r.Check+") rewrites files: "+by+". What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better")
 	}
 	return r
 }

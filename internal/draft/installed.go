@@ -31,7 +31,7 @@ func (t tree) choose(what string, options ...string) string {
 // absent returns a text that says that a program is missing.
 func absent(program string) string {
 	if strings.Contains(program, "/") {
-		return program + " is not there"
+		return program + " does not exist"
 	}
 	return program + " is not on the PATH"
 }

@@ -46,7 +46,7 @@ func (l language) bare(t tree) Repository {
 	if look != nil {
 		return look(t)
 	}
-	t.miss("there is no " + strings.Join(l.manifests, " or ") + ", so nothing here is known to build or test " + l.name)
+	t.miss("there is no " + strings.Join(l.manifests, " or ") + ", so pawl does not know how to build or test " + l.name)
 	r := Repository{Scope: []string{"**/*.{" + strings.ReplaceAll(strings.Join(l.extensions, ","), ".", "") + "}"}}
 	if len(l.extensions) == 1 {
 		r.Scope = []string{"**/*" + l.extensions[0]}

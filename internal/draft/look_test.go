@@ -73,7 +73,7 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 				"Makefile": "PY=~/venv/bin/python\nlint: ready\n\tcc -c a.c\nready:\n\tclang-tidy a.c\ntest:\n\t@$(PY) -m unittest\n"},
 			programs: []string{"make", "cc", "python3"},
 			test:     "python3 -m unittest discover", check: "python3 -m compileall -q .",
-			missing: "~/venv/bin/python is not there, so this proposes python3 -m unittest discover for the tests and not make test",
+			missing: "~/venv/bin/python does not exist, so this proposes python3 -m unittest discover for the tests and not make test",
 		},
 		"a check of make's, where there is no other": {
 			files:    map[string]string{"a.c": "", "Makefile": "lint: ready\n\tcc -c a.c\nready:\n\tclang-tidy a.c || true\n\tclang-tidy a.c\ntest:\n\t$(CC) a.c\n\t./a.out\n"},
@@ -342,8 +342,8 @@ func TestCodeWithoutAManifestIsCode(t *testing.T) {
 	}{
 		"python": {files: map[string]string{"a.py": "", "test_a.py": "import unittest\n", "run.sh": ""}, language: "python", test: "python3 -m unittest discover", scope: []string{"**/*.py"}},
 		"node":   {files: map[string]string{"a.js": "", "a.test.js": ""}, language: "node", test: "node --test", scope: []string{"**/*.{js,mjs,cjs,jsx,ts,tsx}"}},
-		"go":     {files: map[string]string{"a.go": "", "a_test.go": "func BenchmarkA(b *testing.B) {}"}, language: "go", miss: "there is no go.mod, so nothing here is known to build or test go", scope: []string{"**/*.go"}},
-		"java":   {files: map[string]string{"A.java": "", "B.kt": ""}, language: "java", miss: "there is no pom.xml, so nothing here is known to build or test java", scope: []string{"**/*.{java,kt}"}},
+		"go":     {files: map[string]string{"a.go": "", "a_test.go": "func BenchmarkA(b *testing.B) {}"}, language: "go", miss: "there is no go.mod, so pawl does not know how to build or test go", scope: []string{"**/*.go"}},
+		"java":   {files: map[string]string{"A.java": "", "B.kt": ""}, language: "java", miss: "there is no pom.xml, so pawl does not know how to build or test java", scope: []string{"**/*.{java,kt}"}},
 		"dotnet": {files: map[string]string{"a/a.csproj": "", "a/A.cs": ""}, language: "dotnet", test: "dotnet test", scope: []string{"**"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -368,7 +368,7 @@ func TestACheckThatOnlyLooksIsBetter(t *testing.T) {
 	require.Empty(t, both.Hints)
 	one := look(map[string]string{"index.js": "", "package.json": `{"scripts": {"lint": "prettier --write src", "test": "node --test"}}`})
 	require.Equal(t, "npm run --silent lint", one.Check)
-	require.Equal(t, []string{"The check (npm run --silent lint) rewrites files: prettier --write src. What it rewrites becomes part of each change, and a file outside of the scope refuses it. A command that only looks is better"}, one.Hints)
+	require.Equal(t, []string{"The check (npm run --silent lint) rewrites files: prettier --write src. What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better"}, one.Hints)
 	below := look(map[string]string{"web/index.js": "", "web/package.json": `{"scripts": {"lint": "prettier --write src"}}`})
 	require.Equal(t, "cd web && npm run --silent lint", below.Check)
 	require.Len(t, below.Hints, 1)
