@@ -27,13 +27,13 @@ import (
 	"pawl/internal/span"
 )
 
-// seconds are the bounds of every histogram in seconds. OpenTelemetry's own are meant for milliseconds:
-// everything under five seconds would be in one bucket. Agents take minutes, and people hours.
+// seconds are the bounds of every histogram in seconds. OpenTelemetry's default is meant for milliseconds and would put
+// everything under five seconds into one bucket. Agents take minutes, people hours.
 var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400}
 
-// meters are the metrics of a process and the endpoint at which they are read.
+// meters are the metrics of a process, and the endpoint that serves them.
 type meters struct {
-	handler  client.MetricsHandler // of the SDK
+	handler  client.MetricsHandler // the SDK's metrics
 	provider *sdkmetric.MeterProvider
 	server   *http.Server
 	stop     context.CancelFunc
@@ -63,7 +63,7 @@ func newMeters(address string, about *resource.Resource, count census, logger *s
 	)))}
 	m.handler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter: m.provider.Meter("temporal-sdk-go"), UseMonotonicCounters: true,
-		OnError: func(err error) { logger.Warn("a metric of the Temporal SDK can't be kept", "error", err) }, // else it panics
+		OnError: func(err error) { logger.Warn("a metric of the Temporal SDK can't be kept", "error", err) }, // without this it panics
 	})
 	if err := m.instruments(m.provider.Meter("pawl"), count); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func newMeters(address string, about *resource.Resource, count census, logger *s
 	return m, m.listen(address, logger)
 }
 
-// instruments makes pawl's own metrics. Labels have few values: no loop, no commit, no text is one.
+// instruments creates pawl's own metrics. Their labels have few values: never a loop, a commit or a text.
 func (m *meters) instruments(meter metric.Meter, count census) error {
 	var errs []error
 	counter := func(to *metric.Int64Counter, name, about string) {
@@ -182,8 +182,8 @@ func (m *meters) step(ctx context.Context, e loop.Event) {
 	}
 }
 
-// planner counts a call of a steward's planner: the usage of a steward's own action is its. A task that brings its plan
-// uses nothing.
+// planner counts a call of a steward's planner. If an action of the steward itself has a usage, it is the planner's. A
+// task that brings its plan uses nothing.
 func (m *meters) planner(ctx context.Context, u *loop.Usage) {
 	if u == nil || *u == (loop.Usage{}) {
 		return
@@ -202,7 +202,7 @@ func (m *meters) spent(ctx context.Context, name string, u loop.Usage) {
 	m.cost.Add(ctx, u.CostUSD.Float(), role)
 }
 
-// with makes labels of names and values in turn.
+// with makes labels from pairs of name and value.
 func with(pairs ...string) metric.MeasurementOption {
 	list := make([]attribute.KeyValue, 0, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -211,10 +211,10 @@ func with(pairs ...string) metric.MeasurementOption {
 	return metric.WithAttributes(list...)
 }
 
-// word matches the reasons that the machines have.
+// word matches the reasons that the machines use.
 var word = regexp.MustCompile(`^[a-zA-Z-]{0,24}(:[a-zA-Z-]{1,24})?$`)
 
-// bounded lets no text become a label.
+// bounded replaces a reason that is no such word, so that no text becomes a label.
 func bounded(reason string) string {
 	switch {
 	case reason == "no improvement", word.MatchString(reason):
@@ -223,11 +223,11 @@ func bounded(reason string) string {
 	return "other"
 }
 
-// retryEvery is how often an address is tried that another process has.
+// retryEvery is the pause between two tries to use an address that another process has.
 const retryEvery = time.Second
 
-// listen opens the endpoint, now or when the process that has the address is gone: several pawls on a
-// machine share their settings, and the next one takes over.
+// listen opens the endpoint, now or when the process that has the address has ended. Several pawls on a machine have
+// the same settings, so the next one takes over.
 func (m *meters) listen(address string, logger *slog.Logger) error {
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop

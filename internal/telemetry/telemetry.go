@@ -1,8 +1,7 @@
-// Package telemetry shows what pawl does: as metrics at a Prometheus endpoint, as traces for an
-// OpenTelemetry receiver. It is off by default, and the methods of a nil *Telemetry do nothing. It never
-// decides anything and never delays a loop: what can't be delivered is dropped. Nothing of it runs in a
-// workflow: it learns of loops by the events that activities append to their ledgers. Start at Start,
-// then Appended.
+// Package telemetry shows what pawl does: as metrics at a Prometheus endpoint, and as traces for an OpenTelemetry
+// receiver. It is off by default, and the methods of a nil *Telemetry do nothing. It never decides anything and never
+// delays a loop: it drops what it can't deliver. None of it runs in a workflow: it learns of loops from the events that
+// activities append to their ledgers. Start at Start, then Appended.
 package telemetry
 
 import (
@@ -26,37 +25,37 @@ import (
 	"pawl/internal/steward"
 )
 
-// Settings say what is shown and where. The zero value shows nothing.
+// Settings say what is shown, and where. The zero value shows nothing.
 type Settings struct {
 	Listen string // the address of the Prometheus endpoint, "" for none
 	Traces string // OTLP, or the path of a file, "" for none
 }
 
-// OTLP asks for traces to be sent by OTLP over HTTP, to where OTEL_EXPORTER_OTLP_* say.
+// OTLP sends traces by OTLP over HTTP to the address in OTEL_EXPORTER_OTLP_*.
 const OTLP = "otlp"
 
-// Telemetry is a process's metrics and traces. Its methods do nothing where it is nil.
+// Telemetry is a process's metrics and traces. The methods of a nil Telemetry do nothing.
 type Telemetry struct {
 	logger  *slog.Logger
 	metrics *meters
 	traces  *tracers
 
 	mu      sync.Mutex
-	loops   map[string]Seen    // what they were last seen at, by ID, as long as they live
-	courses map[string]*course // their traces
+	loops   map[string]Seen    // the last known state of each loop and steward that is not over, by ID
+	courses map[string]*course // the traces of these, by ID
 }
 
-// course is a loop's trace. An attempt of an activity that was given up may still append while the
-// next one does.
+// course is a loop's trace. It has a lock because an abandoned attempt of an activity may still append while the next
+// one does.
 type course struct {
 	sync.Mutex
 	span.Trace
-	met bool // it has what the ledger had before this process came
+	met bool // the trace includes what the ledger had before this process began
 }
 
-// Start begins to show what the settings ask for; it returns nil where that is nothing. Instance tells
-// this process from others. Where another process of this machine has the endpoint's address, the
-// endpoint is opened when that process is gone. Errors name the variable that is wrong.
+// Start begins to show what the settings ask for. It returns nil if they ask for nothing. instance distinguishes this
+// process from others. If another process of this machine has the endpoint's address, the endpoint opens when that
+// process ends. Errors name the variable that is wrong.
 func Start(ctx context.Context, s Settings, instance string, logger *slog.Logger) (*Telemetry, error) {
 	if s == (Settings{}) {
 		return nil, nil
@@ -83,7 +82,7 @@ func Start(ctx context.Context, s Settings, instance string, logger *slog.Logger
 	return t, nil
 }
 
-// Equip lets a client, and every worker that is made with it, show what it does.
+// Equip makes a client, and every worker that uses it, report to this telemetry.
 func (t *Telemetry) Equip(o *client.Options) {
 	if t == nil {
 		return
@@ -96,7 +95,7 @@ func (t *Telemetry) Equip(o *client.Options) {
 	}
 }
 
-// Shutdown delivers what has not been delivered, as long as ctx allows, and ends.
+// Shutdown delivers what is left, as long as ctx allows, and ends.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -111,9 +110,9 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Appended counts the events that were appended to a loop's ledger, and notes the state after them. A
-// retry of the append counts nothing twice. Before returns the events that the ledger had already. It is
-// called for a loop that is new to this process, since a trace begins with the loop.
+// Appended counts the events that were appended to a loop's ledger, and notes the state after them. It counts nothing
+// twice if the append is retried. before returns the events that the ledger had already. Appended calls it for a loop
+// that is new to this process, because a trace begins with the loop.
 func (t *Telemetry) Appended(ctx context.Context, after Seen, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
 	if t == nil {
 		return
@@ -134,17 +133,17 @@ func (t *Telemetry) Appended(ctx context.Context, after Seen, events []loop.Even
 	}
 }
 
-// Seen is where a loop, or a steward, stands.
+// Seen is the state of a loop or a steward, as far as telemetry shows it.
 type Seen struct {
 	ID, Kind  string
 	Status    loop.Status
-	Seq       int64 // of its last event
+	Seq       int64 // the sequence number of its last event
 	StartedAt time.Time
 	Gates     []loop.GateKind
-	Repeats   int64 // of a steward: the longest streak of one action with one result
+	Repeats   int64 // only for a steward: the longest row of one action with the same result
 }
 
-// Loop is where a loop stands.
+// Loop returns what telemetry shows of a loop's state.
 func Loop(s loop.State) Seen {
 	seen := Seen{ID: s.Loop, Kind: s.Kind, Status: s.Status, Seq: s.Seq, StartedAt: s.StartedAt}
 	if s.Gate != nil {
@@ -153,7 +152,7 @@ func Loop(s loop.State) Seen {
 	return seen
 }
 
-// Steward is where a steward stands.
+// Steward returns what telemetry shows of a steward's state.
 func Steward(s steward.State) Seen {
 	seen := Seen{ID: s.Steward, Kind: kind.Steward.Name, Status: s.Status, Seq: s.Seq, StartedAt: s.StartedAt, Repeats: s.Indicators.Repeats}
 	for _, g := range s.Gates {
@@ -162,12 +161,12 @@ func Steward(s steward.State) Seen {
 	return seen
 }
 
-// replace notes what a loop is at and returns what it was at, the zero value for a new one.
+// replace stores the state of a loop and returns the one before, or the zero value for a new loop.
 func (t *Telemetry) replace(after Seen) Seen {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.loops[after.ID]
-	if !known.StartedAt.Equal(after.StartedAt) { // another loop of the same ID
+	if !known.StartedAt.Equal(after.StartedAt) { // another loop with the same ID
 		known = Seen{}
 		delete(t.courses, after.ID)
 	}
@@ -175,7 +174,7 @@ func (t *Telemetry) replace(after Seen) Seen {
 	return known
 }
 
-// trace exports the spans that ended.
+// trace exports the spans that have ended.
 func (t *Telemetry) trace(ctx context.Context, id string, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
 	t.mu.Lock()
 	c := t.courses[id]
@@ -194,7 +193,7 @@ func (t *Telemetry) trace(ctx context.Context, id string, events []loop.Event, b
 		}
 		c.met = true
 		for _, e := range earlier {
-			c.Add(e) // what ended then was exported then
+			c.Add(e) // spans that end here were exported earlier
 		}
 	}
 	for _, e := range events {
@@ -204,7 +203,7 @@ func (t *Telemetry) trace(ctx context.Context, id string, events []loop.Event, b
 	}
 }
 
-// Met notes the state of a loop of which this process has counted nothing yet.
+// Met notes the state of a loop for which this process has counted nothing yet.
 func (t *Telemetry) Met(s Seen) {
 	if t == nil || s.Status.Ended() {
 		return
@@ -216,7 +215,7 @@ func (t *Telemetry) Met(s Seen) {
 	}
 }
 
-// Forget notes that a loop is over, or goes on elsewhere.
+// Forget notes that a loop is over, or has moved to another host.
 func (t *Telemetry) Forget(id string) {
 	if t == nil {
 		return
@@ -227,14 +226,14 @@ func (t *Telemetry) Forget(id string) {
 	delete(t.courses, id)
 }
 
-// PushRefused counts a push that the user's repository did not take.
+// PushRefused counts a push that the user's repository refused.
 func (t *Telemetry) PushRefused(ctx context.Context) {
 	if t != nil && t.metrics != nil {
 		t.metrics.refused.Add(ctx, 1)
 	}
 }
 
-// census counts the loops by status and the open gates by kind, and finds the longest repetition.
+// census counts loops by status and open gates by kind, and finds the longest repetition.
 func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKind]int64, repeats int64) {
 	loops = map[loop.Status]int64{loop.Running: 0, loop.Paused: 0, loop.Waiting: 0, loop.Sleeping: 0, loop.Blocked: 0}
 	gates = map[loop.GateKind]int64{}
@@ -250,8 +249,8 @@ func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKi
 	return loops, gates, repeats
 }
 
-// quiet sends the complaints of OpenTelemetry's libraries to the log: on stderr they would break a
-// progress line. An embedded engine does the same, with the same log.
+// quiet sends the errors of OpenTelemetry's libraries to the log, because on stderr they would break a progress line.
+// An embedded engine does the same, with the same log.
 func quiet(logger *slog.Logger) {
 	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("telemetry", "error", err) }))

@@ -33,7 +33,7 @@ import (
 
 var noon = time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC)
 
-// receiver is an OpenTelemetry receiver that remembers.
+// receiver is an OpenTelemetry receiver that keeps what it gets.
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -71,7 +71,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// names are the spans that came, in their order.
+// names returns the names of the received spans, in order.
 func (r *receiver) names() (out []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func start(t *testing.T, s telemetry.Settings) *telemetry.Telemetry {
 	return shown
 }
 
-// free is an address that nothing listens on.
+// free returns an address on which nothing listens.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -111,7 +111,7 @@ func scrape(t *testing.T, address string) string {
 	return string(b)
 }
 
-// pages are the entries of a loop's ledger: to its contract gate, one iteration, its end.
+// pages returns the entries of a loop's ledger: up to the contract gate, one iteration, the end.
 func pages() [][]loop.Event {
 	gate := &loop.Gate{ID: "contract-3", Kind: loop.GateContract, OpenedAt: noon}
 	usage := &loop.Usage{ActiveMs: 1500, AgentCalls: 1, ToolCalls: 4, InputTokens: 100, OutputTokens: 20, CostUSD: evidence.MustDecimal("0.25")}
@@ -144,7 +144,7 @@ func pages() [][]loop.Event {
 	return pages
 }
 
-// ledger books pages as a worker does that appends them.
+// ledger reports pages as a worker that appends them does.
 type ledger struct {
 	state  loop.State
 	events []loop.Event
@@ -158,7 +158,7 @@ func (l *ledger) append(t *testing.T, shown *telemetry.Telemetry, page []loop.Ev
 }
 
 func TestOffByDefault(t *testing.T) {
-	r := newReceiver(t) // OpenTelemetry's variables alone switch nothing on
+	r := newReceiver(t) // OpenTelemetry's own variables switch nothing on
 	shown := start(t, telemetry.Settings{})
 	require.Nil(t, shown)
 	var l ledger
@@ -185,7 +185,7 @@ func TestL12TheTraceIsSentOnceAndWhole(t *testing.T) {
 	require.NoError(t, shown.Shutdown(t.Context()))
 	require.Equal(t, []string{"gate contract", "phase precheck"}, r.names())
 
-	// Another worker goes on.
+	// Another worker continues.
 	shown = start(t, telemetry.Settings{Traces: telemetry.OTLP})
 	for _, page := range pages()[2:] {
 		l.append(t, shown, page)
@@ -226,11 +226,11 @@ func TestAReceiverThatIsGoneHoldsNothingUp(t *testing.T) {
 	var log bytes.Buffer
 	shown, err := telemetry.Start(t.Context(), telemetry.Settings{Traces: telemetry.OTLP}, "test", slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
-	for n := range 3000 { // more than wait for delivery, and than go at once
+	for n := range 3000 { // more than the queue holds, and more than one delivery takes
 		var l ledger
 		for _, page := range pages()[:2] {
 			for i := range page {
-				page[i].Time = page[i].Time.Add(time.Duration(n) * time.Hour) // another loop of the same name
+				page[i].Time = page[i].Time.Add(time.Duration(n) * time.Hour) // another loop with the same name
 			}
 			l.append(t, shown, page)
 		}
@@ -252,7 +252,7 @@ func TestALedgerThatCannotBeReadCostsTheTraceOnly(t *testing.T) {
 	require.Empty(t, r.names())
 }
 
-// names of the metrics in docs/operating.md, with what they are after pages.
+// metrics are the names of the metrics in docs/operating.md, with their values after pages.
 var metrics = map[string]string{
 	"pawl_loops_ended_total":               `{code="BUDGET_EXHAUSTED",kind="improve",status="halted"} 1`,
 	"pawl_iterations_total":                `{kind="improve",outcome="discarded",reason="other"} 1`,
@@ -361,7 +361,7 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		settings telemetry.Settings
 		variable string
 	}{
-		{telemetry.Settings{Listen: "203.0.113.1:0"}, "PAWL_METRICS_LISTEN"}, // no address of this machine
+		{telemetry.Settings{Listen: "203.0.113.1:0"}, "PAWL_METRICS_LISTEN"}, // this machine does not have that address
 		{telemetry.Settings{Traces: "/dev/null/traces"}, "PAWL_TRACES"},
 	} {
 		_, err := telemetry.Start(t.Context(), c.settings, "test", silent)
@@ -369,7 +369,7 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 	}
 }
 
-// BenchmarkAppended is what telemetry costs an iteration of a loop, at the four appends of pages.
+// BenchmarkAppended measures what telemetry costs an iteration of a loop, at the four appends of pages.
 func BenchmarkAppended(b *testing.B) {
 	for name, s := range map[string]telemetry.Settings{
 		"off": {}, "metrics": {Listen: "127.0.0.1:0"}, "traces": {Traces: filepath.Join(b.TempDir(), "traces")},

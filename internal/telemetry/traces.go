@@ -21,13 +21,13 @@ import (
 	"pawl/internal/span"
 )
 
-// tracers are the two sources of spans with the one way out that they share: the SDK's, which the
-// standard's sampler may thin out, and the loops', which come whole and with IDs of their own.
+// tracers are the two sources of spans, which share one exporter. The sampler of the standard may leave out spans of
+// the SDK. Spans of loops are all exported, with IDs of their own.
 type tracers struct {
 	interceptor interceptor.Interceptor
 	loops       trace.Tracer
 	providers   []*sdktrace.TracerProvider
-	file        *os.File // where the spans go, unless they are sent
+	file        *os.File // the file of the spans, nil if they are sent
 }
 
 func newTracers(ctx context.Context, to string, about *resource.Resource, logger *slog.Logger) (*tracers, error) {
@@ -36,7 +36,7 @@ func newTracers(ctx context.Context, to string, about *resource.Resource, logger
 	if err != nil {
 		return nil, err
 	}
-	// It hands spans on in the background and drops them when nobody takes them.
+	// The processor exports in the background. It drops spans if it has too many of them.
 	batch := sdktrace.NewBatchSpanProcessor(&patient{SpanExporter: out, logger: logger})
 	sdk := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(batch))
 	loops := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(batch),
@@ -45,9 +45,9 @@ func newTracers(ctx context.Context, to string, about *resource.Resource, logger
 	t.loops = loops.Tracer("pawl")
 	t.interceptor, err = opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{
 		Tracer: sdk.Tracer("temporal-sdk-go"),
-		// Whoever follows a loop asks for its state again and again.
+		// Following a loop asks for its state again and again.
 		DisableQueryTracing: true,
-		// A header that somebody else's client wrote must not fail a loop.
+		// A wrong header from another client must not fail a loop.
 		AllowInvalidParentSpans: true,
 	})
 	return t, err
@@ -67,19 +67,19 @@ func (t *tracers) exporter(ctx context.Context, to string) (sdktrace.SpanExporte
 	return stdouttrace.New(stdouttrace.WithWriter(t.file))
 }
 
-// patient is an exporter whose failures reach nobody but the log: the first at once, later ones once in
-// complainEvery, since the receiver may be away for days.
+// patient is an exporter that only logs failures: the first one at once, later ones once in complainEvery, because the
+// receiver may be away for days.
 type patient struct {
 	sdktrace.SpanExporter
 	logger *slog.Logger
-	lost   int // since the log was told
+	lost   int // spans lost since the last log line
 	told   time.Time
 }
 
-// complainEvery is how often failures are logged.
+// complainEvery is the shortest time between two log lines about failures.
 const complainEvery = time.Minute
 
-// ExportSpans hands spans on or drops them. The batch processor calls it one call after the other.
+// ExportSpans exports spans or drops them. The batch processor makes one call after the other.
 func (p *patient) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := p.SpanExporter.ExportSpans(ctx, spans)
 	if err == nil {
@@ -106,8 +106,8 @@ func (t *tracers) shutdown(ctx context.Context) error {
 	return first
 }
 
-// export hands a span on. It is linked to the SDK's span in which it was recorded, since that is
-// in a trace of its own.
+// export exports a span. The span has a link to the SDK's span in which it was recorded, because that span is in
+// another trace.
 func (t *tracers) export(ctx context.Context, s span.Span) {
 	options := []trace.SpanStartOption{trace.WithTimestamp(s.Start), trace.WithAttributes(attributes(s.Attributes)...)}
 	if recorded := trace.SpanContextFromContext(ctx); recorded.IsValid() {
@@ -129,7 +129,7 @@ func (t *tracers) export(ctx context.Context, s span.Span) {
 	out.End(trace.WithTimestamp(s.End))
 }
 
-// given hands on the IDs of spans that have theirs already.
+// given is a generator that uses the IDs that spans already have.
 type given struct{}
 
 type givenKey struct{}
