@@ -1,8 +1,7 @@
-// Package span makes a trace of a loop out of its events: a span for the loop, in it one for each
-// iteration, phase, step and gate. It is a projection like the state: the same events always make
-// the same spans with the same IDs, whoever makes them and however often, so a trace survives a
-// worker, an engine and a retry. Names, numbers and hashes are in it, never what an agent or a
-// person wrote. Pure: it exports nothing (that is internal/telemetry). Start at Trace.Add.
+// Package span makes a trace of a loop from its events: a span for the loop, and in it one for each iteration, phase,
+// step and gate. It is a projection like the state: the same events always make the same spans with the same IDs. So a
+// trace survives a worker, an engine and a retry. It contains names, numbers and hashes, never what an agent or a
+// person wrote. Pure: it exports nothing (internal/telemetry does). Start at Trace.Add.
 package span
 
 import (
@@ -17,19 +16,19 @@ import (
 	"pawl/internal/reason"
 )
 
-// Span is a stretch of a loop's time that is over.
+// Span is a part of a loop's time that is over.
 type Span struct {
 	Trace      [16]byte
 	ID         [8]byte
 	Parent     [8]byte // zero for the loop itself
-	Name       string  // of few values: "iteration", "phase verify"
+	Name       string  // one of few values: "iteration", "phase verify"
 	Start, End time.Time
-	Failed     string // why it failed, "" where it did not
+	Failed     string // why it failed, "" if it did not
 	Attributes []Attribute
-	Points     []Point // what happened meanwhile
+	Points     []Point // what happened during the span
 }
 
-// Attribute says something of a span. Its value is a string, an int64, a float64 or a bool.
+// Attribute is a named value of a span: a string, an int64, a float64 or a bool.
 type Attribute struct {
 	Key   string
 	Value any
@@ -42,7 +41,7 @@ type Point struct {
 	Attributes []Attribute
 }
 
-// rank is how far inside a span is.
+// rank says how deep a span is nested.
 type rank int
 
 const (
@@ -58,33 +57,33 @@ type open struct {
 	rank rank
 }
 
-// Trace is a loop's trace as far as its events go. The zero value is a loop that has not begun.
+// Trace is a loop's trace up to its latest event. The zero value is a loop that has not begun.
 type Trace struct {
-	seq   int64  // of the last event that was added
-	seed  string // names the trace
+	seq   int64  // the number of the last event that was added
+	seed  string // identifies the trace
 	trace [16]byte
-	open  []open // from the loop inwards
+	open  []open // the spans that have not ended, the loop's first
 
-	steward bool // tasks and gates overlap
+	steward bool // it is a steward, whose tasks and gates overlap
 	since   since
 }
 
-// Add lets an event happen and returns the spans that ended with it, inner ones first. An event
-// that was added before changes nothing. Events come in their order, the first one first.
+// Add adds an event and returns the spans that ended with it, inner ones first. It ignores an event that was added
+// before. Events must come in their order, beginning with the first one.
 func (c *Trace) Add(e loop.Event) []Span {
 	if e.Seq <= c.seq {
 		return nil
 	}
 	c.seq = e.Seq
 	if c.seed == "" {
-		// Not the run's ID: a loop whose engine was lost goes on in another run.
+		// Not the run's ID: a loop whose engine was lost continues in another run.
 		c.seed = fmt.Sprintf("%s\x00%d", e.Loop, e.Time.UnixNano())
 		sum := sha256.Sum256([]byte("trace\x00" + c.seed))
 		copy(c.trace[:], sum[:])
 		c.begin(ofLoop, "loop", 0, e)
 	}
 	if len(c.open) == 0 {
-		return nil // what comes after the end
+		return nil // events after the end
 	}
 	if c.steward && (e.Type == loop.GateOpened || e.Type == loop.GateClosed) {
 		return c.gate(e)
@@ -96,7 +95,7 @@ func (c *Trace) Add(e loop.Event) []Span {
 	return nil
 }
 
-// transitions are the events that begin or end a span; all others are points in one.
+// transitions are the events that begin or end a span. All other events are points in a span.
 var transitions = map[loop.Type]func(*Trace, loop.Event) []Span{
 	loop.LoopOpened: func(c *Trace, e loop.Event) []Span {
 		if o := e.Opened; o != nil {
@@ -105,7 +104,7 @@ var transitions = map[loop.Type]func(*Trace, loop.Event) []Span{
 		return nil
 	},
 	loop.IterationStarted: func(c *Trace, e loop.Event) []Span {
-		// The phase in which an iteration begins is its first: what it took before was the loop's.
+		// The current phase becomes the iteration's first phase. The time that it took before belongs to the loop.
 		var done []Span
 		var points []Point
 		for _, s := range c.end(ofIteration, e) {
@@ -178,8 +177,8 @@ func endLoop(c *Trace, e loop.Event) []Span {
 	return c.end(ofLoop, e)
 }
 
-// step is the span of a step. Its event tells its end and what it spent; where an outage lay in
-// between, it looks as if it had begun late.
+// step returns the span of a step. Its event has the end and what the step spent. If an outage lay in between, the step
+// seems to have begun later than it did.
 func (c *Trace) step(e loop.Event) Span {
 	s := Span{
 		Trace: c.trace, ID: c.id(e.Seq), Parent: c.inner().ID, Name: "step " + e.Step, Start: e.Time, End: e.Time,
@@ -202,7 +201,7 @@ func (c *Trace) step(e loop.Event) Span {
 	return s
 }
 
-// Outcome says in one word how a step ended: ok, interrupted (it is run again) or failed.
+// Outcome says in one word how a step ended: ok, interrupted (the step runs again) or failed.
 func Outcome(e loop.Event) string {
 	switch e.Reason {
 	case "", "ok":
@@ -222,7 +221,7 @@ func usage(u *loop.Usage) []Attribute {
 	return out
 }
 
-// begin opens a span inside of what is open; what is open as far inside must have ended.
+// begin opens a span inside the innermost open one. Spans of its rank must have ended.
 func (c *Trace) begin(r rank, name string, n int64, e loop.Event) {
 	s := Span{Trace: c.trace, ID: c.id(n), Name: name, Start: e.Time, Attributes: common(e)}
 	if len(c.open) > 0 {
@@ -231,7 +230,7 @@ func (c *Trace) begin(r rank, name string, n int64, e loop.Event) {
 	c.open = append(c.open, open{s, r})
 }
 
-// end ends what is open at a rank and inside of it.
+// end ends the open spans of a rank, and those inside them.
 func (c *Trace) end(r rank, e loop.Event) (done []Span) {
 	for len(c.open) > 0 && c.inner().rank >= r {
 		s := c.inner().Span
@@ -256,14 +255,14 @@ func (c *Trace) note(r rank, attributes ...Attribute) {
 	s.Attributes = append(s.Attributes, said(attributes...)...)
 }
 
-// said returns the attributes that are not empty texts.
+// said removes attributes whose value is the empty text.
 func said(attributes ...Attribute) []Attribute {
 	return slices.DeleteFunc(attributes, func(a Attribute) bool { return a.Value == "" })
 }
 
 func (c *Trace) fail(r rank, why string) { c.at(r).Failed = why }
 
-// maxPoints bounds what an open span keeps: a flood of messages must not fill the memory.
+// maxPoints limits the points of an open span, so that a flood of messages does not fill the memory.
 const maxPoints = 100
 
 func (c *Trace) point(e loop.Event) {
@@ -281,15 +280,15 @@ func (c *Trace) point(e loop.Event) {
 	s.Points = append(s.Points, p)
 }
 
-// id names the span that the n-th event opens; 0 is the loop, and what an event opens besides has
-// the negative number.
+// id returns the ID of the span that event n opens; 0 is the loop. The second span that an event opens has the number
+// -n.
 func (c *Trace) id(n int64) (id [8]byte) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "span\x00%s\x00%d", c.seed, n))
 	copy(id[:], sum[:])
 	return id
 }
 
-// common is what every span of a loop is found and, where several take no time, put in order by.
+// common returns the attributes of every span. They serve to find a loop's spans, and to sort those that take no time.
 func common(e loop.Event) []Attribute {
 	out := []Attribute{{"pawl.loop", e.Loop}, {"pawl.seq", e.Seq}}
 	if e.Iteration > 0 {

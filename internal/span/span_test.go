@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC)
 
-// at numbers events and lets them happen at their second.
+// at numbers events and sets the time of event n to second n.
 func at(events ...loop.Event) []loop.Event {
 	for i := range events {
 		events[i].Seq, events[i].Loop = int64(i+1), "climb"
@@ -32,7 +32,7 @@ func second(n int, e loop.Event) loop.Event {
 
 func took(ms int64) *loop.Usage { return &loop.Usage{ActiveMs: ms, AgentCalls: 1, InputTokens: 7} }
 
-// course is one of a loop with a gate, an iteration that is repaired and kept, and one that isn't.
+// course returns the events of a loop with a gate, an iteration that is repaired and kept, and one that is not kept.
 func course() []loop.Event {
 	metric := evidence.MustDecimal("2")
 	contract, pause := &loop.Gate{ID: "contract-6", Kind: loop.GateContract, Hash: "abc"}, &loop.Gate{ID: "pause-18", Kind: loop.GatePause}
@@ -70,7 +70,7 @@ func all(events []loop.Event) (out []span.Span) {
 	return out
 }
 
-// tree renders spans as people see them: from the loop inwards, in the order of their begin.
+// tree renders spans as people see them: as a tree from the loop down, in the order in which they began.
 func tree(spans []span.Span) string {
 	var b strings.Builder
 	var show func(parent [8]byte, depth int)
@@ -139,8 +139,8 @@ func TestL12AnEventThatWasAddedBeforeChangesNothing(t *testing.T) {
 	}
 }
 
-// TestL12ATraceGoesOnFromAnyEntry is a worker that dies between any two events: the next one reads
-// what there is and goes on.
+// TestL12ATraceGoesOnFromAnyEntry lets the worker die between any two events. The next one reads the events so far and
+// continues.
 func TestL12ATraceGoesOnFromAnyEntry(t *testing.T) {
 	events := course()
 	want := all(events)

@@ -6,12 +6,12 @@ import (
 	"pawl/internal/loop"
 )
 
-// A steward's tasks and gates overlap: their spans are made when they end, out of when they began.
+// A steward's tasks and gates overlap. So a span is made only at the end, from the stored time of the beginning.
 
-// since is what of a steward has begun and not ended.
+// since has the beginnings of what has not ended, by task or gate.
 type since struct {
-	tasks  map[string]time.Time // submitted
-	states map[string]time.Time // in the state that the task is in
+	tasks  map[string]time.Time // when the task was submitted
+	states map[string]time.Time // when the task entered its current state
 	gates  map[string]time.Time
 }
 
@@ -40,7 +40,7 @@ func init() {
 				return nil
 			}
 			took := a.ActiveMs
-			if u := e.Usage; u != nil { // a planner's, which is no executing time
+			if u := e.Usage; u != nil { // the planner's time, which does not count as executing time
 				took = max(took, u.ActiveMs)
 			}
 			s := c.stretch("action "+a.What, e.Time.Add(-time.Duration(took)*time.Millisecond), e,
@@ -70,7 +70,7 @@ func noted(m map[string]time.Time, key string, at time.Time) map[string]time.Tim
 	return m
 }
 
-// stretch is a span of a steward that ends with an event.
+// stretch returns a span of a steward that ends with an event.
 func (c *Trace) stretch(name string, from time.Time, e loop.Event, attributes ...Attribute) Span {
 	if from.IsZero() || from.Before(c.open[0].Start) {
 		from = c.open[0].Start
@@ -80,7 +80,7 @@ func (c *Trace) stretch(name string, from time.Time, e loop.Event, attributes ..
 	return s
 }
 
-// gate is the span of a steward's gate, once it is closed.
+// gate returns the span of a steward's gate once the gate is closed.
 func (c *Trace) gate(e loop.Event) []Span {
 	if e.Gate == nil {
 		return nil
