@@ -18,7 +18,7 @@ import (
 
 var errBody = errors.New("the body is not one JSON object")
 
-// object is a JSON object of which some texts are known by their names.
+// object is a JSON object in which some names have a meaning.
 type object map[string]json.RawMessage
 
 func (o object) text(names ...string) string {
@@ -31,18 +31,19 @@ func (o object) text(names ...string) string {
 	return ""
 }
 
-// event is what an object says. Its body is the text that it names so, else the object itself.
+// event returns the content of an object as an event. Without a text for the body, the body is the whole
+// object.
 func (o object) event() incoming.Event {
 	e := incoming.Event{
 		Title: o.text("title", "summary", "subject"), Body: o.text("body", "description", "message"), Name: o.text("name", "type"),
 		Action: o.text("action"), Repo: o.text("repo"), Branch: o.text("branch"), Commit: o.text("commit"), URL: o.text("url"),
 	}
 	if e.Body == "" {
-		pretty, _ := json.MarshalIndent(o, "", "  ") // a map of JSON values always is JSON
+		pretty, _ := json.MarshalIndent(o, "", "  ") // a map of JSON values is always valid JSON
 		e.Body = string(pretty)
 	}
 	var labels []json.RawMessage
-	_ = json.Unmarshal(o["labels"], &labels) // labels of another form are none
+	_ = json.Unmarshal(o["labels"], &labels) // labels of another form count as none
 	for _, l := range labels {
 		var s string
 		if json.Unmarshal(l, &s) == nil {
@@ -59,8 +60,8 @@ func decode(body []byte) (o object, err error) {
 	return o, nil
 }
 
-// readJSON reads plain JSON. Only the body is signed, so the body is the key: who sends an old one under a
-// new delivery's name gets no second task.
+// readJSON reads plain JSON. Only the body is signed, so the body is the key: an old body with the name of a new
+// delivery makes no second task.
 func readJSON(r request) (e incoming.Event, why string, err error) {
 	o, err := decode(r.body)
 	if err != nil {
@@ -91,7 +92,7 @@ func readStandard(r request) (e incoming.Event, why string, err error) {
 	return e, "", nil
 }
 
-// alerts is what Alertmanager sends.
+// alerts is the format of Alertmanager.
 type alerts struct {
 	GroupKey          string            `json:"groupKey"`
 	Status            string            `json:"status"`
@@ -111,8 +112,8 @@ type alerts struct {
 // shownAlerts is how many alerts of a group a task lists.
 const shownAlerts = 20
 
-// readAlerts reads a group of alerts. Alertmanager repeats a group for as long as it fires, so the key is the group
-// and when the first alert that still fires began. Firing again after that is another task.
+// readAlerts reads a group of alerts. Alertmanager sends a group again as long as it fires. So the key is the group,
+// and the time when the oldest alert that still fires began. A group that fires again later is another task.
 func readAlerts(r request) (e incoming.Event, why string, err error) {
 	var in alerts
 	if json.Unmarshal(r.body, &in) != nil {

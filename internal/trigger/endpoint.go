@@ -1,10 +1,10 @@
-// Package trigger lets monitoring submit tasks over HTTP (S5): one endpoint for all stewards of a host. A
-// delivery is checked in this order: route, method, size, authentication, time, repetition, rate. Then it
-// goes to the steward, and only what Temporal has is answered with 202. The steward decides what comes
-// of it; what a delivery says is data (internal/incoming).
+// Package trigger lets monitoring submit tasks over HTTP (S5): one endpoint for all stewards of a host. It checks a
+// delivery in this order: route, method, size, authentication, time, repetition, rate. Then it hands the task to the
+// steward, and answers 202 only when Temporal has it. The steward decides what to do with the task. The content of a
+// delivery is only data (internal/incoming).
 //
-// It never starts a workflow, never answers a gate and never writes a secret or a body into a log. Start
-// at Endpoint, then forms.go (who may send), stewards.go (which triggers there are) and serve.go.
+// The package never starts a workflow, never answers a gate and never writes a secret or a body to a log. Start at
+// Endpoint, then forms.go (who may send), stewards.go (which triggers there are) and serve.go.
 package trigger
 
 import (
@@ -32,11 +32,11 @@ import (
 	"pawl/internal/task"
 )
 
-// The bounds of what comes in.
+// The limits of deliveries.
 const (
 	maxBody   = 1 << 20 // bytes of a delivery
 	minSecret = 16      // bytes of a secret
-	known     = 10000   // deliveries by which a repeated one is known
+	known     = 10000   // how many deliveries are remembered, to recognise a repeated one
 	perSecond = 10      // deliveries of one trigger, after a burst
 	burst     = 100
 )
@@ -44,28 +44,28 @@ const (
 // submitTime is how long Temporal may take to accept a task.
 const submitTime = 10 * time.Second
 
-// tryAgain is what a sender is told to wait where nobody knows better.
+// tryAgain is how long a sender is told to wait if no better time is known.
 const tryAgain = 5 * time.Second
 
-// Route is a trigger of a steward that runs.
+// Route is a trigger of a running steward.
 type Route struct {
 	Steward string
-	Run     string // the first run of the steward: another steward of its name is another route
+	Run     string // the steward's first run: another steward with the same name has another route
 	Trigger charter.Trigger
 }
 
-// Stewards are those that run, and how a task comes to them.
+// Stewards finds the running stewards and hands tasks to them.
 type Stewards interface {
-	// Find returns the trigger of a steward that runs. An error means that nobody knows now.
+	// Find returns the trigger of a running steward. An error means that this is not known now.
 	Find(ctx context.Context, steward, trigger string) (Route, bool, error)
-	// Submit returns once the task is safe with the steward, and ErrGone where that has ended.
+	// Submit returns when the steward is sure to get the task. The error is ErrGone if the steward has ended.
 	Submit(ctx context.Context, steward string, t task.Task, tr task.Trigger) error
 }
 
-// ErrGone is what Submit returns for a steward that does not run.
+// ErrGone is returned by Submit for a steward that does not run.
 var ErrGone = errors.New("the steward does not run")
 
-// Endpoint answers deliveries: an http.Handler.
+// Endpoint is the http.Handler that answers deliveries.
 type Endpoint struct {
 	stewards Stewards
 	home     home.Home
@@ -75,11 +75,11 @@ type Endpoint struct {
 
 	flights singleflight.Group
 	seen    memory
-	refused rate.Sometimes // refusals are logged now and then: whoever sends rubbish must not fill the disk
+	refused rate.Sometimes // limits how often refusals are logged, so that a sender of rubbish does not fill the disk
 
 	mu       sync.Mutex
 	limits   map[string]*rate.Limiter
-	warnings map[string]string // of a secret's file, as they were last logged
+	warnings map[string]string // the last logged warnings about each secret's file
 }
 
 // New returns the endpoint for stewards, with secrets from h.
@@ -95,14 +95,14 @@ func New(stewards Stewards, h home.Home, logger *slog.Logger, now func() time.Ti
 
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
 
-// Answer is what a sender is told, as JSON.
+// Answer is the JSON that a sender gets.
 type Answer struct {
 	Result string `json:"result"`         // accepted, duplicate, ignored or refused
-	Task   string `json:"task,omitempty"` // its ID
-	Why    string `json:"why,omitempty"`  // it is ignored or refused
+	Task   string `json:"task,omitempty"` // the task's ID
+	Why    string `json:"why,omitempty"`  // why the delivery was ignored or refused
 
 	status int
-	after  time.Duration // when to come again
+	after  time.Duration // when the sender should try again
 }
 
 func refuse(status int, why string) Answer {
@@ -113,7 +113,7 @@ func away(why string) Answer {
 	return Answer{Result: "refused", Why: why, status: http.StatusServiceUnavailable, after: tryAgain}
 }
 
-// unknown does not say which of the two is unknown.
+// unknown does not say whether the steward or the trigger is unknown.
 var unknown = refuse(http.StatusNotFound, "no running steward has this trigger; send POST to /v1/<steward>/<trigger>")
 
 func (a Answer) write(w http.ResponseWriter) {
@@ -127,7 +127,7 @@ func (a Answer) write(w http.ResponseWriter) {
 	w.WriteHeader(a.status)
 	to := json.NewEncoder(w)
 	to.SetEscapeHTML(false)
-	_ = to.Encode(a) // a sender that has gone away is told nothing
+	_ = to.Encode(a) // the sender may have gone
 }
 
 func (e *Endpoint) take(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +151,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, steward, trigg
 	switch {
 	case err != nil:
 		return away("Temporal does not answer")
-	case !found || route.Trigger.From == charter.Health: // nobody sends anything to that
+	case !found || route.Trigger.From == charter.Health: // nobody may send deliveries to that trigger
 		return unknown
 	case r.Method != http.MethodPost:
 		return refuse(http.StatusMethodNotAllowed, "only POST is taken")
@@ -172,7 +172,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, steward, trigg
 	switch {
 	case errors.Is(err, errUnsigned) || errors.Is(err, errStale):
 		return refuse(http.StatusUnauthorized, err.Error())
-	case err != nil: // the sender may not know more of it
+	case err != nil: // the sender may not learn more
 		e.refused.Do(func() {
 			e.logger.Warn("a trigger can't be served", "steward", steward, "trigger", trigger, "error", err)
 		})
@@ -196,7 +196,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, steward, trigg
 	return e.once(r.Context(), route, t)
 }
 
-// read returns the body, or why there is none.
+// read returns the body, or the answer if it can't be used.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, *Answer) {
 	refused := func(status int, why string) ([]byte, *Answer) {
 		a := refuse(status, why)
@@ -220,7 +220,7 @@ func read(w http.ResponseWriter, r *http.Request) ([]byte, *Answer) {
 	return body, nil
 }
 
-// secret reads a trigger's secret anew, so that a changed one counts at once.
+// secret reads a trigger's secret from its file each time, so that a change takes effect at once.
 func (e *Endpoint) secret(path string) ([]byte, error) {
 	s, err := e.home.Secret(path)
 	if err != nil {
@@ -240,8 +240,8 @@ func (e *Endpoint) secret(path string) ([]byte, error) {
 	return s.Value, nil
 }
 
-// once hands a task in, once for all deliveries that are the same. Those that come at the same time wait for one
-// answer, so that none is called a duplicate of what failed.
+// once submits a task, once for all deliveries that are the same. Deliveries that come at the same time wait for one
+// answer, so that none is called a duplicate of one that failed.
 func (e *Endpoint) once(ctx context.Context, route Route, t task.Task) Answer {
 	keys := []string{route.Run + "/" + t.ID, route.Run + "//" + t.Dedupe}
 	led := false
@@ -253,7 +253,7 @@ func (e *Endpoint) once(ctx context.Context, route Route, t task.Task) Answer {
 		if wait := e.wait(route); wait > 0 {
 			return Answer{Result: "refused", Why: "this trigger delivers too often", status: http.StatusTooManyRequests, after: wait}, nil
 		}
-		// A sender that hangs up has sent it all the same.
+		// The delivery counts even if the sender hangs up now.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), submitTime)
 		defer cancel()
 		tr := task.Trigger{Name: route.Trigger.Name, From: route.Trigger.From, Delivery: strings.TrimPrefix(t.Dedupe, route.Trigger.Name+"/"), Task: t.ID, Result: "accepted"}
@@ -275,7 +275,7 @@ func (e *Endpoint) once(ctx context.Context, route Route, t task.Task) Answer {
 	return a
 }
 
-// wait is how long a trigger has to wait until it may deliver again, 0 for not at all.
+// wait returns how long a trigger must wait until it may deliver again, 0 for now.
 func (e *Endpoint) wait(route Route) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -292,11 +292,11 @@ func (e *Endpoint) wait(route Route) time.Duration {
 	return wait
 }
 
-// memory knows the last keys that it was given. What it has forgotten, or a restart, the steward knows.
+// memory remembers the latest keys. The steward knows those that it has forgotten, also because of a restart.
 type memory struct {
 	mu   sync.Mutex
 	keys map[string]bool
-	ring []string // the oldest at next, once it is full
+	ring []string // the oldest key is at next, once the ring is full
 	next int
 }
 

@@ -31,7 +31,7 @@ import (
 
 const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
 
-// stewards is one steward, shop, with a trigger of each form.
+// stewards has one steward, shop, with a trigger of each form.
 type stewards struct {
 	mu       sync.Mutex
 	triggers []charter.Trigger
@@ -39,8 +39,8 @@ type stewards struct {
 	asked    int
 	fails    error
 	unknown  error
-	entered  chan struct{} // is told of each submission, where there is one
-	leave    chan struct{} // which then waits for this
+	entered  chan struct{} // if not nil, gets a value for each submission
+	leave    chan struct{} // and each submission then waits for a value from here
 }
 
 func (s *stewards) Find(_ context.Context, steward, name string) (trigger.Route, bool, error) {
@@ -96,7 +96,7 @@ func serve(t *testing.T, change ...func(*http.Server)) *bench {
 		b.triggers = append(b.triggers, charter.Trigger{Name: from, From: from, SecretFile: "secret"})
 	}
 	b.triggers = append(b.triggers, charter.Trigger{Name: "web", From: charter.Health, URL: "http://127.0.0.1:1"})
-	b.triggers = append(b.triggers, charter.Trigger{Name: "alerts", From: "json", SecretFile: "secrets/alerts"}) // the page's
+	b.triggers = append(b.triggers, charter.Trigger{Name: "alerts", From: "json", SecretFile: "secrets/alerts"}) // the example of the page
 	logger := slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := trigger.Server(trigger.New(b, b.home, logger, func() time.Time { return b.now }), slog.New(slog.DiscardHandler))
 	for _, f := range change {
@@ -115,12 +115,12 @@ func serve(t *testing.T, change ...func(*http.Server)) *bench {
 	return b
 }
 
-// said is what a sender was told.
+// said is an answer to a sender.
 type said struct {
 	trigger.Answer
 	status int
 	header http.Header
-	closed bool // the connection
+	closed bool // the connection was closed
 }
 
 func (b *bench) send(method, path, body string, header http.Header) said {
@@ -262,7 +262,7 @@ func TestS5_ALargeBodyIsRefusedUnread(t *testing.T) {
 	b := serve(t)
 	large := strings.Repeat("x", 10<<20)
 	require.Equal(t, http.StatusRequestEntityTooLarge, b.announce("/v1/shop/json", len(large)).status)
-	// Without its length it is read up to the limit.
+	// A body without a length is read up to the limit.
 	conn := b.dial()
 	fmt.Fprint(conn, "POST /v1/shop/json HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
 	go func() {
@@ -279,7 +279,7 @@ func TestS5_ALargeBodyIsRefusedUnread(t *testing.T) {
 	require.Len(t, b.tasks, 1)
 }
 
-// announce says how long a body is, and sends nothing of it.
+// announce announces the size of a body, and sends none of it.
 func (b *bench) announce(path string, size int) said {
 	conn := b.dial()
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", path, size)

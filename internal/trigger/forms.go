@@ -16,13 +16,13 @@ import (
 	"pawl/internal/incoming"
 )
 
-// The headers of a form of pawl's own.
+// The headers of pawl's own form.
 const (
 	SignatureHeader = "X-Pawl-Signature"
 	DeliveryHeader  = "X-Pawl-Delivery"
 )
 
-// tolerance is how far a signed time may be from ours, in either direction.
+// tolerance is how far a signed time may differ from ours, in either direction.
 const tolerance = 5 * time.Minute
 
 // request is a delivery whose route is known and whose body has been read.
@@ -32,12 +32,12 @@ type request struct {
 	now    time.Time
 }
 
-// form is how a kind of sender proves who it is and what its deliveries say.
+// form says how one kind of sender proves who it is, and how its deliveries are read.
 type form struct {
-	// verify fails where the delivery was not made with the secret: errUnsigned, errStale, or errSecret where the
-	// secret itself can't be used.
+	// verify returns an error if the delivery was not made with the secret: errUnsigned or errStale, or errSecret if
+	// the secret itself can't be used.
 	verify func(r request, secret []byte) error
-	// read returns what a verified delivery says. why is not empty where it asks for no work.
+	// read returns the content of a verified delivery. If the delivery asks for no work, why says the reason.
 	read func(r request) (e incoming.Event, why string, err error)
 }
 
@@ -47,7 +47,7 @@ var (
 	errSecret   = errors.New("the trigger's secret cannot be used")
 )
 
-// forms are the words of `triggers[].from`.
+// forms are the values of `triggers[].from`.
 var forms = map[string]form{
 	"github":       {verifyGitHub, readGitHub},
 	"standard":     {verifyStandard, readStandard},
@@ -55,7 +55,7 @@ var forms = map[string]form{
 	"json":         {verifyJSON, readJSON},
 }
 
-// verifyGitHub takes no SHA-1, which GitHub still sends beside the other one.
+// verifyGitHub does not accept the SHA-1 signature, which GitHub still sends, too.
 func verifyGitHub(r request, secret []byte) error {
 	return verifyHMAC(r.header.Get(github.SHA256SignatureHeader), r.body, secret)
 }
@@ -71,7 +71,7 @@ func verifyHMAC(signature string, body, secret []byte) error {
 	return nil
 }
 
-// verifyStandard asks for the time after the signature: a time that nobody has signed says nothing.
+// verifyStandard checks the time after the signature, because a time that is not signed proves nothing.
 func verifyStandard(r request, secret []byte) error {
 	hook, err := webhooks.NewWebhook(string(secret))
 	if err != nil {
@@ -87,8 +87,8 @@ func verifyStandard(r request, secret []byte) error {
 	return nil
 }
 
-// verifyBearer is for a sender that can't sign. The digests make the comparison take the same time
-// for every length.
+// verifyBearer is for a sender that can't sign. It compares digests, so the comparison takes the same time for every
+// length.
 func verifyBearer(r request, secret []byte) error {
 	token, found := strings.CutPrefix(r.header.Get("Authorization"), "Bearer ")
 	given, wanted := sha256.Sum256([]byte(token)), sha256.Sum256(secret)

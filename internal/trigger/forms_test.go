@@ -112,7 +112,7 @@ func TestWhatIsNoObjectIsRefused(t *testing.T) {
 	require.Contains(t, b.tasks[0].Body, `"deep": [`)
 }
 
-// FuzzDelivery sends what a sender with the secret could send: no answer is the server's own failure.
+// FuzzDelivery sends what a sender with the secret could send. No answer may be an error of the server itself.
 func FuzzDelivery(f *testing.F) {
 	dir := f.TempDir()
 	require.NoError(f, os.WriteFile(filepath.Join(dir, "secret"), []byte(secret), 0o600))

@@ -12,9 +12,9 @@ import (
 	"pawl/internal/incoming"
 )
 
-// readGitHub takes work from three events: a run or a suite of checks that failed, and an issue that was
-// opened or labelled. Run and suite of one commit have one key, so they are one task, and so has an
-// issue, however often it is labelled.
+// readGitHub takes work from three events: a failed workflow run, a failed check suite, and an issue that was opened or
+// labelled. Run and suite of one commit have the same key, so they make one task. All events of one issue have the same
+// key, too.
 func readGitHub(r request) (e incoming.Event, why string, err error) {
 	kind := r.header.Get(github.EventTypeHeader)
 	switch kind {
@@ -22,7 +22,7 @@ func readGitHub(r request) (e incoming.Event, why string, err error) {
 	default:
 		return e, "pawl takes workflow_run, check_suite and issues from GitHub", nil
 	}
-	// The signature was verified over the whole body. This takes the JSON out of a form.
+	// The signature was verified over the whole body. If the body is a form, this takes the JSON out of it.
 	media, _, _ := mime.ParseMediaType(r.header.Get("Content-Type"))
 	payload, err := github.ValidatePayloadFromBody(media, bytes.NewReader(r.body), "", nil)
 	if err != nil {
@@ -39,7 +39,7 @@ func readGitHub(r request) (e incoming.Event, why string, err error) {
 		e, why = failedSuite(event)
 	case *github.IssuesEvent:
 		e, why = newIssue(event)
-	default: // `null` is JSON, and no event
+	default: // `null` is JSON, but no event
 		err = errBody
 	}
 	e.Delivery = r.header.Get(github.DeliveryIDHeader)
@@ -77,8 +77,8 @@ func failedSuite(event *github.CheckSuiteEvent) (e incoming.Event, why string) {
 	}, ""
 }
 
-// unfailed says why checks ask for no work, "" where they do. Branches of pawl's own ask for none, else a
-// loop whose checks fail would make a task that makes a loop.
+// unfailed says why checks ask for no work, "" if they do. Branches of pawl's own never do: a loop whose checks fail
+// would otherwise make a task that makes a loop.
 func unfailed(action, conclusion, branch string) string {
 	switch {
 	case action != "completed":

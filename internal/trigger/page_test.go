@@ -45,7 +45,7 @@ func TestThePagesCommandsSendWork(t *testing.T) {
 			if all, more := specs[key].([]any); more {
 				value = append(all, value.([]any)...)
 			}
-			if key != "receivers" { // Alertmanager's
+			if key != "receivers" { // that one is Alertmanager's
 				specs[key] = value
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"pawl/internal/home"
 )
 
-// The server's patience, and how many senders it hears at once: the others wait to be heard. Every
-// delivery is a connection of its own, so one that sends nothing keeps no place for long.
+// The timeouts of the server, and how many senders it serves at once; others wait. Every delivery has a connection of
+// its own, so a silent sender does not block a place for long.
 const (
 	headerTime = 5 * time.Second
 	readTime   = 15 * time.Second
@@ -24,8 +24,8 @@ const (
 	closeTime  = 5 * time.Second
 	maxHeaders = 16 << 10
 	atOnce     = 128
-	lookEvery  = 5 * time.Second // for stewards that were started or have ended
-	otherPorts = 50              // are tried where the first one is taken
+	lookEvery  = 5 * time.Second // how often to look for stewards that have started or ended
+	otherPorts = 50              // how many ports are tried if the first one is taken
 )
 
 // Options are what Run needs.
@@ -34,11 +34,11 @@ type Options struct {
 	Home     home.Home
 	Logger   *slog.Logger
 	Address  string            // config.Worker.Triggers
-	Serving  func(addr string) // told the address when the endpoint begins to serve, "" when it ends; nil for nobody
+	Serving  func(addr string) // called with the address when the endpoint begins to serve, with "" when it ends; may be nil
 }
 
-// Run serves the endpoint for as long as a steward with triggers runs, until ctx ends. Where it can't
-// listen it says so in the log and tries again.
+// Run serves the endpoint as long as a steward with triggers runs, until ctx ends. If it can't listen, it logs the
+// error and tries again.
 func Run(ctx context.Context, o Options) {
 	if o.Address == config.NoTriggers {
 		return
@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options) {
 	for {
 		wanted, err := o.Stewards.Refresh(ctx)
 		switch {
-		case err != nil: // those that are known go on being served
+		case err != nil: // known stewards are still served
 			o.Logger.Debug("the stewards can't be listed", "error", err)
 		case !wanted:
 			end()
@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options) {
 				break
 			}
 			said, server = "", Server(endpoint, o.Logger)
-			go func(s *http.Server) { _ = s.Serve(l) }(server) // it ends when it is stopped
+			go func(s *http.Server) { _ = s.Serve(l) }(server) // ends with stop
 			o.Logger.Info("triggers are served", "address", l.Addr().String())
 			o.say(l.Addr().String())
 		}
@@ -91,7 +91,7 @@ func (o Options) say(addr string) {
 	}
 }
 
-// Server is an HTTP server with the bounds of the endpoint. It takes listeners from Listen.
+// Server returns an HTTP server with the endpoint's limits, for a listener from Listen.
 func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, MaxHeaderBytes: maxHeaders,
@@ -101,7 +101,7 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	return s
 }
 
-// stop lets the deliveries that are under way have their answers.
+// stop closes the server after the deliveries that are under way have their answers.
 func stop(s *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
@@ -110,8 +110,8 @@ func stop(s *http.Server) {
 	}
 }
 
-// Listen listens at address, and keeps it in triggers.json. With the default it listens where it did the last time, since
-// senders know that address, else at the first port from 8280 on that is free.
+// Listen listens at address, and stores the address in triggers.json. With the default address it uses the last one,
+// which senders know, else the first free port from 8280 on.
 func Listen(h home.Home, address string) (net.Listener, error) {
 	candidates := []string{address}
 	if address == config.DefaultTriggers {

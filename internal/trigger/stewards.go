@@ -21,30 +21,30 @@ import (
 	"pawl/internal/task"
 )
 
-// running finds the stewards that run.
+// running is the query for running stewards.
 const running = "WorkflowType = 'Steward' AND ExecutionStatus = 'Running'"
 
-// lookAgain is how old a list must be until an unknown route asks for a new one, so that who guesses
-// routes asks Temporal no more than that.
+// lookAgain is the shortest time between two lists. An unknown route asks for a new list only after this time, so that
+// guessing routes costs Temporal no more.
 const lookAgain = time.Second
 
-// askTime is how long Temporal may take to list them.
+// askTime is how long Temporal may take to list the stewards.
 const askTime = 5 * time.Second
 
-// Temporal is the stewards of a namespace that this host serves. A steward needs no worker for it: its
-// charter is the input of its run, and a task is a signal.
+// Temporal knows the stewards of a namespace that this host serves. This needs no steward's worker: a charter is the
+// input of its run, and a task is a signal.
 type Temporal struct {
 	Client    sdk.Client
 	Namespace string
-	Host      string // this host's id: a steward with another repo.host is not served here
+	Host      string // this host's ID; it serves no steward whose repo.host is another one
 	Now       func() time.Time
 
-	mu       sync.RWMutex       // guards what follows; never held while Temporal is asked
+	mu       sync.RWMutex       // guards stewards; not held during a call to Temporal
 	stewards map[string]steward // by ID
 
-	asking sync.Mutex // held while Temporal is asked; guards what follows
+	asking sync.Mutex // held during a call to Temporal; guards the fields below
 	asked  time.Time
-	failed error // the last time
+	failed error // the error of the last list
 }
 
 type steward struct {
@@ -52,7 +52,7 @@ type steward struct {
 	triggers   []charter.Trigger
 }
 
-// Find asks Temporal again where the route is unknown and the list is not new.
+// Find asks Temporal again if the route is unknown and the list is not new.
 func (t *Temporal) Find(ctx context.Context, id, trigger string) (Route, bool, error) {
 	if route, found := t.find(id, trigger); found {
 		return route, true, nil
@@ -94,7 +94,7 @@ func (t *Temporal) Refresh(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// refresh reads the list; where that fails, the last one goes on counting.
+// refresh reads the list. If that fails, the last list stays.
 func (t *Temporal) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -134,8 +134,8 @@ func (t *Temporal) list(ctx context.Context) (map[string]steward, error) {
 	}
 }
 
-// read takes a steward's triggers from the input of its run, which is the charter. A steward whose input
-// can't be read has none: it ends by itself.
+// read reads a steward's triggers from the input of its run, which is the charter. A steward whose input can't be read
+// has none; it ends by itself.
 func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) (steward, error) {
 	run := e.GetExecution()
 	s := steward{run: run.GetRunId(), first: e.GetFirstRunId()}
@@ -160,7 +160,7 @@ func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo
 		if inputs := started.GetInput().GetPayloads(); len(inputs) > 0 {
 			var c charter.Charter
 			if json.Unmarshal(inputs[0].GetData(), &c) == nil && (c.Repo.Host == "" || c.Repo.Host == t.Host) {
-				s.triggers = slices.DeleteFunc(c.Triggers, func(t charter.Trigger) bool { return t.From == charter.Health }) // nobody sends those anything
+				s.triggers = slices.DeleteFunc(c.Triggers, func(t charter.Trigger) bool { return t.From == charter.Health }) // nobody sends deliveries to those
 			}
 		}
 	}

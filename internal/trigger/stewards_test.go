@@ -24,7 +24,7 @@ import (
 	"pawl/internal/trigger"
 )
 
-// service is a Temporal in which stewards run, by ID. A call that it does not expect panics.
+// service is a Temporal with running stewards, by ID. It panics at a call that it does not expect.
 type service struct {
 	sdk.Client
 	inputs   map[string]string
