@@ -20,13 +20,13 @@ type Reader struct {
 	Now       func() time.Time
 }
 
-// Missed returns how many slots of each schedule of c were later than the catch-up window allows, by the schedule's name:
-// those that were known before, and those missed since. slots says up to where. A schedule that Temporal does not have is
-// left out.
+// Missed returns, by the name of each schedule of c, how many slots were missed because they came later than the
+// catch-up window allows: those known before, and those missed since. The second map says up to which time slots are
+// counted. It leaves out a schedule that Temporal does not have.
 //
-// Temporal's own count is not the number of missed slots. Its scheduler looks at all slots since its last action whenever
-// it wakes, and counts those that are too late each time, until an action succeeds (service/worker/scheduler, server
-// 1.32). So the count says only that slots were missed; how many these can be, the schedule's own times say.
+// Temporal's own count is not the number of missed slots. Whenever its scheduler wakes, it looks at all slots since its
+// last action, and counts those that are too late each time again, until an action succeeds (service/worker/scheduler,
+// server 1.32). So that count only says that slots were missed. The schedule's own times limit how many these can be.
 func (r Reader) Missed(ctx context.Context, c charter.Charter, known map[string]int, slots map[string]task.Slots) (map[string]int, map[string]task.Slots, error) {
 	missed, upTo := map[string]int{}, map[string]task.Slots{}
 	for _, s := range c.Schedules {
@@ -39,7 +39,7 @@ func (r Reader) Missed(ctx context.Context, c charter.Charter, known map[string]
 			return nil, nil, fmt.Errorf("asking for the schedule %s: %w", s.Name, err)
 		}
 		before, has := slots[s.Name]
-		if !has { // an earlier version took Temporal's count as it is
+		if !has { // an earlier version used Temporal's count unchanged
 			before.Counted = known[s.Name]
 		}
 		n, now, err := Since(before, At{d, r.Now(), catchUp(s)}, func(from, to time.Time, enough int) (int, error) {
@@ -53,29 +53,29 @@ func (r Reader) Missed(ctx context.Context, c charter.Charter, known map[string]
 	return missed, upTo, nil
 }
 
-// At is what Temporal says of a schedule at a time.
+// At is Temporal's description of a schedule at a time.
 type At struct {
 	*sdk.ScheduleDescription
 	Time    time.Time
 	CatchUp time.Duration
 }
 
-// Since returns how many slots were missed since before, and what is known now. between returns how many slots there are
-// after from and not after to; it may stop at enough.
+// Since returns how many slots were missed since before, and the new state of the count. between returns how many slots
+// there are after from and not after to; it may stop counting at enough.
 func Since(before task.Slots, d At, between func(from, to time.Time, enough int) (int, error)) (n int, now task.Slots, err error) {
 	now = task.Slots{Counted: d.Info.NumActionsMissedCatchupWindow, Until: before.Until}
-	for _, from := range []time.Time{d.Info.CreatedAt, d.Info.LastUpdateAt} { // slots before are no slots of this schedule
+	for _, from := range []time.Time{d.Info.CreatedAt, d.Info.LastUpdateAt} { // earlier slots do not belong to this schedule
 		now.Until = later(now.Until, from)
 	}
 	more := now.Counted - before.Counted
-	if more < 0 { // the schedule was made anew
+	if more < 0 { // the schedule was deleted and created again
 		more = now.Counted
 	}
 	if more == 0 {
-		if d.Schedule.State != nil && d.Schedule.State.Paused { // no slot is missed in a pause
+		if d.Schedule.State != nil && d.Schedule.State.Paused { // no slot is missed during a pause
 			now.Until = later(now.Until, d.Time)
 		}
-		for _, taken := range d.Info.RecentActions { // no slot before that is looked at again
+		for _, taken := range d.Info.RecentActions { // Temporal looks at no earlier slot again
 			now.Until = later(now.Until, taken.ScheduleTime)
 		}
 		return 0, now, nil
@@ -105,7 +105,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// between counts the slots of a schedule after from and not after to, or enough of them. Temporal lists a thousand at once.
+// between counts the slots of a schedule after from and not after to. It stops once it has enough. Temporal lists a
+// thousand at once.
 func (r Reader) between(ctx context.Context, id string, from, to time.Time, enough int) (n int, err error) {
 	for n < enough {
 		list, err := r.Client.WorkflowService().ListScheduleMatchingTimes(ctx, &workflowservice.ListScheduleMatchingTimesRequest{

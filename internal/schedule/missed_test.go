@@ -11,8 +11,8 @@ import (
 	"pawl/internal/task"
 )
 
-// TestS5_AMissedSlotIsCountedOnce follows a nightly schedule with a catch-up window of an hour. Temporal counts a missed
-// slot at every look until an action succeeds.
+// TestS5_AMissedSlotIsCountedOnce follows a nightly schedule with a catch-up window of an hour. Temporal counts a
+// missed slot again at every look, until an action succeeds.
 func TestS5_AMissedSlotIsCountedOnce(t *testing.T) {
 	night := func(day int) time.Time { return time.Date(2026, 11, day, 2, 0, 0, 0, time.UTC) }
 	between := func(from, to time.Time, _ int) (n int, err error) {
@@ -25,8 +25,8 @@ func TestS5_AMissedSlotIsCountedOnce(t *testing.T) {
 	}
 	type look struct {
 		at      time.Time
-		counted int         // by Temporal
-		taken   []time.Time // the last actions
+		counted int         // Temporal's count
+		taken   []time.Time // the times of the last actions
 		paused  bool
 		made    time.Time
 		missed  int

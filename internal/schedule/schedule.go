@@ -1,8 +1,8 @@
 // Package schedule keeps a steward's schedules (S5) in Temporal: cron or interval, time zone, catch-up window. Each
-// slot starts the workflow Submit, which hands the task in. It decides nothing about tasks: the steward decides whether
-// a slot's task may begin while the last one's is not over, and records every slot. Start at Ensure.
+// slot starts the workflow Submit, which submits the task. The package decides nothing about tasks: the steward decides
+// whether a slot's task may begin before the last one is over, and records every slot. Start at Ensure.
 //
-// The workflow that a slot starts knows the slot by its search attribute TemporalScheduledStartTime.
+// The workflow that a slot starts knows its slot by the search attribute TemporalScheduledStartTime.
 package schedule
 
 import (
@@ -28,21 +28,22 @@ import (
 // SubmitWorkflow is the type of the workflow that a slot starts.
 const SubmitWorkflow = "Submit"
 
-// CatchUp is how late a slot may still be taken where a charter does not say: a laptop that has slept
-// overnight takes it in the morning.
+// CatchUp is how late a slot may still be taken, unless the charter sets it: a laptop that has slept overnight takes
+// the slot in the morning.
 const CatchUp = 24 * time.Hour
 
-// memo names, in the memo of a schedule, the steward that it was made for, and in the memo of the workflows that it
-// starts the digest of what it was made from. A schedule that has neither was made by somebody else, and is left alone.
-// What a person changes in Temporal stays as long as the charter does not change.
+// memo is the key of two memos. In the memo of a schedule it has the steward for which the schedule was made. In the
+// memo of the workflows that the schedule starts it has the digest of what the schedule was made from. A schedule with
+// neither is somebody else's, and pawl leaves it alone. Changes that a person makes in Temporal stay as long as the
+// charter does not change.
 const memo = "pawl"
 
-// idOf is a schedule's ID in Temporal.
+// idOf returns a schedule's ID in Temporal.
 func idOf(steward, name string) string { return steward + "/" + name }
 
-// Ensure makes Temporal have exactly the schedules of c: it makes those that are missing, updates those
-// that c has changed, and deletes those that c no longer names. It changes nothing where nothing is to be
-// changed, and leaves it to people whether a schedule is paused.
+// Ensure makes Temporal have exactly the schedules of c: it creates missing ones, updates those that c has changed, and
+// deletes those that c no longer names. It makes no change without need, and people decide whether a schedule is
+// paused.
 func Ensure(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) error {
 	wanted := map[string]bool{}
 	for _, s := range c.Schedules {
@@ -65,8 +66,8 @@ func Ensure(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 	return nil
 }
 
-// Remove deletes all schedules that Ensure has made for a steward, and no others. Those that c names are deleted also where Temporal's list
-// does not have them yet.
+// Remove deletes all schedules that Ensure has made for a steward, and no others. It also deletes those of c that
+// Temporal's list does not have yet.
 func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) error {
 	ids, err := listed(ctx, schedules, c.Name)
 	if err != nil {
@@ -106,15 +107,15 @@ func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s
 		return fmt.Errorf("there is a schedule %s that pawl has not made: delete it in Temporal, or give one of the two another name", id)
 	}
 	return handle.Update(ctx, sdk.ScheduleUpdateOptions{DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
-		now := in.Description.Schedule // its state is whether somebody has paused it
+		now := in.Description.Schedule // its state says whether somebody has paused it
 		now.Spec, now.Action = &wanted, action
 		now.Policy = &sdk.SchedulePolicies{Overlap: overlap, CatchupWindow: catchUp(s)}
 		return &sdk.ScheduleUpdate{Schedule: &now}, nil
 	}})
 }
 
-// overlap lets Temporal start every slot's Submit, which is over at once: what Temporal leaves out, no
-// ledger knows of. A charter's `overlap` is about tasks, which outlive Submit, so the steward heeds it.
+// overlap lets Temporal start Submit for every slot, because no ledger would know of a slot that Temporal skips. Submit
+// ends at once. A charter's `overlap` is about tasks, which live longer than Submit, so the steward applies it.
 const overlap = enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL
 
 func when(s charter.Schedule) sdk.ScheduleSpec {
@@ -137,7 +138,7 @@ func catchUp(s charter.Schedule) time.Duration {
 func does(steward string, s charter.Schedule, digest string) *sdk.ScheduleWorkflowAction {
 	t := s.Task
 	t.Source = task.Scheduled + s.Name
-	if t.Body == "" && t.Spec == nil && len(t.Plan) == 0 { // a title says enough in a charter, and too little to a steward
+	if t.Body == "" && t.Spec == nil && len(t.Plan) == 0 { // in a charter a title is enough, but a steward requires more
 		t.Body = t.Title
 	}
 	in := task.Submission[task.Task]{Steward: steward, Task: t, By: t.Source, Trigger: &task.Trigger{Name: s.Name, From: "schedule"}}
@@ -147,7 +148,7 @@ func does(steward string, s charter.Schedule, digest string) *sdk.ScheduleWorkfl
 	}
 }
 
-// digestOf stands for all that a schedule is made from.
+// digestOf returns the digest of everything that a schedule is made from.
 func digestOf(s charter.Schedule) (string, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -161,19 +162,20 @@ func own(d *sdk.ScheduleDescription) bool {
 	return d.Memo.GetFields()[memo] != nil || made(d) != ""
 }
 
-// made is the digest of what a schedule was made from, "" where nobody knows.
+// made returns the digest of what a schedule was made from, "" if it has none.
 func made(d *sdk.ScheduleDescription) (digest string) {
 	action, ok := d.Schedule.Action.(*sdk.ScheduleWorkflowAction)
 	if !ok {
 		return ""
 	}
 	if p, ok := action.Memo[memo].(*commonpb.Payload); ok {
-		_ = json.Unmarshal(p.GetData(), &digest) // somebody else's memo
+		_ = json.Unmarshal(p.GetData(), &digest) // it may be somebody else's memo
 	}
 	return digest
 }
 
-// listed are the IDs under which a steward's schedules are, those that somebody else has made among them. The list may lack one that was made a moment ago.
+// listed returns the IDs of all schedules with the names of a steward's schedules, also of those that somebody else has
+// made. A schedule that was made a moment ago may be missing.
 func listed(ctx context.Context, schedules sdk.ScheduleClient, steward string) (ids []string, err error) {
 	all, err := schedules.List(ctx, sdk.ScheduleListOptions{PageSize: 1000})
 	if err != nil {

@@ -29,10 +29,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(world.Main(m)) }
 
-// patience is how long a condition may take on a busy machine; nothing waits for it to pass.
+// patience is how long a condition may take on a busy machine. No test waits for all of it.
 const patience = 60 * time.Second
 
-// slot is what the workflow of a slot was given, and what it knows of its slot.
+// slot is the input of a slot's workflow, and what the workflow knows of its slot.
 type slot struct {
 	task.Submission[json.RawMessage]
 	id, by string
@@ -41,8 +41,9 @@ type slot struct {
 
 var node = world.Building("node", "./internal/e2e/node", "-tags", "crashtest")
 
-// service is a client of an engine of the test's own, and what the workflows of slots are given there. The engine is the
-// program of the crash suite, which is built anyway: to link the server into these tests takes longer than all that they do.
+// service returns a client of an engine for this test, and a channel with the slots' workflows. The engine is the
+// program of the crash suite, which is built anyway. Linking the server into these tests would take longer than the
+// tests.
 func service(t *testing.T) (sdk.Client, chan slot) {
 	t.Helper()
 	path, err := node()
@@ -116,7 +117,7 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	require.Equal(t, 2, nightly.Info.NextActionTimes[0].In(berlin).Hour())
 	require.Equal(t, time.Minute, describe(t, c, "shop/hourly").Schedule.Policy.CatchupWindow)
 
-	// Once, at once: the workflow knows its slot.
+	// Triggered once, the workflow runs at once and knows its slot.
 	require.NoError(t, schedules.GetHandle(ctx, "shop/nightly").Trigger(ctx, sdk.ScheduleTriggerOptions{}))
 	got := next(t, slots)
 	require.Equal(t, "shop", got.Steward)
@@ -130,7 +131,7 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	require.WithinDuration(t, time.Now(), got.at, patience)
 	require.Equal(t, "submit-shop/nightly-"+got.at.UTC().Truncate(time.Second).Format(time.RFC3339), got.id)
 
-	// The same again changes nothing; another charter does, and a pause by hand stays.
+	// The same charter changes nothing. Another one does, but a manual pause stays.
 	require.NoError(t, schedules.GetHandle(ctx, "shop/nightly").Pause(ctx, sdk.SchedulePauseOptions{Note: "holidays"}))
 	before := describe(t, c, "shop/nightly").Info.LastUpdateAt
 	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
@@ -149,7 +150,8 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"nightly": 0, "hourly": 3}, missed)
 	require.Equal(t, []string{"hourly", "nightly"}, slices.Sorted(maps.Keys(upTo)))
-	// Temporal's count has grown by two since: so many of the slots of a day were missed, and none of a schedule that did not grow.
+	// Temporal's count has grown by two, so two of the slots of a day were missed. A schedule whose count did not grow
+	// has missed none.
 	past := map[string]task.Slots{"hourly": {Counted: -2, Until: time.Now().Add(-time.Hour - time.Minute)}}
 	missed, _, err = schedule.Reader{Client: c, Namespace: "default", Now: func() time.Time { return time.Now().Add(24 * time.Hour) }}.Missed(ctx, ch, nil, past)
 	require.NoError(t, err)
@@ -166,8 +168,8 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	require.Empty(t, missed)
 }
 
-// TestS5_AScheduleThatSomebodyElseHasMadeIsLeftAlone, whatever it is called. One that was made before schedules had a
-// memo of their own is known by that of its workflows.
+// TestS5_AScheduleThatSomebodyElseHasMadeIsLeftAlone: whatever its name is. A schedule that pawl made before schedules
+// had a memo is recognised by the memo of its workflows.
 func TestS5_AScheduleThatSomebodyElseHasMadeIsLeftAlone(t *testing.T) {
 	c, _ := service(t)
 	ctx, schedules := t.Context(), c.ScheduleClient()
