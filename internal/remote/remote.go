@@ -1,6 +1,6 @@
 // Package remote reads what a project's host on the network knows about the project (S11): the open issues and pull
-// requests, and the CI status of the base. It speaks GitHub's REST API, and only reads. The text that it reads was
-// written by others: it is cleaned and bounded, and still untrusted. Start at Scan.
+// requests, and the CI status of the base. It uses GitHub's REST API, and only reads. Others wrote the text that it
+// reads. It cleans and limits that text, which stays untrusted. Start at Scan.
 package remote
 
 import (
@@ -22,13 +22,13 @@ import (
 	"pawl/internal/incoming"
 )
 
-// The bounds of a scan.
+// The limits of a scan.
 const (
 	scanTime = 20 * time.Second
 	maxPages = 3
 	perPage  = 100
 	maxBytes = 16 << 20 // of one answer
-	maxFails = 20       // names of checks that failed
+	maxFails = 20       // names of failed checks
 )
 
 // The words for the CI status of a commit.
@@ -36,7 +36,7 @@ const (
 	Success = "success"
 	Failure = "failure"
 	Pending = "pending"
-	None    = "none" // nothing has checked it
+	None    = "none" // no check has run
 )
 
 // Item is an open issue or pull request.
@@ -46,28 +46,28 @@ type Item struct {
 	URL    string    `json:"url"`
 	Pull   bool      `json:"pull,omitempty"`
 	Labels []string  `json:"labels,omitempty"`
-	At     time.Time `json:"at"` // of its last change
+	At     time.Time `json:"at"` // its last change
 }
 
-// Status is what a scan has found.
+// Status is the result of a scan.
 type Status struct {
-	Open    []Item   `json:"open"`           // the newest change first
-	More    bool     `json:"more,omitempty"` // there are more than were read
+	Open    []Item   `json:"open"`           // the item that changed last comes first
+	More    bool     `json:"more,omitempty"` // there are more items than were read
 	CI      string   `json:"ci"`             // Success, Failure, Pending or None
 	Failing []string `json:"failing,omitempty"`
-	Base    string   `json:"base"`   // the branch, or commit, that CI is the status of
-	Commit  string   `json:"commit"` // as the host has it
+	Base    string   `json:"base"`   // the branch or commit whose CI status this is
+	Commit  string   `json:"commit"` // the commit of Base, according to the host
 }
 
-// RateLimited says that the host answers no more for now.
+// RateLimited says until when the host refuses further requests.
 type RateLimited struct{ Until time.Time }
 
 func (r *RateLimited) Error() string {
 	return "the remote's rate limit is used up until " + r.Until.UTC().Format(time.RFC3339)
 }
 
-// Scan reads the open work of the project that r.API names (https://api.github.com/repos/OWNER/NAME) and the
-// CI status of base, a branch or commit. It fails with *RateLimited where the host says when to come again.
+// Scan reads the open work of the project that r.API names (https://api.github.com/repos/OWNER/NAME), and the CI status
+// of base, a branch or commit. The error is *RateLimited if the host says when to come again.
 func Scan(ctx context.Context, h home.Home, r charter.Remote, base string, now time.Time) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanTime)
 	defer cancel()
@@ -85,7 +85,7 @@ func Scan(ctx context.Context, h home.Home, r charter.Remote, base string, now t
 	return s, nil
 }
 
-// connect makes a client that sends the token to the API's own host alone.
+// connect returns a client that sends the token only to the API's own host.
 func connect(h home.Home, r charter.Remote) (c *github.Client, owner, name string, err error) {
 	api, err := url.Parse(r.API)
 	if err != nil {
@@ -121,7 +121,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// bounded lets nobody send more than maxBytes.
+// bounded limits each answer to maxBytes.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -135,7 +135,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// readOpen reads issues, among which GitHub lists pull requests.
+// readOpen reads issues. GitHub's list of issues includes pull requests.
 func (s *Status) readOpen(ctx context.Context, c *github.Client, owner, name string) error {
 	o := &github.IssueListByRepoOptions{State: "open", Sort: "updated", Direction: "desc", ListOptions: github.ListOptions{PerPage: perPage}}
 	for page := range maxPages {
@@ -161,8 +161,8 @@ func (s *Status) readOpen(ctx context.Context, c *github.Client, owner, name str
 	return nil
 }
 
-// readCI takes commit statuses and check runs together, since projects use either or both. A failure
-// counts more than what is still running.
+// readCI reads commit statuses and check runs, because projects use either or both. A failure counts more than a check
+// that still runs.
 func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name string) error {
 	combined, _, err := c.Repositories.GetCombinedStatus(ctx, owner, name, s.Base, &github.ListOptions{PerPage: perPage})
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name strin
 	return nil
 }
 
-// limited turns each way in which GitHub says that there were too many requests into the one error.
+// limited returns *RateLimited for each way in which GitHub says that there were too many requests.
 func limited(err error, now time.Time) error {
 	var primary *github.RateLimitError
 	var secondary *github.AbuseRateLimitError

@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// host answers as GitHub does: a path with its answer. A path that is not there is a 404.
+// host answers as GitHub does, with an answer for each path, and 404 for other paths.
 type host struct {
 	*testing.T
 	*httptest.Server
