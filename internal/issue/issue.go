@@ -1,8 +1,8 @@
-// Package issue reads the Markdown of an issue as a goal: its title, its text and the acceptance
-// criteria in it, which the reviewer role ticks off one by one. A goal that was made from an issue
-// still has its criteria, so whoever has the goal finds them with Parse.
+// Package issue reads the Markdown of an issue as a goal: its title, its text and its acceptance criteria, which the
+// reviewer role checks one by one. A goal that was made from an issue still has its criteria, so Parse finds them in
+// the goal, too.
 //
-// It is pure: it reads no file (that is config). Start at Parse.
+// It is pure: it reads no file (config does). Start at Parse.
 package issue
 
 import (
@@ -19,7 +19,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// The bounds of an issue.
+// The limits of an issue.
 const (
 	MaxSource    = 256 << 10 // bytes of Markdown that are read
 	MaxCriteria  = 50
@@ -31,19 +31,19 @@ const (
 type Issue struct {
 	Title    string
 	Body     string   // Markdown, without the title
-	Criteria []string // in their order, each once
+	Criteria []string // in order, each once
 }
 
-// section matches the headings under which acceptance criteria stand.
+// section matches the headings of acceptance criteria.
 var section = lazyregexp.New(`(?i)^\W*(acceptance( criteria| tests?)?|definition of done|done when|criteria)\b`)
 
 var markdown = goldmark.New(goldmark.WithExtensions(extension.TaskList))
 
-// Parse reads an issue. The title is that of the front matter, else the first heading where the
-// text begins with one, else the first line. Acceptance criteria are the items of lists under a
-// heading like "Acceptance criteria", of task lists (`- [ ] it works`) where there are any there;
-// without such a section all task-list items are. What Markdown hides from its readers, comments,
-// is left out of everything: a person who approves the goal has not seen it.
+// Parse reads an issue. The title is the front matter's, else the first heading if the text begins with one, else the
+// first line. Acceptance criteria are the items of lists under a heading like "Acceptance criteria", or only the items
+// of task lists (`- [ ] it works`) if the section has any. Without such a section, all items of task lists are
+// criteria. Parse leaves out Markdown comments, which readers don't see: a person who approves the goal has not seen
+// them.
 func Parse(source []byte) Issue {
 	src := normal(source)
 	matter, rest := FrontMatter(string(src))
@@ -78,12 +78,11 @@ func Parse(source []byte) Issue {
 	return is
 }
 
-// Goal returns what the agent is told, at most limit bytes of Markdown: the title, then the text.
-// Where that is too long the text is cut at the end of a paragraph, and the criteria, which Parse
-// finds in it all the same, are put at its end.
+// Goal returns what the agent is told, at most limit bytes of Markdown: the title, then the text. If the text is too
+// long, it is cut at the end of a paragraph, and the criteria are added at its end, where Parse finds them.
 func (is Issue) Goal(limit int) string {
 	start := is.Title + "\n"
-	if strings.HasPrefix(is.Body, is.Title) { // there was no heading: the text begins with its first line
+	if strings.HasPrefix(is.Body, is.Title) { // there was no heading: the text begins with the title
 		start = ""
 	} else if is.Title != "" {
 		start = "# " + start
@@ -108,7 +107,7 @@ func (is Issue) Goal(limit int) string {
 	return clip(trim(start+end.String()), limit)
 }
 
-// paragraphs returns the start of body, at most n bytes, up to a blank line that is in no fence.
+// paragraphs returns the beginning of body, at most n bytes, up to a blank line outside of fences.
 func paragraphs(body string, n int) string {
 	end, at, fence := 0, 0, ""
 	for l := range strings.SplitAfterSeq(body, "\n") {
@@ -129,7 +128,7 @@ func paragraphs(body string, n int) string {
 	return body
 }
 
-// criteria returns them in the order of the text.
+// criteria returns the acceptance criteria in the order of the text.
 func criteria(doc ast.Node, src []byte) []string {
 	var asked, plain, all []string
 	inside := 0 // the level of the section's heading
@@ -189,7 +188,7 @@ func line(n ast.Node, src []byte) string {
 	return strings.Join(strings.Fields(string(n.Lines().Value(src))), " ")
 }
 
-// after returns the source that follows a heading.
+// after returns the source after a heading.
 func after(h *ast.Heading, src []byte) string {
 	if lines := h.Lines(); lines.Len() > 0 {
 		rest := string(src[lines.At(lines.Len()-1).Stop:])
@@ -212,7 +211,7 @@ func atx(h *ast.Heading, src []byte) bool {
 	return strings.Contains(string(src[from:start]), "#")
 }
 
-// normal makes the source valid text of bounded length, with line ends as Unix has them.
+// normal makes the source valid UTF-8 of limited length, with Unix line ends.
 func normal(source []byte) []byte {
 	s := strings.ToValidUTF8(string(source[:min(len(source), MaxSource)]), "")
 	s = strings.ReplaceAll(strings.TrimPrefix(s, "\ufeff"), "\r\n", "\n")
@@ -225,8 +224,8 @@ func normal(source []byte) []byte {
 	return []byte(s)
 }
 
-// FrontMatter splits Markdown into the YAML between its first two lines of three hyphens, with the lines
-// counted as in the whole, and the rest. Line ends are those of Unix.
+// FrontMatter splits Markdown into the YAML between its first two lines of three hyphens, and the rest. The YAML keeps
+// its line numbers of the whole text. Line ends must be Unix's.
 func FrontMatter(text string) (matter, rest string) {
 	if after, begins := strings.CutPrefix(text, "---\n"); begins {
 		if matter, rest, ends := strings.Cut("\n"+after+"\n", "\n---\n"); ends {
@@ -236,7 +235,7 @@ func FrontMatter(text string) (matter, rest string) {
 	return "", text
 }
 
-// uncommented is the source without its HTML comments; what stands in code is none.
+// uncommented returns the source without HTML comments. Comments in code stay.
 func uncommented(src []byte) []byte {
 	var cut [][2]int
 	doc := markdown.Parser().Parse(text.NewReader(src))
@@ -270,10 +269,10 @@ func uncommented(src []byte) []byte {
 	return append(out, src[at:]...)
 }
 
-// blankLines are those at the start of a text.
+// blankLines matches the blank lines at the beginning of a text.
 var blankLines = lazyregexp.New(`^\s*\n`)
 
-// trim takes blank lines off both ends.
+// trim removes blank lines at both ends.
 func trim(s string) string {
 	return strings.TrimRight(s[len(blankLines.FindString(s)):], " \t\n")
 }

@@ -68,7 +68,7 @@ func TestGoalIsBoundedAndKeepsItsCriteria(t *testing.T) {
 	require.LessOrEqual(t, len(is.Goal(16<<10)), 16<<10)
 }
 
-// TestParseReadsThisProjectsDocs reads Markdown that nobody wrote for the test.
+// TestParseReadsThisProjectsDocs reads Markdown that was not written for the test.
 func TestParseReadsThisProjectsDocs(t *testing.T) {
 	source, err := os.ReadFile("../../docs/architecture.md")
 	require.NoError(t, err)
