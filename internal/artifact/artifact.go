@@ -1,8 +1,7 @@
-// Package artifact writes STATUS_LEDGER.md and LAST_KNOWN_STATE.md out of a steward's state (S7). Both are
-// pure functions: the same state gives the same bytes, a task is one line, and no time stands in them that
-// changes by itself, so that their diffs are what has happened. Titles and summaries are other people's
-// words: they stay on one line and cannot be taken for Markdown. The package writes no files. Start at
-// Status.
+// Package artifact writes STATUS_LEDGER.md and LAST_KNOWN_STATE.md from a steward's state (S7). Both are pure
+// functions: the same state gives the same bytes. A task is one line, and no time in them changes by itself, so a diff
+// shows what has happened. Titles and summaries are other people's words: they stay on one line and are never read as
+// Markdown. The package writes no files. Start at Status.
 package artifact
 
 import (
@@ -21,8 +20,8 @@ import (
 
 const written = "<!-- pawl writes this file from its ledger. If you change it, pawl asks you whether it is to stay so. -->\n\n"
 
-// Status returns STATUS_LEDGER.md: objective, active task and its tier, what comes next, what waits for a
-// person with the commands that answer it, all tasks, drift, indicators.
+// Status returns STATUS_LEDGER.md: objective, active task and its tier, what comes next, what waits for a person with
+// the commands to answer it, all tasks, drift, indicators.
 func Status(s steward.State, c charter.Charter) []byte {
 	var w page
 	w.line("# Status of %s", plain(s.Steward))
@@ -67,8 +66,8 @@ func Status(s steward.State, c charter.Charter) []byte {
 	return []byte(w.String())
 }
 
-// LastKnown returns LAST_KNOWN_STATE.md: the position of the machine, the ledger entry that it follows, and
-// of each task that is not over its step, its loops with their heads, and the loop detection that stopped it.
+// LastKnown returns LAST_KNOWN_STATE.md: the position of the machine and the entry of the ledger that it follows. Each
+// task that is not over has its step, its loops with their heads, and the loop detection that stopped it.
 func LastKnown(s steward.State, _ charter.Charter) []byte {
 	var w page
 	w.line("# Last known state of %s", plain(s.Steward))
@@ -105,10 +104,12 @@ func LastKnown(s steward.State, _ charter.Charter) []byte {
 	return []byte(w.String())
 }
 
-// maxQueued is how many tasks are listed that were not begun: each entry of the ledger has the page, and a queue may be long.
+// maxQueued is how many tasks are listed that have not begun. Each entry of the ledger has the page, and a queue may be
+// long.
 const maxQueued = 100
 
-// listed are the tasks as they came, without those that were not begun beyond the first maxQueued; more counts these.
+// listed returns the tasks in the order in which they came. Of those that have not begun it returns the first
+// maxQueued; more counts the others.
 func listed(s steward.State) (tasks []*steward.Task, more int) {
 	queued := 0
 	for i := range s.Tasks {
@@ -162,7 +163,8 @@ func drift(w *page, s steward.State) {
 	w.none(len(s.Drift))
 }
 
-// active returns the task that is being worked on, else one that waits; nil for none, as where the steward has ended.
+// active returns the task that is being worked on, else one that waits; nil if there is none, for example if the
+// steward has ended.
 func active(s steward.State) *steward.Task {
 	if s.Status.Ended() {
 		return nil
@@ -177,7 +179,7 @@ func active(s steward.State) *steward.Task {
 	return nil
 }
 
-// next says what happens next, in the order in which it does.
+// next says what happens next, in order.
 func next(s steward.State) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if s.Status.Ended() {
@@ -233,7 +235,7 @@ func position(s steward.State) string {
 	return text
 }
 
-// taskLine is all of a task on one line.
+// taskLine returns everything about a task on one line.
 func taskLine(s steward.State, t steward.Task) string {
 	state := string(t.State)
 	if t.Outcome == "" {
@@ -288,17 +290,17 @@ func (w *page) queued(n int) {
 	}
 }
 
-// none says that a section has nothing in it.
+// none says that a section is empty, if it is.
 func (w *page) none(entries int) {
 	if entries == 0 {
 		w.line("Nothing.")
 	}
 }
 
-// plain is somebody's text on one line, of at most 200 characters, in which nothing is Markdown.
+// plain returns somebody's text on one line, at most 200 characters, with all Markdown escaped.
 func plain(text string) string {
 	return cmp.Or(markdown.Text(evidence.Description(text)), "–")
 }
 
-// code is a text as code.
+// code returns a text as code.
 func code(text string) string { return cmp.Or(markdown.Code(text), "none") }

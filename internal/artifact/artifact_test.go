@@ -144,7 +144,8 @@ func TestS7_ADiffIsWhatHasHappened(t *testing.T) {
 	require.Equal(t, 1, changed, "a task is one line")
 }
 
-// TestS7_ALongQueueIsCounted keeps the page as long as what happens: it is written with every entry.
+// TestS7_ALongQueueIsCounted checks that a long queue does not make the page long, because every entry of the ledger
+// has it.
 func TestS7_ALongQueueIsCounted(t *testing.T) {
 	s := steward.State{Steward: "web", State: task.Executing}
 	for i := range 150 {
