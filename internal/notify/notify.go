@@ -1,5 +1,5 @@
-// Package notify tells people that a loop waits for them or is over: by a webhook, the desktop or a
-// command of theirs. It decides nothing about when and whom, and never tries twice. Start at Send.
+// Package notify tells people that a loop waits for them or is over: by a webhook, the desktop or their own command. It
+// decides nothing about when and whom to tell, and never tries twice. Start at Send.
 package notify
 
 import (
@@ -25,17 +25,16 @@ import (
 	"pawl/internal/spec"
 )
 
-// Final is why trying once more would be of no use.
+// Final is an error after which trying once more is useless.
 type Final struct{ Why string }
 
 func (f *Final) Error() string { return f.Why }
 
-// grace is how long what a command has left behind may hold its output open.
+// grace is how long the processes that a command has left behind may hold its output open.
 const grace = time.Second
 
-// Send tells one of spec.notify. The environment is that of commands, on top of which they find
-// what happened; dir is where they run. An error says what went wrong without the address, which
-// may hold a secret.
+// Send sends a notice to one value of spec.notify. Commands get env and variables that say what happened; dir is the
+// folder in which they run. An error does not contain the address, which may hold a secret.
 func Send(ctx context.Context, to string, n act.Notice, env []string, dir string) error {
 	body, err := json.Marshal(n)
 	if err != nil {
@@ -51,7 +50,7 @@ func Send(ctx context.Context, to string, n act.Notice, env []string, dir string
 	return Run(ctx, []string{"/bin/sh", "-c", to}, append(env, environment(n)...), dir, body)
 }
 
-// environment is what a command finds in its environment beside the JSON on its stdin.
+// environment returns the variables that a command gets, in addition to the JSON on its stdin.
 func environment(n act.Notice) []string {
 	env := []string{
 		"PAWL_LOOP=" + n.Loop, "PAWL_KIND=" + n.Kind, "PAWL_EVENT=" + string(n.Event), "PAWL_STATUS=" + string(n.Status), "PAWL_REASON=" + plain(n.Reason),
@@ -62,7 +61,7 @@ func environment(n act.Notice) []string {
 	return env
 }
 
-// plain is a text without the NUL bytes that no environment can hold.
+// plain returns a text without NUL bytes, which an environment can't hold.
 func plain(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
 func post(ctx context.Context, to string, body []byte) error {
@@ -90,10 +89,10 @@ func post(ctx context.Context, to string, body []byte) error {
 	return &Final{"it answers " + answer.Status}
 }
 
-// Programs are what this package runs for itself: the desktop's programs.
+// Programs are the desktop's programs that this package runs.
 var Programs = []string{"notify-send", "osascript"}
 
-// desktops are the programs that show something on the desktop, by operating system.
+// desktops maps an operating system to the command that shows a notice on the desktop.
 var desktops = map[string]func(title, text string) []string{
 	"linux": func(title, text string) []string {
 		return []string{"notify-send", "--app-name=pawl", "--", title, html.EscapeString(text)}
@@ -117,7 +116,7 @@ func desktop(ctx context.Context, n act.Notice) error {
 	return Run(ctx, command, os.Environ(), "", nil) // the session's bus is in the environment
 }
 
-// title is a notice in a few words.
+// title returns a notice in a few words.
 func title(n act.Notice) string {
 	switch n.Event {
 	case loop.GateOpened:
@@ -128,7 +127,7 @@ func title(n act.Notice) string {
 	return "pawl: " + n.Loop + " " + string(n.Status)
 }
 
-// text is what there is to say, in a line or two.
+// text returns the content of a notice, in one or two lines.
 func text(n act.Notice) string {
 	if n.Gate == nil {
 		return n.Reason
@@ -140,8 +139,8 @@ func text(n act.Notice) string {
 	return text
 }
 
-// Run runs a command in a process group of its own and ends all of it with ctx. The error says how it ended and what
-// it said last.
+// Run runs a command in its own process group, and ends the whole group with ctx. The error says how it ended and has
+// the end of its output.
 func Run(ctx context.Context, argv, env []string, dir string, stdin []byte) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdin = env, dir, bytes.NewReader(stdin)
@@ -158,7 +157,7 @@ func Run(ctx context.Context, argv, env []string, dir string, stdin []byte) erro
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = group() // what it has left behind
+		_ = group() // ends what the command has left behind
 	}
 	switch {
 	case err == nil, errors.Is(err, exec.ErrWaitDelay):
@@ -169,7 +168,7 @@ func Run(ctx context.Context, argv, env []string, dir string, stdin []byte) erro
 	return fmt.Errorf("%w%s", err, said.String())
 }
 
-// tail keeps the end of what a command says.
+// tail keeps the end of a command's output.
 type tail struct{ text []byte }
 
 const maxTail = 500

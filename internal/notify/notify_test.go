@@ -91,8 +91,8 @@ func TestACommandThatFailsSaysWhy(t *testing.T) {
 	require.Error(t, notify.Send(t.Context(), "true", notice(), nil, filepath.Join(t.TempDir(), "gone")))
 }
 
-// TestACommandIsEndedWithAllThatItStarted lets a child hold a FIFO open; the reader sees the end
-// only when it is gone.
+// TestACommandIsEndedWithAllThatItStarted has a child hold a FIFO open. The reader sees the end only when the child is
+// gone.
 func TestACommandIsEndedWithAllThatItStarted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
