@@ -5,7 +5,7 @@ package outcome
 
 import "slices"
 
-// Class is what came of a call.
+// Class says how a call ended.
 type Class string
 
 // The classes.
@@ -22,7 +22,7 @@ const (
 	Silent       Class = "silent"
 )
 
-// Classes says of each class what it means, and what a loop does then.
+// Classes says for each class what it means, and what a loop then does.
 var Classes = []struct {
 	Class   Class
 	Meaning string
@@ -39,14 +39,14 @@ var Classes = []struct {
 	{Silent, "it said nothing for limits.silence, and none of its tools was at work"},
 }
 
-// Refused reports whether the provider did not let the agent work. Such a call is made again and counts as none: it
-// costs no iteration, no attempt and no active time.
+// Refused reports whether the provider did not let the agent work. Such a call is repeated and does not count: it costs
+// no iteration, no attempt and no active time.
 func (c Class) Refused() bool {
 	return slices.Contains([]Class{RateLimited, AuthMissing, ProviderDown}, c)
 }
 
-// After is the class of a call that ended well once it is known what became of the desk. denied says that the agent was
-// not allowed to use a tool.
+// After returns the class of a call after its changes on the desk are known. denied says that the agent was not allowed
+// to use a tool. It changes only the class Done.
 func (c Class) After(changed, denied bool) Class {
 	switch {
 	case c != Done || changed:
@@ -57,26 +57,27 @@ func (c Class) After(changed, denied bool) Class {
 	return Nothing
 }
 
-// Facts are what a call is classified by.
+// Facts are what decides the class of a call.
 type Facts struct {
 	Stream  bool   // the program's stdout is a stream of events
-	Begun   bool   // the stream says that it began
-	Ended   bool   // the stream says that it ended
-	Failure string // why it failed, as the stream says, or the program's result file; "" for none
-	GaveUp  bool   // the agent says that it can't
-	// Refusal is the class of what its provider answered last instead of work, "" where it has worked since.
+	Begun   bool   // the stream says that the program began
+	Ended   bool   // the stream says that the program ended
+	Failure string // why the call failed, from the stream or the program's result file; "" for none
+	GaveUp  bool   // the agent says that it gives up
+	// Refusal is the class of the provider's last refusal, "" if the provider has worked since.
 	Refusal Class
 
 	NotStarted bool // there is no such program, or it can't be run
 	TimedOut   bool // pawl ended it: its time was up
-	Silent     bool // pawl ended it: it said nothing for too long
+	Silent     bool // pawl ended it: it printed nothing for too long
 	Signal     bool // somebody else ended it
 	Exit       int
 	Stderr     string // its last lines
 }
 
-// Of returns what came of a call that was neither interrupted nor ended for a budget. What its provider refuses counts
-// before how the program took it: some end with a failure then, others go on asking until their time is up.
+// Of returns the class of a call that was neither interrupted nor ended for a budget. A provider's refusal decides
+// before the way in which the program ended: some programs then end with a failure, others try again until their time
+// is up.
 func Of(f Facts) Class {
 	ok := f.Failure == "" && !f.GaveUp && !f.Signal && f.Exit == 0 && !f.NotStarted && !f.TimedOut && !f.Silent && (!f.Stream || f.Ended)
 	switch {
@@ -90,7 +91,7 @@ func Of(f Facts) Class {
 		return Silent
 	case f.TimedOut:
 		return TimedOut
-	case f.Stream && !f.Ended && !f.Begun && ByWords(f.Stderr) == AuthMissing: // it looked for its sign-in before it said anything
+	case f.Stream && !f.Ended && !f.Begun && ByWords(f.Stderr) == AuthMissing: // it looked for its sign-in before it printed anything
 		return AuthMissing
 	case f.Signal && !f.Ended, f.Stream && !f.Ended:
 		return Crashed

@@ -39,7 +39,7 @@ func TestWhenALimitEnds(t *testing.T) {
 	for said, want := range map[string]time.Time{
 		"try again at 11:58 PM.":                    time.Date(2026, 11, 22, 23, 59, 0, 0, zone), // the seconds are cut off
 		"try again at 11:50 PM.":                    time.Date(2026, 11, 22, 23, 51, 0, 0, zone),
-		"try again at 11:45 PM.":                    time.Date(2026, 11, 22, 23, 46, 0, 0, zone), // has just been
+		"try again at 11:45 PM.":                    time.Date(2026, 11, 22, 23, 46, 0, 0, zone), // a moment ago
 		"try again at 1:24 AM.":                     time.Date(2026, 11, 23, 1, 25, 0, 0, zone),
 		"try again at Nov 25th, 2026 1:24 AM.":      time.Date(2026, 11, 25, 1, 25, 0, 0, zone),
 		"5-hour limit · resets 2am (UTC)":           time.Date(2026, 11, 23, 2, 1, 0, 0, time.UTC),

@@ -8,18 +8,18 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Refusal is what a provider answered instead of work, as its program tells.
+// Refusal is a provider's refusal to work, as the program reports it.
 type Refusal struct {
 	Class  Class
-	Status int    // of HTTP, 0 where the program does not say it
-	Said   string // by the program
-	// Until is when the provider works again, zero where the program does not say it as a time. After is how long it
-	// says that to be, from when it said so.
+	Status int    // the status of HTTP, 0 if the program does not name it
+	Said   string // the program's words
+	// Until is when the provider works again, zero if the program names no time. After is the wait that the program
+	// names, from the moment when it says so.
 	Until time.Time
 	After time.Duration
 }
 
-// ByStatus is the class of an HTTP status, "" for one that is no refusal to work.
+// ByStatus returns the class of an HTTP status, "" if the status is no refusal to work.
 func ByStatus(status int) Class {
 	switch {
 	case status == 429:
@@ -32,8 +32,8 @@ func ByStatus(status int) Class {
 	return ""
 }
 
-// words are those by which the programs say in their own failures that they were refused work. They are never looked for
-// in what a model says. The first that is found counts.
+// words are what programs write in their own failures when a provider refused to work. pawl never looks for them in a
+// model's text. The first match decides.
 var words = []struct {
 	class Class
 	words *lazyregexp.Regexp
@@ -43,10 +43,10 @@ var words = []struct {
 	{ProviderDown, lazyregexp.New(`(?i)overloaded|internal server error|bad gateway|service unavailable|gateway timeout|high demand|stream (disconnected|ended without|closed before)|connection (refused|error|reset|closed|failed)|error sending request|fetch failed|request timed out|ECONN(REFUSED|RESET)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|socket hang up|network error`)},
 }
 
-// statusIn finds the HTTP status that a failure names.
+// statusIn finds the HTTP status in a failure.
 var statusIn = lazyregexp.New(`(?i)(?:^\W*|(?:status|error|http|code)[^0-9a-z]{1,12}(?:code[^0-9a-z]{1,4})?)([45][0-9]{2})\b`)
 
-// ByWords is the class of a failure that a program names in words, "" where it is no refusal to work.
+// ByWords returns the class of a program's failure from its words, "" if it is no refusal to work.
 func ByWords(failure string) Class {
 	if m := statusIn.FindStringSubmatch(failure); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && ByStatus(n) != "" {
@@ -61,7 +61,7 @@ func ByWords(failure string) Class {
 	return ""
 }
 
-// In returns the refusal that a failure is by its words, nil where it is none.
+// In returns the refusal that the words of a failure report, nil if there is none.
 func In(failure string) *Refusal {
 	class := ByWords(failure)
 	if class == "" {
@@ -76,21 +76,21 @@ func In(failure string) *Refusal {
 	return r
 }
 
-// resets are the forms in which programs say when a limit ends, in Unix seconds: a field of JSON, or behind a bar.
+// resets matches the forms in which programs say when a limit ends, in Unix seconds: a field of JSON, or after a bar.
 var resets = lazyregexp.New(`(?:"?resets?_?[aA]t"?\s*[:=]\s*|\|)([0-9]{10})\b`)
 
-// The forms in which they say it to people: a time of day, with a date where it is not today, or how long it takes.
+// The forms for people: a time of day, with a date if it is not today, or a duration.
 var (
 	ofDay   = lazyregexp.New(`(?i)(?:try again at|resets(?: at)?) (?:([A-Z][a-z]{2}) ([0-9]{1,2})(?:st|nd|rd|th)?,? (?:([0-9]{4}),? )?)?([0-9]{1,2})(?::([0-9]{2}))? ?([ap]m)(?: \(?(UTC)\)?)?`)
 	howLong = lazyregexp.New(`(?i)(?:(?:try again|retry|reset) (?:in|after)|retry[-_ ]?(?:delay|after)\W{1,4}) ?((?:[0-9.]+ ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b[, ]*(?:and )?)+)`)
 	part    = lazyregexp.New(`(?i)([0-9.]+) ?(ms|milli|s|m|h|d)`)
 )
 
-// late is how long ago a time of day may have been that is not tomorrow's.
+// late is how long ago a time of day may be without meaning tomorrow.
 const late = 15 * time.Minute
 
-// When returns until when the provider refuses, zero where nobody can tell. now is when the program has said so, in the
-// zone that it tells times of day in.
+// When returns the time until which the provider refuses, zero if it is unknown. now is when the program said so, in
+// the zone of the program's times of day.
 func (r Refusal) When(now time.Time) time.Time {
 	switch {
 	case !r.Until.IsZero():
@@ -115,7 +115,7 @@ func (r Refusal) When(now time.Time) time.Time {
 	return atTime(r.Said, now)
 }
 
-// atTime finds a time of day. Programs cut its seconds off, so it is the end of that minute.
+// atTime finds a time of day and returns the end of that minute, because programs cut the seconds off.
 func atTime(said string, now time.Time) time.Time {
 	m := ofDay.FindStringSubmatch(said)
 	if m == nil {
