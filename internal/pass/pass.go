@@ -28,36 +28,37 @@ import (
 	"pawl/internal/held"
 )
 
-// Pass is the token and the certificate of an engine, both in PEM where they are no token.
+// Pass is the token, certificate and key of an engine. Certificate and key are in PEM.
 type Pass struct {
 	Token       string `json:"token"`
 	Certificate string `json:"certificate"`
 	Key         string `json:"key"`
 }
 
-// Wish is what somebody wants of an engine.
+// Wish says whether somebody wants an engine to require a token.
 type Wish int
 
-// The wishes. AsBefore requires a token where the folder has a pass.
+// The wishes. AsBefore requires a token if the folder has a pass.
 const (
 	AsBefore Wish = iota
 	Wanted
 	Unwanted
 )
 
-// ServerName is what the engine's certificate is made out to.
+// ServerName is the name in the engine's certificate.
 const ServerName = "pawl-engine"
 
-// EngineHeader is what a call says in which engine it is for, by that one's ID: ports are taken by others.
+// EngineHeader is the header with the ID of the engine for which a call is meant. Another engine may have taken the
+// port.
 const EngineHeader = "pawl-engine"
 
-// AnotherEngine is how a call that is for another engine is refused.
+// AnotherEngine is the message for a call that is meant for another engine.
 const AnotherEngine = "another engine is at this address now"
 
 const fileName = "pass.json"
 
-// Settle returns the pass by which an engine that is about to start in dir requires a token, nil where it is to
-// ask nobody. One that other users could have read, or that is damaged, is made anew.
+// Settle returns the pass of an engine that is about to start in dir, nil if the engine is to require no token. It
+// replaces a pass that is damaged or that other users could read.
 func Settle(dir string, w Wish) (*Pass, error) {
 	p, err := Read(dir)
 	there := p != nil || err != nil
@@ -84,8 +85,8 @@ func Settle(dir string, w Wish) (*Pass, error) {
 	return p, nil
 }
 
-// Read returns the pass of the engine in dir, nil where it has none. An error means that there is one which
-// can't be used: it is damaged, or other users may read it.
+// Read returns the pass of the engine in dir, nil if there is none. It returns an error if the pass can't be used: it
+// is damaged, or other users may read it.
 func Read(dir string) (*Pass, error) {
 	path := filepath.Join(dir, fileName)
 	info, err := os.Stat(held.At(path))
@@ -108,7 +109,7 @@ func Read(dir string) (*Pass, error) {
 	return p, nil
 }
 
-// tokenSize is the token's length in bytes; it is written in hexadecimal digits.
+// tokenSize is the token's length in bytes. The token is written in hexadecimal digits.
 const tokenSize = 32
 
 func generate() (*Pass, error) {
@@ -124,7 +125,7 @@ func generate() (*Pass, error) {
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: ServerName},
 		DNSNames:     []string{ServerName},
-		// It is good for as long as its file is there, whatever this machine's clock says.
+		// The certificate is valid as long as its file is there, whatever this machine's clock says.
 		NotBefore:             time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
 		NotAfter:              time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
@@ -149,42 +150,42 @@ func generate() (*Pass, error) {
 	}, nil
 }
 
-// Opens reports whether a header `authorization` brings the token.
+// Opens reports whether a header `authorization` has the token.
 func (p *Pass) Opens(authorization string) bool {
 	return subtle.ConstantTimeCompare([]byte(authorization), []byte("Bearer "+p.Token)) == 1
 }
 
-// Sign is what only who has the token can say of a text.
+// Sign returns a signature of a text that only somebody with the token can make.
 func (p *Pass) Sign(text string) string {
 	mac := hmac.New(sha256.New, []byte(p.Token))
 	mac.Write([]byte(text))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Server is how the frontend listens: to everybody, and only the engine itself has the certificate.
+// Server returns the TLS settings of the frontend, which serves everybody. Only the engine itself has the certificate.
 func (p *Pass) Server() *tls.Config {
 	own, err := p.pair()
-	if err != nil { // Read and generate let none pass
+	if err != nil { // Read and generate return no pass without a valid pair
 		panic(err)
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientCAs: p.pool(), ClientAuth: tls.VerifyClientCertIfGiven}
 }
 
-// Inner is how the engine's other services listen: to the engine itself alone.
+// Inner returns the TLS settings of the engine's other services, which serve only the engine itself.
 func (p *Pass) Inner() *tls.Config {
 	c := p.Server()
 	c.ClientAuth = tls.RequireAndVerifyClientCert
 	return c
 }
 
-// Insider is how the engine calls itself.
+// Insider returns the TLS settings with which the engine calls itself.
 func (p *Pass) Insider() *tls.Config {
 	c := p.Client()
 	c.Certificates = p.Server().Certificates
 	return c
 }
 
-// Client is how whoever has the token calls the engine, and no other program that is in its place.
+// Client returns the TLS settings of somebody with the token. They refuse any other program in the engine's place.
 func (p *Pass) Client() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: p.pool(), ServerName: ServerName}
 }

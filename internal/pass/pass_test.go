@@ -82,7 +82,7 @@ func TestE6_OnlyTheTokenItselfOpens(t *testing.T) {
 	}
 }
 
-// Clients know the engine by its certificate, and the services know one another; nobody else gets in.
+// Clients recognise the engine by its certificate, and so do the services one another. Nobody else gets in.
 func TestE6_CertificatesTellTheEngineFromOthers(t *testing.T) {
 	ours, err := pass.Settle(t.TempDir(), pass.Wanted)
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestE6_CertificatesTellTheEngineFromOthers(t *testing.T) {
 	}{
 		"pawl's clients at the frontend":           {ours.Server(), ours.Client(), true},
 		"the engine at its frontend":               {ours.Server(), ours.Insider(), true},
-		"somebody else at the frontend":            {ours.Server(), stranger, true}, // who is then asked for the token
+		"somebody else at the frontend":            {ours.Server(), stranger, true}, // it is then asked for the token
 		"the engine at its services":               {ours.Inner(), ours.Insider(), true},
 		"pawl's clients in front of another":       {other.Server(), ours.Client(), false},
 		"pawl's clients at the services":           {ours.Inner(), ours.Client(), false},

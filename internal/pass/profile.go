@@ -13,23 +13,23 @@ import (
 const (
 	profileName     = "temporal.toml"
 	certificateName = "certificate.pem"
-	// Profile is what the profile of the Temporal CLI is called.
+	// Profile is the name of the profile for the Temporal CLI.
 	Profile = "pawl"
 )
 
-// ProfilePath is the file with the profile for the Temporal CLI, in the engine's folder: the user's own
-// file is never written, and may be readable where the engine's folder is not.
+// ProfilePath returns the file with the profile for the Temporal CLI, in the engine's folder. pawl never writes the
+// user's own file, which others may be able to read.
 func ProfilePath(dir string) string { return filepath.Join(dir, profileName) }
 
-// WithProfile is the Temporal CLI with the profile of the engine in dir, as a person types it.
+// WithProfile returns the command of the Temporal CLI with the profile of the engine in dir, as a person types it.
 func WithProfile(dir string) string {
 	return shell.Join("temporal", "--config-file", ProfilePath(dir), "--profile", Profile)
 }
 
-// WriteProfile writes the profile by which the Temporal CLI reaches the engine at an address.
+// WriteProfile writes the profile with which the Temporal CLI reaches the engine at an address.
 func (p *Pass) WriteProfile(dir, address, namespace string) error {
 	certificate := filepath.Join(dir, certificateName)
-	// The certificate has a file of its own: the CLI up to 1.5 does not take it as data.
+	// The certificate has its own file, because the CLI up to 1.5 does not accept it as data.
 	text := fmt.Sprintf(`# pawl writes this each time its engine starts: %s workflow list
 [profile.%s]
 address = %s
@@ -45,8 +45,8 @@ tls.server_ca_cert_path = %s
 	return nil
 }
 
-// quote writes a string as TOML does, which takes JSON's.
+// quote returns a string in TOML, which accepts JSON's form.
 func quote(text string) string {
-	b, _ := json.Marshal(text) // a string always can be
+	b, _ := json.Marshal(text) // a string always can be encoded
 	return string(b)
 }
