@@ -10,7 +10,7 @@ import (
 	"pawl/internal/fault"
 )
 
-// Phase is a node of a workflow's state machine.
+// Phase is a state of a workflow's state machine.
 type Phase string
 
 // The phases of Improve (P0-P8).
@@ -29,7 +29,7 @@ const (
 	Complete Phase = "complete"
 )
 
-// The phases of Deliver (L6), beside Verify and Complete.
+// The phases of Deliver (L6), besides Verify and Complete.
 const (
 	Plan  Phase = "plan"
 	Write Phase = "write"
@@ -37,25 +37,25 @@ const (
 	Fix   Phase = "fix"
 )
 
-// Machine is a transition table: a row for each phase, in the order in which a workflow meets them.
+// Machine is a transition table: a row for each phase, in the order in which a workflow enters them.
 type Machine []Row
 
-// Row is one phase: what may follow it, and what is particular to it.
+// Row is one phase: which phases may follow, and the phase's attributes.
 type Row struct {
 	At       Phase
 	Next     []Phase
-	Untested []Phase // may follow as well, only where the spec does not require tests (L2)
+	Untested []Phase // more phases that may follow, if the spec does not require tests (L2)
 
-	Role     string // whose agent works here, "" for nobody's
-	Edits    bool   // the agent's work here is a change of the source
+	Role     string // the role whose agent works here, "" for none
+	Edits    bool   // the agent's work here changes the source
 	Begins   bool   // an iteration begins here
 	Records  bool   // an iteration is recorded here
 	Between  bool   // the loop is between its iterations here
-	OnDesk   bool   // the desk may hold what is in no commit: it is not given up while the loop waits here
-	EveryEnd bool   // the workflow comes here however it ends; else only by succeeding
+	OnDesk   bool   // the desk may have uncommitted work, so it is kept while the loop waits here
+	EveryEnd bool   // the workflow enters this phase at every end, not only after success
 }
 
-// Row returns the row of a phase, an empty one where the machine has no such phase.
+// Row returns the row of a phase, an empty one if the machine has no such phase.
 func (m Machine) Row(at Phase) Row {
 	if i := m.index(func(r Row) bool { return r.At == at }); i >= 0 {
 		return m[i]
@@ -74,7 +74,7 @@ func (m Machine) WithoutTests() Machine {
 	return m
 }
 
-// Phases returns the machine's phases in the order in which a loop meets them, None left out.
+// Phases returns the machine's phases in the order in which a loop enters them, without None.
 func (m Machine) Phases() []Phase {
 	var list []Phase
 	for _, r := range m {
@@ -85,7 +85,7 @@ func (m Machine) Phases() []Phase {
 	return list
 }
 
-// Check returns nil where to may follow from, else ALO_INVALID_TRANSITION (L6).
+// Check returns nil if to may follow from, else ALO_INVALID_TRANSITION (L6).
 func (m Machine) Check(from, to Phase) error {
 	if slices.Contains(m.Row(from).Next, to) {
 		return nil
@@ -93,11 +93,11 @@ func (m Machine) Check(from, to Phase) error {
 	return fault.New(fault.InvalidTransition, "the phase %q may not follow %q", to, from)
 }
 
-// Between is the phase in which a loop is between its iterations: the next one begins from there.
-// None where the machine has no iterations.
+// Between returns the phase between two iterations, from which the next one begins; None if the machine has no
+// iterations.
 func (m Machine) Between() Phase { return m.only(func(r Row) bool { return r.Between }) }
 
-// Records is the phase in which an iteration is recorded; None where that is not a phase of its own.
+// Records returns the phase in which an iteration is recorded; None if there is no such phase.
 func (m Machine) Records() Phase { return m.only(func(r Row) bool { return r.Records }) }
 
 func (m Machine) only(is func(Row) bool) Phase {
@@ -107,9 +107,8 @@ func (m Machine) only(is func(Row) bool) Phase {
 	return None
 }
 
-// Unbegun is the phase from which a loop is taken up that was in a phase and had begun no
-// iteration: the same one. A loop that was about to begin one is taken up from the phase before
-// that, since it enters the first phase again.
+// Unbegun returns the phase from which a loop resumes that was in phase at and had begun no iteration. That is the same
+// phase. But if an iteration begins in at, it is the phase before, because the loop then enters at again.
 func (m Machine) Unbegun(at Phase) Phase {
 	if i := m.index(func(r Row) bool { return r.At == at }); i > 0 && m[i].Begins {
 		return m[i-1].At
@@ -117,8 +116,7 @@ func (m Machine) Unbegun(at Phase) Phase {
 	return at
 }
 
-// Completes reports whether a loop that ends in a phase goes to complete first. A loop that does
-// not keeps the phase that it was in.
+// Completes reports whether a loop that ends in phase from enters complete first. Otherwise it stays in its phase.
 func (m Machine) Completes(from Phase, success bool) bool {
 	return (success || m.Row(Complete).EveryEnd) && m.Check(from, Complete) == nil
 }

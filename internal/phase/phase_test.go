@@ -9,7 +9,7 @@ import (
 	"pawl/internal/phase"
 )
 
-// table is a machine in which iterations begin in write and are recorded in log; test may be left out.
+// table is a machine whose iterations begin in write and are recorded in log. It may leave out test.
 var table = phase.Machine{
 	{At: phase.None, Next: []phase.Phase{phase.Precheck}},
 	{At: phase.Precheck, Next: []phase.Phase{phase.Write}},
