@@ -1,7 +1,7 @@
-// Package pin finds the programs that pawl itself runs (git, ssh, the notifier of the desktop, bubblewrap) once, at the
-// start. A program that somebody puts into a folder of the PATH later is never run.
+// Package pin finds the programs that pawl itself runs (git, ssh, the desktop's notifier, bubblewrap) once, at the
+// start. So pawl never runs a program that somebody puts into a folder of the PATH later.
 //
-// It runs nothing, and has no part in how the commands of a loop are found. Start at Down.
+// It runs nothing, and does not affect how the commands of a loop are found. Start at Down.
 package pin
 
 import (
@@ -13,11 +13,11 @@ import (
 
 var pinned struct {
 	sync.RWMutex
-	paths map[string]string // "" for a program that was not there; nil before Down
+	paths map[string]string // "" for a program that was not found; nil before Down
 }
 
-// Down has these programs be from now on what the PATH has now, and one that is not there stay absent. What was pinned
-// before stays what it was. A worker calls it before anything of a loop runs.
+// Down fixes where these programs are: each stays at the path that the PATH gives now, and one that is missing stays
+// missing. It changes nothing for programs that were fixed before. A worker calls it before anything of a loop runs.
 func Down(names ...string) {
 	pinned.Lock()
 	defer pinned.Unlock()
@@ -31,7 +31,7 @@ func Down(names ...string) {
 	}
 }
 
-// Path is a program's full path: the one that Down has found, and without Down that of now. The error is
+// Path returns a program's full path: the one that Down has found, or without Down the current one. The error is
 // exec.ErrNotFound, in an *exec.Error.
 func Path(name string) (string, error) {
 	pinned.RLock()
@@ -46,7 +46,7 @@ func Path(name string) (string, error) {
 	return at, nil
 }
 
-// find looks through the PATH, but not in folders that everybody can write or that depend on where pawl is.
+// find searches the PATH, except for folders that everybody can write, and relative folders.
 func find(name string) (string, error) {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		st, err := os.Stat(dir)

@@ -40,7 +40,7 @@ func TestAProgramIsLookedForOnce(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(early, "pawl-has")))
 	planted := plant(t, early, "pawl-has")
 	plant(t, early, "pawl-lacks")
-	for range 2 { // Down finds nothing anew
+	for range 2 { // a second Down changes nothing
 		at, err = pin.Path("pawl-has")
 		require.NoError(t, err)
 		require.Equal(t, was, at)
