@@ -1,10 +1,10 @@
 // Package reason is the table of the words that say why a change was not kept. They are written into records, events
-// and results, and read back from there, so they never change. Pure. Start at Table.
+// and results, and read from there, so they never change. Pure. Start at Table.
 package reason
 
 import "strings"
 
-// The reasons. They stand before the description in the results (P7).
+// The reasons. In the results they stand before the description (P7).
 const (
 	NotAtomic    = "not-atomic"
 	NoChange     = "no-change"
@@ -19,13 +19,13 @@ const (
 	Inconclusive = "inconclusive"
 	Conflict     = "conflict"
 	Policy       = "policy:" // followed by the rule that was broken
-	Bound        = "bound:"  // followed by the metric that is beyond it
+	Bound        = "bound:"  // followed by the metric that exceeds its bound
 )
 
-// failure begins the reasons by which something failed, other than a change that was judged.
+// failure begins the reasons for which an iteration failed before its change was judged.
 const failure = "error:"
 
-// Table says what each reason means to those who see it the first time.
+// Table says what each reason means.
 var Table = []struct{ Reason, Meaning string }{
 	{GuardFailed, "the guard command failed"},
 	{VerifyFailed, "the verify command failed"},
@@ -43,7 +43,7 @@ var Table = []struct{ Reason, Meaning string }{
 	{Interrupted, "the loop was ended"},
 }
 
-// Meaning returns what a reason means, "" where it is not in the table.
+// Meaning returns what a reason means, "" if it is not in the table.
 func Meaning(reason string) string {
 	for _, row := range Table {
 		if reason == row.Reason || strings.HasSuffix(row.Reason, ":") && strings.HasPrefix(reason, row.Reason) {
@@ -53,5 +53,5 @@ func Meaning(reason string) string {
 	return ""
 }
 
-// Failed reports whether something failed, and not the change that was judged.
+// Failed reports whether something failed, as opposed to a change that was judged.
 func Failed(reason string) bool { return strings.HasPrefix(reason, failure) }
