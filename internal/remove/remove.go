@@ -1,6 +1,6 @@
-// Package remove takes away files and folders that agents and their commands have made: folders without permissions,
-// files that are marked immutable, trees that are nested deeper than there are open files. It follows no symlink and
-// leaves what is mounted alone. It never decides what may go. Start at All.
+// Package remove removes files and folders that agents and their commands have made: folders without permissions, files
+// that are marked immutable, trees that are nested deeper than the limit of open files. It follows no symlink and
+// leaves mounted file systems alone. It never decides what to remove. Start at All.
 package remove
 
 import (
@@ -16,7 +16,7 @@ import (
 	"pawl/internal/held"
 )
 
-// All removes what is at a path, with everything in it. It is no error if nothing is there.
+// All removes the file or folder at a path, with everything in it. A missing path is no error.
 func All(path string) error {
 	dir := filepath.Dir(path)
 	at := held.At(dir)
@@ -34,8 +34,8 @@ func All(path string) error {
 	return At(parent, filepath.Base(path), path)
 }
 
-// At removes an entry of an open folder, with everything in it. It is no error if the entry is not there. Errors call the
-// entry by the path that is shown to people.
+// At removes an entry of an open folder, with everything in it. A missing entry is no error. Errors name the entry by
+// the path shown.
 func At(dir *os.File, name, shown string) error {
 	st, err := stat(dir)
 	if err != nil {
@@ -54,11 +54,11 @@ func At(dir *os.File, name, shown string) error {
 
 type remover struct {
 	top   *os.File
-	moved []string // folders from too deep, now in top
+	moved []string // folders that were too deep and are now in top
 	dev   uint64
 }
 
-// maxDepth is how many folders are open at a time.
+// maxDepth is how many folders are open at the same time.
 const maxDepth = 400
 
 const deepPrefix = ".pawl-deep-"
@@ -95,7 +95,7 @@ func (r *remover) remove(dir *os.File, name, shown string, depth int) error {
 	return unlink(dir, name, unix.AT_REMOVEDIR)
 }
 
-// lift moves a folder from the depths up to the top, to be removed later.
+// lift moves a folder that is too deep to the top, to be removed later.
 func (r *remover) lift(dir *os.File, name string) error {
 	to := fmt.Sprintf("%s%d-%d", deepPrefix, os.Getpid(), len(r.moved))
 	if err := unix.Renameat(int(dir.Fd()), name, int(r.top.Fd()), to); err != nil {
@@ -105,12 +105,12 @@ func (r *remover) lift(dir *os.File, name string) error {
 	return nil
 }
 
-// Open opens a folder in an open folder and follows no symlink. A folder that its owner may not open gets the mode 0700
-// first: use it only where nothing else runs in the folder.
+// Open opens a folder in an open folder and follows no symlink. A folder that its owner may not open gets mode 0700
+// first. So use Open only if nothing else runs in the folder.
 func Open(dir *os.File, name string) (*os.File, error) {
 	sub, err := open(int(dir.Fd()), name)
 	if errors.Is(err, fs.ErrPermission) {
-		// Not through a symlink: open has just found a directory.
+		// This follows no symlink: open has just found a directory.
 		if err := unix.Fchmodat(int(dir.Fd()), name, 0o700, 0); err != nil {
 			return nil, &os.PathError{Op: "open", Path: name, Err: err}
 		}
@@ -136,8 +136,7 @@ func stat(dir *os.File) (unix.Stat_t, error) {
 	return st, err
 }
 
-// unlink removes an entry that is no folder with content. If it must, it makes the folder that the entry is in writable
-// and clears flags.
+// unlink removes a file or an empty folder. If necessary, it makes the folder around it writable and clears flags.
 func unlink(dir *os.File, name string, flags int) error {
 	err := unix.Unlinkat(int(dir.Fd()), name, flags)
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) {

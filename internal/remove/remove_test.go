@@ -15,7 +15,7 @@ import (
 
 const nobody = 65534
 
-// Root may do everything: as root, the removal is tried by an ordinary user.
+// Root may remove anything. So if the tests run as root, an ordinary user removes.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PAWL_TEST_REMOVE"); dir != "" {
 		if err := remove.All(dir); err != nil {
