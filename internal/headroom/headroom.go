@@ -1,5 +1,5 @@
 // Package headroom lets a program start without collecting garbage. The packages of the embedded server initialise
-// eight megabytes before main begins. Go would collect three times on the way there, though nearly all of that memory
+// eight megabytes before main begins. Go would collect garbage three times meanwhile, though nearly all of that memory
 // stays in use. The program imports this package for its effect. The package imports nothing, so that it is initialised
 // first.
 package headroom
@@ -10,5 +10,5 @@ package headroom
 //lint:ignore U1000 it counts by being there
 var slack = make([]byte, 16<<20)
 
-// Release makes the program collect its garbage as any other from the next collection on.
+// Release makes the program collect garbage normally from the next collection on.
 func Release() { slack = nil }
