@@ -15,11 +15,12 @@ import (
 	"pawl/internal/notify"
 )
 
-// within bounds one check.
+// within limits the time of one check.
 const within = time.Minute
 
-// Check tries the command or the address of a trigger from: health. ill says what is wrong, "" where nothing is. The
-// command runs in dir with that environment, with all that it starts, and outside of any sandbox, as commands of `notify` do.
+// Check tries the command or the address of a trigger with `from: health`. ill says what is wrong, "" if nothing is.
+// The command runs in dir with that environment, outside of any sandbox, like commands of `notify`. When it ends, so do
+// all processes that it started.
 func Check(ctx context.Context, t charter.Trigger, env []string, dir string) (ill string) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
