@@ -1,6 +1,6 @@
-// Package mending remembers what was damaged on this host and has been repaired, in a small file beside the repaired
-// one. Without that note nobody would learn of the damage, since everything works again. It repairs nothing itself.
-// Start at Note.
+// Package mending notes what was damaged on this host and has been repaired, in a small file beside the repaired one.
+// Without that note nobody would learn of the damage, because everything works again. It repairs nothing itself. Start
+// at Note.
 package mending
 
 import (
@@ -14,14 +14,14 @@ import (
 	"pawl/internal/held"
 )
 
-// Damage is what was found and mended.
+// Damage is what was found and repaired.
 type Damage struct {
 	At   time.Time `json:"at"`
-	What string    `json:"what"`           // what was damaged and what was done about it, one line
+	What string    `json:"what"`           // what was damaged and what was done about it, in one line
 	Told bool      `json:"told,omitempty"` // the loop's ledger has it
 }
 
-// The newest are kept, and of each so many bytes.
+// How many notes are kept, the newest ones, and how many bytes of each.
 const (
 	keep    = 20
 	maxWhat = 500
@@ -29,10 +29,10 @@ const (
 
 func file(dir string) string { return filepath.Join(dir, "mended.json") }
 
-// turn keeps the writers of a process apart. Each folder has one process that mends.
+// turn lets one goroutine write at a time. Only one process writes the notes of a folder.
 var turn sync.Mutex
 
-// In returns what was mended of what is in a folder (a loop's, the engine's), the oldest first; nothing where that can't be read.
+// In returns the notes of a folder (a loop's, the engine's), the oldest first, and nothing if they can't be read.
 func In(dir string) []Damage {
 	var all []Damage
 	if durable.ReadJSON(file(dir), &all) != nil {
@@ -41,7 +41,7 @@ func In(dir string) []Damage {
 	return all
 }
 
-// Lines returns what In returns in words, a line each.
+// Lines returns the notes of a folder as text, one line each.
 func Lines(dir string) (lines []string) {
 	for _, d := range In(dir) {
 		lines = append(lines, d.At.UTC().Format(time.DateTime)+" UTC: "+d.What)
@@ -49,7 +49,7 @@ func Lines(dir string) (lines []string) {
 	return lines
 }
 
-// Note remembers it, best effort: whoever mends goes on without.
+// Note adds a note, if it can. Its caller goes on if it can't.
 func Note(dir, what string) {
 	what = strings.Join(strings.Fields(what), " ")
 	if len(what) > maxWhat {
@@ -61,7 +61,7 @@ func Note(dir, what string) {
 	_ = durable.WriteJSON(file(dir), all[max(0, len(all)-keep):])
 }
 
-// Take returns what In returns, and forgets it: somebody notes it elsewhere.
+// Take returns the notes of a folder and removes them, for a caller that stores them elsewhere.
 func Take(dir string) []Damage {
 	turn.Lock()
 	defer turn.Unlock()
@@ -72,7 +72,7 @@ func Take(dir string) []Damage {
 	return all
 }
 
-// Untold returns what no ledger has.
+// Untold returns the notes that no ledger has.
 func Untold(dir string) (what []string) {
 	for _, d := range In(dir) {
 		if !d.Told {
@@ -82,7 +82,7 @@ func Untold(dir string) (what []string) {
 	return what
 }
 
-// Tell notes that a ledger has it, of the same the oldest.
+// Tell marks the oldest such note that no ledger had: now one has it.
 func Tell(dir, what string) {
 	turn.Lock()
 	defer turn.Unlock()
