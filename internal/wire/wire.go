@@ -1,6 +1,5 @@
-// Package wire carries faults between workflows, activities and clients. A fault travels as data, in
-// the details of an ApplicationError, and never as text to be cut apart. It decides nothing. Start at
-// Encode and Decode.
+// Package wire carries faults between workflows, activities and clients. A fault travels as data, in the details of an
+// ApplicationError, and nobody has to parse a text. The package decides nothing. Start at Encode and Decode.
 package wire
 
 import (
@@ -11,17 +10,17 @@ import (
 	"pawl/internal/fault"
 )
 
-// carried is a fault as it stands in the details.
+// carried is a fault in the details.
 type carried struct {
 	Code   fault.Code `json:"code"`
 	What   string     `json:"what"`
-	Advice string     `json:"advice,omitempty"` // where it is more exact than the table's
+	Advice string     `json:"advice,omitempty"` // if it is more exact than that of the table
 	Cause  fault.Code `json:"cause,omitempty"`
 }
 
-// Encode returns the error by which an activity, an update or a workflow fails with a fault: its type
-// is the code, and nobody retries it. A result, unless nil, comes first in the details, as the
-// contract has it for loops that failed.
+// Encode returns the error with which an activity, an update or a workflow fails for a fault. Its type is the fault's
+// code, and it is never retried. A result, unless nil, comes first in the details, as the contract says for loops that
+// failed.
 func Encode(f *fault.Error, result any) error {
 	details := []any{carried{f.Code, f.What, f.Do, f.Cause}}
 	if result != nil {
@@ -30,8 +29,7 @@ func Encode(f *fault.Error, result any) error {
 	return temporal.NewNonRetryableApplicationError(f.Error(), string(f.Code), nil, details...)
 }
 
-// Refusal returns what Encode makes of the fault in err, and err itself where it is none. Nil stays
-// nil.
+// Refusal encodes the fault in err. It returns err itself if there is none, and nil for nil.
 func Refusal(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return Encode(f, nil)
@@ -39,9 +37,8 @@ func Refusal(err error) error {
 	return err
 }
 
-// Decode returns the fault in err: as it is, or as the other side encoded it. An ApplicationError
-// whose type is a code and that carries no fault, as another program may make it, is one with its
-// message. It is nil for every other error.
+// Decode returns the fault in err, in its own form or encoded. An ApplicationError of another program may have a code
+// as its type and carry no fault: it becomes a fault with its message. Decode returns nil for every other error.
 func Decode(err error) *fault.Error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
@@ -62,15 +59,15 @@ func Decode(err error) *fault.Error {
 	return nil
 }
 
-// Is reports whether err carries a fault of that code.
+// Is reports whether err has a fault with that code.
 func Is(err error, code fault.Code) bool {
 	f := Decode(err)
 	return f != nil && f.Code == code
 }
 
-// details returns what may be a fault in the details: the first or the second of them.
+// details returns the possible faults in the details: the first and the second detail.
 func details(app *temporal.ApplicationError) (found []carried) {
-	var first, second any // the SDK panics where it is to read a value of its own process as another type
+	var first, second any // the SDK panics if it must read a value of its own process as another type
 	_ = app.Details(&first)
 	_ = app.Details(&first, &second)
 	for _, detail := range []any{first, second} {

@@ -14,7 +14,7 @@ import (
 	"pawl/internal/wire"
 )
 
-// sent is an error as the other side gets it: through the converters that client and worker use.
+// sent returns an error as the other side receives it: through the converters of client and worker.
 func sent(err error) error {
 	c := temporal.NewDefaultFailureConverter(temporal.DefaultFailureConverterOptions{DataConverter: converter.GetDefaultDataConverter()})
 	return c.FailureToError(c.ErrorToFailure(err))
