@@ -1,6 +1,6 @@
-// Package lazyregexp has regular expressions that are compiled when they are first used. Pawl has some hundred, and every
-// command and every supervisor is a start of the same program: none of them needs more than a few. It never takes an
-// expression that comes from outside: one that is wrong panics.
+// Package lazyregexp has regular expressions that are compiled when they are first used. pawl has about a hundred of
+// them. Every command and every supervisor starts the same program, and needs only a few. It never takes an expression
+// from outside, because a wrong one panics.
 package lazyregexp
 
 import (
@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Regexp is a regexp.Regexp that is compiled when a method is called.
+// Regexp is a regexp.Regexp that is compiled at the first call of a method.
 type Regexp struct {
 	expr string
 	get  func() *regexp.Regexp
