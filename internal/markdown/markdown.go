@@ -1,4 +1,4 @@
-// Package markdown puts text that others wrote into Markdown so that it is shown as it is: nothing in it becomes a
+// Package markdown puts text that others wrote into Markdown so that it appears unchanged: nothing in it becomes a
 // heading, a link, a picture, HTML, a column or the end of a block. Pure. Start at Text.
 package markdown
 
@@ -9,8 +9,8 @@ import (
 	"pawl/internal/visible"
 )
 
-// Text is a text on one line, for a paragraph, an item of a list or a cell of a table. What readers would
-// make a link of by itself is code.
+// Text returns a text on one line, for a paragraph, a list item or a table cell. Words that readers would make a link
+// of become code.
 func Text(text string) string {
 	words := strings.Split(visible.Clean(text), " ")
 	for i, word := range words {
@@ -32,13 +32,13 @@ var (
 	linked = lazyregexp.New(`(?i)://|www\.|mailto:|xmpp:|@`)
 	escape = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "{", `\{`, "}", `\}`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`,
 		"#", `\#`, "|", `\|`, "~", `\~`, "&", `\&`, "!", `\!`, "$", `\$`)
-	// block is what begins a block at the start of a line: a list, a line under a heading, a fence.
+	// block matches what begins a block at the start of a line: a list, a line under a heading, a fence.
 	block = lazyregexp.New(`^(?:\d{1,9}([.)])|([-+=:]))`)
-	// apart are characters that code in a table could not have as they are.
+	// apart matches characters that code in a table can't contain unescaped.
 	apart = lazyregexp.New("[`|\\\\]+")
 )
 
-// unlinked is a word as code, but for what code can't have.
+// unlinked returns a word as code, except for the characters that code can't contain.
 func unlinked(word string) string {
 	var b strings.Builder
 	at := 0
@@ -52,7 +52,7 @@ func unlinked(word string) string {
 	return b.String()
 }
 
-// Code is a text on one line as code, outside of tables. Its fence is longer than any in the text.
+// Code returns a text on one line as code, for use outside of tables. Its fence is longer than any in the text.
 func Code(text string) string {
 	text = visible.Clean(text)
 	if text == "" {
@@ -68,8 +68,7 @@ func Code(text string) string {
 	return fence + text + fence
 }
 
-// CodeCell is Code for a cell of a table, where a bar has to be escaped even in code. Where that is not
-// possible, it is a text.
+// CodeCell is Code for a table cell, where a bar must be escaped even in code. If that is impossible, it returns Text.
 func CodeCell(text string) string {
 	if strings.Contains(text, `\|`) || strings.HasSuffix(text, `\`) {
 		return Text(text)
@@ -77,7 +76,7 @@ func CodeCell(text string) string {
 	return strings.ReplaceAll(Code(text), "|", `\|`)
 }
 
-// Block is a text of several lines as it is. Nothing in it can end it.
+// Block returns a text of several lines as a block of code. Nothing in the text can end the block.
 func Block(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

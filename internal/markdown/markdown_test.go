@@ -19,7 +19,7 @@ import (
 
 var reader = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList)).Parser()
 
-// hostile are pieces of which texts are made that would like to be more than a text.
+// hostile are pieces for texts that try to be more than a text.
 var hostile = []string{
 	"a", "word", " ", "  ", "\n", "\r\n", "\t", "\\", "\\\\", "`", "``", "```", "|", "\\|", "||", "*", "**", "_", "__", "~~", "[", "]", "(", ")", "![", "](", "<", ">",
 	"<script>", "<!--", "-->", "<b", "&lt;", "&#60;", "&", "#", "# ", "- ", "+ ", "1. ", "1) ", "=", "===", "---", "| - | - |", ":-:", ": ", "> ", "http://x.example", "https://x.example/a_b_c",
@@ -63,7 +63,7 @@ func read(t *testing.T, doc string) (kinds map[string]int, texts []string) {
 	return kinds, texts
 }
 
-// seen is what a reader sees of a text in Markdown's source: escapes taken back.
+// seen returns what a reader sees of Markdown's source: without the escapes.
 func seen(source string) string {
 	var b strings.Builder
 	for i := 0; i < len(source); i++ {
