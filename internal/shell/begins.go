@@ -7,9 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Begins reports whether a text for the shell runs nothing but commands that begin with one of the given words, such as
-// "go test". A text with a substitution, a redirection, an assignment or anything else that could run or write more is
-// none, and neither is one that can't be read.
+// Begins reports whether a text for the shell runs only commands that begin with one of the given words, such as "go
+// test". It returns false for a text with a substitution, a redirection, an assignment or anything else that could run
+// or write more, and for a text that it can't read.
 func Begins(command string, words []string) bool {
 	stmts, ok := parse(command)
 	return ok && len(stmts) > 0 && all(stmts, words)
@@ -46,7 +46,7 @@ func begins(s *syntax.Stmt, words []string) bool {
 	return false
 }
 
-// unquoted is a word without its quotes; ok is false where it is known only when it runs.
+// unquoted returns a word without its quotes; ok is false if the word is known only at run time.
 func unquoted(parts []syntax.WordPart) (text string, ok bool) {
 	for _, part := range parts {
 		switch x := part.(type) {

@@ -8,7 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Root stands in a path for the root of the repository.
+// Root stands for the root of the repository in a path.
 const Root = "\x01"
 
 // word reads a word, and the commands of its substitutions.
@@ -22,7 +22,7 @@ func (r *reader) word(x *syntax.Word) Word {
 	return w
 }
 
-// part reads one part of a word; first says that nothing stands before it.
+// part reads one part of a word; first says that it is the first part.
 func (r *reader) part(b *builder, part syntax.WordPart, first bool) {
 	switch x := part.(type) {
 	case *syntax.Lit:
@@ -62,22 +62,22 @@ func (r *reader) part(b *builder, part syntax.WordPart, first bool) {
 	case *syntax.ExtGlob: // *(a|b): any name
 		b.bare("*", false)
 	default: // arithmetic
-		r.wordsOf(x) // for its substitutions
+		r.wordsOf(x) // reads its substitutions
 		b.unknown(r.written(x))
 	}
 }
 
-// inQuotes takes the backslashes off that mean something in double quotes.
+// inQuotes removes the backslashes that escape something in double quotes.
 var inQuotes = strings.NewReplacer("\\$", "$", "\\`", "`", `\"`, `"`, `\\`, `\`, "\\\n", "")
 
-// substituted reads the commands of a substitution: they run in a shell of their own.
+// substituted reads the commands of a substitution, which run in a shell of their own.
 func (r *reader) substituted(stmts []*syntax.Stmt) {
 	sub := reader{src: r.src, dir: r.dir, env: r.env}
 	sub.list(stmts)
 	r.inner = append(r.inner, sub.cmds...)
 }
 
-// folder is what dirname prints of a name that is known, also as $(cd "$(dirname "$0")" && pwd).
+// folder returns what dirname prints for a known name, also in the form $(cd "$(dirname "$0")" && pwd).
 func (r *reader) folder(stmts []*syntax.Stmt) (Word, bool) {
 	args := func(s *syntax.Stmt) []*syntax.Word {
 		if call, ok := s.Cmd.(*syntax.CallExpr); ok && len(call.Assigns) == 0 {
@@ -111,10 +111,10 @@ func (r *reader) folder(stmts []*syntax.Stmt) (Word, bool) {
 	return of, true
 }
 
-// Script is the variable of the shell that has the name of the script.
+// Script is the name of the shell's variable for the path of the script.
 const Script = "0"
 
-// parameter reads $x, ${x} and ${x:-otherwise}; every other expansion is not known.
+// parameter reads $x, ${x} and ${x:-otherwise}. Every other expansion is unknown.
 func (r *reader) parameter(b *builder, x *syntax.ParamExp) {
 	written, value, known := r.written(x), Word{}, false
 	if x.Param != nil {
@@ -125,9 +125,9 @@ func (r *reader) parameter(b *builder, x *syntax.ParamExp) {
 	if x.Exp != nil && x.Exp.Word != nil {
 		operator, otherwise = x.Exp.Op, r.word(x.Exp.Word)
 	}
-	// Whatever else there is changes the value.
+	// Every other form changes the value.
 	plain := !x.Excl && !x.Length && !x.Width && !x.IsSet && x.Index == nil && x.Slice == nil && x.Repl == nil && x.Names == 0
-	if x.Param != nil && x.Param.Value == "BASH_SOURCE" { // of this script, unless it is of who called it
+	if x.Param != nil && x.Param.Value == "BASH_SOURCE" { // the array's first entry is this script; the others are its callers
 		value, known = r.env[Script]
 		plain = plain || x.Index != nil && r.written(x) == "${BASH_SOURCE[0]}"
 	}
@@ -154,8 +154,8 @@ func (r *reader) parameter(b *builder, x *syntax.ParamExp) {
 	b.known(value)
 }
 
-// builder puts a word together from its pieces. It keeps the path twice: as it reads, and as a
-// pattern in which what was quoted is escaped.
+// builder puts a word together from its parts. It keeps the path twice: as it reads, and as a pattern in which quoted
+// text is escaped.
 type builder struct {
 	text, path, pattern strings.Builder
 	glob, dynamic       bool
@@ -167,7 +167,7 @@ func (b *builder) quoted(s string) {
 	b.pattern.WriteString(EscapeGlob(s))
 }
 
-// bare takes a text that stands unquoted; first says that nothing stands before it.
+// bare adds an unquoted text; first says that it is the first part of the word.
 func (b *builder) bare(s string, first bool) {
 	if first && strings.HasPrefix(s, "~") {
 		b.unknown("~")
@@ -207,7 +207,7 @@ func (b *builder) done() Word {
 	return w
 }
 
-// EscapeGlob makes a pattern that matches just s.
+// EscapeGlob returns a pattern that matches exactly s.
 func EscapeGlob(s string) string {
 	if !strings.ContainsAny(s, `*?[]{},\`) {
 		return s
@@ -229,8 +229,8 @@ func escapedIf(plain bool, s string) string {
 	return s
 }
 
-// Resolve returns name as seen from dir: relative to the root of the repository, or absolute. What
-// lies outside starts with "..", and names no file of the repository.
+// Resolve returns the path of name, as seen from dir: relative to the root of the repository, or absolute. A path
+// outside of the repository starts with "..".
 func Resolve(dir, name string) string {
 	if rest, ok := strings.CutPrefix(name, Root); ok {
 		return path.Clean(strings.TrimPrefix(rest, "/"))

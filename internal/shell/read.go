@@ -8,43 +8,43 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Word is a shell word. What it expands to is known only in part: variables that the command
-// itself assigns, $PWD, $(pwd) and $(git rev-parse --show-toplevel).
+// Word is a shell word. Only some expansions are known: variables that the command itself assigns, $PWD, $(pwd) and
+// $(git rev-parse --show-toplevel).
 type Word struct {
-	Text    string // without quotes, expansions as written
-	Path    string // with the known expansions; a doublestar pattern when Glob is set
-	Glob    bool   // * ? [ or { stands in it unquoted, or it is the variable of a for loop
-	Unknown bool   // something in it is only known when it runs
+	Text    string // without quotes, with expansions as written
+	Path    string // with the known expansions; a doublestar pattern if Glob is set
+	Glob    bool   // it has an unquoted * ? [ or {, or it is the variable of a for loop
+	Unknown bool   // a part of it is known only at run time
 	Out     bool   // the command writes to it
-	at      uint   // where it stands in the source
+	at      uint   // its offset in the source
 }
 
 // Command is one simple command.
 type Command struct {
-	Dir   string // relative to the root, as far as cd with a fixed argument says
+	Dir   string // relative to the root; it follows cd with a fixed argument
 	Env   map[string]Word
 	Words []Word    // the command and its arguments
-	All   []Word    // also assignments and redirections, in the order in which they stand
-	Stdin []Word    // targets of <
-	Here  string    // here-document, here-string
-	Feeds []Command // whose output it reads
-	Loose bool      // of a text that is not understood: the words are all there is
+	All   []Word    // includes assignments and redirections, in their order
+	Stdin []Word    // the targets of <
+	Here  string    // the text of a here-document or here-string
+	Feeds []Command // the commands whose output it reads
+	Loose bool      // from a text that can't be parsed: only the words are known
 }
 
-// MaxCommand is how many bytes of a command are parsed at most: the parser recurses into whatever is nested.
+// MaxCommand is how many bytes of a command are parsed at most, because the parser recurses into nested code.
 const MaxCommand = 32 << 10
 
 const (
-	// maxPath bounds what a variable or directory stands for: x=$x$x doubles.
+	// maxPath limits the value of a variable or folder: x=$x$x doubles it.
 	maxPath = 4096
-	// maxVariables bounds how many variables are followed.
+	// maxVariables limits how many variables are followed.
 	maxVariables = 100
 )
 
-// Read reads a command line for what it refers to, not to run it: its simple commands in the order in which they stand,
-// those of a substitution after the command that it stands in. dir is the folder in which it runs, relative to the root,
-// and env has the variables that are known. What is not understood is one loose command with everything in it that could
-// be a word.
+// Read reads a command line to find what it refers to; it runs nothing. It returns the simple commands in their order.
+// The commands of a substitution come after the command that contains it. dir is the folder in which the line runs,
+// relative to the root, and env has the known variables. A text that can't be parsed becomes one loose command with
+// everything that could be a word.
 func Read(src, dir string, env map[string]Word) []Command {
 	if stmts, ok := parse(src); ok {
 		r := reader{src: src, dir: dir, env: env}
@@ -58,7 +58,7 @@ func Read(src, dir string, env map[string]Word) []Command {
 	return []Command{{Dir: dir, All: all, Loose: true}}
 }
 
-// parse returns the statements of a text; ok is false where it can't be read.
+// parse returns the statements of a text; ok is false if it can't be parsed.
 func parse(src string) (stmts []*syntax.Stmt, ok bool) {
 	if len(src) > MaxCommand || strings.ContainsRune(src, 0) {
 		return nil, false
@@ -70,13 +70,13 @@ func parse(src string) (stmts []*syntax.Stmt, ok bool) {
 	return file.Stmts, true
 }
 
-// reader walks a syntax tree in the order in which the shell would.
+// reader walks through a syntax tree in the shell's order.
 type reader struct {
 	src   string
 	dir   string
-	env   map[string]Word // never changed in place: commands and subshells share it
+	env   map[string]Word // never changed in place, because commands and subshells share it
 	cmds  []Command
-	inner []Command // of substitutions in the command that is being read
+	inner []Command // commands of the substitutions in the current command
 }
 
 func (r *reader) list(stmts []*syntax.Stmt) {
@@ -85,7 +85,7 @@ func (r *reader) list(stmts []*syntax.Stmt) {
 	}
 }
 
-// apart reads what runs in a shell of its own: where it goes and what it assigns ends with it.
+// apart reads statements that run in a shell of their own. Their changes of folder and variables end with them.
 func (r *reader) apart(stmts ...*syntax.Stmt) {
 	dir, env := r.dir, r.env
 	r.list(stmts)
@@ -111,7 +111,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 		if x.Stmt == nil {
 			break
 		}
-		if call, ok := x.Stmt.Cmd.(*syntax.CallExpr); ok { // the program of that name has options
+		if call, ok := x.Stmt.Cmd.(*syntax.CallExpr); ok { // the program called time has options
 			c.Words = append(c.Words, Word{Text: "time", Path: "time"})
 			inside := r.redirected(x.Stmt.Redirs)
 			c.All, c.Stdin, c.Here = append(c.All, inside.All...), append(c.Stdin, inside.Stdin...), c.Here+inside.Here
@@ -152,11 +152,11 @@ func (r *reader) statement(s *syntax.Stmt) {
 		r.statement(x.Body)
 	case *syntax.CoprocClause:
 		r.apart(x.Stmt)
-	case nil: // redirections alone
+	case nil: // only redirections
 	default: // a test, arithmetic
 		c.All = append(c.All, r.wordsOf(x)...)
 	}
-	for i := range r.cmds[from:] { // what is redirected is so for all that is in it
+	for i := range r.cmds[from:] { // a redirection holds for everything inside
 		inside := &r.cmds[from+i]
 		inside.Stdin, inside.Here = slices.Concat(inside.Stdin, c.Stdin), inside.Here+c.Here
 	}
@@ -164,7 +164,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 	r.add(c)
 }
 
-// call reads a simple command, of which redirections and reserved words are known already.
+// call reads a simple command whose redirections and reserved words are known already.
 func (r *reader) call(c Command, x *syntax.CallExpr) {
 	env := r.env
 	for _, a := range x.Assigns {
@@ -179,16 +179,16 @@ func (r *reader) call(c Command, x *syntax.CallExpr) {
 	c.All = append(c.All, c.Words...)
 	r.add(c)
 	if len(x.Args) > 0 {
-		r.env = env // assignments before a command are for that command
+		r.env = env // assignments before a command hold only for that command
 	}
 	if w := c.Words; len(w) == 2 && (w[0].Text == "cd" || w[0].Text == "pushd") && !w[1].Unknown && !w[1].Glob {
 		if r.dir = Resolve(r.dir, w[1].Path); len(r.dir) > maxPath {
-			r.dir = ".." // nowhere
+			r.dir = ".." // unknown, so outside of the repository
 		}
 	}
 }
 
-// add puts a command at the end, and behind it those of its substitutions.
+// add appends a command, and after it those of its substitutions.
 func (r *reader) add(c Command) {
 	if len(c.All) > 0 || c.Here != "" {
 		c.Dir = r.dir
@@ -218,14 +218,14 @@ func (r *reader) binary(x *syntax.BinaryCmd) {
 	}
 }
 
-// redirected is a command of which only the redirections are known.
+// redirected returns a command that has only its redirections.
 func (r *reader) redirected(redirs []*syntax.Redirect) (c Command) {
 	for _, redir := range redirs {
 		w := r.word(redir.Word)
 		switch redir.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			if redir.Hdoc != nil {
-				r.word(redir.Hdoc) // for its substitutions
+				r.word(redir.Hdoc) // reads its substitutions
 				c.Here += r.written(redir.Hdoc)
 			}
 			continue
@@ -246,7 +246,7 @@ func (r *reader) redirected(redirs []*syntax.Redirect) (c Command) {
 	return c
 }
 
-// assign takes an assignment in and returns it as a word.
+// assign notes an assignment and returns it as a word.
 func (r *reader) assign(a *syntax.Assign) Word {
 	if a.Name == nil {
 		return r.word(a.Value)
@@ -286,7 +286,7 @@ func (r *reader) know(name string, value Word) {
 	r.env[name] = value
 }
 
-// each reads what a for loop goes over: its variable stands for any of it.
+// each reads the items of a for loop. The loop's variable stands for any of them.
 func (r *reader) each(loop *syntax.WordIter) (all []Word) {
 	var known []string
 	for _, item := range loop.Items {
@@ -302,7 +302,7 @@ func (r *reader) each(loop *syntax.WordIter) (all []Word) {
 	return all
 }
 
-// wordsOf are the words anywhere in a part of the tree that is no command.
+// wordsOf returns all words in a part of the tree that is no command.
 func (r *reader) wordsOf(node syntax.Node) (all []Word) {
 	syntax.Walk(node, func(n syntax.Node) bool {
 		if w, ok := n.(*syntax.Word); ok {
@@ -318,12 +318,12 @@ func (r *reader) literal(l *syntax.Lit) Word {
 	return Word{Text: l.Value, Path: l.Value, at: l.Pos().Offset()}
 }
 
-// written is how a part of the tree stands in the source.
+// written returns the source of a part of the tree.
 func (r *reader) written(n syntax.Node) string {
 	return r.src[n.Pos().Offset():min(n.End().Offset(), uint(len(r.src)))]
 }
 
-// substitutesOnly reports whether a word is nothing but <(…) or >(…).
+// substitutesOnly reports whether a word consists only of <(…) or >(…).
 func substitutesOnly(w *syntax.Word) bool {
 	return !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool { _, is := p.(*syntax.ProcSubst); return !is })
 }

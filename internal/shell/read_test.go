@@ -11,8 +11,8 @@ import (
 	"pawl/internal/shell"
 )
 
-// words are those of a command without quotes and operators, those of a substitution after those of the command that it
-// stands in.
+// words returns the words of the commands without quotes and operators. Those of a substitution come after those of the
+// command that contains it.
 func words(command string) (words []string) {
 	for _, c := range shell.Read(command, "", nil) {
 		for _, w := range c.All {
@@ -42,7 +42,7 @@ func TestP3_WordsOfACommand(t *testing.T) {
 		`if a; then b; else c; fi`:            `a|b|c`,
 		`diff <(a b) c`:                       `diff|c|a|b`,
 		"sh <<EOF\na b\nEOF\nc":               `sh|c`,
-		`a 'not closed`:                       `a|not|closed`, // what is not understood falls apart
+		`a 'not closed`:                       `a|not|closed`, // what can't be parsed falls apart
 		`a "not closed $(b`:                   `a|not|closed|b`,
 		`a \`:                                 `a|\`,
 		"a \\\n b":                            `a|b`,
@@ -56,7 +56,7 @@ func TestP3_WordsOfACommand(t *testing.T) {
 	}
 }
 
-// For plain commands the shell itself says what the words are.
+// For plain commands, the shell itself decides what the words are.
 func TestP3_WordsAreThoseOfTheShell(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no sh")

@@ -1,15 +1,15 @@
-// Package shell reads commands of a POSIX shell: what their words refer to, as far as that is known before they run. It also
-// quotes words, so that people can copy a command as it is shown. It runs nothing.
+// Package shell reads commands of a POSIX shell: it finds what their words refer to, as far as that is known before
+// they run. It also quotes words, so that people can copy a command as it is shown. It runs nothing.
 //
 // Start reading at [Read].
 package shell
 
 import "strings"
 
-// plain are the characters that no shell gives a meaning to.
+// plain are the characters without a special meaning in any shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+=,-"
 
-// Quote makes text one word of the shell.
+// Quote returns text as one word of the shell.
 func Quote(text string) string {
 	if text != "" && strings.Trim(text, plain) == "" {
 		return text
@@ -17,7 +17,7 @@ func Quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Join makes a command of its words.
+// Join joins words to a command.
 func Join(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

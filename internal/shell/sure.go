@@ -4,9 +4,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Sure returns the words of the commands in a text for the shell that run whatever the others do, in the order in which
-// they stand, and the names of the functions that it has itself. What stands beside || or in a condition is left out.
-// Of a text that can't be read it returns nothing.
+// Sure returns the words of the commands in a text for the shell that run in any case, in their order, and the names of
+// the functions that the text defines. It leaves out commands beside || or in a condition. It returns nothing for a
+// text that it can't read.
 func Sure(src string) (commands [][]Word, functions []string) {
 	stmts, _ := parse(src)
 	s := sure{src: src}
