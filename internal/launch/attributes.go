@@ -17,16 +17,15 @@ const (
 	Best      = "PawlBest"
 )
 
-// Attribute is a search attribute: its name, its type as Temporal calls it (Keyword, Int, Double),
-// and what it says of a loop: a string, an int64 or a float64, nil where there is nothing to say.
+// Attribute is a search attribute: its name, its type in Temporal (Keyword, Int, Double), and a function that returns
+// its value for a loop: a string, an int64 or a float64, nil for no value.
 type Attribute struct {
 	Name, Type string
 	Of         func(loop.State) any
 }
 
-// Attributes are the search attributes of a loop. Temporal knows them after a worker has registered
-// them; a loop sets them only where its namespace has them all, since one that it lacks wedges a
-// workflow.
+// Attributes are the search attributes of a loop. Temporal knows them after a worker has registered them. A loop sets
+// them only if its namespace has all of them, because an unknown attribute blocks a workflow.
 var Attributes = []Attribute{
 	{Kind, "Keyword", func(s loop.State) any { return s.Kind }},
 	{Status, "Keyword", func(s loop.State) any { return string(s.Status) }},
@@ -48,7 +47,7 @@ var Attributes = []Attribute{
 	}},
 }
 
-// Published is what the search attributes say of a loop, by name; what has nothing to say is left out.
+// Published returns the values of a loop's search attributes by name, without those that have none.
 func Published(s loop.State) map[string]any {
 	out := map[string]any{}
 	for _, a := range Attributes {
@@ -59,8 +58,8 @@ func Published(s loop.State) map[string]any {
 	return out
 }
 
-// PublishedOfSteward is what they say of a steward: its state stands for the phase. Its gates are many;
-// the kind of the one that has waited longest is shown. Where it has ended, none waits.
+// PublishedOfSteward returns the values of a steward's search attributes. Its state stands for the phase. It may have
+// several open gates: the attribute shows the kind of the oldest one, and none after the steward's end.
 func PublishedOfSteward(s steward.State) map[string]any {
 	out := map[string]any{Kind: kind.Steward.Name, Status: string(s.Status), Phase: string(s.State), Repo: s.Repo}
 	if len(s.Gates) > 0 && !s.Status.Ended() {

@@ -1,6 +1,6 @@
-// Package launch holds what Temporal gets to know about a loop, and how a loop answers queries: the ID under which it
-// starts, where it resumes, its memo, its search attributes, and the types of its answers. Pure, so that commands,
-// workers and workflows that start loops say the same. It starts nothing. Start at Of.
+// Package launch holds what Temporal knows about a loop, and how a loop answers queries: the ID under which it starts,
+// where it resumes, its memo, its search attributes, and the types of its answers. Pure, so that commands, workers and
+// workflows that start loops use the same values. It starts nothing. Start at Of.
 package launch
 
 import (
@@ -20,29 +20,29 @@ import (
 	"pawl/internal/spec"
 )
 
-// TaskTimeout is short, so that a worker that dies inside a workflow task costs seconds and not
-// the ten that are Temporal's default.
+// TaskTimeout is shorter than Temporal's default of ten seconds, because a worker that dies inside a workflow task
+// costs this time.
 const TaskTimeout = 2 * time.Second
 
 // StewardTaskTimeout is longer: with a thousand tasks, a steward's history takes seconds to replay on a busy machine.
 const StewardTaskTimeout = 5 * time.Second
 
-// What a service takes of a summary and of details, encoded; beyond it the start is refused.
+// The most that a service accepts of a summary and of details, encoded, in bytes. It refuses a start with more.
 const (
 	maxSummary = 400
 	maxDetails = 20000
 )
 
-// Start is a loop as Temporal is told of it when it starts.
+// Start is what Temporal is told about a workflow when it starts.
 type Start struct {
 	ID      string
 	Summary string // one line
-	Details string // Markdown: what was asked for. It does not change while the loop runs.
+	Details string // Markdown: what was asked for; fixed while the loop runs
 	Memo    map[string]any
 }
 
-// Of returns how the loop of a spec starts under an ID. The branch is the one that it is expected to
-// have: where an earlier loop has that, the loop's own gets a suffix and the loop corrects the memo.
+// Of returns how the loop of a spec starts under an ID. branch is the expected branch. If an earlier loop has that
+// branch, the new one gets a suffix, and the loop corrects the memo.
 func Of(id, branch string, sp spec.Spec) Start {
 	goal, _, _ := strings.Cut(strings.TrimSpace(sp.Goal), "\n")
 	return Start{
@@ -53,10 +53,10 @@ func Of(id, branch string, sp spec.Spec) Start {
 	}
 }
 
-// StewardGoal is what lists say of each steward, where a loop has its goal.
+// StewardGoal is what lists show for a steward, in place of a loop's goal.
 const StewardGoal = "supervises the loops of its project"
 
-// OfSteward returns how the steward of a charter starts. by is who starts it.
+// OfSteward returns how the steward of a charter starts. by is the person who starts it.
 func OfSteward(c charter.Charter, by string) Start {
 	return Start{
 		ID: c.Name, Summary: StewardGoal,
@@ -81,9 +81,9 @@ const (
 	MemoStartedBy = "startedBy"
 )
 
-// ID is the ID that a loop starts under: the one that was asked for, which must begin with the spec's
-// name, else the name, else the repository's folder with suffix. The loop of a name that was used
-// before gets a suffix of its own for its branch and ledger, not for its ID.
+// ID returns the ID under which a loop starts: the ID that was asked for, which must begin with the spec's name, else
+// the name, else the repository's folder with suffix. If the name was used before, only the branch and the ledger get a
+// suffix, not the ID.
 func ID(sp spec.Spec, asked, suffix string) (string, error) {
 	switch {
 	case asked != "":
@@ -100,8 +100,7 @@ func ID(sp spec.Spec, asked, suffix string) (string, error) {
 	return Folder(sp.Repo, "loop") + "-" + suffix, nil
 }
 
-// Folder is the name of a repository's folder as the beginning of an ID, or other where it has none that
-// could be one.
+// Folder returns the name of a repository's folder as the beginning of an ID, or other if the name can't be one.
 func Folder(repo spec.Repo, other string) string {
 	folder := strings.Map(func(r rune) rune {
 		switch {
@@ -117,7 +116,7 @@ func Folder(repo spec.Repo, other string) string {
 	return strings.TrimSpace(loop.Clip(folder, 60))
 }
 
-// fitting clips ever harder until the text is short enough as the service counts it.
+// fitting returns a text that fits limit when it is encoded: it halves most until the text does.
 func fitting(limit, most int, text func(most int) string) string {
 	for ; ; most /= 2 {
 		if encoded, err := json.Marshal(text(most)); err == nil && len(encoded) <= limit || most < 2 {
@@ -126,8 +125,8 @@ func fitting(limit, most int, text func(most int) string) string {
 	}
 }
 
-// details is what was asked for, as Markdown. It can be read when no worker is up; what the loop
-// does is in its current details.
+// details returns what was asked for, as Markdown. People can read it without a running worker. The current details
+// show what the loop does.
 func details(id string, sp spec.Spec, most int) string {
 	var w table
 	fmt.Fprintf(&w, "%s\n\n| | |\n|---|---|\n", markdown.Block(loop.Clip(strings.TrimSpace(sp.Goal), 4*most)))

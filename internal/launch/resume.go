@@ -2,7 +2,7 @@ package launch
 
 // Resume is the second, optional argument of a workflow: where it continues.
 type Resume[C any] struct {
-	// Ledger is a ledger commit that the store or the repository has.
+	// Ledger is a ledger commit in the store or the repository.
 	Ledger string `json:"ledger,omitempty"`
 	// Carry is what a run hands to the next one at continue-as-new.
 	Carry *C `json:"carry,omitempty"`

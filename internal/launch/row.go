@@ -8,7 +8,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// Row is a loop in a list, as its search attributes and memo, or its ledger, tell of it. Times are RFC 3339 UTC in data.
+// Row is a loop or steward in a list, made from its search attributes and memo, or from its ledger. Times are RFC 3339
+// UTC in data.
 type Row struct {
 	Loop      string            `json:"loop"`
 	Run       string            `json:"run,omitempty"`
@@ -16,7 +17,7 @@ type Row struct {
 	Status    string            `json:"status"`
 	Phase     string            `json:"phase,omitempty"`
 	Gate      string            `json:"gate,omitempty"`
-	Gates     int               `json:"gates,omitempty"` // of a steward: how many are open
+	Gates     int               `json:"gates,omitempty"` // only for a steward: how many gates are open
 	Iteration int               `json:"iteration"`
 	Best      *evidence.Decimal `json:"best"`
 	Repo      string            `json:"repo,omitempty"`
@@ -25,14 +26,14 @@ type Row struct {
 	StartedBy string            `json:"startedBy,omitempty"`
 	StartedAt *time.Time        `json:"startedAt,omitempty"`
 	EndedAt   *time.Time        `json:"endedAt,omitempty"`
-	Usage     *loop.Usage       `json:"usage,omitempty"`    // as the ledger on this host last recorded it
-	Proposal  string            `json:"proposal,omitempty"` // open, approved, rejected or applied; likewise
+	Usage     *loop.Usage       `json:"usage,omitempty"`    // as last recorded in this host's ledger
+	Proposal  string            `json:"proposal,omitempty"` // open, approved, rejected or applied, as last recorded there
 	Source    string            `json:"source"`             // temporal or ledger
-	// Trouble is what keeps it from going on though nobody is asked anything, "" for nothing.
+	// Trouble says why it can't continue although it asks nobody anything, "" for no trouble.
 	Trouble string `json:"trouble,omitempty"`
-	// Mended says when this host's files of it were damaged, how, and what was done about that.
+	// Mended says when its files on this host were damaged, how, and what was done about it.
 	Mended []string `json:"mended,omitempty"`
 }
 
-// Steward reports whether it is a steward, and no loop.
+// Steward reports whether the row is a steward, not a loop.
 func (r Row) Steward() bool { return r.Kind == kind.Steward.Name }
