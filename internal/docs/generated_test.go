@@ -42,8 +42,7 @@ func TestGeneratedPagesAreInStep(t *testing.T) {
 	}
 }
 
-// TestSchemaIsInStep holds the JSON Schema to the reader's own tables and to the words of
-// docs/spec.md.
+// TestSchemaIsInStep compares the JSON Schema with the reader's own tables and the words of docs/spec.md.
 func TestSchemaIsInStep(t *testing.T) {
 	ofLoops, ofStewards, divided := strings.Cut(page(t, "spec.md"), "\n## The spec of a steward\n")
 	require.True(t, divided)
@@ -68,7 +67,7 @@ func TestSchemaIsInStep(t *testing.T) {
 	require.Equal(t, string(text)+"\n", string(have), "schema/pawl.schema.json is out of step: go test ./internal/docs -update")
 }
 
-// meanings are what the tables of a page say of keys.
+// meanings returns the descriptions of keys in a page's tables.
 func meanings(text string) map[string]string {
 	about := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| [^|]* \\|([^|]*)\\|$").FindAllStringSubmatch(text, -1) {
@@ -79,7 +78,7 @@ func meanings(text string) map[string]string {
 	return about
 }
 
-// charterKeys are the keys of a steward's spec, with those of what it has lists of.
+// charterKeys returns the keys of a steward's spec, with the keys of the entries of its lists.
 func charterKeys() []string {
 	all := charter.Keys()
 	for list, item := range map[string]any{"tiers": charter.Rule{}, "schedules": charter.Schedule{}, "triggers": charter.Trigger{}} {
@@ -94,7 +93,7 @@ func charterKeys() []string {
 	return all
 }
 
-// TestPolicyRulesAreInStep holds the table in docs/spec.md to the rules.
+// TestPolicyRulesAreInStep compares the table in docs/spec.md with the rules.
 func TestPolicyRulesAreInStep(t *testing.T) {
 	const head = "| rule | setting | default | what it judges | blocks |\n|---|---|---|---|---|\n"
 	text := page(t, "spec.md")
@@ -245,7 +244,7 @@ func fields(t reflect.Type) string {
 	return "| field | type |\n|---|---|\n" + rows(t)
 }
 
-// rows are the fields, with those of a struct that is embedded among them.
+// rows returns the fields of a struct, including those of embedded structs.
 func rows(t reflect.Type) string {
 	var w strings.Builder
 	for i := range t.NumField() {
@@ -260,7 +259,7 @@ func rows(t reflect.Type) string {
 	return w.String()
 }
 
-// named names a type as JSON has it.
+// named returns the name of a type in JSON.
 func named(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[sampling.Judgement]():
@@ -309,8 +308,8 @@ func phases() string {
 	return w.String()
 }
 
-// drawing shows a machine as mermaid draws it. label returns what to write at an arrow, and
-// whether it is drawn at all; nil draws them all.
+// drawing returns a machine as mermaid draws it. label returns the text of an arrow, and whether the arrow is drawn. A
+// nil label draws all.
 func drawing(m phase.Machine, label func(from, to phase.Phase) (string, bool)) string {
 	var w strings.Builder
 	w.WriteString("```mermaid\nstateDiagram-v2\n")
@@ -335,7 +334,7 @@ func drawing(m phase.Machine, label func(from, to phase.Phase) (string, bool)) s
 	return w.String()
 }
 
-// table lists what may follow each phase.
+// table lists which phases may follow each phase.
 func table(m phase.Machine, label func(from, to phase.Phase) (string, bool)) string {
 	var w strings.Builder
 	w.WriteString("| phase | may be followed by |\n|---|---|\n")
@@ -358,7 +357,7 @@ func table(m phase.Machine, label func(from, to phase.Phase) (string, bool)) str
 	return w.String()
 }
 
-// TestEveryEventTypeIsDocumented finds constants that the table has forgotten.
+// TestEveryEventTypeIsDocumented finds event types that the table lacks.
 func TestEveryEventTypeIsDocumented(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join("..", "loop", "event.go"))
 	require.NoError(t, err)
@@ -381,7 +380,7 @@ func TestEveryEventTypeIsDocumented(t *testing.T) {
 	require.Len(t, loop.Types, n)
 }
 
-// TestEveryKeyIsDocumented holds docs/spec.md to the keys of the contract.
+// TestEveryKeyIsDocumented compares docs/spec.md with the keys of the contract.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
 	require.NoError(t, err)
@@ -390,7 +389,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	}
 }
 
-// TestWhatAnAgentMayReportIsDocumented holds docs/spec.md to what is read of a result file.
+// TestWhatAnAgentMayReportIsDocumented compares docs/spec.md with what pawl reads of a result file.
 func TestWhatAnAgentMayReportIsDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "spec.md"))
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"pawl/internal/program"
 )
 
-// cases are those of test/agents/matrix_test.go, as people read them. Each of its results is in one of them.
+// cases are those of test/agents/matrix_test.go, in words for people. Each of its results belongs to one of them.
 var cases = []struct{ key, says string }{
 	{"version", "version"},
 	{"improve", "`Improve`: a change in the sandbox, in a hostile repository, counted by the meter (cached and thinking tokens too)"},
@@ -37,7 +37,8 @@ var cases = []struct{ key, says string }{
 	{"planted settings", "settings that its shell writes"},
 }
 
-// TestTheMatrixOfAgentsIsInStep holds the table in docs/agents-tested.md to what the tests with the real programs came to.
+// TestTheMatrixOfAgentsIsInStep compares the table in docs/agents-tested.md with the results of the tests with real
+// programs.
 func TestTheMatrixOfAgentsIsInStep(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "test", "agents", "testdata", "matrix.json"))
 	require.NoError(t, err)

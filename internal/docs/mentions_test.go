@@ -51,7 +51,7 @@ func TestWhatThePagesNameIsThere(t *testing.T) {
 	}
 }
 
-// TestEveryPackageIsInTheTable holds docs/architecture.md to the folders that there are.
+// TestEveryPackageIsInTheTable compares docs/architecture.md with the folders of the repository.
 func TestEveryPackageIsInTheTable(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join("..", "*"))
 	require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestEveryPackageIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestLinksLeadSomewhere follows the links between pages, to the heading where they name one.
+// TestLinksLeadSomewhere follows the links between pages, also to headings.
 func TestLinksLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s:]+)\)`)
 	sources(t, func(path, text string) {
@@ -84,7 +84,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	})
 }
 
-// anchors are what GitHub makes of the headings of a page.
+// anchors returns the anchors that GitHub makes of a page's headings.
 func anchors(text string) (all []string) {
 	for _, h := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
 		all = append(all, strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
@@ -101,8 +101,8 @@ func isKey(name string) bool {
 	return false
 }
 
-// declared are all names in the code: of functions, types, variables and constants by package, of
-// methods and fields by type.
+// declared returns all names in the code: functions, types, variables and constants by package, methods and fields by
+// type.
 func declared(t *testing.T) map[string]map[string]bool {
 	have := map[string]map[string]bool{}
 	add := func(in, name string) {
@@ -163,14 +163,14 @@ func typeName(x ast.Expr) string {
 	return ""
 }
 
-// TestEveryMessageIsDocumented holds docs/temporal.md to the messages that a loop accepts.
+// TestEveryMessageIsDocumented compares docs/temporal.md with the messages that a loop accepts.
 func TestEveryMessageIsDocumented(t *testing.T) {
 	for _, m := range loop.Messages {
 		require.Contains(t, page(t, "temporal.md"), "\n| `"+m.Name+"` |", "docs/temporal.md has no row for the message %s", m.Name)
 	}
 }
 
-// TestEveryAgentProgramIsDocumented holds docs/agents.md to the programs that are built in.
+// TestEveryAgentProgramIsDocumented compares docs/agents.md with the built-in programs.
 func TestEveryAgentProgramIsDocumented(t *testing.T) {
 	for _, use := range program.Uses() {
 		a, ok := stream.Lookup(use)
@@ -185,7 +185,7 @@ func TestEveryAgentProgramIsDocumented(t *testing.T) {
 	}
 }
 
-// TestEveryClassOfACallIsDocumented holds docs/agents.md to the classes there are.
+// TestEveryClassOfACallIsDocumented compares docs/agents.md with the classes of calls.
 func TestEveryClassOfACallIsDocumented(t *testing.T) {
 	for _, c := range outcome.Classes {
 		require.Contains(t, page(t, "agents.md"), fmt.Sprintf("\n| `%s` | %s", c.Class, c.Meaning), "docs/agents.md says something else of %s", c.Class)

@@ -13,7 +13,7 @@ import (
 
 var requirement = regexp.MustCompile(`\b([LPASE][0-9]{1,2}(?:\.[0-9])?)\b`)
 
-// requirements are the IDs that docs/requirements.md defines: those that begin a row of a table.
+// requirements returns the IDs that docs/requirements.md defines: those that begin a row of a table.
 func requirements(t *testing.T) map[string]bool {
 	defined := map[string]bool{}
 	for _, row := range regexp.MustCompile(`(?m)^\| ([LPASE][0-9.]+) \|`).FindAllStringSubmatch(page(t, "requirements.md"), -1) {
@@ -23,10 +23,10 @@ func requirements(t *testing.T) map[string]bool {
 	return defined
 }
 
-// TestEveryRequirementThatIsNamedIsDefined looks through code, tests, scripts and documents.
+// TestEveryRequirementThatIsNamedIsDefined searches code, tests, scripts and documents.
 func TestEveryRequirementThatIsNamedIsDefined(t *testing.T) {
 	defined := requirements(t)
-	inTestName := regexp.MustCompile(`\bTest([LPASE])([0-9]+?)(?:_?(5))?(?:_|[A-Z])`) // TestP5_5_… and TestP55_… are P5.5
+	inTestName := regexp.MustCompile(`\bTest([LPASE])([0-9]+?)(?:_?(5))?(?:_|[A-Z])`) // TestP5_5_… and TestP55_… are both P5.5
 	sources(t, func(path, text string) {
 		for _, m := range requirement.FindAllStringSubmatch(text, -1) {
 			require.True(t, defined[m[1]], "%s names %s, which docs/requirements.md does not define", path, m[1])
@@ -44,7 +44,7 @@ func TestEveryRequirementThatIsNamedIsDefined(t *testing.T) {
 	})
 }
 
-// TestEveryRequirementHasItsPlaceInConformance holds docs/conformance.md to docs/requirements.md.
+// TestEveryRequirementHasItsPlaceInConformance compares docs/conformance.md with docs/requirements.md.
 func TestEveryRequirementHasItsPlaceInConformance(t *testing.T) {
 	placed := map[string]bool{}
 	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]*) \|`).FindAllStringSubmatch(page(t, "conformance.md"), -1) {
@@ -57,15 +57,15 @@ func TestEveryRequirementHasItsPlaceInConformance(t *testing.T) {
 	}
 }
 
-// page is the text of a page under docs/.
+// page returns the text of a page under docs/.
 func page(t *testing.T, name string) string {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
 	require.NoError(t, err)
 	return string(text)
 }
 
-// sources calls see with every file of the repository that people write: code, scripts, settings
-// and documents, but no test data.
+// sources calls see with every file of the repository that people write: code, scripts, settings and documents, but no
+// test data.
 func sources(t *testing.T, see func(path, text string)) {
 	root := filepath.Join("..", "..")
 	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -31,7 +31,7 @@ func TestS2_TheStewardsPageIsInStep(t *testing.T) {
 	require.Equal(t, text, page(t, "steward.md"), "docs/steward.md is out of step: go test ./internal/docs -update")
 }
 
-// transitions draw the table of S2, and list it with its evidence.
+// transitions draws the table of S2, and lists it with its evidence.
 func transitions() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "```mermaid\nstateDiagram-v2\n    [*] --> %s\n", task.Idle)
@@ -45,7 +45,7 @@ func transitions() string {
 	return w.String()
 }
 
-// stops is the table of S6.
+// stops returns the table of S6.
 func stops() string {
 	var w strings.Builder
 	w.WriteString("| stop | when | what runs for the task |\n|---|---|---|\n")
@@ -59,7 +59,7 @@ func stops() string {
 	return w.String()
 }
 
-// circles is the table of loop detection.
+// circles returns the table of loop detection.
 func circles() string {
 	var w strings.Builder
 	w.WriteString("| rule | counts | begins again with | warns | limit |\n|---|---|---|---|---|\n")
