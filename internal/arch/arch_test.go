@@ -16,7 +16,7 @@ import (
 
 const root = "../.."
 
-// pure are the packages in which everything that a loop decides stands.
+// pure are the packages that decide everything about a loop.
 var pure = []string{
 	"internal/act",
 	"internal/agent/stream", "internal/agent/transcript",
@@ -58,10 +58,10 @@ var pure = []string{
 	"workflows/stewarding",
 }
 
-// worldly are imports by which pure code would touch the world.
+// worldly are imports with which pure code could touch the world.
 var worldly = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall", "math/rand", "math/rand/v2", "crypto/rand", "github.com/spf13/viper"}
 
-// clocks are the functions of package time that ask the machine.
+// clocks are the functions of package time that depend on the machine's clock.
 var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 
 func TestPurePackagesDoNotTouchTheWorld(t *testing.T) {
@@ -96,7 +96,7 @@ func TestOnlyTheRootLinksTheServer(t *testing.T) {
 	}
 }
 
-// TestOneTemporalFreeCore keeps the rules free of Temporal, so that they are tested by tables.
+// TestOneTemporalFreeCore keeps the rules free of Temporal, so that table tests can test them.
 func TestOneTemporalFreeCore(t *testing.T) {
 	for _, dir := range pure {
 		if strings.HasPrefix(dir, "workflows") || dir == "internal/wire" {
@@ -122,8 +122,8 @@ func TestTheClientKnowsNoCommandLine(t *testing.T) {
 	}
 }
 
-// subjects are the packages of the activities, in order: none imports a later one. The root puts them together, and
-// actest has what their tests share.
+// subjects are the packages of the activities, in order: none imports a later one. The root package puts them together,
+// and actest has what their tests share.
 var subjects = []string{
 	"activities/hosted", "activities/contracts", "activities/recording", "activities/changes", "activities/proposals",
 	"activities/steps", "activities/calls", "activities/opening", "activities/preflight", "activities/stewards", "activities", "activities/actest",
