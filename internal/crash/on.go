@@ -18,11 +18,10 @@ var (
 	seen  = map[string]int{}
 )
 
-// At kills the process with SIGKILL at the n-th passage of the point named by
-// PAWL_CRASH=<point>#<n> (n is 1 where it is left out), or of any point at all where only #<n> is
-// given. With PAWL_CRASH_VICTIM=<file> it kills the process whose ID is in that file instead, at
-// every n-th passage, and takes the file away. With PAWL_CRASH_TRACE=<file> it appends the time
-// in nanoseconds and the point's name to that file.
+// At kills the process with SIGKILL at the n-th passage of the point named by PAWL_CRASH=<point>#<n> (n is 1 if it is
+// missing), or of any point if only #<n> is given. With PAWL_CRASH_VICTIM=<file> it kills the process whose ID is in
+// that file instead, at every n-th passage, and removes the file. With PAWL_CRASH_TRACE=<file> it appends the time in
+// nanoseconds and the point's name to that file.
 func At(point string) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -61,7 +60,7 @@ func At(point string) {
 	}
 }
 
-// killOther kills the process named in a file. Without the file it has been killed already.
+// killOther kills the process named in a file. A missing file means that it was killed already.
 func killOther(victim string) {
 	b, err := os.ReadFile(victim)
 	if err != nil {
