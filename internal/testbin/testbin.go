@@ -1,7 +1,7 @@
-// Package testbin builds programs for tests that drive them from outside. Each program is linked once for
-// all packages of a test run: the linked file stays beside go's cache, with a stamp of what it was made of. While that is
-// the same, go build is not even asked: to find out that nothing has changed takes it a second of the processor. Start at
-// Building.
+// Package testbin builds programs for tests that drive them from outside. Each program is linked once for all packages
+// of a test run. The linked file stays beside go's cache, with a stamp of what it was made from. As long as the stamp
+// is the same, go build does not run, because it takes a second of processor time to find that nothing has changed.
+// Start at Building.
 package testbin
 
 import (
@@ -20,8 +20,8 @@ import (
 	"syscall"
 )
 
-// Parallel parses the flags and sets how many tests run at once, where -parallel does not: the
-// processes of these tests wait as much as they work.
+// Parallel parses the flags, and sets how many tests run at the same time unless -parallel does. These tests' processes
+// wait as much as they work.
 func Parallel(n int) {
 	flag.Parse()
 	given := false
@@ -31,8 +31,8 @@ func Parallel(n int) {
 	}
 }
 
-// Building returns what builds the program of a package the first time that it is called, with
-// flags of the build, and returns its path: to() then. Root is the module's root.
+// Building returns a function that builds the program of a package at its first call, with these build flags, and
+// returns the program's path, which is to(). root is the module's root.
 func Building(root, pkg string, to func() string, flags ...string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
 		made, err := sources(root)
@@ -46,8 +46,8 @@ func Building(root, pkg string, to func() string, flags ...string) func() (strin
 	})
 }
 
-// build links the program, made of these sources, where the packages of a test run share it, one at a time, and gives the
-// caller a name for it that stays when the next change replaces the shared one.
+// build links the program from these sources to a file that all packages of the test run share, one package at a time.
+// Then it gives the caller its own name for that file, which stays when a later change replaces the shared one.
 func build(root, pkg, made, to string, flags []string) error {
 	shared, err := place(root, pkg, flags)
 	if err != nil {
@@ -67,10 +67,10 @@ func build(root, pkg, made, to string, flags []string) error {
 	if os.Link(shared, to) == nil {
 		return nil
 	}
-	return copyFile(shared, to) // another file system
+	return copyFile(shared, to) // it is on another file system
 }
 
-// place is where the program of a package is shared by everything that tests this checkout.
+// place returns the path at which all tests of this checkout share the program of a package.
 func place(root, pkg string, flags []string) (string, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -85,7 +85,7 @@ func place(root, pkg string, flags []string) (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("%s-%x", filepath.Base(filepath.Join(root, pkg)), key[:6])), os.MkdirAll(dir, 0o700)
 }
 
-// link builds the program, unless the file is what these sources have been built into.
+// link builds the program, unless the file was built from the same sources.
 func link(shared, root, pkg, made string, flags []string) error {
 	file, err := os.Stat(shared)
 	if err == nil {
@@ -105,8 +105,9 @@ func link(shared, root, pkg, made string, flags []string) error {
 	return os.WriteFile(shared+".stamp", []byte(made+identity(file)), 0o600)
 }
 
-// sources tells apart everything that programs of the module are made of. It looks at each file, so that the result of a
-// test depends on it: a test's binary does not contain it, and `go test` would take an old result for this one.
+// sources returns a stamp of everything that the module's programs are made from. It looks at each file, which makes
+// the result of a test depend on it. Otherwise `go test` would use an old result, because the test's binary does not
+// contain the program.
 func sources(root string) (string, error) {
 	made := sha256.New()
 	fmt.Fprintln(made, runtime.Version())
@@ -118,7 +119,7 @@ func sources(root string) (string, error) {
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // another test's
+			return nil // it belongs to another test
 		case err != nil:
 			return err
 		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root:
@@ -137,7 +138,7 @@ func sources(root string) (string, error) {
 	return fmt.Sprintf("%x", made.Sum(nil)), err
 }
 
-// identity is what no change of a file leaves as it was.
+// identity returns what differs after any change of a file.
 func identity(f fs.FileInfo) string {
 	file, _ := f.Sys().(*syscall.Stat_t)
 	return fmt.Sprint(" ", file.Ino, f.Size(), f.ModTime().UnixNano())

@@ -12,7 +12,7 @@ import (
 	"pawl/internal/testbin"
 )
 
-// A program is what its sources say, however soon after the last build they change.
+// A program is built from its current sources, even if they change right after the last build.
 func TestAProgramIsBuiltAgainWhereItsSourcesChange(t *testing.T) {
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	require.NoError(t, err)
