@@ -1,5 +1,5 @@
-// Package gittest has what the tests of the packages that run git share: repositories to work on
-// (Bed), the system's git run as a user would, hostile names. Only tests import it.
+// Package gittest has what the tests of the packages that run git share: repositories to work on (Bed), the system's
+// git as a user would run it, unusual names. Only tests import it.
 package gittest
 
 import (
@@ -25,8 +25,7 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// Main runs the tests with a home of their own and an environment that would lead any git astray
-// that believed it.
+// Main runs the tests with their own home, and with an environment that would mislead any git that obeys it.
 func Main(m *testing.M) {
 	home, err := os.MkdirTemp("", "git-home-")
 	if err != nil {
@@ -48,12 +47,12 @@ func Main(m *testing.M) {
 
 var (
 	ctx = context.Background()
-	// When and Who are of every commit that a Bed makes.
+	// When and Who are the time and author of every commit that a Bed makes.
 	When = time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 3600))
 	Who  = git.Identity{Name: "Ada", Email: "ada@example.org"}
 )
 
-// WeirdNames are names that files, branches and loops can have.
+// WeirdNames are unusual but valid names of files, branches and loops.
 var WeirdNames = []string{
 	"plain", "with space", " leading and trailing ", "tab\there", "line\nfeed", `quote"d`, `back\slash`, "-option", "--all", ":(exclude)x",
 	"*", "[a]", "ümläut", "\xff\xfe not utf-8", "\x01\x1b[31mred\x7f", "'single'", "$(touch x)", "#hash", "!bang", "trailing.", "~", "a:b", "@", "{}", "\u202eevil",
@@ -67,7 +66,7 @@ func Git(t testing.TB, dir string, args ...string) string {
 	return out
 }
 
-// TryGit is Git where it may fail; then what git said is with what it printed.
+// TryGit is Git for a command that may fail. Its output then includes git's error.
 func TryGit(dir string, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -101,12 +100,12 @@ func Read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// SomeFiles are enough for most tests.
+// SomeFiles are enough files for most tests.
 var SomeFiles = map[string]string{
 	"a.txt": "one\ntwo\nthree\n", "src/b.txt": "b\n", "src/deep/c.txt": "c\n", ".gitignore": "*.log\nbuild/\n",
 }
 
-// UserRepo is a user's repository on branch main with these files committed.
+// UserRepo returns a user's repository with these files committed on branch main.
 func UserRepo(t testing.TB, files map[string]string) (dir, head string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "user")
@@ -120,7 +119,7 @@ func UserRepo(t testing.TB, files map[string]string) (dir, head string) {
 	return dir, Git(t, dir, "rev-parse", "HEAD")
 }
 
-// Bed is a store with a loop's branch, and the user's repository that it came from.
+// Bed is a store with a loop's branch, and the user's repository from which it came.
 type Bed struct {
 	testing.TB
 	User, Base string
@@ -153,7 +152,7 @@ func BedFor(t testing.TB, user, base string) *Bed {
 // StoreGit runs the system's git in the store.
 func (b *Bed) StoreGit(args ...string) string { return Git(b, b.Store.Dir(), args...) }
 
-// Tree is a finished tree at commit.
+// Tree returns a complete tree at commit.
 func (b *Bed) Tree(name, commit string) *trees.Tree {
 	b.Helper()
 	t := trees.At(b.Store, filepath.Join(b.Dir, "trees", name), filepath.Join(b.Dir, "state", name), "pawl/x")
@@ -164,7 +163,7 @@ func (b *Bed) Tree(name, commit string) *trees.Tree {
 	return t
 }
 
-// Fresh is a new desk at commit.
+// Fresh returns a new desk at commit.
 func (b *Bed) Fresh(commit string) *trees.Tree {
 	b.Helper()
 	dir := b.TempDir()
@@ -174,7 +173,7 @@ func (b *Bed) Fresh(commit string) *trees.Tree {
 	return t
 }
 
-// Stage wants a change without violations.
+// Stage stages a change, which must have no violations.
 func (b *Bed) Stage(t *trees.Tree, head string) trees.Change {
 	b.Helper()
 	c, err := t.Stage(ctx, head)
@@ -183,7 +182,7 @@ func (b *Bed) Stage(t *trees.Tree, head string) trees.Change {
 	return c
 }
 
-// CommitInput is a commit of a tree on the loop's branch.
+// CommitInput returns the input for a commit of a tree on the loop's branch.
 func (b *Bed) CommitInput(tree, parent string) store.CommitInput {
 	return store.CommitInput{Tree: tree, Parent: parent, Message: "loop(iter-1): a change", Author: Who, Time: When, Branch: b.Branch,
 		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: "x"}, {Key: "Pawl-Iteration", Value: "1"}}}
@@ -199,7 +198,7 @@ func (b *Bed) Commit(t *trees.Tree, head string) string {
 	return id
 }
 
-// Restore wants the tree to be mended in place.
+// Restore restores a tree, which must be repaired in place.
 func (b *Bed) Restore(t *trees.Tree, commit string, o trees.RestoreOptions) {
 	b.Helper()
 	again, err := t.Restore(ctx, commit, o)
@@ -207,7 +206,7 @@ func (b *Bed) Restore(t *trees.Tree, commit string, o trees.RestoreOptions) {
 	require.False(b, again, "was made anew")
 }
 
-// Listing is every path below dir but .git, with kind, mode and content.
+// Listing returns every path below dir except .git, with kind, mode and content.
 func Listing(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	m := map[string]string{}
@@ -242,8 +241,8 @@ func Listing(t testing.TB, dir string) map[string]string {
 	return m
 }
 
-// AsNobody runs the calling test once more as a user without privileges, in a process of its own,
-// and reports whether it did: nothing is unreadable to root.
+// AsNobody runs the calling test again in another process, as a user without privileges, because root can read
+// everything. It reports whether it did.
 func AsNobody(t *testing.T) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -272,7 +271,7 @@ func AsNobody(t *testing.T) bool {
 	return true
 }
 
-// BytesOf is every file of a repository with its content and times, .git included.
+// BytesOf returns every file of a repository with its content and times, including .git.
 func BytesOf(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	m := Listing(t, dir)
@@ -289,7 +288,7 @@ func BytesOf(t testing.TB, dir string) map[string]string {
 	return m
 }
 
-// Entry is an entry of the Bed's ledger.
+// Entry returns an entry of the Bed's ledger.
 func Entry(prev, code string, files map[string]string) store.Entry {
 	e := store.Entry{Ref: LedgerRef, Prev: prev, Code: code, Message: "iteration", Time: When, Author: Who, Files: map[string][]byte{}}
 	for name, content := range files {
@@ -307,7 +306,7 @@ func Append(s *store.Store, e store.Entry) (string, error) {
 	return r.Entry, err
 }
 
-// Append appends an entry that has to be taken.
+// Append appends an entry, which must succeed.
 func (b *Bed) Append(e store.Entry) string {
 	b.Helper()
 	id, err := Append(b.Store, e)
@@ -315,7 +314,7 @@ func (b *Bed) Append(e store.Entry) string {
 	return id
 }
 
-// Must returns a value that has to be there.
+// Must returns the value, and panics if there is an error.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -323,7 +322,7 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// Documented runs the command that the contract documents and hashes what it prints.
+// Documented runs the command that the contract documents, and returns a hash of its output.
 func Documented(t testing.TB, dir, base, head string) string {
 	t.Helper()
 	cmd := exec.Command("git", "diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", base, head)
@@ -359,12 +358,12 @@ func VariedChange(t testing.TB, b *Bed, desk *trees.Tree) string {
 	return b.Commit(desk, b.Base)
 }
 
-// VariedFiles are what VariedChange changes.
+// VariedFiles are the files that VariedChange changes.
 var VariedFiles = map[string]string{
 	"a.txt": "one\ntwo\nthree\n", "src/b.txt": "b\n", "long.txt": strings.Repeat("a line of it\n", 40), "run.sh": "#!/bin/sh\n", "was-file": "x\n",
 }
 
-// Settle is what an iteration ends with: a revert and the entry for it.
+// Settle returns the transaction at the end of an iteration: a revert and its entry.
 func Settle(b *Bed, bad, prev string) store.Tx {
 	return store.Tx{Revert: &store.RevertInput{Commit: bad, Branch: b.Branch, Author: Who, Time: When},
 		Entry: func(code string) (store.Entry, error) {
