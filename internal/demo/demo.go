@@ -28,21 +28,20 @@ import (
 	"pawl/internal/home"
 )
 
-// The go tool ignores folders that begin with an underscore, so the demo's Go files are no part
-// of pawl's own module. Its go.mod has another name here, since a folder with a go.mod cannot
-// be embedded.
+// The go tool ignores folders that begin with an underscore, so the demo's Go files do not belong to pawl's own module.
+// Its go.mod has another name here, because a folder with a go.mod can't be embedded.
 //
 //go:embed all:_repo all:_agent _pawl.yaml all:_deliver all:_steward
 var files embed.FS
 
-// What the demo is about: how many iterations the agent has changes for, and the cities to visit.
+// How many iterations the agent has changes for, and how many cities to visit.
 const (
 	Iterations = 10
 	Cities     = 111
 )
 
-// Tasks are those of the steward's demo in the order in which they are submitted. Urgent comes in while
-// the loop of Interrupted is at work.
+// Tasks are the tasks of the steward's demo in the order of their submission. Urgent is submitted while the loop of
+// Interrupted is at work.
 var Tasks = []string{"hours", "tea", Interrupted, "headline"}
 
 // The two tasks of an interrupt.
@@ -51,20 +50,20 @@ const (
 	Urgent      = "closed"
 )
 
-// Demo is one unpacked demo.
+// Demo is an unpacked demo.
 type Demo struct {
-	Name  string // of the loop: demo-<n>
+	Name  string // the loop's name: demo-<n>
 	Dir   string // $PAWL_HOME/demo/<n>
-	Repo  string // the git repository in it
-	Spec  string // the spec file in it
-	Issue string // the issue in it whose text is the goal, "" where the spec has the goal
-	Tasks string // the folder in it with a steward's tasks, "" for a loop
+	Repo  string // the git repository in Dir
+	Spec  string // the spec file in Dir
+	Issue string // the issue in Dir whose text is the goal, "" if the spec has the goal
+	Tasks string // the folder in Dir with a steward's tasks, "" for a loop
 }
 
 // Scenario is what a demo shows.
 type Scenario struct{ name, repo, agent, spec, issue, tasks, message string }
 
-// The demos that there are.
+// The demos.
 var (
 	Improve = Scenario{name: "demo-", repo: "_repo", agent: "_agent", spec: "_pawl.yaml", message: "A round trip, band by band"}
 	Deliver = Scenario{
@@ -112,8 +111,8 @@ func Unpack(ctx context.Context, h home.Home, c Scenario) (Demo, error) {
 	return d, nil
 }
 
-// nextFolder makes the folder after the highest that there is. Of two processes that do so at
-// the same time each gets one of its own.
+// nextFolder makes the folder with the next free number. If two processes do so at the same time, each gets its own
+// folder.
 func nextFolder(parent string) (string, int, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return "", 0, err
@@ -173,8 +172,8 @@ func writeSpec(d Demo, spec, agent string) error {
 	return os.WriteFile(d.Spec, b.Bytes(), 0o644)
 }
 
-// commit makes the repository with one commit, which is the same on every machine: fixed
-// identity and date, and none of the user's configuration or hooks.
+// commit makes the repository with one commit that is the same on every machine: it has a fixed identity and date, and
+// uses none of the user's configuration or hooks.
 func commit(ctx context.Context, repo, message string) error {
 	for _, args := range [][]string{
 		{"-c", "init.defaultBranch=main", "init", "--quiet", "--template="},
@@ -196,7 +195,7 @@ func commit(ctx context.Context, repo, message string) error {
 	return nil
 }
 
-// withoutGit drops what would make git work elsewhere, as in a hook that runs the demo.
+// withoutGit removes variables that would make git work elsewhere, for example in a hook that runs the demo.
 func withoutGit(env []string) []string {
 	var out []string
 	for _, v := range env {

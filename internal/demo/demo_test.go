@@ -50,9 +50,9 @@ func TestUnpackMakesACleanRepositoryOnABranch(t *testing.T) {
 	require.FileExists(t, filepath.Join(d.Dir, "agent", "agent.sh"))
 }
 
-// TestL_TheDeliverDemoFailsOnceAndIsMended plays `pawl demo deliver` by hand: the repository has a test that
-// fails, the writer's change has another one, the fixer's has none, and the reviewer ticks off
-// only what holds. Without PAWL_TEST_ALL=1 it ends with the writer.
+// TestL_TheDeliverDemoFailsOnceAndIsMended plays `pawl demo deliver` by hand: the repository has a failing test, the
+// writer's change makes another one fail, the fixer's makes all pass, and the reviewer ticks off only what holds.
+// Without PAWL_TEST_ALL=1 it ends with the writer.
 func TestL_TheDeliverDemoFailsOnceAndIsMended(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the demo's tests four times")
@@ -90,8 +90,8 @@ func TestL_TheDeliverDemoFailsOnceAndIsMended(t *testing.T) {
 	require.Contains(t, role("reviewer"), "- [x] 3: TestMergeJoinsWhatTouches passes\nAPPROVED 0123abcd: ")
 }
 
-// TestS_TheStewardDemoHasAPlanForEachTask plays `pawl demo steward` by hand: every plan is valid, and its loop's
-// change passes the project's check within the plan's scope. The one that goes in circles never gets shorter.
+// TestS_TheStewardDemoHasAPlanForEachTask plays `pawl demo steward` by hand: every plan is valid, and its loop's change
+// passes the project's check within the plan's scope. The headline that goes in circles never gets shorter.
 func TestS_TheStewardDemoHasAPlanForEachTask(t *testing.T) {
 	d, err := demo.Unpack(t.Context(), home.Home{Dir: t.TempDir()}, demo.Steward)
 	require.NoError(t, err)
@@ -162,8 +162,8 @@ func TestUnpackIgnoresTheUsersGitSettings(t *testing.T) {
 	require.DirExists(t, filepath.Join(d.Repo, ".git"))
 }
 
-// The demo shows what it is there to show only if each change does what its iteration is for.
-// This plays the loop by hand: agent, verify, guard. Without PAWL_TEST_ALL=1 it plays two iterations.
+// The demo shows its cases only if each change does what its iteration is for. This plays the loop by hand: agent,
+// verify, guard. Without PAWL_TEST_ALL=1 it plays two iterations.
 func TestEachChangeDoesWhatItIsThereFor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the demo's program about twenty times")
