@@ -1,6 +1,6 @@
-// Package incoming holds what somebody outside has sent to a trigger (S5), as data: cleaned, bounded, marked as
-// untrusted, and put into the template of a task. It knows no protocol and no secret (that is internal/trigger), and it
-// decides nothing about the task. Pure. Start at Event, then Fill.
+// Package incoming has what somebody outside sent to a trigger (S5), as data: cleaned, limited, marked as untrusted,
+// and put into the template of a task. It knows no protocol and no secret (internal/trigger does), and decides nothing
+// about the task. Pure. Start at Event, then Fill.
 package incoming
 
 import (
@@ -11,16 +11,16 @@ import (
 	"pawl/internal/loop"
 )
 
-// Event is what one delivery says. Its texts are as they came.
+// Event is the content of one delivery. Its texts are unchanged.
 type Event struct {
-	// Key is what the delivery is about. Two deliveries of one key are the same task.
+	// Key identifies what the delivery is about. Two deliveries with the same key are the same task.
 	Key string
-	// Delivery names the delivery itself, so that one that comes twice is known.
+	// Delivery identifies the delivery itself, so that a repeated one is recognised.
 	Delivery string
 
 	Title  string
 	Body   string
-	Name   string // of the workflow, the check, the alert or the kind of event
+	Name   string // the name of the workflow, the check, the alert or the kind of event
 	Action string // what happened: failure, opened, labeled, firing
 	Repo   string
 	Branch string
@@ -29,7 +29,7 @@ type Event struct {
 	Labels []string
 }
 
-// The bounds of what came in, in bytes.
+// The limits of what comes in, in bytes.
 const (
 	maxLine   = 200
 	maxURL    = 1000
@@ -38,7 +38,7 @@ const (
 	maxFilled = 60 << 10 // a task's body, before the notice; a task may have 64 kB
 )
 
-// values are what a template is given, cleaned. L is how a line prints, B how the body does.
+// values are the cleaned values for a template. L decides how a line prints, B how the body does.
 type values[L, B ~string] struct {
 	Title, Name, Action, Repo, Branch, Commit, URL L
 	Labels                                         labels[L]
@@ -60,7 +60,7 @@ func (m marked) String() string {
 	return "`" + strings.ReplaceAll(string(m), "`", "'") + "`"
 }
 
-// fenced prints as a block that says that it is not trusted. Nothing in it can end it.
+// fenced prints as a block that is marked as untrusted. Nothing in it can end it.
 type fenced string
 
 func (b fenced) String() string {
@@ -90,11 +90,10 @@ func valuesOf[L, B ~string](e Event, body func(string) string) values[L, B] {
 	return v
 }
 
-// Line returns text as one line, without anything that a terminal obeys or an eye does not see, and at
-// most 200 bytes long.
+// Line returns text as one line of at most 200 bytes, without control characters and invisible characters.
 func Line(text string) string { return line(text, maxLine) }
 
-// line is text as one line without anything that a terminal obeys or an eye does not see.
+// line returns text as one line of at most n bytes, without control characters and invisible characters.
 func line(text string, n int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -108,7 +107,7 @@ func line(text string, n int) string {
 	return loop.Clip(strings.Join(strings.Fields(text), " "), n)
 }
 
-// block is line for a text of many lines.
+// block is line for a text of several lines.
 func block(text string, n int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(loop.Clip(text, 2*n), "?"), "\r\n", "\n")
 	return loop.Clip(strings.Map(func(r rune) rune {
@@ -124,5 +123,5 @@ func block(text string, n int) string {
 	}, text), n)
 }
 
-// unseen are controls, format characters (directions, joiners, tags) and private characters.
+// unseen reports whether r is a control character, a format character (direction, joiner, tag) or a private one.
 func unseen(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs) }
