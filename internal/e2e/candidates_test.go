@@ -53,6 +53,7 @@ func (o outcome) course() []string { return append(append(o.Rows, o.Commits...),
 // TestThreeAtOnceKilledAtEveryPoint does to a loop of three desks what TestKilledAtEveryPoint does to one with one: it
 // must come to the same verdicts and commits. No more is lost than the steps that were under way.
 func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
+	world.Slow(t, "TestKilledAtEveryPoint has one at a time")
 	t.Parallel()
 	ref := reference(t, threeRun(), threeCourse, (*machine).threeSpec, threeRows)
 	killedInTurn(t, threeCourse, (*machine).threeSpec, world.Sample(1, firstPlaces(ref.points)), func(w *machine, o outcome, where []string) {

@@ -189,6 +189,7 @@ func TestTheEngineIsKilledWhileAnAgentWorks(t *testing.T) {
 }
 
 func TestAnotherPawlTakesOver(t *testing.T) {
+	world.Slow(t, "test/machines has it with the program")
 	t.Parallel()
 	w := newWaiting(t, waiting)
 	n := w.start(bothRoles)
@@ -210,6 +211,7 @@ func TestAnotherPawlTakesOver(t *testing.T) {
 }
 
 func TestTheSupervisorIsKilled(t *testing.T) {
+	world.Slow(t, "TestTheWorkerIsKilledWhileAnAgentWorks ends an agent likewise")
 	t.Parallel()
 	w := newWaiting(t, waiting)
 	w.start(bothRoles)
@@ -343,6 +345,7 @@ func TestTerminatedLoopsGiveTheirTreesUp(t *testing.T) {
 }
 
 func TestALoopSurvivesWhileItWaits(t *testing.T) {
+	world.Slow(t, "TestMessagesSentWhileNobodyIsThere waits, too")
 	t.Parallel()
 	w := newWaiting(t, waiting)
 	w.letGo()

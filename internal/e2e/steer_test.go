@@ -45,6 +45,7 @@ func TestPauseInterruptsTheAgentAndContinueRepeatsIt(t *testing.T) {
 }
 
 func TestHaltEndsTheAgentAndTheLoop(t *testing.T) {
+	world.Slow(t, "TestPauseInterruptsTheAgentAndContinueRepeatsIt interrupts likewise")
 	t.Parallel()
 	w := newWaiting(t, reporting)
 	w.start(bothRoles)

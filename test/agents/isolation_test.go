@@ -52,6 +52,7 @@ func TestAProgramFindsNoVariablesInTheRepository(t *testing.T) {
 
 // TestALoopEndsWhereAProgramWouldTakeVariables has a link in place of the folder in which its program looks for them.
 func TestALoopEndsWhereAProgramWouldTakeVariables(t *testing.T) {
+	world.Slow(t, "TestAProgramFindsNoVariablesInTheRepository has the protection")
 	w := streams(t, "gemini", world.Raises+" >/dev/null; "+recorded("gemini-0.61.0"))
 	require.NoError(t, os.Symlink("work", filepath.Join(w.Repo, ".gemini")))
 	w.Commit("a link")

@@ -87,6 +87,7 @@ func TestAProgramThatCantStartSaysWhy(t *testing.T) {
 
 // TestAProgramThatSaysNothingIsEnded has one that begins, and of which nothing is heard then.
 func TestAProgramThatSaysNothingIsEnded(t *testing.T) {
+	world.Slow(t, "activities/calls has the limit")
 	w := streams(t, "claude", `printf '{"type":"system","subtype":"init","session_id":"s"}\n'; tail -f /dev/null`)
 	w.Set(doc{"limits": doc{"silence": "1s"}})
 	w.Run(3)

@@ -12,6 +12,7 @@ import (
 // TestAnAgentStandsInForOneThatIsRefused has Claude Code without a sign-in, and Codex behind it. Both are called in the same
 // iteration, the second from the files as they were.
 func TestAnAgentStandsInForOneThatIsRefused(t *testing.T) {
+	world.Slow(t, "workflows has the decision")
 	w := streams(t, "claude", `echo 99 >work/n
 		printf '{"type":"system","subtype":"init","session_id":"s"}\n{"type":"system","subtype":"api_retry","error_status":401,"retry_delay_ms":507,"error":"authentication_failed"}\n'
 		tail -f /dev/null`)

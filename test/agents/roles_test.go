@@ -62,6 +62,7 @@ func TestE6_WhatAReadOnlyRoleChangesIsThrownAway(t *testing.T) {
 
 // TestRolesHaveAgentsOfTheirOwn overrides command, arguments, environment and model by role.
 func TestRolesHaveAgentsOfTheirOwn(t *testing.T) {
+	world.Slow(t, "TestE1_WhatARoleMayNotDoIsNotRun has roles")
 	w := world.New(t, `echo "$PAWL_ROLE: $MOOD, $PAWL_MODEL, $*" >>"$WORLD/said"; `+world.Raises)
 	w.Write("ideas.sh", `cat >/dev/null; echo "$PAWL_ROLE: $MOOD, $1" >>"$WORLD/said"; echo "take a step"`)
 	w.Set(doc{"agent": doc{
@@ -183,6 +184,7 @@ func TestHostileStreams(t *testing.T) {
 // TestWhatALostAttemptSpentIsCounted kills the worker, and with it the agent, in the middle of a
 // call. The call is made again, and what the lost one had spent counts as well.
 func TestWhatALostAttemptSpentIsCounted(t *testing.T) {
+	world.Slow(t, "activities tests what a call tells of its attempts")
 	t.Parallel()
 	w := world.Alone(t, "")
 	standIn(w, "claude", `if [ ! -e "$WORLD/again" ]; then echo 99 >work/n; head -7 "$STREAMS/claude-partial.jsonl"; echo >"$WORLD/at"; tail -f /dev/null; fi
@@ -204,6 +206,7 @@ func TestWhatALostAttemptSpentIsCounted(t *testing.T) {
 
 // TestE2_TheWallClockEndsACall has an agent that does not end by itself, nor when it is asked to.
 func TestE2_TheWallClockEndsACall(t *testing.T) {
+	world.Slow(t, "TestAgentThatHangs is ended by its phase")
 	w := world.New(t, `trap '' INT TERM; echo 99 >work/n; while :; do sleep 60; done`)
 	w.Set(doc{"limits": doc{"wallClock": "6s"}})
 	r := w.Run(6)

@@ -16,6 +16,7 @@ import (
 // TestTranscriptsAreKeptAndShown has an agent that prints a credential. What it said is read by iteration, and a file
 // that somebody has changed is said to be so.
 func TestTranscriptsAreKeptAndShown(t *testing.T) {
+	world.Slow(t, "internal/agent/transcript writes them")
 	token := "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 	w := streams(t, "claude", world.Raises+` >/dev/null; echo "warning: `+token+`" >&2
 		printf '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"a","name":"Bash","input":{"command":"echo `+token+`"}}]}}\n'; `+recorded("claude-2.1.330"))

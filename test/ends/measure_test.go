@@ -22,6 +22,7 @@ func TestP5_SeveralNumbersAreAWarningAndTheLastCounts(t *testing.T) {
 }
 
 func TestP5_VerifyThatFailsLater(t *testing.T) {
+	world.Slow(t, "TestP5_VerifyThatHangsLaterEndsTheLoop ends likewise")
 	deeds := []deed{
 		{"fail", `echo crash >work/n`, "error:verify-crash"},
 		{"say nothing", `echo none >work/n`, "error:no-number"},
@@ -108,6 +109,7 @@ func TestP8_LoopStopFile(t *testing.T) {
 
 // Verify's output may be long and come in any form.
 func TestP5_NumberAtTheEndOfMuch(t *testing.T) {
+	world.Slow(t, "the output is long")
 	w := world.New(t, world.Raises).Set(doc{"verify": doc{"command": `yes 12345 | head -c 60000000; printf '\377\033[31m\n'; printf 'METRIC height=%s\n' "$(cat work/n)"`}})
 	w.Run(0)
 	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise the number"}, w.LastRow())

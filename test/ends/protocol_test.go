@@ -132,6 +132,7 @@ func floor(w *world.World, direction, minDelta string, iterations int) {
 }
 
 func TestP2_DescriptionOfSeveralChanges(t *testing.T) {
+	world.Slow(t, "internal/govern has such descriptions")
 	w := world.New(t, `echo "11" >work/n; echo "$PAWL_ATTEMPT" >>work/other; echo "raise the number and count the attempts"`)
 	w.Run(0)
 	require.Equal(t, "not-atomic: raise the number and count the attempts", w.LastRow().Description())
@@ -151,6 +152,7 @@ func TestP2_IdeasAreOneChangeAtATime(t *testing.T) {
 }
 
 func TestP2_TheSameChangeIsNotJudgedTwice(t *testing.T) {
+	world.Slow(t, "workflows tests that the same tree is not judged twice")
 	w := world.New(t, `echo 9 >work/n; echo "lower the number"`)
 	w.Set(doc{"verify": doc{"command": "echo run >>" + filepath.Join(w.Dir, "runs") + "; cat work/n"}, "limits": doc{"iterations": 3}})
 	w.Run(0)

@@ -75,6 +75,7 @@ func TestAgentThatDaemonises(t *testing.T) {
 }
 
 func TestAgentThatChangesNothing(t *testing.T) {
+	world.Slow(t, "internal/govern decides it")
 	w := world.New(t, `echo "think about it"`)
 	w.Run(0)
 	require.Equal(t, row{"1", "10", "+0.00", "no", "no-change: think about it"}, w.LastRow())
@@ -103,6 +104,7 @@ func TestAgentThatDeletesItsTree(t *testing.T) {
 var odd = []string{"a b", " lead", `q"uote`, "it's", "new\nline", "tab\there", "-dash", "\xff\xfe latin \xe9", "ünïcode", `back\slash`, "$(touch canary)", "*", "[a]", "a:b"}
 
 func TestOddFileNamesAreKept(t *testing.T) {
+	world.Slow(t, "internal/trees has such names")
 	w := world.New(t, "")
 	for _, name := range odd {
 		w.Write("repo/work/"+name, "old\n")
@@ -128,12 +130,14 @@ ir/$(printf '\377')"
 
 // A link that stays in the tree is nothing special.
 func TestLinkWithinTheTreeIsKept(t *testing.T) {
+	world.Slow(t, "internal/trees has such links")
 	w := world.New(t, `echo 11 >work/m; ln -sf m work/n; echo "keep the number elsewhere"`).Set(doc{"newFiles": "allow"})
 	w.Run(0)
 	require.Equal(t, "m", w.Kept("work/n"))
 }
 
 func TestAgentThatFails(t *testing.T) {
+	world.Slow(t, "TestAgentThatDoesNotExistFailsTheLoopAfterThree fails, too")
 	w := world.New(t, `echo 11 >work/n; case $PAWL_ITERATION in
 		1) echo "raise the number"; exit 3;;
 		2) echo "libhill.so: no such file" >&2; exit 3;;

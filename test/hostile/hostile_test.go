@@ -105,6 +105,7 @@ func noCanary(t *testing.T, w *world.World) {
 
 // A file that ignores itself and others is no part of the change.
 func TestIgnoredFilesAreNoPartOfAChange(t *testing.T) {
+	world.Slow(t, "internal/trees has ignored files")
 	w := world.New(t, world.Once(`echo "*" >.gitignore; echo x >work/new`)).Set(doc{"limits": doc{"iterations": 2}})
 	w.Run(0)
 	require.Equal(t, "12", w.Kept("work/n"))

@@ -12,6 +12,7 @@ import (
 // What agents and commands lock holds up neither the loop nor its end. For root nothing is locked, so this is tried by
 // an ordinary user. Go's module cache is locked like that.
 func TestE6_LockedFoldersHoldNothingUp(t *testing.T) {
+	world.Slow(t, "internal/remove has such folders")
 	needsSandbox(t)
 	t.Parallel()
 	const lock = `lock() { [ -e "$1/locked" ] || { mkdir -p "$1/locked/in" && echo 1 >"$1/locked/in/f" && chmod 555 "$1/locked/in" && chmod 0 "$1/locked"; }; }; `

@@ -37,6 +37,7 @@ func TestL5_PoliciesDiscard(t *testing.T) {
 
 // The radius is that of all changes of the loop, undone ones too.
 func TestL5_TheRadiusOfTheLoopIsAccumulated(t *testing.T) {
+	world.Slow(t, "internal/govern adds it up")
 	deeds := []deed{
 		{"raise the number", ``, ""},
 		{"fail the guard", `echo bad >work/other`, "guard-fail"},
@@ -145,6 +146,7 @@ func event(w *world.World, text string) doc {
 
 // Policies are judged before any command of the spec runs on a change, the check on the desk too.
 func TestP3_PoliciesComeBeforeTheCheck(t *testing.T) {
+	world.Slow(t, "TestL5_PoliciesDiscard has policies")
 	deeds := []deed{{"a change outside", "echo x >>README.md", "policy:scope"}, {"a change inside", "", ""}}
 	w := world.New(t, "").Does(deeds...)
 	w.Set(doc{"check": doc{"command": "cat README.md >>" + filepath.Join(w.Dir, "checked")}})

@@ -64,6 +64,9 @@ func TestE6_WhatAHostileAgentReaches(t *testing.T) {
 			if way == byOrdinary {
 				world.Slow(t, "internal/sandbox runs its tests as an ordinary user, too")
 			}
+			if way == byBwrap {
+				world.Slow(t, "the attempts are the same, and TestE6_TheJudgeIsInTheHomeThatItWas goes through bubblewrap")
+			}
 			needsWay(t, way)
 			w, told := newVictim(t, way)
 			lacks := strings.Fields(told["LACKS"])

@@ -110,6 +110,7 @@ func TestDiskThatFillsUp(t *testing.T) {
 // does not notice, and the disk has its room again. It fills the desk, the folder of its result, a file that has no name,
 // and the table of files.
 func TestE6_AnAgentThatFillsTheDiskStopsItself(t *testing.T) {
+	world.Slow(t, "it writes slowly, to be seen in the middle")
 	w := world.New(t, `grows() { for i in $(seq 600); do head -c 1000000 /dev/zero; sleep 0.05; done; exit 0; }
 		case "$PAWL_LOOP $PAWL_ITERATION" in
 		*-b*) ;;

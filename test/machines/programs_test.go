@@ -138,6 +138,7 @@ func urgency(w *world.World, id string) map[string]int32 {
 
 // A process that is told to go leaves its loop, and `pawl up` goes on with it.
 func TestLoopThatIsLeftGoesOnUnderUp(t *testing.T) {
+	world.Slow(t, "TestTheEngineOutlivesEveryProcessThatOwnsIt is taken over, too")
 	w := world.Alone(t, world.WaitsFor("go")).Set(doc{"limits": doc{"iterations": 2}})
 	t.Parallel()
 	c := w.Start("run", "--yes", w.SpecFile())
@@ -174,6 +175,7 @@ func TestLoopThatIsLeftGoesOnUnderUp(t *testing.T) {
 
 // An answer is judged by the ledger where nothing runs, and waits in the engine for a worker.
 func TestAnAnswerWaitsForAWorker(t *testing.T) {
+	world.Slow(t, "TestALoopOutlivesItsEngine waits, too")
 	w := world.Alone(t, world.Raises).Set(doc{"approvals": doc{"plan": "required"}})
 	t.Parallel()
 	s := w.Pawl("run", "--json", w.SpecFile())
@@ -197,6 +199,7 @@ func TestAnAnswerWaitsForAWorker(t *testing.T) {
 // A second process uses the engine that runs, and takes engine and worker over when their owner
 // goes.
 func TestSecondProcessUsesTheEngineAndTakesItOver(t *testing.T) {
+	world.Slow(t, "TestTheEngineOutlivesEveryProcessThatOwnsIt has three processes")
 	w := world.Alone(t, world.WaitsFor("go"))
 	t.Parallel()
 	owner := w.Start("run", "--yes", w.SpecFile())

@@ -69,6 +69,7 @@ func TestA1_ContractIsApprovedByItsHash(t *testing.T) {
 }
 
 func TestA1_RejectedContractEndsTheLoop(t *testing.T) {
+	world.Slow(t, "workflows has the decision")
 	w := world.New(t, world.Raises)
 	s := w.Pawl("run", "--json", w.SpecFile())
 	require.Equal(t, 4, s.Code, s.Err)
@@ -88,6 +89,7 @@ func first[A, B any](a A, _ B) A { return a }
 
 // What people say while the loop is paused is for the step that is repeated.
 func TestSteerWhilePaused(t *testing.T) {
+	world.Slow(t, "TestSteerReachesTheNextPromptOnce steers")
 	w := world.New(t, `cat "$PAWL_PROMPT" >>"$WORLD/prompts"; `+world.WaitsFor("go"))
 	c := w.Start("run", "--json", "--yes", w.SpecFile())
 	w.At(1)
@@ -145,6 +147,7 @@ func TestA6_PauseMidAgent(t *testing.T) {
 }
 
 func TestA6_HaltMidAgent(t *testing.T) {
+	world.Slow(t, "TestA6_PauseMidAgent interrupts the agent likewise")
 	w := world.New(t, world.WaitsFor("never")).Set(doc{"limits": doc{"iterations": 5}})
 	c := w.Start("run", "--json", "--yes", w.SpecFile())
 	w.At(1)
@@ -266,6 +269,7 @@ func TestP8_CtrlC(t *testing.T) {
 
 // A second Ctrl-C leaves at once. What is left is for the next `pawl up`, which needs nothing else.
 func TestP8_SecondCtrlCLeavesAtOnce(t *testing.T) {
+	world.Slow(t, "TestP8_CtrlC has the first")
 	w := world.Alone(t, `trap "" INT; `+world.WaitsFor("never"))
 	t.Parallel()
 	c := w.Start("run", "--yes", w.SpecFile())

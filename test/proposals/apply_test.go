@@ -163,6 +163,7 @@ func TestA7_ProposalsAreMergedAndSquashed(t *testing.T) {
 
 // A base that moved gives a new proposal, which nobody has approved yet.
 func TestA7_AMovedBaseNeedsANewLook(t *testing.T) {
+	world.Slow(t, "TestA7_AMovedBaseHasAHashOfItsOwn moves it, too")
 	w := world.New(t, `sed -i "1s/.*/better/" work/long; `+world.Raises)
 	w.Write("repo/work/long", strings.Repeat("line\n", 30))
 	w.Commit("a longer file")
@@ -240,6 +241,7 @@ func TestA7_ABaseThatConflictsIsForAPerson(t *testing.T) {
 }
 
 func TestA7_ABranchThatIsCheckedOutElsewhereIsLeftAlone(t *testing.T) {
+	world.Slow(t, "internal/userrepo refuses it")
 	w, p := proposes(t)
 	w.Done("approve", w.Loop, "--hash", p.Hash)
 	w.Git("checkout", "--quiet", "--detach")
@@ -250,6 +252,7 @@ func TestA7_ABranchThatIsCheckedOutElsewhereIsLeftAlone(t *testing.T) {
 
 // People who only have the Temporal UI start workflows.
 func TestE3_ApplyAndReviewAreWorkflowsToo(t *testing.T) {
+	world.Slow(t, "TestE3_AProposalIsAppliedAfterItsApprovalAlone applies through pawl")
 	w, p := proposes(t)
 	var endpoint struct{ Address string }
 	b, err := os.ReadFile(filepath.Join(w.Home, "engine", "engine.json"))
@@ -302,6 +305,7 @@ func TestE3_ApplyAndReviewAreWorkflowsToo(t *testing.T) {
 
 // Commands on another host start the workflows: the loop's own host does it.
 func TestE3_ProposalsAreAppliedFromAnotherHost(t *testing.T) {
+	world.Slow(t, "TestE3_AProposalIsAppliedAfterItsApprovalAlone is on one host")
 	w, p := proposes(t)
 	var endpoint struct{ Address string }
 	require.NoError(t, json.Unmarshal([]byte(w.ReadHome("engine/engine.json")), &endpoint))

@@ -41,6 +41,7 @@ func asks(w *world.World, kind string, before *world.Gate) *world.Gate {
 // A proposal that is made anew on top of a moved base, and rejected, goes back to write on top of
 // that. What others did there is neither in the next proposal nor in how far the loop reaches.
 func TestA7_WhatIsRejectedOnAMovedBaseGoesOnThere(t *testing.T) {
+	world.Slow(t, "TestA7_AMovedBaseHasAHashOfItsOwn moves it, too")
 	w := delivers(t, world.Raises).Set(doc{"approvals": doc{"diff": "required"}, "policies": doc{"default": doc{"maxTotalFiles": 1, "maxTotalLines": 4}}})
 	begins(w)
 	first := asks(w, "diff", nil)
@@ -87,6 +88,7 @@ esac`).Set(doc{"limits": doc{"iterations": 1}})
 
 // A change that is blocked can be mended for as long as it takes.
 func TestL9_ABlockedChangeIsMendedAfterALongTime(t *testing.T) {
+	world.Slow(t, "TestP3_BlockedChangeIsJudgedAgain is mended at once")
 	w := delivers(t, `echo 11 >work/n; echo more >README.md; echo "raise the number"`).Set(doc{"approvals": doc{"escalateAfter": "200ms"}})
 	begins(w)
 	st := w.Waits("blocked")
@@ -101,6 +103,7 @@ func TestL9_ABlockedChangeIsMendedAfterALongTime(t *testing.T) {
 
 // A loop with a plan is extended, and its ledger is whole.
 func TestL8_AnExtendedLoopWithAPlan(t *testing.T) {
+	world.Slow(t, "workflows extends loops")
 	w := delivers(t, `case $PAWL_ROLE in planner) echo "# Climb" ;; *) `+world.Raises+` ;; esac`)
 	w.Set(doc{"test": doc{"command": `test "$(cat work/n)" -gt 11`}, "limits": doc{"toolCalls": 2, "onExhausted": "ask"}})
 	w.Spec["agent"].(doc)["roles"] = doc{"planner": doc{}}

@@ -103,6 +103,7 @@ size 12345
 // The trees hold what git has of such files, the pointers. The user's tree holds the content,
 // through a filter that pawl lets run there and nowhere else.
 func TestLargeFilesOfLFS(t *testing.T) {
+	world.Slow(t, "as filters of the user")
 	deeds := []deed{
 		{"raise the number", `cat work/large.bin >"$WORLD/seen"`, ""},
 		{"put the content in the place of a pointer", `head -c 12345 /dev/zero >work/large.bin`, "policy:fileType"},
@@ -129,6 +130,7 @@ func TestLargeFilesOfLFS(t *testing.T) {
 
 // No other filter runs either: what it is, and where, only the user's configuration says.
 func TestFiltersOfTheUsers(t *testing.T) {
+	world.Slow(t, "internal/trees has filters")
 	w := world.New(t, `cat work/secret.txt >"$WORLD/seen"; echo 11 >work/n; echo B >>work/secret.txt; echo "raise the number"`)
 	w.Git("config", "filter.shout.clean", "tr A-Z a-z")
 	w.Git("config", "filter.shout.smudge", "tr a-z A-Z")
@@ -233,6 +235,7 @@ func TestP0_PartialClone(t *testing.T) {
 
 // Names that are one name on a Mac or under Windows are two here, and stay two.
 func TestNamesThatDifferByCaseAlone(t *testing.T) {
+	world.Slow(t, "as the other odd repositories")
 	deeds := []deed{
 		{"raise the number", `echo upper >>work/N`, ""},
 		{"add names that differ by case", `echo x >work/Other; mkdir Work; echo x >Work/n`, "policy:scope"},

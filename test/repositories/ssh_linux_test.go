@@ -94,6 +94,7 @@ const huntsKey = `{
 // TestE6_KeysOfARepositoryByItsURLAreThatOfPawlsGitAlone has the worker's user reach a repository by ssh, with a key that an
 // agent has. A loop works on it and pushes to it; its agent and verify find no key, no agent and no server.
 func TestE6_KeysOfARepositoryByItsURLAreThatOfPawlsGitAlone(t *testing.T) {
+	world.Slow(t, "TestE6_CredentialsOfARepositoryByItsURLAreThatOfPawlsGitAlone has them over HTTP")
 	if lacks := sandbox.Probe().Lacks(sandbox.Filtered, []int{1}); lacks != "" {
 		world.Lacks(t, "this machine lacks "+lacks)
 	}

@@ -151,6 +151,7 @@ func TestAHookOfTheRemoteHasTheLastWord(t *testing.T) {
 // TestARemoteThatGoesAwayInTheMiddle is away for an iteration. What happened meanwhile is there when
 // it has come back.
 func TestARemoteThatGoesAwayInTheMiddle(t *testing.T) {
+	world.Slow(t, "TestAHookOfTheRemoteHasTheLastWord refuses pushes")
 	w := world.New(t, `[ $PAWL_ITERATION = 2 ] && mv "$WORLD/project.git" "$WORLD/away"
 		[ $PAWL_ITERATION = 3 ] && mv "$WORLD/away" "$WORLD/project.git"
 		`+world.Raises).Set(doc{"limits": doc{"iterations": 3}, "sandbox": doc{"use": "off"}})

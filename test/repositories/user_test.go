@@ -30,6 +30,7 @@ func TestA7_UserWorksOnWhileTheLoopRuns(t *testing.T) {
 
 // A branch of the loop that is checked out can't be pushed to. That is told, and no loss.
 func TestPushThatIsRefused(t *testing.T) {
+	world.Slow(t, "TestAHookOfTheRemoteHasTheLastWord refuses pushes")
 	w := world.New(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 2}})
 	c := w.Start("run", "--yes", w.SpecFile())
 	w.At(1)
@@ -64,6 +65,7 @@ func fetches(w *world.World, s world.Said) {
 
 // A branch of the loop that its user moves or removes is not what the report leads to, during the loop or after it.
 func TestTheReportLeadsToTheLoopsWork(t *testing.T) {
+	world.Slow(t, "TestA7_UserWorksOnWhileTheLoopRuns reads a report")
 	w := world.New(t, world.WaitsFor("go"))
 	c := w.Start("run", "--yes", w.SpecFile())
 	w.At(1)
