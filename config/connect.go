@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,7 @@ type Temporal struct {
 	Telemetry *telemetry.Telemetry
 
 	options client.Options
+	keys    []string
 }
 
 // Connect reads Temporal's own settings: TEMPORAL_* override the profile of temporal.toml. If neither has an address,
@@ -72,7 +74,11 @@ func Connect() (Temporal, error) {
 		return Temporal{}, fault.New(fault.EngineUnreachable, "%s is %q, which is not the address of a UI", uiVariable, ui).
 			Advise("Set it to an address such as https://temporal.example, or unset it.")
 	}
-	return Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, UI: ui, options: options}, nil
+	t := Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, UI: ui, options: options, keys: []string{os.Getenv("TEMPORAL_CONFIG_FILE")}}
+	if profile.TLS != nil {
+		t.keys = append(t.keys, profile.TLS.ClientKeyPath)
+	}
+	return t, nil
 }
 
 // uiVariable is the variable with the UI of a service that is not embedded. Temporal's own settings have no name for
@@ -164,6 +170,17 @@ func (t Temporal) Services() []string {
 		all = append(all, net.JoinHostPort(u.Hostname(), port))
 	}
 	return all
+}
+
+// Keys returns the files with what identifies the caller to the service, for a sandbox to hide: the settings, which may have
+// an API key in them, and the key of the client's certificate.
+func (t Temporal) Keys() (files []string) {
+	for _, name := range t.keys {
+		if path, err := filepath.Abs(name); name != "" && err == nil {
+			files = append(files, path)
+		}
+	}
+	return files
 }
 
 // dialTimeout is how long a service may take for its first answer.

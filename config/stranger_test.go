@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -121,4 +123,25 @@ func TestE6_TheUIOfAServiceIsClosedWithIt(t *testing.T) {
 		_, err := config.Connect()
 		require.ErrorContains(t, err, "PAWL_TEMPORAL_UI", wrong)
 	}
+}
+
+func TestE6_KeysOfAServiceAreHidden(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "temporal.toml"), []byte("[profile.default]\naddress = \"127.0.0.1:1\"\ntls.client_cert_path = \"c\"\ntls.client_key_path = \"key\"\n"), 0o600))
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(dir, "temporal.toml"))
+	t.Chdir(dir)
+	p, err := pass.Settle(t.TempDir(), pass.Wanted)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile("c", []byte(p.Certificate), 0o600))
+	require.NoError(t, os.WriteFile("key", []byte(p.Key), 0o600))
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	c, err := config.Connect()
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, "temporal.toml"), filepath.Join(here, "key")}, c.Keys())
+	t.Setenv("TEMPORAL_CONFIG_FILE", "")
+	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+	c, err = config.Connect()
+	require.NoError(t, err)
+	require.Empty(t, c.Keys())
 }

@@ -42,6 +42,8 @@ type Machine struct {
 	// Services are the addresses of the Temporal service and of its UI.
 	Services []string
 	// Asks says that the embedded engine of another home, whose ports are in Closed, requires a token.
+	Keys []string
+	// Asks reports that the embedded engine of another home, whose ports Closed has, requires a token.
 	Asks bool
 
 	sums       sums           // the sums of files outside of repositories

@@ -68,7 +68,7 @@ func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []s
 func (ws *Workspace) request(machine sandbox.Machine) sandbox.Request {
 	r := sandbox.Request{
 		Machine: machine, Home: ws.Machine.Home.Dir, Repo: ws.Local(), Allow: ws.Sandbox.Allow,
-		Network: sandbox.Network(ws.Sandbox.Network), Closed: ws.Machine.ClosedPorts(), Egress: egress.Rules{Hosts: ws.Sandbox.Hosts},
+		Network: sandbox.Network(ws.Sandbox.Network), Closed: ws.Machine.ClosedPorts(), Secrets: ws.Machine.Keys, Egress: egress.Rules{Hosts: ws.Sandbox.Hosts},
 	}
 	r.Network = cmp.Or(r.Network, sandbox.Filtered)
 	r.Limits = sandbox.Limits{Memory: int64(ws.Memory), Processes: int64(cmp.Or(ws.Processes, spec.DefaultProcesses))}

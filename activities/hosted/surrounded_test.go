@@ -35,8 +35,9 @@ func TestE6_WhatLoopsAreToldOfTemporal(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(h.Engine(), "engine.json"), []byte(c.engine), 0o600))
 			}
 			a := hosted.New(h, "host", "pawl", "default", false)
-			a.Services = c.services
-			closed, asks := hosted.Surrounded(a)
+			a.Services, a.Keys = c.services, []string{"/etc/pawl/key"}
+			closed, secrets, asks := hosted.Surrounded(a)
+			require.Equal(t, a.Keys, secrets)
 			require.Equal(t, c.closed, closed)
 			require.Equal(t, c.asks, asks)
 		})

@@ -44,7 +44,7 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 		o := host.Options{
 			Home: s.Home, Client: s.SDK, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
 			Worker: s.app.worker, Telemetry: s.shown,
-			Closed: s.temporal.Ports(), Services: s.temporal.Services(), Triggers: w.serves,
+			Closed: s.temporal.Ports(), Services: s.temporal.Services(), Keys: s.temporal.Keys(), Triggers: w.serves,
 		}
 		// The owner of the engine and the host's worker often are one process. When it dies, this one may get the
 		// worker's lock before anybody has the engine. That passes.

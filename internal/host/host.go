@@ -61,6 +61,9 @@ type Options struct {
 	Services []string
 	// Ready is called once: with true when this process's worker polls, with false when another process is the host's
 	// worker and this one waits to take over.
+	Keys []string
+	// Ready is called once: with true when this process's worker polls, with false when another
+	// process is the host's worker and this one stands by.
 	Ready func(ours bool)
 	// Triggers is called with the address of the stewards' triggers when this process begins to serve them, and with
 	// "" when it stops. It may be nil.
@@ -148,7 +151,7 @@ func RunWorker(ctx context.Context, o Options) error {
 	go sandbox.Probe()
 	a := activities.New(o.Home, id, queue, o.Namespace, attributes(ctx, o))
 	a.Logger, a.Telemetry = o.Logger, o.Telemetry
-	a.Closed, a.Services = o.Closed, o.Services
+	a.Closed, a.Services, a.Keys = o.Closed, o.Services, o.Keys
 	if !o.Embedded {
 		a.MoveAfter = o.Worker.MoveAfter
 	}

@@ -34,7 +34,9 @@ type Request struct {
 	// Allow is sandbox.allow: paths that the spec makes writable.
 	Allow []string
 	// Sealed can be read but not written, even inside Allow.
-	Sealed  []string
+	Sealed []string
+	// Secrets are files that nobody reads, wherever they are.
+	Secrets []string
 	Network Network
 	Egress  egress.Rules
 	Closed  []int // in an open network
@@ -267,6 +269,11 @@ func Make(r Request) Policy {
 	}
 	d.add(Write, r.Own...)
 	d.hide(r)
+	for _, file := range r.Secrets {
+		if is := d.find(file); is.at != "" && !is.dir {
+			d.places = append(d.places, Place{Path: is.at, Access: Hidden})
+		}
+	}
 
 	p := Policy{Egress: r.Egress, Network: r.Network, Limits: r.Limits, Tree: r.Tree, Fresh: r.Fresh, Layered: r.Layered, Machine: r.Machine}
 	if !r.Machine.Network {

@@ -562,3 +562,25 @@ func BenchmarkCommand(b *testing.B) {
 		run("bubblewrap", sandbox.ByBwrap, func() *sandbox.Policy { return &wrapped })
 	}
 }
+
+// TestE6_AKeyOfTheWorkersIsReadByNobody: the key of a certificate for Temporal may be anywhere, such as in /etc/pawl.
+func TestE6_AKeyOfTheWorkersIsReadByNobody(t *testing.T) {
+	for name, m := range machines(t) {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, m)
+			reads := filepath.Join(p.dir, "etc")
+			require.NoError(t, os.Mkdir(reads, 0o755))
+			require.NoError(t, os.Symlink(filepath.Join(reads, "key"), filepath.Join(p.dir, "link")))
+			for _, file := range []string{filepath.Join(reads, "key"), filepath.Join(reads, "other"), filepath.Join(p.repo, "key"), filepath.Join(p.desk, "key")} {
+				require.NoError(t, os.WriteFile(file, []byte("text\n"), 0o644))
+			}
+			p.request.Reads = []string{reads}
+			read := `for f in "$W/etc/key" "$W/repo/key" key "$W/etc/other"; do cat "$f" 2>&- || echo; done`
+			_, out := p.sh(read)
+			require.Equal(t, "text\ntext\ntext\ntext\n", out)
+			p.request.Secrets = []string{filepath.Join(p.dir, "link"), filepath.Join(p.repo, "key"), filepath.Join(p.desk, "key"), filepath.Join(p.dir, "none"), reads}
+			_, out = p.sh(read)
+			require.Equal(t, 1, strings.Count(out, "text\n"), out)
+		})
+	}
+}
