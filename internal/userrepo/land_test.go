@@ -181,3 +181,20 @@ func TestMergeTellsAConflictFromATree(t *testing.T) {
 	gittest.Git(t, b.User, "apply", "--index", b.Dir+"/p.patch")
 	require.Equal(t, gittest.Git(t, b.Store.Dir(), "rev-parse", l.To+"^{tree}"), gittest.Git(t, b.User, "write-tree"))
 }
+
+// TestE6_NamesThatOtherSystemsTakeForGitAreNotWritten: the user's own settings may allow them.
+func TestE6_NamesThatOtherSystemsTakeForGitAreNotWritten(t *testing.T) {
+	for _, name := range []string{"git~1", ".g\u200cit"} {
+		b, l := landBed(t)
+		gittest.Git(t, b.User, "config", "core.protectNTFS", "false")
+		gittest.Git(t, b.User, "config", "core.protectHFS", "false")
+		store := b.Store.Dir()
+		gittest.Write(t, filepath.Join(b.Dir, "hook"), "evil\n")
+		blob := gittest.Git(t, store, "hash-object", "-w", filepath.Join(b.Dir, "hook"))
+		tree, err := b.Store.Git().Command("mktree").Input("100644 blob " + blob + "\t" + name + "\n").Run(ctx)
+		require.NoError(t, err)
+		l.To = gittest.Git(t, store, "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-p", l.From, "-m", "x", strings.TrimSpace(string(tree)))
+		require.Error(t, userrepo.Land(ctx, b.Store, l), name)
+		require.NoFileExists(t, filepath.Join(b.User, name))
+	}
+}
