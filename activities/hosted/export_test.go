@@ -1,10 +1,13 @@
 package hosted
 
-import "pawl/internal/sandbox"
+import (
+	"pawl/internal/sandbox"
+	"pawl/internal/workspace"
+)
 
 // Surrounded returns what the sandbox of this host's loops knows about Temporal: the hosts that the proxy refuses,
 // and whether the engine requires a token.
-func Surrounded(a *Workspaces) (closed, secrets []string, asks bool) {
-	r := (&Workspace{Machine: a.Machine}).request(sandbox.Machine{})
+func Surrounded(a *Workspaces, of workspace.Record) (closed, secrets []string, asks bool) {
+	r := (&Workspace{Machine: a.Machine, Record: of}).request(sandbox.Machine{})
 	return r.Egress.Closed, r.Secrets, a.AsksToken()
 }

@@ -9,6 +9,7 @@ import (
 
 	"pawl/activities/hosted"
 	"pawl/internal/home"
+	"pawl/internal/workspace"
 )
 
 // What the sandbox knows about Temporal: service and UI are closed, and an engine requires a token if its own file
@@ -20,13 +21,17 @@ func TestE6_WhatLoopsAreToldOfTemporal(t *testing.T) {
 		services []string
 		closed   []string
 		asks     bool
+		repo     string
 	}{
-		"no engine":                      {"", []string{own}, []string{"127.0.0.1"}, false},
-		"an engine that asks nobody":     {`{"address":"` + own + `"}`, []string{own}, []string{"127.0.0.1"}, false},
-		"an engine that asks":            {`{"address":"` + own + `","auth":true}`, []string{own}, []string{"127.0.0.1"}, true},
-		"another Temporal":               {`{"address":"` + own + `","auth":true}`, []string{other}, []string{"temporal.example"}, false},
-		"another Temporal with its UI":   {"", []string{other, "ui.example:443"}, []string{"temporal.example", "ui.example"}, false},
-		"nobody is there, as for a look": {`{"address":"` + own + `","auth":true}`, nil, nil, true},
+		"no engine":                      {"", []string{own}, []string{"127.0.0.1"}, false, ""},
+		"an engine that asks nobody":     {`{"address":"` + own + `"}`, []string{own}, []string{"127.0.0.1"}, false, ""},
+		"an engine that asks":            {`{"address":"` + own + `","auth":true}`, []string{own}, []string{"127.0.0.1"}, true, ""},
+		"another Temporal":               {`{"address":"` + own + `","auth":true}`, []string{other}, []string{"temporal.example"}, false, ""},
+		"another Temporal with its UI":   {"", []string{other, "ui.example:443"}, []string{"temporal.example", "ui.example"}, false, ""},
+		"a repository by its URL":        {"", []string{own}, []string{"127.0.0.1", "git.example:443"}, false, "https://git.example/x.git"},
+		"a repository by ssh":            {"", []string{own}, []string{"127.0.0.1", "git.example:22"}, false, "git@git.example:x.git"},
+		"a repository by a file's URL":   {"", []string{own}, []string{"127.0.0.1"}, false, "file:///x.git"},
+		"nobody is there, as for a look": {`{"address":"` + own + `","auth":true}`, nil, nil, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := home.Home{Dir: t.TempDir()}
@@ -36,7 +41,7 @@ func TestE6_WhatLoopsAreToldOfTemporal(t *testing.T) {
 			}
 			a := hosted.New(h, "host", "pawl", "default", false)
 			a.Services, a.Keys = c.services, []string{"/etc/pawl/key"}
-			closed, secrets, asks := hosted.Surrounded(a)
+			closed, secrets, asks := hosted.Surrounded(a, workspace.Record{Remote: c.repo != "", Repo: c.repo})
 			require.Equal(t, a.Keys, secrets)
 			require.Equal(t, c.closed, closed)
 			require.Equal(t, c.asks, asks)
