@@ -142,6 +142,10 @@ func c(t tree) Repository {
 	return r
 }
 
+// sameAge gives all files one time. A clone has them in any order, and what automake has made would be made again where it is
+// older than what it is made of, by the very version of automake.
+const sameAge = "find . -type f -not -path './.git/*' -exec touch -r configure {} +"
+
 var makeTests = lazyregexp.New(`(?m)^(check|test)[ \t]*:([^=]|$)`)
 
 // autotools returns the command that makes the Makefile of a repository that has none, and the target of it that runs
@@ -157,6 +161,8 @@ func (t tree) autotools() (setup, test string) {
 	}
 	switch {
 	case test == "":
+	case t.has["configure"] && t.has["Makefile.am"]:
+		setup = sameAge + " && ./configure --quiet"
 	case t.has["configure"]:
 		setup = "./configure --quiet"
 	case t.has["configure.ac"], t.has["configure.in"]:
@@ -405,6 +411,9 @@ func python(t tree) Repository {
 	case pytest && !installed && t.has["tox.ini"] && t.program("tox"):
 		t.miss(run + " has no pytest, so tox runs the tests")
 		r.Test, r.Keep = "tox -q -e py", append(r.Keep, ".tox/**")
+	case pytest && !installed && t.program("pytest"):
+		t.miss(run + " has no pytest, so the tests are run by the pytest that is on the PATH, which may lack the libraries of " + run)
+		r.Test = "pytest -q"
 	case pytest && !installed:
 		t.miss(run + " has no pytest, which the tests need: pawl validate fails until it is installed")
 		r.Test = run + " -m pytest -q"
@@ -548,6 +557,9 @@ func (t tree) makefile() (r Repository) {
 
 var measures = lazyregexp.New(`^(?:(?:scripts?|bin|tools|bench|benchmarks)/)?(?:bench|benchmark|measure|perf|score)[\w-]*\.(sh|py|js|rb)$`)
 
+// prepares is in the name of a script that only makes ready for one that measures.
+var prepares = lazyregexp.New(`prereq|prepare|setup|install|download|fetch|plot|clean`)
+
 var tests = lazyregexp.New(`^(?:(?:scripts?|bin|tools|tests?)/)?(?:tests?|check|run[_-]tests?)\.(sh|py|js|rb)$`)
 
 // runs returns the command, with a space, that runs a script with this extension.
@@ -571,7 +583,7 @@ func (t tree) testScript() string {
 // scripts returns a metric for each script whose name says that it measures something.
 func (t tree) scripts() (found []Metric) {
 	for _, name := range t.files {
-		if m := measures.FindStringSubmatch(name); m != nil {
+		if m := measures.FindStringSubmatch(name); m != nil && !prepares.MatchString(name) {
 			metric := benchmark("Improve what "+name+" measures", t.runs(m[1])+name, "a script in this repository"+numberLast)
 			if printed := printedMetric.FindAllString(t.read(name), -1); len(printed) > 0 {
 				metric.Direction = Direction(strings.Join(printed, "1\n") + "1")

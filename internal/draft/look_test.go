@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -97,10 +98,16 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 			test:     "tox -q -e py", check: "python3 -m compileall -q .",
 			missing: "python3 has no pytest, so tox runs the tests",
 		},
+		"a pytest of its own": {
+			files:    map[string]string{"pytest.ini": "", "setup.py": "", "a.py": "", "test_a.py": ""},
+			programs: []string{"python3", "pytest"},
+			test:     "pytest -q", check: "python3 -m compileall -q .",
+			missing: "python3 has no pytest, so the tests are run by the pytest that is on the PATH, which may lack the libraries of python3",
+		},
 		"automake": {
 			files:    map[string]string{"configure": "", "configure.ac": "", "Makefile.am": "", "src/a.c": ""},
-			programs: []string{"make"},
-			setup:    "./configure --quiet", test: "make check", nothingMissing: true,
+			programs: []string{"make", "find"},
+			setup:    "find . -type f -not -path './.git/*' -exec touch -r configure {} + && ./configure --quiet", test: "make check", nothingMissing: true,
 		},
 		"automake that nobody has run": {
 			files:    map[string]string{"configure.ac": "", "Makefile.am": "", "src/a.c": ""},
@@ -135,6 +142,26 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 			assert.Contains(t, draft.Spec(kind.Improve, decided(r), draft.Options{Agent: draft.Agents[0]}), "# "+test.missing+".\n", "the file says so too")
 		})
 	}
+}
+
+// TestWhatAutomakeHasMadeIsNotMadeAgain: a clone may have what is made before what it is made of.
+func TestWhatAutomakeHasMadeIsNotMadeAgain(t *testing.T) {
+	const makefile = "check: configure\nconfigure: configure.ac\n\tfalse\n"
+	r := here(map[string]string{"configure": "", "configure.ac": "", "Makefile.am": "", "src/a.c": ""}, "", "make", "find")
+	dir := t.TempDir()
+	for name, text := range map[string]string{"configure": "#!/bin/sh\nprintf '" + strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(makefile) + "' >Makefile\n", "configure.ac": ""} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700))
+	}
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "configure"), time.Unix(1, 0), time.Unix(1, 0)))
+	run := exec.Command("sh", "-c", r.Setup+" && "+r.Test)
+	run.Dir = dir
+	out, err := run.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+func TestWhatOnlyPreparesABenchmarkIsNone(t *testing.T) {
+	assert.Contains(t, here(map[string]string{"benchmark-prereq.sh": "", "setup-bench.sh": "", "a.sh": ""}, "", "sh").Metric.Command, "wc -c")
+	assert.Equal(t, "sh benchmark.sh", here(map[string]string{"benchmark-prereq.sh": "", "benchmark.sh": "", "a.sh": ""}, "", "sh").Metric.Command)
 }
 
 func TestAModuleWithinAModuleIsNotTouched(t *testing.T) {
