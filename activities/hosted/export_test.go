@@ -6,7 +6,7 @@ import (
 )
 
 // Surrounded returns what the sandbox of this host's loops knows about Temporal: the hosts that the proxy refuses,
-// and whether the engine requires a token.
+// the files that are hidden, and whether the engine requires a token.
 func Surrounded(a *Workspaces, of workspace.Record) (closed, secrets []string, asks bool) {
 	r := (&Workspace{Machine: a.Machine, Record: of}).request(sandbox.Machine{})
 	return r.Egress.Closed, r.Secrets, a.AsksToken()

@@ -41,9 +41,9 @@ type Machine struct {
 	Closed []int
 	// Services are the addresses of the Temporal service and of its UI.
 	Services []string
-	// Asks says that the embedded engine of another home, whose ports are in Closed, requires a token.
+	// Keys are files with what identifies this worker to that service.
 	Keys []string
-	// Asks reports that the embedded engine of another home, whose ports Closed has, requires a token.
+	// Asks says that the embedded engine of another home, whose ports are in Closed, requires a token.
 	Asks bool
 
 	sums       sums           // the sums of files outside of repositories

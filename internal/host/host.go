@@ -59,11 +59,10 @@ type Options struct {
 	Closed []int
 	// Services are the addresses of the service and of its UI.
 	Services []string
+	// Keys are files with what identifies this worker to the service.
+	Keys []string
 	// Ready is called once: with true when this process's worker polls, with false when another process is the host's
 	// worker and this one waits to take over.
-	Keys []string
-	// Ready is called once: with true when this process's worker polls, with false when another
-	// process is the host's worker and this one stands by.
 	Ready func(ours bool)
 	// Triggers is called with the address of the stewards' triggers when this process begins to serve them, and with
 	// "" when it stops. It may be nil.
