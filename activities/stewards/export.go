@@ -163,7 +163,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	}
 	state, err := ws.StewardBook.State(ctx, head)
 	if err == nil {
-		well, err = wellAgain(ws, folder, state.Drift)
+		well, err = wellAgain(ws, folder, state)
 	}
 	return digests, drift, well, err
 }
@@ -226,9 +226,10 @@ func keepAway(ws *hosted.Workspace, names []string) error {
 }
 
 // wellAgain returns which changed artifacts are again as pawl wrote them, or as the person kept them.
-func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, known []task.Drift) (well []task.Drift, err error) {
-	for _, d := range known {
-		if d.Name != task.DriftArtifact || d.Well != "" {
+func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, state steward.State) (well []task.Drift, err error) {
+	for i, d := range slices.Concat(state.Drift, state.Accepted) {
+		accepted := i >= len(state.Drift)
+		if d.Name != task.DriftArtifact || d.Well != "" || slices.ContainsFunc(well, func(known task.Drift) bool { return known.What == d.What }) {
 			continue
 		}
 		path, how := folder.Path, "can be used"
@@ -244,11 +245,13 @@ func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, known []task.Drift
 			}
 			switch {
 			case slices.Contains(n.Written, now):
-			case n.Kept != nil && *n.Kept == now:
+			case !accepted && n.Kept != nil && *n.Kept == now:
 				how = "is as you have kept it"
 			default:
 				continue
 			}
+		} else if accepted && d.Theirs != "" { // a deleted folder, whose files have answers of their own
+			continue
 		}
 		well = append(well, driftOf(ws, d.What, path+" "+how+" again", "", ""))
 	}

@@ -277,6 +277,14 @@ func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 	now, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, string(ours), string(now))
+	// What was kept is said to be over as well.
+	gittest.Write(t, file, "theirs\n")
+	edited = found()
+	s.Append(kept)
+	require.Empty(t, s.Append(another).Well, "it is as they have kept it")
+	gittest.Write(t, file, string(ours))
+	well.Text = file + " is as pawl has written it again"
+	require.Equal(t, []task.Drift{well}, s.Append(another).Well)
 
 	mode := func(remove func(string) error, put func(string)) act.Validated {
 		require.NoError(t, remove(s.Opened.Export))

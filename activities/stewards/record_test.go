@@ -152,7 +152,8 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 					require.FileExists(t, filepath.Join(s.Opened.Export, name))
 				}
 			}
-			if choice == steward.Keep { // one file comes back by its own question
+			if choice == steward.Keep { // one of them comes back by its own question
+				require.NoDirExists(t, s.Opened.Export)
 				gittest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "")
 				found = s.ValidateWith().Drift
 				require.Equal(t, []string{"artifact " + ledger.StatusFile}, names(found))
@@ -160,6 +161,8 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 				status, err := os.ReadFile(filepath.Join(s.Opened.Export, ledger.StatusFile))
 				require.NoError(t, err)
 				require.Contains(t, string(status), "# Status of shop")
+				require.NoError(t, os.Remove(filepath.Join(s.Opened.Export, ledger.StatusFile)))
+				require.NotEmpty(t, s.ValidateWith().Drift, "it is asked about again")
 			} else {
 				require.NoError(t, os.RemoveAll(s.Opened.Export))
 				require.Equal(t, []string{"artifact .pawl"}, names(s.ValidateWith().Drift), "it is asked about again")

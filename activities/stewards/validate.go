@@ -221,7 +221,7 @@ func (v *validation) artifacts(ctx context.Context) error {
 			v.out.Drift = append(v.out.Drift, driftOf(ws, name, saysOf(filepath.Join(folder.Path, name), now), now, n.Written[0]))
 		}
 	}
-	well, err := wellAgain(ws, folder, state.Drift)
+	well, err := wellAgain(ws, folder, state)
 	v.out.Well = append(v.out.Well, well...)
 	return err
 }

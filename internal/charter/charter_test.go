@@ -119,6 +119,8 @@ func TestEverythingThatIsWrongIsSaid(t *testing.T) {
 		"a task with an unknown key":       {`"schedules": [{"name": "a", "cron": "@daily", "task": {"body": "x", "tiers": "T1"}}]`, "schedules[0].task.tiers", "not a key"},
 		"a task with a spec of its own":    {`"schedules": [{"name": "a", "cron": "@daily", "task": {"spec": {"goul": "x"}}}]`, "schedules[0].task.spec.goul", "not a key"},
 		"a step with a spec of its own":    {`"schedules": [{"name": "a", "cron": "@daily", "task": {"plan": [{"id": "a", "kind": "deliver", "spec": {"kind": "improve"}}]}}]`, "schedules[0].task.plan[0].spec.kind", "can't be set"},
+		"a schedule without steps":         {`"schedules": [{"name": "a", "cron": "@daily", "task": {"title": "x", "plan": []}}]`, "schedules[0].task.plan", "has no steps"},
+		"a trigger without steps":          {`"triggers": [{"name": "a", "from": "json", "secretFile": "x", "task": {"plan": []}}]`, "triggers[0].task.plan", "has no steps"},
 		"a trigger from elsewhere":         {`"triggers": [{"name": "a", "from": "gitlab", "secretFile": "x", ` + task + `}]`, "triggers[0].from", "gitlab"},
 		"a trigger that anybody can pull":  {`"triggers": [{"name": "a", "from": "json", ` + task + `}]`, "triggers[0].secretFile", "is missing"},
 		"a trigger without a name":         {`"triggers": [{"from": "json", "secretFile": "x", ` + task + `}]`, "triggers[0].name", "is missing"},
@@ -142,6 +144,11 @@ func TestEverythingThatIsWrongIsSaid(t *testing.T) {
 			require.Equal(t, c.key, problems[0].Key)
 			require.Contains(t, problems[0].What, c.what)
 			require.NotEmpty(t, problems[0].Want)
+			require.NoError(t, json.Unmarshal(text, &doc))
+			_, err = charter.FromMap(doc)
+			require.Equal(t, problems.Err(), err, "as in a file")
+			_, err = charter.ParseEarly(text)
+			require.Equal(t, problems[0].What == "has no steps", err == nil, "a run that took an empty plan goes on taking it")
 		})
 	}
 }

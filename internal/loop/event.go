@@ -186,7 +186,7 @@ var Types = []struct {
 	{RateLimitOver, "the time has come, or a person has woken the task earlier"},
 	{LoopWarned, "a task is near a limit: `finding`"},
 	{LoopDetected, "a task goes in circles, or has used up a limit: `finding`. It stops and asks a person"},
-	{DriftFound, "the project differs from the steward's record: `drift`. With `drift.well` it no longer differs, and the gate says so"},
+	{DriftFound, "the project differs from the steward's record: `drift`. With `drift.well` it no longer differs: the gate says so, or, without a gate, an earlier `keep` no longer counts"},
 	{StewardValidated, "the steward checked state, artifacts, children and remote; `reason` has the result"},
 	{TaskEnded, "a task is over: `outcome`, with `reason`; `usage` is what it took, without `agentCalls`, which stewards do not count"},
 	{StewardEnded, "somebody or something ended the steward; `reason`"},

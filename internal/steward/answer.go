@@ -288,7 +288,11 @@ func (a answering) gate() (govern.Reply, error) {
 			}
 		}
 	}
-	n := next{State: a.at, charter: a.charter, events: []loop.Event{closed}}
+	n := next{State: a.at, charter: a.charter}
+	if d := closed.Drift; d != nil && !a.Lasting { // the answer replaces an earlier one about the same thing
+		n.events = Forgotten(a.at, []task.Drift{{Name: d.Name, What: d.What, Well: "it differs in another way now"}})
+	}
+	n.events = append(n.events, closed)
 	if t := a.at.Find(g.Task); t != nil {
 		a.sendOn(&n, *t, g)
 	}
@@ -490,11 +494,40 @@ func (a answering) interrupt() (govern.Reply, error) {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "a task at work has the highest priority, %d, already", maxPriority)
 	}
 	reply := a.prioritized(p)
+	if p == a.task.Priority {
+		reply.Text = a.alreadyFirst()
+	}
 	if a.task.Held {
 		reply.Events = append(reply.Events, a.received())
 		reply.Events[1].Message = MessageResume
 	}
 	return reply, nil
+}
+
+// alreadyFirst says of a task before which nothing at work comes that its priority stays, and why it does not start yet.
+func (a answering) alreadyFirst() string {
+	t := a.task
+	text := fmt.Sprintf("no other task at work has the priority %d or a higher one, so %s keeps its own", t.Priority, a.id)
+	before := slices.IndexFunc(a.at.Queue, func(id string) bool { return id == a.id })
+	switch {
+	case a.at.Paused:
+		return text + "; nothing goes on until you continue the steward"
+	case t.State == task.Waiting:
+		return text + "; it waits for a person"
+	case t.Paused:
+		return text + "; it is paused until you continue it"
+	case t.State != task.Idle:
+		return text
+	case a.at.Held:
+		return text + "; no task starts until you resume the steward"
+	case a.at.Mode == spec.ModeAnswer:
+		return text + "; no task starts in mode " + spec.ModeAnswer
+	case len(t.After) > 0:
+		return text + "; it waits until " + strings.Join(t.After[:min(len(t.After), 5)], ", ") + " is done"
+	case before > 0:
+		return fmt.Sprintf("%s; %s before it", text, map[bool]string{true: "the task " + a.at.Queue[0] + " of the queue comes", false: fmt.Sprintf("%d tasks of the queue come", before)}[before == 1])
+	}
+	return text + "; it starts as soon as a place is free"
 }
 
 // received records the message for the task that it names.

@@ -102,6 +102,10 @@ func (s State) Apply(e loop.Event) State {
 			}
 		}
 	case loop.DriftFound:
+		if e.Gate == nil && e.Drift.Well != "" { // what a person accepted is no more
+			s.Accepted = slices.DeleteFunc(slices.Clone(s.Accepted), func(known task.Drift) bool { return same(known, *e.Drift) })
+			break
+		}
 		if i := slices.IndexFunc(s.Drift, func(d task.Drift) bool { return same(d, *e.Drift) }); i < 0 {
 			s.Drift = append(slices.Clip(s.Drift), *e.Drift)
 		} else if e.Gate != nil {

@@ -1,6 +1,8 @@
 package steward
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +36,59 @@ func TestAnExtensionHasToLeaveSomething(t *testing.T) {
 	}
 }
 
+// TestS2_ATaskWhoseLoopsKeptNothingSaysSo when it is done.
+func TestS2_ATaskWhoseLoopsKeptNothingSaysSo(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.loops["s-a-one"] = "ended"
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed", Head: "h"}})
+	o.settle()
+	a := o.s.Find("a")
+	require.Equal(t, Done, a.Outcome)
+	require.Equal(t, "all steps are done, but no loop has kept a change: there is nothing to apply", a.Reason)
+	require.Empty(t, a.Proposal)
+}
+
+// TestS5_AnInterruptOfNothingSaysWhatHappens, and why the task does not start yet.
+func TestS5_AnInterruptOfNothingSaysWhatHappens(t *testing.T) {
+	c := limits()
+	o := open(t, c)
+	says := func(id_ string) string {
+		t.Helper()
+		reply, err := Answer(o.s, o.c, MessageInterrupt, Message{Task: id(id_)})
+		require.NoError(t, err)
+		return reply.Text
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		o.submit(task.Task{ID: name, Body: "x"}, task.T3)
+	}
+	const stays = "no other task at work has the priority 0 or a higher one, so %s keeps its own"
+	require.Equal(t, fmt.Sprintf(stays, "a")+"; it starts as soon as a place is free", says("a"))
+	require.Equal(t, fmt.Sprintf(stays, "b")+"; the task a of the queue comes before it", says("b"))
+	require.Equal(t, fmt.Sprintf(stays, "c")+"; 2 tasks of the queue come before it", says("c"))
+	for name, c := range map[string]struct {
+		change func(*State, *Task)
+		says   string
+	}{
+		"paused":   {func(s *State, _ *Task) { s.Paused = true }, "; nothing goes on until you continue the steward"},
+		"held":     {func(s *State, _ *Task) { s.Held = true }, "; no task starts until you resume the steward"},
+		"mode":     {func(s *State, _ *Task) { s.Mode = "answer" }, "; no task starts in mode answer"},
+		"waits":    {func(_ *State, t *Task) { t.State = task.Waiting }, "; it waits for a person"},
+		"task":     {func(_ *State, t *Task) { t.Paused = true }, "; it is paused until you continue it"},
+		"planning": {func(_ *State, t *Task) { t.State = task.Planning }, ""},
+		"after":    {func(_ *State, t *Task) { t.After = []string{"b"} }, "; it waits until b is done"},
+	} {
+		was := o.s
+		o.s.Tasks = slices.Clone(o.s.Tasks)
+		c.change(&o.s, &o.s.Tasks[0])
+		require.Equal(t, fmt.Sprintf(stays, "a")+c.says, says("a"), name)
+		o.s = was
+	}
+	o.settle() // a is at work
+	require.Equal(t, "b has the priority 1", says("b"))
+}
+
 func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 	o := open(t, limits())
 	at := func(commit string) act.Validated {
@@ -48,7 +103,47 @@ func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 	require.Equal(t, "it is at 2", o.s.Gates[0].Summary)
 }
 
-// A ledger that somebody has moved stops all tasks. If a person cancels one of them, the others continue.
+// TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed, whether an answer or nobody put it right.
+func TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed(t *testing.T) {
+	const file = "STATUS_LEDGER.md"
+	is := func(theirs string) act.Validated {
+		return act.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: file, Theirs: theirs, Text: "it differs"}}}
+	}
+	for _, second := range []string{Keep, Restore} {
+		o := open(t, limits())
+		for range 2 {
+			o.validated(is(""))
+			require.Len(t, o.s.Gates, 1, second)
+			require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
+			o.validated(is(""))
+			require.Empty(t, o.s.Gates, "it is as they want it")
+			o.validated(is("edited"))
+			require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: second}))
+		}
+		require.Equal(t, loop.Fold(New("s"), o.events).At(o.s.Ledger), o.s)
+	}
+	o := open(t, limits())
+	for range 2 {
+		o.validated(is(""))
+		require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
+		v := act.Validated{Well: []task.Drift{{Name: task.DriftArtifact, What: file, Text: "it is there again"}, {Name: task.DriftCI, What: "main", Text: "CI of main is well again"}}}
+		o.validated(v)
+		require.Len(t, o.s.Accepted, 1, "a run with older rules does not forget it")
+		o.emit(Forgotten(o.s, v.Well)...)
+		require.Empty(t, o.s.Accepted)
+		require.Empty(t, o.s.Drift)
+		require.Empty(t, Forgotten(o.s, v.Well), "once")
+	}
+	// Nor does an answer in such a run.
+	o.validated(is(""))
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep, Lasting: true}))
+	o.validated(is("edited"))
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Restore, Lasting: true}))
+	o.validated(is(""))
+	require.Empty(t, o.s.Gates)
+}
+
+// A ledger that somebody has moved stops all tasks; who cancels one of them lets the others go on.
 func TestCancelOfADriftOfTheLedgerLetsTheOthersGoOn(t *testing.T) {
 	c := limits()
 	c.Limits.Parallel = 2

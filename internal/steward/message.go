@@ -57,6 +57,8 @@ type Message struct {
 	Early bool `json:"-"`
 	// Vacant marks a message to a run with older rules, which took an empty plan for none.
 	Vacant bool `json:"-"`
+	// Lasting marks a message to a run with older rules, in which drift that a person accepted once was never asked about again.
+	Lasting bool `json:"-"`
 }
 
 // Decode reads a message's payload, as strictly as loop.DecodeMessage does. A task has its own size limits.

@@ -207,7 +207,7 @@ func (n *next) executing(t Task) {
 	case t.asks() != nil: // it also waited for something else, which was answered
 		n.waitAt(t, *t.asks())
 	case done:
-		what := "all steps are done"
+		what := "all steps are done, but no loop has kept a change: there is nothing to apply"
 		if t.Proposal != "" {
 			what = "proposal " + t.Proposal[:min(12, len(t.Proposal))]
 		}

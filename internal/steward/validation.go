@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -160,6 +161,16 @@ func Passed(s State, well []task.Drift) (events []loop.Event) {
 				d.Well = w.Text
 				events = append(events, s.told(d)...)
 			}
+		}
+	}
+	return events
+}
+
+// Forgotten records that drift has passed that a person accepted. The steward asks again if it comes back.
+func Forgotten(s State, well []task.Drift) (events []loop.Event) {
+	for _, w := range well {
+		if slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, w) }) {
+			events = append(events, loop.Event{Type: loop.DriftFound, Drift: &task.Drift{Name: w.Name, What: w.What, Well: cmp.Or(w.Well, w.Text)}})
 		}
 	}
 	return events

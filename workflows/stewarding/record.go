@@ -11,6 +11,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/steward"
+	"pawl/internal/task"
 	"pawl/workflows/hosting"
 )
 
@@ -124,11 +125,19 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
 	}
 	after = append(append(after, steward.Governed(r.State(), out.Governance)...), steward.Drifted(r.State(), out.Drift)...)
-	after = append(after, steward.Passed(r.State(), out.Well)...)
+	after = append(append(after, steward.Passed(r.State(), out.Well)...), r.forgotten(r.State(), out.Well)...)
 	if len(after) == 0 || closing {
 		return nil
 	}
 	return r.emit(ctx, after...)
+}
+
+// forgotten returns the events by which drift that a person accepted is forgotten; none in a run with older rules.
+func (r *run) forgotten(s steward.State, well []task.Drift) []loop.Event {
+	if !r.forgetsDrift {
+		return nil
+	}
+	return steward.Forgotten(s, well)
 }
 
 // end records the end of the steward, and removes what it has on its host.
@@ -172,7 +181,9 @@ func (r *run) validate(ctx workflow.Context) error {
 	if err := r.execute(ctx, act.ValidateName, "is everything as recorded?", in, &out); err != nil {
 		return err
 	}
-	err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterValidation(s, r.charter, out) })
+	err := r.follow(ctx, func(s steward.State) []loop.Event {
+		return append(steward.AfterValidation(s, r.charter, out), r.forgotten(s, out.Well)...)
+	})
 	if err != nil {
 		return err
 	}

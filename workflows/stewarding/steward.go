@@ -77,6 +77,8 @@ type run struct {
 	vacant     bool               // older rules: an empty plan was taken for none (steward.Message)
 	settles    bool               // it closes settled budget gates, and warns about plans with too little room
 	checksIn   bool               // it closes settled check-ins too
+	// forgetsDrift means that drift that a person accepted is asked about again after it has passed.
+	forgetsDrift bool
 }
 
 // Steward is the workflow of a steward. Its input is a charter, and its workflow ID is the charter's name. It runs
@@ -107,7 +109,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 			if err != nil {
 				return govern.Reply{}, err
 			}
-			m.Early, m.Vacant = r.early, r.vacant
+			m.Early, m.Vacant, m.Lasting = r.early, r.vacant, !r.forgetsDrift
 			s := r.State()
 			if r.forgets {
 				s = s.Unnoted()
@@ -124,12 +126,13 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	})
 	r.forgets = workflow.GetVersion(ctx, "notes", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
-	refusals := workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 2)
+	refusals := workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 3)
 	r.early, r.vacant = refusals == workflow.DefaultVersion, refusals < 2
 	settled := workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 2)
+	r.forgetsDrift = workflow.GetVersion(ctx, "accepted", workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	r.settles, r.checksIn = settled != workflow.DefaultVersion, settled >= 2
 	var invalid error
-	r.charter, invalid = parse(id, input) // before the handlers, because messages that this run was started with arrive with them
+	r.charter, invalid = parse(id, input, refusals < 3) // before the handlers, because messages that this run was started with arrive with them
 	if err := r.handleQueries(ctx); err != nil {
 		return r, err
 	}
@@ -144,9 +147,13 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	return r, nil
 }
 
-// parse reads the charter strictly and checks it against the workflow.
-func parse(id string, input converter.RawValue) (charter.Charter, error) {
-	c, err := charter.Parse(input.Payload().GetData())
+// parse reads the charter strictly and checks it against the workflow. early means that the run has older rules.
+func parse(id string, input converter.RawValue, early bool) (charter.Charter, error) {
+	read := charter.Parse
+	if early {
+		read = charter.ParseEarly
+	}
+	c, err := read(input.Payload().GetData())
 	if err != nil {
 		return charter.Charter{}, err
 	}
