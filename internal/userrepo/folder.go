@@ -22,12 +22,14 @@ const FolderName = ".pawl"
 
 // Folder is a project's .pawl folder. Writes never leave it, and it follows no link in it.
 type Folder struct {
-	Path string
-	root *os.Root
+	Path    string
+	root    *os.Root
+	project *os.Root // if OpenFolder has made the folder; else nil
 }
 
 // OpenFolder opens a project's .pawl folder. If needed, it makes the folder and makes git ignore it
-// (.git/info/exclude). The error is *Precondition if something else is in the way. The caller closes the folder.
+// (.git/info/exclude). The error is *Precondition if something else is in the way. The caller closes the folder; if
+// OpenFolder has made it and nothing was written, it is removed then.
 func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
 	in := inspector{ctx: ctx, repo: repo}
 	inTheWay := func(what, do string) error {
@@ -44,25 +46,29 @@ func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer project.Close()
-	if err := project.Mkdir(FolderName, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	f := &Folder{Path: filepath.Join(repo.Address, FolderName)}
+	switch err := project.Mkdir(FolderName, 0o755); {
+	case err == nil:
+		f.project = project
+	case !errors.Is(err, fs.ErrExist):
+		project.Close()
 		return nil, err
+	default:
+		defer project.Close()
 	}
-	root, err := project.OpenRoot(FolderName)
+	f.root, err = project.OpenRoot(FolderName)
 	if err == nil {
-		err = same(project, root)
+		err = same(project, f.root)
 	}
 	if err != nil {
-		if root != nil {
-			root.Close()
-		}
+		f.Close()
 		return nil, inTheWay(fmt.Sprintf("%s in %s is no folder", FolderName, git.Quote(repo.Address)), "rename it, so that a steward can write there what you read")
 	}
 	if err := in.ignore(FolderName); err != nil {
-		root.Close()
+		f.Close()
 		return nil, err
 	}
-	return &Folder{Path: filepath.Join(repo.Address, FolderName), root: root}, nil
+	return f, nil
 }
 
 // same returns an error if the opened folder is not the one in the project, but the target of a link.
@@ -169,7 +175,17 @@ func replace(root *os.Root, name string, content []byte, mode fs.FileMode) error
 }
 
 // Close closes the folder.
-func (f *Folder) Close() error { return f.root.Close() }
+func (f *Folder) Close() error {
+	var err error
+	if f.root != nil {
+		err = f.root.Close()
+	}
+	if f.project == nil {
+		return err
+	}
+	_ = f.project.Remove(FolderName) // this fails if something was written
+	return errors.Join(err, f.project.Close())
+}
 
 // What Digest returns if there is no regular file.
 const (
