@@ -48,7 +48,7 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 		about = " of task " + Clean(g.Task)
 	}
 	if !g.OpenedAt.IsZero() { // it is zero for a steward that is paused
-		about += ", open for " + Duration(now.Sub(g.OpenedAt)) + ", since " + s.when(g.OpenedAt)
+		about += ", open for " + Duration(now.Sub(g.OpenedAt)) + ", since " + s.since(g.OpenedAt, now)
 	}
 	w.WriteString(s.Dim("gate "+Clean(g.ID)+" ("+string(g.Kind)+")"+about) + "\n")
 	for _, c := range commands {
@@ -87,6 +87,14 @@ func Commands(id string, g loop.Gate, b loop.Budget) []string {
 		all = append(all, shell.Join("pawl", loop.MessageHalt, id))
 	}
 	return all
+}
+
+// since returns a time for people, with its date if that is not today's.
+func (s Style) since(t, now time.Time) string {
+	if day := t.In(s.zone()).Format(time.DateOnly); !t.IsZero() && day == now.In(s.zone()).Format(time.DateOnly) {
+		return t.In(s.zone()).Format(time.TimeOnly)
+	}
+	return s.when(t)
 }
 
 // when returns a time for people, with its date.

@@ -36,6 +36,19 @@ func TestAGateSaysExactlyHowToAnswer(t *testing.T) {
 	}
 }
 
+func TestAGateOfAnotherDayHasItsDate(t *testing.T) {
+	gate := gates()["pause"]
+	require.Contains(t, style.Gate("x", gate, running().Budget, now), ", since 13:32:11\n")
+	gate.OpenedAt = now.Add(-24 * time.Hour)
+	require.Contains(t, style.Gate("x", gate, running().Budget, now), ", since 2026-03-26 15:02:11\n")
+	zone := style
+	zone.Zone = time.FixedZone("", 12*3600) // where it is tomorrow by now
+	gate.OpenedAt = now.Add(-90 * time.Minute)
+	require.Contains(t, zone.Gate("x", gate, running().Budget, now), ", since 00:32:11\n")
+	gate.OpenedAt = now.Add(-4 * time.Hour)
+	require.Contains(t, zone.Gate("x", gate, running().Budget, now), ", since 2026-03-27 22:02:11\n")
+}
+
 func TestTheStateIsReadable(t *testing.T) {
 	golden(t, "show-running", style.State(kind.Improve, running(), now))
 	waiting := running()
