@@ -38,9 +38,13 @@ func CatchUp(ctx context.Context, ws *hosted.Workspace) error {
 // SetTo sets ledger and branch of this host's copy to a ledger commit and the head of its state. What this host
 // recorded and the repository did not accept stays in the store, under refs/pawl-lost.
 func SetTo(ctx context.Context, ws *hosted.Workspace, head string) error {
-	s, err := ws.Book.State(ctx, head)
-	if err != nil {
-		return err
+	to := map[string]string{ws.Ledger: head}
+	if ws.Branch != "" {
+		s, err := ws.Book.State(ctx, head)
+		if err != nil {
+			return err
+		}
+		to[ws.Branch] = s.Head
 	}
 	old, err := ws.Objects.Ref(ctx, ws.Ledger)
 	if err == nil && old != "" && !ws.DescendsFrom(ctx, head, old) {
@@ -49,7 +53,7 @@ func SetTo(ctx context.Context, ws *hosted.Workspace, head string) error {
 	if err != nil {
 		return err
 	}
-	for ref, to := range map[string]string{ws.Ledger: head, ws.Branch: s.Head} {
+	for ref, to := range to {
 		at, err := ws.Objects.Ref(ctx, ref)
 		if err == nil && at != to {
 			err = ws.Objects.SetRef(ctx, ref, to, at)

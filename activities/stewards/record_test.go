@@ -53,6 +53,15 @@ func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
 	s.Stop() // pushes the due push
 	require.Equal(t, s.Ledger, gittest.Git(t, s.User, "rev-parse", "refs/pawl-ledger/shop"))
 	require.Empty(t, gittest.Git(t, s.User, "for-each-ref", "refs/heads/pawl"), "a steward has no branch")
+
+	for _, kept := range []string{"loops", "stores"} { // the project alone has the ledger
+		require.NoError(t, os.RemoveAll(filepath.Join(filepath.Dir(s.User), "home", kept)))
+	}
+	s.StartWorker()
+	s.Reopen("third")
+	require.Len(t, s.Opened.State.Tasks, 3)
+	s.Submit("four", `{}`)
+	s.Whole()
 }
 
 func TestS7_ARetryFindsWhatWasAppended(t *testing.T) {

@@ -47,7 +47,7 @@ func (a *app) demoSteward(ctx context.Context) error {
 	defer w.stop(a.stopTimeout())
 	a.say("a steward takes five tasks for a café; its agents are scripts")
 	a.say("repository %s, spec %s", d.Repo, d.Spec)
-	run, err := s.StartSteward(ctx, c, config.User())
+	run, err := s.StartSteward(ctx, c, config.User(), "")
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type fakeProject struct {
 	state   steward.State
 	child   loop.State
 	started *charter.Charter
+	resumed []any
 	options sdk.StartWorkflowOptions
 	sent    []steward.Message
 	silent  bool // no worker answers
@@ -147,7 +148,7 @@ func (f *fakeProject) ExecuteWorkflow(_ context.Context, o sdk.StartWorkflowOpti
 		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("already", "", "")
 	}
 	c := args[0].(charter.Charter)
-	f.started, f.options = &c, o
+	f.started, f.options, f.resumed = &c, o, args[1:]
 	return startedRun{}, nil
 }
 
@@ -366,12 +367,22 @@ func TestAStewardIsStartedUnderItsNameAndListed(t *testing.T) {
 	require.Equal(t, b.dir, f.started.Repo.Path)
 	require.NotEmpty(t, f.options.Memo["startedBy"])
 	require.Contains(t, b.stdout.String(), "pawl steward submit shop FILE")
+	require.Empty(t, f.resumed)
 	require.Equal(t, 2, b.run(nil, "steward", "up", path, "--detach"))
 	require.Contains(t, b.stderr.String(), "ALO_LOOP_ALREADY_RUNNING")
 	b = overProject(t, f)
 	require.Equal(t, 0, b.run(nil, "steward", "list", "--json"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), `"kind": "steward"`)
 	require.NotContains(t, b.stdout.String(), "shop-b-fix")
+}
+
+func TestS11_AStewardIsStartedAgainFromItsLedger(t *testing.T) {
+	f := project()
+	b := overProject(t, f)
+	path := b.file("steward.yaml", "kind: steward\nname: shop\n")
+	f.silent = true
+	require.Equal(t, 0, b.run(nil, "steward", "up", path, "--detach", "--ledger", "abc"), b.stderr.String())
+	require.Equal(t, []any{launch.From("abc")}, f.resumed)
 }
 
 func TestATaskThatNobodyIsAskedAboutIsNotCalledUnknown(t *testing.T) {

@@ -28,8 +28,7 @@ notices when it goes in circles, and asks a person when it has to.`,
 }
 
 func (a *app) stewardUpCommand() *cobra.Command {
-	var sets []string
-	var detach bool
+	var o stewardStart
 	cmd := &cobra.Command{
 		Use: "up [FILE]", Short: "Start a steward and serve it until interrupted", Args: cobra.MaximumNArgs(1),
 		Long: `Start the steward of a spec file (default steward.yaml) and serve it until interrupted:
@@ -45,11 +44,13 @@ Temporal service.`,
 			if len(args) == 1 {
 				file = args[0]
 			}
-			return a.stewardUp(ctx, file, sets, detach || a.deps.Thin)
+			o.detach = o.detach || a.deps.Thin
+			return a.stewardUp(ctx, file, o)
 		}),
 	}
-	cmd.Flags().StringArrayVar(&sets, "set", nil, "override a key of the spec: --set limits.parallel=2 (may be repeated)")
-	cmd.Flags().BoolVar(&detach, "detach", false, "leave the steward to a worker that runs elsewhere")
+	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.parallel=2 (may be repeated)")
+	cmd.Flags().BoolVar(&o.detach, "detach", false, "leave the steward to a worker that runs elsewhere")
+	cmd.Flags().StringVar(&o.ledger, "ledger", "", "resume from this commit of the steward's ledger, which the repository or the worker's host must have")
 	return cmd
 }
 
@@ -77,25 +78,32 @@ func (a *app) worksHere(h home.Home, c charter.Charter) (bool, error) {
 	return !a.deps.Thin && c.Repo.Path != "" && (c.Repo.Host == "" || c.Repo.Host == host), err
 }
 
-func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach bool) error {
-	c, err := config.LoadCharter(file, sets)
+// stewardStart says how a steward is started.
+type stewardStart struct {
+	sets   []string
+	detach bool
+	ledger string
+}
+
+func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error {
+	c, err := config.LoadCharter(file, o.sets)
 	if err != nil {
 		return err
 	}
 	if err := a.secretsAreThere(c); err != nil {
 		return err
 	}
-	s, err := a.reach(ctx, !detach)
+	s, err := a.reach(ctx, !o.detach)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	w := elsewhere()
-	if !detach {
+	if !o.detach {
 		w = s.startWorker(context.WithoutCancel(ctx))
 	}
 	defer w.stop(a.stopTimeout())
-	run, err := s.StartSteward(ctx, c, config.User())
+	run, err := s.StartSteward(ctx, c, config.User(), o.ledger)
 	if err != nil {
 		return err
 	}
@@ -105,7 +113,7 @@ func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach 
 	}
 	v := Started{
 		Loop: c.Name, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
-		Worker: !detach || s.Served(ctx), UI: s.link(c.Name),
+		Worker: !o.detach || s.Served(ctx), UI: s.link(c.Name),
 	}
 	if !v.Worker {
 		a.say("no worker takes loops now; this steward waits until one does: %s", s.AWorker())
@@ -121,7 +129,7 @@ func (a *app) stewardUp(ctx context.Context, file string, sets []string, detach 
 	if here, err := a.worksHere(s.Home, c); err == nil && here {
 		a.sayCharter(ctx, c)
 	}
-	if detach {
+	if o.detach {
 		return nil
 	}
 	return a.serve(ctx, s, w)

@@ -28,9 +28,13 @@ func StewardOptions(c charter.Charter, by string) sdk.StartWorkflowOptions {
 	return o
 }
 
-// StartSteward starts a steward's workflow. by is the person who starts it, for the record.
-func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by string) (sdk.WorkflowRun, error) {
-	run, err := c.SDK.ExecuteWorkflow(ctx, StewardOptions(ch, by), kind.Steward.Workflow, ch)
+// StartSteward starts a steward's workflow, anew or from a ledger. by is the person who starts it, for the record.
+func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by, ledger string) (sdk.WorkflowRun, error) {
+	args := []any{ch}
+	if ledger != "" {
+		args = append(args, launch.From(ledger))
+	}
+	run, err := c.SDK.ExecuteWorkflow(ctx, StewardOptions(ch, by), kind.Steward.Workflow, args...)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
 	case errors.As(err, &already):
