@@ -225,7 +225,8 @@ func keepAway(ws *hosted.Workspace, names []string) error {
 	return nil
 }
 
-// wellAgain returns which changed artifacts are again as pawl wrote them, or as the person kept them.
+// wellAgain returns the artifacts that were found changed, or that a person kept so, and that are now again as pawl wrote
+// them. For those that nobody has answered yet, it also returns the ones that are as a person kept them before.
 func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, state steward.State) (well []task.Drift, err error) {
 	for i, d := range slices.Concat(state.Drift, state.Accepted) {
 		accepted := i >= len(state.Drift)

@@ -161,7 +161,7 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 					require.FileExists(t, filepath.Join(s.Opened.Export, name))
 				}
 			}
-			if choice == steward.Keep { // one of them comes back by its own question
+			if choice == steward.Keep { // one file comes back by its own question
 				require.NoDirExists(t, s.Opened.Export)
 				gittest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "")
 				found = s.ValidateWith().Drift

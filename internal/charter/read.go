@@ -41,8 +41,8 @@ func FromMap(doc map[string]any) (Charter, error) {
 	return c, nil
 }
 
-// vacant gives the tasks of schedules and triggers the empty plans that the document has: an empty list decodes to
-// nothing, but an empty plan is no missing one.
+// vacant gives the tasks of schedules and triggers the empty plans that the document has. An empty list decodes to nil,
+// which would mean that there is no plan.
 func (c *Charter) vacant(doc map[string]any) {
 	empty := func(list string, i int) bool {
 		all, _ := doc[list].([]any)
@@ -66,5 +66,5 @@ func (c *Charter) vacant(doc map[string]any) {
 	}
 }
 
-// Keys are all keys of the contract, dotted, in the order of its table.
+// Keys returns all keys of the contract, dotted, in the order of its table.
 func Keys() []string { return spec.KeysOf(Charter{}) }

@@ -504,7 +504,8 @@ func (a answering) interrupt() (govern.Reply, error) {
 	return reply, nil
 }
 
-// alreadyFirst says of a task before which nothing at work comes that its priority stays, and why it does not start yet.
+// alreadyFirst returns the answer to an interrupt that interrupts nothing: the task keeps its priority. It also says why
+// the task does not start yet.
 func (a answering) alreadyFirst() string {
 	t := a.task
 	text := fmt.Sprintf("no other task at work has the priority %d or a higher one, so %s keeps its own", t.Priority, a.id)
@@ -524,8 +525,10 @@ func (a answering) alreadyFirst() string {
 		return text + "; no task starts in mode " + spec.ModeAnswer
 	case len(t.After) > 0:
 		return text + "; it waits until " + strings.Join(t.After[:min(len(t.After), 5)], ", ") + " is done"
-	case before > 0:
-		return fmt.Sprintf("%s; %s before it", text, map[bool]string{true: "the task " + a.at.Queue[0] + " of the queue comes", false: fmt.Sprintf("%d tasks of the queue come", before)}[before == 1])
+	case before == 1:
+		return text + "; the task " + a.at.Queue[0] + " of the queue comes before it"
+	case before > 1:
+		return fmt.Sprintf("%s; %d tasks of the queue come before it", text, before)
 	}
 	return text + "; it starts as soon as a place is free"
 }

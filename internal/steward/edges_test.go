@@ -143,7 +143,7 @@ func TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed(t *testing.T) 
 	require.Empty(t, o.s.Gates)
 }
 
-// A ledger that somebody has moved stops all tasks; who cancels one of them lets the others go on.
+// A ledger that somebody has moved stops all tasks. If a person cancels one of them, the others continue.
 func TestCancelOfADriftOfTheLedgerLetsTheOthersGoOn(t *testing.T) {
 	c := limits()
 	c.Limits.Parallel = 2
