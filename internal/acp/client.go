@@ -174,7 +174,7 @@ func (s *session) prompt(ctx context.Context, conn *protocol.ClientSideConnectio
 		select {
 		case a = <-answered:
 		case <-time.After(cancelled):
-			return stream.ACPLine{Failure: "it did not end its turn when that was cancelled"}
+			return stream.ACPLine{Failure: "it did not end its turn after pawl cancelled it"}
 		}
 	}
 	if a.err != nil {
@@ -438,7 +438,7 @@ func byKey(methods []protocol.AuthMethod) string {
 	return ""
 }
 
-var errNotOffered = protocol.NewMethodNotFound("it is not offered")
+var errNotOffered = protocol.NewMethodNotFound("pawl does not offer this")
 
 // The agent works on the desk itself, so pawl offers neither files nor terminals. Some agents ask for them anyway.
 

@@ -80,7 +80,7 @@ func read(args []string) (o Options, err error) {
 	f.Int64Var(&o.Tools, "tools", -1, "the tool calls that are left")
 	at := slices.Index(args, "--")
 	if at < 0 || at == len(args)-1 {
-		return o, fmt.Errorf("%s is without the command of an agent: %s", stream.ACPCommand, strings.Join(args, " "))
+		return o, fmt.Errorf("%s needs the command of an agent: %s", stream.ACPCommand, strings.Join(args, " "))
 	}
 	if err := f.Parse(args[:at]); err != nil {
 		return o, fmt.Errorf("%s: %w", stream.ACPCommand, err)

@@ -233,7 +233,7 @@ func TestTheArgumentsOfTheClient(t *testing.T) {
 	require.Equal(t, "0.25", o.Cost.String())
 	require.False(t, o.Any)
 	_, err = read([]string{"--may", "read"})
-	require.ErrorContains(t, err, "is without the command of an agent")
+	require.ErrorContains(t, err, "needs the command of an agent")
 }
 
 func call() stream.Call {

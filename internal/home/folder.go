@@ -60,7 +60,7 @@ func GitDir(path string) (string, error) {
 		}
 		to, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
 		if !ok {
-			return "", fmt.Errorf("%s names no git directory", dir)
+			return "", fmt.Errorf("%s does not name a git directory", dir)
 		}
 		if dir = to; !filepath.IsAbs(to) {
 			dir = filepath.Join(path, to)

@@ -31,7 +31,7 @@ func (h Home) Secret(path string) (Secret, error) {
 	case err != nil:
 		return Secret{}, fmt.Errorf("reading a secret: %w", err)
 	case !info.Mode().IsRegular(): // opening a FIFO would wait for its other end
-		return Secret{}, fmt.Errorf("the secret %s is no regular file", path)
+		return Secret{}, fmt.Errorf("the secret %s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {

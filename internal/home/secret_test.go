@@ -41,7 +41,7 @@ func TestASecretIsReadAndItsFileJudged(t *testing.T) {
 
 	require.NoError(t, syscall.Mkfifo(filepath.Join(h.Dir, "fifo"), 0o600))
 	for path, says := range map[string]string{
-		"none": "no such file", "fifo": "no regular file", ".": "no regular file",
+		"none": "no such file", "fifo": "not a regular file", ".": "not a regular file",
 		write(filepath.Join(h.Dir, "empty"), " \n", 0o600):                        "is empty",
 		write(filepath.Join(h.Dir, "large"), strings.Repeat("x", 100<<10), 0o600): "more than",
 	} {

@@ -310,7 +310,7 @@ func attributes(ctx context.Context, o Options) bool {
 		SearchAttributes: lacking, Namespace: o.Namespace,
 	})
 	if err != nil {
-		o.Logger.Info("the namespace lacks pawl's search attributes and they can't be added; loops do without", "error", err)
+		o.Logger.Info("the namespace lacks pawl's search attributes, and they can't be added; loops work without them", "error", err)
 		return false
 	}
 	return len(missing()) == 0

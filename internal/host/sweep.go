@@ -87,13 +87,13 @@ func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) 
 // giveUp removes what a loop that is over, or has moved, still has on this host. One broken loop must not stop the
 // others, so a failure is only logged, and the next sweep tries again.
 func giveUp(ctx context.Context, o Options, r workspace.Record, a *activities.Activities, moved bool) {
-	what := "the loop was ended without this worker: its trees are given up"
+	what := "the loop ended without this worker: its trees are removed"
 	if moved {
-		what = "the loop has moved to another host: its trees here are given up"
+		what = "the loop has moved to another host: its trees here are removed"
 	}
 	o.Logger.Info(what, "loop", r.Loop)
 	if err := a.RemoveTrees(ctx, r, moved); err != nil {
-		o.Logger.Warn("the trees of a loop that is over can't be given up", "loop", r.Loop, "error", err)
+		o.Logger.Warn("the trees of a loop that is over can't be removed", "loop", r.Loop, "error", err)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestTranscriptsAreKeptAndShown(t *testing.T) {
 	s := w.Pawl("log", "--transcript", "1", w.Loop)
 	require.Equal(t, 0, s.Code, s.Err)
 	for _, part := range []string{
-		"(writer)\niteration 1, attempt 1, phase modify: writer, called as ", "prompt, all of which is in ", "tool 1: Bash\n   command: echo [a GitHub token]\n",
+		"(writer)\niteration 1, attempt 1, phase modify: writer, called as ", "prompt; all of it is in ", "tool 1: Bash\n   command: echo [a GitHub token]\n",
 		"tool 3: Edit\n", "new_string: 11\n", "the agent\n   raise the number by one\n", "the end of what it wrote to stderr\n   warning: [a GitHub token]\n",
 		"ended: ok (done)\nusage: tool calls 3, tokens in 3600, out 240, $0.0144, ",
 	} {

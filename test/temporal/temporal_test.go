@@ -394,7 +394,7 @@ func TestTemporalCLI_NamespaceWithoutSearchAttributes(t *testing.T) {
 			world.NeedCLI(t)
 			t.Parallel()
 			c, through := begin(t)
-			require.Contains(t, world.ReadFile(c.Worker.Log), "loops do without")
+			require.Contains(t, world.ReadFile(c.Worker.Log), "loops work without them")
 			w := world.Alone(t, world.WaitsFor("go")).On(c)
 			w.Env = []string{"TEMPORAL_ADDRESS=" + through}
 			w.Begin()

@@ -578,7 +578,7 @@ func (l claudeLine) end() *End {
 		e.Failure = "it ended with " + evidence.Description(l.Terminal)
 	}
 	if l.IsError && e.Failure == "" {
-		e.Failure = "an error of which it says nothing"
+		e.Failure = "an error without a message"
 	}
 	return e
 }

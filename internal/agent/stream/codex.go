@@ -132,5 +132,5 @@ func why(reasons ...string) string {
 			return r
 		}
 	}
-	return "an error of which it says nothing"
+	return "an error without a message"
 }

@@ -76,7 +76,7 @@ type Writer struct {
 
 // Prompt adds the prompt of the agent; file contains all of it.
 func (w *Writer) Prompt(text, file string) {
-	w.add(entry{"prompt, all of which is in " + file, text, keepPrompt})
+	w.add(entry{"prompt; all of it is in " + file, text, keepPrompt})
 }
 
 // Printed adds the output of a program whose stdout is not a stream.
@@ -173,7 +173,7 @@ func (w *Writer) say() {
 func (w *Writer) flush() {
 	w.say()
 	for _, tool := range w.named {
-		w.add(entry{what: "tool " + visible.Clean(tool) + ", called with what the program does not say"})
+		w.add(entry{what: "tool " + visible.Clean(tool) + ", whose input the program does not report"})
 	}
 	w.named = nil
 }
@@ -207,7 +207,7 @@ func (w *Writer) Bytes() []byte {
 		e.write(&b)
 	}
 	if w.left > 0 {
-		fmt.Fprintf(&b, "\n… left out here, since a transcript has %d kB at most: %d of %d entries, about %d kB …\n\n",
+		fmt.Fprintf(&b, "\n… left out here, because a transcript has at most %d kB: %d of %d entries, about %d kB …\n\n",
 			Bound>>10, w.left, w.left+len(w.head)+len(w.tail), (w.leftSize+1023)>>10)
 	}
 	for _, e := range w.tail {

@@ -74,11 +74,11 @@ func TestATranscriptIsBounded(t *testing.T) {
 	require.Less(t, len(got), transcript.Bound+512)
 	require.Greater(t, len(got), transcript.Bound*8/10)
 	require.True(t, utf8.ValidString(got))
-	require.Contains(t, got, "prompt, all of which is in /f/prompt.md\n")
+	require.Contains(t, got, "prompt; all of it is in /f/prompt.md\n")
 	require.Contains(t, got, "command: echo 0\n")
 	require.Contains(t, got, "command: echo 4999\n")
 	require.NotContains(t, got, "command: echo 2500\n")
-	require.Regexp(t, `… left out here, since a transcript has 256 kB at most: \d+ of 10002 entries, about \d+ kB …`, got)
+	require.Regexp(t, `… left out here, because a transcript has at most 256 kB: \d+ of 10002 entries, about \d+ kB …`, got)
 	require.True(t, strings.HasSuffix(got, "ended: ok\n"))
 
 	var escapes transcript.Writer
@@ -126,7 +126,7 @@ func TestWordsThatComeInPiecesAreOne(t *testing.T) {
 		{Kind: stream.Text, Text: "raise"}, {Kind: stream.Usage}, {Kind: stream.Text, Text: "raise it"}, {Kind: stream.Text, Text: "Done."},
 		{Kind: stream.ToolCall, Tool: "look"}, {Kind: stream.Answered, Call: "9", Text: "seen"},
 	})
-	require.Equal(t, "the agent\n   raise it\nthe agent\n   Done.\nresult of a tool\n   seen\ntool look, called with what the program does not say\n", string(w.Bytes()))
+	require.Equal(t, "the agent\n   raise it\nthe agent\n   Done.\nresult of a tool\n   seen\ntool look, whose input the program does not report\n", string(w.Bytes()))
 }
 
 func FuzzTranscript(f *testing.F) {
