@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,6 +33,12 @@ const (
 type escape struct {
 	name, script  string
 	with, without string // in a sandbox, and without one
+}
+
+// ordinary is what comes of an escape, with and without a sandbox, where the user is not root: root reads everything.
+var ordinary = map[string]string{
+	"make a file unreadable":      "policy:fileType",
+	"make its folders unreadable": "policy:fileType",
 }
 
 // same is an escape that a sandbox makes no difference to.
@@ -242,14 +249,18 @@ b"`, "policy:newFiles"),
 }
 
 func TestEscapes(t *testing.T) {
-	for _, use := range []string{"required", "off"} {
-		t.Run("sandbox "+use, func(t *testing.T) {
-			if use == "off" {
+	for i, way := range deedsHere() {
+		t.Run(way, func(t *testing.T) {
+			use := "required"
+			switch {
+			case way == byNobody:
 				world.Slow(t, "it shows that the deeds can be done")
-			} else {
-				needsSandbox(t)
+				use = "off"
+			case i > 0:
+				world.Slow(t, "internal/sandbox and TestE6_WhatAHostileAgentReaches try this way, too")
 			}
-			w, env := newTargets(t)
+			needsWay(t, way)
+			w, env := newTargetsIn(t, way)
 			var deeds []escape
 			for _, group := range escapes {
 				deeds = append(deeds, world.Sample(1, group.deeds)...)
@@ -260,20 +271,30 @@ func TestEscapes(t *testing.T) {
 				if use == "off" {
 					comes[i+1] = e.without
 				}
+				if other, is := ordinary[e.name]; is && (w.User != nil || os.Geteuid() != 0) {
+					comes[i+1] = other
+				}
 				w.Write(fmt.Sprintf("deeds/%d.sh", i+1), `g() { git -c user.name=Mallory -c user.email=m@example.com "$@"; }`+"\n"+e.script+"\n")
 			}
 			w.Write("precious", "precious\n")
+			supervisor := "$PPID"
+			if strings.HasPrefix(way, "bubblewrap") { // what a command's parent is there is in the sandbox itself
+				supervisor = "$UP"
+			}
 			w.Script(`rm -f "$WORLD/judging"
 				[ -f loop-results.tsv ] && [ ! -L loop-results.tsv ] && [ $(wc -l <loop-results.tsv) = $PAWL_ITERATION ] && ! grep -q forged loop-results.tsv || echo "$PAWL_ITERATION" >>"$WORLD/wrong"
 				echo $(($(cat work/n) + 1)) >work/n
 				echo "deed $PAWL_ITERATION"
-				export SUPERVISOR=$PPID
+				export SUPERVISOR=` + supervisor + `
 				exec 3>&1
 				bash "$WORLD/deeds/$PAWL_ITERATION.sh" >"$WORLD/deeds/$PAWL_ITERATION.out" 2>&1
 				echo $? >"$WORLD/deeds/$PAWL_ITERATION.code"`)
 			env["PAWL"] = world.Program(t)
 			w.Set(doc{"agent": doc{"env": env}, "sandbox": doc{"use": use}, "guard": doc{"command": "sh guard.sh"}, "verify": doc{"command": "touch '" + w.Dir + "/judging'; echo >>'" + w.Dir + "/judged'; sh measure.sh"},
 				"limits": doc{"iterations": len(deeds), "discards": len(deeds)}})
+			if w.User != nil {
+				w.Ordinary() // what was written since
+			}
 			w.Start("run", "--json", "--yes", w.SpecFile()).Wait()
 			blocked := mends(w)
 
@@ -378,7 +399,9 @@ func mend(w *world.World, st world.State) {
 			require.NoError(w.T, os.RemoveAll(filepath.Join(st.Desk, e.Name())))
 		}
 	}
-	out, err := exec.Command("sh", "-c", `git -C "$1" archive "$2" | tar -x -C "$3"; cd "$3"; echo $(($(cat work/n) + 1)) >work/n`,
-		"sh", w.Repo, "refs/heads/pawl/"+w.Loop, st.Desk).CombinedOutput()
+	restore := exec.Command("sh", "-c", `git -C "$1" archive "$2" | tar -x -C "$3"; cd "$3"; echo $(($(cat work/n) + 1)) >work/n`,
+		"sh", w.Repo, "refs/heads/pawl/"+w.Loop, st.Desk)
+	restore.SysProcAttr, restore.Dir = &syscall.SysProcAttr{Credential: w.User}, st.Desk
+	out, err := restore.CombinedOutput()
 	require.NoError(w.T, err, string(out))
 }

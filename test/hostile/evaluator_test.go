@@ -79,27 +79,59 @@ var outranks = []escape{
 	same("convert tests with .gitattributes", `echo '*.py text eol=crlf' >tests/.gitattributes`, sealed),
 }
 
+// worldOf makes a world whose loops are confined in one of the ways, and returns sandbox.use for them. After all is written,
+// servesIn starts what runs them.
+func worldOf(t *testing.T, way string) (w *world.World, use string) {
+	t.Helper()
+	switch way {
+	case byNobody:
+		return world.New(t, ""), "off"
+	case byRoot:
+		return world.New(t, ""), "required"
+	}
+	t.Parallel()
+	return world.Alone(t, ""), "required"
+}
+
+// some returns every third deed for the ways in which that is all: each has others.
+func some[D any](i int, way string, deeds []D) (out []D) {
+	if way == byRoot || way == byNobody || len(deeds) < 3 {
+		return deeds
+	}
+	for n := i % 3; n < len(deeds); n += 3 {
+		out = append(out, deeds[n])
+	}
+	return out
+}
+
+func servesIn(t *testing.T, w *world.World, way string) {
+	t.Helper()
+	if way != byRoot && way != byNobody {
+		serves(t, w, way)
+	}
+}
+
 // TestP3_SealedMeansTheEvaluator does what is in outranks, one deed an iteration.
 func TestP3_SealedMeansTheEvaluator(t *testing.T) {
-	for _, use := range []string{"required", "off"} {
-		t.Run("sandbox "+use, func(t *testing.T) {
-			if use == "required" {
-				needsSandbox(t)
-			} else {
+	for i, way := range deedsHere() {
+		t.Run(way, func(t *testing.T) {
+			if i > 0 {
 				world.Slow(t, "a sandbox makes no difference to it")
 			}
-			w := world.New(t, "")
+			needsWay(t, way)
+			w, use := worldOf(t, way)
 			for name, content := range evaluators {
 				w.Write("repo/"+name, content)
 			}
 			w.Commit("what judges in several languages")
-			deeds := world.Sample(2, outranks)
+			deeds := some(i, way, world.Sample(2, outranks))
 			for i, e := range deeds {
 				w.Write(fmt.Sprintf("deeds/%d.sh", i+1), e.script+"\n")
 			}
 			w.Script(`echo $(($(cat work/n) + 1)) >work/n; echo "deed $PAWL_ITERATION"; bash -e "$WORLD/deeds/$PAWL_ITERATION.sh" >&2; echo $? >"$WORLD/deeds/$PAWL_ITERATION.code"`)
 			w.Set(doc{"scope": []string{"**"}, "newFiles": "allow", "guard": doc{"command": judges}, "sandbox": doc{"use": use},
 				"limits": doc{"iterations": len(deeds), "discards": len(deeds)}})
+			servesIn(t, w, way)
 			w.Start("run", "--json", "--yes", w.SpecFile()).Wait()
 			blocked := mends(w)
 			for i, e := range deeds {
@@ -135,15 +167,33 @@ func TestP3_WhatANormalChangeTouchesStaysFree(t *testing.T) {
 // TestP3_AMeasureOutsideOfTheRepositoryIsWatched has an agent write a program that verify names, which lies
 // outside of the repository.
 func TestP3_AMeasureOutsideOfTheRepositoryIsWatched(t *testing.T) {
-	w := world.New(t, `echo 11 >work/n; echo "echo 99" >"$WORLD/bin/measure"; echo "change the measure"`)
-	w.Write("bin/measure", "#!/bin/sh\ncat work/n\n")
-	w.Set(doc{"verify": doc{"command": "sh '" + w.Dir + "/bin/measure'"}, "sandbox": doc{"use": "off"}})
-	s := w.Pawl("run", "--yes", w.SpecFile())
-	require.Equal(t, 2, s.Code, s.Err)
-	require.Contains(t, s.Err, w.Dir+"/bin/measure (outside of the repository, SHA-256 ")
-	require.Contains(t, s.Out, "PRECONDITION_FAILED")
-	require.Contains(t, s.Err, "bin/measure, which is outside of the repository and judges the work, has changed since the contract was drawn up")
-	require.Equal(t, "10", w.Kept("work/n"), "nothing is kept by it")
+	for i, way := range deedsHere() {
+		t.Run(way, func(t *testing.T) {
+			if i > 0 && way != byNobody {
+				world.Slow(t, "one way of a sandbox")
+			}
+			needsWay(t, way)
+			w, use := worldOf(t, way)
+			w.Script(`echo 11 >work/n; if echo "echo 99" >"$WORLD/bin/measure" || mv /dev/null "$WORLD/bin/measure"; then echo "change the measure"; else echo "leave it"; fi`)
+			w.Write("bin/measure", "#!/bin/sh\ncat work/n\n")
+			w.Write("bin/other", "")
+			// The spec opens the folder that it is in: only that it judges keeps it from being written.
+			w.Set(doc{"verify": doc{"command": "sh '" + w.Dir + "/bin/measure'"}, "sandbox": doc{"use": use, "allow": []string{w.Dir + "/bin"}}})
+			servesIn(t, w, way)
+			s := w.Pawl("run", "--yes", w.SpecFile())
+			require.Contains(t, s.Err, w.Dir+"/bin/measure (outside of the repository, SHA-256 ")
+			if way != byNobody {
+				require.Equal(t, 0, s.Code, s.Err)
+				require.Equal(t, "11", w.Kept("work/n"), "it is measured as before")
+				require.Equal(t, "leave it", w.Results(w.Loop)[1].Description())
+				return
+			}
+			require.Equal(t, 2, s.Code, s.Err)
+			require.Contains(t, s.Out, "PRECONDITION_FAILED")
+			require.Contains(t, s.Err, "bin/measure, which is outside of the repository and judges the work, has changed since the contract was drawn up")
+			require.Equal(t, "10", w.Kept("work/n"), "nothing is kept by it")
+		})
+	}
 }
 
 // TestE6_AnotherRepositoryInItsPlaceIsNeitherReadNorRun has an agent without a sandbox put a copy of the user's

@@ -2,5 +2,27 @@
 
 package hostile_test
 
+import (
+	"testing"
+
+	"pawl/test/world"
+)
+
+// The ways that there are here.
+const (
+	byRoot, byOrdinary, byNobody = "a sandbox", "", "no sandbox"
+)
+
+func deedsHere() []string { return []string{byRoot, byNobody} }
+
+func needsWay(t *testing.T, way string) {
+	t.Helper()
+	if way != byNobody {
+		needsSandbox(t)
+	}
+}
+
+func serves(*testing.T, *world.World, string) *world.Command { return nil }
+
 // hostile does nothing where there is no sandbox to try.
 func hostile() {}

@@ -33,13 +33,17 @@ func TestEscapesAreDocumented(t *testing.T) {
 	table := func(title string, deeds []escape) {
 		fmt.Fprintf(&page, "\n## %s\n\n| the agent tries to | in a sandbox | without one |\n|---|---|---|\n", title)
 		for _, e := range deeds {
-			fmt.Fprintf(&page, "| %s | %s | %s |\n", e.name, outcome(e.with), outcome(e.without))
+			too := ""
+			if other, is := ordinary[e.name]; is {
+				too = "; by an ordinary user " + outcome(other)
+			}
+			fmt.Fprintf(&page, "| %s | %s | %s |\n", e.name, outcome(e.with)+too, outcome(e.without)+too)
 			count++
 		}
 	}
 	for i, group := range escapes[1:] {
 		if i == 1 { // behind what is done to the evaluator's own files
-			table("Files that the evaluator finds by itself", append(slices.Clone(outranks), same("change a measure script outside the repository", "", noticed)))
+			table("Files that the evaluator finds by itself", append(slices.Clone(outranks), escape{"change a measure script outside the repository", "", refused, noticed}))
 		}
 		table(group.after, slices.DeleteFunc(slices.Clone(group.deeds), func(e escape) bool { return e.script == ":" }))
 	}

@@ -206,6 +206,20 @@ func newTargets(t *testing.T, flags ...string) (*world.World, doc) {
 	}
 }
 
+// newTargetsIn is newTargets in one of the ways in which commands are confined.
+func newTargetsIn(t *testing.T, way string) (*world.World, doc) {
+	t.Helper()
+	if way == byRoot || way == byNobody {
+		return newTargets(t)
+	}
+	w, told := newVictim(t, way)
+	env := doc{"WORLD": w.Dir}
+	for _, name := range []string{"H", "REPO", "OTHER", "ENGINE", "UI", "HISTORY", "UP"} {
+		env[name] = told[name]
+	}
+	return w, env
+}
+
 // ports are those of the engine, its UI, and one that is not the frontend's.
 func ports(w *world.World) (engine, ui, history string) {
 	w.T.Helper()
@@ -249,4 +263,26 @@ func TestE6_TheContractSaysWhatPathsInTheSpecOpen(t *testing.T) {
 	}
 	require.Equal(t, "f\n", w.Read("named"))
 	require.Empty(t, w.Read("beside"))
+}
+
+// TestE6_ARequiredSandboxThatDoesNotHoldStartsNothing: an ordinary user can make no cgroup on most machines, so the trial of a
+// limit fails.
+func TestE6_ARequiredSandboxThatDoesNotHoldStartsNothing(t *testing.T) {
+	needsSandbox(t)
+	t.Parallel()
+	w := world.Alone(t, world.Raises)
+	w.Set(doc{"sandbox": doc{"use": "auto"}, "limits": doc{"memory": "1GiB"}})
+	w.Ordinary()
+	const fails = "MEMORY IS NOT BOUNDED"
+	s := w.Pawl("run", "--yes", w.SpecFile())
+	if !strings.Contains(s.Err, fails) {
+		world.Lacks(t, "here an ordinary user's commands are held to limits.memory")
+	}
+	require.Equal(t, 0, s.Code, s.Err)
+	require.Equal(t, "11", w.Kept("work/n"))
+	w.Set(doc{"name": w.Loop + "-required", "sandbox": doc{"use": "required"}})
+	s = w.Pawl("run", "--yes", w.SpecFile())
+	require.Equal(t, 2, s.Code, s.Err)
+	require.Contains(t, s.Err+s.Out, "the spec requires a sandbox, but this machine lacks one that holds: "+fails)
+	require.NotContains(t, w.Git("for-each-ref"), w.Loop+"-required")
 }
