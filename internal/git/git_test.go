@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -77,4 +78,24 @@ func TestAPlantedGitIsNotRun(t *testing.T) {
 	v, err = git.Version(ctx)
 	require.NoError(t, err, "once")
 	require.NotContains(t, v, "1.0")
+}
+
+// TestE6_NamesThatOtherSystemsTakeForGitGetIntoNoIndex: whatever the repository's own settings allow.
+func TestE6_NamesThatOtherSystemsTakeForGitGetIntoNoIndex(t *testing.T) {
+	dir := t.TempDir()
+	ctx := t.Context()
+	for _, args := range [][]string{{"init", "-q", "--bare", dir}, {"config", "core.protectHFS", "false"}, {"config", "core.protectNTFS", "false"}} {
+		_, err := git.Hardened(dir).Run(ctx, args...)
+		require.NoError(t, err)
+	}
+	blob, err := git.Hardened(dir).Command("hash-object", "-w", "--stdin").Input("x").Run(ctx)
+	require.NoError(t, err)
+	add := func(name string) error {
+		_, err := git.Hardened(dir).Run(ctx, "update-index", "--add", "--cacheinfo", "100644,"+strings.TrimSpace(string(blob))+","+name)
+		return err
+	}
+	require.NoError(t, add("git/config"))
+	for _, name := range []string{"git~1/config", ".g\u200cit/config"} {
+		require.Error(t, add(name), name)
+	}
 }
