@@ -12,8 +12,8 @@ import (
 	"pawl/test/world"
 )
 
-// backCourse comes to a plateau at once, keeps something on a branch that is not better than the head, and finds something
-// from the head then.
+// backCourse reaches a plateau at once. Then it keeps a change on a branch, which is not better than the head. After
+// that it finds an improvement from the head.
 const backCourse = `
 echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 n() { echo "$1" >work/n; echo "set n to $1"; }
@@ -33,7 +33,7 @@ func (w *machine) backSpec() json.RawMessage {
 	return w.spec(doc{"limits": doc{"iterations": 6, "backtrack": true, "shiftAfter": 1, "reworks": 0}})
 }
 
-// TestABranchKilledAtEveryPoint kills the process where a branch is begun and where it is given up.
+// TestABranchKilledAtEveryPoint kills the process where a branch begins and where it is given up.
 func TestABranchKilledAtEveryPoint(t *testing.T) {
 	world.Slow(t, "TestKilledAtEveryPoint kills a loop where its head is moved")
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestABranchKilledAtEveryPoint(t *testing.T) {
 	}
 }
 
-// settled are the points that are passed while the branch's head is moved for these times.
+// settled returns the settle points of these passages, where the branch's head moves.
 func settled(points []string, times ...int) (where []string) {
 	for _, n := range times {
 		seen := map[string]int{}

@@ -13,8 +13,8 @@ import (
 	"pawl/test/world"
 )
 
-// threeCourse is what agents make of which three are at work at once, in two rounds: a change that breaks the guard, two
-// that go together, one that is worse, and two that do not go together.
+// threeCourse is an agent for three candidates at once, in two rounds: a change that breaks the guard, two that go
+// together, one that is worse, and two that do not go together.
 const threeCourse = `
 echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 case $PAWL_ITERATION in
@@ -27,7 +27,7 @@ case $PAWL_ITERATION in
 esac
 `
 
-// threeRows are in the order in which candidates are taken: what failed, then the best.
+// threeRows are in the order in which candidates are decided: failed ones first, then the best.
 var threeRows = []string{
 	"0 10 0 yes: baseline",
 	"1 10 0 no guard-fail: break the guard",
@@ -47,11 +47,11 @@ var threeRun = sync.OnceValue(func() *undisturbed { return new(undisturbed) })
 
 func (w *machine) threeSpec() json.RawMessage { return w.spec(threeAtOnce) }
 
-// course is what came of a loop whatever the order in which its agents were done.
+// course returns the parts of an outcome that do not depend on which agent ended first.
 func (o outcome) course() []string { return append(append(o.Rows, o.Commits...), o.Result) }
 
-// TestThreeAtOnceKilledAtEveryPoint does to a loop of three desks what TestKilledAtEveryPoint does to one with one: it
-// must come to the same verdicts and commits. No more is lost than the steps that were under way.
+// TestThreeAtOnceKilledAtEveryPoint is TestKilledAtEveryPoint for a loop of three desks: it must end with the same
+// verdicts and commits. Only the steps that were under way may be lost.
 func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
 	world.Slow(t, "TestKilledAtEveryPoint has one at a time")
 	t.Parallel()
@@ -62,8 +62,8 @@ func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
 	})
 }
 
-// firstPlaces are the first and the second time that each point is passed: how often more, depends on which agent is done
-// first.
+// firstPlaces returns the first and the second passage of each point. How many more there are depends on which agent
+// ends first.
 func firstPlaces(points []string) (where []string) {
 	counts := map[string]int{}
 	for _, p := range points {
@@ -74,7 +74,7 @@ func firstPlaces(points []string) (where []string) {
 	return where
 }
 
-// TestThreeAtOnceKilledAgainAndAgain has engine and worker killed every few steps of the way.
+// TestThreeAtOnceKilledAgainAndAgain kills engine and worker every few steps.
 func TestThreeAtOnceKilledAgainAndAgain(t *testing.T) {
 	world.Slow(t, "killed at some points")
 	t.Parallel()

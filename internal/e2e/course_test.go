@@ -15,7 +15,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// longCourse is an agent that walks every way through an iteration, and walks it the same each time.
+// longCourse is an agent that goes every way through an iteration, the same each time.
 const longCourse = `
 echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 n() { echo "$1" > work/n; }
@@ -36,8 +36,7 @@ case $PAWL_ITERATION.$PAWL_ATTEMPT in
 esac
 `
 
-// shortCourse is as much of it as it takes to pass every point at which something can be cut off:
-// a rework, a keep, a discard.
+// shortCourse is the part of it that passes every point at which something can be cut off: a rework, a keep, a discard.
 const shortCourse = `
 echo "$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 n() { echo "$1" > work/n; }
@@ -54,7 +53,7 @@ var shortRows = []string{
 	"2 5 -6 no: lower n",
 }
 
-// courseSpec is the loop of the long course, shortSpec that of the short one.
+// courseSpec returns the spec of the long course, shortSpec that of the short one.
 func (w *machine) courseSpec() json.RawMessage {
 	return w.spec(doc{"check": doc{"command": "sh check.sh"}, "limits": doc{"iterations": 10}})
 }
@@ -63,7 +62,7 @@ func (w *machine) shortSpec() json.RawMessage {
 	return w.spec(doc{"limits": doc{"iterations": 2}})
 }
 
-// courseRows is what must come of it.
+// courseRows are the results that the course must have.
 var courseRows = []string{
 	"0 10 0 yes: baseline",
 	"1 11 +1 yes: raise n to 11",
@@ -78,16 +77,16 @@ var courseRows = []string{
 	"10 14 +1 yes: raise n well",
 }
 
-// outcome is everything about a loop that has ended by which it could be told from another run
-// of the same loop: nothing in it depends on when or how fast things happened.
+// outcome is everything that could differ between two runs of the same loop. Nothing in it depends on when or how fast
+// things happened.
 type outcome struct {
-	Rows    []string // loop-results.tsv without the time
-	Commits []string // of the branch: subject and tree
-	Events  []string // of the ledger: type and what it is about
-	Result  string   // the workflow's
+	Rows    []string // the lines of loop-results.tsv without the time
+	Commits []string // the branch's commits: subject and tree
+	Events  []string // the ledger's events: type and subject
+	Result  string   // the workflow's result
 }
 
-// outcome takes it up and holds the loop to what must be so however it went.
+// outcome reads the outcome of a loop, and checks what must hold for every loop.
 func (w *machine) outcome(result loop.Result) outcome {
 	w.T.Helper()
 	ctx := w.T.Context()
@@ -115,8 +114,7 @@ func (w *machine) outcome(result loop.Result) outcome {
 	return o
 }
 
-// requireFold holds the state to being the fold of the ledger (A9), in the ledger itself and in
-// the workflow.
+// requireFold checks that the state is the fold of the ledger (A9), in the ledger itself and in the workflow.
 func (w *machine) requireFold(ctx context.Context, l *ledger.Ledger, head string, events []loop.Event) {
 	w.T.Helper()
 	for i, e := range events {
@@ -150,7 +148,7 @@ func (w *machine) callsRepeated() (again []string) {
 	return again
 }
 
-// rows are the lines of the results file without their times.
+// rows returns the lines of the results file without their times.
 func rows(events []loop.Event) (out []string) {
 	for _, e := range events {
 		r, ok := ledger.Row(e)
@@ -173,7 +171,7 @@ func rows(events []loop.Event) (out []string) {
 	return out
 }
 
-// results are the lines of the results file that the events make.
+// results returns the lines of the results file for these events.
 func results(events []loop.Event) (out []string) {
 	for _, e := range events {
 		if r, ok := ledger.Row(e); ok {
@@ -205,7 +203,7 @@ func described(events []loop.Event) (out []string) {
 	return out
 }
 
-// requireNothingLeft holds a loop that is over to having left no process, no tree and no lock.
+// requireNothingLeft checks that a loop that is over has left no process, no tree and no lock.
 func (w *machine) requireNothingLeft() {
 	w.T.Helper()
 	r := w.record()
@@ -221,22 +219,22 @@ func (w *machine) requireNothingLeft() {
 	var left []string
 	w.until("nothing runs for the loop any more", func() bool { left = w.processes(r.Token()); return len(left) == 0 })
 	locks := files(filepath.Join(w.home.Dir, "stores"), func(path string) bool {
-		own := filepath.Base(path) == "pawl.lock" || filepath.Base(path) == "pawl-fetch.lock" || strings.HasSuffix(path, ".git.lock") // flocks: nothing while nobody holds them
+		own := filepath.Base(path) == "pawl.lock" || filepath.Base(path) == "pawl-fetch.lock" || strings.HasSuffix(path, ".git.lock") // flocks: the files mean nothing while nobody holds them
 		return strings.HasSuffix(path, ".lock") && !own || strings.HasSuffix(path, ".new")
 	})
 	require.Empty(w.T, locks, "no lock is left in the store")
 	require.Empty(w.T, files(filepath.Join(w.Repo, ".git"), func(path string) bool { return strings.HasSuffix(path, ".lock") }), "no lock is left in the repository")
 }
 
-// processes lists what runs for a loop: its supervisor, whatever carries its token, and whatever
-// stands in its trees.
+// processes lists what runs for a loop: its supervisor, processes with its token, and processes whose working folder is
+// in its trees.
 func (w *machine) processes(token string) (found []string) {
 	entries, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range entries {
 		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
 		cmdline, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 		cwd, _ := os.Readlink(filepath.Join(dir, "cwd"))
-		if len(cmdline) == 0 { // a zombie, or the kernel's
+		if len(cmdline) == 0 { // a zombie, or a process of the kernel
 			continue
 		}
 		if strings.Contains("\x00"+string(environ), "\x00SUPERVISED_BY="+token+"\x00") ||
@@ -247,5 +245,5 @@ func (w *machine) processes(token string) (found []string) {
 	return found
 }
 
-// seconds is how times are shown.
+// seconds formats a time.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }

@@ -19,20 +19,20 @@ import (
 	"pawl/test/world"
 )
 
-// undisturbed is a run that nobody disturbed: what came of it and which crash points it passed.
+// undisturbed is a run without a kill: its outcome, and the crash points that it passed.
 type undisturbed struct {
 	outcome
 	points []string
 }
 
-// The two courses, each run once.
+// The two courses. Each runs once.
 var (
 	shortRun = sync.OnceValue(func() *undisturbed { return new(undisturbed) })
 	longRun  = sync.OnceValue(func() *undisturbed { return new(undisturbed) })
 	runs     sync.Mutex
 )
 
-// reference runs a course undisturbed, once per test run, and holds it to what it is written to do.
+// reference runs a course without a kill, once per test run, and checks that it has the expected results.
 func reference(t *testing.T, known *undisturbed, agent string, spec func(*machine) json.RawMessage, expected []string) undisturbed {
 	t.Helper()
 	runs.Lock()
@@ -62,9 +62,9 @@ func (w *machine) passed(trace string) (points []string) {
 	return points
 }
 
-// TestKilledAtEveryPoint kills engine and worker together with kill -9 before and after each side
-// effect, inside each kind of workflow task, and between each activity's end and its report, and
-// starts them again: the loop must end as if nothing had happened.
+// TestKilledAtEveryPoint kills engine and worker together with kill -9 before and after each side effect, inside each
+// kind of workflow task, and between each activity's end and its report. Then it starts them again: the loop must end
+// as if nothing had happened.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, shortRun(), shortCourse, (*machine).shortSpec, shortRows)
@@ -92,8 +92,9 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	slowest.report(t)
 }
 
-// killedInTurn takes a course with nodes that die at one place after another, as long as they pass them, again and again
-// until all places are done: a place that one course does not pass may be passed first in the next. It hands each end to then.
+// killedInTurn runs a course again and again until a node was killed at each place. In each run, one node after another
+// dies at the next place, as long as the course passes it; the next run may then pass a place that this one did not. It
+// hands the outcome of each run to then.
 func killedInTurn(t *testing.T, agent string, spec func(*machine) json.RawMessage, where []string, then func(*machine, outcome, []string)) {
 	rows := min(4, len(where))
 	for i := range rows {
@@ -115,7 +116,7 @@ func killedInTurn(t *testing.T, agent string, spec func(*machine) json.RawMessag
 					return w.start(bothRoles, env...)
 				})
 				require.NoError(t, err)
-				killed-- // the last node lived
+				killed-- // the last node was not killed
 				t.Logf("killed at %v", left[:killed])
 				then(w, w.outcome(r), left[:killed])
 				if killed == 0 {
@@ -129,13 +130,12 @@ func killedInTurn(t *testing.T, agent string, spec func(*machine) json.RawMessag
 	}
 }
 
-// ranUnrecorded is the one point at which a command has run and nobody knows yet what came of it.
+// ranUnrecorded is the one point at which a command has run and its result is not recorded yet.
 const ranUnrecorded = "step.ended"
 
-// places chooses where to kill: at each point the first time it is passed, and where a point is
-// passed again in an iteration, also one later time, which is another one for each point. The
-// points of workflow tasks are all of one kind, once is enough; those of reports follow right
-// after a point of the activity itself and are left to TestKilledAgainAndAgain.
+// places chooses where to kill: at the first passage of each point, and for a point that is passed again also at one
+// later passage, which differs from point to point. For points of workflow tasks the first passage is enough. Points of
+// reports follow right after a point of the activity itself, so they are left to TestKilledAgainAndAgain.
 func places(points []string) (where []string) {
 	counts := map[string]int{}
 	var order []string
@@ -156,7 +156,7 @@ func places(points []string) (where []string) {
 	return where
 }
 
-// killedOnTheWay starts the loop and waits until the node has been killed.
+// killedOnTheWay starts the loop and waits until the node was killed.
 func (w *machine) killedOnTheWay(n *node, spec json.RawMessage) {
 	w.T.Helper()
 	started := make(chan error, 1)
@@ -164,13 +164,13 @@ func (w *machine) killedOnTheWay(n *node, spec json.RawMessage) {
 	select {
 	case <-n.gone:
 		require.True(w.T, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
-		<-started // whether the engine could still say so doesn't matter
+		<-started // the engine may have been killed before it could answer
 	case <-time.After(world.Patience):
 		w.T.Fatalf("the loop never came to where the crash is; it is %s", w.whereabouts())
 	}
 }
 
-// recovery is how long a node took from its start to the first thing that it did for the loop.
+// recovery returns the time from a node's start to its first side effect for the loop.
 func (w *machine) recovery(n *node, trace string) time.Duration {
 	w.T.Helper()
 	all := w.lines(trace)
@@ -187,8 +187,8 @@ type recoveries struct {
 	took map[string]time.Duration
 }
 
-// tooLong is what a recovery never takes while it works, on a machine however busy, and always
-// takes when a dead worker's tasks are left to the service's timeouts.
+// tooLong is longer than any recovery that works, however busy the machine is, and shorter than one that waits for the
+// service's timeouts.
 const tooLong = 20 * time.Second
 
 func (r *recoveries) add(t testing.TB, where string, n *node, d time.Duration) {
@@ -209,7 +209,7 @@ func (r *recoveries) add(t testing.TB, where string, n *node, d time.Duration) {
 	}
 }
 
-// at is how many of the kills were at a point.
+// at returns how many of the kills were at a point.
 func (r *recoveries) at(point string) (n int) {
 	for where := range r.took {
 		if strings.HasSuffix(where, " "+point) {
@@ -219,7 +219,7 @@ func (r *recoveries) at(point string) (n int) {
 	return n
 }
 
-// report shows the median and the slowest.
+// report logs the median and the slowest recovery.
 func (r *recoveries) report(t *testing.T) {
 	t.Helper()
 	if len(r.took) == 0 {
@@ -236,8 +236,8 @@ func (r *recoveries) report(t *testing.T) {
 	}
 }
 
-// TestKilledAgainAndAgain takes the course with processes that die every few steps of the way, so that
-// every kind of iteration is cut off in many places.
+// TestKilledAgainAndAgain takes the course with processes that die every few steps, so that every kind of iteration is
+// cut off in many places.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	world.Slow(t, "killed once, at some places")
@@ -304,14 +304,14 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	})
 }
 
-// survive runs the loop to its end on nodes of which each may be killed on the way.
+// survive runs the loop to its end on nodes that may each be killed.
 func (w *machine) survive(spec json.RawMessage, took *recoveries, start func(trace string) *node) (loop.Result, error) {
 	w.T.Helper()
 	for i := 1; ; i++ {
 		trace := fmt.Sprintf("trace%d", i)
 		n := start(filepath.Join(w.Dir, trace))
 		if err := w.begin(spec); err != nil {
-			<-n.gone // it may have been killed before the engine could say so
+			<-n.gone // the engine may have been killed before it could answer
 		}
 		r, err, over := w.endOr(n)
 		if i > 1 && len(w.passed(trace)) > 0 {
@@ -325,7 +325,7 @@ func (w *machine) survive(spec json.RawMessage, took *recoveries, start func(tra
 	}
 }
 
-// endOr waits for the loop's end, or for the node's.
+// endOr waits for the end of the loop or of the node.
 func (w *machine) endOr(n *node) (r loop.Result, err error, over bool) {
 	w.T.Helper()
 	ctx, cancel := context.WithTimeout(w.T.Context(), world.Patience)

@@ -13,8 +13,8 @@ import (
 	"pawl/test/world"
 )
 
-// delivery is one way through a Deliver loop. Its test command reads the file that the agent writes:
-// it is the report, in TAP, of which `not ok` fails.
+// delivery is one way through a Deliver loop. Its test command prints the file that the agent writes: a report in TAP,
+// in which `not ok` is a failure.
 type delivery struct {
 	name   string
 	agent  string
@@ -24,7 +24,7 @@ type delivery struct {
 	code   fault.Code
 }
 
-// roles is an agent of several roles: each line is for one, by its name.
+// roles is an agent of several roles: each line is for the role that it names.
 func roles(lines ...string) string {
 	return "echo \"$PAWL_ROLE.$PAWL_ITERATION.$PAWL_ATTEMPT\" >>\"$WORLD/calls\"\nn() { echo \"$1\" >work/n; }\nsecond() { test \"$(grep -c \"^$PAWL_ROLE\" \"$WORLD/calls\")\" -ge 2; }\ncase $PAWL_ROLE in\n" +
 		strings.Join(lines, " ;;\n") + " ;;\nesac\n"
@@ -95,7 +95,7 @@ var deliveries = []delivery{
 	},
 }
 
-// delivers is the world's loop as a Deliver loop.
+// delivers returns the machine's loop as a Deliver loop.
 func (w *machine) delivers(change doc) []byte {
 	w.T.Helper()
 	w.kind = "Deliver"
@@ -109,8 +109,8 @@ if grep -q flaky work/n && [ ! -e deps/seen ]; then touch deps/seen; echo "not o
 	return w.spec(doc)
 }
 
-// TestDeliveries takes every way through a Deliver loop and replays its history with the code of now;
-// with -update it keeps the histories for the replay test of the workflows.
+// TestDeliveries takes every way through a Deliver loop and replays its history with the current code. With -update it
+// keeps the histories for the replay test of the workflows.
 func TestDeliveries(t *testing.T) {
 	world.Slow(t, "TestADeliveryKilledAtEveryPoint takes one of the ways, and the histories of all are replayed")
 	if !*world.Update {
@@ -140,7 +140,7 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// phases are those that the loop entered, as its ledger has them.
+// phases returns the phases that the loop entered, from its ledger.
 func (w *machine) phases() string {
 	w.T.Helper()
 	_, l, head := w.openLedger()

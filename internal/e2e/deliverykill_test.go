@@ -12,8 +12,8 @@ import (
 	"pawl/test/world"
 )
 
-// deliverCourse is a Deliver loop that passes every point at which something can be cut off: a plan, a
-// rework by the guard, a failing test with its rerun, a fix, verify, a review.
+// deliverCourse is a Deliver loop that passes every point at which something can be cut off: a plan, a rework by the
+// guard, a failing test with its rerun, a fix, verify, a review.
 var deliverCourse = roles(`planner) echo "climb"`,
 	`writer) `+failing+`; test "$PAWL_ATTEMPT" -gt 1 || echo bad >work/guard; echo "climb badly"`, `fixer) `+passing+`; echo "climb well"`,
 	`reviewer) sed -n 's/^\(APPROVED [0-9a-f]*\).*/\1: fine/p' "$PAWL_PROMPT" | head -n 1`)
@@ -24,8 +24,8 @@ func (w *machine) deliverSpec() json.RawMessage {
 	return w.delivers(doc{"agent": doc{"roles": own}})
 }
 
-// TestADeliveryKilledAtEveryPoint does to a Deliver loop what TestKilledAtEveryPoint does to Improve, at
-// the points of the loop's own work: it must end with the same decisions, commits and ledger.
+// TestADeliveryKilledAtEveryPoint is TestKilledAtEveryPoint for a Deliver loop, at the points of the loop's own work:
+// it must end with the same decisions, commits and ledger.
 func TestADeliveryKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, deliverRun(), deliverCourse, (*machine).deliverSpec, []string{"1 1 0 yes: climb well"})

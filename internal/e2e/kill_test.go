@@ -18,7 +18,7 @@ import (
 	"pawl/test/world"
 )
 
-// waiting is an agent that says that it is there and waits until it is let go, then raises n.
+// waiting is an agent that reports that it has begun, waits until it may go on, and raises n.
 const waiting = `
 echo $$ $(date +%s%N) >> "$WORLD/agents"
 [ -e "$WORLD/go" ] || read -r _ < "$WORLD/gate"
@@ -26,7 +26,7 @@ echo 11 > work/n
 echo "raise n"
 `
 
-// stubborn is one that does not end when it is asked to.
+// stubborn is an agent that ignores an interrupt.
 const stubborn = `trap 'echo asked >> "$WORLD/asked"' INT
 echo $$ $(date +%s%N) >> "$WORLD/agents"
 while ! [ -e "$WORLD/go" ]; do sleep 0.05; done
@@ -34,11 +34,10 @@ echo 11 > work/n
 echo "raise n"
 `
 
-// raised is what comes of a loop of one iteration with one of these agents, however often it was
-// disturbed.
+// raised are the results of a loop of one iteration with one of these agents, however often it was disturbed.
 var raised = []string{"0 10 0 yes: baseline", "1 11 +1 yes: raise n"}
 
-// newWaiting makes a world whose agent waits.
+// newWaiting makes a machine whose agent waits.
 func newWaiting(t testing.TB, agent string) *machine {
 	t.Helper()
 	w := newMachine(t, agent)
@@ -51,18 +50,18 @@ func (w *machine) fifo(name string) {
 	require.NoError(w.T, syscall.Mkfifo(filepath.Join(w.Dir, name), 0o600))
 }
 
-// letGo lets the agent that waits go on, and all that come after it.
+// letGo lets the waiting agent go on, and all later ones.
 func (w *machine) letGo() {
 	w.T.Helper()
 	w.Write("go", "")
-	f, err := os.OpenFile(filepath.Join(w.Dir, "gate"), os.O_RDWR, 0) // both ways, so that it doesn't wait for a reader
+	f, err := os.OpenFile(filepath.Join(w.Dir, "gate"), os.O_RDWR, 0) // opened for both, so that it doesn't wait for a reader
 	require.NoError(w.T, err)
 	_, err = f.WriteString("go\n")
 	require.NoError(w.T, err)
 	w.T.Cleanup(func() { f.Close() })
 }
 
-// agents returns the process IDs of the agents that have begun, in their order.
+// agents returns the process IDs of the agents that have begun, in order.
 func (w *machine) agents() (pids []int) {
 	for _, line := range w.lines("agents") {
 		pid, _, _ := strings.Cut(line, " ")
@@ -71,8 +70,8 @@ func (w *machine) agents() (pids []int) {
 	return pids
 }
 
-// outside returns the process ID on this machine of what knows itself by another in its sandbox, and has said so
-// in a line; -1 where it is gone. It is looked up once.
+// outside returns the process ID on this machine of a process that knows itself by another ID in its sandbox and has
+// printed that in a line; -1 if the process is gone. It looks it up once.
 func (w *machine) outside(line, inside string) int {
 	if pid, known := w.pids[line]; known {
 		return pid
@@ -93,7 +92,7 @@ func (w *machine) outside(line, inside string) int {
 	return w.pids[line]
 }
 
-// agentBegins waits until the n-th agent has begun and returns its process ID and when that was.
+// agentBegins waits until the n-th agent has begun and returns its process ID and the time of its beginning.
 func (w *machine) agentBegins(n int) (pid int, at time.Time) {
 	w.T.Helper()
 	w.until("agent "+strconv.Itoa(n)+" begins", func() bool { return len(w.agents()) >= n })
@@ -108,8 +107,7 @@ func alive(pid int) bool {
 	return err == nil && len(cmdline) > 0
 }
 
-// requireRaised waits for the loop's end and holds it to having come to what it always comes to:
-// one iteration in one attempt.
+// requireRaised waits for the loop's end and checks its results: one iteration in one attempt.
 func (w *machine) requireRaised() outcome {
 	w.T.Helper()
 	r, err := w.end()
@@ -143,8 +141,8 @@ func TestTheWorkerIsKilledWhileAnAgentWorks(t *testing.T) {
 	}
 }
 
-// TestAKillBetweenEvaluationsCostsAtMostOne kills a worker in the middle of judging a change by samples: what was
-// evaluated before is not evaluated again.
+// TestAKillBetweenEvaluationsCostsAtMostOne kills a worker while it judges a change by samples: it does not repeat
+// earlier evaluations.
 func TestAKillBetweenEvaluationsCostsAtMostOne(t *testing.T) {
 	t.Parallel()
 	w := newMachine(t, `echo 11 >work/n; echo "raise n"`)
@@ -194,7 +192,7 @@ func TestAnotherPawlTakesOver(t *testing.T) {
 	w := newWaiting(t, waiting)
 	n := w.start(bothRoles)
 	n.polls(t)
-	second := w.start(bothRoles) // shares the engine and stands by
+	second := w.start(bothRoles) // shares the engine and waits to take over
 	require.NoError(t, w.begin(w.spec(nil)))
 	w.agentBegins(1)
 	select {
@@ -240,8 +238,8 @@ func (w *machine) supervisor() int {
 	return pid
 }
 
-// daemons is an agent that leaves two processes behind and hangs: one that only its environment
-// gives away, and one that only its working directory does.
+// daemons is an agent that leaves two processes behind and hangs. Only the environment identifies one of them, only the
+// working folder the other.
 const daemons = `
 (cd / && setsid sh -c 'echo $$ >> "$WORLD/daemons"; exec sleep 1000' &)
 setsid env -i sh -c 'echo $$ >> "$1/daemons"; sleep 1000' sh "$WORLD" &
@@ -253,7 +251,7 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]func(*machine, *node){
 		"after kill -9 of the worker": func(_ *machine, n *node) { n.kill() },
-		// Stopped first, so that it can't clean up: what is left is for the next worker to find.
+		// The supervisor is stopped first, so that it can't clean up and the next worker has to.
 		"after kill -9 of worker and supervisor": func(w *machine, n *node) {
 			pid := w.supervisor()
 			require.NoError(w.T, syscall.Kill(pid, syscall.SIGSTOP))
@@ -366,8 +364,8 @@ func TestALoopSurvivesWhileItWaits(t *testing.T) {
 	w.requireRaised()
 }
 
-// measureRecovery kills engine and worker while an agent works and returns how long it is from
-// the start of the next process until the agent works again.
+// measureRecovery kills engine and worker while an agent works. It returns the time from the start of the next process
+// until the agent works again.
 func (w *machine) measureRecovery(n *node, i int) (*node, time.Duration) {
 	w.T.Helper()
 	n.kill()
@@ -376,8 +374,8 @@ func (w *machine) measureRecovery(n *node, i int) (*node, time.Duration) {
 	return n, at.Sub(n.started)
 }
 
-// BenchmarkRecovery is how long it takes from the start of pawl after kill -9 until the agent
-// works again (the target is two seconds), and what of that the start itself takes.
+// BenchmarkRecovery measures the time from the start of pawl after kill -9 until the agent works again (the target is
+// two seconds), and how much of it the start itself takes.
 func BenchmarkRecovery(b *testing.B) {
 	w := newWaiting(b, waiting)
 	n := w.start(bothRoles)

@@ -32,7 +32,7 @@ import (
 	"pawl/test/world"
 )
 
-// machine is a world whose engine and worker are processes that the tests end, with a client of its own.
+// machine is a world whose engine and worker are processes that the tests end, with its own client.
 type machine struct {
 	*world.World
 	home    home.Home
@@ -40,22 +40,22 @@ type machine struct {
 	address string
 	client  client.Client
 	nodes   int
-	base    string // the commit that the repository is at
-	kind    string // the workflow type, "" is Improve
+	base    string // the repository's commit
+	kind    string // the workflow type; "" is Improve
 	pids    map[string]int
 
-	// Of its steward:
-	validates string   // how often it does, "" is every second
-	tasks     []string // what is submitted, nil is crewTasks
+	// For its steward:
+	validates string   // how often it validates; "" is every second
+	tasks     []string // the tasks to submit; nil is crewTasks
 }
 
 type doc = world.Doc
 
-// Engines of different machines begin to look for their ports at different places.
+// Engines of different machines begin to look for free ports at different numbers.
 var machines atomic.Int32
 
-// newMachine makes a machine. Its agent is a POSIX shell script which finds itself in iteration
-// $PAWL_ITERATION, attempt $PAWL_ATTEMPT, and the world's folder as $WORLD.
+// newMachine makes a machine. Its agent is a POSIX shell script that gets the iteration in $PAWL_ITERATION, the attempt
+// in $PAWL_ATTEMPT and the world's folder in $WORLD.
 func newMachine(t testing.TB, agent string) *machine {
 	t.Helper()
 	program(t)
@@ -91,7 +91,7 @@ func newMachineIn(t testing.TB, dir, agent string) *machine {
 	return w
 }
 
-// connect makes the world's client.
+// connect makes the machine's client.
 func (w *machine) connect(address string) {
 	w.T.Helper()
 	if w.client != nil {
@@ -99,13 +99,13 @@ func (w *machine) connect(address string) {
 	}
 	w.address = address
 	_, port, _ := strings.Cut(address, ":")
-	w.port, _ = strconv.Atoi(port) // where it was, it shall be again
+	w.port, _ = strconv.Atoi(port) // the next engine uses the same port
 	var err error
 	w.client, err = config.Dial(w.T.Context(), config.Temporal{Namespace: config.DefaultNamespace}.At(address, nil, "", func() string { return address }), "e2e", slog.New(slog.DiscardHandler))
 	require.NoError(w.T, err)
 }
 
-// spec is the machine's loop as workflow input, with what a test has different.
+// spec returns the machine's loop as workflow input, with a test's changes.
 func (w *machine) spec(change doc) json.RawMessage {
 	w.T.Helper()
 	b, err := json.Marshal(w.Set(change).Spec)
@@ -113,7 +113,7 @@ func (w *machine) spec(change doc) json.RawMessage {
 	return b
 }
 
-// begin starts the loop, or finds it started: an engine may be killed before it can say so.
+// begin starts the loop. The loop may have started already, if an engine was killed before it could answer.
 func (w *machine) begin(spec json.RawMessage) error {
 	_, err := w.client.ExecuteWorkflow(w.T.Context(), client.StartWorkflowOptions{
 		ID: w.Loop, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: 2 * time.Second,
@@ -148,7 +148,7 @@ func (w *machine) until(what string, condition func() bool) {
 		if time.Now().After(deadline) {
 			w.T.Fatalf("it never came to this: %s; the loop is %s", what, w.whereabouts())
 		}
-		time.Sleep(20 * time.Millisecond) // the pace of looking, not a time that anything is given
+		time.Sleep(20 * time.Millisecond) // the pace of looking; nothing depends on it
 	}
 }
 
@@ -167,7 +167,8 @@ func (w *machine) query() (loop.State, error) {
 	return s, v.Get(&s)
 }
 
-// is says whether the loop's state fulfils a condition; a loop that can't be asked does not.
+// is returns a function that reports whether the loop's state fulfils a condition. It returns false if the loop does
+// not answer.
 func (w *machine) is(condition func(loop.State) bool) func() bool {
 	return func() bool {
 		s, err := w.query()
@@ -181,7 +182,7 @@ func (w *machine) message(name string, payload any) {
 	require.NoError(w.T, w.client.SignalWorkflow(w.T.Context(), w.Loop, "", name, payload))
 }
 
-// record is the loop's workspace.
+// record returns the loop's workspace record.
 func (w *machine) record() workspace.Record {
 	w.T.Helper()
 	r, ok := workspace.Latest(w.home, w.Loop)
@@ -189,7 +190,7 @@ func (w *machine) record() workspace.Record {
 	return r
 }
 
-// openLedger returns the loop's store, its ledger and the head of that.
+// openLedger returns the loop's store, its ledger, and the ledger's head.
 func (w *machine) openLedger() (*store.Store, *ledger.Ledger, string) {
 	w.T.Helper()
 	r := w.record()
@@ -200,7 +201,7 @@ func (w *machine) openLedger() (*store.Store, *ledger.Ledger, string) {
 	return store, ledger.Open(store), head
 }
 
-// historyLength is how many events the loop's workflow has.
+// historyLength returns how many events the loop's workflow has.
 func (w *machine) historyLength() (length int64) {
 	w.T.Helper()
 	w.until("nothing is under way", func() bool { // a gate can be seen before it is recorded
@@ -211,7 +212,7 @@ func (w *machine) historyLength() (length int64) {
 	return length
 }
 
-// whereabouts says in a few words where the loop is, for a failure's message.
+// whereabouts says in a few words where the loop is, for the message of a failure.
 func (w *machine) whereabouts() string {
 	s, err := w.query()
 	if err != nil {
@@ -229,7 +230,7 @@ func (w *machine) whereabouts() string {
 	return text
 }
 
-// complain shows what the processes of a test that failed have said.
+// complain shows the output of the processes of a failed test.
 func (w *machine) complain() {
 	logs, _ := filepath.Glob(filepath.Join(w.Dir, "*.log"))
 	for _, log := range logs {
@@ -239,7 +240,7 @@ func (w *machine) complain() {
 	}
 }
 
-// files lists what there is below a folder of the world and matches.
+// files lists the files below a folder of the world that match.
 func files(dir string, match func(path string) bool) (found []string) {
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && match(path) {

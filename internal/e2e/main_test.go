@@ -27,7 +27,7 @@ func program(t testing.TB) string {
 
 var build = world.Building("node", "./internal/e2e/node", "-tags", "crashtest")
 
-// lines splits what a program said.
+// lines splits a program's output into lines.
 func lines(out []byte) []string {
 	text := strings.TrimSpace(string(bytes.ToValidUTF8(out, []byte("?"))))
 	if text == "" {

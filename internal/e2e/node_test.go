@@ -19,23 +19,22 @@ import (
 type node struct {
 	name    string
 	cmd     *exec.Cmd
-	log     string // file with what it said on stderr
+	log     string // the file with its stderr
 	started time.Time
-	engine  chan string   // its engine's address, once
+	engine  chan string   // gets its engine's address, once
 	worker  chan struct{} // closed when its worker polls
-	polled  time.Time     // when that was
+	polled  time.Time     // the time of its first poll
 	gone    chan struct{} // closed when it has ended
 }
 
-// roles of a node.
+// The roles of a node.
 var (
 	engineRole = []string{"-engine"}
 	workerRole = []string{"-worker"}
 	bothRoles  = []string{"-engine", "-worker"}
 )
 
-// start starts a node in the world and returns when it does what it is for. Environment may say
-// where it is to crash.
+// start starts a node and returns when it serves its roles. The environment may say where it is to crash.
 func (w *machine) start(role []string, env ...string) *node {
 	w.T.Helper()
 	n := w.launch(role, env...)
@@ -125,13 +124,13 @@ func (n *node) polls(t testing.TB) {
 	}
 }
 
-// killed says whether the node was ended by SIGKILL.
+// killed reports whether SIGKILL ended the node.
 func (n *node) killed() bool {
 	s, ok := n.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && s.Signaled() && s.Signal() == syscall.SIGKILL
 }
 
-// tail is the end of what the node said, for a failure's message.
+// tail returns the end of the node's output, for the message of a failure.
 func (n *node) tail() string {
 	b, _ := os.ReadFile(n.log)
 	all := lines(b)

@@ -29,21 +29,21 @@ import (
 	"pawl/test/world"
 )
 
-// histories is where the replay test finds what was recorded.
+// histories is the folder in which the replay test finds the recorded histories.
 const histories = "workflows/testdata/histories"
 
-// recorded is the world of recorded histories: nothing in them says on which machine.
+// recorded is the folder of the world whose histories are recorded, so that they do not name a machine.
 const recorded = "/tmp/pawl-history"
 
-// path is one way through a loop, of which a history is kept.
+// path is one way through a loop, whose history is kept.
 type path struct {
 	name  string
 	agent string
 	spec  doc
-	// before prepares the repository, during steers the loop; both may be nil.
+	// before prepares the repository, during steers the loop. Both may be nil.
 	before func(*machine)
 	during func(*machine, *node)
-	rows   []string // after the baseline's
+	rows   []string // the results after the baseline's
 	code   fault.Code
 }
 
@@ -205,7 +205,7 @@ esac
 	},
 	{
 		name: "loop-stop", spec: doc{"limits": doc{"iterations": 5}, "sandbox": doc{"use": "off"}},
-		agent: "touch \"$WORLD/home/loops/$PAWL_LOOP/loop-stop\"\n" + raise, // it stands for a person
+		agent: "touch \"$WORLD/home/loops/$PAWL_LOOP/loop-stop\"\n" + raise, // the agent stands for a person
 		rows:  raised[1:], code: fault.Cancelled,
 	},
 	{
@@ -276,8 +276,8 @@ esac
 // raise is an agent that raises n.
 const raise = "echo 11 >work/n\necho \"raise n\"\n"
 
-// TestPaths takes every way through a loop and replays its history with the code of now; with
-// -update it keeps the histories for the replay test of the workflows.
+// TestPaths takes every way through a loop and replays its history with the current code. With -update it keeps the
+// histories for the replay test of the workflows.
 func TestPaths(t *testing.T) {
 	if *world.Update {
 		require.NoError(t, os.MkdirAll(histories, 0o755))
@@ -316,8 +316,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// pathMachine is a world for one path: the one of recorded histories where they are recorded, of
-// which there is one at a time.
+// pathMachine makes a machine for one path. If histories are recorded it is in the folder recorded, which only one
+// machine can use at a time.
 func pathMachine(t *testing.T, agent string) *machine {
 	t.Helper()
 	if !*world.Update {
@@ -334,7 +334,7 @@ func pathMachine(t *testing.T, agent string) *machine {
 	return w
 }
 
-// TestContinueAsNew floods a loop with messages until the service wants it to go on as a new run.
+// TestContinueAsNew floods a loop with messages until the service suggests to continue as a new run.
 func TestContinueAsNew(t *testing.T) {
 	world.Slow(t, "its recorded history is replayed")
 	w := pathMachine(t, tried(`1.*) echo 11 >work/n; echo "raise n"`, `2.*) echo 5 >work/n; echo "lower n"`))
@@ -401,7 +401,7 @@ func (w *machine) updated(name string, payload any) (reply string, err error) {
 	return reply, u.Get(ctx, &reply)
 }
 
-// commit makes the user change a file and commit it.
+// commit changes a file as the user and commits it.
 func (w *machine) commit(name, content string) {
 	w.T.Helper()
 	w.Write("repo/"+name, content)
@@ -409,7 +409,7 @@ func (w *machine) commit(name, content string) {
 	w.base = w.Git("rev-parse", "HEAD")
 }
 
-// history returns the history of a run, of the newest where none is named.
+// history returns the history of a run, or of the newest run for "".
 func (w *machine) history(run string) *historypb.History {
 	w.T.Helper()
 	h := &historypb.History{}
@@ -421,8 +421,8 @@ func (w *machine) history(run string) *historypb.History {
 	return h
 }
 
-// leftNothingToATimeout expects that no activity of the loop had to wait for the service to give its
-// dead worker up.
+// leftNothingToATimeout checks that no activity of the loop had to wait until the service noticed that its worker was
+// dead.
 func (w *machine) leftNothingToATimeout() {
 	w.T.Helper()
 	for _, e := range w.history("").GetEvents() {
@@ -431,7 +431,7 @@ func (w *machine) leftNothingToATimeout() {
 	}
 }
 
-// replay runs the history of the loop's workflow through the workflow code of now.
+// replay runs the history of the loop's workflow through the current workflow code.
 func (w *machine) replay(h *historypb.History) error {
 	r := worker.NewWorkflowReplayer()
 	host.Register(r)
@@ -440,7 +440,7 @@ func (w *machine) replay(h *historypb.History) error {
 	})
 }
 
-// keepHistory replays a run's history, as it is kept: after what names the machine was taken out.
+// keepHistory replays a run's history in the form in which it is kept, which does not name the machine.
 func (w *machine) keepHistory(t *testing.T, name, run string) {
 	t.Helper()
 	text, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(w.history(run))

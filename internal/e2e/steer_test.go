@@ -12,7 +12,7 @@ import (
 	"pawl/test/world"
 )
 
-// reporting is an agent that says what it has spent when it is interrupted, and in the end.
+// reporting is an agent that reports what it has spent, when it is interrupted and at its end.
 const reporting = `trap 'echo "{\"toolCalls\": 7}" > "$PAWL_RESULT"; exit 130' INT
 ` + waiting + `
 echo '{"toolCalls": 2, "description": "raise n"}' > "$PAWL_RESULT"
@@ -64,9 +64,8 @@ func TestHaltEndsTheAgentAndTheLoop(t *testing.T) {
 	require.Equal(t, []string{"0 10 0 yes: baseline", "1 10 0 no interrupted: a change that was not finished"}, w.outcome(r).Rows)
 }
 
-// TestAWorkerThatEndsWhileItInterrupts kills or stops the worker when the loop is to pause or to
-// halt and the agent takes its time to end. The service does not try an activity again that it has
-// been asked to cancel; that must not fail the loop.
+// TestAWorkerThatEndsWhileItInterrupts kills or stops the worker while the loop is to pause or to halt and the agent is
+// slow to end. The service does not retry an activity whose cancellation was requested; that must not fail the loop.
 func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
 	t.Parallel()
 	for _, c := range world.Sample(1, []struct{ message, ending string }{
@@ -109,7 +108,7 @@ func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
 	}
 }
 
-// TestMessagesSentWhileNobodyIsThere are there when somebody comes.
+// TestMessagesSentWhileNobodyIsThere: they arrive when a worker starts.
 func TestMessagesSentWhileNobodyIsThere(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t, waiting)

@@ -22,10 +22,10 @@ import (
 	"pawl/test/world"
 )
 
-// stewardCourse is an agent for every way that a steward's task goes: `broad` has two steps and a third
-// that stands on the work of both, `narrow` asks before it is begun, `never` asks and is cancelled,
-// `circle` comes to nothing until it is stopped. The fifth iteration of that waits until its steward has
-// told it to pause, so that it is always the one that the pause finds.
+// stewardCourse is an agent for every way that a steward's task goes: `broad` has two steps and a third that builds on
+// both, `narrow` asks before it begins, `never` asks and is cancelled, `circle` makes no progress until it is stopped.
+// The fifth iteration of `circle` waits until its steward has told it to pause, so that the pause always meets that
+// iteration.
 const stewardCourse = `
 echo "$PAWL_LOOP.$PAWL_ROLE.$PAWL_TASK.$PAWL_ITERATION.$PAWL_ATTEMPT" >> "$WORLD/calls"
 case $PAWL_ROLE.$PAWL_TASK.$PAWL_LOOP in
@@ -40,13 +40,13 @@ planner.*) printf -- '---\nsteps: [{id: x, kind: deliver}]\n---\nWrite one.\n' >
 esac
 `
 
-// crewTasks are what is submitted, in that order.
+// crewTasks are the tasks in the order of their submission.
 var crewTasks = []string{
 	`{"id":"broad","body":"Write three."}`, `{"id":"narrow","body":"A delicate matter."}`,
 	`{"id":"never","body":"Another delicate matter."}`, `{"id":"circle","body":"Go round.","priority":-1}`,
 }
 
-// crewSpec is the steward's charter.
+// crewSpec returns the steward's charter.
 func (w *machine) crewSpec() json.RawMessage {
 	w.T.Helper()
 	w.kind, w.Loop = "Steward", "crew"
@@ -75,8 +75,8 @@ func (w *machine) crew() (s steward.State, err error) {
 	return s, v.Get(&s)
 }
 
-// tell sends the steward a message as an update. One that is lost, or refused, is sent again by whoever
-// finds the steward still waiting for it.
+// tell sends the steward a message as an update. It ignores errors: if the steward still waits for the message, the
+// caller sends it again.
 func (w *machine) tell(name, payload string) {
 	ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Second)
 	defer cancel()
@@ -85,8 +85,8 @@ func (w *machine) tell(name, payload string) {
 	})
 }
 
-// people is what people do about a steward in that state, once: submit tasks, answer what is asked, end it
-// when all is over. It reports whether the steward has ended.
+// people does once what people would do in that state of the steward: submit tasks, answer questions, end the steward
+// when all tasks are over. It reports whether the steward has ended.
 func (w *machine) people(s steward.State) (over bool) {
 	if s.Status.Ended() {
 		return true
@@ -101,7 +101,7 @@ func (w *machine) people(s steward.State) (over bool) {
 	}
 	for _, g := range s.Gates {
 		switch {
-		case g.Kind == steward.GateStuck && s.Find(g.Task).Steps[0].Told != loop.MessagePause: // else it may end before the pause finds it
+		case g.Kind == steward.GateStuck && s.Find(g.Task).Steps[0].Told != loop.MessagePause: // else it may end before the pause meets it
 		case g.Kind == steward.GateStuck:
 			w.Write("noticed", "")
 			w.tell("answer", fmt.Sprintf(`{"task":%q,"choice":"cancel","by":"ann"}`, g.Task))
@@ -117,7 +117,7 @@ func (w *machine) people(s steward.State) (over bool) {
 	return false
 }
 
-// supervise is people at work until the steward has ended, or the node. It is begun where it does not run.
+// supervise acts for people until the steward or the node has ended. It starts the steward if it does not run.
 func (w *machine) supervise(n *node, spec json.RawMessage) (over bool) {
 	w.T.Helper()
 	begun := false
@@ -143,18 +143,18 @@ func (w *machine) supervise(n *node, spec json.RawMessage) (over bool) {
 				return true
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // the pace of looking, not a time that anything is given
+		time.Sleep(20 * time.Millisecond) // the pace of looking; nothing depends on it
 	}
 }
 
-// crewOutcome is everything about a steward that has ended by which it could be told from another one.
+// crewOutcome is everything that could differ between two stewards that have ended.
 type crewOutcome struct {
-	Tasks   []string            // what came of each
-	Events  map[string][]string // of the ledger, for each task, but what is said again after a restart
-	Commits []string            // of the branches: subject and tree, sorted
+	Tasks   []string            // the outcome of each task
+	Events  map[string][]string // the ledger's events for each task, without those that a restart repeats
+	Commits []string            // the branches' commits: subject and tree, sorted
 }
 
-// crewOutcome takes it up and holds the steward, and each of its loops, to what must be so however it went.
+// crewOutcome reads the outcome, and checks what must hold for every steward and its loops.
 func (w *machine) crewOutcome() (o crewOutcome) {
 	w.T.Helper()
 	ctx := w.T.Context()
@@ -212,7 +212,7 @@ func (w *machine) crewOutcome() (o crewOutcome) {
 	return o
 }
 
-// aboutTask says what happened to a task, "" for what depends on when somebody looked.
+// aboutTask says what happened to a task, "" for an event that depends on when somebody looked.
 func aboutTask(e loop.Event) string {
 	text := string(e.Type)
 	switch e.Type {
@@ -230,7 +230,7 @@ func aboutTask(e loop.Event) string {
 	case loop.TaskEnded:
 		text += " " + e.Outcome
 	case loop.ActionTaken:
-		if e.Action.What == task.Iterated { // a loop that is read at its end has told of its iterations, or not
+		if e.Action.What == task.Iterated { // depends on whether the loop was read during its iterations or at its end
 			return ""
 		}
 		text += " " + e.Action.Name + " " + e.Action.Outcome
@@ -240,7 +240,7 @@ func aboutTask(e loop.Event) string {
 	return text
 }
 
-// tasksRunTwice are the agent's calls that were made more than once, but those of the loop in which one
+// tasksRunTwice returns the agent's calls that were made more than once, without those of the loop in which a call
 // waits to be interrupted.
 func (w *machine) tasksRunTwice() []string {
 	return slices.DeleteFunc(w.callsRepeated(), func(call string) bool { return strings.HasPrefix(call, "crew-circle-x.") })

@@ -14,13 +14,13 @@ import (
 	"pawl/test/world"
 )
 
-// undisturbedCrew is a steward that nobody disturbed.
+// undisturbedCrew is a run of a steward without a kill.
 type undisturbedCrew struct {
 	outcome crewOutcome
 	points  []string
 }
 
-// crewRun is that steward, run once.
+// crewRun returns that run. It runs once.
 func crewRun(t *testing.T) undisturbedCrew {
 	t.Helper()
 	runs.Lock()
@@ -43,16 +43,17 @@ func crewRun(t *testing.T) undisturbedCrew {
 
 var calmCrew undisturbedCrew
 
-// stewardsOwn are the points of a steward's side effects: its ledger and artifacts, planning, joining,
-// validating, starting and telling its loops. All others are those of its loops.
+// stewardsOwn are the prefixes of the points of a steward's own side effects: its ledger and artifacts, planning,
+// joining, validating, starting and telling its loops. All other points are those of its loops.
 var stewardsOwn = []string{
 	"steward.", "plan.", "join.", "validate.", "tasks.", "task.OpenSteward", "task.RecordTasks", "task.PlanTask", "task.Join", "task.ReadChild",
 	"task.Validate", "task.Deliver", "task.Improve", "task.Tell", "report.OpenSteward", "report.RecordTasks", "report.PlanTask", "report.Join", "report.ReadChild",
 	"report.Validate",
 }
 
-// crewPlaces chooses where to kill: at each point the first time, and at the steward's own once more later.
-// TestS11_AStewardKilledBeforeEveryEntry has the states between, the tests of loops the later points of those.
+// crewPlaces chooses where to kill: at the first passage of each point, and at the steward's own points also at a later
+// one. TestS11_AStewardKilledBeforeEveryEntry kills in the states between, and the tests of loops at later passages of
+// loops' points.
 func crewPlaces(points []string) (where []string) {
 	counts := map[string]int{}
 	var order []string
@@ -65,7 +66,7 @@ func crewPlaces(points []string) (where []string) {
 		last := counts[p]
 		own := slices.ContainsFunc(stewardsOwn, func(own string) bool { return strings.HasPrefix(p, own) })
 		switch {
-		case last == 1 || !own || strings.HasPrefix(p, "validate.") || strings.Contains(p, ".Validate"): // how often depends on the machine
+		case last == 1 || !own || strings.HasPrefix(p, "validate.") || strings.Contains(p, ".Validate"): // how often they are passed depends on the machine
 			where = append(where, p+"#1")
 		default:
 			where = append(where, p+"#1", fmt.Sprintf("%s#%d", p, 2+(i*5)%(last-1)))
@@ -74,9 +75,9 @@ func crewPlaces(points []string) (where []string) {
 	return where
 }
 
-// TestS11_AStewardKilledAtEveryPoint kills engine and worker with kill -9 before and after each side effect
-// of a steward and of its loops, and starts them again: its tasks must come to the same end, none lost and none run twice.
-// A course is killed at one place after another, for it is a long one.
+// TestS11_AStewardKilledAtEveryPoint kills engine and worker with kill -9 before and after each side effect of a
+// steward and of its loops, and starts them again: its tasks must have the same outcome, none lost and none run twice.
+// One run of the course is killed at several places, because the course is long.
 func TestS11_AStewardKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := crewRun(t)
@@ -90,7 +91,7 @@ func TestS11_AStewardKilledAtEveryPoint(t *testing.T) {
 			}
 			for all, missed := len(left), 0; len(left) > 0; {
 				killed := killedCrew(t, ref, left)
-				if killed == 0 { // a later passage may not come in another run
+				if killed == 0 { // another run may not have that later passage
 					t.Logf("this run did not pass %s", left[0])
 					missed, killed = missed+1, 1
 					require.Less(t, 4*missed, all, "most places are passed in each run")
@@ -101,8 +102,8 @@ func TestS11_AStewardKilledAtEveryPoint(t *testing.T) {
 	}
 }
 
-// killedCrew takes the course with nodes that die at one place after another, as long as it passes them, and returns at how many
-// they did.
+// killedCrew takes the course with nodes that die at one place after another, as long as the course passes them. It
+// returns the number of kills.
 func killedCrew(t *testing.T, ref undisturbedCrew, places []string) (killed int) {
 	w := newCrew(t)
 	spec := w.crewSpec()
@@ -123,8 +124,8 @@ func killedCrew(t *testing.T, ref undisturbedCrew, places []string) (killed int)
 	return killed
 }
 
-// underWay counts the calls that were under way at a kill, of which nobody knows what came of them. Other than a
-// loop, a steward goes on beside a call: any of its points may be the one.
+// underWay counts the calls that were under way at a kill, whose result is unknown. While a call is under way, a
+// steward passes other points, so a kill at any point may interrupt a call.
 func (w *machine) underWay() (n int) {
 	traces, _ := filepath.Glob(filepath.Join(w.Dir, "trace*"))
 	for _, trace := range traces {
@@ -141,13 +142,13 @@ func (w *machine) underWay() (n int) {
 }
 
 // TestS11_AStewardKilledBeforeEveryEntry gives the steward one worker after another: each writes one entry of the
-// ledger and dies before the next. So in one run a steward is killed in every state that its ledger has.
+// ledger and dies before the next. So one run kills a steward in every state that its ledger has.
 func TestS11_AStewardKilledBeforeEveryEntry(t *testing.T) {
 	world.Slow(t, "it is killed at single entries")
 	t.Parallel()
 	ref := crewRun(t)
 	w := newCrew(t)
-	w.validates = "1m" // else the entries are those of validations
+	w.validates = "1m" // else the entries would be those of validations
 	spec := w.crewSpec()
 	w.start(engineRole)
 	lives := 0
@@ -175,7 +176,7 @@ func TestS11_AStewardKilledAgainAndAgain(t *testing.T) {
 	for _, c := range []struct {
 		victim       string
 		dies, beside []string
-		after        string // so many side effects
+		after        string // the number of side effects before the kill
 	}{
 		{"engine and worker together", bothRoles, nil, "#61"},
 		{"the worker alone", workerRole, engineRole, "#47"},

@@ -12,10 +12,10 @@ import (
 	"pawl/test/world"
 )
 
-// TestAStewardsHistory keeps the histories of a steward for the replay test of the workflows: tasks of three
-// tiers, one that is approved, one that is cancelled, one that goes in circles, one of higher priority for which
-// another gives way; a worker that is killed; and a steward that goes on in new runs. The tests that kill stewards
-// replay theirs, so that nothing is to be learned from this one but what it keeps.
+// TestAStewardsHistory keeps the histories of a steward for the replay test of the workflows: tasks of three tiers, one
+// that is approved, one that is cancelled, one that goes in circles, one of higher priority for which another gives
+// way; a worker that is killed; and a steward that continues in new runs. Without -update it proves nothing more than
+// the tests that kill stewards, which replay their histories, too.
 func TestAStewardsHistory(t *testing.T) {
 	if !*world.Update {
 		t.Skip("it keeps histories, with -update")

@@ -17,9 +17,9 @@ import (
 	"pawl/test/world"
 )
 
-// TestS11_AStewardLosesNothingWhenItGoesOnInNewRuns floods a steward with signals while it goes on in new
-// runs, and kills its worker in the middle of that, twice. Every task that was submitted must be there once,
-// and what a loop says at its end must be heard by whichever run there is then.
+// TestS11_AStewardLosesNothingWhenItGoesOnInNewRuns floods a steward with signals while it continues in new runs, and
+// kills its worker twice meanwhile. Every submitted task must be there once, and whichever run there is must hear the
+// end of a loop.
 func TestS11_AStewardLosesNothingWhenItGoesOnInNewRuns(t *testing.T) {
 	t.Parallel()
 	world.Slow(t, "TestAStewardGoesOnInANewRunWithAllThatItHas is not killed")
@@ -74,7 +74,7 @@ esac
 	w.message("halt", doc{})
 	_, err := w.end()
 	require.NoError(t, err)
-	for _, call := range w.lines("calls") { // the agent that a worker was killed with is called again
+	for _, call := range w.lines("calls") { // the call during which a worker was killed is made again
 		require.Equal(t, "crew-work-x", call, "the work has one loop")
 	}
 	require.Len(t, lines([]byte(w.Git("log", "--format=%H", w.base+"..refs/heads/pawl/crew-work-x"))), 1, "the work was done once")

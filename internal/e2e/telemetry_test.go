@@ -21,8 +21,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// spans is an OpenTelemetry receiver. It remembers the spans of loops by their ID, and the names of
-// those that the SDK makes.
+// spans is an OpenTelemetry receiver. It keeps the spans of loops by their ID, and the names of the SDK's spans.
 type spans struct {
 	mu    sync.Mutex
 	loops map[string]*tracepb.Span
@@ -51,7 +50,7 @@ func (r *spans) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// came reports whether a span of that name has come.
+// came reports whether a span with that name has arrived.
 func (r *spans) came(name string) func() bool {
 	return func() bool {
 		r.mu.Lock()
@@ -65,7 +64,7 @@ func (r *spans) came(name string) func() bool {
 	}
 }
 
-// seq is the event of the loop that made a span.
+// seq returns the event of the loop that made a span.
 func seq(s *tracepb.Span) int64 {
 	for _, a := range s.GetAttributes() {
 		if a.GetKey() == "pawl.seq" {
@@ -75,7 +74,7 @@ func seq(s *tracepb.Span) int64 {
 	return 0
 }
 
-// tree renders the spans of loops: names only, from the loop inwards, in the order of their begin.
+// tree renders the spans of loops by their names, as a tree from the loop down, in the order in which they began.
 func (r *spans) tree() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,8 +99,8 @@ func (r *spans) tree() string {
 	return b.String()
 }
 
-// TestL12ALoopIsOneTraceThoughItsWorkerIsKilled lets a loop's only process be killed in the middle
-// of an iteration: the next one goes on in the same trace and shows the same loop.
+// TestL12ALoopIsOneTraceThoughItsWorkerIsKilled kills a loop's only process in the middle of an iteration: the next one
+// continues in the same trace and shows the same loop.
 func TestL12ALoopIsOneTraceThoughItsWorkerIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t, waiting)
