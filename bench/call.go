@@ -20,17 +20,17 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// What a call of an agent consists of here: requests as large as those in the middle of a session, one after the other, to
-// a model that answers at once.
+// The size of an agent's call here: requests as large as in the middle of a session, one after the other, to a model
+// that answers at once.
 const (
 	callRequests = 20
 	callBytes    = 100 << 10
 	callEvents   = 40
-	// callVariable makes this program such an agent, which finds its model there.
+	// callVariable turns this program into such an agent. Its value is the model's address.
 	callVariable = "BENCH_MODEL"
 )
 
-// asAgent is what this program does in a call.
+// asAgent is what this program does as an agent.
 func asAgent(model string) error {
 	body := bytes.Repeat([]byte("x"), callBytes)
 	for range callRequests {
@@ -54,7 +54,7 @@ func asAgent(model string) error {
 	return nil
 }
 
-// call measures what pawl adds to a call of an agent: the supervisor, and the meter through which it speaks to its model.
+// call measures what pawl adds to a call of an agent: the supervisor, and the meter between agent and model.
 func call(dir string, rounds int) error {
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -115,7 +115,7 @@ func call(dir string, rounds int) error {
 	return nil
 }
 
-// supervisorMemory is the most that a supervisor of this process has had in memory, in MiB, 0 where that can't be told.
+// supervisorMemory returns the most memory of a supervisor of this process, in MiB, 0 if it is unknown.
 func supervisorMemory() float64 {
 	lists, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, list := range lists {

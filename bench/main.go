@@ -112,12 +112,12 @@ type bench struct {
 	n           int
 }
 
-// agent improves the number in every third iteration and makes it worse in the others; it costs
-// nothing and its every change is another one.
+// agent improves the number in every third iteration and makes it worse in the others. It takes no time, and each of
+// its changes is different.
 const agent = `cat >/dev/null; i=$PAWL_ITERATION
 if [ $((i % 3)) = 0 ]; then echo $i > n; echo "set n to $i"; else echo -$i > n; echo "set n to minus $i"; fi`
 
-// place is one fresh repository with a home of its own.
+// place is a fresh repository with its own home.
 type place struct{ dir, repo, home, spec string }
 
 func (b *bench) place(spec map[string]any) (place, error) {
@@ -166,7 +166,7 @@ func (b *bench) rewrite(p place, keys map[string]any) error {
 	return os.WriteFile(p.spec, text, 0o644)
 }
 
-// raw is a spec as it is handed to a workflow.
+// raw returns a spec in the form in which a workflow gets it.
 func raw(text []byte) json.RawMessage { return text }
 
 func limits(iterations int) map[string]any {
@@ -179,7 +179,7 @@ func (b *bench) pawl(p place, args ...string) *exec.Cmd {
 	return c
 }
 
-// overhead compares 100 iterations with an agent and a verify that cost nothing.
+// overhead compares 100 iterations with an agent and a verify that take no time.
 func (b *bench) overhead(iterations, rounds int) error {
 	var ratios, ours, floors []float64
 	var events, bytes float64
@@ -219,7 +219,7 @@ func (b *bench) overhead(iterations, rounds int) error {
 	return nil
 }
 
-// span is the time from the first iteration's start to the last one's record, by the ledger.
+// span returns the time from the first iteration's start to the last one's record, from the ledger.
 func (b *bench) span(p place) (time.Duration, error) {
 	out, err := b.pawl(p, "log", "bench", "--json").Output()
 	if err != nil {
@@ -255,7 +255,7 @@ func (b *bench) floor(iterations int) (time.Duration, string, error) {
 		if err != nil {
 			return 0, "", err
 		}
-		// Without arguments for its discard limit the script stops after ten in a row, as pawl does.
+		// Without a discard limit in its arguments, the script stops after ten discards in a row, like pawl.
 		started := time.Now()
 		out, err := exec.Command("bash", script, p.repo, strconv.Itoa(n), "higher", "0", agent, "cat n").Output()
 		return time.Since(started), string(out), err
@@ -283,7 +283,7 @@ func sameRows(mine, floor string) error {
 	return nil
 }
 
-// history is what one iteration leaves in Temporal.
+// history returns how many events and bytes one iteration adds to Temporal's history.
 func (b *bench) history(p place, iterations int) (events, bytes float64, err error) {
 	err = b.serving(p, func(c client.Client, _ int) error {
 		d, err := c.DescribeWorkflowExecution(context.Background(), "bench", "")
@@ -298,7 +298,7 @@ func (b *bench) history(p place, iterations int) (events, bytes float64, err err
 	return events, bytes, err
 }
 
-// serving runs `pawl up` while do is at work, with its process ID.
+// serving runs `pawl up` while do works. It passes do the process ID.
 func (b *bench) serving(p place, do func(c client.Client, pid int) error) error {
 	up := b.pawl(p, "up")
 	if err := up.Start(); err != nil {
@@ -333,8 +333,8 @@ func (b *bench) dial(p place) (client.Client, error) {
 	}
 }
 
-// start measures from the binary's start to the first phase of a loop, on a home that has an
-// engine already and on an empty one.
+// start measures the time from the program's start to a loop's first phase, on a home that has an engine already and on
+// an empty one.
 func (b *bench) start(rounds int) error {
 	var fresh, again []float64
 	for range rounds {
@@ -367,8 +367,8 @@ func (b *bench) start(rounds int) error {
 	return nil
 }
 
-// recovery kills worker and engine with SIGKILL while the agent runs, restarts, and measures
-// until the agent runs again.
+// recovery kills worker and engine with SIGKILL while the agent runs, restarts them, and measures the time until the
+// agent runs again.
 func (b *bench) recovery(rounds int) error {
 	var seconds []float64
 	for range rounds {
@@ -416,7 +416,7 @@ func (b *bench) recovery(rounds int) error {
 	return nil
 }
 
-// long runs a loop of a thousand iterations and looks at its prompts.
+// long runs a loop of a thousand iterations and measures its prompts.
 func (b *bench) long(n int) error {
 	p, err := b.place(limits(n))
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// adder is an agent that takes two seconds for a change of a file of its own; every third raises the sum.
+// adder is an agent that takes two seconds to change a file of its own. Every third change raises the sum.
 const adder = `cat >/dev/null; i=$PAWL_ITERATION; sleep 2
 if [ $((i % 3)) = 0 ]; then echo $i > f$i; echo "add $i"; else echo -$i > f$i; echo "take $i away"; fi`
 
-// parallel compares 24 candidates one after the other with eight at once, where the agent takes 2 s and verify 0.1 s.
-// The verdicts have to be the same.
+// parallel compares 24 candidates one after the other with eight at once. The agent takes 2 s and verify 0.1 s. The
+// verdicts must be the same.
 func (b *bench) parallel() error {
 	const candidates = 24
 	took := map[int]time.Duration{}
@@ -47,7 +47,7 @@ func (b *bench) parallel() error {
 	return nil
 }
 
-// verdicts are what became of each change, sorted by what it says it is.
+// verdicts returns the verdict on each change, sorted by the change's description.
 func (b *bench) verdicts(p place) ([]string, error) {
 	out, err := b.pawl(p, "log", "bench", "--json").Output()
 	if err != nil {

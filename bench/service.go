@@ -25,8 +25,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// steps compares a durable step, one after the other, on the embedded engine with one on the dev
-// server of the Temporal CLI: the same workflow, the same worker, each in turn.
+// steps compares durable steps, one after the other, on the embedded engine and on the dev server of the Temporal CLI:
+// the same workflow, the same worker, in turn.
 func (b *bench) steps(n, rounds int) error {
 	cli, err := exec.LookPath("temporal")
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *bench) steps(n, rounds int) error {
 	return nil
 }
 
-// devServer runs `temporal server start-dev` on a file while do is at work.
+// devServer runs `temporal server start-dev` on a file while do works.
 func (b *bench) devServer(cli, file string, do func(client.Client) error) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *bench) devServer(cli, file string, do func(client.Client) error) error 
 
 func silent() log.Logger { return log.NewStructuredLogger(slog.New(slog.DiscardHandler)) }
 
-// sequence returns what one of n activities takes that do nothing, one after the other, in seconds.
+// sequence runs n activities that do nothing, one after the other. It returns the seconds per activity.
 func sequence(c client.Client, n int) (float64, error) {
 	const queue = "bench-steps"
 	w := worker.New(c, queue, worker.Options{})
@@ -116,8 +116,8 @@ func sequence(c client.Client, n int) (float64, error) {
 	return each, run.Get(ctx, &each)
 }
 
-// paused starts many loops that stop at their first phase, and looks at what their worker, which is
-// also the engine here, needs for them.
+// paused starts many loops that stop in their first phase, and measures what their worker, which is also the engine
+// here, needs for them.
 func (b *bench) paused(n int) error {
 	doc := limits(1)
 	doc["breakpoints"] = []string{"precheck"}
@@ -203,8 +203,8 @@ func (b *bench) approval(rounds int) error {
 	return nil
 }
 
-// governance compares loops with everything that governs them with loops that have as little of it
-// as can be: no sandbox, no search for secrets.
+// governance compares loops with everything that governs them with loops that have as little of it as possible: no
+// sandbox, no search for secrets.
 func (b *bench) governance(iterations, rounds int) error {
 	var ratios []float64
 	ways := [2]map[string]any{{}, {
@@ -213,7 +213,7 @@ func (b *bench) governance(iterations, rounds int) error {
 	for round := range rounds {
 		var each [2]time.Duration
 		for n := range ways {
-			i := (n + round) % 2 // each of them first as often as the other
+			i := (n + round) % 2 // each of them is first equally often
 			doc := limits(iterations)
 			for k, v := range ways[i] {
 				doc[k] = v
@@ -259,7 +259,7 @@ func until(c client.Client, id string, is func(loop.State) bool) error {
 	}
 }
 
-// resident is how much memory a process has, in bytes.
+// resident returns how much memory a process uses, in bytes.
 func resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	fields := strings.Fields(string(text))
@@ -270,7 +270,7 @@ func resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// workerStart measures how long the production worker takes from its start until it polls.
+// workerStart measures the time from the production worker's start until it polls.
 func (b *bench) workerStart(rounds int) error {
 	binary := filepath.Join(b.dir, "worker")
 	if out, err := exec.Command("go", "build", "-o", binary, "./worker").CombinedOutput(); err != nil {
@@ -313,8 +313,7 @@ func (b *bench) workerStart(rounds int) error {
 	return nil
 }
 
-// engineOf hands do the address of a service that is there meanwhile: the embedded engine of a
-// home that no worker of ours shares.
+// engineOf runs do with the address of a service: the embedded engine of a home that has none of our workers.
 func (b *bench) engineOf(p place, do func(address string) error) error {
 	return b.serving(p, func(client.Client, int) error {
 		text, err := os.ReadFile(filepath.Join(p.home, "engine", "engine.json"))

@@ -18,8 +18,8 @@ import (
 	"pawl/internal/task"
 )
 
-// steward measures a steward with n tasks in its queue and a number of loops that wait for a person: memory,
-// history, and what it takes to hand in a task and to answer a question, first and last.
+// steward measures a steward with n tasks in its queue and a number of loops that wait for a person: memory, history,
+// and the time to submit a task and to answer a question, at the beginning and at the end.
 func (b *bench) steward(n, waiting int) error {
 	p, err := b.place(nil)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s crew) measure(p place, pid, n, waiting int) error {
 
 	const asked = 20
 	plan := []task.Step{{ID: "x", Kind: "improve"}}
-	ask := func(name string) (float64, error) { // tasks that wait for an approval, and are cancelled
+	ask := func(name string) (float64, error) { // submits tasks that wait for an approval, and cancels them
 		var took []float64
 		for i := range asked {
 			id := fmt.Sprintf("%s-%d", name, i)
@@ -57,7 +57,7 @@ func (s crew) measure(p place, pid, n, waiting int) error {
 				return 0, err
 			}
 			if err := s.until(func(s steward.State) bool {
-				return slices.ContainsFunc(s.Gates, func(g loop.Gate) bool { return g.Task == id }) // the state shows the first hundred tasks only
+				return slices.ContainsFunc(s.Gates, func(g loop.Gate) bool { return g.Task == id }) // the state shows only the first hundred tasks
 			}); err != nil {
 				return 0, err
 			}
@@ -123,7 +123,7 @@ func (s crew) measure(p place, pid, n, waiting int) error {
 	return nil
 }
 
-// crew is the steward under measurement.
+// crew is the steward that is measured.
 type crew struct {
 	c   client.Client
 	ctx context.Context
@@ -164,7 +164,7 @@ func (s crew) until(is func(steward.State) bool) error {
 	}
 }
 
-// history is how many events and bytes all runs of the steward have.
+// history returns how many events and bytes all runs of the steward have.
 func (s crew) history() (events, bytes float64, runs int, err error) {
 	for run := ""; ; runs++ {
 		d, err := s.c.DescribeWorkflowExecution(s.ctx, "crew", run)

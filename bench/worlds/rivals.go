@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// single is the protocol of the source: one evaluation of each candidate, and the better one stays.
+// single is the protocol of the source: one evaluation of each candidate, and the better value wins.
 func single(s *session) Outcome {
 	baseline := s.measure(s.base)
 	best := baseline
@@ -18,8 +18,8 @@ func single(s *session) Outcome {
 	return s.end(baseline - best)
 }
 
-// piAutoresearch keeps what is better than all before where the best improvement so far is at least twice the median
-// absolute deviation of all measurements.
+// piAutoresearch keeps a candidate that is better than all before, if the best improvement so far is at least twice the
+// median absolute deviation of all measurements.
 func piAutoresearch(s *session) Outcome {
 	baseline := s.measure(s.base)
 	all, best := []float64{baseline}, baseline
@@ -36,8 +36,9 @@ func piAutoresearch(s *session) Outcome {
 	return s.end(baseline - best)
 }
 
-// sampled is a rule that measures so many of each and compares; in turn where the head is measured anew for each
-// candidate, else with what selected it.
+// sampled is a rule that measures head and candidate n times each and compares them. inTurn means that it measures the
+// head again for each candidate, alternating with it; otherwise it uses the measurements with which the head was
+// selected.
 func sampled(n int, inTurn bool, keep func(s *session, head, candidate []float64) bool, level func([]float64) float64) func(*session) Outcome {
 	return func(s *session) Outcome {
 		several := func(l float64) (out []float64) {
@@ -75,7 +76,7 @@ func sampled(n int, inTurn bool, keep func(s *session, head, candidate []float64
 	}
 }
 
-// benchstat: Mann-Whitney's U test at .05, ten runs each, in turn; it reports medians.
+// benchstat is Mann-Whitney's U test at .05, with ten runs each, in turn. It reports medians.
 func benchstat(_ *session, head, candidate []float64) bool {
 	better, n := 0., float64(len(head))
 	for _, h := range head {
@@ -87,11 +88,11 @@ func benchstat(_ *session, head, candidate []float64) bool {
 			}
 		}
 	}
-	// n = 10: U ≥ 77 of 100 has a probability of .0433 on both sides together (exact)
+	// n = 10: U ≥ 77 of 100 has a two-sided probability of .0433 (exact)
 	return better >= 77*n*n/100
 }
 
-// criterion: a bootstrapped t-test at .05, and an interval of the change that is wholly beyond 1 %.
+// criterion is a bootstrapped t-test at .05, with an interval of the change that lies completely beyond 1 %.
 func criterion(s *session, head, candidate []float64) bool {
 	const resamples = 300
 	draw := func(from []float64) []float64 {
@@ -116,7 +117,7 @@ func criterion(s *session, head, candidate []float64) bool {
 	return float64(beyond) < .05*resamples && changes[975*resamples/1000] < -.01
 }
 
-// capEvolve: the mean of paired differences is more than one standard error.
+// capEvolve keeps a candidate if the mean of paired differences is more than one standard error.
 func capEvolve(_ *session, head, candidate []float64) bool {
 	differences := make([]float64, len(head))
 	for i := range head {

@@ -5,10 +5,10 @@ import (
 	"pawl/internal/evidence/sampling"
 )
 
-// pairs is how many pairs a claim takes.
+// pairs is how many pairs a claim needs.
 const pairs = 5
 
-// Pawl is the product's own rule.
+// Pawl is pawl's own rule.
 func Pawl(s *session) Outcome {
 	rules := sampling.Rules{Direction: evidence.Lower}
 	var baseline []evidence.Decimal

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Rule is one way to decide, and what to call it.
+// Rule is one way to decide, with its name.
 type Rule struct {
 	Name string
 	run  func(*session) Outcome
 }
 
-// Rules are pawl's rule and those of others, each as its tool has it.
+// Rules are pawl's rule and those of other tools.
 func Rules() []Rule {
 	return []Rule{
 		{"pawl", Pawl},
@@ -28,14 +28,14 @@ func Rules() []Rule {
 // Summary is what a rule did in a world, on average over its runs.
 type Summary struct {
 	Offered, Real       float64 // candidates, and how many of them really improve
-	Found, False        float64 // kept
+	Found, False        float64 // kept: real improvements, and others
 	Claimed, True, Bias float64 // percent, percent, points
-	Covered             float64 // share of the claims whose interval has the truth in it, NaN where there are none
+	Covered             float64 // share of the claims whose interval contains the truth, NaN if there are no intervals
 	Used                float64
 	Most                int // evaluations in the most expensive run
 }
 
-// Simulate runs a rule in a world so many times.
+// Simulate runs a rule in a world that many times.
 func Simulate(w World, r Rule, runs int) Summary {
 	sum, covered, intervals := Summary{}, 0., 0.
 	n := float64(runs)
@@ -61,7 +61,7 @@ func Simulate(w World, r Rule, runs int) Summary {
 	return sum
 }
 
-// Own returns what pawl's rule did in these worlds, as a table in Markdown.
+// Own returns the results of pawl's rule in these worlds, as a table in Markdown.
 func Own(worlds []World, summaries []Summary) string {
 	var out strings.Builder
 	out.WriteString("| world | candidates judged | real ones kept | others kept | claimed | true | the claim is off by | 95 % interval has the truth in it | evaluations |\n|---|---|---|---|---|---|---|---|---|\n")
@@ -73,7 +73,7 @@ func Own(worlds []World, summaries []Summary) string {
 	return out.String()
 }
 
-// In runs a rule in each of these worlds so many times.
+// In runs a rule in each of these worlds that many times.
 func In(worlds []World, r Rule, runs int) []Summary {
 	summaries := make([]Summary, len(worlds))
 	var all sync.WaitGroup
@@ -84,7 +84,7 @@ func In(worlds []World, r Rule, runs int) []Summary {
 	return summaries
 }
 
-// Beside returns what every rule claims and what is true, and what it keeps, in every world: two tables in Markdown.
+// Beside returns two tables in Markdown: what every rule claims and what is true, and what it keeps, in every world.
 func Beside(runs int) string {
 	var names, rule strings.Builder
 	claims, keeps := make([]string, len(All())), make([]string, len(All()))
@@ -105,7 +105,7 @@ func Beside(runs int) string {
 	return table("claimed / true", claims) + "\n" + table("real ones + others kept", keeps)
 }
 
-// signed writes percents or points with their sign, and no minus before a zero.
+// signed writes percents or points with their sign, and zero without a minus.
 func signed(v float64) string {
 	if math.Abs(v) < .05 {
 		return "0.0"

@@ -1,8 +1,8 @@
 // Package worlds simulates loops in worlds whose truth is known: which candidates really improve the metric, and how
-// noisy it is. Rules decide from measurements alone; what they keep and claim is held against the truth. pawl's rule
-// is not a copy: it calls internal/evidence/sampling, as a loop does (issue 14).
+// noisy it is. Rules decide from measurements alone; the simulation compares what they keep and claim with the truth.
+// pawl's rule is not a copy: it calls internal/evidence/sampling, as a loop does (issue 14).
 //
-// Start at [Simulate]. Everything is drawn from seeds, so that a run repeats to the digit.
+// Start at [Simulate]. All random numbers come from seeds, so a run can be repeated exactly.
 package worlds
 
 import (
@@ -13,20 +13,20 @@ import (
 	"pawl/internal/evidence"
 )
 
-// World is a program whose metric, milliseconds, candidates change by shares.
+// World is a program with a metric in milliseconds, which candidates change by a share.
 type World struct {
 	Name   string
 	Noise  float64 // standard deviation of an evaluation, as a share
 	Real   float64 // share of the candidates that improve the metric by Gain
 	Gain   float64
-	Harm   float64 // the others make it worse by 0 to so much
+	Harm   float64 // the other candidates make it worse, by 0 to this share
 	Drift  float64 // share by which the machine becomes slower with each evaluation
-	Wander float64 // standard deviation of the same where it has no direction
+	Wander float64 // standard deviation of a change of speed without direction, with each evaluation
 	Spikes float64 // share of evaluations that are 10 to 50 % slower
-	Carry  float64 // share of an evaluation's error that the next one has too
+	Carry  float64 // share of an evaluation's error that the next evaluation has, too
 }
 
-// All are the worlds of the table. The first is that of the issue, and the others differ from it in one thing.
+// All returns the worlds of the table. The first is that of the issue. Each of the others differs from it in one thing.
 func All() []World {
 	mix := World{Name: "mix, noise 3 %", Noise: .03, Real: .1, Gain: .02, Harm: .01}
 	vary := func(name string, change func(*World)) World {
@@ -50,28 +50,28 @@ func All() []World {
 
 // What a loop may spend.
 const (
-	Budget     = 505 // evaluations, those of references and of the claim included
+	Budget     = 505 // evaluations, including those of references and of the claim
 	Candidates = 100
 )
 
-// session is one loop in a world: it measures, and keeps the account of what is true.
+// session is one loop in a world: it measures, and keeps account of the truth.
 type session struct {
 	World
 	random *rand.Rand
 	used   int     // evaluations
-	now    float64 // how slow the machine is
-	error  float64 // of the last evaluation
+	now    float64 // how slow the machine is now
+	error  float64 // the error of the last evaluation
 	base   float64 // ln of the baseline's true metric
 	head   float64
 	out    Outcome
 }
 
-// Outcome is what came of one loop.
+// Outcome is the outcome of one loop.
 type Outcome struct {
 	Offered, OfferedReal int     // candidates that were judged
-	Found, False         int     // kept: real ones, others
-	Claimed, True        float64 // gain in percent, by the loop's own account and in truth
-	Low, High            float64 // the claim's interval, where the rule gives one
+	Found, False         int     // kept candidates: real improvements, and others
+	Claimed, True        float64 // gain in percent: what the loop says, and the truth
+	Low, High            float64 // the claim's interval, if the rule gives one
 	Interval             bool
 	Used                 int
 }
@@ -95,12 +95,12 @@ func (s *session) measure(level float64) float64 {
 	return y
 }
 
-// printed returns a measurement as a command prints it.
+// printed returns a measurement in the form in which a command prints it.
 func printed(y float64) evidence.Decimal {
 	return evidence.MustDecimal(strconv.FormatFloat(math.Exp(y), 'f', 6, 64))
 }
 
-// candidate draws the next candidate: the level of its metric, and whether it really improves it.
+// candidate draws the next candidate: the level of its metric, and whether it really improves the metric.
 func (s *session) candidate() (level float64, improves bool) {
 	if s.random.Float64() < s.Real {
 		return s.head + math.Log(1-s.Gain), true
@@ -125,11 +125,11 @@ func (s *session) judged(level float64, improves, keep bool) {
 	}
 }
 
-// end notes what is claimed, as a distance of logarithms, and what is true.
+// end stores the claim, given as a difference of logarithms, and the truth.
 func (s *session) end(claimed float64) Outcome {
 	s.out.Claimed, s.out.True, s.out.Used = percent(claimed), percent(s.base-s.head), s.used
 	return s.out
 }
 
-// percent returns by how much the metric became smaller.
+// percent returns by how many percent the metric has become smaller.
 func percent(d float64) float64 { return -100 * math.Expm1(-d) }

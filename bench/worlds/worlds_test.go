@@ -18,9 +18,9 @@ const (
 	page = "../../docs/noise.md"
 )
 
-// What issue 14 wants to be reached; and the tables of docs/noise.md are what `go run ./bench -only evidence` prints.
-// -update writes them anew. pawl's own is simulated here: in the first two worlds, and with PAWL_TEST_ALL=1 in every one.
-// Those of the others take a minute.
+// This checks the targets of issue 14, and that the tables of docs/noise.md are what `go run ./bench -only evidence`
+// prints. -update writes the tables again. It simulates pawl's own rule in the first two worlds, and with
+// PAWL_TEST_ALL=1 in all. Those of the other tools would take a minute.
 func TestTheClaimIsTrueInEveryWorld(t *testing.T) {
 	const begin, end = "<!-- Simulated: go test ./bench/worlds -update -->\n\n", "\n<!-- end -->\n"
 	text, err := os.ReadFile(page)
