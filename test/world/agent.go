@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Once is an agent that does something besides its work in its first iteration.
+// Once is an agent that does something else as well in its first iteration.
 func Once(deed string) string {
 	return Raises + `
 		[ "$PAWL_ITERATION" = 1 ] || exit 0
@@ -18,14 +18,14 @@ func Once(deed string) string {
 		exit 0`
 }
 
-// WaitsFor is an agent that does its work when the test lets it, and says where it is: $WORLD/at
-// has a line for each call, with the number that it found, once it has begun a change.
+// WaitsFor is an agent that works when the test lets it. Once it has begun a change, it adds a line to $WORLD/at with
+// the number that it found.
 func WaitsFor(file string) string {
 	return `echo 99 >work/other; echo "$PAWL_ITERATION $(cat work/n)" >>"$WORLD/at"; until [ -e "$WORLD/` + file + `" ]; do sleep 0.05; done
 		echo good >work/other; ` + Raises
 }
 
-// At waits until the agent was called that often.
+// At waits until the agent was called that many times.
 func (w *World) At(calls int) {
 	w.T.Helper()
 	w.Until("the agent is at work for the "+strconv.Itoa(calls)+". time", func() bool {
@@ -39,15 +39,14 @@ func (w *World) Script(agent string) { w.Write("agent.sh", "cat >/dev/null\n"+ag
 // Raises is an agent that adds one to the number in each iteration.
 const Raises = `echo $(($(cat work/n) + 1)) >work/n; echo "raise the number"`
 
-// Deed is what an agent does in an iteration after it has raised the number: the deed's name, its script,
-// and why the change is not kept then, "" where it is.
+// Deed is what an agent does in an iteration after it has raised the number: the deed's name, its script, and the
+// reason why the change is not kept, "" if it is kept.
 type Deed [3]string
 
-// Name is how the iteration is described.
+// Name returns the iteration's description.
 func (d Deed) Name() string { return d[0] }
 
-// Does gives the world an agent that does one deed after the other, each in an iteration of its
-// own, which it describes by the deed's name.
+// Does gives the world an agent that does one deed in each iteration, with the deed's name as its description.
 func (w *World) Does(deeds ...Deed) *World {
 	var script strings.Builder
 	script.WriteString(`echo $(($(cat work/n) + 1)) >work/n
@@ -62,7 +61,7 @@ func (w *World) Does(deeds ...Deed) *World {
 	return w.Set(Doc{"limits": Doc{"iterations": len(deeds), "discards": len(deeds)}})
 }
 
-// Come expects the rows that deeds come to.
+// Come expects the result rows of these deeds.
 func (w *World) Come(deeds ...Deed) {
 	w.T.Helper()
 	best := 10

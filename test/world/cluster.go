@@ -20,12 +20,12 @@ var (
 // Cluster is a Temporal service with a worker of pawl's.
 type Cluster struct {
 	Dir, Home, Address, UI string
-	flags                  []string // more of the server's
-	Env                    []string // more of the worker's
+	flags                  []string // more flags for the server
+	Env                    []string // more variables for the worker
 	Server, Worker         *Service
 }
 
-// startCluster starts a server with a database of its own. The flags are more of the server's.
+// startCluster starts a server with its own database and these additional flags.
 func startCluster(t testing.TB, dir string, flags ...string) (*Cluster, error) {
 	c := &Cluster{Dir: dir, Home: filepath.Join(dir, "home"), Address: FreeAddress(t), UI: FreeAddress(t), flags: flags}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -34,7 +34,7 @@ func startCluster(t testing.TB, dir string, flags ...string) (*Cluster, error) {
 	return c, c.StartServer()
 }
 
-// StartServer starts the server where it was, or for the first time.
+// StartServer starts the server, again at the same address if it ran before.
 func (c *Cluster) StartServer() (err error) {
 	_, port, _ := net.SplitHostPort(c.Address)
 	_, ui, _ := net.SplitHostPort(c.UI)
@@ -58,7 +58,7 @@ func (c *Cluster) StartWorker(address string) error {
 	return err
 }
 
-// Stop ends the worker, where there is one, as Ctrl-C does, and the server.
+// Stop ends the worker, if there is one, as Ctrl-C does, and then the server.
 func (c *Cluster) Stop() error {
 	if c.Worker != nil {
 		if err := c.Worker.Stop(syscall.SIGINT); err != nil {
@@ -97,7 +97,7 @@ func OnCluster(t *testing.T, agent string) *World {
 	return w.On(ClusterUp)
 }
 
-// Another is a second host of the cluster, without a worker yet.
+// Another returns a second host of the cluster, without a worker yet.
 func (c *Cluster) Another(t *testing.T) *Cluster {
 	t.Helper()
 	dir := filepath.Join(c.Dir, "other")
@@ -105,7 +105,7 @@ func (c *Cluster) Another(t *testing.T) *Cluster {
 	return &Cluster{Dir: dir, Home: filepath.Join(dir, "home"), Address: c.Address, Env: c.Env}
 }
 
-// NewServer is a cluster without a worker that a test has to itself.
+// NewServer returns a cluster for one test, without a worker.
 func NewServer(t testing.TB, flags ...string) *Cluster {
 	t.Helper()
 	Slow(t, "a cluster of its own")
@@ -118,7 +118,7 @@ func NewServer(t testing.TB, flags ...string) *Cluster {
 	return c
 }
 
-// NewCluster is a cluster that a test has to itself.
+// NewCluster returns a cluster for one test.
 func NewCluster(t testing.TB, flags ...string) *Cluster {
 	t.Helper()
 	c := NewServer(t, flags...)
@@ -126,7 +126,7 @@ func NewCluster(t testing.TB, flags ...string) *Cluster {
 	return c
 }
 
-// On moves the world to a cluster: everything that it runs from now on meets that.
+// On moves the world to a cluster: all its commands use that from now on.
 func (w *World) On(c *Cluster) *World {
 	w.Home, w.Env = c.Home, []string{"TEMPORAL_ADDRESS=" + c.Address}
 	return w

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Done runs a command that succeeds.
+// Done runs a command that must succeed.
 func (w *World) Done(args ...string) Said {
 	w.T.Helper()
 	s := w.Pawl(args...)
@@ -23,7 +23,7 @@ func (w *World) Done(args ...string) Said {
 	return s
 }
 
-// Plain asserts that a message for people has neither a stack nor a type of Go in it.
+// Plain asserts that a message for people contains neither a stack nor a Go type.
 func Plain(t testing.TB, text string) {
 	t.Helper()
 	for _, bad := range []string{"goroutine ", "/proc/self/", ".go:", "*fault", "*repo.", "%!", "<nil>", "context canceled", "type:", "panic", "strconv"} {
@@ -31,7 +31,7 @@ func Plain(t testing.TB, text string) {
 	}
 }
 
-// Output runs a program as one of the world's.
+// Output runs a program in the world's environment.
 func (w *World) Output(cmd *exec.Cmd) Said {
 	w.T.Helper()
 	var out, stderr strings.Builder
@@ -46,7 +46,7 @@ func (w *World) Output(cmd *exec.Cmd) Said {
 	return Said{cmd.ProcessState.ExitCode(), out.String(), stderr.String()}
 }
 
-// Refused sends a message and expects it to be refused with a code.
+// Refused sends a message that must be refused with a code.
 func (w *World) Refused(code string, args ...string) Said {
 	w.T.Helper()
 	s := w.Pawl(args...)
@@ -57,7 +57,7 @@ func (w *World) Refused(code string, args ...string) Said {
 	return s
 }
 
-// Shell runs what pawl told a person to type.
+// Shell runs a command that pawl told a person to type.
 func (w *World) Shell(command string) {
 	w.T.Helper()
 	cmd := exec.Command("sh", "-c", command)
@@ -66,18 +66,18 @@ func (w *World) Shell(command string) {
 	require.NoError(w.T, err, "%s: %s", command, out)
 }
 
-// Said is what a command came to.
+// Said is the exit code and output of a command.
 type Said struct {
 	Code     int
 	Out, Err string
 }
 
-// Command is a pawl that runs.
+// Command is a running pawl.
 type Command struct {
 	w        *World
 	Cmd      *exec.Cmd
 	args     []string
-	Out, Err string // files
+	Out, Err string // the paths of files
 	Gone     chan struct{}
 }
 
@@ -87,7 +87,7 @@ func (w *World) Start(args ...string) *Command {
 	return w.Prepare(args...).Begin()
 }
 
-// Prepare makes a command that has not begun, for a test to change.
+// Prepare returns a command that has not started, so that a test can change it.
 func (w *World) Prepare(args ...string) *Command {
 	w.T.Helper()
 	c := &Command{w: w, args: args, Cmd: exec.Command(Program(w.T), args...), Gone: make(chan struct{})}
@@ -97,7 +97,8 @@ func (w *World) Prepare(args ...string) *Command {
 	return c
 }
 
-// Environ is what the world's programs are given. $HOME is not around the world: a sandbox hides it.
+// Environ returns the environment of the world's programs. $HOME is not a folder around the world, because a sandbox
+// hides it.
 func (w *World) Environ() []string {
 	return append(append(Environ(w.Home, w.Dir), "HOME="+filepath.Join(w.Dir, "user")), w.Env...)
 }

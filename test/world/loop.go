@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Proposal is a loop's proposal as the contract has it.
+// Proposal is a loop's proposal in the form of the contract.
 type Proposal struct{ Hash, Base, Head, State, By, Branch, Commit string }
 
-// Proposal asks for the loop's proposal.
+// Proposal returns the loop's proposal.
 func (w *World) Proposal() Proposal {
 	w.T.Helper()
 	s := w.Pawl("show", "--json", w.Loop)
@@ -32,7 +32,7 @@ type Event struct {
 	Phase, Message           string
 }
 
-// Events are those of the loop's log, and what the command printed.
+// Events returns the events of the loop's log, and the output of the command.
 func (w *World) Events() ([]Event, Said) {
 	w.T.Helper()
 	s := w.Pawl("log", "--json", w.Loop)
@@ -50,7 +50,7 @@ func (w *World) Events() ([]Event, Said) {
 	return events, s
 }
 
-// Types are the events' types in their order.
+// Types returns the events' types in order.
 func Types(events []Event) (all []string) {
 	for _, e := range events {
 		all = append(all, e.Type)
@@ -66,7 +66,7 @@ func (w *World) ReadHome(name string) string {
 	return string(b)
 }
 
-// Report is what `pawl run --json` prints.
+// Report is the output of `pawl run --json`.
 type Report struct {
 	Loop, Run, Status string
 	Gate              *Gate
@@ -81,7 +81,7 @@ type Report struct {
 	}
 }
 
-// Claim is by how much a loop says that its head is better than its baseline.
+// Claim is how much better the loop says its head is than its baseline.
 type Claim struct {
 	Estimate, Low, High, Bound, FalseKeeps float64
 	Pairs                                  int
@@ -96,7 +96,7 @@ type Gate struct {
 	Answers, Choices        []string
 }
 
-// State is what `pawl show --json` prints, as far as tests look at it.
+// State is the output of `pawl show --json`, as far as tests read it.
 type State struct {
 	Loop, Goal, Status, Phase, Branch, Head, Ledger, Desk, ErrorCode, ExitStatus, Reason, PauseReason, Recovery string
 	Iteration, Attempt, DiscardsInARow                                                                          int
@@ -125,7 +125,7 @@ type State struct {
 	Proposal *Proposal
 }
 
-// Run runs the loop to its end with its contract approved beforehand, and expects an exit code.
+// Run runs the loop to its end, with its contract approved in advance, and expects an exit code.
 func (w *World) Run(code int, args ...string) Report {
 	w.T.Helper()
 	s := w.Pawl(append([]string{"run", "--json", "--yes", w.SpecFile()}, args...)...)
@@ -135,7 +135,7 @@ func (w *World) Run(code int, args ...string) Report {
 	return r
 }
 
-// Show asks for the loop's state.
+// Show returns the loop's state.
 func (w *World) Show() State {
 	w.T.Helper()
 	s := w.Pawl("show", "--json", w.Loop)
@@ -145,7 +145,7 @@ func (w *World) Show() State {
 	return st
 }
 
-// Decode reads the one JSON value that a text is.
+// Decode reads a text as one JSON value.
 func Decode(t testing.TB, text string, v any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -153,7 +153,7 @@ func Decode(t testing.TB, text string, v any) {
 	require.False(t, d.More(), "more than one value: %s", text)
 }
 
-// Waits waits until the loop is in a status, and returns its state then.
+// Waits waits until the loop has a status, and returns its state.
 func (w *World) Waits(status string) (st State) {
 	w.T.Helper()
 	w.Until(status, func() bool {
@@ -164,7 +164,7 @@ func (w *World) Waits(status string) (st State) {
 	return st
 }
 
-// StepLog is what a step of the loop wrote to a stream.
+// StepLog returns what a step of the loop wrote to a stream.
 func (w *World) StepLog(step, stream string) []byte {
 	w.T.Helper()
 	b, err := os.ReadFile(filepath.Join(w.Home, "loops", w.Loop, "steps", step, stream))

@@ -19,13 +19,13 @@ import (
 	"pawl/internal/testbin"
 )
 
-// Update asks tests to write what they compare anew: docs/escapes.md, the histories of loops.
+// Update makes tests write what they compare with: docs/escapes.md, the histories of loops.
 var Update = flag.Bool("update", false, "write what tests compare anew: docs/escapes.md, histories of loops")
 
 // Scratch is the folder of this package's test run.
 var Scratch string
 
-// Main runs the tests of a package from the module's root, and ends what they shared.
+// Main runs the tests of a package from the module's root, and ends what they share.
 func Main(m *testing.M) int {
 	sandbox.Main()
 	testbin.Parallel(6)
@@ -44,7 +44,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// enter goes to the module's root, from which everything is named, and makes Scratch.
+// enter changes to the module's root, because all paths start there, and makes Scratch.
 func enter() error {
 	for {
 		if _, err := os.Stat("go.mod"); err == nil {
@@ -64,18 +64,18 @@ func enter() error {
 	return err
 }
 
-// All reports whether everything is to be tested, however long it takes, and with every tool.
+// All reports whether all tests are to run, however long they take, and with every tool.
 func All() bool { return os.Getenv("PAWL_TEST_ALL") == "1" || *Update }
 
-// Slow skips a test that takes long or needs much, unless everything is to be tested. Why says what stands
-// for it otherwise. With PAWL_TEST_SHARE it runs in one turn of several.
+// Slow skips a test that takes long or needs much, unless all tests are to run. why names what replaces the test
+// otherwise. With PAWL_TEST_SHARE the test runs in one turn of several.
 func Slow(t testing.TB, why string) {
 	t.Helper()
 	if !All() {
 		t.Skip("runs with PAWL_TEST_ALL=1: " + why)
 	}
 	turn, of := turnOf()
-	for name := t.Name(); of > 0; { // a test that had to wait for the turns of its parents, too, might never run
+	for name := t.Name(); of > 0; { // if a test's parents had their turn, it is the test's turn, too: else it might never run
 		up := strings.LastIndexByte(name, '/')
 		if up < 0 {
 			break
@@ -94,7 +94,7 @@ func Slow(t testing.TB, why string) {
 // turns has the names of slow tests whose turn it is.
 var turns sync.Map
 
-// Lacks skips a test for want of a tool. Where everything is to be tested it fails.
+// Lacks skips a test because a tool is missing. If all tests are to run, the test fails instead.
 func Lacks(t testing.TB, what string) {
 	t.Helper()
 	if All() {
@@ -103,9 +103,9 @@ func Lacks(t testing.TB, what string) {
 	t.Skip(what)
 }
 
-// Sample returns n of the cases, spread evenly and the same each time, the first and the last among them. It returns all of
-// them where everything is to be tested, and with PAWL_TEST_SHARE=1/4 of each four in a row the one with that number, from 0
-// on: CI goes on to the next with each commit.
+// Sample returns n of the cases, spread evenly and always the same, including the first and the last. If all tests are
+// to run, it returns all cases. With PAWL_TEST_SHARE=1/4 it returns of each four in a row the one with that number,
+// counted from 0. CI uses the next number for the next commit.
 func Sample[T any](n int, cases []T) []T {
 	if len(cases) <= n {
 		return cases
@@ -128,7 +128,7 @@ func Sample[T any](n int, cases []T) []T {
 	return some
 }
 
-// turnOf returns what PAWL_TEST_SHARE says, of is 0 without it.
+// turnOf returns the numbers in PAWL_TEST_SHARE; of is 0 without it.
 func turnOf() (turn, of int) {
 	if _, err := fmt.Sscanf(os.Getenv("PAWL_TEST_SHARE"), "%d/%d", &turn, &of); err != nil || of <= 1 || *Update {
 		return 0, 0
@@ -146,12 +146,12 @@ func Program(t testing.TB) string {
 
 var build = Building("pawl", ".")
 
-// Building returns what builds a program of ours.
+// Building returns a function that builds one of our programs.
 func Building(name, pkg string, flags ...string) func() (string, error) {
 	return testbin.Building(".", pkg, func() string { return filepath.Join(Scratch, name) }, flags...)
 }
 
-// caches are where go keeps what it has built, which must not be built anew in each test's $HOME.
+// caches are variables for go's caches, so that the tests' own $HOME does not make go build everything again.
 var caches = sync.OnceValue(func() []string {
 	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if f := strings.Split(strings.TrimSpace(string(out)), "\n"); err == nil && len(f) == 2 {
@@ -160,7 +160,7 @@ var caches = sync.OnceValue(func() []string {
 	return nil
 })
 
-// Environ is a user's environment without anything that would lead out of the test.
+// Environ returns a user's environment without anything that leads out of the test.
 func Environ(home, dir string) []string {
 	env := slices.Clone(caches())
 	for _, kv := range os.Environ() {

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// TieToParent ends a process when this one dies, however that happens.
+// TieToParent ends a process when this one dies, for whatever reason.
 func TieToParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// Survivors are the processes that carry a string in their environment or arguments, as what
-// runs for a loop of a world does.
+// Survivors returns the processes that have a string in their environment or arguments, as all processes of a world's
+// loop have.
 func Survivors(mark string) (found []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {

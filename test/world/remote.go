@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The repository of these tests is a bare one beside the world's, which is reached by a URL alone.
+// The remote repository of these tests is a bare one beside the world's, which loops reach only by its URL.
 
-// Shares puts what the world's repository has into a bare one, and has the loop work for that.
+// Shares copies the world's repository into a bare one, and makes the loop use that.
 func (w *World) Shares() string {
 	w.T.Helper()
 	bare := filepath.Join(w.Dir, "project.git")
@@ -23,7 +23,7 @@ func (w *World) Shares() string {
 	return bare
 }
 
-// Configures adds to the user's git configuration: the worker's, and that of the test itself.
+// Configures adds to the user's git configuration, for the worker and the test itself.
 func (w *World) Configures(text string) {
 	w.T.Helper()
 	for _, file := range []string{"user/.gitconfig", ".gitconfig"} {
@@ -37,13 +37,13 @@ func (w *World) There(args ...string) string {
 	return w.Git(append([]string{"--git-dir", filepath.Join(w.Dir, "project.git")}, args...)...)
 }
 
-// Has returns what a file is at a ref of the shared repository.
+// Has returns the content of a file at a ref of the shared repository.
 func (w *World) Has(ref, name string) string {
 	w.T.Helper()
 	return w.There("show", ref+":"+name)
 }
 
-// RowsThere are the descriptions of the loop's results in the shared repository.
+// RowsThere returns the descriptions of the loop's results in the shared repository.
 func (w *World) RowsThere() (rows []string) {
 	w.T.Helper()
 	for _, line := range strings.Split(w.Has("refs/pawl-ledger/"+w.Loop, "loop-results.tsv"), "\n") {

@@ -38,7 +38,7 @@ func (w *World) TryGit(args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// Commit commits what the user has in the tree. What the repository is from now on must stay.
+// Commit commits what the user has in the tree. From then on the repository must not change.
 func (w *World) Commit(message string) {
 	w.T.Helper()
 	w.Git("add", "--all")
@@ -46,8 +46,8 @@ func (w *World) Commit(message string) {
 	w.Before = w.Snapshot()
 }
 
-// Snapshot is the user's repository to the byte: the tree and all of .git but the objects, the
-// loops' branches and their ledgers.
+// Snapshot returns the content of the user's repository: the tree and all of .git except the objects, the loops'
+// branches and their ledgers.
 func (w *World) Snapshot() map[string]string {
 	files := map[string]string{}
 	filepath.WalkDir(w.Repo, func(path string, d fs.DirEntry, err error) error {
@@ -80,24 +80,24 @@ func (w *World) Snapshot() map[string]string {
 	return files
 }
 
-// large is the size beyond which a snapshot goes by a file's size and time.
+// large is the size in bytes from which a snapshot has only a file's size and time.
 const large = 32 << 20
 
 // Row is a line of loop-results.tsv without its time: iteration, metric, delta, kept, description.
 type Row [5]string
 
-// Kept is "yes" or "no".
+// Kept returns "yes" or "no".
 func (r Row) Kept() string { return r[3] }
 
-// Description is the agent's own, after the reason for which its change was not kept.
+// Description returns the agent's description, after the reason if the change was not kept.
 func (r Row) Description() string { return r[4] }
 
-// Results are the rows of a ledger that was pushed to the user's repository.
+// Results returns the rows of a ledger that was pushed to the user's repository.
 func (w *World) Results(loop string) (rows []Row) {
 	w.T.Helper()
 	for _, line := range strings.Split(w.Git("show", "refs/pawl-ledger/"+loop+":loop-results.tsv"), "\n") {
 		f := strings.Split(line, "\t")
-		require.Contains(w.T, []int{6, 10, 11}, len(f), line) // those of the source, and what follows them
+		require.Contains(w.T, []int{6, 10, 11}, len(f), line) // the source's columns, and those that follow them
 		_, err := time.Parse("2006-01-02T15:04:05Z", f[1])
 		require.NoError(w.T, err)
 		rows = append(rows, Row{f[0], f[2], f[3], f[4], f[5]})
@@ -105,27 +105,27 @@ func (w *World) Results(loop string) (rows []Row) {
 	return rows
 }
 
-// LastRow is the last line of the loop's results.
+// LastRow returns the last line of the loop's results.
 func (w *World) LastRow() Row {
 	w.T.Helper()
 	rows := w.Results(w.Loop)
 	return rows[len(rows)-1]
 }
 
-// Kept is what a file is on the loop's branch in the user's repository.
+// Kept returns the content of a file on the loop's branch in the user's repository.
 func (w *World) Kept(name string) string {
 	w.T.Helper()
 	return w.Git("show", "refs/heads/pawl/"+w.Loop+":"+name)
 }
 
-// OnBranch are the names of the files on the loop's branch, as bytes.
+// OnBranch returns the names of the files on the loop's branch, as bytes.
 func (w *World) OnBranch() []string {
 	w.T.Helper()
 	out := w.Git("ls-tree", "-r", "-z", "--name-only", "refs/heads/pawl/"+w.Loop)
 	return slices.DeleteFunc(strings.Split(out, "\x00"), func(s string) bool { return s == "" })
 }
 
-// Subjects are the loop's commits on its branch, the newest first.
+// Subjects returns the subjects of the loop's commits on its branch, the newest first.
 func (w *World) Subjects() []string {
 	w.T.Helper()
 	out := w.Git("log", "--format=%s", "main..refs/heads/pawl/"+w.Loop)
@@ -135,7 +135,7 @@ func (w *World) Subjects() []string {
 	return strings.Split(out, "\n")
 }
 
-// PawlRefs are the branches and ledgers that loops left in the user's repository.
+// PawlRefs returns the branches and ledgers that loops left in the user's repository.
 func (w *World) PawlRefs() string {
 	w.T.Helper()
 	return w.Git("for-each-ref", "--format=%(refname)", "refs/heads/pawl", "refs/pawl-ledger")

@@ -21,7 +21,7 @@ type Service struct {
 	gone chan struct{}
 }
 
-// Serve starts a service and returns once its log, stdout and stderr together, has what ready says.
+// Serve starts a service and returns once its log, stdout and stderr together, contains ready.
 func Serve(cmd *exec.Cmd, log, ready string) (*Service, error) {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) Stop(sig syscall.Signal) error {
 	}
 }
 
-// FreeAddress is an address of this machine that nobody listens at.
+// FreeAddress returns an address of this machine on which nobody listens.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -101,7 +101,7 @@ func (w *World) Stands(status string) (st State) {
 	return st
 }
 
-// TemporalCLI is the Temporal CLI, from the PATH or from where `go install` puts it.
+// TemporalCLI returns the path of the Temporal CLI, from the PATH or from where `go install` puts it.
 func TemporalCLI(t testing.TB) string {
 	t.Helper()
 	if path, err := exec.LookPath("temporal"); err == nil {
@@ -116,7 +116,7 @@ func TemporalCLI(t testing.TB) string {
 	return path
 }
 
-// Describe is what Temporal shows of a loop whether or not a worker is up.
+// Describe returns what Temporal shows of a loop, with or without a worker.
 func (w *World) Describe() (d struct {
 	ExecutionConfig struct {
 		UserMetadata struct{ Summary, Details string }
@@ -135,7 +135,7 @@ func (w *World) Describe() (d struct {
 	return d
 }
 
-// Listed are the IDs that `temporal workflow list` finds.
+// Listed returns the IDs that `temporal workflow list` finds.
 func (w *World) Listed(query string) (ids []string) {
 	w.T.Helper()
 	var rows []struct{ Execution struct{ WorkflowID string } }
@@ -159,14 +159,14 @@ func (w *World) Tell(way, name, payload string) Said {
 	return w.TryTemporal(args...)
 }
 
-// Approves tells the loop that its contract is approved.
+// Approves approves the loop's contract.
 func (w *World) Approves() {
 	w.T.Helper()
 	s := w.Tell("update", "approve", `{"by":"ann","hash":"`+w.Stands("waiting").Gate.Hash+`"}`)
 	require.Equal(w.T, 0, s.Code, s.Err)
 }
 
-// Result is what the workflow ended with, which may be a failure.
+// Result returns the workflow's result, which may be a failure.
 func (w *World) Result() (r struct {
 	Status     string
 	Result     struct{ ExitStatus, ErrorCode, Reason, Branch, Head string }
@@ -180,7 +180,7 @@ func (w *World) Result() (r struct {
 	return r
 }
 
-// Failure is what Temporal shows of a workflow that failed.
+// Failure is what Temporal shows of a failed workflow.
 type Failure struct {
 	Message                string
 	ApplicationFailureInfo struct{ Type string }

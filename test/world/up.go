@@ -27,11 +27,10 @@ type Up struct {
 	stopped bool
 }
 
-// Serving is what it says where it serves.
+// Serving is what it prints about where it serves.
 type Serving struct{ Address, UI, CLI, Engine string }
 
-// The `pawl up` that most tests share: its engine and its worker, as a user's would be shared by
-// all that they run.
+// The `pawl up` that most tests share, as all runs of a user share an engine and a worker.
 var (
 	sharedHome = func() string { return filepath.Join(Scratch, "home") }
 	shared     = sync.OnceValues(func() (*Up, error) { return StartUp(sharedHome(), filepath.Join(Scratch, "up")) })
@@ -133,7 +132,7 @@ func (u *Up) Stop() error {
 	}
 }
 
-// Engine is what engine.json says of the running engine.
+// Engine returns the content of engine.json of the running engine.
 func (w *World) Engine() (e struct {
 	Address string
 	PID     int
@@ -142,7 +141,7 @@ func (w *World) Engine() (e struct {
 	return e
 }
 
-// Up starts a `pawl up` in a world of its own, until the test's end.
+// Up starts a `pawl up` for this world, until the test's end.
 func (w *World) Up(flags ...string) *Up {
 	w.T.Helper()
 	u, err := StartUpWith(flags, w.Home, filepath.Join(w.Dir, "up"), w.Env...)

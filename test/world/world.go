@@ -18,23 +18,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Patience is how long a test waits for what must come. The longest runs take half a minute on a quiet machine; a machine that
-// does a lot else has needed twenty times that.
+// Patience is how long a test waits for a condition. The longest runs take half a minute on a quiet machine, and have
+// taken twenty times that on a busy one.
 const Patience = 15 * time.Minute
 
-// World is what a test has to itself: a repository with a hill to climb, an agent that is a
-// shell script, a spec. The metric is the number in the file work/n, and it is 10 to begin with.
+// World is what one test works with: a repository in which a number can be raised, an agent that is a shell script, a
+// spec. The metric is the number in the file work/n, which starts at 10.
 type World struct {
 	T      testing.TB
-	Dir    string // around the repository: spec, agent, whatever a script leaves
+	Dir    string // the folder around the repository: spec, agent, files that scripts leave
 	Home   string // $PAWL_HOME
 	Repo   string
-	Env    []string            // what its programs are given besides
-	GitEnv []string            // what the user's git is given besides
-	User   *syscall.Credential // who runs its programs, nil for who runs the test
+	Env    []string            // additional variables for its programs
+	GitEnv []string            // additional variables for the user's git
+	User   *syscall.Credential // the user of its programs, nil for the user of the test
 	Loop   string
 	Spec   Doc
-	Before map[string]string // the user's repository, to the byte
+	Before map[string]string // the content of the user's repository
 }
 
 // Doc is a spec, or a part of one.
@@ -42,9 +42,9 @@ type Doc = map[string]any
 
 var worlds atomic.Int32
 
-// New makes a world whose loops run in the shared `pawl up`. The agent is a POSIX shell
-// script that runs on the desk: it finds the world's folder as $WORLD. At the test's end the
-// user's repository must be what it was, and nothing that ran for the loop may be left.
+// New makes a world whose loops run in the shared `pawl up`. The agent is a POSIX shell script that runs on the desk,
+// with the world's folder in $WORLD. At the test's end the user's repository must be unchanged, and no process of the
+// loop may be left.
 func New(t *testing.T, agent string) *World {
 	t.Helper()
 	t.Parallel()
@@ -54,7 +54,7 @@ func New(t *testing.T, agent string) *World {
 	return w
 }
 
-// Alone makes a world with a $PAWL_HOME of its own, in which nothing runs yet.
+// Alone makes a world with its own $PAWL_HOME, in which nothing runs yet.
 func Alone(t *testing.T, agent string) *World {
 	t.Helper()
 	Program(t)
@@ -76,7 +76,7 @@ func Alone(t *testing.T, agent string) *World {
 	return w
 }
 
-// In makes a world in a folder, with these files committed, and neither builds nor checks anything.
+// In makes a world in a folder, with these files committed. It builds nothing and checks nothing.
 func In(t testing.TB, dir, agent string, files map[string]string, env ...string) *World {
 	t.Helper()
 	w := &World{T: t, Dir: dir, Home: filepath.Join(dir, "home"), Repo: filepath.Join(dir, "repo"), GitEnv: env}
@@ -93,12 +93,12 @@ func In(t testing.TB, dir, agent string, files map[string]string, env ...string)
 		"goal": "climb", "repo": Doc{"path": w.Repo}, "scope": []string{"work/**"},
 		"verify": Doc{"command": "sh measure.sh"},
 		"agent":  Doc{"command": []string{"sh", filepath.Join(w.Dir, "agent.sh")}, "env": Doc{"WORLD": w.Dir}},
-		// A sealed file stops the loop, so that tests see what was done to it.
+		// A changed sealed file stops the loop, so that tests see the change.
 		"limits":    Doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h", "onSealed": "block"},
 		"approvals": Doc{"diff": "auto", "tools": []string{"*"}},
-		// Agents of tests leave word beside their tree. $PAWL_HOME and the repository stay out of their reach.
+		// Agents of tests leave files beside their tree. $PAWL_HOME and the repository stay out of their reach.
 		"sandbox": Doc{"allow": []string{w.Dir}},
-		// There is no code here that a guard could see.
+		// There is no code here that a guard could check.
 		"validate": Doc{"canary": false},
 	}
 	return w
@@ -127,7 +127,7 @@ func (w *World) Write(name, content string) {
 	require.NoError(w.T, os.WriteFile(path, []byte(content), 0o644))
 }
 
-// Read returns a file of the world, "" where there is none.
+// Read returns a file of the world, "" if it is missing.
 func (w *World) Read(name string) string {
 	b, _ := os.ReadFile(filepath.Join(w.Dir, name))
 	return string(b)
@@ -139,7 +139,7 @@ func (w *World) Exists(name string) bool {
 	return err == nil
 }
 
-// NothingRuns asserts that no process is left that carries the world's name. A git that pushes what was recorded ends by itself.
+// NothingRuns asserts that no process with the world's name is left. A git that is pushing ends by itself.
 func (w *World) NothingRuns() {
 	w.T.Helper()
 	var left []string
@@ -152,10 +152,10 @@ func (w *World) NothingRuns() {
 	assert.Empty(w.T, left, "processes are left")
 }
 
-// pushes is a process that takes part in a push, as Survivors names it.
+// pushes matches a process of a push, in the form of Survivors.
 var pushes = regexp.MustCompile(`^\d+: \S*git .*\b(push|send-pack|receive-pack|pack-objects|unpack-objects|index-pack|rev-list)\b`)
 
-// complain shows what the log of the worker says.
+// complain shows the worker's log.
 func (w *World) complain() {
 	lines := strings.Split(strings.TrimSpace(ReadFile(filepath.Join(w.Home, "logs", "pawl.log"))), "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, w.Loop) })
@@ -164,7 +164,7 @@ func (w *World) complain() {
 	}
 }
 
-// ReadFile returns a file, "" where there is none.
+// ReadFile returns a file, "" if it is missing.
 func ReadFile(path string) string {
 	b, _ := os.ReadFile(path)
 	return string(b)
@@ -179,8 +179,8 @@ func (w *World) SpecFile() string {
 	return filepath.Join(w.Dir, "spec.yaml")
 }
 
-// Until waits for a condition. It looks at most a third of the time: a look may be a command, which takes
-// from the machine what the condition waits for.
+// Until waits for a condition. It looks for at most a third of the time, because a look may be a command, which slows
+// down what the test waits for.
 func (w *World) Until(what string, condition func() bool) {
 	w.T.Helper()
 	for end := time.Now().Add(Patience); ; {
@@ -191,6 +191,6 @@ func (w *World) Until(what string, condition func() bool) {
 		if time.Now().After(end) {
 			w.T.Fatalf("it never came to this: %s\n%s", what, w.Pawl("show", w.Loop).Out)
 		}
-		time.Sleep(max(20*time.Millisecond, 2*time.Since(began))) // the pace of looking, not a time that anything is given
+		time.Sleep(max(20*time.Millisecond, 2*time.Since(began))) // the pace of looking; nothing depends on it
 	}
 }

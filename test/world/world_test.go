@@ -36,7 +36,7 @@ func TestSharesHaveEveryCaseOnce(t *testing.T) {
 	require.Equal(t, []int{0, 9}, world.Sample(2, cases))
 }
 
-// named is a test of that name.
+// named is a test with that name.
 type named struct {
 	testing.TB
 	name string
