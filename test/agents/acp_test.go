@@ -10,7 +10,7 @@ import (
 
 var acpAgent = world.Building("acpagent", "./test/agents/acpagent")
 
-// speaking is a world whose agent speaks the Agent Client Protocol.
+// speaking makes a world whose agent speaks the Agent Client Protocol.
 func speaking(t *testing.T, args ...string) *world.World {
 	t.Helper()
 	path, err := acpAgent()
@@ -44,7 +44,7 @@ func TestA2_ATurnOfAnAgentIsCancelledAtItsLastToolCallAndItsTokensCount(t *testi
 	require.Equal(t, "120", w.Show().Budget["tokens"].Used.String(), "it says what it used when its turn is cancelled")
 }
 
-// TestAPersonIsAskedAboutAToolThatAnAgentWasDenied has one that may only read, until a person lets it edit.
+// TestAPersonIsAskedAboutAToolThatAnAgentWasDenied has an agent that may only read, until a person lets it edit.
 func TestAPersonIsAskedAboutAToolThatAnAgentWasDenied(t *testing.T) {
 	w := speaking(t).Set(doc{"approvals": doc{"tools": []string{"read"}, "onDenied": "ask"}})
 	require.Equal(t, "question", w.Run(4).Gate.Kind)

@@ -13,8 +13,8 @@ import (
 	"pawl/test/world"
 )
 
-// claudeWorld is a world whose agent is Claude Code, with a scripted model behind it. Claude reaches that as it
-// reaches the real one: by name, through the sandbox's proxy, and that goes through the one of this network.
+// claudeWorld makes a world whose agent is Claude Code, with a scripted model. Claude reaches the model like the real
+// one: by its name, through the sandbox's proxy and then through the proxy of this network.
 func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *model) {
 	t.Helper()
 	p, _ := program.Lookup(program.Claude)
@@ -30,7 +30,7 @@ func claudeWorld(t *testing.T, script func(request) answer) (*world.World, *mode
 	return w, m
 }
 
-// claudeClimbs is a model that raises the number as an agent would: it looks, edits and says so.
+// claudeClimbs is a model that raises the number like an agent: it looks, edits and says so.
 func claudeClimbs(w func() *world.World) func(request) answer {
 	number := regexp.MustCompile(`\d+\s+(\d+)`)
 	return func(r request) answer {
@@ -48,8 +48,8 @@ func claudeClimbs(w func() *world.World) func(request) answer {
 	}
 }
 
-// TestClaudeRunsAWholeLoop is an Improve loop with the real Claude Code: it is asked for an idea
-// with tools that only look, then for the change; what it spends is what the stream says.
+// TestClaudeRunsAWholeLoop is an Improve loop with the real Claude Code. It is asked for an idea with tools that only
+// look, then for the change. The loop's usage is that of the stream.
 func TestClaudeRunsAWholeLoop(t *testing.T) {
 	var w *world.World
 	w, m := claudeWorld(t, claudeClimbs(func() *world.World { return w }))
@@ -76,8 +76,8 @@ func TestClaudeRunsAWholeLoop(t *testing.T) {
 	require.Contains(t, asked[1].Prompt, "raise the number")
 }
 
-// TestA2_BudgetsEndAClaudeCallInTheMiddle crosses each budget while Claude Code works. The model
-// then does not answer any more, or a tool does not end: nobody but pawl ends the call.
+// TestA2_BudgetsEndAClaudeCallInTheMiddle exceeds each budget while Claude Code works. Then the model stops answering,
+// or a tool does not end, so only pawl can end the call.
 func TestA2_BudgetsEndAClaudeCallInTheMiddle(t *testing.T) {
 	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	spoil := bash(`echo 99 >work/n; echo bad >work/other; echo "$PWD" >"$WORLD/at"`)
@@ -131,8 +131,8 @@ func TestA2_BudgetsEndAClaudeCallInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestA6_ClaudeIsPausedInTheMiddle pauses while Claude Code runs a tool. What it spent stays
-// counted, what it did is undone, and the step is done again.
+// TestA6_ClaudeIsPausedInTheMiddle pauses while Claude Code runs a tool. Its usage still counts, its changes are
+// undone, and the step runs again.
 func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	var w *world.World
@@ -169,7 +169,7 @@ func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 	up.Wait()
 }
 
-// TestA1_ClaudeIsOfferedTheApprovedToolsAlone approves some tools: the model never sees another.
+// TestA1_ClaudeIsOfferedTheApprovedToolsAlone approves some tools: the model never sees the others.
 func TestA1_ClaudeIsOfferedTheApprovedToolsAlone(t *testing.T) {
 	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	var w *world.World
@@ -181,8 +181,8 @@ func TestA1_ClaudeIsOfferedTheApprovedToolsAlone(t *testing.T) {
 	require.ElementsMatch(t, []string{"Read", "Edit", "Bash"}, asked[1].Tools)
 }
 
-// TestA1_ClaudeRunsNoOtherCommandThanThoseApproved has a model that calls commands by which it would change files, as it may with
-// its own tools.
+// TestA1_ClaudeRunsNoOtherCommandThanThoseApproved has a model that tries commands that change files. Its approved
+// tools may change them, too, but the commands are not approved.
 func TestA1_ClaudeRunsNoOtherCommandThanThoseApproved(t *testing.T) {
 	world.Slow(t, "TestClaudeRunsAWholeLoop calls the real program")
 	commands := []string{"echo bad >work/other", "rm work/other", "cp work/n work/other", "touch work/more", "mkdir work/more", "go test $(touch work/more)"}
@@ -201,8 +201,8 @@ func TestA1_ClaudeRunsNoOtherCommandThanThoseApproved(t *testing.T) {
 	require.Contains(t, w.LastRow().Description(), "the agent was not allowed to use Bash")
 }
 
-// TestA2_ToolCallsOfAgentsOfAgentsCount has the model start an agent that starts another one, which works without end: of
-// that one nothing but its progress is in the stream.
+// TestA2_ToolCallsOfAgentsOfAgentsCount has the model start an agent that starts another one, which works without end.
+// The stream shows only the progress of that one.
 func TestA2_ToolCallsOfAgentsOfAgentsCount(t *testing.T) {
 	world.Slow(t, "TestClassesOfRecordedStreams has such a stream")
 	helper := func(prompt string) answer {
@@ -227,8 +227,8 @@ func TestA2_ToolCallsOfAgentsOfAgentsCount(t *testing.T) {
 	require.Less(t, r.Result.Usage.ToolCalls, 30, "it is ended soon after")
 }
 
-// TestA2_NoRequestOfAnAgentsAgentPassesTheBudget has the same, with a budget of tokens: what the meter counts is what the
-// model has answered, to the token, and the request after the last that the budget has room for was never sent.
+// TestA2_NoRequestOfAnAgentsAgentPassesTheBudget does the same with a budget of tokens. The meter counts exactly the
+// tokens of the model's answers, and sends no request for which the budget has no room.
 func TestA2_NoRequestOfAnAgentsAgentPassesTheBudget(t *testing.T) {
 	world.Slow(t, "TestA2_NoRequestPastTheBudgetIsSent has a stand-in")
 	helper := func(prompt string) answer {

@@ -1,2 +1,2 @@
-// Package agents tests roles, agent programs by their streams, and Claude Code against a scripted model.
+// Package agents tests roles, agent programs by their streams, and real agent programs against scripted models.
 package agents

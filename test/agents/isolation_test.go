@@ -12,7 +12,7 @@ import (
 	"pawl/test/world"
 )
 
-// TestWhatAProgramWritesForItselfIsNoChange has one that rewrites its own settings in the folder that it works in, as
+// TestWhatAProgramWritesForItselfIsNoChange has a program that rewrites its own settings in its working folder, as
 // opencode does.
 func TestWhatAProgramWritesForItselfIsNoChange(t *testing.T) {
 	w := streams(t, "opencode", `echo '{"$schema":"x"}' >opencode.json; `+world.Raises+" >/dev/null; "+recorded("opencode-1.18.33"))
@@ -22,8 +22,8 @@ func TestWhatAProgramWritesForItselfIsNoChange(t *testing.T) {
 	require.Equal(t, "11", w.Kept("work/n"))
 }
 
-// TestARepositorysInstructionsReachAProgramThatIsNotLetReadThem has a CLAUDE.md: Claude Code is kept from all settings of
-// the repository, and with them from that.
+// TestARepositorysInstructionsReachAProgramThatIsNotLetReadThem has a CLAUDE.md. Claude Code may read no settings of
+// the repository, and so does not read that file either.
 func TestARepositorysInstructionsReachAProgramThatIsNotLetReadThem(t *testing.T) {
 	w := streams(t, "claude", world.Raises+" >/dev/null; "+recorded("claude-2.1.330"))
 	w.Write("repo/CLAUDE.md", "Numbers go up by one here.\n")
@@ -32,8 +32,8 @@ func TestARepositorysInstructionsReachAProgramThatIsNotLetReadThem(t *testing.T)
 	require.Contains(t, w.Read("prompt"), "## What the repository says to agents (CLAUDE.md)\n\nNumbers go up by one here.\n")
 }
 
-// TestAProgramFindsNoVariablesInTheRepository has files in which the Gemini CLI and Qwen Code look for them first, and in
-// which they write as well.
+// TestAProgramFindsNoVariablesInTheRepository has files from which the Gemini CLI and Qwen Code would read variables
+// first, and to which they write.
 func TestAProgramFindsNoVariablesInTheRepository(t *testing.T) {
 	recordings := map[string]string{"gemini": "gemini-0.61.0", "qwen": "qwen-0.24.4"}
 	for _, use := range world.Sample(1, slices.Sorted(maps.Keys(recordings))) {
@@ -50,7 +50,8 @@ func TestAProgramFindsNoVariablesInTheRepository(t *testing.T) {
 	}
 }
 
-// TestALoopEndsWhereAProgramWouldTakeVariables has a link in place of the folder in which its program looks for them.
+// TestALoopEndsWhereAProgramWouldTakeVariables has a link in place of the folder in which the program looks for
+// variables.
 func TestALoopEndsWhereAProgramWouldTakeVariables(t *testing.T) {
 	world.Slow(t, "TestAProgramFindsNoVariablesInTheRepository has the protection")
 	w := streams(t, "gemini", world.Raises+" >/dev/null; "+recorded("gemini-0.61.0"))

@@ -19,20 +19,20 @@ import (
 	"pawl/test/world"
 )
 
-// matrixCase is one thing that happens to each program: what its model does, and what comes of it.
+// matrixCase is one case that each program goes through: what its model does, and the results.
 type matrixCase struct {
 	name   string
-	plan   string // of the scripted server; TOOL in it is what the program calls its shell
-	spec   doc    // what the loop has besides
-	waits  bool   // the program waits for its provider for most of the time
+	plan   string // the scripted server's plan; TOOL in it is the program's name for its shell
+	spec   doc    // more keys of the loop's spec
+	waits  bool   // the program waits for its provider most of the time
 	acp    bool   // the program is called by the Agent Client Protocol
-	off    bool   // the program's own stream counts, and not pawl's meter
+	off    bool   // the program's own stream counts, not pawl's meter
 	cannot map[string]string
 	result func(l *looped) map[string]string
 	sleeps bool
 }
 
-// cases are in the order in which they begin: those that wait longest are first.
+// cases are in the order in which they start: the longest ones first.
 var cases = []matrixCase{
 	{name: "limit", plan: "climb;fault=sub429;lasts=100", result: (*looped).sleptThrough},
 	{name: "500", plan: "climb;fault=e500", sleeps: true, waits: true},
@@ -74,7 +74,7 @@ var cases = []matrixCase{
 	},
 }
 
-// result is what came of a case, where that is all that there is to it.
+// result returns the result of a case that has only one.
 func (l *looped) result() map[string]string {
 	if l.matrixCase.result != nil {
 		return l.matrixCase.result(l)
@@ -88,7 +88,7 @@ func (l *looped) result() map[string]string {
 	return map[string]string{l.name: l.cameTo(st)}
 }
 
-// counted is a loop that makes a change, with what pawl and the server counted.
+// counted runs a loop that makes a change, and compares what pawl and the server counted.
 func (l *looped) counted() map[string]string {
 	st := l.rests(false)
 	l.run.Wait()
@@ -104,7 +104,7 @@ func (l *looped) counted() map[string]string {
 	return map[string]string{l.name: cell}
 }
 
-// delivered is a loop whose first change fails its test, and whose fix passes.
+// delivered runs a loop whose first change fails its test, and whose fix passes.
 func (l *looped) delivered() map[string]string {
 	st := l.rests(false)
 	l.run.Wait()
@@ -115,7 +115,7 @@ func (l *looped) delivered() map[string]string {
 	return map[string]string{l.name: n + ": " + l.cameTo(st)}
 }
 
-// sleptThrough is a limit whose end is known, which then ends.
+// sleptThrough has a limit whose end is known, and which then ends.
 func (l *looped) sleptThrough() map[string]string {
 	l.until("sleeps", l.asleep)
 	l.idle()
@@ -144,8 +144,8 @@ func (l *looped) sleptThrough() map[string]string {
 	return map[string]string{l.name: fmt.Sprintf("sleeps until it ends, goes on %d times; %s", ended, l.cameTo(st))}
 }
 
-// stopped is a loop that would go on for ever, and reaches a budget. The count tells what pawl and the server say that it
-// used, and what one request of it uses.
+// stopped runs a loop that would never end, until it reaches a budget. count returns what pawl and the server counted,
+// and what one request uses.
 func (l *looped) stopped(what string, limit float64, count func(shown, map[string]int) (pawls, servers, one float64)) map[string]string {
 	st := l.rests(false)
 	l.run.Wait()
@@ -163,7 +163,7 @@ func (l *looped) stopped(what string, limit float64, count func(shown, map[strin
 	return map[string]string{l.name: cell}
 }
 
-// killed is a program that is killed while its shell runs something, with more that has left its session.
+// killed kills a program while its shell runs something, and while another process has left its session.
 func (l *looped) killed() map[string]string {
 	digits := l.Loop[strings.LastIndexByte(l.Loop, '-')+1:]
 	mark := "sleep 9000" + digits
@@ -178,7 +178,7 @@ func (l *looped) killed() map[string]string {
 		for id, err := strconv.Atoi(pid); err == nil && id > 1; id, err = strconv.Atoi(parent(id)) {
 			at, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(id), "exe"))
 			name := filepath.Base(at)
-			if at == "" || strings.HasPrefix(name, "pawl") { // what is above is not of the call
+			if at == "" || strings.HasPrefix(name, "pawl") { // processes above it do not belong to the call
 				break
 			}
 			if !slices.Contains([]string{"sh", "dash", "bash", "sleep", "coreutils"}, name) && syscall.Kill(id, syscall.SIGKILL) == nil {
@@ -209,7 +209,7 @@ func (l *looped) killed() map[string]string {
 	return map[string]string{l.name: cell}
 }
 
-// parent is the process that a process was started by, "" where it is gone.
+// parent returns the ID of the process that started a process, "" if it is gone.
 func parent(pid int) string {
 	for line := range strings.Lines(world.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))) {
 		if up, is := strings.CutPrefix(line, "PPid:"); is {
@@ -219,7 +219,7 @@ func parent(pid int) string {
 	return ""
 }
 
-// denied is a model that calls the shell, which is not approved, and then makes its change.
+// denied has a model that calls the shell, which is not approved, and then makes its change.
 func (l *looped) denied() map[string]string {
 	st := l.rests(false)
 	l.run.Wait()

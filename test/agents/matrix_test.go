@@ -22,11 +22,11 @@ import (
 	"pawl/test/world"
 )
 
-// matrixFile has what the matrix came to; docs/agents-tested.md shows it. With PAWL_MATRIX=FILE the result is written there
-// and compared with nothing.
+// matrixFile has the recorded results of the matrix, which docs/agents-tested.md shows. With PAWL_MATRIX=FILE the
+// results are written to that file instead and compared with nothing.
 const matrixFile = "test/agents/testdata/matrix.json"
 
-// installed is where a program of a package is, and in which version: the pinned one, where .ci/agents puts it, or that of
+// installed returns where a package's program is, and its version: the pinned one from .ci/agents, or the one from
 // .ci/newest-agents in the folder PAWL_AGENTS.
 func installed(t testing.TB, pkg, version, name string) (path, is string) {
 	t.Helper()
@@ -43,7 +43,7 @@ func installed(t testing.TB, pkg, version, name string) (path, is string) {
 	return path, is
 }
 
-// pinned is where .ci/agents puts a program of a package.
+// pinned returns where .ci/agents puts a package's program.
 func pinned(t testing.TB, pkg, version, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -51,28 +51,28 @@ func pinned(t testing.TB, pkg, version, name string) string {
 	return filepath.Join(cache, "pawl-test", filepath.Base(pkg)+"-"+version, "node_modules", ".bin", name)
 }
 
-// matrix is one worker, one home of a user and one model server for all programs.
+// matrix is one worker, one user's home and one model server for all programs.
 type matrix struct {
 	*world.World
-	server string        // its URL on the loopback
-	host   string        // as the programs know it
-	home   string        // of the user
-	slots  chan struct{} // for loops that work
-	faults chan struct{} // for those in which a program waits for its provider
+	server string        // the server's URL on the loopback
+	host   string        // the server's name for the programs
+	home   string        // the user's home
+	slots  chan struct{} // slots for loops that work
+	faults chan struct{} // slots for loops whose program waits for its provider
 
 	mu    sync.Mutex
-	cells map[string]map[string]string // by program and case
+	cells map[string]map[string]string // results by program and case
 }
 
-// atOnce is how many loops work at the same time, and waitAtOnce how many programs wait for a provider that fails.
+// atOnce is how many loops work at the same time, waitAtOnce how many programs wait for a failing provider.
 const (
 	atOnce     = 8
 	waitAtOnce = 12
 )
 
-// TestTheMatrixOfRealPrograms has each program that agent.use names work in the sandbox, against a scripted model server
-// that speaks their protocols, in a repository full of settings that would run something: cases_test.go has what happens
-// there. What comes of it is in docs/agents-tested.md.
+// TestTheMatrixOfRealPrograms runs each program of agent.use in the sandbox, against a scripted model server that
+// speaks their protocols, in a repository full of settings that would run something. matrix_cases_test.go has the
+// cases, docs/agents-tested.md shows the results.
 func TestTheMatrixOfRealPrograms(t *testing.T) {
 	world.Slow(t, "TestProgramsByTheirStreams has their streams")
 	python, err := exec.LookPath("python3")
@@ -84,7 +84,7 @@ func TestTheMatrixOfRealPrograms(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(cache, "pawl-test"), 0o700))
-	m.home, err = os.MkdirTemp(filepath.Join(cache, "pawl-test"), "home") // Codex runs no tool where its own folder is in /tmp
+	m.home, err = os.MkdirTemp(filepath.Join(cache, "pawl-test"), "home") // Codex runs no tool if its own folder is in /tmp
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(m.home) })
 	m.hostile()
@@ -102,13 +102,14 @@ func TestTheMatrixOfRealPrograms(t *testing.T) {
 	m.compare()
 }
 
-// combination is one program and the number of one case.
+// combination is a program and the number of a case.
 type combination struct {
 	program program.Program
 	number  int
 }
 
-// combined is each program with each case, those that take longest first. Programs rotate, so that each share has all of them.
+// combined returns each program with each case, the longest cases first. Programs rotate, so that each share has all of
+// them.
 func combined() (all []combination) {
 	installs := slices.DeleteFunc(slices.Clone(program.Table), func(p program.Program) bool { return p.Package == "" })
 	for i := range cases {
@@ -141,7 +142,7 @@ func (m *matrix) cell(t *testing.T, p program.Program, c matrixCase, number int)
 	})
 }
 
-// note keeps what came of a case.
+// note stores the results of a case.
 func (m *matrix) note(program string, cells map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +152,7 @@ func (m *matrix) note(program string, cells map[string]string) {
 	maps.Copy(m.cells[program], cells)
 }
 
-// compare holds what came of it to what is recorded, or records it.
+// compare compares the results with the recorded ones, or records them.
 func (m *matrix) compare() {
 	t := m.T
 	got, err := json.MarshalIndent(m.cells, "", "  ")
@@ -176,7 +177,7 @@ type looped struct {
 	m    *matrix
 	p    program.Program
 	run  *world.Command
-	idle func() // gives its slot back: from here on it does next to nothing
+	idle func() // gives its slot back, because the loop needs almost no processor from then on
 }
 
 // loop starts a loop whose model plays the plan of a case.
@@ -187,7 +188,7 @@ func (m *matrix) loop(t *testing.T, p program.Program, path string, c matrixCase
 	w.Spec["agent"] = m.agent(p, path, c, number)
 	w.Spec["limits"] = doc{"iterations": 1, "toolCalls": 1000, "activeTime": "1h", "phaseTimeout": "15m"}
 	allow := []string{m.Dir}
-	if c.acp && p.ByACP.Finds != "" { // it is not installed with what speaks the protocol
+	if c.acp && p.ByACP.Finds != "" { // it is not installed with the program that speaks the protocol
 		allow = append(allow, filepath.Dir(filepath.Dir(filepath.Dir(path))))
 	}
 	w.Spec["sandbox"] = doc{"use": "required", "hosts": []string{m.host}, "allow": allow}
@@ -198,7 +199,7 @@ func (m *matrix) loop(t *testing.T, p program.Program, path string, c matrixCase
 	return &looped{World: &w, matrixCase: c, m: m, p: p, run: w.Start("run", "--yes", filepath.Join(m.Dir, w.Loop+".yaml"))}
 }
 
-// nameOf is the name of a loop. The server makes marks of the digits in it.
+// nameOf returns the name of a loop. The server makes marks from the digits in it.
 func nameOf(p program.Program, c matrixCase, number int) string {
 	i := slices.IndexFunc(program.Table, func(o program.Program) bool { return o.Name == p.Name })
 	return fmt.Sprintf("%s-%s-%d", p.Name, strings.ReplaceAll(c.name, " ", "-"), 100*(i+1)+number)
@@ -224,12 +225,12 @@ type sleep struct {
 	Until time.Time
 }
 
-// asleep reports whether the loop says that it sleeps.
+// asleep reports whether the loop's state says that it sleeps.
 func (l *looped) asleep() bool {
 	return strings.Contains(world.ReadFile(l.run.Out)+world.ReadFile(l.run.Err), "asleep until")
 }
 
-// until waits for something, or for a loop that has ended or waits for a person.
+// until waits for a condition. It stops if the loop has ended or waits for a person.
 func (l *looped) until(what string, is func() bool) {
 	l.Until(l.Loop+" "+what, func() bool {
 		select {
@@ -241,17 +242,17 @@ func (l *looped) until(what string, is func() bool) {
 	})
 }
 
-// rests waits for a loop that goes on no more by itself, or sleeps where that is so, and returns its state.
+// rests waits until the loop no longer works by itself, or sleeps if sleeps is set, and returns its state.
 func (l *looped) rests(sleeps bool) (st shown) {
 	l.until("rests", func() bool { return sleeps && l.asleep() })
 	st = l.state()
-	if sleeps && l.asleep() { // whether or not it has gone on since
+	if sleeps && l.asleep() { // even if it has continued since
 		st.Status, st.Sleep = "sleeping", l.firstSleep()
 	}
 	return st
 }
 
-// firstSleep is why the loop slept first, as its record says.
+// firstSleep returns why the loop slept first, from its record.
 func (l *looped) firstSleep() *sleep {
 	for line := range strings.Lines(l.Pawl("log", "--json", l.Loop).Out) {
 		var e struct{ Sleep *sleep }
@@ -271,7 +272,7 @@ func (l *looped) state() (st shown) {
 	return st
 }
 
-// ends halts a loop that would go on later.
+// ends halts a loop that would continue later.
 func (l *looped) ends(st shown) {
 	halted := l.Pawl("halt", l.Loop)
 	if st.Status == "waiting" {
@@ -280,7 +281,7 @@ func (l *looped) ends(st shown) {
 	l.run.Wait()
 }
 
-// cameTo says in a few words what came of a loop.
+// cameTo says in a few words how a loop ended.
 func (l *looped) cameTo(st shown) string {
 	switch {
 	case st.Status == "sleeping":
@@ -303,7 +304,7 @@ func (l *looped) cameTo(st shown) string {
 	return strings.TrimSpace(st.Status + " " + st.ErrorCode + " " + st.Reason)
 }
 
-// served are the server's own counts.
+// served returns the server's own counts.
 func (l *looped) served() map[string]int {
 	r, err := http.Get(l.m.server + "/_stats/" + l.Loop)
 	require.NoError(l.T, err)

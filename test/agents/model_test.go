@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// model is a model server: it speaks the Messages API on loopback and says what a script says.
-// Each answer costs 1200 tokens in and 80 out.
+// model is a model server: it serves the Messages API on loopback and answers what a script says. Each answer costs
+// 1200 input and 80 output tokens.
 type model struct {
 	t      *testing.T
 	url    string
@@ -28,18 +28,18 @@ type model struct {
 
 	mu      sync.Mutex
 	asks    []request
-	keys    []string // with which it was asked, each once
-	answers int      // those that were whole
+	keys    []string // the keys of its callers, each once
+	answers int      // complete answers
 }
 
-// request is what the program asks: what the last tool came to, how many it has called, and which
-// there are.
+// request is a request of the program: the result of the last tool, how many tools it has called, and which tools it
+// has.
 type request struct {
 	Turn   int
-	Result string // of the last tool call
+	Result string // the result of the last tool call
 	Prompt string
 	Tools  []string
-	gone   <-chan struct{} // closed when the program has gone away
+	gone   <-chan struct{} // closed when the program has hung up
 }
 
 func (r request) has(tool string) bool {
@@ -51,7 +51,7 @@ func (r request) has(tool string) bool {
 	return false
 }
 
-// answer is a text, a call of a tool with its input, or an error's HTTP status and text.
+// answer is a text, a tool call with its input, or an error's HTTP status and text.
 type answer struct {
 	text, tool string
 	input      doc
@@ -64,7 +64,7 @@ func bash(command string) answer {
 	return answer{tool: "Bash", input: doc{"command": command, "description": "work"}}
 }
 
-// hang is a model that does not answer until the program has given up, or was ended.
+// hang is a model that does not answer until the program has given up or was ended.
 func hang(t *testing.T, r request) answer {
 	begun := time.Now()
 	<-r.gone
@@ -83,22 +83,22 @@ func newModel(t *testing.T, script func(request) answer) *model {
 	return m
 }
 
-// proxy is one, as companies have it, through which the programs of these tests reach the servers that are named; it knows
-// no other host.
+// proxy is a proxy like that of a company. The programs of these tests reach named servers through it. It knows no
+// other host.
 var proxy struct {
 	url   string
-	hosts sync.Map // of a name, where it is on the loopback
+	hosts sync.Map // the address on the loopback, by name
 	names atomic.Int32
 }
 
-// named gives a server on the loopback a name, by which programs reach it through the proxy.
+// named gives a server on the loopback a name under which programs reach it through the proxy.
 func named(url string) (host string) {
 	host = fmt.Sprintf("model%d.example", proxy.names.Add(1))
 	proxy.hosts.Store(host, strings.TrimPrefix(url, "http://"))
 	return host
 }
 
-// startProxy starts the proxy, and has all programs of these tests use it.
+// startProxy starts the proxy, and makes all programs of these tests use it.
 func startProxy() (stop func()) {
 	to := func(host string) string {
 		at, known := proxy.hosts.Load(strings.TrimSuffix(host, ":80"))
@@ -151,7 +151,7 @@ func startProxy() (stop func()) {
 	return server.Close
 }
 
-// asked are the requests so far that were no side business of the program's.
+// asked returns the requests so far, without the program's requests for its own purposes.
 func (m *model) asked() []request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -257,7 +257,7 @@ func (m *model) reply(w http.ResponseWriter, model string, n int, said answer) {
 	send("message_stop", doc{})
 }
 
-// counted is how many tokens it has answered with, and the keys of those who asked.
+// counted returns how many tokens the model has answered with, and the keys of its callers.
 func (m *model) counted() (tokens int, keys []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

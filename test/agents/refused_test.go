@@ -11,7 +11,7 @@ import (
 	"pawl/test/world"
 )
 
-// limited is Claude Code whose subscription is used up when it is called the first time, for so many seconds.
+// limited is Claude Code whose subscription is used up at its first call, for that many seconds.
 func limited(seconds string) string {
 	return `date +%s >>"$WORLD/when"
 		if [ "$(wc -l <"$WORLD/when")" = 1 ]; then
@@ -23,8 +23,8 @@ func limited(seconds string) string {
 		` + world.Raises + " >/dev/null; " + recorded("claude-2.1.330")
 }
 
-// TestARateLimitIsSleptThroughAndAKillToo kills the worker while the loop sleeps. It goes on when the limit is over, once,
-// and nothing of it counts as a try.
+// TestARateLimitIsSleptThroughAndAKillToo kills the worker while the loop sleeps. The loop continues once when the
+// limit is over, and nothing of this counts as a try.
 func TestARateLimitIsSleptThroughAndAKillToo(t *testing.T) {
 	t.Parallel()
 	w := world.Alone(t, "")
@@ -57,7 +57,7 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// TestASignInThatIsMissingOpensAGate has a program that would go on asking for ever with a key that nobody knows.
+// TestASignInThatIsMissingOpensAGate has a program that would ask again for ever, with an invalid key.
 func TestASignInThatIsMissingOpensAGate(t *testing.T) {
 	w := streams(t, "claude", `if [ ! -e "$WORLD/signed-in" ]; then
 			printf '{"type":"system","subtype":"init","session_id":"s"}\n{"type":"system","subtype":"api_retry","error_status":401,"retry_delay_ms":507,"error":"authentication_failed"}\n'
@@ -76,7 +76,7 @@ func TestASignInThatIsMissingOpensAGate(t *testing.T) {
 	require.Equal(t, "11", w.Kept("work/n"))
 }
 
-// TestAProgramThatCantStartSaysWhy has one that ends before its stream begins.
+// TestAProgramThatCantStartSaysWhy has a program that ends before its stream begins.
 func TestAProgramThatCantStartSaysWhy(t *testing.T) {
 	w := streams(t, "codex", `echo "error: unexpected argument '--json' found" >&2; exit 2`)
 	r := w.Run(3)
@@ -85,7 +85,7 @@ func TestAProgramThatCantStartSaysWhy(t *testing.T) {
 	require.Contains(t, r.Result.Reason, "the agent failed in every iteration: "+why)
 }
 
-// TestAProgramThatSaysNothingIsEnded has one that begins, and of which nothing is heard then.
+// TestAProgramThatSaysNothingIsEnded has a program that begins and then prints nothing.
 func TestAProgramThatSaysNothingIsEnded(t *testing.T) {
 	world.Slow(t, "activities/calls has the limit")
 	w := streams(t, "claude", `printf '{"type":"system","subtype":"init","session_id":"s"}\n'; tail -f /dev/null`)
@@ -94,8 +94,8 @@ func TestAProgramThatSaysNothingIsEnded(t *testing.T) {
 	require.Equal(t, "error:agent: the agent failed (it said nothing for 1s, and none of its tools was at work)", w.LastRow().Description())
 }
 
-// TestABudgetOfTokensIsRefusedWhereNobodyCounts has two programs that do not tell, without a key that pawl's meter could
-// keep, and with the meter turned off.
+// TestABudgetOfTokensIsRefusedWhereNobodyCounts has programs that do not report tokens: first without a key for pawl's
+// meter, then with the meter turned off.
 func TestABudgetOfTokensIsRefusedWhereNobodyCounts(t *testing.T) {
 	for _, use := range world.Sample(1, []string{"codex", "gemini"}) {
 		t.Run(use, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"pawl/test/world"
 )
 
-// TestE1_WhatARoleMayNotDoIsNotRun takes permissions away: the loop ends with the code, the role
-// and the permission are named, and the agent was never called.
+// TestE1_WhatARoleMayNotDoIsNotRun takes permissions away. The loop ends with the code and names the role and the
+// permission, and the agent is never called.
 func TestE1_WhatARoleMayNotDoIsNotRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		permissions doc
@@ -41,7 +41,7 @@ func TestE1_WhatARoleMayNotDoIsNotRun(t *testing.T) {
 	}
 }
 
-// TestE6_WhatAReadOnlyRoleChangesIsThrownAway has an ideator that edits all the same.
+// TestE6_WhatAReadOnlyRoleChangesIsThrownAway has an ideator that edits although it may not.
 func TestE6_WhatAReadOnlyRoleChangesIsThrownAway(t *testing.T) {
 	w := world.New(t, `if [ "$PAWL_ROLE" = ideator ]; then echo 500 >work/n; echo new >work/new; echo "take the lift"; else cat work/n >>"$WORLD/found"; ls work/new && exit 1; `+world.Raises+`; fi`)
 	w.Set(doc{"agent": doc{"ideas": true}})
@@ -60,7 +60,7 @@ func TestE6_WhatAReadOnlyRoleChangesIsThrownAway(t *testing.T) {
 	require.Contains(t, said, "2 files (work/n, work/new)")
 }
 
-// TestRolesHaveAgentsOfTheirOwn overrides command, arguments, environment and model by role.
+// TestRolesHaveAgentsOfTheirOwn overrides command, arguments, environment and model for each role.
 func TestRolesHaveAgentsOfTheirOwn(t *testing.T) {
 	world.Slow(t, "TestE1_WhatARoleMayNotDoIsNotRun has roles")
 	w := world.New(t, `echo "$PAWL_ROLE: $MOOD, $PAWL_MODEL, $*" >>"$WORLD/said"; `+world.Raises)
@@ -76,8 +76,8 @@ func TestRolesHaveAgentsOfTheirOwn(t *testing.T) {
 	require.Equal(t, "ideator: wild, --far\nwriter: calm, small, --all\n", w.Read("said"))
 }
 
-// streams is a world whose agent is a script that stands in for a program: what it is called with
-// is in $WORLD/said, and what it prints is a stream.
+// streams makes a world whose agent is a script in place of a program. The script's arguments are in $WORLD/said, and
+// its output is a stream.
 func streams(t *testing.T, use, script string) *world.World {
 	t.Helper()
 	w := world.New(t, "")
@@ -92,7 +92,7 @@ func standIn(w *world.World, use, script string) {
 	w.Set(doc{"agent": doc{"use": use, "command": []string{"sh", filepath.Join(w.Dir, "program.sh")}, "env": doc{"WORLD": w.Dir, "STREAMS": testdata()}, "ideas": false}})
 }
 
-// testdata is where the recorded streams are. In a sandbox agents can read it, as the spec names it.
+// testdata returns the folder of the recorded streams. Agents in a sandbox can read it because the spec names it.
 func testdata() string {
 	path, err := filepath.Abs(filepath.Join("internal", "agent", "stream", "testdata"))
 	if err != nil {
@@ -101,12 +101,12 @@ func testdata() string {
 	return path
 }
 
-// recorded is a stream that the real program printed, as a command that prints it.
+// recorded returns a command that prints a stream of the real program.
 func recorded(name string) string {
 	return `cat "$STREAMS/` + name + `.jsonl"`
 }
 
-// TestProgramsByTheirStreams has each program's recorded stream counted and described.
+// TestProgramsByTheirStreams checks the counts and the description from each program's recorded stream.
 func TestProgramsByTheirStreams(t *testing.T) {
 	const changed, raised = "Changed hello to goodbye in hello.txt.", "raise the number by one"
 	programs := map[string]struct{ stream, called, says, tokens string }{
@@ -152,7 +152,7 @@ func TestA2_ABudgetIsWatchedInEveryStream(t *testing.T) {
 	}
 }
 
-// TestHostileStreams has programs lie and flood. None of it is believed, or goes on.
+// TestHostileStreams has programs that lie and flood. pawl believes none of it, and ends it.
 func TestHostileStreams(t *testing.T) {
 	done := `printf '{"type":"result","subtype":"success","result":"raise the number","terminal_reason":"completed"}\n'`
 	hostile := map[string]struct{ script, reason string }{
@@ -181,8 +181,8 @@ func TestHostileStreams(t *testing.T) {
 	}
 }
 
-// TestWhatALostAttemptSpentIsCounted kills the worker, and with it the agent, in the middle of a
-// call. The call is made again, and what the lost one had spent counts as well.
+// TestWhatALostAttemptSpentIsCounted kills the worker, and with it the agent, in the middle of a call. The call is
+// repeated, and the usage of the lost attempt counts, too.
 func TestWhatALostAttemptSpentIsCounted(t *testing.T) {
 	world.Slow(t, "activities tests what a call tells of its attempts")
 	t.Parallel()
@@ -204,7 +204,7 @@ func TestWhatALostAttemptSpentIsCounted(t *testing.T) {
 	require.NoError(t, u.Stop())
 }
 
-// TestE2_TheWallClockEndsACall has an agent that does not end by itself, nor when it is asked to.
+// TestE2_TheWallClockEndsACall has an agent that does not end by itself, nor when it is interrupted.
 func TestE2_TheWallClockEndsACall(t *testing.T) {
 	world.Slow(t, "TestAgentThatHangs is ended by its phase")
 	w := world.New(t, `trap '' INT TERM; echo 99 >work/n; while :; do sleep 60; done`)
@@ -215,7 +215,7 @@ func TestE2_TheWallClockEndsACall(t *testing.T) {
 	require.Empty(t, onBranchChanged(w))
 }
 
-// onBranchChanged are the files that the loop's branch differs from its base by.
+// onBranchChanged returns the files in which the loop's branch differs from its base.
 func onBranchChanged(w *world.World) string {
 	w.T.Helper()
 	if !strings.Contains(w.PawlRefs(), "refs/heads/pawl/"+w.Loop) {

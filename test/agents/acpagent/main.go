@@ -1,4 +1,4 @@
-// Acpagent is an agent for tests that speaks the Agent Client Protocol: it raises the number in work/n by one, where it is
+// Acpagent is an agent for tests that speaks the Agent Client Protocol. It raises the number in work/n by one, if it is
 // allowed to edit. With the argument "endless" it calls tools until its turn is cancelled.
 package main
 
