@@ -108,7 +108,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// pawl.yaml in the repository itself is the usual case: repo.path is "." there.
+// pawl.yaml in the repository itself is the usual case. There, repo.path is ".".
 func TestSpecInTheRepository(t *testing.T) {
 	w := world.New(t, world.Raises)
 	w.Write("repo/pawl.yaml", `# comment
@@ -135,7 +135,7 @@ approvals: {diff: auto, tools: ["*"]}
 	require.Equal(t, "12", w.Kept("work/n"))
 }
 
-// approvals.plan: auto is an approval that is given at the start.
+// With approvals.plan: auto, the contract is approved at the start.
 func TestA1_ContractApprovedBySpec(t *testing.T) {
 	w := world.New(t, world.Raises).Set(doc{"approvals": doc{"plan": "auto"}})
 	s := w.Pawl("run", w.SpecFile())
@@ -143,7 +143,7 @@ func TestA1_ContractApprovedBySpec(t *testing.T) {
 	require.Equal(t, "spec (approvals.plan: auto)", w.Show().Contract.ApprovedBy)
 }
 
-// A loop's ID can be nearly anything; what it is in git and on disk is safe.
+// A loop's ID can be nearly anything. Its names in git and on disk are always valid.
 func TestOddLoopIDs(t *testing.T) {
 	w := world.New(t, world.Raises).Set(doc{"verify": doc{"target": 10}})
 	delete(w.Spec, "name")
@@ -170,7 +170,7 @@ func TestOddLoopIDs(t *testing.T) {
 	}
 }
 
-// Without a name the loop is called after the repository's folder.
+// A loop without a name is called after the repository's folder.
 func TestLoopIsNamedAfterItsFolder(t *testing.T) {
 	w := world.New(t, world.Raises).Set(doc{"verify": doc{"target": 10}})
 	old := w.Repo

@@ -1,3 +1,3 @@
-// Package begin tests what is said before a loop runs: specs, repositories and commands that are not ready,
-// pawl validate and pawl doctor.
+// Package begin tests what pawl says before a loop runs: about specs, repositories and commands that are not ready, in
+// pawl validate and in pawl doctor.
 package begin

@@ -11,7 +11,7 @@ import (
 	"pawl/test/world"
 )
 
-// validation is what `pawl validate --json` prints, as far as tests look at it.
+// validation is the output of `pawl validate --json`, as far as tests read it.
 type validation struct {
 	OK       bool
 	Hash     string
@@ -124,8 +124,7 @@ func TestValidateNotesWhatIsWorthAThought(t *testing.T) {
 	require.Contains(t, v.Notes[1], "folders in which the agent may change files: work")
 }
 
-// TestReadyMeansReady: all that is missing is named in one answer, and a program that is there and does not start
-// says why.
+// TestReadyMeansReady: one answer names everything that is missing, and why an existing program does not start.
 func TestReadyMeansReady(t *testing.T) {
 	w := world.Alone(t, world.Raises)
 	bin := filepath.Join(w.Dir, "tools")
@@ -173,8 +172,8 @@ func TestValidatePrintsTheSchema(t *testing.T) {
 	require.Equal(t, world.ReadFile("schema/pawl.schema.json"), s.Out)
 }
 
-// TestL2_ValidateRunsTheTestsOfADeliverSpec: the loop may be there to mend what fails, so that is a note
-// and no problem.
+// TestL2_ValidateRunsTheTestsOfADeliverSpec: the loop may be there to fix failing tests, so they are a note and no
+// problem.
 func TestL2_ValidateRunsTheTestsOfADeliverSpec(t *testing.T) {
 	w := world.Alone(t, world.Raises)
 	t.Parallel()
@@ -190,7 +189,7 @@ func TestL2_ValidateRunsTheTestsOfADeliverSpec(t *testing.T) {
 	require.Equal(t, "setup", validate(w, 2).Problems[0].Check)
 }
 
-// TestP0_AGuardThatDoesNotSeeTheCodeIsAProblem: for validate and for the loop alike.
+// TestP0_AGuardThatDoesNotSeeTheCodeIsAProblem, for validate and for the loop.
 func TestP0_AGuardThatDoesNotSeeTheCodeIsAProblem(t *testing.T) {
 	w := world.Alone(t, world.Raises)
 	w.Write("repo/work/a.c", "int a(void) { return 1; }\n")
