@@ -10,8 +10,8 @@ import (
 	"pawl/test/world"
 )
 
-// TestP5_5_WhatTheGuardIsFor takes a loop through what it is not run for, and what it finds: a change that the
-// metric discards, one that deletes a test, one that touches what measures and is made again.
+// TestP5_5_WhatTheGuardIsFor takes a loop through changes for which the guard does not run, and changes for which it
+// does: one that the metric discards, one that deletes a test, and one that touches what measures and is made again.
 func TestP5_5_WhatTheGuardIsFor(t *testing.T) {
 	w := world.Alone(t, `case $PAWL_ITERATION.$PAWL_ATTEMPT in
 		1.*) echo 9 >work/n; echo "lower the number" ;;

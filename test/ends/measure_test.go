@@ -53,7 +53,7 @@ func TestP5_VerifyThatHangsLaterEndsTheLoop(t *testing.T) {
 	require.Equal(t, []string{"failed", "timeout", "ALO_PHASE_TIMEOUT"}, []string{st.Status, st.ExitStatus, st.ErrorCode})
 }
 
-// A command that prints no number is asked about and not punished twice.
+// If a command prints no number twice in a row, a person is asked.
 func TestP5_NoNumberTwiceInARowIsAQuestion(t *testing.T) {
 	w := world.New(t, `echo "$PAWL_ITERATION" >>work/other; echo "change something"`).
 		Set(doc{"verify": doc{"command": "test $(wc -l <work/other) -gt 1 || cat work/n"}, "limits": doc{"iterations": 5}})
@@ -93,7 +93,7 @@ func TestP8_LoopStopFile(t *testing.T) {
 				world.Slow(t, "as in the repository's root")
 			}
 			w := world.New(t, world.Raises+`; [ "$PAWL_ITERATION" != 2 ] || `+stop)
-			// The agent stands for a person: in a sandbox it could not do that.
+			// The agent stands for a person. In a sandbox it could not do that.
 			w.Set(doc{"limits": doc{"iterations": 5}, "sandbox": doc{"use": "off"}, "agent": doc{"env": doc{"WORLD": w.Dir, "H": w.Home}}})
 			s := w.Pawl("run", "--yes", w.SpecFile())
 			require.Equal(t, 5, s.Code, s.Err)
@@ -107,7 +107,7 @@ func TestP8_LoopStopFile(t *testing.T) {
 	}
 }
 
-// Verify's output may be long and come in any form.
+// The output of verify may be long and have any form.
 func TestP5_NumberAtTheEndOfMuch(t *testing.T) {
 	world.Slow(t, "the output is long")
 	w := world.New(t, world.Raises).Set(doc{"verify": doc{"command": `yes 12345 | head -c 60000000; printf '\377\033[31m\n'; printf 'METRIC height=%s\n' "$(cat work/n)"`}})

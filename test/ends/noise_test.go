@@ -12,18 +12,19 @@ import (
 	"pawl/test/world"
 )
 
-// noise is a measurement of work/n that varies by 3 %, by chance that is the same each time: it goes by how many
-// measurements there were before. Squares modulo a prime leave no pattern from one to the next, as multiples do. Where it
-// begins was not looked for: it is the first of a thousand beginnings that lie a thousand measurements apart. Of these 99 %
-// keep at most four of 40 changes that do nothing, 99 % keep all three real improvements, and 96 % of the intervals have the
-// truth in them. This is one of the five of a hundred whose bound is above the truth.
+// noise is a measurement of work/n that varies by 3 %. The variation looks random but is the same in each run: it
+// depends on how many measurements there were before. It uses squares modulo a prime, because multiples would leave a
+// pattern from one to the next. The starting point was not selected: it is the first of a thousand that lie a thousand
+// measurements apart. Of these, 99 % keep at most four of 40 changes without effect, 99 % keep all three real
+// improvements, and 96 % of the intervals contain the truth. This one is among the five of a hundred whose bound is
+// above the truth.
 const noise = `n=$(($(cat "$1" 2>/dev/null || echo 0) + 1)); echo $n >"$1"
 awk -v n=$n -v worth=$(cat work/n) 'function r() { x = (x * x + 12345) % 94906249; return (x + .5) / 94906249 }
 BEGIN { x = (n + 1000) * 48271 % 94906249; for (i = 0; i < 6; i++) r(); printf "%.4f\n", worth * (1 + .03 * sqrt(-2 * log(r())) * cos(6.2831853 * r())) }'
 `
 
-// noisy is a loop whose metric varies, with an agent that makes these changes and, in each other iteration, one that
-// changes nothing that is measured.
+// noisy is a loop whose metric varies. The agent makes these changes, and in every other iteration one that does not
+// affect the metric.
 func noisy(t *testing.T, changes string) *world.World {
 	w := world.New(t, `case $PAWL_ITERATION in
 `+changes+`
@@ -72,7 +73,7 @@ func TestP9_TheClaimIsWhatIsTrue(t *testing.T) {
 	require.Len(t, row, 10, "four columns follow those of the source: %v", row)
 }
 
-// TestP6_SeveralAtOnceUnderNoise has three agents at work at once, one of whose changes is a real improvement in each round.
+// TestP6_SeveralAtOnceUnderNoise has three agents at work at once. In each round, one change is a real improvement.
 func TestP6_SeveralAtOnceUnderNoise(t *testing.T) {
 	world.Slow(t, "TestP9_TheClaimIsWhatIsTrue has one at a time")
 	const better = `awk '{ printf "%.4f\n", $1 * 1.15 }' work/n >n.new; mv n.new work/n; echo "a real improvement, $PAWL_ITERATION" ;;`

@@ -14,13 +14,13 @@ import (
 	"pawl/test/world"
 )
 
-// climb is one iteration of a scripted loop: what the agent makes of the files.
+// climb is one iteration of a scripted loop: the changes of the agent.
 type climb struct {
-	n     string // the metric; "" is a change that leaves it alone
+	n     string // the metric; "" leaves it unchanged
 	other string // "bad" breaks the guard
 }
 
-// oracle is the metric protocol in a few lines, written from its source and not from pawl.
+// oracle is the metric protocol in a few lines, written from its source and not from pawl's code.
 func oracle(t *testing.T, course []climb, lower bool, minDelta string) (rows []row) {
 	rational := func(s string) *big.Rat {
 		r, ok := new(big.Rat).SetString(s)
@@ -108,7 +108,7 @@ func TestP6_DecisionsAreThoseOfTheProtocol(t *testing.T) {
 	}
 }
 
-// floor holds the results against the protocol as a plain script, where that is at hand.
+// floor compares the results with those of the plain script, if the script is there.
 func floor(w *world.World, direction, minDelta string, iterations int) {
 	w.T.Helper()
 	script, err := filepath.Abs(filepath.Join("..", "shared", "bench", "floor.sh"))
@@ -270,7 +270,7 @@ func TestP9_Report(t *testing.T) {
 	for _, text := range []string{"pawl/" + w.Loop, "refs/pawl-ledger/" + w.Loop + ":loop-results.tsv", "http://127.0.0.1:", "/namespaces/default/workflows/" + w.Loop, "pawl log " + w.Loop} {
 		require.Contains(t, s.Out, text)
 	}
-	// What the report tells people to type works.
+	// The commands that the report tells people to type work.
 	for _, line := range lines {
 		if _, command, found := strings.Cut(line, "git -C "); found {
 			w.Shell("git -C " + command)
@@ -279,7 +279,7 @@ func TestP9_Report(t *testing.T) {
 	require.NotContains(t, s.Err+s.Out, "\x1b", "nothing moves and nothing is coloured where there is no terminal")
 }
 
-// What an agent says in its result file counts, and is kept beside its log.
+// What an agent writes into its result file counts, and is kept beside its log.
 func TestWhatACommandReportsIsTakenDown(t *testing.T) {
 	w := world.New(t, world.Raises+`; echo '{"description": "raise it", "toolCalls": 4, "inputTokens": 1e2, "outputTokens": 20, "costUSD": 0.125, "sessionId": "s-1"}' >"$PAWL_RESULT"`)
 	w.Run(0)
