@@ -11,8 +11,7 @@ import (
 	"pawl/test/world"
 )
 
-// What fails for a reason that is not the loop's is tried again until somebody mends it, who has
-// to be told.
+// pawl repeats what fails because of the machine until somebody repairs the machine, and tells people about it.
 func TestMachineThatFailsIsToldAndTriedAgain(t *testing.T) {
 	w := world.Alone(t, world.Raises)
 	t.Parallel()

@@ -10,14 +10,14 @@ import (
 	"pawl/test/world"
 )
 
-// TestALoopOutlivesItsEngine takes the engine's database away from under a loop that is paused
-// in its second iteration: the engine starts with a new one, and the loop goes on from its ledger.
+// TestALoopOutlivesItsEngine removes the engine's database while a loop is paused in its second iteration. The engine
+// starts with a new database, and the loop continues from its ledger.
 func TestALoopOutlivesItsEngine(t *testing.T) {
 	t.Parallel()
 	w := world.Alone(t, world.Raises).Set(doc{"limits": doc{"iterations": 3}, "approvals": doc{"plan": "auto"}, "breakpoints": []string{"verify"}})
 	u, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
 	require.NoError(t, err)
-	run := w.Start("run", "--json", w.SpecFile()) // leaves at the first breakpoint, for there is no terminal
+	run := w.Start("run", "--json", w.SpecFile()) // ends at the first breakpoint, because there is no terminal
 	require.Equal(t, 4, run.Wait().Code)
 	w.Waits("paused")
 	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)

@@ -11,28 +11,28 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite" // reads and garbles the engine's database
+	_ "modernc.org/sqlite" // reads and damages the engine's database
 
 	"pawl/test/world"
 )
 
-// damage is something of $PAWL_HOME that is lost, cut off or overwritten while a loop is in its second iteration.
+// damage is a file of $PAWL_HOME that is lost, cut off or overwritten while a loop is in its second iteration.
 type damage struct {
 	name string
 	do   func(*damaged)
-	down bool   // only where nothing runs: the engine has the file open
-	told string // what the program's log says of it, "" where it is of no account
-	// named is what the loop's log, `show`, `list` and `doctor` say of it afterwards.
+	down bool   // only while nothing runs, because the engine has the file open
+	told string // what the program's log says about it, "" if it has no effect
+	// named is what the loop's log, `show`, `list` and `doctor` say about it afterwards.
 	named string
 }
 
-// damaged is a host with two loops, of which one has bad luck.
+// damaged is a host with two loops. One loop's files are damaged.
 type damaged struct {
 	*world.World
 	other string
 }
 
-// file is one of the loop's, of the store or of the home.
+// file returns the path of a file of the loop, of the store or of the home.
 func (d *damaged) file(pattern string) string {
 	d.T.Helper()
 	pattern = strings.NewReplacer("LOOP", filepath.Join("loops", d.Loop), "STORE", filepath.Join("stores", "*.git"), "ID", d.Loop).Replace(pattern)
@@ -51,7 +51,7 @@ func removed(pattern string) func(*damaged) {
 	return func(d *damaged) { require.NoError(d.T, os.RemoveAll(d.file(pattern))) }
 }
 
-// database takes the engine's database away, with its log.
+// database removes the engine's database, with its log.
 func database(d *damaged) {
 	for _, part := range []string{"", "-wal", "-shm"} {
 		require.NoError(d.T, os.RemoveAll(filepath.Join(d.Home, "engine", "temporal.db"+part)))
@@ -75,7 +75,7 @@ func garbled(pattern string) func(*damaged) {
 	}
 }
 
-// altered changes one letter, so that the file still is a document.
+// altered changes one letter, so that the file is still a valid document.
 func altered(pattern, after string) func(*damaged) {
 	return func(d *damaged) {
 		path := d.file(pattern)
@@ -87,7 +87,7 @@ func altered(pattern, after string) func(*damaged) {
 	}
 }
 
-// packs garbles the middle of every pack of the store.
+// packs overwrites the middle of every pack of the store.
 func packs(d *damaged) {
 	found, err := fs.Glob(os.DirFS(d.Home), filepath.Join("stores", "*.git", "objects", "pack", "*.pack"))
 	require.NoError(d.T, err)
@@ -97,7 +97,7 @@ func packs(d *damaged) {
 	}
 }
 
-// row garbles rows of the engine's database.
+// rowOf overwrites rows of the engine's database.
 func rowOf(table, where string) func(*damaged) {
 	return func(d *damaged) {
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(d.Home, "engine", "temporal.db")+"?_pragma=busy_timeout(10000)")
@@ -154,7 +154,7 @@ var damages = []damage{
 	{"rows of the task queues", rowOf("task_queues_v2", "? <> ''"), false, "", ""},
 }
 
-// Whatever is damaged, its own loop ends as if nothing had happened, and so does every other.
+// Whatever is damaged, the damaged loop ends as if nothing had happened, and so does the other one.
 func TestDamageStallsNoLoop(t *testing.T) {
 	for _, when := range []string{"while it is at work", "while nothing runs"} {
 		t.Run(when, func(t *testing.T) {
@@ -221,7 +221,7 @@ func (kind damage) strike(t *testing.T, down bool) {
 		}, w.Results(id), "%s must end as an undisturbed one", id)
 	}
 	if !down && strings.HasPrefix(kind.name, "workspace record") {
-		return // the end of the loop may have written it again before anybody read it
+		return // the loop may have written the file again at its end, before anybody read it
 	}
 	if kind.told != "" {
 		require.Contains(t, world.ReadFile(filepath.Join(w.Home, "logs", "pawl.log")), kind.told)

@@ -1,3 +1,3 @@
-// Package machines tests what fails around a loop: processes that die, an engine that is lost, disks that fill up, a machine
-// without git.
+// Package machines tests failures around a loop: processes that die, an engine that is lost, disks that fill up, a
+// machine without git.
 package machines

@@ -15,7 +15,7 @@ import (
 	"pawl/test/world"
 )
 
-// disk gives the world a $PAWL_HOME on a disk of its own, of that many KiB.
+// disk gives the world a $PAWL_HOME on its own disk with that many KiB.
 func disk(w *world.World, size int) {
 	w.T.Helper()
 	require.NoError(w.T, os.MkdirAll(w.Home, 0o700))
@@ -27,7 +27,7 @@ func disk(w *world.World, size int) {
 	w.T.Cleanup(func() { require.NoError(w.T, syscall.Unmount(w.Home, syscall.MNT_DETACH)) })
 }
 
-// fill takes all that is left of the disk, and returns what gives it back.
+// fill uses up the rest of the disk, and returns a function that frees it again.
 func fill(w *world.World) (free func()) {
 	w.T.Helper()
 	path := filepath.Join(w.Home, "filler")
@@ -46,8 +46,8 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The disk under $PAWL_HOME fills up while an agent works. The loop says so, tries again and goes
-// on once there is room, from where it was.
+// The disk under $PAWL_HOME fills up while an agent works. The loop says so, tries again, and continues from where it
+// was once there is room.
 func TestDiskThatFillsUp(t *testing.T) {
 	t.Run("under store, trees and engine", func(t *testing.T) {
 		w := world.Alone(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 2}})
@@ -106,9 +106,9 @@ func TestDiskThatFillsUp(t *testing.T) {
 	})
 }
 
-// An agent that fills the disk ends its own call: by the limit of its spec, without any quota. The other loop of the host
-// does not notice, and the disk has its room again. It fills the desk, the folder of its result, a file that has no name,
-// and the table of files.
+// An agent that fills the disk ends its own call, by the limit of its spec, without any quota. The host's other loop
+// does not notice, and the room is free again. The agent fills the desk, the folder of its result, a file without a
+// name, and the table of files.
 func TestE6_AnAgentThatFillsTheDiskStopsItself(t *testing.T) {
 	world.Slow(t, "it writes slowly, to be seen in the middle")
 	w := world.New(t, `grows() { for i in $(seq 600); do head -c 1000000 /dev/zero; sleep 0.05; done; exit 0; }
@@ -125,7 +125,7 @@ func TestE6_AnAgentThatFillsTheDiskStopsItself(t *testing.T) {
 	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile(), "--id", w.Loop+"-b").Code)
 	st := w.Waits("completed")
 	rows := w.Results(w.Loop)
-	for _, n := range []int{1, 2, 4, 5, 7} { // three in a row would end the loop, and the last is faster than anybody looks
+	for _, n := range []int{1, 2, 4, 5, 7} { // three in a row would end the loop; the 7th is faster than pawl looks
 		require.Contains(t, rows[n].Description(), "error:agent")
 		require.Contains(t, rows[n].Description(), "limits.deskBytes (20MiB) was used up")
 	}

@@ -16,8 +16,8 @@ import (
 	"pawl/test/world"
 )
 
-// Several pawl processes of one machine share the engine, and each that is killed hands it on: the
-// loop, and whoever follows it, notice a pause.
+// Several pawl processes of one machine share the engine. When its owner is killed, another one takes it over: the
+// loop, and the command that follows it, only notice a pause.
 func TestTheEngineOutlivesEveryProcessThatOwnsIt(t *testing.T) {
 	w := world.Alone(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 3}})
 	t.Parallel()
@@ -44,7 +44,8 @@ func TestTheEngineOutlivesEveryProcessThatOwnsIt(t *testing.T) {
 	w.At(2) // the agent ended with its worker, and begins again
 	w.Write("go-1", "")
 	w.At(3)
-	// Any of those that wait may be the next owner. The follower is one of them, and goes on to the end.
+	// Any waiting process may be the next owner. The command that follows the loop is one of them, and continues to the
+	// end.
 	if next := ups[w.Engine().PID]; next != nil {
 		kill(next.Cmd.Process.Pid)
 		next.Wait()
@@ -73,8 +74,8 @@ func TestTheEngineOutlivesEveryProcessThatOwnsIt(t *testing.T) {
 	}
 }
 
-// A host that may run one agent at a time runs one: the other loop waits for its turn, goes on with
-// everything else and takes messages.
+// A host that may run one agent at a time runs one. The other loop waits for its turn; meanwhile it does everything
+// else and accepts messages.
 func TestAgentsHaveSlotsApartFromTheRest(t *testing.T) {
 	w := world.Alone(t, `echo "$PAWL_LOOP" >>"$WORLD/by"; mkdir "$WORLD/working" || echo "$PAWL_LOOP" >>"$WORLD/two-at-once"; `+world.WaitsFor("go")+`; rmdir "$WORLD/working"`)
 	t.Parallel()
@@ -116,7 +117,7 @@ func TestAgentsHaveSlotsApartFromTheRest(t *testing.T) {
 	require.NoError(t, u.Stop())
 }
 
-// urgency is the priority of each kind of activity in a loop's history.
+// urgency returns the priority of each kind of activity in a loop's history.
 func urgency(w *world.World, id string) map[string]int32 {
 	w.T.Helper()
 	c, err := client.Dial(client.Options{HostPort: w.Engine().Address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
@@ -136,7 +137,7 @@ func urgency(w *world.World, id string) map[string]int32 {
 	return found
 }
 
-// A process that is told to go leaves its loop, and `pawl up` goes on with it.
+// A process that is interrupted leaves its loop, and `pawl up` continues it.
 func TestLoopThatIsLeftGoesOnUnderUp(t *testing.T) {
 	world.Slow(t, "TestTheEngineOutlivesEveryProcessThatOwnsIt is taken over, too")
 	w := world.Alone(t, world.WaitsFor("go")).Set(doc{"limits": doc{"iterations": 2}})
@@ -148,7 +149,7 @@ func TestLoopThatIsLeftGoesOnUnderUp(t *testing.T) {
 	require.Equal(t, 5, s.Code, s.Err)
 	require.Contains(t, s.Err, "the embedded engine at 127.0.0.1:")
 
-	// Nobody serves: reading falls back to the ledger, and a message waits for who will.
+	// Nobody serves: reading uses the ledger, and a message waits for a worker.
 	s = w.Pawl("show", w.Loop)
 	require.Equal(t, 0, s.Code, s.Err)
 	require.Contains(t, s.Err, "no engine is running")
@@ -173,7 +174,7 @@ func TestLoopThatIsLeftGoesOnUnderUp(t *testing.T) {
 	}, w.Results(w.Loop))
 }
 
-// An answer is judged by the ledger where nothing runs, and waits in the engine for a worker.
+// If nothing runs, an answer is checked against the ledger, and waits in the engine for a worker.
 func TestAnAnswerWaitsForAWorker(t *testing.T) {
 	world.Slow(t, "TestALoopOutlivesItsEngine waits, too")
 	w := world.Alone(t, world.Raises).Set(doc{"approvals": doc{"plan": "required"}})
@@ -196,8 +197,7 @@ func TestAnAnswerWaitsForAWorker(t *testing.T) {
 	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise the number"}, func() row { w.Waits("completed"); return w.LastRow() }())
 }
 
-// A second process uses the engine that runs, and takes engine and worker over when their owner
-// goes.
+// A second process uses the running engine, and takes engine and worker over when their owner ends.
 func TestSecondProcessUsesTheEngineAndTakesItOver(t *testing.T) {
 	world.Slow(t, "TestTheEngineOutlivesEveryProcessThatOwnsIt has three processes")
 	w := world.Alone(t, world.WaitsFor("go"))
