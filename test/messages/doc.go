@@ -1,2 +1,2 @@
-// Package messages tests what people say to a loop that runs, by command and at a terminal, and what answers them.
+// Package messages tests what people tell a running loop, by commands and at a terminal, and how it answers.
 package messages

@@ -10,7 +10,7 @@ import (
 	"pawl/test/world"
 )
 
-// What was acknowledged is told to the agent, and what it can't be told any more is refused to its sender.
+// The agent is told every note that was accepted. A note that it can't be told any more is refused.
 func TestNotesAreToldOrRefused(t *testing.T) {
 	w := world.New(t, world.WaitsFor("go-$PAWL_ITERATION")+`; cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ITERATION"`).Set(doc{"limits": doc{"iterations": 3}})
 	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile()).Code)

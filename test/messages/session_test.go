@@ -12,7 +12,7 @@ import (
 	"pawl/test/world"
 )
 
-// leaveNoTrace expects that the loop has not changed by what is done.
+// leaveNoTrace checks that an action does not change the loop.
 func leaveNoTrace(w *world.World, do func()) {
 	w.T.Helper()
 	before, _ := w.Events()
@@ -23,7 +23,7 @@ func leaveNoTrace(w *world.World, do func()) {
 
 var hashLine = regexp.MustCompile(`pawl approve (\S+) --hash ([0-9a-f]{16})\n`)
 
-// A1: autonomy starts with an approved contract only, and the approval is for exactly that hash.
+// A1: autonomy needs an approved contract, and the approval holds for exactly that hash.
 func TestA1_ContractIsApprovedByItsHash(t *testing.T) {
 	w := world.New(t, world.Raises)
 	s := w.Pawl("run", w.SpecFile())
@@ -87,7 +87,7 @@ func TestA1_RejectedContractEndsTheLoop(t *testing.T) {
 
 func first[A, B any](a A, _ B) A { return a }
 
-// What people say while the loop is paused is for the step that is repeated.
+// What people say while the loop is paused is for the repeated step.
 func TestSteerWhilePaused(t *testing.T) {
 	world.Slow(t, "TestSteerReachesTheNextPromptOnce steers")
 	w := world.New(t, `cat "$PAWL_PROMPT" >>"$WORLD/prompts"; `+world.WaitsFor("go"))
@@ -105,8 +105,7 @@ func TestSteerWhilePaused(t *testing.T) {
 	require.Contains(t, w.Read("prompts"), "- first hint\n- second hint\n")
 }
 
-// A loop can be faster than whoever follows it asks for news: its query answers with its last events
-// only.
+// A loop can be faster than the command that follows it asks for news, and its query returns only the last events.
 func TestWhoFollowsALoopMissesNoIteration(t *testing.T) {
 	world.Slow(t, "forty iterations")
 	const iterations = 40
@@ -252,7 +251,7 @@ func TestUnknownLoop(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the loop with its report.
+// Ctrl-C ends the loop, with its report.
 func TestP8_CtrlC(t *testing.T) {
 	w := world.New(t, `[ "$PAWL_ITERATION" = 1 ] && { `+world.Raises+`; exit; }; `+world.WaitsFor("never")).Set(doc{"limits": doc{"iterations": 5}})
 	c := w.Start("run", "--yes", w.SpecFile())
@@ -267,7 +266,7 @@ func TestP8_CtrlC(t *testing.T) {
 	w.NothingRuns()
 }
 
-// A second Ctrl-C leaves at once. What is left is for the next `pawl up`, which needs nothing else.
+// A second Ctrl-C ends the command at once. The next `pawl up` does the rest and needs nothing else.
 func TestP8_SecondCtrlCLeavesAtOnce(t *testing.T) {
 	world.Slow(t, "TestP8_CtrlC has the first")
 	w := world.Alone(t, `trap "" INT; `+world.WaitsFor("never"))
@@ -287,7 +286,7 @@ func TestP8_SecondCtrlCLeavesAtOnce(t *testing.T) {
 	w.Until("it goes on or has ended", func() bool {
 		return strings.Count(w.Read("at"), "\n") == 2 || w.Show().Status == "halted"
 	})
-	if w.Show().Status != "halted" { // the message had not arrived
+	if w.Show().Status != "halted" { // the message had not arrived yet
 		require.Equal(t, 0, w.Pawl("halt", w.Loop).Code)
 	}
 	require.Equal(t, "ALO_CANCELLED", w.Waits("halted").ErrorCode)

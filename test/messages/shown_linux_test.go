@@ -11,7 +11,7 @@ import (
 	"pawl/test/world"
 )
 
-// TestA7_WhatIsApprovedIsWhatIsSeen: a change with many new files, in which something can't be seen.
+// TestA7_WhatIsApprovedIsWhatIsSeen has a change with many new files and with characters that can't be seen.
 func TestA7_WhatIsApprovedIsWhatIsSeen(t *testing.T) {
 	w := world.New(t, world.Raises+`
 		for i in $(seq 71); do printf 'file %d begins\n\tindented\n' $i >work/new$i; done

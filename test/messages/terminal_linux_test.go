@@ -15,7 +15,7 @@ import (
 	"pawl/test/world"
 )
 
-// terminal is a person at a terminal: what they see, and the keyboard.
+// terminal is a person at a terminal: the screen and the keyboard.
 type terminal struct {
 	w    *world.World
 	keys *os.File
@@ -26,7 +26,7 @@ type terminal struct {
 	seen strings.Builder
 }
 
-// at a terminal of 40 lines by 100 columns, run a command.
+// atTerminal runs a command at a terminal of 40 lines by 100 columns.
 func atTerminal(w *world.World, args ...string) *terminal {
 	w.T.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -93,7 +93,7 @@ func TestPersonAtATerminal(t *testing.T) {
 		require.Contains(t, c.screen(), "sh measure.sh")
 		c.types("y\n")
 		w.At(1)
-		c.sees("2/4 modify") // on the moving line
+		c.sees("2/4 modify") // on the progress line
 		require.Contains(t, c.screen(), "\r\x1b[2K")
 		c.types("\x03")
 		c.sees("[d]etach (the loop stays), [p]ause or [e]nd? ")
