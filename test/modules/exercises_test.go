@@ -16,14 +16,14 @@ import (
 	"pawl/test/world"
 )
 
-// exercise is a place in a public package where a small mutation breaks a function, and a wrong first
-// attempt at mending it. The package's own tests notice both.
+// exercise is a place in a public package where a small mutation breaks a function, and a wrong first attempt to fix
+// it. The package's own tests notice both.
 type exercise struct {
 	module, version, dir, file, function string
 	right, broken, half                  string
 }
 
-// exercises are in packages without dependencies that others wrote, tests included.
+// exercises are in packages without dependencies. Others wrote the packages and their tests.
 var exercises = []exercise{
 	{"github.com/google/uuid", "v1.6.0", ".", "util.go", "xtob", "return (b1 << 4) | b2, b1 != 255 && b2 != 255", "return (b2 << 4) | b1, b1 != 255 && b2 != 255", "return (b1 << 4) | b2, true"},
 	{"github.com/shopspring/decimal", "v1.4.0", ".", "decimal.go", "Cmp", "return rd.value.Cmp(rd2.value)", "return rd2.value.Cmp(rd.value)", "return rd.value.CmpAbs(rd2.value) + 1"},
@@ -39,12 +39,12 @@ var exercises = []exercise{
 	{"github.com/Masterminds/goutils", "v1.1.1", ".", "wordutils.go", "CapitalizeFully", "str = strings.ToLower(str)\n\treturn Capitalize(", "return Capitalize(", "str = strings.ToUpper(str)\n\treturn Capitalize("},
 }
 
-// slow are tests that take seconds and are about something else than what is broken.
+// slow are tests that take seconds and do not test what is broken.
 const slow = "Tan|Exp[^a]|Exp$|Pow|Large|Ln|Sqrt|Extreme|Round2|Rem2"
 
-// TestL_BrokenFunctionsOfPublicModulesAreRestored takes functions of public modules from the module
-// cache, one loop each, and breaks them. A scripted writer mends each wrongly, the fixer restores it,
-// and the packages' own tests, sealed, are the judge. Nothing of the modules is kept.
+// TestL_BrokenFunctionsOfPublicModulesAreRestored breaks functions of public modules from the module cache, with one
+// loop each. A scripted writer fixes each of them wrongly, the fixer restores it, and the packages' own sealed tests
+// judge. Nothing of the modules is kept.
 func TestL_BrokenFunctionsOfPublicModulesAreRestored(t *testing.T) {
 	out, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ esac`)
 	}
 }
 
-// exercise makes the world's repository a package with a broken function.
+// breaks makes the world's repository a package with a broken function.
 func breaks(w *world.World, t *testing.T, cache string, e exercise) {
 	t.Helper()
 	escaped := regexp.MustCompile("[A-Z]").ReplaceAllStringFunc(e.module, func(c string) string { return "!" + strings.ToLower(c) })

@@ -12,10 +12,9 @@ import (
 	"pawl/test/world"
 )
 
-// TestARealModulesCoverageIsRaised takes a public module that others wrote, from the module
-// cache, and lets a scripted agent raise its statement coverage, judged by the module's own
-// tests: one test that covers more, one that covers nothing new, one that fails, one edit of the
-// code under test, one more that covers more.
+// TestARealModulesCoverageIsRaised lets a scripted agent raise the statement coverage of a public module that others
+// wrote, from the module cache. The module's own tests judge it. The agent writes one test that covers more, one that
+// covers nothing new, one that fails, changes the code under test once, and writes one more test that covers more.
 func TestARealModulesCoverageIsRaised(t *testing.T) {
 	world.Slow(t, "five runs of a module's own tests")
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/shopspring/decimal").Output()
@@ -91,7 +90,7 @@ func TestExtraCash(t *testing.T) {
 	w.Before = w.Snapshot()
 	w.Set(doc{
 		"goal": "raise the statement coverage", "scope": []string{"**/*_test.go"}, "newFiles": "allow",
-		// The slow tests of the module cover nothing that others don't.
+		// The slow tests of the module cover nothing in addition.
 		"verify": doc{"command": "go test -vet=off -cover -skip 'Tan|Exp|Pow|Large|Extreme|Round2|Rem2' .", "pattern": `coverage: ([0-9.]+)%`, "timeout": "5m"},
 		"guard":  doc{"command": "go test -vet=off -skip 'Tan|Exp|Pow|Large|Extreme|Round2|Rem2' ."},
 		"limits": doc{"iterations": 5},
