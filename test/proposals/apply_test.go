@@ -29,7 +29,7 @@ func proposes(t *testing.T) (*world.World, world.Proposal) {
 	return w, p
 }
 
-// TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn: beside the loop's branch, which has what was tried as well.
+// TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn, beside the loop's branch, which also has what was only tried.
 func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
 	w := world.New(t, `cat >/dev/null; case $PAWL_ITERATION in 2) echo 1 >work/n; echo "spoil it";; *) echo $((90 + PAWL_ITERATION)) >work/n; echo "# raise it to $PAWL_ITERATION";; esac`).
 		Set(doc{"limits": doc{"iterations": 3}})
@@ -48,7 +48,7 @@ func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
 	require.NotContains(t, w.Git("for-each-ref"), clean)
 }
 
-// TestE3_AProposalIsAppliedAfterItsApprovalAlone goes the whole way of one proposal.
+// TestE3_AProposalIsAppliedAfterItsApprovalAlone takes one proposal through its whole life.
 func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	w, p := proposes(t)
 	other := strings.Repeat("0", 64)
@@ -123,8 +123,8 @@ func TestE3_ARejectedProposalIsNeverApplied(t *testing.T) {
 	require.Equal(t, "rejected", w.Proposal().State)
 }
 
-// At the diff's own gate it is the same: what nobody has approved is refused for that, and who has just
-// approved need not wait for the loop's end.
+// The same holds at the diff's gate: a proposal that nobody has approved is refused for that reason, and after the
+// approval a person does not have to wait for the loop's end.
 func TestE3_AppliedAtOnceAfterTheDiffsGate(t *testing.T) {
 	w := world.New(t, world.Raises).Set(doc{"approvals": doc{"plan": "auto", "diff": "required", "tools": []string{"*"}}})
 	w.Run(4)
@@ -161,7 +161,7 @@ func TestA7_ProposalsAreMergedAndSquashed(t *testing.T) {
 	}
 }
 
-// A base that moved gives a new proposal, which nobody has approved yet.
+// If the base has moved, there is a new proposal, which nobody has approved yet.
 func TestA7_AMovedBaseNeedsANewLook(t *testing.T) {
 	world.Slow(t, "TestA7_AMovedBaseHasAHashOfItsOwn moves it, too")
 	w := world.New(t, `sed -i "1s/.*/better/" work/long; `+world.Raises)
@@ -193,15 +193,15 @@ func TestA7_AMovedBaseNeedsANewLook(t *testing.T) {
 	w.Before = w.Snapshot()
 }
 
-// Where what moved is elsewhere, the diff is the same to the byte. The proposal wants a new look all the same,
-// since what is around it is another: its hash is never one that was approved before.
+// If the base has moved elsewhere, the diff is the same to the byte. The proposal still needs a new approval, because
+// the code around it has changed: its hash never equals one that was approved before.
 func TestA7_AMovedBaseHasAHashOfItsOwn(t *testing.T) {
 	w, p := proposes(t)
 	w.Done("approve", w.Loop, "--hash", p.Hash)
 	seen := map[string]bool{p.Hash: true}
 	for i := range 3 {
 		if i == 2 {
-			w.Git("reset", "--quiet", "--hard", "main~1") // and to where it was before
+			w.Git("reset", "--quiet", "--hard", "main~1") // and back to where it was
 		} else {
 			w.Write("repo/README.md", strings.Repeat("a mountain\n", i+1))
 			w.Commit("meanwhile")
@@ -303,7 +303,7 @@ func TestE3_ApplyAndReviewAreWorkflowsToo(t *testing.T) {
 	w.Before = w.Snapshot()
 }
 
-// Commands on another host start the workflows: the loop's own host does it.
+// If commands on another host start the workflows, the loop's own host runs them.
 func TestE3_ProposalsAreAppliedFromAnotherHost(t *testing.T) {
 	world.Slow(t, "TestE3_AProposalIsAppliedAfterItsApprovalAlone is on one host")
 	w, p := proposes(t)

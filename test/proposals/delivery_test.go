@@ -27,7 +27,7 @@ func begins(w *world.World) {
 	w.Done("start", "--yes", w.SpecFile())
 }
 
-// asks waits for a gate that is not the one before.
+// asks waits for a gate other than the one before.
 func asks(w *world.World, kind string, before *world.Gate) *world.Gate {
 	w.T.Helper()
 	var g *world.Gate
@@ -38,8 +38,8 @@ func asks(w *world.World, kind string, before *world.Gate) *world.Gate {
 	return g
 }
 
-// A proposal that is made anew on top of a moved base, and rejected, goes back to write on top of
-// that. What others did there is neither in the next proposal nor in how far the loop reaches.
+// A proposal that is made again on a moved base, and rejected, goes back to write on that base. The work of others on
+// the base is neither in the next proposal nor in the loop's radius.
 func TestA7_WhatIsRejectedOnAMovedBaseGoesOnThere(t *testing.T) {
 	world.Slow(t, "TestA7_AMovedBaseHasAHashOfItsOwn moves it, too")
 	w := delivers(t, world.Raises).Set(doc{"approvals": doc{"diff": "required"}, "policies": doc{"default": doc{"maxTotalFiles": 1, "maxTotalLines": 4}}})
@@ -86,7 +86,7 @@ esac`).Set(doc{"limits": doc{"iterations": 1}})
 	require.Contains(t, w.LastRow().Description(), "not-this-way")
 }
 
-// A change that is blocked can be mended for as long as it takes.
+// A person may take any time to repair a blocked change.
 func TestL9_ABlockedChangeIsMendedAfterALongTime(t *testing.T) {
 	world.Slow(t, "TestP3_BlockedChangeIsJudgedAgain is mended at once")
 	w := delivers(t, `echo 11 >work/n; echo more >README.md; echo "raise the number"`).Set(doc{"approvals": doc{"escalateAfter": "200ms"}})
@@ -101,7 +101,7 @@ func TestL9_ABlockedChangeIsMendedAfterALongTime(t *testing.T) {
 	require.Equal(t, "11", w.Kept("work/n"))
 }
 
-// A loop with a plan is extended, and its ledger is whole.
+// A loop with a plan is extended, and its ledger is complete.
 func TestL8_AnExtendedLoopWithAPlan(t *testing.T) {
 	world.Slow(t, "workflows extends loops")
 	w := delivers(t, `case $PAWL_ROLE in planner) echo "# Climb" ;; *) `+world.Raises+` ;; esac`)
@@ -125,7 +125,7 @@ func TestL_LoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(w.Repo, "loop-stop")))
 }
 
-// What failed before the first write is shown to the writer and does not count; a new failure does.
+// The writer is shown what failed before the first write, which does not count. A new failure counts.
 func TestL2_ATestThatFailedBeforeDoesNotCount(t *testing.T) {
 	w := delivers(t, `cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ROLE"; echo $PAWL_ROLE >>"$WORLD/roles"
 		if [ $PAWL_ROLE = writer ]; then echo bad >work/other; fi; [ $PAWL_ROLE = writer ] || echo good >work/other; echo 11 >work/n; echo "raise the number"`)

@@ -1,2 +1,2 @@
-// Package proposals tests what becomes of a loop's work: proposals, their review, applying them, and the record of it.
+// Package proposals tests what happens with a loop's work: proposals, their review, applying them, and their record.
 package proposals

@@ -8,9 +8,9 @@ import (
 	"pawl/test/world"
 )
 
-// TestE3_ATaskOfTwoStepsEndsInOneProposal has two loops work on one task, as a steward starts them: the
-// second goes on from the branch of the first. Its proposal has the work of both and is applied to the
-// project's branch. That nobody runs under the steward's name holds neither up.
+// TestE3_ATaskOfTwoStepsEndsInOneProposal has two loops work on one task, as a steward starts them: the second
+// continues from the branch of the first. Its proposal has the work of both and is applied to the project's branch. No
+// workflow runs under the steward's name, which does not disturb the loops.
 func TestE3_ATaskOfTwoStepsEndsInOneProposal(t *testing.T) {
 	w := world.New(t, world.Raises)
 	began := w.Git("rev-parse", "main")

@@ -10,7 +10,7 @@ import (
 	"pawl/test/world"
 )
 
-// verified is what `pawl log --verify --json` says.
+// verified is the output of `pawl log --verify --json`.
 type verified struct {
 	Whole                  bool
 	Ledger, Workflow, Copy string
@@ -27,8 +27,8 @@ func verify(w *world.World, code int) (v verified) {
 	return v
 }
 
-// TestL8_TheLedgerOfALoopIsProvenWhole: while it waits, after its end, after what is said later,
-// and not once somebody had his hands on it.
+// TestL8_TheLedgerOfALoopIsProvenWhole: while the loop waits, after its end and after later messages, but not after
+// somebody has changed it.
 func TestL8_TheLedgerOfALoopIsProvenWhole(t *testing.T) {
 	w := world.New(t, world.Once(`echo "exit 0" >guard.sh`)).Set(doc{"guard": doc{"command": "sh guard.sh"}, "limits": doc{"iterations": 3}})
 	w.Run(4)
@@ -62,7 +62,7 @@ func TestL8_TheLedgerOfALoopIsProvenWhole(t *testing.T) {
 	require.Contains(t, w.Pawl("log", "--verify", w.Loop).Out, "NOT whole")
 	at("update-ref", record.Ledger, head)
 
-	// Somebody raises his own number, hash after hash.
+	// Somebody raises the number and forges each later hash.
 	forged := at("commit-tree", "-p", head+"^1", "-p", head+"^2", "-m", "forged", head+"^{tree}")
 	at("update-ref", record.Ledger, forged)
 	require.Equal(t, "differs", verify(w, 1).Copy, "rewritten")
