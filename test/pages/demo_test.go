@@ -11,8 +11,8 @@ import (
 	"pawl/test/world"
 )
 
-// The second demo delivers: a plan, a change that breaks another test, its fix, a review, and a proposal
-// that applies.
+// The second demo delivers: a plan, a change that breaks another test, its fix, a review, and a proposal that can be
+// applied.
 func TestL_DemoDeliver(t *testing.T) {
 	world.Slow(t, "internal/demo plays it by hand")
 	w := world.Alone(t, "")

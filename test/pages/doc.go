@@ -1,2 +1,2 @@
-// Package pages runs the documents: each command that a page shows is typed, and what it prints is compared.
+// Package pages tests the documents: it runs each command that a page shows, and compares the output.
 package pages

@@ -21,7 +21,7 @@ import (
 	"pawl/test/world"
 )
 
-// example is what examples/README.md says about one.
+// example is the entry of an example in examples/README.md.
 type example struct {
 	code  int
 	lines []string
@@ -38,7 +38,7 @@ func examples(t *testing.T) map[string]example {
 	return found
 }
 
-// Every loop that is in examples/ runs as its README shows, by the script that the README names.
+// Every loop in examples/ runs as its README shows, with the script that the README names.
 func TestExamplesRunWithoutAnyKey(t *testing.T) {
 	shown := examples(t)
 	specs, err := filepath.Glob("examples/*/pawl.yaml")
@@ -47,7 +47,7 @@ func TestExamplesRunWithoutAnyKey(t *testing.T) {
 	for _, name := range world.Sample(1, slices.Sorted(maps.Keys(shown))) {
 		e := shown[name]
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, world.Raises) // for its place, and the shared engine
+			w := world.New(t, world.Raises) // for its folder and the shared engine
 			script, err := filepath.Abs("examples/try")
 			require.NoError(t, err)
 			cmd := exec.Command(script, name)
@@ -76,12 +76,12 @@ func TestExamplesOfAgentsAreSpecs(t *testing.T) {
 	}
 }
 
-// ofASteward reports whether a key is one that only the spec of a steward has.
+// ofASteward reports whether only the spec of a steward has a key.
 func ofASteward(key string) bool {
 	return slices.Contains(charter.Keys(), key) && !slices.Contains(spec.KeysOf(spec.Spec{}), key)
 }
 
-// What stands in the README and the docs as YAML is a spec, or a part of one.
+// Every YAML block in the README and the docs is a spec, or a part of one.
 func TestSpecsInTheDocsAreSpecs(t *testing.T) {
 	const whole = "goal: climb\nscope: [\"work/**\"]\nverify: {command: ./measure.sh}\nagent: {command: ./agent.sh}\napprovals: {tools: [\"*\"]}\n"
 	n := 0

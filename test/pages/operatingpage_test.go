@@ -15,22 +15,22 @@ import (
 	"pawl/test/world"
 )
 
-// The page docs/operating.md is run: every command in it, on the embedded engine here, on a cluster with a
-// shared repository in the test after it.
+// These tests run the page docs/operating.md: every command in it, first on the embedded engine, then on a cluster with
+// a shared repository.
 
-// local are the page's headings that one host with the embedded engine shows.
+// local are the headings about one host with the embedded engine.
 var local = []string{
 	"Where things are", "Processes", "When something is wrong", "When something dies",
 	"What a loop proposes", "Is the record what it was?", "Answering", "Being told", "Ending a loop", "Making room", "Watching it",
 }
 
-// several are those that want a cluster, and hosts that share a repository.
+// several are the headings about a cluster, and about hosts that share a repository.
 var several = []string{"The worker's settings", "In production: worker, starter, compose", "A repository by its URL"}
 
-// asking are those of an engine that asks who comes: test/temporal has one.
+// asking are the headings about an engine that requires a token. test/temporal tests such an engine.
 var asking = []string{"Who may approve"}
 
-// foreign are those whose commands are of a program that is not pawl's and that no test has.
+// foreign are the headings with commands of programs that are neither pawl's nor in any test.
 var foreign = []string{"Searching for secrets"}
 
 func TestOperatingPage_EveryHeadingIsRead(t *testing.T) {
@@ -86,7 +86,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	p.types("pawl extend ID --limit iterations=20 --hash …")
 	w.Until("it goes on", func() bool { st := w.Show(); return st.Status == "running" && st.Iteration == 5 })
 
-	// Where things are, while the loop has all of them but what only a validate makes.
+	// Where things are. The loop has all of them except those that only validate makes.
 	require.Equal(t, 0, w.Pawl("validate", "--schema").Code)
 	places := regexp.MustCompile("(?m)^\\| `([^|]*)` \\|").FindAllStringSubmatch(regexp.MustCompile(`(?s)## Where things are.*?\n## `).FindString(world.ReadFile("docs/operating.md")), -1)
 	require.Greater(t, len(places), 6)
@@ -102,7 +102,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 				named[top] = true
 			}
 			if slices.Contains([]string{"validate/", "demo/", "pawl.schema.json", "engine/pass.json", "engine/temporal.toml", "engine/certificate.pem"}, place) {
-				continue // those of a validate that runs, of a demo, of an init, of an engine that asks who comes
+				continue // these exist only for a running validate, a demo, an init, or an engine that requires a token
 			}
 			found, err := filepath.Glob(filepath.Join(w.Home, regexp.MustCompile(`<[^>]*>`).ReplaceAllString(place, "*")))
 			require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	}
 
 	follow := w.Start(strings.Fields(p.fill("watch ID"))...)
-	p.said("pawl watch ID", "pawl up --auth") // that in test/temporal
+	p.said("pawl watch ID", "pawl up --auth") // test/temporal runs them
 	w.Until("it follows", func() bool { return world.ReadFile(follow.Err) != "" })
 	p.types("pawl mode ID plan")
 	require.Equal(t, 5, follow.Wait().Code)
@@ -124,7 +124,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	require.Contains(t, p.types("pawl log ID --verify"), "whole")
 	require.Contains(t, w.Done("doctor", "--json").Out, `"git"`)
 
-	// Rejected at a gate, ended by a word.
+	// Rejected at a gate, and ended by a note.
 	w.Loop += "b"
 	p.values["ID"] = w.Loop
 	w.Set(doc{"name": w.Loop, "limits": doc{"iterations": 1}, "breakpoints": []string{}, "verify": doc{"command": "sh measure.sh"}})
@@ -144,7 +144,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	atGate("diff")
 	require.Contains(t, p.run("What a loop proposes"), "+11")
 	require.Equal(t, "11", w.Git("show", "main:work/n"))
-	w.Before = w.Snapshot() // as it has it now
+	w.Before = w.Snapshot() // the repository as it is now
 	p.allRan()
 }
 
@@ -159,7 +159,7 @@ func TestOperatingPage_SeveralHosts(t *testing.T) {
 	require.NoError(t, err)
 	worker, err := world.BuildWorker()
 	require.NoError(t, err)
-	// Who has no container engine has the compose file's starter all the same.
+	// Without a container engine, a script runs the compose file's starter.
 	w.Write("docker.sh", "#!/bin/sh\n[ \"$1 $2 $3 $4\" = 'compose run --rm starter' ] && shift 4 && exec starter \"$@\"\n")
 	require.NoError(t, os.Chmod(filepath.Join(w.Dir, "docker.sh"), 0o755))
 	calls(w, map[string]string{"pawl": world.Program(t), "starter": starter, "worker": worker, "temporal": world.CLI, "docker": filepath.Join(w.Dir, "docker.sh")})
@@ -181,7 +181,7 @@ func TestOperatingPage_SeveralHosts(t *testing.T) {
 	w.Stands("completed")
 	require.Equal(t, "13", w.Has("refs/heads/pawl/"+w.Loop, "work/n"), "the iteration that was under way counts")
 
-	// A worker with a version takes loops once that is the current one.
+	// A worker with a version takes loops once its version is the current one.
 	require.NoError(t, c.Worker.Stop(syscall.SIGINT))
 	cmd := exec.Command("bash", "-c", "exec "+p.next(several[0]))
 	cmd.Dir, cmd.Env = c.Dir, append(world.Environ(c.Home, c.Dir), "TEMPORAL_ADDRESS="+c.Address, "PATH="+filepath.Dir(worker)+":"+os.Getenv("PATH"))
@@ -196,7 +196,7 @@ func TestOperatingPage_SeveralHosts(t *testing.T) {
 	p.run(several[0])
 	w.Stands("completed")
 
-	p.said("starter start FILE") // that is what compose's starter has done
+	p.said("starter start FILE") // compose's starter has run this
 	p.allRan()
-	w.Before = w.Snapshot() // it has fetched
+	w.Before = w.Snapshot() // the repository after the fetch
 }

@@ -15,16 +15,15 @@ import (
 	"pawl/test/world"
 )
 
-// page is a page of the documents, or a part of one, that a test runs: its blocks of shell, in the order
-// in which the test runs them, and the commands with arguments in its sentences and tables. The test's own
-// values replace the page's.
+// page is a page of the documents, or a part of one, that a test runs: its shell blocks, in the order in which the test
+// runs them, and the commands with arguments in its sentences and tables. The test's values replace the page's.
 type page struct {
 	*world.World
-	folder string              // the folder in which things are typed, "" for the world's
-	blocks map[string][]string // shell that is to be run, by heading
+	folder string              // the working folder of the commands, "" for the world's
+	blocks map[string][]string // shell blocks to run, by heading
 	json   map[string][]string // JSON, by heading
 	inline map[string]bool     // commands in sentences, and whether they were run
-	values map[string]string   // what placeholders stand for
+	values map[string]string   // the values of placeholders
 }
 
 var (
@@ -59,7 +58,7 @@ func pageOf(w *world.World, path string, values map[string]string, headings ...s
 			}
 		}
 		for _, m := range commands.FindAllStringSubmatch(fenced.ReplaceAllString(part, ""), -1) {
-			if len(strings.Fields(m[1])) > 2 { // `pawl up` only names it
+			if len(strings.Fields(m[1])) > 2 { // `pawl up` only names a command
 				p.inline[m[1]] = false
 			}
 		}
@@ -68,7 +67,7 @@ func pageOf(w *world.World, path string, values map[string]string, headings ...s
 	return p
 }
 
-// pages are all pages of the documents, and what else people read.
+// pages returns all pages of the documents, and other texts that people read.
 func pages(t *testing.T) []string {
 	t.Helper()
 	all := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"}
@@ -105,7 +104,7 @@ func TestDocs_EverythingShownIsRunOrGenerated(t *testing.T) {
 	}
 }
 
-// The drawings name folders and files that there are.
+// The drawings name only folders and files that exist.
 func TestDocs_DrawingsNameWhatIsThere(t *testing.T) {
 	n := 0
 	for _, page := range []string{"README.md", "docs/architecture.md"} {
@@ -125,7 +124,7 @@ func TestDocs_DrawingsNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// calls puts our programs on the PATH of what the world runs, by the names that pages call them.
+// calls puts our programs on the PATH of the world's commands, under the names that pages use.
 func calls(w *world.World, programs map[string]string) {
 	w.T.Helper()
 	bin := filepath.Join(w.Dir, "bin")
@@ -136,7 +135,7 @@ func calls(w *world.World, programs map[string]string) {
 	w.Env = append(w.Env, "PATH="+bin+":"+os.Getenv("PATH"))
 }
 
-// next takes the next block of a heading, with the values put in.
+// next returns the next block of a heading, with the values filled in.
 func (p *page) next(name string) string {
 	p.T.Helper()
 	require.NotEmpty(p.T, p.blocks[name], "there is nothing more to run under %q", name)
@@ -145,7 +144,7 @@ func (p *page) next(name string) string {
 	return p.fill(block)
 }
 
-// fill puts the values in the place of what they stand for, the longest first.
+// fill replaces placeholders by their values, the longest first.
 func (p *page) fill(text string) string {
 	longest := func(a, b string) int { return len(b) - len(a) }
 	for _, placeholder := range slices.SortedStableFunc(slices.Values(slices.Sorted(maps.Keys(p.values))), longest) {
@@ -154,13 +153,13 @@ func (p *page) fill(text string) string {
 	return text
 }
 
-// run runs the next block of a heading as a person would, and returns what it prints.
+// run runs the next block of a heading as a person would, and returns its output.
 func (p *page) run(name string) string {
 	p.T.Helper()
 	return p.shell(p.next(name))
 }
 
-// types runs a command from a sentence or a table, and returns what it prints.
+// types runs a command from a sentence or a table, and returns its output.
 func (p *page) types(command string) string {
 	p.T.Helper()
 	p.said(command)
@@ -185,7 +184,7 @@ func (p *page) shell(text string) string {
 	return s.Out
 }
 
-// allRan expects that everything on the page was run.
+// allRan checks that everything on the page was run.
 func (p *page) allRan() {
 	p.T.Helper()
 	for name, left := range p.blocks {

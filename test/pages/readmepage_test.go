@@ -12,9 +12,9 @@ import (
 	"pawl/test/world"
 )
 
-// The README and docs/deliver.md are run: TestDemo and TestL_DemoDeliver run the demos that the README shows.
+// These tests run the README and docs/deliver.md. TestDemo and TestL_DemoDeliver run the demos of the README.
 
-// shows expects that what a page prints below a command comes, in that order, in an output.
+// shows checks that the output has the lines that a page shows below a command, in the same order.
 func shows(t *testing.T, path, command, output string) {
 	t.Helper()
 	m := regexp.MustCompile("(?s)```sh\n[^`]*" + regexp.QuoteMeta(command) + "\n[^`]*```.*?\n```\n(.*?)\n```").FindStringSubmatch(world.ReadFile(path))
@@ -22,7 +22,7 @@ func shows(t *testing.T, path, command, output string) {
 	comeInOrder(t, strings.Split(m[1], "\n"), output)
 }
 
-// comeInOrder expects lines that begin so, one after the other.
+// comeInOrder checks that lines with these beginnings come one after the other.
 func comeInOrder(t *testing.T, lines []string, output string) {
 	t.Helper()
 	said := strings.Split(output, "\n")
@@ -36,7 +36,7 @@ func comeInOrder(t *testing.T, lines []string, output string) {
 	}
 }
 
-// withoutClaude is a page's spec with a script in the place of the agent that needs a key.
+// withoutClaude returns a page's spec with a script in place of the agent that needs a key.
 func withoutClaude(w *world.World, path string) string {
 	w.T.Helper()
 	m := regexp.MustCompile("(?s)\n```yaml\n(kind: deliver\n|)(goal:.*?)\n```").FindStringSubmatch(world.ReadFile(path))
@@ -44,7 +44,7 @@ func withoutClaude(w *world.World, path string) string {
 	spec := m[1] + m[2] + "\n"
 	require.Contains(w.T, spec, "use: claude")
 	spec = strings.Replace(spec, "use: claude", "command: [sh, "+filepath.Join(w.Dir, "agent.sh")+"]", 1)
-	return strings.TrimRight(spec, "\n") + "\nsandbox:\n  allow: [" + w.Dir + "]\n" // it leaves word beside its tree
+	return strings.TrimRight(spec, "\n") + "\nsandbox:\n  allow: [" + w.Dir + "]\n" // the agent leaves files beside its tree
 }
 
 func TestReadme_YourOwnLoop(t *testing.T) {
@@ -65,7 +65,7 @@ func TestReadme_YourOwnLoop(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, up.Stop()) })
 
 	p := pageOf(w, "README.md", map[string]string{"ID": w.Loop}, "Your own loop")
-	// The loop of the page has no name of its own; nobody is there to be asked. Both are told on the command line.
+	// The page's loop has no name, and nobody can be asked. Flags say both.
 	require.Equal(t, "go build -o pawl .\n./pawl run pawl.yaml\n", p.next("Your own loop"))
 	p.folder = w.Repo
 	gate := func(status, kind string) {

@@ -12,8 +12,8 @@ import (
 	"pawl/test/world"
 )
 
-// The page docs/temporal.md is run: every command in it, in the page's order, on a cluster, with its
-// examples' values in the place of the page's.
+// This test runs the page docs/temporal.md: every command in it, in the page's order, on a cluster, with values in
+// place of the page's.
 
 func TestTemporalPage_EveryCommandRuns(t *testing.T) {
 	world.Slow(t, "a cluster")
@@ -49,10 +49,10 @@ func TestTemporalPage_EveryCommandRuns(t *testing.T) {
 		w.Until("the contract is in the ledger", func() bool { return w.Stands("waiting").Ledger != "" })
 		p.values["0123456789abcdef"] = w.Stands("waiting").Gate.Hash[:16]
 	}
-	// Its agent leaves word beside its tree.
+	// Its agent leaves files beside its tree.
 	w.Write("loop.json", strings.Replace(p.fill(p.json["Start a loop"][0]), `"limits":`, `"sandbox": {"allow": ["`+w.Dir+`"]}, "limits":`, 1))
 	start := p.blocks["Start a loop"][0]
-	again := func() { // the loop, as the page starts it
+	again := func() { // starts the loop as the page does
 		t.Helper()
 		p.blocks["Start a loop"] = []string{start}
 		p.run("Start a loop")
@@ -106,7 +106,7 @@ func TestTemporalPage_EveryCommandRuns(t *testing.T) {
 	p.run("End it") // by Cancel
 	require.Equal(t, "ALO_CANCELLED", w.Stands("halted").ErrorCode)
 
-	// A question opens where verify prints no number twice in a row.
+	// A question opens if verify prints no number twice in a row.
 	w.Write("none", "")
 	w.Write("go", "")
 	again()
@@ -139,7 +139,7 @@ func TestTemporalPage_EveryCommandRuns(t *testing.T) {
 	w.Temporal("workflow", "cancel", "--workflow-id", w.Loop)
 	w.Stands("halted")
 
-	// Another test runs it.
+	// another test runs it
 	p.said("starter start loop.json")
 	p.allRan()
 }
