@@ -18,19 +18,19 @@ import (
 	"pawl/test/world"
 )
 
-// improvement is what the agent does to make the code shorter: something honest, something that takes a test
-// away, something that breaks the code. They are scripts on the desk. caught is what refuses the second.
-// measure is a metric in place of one that takes too long.
+// improvement is how the agent makes the code shorter: an honest change, one that removes a test, one that breaks the
+// code. They are scripts that run on the desk. caught is what refuses the second. measure replaces a metric that takes
+// too long.
 type improvement struct{ honest, cheat, broken, caught, measure string }
 
-// A test that is taken away is sealed, or there is one test fewer.
+// A removed test is sealed, or the number of tests is smaller.
 const (
 	sealed = "policy:sealed"
 	fewer  = "guard-fail"
 )
 
-// delivery is a function of a file that is broken, and what else fails before anybody writes. The agent brings back
-// what was right.
+// delivery is a function that is broken in a file, and what else fails before anybody writes. The agent restores the
+// right code.
 type delivery struct{ file, right, broken, fails string }
 
 var sources = map[string]source{
@@ -90,7 +90,7 @@ var sources = map[string]source{
 	},
 	"colorama": {
 		debian: "python-colorama_0.4.6.orig.tar.gz", digest: "2d0543c3970840160b32656ab83d43b7f3533208c2c5f3ee5b839940d00af0bd", needs: []string{"python3", "make"},
-		offline: "rm requirements.txt requirements-dev.txt", // whose packages are on PyPI
+		offline: "rm requirements.txt requirements-dev.txt", // their packages are on PyPI
 		improve: &improvement{
 			honest: `sed -i '/^ *#/d' colorama/ansi.py`, cheat: `rm colorama/tests/ansi_test.py`, broken: `sed -i "s/str(code) + 'm'/str(code)/" colorama/ansi.py`, caught: sealed,
 		},
@@ -110,7 +110,7 @@ var sources = map[string]source{
 	},
 	"character-parser": {
 		debian: "node-character-parser_3.1.0.orig.tar.gz", digest: "a662d6630526aa7f2fa4a4fdc9ec25834a8466e523df0e3922d2ecaad789172c", needs: []string{"node", "npm", "npx"}, slow: true,
-		unfit: "the guard command fails on the unchanged code", // without a lockfile its compiler of 2017 gets types of today
+		unfit: "the guard command fails on the unchanged code", // without a lockfile, its compiler of 2017 gets types of today
 	},
 	"fnv": {
 		debian: "rust-fnv_1.0.7.orig.tar.gz", digest: "3f9eec918d3f24069decb9af1554cad7c880e2da24a9afd88aca000531ab82c1", needs: []string{"cargo"},
@@ -132,12 +132,12 @@ var sources = map[string]source{
 			fails: `sed -i 's/^int main(void) {/int test_docker(void) {\n  check(getenv("DOCKER"));\n  return 0;\n}\n\nint main(void) {\n  test(test_docker, "test in docker");/' test/tests.c`,
 		},
 	},
-	"tinyxml2": { // the source of its test program is beside the code, and has no name of a test
+	"tinyxml2": { // the source of its test program is beside the code, without a name of a test
 		debian: "tinyxml2_9.0.0+dfsg.orig.tar.xz", digest: "96510f47a5db537f70dff3e83dd71fd2180cbba4aa76c589a549467e7f34bc9b", needs: []string{"make", "g++", "ar", "ranlib", "xz"}, slow: true,
 		improve: &improvement{
 			honest: `sed -i '/^ *\/\//d' tinyxml2.cpp`, cheat: `echo 'int main() { return 0; }' >xmltest.cpp`, broken: `sed -i 's/if ( \*p == 0 ) {/if ( *p ) {/' tinyxml2.cpp`, caught: sealed,
 		},
-		deliver: &delivery{ // it names no test that fails
+		deliver: &delivery{ // its output names no failing test
 			file: "tinyxml2.cpp", right: "if ( *p == 0 ) {", broken: "if ( *p != 0 ) {",
 		},
 	},
@@ -146,13 +146,13 @@ var sources = map[string]source{
 		improve: &improvement{
 			honest: `sed -i '/^ *$/d' cJSON.c`, cheat: `rm test.c`, broken: `sed -i 's/p.length = (size_t)length;//' cJSON.c`, caught: sealed,
 		},
-		deliver: &delivery{ // make test runs a program that tells no test by name: nothing may fail before
+		deliver: &delivery{ // make test runs a program that names no tests, so nothing may fail before
 			file: "cJSON.c", right: "p.length = (size_t)length;", broken: "p.length = 1;",
 		},
 	},
 	"json-simple": {
 		debian: "json-simple_2.3.0.orig.tar.gz", digest: "791795a201ce34230b5434cd6e332601a3c0cd897bb5c35c7ac31405a97e9488", needs: []string{"java", "mvn", debianSurefire}, slow: true,
-		// Debian has neither the plugins that publish it nor those that generate a lexer, which is there.
+		// Debian has neither the plugins that publish it nor those that generate a lexer. The generated lexer is there.
 		without: debianMaven + `; sed -i -e 70,171d -e 's/<version>2.3.2</<version>3.10.1</' -e 's/<version>4.12</<version>4.x</' pom.xml`,
 		improve: &improvement{
 			honest: `sed -i '/^$/d' src/main/java/org/json/simple/Jsoner.java`, cheat: `rm src/test/java/org/json/simple/JsonerTest.java`,
@@ -164,7 +164,7 @@ var sources = map[string]source{
 	},
 	"java-string-similarity": {
 		debian: "java-string-similarity_2.0.0.orig.tar.xz", digest: "3c10dbefdc09cb3fea52c0e098ff6663b712e66ee5273ec94128783561a811ec", needs: []string{"java", "mvn", "xz", debianSurefire}, slow: true,
-		// Nor has it the plugins that publish this one and look at its style, or the annotations.
+		// Debian lacks the plugins that publish it and check its style, and the annotations.
 		without: debianMaven + `; sed -i -e 195,199d -e 123,184d -e 55,111d -e 's/<version>3.6.1</<version>3.10.1</' -e 's/<version>4.12</<version>4.x</' pom.xml; grep -rl jcip src | xargs sed -i -e '/jcip/d' -e '/^@Immutable/d'`,
 		improve: &improvement{
 			honest: `sed -i '/^$/d' src/main/java/info/debatty/java/stringsimilarity/Levenshtein.java`, cheat: `rm src/test/java/info/debatty/java/stringsimilarity/LevenshteinTest.java`,
@@ -176,7 +176,7 @@ var sources = map[string]source{
 	},
 }
 
-// What follows writes tests that fail where there is no Docker.
+// The entries below have tests that fail without Docker.
 
 func inDocker(pkg string) string {
 	return `printf 'package ` + pkg + `\n\nimport (\n\t"os/exec"\n\t"testing"\n)\n\nfunc TestInDocker(t *testing.T) {\n\tif err := exec.Command("no-docker-here").Run(); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n' >docker_test.go`
@@ -191,13 +191,13 @@ const (
 	unittestInDocker = `printf 'import os\nimport unittest\n\n\nclass Docker(unittest.TestCase):\n    def test_runs(self):\n        os.environ["DOCKER"]\n' >`
 )
 
-// debianMaven has Maven take what Debian has installed, as people of Debian do.
+// debianMaven makes Maven use what Debian has installed, as Debian's maintainers do.
 const debianMaven = `mkdir .mvn; printf '%s\n' -o -s /etc/maven/settings-debian.xml -DforkCount=0 >.mvn/maven.config; echo -XX:TieredStopAtLevel=1 -XX:+UseSerialGC >.mvn/jvm.config`
 
-// debianSurefire is there where Debian's Maven can run tests.
+// debianSurefire exists if Debian's Maven can run tests.
 const debianSurefire = "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin"
 
-// around is a world around the repository of a source, with the given changes on top.
+// around makes a world around the repository of a source, with the given changes.
 func around(t *testing.T, s source, changes ...string) *world.World {
 	t.Helper()
 	theirs := t.TempDir()
@@ -217,9 +217,9 @@ func around(t *testing.T, s source, changes ...string) *world.World {
 	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
 		w.Git("config", key, value)
 	}
-	w.Git("add", "--force", "--all") // theirs have files that they tell git to ignore
+	w.Git("add", "--force", "--all") // some repositories contain files that they tell git to ignore
 	w.Commit("a repository that others wrote")
-	// What init finds is what a machine has that has just these.
+	// init finds what a machine with only these programs has.
 	bin := filepath.Join(w.Dir, "bin")
 	require.NoError(t, os.MkdirAll(bin, 0o755))
 	for _, tool := range append([]string{"git", "sh", "find", "wc", "cat", "awk"}, s.needs...) {
@@ -229,7 +229,7 @@ func around(t *testing.T, s source, changes ...string) *world.World {
 		path, err := exec.LookPath(tool)
 		require.NoError(t, err)
 		script := "#!/bin/sh\nexec " + path + ` "$@"` + "\n"
-		if tool == "python3" { // without any module of others
+		if tool == "python3" { // without any installed modules
 			script = "#!/bin/sh\n[ \"$1\" = -I ] && exit 1\nexec " + path + ` "$@"` + "\n"
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(bin, tool), []byte(script), 0o755))
@@ -237,7 +237,7 @@ func around(t *testing.T, s source, changes ...string) *world.World {
 	return w
 }
 
-// some are the repositories with a loop, without PAWL_TEST_ALL=1 a few of them.
+// some returns the repositories with a loop; without PAWL_TEST_ALL=1 only a few of them.
 func some(with func(source) bool) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		if with(sources[name]) && (world.All() || !sources[name].slow) {
@@ -247,7 +247,7 @@ func some(with func(source) bool) (names []string) {
 	return world.Sample(2, names)
 }
 
-// drafts has `pawl init` write a spec, and takes it for the world's.
+// drafts has `pawl init` write a spec, and makes it the world's spec.
 func drafts(w *world.World, args ...string) (found map[string]any) {
 	w.T.Helper()
 	env := w.Env
@@ -294,8 +294,8 @@ func TestWhatInitProposesForRealRepositories(t *testing.T) {
 	}
 }
 
-// TestRealRepositoriesAreImproved: what is shorter is kept, a test that was taken away is not, whatever it saves,
-// and neither is code that the repository's own tests refuse.
+// TestRealRepositoriesAreImproved: a shorter version is kept. A removed test is not, however much it saves, and neither
+// is code that the repository's own tests refuse.
 func TestRealRepositoriesAreImproved(t *testing.T) {
 	for _, name := range some(func(s source) bool { return s.improve != nil }) {
 		t.Run(name, func(t *testing.T) {
@@ -309,7 +309,7 @@ func TestRealRepositoriesAreImproved(t *testing.T) {
 			}
 			ready := w.Pawl("validate", w.SpecFile())
 			require.Equal(t, 0, ready.Code, ready.Err)
-			w.Set(world.Doc{"validate": world.Doc{"canary": false}}) // validate has shown it to the guard
+			w.Set(world.Doc{"validate": world.Doc{"canary": false}}) // validate has shown the canary to the guard
 			setup, _ := w.Spec["setup"].(world.Doc)
 			if setup != nil {
 				w.Set(world.Doc{"setup": world.Doc{"command": fmt.Sprint(setup["command"], " && echo once >>", w.Dir, "/setups")}})
@@ -330,7 +330,7 @@ func TestRealRepositoriesAreImproved(t *testing.T) {
 	}
 }
 
-// TestRealRepositoriesAreMended: what failed before is known and does not count, what was broken is mended.
+// TestRealRepositoriesAreMended: earlier failures are known and do not count, and what was broken is fixed.
 func TestRealRepositoriesAreMended(t *testing.T) {
 	for _, name := range some(func(s source) bool { return s.deliver != nil }) {
 		t.Run(name, func(t *testing.T) {
@@ -349,7 +349,7 @@ func TestRealRepositoriesAreMended(t *testing.T) {
 			require.Equal(t, "completed", st.Status, "%+v", st)
 			require.Equal(t, []string{s.deliver.file}, st.ChangedFiles)
 			require.Equal(t, strings.TrimSuffix(right, "\n"), w.Kept(s.deliver.file), "as its authors wrote it")
-			known := "what fails there does not count: tests: .*([2-9]|[0-9]{2,}) failed" // what is broken, and what needs Docker
+			known := "what fails there does not count: tests: .*([2-9]|[0-9]{2,}) failed" // the broken function, and what needs Docker
 			if s.deliver.fails == "" {
 				known = "no failing test is named, so every failure counts"
 			}
@@ -358,7 +358,7 @@ func TestRealRepositoriesAreMended(t *testing.T) {
 	}
 }
 
-// TestARealRepositoryThatIsNotFitIsRefused: where its own tests don't run, no loop begins.
+// TestARealRepositoryThatIsNotFitIsRefused: if its own tests do not run, no loop begins.
 func TestARealRepositoryThatIsNotFitIsRefused(t *testing.T) {
 	for name, s := range sources {
 		require.True(t, s.unfit != "" || s.improve != nil && s.deliver != nil, "%s has both loops, or a reason", name)

@@ -20,8 +20,8 @@ import (
 	"pawl/test/world"
 )
 
-// replay is a history of releases, the oldest first: the first is the repository, each of the others what the agent
-// makes of it. Package managers have no commits, so consecutive releases stand for them. digest pins all of them.
+// replay is a history of releases, the oldest first. The first is the repository, and each of the others is what the
+// agent makes of it. Package managers have no commits, so consecutive releases stand for them. digest pins all of them.
 type replay struct {
 	npm, module, digest string
 	versions            string
@@ -30,7 +30,7 @@ type replay struct {
 }
 
 var replays = map[string]replay{
-	// Versions 2.7 to 2.10 don't read options and arguments as those before and after them do.
+	// Versions 2.7 to 2.10 read options and arguments differently from those before and after.
 	"commander": {
 		npm: "commander", digest: "01389c6fe454775266fedad43acd695281dbda95b80b4ca54415f8b376e99d20", higher: true,
 		versions: "2.0.0 2.1.0 2.2.0 2.3.0 2.4.0 2.5.0 2.5.1 2.6.0 2.7.0 2.7.1 2.8.0 2.8.1 2.9.0 2.10.0 2.11.0 2.12.0 2.12.1 2.12.2 2.13.0 2.14.0 2.14.1 2.15.0 2.15.1 2.16.0 2.17.0 2.17.1 2.18.0 2.19.0 2.20.0 2.20.1 2.20.3",
@@ -88,8 +88,8 @@ func (r replay) put(t *testing.T, dir string) (n int) {
 	return len(versions)
 }
 
-// TestRealHistoriesAreJudgedAsAnOracleDoes has the agent make of a repository what its authors made of it, release
-// after release, and compares each verdict with what the same two commands say in a folder of their own.
+// TestRealHistoriesAreJudgedAsAnOracleDoes has the agent make the changes that the repository's authors made, release
+// after release. It compares each verdict with what the same two commands say in another folder.
 func TestRealHistoriesAreJudgedAsAnOracleDoes(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(replays)) {
 		r := replays[name]

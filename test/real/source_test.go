@@ -16,23 +16,23 @@ import (
 	"pawl/test/world"
 )
 
-// source is a repository as its package manager has it, pinned by version and digest.
+// source is a repository from a package manager, pinned by version and digest.
 type source struct {
-	module, sum string   // of a Go module: path@version, and the sum that go.sum would have
+	module, sum string   // a Go module: path@version, and its sum in go.sum
 	npm         string   // an npm package: name@version
 	debian      string   // a file of a Debian source package: name_version.orig.tar.gz
-	digest      string   // the SHA-256 of the file that npm or Debian has
-	below       string   // the folder in it that is the repository
-	needs       []string // programs, and what is somewhere
-	slow        bool     // what its loops run takes long
-	without     string   // what is changed because these machines lack what it is for
-	offline     string   // what is changed besides for its loops, since what it needs can't be fetched
-	unfit       string   // what validate says of it, where it can have no loop
+	digest      string   // the SHA-256 of the file from npm or Debian
+	below       string   // the folder in the file that is the repository
+	needs       []string // programs and files that must be there
+	slow        bool     // its loops take long
+	without     string   // a change because these machines lack something
+	offline     string   // a further change for its loops, because something it needs can't be fetched
+	unfit       string   // what validate says if it can have no loop
 	improve     *improvement
 	deliver     *delivery
 }
 
-// available skips the test where something is missing that the source needs.
+// available skips the test if something that the source needs is missing.
 func (s source) available(t *testing.T) {
 	t.Helper()
 	for _, tool := range s.needs {
@@ -46,8 +46,7 @@ func (s source) available(t *testing.T) {
 	}
 }
 
-// put writes the repository of a source into a folder. Without the package manager, or without a
-// network, the test is skipped.
+// put writes the repository of a source into a folder. It skips the test if there is no package manager or no network.
 func (s source) put(t *testing.T, dir string) {
 	t.Helper()
 	s.available(t)
@@ -65,7 +64,7 @@ func (s source) put(t *testing.T, dir string) {
 	}
 }
 
-// digest is the SHA-256 of a file.
+// digest returns the SHA-256 of a file.
 func digest(t *testing.T, file string) string {
 	t.Helper()
 	packed, err := os.ReadFile(file)
@@ -86,7 +85,7 @@ func (s source) putModule(t *testing.T, dir string) {
 	copyWritable(t, dir, got.Dir)
 }
 
-// copyWritable copies a folder of Go's cache, in which nothing may be written.
+// copyWritable copies a folder of Go's cache, where files are read-only, and makes the copy writable.
 func copyWritable(t *testing.T, dir, from string) {
 	t.Helper()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
@@ -102,7 +101,7 @@ func copyWritable(t *testing.T, dir, from string) {
 	}))
 }
 
-// cached is where a file is kept from one run to the next.
+// cached returns where a file is kept from one run to the next.
 func cached(t *testing.T, name string) string {
 	t.Helper()
 	user, err := os.UserCacheDir()
@@ -112,8 +111,8 @@ func cached(t *testing.T, name string) string {
 	return filepath.Join(cache, name)
 }
 
-// debian are the commands that fetch a file of a source package from where this machine has its packages from,
-// whether or not it has been told that there are sources.
+// debian returns the commands that fetch a file of a source package from the machine's own package server, even if no
+// sources are configured.
 func debian(t *testing.T, file, into string) []*exec.Cmd {
 	t.Helper()
 	targets, err := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages").Output()
@@ -139,11 +138,11 @@ func debian(t *testing.T, file, into string) []*exec.Cmd {
 	}
 	name, _, _ := strings.Cut(file, "_")
 	fetch := func() *exec.Cmd { return apt("source", "-qq", "--download-only", "--tar-only", name) }
-	return []*exec.Cmd{apt("update", "-qq"), fetch(), fetch(), fetch()} // a mirror may have what it did not have a moment ago
+	return []*exec.Cmd{apt("update", "-qq"), fetch(), fetch(), fetch()} // a mirror may have now what it did not have a moment ago
 }
 
-// unpack unpacks a folder of a file, "" for all of it. Where the file is not there yet, the commands fetch it, one
-// after the other until it is.
+// unpack unpacks a folder of a file, "" for the whole file. If the file is missing, it runs the commands that fetch it,
+// one after the other, until it is there.
 func unpack(t *testing.T, dir, file, below string, fetch ...*exec.Cmd) {
 	t.Helper()
 	var said []byte
