@@ -19,8 +19,8 @@ import (
 	"pawl/test/world"
 )
 
-// hunts looks for the password of the repository in all that a command of a loop finds, and tries to use it. It
-// prints what it has found. It names no file of the home: what a spec names can be read.
+// hunts looks for the repository's password in everything that a command of a loop finds, and tries to use it. It
+// prints what it has found. It names no file of the home, because files that a spec names can be read.
 const hunts = `{
 	secret='ann:hus[h]|Token: hus[h]'
 	env | grep -aE "$secret"
@@ -34,8 +34,8 @@ const hunts = `{
 } 2>/dev/null`
 
 // TestE6_CredentialsOfARepositoryByItsURLAreThatOfPawlsGitAlone has the worker's user reach a repository by a
-// credential helper and a header of git's settings. Agent and verify find neither, and neither stands in
-// what pawl keeps, says or runs.
+// credential helper and a header in git's settings. Agent and verify find neither, and neither is in what pawl stores,
+// prints or runs.
 func TestE6_CredentialsOfARepositoryByItsURLAreThatOfPawlsGitAlone(t *testing.T) {
 	if lacks := sandbox.Probe().Lacks(sandbox.Filtered, []int{1}); lacks != "" {
 		world.Lacks(t, "this machine lacks "+lacks)
@@ -82,7 +82,7 @@ func TestE6_CredentialsOfARepositoryByItsURLAreThatOfPawlsGitAlone(t *testing.T)
 	require.NotContains(t, w.There("for-each-ref"), "refs/heads/mine")
 	seen.Range(func(line, _ any) bool { return assert.Fail(t, "a program was started with the password", line) })
 
-	const password = "ann:hush" // the word alone is in the commands of this test
+	const password = "ann:hush" // the word hush alone is in the commands of this test
 	require.NotContains(t, said.Out+said.Err+w.Pawl("show", "--json", w.Loop).Out+w.Pawl("log", "--all", "--json", w.Loop).Out, password)
 	require.NotContains(t, w.There("log", "--all", "-p"), password)
 	for _, text := range []string{password, "X-Token: hush"} {

@@ -1,3 +1,3 @@
-// Package repositories tests repositories as people have them: unusual ones, large ones, remote ones, and ones that change
-// or go away while a loop runs.
+// Package repositories tests real-life repositories: unusual ones, large ones, remote ones, and ones that change or
+// disappear while a loop runs.
 package repositories

@@ -8,8 +8,8 @@ import (
 	"pawl/test/world"
 )
 
-// TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents: a repository without a .gitignore, whose setup, verify, guard and check
-// all leave something, and an agent that runs the tests before it is done.
+// TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents has a repository without a .gitignore, whose setup, verify, guard and
+// check all leave files, and an agent that runs the tests before its end.
 func TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents(t *testing.T) {
 	w := world.New(t, `cat modules/lib >/dev/null; `+world.Raises+`; sh test.sh; cp work/n work/new`)
 	w.Write("repo/test.sh", "mkdir -p out/deep; date >out/deep/$$; echo '<ok/>' >report.xml\n")

@@ -12,10 +12,10 @@ import (
 	"pawl/test/world"
 )
 
-// Repositories of people hold more than files: submodules, pointers to large files, worktrees of
-// their own, and only a part of their history or of their files.
+// Repositories contain more than files: submodules, pointers to large files, further working trees, and only a part of
+// their history or files.
 
-// A repository and a $PAWL_HOME may be called whatever a folder can be.
+// A repository and a $PAWL_HOME may have any name that a folder can have.
 func TestPlacesOfOddNames(t *testing.T) {
 	for _, name := range world.Sample(1, []string{"a b [c", "%41#?*{,:", "-new\nline", `q'"\$x`}) {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestPlacesOfOddNames(t *testing.T) {
 	}
 }
 
-// addSubmodule gives the repository a submodule lib, checked out, with one file.
+// addSubmodule adds a submodule lib with one file to the repository, and checks it out.
 func addSubmodule(w *world.World) {
 	w.T.Helper()
 	lib := filepath.Join(w.Dir, "library")
@@ -79,7 +79,7 @@ func TestSubmodules(t *testing.T) {
 		at := w.Git("rev-parse", "HEAD:lib")
 		w.Does(deeds...).Set(doc{"setup": doc{"command": fetch}, "verify": doc{"command": "expr $(cat work/n) - 1 + $(cat lib/height)"}})
 		w.Run(0)
-		w.Come(deeds...) // the judge has the submodule as the commit names it
+		w.Come(deeds...) // the judge has the submodule at the commit that the change names
 		require.Equal(t, at, w.Git("rev-parse", "pawl/"+w.Loop+":lib"))
 	})
 	t.Run("with changes of the user's in it", func(t *testing.T) {
@@ -94,14 +94,14 @@ func TestSubmodules(t *testing.T) {
 	})
 }
 
-// pointer is what git has of a file that Git LFS keeps elsewhere.
+// pointer is git's content of a file that Git LFS stores elsewhere.
 const pointer = `version https://git-lfs.github.com/spec/v1
 oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393
 size 12345
 `
 
-// The trees hold what git has of such files, the pointers. The user's tree holds the content,
-// through a filter that pawl lets run there and nowhere else.
+// The trees contain git's content of such files, the pointers. The user's tree contains the real content, because pawl
+// lets the filter run there and nowhere else.
 func TestLargeFilesOfLFS(t *testing.T) {
 	world.Slow(t, "as filters of the user")
 	deeds := []deed{
@@ -128,7 +128,7 @@ func TestLargeFilesOfLFS(t *testing.T) {
 	require.Contains(t, s.Err, "Git LFS")
 }
 
-// No other filter runs either: what it is, and where, only the user's configuration says.
+// No other filter runs either. Only the user's configuration says what it is and where.
 func TestFiltersOfTheUsers(t *testing.T) {
 	world.Slow(t, "internal/trees has filters")
 	w := world.New(t, `cat work/secret.txt >"$WORLD/seen"; echo 11 >work/n; echo B >>work/secret.txt; echo "raise the number"`)
@@ -145,7 +145,7 @@ func TestFiltersOfTheUsers(t *testing.T) {
 	require.Equal(t, 1, strings.Count(s.Err, "through the filter shout (.gitattributes), which does not run in the loop"), s.Err)
 }
 
-// A loop can be started from any worktree of the user's, and none of them is touched.
+// A loop can start from any of the user's working trees, and changes none of them.
 func TestWorktreesOfTheUsers(t *testing.T) {
 	w := world.New(t, world.Raises)
 	side, other := filepath.Join(w.Dir, "side"), filepath.Join(w.Dir, "other")
@@ -217,7 +217,7 @@ func TestPartOfARepository(t *testing.T) {
 	}
 }
 
-// git would have to fetch what is not there one file after the other, and refuses to.
+// git would have to fetch each missing file by itself, and refuses to.
 func TestP0_PartialClone(t *testing.T) {
 	w := world.New(t, world.Raises)
 	part := filepath.Join(w.Dir, "part")
@@ -233,7 +233,7 @@ func TestP0_PartialClone(t *testing.T) {
 	world.Plain(t, s.Err)
 }
 
-// Names that are one name on a Mac or under Windows are two here, and stay two.
+// Names that are the same on a Mac or under Windows are different here, and stay different.
 func TestNamesThatDifferByCaseAlone(t *testing.T) {
 	world.Slow(t, "as the other odd repositories")
 	deeds := []deed{
@@ -252,8 +252,8 @@ func TestNamesThatDifferByCaseAlone(t *testing.T) {
 	require.Equal(t, "x", w.Kept("work/Other"))
 }
 
-// measured is how many there are of something in a test, or as many as a variable says: more than
-// a test run has the time for, to measure with.
+// measured returns how many of something a test uses, or the number in a variable, for measurements that take longer
+// than a test run may.
 func measured(t *testing.T, variable string, n int64) int64 {
 	t.Helper()
 	if text := os.Getenv(variable); text != "" {
@@ -284,15 +284,14 @@ func TestRepositoryOfManyFiles(t *testing.T) {
 	t.Logf("%d files\n%s", n, s.Err)
 }
 
-// sparse makes a file of that size with nothing in it.
+// sparse makes a file of that size without content.
 func sparse(w *world.World, name string, size int64) {
 	w.T.Helper()
 	w.Write(name, "")
 	require.NoError(w.T, os.Truncate(filepath.Join(w.Dir, name), size))
 }
 
-// A large file that git does not have costs nothing. One that it has is in both trees, and is
-// looked at when it changes.
+// A large file that git does not have costs nothing. A large file in git is in both trees, and is read when it changes.
 func TestRepositoryWithALargeFile(t *testing.T) {
 	t.Run("ignored", func(t *testing.T) {
 		w := world.New(t, world.Raises)

@@ -18,11 +18,11 @@ import (
 	"pawl/test/world"
 )
 
-// sshd serves this host to whoever has the world's key, and returns the port. The key is in the world's home and with an
-// agent that listens there; the host is known there.
+// sshd serves this host to anybody with the world's key, and returns the port. The key is in the world's home and in an
+// agent that listens there. The home knows the host.
 func sshd(w *world.World) (port string) {
 	w.T.Helper()
-	program := "/usr/sbin/sshd" // it starts itself anew, by its full path
+	program := "/usr/sbin/sshd" // it starts itself again by its full path
 	for _, needed := range []string{program, "ssh", "ssh-keygen", "ssh-agent", "ssh-add"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			world.Lacks(w.T, "there is no "+needed)
@@ -31,7 +31,7 @@ func sshd(w *world.World) (port string) {
 	me, err := user.Current()
 	require.NoError(w.T, err)
 	if me.Uid == "0" {
-		require.NoError(w.T, os.MkdirAll("/run/sshd", 0o755)) // where it wants to be without rights
+		require.NoError(w.T, os.MkdirAll("/run/sshd", 0o755)) // it requires this folder
 	}
 	run := func(name string, args ...string) {
 		out, err := exec.Command(name, args...).CombinedOutput()
@@ -76,8 +76,8 @@ func sshd(w *world.World) (port string) {
 	return port
 }
 
-// huntsKey looks for a key, for an agent that has one, and for a way to the server. It names no file of the home: what a
-// spec names can be read.
+// huntsKey looks for a key, for an agent that has one, and for a way to the server. It names no file of the home,
+// because files that a spec names can be read.
 const huntsKey = `{
 	D=$(echo %s | base64 -d)
 	env | grep -a SSH_
@@ -91,8 +91,8 @@ const huntsKey = `{
 	GIT_TERMINAL_PROMPT=0 git push "$URL" HEAD:refs/heads/mine && echo by push
 } 2>/dev/null`
 
-// TestE6_KeysOfARepositoryByItsURLAreThatOfPawlsGitAlone has the worker's user reach a repository by ssh, with a key that an
-// agent has. A loop works on it and pushes to it; its agent and verify find no key, no agent and no server.
+// TestE6_KeysOfARepositoryByItsURLAreThatOfPawlsGitAlone has the worker's user reach a repository by ssh, with a key in
+// an agent. A loop works on it and pushes to it. The loop's agent and verify find no key, no agent and no server.
 func TestE6_KeysOfARepositoryByItsURLAreThatOfPawlsGitAlone(t *testing.T) {
 	world.Slow(t, "TestE6_CredentialsOfARepositoryByItsURLAreThatOfPawlsGitAlone has them over HTTP")
 	if lacks := sandbox.Probe().Lacks(sandbox.Filtered, []int{1}); lacks != "" {

@@ -10,7 +10,7 @@ import (
 	"pawl/test/world"
 )
 
-// The loop starts from where repo.path leads to, however that looks.
+// The loop starts from where repo.path leads, whatever the path looks like.
 func TestRepositoryThatIsUnusual(t *testing.T) {
 	t.Run("a folder in it", func(t *testing.T) {
 		w := world.New(t, world.Raises)

@@ -15,7 +15,7 @@ import (
 	"pawl/test/world"
 )
 
-// web serves the world's folder by HTTP to whoever has the password, and returns the URL.
+// web serves the world's folder by HTTP to anybody with the password, and returns the URL.
 func web(w *world.World) string {
 	w.T.Helper()
 	core := w.Git("--exec-path")
@@ -71,7 +71,7 @@ func TestP0_ARepositoryByItsURL(t *testing.T) {
 			require.Equal(t, "11", w.Has("refs/heads/main", "work/n"))
 			require.Equal(t, w.There("rev-parse", "refs/heads/pawl/"+w.Loop), w.There("rev-parse", "main"))
 			require.Contains(t, w.Done("show", w.Loop).Out, "applied to main")
-			w.Done("apply", w.Loop) // and once more: nothing happens
+			w.Done("apply", w.Loop) // a second apply changes nothing
 		})
 	}
 }
@@ -125,8 +125,8 @@ func TestP0_AURLThatCannotBeWorkedWith(t *testing.T) {
 	}
 }
 
-// TestAHookOfTheRemoteHasTheLastWord lets the remote refuse the loop's branch, and the move of the
-// user's: the loop goes on and says so once, and its ledger is there.
+// TestAHookOfTheRemoteHasTheLastWord lets the remote refuse the loop's branch and the move of the user's branch. The
+// loop continues and says so once, and the remote has its ledger.
 func TestAHookOfTheRemoteHasTheLastWord(t *testing.T) {
 	w := world.New(t, world.Raises).Set(doc{"limits": doc{"iterations": 3}})
 	bare := w.Shares()
@@ -148,8 +148,8 @@ func TestAHookOfTheRemoteHasTheLastWord(t *testing.T) {
 	require.Equal(t, "13", w.Has("refs/heads/pawl/"+w.Loop, "work/n"))
 }
 
-// TestARemoteThatGoesAwayInTheMiddle is away for an iteration. What happened meanwhile is there when
-// it has come back.
+// TestARemoteThatGoesAwayInTheMiddle has a remote that is away for an iteration. When it is back, it gets what happened
+// meanwhile.
 func TestARemoteThatGoesAwayInTheMiddle(t *testing.T) {
 	world.Slow(t, "TestAHookOfTheRemoteHasTheLastWord refuses pushes")
 	w := world.New(t, `[ $PAWL_ITERATION = 2 ] && mv "$WORLD/project.git" "$WORLD/away"
@@ -163,7 +163,7 @@ func TestARemoteThatGoesAwayInTheMiddle(t *testing.T) {
 	require.Equal(t, 1, strings.Count(said.Out, `"push_refused"`), said.Out)
 }
 
-// TestABaseThatMovesInTheRemote gives a new proposal, which nobody has approved.
+// TestABaseThatMovesInTheRemote expects a new proposal, which nobody has approved.
 func TestABaseThatMovesInTheRemote(t *testing.T) {
 	w := world.New(t, world.Raises)
 	bare := w.Shares()
@@ -183,9 +183,9 @@ func TestABaseThatMovesInTheRemote(t *testing.T) {
 	require.Equal(t, "more", w.Has("refs/heads/pawl/"+w.Loop, "more"))
 }
 
-// TestTwoHostsCannotGoOnWithOneLoop has two hosts that know nothing of each other, not even a
-// Temporal in common. The second takes the loop up from the ledger in the repository; the first,
-// which was only slow, can't record anything more.
+// TestTwoHostsCannotGoOnWithOneLoop has two hosts that know nothing of each other and share not even a Temporal. The
+// second resumes the loop from the ledger in the repository. The first, which was only slow, can't record anything
+// more.
 func TestTwoHostsCannotGoOnWithOneLoop(t *testing.T) {
 	t.Parallel()
 	w := world.Alone(t, world.Raises).Set(doc{"limits": doc{"iterations": 3}, "approvals": doc{"plan": "auto"}, "breakpoints": []string{"verify"}})
@@ -224,7 +224,7 @@ func TestTwoHostsCannotGoOnWithOneLoop(t *testing.T) {
 	require.Equal(t, []string{"0 yes baseline", "1 yes raise the number", "2 yes raise the number", "3 yes raise the number"}, w.RowsThere())
 	require.Equal(t, "13", w.Has("refs/heads/pawl/"+w.Loop, "work/n"))
 
-	// What people say of the proposal counts on both.
+	// What people say about the proposal counts on both hosts.
 	hash := w.Proposal().Hash
 	w.Done("approve", w.Loop, "--hash", hash)
 	w.Home = first
@@ -234,8 +234,8 @@ func TestTwoHostsCannotGoOnWithOneLoop(t *testing.T) {
 	require.Contains(t, w.Done("apply", w.Loop).Out, "main")
 }
 
-// TestALoopMovesToAnotherHost has two hosts with a Temporal in common. The one that has the loop
-// dies; a person ends its workflow and starts it from its ledger, and the other host takes it up.
+// TestALoopMovesToAnotherHost has two hosts with the same Temporal. The loop's host dies. A person ends the workflow
+// and starts the loop from its ledger, and the other host resumes it.
 func TestALoopMovesToAnotherHost(t *testing.T) {
 	c := world.NewCluster(t)
 	w := world.Alone(t, `echo "$PAWL_ITERATION" >>"$WORLD/at"; [ $PAWL_ITERATION = 2 ] && until [ -e "$WORLD/go" ]; do sleep 0.05; done; `+world.Raises).

@@ -11,7 +11,7 @@ import (
 	"pawl/test/world"
 )
 
-// A7: the user's branch is theirs: what is kept is proposed, on a branch of its own.
+// A7: pawl does not change the user's branch. It proposes what is kept, on a branch of its own.
 func TestA7_UserWorksOnWhileTheLoopRuns(t *testing.T) {
 	w := world.New(t, world.WaitsFor("go"))
 	c := w.Start("run", "--json", "--yes", w.SpecFile())
@@ -28,7 +28,7 @@ func TestA7_UserWorksOnWhileTheLoopRuns(t *testing.T) {
 	require.Equal(t, "50", w.Git("show", "main:work/n"))
 }
 
-// A branch of the loop that is checked out can't be pushed to. That is told, and no loss.
+// A loop's branch that is checked out can't be pushed to. pawl says so, and nothing is lost.
 func TestPushThatIsRefused(t *testing.T) {
 	world.Slow(t, "TestAHookOfTheRemoteHasTheLastWord refuses pushes")
 	w := world.New(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 2}})
@@ -52,7 +52,7 @@ func TestPushThatIsRefused(t *testing.T) {
 	require.Equal(t, "12", w.Kept("work/n"))
 }
 
-// fetches brings a loop's branch and ledger to the repository in the way that the report says.
+// fetches gets a loop's branch and ledger into the repository with the command in the report.
 func fetches(w *world.World, s world.Said) {
 	w.T.Helper()
 	require.Contains(w.T, s.Out, "not there")
@@ -63,7 +63,7 @@ func fetches(w *world.World, s world.Said) {
 	require.NotEmpty(w.T, w.Results(w.Loop))
 }
 
-// A branch of the loop that its user moves or removes is not what the report leads to, during the loop or after it.
+// If the user moves or removes the loop's branch, the report leads to pawl's own repository, during the loop and after it.
 func TestTheReportLeadsToTheLoopsWork(t *testing.T) {
 	world.Slow(t, "TestA7_UserWorksOnWhileTheLoopRuns reads a report")
 	w := world.New(t, world.WaitsFor("go"))
@@ -93,7 +93,7 @@ func TestTheReportLeadsToTheLoopsWork(t *testing.T) {
 	require.NotContains(t, w.Pawl("report", w.Loop).Out, "not there")
 }
 
-// The repository goes away under the loop: it ends all the same, with its ledger at hand.
+// The repository disappears during the loop. The loop still ends, and its ledger can be read.
 func TestRepositoryThatGoesAway(t *testing.T) {
 	w := world.New(t, world.WaitsFor("go"))
 	c := w.Start("run", "--yes", w.SpecFile())
