@@ -16,8 +16,8 @@ import (
 	"pawl/test/world"
 )
 
-// TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser sees three tasks of three tiers through, and uses
-// every command that docs/steward.md names on the way. Nothing of it needs root.
+// TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser takes three tasks of three tiers to their end, and uses
+// every command of docs/steward.md on the way. None of it needs root.
 func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	world.Slow(t, "the other tests of this package see tasks of all tiers through")
 	w := raise(t, func(charter world.Doc) { charter["limits"] = world.Doc{"costUSD": 1} })
@@ -45,7 +45,7 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	run("steward", "up", filepath.Join(w.Dir, "crew.json"), "--detach")
 	require.Contains(t, run("steward", "list").Out, "crew")
 
-	// In mode plan, held, paused: nothing is begun.
+	// In mode plan, held or paused, nothing begins.
 	run("steward", "hold", "crew")
 	hand("plain", "Write a line.")
 	hand("risky", "A delicate matter.")
@@ -82,7 +82,7 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	}
 	require.Contains(t, run("steward", "show", "crew", "risky").Out, "T1")
 
-	// Approved by its hash; interrupted by another one while it works; steered.
+	// Approved by its hash; interrupted by another task while it works; steered.
 	w.Write("wait", "")
 	require.NoError(t, os.Chmod(filepath.Join(w.Dir, "wait"), 0o644))
 	run("steward", "answer", "crew", "--task", "risky", "--approve", "--hash", risky.Plan.Hash)
@@ -123,14 +123,14 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	w.Until("the file is as the steward has it", func() bool { return strings.Contains(world.ReadFile(status), "last") })
 
 	require.Contains(t, run("log", "crew").Out, "plain: submitted by")
-	run("log", "crew", "--verify") // which fails where anything is wrong
+	run("log", "crew", "--verify") // it fails if anything is wrong
 	run("steward", "show", "crew")
 	hand("open", "A delicate matter.")
 	w.task("open", "asks", waiting)
 	require.Contains(t, run("steward", "list").Out, "waits: tier")
 	run("steward", "stop", "crew")
 	w.Until("the steward is over", func() bool { return w.state().Status.Ended() })
-	ended := func(from string) { // with a gate that nobody answers any more
+	ended := func(from string) { // with a gate that nobody answers
 		t.Helper()
 		list := run("steward", "list").Out
 		require.Contains(t, list, "halted", from)

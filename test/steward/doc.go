@@ -1,3 +1,3 @@
-// Package steward tests the supervisor through the built program: tasks, their plans and loops, what
-// people are asked, and what is left when it is killed.
+// Package steward tests the supervisor through the built program: tasks, their plans and loops, the questions to
+// people, and what is left when it is killed.
 package steward

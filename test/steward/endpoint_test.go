@@ -28,16 +28,16 @@ import (
 	"pawl/test/world"
 )
 
-// door is the endpoint of a crew's triggers, as who stands before it sees it.
+// door is the endpoint of a crew's triggers, from the sender's side.
 type door struct {
 	*crew
 	at       string
 	secret   string
-	accepted map[string]bool // the tasks that it has taken
+	accepted map[string]bool // the accepted tasks
 	mu       sync.Mutex
 }
 
-// openDoor starts a steward that takes tasks from outside and begins none, behind the endpoint of `pawl up`.
+// openDoor starts a steward that takes tasks from outside and begins none, with the endpoint of `pawl up`.
 func openDoor(t *testing.T) *door {
 	t.Helper()
 	d := &door{secret: "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", accepted: map[string]bool{}}
@@ -51,12 +51,12 @@ func openDoor(t *testing.T) *door {
 	})
 	d.Write("home/secrets/door", d.secret+"\n")
 	require.NoError(t, os.Chmod(filepath.Join(d.Home, "secrets", "door"), 0o600))
-	d.begin("--auth") // what comes in by a trigger reaches a steward whose engine asks who comes
+	d.begin("--auth") // a task from a trigger also reaches a steward whose engine requires a token
 	d.found()
 	return d
 }
 
-// found waits until the endpoint is served, and knows where.
+// found waits until the endpoint is served, and stores its address.
 func (d *door) found() {
 	d.T.Helper()
 	d.Until("the triggers are served", func() bool {
@@ -80,7 +80,7 @@ func (d *door) sign(body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// said is what a sender was told.
+// said is an answer to a sender.
 type said struct {
 	status int
 	Result string
@@ -88,7 +88,7 @@ type said struct {
 	after  string
 }
 
-// send sends a delivery. What is accepted is noted.
+// send sends a delivery. It notes the task of an accepted one.
 func (d *door) send(method, path string, body io.Reader, headers ...string) (s said, err error) {
 	r, err := http.NewRequest(method, "http://"+d.at+path, body)
 	if err != nil {
@@ -112,18 +112,18 @@ func (d *door) send(method, path string, body io.Reader, headers ...string) (s s
 	return s, nil
 }
 
-// alert is a signed delivery of which there is one of that number.
+// alert sends a signed delivery. Each number is one delivery.
 func (d *door) alert(n int) (said, error) {
 	body := fmt.Appendf(nil, `{"title":"alert %d","body":"It is slow."}`, n)
 	return d.send("POST", "/v1/crew/alerts", bytes.NewReader(body), "X-Pawl-Signature", d.sign(body))
 }
 
-// raw writes bytes to the endpoint and returns the answers, each as its first line, until it hangs up.
+// raw writes bytes to the endpoint. It returns the first line of each answer until the endpoint hangs up.
 func (d *door) raw(text string) (lines []string) {
 	c, err := net.Dial("tcp", d.at)
 	require.NoError(d.T, err)
 	defer c.Close()
-	_, _ = io.WriteString(c, text) // it may hang up before the end
+	_, _ = io.WriteString(c, text) // the endpoint may hang up before the end
 	for s := bufio.NewScanner(c); s.Scan(); {
 		if strings.HasPrefix(s.Text(), "HTTP/") {
 			lines = append(lines, s.Text())
@@ -132,7 +132,7 @@ func (d *door) raw(text string) (lines []string) {
 	return lines
 }
 
-// most is the most memory that the program has had, in MB.
+// most returns the most memory that the program has used, in MB.
 func (d *door) most() int {
 	d.T.Helper()
 	status := world.ReadFile(fmt.Sprintf("/proc/%d/status", d.up.Cmd.Process.Pid))
@@ -143,7 +143,7 @@ func (d *door) most() int {
 	return kb >> 10
 }
 
-// holds waits until the steward has the tasks that were accepted, and holds it to having no others.
+// holds waits until the steward has the accepted tasks, and checks that it has no others.
 func (d *door) holds() {
 	d.T.Helper()
 	var s steward.State
@@ -166,7 +166,7 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 		assert.Equal(t, status, s.status, "%s %s %v", method, path, headers)
 	}
 
-	// Who has no secret.
+	// Senders without the secret.
 	for _, signature := range []string{"", "sha256=", "sha256=" + strings.Repeat("0", 64), "sha1=" + right[7:47], right[:70], strings.ToUpper(right), right + "00"} {
 		refused(401, "POST", "/v1/crew/alerts", bytes.NewReader(body), "X-Pawl-Signature", signature)
 	}
@@ -177,7 +177,7 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 	refused(401, "POST", "/v1/crew/slow", bytes.NewReader(body), "Authorization", "Bearer ")
 	refused(401, "POST", "/v1/crew/slow", bytes.NewReader(body), "Authorization", "Basic "+d.secret)
 
-	// Who asks for something else.
+	// Requests for something else.
 	for _, path := range []string{"/", "/v1", "/v1/crew", "/v1/crew/none", "/v1/none/alerts", "/v1/crew/alerts/more", "/v2/crew/alerts", "/metrics", "/debug/pprof/", "/v1/crew/%2e%2e/alerts"} {
 		refused(404, "POST", path, bytes.NewReader(body), "X-Pawl-Signature", right)
 	}
@@ -200,7 +200,7 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 			"webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
 
-	// The same again, and with another type of content, of which nothing depends.
+	// The same delivery again, and with another content type, which has no effect.
 	first, err := d.send("POST", "/v1/crew/alerts", bytes.NewReader(body), "X-Pawl-Signature", right, "Content-Type", "text/plain")
 	require.NoError(t, err)
 	require.Equal(t, 202, first.status)
@@ -211,7 +211,7 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 	}
 	d.holds()
 
-	// What a server in front of it might read in another way: one answer at most, and never a task.
+	// A body that a server in front might read differently: at most one answer, and never a task.
 	inner := "POST /v1/crew/alerts HTTP/1.1\r\nHost: x\r\nX-Pawl-Signature: " + right + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + string(body)
 	head := "POST /v1/crew/none HTTP/1.1\r\nHost: x\r\n"
 	for name, text := range map[string]string{
@@ -241,14 +241,14 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 	}
 	d.holds()
 
-	// Three gigabytes from 300 senders, with and without a length, and nobody keeps them.
+	// Three gigabytes from 300 senders, with and without a length. Nobody keeps them in memory.
 	before := d.most()
 	var g errgroup.Group
 	for n := range 300 {
 		g.Go(func() error {
 			large := io.LimitReader(zeros{}, 10<<20)
 			if n%2 == 0 {
-				large = io.MultiReader(large) // whose length the client does not know
+				large = io.MultiReader(large) // the client does not know its length
 			}
 			s, err := d.send("POST", "/v1/crew/alerts", large, "X-Pawl-Signature", right)
 			if err == nil && s.status != http.StatusRequestEntityTooLarge { // else it hung up in the middle
@@ -261,7 +261,7 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 	t.Logf("memory: %d MB before, %d MB after 300 deliveries of 10 MB at once", before, d.most())
 	require.Less(t, d.most()-before, 700, "what is refused is not kept")
 
-	// Senders that send nothing more keep no place for long.
+	// Silent senders do not keep their places for long.
 	var slow []net.Conn
 	senders := 0 // each keeps its place for up to 15 seconds
 	if world.All() {
@@ -283,13 +283,13 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 202, s.status, "a sender behind slow ones is heard")
 	for _, c := range slow {
-		_, err := io.Copy(io.Discard, c) // until it hangs up
+		_, err := io.Copy(io.Discard, c) // until the endpoint hangs up
 		if err != nil {
 			require.ErrorContains(t, err, "reset")
 		}
 	}
 
-	// A thousand at once.
+	// A thousand at the same time.
 	var told sync.Map
 	for n := range 1000 {
 		g.Go(func() error {
@@ -319,7 +319,7 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 	require.GreaterOrEqual(t, counts[http.StatusAccepted], 100)
 	d.holds()
 
-	// A new process has forgotten what it has seen. The steward has not.
+	// A new process has forgotten the deliveries. The steward has not.
 	require.NoError(t, d.up.Stop())
 	d.serve()
 	d.found()
@@ -335,7 +335,7 @@ func TestS5_TheEndpointOfTheProgramUnderAttack(t *testing.T) {
 	require.NotContains(t, world.ReadFile(d.up.Log)+world.ReadFile(filepath.Join(d.Home, "logs", "pawl.log")), d.secret, "no log has the secret")
 }
 
-// zeros is as much of nothing as anybody wants.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

@@ -16,8 +16,8 @@ import (
 	"pawl/test/world"
 )
 
-// agent plans what its task says and writes one line in each loop. A task with the word "circle" goes
-// nowhere. One with the word "dear" has two steps, so that money is still needed when the first has cost too much.
+// agent plans what its task says and writes one line in each loop. A task with the word "circle" makes no progress. A
+// task with the word "dear" has two steps, so it still needs money when the first has cost too much.
 const agent = `
 prompt=$(cat)
 case "$PAWL_ROLE" in
@@ -37,7 +37,7 @@ type crew struct {
 	up *world.Up
 }
 
-// open starts a steward over a small project. Its charter can be changed first.
+// open starts a steward for a small project. change may change its charter first.
 func open(t *testing.T, change func(charter world.Doc), flags ...string) *crew {
 	t.Helper()
 	w := raise(t, change)
@@ -45,7 +45,7 @@ func open(t *testing.T, change func(charter world.Doc), flags ...string) *crew {
 	return w
 }
 
-// begin starts the steward with `pawl up` behind it.
+// begin starts the steward, with a `pawl up` that runs it.
 func (w *crew) begin(flags ...string) {
 	w.T.Helper()
 	w.serve(flags...)
@@ -69,7 +69,7 @@ func raise(t *testing.T, change func(charter world.Doc)) *crew {
 			"scope": []string{"work/**"}, "newFiles": "allow", "test": world.Doc{"command": "true"}, "verify": world.Doc{"command": "cat work/n"},
 			"agent":     world.Doc{"command": []string{"sh", filepath.Join(dir, "agent.sh")}, "env": world.Doc{"WORLD": dir}},
 			"approvals": world.Doc{"tools": []string{"*"}, "diff": "auto"},
-			"sandbox":   world.Doc{"allow": []string{dir}}, // agents of tests leave word beside their tree
+			"sandbox":   world.Doc{"allow": []string{dir}}, // agents of tests leave files beside their tree
 			"limits":    world.Doc{"iterations": 8, "toolCalls": 1000, "activeTime": "1h"},
 		},
 	}
@@ -91,7 +91,7 @@ func (w *crew) serve(flags ...string) {
 	w.T.Cleanup(func() { _ = up.Cmd.Process.Kill() })
 }
 
-// submit hands a task in.
+// submit submits a task.
 func (w *crew) submit(id, body string, more ...string) {
 	w.T.Helper()
 	w.Write(id+".md", fmt.Sprintf("---\nid: %s\n%s\n---\n%s\n", id, strings.Join(more, "\n"), body))
@@ -104,7 +104,7 @@ func (w *crew) state() (s steward.State) {
 	return s
 }
 
-// task waits until a task is as it should be.
+// task waits until a task fulfils a condition.
 func (w *crew) task(id, what string, is func(steward.Task) bool) (found steward.Task) {
 	w.T.Helper()
 	w.Until(id+" "+what, func() bool {

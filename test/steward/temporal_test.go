@@ -15,8 +15,8 @@ import (
 	"pawl/test/world"
 )
 
-// TestEveryMessageOfAStewardThroughTheTemporalCLI takes tasks through all that people can say to a steward, with
-// nothing but Temporal's own command.
+// TestEveryMessageOfAStewardThroughTheTemporalCLI takes tasks through everything that people can tell a steward, with
+// Temporal's own command only.
 func TestEveryMessageOfAStewardThroughTheTemporalCLI(t *testing.T) {
 	world.Slow(t, "the other tests of this package say the same through pawl")
 	world.NeedCLI(t)
@@ -79,7 +79,7 @@ func TestEveryMessageOfAStewardThroughTheTemporalCLI(t *testing.T) {
 		require.Contains(t, s, `{"steward":"crew","task":"`+dear+`"}`)
 		is(dear, "is there", func(t steward.Task) bool { return t.ID == dear })
 		tell("interrupt", `{"task":%q}`, dear)
-		if way != ways[0] { // the one before it was dear
+		if way != ways[0] { // the task before it was expensive
 			asks = is(dear, "asks", waiting)
 			tell("approve", `{"task":%q,"hash":%q,"by":"ann"}`, dear, asks.Plan.Hash)
 		}
@@ -107,7 +107,7 @@ func TestEveryMessageOfAStewardThroughTheTemporalCLI(t *testing.T) {
 	require.Contains(t, w.Temporal("workflow", "result", "--workflow-id", "crew"), "all is done")
 }
 
-// TestSubmitThatIsResetHandsInTheSameTask: Temporal runs it once more under another run ID.
+// TestSubmitThatIsResetHandsInTheSameTask: after a reset, Temporal runs Submit again under another run ID.
 func TestSubmitThatIsResetHandsInTheSameTask(t *testing.T) {
 	world.NeedCLI(t)
 	w := open(t, func(charter world.Doc) { charter["mode"] = "answer" })
