@@ -18,7 +18,7 @@ import (
 	"pawl/test/world"
 )
 
-// An engine that asks who comes, through the program: the Temporal CLI, the UI, pawl itself, agents.
+// An engine that requires a token, tested with the Temporal CLI, the UI, pawl itself and agents.
 func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	world.NeedCLI(t)
 	t.Parallel()
@@ -31,7 +31,7 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(w.Dir, "temporalio"), "the user's own profiles stay as they are")
 	token := passOf(t, w)
 
-	// A loop that waits for somebody to approve it: neither it nor anything else is reached without the token.
+	// A loop waits for approval. Without the token, nothing of the engine can be reached.
 	started := w.Pawl("start", w.SpecFile(), "--json")
 	require.Equal(t, 0, started.Code, started.Err)
 	st := w.Waits("waiting")
@@ -54,7 +54,7 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 			require.NotContains(t, s.Out+s.Err, w.Loop)
 			if len(how) > 2 {
 				require.Contains(t, s.Out+s.Err, "Request unauthorized", what)
-			} else { // it does not even get to ask
+			} else { // it can't even connect
 				require.Contains(t, s.Out+s.Err, "connection error", what)
 			}
 		}
@@ -65,7 +65,7 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	}
 	require.Equal(t, "waiting", w.Waits("waiting").Status)
 
-	// With the profile the Temporal CLI does all that, but the approval.
+	// With the profile, the Temporal CLI can do all of that except the approval.
 	require.Contains(t, w.Temporal(append([]string{"workflow", "list"}, profile...)...), w.Loop)
 	require.Contains(t, w.Temporal(append([]string{"workflow", "query", "--workflow-id", w.Loop, "--type", "gate"}, profile...)...), st.Gate.Hash)
 	contract := w.Temporal(append([]string{"workflow", "query", "--workflow-id", w.Loop, "--type", "contract"}, profile...)...)
@@ -76,7 +76,7 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	w.Temporal(append([]string{"workflow", "start", "--type", "Improve", "--task-queue", "nobodys", "--workflow-id", w.Loop + "-other", "--input", "{}"}, profile...)...)
 	w.Temporal(append([]string{"workflow", "terminate", "--workflow-id", w.Loop + "-other"}, profile...)...)
 
-	// The UI is for who came with a link; it then answers the gate.
+	// The UI serves only people who came with a link. There they can answer the gate.
 	base, _, _ := strings.Cut(u.Serving.UI, "/pawl-visit/")
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	got, _ = code(browser, "POST", signal, string(body), "Content-Type", "application/json", "X-CSRF-TOKEN", crossSite)
 	require.Equal(t, http.StatusOK, got)
 
-	// The loop runs to its end. Its agent has seen nothing of the token, and its contract said so.
+	// The loop runs to its end. Its agent has not seen the token, and its contract said so.
 	w.Until("the loop ends", func() bool { return w.Show().Status == "completed" })
 	require.Equal(t, "11", w.Kept("work/n"))
 	require.NotEmpty(t, w.Read("env"))
@@ -131,13 +131,13 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	require.Equal(t, 2, strings.Count(w.Read("stolen"), "No such file or directory"), w.Read("stolen"))
 	require.Contains(t, w.Pawl("doctor").Out, "a signal without them was refused")
 
-	// It goes on asking, for the same token, until it is told not to.
+	// It requires the same token until it is told not to.
 	require.NoError(t, u.Stop())
 	again := w.Up()
 	require.Equal(t, token, passOf(t, w))
 	require.NotEqual(t, 0, w.TryTemporal("workflow", "list", "--address", again.Serving.Address).Code)
 	require.Contains(t, w.Temporal(append([]string{"workflow", "list"}, profile...)...), w.Loop)
-	base, _, _ = strings.Cut(again.Serving.UI, "/pawl-visit/") // others may have the last one's port by now
+	base, _, _ = strings.Cut(again.Serving.UI, "/pawl-visit/") // others may have the last engine's port by now
 	got, _ = code(browser, "GET", base+"/api/v1/namespaces/default/workflows", "")
 	require.Equal(t, http.StatusUnauthorized, got, "the session was the last engine's")
 	refused := w.Pawl("up", "--auth=false")
@@ -152,7 +152,7 @@ func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
 	require.Contains(t, refused.Err, "that engine requires no token")
 }
 
-// passOf is the token in the world's $PAWL_HOME, which only the user can read.
+// passOf returns the token in the world's $PAWL_HOME, which only the user can read.
 func passOf(t *testing.T, w *world.World) string {
 	t.Helper()
 	for _, name := range []string{"pass.json", "temporal.toml", "certificate.pem", "engine.json"} {
@@ -169,7 +169,7 @@ func passOf(t *testing.T, w *world.World) string {
 	return p.Token
 }
 
-// Where agents can have no network of their own the engine asks by itself, and says so.
+// If agents can't have their own network, the engine requires a token by itself, and says so.
 func TestE6_WhereTheNetworkCannotBeClosedTheEngineAsks(t *testing.T) {
 	const without = `echo 0 >/proc/sys/user/max_net_namespaces && exec "$0" "$@"`
 	if err := exec.Command("unshare", "--user", "--map-root-user", "sh", "-c", without, "true").Run(); err != nil {

@@ -16,13 +16,13 @@ import (
 	"pawl/test/world"
 )
 
-// browser is a headless Chromium with nothing of the user's in it.
+// browser is a headless Chromium without any data of the user.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 }
 
-// newBrowser opens one, which is closed at the test's end.
+// newBrowser opens a browser, which is closed at the test's end.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	world.Slow(t, "a browser")
@@ -36,14 +36,14 @@ func newBrowser(t *testing.T) *browser {
 	if path == "" {
 		world.Lacks(t, "there is no chromium")
 	}
-	// Its processes may still write when it has been closed: the folder goes with the test run.
+	// The browser's processes may still write after it is closed, so the folder is removed with the test run.
 	profile, err := os.MkdirTemp(world.Scratch, "browser")
 	require.NoError(t, err)
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(profile), chromedp.WindowSize(1400, 1600),
 		chromedp.WSURLReadTimeout(world.Patience))...)
 	t.Cleanup(stop)
-	// To chromedp an event that is newer than it is an error.
+	// chromedp reports an event that it does not know yet as an error.
 	ctx, end := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {}))
 	t.Cleanup(end)
 	ctx, late := context.WithTimeout(ctx, world.Patience)
@@ -52,7 +52,7 @@ func newBrowser(t *testing.T) *browser {
 	return &browser{t, ctx}
 }
 
-// does has the browser do something. Where it can't in time, a picture of what it shows is left.
+// does makes the browser do something. If that takes too long, it saves a picture of the page.
 func (b *browser) does(what string, actions ...chromedp.Action) {
 	b.t.Helper()
 	step, stop := context.WithTimeout(b.ctx, world.Patience/6)
@@ -69,7 +69,7 @@ func (b *browser) does(what string, actions ...chromedp.Action) {
 	require.NoError(b.t, err, what)
 }
 
-// press waits for what can be seen, fits a selector and has just a text, and presses it.
+// press waits for a visible element that matches a selector and has exactly that text, and clicks it.
 func press(selector, text string) chromedp.Action {
 	return chromedp.Poll(fmt.Sprintf(`(() => {
 		const it = [...document.querySelectorAll(%q)].find(e => e.textContent.trim() === %q && e.offsetParent);
@@ -78,7 +78,7 @@ func press(selector, text string) chromedp.Action {
 	})()`, selector, text), nil)
 }
 
-// types types a text into an editor. A page that is not ready takes none: it is typed again.
+// types types a text into an editor. If the page is not ready and ignores it, types tries again.
 func types(selector, text string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		for typed := false; ; {
@@ -96,8 +96,8 @@ func types(selector, text string) chromedp.Action {
 	})
 }
 
-// A person who has nothing but Temporal's UI opens the loop's page, reads there what it waits for,
-// and sends the answer that the page shows by the page's own dialog.
+// A person who has only Temporal's UI opens the loop's page, reads there what it waits for, and sends the answer that
+// the page shows, with the page's own dialog.
 func TestTemporalUI_AContractIsApprovedInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	w := world.New(t, world.Raises)
@@ -118,7 +118,7 @@ func TestTemporalUI_AContractIsApprovedInABrowser(t *testing.T) {
 	require.Equal(t, "11", w.Kept("work/n"))
 }
 
-// signals sends a signal by the dialog of the page that is open.
+// signals sends a signal with the dialog of the open page.
 func (b *browser) signals(name, payload string) {
 	b.t.Helper()
 	b.does("the menu opens", press(`button`, "More Actions"))

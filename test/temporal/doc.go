@@ -1,3 +1,3 @@
-// Package temporal drives loops as people with a Temporal cluster do: by the Temporal CLI, a browser, and the programs in
-// worker/ and starter/.
+// Package temporal runs loops as people with a Temporal cluster do: with the Temporal CLI, a browser, and the programs
+// in worker/ and starter/.
 package temporal

@@ -12,11 +12,11 @@ import (
 	"pawl/test/world"
 )
 
-// These tests take two minutes each, in which they wait: no host is taken for gone before it has not
-// asked for work for longer than a long poll may last.
+// Each of these tests waits for two minutes: a host counts as gone only after it has not asked for work for longer than
+// a long poll may take.
 
-// hosts are a cluster whose worker's loops move soon, and a second host without a worker yet. Its queues
-// are partitioned as those of a real cluster are.
+// hosts returns a cluster whose loops move soon after their host is gone, and a second host without a worker yet. The
+// queues have partitions like those of a real cluster.
 func hosts(t *testing.T, env ...string) (one, two *world.Cluster) {
 	t.Helper()
 	one = world.NewCluster(t, "--dynamic-config-value", "matching.numTaskqueueReadPartitions=4", "--dynamic-config-value", "matching.numTaskqueueWritePartitions=4")
@@ -26,7 +26,7 @@ func hosts(t *testing.T, env ...string) (one, two *world.Cluster) {
 	return one, one.Another(t)
 }
 
-// host is the ID of a cluster's host.
+// host returns the ID of a cluster's host.
 func host(c *world.Cluster) string {
 	return strings.TrimSpace(world.ReadFile(filepath.Join(c.Home, "host-id")))
 }
@@ -37,14 +37,14 @@ func hasTrees(c *world.Cluster, loop string) bool {
 	return err == nil
 }
 
-// count is how often an event of a type is in the loop's ledger.
+// count returns how many events of a type the loop's ledger has.
 func count(w *world.World, kind string) int {
 	w.T.Helper()
 	_, said := w.Events()
 	return strings.Count(said.Out, `"type":"`+kind+`"`)
 }
 
-// keep keeps the loop's history for the replay test of the workflows, where -update asks for that.
+// keep stores the loop's history for the replay test of the workflows, with -update.
 func keep(w *world.World, name string) {
 	w.T.Helper()
 	if !*world.Update {
@@ -57,9 +57,9 @@ func keep(w *world.World, name string) {
 	require.NoError(w.T, os.WriteFile(filepath.Join("workflows", "testdata", "histories", name+".json"), []byte(history), 0o644))
 }
 
-// TestALoopGoesOnByItselfWhenItsHostIsGone kills a host with three loops on it: one in the middle of an
-// agent's work, one whose change is being measured and is nowhere else yet, one at a gate. Nobody does anything about it; what people say to the loops counts. The
-// host that comes back leaves them alone.
+// TestALoopGoesOnByItselfWhenItsHostIsGone kills a host with three loops: in one an agent works, in one a change is
+// being measured that is nowhere else yet, and one is at a gate. Nobody does anything about it, and what people tell
+// the loops counts. When the host comes back, it leaves them alone.
 func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 	world.Slow(t, "it waits for two minutes")
 	t.Parallel()
@@ -135,8 +135,8 @@ func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 	}
 }
 
-// TestALoopStaysWithAHostThatIsOnlyBusy has an agent wait for the only slot of its host much longer than
-// it would wait for a host that is gone, with another host at hand.
+// TestALoopStaysWithAHostThatIsOnlyBusy has an agent wait for its host's only slot, much longer than a loop waits for a
+// host that is gone, although another host is there.
 func TestALoopStaysWithAHostThatIsOnlyBusy(t *testing.T) {
 	world.Slow(t, "it waits for two minutes")
 	t.Parallel()

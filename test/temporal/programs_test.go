@@ -15,8 +15,8 @@ import (
 	"pawl/test/world"
 )
 
-// elsewhere is a world whose Temporal is a cluster that it has to itself, without a worker yet. What
-// runs there is told by Temporal's own settings where it is.
+// elsewhere is a world whose Temporal is its own cluster, without a worker yet. Temporal's own settings tell the
+// programs where it is.
 type elsewhere struct {
 	*world.World
 	programs map[string]string
@@ -36,7 +36,7 @@ func newElsewhere(t *testing.T, agent string) *elsewhere {
 	return e
 }
 
-// begin starts one of the programs; pawl is the one with everything.
+// begin starts one of the programs. pawl is the one that contains everything.
 func (e *elsewhere) begin(name string, args ...string) *world.Command {
 	e.T.Helper()
 	c := e.Prepare(args...)
@@ -60,7 +60,7 @@ func (e *elsewhere) serve() *world.Command {
 	return c
 }
 
-// comes waits until the loop is in a status.
+// comes waits until the loop has a status.
 func (e *elsewhere) comes(loop, status string) (st world.State) {
 	e.T.Helper()
 	e.Until(loop+" is "+status, func() bool {
@@ -71,8 +71,7 @@ func (e *elsewhere) comes(loop, status string) (st world.State) {
 	return st
 }
 
-// Server, worker and starter are programs of their own; a worker that is killed is followed by one
-// that goes on where it was.
+// Server, worker and starter are separate programs. After a worker is killed, another one continues from where it was.
 func TestThreeProgramsAndAServerOfItsOwn(t *testing.T) {
 	world.Slow(t, "a server and programs of its own")
 	e := newElsewhere(t, world.WaitsFor("go"))
@@ -140,8 +139,7 @@ func TestThreeProgramsAndAServerOfItsOwn(t *testing.T) {
 	require.Equal(t, 0, standby.Wait().Code)
 }
 
-// With an address nothing is embedded: pawl's own commands work against that cluster, be it named
-// by a variable or by a profile.
+// With an address, nothing is embedded: pawl's own commands use that cluster, whether a variable or a profile names it.
 func TestWithAnAddressPawlEmbedsNothing(t *testing.T) {
 	world.Slow(t, "a server and programs of its own")
 	e := newElsewhere(t, world.Raises)
@@ -149,7 +147,7 @@ func TestWithAnAddressPawlEmbedsNothing(t *testing.T) {
 	e.Write("temporal.toml", "[profile.there]\naddress = \""+e.address+"\"\n")
 	e.Env = []string{"TEMPORAL_CONFIG_FILE=" + filepath.Join(e.Dir, "temporal.toml"), "TEMPORAL_PROFILE=there"}
 
-	s := e.run("pawl", "run", "--json", "--yes", e.SpecFile()) // brings the worker, and nothing else
+	s := e.run("pawl", "run", "--json", "--yes", e.SpecFile()) // it starts a worker, and nothing else
 	require.Equal(t, 0, s.Code, s.Err)
 	require.Contains(t, s.Err, "on Temporal at "+e.address)
 	up := e.begin("pawl", "up", "--json")

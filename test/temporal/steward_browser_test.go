@@ -16,8 +16,8 @@ import (
 	"pawl/test/world"
 )
 
-// A person who has nothing but Temporal's UI submits a task there, by starting the workflow Submit, reads on the
-// steward's page what it asks, and sends the answer that the page shows.
+// A person who has only Temporal's UI submits a task there by starting the workflow Submit. On the steward's page they
+// read what it asks, and send the answer that the page shows.
 func TestTemporalUI_ATaskIsHandedInAndApprovedInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	dir, err := os.MkdirTemp(world.Scratch, "ui")

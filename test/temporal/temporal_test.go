@@ -26,7 +26,7 @@ import (
 	"pawl/test/world"
 )
 
-// attributes are the loop's search attributes.
+// attributes returns the loop's search attributes.
 func attributes(w *world.World) map[string]string {
 	w.T.Helper()
 	found := map[string]string{}
@@ -90,7 +90,7 @@ func TestTemporalCLI_StartLookApproveAndList(t *testing.T) {
 	require.NotContains(t, attributes(w), "PawlGate")
 }
 
-// Whatever is wrong with a spec that comes through Temporal is in the failure, by key.
+// Everything that is wrong with a spec from Temporal is in the failure, by key.
 func TestTemporalCLI_SpecThatIsWrong(t *testing.T) {
 	w := world.OnCluster(t, world.Raises)
 	w.Set(doc{"limits": doc{"iterations": 0}, "scop": []string{"x"}}).Begin()
@@ -178,7 +178,7 @@ func TestTemporalCLI_EveryMessage(t *testing.T) {
 	}
 }
 
-// logged are the loop's events from its ledger in the user's repository.
+// logged returns the loop's events from its ledger in the user's repository.
 func logged(w *world.World) (events []world.Event) {
 	w.T.Helper()
 	s := w.Starter("log", "--json", w.Loop)
@@ -205,8 +205,8 @@ func TestTemporalCLI_CancelIsHalt(t *testing.T) {
 	w.NothingRuns()
 }
 
-// A terminated workflow runs no code of its own: the worker cleans up after it, at once where a step
-// was running, and the next worker where none was there.
+// A terminated workflow runs no code of its own. The worker cleans up after it: at once if a step was running. If no
+// worker was there, the next one does.
 func TestTemporalCLI_TerminateIsCleanedUpAfter(t *testing.T) {
 	world.Slow(t, "one loop goes through the cluster")
 	t.Run("by the worker that is there", func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestTemporalCLI_TerminateIsCleanedUpAfter(t *testing.T) {
 	})
 }
 
-// lastEvent is the ID of the last event of a type in the loop's history.
+// lastEvent returns the ID of the last event of a type in the loop's history.
 func lastEvent(w *world.World, kind string, before int) (id int) {
 	w.T.Helper()
 	var history struct {
@@ -261,8 +261,8 @@ func lastEvent(w *world.World, kind string, before int) (id int) {
 	return id
 }
 
-// A ledger cannot be reset, so a run that is reset to a point before its last entry must not go on.
-// At a gate nothing has been recorded since: a reset to there goes on.
+// A ledger can't be reset, so a run that is reset to a point before its last entry must not continue. A reset to a gate
+// can continue, because nothing was recorded after the gate opened.
 func TestTemporalCLI_Reset(t *testing.T) {
 	world.Slow(t, "one loop goes through the cluster")
 	const completed = "EVENT_TYPE_WORKFLOW_TASK_COMPLETED"
@@ -277,7 +277,7 @@ func TestTemporalCLI_Reset(t *testing.T) {
 		st := w.Stands("failed")
 		require.Contains(t, st.Recovery, "from its ledger")
 
-		// What it says to do: the second argument of a loop is where to go on from.
+		// What it tells people to do: the second argument of a loop says where to continue.
 		head := w.Git("rev-parse", "refs/pawl-ledger/"+w.Loop)
 		w.Write("go", "")
 		w.Write("resume.json", `{"ledger":"`+head+`"}`)
@@ -304,7 +304,7 @@ func TestTemporalCLI_NightlyLoop(t *testing.T) {
 	w := world.OnCluster(t, world.Raises).Auto()
 	w.Temporal("schedule", "create", "--schedule-id", "nightly-"+w.Loop, "--cron", "0 2 * * *", "--overlap-policy", "Skip",
 		"--workflow-id", w.Loop, "--type", "Improve", "--task-queue", "pawl", "--task-timeout", "2s", "--input-file", w.JSONFile(), "--paused")
-	// Two nights that have passed.
+	// Two nights in the past.
 	w.Temporal("schedule", "backfill", "--schedule-id", "nightly-"+w.Loop, "--overlap-policy", "BufferAll",
 		"--start-time", "2026-03-01T00:00:00Z", "--end-time", "2026-03-02T12:00:00Z")
 	name := w.Loop
@@ -341,7 +341,7 @@ func TestTemporalCLI_TheSameIDTwice(t *testing.T) {
 	require.Equal(t, w.Results(w.Loop), w.Results(w.Loop+".2"))
 }
 
-// pawl and starter start loops as the CLI does, with what people see of them filled in.
+// pawl and starter start loops as the CLI does, and fill in what people see of them.
 func TestTemporalCLI_StartedByOurPrograms(t *testing.T) {
 	world.Slow(t, "one loop goes through the cluster")
 	for name, start := range map[string]func(w *world.World) world.Said{
@@ -366,12 +366,12 @@ func TestTemporalCLI_StartedByOurPrograms(t *testing.T) {
 	}
 }
 
-// A namespace without pawl's search attributes to which none can be added: loops do without, and
-// every command works.
+// If a namespace lacks pawl's search attributes and none can be added, loops work without them, and so does every
+// command.
 func TestTemporalCLI_NamespaceWithoutSearchAttributes(t *testing.T) {
 	world.Slow(t, "one loop goes through the cluster")
 	var full []string
-	for i := range 10 { // as many of a type as the database has columns for
+	for i := range 10 { // as many attributes of a type as the database has columns for
 		full = append(full, "--search-attribute", fmt.Sprintf("Theirs%d=Keyword", i))
 	}
 	for name, begin := range map[string]func(t *testing.T) (c *world.Cluster, through string){
@@ -413,8 +413,8 @@ func TestTemporalCLI_NamespaceWithoutSearchAttributes(t *testing.T) {
 	}
 }
 
-// withoutOperator serves a service to those who have no permission for its operator's part, as a
-// cluster with an authorizer does, and returns the address.
+// withoutOperator serves a service without its operator part, as a cluster with an authorizer does for most users. It
+// returns the address.
 func withoutOperator(t *testing.T, address string) string {
 	t.Helper()
 	service, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -435,7 +435,7 @@ func withoutOperator(t *testing.T, address string) string {
 	return l.Addr().String()
 }
 
-// The server goes away while an agent works, and while a gate is open. The loop goes on.
+// The server disappears while an agent works, and while a gate is open. The loop continues.
 func TestTemporalCLI_ClusterThatGoesAway(t *testing.T) {
 	world.Slow(t, "one loop goes through the cluster")
 	world.NeedCLI(t)
@@ -453,10 +453,10 @@ func TestTemporalCLI_ClusterThatGoesAway(t *testing.T) {
 	require.NoError(t, c.StartServer())
 	w.Approves()
 	w.At(1)
-	follower := w.Start("run", "--json", "--yes", w.SpecFile()) // of a loop that runs: refused, with nothing lost
+	follower := w.Start("run", "--json", "--yes", w.SpecFile()) // the loop already runs, so this is refused, and nothing is lost
 	require.Equal(t, 2, follower.Wait().Code)
 	require.NoError(t, c.Server.Stop(syscall.SIGKILL))
-	w.Write("go-1", "") // the agent ends while nobody can be told
+	w.Write("go-1", "") // the agent ends while there is no server
 	w.Until("the agent has ended", func() bool { return !strings.Contains(strings.Join(world.Survivors(w.Dir), "\n"), "agent.sh") })
 	require.NoError(t, c.StartServer())
 	w.At(2)
@@ -470,8 +470,8 @@ func TestTemporalCLI_ClusterThatGoesAway(t *testing.T) {
 
 var csrf = regexp.MustCompile(`_csrf=([^;]+)`)
 
-// The Temporal UI sends signals and updates as JSON over HTTP; what it takes from the person is the
-// name and the payload that the loop's current details show.
+// The Temporal UI sends signals and updates as JSON over HTTP. From the person it takes the name and the payload that
+// the loop's current details show.
 func TestTemporalUI_AnswersAGate(t *testing.T) {
 	w := world.OnCluster(t, world.Raises)
 	w.Begin()
