@@ -39,8 +39,8 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 
 const minimal = `"goal":"g","scope":["a"],"verify":{"command":"x"},"agent":{"command":"y"},"approvals":{"tools":["*"]}`
 
-// TestSchemaAndReaderAgree gives both the same documents: each key of the contract with a value of
-// each type, alone in a spec that is otherwise complete.
+// TestSchemaAndReaderAgree gives both the same documents: each key of the contract with a value of each type, in a spec
+// that is otherwise complete.
 func TestSchemaAndReaderAgree(t *testing.T) {
 	s := compiled(t)
 	values := []string{
@@ -81,7 +81,7 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 	require.Greater(t, refused, 500)
 }
 
-// with is the complete spec with one key set.
+// with returns the complete spec with one key set.
 func with(t *testing.T, complete, key, value string) []byte {
 	t.Helper()
 	var doc map[string]any
@@ -99,14 +99,14 @@ func with(t *testing.T, complete, key, value string) []byte {
 	return text
 }
 
-// contradiction says whether all that is wrong with a document is what a schema of keys and types
-// is not asked to know: the range of a duration or an exact number, globs, names, blank commands.
+// contradiction reports whether a document is wrong only in ways that a schema of keys and types does not cover: the
+// range of a duration or an exact number, globs, names, blank commands.
 func contradiction(err error) bool {
 	for _, p := range err.(spec.Problems) {
 		typed := strings.HasPrefix(p.Want, "a string") || strings.HasPrefix(p.Want, "a list") || strings.HasPrefix(p.Want, "a whole number") ||
 			strings.HasPrefix(p.Want, "a number") || strings.HasPrefix(p.Want, "true or false") || strings.HasPrefix(p.Want, "an object") ||
 			strings.HasPrefix(p.Want, "a duration") || strings.Contains(p.What, "not built") || strings.Contains(p.What, "not a key")
-		if strings.HasPrefix(p.Want, "a list: ") { // what use and command have to do with each other
+		if strings.HasPrefix(p.Want, "a list: ") { // depends on both use and command
 			typed = false
 		}
 		if typed && !strings.Contains(fmt.Sprint(p), "is 1e30") {
