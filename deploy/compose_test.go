@@ -18,7 +18,7 @@ import (
 	"pawl/config"
 )
 
-// compose is the compose file, as far as it is looked at.
+// compose is the part of the compose file that the tests read.
 type compose struct {
 	Services map[string]service
 	Volumes  map[string]any
@@ -55,10 +55,10 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// once are the services that do something and end.
+// once reports whether a service does something and ends.
 func (s service) once() bool { return strings.HasPrefix(s.Restart, "on-failure") }
 
-// healthy reports whether a service says how it is: by itself or by the image that is built here.
+// healthy reports whether a service has a health check, its own or that of the image that is built here.
 func (s service) healthy(t *testing.T) bool {
 	if s.Healthcheck != nil {
 		return !s.Healthcheck.Disable && len(s.Healthcheck.Test) > 0
@@ -85,7 +85,7 @@ func TestWhatServicesWaitForIsThereAndComes(t *testing.T) {
 			require.Equal(t, "unless-stopped", s.Restart, name)
 		}
 	}
-	// The order that Temporal documents.
+	// The order in Temporal's documentation.
 	for _, pair := range [][2]string{{"schema", "postgresql"}, {"temporal", "schema"}, {"namespace", "temporal"}, {"worker-1", "namespace"}, {"worker-2", "namespace"}, {"ui", "namespace"}} {
 		require.Contains(t, c.Services[pair[0]].DependsOn, pair[1], pair[0])
 	}
@@ -102,10 +102,10 @@ func TestPortsAreBoundToThisMachine(t *testing.T) {
 	require.Equal(t, 3, published, "Temporal, its UI and the git remote")
 }
 
-// Agents run in the workers' containers, so what is on a network with those is what agents could reach.
+// Agents run in the workers' containers, so agents could reach everything on the workers' networks.
 func TestWhatAgentsOfWorkersCouldReach(t *testing.T) {
 	c := readCompose(t)
-	near := map[string][]string{} // by service: whom it reaches
+	near := map[string][]string{} // the services that each service can reach
 	for name, s := range c.Services {
 		require.NotEmpty(t, s.Networks, "%s is on the default network, with everybody", name)
 		for _, network := range s.Networks {
@@ -126,12 +126,12 @@ func TestWhatAgentsOfWorkersCouldReach(t *testing.T) {
 	require.Contains(t, near["namespace"], "temporal")
 	require.Contains(t, near["schema"], "postgresql")
 	require.ElementsMatch(t, []string{"temporal", "schema", "namespace"}, near["postgresql"])
-	// Nothing serves HTTP beside gRPC: go.temporal.io/server turns its HTTP API off at port 0.
+	// No service offers HTTP beside gRPC: go.temporal.io/server turns its HTTP API off at port 0.
 	require.Equal(t, "0", c.Services["temporal"].Environment["FRONTEND_HTTP_PORT"])
 	for _, port := range c.Services["temporal"].Ports {
 		require.NotContains(t, port, "7243")
 	}
-	// The remote that they reach takes no branch of anybody's, and is not the one that is published.
+	// The remote that they reach accepts only pawl's branches and ledgers, and is not the one that is published.
 	require.Equal(t, "refs/heads/pawl/ refs/pawl-ledger/", expand(t, c.Services["git"].Environment["GIT_TAKES"], nil))
 	require.Empty(t, c.Services["git"].Ports)
 	require.Empty(t, c.Services["git-people"].Environment["GIT_TAKES"])
@@ -181,7 +181,7 @@ func TestVolumesHaveNamesAndMountedFilesExist(t *testing.T) {
 	}
 }
 
-// here is the file in the sources that a service has at path: mounted, or copied into its image.
+// here returns the source file of a path in a service: a file that is mounted or copied into its image.
 func here(t *testing.T, s service, path string) string {
 	t.Helper()
 	for _, v := range s.Volumes {
@@ -203,7 +203,7 @@ func here(t *testing.T, s service, path string) string {
 	return ""
 }
 
-// scripts are the scripts of a service, as files in the sources.
+// scripts returns the source files of a service's scripts.
 func (s service) scripts(t *testing.T) (files []string) {
 	words := slices.Concat(s.Entrypoint, s.Command)
 	if s.Healthcheck != nil {
@@ -224,7 +224,7 @@ var (
 
 func TestEveryScriptIsThereAndHasItsVariables(t *testing.T) {
 	c := readCompose(t)
-	run := map[string]bool{"../deploy/health.sh": true} // by the image
+	run := map[string]bool{"../deploy/health.sh": true} // the image runs it
 	for name, s := range c.Services {
 		for _, file := range s.scripts(t) {
 			run[file] = true
@@ -253,7 +253,7 @@ func TestEveryScriptIsThereAndHasItsVariables(t *testing.T) {
 
 var reference = regexp.MustCompile(`\$\{([A-Z_]+):-([^}]*)\}|\$\{?([A-Z_]+)\}?`)
 
-// expand replaces a compose file's variables by their defaults, or by what is given.
+// expand replaces a compose file's variables by the given values, or by their defaults.
 func expand(t *testing.T, text string, given map[string]string) string {
 	t.Helper()
 	return reference.ReplaceAllStringFunc(text, func(r string) string {
@@ -266,7 +266,7 @@ func expand(t *testing.T, text string, given map[string]string) string {
 	})
 }
 
-// Everything that can be set has a default, and stands in the documentation.
+// Every variable has a default and is documented.
 func TestEveryVariableOfTheComposeFileHasADefaultAndIsDocumented(t *testing.T) {
 	page, text := read(t, "../docs/operating.md"), read(t, "../docker-compose.yml")
 	expand(t, text, nil)
@@ -275,7 +275,7 @@ func TestEveryVariableOfTheComposeFileHasADefaultAndIsDocumented(t *testing.T) {
 	}
 }
 
-// What the programs are told in the compose file is what they understand.
+// The programs understand the settings that the compose file gives them.
 func TestTheWorkersAreToldWhatTheyUnderstand(t *testing.T) {
 	c := readCompose(t)
 	require.Equal(t, c.Services["worker-1"].Environment, c.Services["worker-2"].Environment)
@@ -302,7 +302,7 @@ func TestTheWorkersAreToldWhatTheyUnderstand(t *testing.T) {
 
 var copyLine = regexp.MustCompile(`(?m)^COPY ((?:--\S+ )*)(.+)$`)
 
-// copies are the COPY lines of the Dockerfile that take from the sources: sources, then the target.
+// copies returns the Dockerfile's COPY lines that copy from the sources: sources, then the target.
 func copies(t *testing.T) (lines [][]string) {
 	t.Helper()
 	for _, m := range copyLine.FindAllStringSubmatch(read(t, "../Dockerfile"), -1) {
@@ -313,7 +313,7 @@ func copies(t *testing.T) (lines [][]string) {
 	return lines
 }
 
-// The image is built from what .dockerignore lets through: the programs must list from that alone.
+// The image is built from what .dockerignore lets through. `go list` must find the programs' packages in that alone.
 func TestTheImageHasEverythingThatItIsBuiltFrom(t *testing.T) {
 	dockerfile := read(t, "../Dockerfile")
 	toolchain := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(read(t, "../go.mod"))[1]
@@ -351,7 +351,7 @@ func TestTheImageHasEverythingThatItIsBuiltFrom(t *testing.T) {
 		programs = append(programs, strings.Fields(m)...)
 	}
 	require.Equal(t, []string{"./worker", "./starter"}, programs)
-	list := func(dir string) string { // with the files that are embedded
+	list := func(dir string) string { // includes the embedded files
 		cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}} {{.GoFiles}} {{.EmbedFiles}}{{end}}"}, programs...)...)
 		cmd.Dir = dir
 		var stderr strings.Builder
@@ -363,8 +363,8 @@ func TestTheImageHasEverythingThatItIsBuiltFrom(t *testing.T) {
 	require.Equal(t, list(".."), list(context))
 }
 
-// passes reports whether .dockerignore lets a path of the sources through: "*" keeps everything
-// out, "!name" lets a name at the top in, "**/name" keeps a name out anywhere.
+// passes reports whether .dockerignore lets a path of the sources through: "*" excludes everything, "!name" includes a
+// name at the top, "**/name" excludes a name anywhere.
 func passes(t *testing.T, path string) bool {
 	t.Helper()
 	names := strings.Split(path, "/")

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stubs are programs on a PATH of their own, in place of those that the containers have.
+// stubs are programs on a PATH of their own, in place of the containers' programs.
 type stubs struct {
 	t   *testing.T
 	dir string
@@ -22,20 +22,20 @@ type stubs struct {
 
 func newStubs(t *testing.T) stubs { return stubs{t, t.TempDir()} }
 
-// add makes a program that notes how it was called and then does what the script says.
+// add makes a program that notes its arguments and then runs the script.
 func (s stubs) add(name, script string) {
 	s.t.Helper()
 	text := "#!/bin/sh\necho \"$*\" >>" + s.dir + "/calls\n" + script + "\n"
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o700))
 }
 
-// calls are the arguments of every call, in order.
+// calls returns the arguments of every call, in order.
 func (s stubs) calls() []string {
 	b, _ := os.ReadFile(filepath.Join(s.dir, "calls"))
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 
-// run runs one of the scripts with nothing in its environment but a PATH and what is given.
+// run runs a script with only a PATH and the given variables in its environment.
 func (s stubs) run(script string, env ...string) (code int, out string) {
 	s.t.Helper()
 	cmd := exec.Command("sh", strings.Fields(script)...)
@@ -101,8 +101,8 @@ func TestATemporalThatNeverAnswersIsGivenUpWithTheReason(t *testing.T) {
 	require.Contains(t, out, "Temporal at there:7233 does not answer: connection refused")
 }
 
-// gitRemote serves repositories in a folder. A port that was free may be somebody else's by the time
-// that it is asked for: then it is another one.
+// gitRemote serves the repositories in a folder. It tries another port if somebody else has taken the free one
+// meanwhile.
 func gitRemote(t *testing.T, dir string, env ...string) (address string, stop func()) {
 	t.Helper()
 	for {
@@ -118,7 +118,7 @@ func gitRemote(t *testing.T, dir string, env ...string) (address string, stop fu
 			_ = cmd.Wait()
 			close(gone)
 		}()
-		stop = sync.OnceFunc(func() { // once: the number may be another process's afterwards
+		stop = sync.OnceFunc(func() { // once, because another process may have the number afterwards
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 			<-gone
 		})
@@ -141,10 +141,10 @@ func gitRemote(t *testing.T, dir string, env ...string) (address string, stop fu
 	}
 }
 
-// The git remote, for real: what one pushes the other fetches.
+// The real git remote: one repository pushes, another fetches.
 func TestTheGitRemoteTakesAndGives(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // started again, it has what was pushed
+	for range 2 { // after a restart it has what was pushed
 		address, stop := gitRemote(t, dir)
 		require.NoError(t, git(t, "ls-remote", "--quiet", "git://"+address+"/other.git"))
 		work := filepath.Join(t.TempDir(), "work")
@@ -189,7 +189,7 @@ func TestWorkersPushBranchesAndLedgersOfLoopsOnly(t *testing.T) {
 	require.Error(t, push(workers, "+HEAD~2:refs/pawl-ledger/x"))
 	require.NoError(t, push(workers, "+HEAD~2:refs/heads/pawl/x"), "a branch goes back to what the ledger has")
 
-	// A hook that somebody could get into a repository runs for nobody.
+	// A hook that somebody gets into a repository does not run.
 	canary := filepath.Join(t.TempDir(), "canary")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "project.git", "hooks", "post-receive"), []byte("#!/bin/sh\ntouch "+canary+"\n"), 0o755))
 	require.NoError(t, push(workers, "HEAD:refs/pawl-ledger/x"))
@@ -209,7 +209,7 @@ func TestTheGitRemoteMakesNothingOutsideOfItsRoot(t *testing.T) {
 	require.Empty(t, entries)
 }
 
-// Healthy is a worker that has the lock, and nothing else is.
+// Only a worker that has the lock is healthy.
 func TestHealthIsTheWorkersLock(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
 		if os.Getenv("PAWL_TEST_ALL") != "" {
