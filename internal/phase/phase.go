@@ -1,7 +1,7 @@
-// Package phase is what a state machine of a workflow is made of: its phases, and a table with a
-// row for each that says which may follow and what is particular to it. The table is the machine; a
-// workflow that takes any other step gets ALO_INVALID_TRANSITION. The tables themselves are in
-// internal/kind, with the rest of what makes a kind of workflow. Pure. Start at Row.
+// Package phase has the parts of a workflow's state machine: its phases, and a table with a row for each phase, which
+// says what may follow and what is particular to it. The table is the machine: a workflow that takes any other step
+// gets ALO_INVALID_TRANSITION. The tables themselves are in internal/kind, with everything else about a kind of
+// workflow. Pure. Start at Row.
 package phase
 
 import (
