@@ -9,8 +9,8 @@ import (
 	"pawl/test/world"
 )
 
-// TestAnAgentStandsInForOneThatIsRefused has Claude Code without a sign-in, and Codex behind it. Both are called in the same
-// iteration, the second from the files as they were.
+// TestAnAgentStandsInForOneThatIsRefused has Claude Code without a sign-in, and Codex in reserve. The same iteration
+// calls both, and Codex starts from unchanged files.
 func TestAnAgentStandsInForOneThatIsRefused(t *testing.T) {
 	world.Slow(t, "workflows has the decision")
 	w := streams(t, "claude", `echo 99 >work/n
@@ -33,7 +33,7 @@ func TestAnAgentStandsInForOneThatIsRefused(t *testing.T) {
 	require.Contains(t, told.Out, "called as "+who)
 }
 
-// TestAReviewerOfTheSameVendorIsRefused has a spec that asks for another.
+// TestAReviewerOfTheSameVendorIsRefused has a spec that requires a reviewer of another vendor.
 func TestAReviewerOfTheSameVendorIsRefused(t *testing.T) {
 	w := streams(t, "claude", "exit 1")
 	w.Set(doc{"agent": doc{"roles": doc{"reviewer": doc{"model": "opus"}}}, "reviewer": doc{"otherVendor": true}})

@@ -13,8 +13,8 @@ import (
 	"pawl/test/world"
 )
 
-// TestTranscriptsAreKeptAndShown has an agent that prints a credential. What it said is read by iteration, and a file
-// that somebody has changed is said to be so.
+// TestTranscriptsAreKeptAndShown has an agent that prints a credential. The test reads the transcript of an iteration,
+// and checks that a changed file is reported as changed.
 func TestTranscriptsAreKeptAndShown(t *testing.T) {
 	world.Slow(t, "internal/agent/transcript writes them")
 	token := "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"

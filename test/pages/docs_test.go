@@ -13,10 +13,10 @@ import (
 	"pawl/test/world"
 )
 
-// consoleBlock is what a page shows of a terminal.
+// consoleBlock matches what a page shows of a terminal.
 var consoleBlock = regexp.MustCompile("(?s)\n```console\n(.*?)\n```")
 
-// Everything in docs/first-loop.md is run, from top to bottom, by one reader.
+// One reader runs everything in docs/first-loop.md, from top to bottom.
 func TestTheFirstLoopOfTheDocsWorksToTheLetter(t *testing.T) {
 	w := world.Alone(t, world.Raises)
 	t.Parallel()
@@ -24,7 +24,7 @@ func TestTheFirstLoopOfTheDocsWorksToTheLetter(t *testing.T) {
 	w.NothingRuns()
 }
 
-// So is the first steward of docs/steward.md, with `pawl up` in another terminal.
+// The same for the first steward in docs/steward.md, with `pawl up` in another terminal.
 func TestTheFirstStewardOfTheDocsWorksToTheLetter(t *testing.T) {
 	world.Slow(t, "test/steward has one through the program")
 	w := world.Alone(t, world.Raises)
@@ -39,12 +39,12 @@ func TestTheFirstStewardOfTheDocsWorksToTheLetter(t *testing.T) {
 	require.Greater(t, r.reads("docs/steward.md"), 15)
 }
 
-// reader is somebody who types what a page shows of a terminal.
+// reader is a person who types what a page shows of a terminal.
 type reader struct {
 	*world.World
 	dir  string
 	env  []string
-	hash string // that a command has shown last
+	hash string // the hash that a command has shown last
 }
 
 func readerOf(w *world.World) *reader {
@@ -59,11 +59,11 @@ func readerOf(w *world.World) *reader {
 	return r
 }
 
-// looks are the commands that a reader repeats until they show what is to come.
+// looks matches the commands that a reader repeats until they show what the page shows.
 var looks = regexp.MustCompile(`^pawl (inbox|steward show|log) ?`)
 
-// reads types everything that a page shows of a terminal, and returns how many commands that were. Each has to
-// print what the page shows. "--hash …" stands for the hash that was shown last.
+// reads types everything that a page shows of a terminal, and returns the number of commands. Each must print what the
+// page shows. "--hash …" stands for the hash that was shown last.
 func (r *reader) reads(page string) (n int) {
 	for _, block := range consoleBlock.FindAllStringSubmatch(world.ReadFile(page), -1) {
 		for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
@@ -87,7 +87,7 @@ func (r *reader) reads(page string) (n int) {
 	return n
 }
 
-// types runs one line, and returns what it prints.
+// types runs one line, and returns its output.
 func (r *reader) types(line, shown string) string {
 	cmd := exec.Command("sh", "-c", strings.ReplaceAll(line, "--hash …", "--hash "+r.hash))
 	cmd.Dir, cmd.Env = r.dir, r.env
@@ -99,8 +99,8 @@ func (r *reader) types(line, shown string) string {
 	return string(out)
 }
 
-// pattern is what a page shows as a regular expression: … stands for anything on its line, and on a
-// line of its own for any lines.
+// pattern returns what a page shows as a regular expression: … stands for anything on its line, and for any lines if
+// it is alone on a line.
 func pattern(shown string) string {
 	var b strings.Builder
 	b.WriteString(`\A`)
@@ -116,7 +116,7 @@ func pattern(shown string) string {
 	return b.String() + `\z`
 }
 
-// The drawing of docs/deliver.md is the one that is made from the machine.
+// The drawing in docs/deliver.md is made from the machine.
 func TestL6_DeliverIsDrawnFromItsMachine(t *testing.T) {
 	drawing := regexp.MustCompile("(?s)```mermaid\n.*?```")
 	_, deliver, found := strings.Cut(world.ReadFile("docs/phases.md"), "\n## Deliver\n")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ordinary makes the world's programs run as a user without any rights, where the test itself is root's. Call it
-// when everything that they need is in the world's folder.
+// Ordinary makes the world's programs run as a user without rights, if the test runs as root. Call it when everything
+// that they need is in the world's folder.
 func (w *World) Ordinary() {
 	w.T.Helper()
 	const nobody = 65534

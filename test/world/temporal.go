@@ -12,24 +12,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of temporal_test.go drive loops as people with a Temporal cluster do: the server is the
-// dev server of the real Temporal CLI, the worker is the program in worker/, both processes of their
-// own, and everything else is done by the CLI, by the program in starter/ or by pawl.
+// The tests of temporal_test.go run loops as people with a Temporal cluster do. The server is the dev server of the
+// real Temporal CLI, the worker is the program in worker/, and both are separate processes. The CLI, the program in
+// starter/ or pawl does everything else.
 
-// cli is the Temporal CLI, once a test has asked for it.
+// cli is the path of the Temporal CLI, set when a test first asks for it.
 var (
 	CLI     string
 	findCLI sync.Once
 )
 
-// NeedCLI skips a test where there is no Temporal CLI, unless every tool has to be there.
+// NeedCLI skips a test if there is no Temporal CLI. If every tool must be there, the test fails.
 func NeedCLI(t testing.TB) {
 	t.Helper()
 	path := TemporalCLI(t)
 	findCLI.Do(func() { CLI = path })
 }
 
-// TryTemporal runs the Temporal CLI. A server that is busy has done nothing, and is asked again, as a person does.
+// TryTemporal runs the Temporal CLI. If the server was too busy and did nothing, it tries again, as a person would.
 func (w *World) TryTemporal(args ...string) (s Said) {
 	w.T.Helper()
 	for range 5 {
@@ -73,7 +73,7 @@ func (w *World) JSONFile() string {
 	return filepath.Join(w.Dir, "loop.json")
 }
 
-// Query asks the loop through the Temporal CLI, with an argument where the query takes one.
+// Query asks the loop through the Temporal CLI, with an argument if the query takes one.
 func (w *World) Query(name string, out any, argument ...string) {
 	w.T.Helper()
 	args := []string{"workflow", "query", "--workflow-id", w.Loop, "--type", name, "--output", "json"}
@@ -86,7 +86,7 @@ func (w *World) Query(name string, out any, argument ...string) {
 	require.NoError(w.T, json.Unmarshal(answer.QueryResult[0], out))
 }
 
-// Stands waits until the loop that the Temporal CLI asks is in a status, and returns its state.
+// Stands waits until the loop has a status, according to the Temporal CLI, and returns its state.
 func (w *World) Stands(status string) (st State) {
 	w.T.Helper()
 	w.Until(status, func() bool {

@@ -1,9 +1,8 @@
 //go:build crashtest
 
-// Command node is one process of pawl as the end-to-end tests need it: the engine, the worker of
-// $PAWL_HOME, or both, until it is told to stop or killed. It exists because the crash hooks are
-// only in programs that are built with the tag crashtest. It prints "engine ADDRESS" when the
-// engine answers and "worker" when the worker polls.
+// Command node is one process of pawl for the end-to-end tests: the engine, the worker of $PAWL_HOME, or both, until it
+// is stopped or killed. It exists because only programs that are built with the tag crashtest have the crash hooks. It
+// prints "engine ADDRESS" when the engine answers, and "worker" when the worker polls.
 package main
 
 import (
@@ -91,7 +90,7 @@ func run(ctx context.Context, runEngine, runWorker bool, port, long int, address
 	defer c.Close()
 	return host.RunWorker(ctx, host.Options{
 		Home: h, Client: c, Namespace: config.DefaultNamespace, Logger: logger, Telemetry: shown,
-		Embedded: runEngine, // else it is a worker as for a service elsewhere
+		Embedded: runEngine, // else the worker treats the service as another host's
 		Ready: func(ours bool) {
 			if ours {
 				fmt.Println("worker")
@@ -100,7 +99,7 @@ func run(ctx context.Context, runEngine, runWorker bool, port, long int, address
 	})
 }
 
-// dial is config.Dial with an interceptor, which the client hands on to its workers.
+// dial is config.Dial with an interceptor, which the client passes on to its workers.
 func dial(ctx context.Context, address, identity string, logger *slog.Logger, shown *telemetry.Telemetry) (client.Client, error) {
 	o := client.Options{
 		HostPort: address, Namespace: config.DefaultNamespace, Identity: identity, Logger: log.NewStructuredLogger(logger),
@@ -117,9 +116,9 @@ func dial(ctx context.Context, address, identity string, logger *slog.Logger, sh
 	return client.DialContext(ctx, o)
 }
 
-// hooks are the crash points that no activity can have: inside a workflow task, just before an
-// activity is asked for, where phases without one (review, decide, log) are, a child is started, another
-// workflow told something or a new run asked for; and between an activity's end and its report.
+// hooks are the crash points that no activity can have. Those inside a workflow task come before it asks for an
+// activity, starts a child, tells another workflow something or asks for a new run; phases without activities (review,
+// decide, log) are there, too. The others are between an activity's end and its report.
 type hooks struct {
 	interceptor.ClientInterceptorBase
 	interceptor.WorkerInterceptorBase
