@@ -159,7 +159,7 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 		}
 	case "check":
 		if in.AsIs && len(t.Violations) > 0 {
-			return stepped{Violates: true, Failure: "not run, the change violates a policy"}, nil
+			return stepped{Violates: true, Failure: "it did not run, because the change violates a policy"}, nil
 		}
 		if t.Check {
 			out.ExitCode = 1

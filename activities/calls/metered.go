@@ -61,9 +61,9 @@ func toMeter[T any](p program.Program, budget map[loop.Resource]T) loop.Resource
 func direction(ws *hosted.Workspace, programs []program.Program, own spec.Agent, env []string) (r program.Route, why string) {
 	switch {
 	case own.Use == spec.UseCommand || len(programs) != 1:
-		return r, "can't be led to pawl's meter"
+		return r, "can't use pawl's meter"
 	case !own.Metered():
-		return r, "is not led to pawl's meter (agent.meter is off)"
+		return r, "does not use pawl's meter (agent.meter is off)"
 	case ws.Sandbox.Use != spec.Off && ws.Sandbox.Network == spec.None:
 		return r, "has no network (sandbox.network is none)"
 	}
@@ -97,9 +97,9 @@ func Counting(ws *hosted.Workspace, s spec.Spec) (lines []string, err error) {
 		case len(r.Keys) > 0:
 			line += "pawl keeps " + strings.Join(r.Keys, " and ")
 		case ws.Sandbox.Use != spec.Off && sandbox.Probe().Files != sandbox.ByNothing:
-			line += "pawl keeps the key that stands in its settings"
+			line += "pawl keeps the key from its settings"
 		default:
-			line += "its key stands in its own settings, which it can read"
+			line += "its key is in its own settings, which it can read"
 		}
 		if why != "" {
 			line = a.Name + "'s usage is what its own stream reports, not what pawl's meter counts: it " + why

@@ -97,12 +97,12 @@ func (r *Room) look(ctx context.Context) string {
 	}
 	if free := int64(st.Bavail) * int64(st.Bsize); free < littleRoom {
 		if size := r.size(ctx, r.since); size > littleRoom {
-			return fmt.Sprintf("the disk is nearly full (%s are free at %s), and it has written %s", mebibytes(free), r.home, mebibytes(size))
+			return fmt.Sprintf("the disk is nearly full (%s are free at %s), and the command has written %s", mebibytes(free), r.home, mebibytes(size))
 		}
 	}
 	if st.Files > 0 && st.Ffree < fewFiles {
 		if made := r.files(ctx); made > fewFiles {
-			return fmt.Sprintf("the disk has hardly any room for more files at %s, and it has written %d", r.home, made)
+			return fmt.Sprintf("the disk at %s can hold almost no more files, and the command has written %d", r.home, made)
 		}
 	}
 	return ""

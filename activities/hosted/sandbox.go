@@ -226,7 +226,7 @@ func elsewhere(ctx context.Context, service string) (all []string) {
 func (ws *Workspace) Bounded(r sandbox.Reached) string {
 	var all []string
 	if r.Killed > 0 {
-		all = append(all, fmt.Sprintf("limits.memory (%s) was used up: the kernel ended processes of it (%d)", ws.Memory, r.Killed))
+		all = append(all, fmt.Sprintf("limits.memory (%s) was used up: the kernel ended processes of the command (%d)", ws.Memory, r.Killed))
 	}
 	if r.Refused > 0 {
 		all = append(all, fmt.Sprintf("limits.processes (%d) was reached: it could not start further processes or threads (refused %s)",
@@ -262,7 +262,7 @@ func Ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []string) er
 		return nil
 	}
 	if lacks == "" {
-		lacks = "one that holds: " + strings.Join(broken, "; ")
+		lacks = "a part of it: " + strings.Join(broken, "; ")
 	}
 	missing := fault.New(fault.PreconditionFailed, "the spec requires a sandbox, but this machine lacks %s", lacks)
 	if sandbox.Unbounded(broken) {

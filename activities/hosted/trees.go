@@ -119,7 +119,7 @@ func (ws *Workspace) like(commit string) string {
 // Torn reports which of pawl's own records about a tree could not be read. They are already made again.
 func (ws *Workspace) Torn(t *Tree) {
 	if t.Torn != "" {
-		ws.IsMended(fmt.Sprintf("of the %s, %s could not be read: it is made again", filepath.Base(t.Dir), t.Torn), nil)
+		ws.IsMended(fmt.Sprintf("%s of the %s could not be read: it is made again", t.Torn, filepath.Base(t.Dir)), nil)
 		t.Torn = ""
 	}
 }

@@ -159,7 +159,7 @@ func addend(ctx context.Context, ws *hosted.Workspace, head string, s loop.State
 	}
 	_, err := ws.Objects.Transact(ctx, store.Tx{Entry: entry})
 	if _, ok := errors.AsType[*store.Fenced](err); ok {
-		return fault.New(fault.GateClosed, "somebody else has just said something about this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")
+		return fault.New(fault.GateClosed, "somebody else has just answered this proposal").Advise("Look again: `pawl show " + s.Loop + "`.")
 	}
 	if err != nil {
 		return fmt.Errorf("appending to the ledger: %w", err)

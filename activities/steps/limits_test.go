@@ -36,7 +36,7 @@ func TestE6_AStepSaysWhichLimitItReached(t *testing.T) {
 	}
 	out := guard("memory", `exec perl -e '$x .= "x" x (1 << 20) for 1 .. 400'`)
 	require.False(t, out.OK())
-	require.Contains(t, out.Ending(), "limits.memory (64MiB) was used up: the kernel ended processes of it")
+	require.Contains(t, out.Ending(), "limits.memory (64MiB) was used up: the kernel ended processes of the command")
 	out = guard("processes", `for i in $(seq 200); do sleep 1000 & done; exit 0`)
 	require.Contains(t, out.Ending()+out.Warning, "limits.processes (40) was reached")
 	out = guard("after", `true`)

@@ -35,7 +35,7 @@ func TestL2_ReportFilesAreRead(t *testing.T) {
 	var guard act.Outcome
 	require.NoError(t, value.Get(&guard))
 	require.Equal(t, 1, guard.Tests)
-	require.Contains(t, guard.Failure, "only 1 of the 2 tests pass")
+	require.Contains(t, guard.Failure, "fewer tests pass than on the unchanged code: 1 instead of 2")
 
 	for name, command := range map[string]string{
 		"a link":    `mkdir -p target; echo "<testsuite>` + bad + `</testsuite>" > /tmp/x.xml; ln -s /tmp/x.xml target/TEST-x.xml`,

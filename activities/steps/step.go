@@ -192,7 +192,7 @@ func (w *Work) check(ctx context.Context, in act.Check) (out act.Checked, err er
 		return out, err
 	}
 	if out.Violates {
-		out.Failure = "not run, the change violates a policy"
+		out.Failure = "it did not run, because the change violates a policy"
 		return out, nil
 	}
 	if out.Outcome, err = w.shell(ctx, w.Workspace.Desk.Dir, in.Command); err != nil {
@@ -244,7 +244,7 @@ func fewer(pass, did int) string {
 	if pass >= did {
 		return ""
 	}
-	return fmt.Sprintf("it exits 0, but only %d of the %s pass that passed on the unchanged code", pass, evidence.Counted(did, "test"))
+	return fmt.Sprintf("it exits 0, but fewer tests pass than on the unchanged code: %d instead of %d", pass, did)
 }
 
 // Judged runs a command in the judge, and keeps the reports that it writes there.

@@ -235,7 +235,7 @@ func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, state steward.Stat
 		}
 		path, how := folder.Path, "can be used"
 		if d.What != userrepo.FolderName {
-			path, how = filepath.Join(folder.Path, d.What), "is as pawl has written it"
+			path, how = filepath.Join(folder.Path, d.What), "is as pawl wrote it"
 			n, err := note(ws, d.What)
 			if err != nil {
 				return nil, err
@@ -247,7 +247,7 @@ func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, state steward.Stat
 			switch {
 			case slices.Contains(n.Written, now):
 			case !accepted && n.Kept != nil && *n.Kept == now:
-				how = "is as you have kept it"
+				how = "is as you kept it"
 			default:
 				continue
 			}

@@ -98,11 +98,11 @@ func (v *validation) ledger(ctx context.Context) error {
 		return err
 	}
 	if at == "" || !isEntry(ctx, ws, at, want) {
-		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward has left it", ws.Ledger)
+		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward left it", ws.Ledger)
 		v.lost = true
 		return nil
 	}
-	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is where the steward has left it again", ws.Ledger)
+	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is where the steward left it again", ws.Ledger)
 	repo, err := ws.Repository()
 	if err != nil { // a push says so
 		return nil //nolint:nilerr // see there
@@ -152,7 +152,7 @@ func (v *validation) base(ctx context.Context) error {
 	}
 	_, v.out.Governance = governing(v.in.Charter, files)
 	if state.Base != "" && !ws.DescendsFrom(ctx, at, state.Base) {
-		v.found(task.DriftBranch, ws.Onto, at, state.Base, "the branch %s was rewritten: it does not go on from %s any more", ws.Onto, state.Base[:min(12, len(state.Base))])
+		v.found(task.DriftBranch, ws.Onto, at, state.Base, "the branch %s was rewritten: it no longer continues from %s", ws.Onto, state.Base[:min(12, len(state.Base))])
 	}
 	return nil
 }
@@ -277,7 +277,7 @@ func (v *validation) child(ctx context.Context, child act.Child, record workspac
 		return err
 	}
 	if at == "" || !ws.DescendsFrom(ctx, at, child.Head) {
-		v.found(task.DriftBranch, git.BranchName(record.Branch), at, child.Head, "the branch %s in pawl's store lacks what the loop had come to", git.BranchName(record.Branch))
+		v.found(task.DriftBranch, git.BranchName(record.Branch), at, child.Head, "the branch %s in pawl's store lacks the loop's last commit", git.BranchName(record.Branch))
 		return nil
 	}
 	repo, err := ws.Repository()

@@ -83,7 +83,7 @@ func (m Metering) Public(settings string) string {
 // exist.
 func (m Metering) Direction(env map[string]string, args []string, model string, read func(file string) []byte) (r Route, why string) {
 	if !m.Meterable() {
-		return r, "can't be led to pawl's meter"
+		return r, "can't use pawl's meter"
 	}
 	elsewhere := m.Elsewhere
 	for _, variable := range m.Env {

@@ -348,7 +348,7 @@ func TestADamagedIndexLosesNoChange(t *testing.T) {
 		gittest.Write(t, desk.Dir+"/a.txt", "changed: "+name)
 		require.NoError(t, do())
 		assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files), name)
-		assert.Equal(t, "its index", desk.Torn, name)
+		assert.Equal(t, "the index", desk.Torn, name)
 		desk.Torn = ""
 		assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files), name)
 		assert.Empty(t, desk.Torn, name)
@@ -364,7 +364,7 @@ func TestATornStateLosesNoChange(t *testing.T) {
 		gittest.Write(t, desk.Dir+"/a.txt", fmt.Sprint("changed ", size))
 		require.NoError(t, os.Truncate(state, size))
 		assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, b.Base).Files))
-		assert.Equal(t, "what pawl has noted about it", desk.Torn)
+		assert.Equal(t, "pawl's own record", desk.Torn)
 		assert.Greater(t, len(gittest.Read(t, state)), 20, "it is written again")
 	}
 	require.NoError(t, os.Truncate(state, 0))

@@ -159,7 +159,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		// What an earlier Stage added to the index must not count. A tracked file stays tracked even if the agent has
 		// since had it ignored.
 		if err != nil {
-			s.t.Torn = "its index"
+			s.t.Torn = "the index"
 			_ = os.Remove(held.At(s.t.indexPath()))
 		}
 		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).Run(ctx); err != nil {

@@ -67,7 +67,7 @@ func (t *Tree) loadState() treeState {
 		return st
 	}
 	if errors.Is(err, durable.ErrTorn) {
-		t.Torn = "what pawl has noted about it"
+		t.Torn = "pawl's own record"
 	}
 	var dir unix.Stat_t
 	if !errors.Is(err, durable.ErrTorn) || unix.Lstat(held.At(t.Dir), &dir) != nil {
