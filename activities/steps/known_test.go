@@ -32,9 +32,9 @@ func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
 		{"and one more passes", tap(`not ok 1 - docker\nok 2 - a\nok 3 - b\n1..3\n`, 1), true, true, []string{"docker"}},
 		{"and one more fails", tap(`not ok 1 - docker\nok 2 - a\nnot ok 3 - b\n1..3\n`, 1), false, false, []string{"docker"}},
 		{"another fails", tap(`ok 1 - docker\nnot ok 2 - a\n1..2\n`, 1), false, true, nil},
-		{"what passed is gone", tap(`not ok 1 - docker\n1..1\n`, 1), false, false, []string{"docker"}},
-		{"no test fails, and the command does", tap(`ok 1 - docker\nok 2 - a\n1..2\n`, 1), false, true, nil},
-		{"it is mended", tap(`ok 1 - docker\nok 2 - a\n1..2\n`, 0), false, true, nil},
+		{"a passed test is gone", tap(`not ok 1 - docker\n1..1\n`, 1), false, false, []string{"docker"}},
+		{"no test fails, but the command does", tap(`ok 1 - docker\nok 2 - a\n1..2\n`, 1), false, true, nil},
+		{"the tests are fixed", tap(`ok 1 - docker\nok 2 - a\n1..2\n`, 0), false, true, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, _ := l.RunTest(env, act.Test{Step: step(i + 1), Command: c.command, Known: before.Log})

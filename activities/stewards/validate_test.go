@@ -14,9 +14,9 @@ func TestS12_WhatIsOnlyUnderWayIsNoDrift(t *testing.T) {
 	edited := task.Drift{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Theirs: "x"}
 	branch := func(at string) task.Drift { return task.Drift{Name: task.DriftBranch, What: "pawl/a", Theirs: at} }
 	for name, looks := range map[string][2][]task.Drift{
-		"it is as recorded by now": {{branch("1"), edited}, {edited}},
-		"it has gone on":           {{branch("1"), edited}, {branch("2"), edited}},
-		"it was as recorded":       {{edited}, {branch("1"), edited}},
+		"the second look does not find it":    {{branch("1"), edited}, {edited}},
+		"the second look finds another state": {{branch("1"), edited}, {branch("2"), edited}},
+		"only the second look finds it":       {{edited}, {branch("1"), edited}},
 	} {
 		n := 0
 		found, err := stewards.LookTwice(func() []task.Drift { n++; return looks[n-1] })

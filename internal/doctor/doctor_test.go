@@ -165,19 +165,19 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"no home", func(o *doctor.Options, _ *service) { o.HomeErr = errors.New("no room\nat all") }, "home", doctor.Failed, "no room"},
 		{"a home that is gone", func(o *doctor.Options, _ *service) { o.Home.Dir = "/no/such/home" }, "home", doctor.Failed, "no such file"},
 		{"a home that others read", func(o *doctor.Options, _ *service) { os.Chmod(o.Home.Dir, 0o755) }, "home", doctor.Failed, "mode 755"},
-		{"settings of no use", func(o *doctor.Options, _ *service) { o.TemporalErr = errors.New("bad profile") }, "Temporal", doctor.Failed, "bad profile"},
+		{"settings that can't be used", func(o *doctor.Options, _ *service) { o.TemporalErr = errors.New("bad profile") }, "Temporal", doctor.Failed, "bad profile"},
 		{"a service that does not answer", func(o *doctor.Options, _ *service) {
 			o.Dial = func(context.Context, config.Temporal) (client.Client, error) { return nil, errors.New("refused") }
 		}, "Temporal", doctor.Failed, "refused"},
 		{"no service and no engine", func(o *doctor.Options, _ *service) { o.Temporal.Explicit, o.Engine = false, nil }, "Temporal", doctor.Failed, "no engine of its own"},
 		{"no such namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewNamespaceNotFound("default") }, "namespace", doctor.Failed, "does not exist"},
-		{"a service that asks nobody who they are", func(_ *doctor.Options, s *service) { s.stranger = serviceerror.NewNotFound("no such workflow") }, "who may approve", doctor.Note, "everyone who reaches temporal:7233"},
-		{"an engine that asks nobody who they are", func(o *doctor.Options, s *service) {
+		{"a service that requires no credentials", func(_ *doctor.Options, s *service) { s.stranger = serviceerror.NewNotFound("no such workflow") }, "who may approve", doctor.Note, "everyone who reaches temporal:7233"},
+		{"an engine that requires no token", func(o *doctor.Options, s *service) {
 			own(doctor.Engine{Running: true, Address: "127.0.0.1:7233"})(o, s)
 			s.stranger = serviceerror.NewNotFound("no such workflow")
 		}, "who may approve", doctor.Note, "everyone who reaches 127.0.0.1:7233"},
 		{"no right to the namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewPermissionDenied("no", "") }, "namespace", doctor.Failed, "can't be used"},
-		{"loops are soon forgotten", func(_ *doctor.Options, s *service) { s.retention = 24 * time.Hour }, "namespace", doctor.Note, "forgets ended loops after 24h"},
+		{"ended loops are soon forgotten", func(_ *doctor.Options, s *service) { s.retention = 24 * time.Hour }, "namespace", doctor.Note, "forgets ended loops after 24h"},
 		{"no search attributes", func(_ *doctor.Options, s *service) { s.attributes = nil }, "search attributes", doctor.Note, "PawlBest, PawlGate"},
 		{"search attributes of another type", func(_ *doctor.Options, s *service) {
 			s.attributes = map[string]enumspb.IndexedValueType{"PawlKind": enumspb.INDEXED_VALUE_TYPE_TEXT}
@@ -194,12 +194,12 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"an engine that runs", own(doctor.Engine{Running: true, Owner: 42, Address: "127.0.0.1:7233", UI: "http://x"}), "engine", doctor.OK, "runs in process 42; UI http://x"},
 		{"a damaged database", own(doctor.Engine{Damaged: true, Database: "/x/temporal.db"}), "engine's database", doctor.Note, "is damaged"},
 		{"rows of the database that nobody can read", own(doctor.Engine{Unread: "executions 3", Database: "/x/temporal.db", Version: "0.11", Wanted: "0.11"}), "engine's database", doctor.Failed, "executions 3"},
-		{"a loop that is held up", func(o *doctor.Options, _ *service) {
+		{"a loop that can't continue", func(o *doctor.Options, _ *service) {
 			o.Troubles = func(context.Context) (map[string]string, error) {
 				return map[string]string{"x": "its ledger can't be read\nat all"}, nil
 			}
 		}, "loop x", doctor.Failed, "its ledger can't be read"},
-		{"no loop that is held up", func(o *doctor.Options, _ *service) {
+		{"no loop that can't continue", func(o *doctor.Options, _ *service) {
 			o.Troubles = func(context.Context) (map[string]string, error) { return nil, nil }
 		}, "loops", doctor.OK, "no loop of this host"},
 		{"a damaged record where no service answers", func(o *doctor.Options, _ *service) {
@@ -215,7 +215,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			mending.Note(o.Home.Loop("x"), "the store is gone")
 		}, "mended x", doctor.Note, "the store is gone"},
 		{"a database of another version", own(doctor.Engine{Version: "0.9", Wanted: "0.11"}), "engine's database", doctor.Note, "schema 0.9, and this pawl writes 0.11"},
-		{"ports that others have", own(doctor.Engine{Taken: []string{"127.0.0.1:7233"}}), "ports", doctor.Note, "other programs listen on 127.0.0.1:7233"},
+		{"ports that other programs use", own(doctor.Engine{Taken: []string{"127.0.0.1:7233"}}), "ports", doctor.Note, "other programs listen on 127.0.0.1:7233"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := os.Getenv("PATH")

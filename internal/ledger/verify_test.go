@@ -345,7 +345,7 @@ func TestALedgerOfAnUnknownKindIsRefused(t *testing.T) {
 }
 
 func TestL8_AnEntryKeepsTheCandidatesThatItTellsOf(t *testing.T) {
-	for name, forged := range map[string]bool{"as it is": false, "one is not told of": true} {
+	for name, forged := range map[string]bool{"no event is missing": false, "one event is missing": true} {
 		b := begun(t)
 		b.keeps = []string{b.code}
 		made := loop.Event{Type: loop.CandidateMade, Candidate: &loop.Candidate{N: 1, Made: true, Commit: b.code}}

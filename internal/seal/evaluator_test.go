@@ -125,13 +125,13 @@ func TestP3_TestsOfOtherNamesAreSealedWhereTheRunnerIsToldThem(t *testing.T) {
 	files := map[string]string{"lib/a.py": "", "lib/a_check.py": "", "lib/check_b.py": "", "lib/c.js": "", "lib/c.check.js": "", "api/check_d.py": ""}
 	for name, test := range map[string]struct{ command, file, text, want string }{
 		"unittest's pattern":        {"python3 -m unittest discover -s lib -p '*_check.py'", "", "", "lib/a_check.py"},
-		"its long one":              {"python3 -m unittest discover --pattern=*_check.py", "", "", "lib/a_check.py"},
-		"every file is none":        {"python3 -m unittest discover -s lib -p '*.py'", "", "", ""},
+		"unittest's long option":    {"python3 -m unittest discover --pattern=*_check.py", "", "", "lib/a_check.py"},
+		"a pattern of every file":   {"python3 -m unittest discover -s lib -p '*.py'", "", "", ""},
 		"pytest.ini":                {"pytest -q", "pytest.ini", "[pytest]\npython_files = check_*.py *_check.py\naddopts = -q\n", "api/check_d.py lib/a_check.py lib/check_b.py"},
-		"lines":                     {"pytest", "setup.cfg", "[tool:pytest]\npython_files =\n    check_*.py\n    *_check.py\ntestpaths = lib\n", "api/check_d.py lib/a_check.py lib/check_b.py"},
+		"a list on several lines":   {"pytest", "setup.cfg", "[tool:pytest]\npython_files =\n    check_*.py\n    *_check.py\ntestpaths = lib\n", "api/check_d.py lib/a_check.py lib/check_b.py"},
 		"pyproject.toml":            {"python -m pytest lib", "pyproject.toml", "[tool.pytest.ini_options]\npython_files = [\n  \"check_*.py\",\n]\n", "lib/check_b.py"},
-		"a folder of its own":       {"cd api && pytest", "pytest.ini", "[pytest]\npython_files = check_*.py", "api/check_d.py"},
-		"an option":                 {"pytest -o python_files='check_*.py *_check.py'", "", "", "api/check_d.py lib/a_check.py lib/check_b.py"},
+		"another folder":            {"cd api && pytest", "pytest.ini", "[pytest]\npython_files = check_*.py", "api/check_d.py"},
+		"an option of pytest":       {"pytest -o python_files='check_*.py *_check.py'", "", "", "api/check_d.py lib/a_check.py lib/check_b.py"},
 		"jest, in package.json":     {"npx jest", "package.json", `{"jest": {"testMatch": ["<rootDir>/lib/**/*.check.js", "**/?(*.)+(spec).js"]}}`, "lib/c.check.js"},
 		"jest, in jest.config.js":   {"npx jest", "jest.config.js", "module.exports = { testMatch: ['**/*.check.js', '**/*.js'] }", "lib/c.check.js"},
 		"jest, through npm":         {"npm test", "package.json", `{"scripts": {"test": "jest"}, "jest": {"testMatch": ["**/*.check.js"]}}`, "lib/c.check.js"},

@@ -111,15 +111,15 @@ func TestAReviewerOfAnotherVendor(t *testing.T) {
 		agent map[string]any
 		want  string // "" if the spec is valid
 	}{
-		"another":                            {with(nil, use("codex")), ""},
-		"another, as the spec says":          {with(nil, map[string]any{"use": "command", "command": "./r", "vendor": "mistral"}), ""},
-		"no reviewer":                        {with(nil, nil), "reviewer.otherVendor: has no effect where no reviewer is asked; want: agent.roles.reviewer"},
-		"the same":                           {with(nil, map[string]any{"model": "opus"}), "can't be kept, since anthropic may have written what it reviews; want: an agent of another vendor in agent.roles.reviewer, or in its fallback"},
-		"nobody knows whose":                 {with(nil, use("qwen")), "can't be kept, since the vendor of the models that the reviewer calls is unknown (qwen); want: agent.vendor beside the agent"},
-		"the writer stands in":               {with(use("codex"), use("codex")), "can't be kept, since openai may have written"},
-		"another stands in for the writer":   {with(use("codex"), use("gemini")), ""},
-		"nobody knows who else may write":    {with(use("qwen"), use("gemini")), "can't be kept, since the vendor of the models that the writer calls is unknown (qwen)"},
-		"another stands in for the reviewer": {with(nil, map[string]any{"model": "opus", "fallback": []any{use("gemini")}}), ""},
+		"another":                   {with(nil, use("codex")), ""},
+		"another, as the spec says": {with(nil, map[string]any{"use": "command", "command": "./r", "vendor": "mistral"}), ""},
+		"no reviewer":               {with(nil, nil), "reviewer.otherVendor: has no effect where no reviewer is asked; want: agent.roles.reviewer"},
+		"the same":                  {with(nil, map[string]any{"model": "opus"}), "can't be kept, since anthropic may have written what it reviews; want: an agent of another vendor in agent.roles.reviewer, or in its fallback"},
+		"an unknown vendor":         {with(nil, use("qwen")), "can't be kept, since the vendor of the models that the reviewer calls is unknown (qwen); want: agent.vendor beside the agent"},
+		"the reviewer's vendor as the writer's substitute": {with(use("codex"), use("codex")), "can't be kept, since openai may have written"},
+		"another stands in for the writer":                 {with(use("codex"), use("gemini")), ""},
+		"an unknown vendor of a substitute writer":         {with(use("qwen"), use("gemini")), "can't be kept, since the vendor of the models that the writer calls is unknown (qwen)"},
+		"another stands in for the reviewer":               {with(nil, map[string]any{"model": "opus", "fallback": []any{use("gemini")}}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := agentOf(t, c.agent, other)
