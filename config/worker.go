@@ -108,7 +108,7 @@ var WorkerSettings = []WorkerSetting{
 		},
 	},
 	{
-		"triggers", "address at which stewards' triggers are served over HTTP, while a steward has any but health checks; off serves none",
+		"triggers", "address at which stewards' triggers are served over HTTP, while a steward has triggers other than health checks; off serves none",
 		func(w Worker) string { return w.Triggers },
 		func(w *Worker, text string) error {
 			_, port, err := net.SplitHostPort(text)

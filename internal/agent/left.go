@@ -44,7 +44,7 @@ func Left(limit int, folder string, path ...string) ([]byte, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil, errors.New("it is not a regular file")
 	case st.Nlink > 1:
-		return nil, errors.New("it has another name, which may be somebody else's file")
+		return nil, errors.New("it has a second name (a hard link), so it may be somebody else's file")
 	}
 	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(b) > limit {

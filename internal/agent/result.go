@@ -92,14 +92,14 @@ func ReadResult(folder string, path ...string) (Result, error) {
 	}
 	var r Result
 	if err := json.Unmarshal(b, &r); err != nil {
-		return Result{}, fmt.Errorf("the agent's result file is not the JSON that is expected: %w", err)
+		return Result{}, fmt.Errorf("the agent's result file does not have the expected JSON: %w", err)
 	}
 	for _, n := range []*Count{r.ToolCalls, &r.InputTokens, &r.OutputTokens} {
 		if n != nil && *n < 0 {
 			return Result{}, errors.New("the agent's result file reports negative spending")
 		}
 		if n != nil && *n > maxSpent {
-			return Result{}, fmt.Errorf("the agent's result file reports spending of more than %d, which is not believed", int64(maxSpent))
+			return Result{}, fmt.Errorf("the agent's result file reports spending of more than %d, which can't be true", int64(maxSpent))
 		}
 	}
 	if r.CostUSD != nil && r.CostUSD.Sign() < 0 {

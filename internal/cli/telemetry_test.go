@@ -52,7 +52,7 @@ func TestTelemetryIsOffByDefaultAndChangesNoOutput(t *testing.T) {
 	require.Same(t, w.client, w.worker)
 	log, problem := os.ReadFile(filepath.Join(b.dir, "home", "logs", "pawl.log"))
 	require.NoError(t, problem)
-	require.Contains(t, string(log), "metrics are shown")
+	require.Contains(t, string(log), "metrics are served")
 	require.Equal(t, out, b.stdout.String())
 	require.Equal(t, err, b.stderr.String())
 }

@@ -169,5 +169,5 @@ func TestP6_ABoundIsNotWaived(t *testing.T) {
 	}
 	why, _ := r.Broken(of("100"), nil)
 	require.Equal(t, "bound:size", why, "a number that is missing holds no bound")
-	require.Equal(t, "another metric is worse than it may be", reason.Meaning(why), fmt.Sprint(why))
+	require.Equal(t, "another metric is worse than its bound", reason.Meaning(why), fmt.Sprint(why))
 }

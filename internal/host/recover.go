@@ -51,14 +51,14 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 				}
 			}
 			if err != nil {
-				o.Logger.Warn("what a dead worker left running can't all be ended", "loop", r.Loop, "error", err)
+				o.Logger.Warn("some of what a dead worker left running can't be ended", "loop", r.Loop, "error", err)
 			}
 			if n > 0 {
 				o.Logger.Info("ended what a dead worker left running", "loop", r.Loop, "processes", n)
 			}
 			if r.Store != "" && !r.Closed {
 				if what, err := a.Mend(ctx, r, false); err != nil && ctx.Err() == nil {
-					o.Logger.Error("the store of a loop is damaged and can't be mended", "loop", r.Loop, "what", what, "error", err)
+					o.Logger.Error("the store of a loop is damaged and can't be repaired", "loop", r.Loop, "what", what, "error", err)
 				}
 			}
 			return recoverLoop(ctx, o, Identity(host), r, a)

@@ -105,7 +105,7 @@ var desktops = map[string]func(title, text string) []string{
 func desktop(ctx context.Context, n act.Notice) error {
 	argv, known := desktops[runtime.GOOS]
 	if !known {
-		return &Final{"this host's desktop is not known"}
+		return &Final{"pawl can't show notices on this system's desktop"}
 	}
 	command := argv(title(n), plain(text(n)))
 	program, err := pin.Path(command[0])

@@ -28,11 +28,11 @@ var Classes = []struct {
 	Meaning string
 }{
 	{Done, "the program says that it ended well"},
-	{Nothing, "it says so, and the files are as they were"},
+	{Nothing, "it says that it ended well, but changed nothing"},
 	{Denied, "it was not allowed to use a tool, and changed nothing"},
 	{Failed, "it says that it failed, or it gave up"},
 	{RateLimited, "its provider refuses work for a while"},
-	{AuthMissing, "its provider does not know who asks"},
+	{AuthMissing, "its provider refuses its sign-in, or it has none"},
 	{ProviderDown, "its provider fails, or can't be reached"},
 	{Crashed, "it could not be started, or ended without saying how"},
 	{TimedOut, "it did not end in time"},

@@ -98,7 +98,7 @@ func connect(h home.Home, r charter.Remote) (c *github.Client, owner, name strin
 	}
 	c = github.NewClient(&http.Client{Transport: bounded{http.DefaultTransport}, CheckRedirect: func(to *http.Request, _ []*http.Request) error {
 		if to.URL.Host != api.Host || to.URL.Scheme != api.Scheme {
-			return fmt.Errorf("the remote sends on to %s, which does not get the token", to.URL.Host)
+			return fmt.Errorf("the remote redirects to %s, where pawl does not send the token", to.URL.Host)
 		}
 		return nil
 	}})

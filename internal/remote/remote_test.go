@@ -144,7 +144,7 @@ func TestTheTokenGoesToNobodyElse(t *testing.T) {
 	h.status["/api/repos/acme/shop/issues"] = http.StatusMovedPermanently
 	h.header.Set("Location", other.URL)
 	_, err := h.scan()
-	require.ErrorContains(t, err, "does not get the token")
+	require.ErrorContains(t, err, "where pawl does not send the token")
 
 	for api, says := range map[string]string{
 		"http://api.example/repos/acme/shop": "in clear text",

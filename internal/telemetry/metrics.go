@@ -63,7 +63,7 @@ func newMeters(address string, about *resource.Resource, count census, logger *s
 	)))}
 	m.handler = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter: m.provider.Meter("temporal-sdk-go"), UseMonotonicCounters: true,
-		OnError: func(err error) { logger.Warn("a metric of the Temporal SDK can't be kept", "error", err) }, // without this it panics
+		OnError: func(err error) { logger.Warn("a metric of the Temporal SDK can't be recorded", "error", err) }, // without this it panics
 	})
 	if err := m.instruments(m.provider.Meter("pawl"), count); err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (m *meters) listen(address string, logger *slog.Logger) error {
 		stop()
 		return err
 	}
-	logger.Info("another process has the address of the metrics; they are shown when it is gone", "address", address)
+	logger.Info("another process uses the address of the metrics; this process serves them once that one has ended", "address", address)
 	go func() {
 		retry := time.NewTicker(retryEvery)
 		defer retry.Stop()
@@ -260,7 +260,7 @@ func (m *meters) listen(address string, logger *slog.Logger) error {
 }
 
 func (m *meters) serve(l net.Listener, logger *slog.Logger) {
-	logger.Info("metrics are shown", "address", "http://"+l.Addr().String()+"/metrics")
+	logger.Info("metrics are served", "address", "http://"+l.Addr().String()+"/metrics")
 	go func() { _ = m.server.Serve(l) }() // it ends with Shutdown
 }
 

@@ -140,7 +140,7 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request) {
 	case a.Result == "accepted":
 		log.Info("a delivery became a task", "task", a.Task)
 	default:
-		log.Debug("a delivery was not taken", "result", a.Result, "why", a.Why, "task", a.Task)
+		log.Debug("a delivery made no task", "result", a.Result, "why", a.Why, "task", a.Task)
 	}
 	a.write(w)
 }
@@ -154,7 +154,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, steward, trigg
 	case !found || route.Trigger.From == charter.Health: // nobody may send deliveries to that trigger
 		return unknown
 	case r.Method != http.MethodPost:
-		return refuse(http.StatusMethodNotAllowed, "only POST is taken")
+		return refuse(http.StatusMethodNotAllowed, "send POST")
 	}
 	body, refusal := read(w, r)
 	if refusal != nil {
@@ -235,7 +235,7 @@ func (e *Endpoint) secret(path string) ([]byte, error) {
 	e.warnings[path] = says
 	e.mu.Unlock()
 	if fresh && says != "" {
-		e.logger.Warn("a trigger's secret may not be one: " + says)
+		e.logger.Warn("others may know a trigger's secret: " + says)
 	}
 	return s.Value, nil
 }
@@ -263,7 +263,7 @@ func (e *Endpoint) once(ctx context.Context, route Route, t task.Task) Answer {
 			return unknown, nil
 		case err != nil:
 			e.logger.Warn("a task can't be submitted", "steward", route.Steward, "task", t.ID, "error", err)
-			return away("Temporal does not take the task now"), nil
+			return away("Temporal does not accept the task now"), nil
 		}
 		e.seen.add(keys...)
 		return Answer{Result: "accepted", Task: t.ID, status: http.StatusAccepted}, nil

@@ -35,7 +35,7 @@ func TestThePagesCommandsSendWork(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Regexp(t, `^\{"result":"accepted","task":"alerts-[0-9a-f]{12}"\}\n$`, string(out))
 	require.Equal(t, "Checkout is slow", b.submitted()[0].Title)
-	require.NotContains(t, b.log.String(), "may not be one", "the page's secret has no fault")
+	require.NotContains(t, b.log.String(), "others may know", "the page's secret has no fault")
 
 	specs := map[string]any{"name": "shop"}
 	for _, block := range blocks["yaml"] {

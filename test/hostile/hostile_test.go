@@ -213,7 +213,7 @@ func TestResultFileThatIsForged(t *testing.T) {
 	w.Come(deeds...) // the first line of stdout describes the change
 	for text, times := range map[string]int{
 		"it is not a regular file": 2, "result file can't be read": 4, "it is larger than": 1,
-		"result file is not the JSON that is expected": 2, "reports negative spending": 2, "reports spending of more than": 1,
+		"result file does not have the expected JSON": 2, "reports negative spending": 2, "reports spending of more than": 1,
 	} {
 		require.Equal(t, times, strings.Count(s.Err, text), text)
 	}
