@@ -53,7 +53,7 @@ func TestAgentThatHangs(t *testing.T) {
 	require.Empty(t, w.Subjects())
 }
 
-// What an agent leaves in the background ends with its step, also where it hides.
+// What an agent leaves in the background ends with its step, even if it hides.
 func TestAgentThatDaemonises(t *testing.T) {
 	w := world.New(t, `echo 11 >work/n; echo "raise the number"
 		nohup tail -f "$WORLD/one" >/dev/null 2>&1 &
@@ -94,13 +94,13 @@ func TestAgentThatDeletesItsTree(t *testing.T) {
 		{"move the desk away", `d=$PWD; cd /; mv "$d" "$WORLD/desk"; mkdir "$d"; cp -r "$WORLD/desk/." "$d"`, "policy:fileType"},
 		{"raise it in the end", ``, ""},
 	}
-	// In a sandbox the desk is a mount point: it can be emptied, and neither moved nor made a link.
+	// In a sandbox the desk is a mount point: it can be emptied, but not moved or replaced by a link.
 	w := world.New(t, "").Does(deeds...).Set(doc{"verify": doc{"command": "cat work/n"}, "sandbox": doc{"use": "off"}})
 	w.Run(0)
 	w.Come(deeds...)
 }
 
-// odd are names that a repository may well have.
+// odd are unusual names that a repository may have.
 var odd = []string{"a b", " lead", `q"uote`, "it's", "new\nline", "tab\there", "-dash", "\xff\xfe latin \xe9", "ünïcode", `back\slash`, "$(touch canary)", "*", "[a]", "a:b"}
 
 func TestOddFileNamesAreKept(t *testing.T) {
@@ -128,7 +128,7 @@ ir/$(printf '\377')"
 	require.Contains(t, w.Show().ChangedFiles, `"work/new\nline"`)
 }
 
-// A link that stays in the tree is nothing special.
+// A link that stays within the tree is an ordinary file.
 func TestLinkWithinTheTreeIsKept(t *testing.T) {
 	world.Slow(t, "internal/trees has such links")
 	w := world.New(t, `echo 11 >work/m; ln -sf m work/n; echo "keep the number elsewhere"`).Set(doc{"newFiles": "allow"})

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The attempts that take a call of the kernel's. Each runs in a process of its own.
+// The attempts that need a system call. Each runs in its own process.
 
-// errLacks is what the machine lacks for an attempt, with or without a sandbox.
+// errLacks says that the machine lacks what an attempt needs, with or without a sandbox.
 var errLacks = errors.New("the machine lacks it")
 
 func number(name string) int {
@@ -31,9 +31,10 @@ func engine() *unix.SockaddrInet4 {
 	return &unix.SockaddrInet4{Port: number("ENGINE"), Addr: [4]byte{127, 0, 0, 1}}
 }
 
-// missing are the calls of attempts that the kernel was built without: outside of a sandbox, what is not there is not refused.
+// missing returns the attempts whose calls the kernel was built without. Outside of a sandbox, a missing call does not
+// count as refused.
 func missing() (all []string) {
-	const none = ^uintptr(0) // which no call takes for anything
+	const none = ^uintptr(0) // an invalid argument for every call
 	for _, group := range attempts {
 		for _, a := range group.deeds {
 			if a.call == 0 {
@@ -47,7 +48,7 @@ func missing() (all []string) {
 	return all
 }
 
-// call is a system call with numbers alone.
+// call makes a system call whose arguments are all numbers.
 func call(trap uintptr, a, b, c uintptr) error {
 	_, _, errno := unix.Syscall(trap, a, b, c)
 	if errno != 0 {
@@ -56,7 +57,7 @@ func call(trap uintptr, a, b, c uintptr) error {
 	return nil
 }
 
-// allowed takes an error that only comes after the kernel has let a caller through for success.
+// allowed treats an error as success if the kernel returns it only after it has let the caller through.
 func allowed(err error, after ...syscall.Errno) error {
 	for _, a := range after {
 		if errors.Is(err, a) {
@@ -138,7 +139,7 @@ func routes() error {
 	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, lo); err != nil {
 		return err
 	}
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo) // as they are
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo) // writes the flags unchanged
 }
 
 func traces(whom string) func() error {
@@ -148,7 +149,7 @@ func traces(whom string) func() error {
 		if errno != 0 {
 			return errno
 		}
-		return nil // the end of this process lets go of it
+		return nil // the end of this process releases it
 	}
 }
 
@@ -200,7 +201,7 @@ func byHandle() error {
 		return err
 	}
 	handle := make([]byte, 8)
-	const root = 2 // the root folder's number
+	const root = 2 // the number of the root folder
 	binary.NativeEndian.PutUint32(handle, root)
 	const byInode = 1
 	top, err := unix.OpenByHandleAt(at, unix.NewFileHandle(byInode, handle), unix.O_RDONLY)
@@ -225,7 +226,7 @@ func watchesAll() error {
 	return err
 }
 
-// What the test shares under these names, for whoever finds it.
+// The names of what the test shares with anybody who finds it.
 const sharedKey = 0x7061776c
 
 func queue(loop string) string { return "pawl-test-" + loop }
@@ -266,7 +267,7 @@ func module() error {
 	return allowed(call(unix.SYS_FINIT_MODULE, ^uintptr(0), uintptr(unsafe.Pointer(&[]byte{0}[0])), 0), unix.EBADF, unix.ENOEXEC, unix.EINVAL)
 }
 
-func reboots() error { return allowed(call(unix.SYS_REBOOT, 0, 0, 0), unix.EINVAL) } // no magic number
+func reboots() error { return allowed(call(unix.SYS_REBOOT, 0, 0, 0), unix.EINVAL) } // without the magic number
 
 func accounts() error {
 	name := []byte("/nowhere/at/all\x00")
@@ -274,7 +275,7 @@ func accounts() error {
 }
 
 func loadsBPF() error {
-	array := [4]uint32{2, 4, 4, 1} // a map of one number
+	array := [4]uint32{2, 4, 4, 1} // a map with one number
 	var attr [128]byte
 	copy(attr[:], unsafe.Slice((*byte)(unsafe.Pointer(&array)), 16))
 	return call(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), 128)
@@ -283,7 +284,7 @@ func loadsBPF() error {
 func measures() error {
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK}
 	attr.Size = uint32(unsafe.Sizeof(attr))
-	_, err := unix.PerfEventOpen(&attr, -1, 0, -1, 0) // of everybody
+	_, err := unix.PerfEventOpen(&attr, -1, 0, -1, 0) // of all processes
 	return err
 }
 
@@ -294,7 +295,7 @@ func clock() error {
 	if _, err := unix.Adjtimex(&now); err != nil {
 		return err
 	}
-	_, err := unix.Adjtimex(&unix.Timex{Modes: unix.ADJ_TICK, Tick: now.Tick}) // as it is
+	_, err := unix.Adjtimex(&unix.Timex{Modes: unix.ADJ_TICK, Tick: now.Tick}) // unchanged
 	return err
 }
 
@@ -329,7 +330,7 @@ func belowMounts() error {
 	return err
 }
 
-// fromMemory runs a program that no file system has.
+// fromMemory runs a program that is in no file system.
 func fromMemory() error {
 	program, err := os.ReadFile("/bin/bash")
 	if err != nil {
@@ -346,6 +347,6 @@ func fromMemory() error {
 	if err != nil {
 		return err
 	}
-	unix.Close(fd) // what can be written is not executed
+	unix.Close(fd) // a file that is open for writing can't be executed
 	return exec.Command("/proc/self/fd/"+strconv.Itoa(readable), "-c", "exec 3<>/dev/tcp/127.0.0.1/"+os.Getenv("ENGINE")).Run()
 }

@@ -12,7 +12,7 @@ import (
 	"pawl/test/world"
 )
 
-// Conflict markers are content like any other: it is for the guard to mind them.
+// Conflict markers are content like any other: the guard has to notice them.
 func TestConflictThatAnAgentLeaves(t *testing.T) {
 	deeds := []deed{{"leave a conflict", `g commit -qam mine; g checkout -q -b theirs HEAD~1; echo bad >work/other; g commit -qam theirs
 		g checkout -q -b ours HEAD~1; echo ours >work/other; g commit -qam ours; g merge -q theirs; grep "<<<<<<<" work/other && touch "$WORLD/conflict"; echo 11 >work/n`, "guard-fail"},
@@ -23,7 +23,7 @@ func TestConflictThatAnAgentLeaves(t *testing.T) {
 	require.True(t, w.Exists("conflict"), "the scenario is what it says")
 }
 
-// canaries are programs that git would run if it believed the desk. Each leaves a file.
+// canaries are programs that git would run if it obeyed the settings of the desk. Each leaves a file.
 const canaries = `
 	trap_() { printf '#!/bin/sh\ntouch "%s/canary-%s"\nexec cat\n' "$WORLD" "$1" >"$2"; chmod +x "$2"; }
 	mkdir -p .git/hooks .git/info "$WORLD/bin"
@@ -73,7 +73,8 @@ func TestProgramsThatAgentsPlantInGitNeverRun(t *testing.T) {
 	})
 }
 
-// What pawl runs for itself it has found at its start: one that is put before it in a folder of the PATH is never run.
+// pawl finds its own programs at its start. A program that somebody puts into an earlier folder of the PATH later never
+// runs.
 func TestE6_ProgramsThatArePlantedInThePATHNeverRun(t *testing.T) {
 	t.Parallel()
 	w := world.Alone(t, world.Raises)
@@ -103,7 +104,7 @@ func noCanary(t *testing.T, w *world.World) {
 	require.True(t, w.Exists("bin/fsmonitor"), "they were planted")
 }
 
-// A file that ignores itself and others is no part of the change.
+// A file that ignores itself and others is not part of the change.
 func TestIgnoredFilesAreNoPartOfAChange(t *testing.T) {
 	world.Slow(t, "internal/trees has ignored files")
 	w := world.New(t, world.Once(`echo "*" >.gitignore; echo x >work/new`)).Set(doc{"limits": doc{"iterations": 2}})
@@ -112,14 +113,14 @@ func TestIgnoredFilesAreNoPartOfAChange(t *testing.T) {
 	require.Equal(t, []string{"README.md", "guard.sh", "measure.sh", "work/n", "work/other"}, w.OnBranch())
 }
 
-// The judge stands next to the desk, and there is no sandbox yet: what an agent or a command does
-// there is undone before it is judged by it.
+// The judge is beside the desk, and this test has no sandbox: what an agent or a command does to the judge is undone
+// before the judge is used.
 func TestWhatIsDoneToTheJudgeIsUndone(t *testing.T) {
 	t.Run("by the agent", func(t *testing.T) {
 		w := world.New(t, `cd ../judge; touch -r measure.sh "$WORLD/time"; echo "echo 99999" >measure.sh; touch -r "$WORLD/time" measure.sh
 			touch planted; rm README.md; mkdir -p .git/hooks; printf '#!/bin/sh\ntouch "$WORLD/canary"' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout
 			cd ../desk; `+world.Raises).Set(doc{"verify": doc{"command": "test ! -e planted && test -e README.md && sh measure.sh"}, "limits": doc{"iterations": 2},
-			"sandbox": doc{"use": "off"}}) // in one the judge isn't there
+			"sandbox": doc{"use": "off"}}) // in a sandbox the judge is not visible
 		w.Run(0)
 		require.Equal(t, row{"2", "12", "+1.00", "yes", "raise the number"}, w.LastRow())
 		require.False(t, w.Exists("canary"))
@@ -165,7 +166,7 @@ func TestP3_SealedFileBlocksTheLoop(t *testing.T) {
 	require.Equal(t, "! grep -q bad work/other", w.Kept("guard.sh"))
 }
 
-// A person mends the change on the desk; continue judges it again and waives nothing.
+// A person repairs the change on the desk. continue judges it again and skips no rule.
 func TestP3_BlockedChangeIsJudgedAgain(t *testing.T) {
 	w := world.New(t, world.Once(`echo "exit 0" >guard.sh; echo x >>README.md`)).
 		Set(doc{"guard": doc{"command": "sh guard.sh"}, "protect": []string{"*.md"}, "limits": doc{"iterations": 2}})
@@ -241,16 +242,16 @@ func TestDescriptionThatWouldForgeRowsAndTrailers(t *testing.T) {
 	require.Equal(t, "1", w2.Git("log", "-1", "--format=%(trailers:key=Pawl-Iteration,valueonly,separator=%x2C)", "refs/heads/pawl/"+w2.Loop))
 }
 
-// The supervisor is the agent's parent. Killing it is a failure of the machine: what the agent did
-// is undone and the step runs again.
+// The supervisor is the agent's parent. Killing it counts as a failure of the machine: what the agent did is undone and
+// the step runs again.
 func TestAgentThatKillsItsSupervisor(t *testing.T) {
 	w := world.New(t, `if ! [ -e "$WORLD/killed" ]; then touch "$WORLD/killed"; echo 99 >work/n; kill -9 $PPID; while :; do :; done; fi
-		`+world.Raises).Set(doc{"sandbox": doc{"use": "off"}}) // in one it can't
+		`+world.Raises).Set(doc{"sandbox": doc{"use": "off"}}) // in a sandbox the agent can't do this
 	w.Run(0)
 	require.Equal(t, row{"1", "11", "+1.00", "yes", "raise the number"}, w.LastRow())
 }
 
-// An agent must not find what is not its business.
+// An agent must not find what is none of its business.
 func TestEnvironmentOfAgentsAndCommands(t *testing.T) {
 	w := world.Alone(t, `env >"$WORLD/agent.env"; `+world.Raises)
 	t.Parallel()

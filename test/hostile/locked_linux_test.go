@@ -9,8 +9,8 @@ import (
 	"pawl/test/world"
 )
 
-// What agents and commands lock holds up neither the loop nor its end. For root nothing is locked, so this is tried by
-// an ordinary user. Go's module cache is locked like that.
+// Folders that agents and commands lock stop neither the loop nor its end. Nothing is locked for root, so an ordinary
+// user runs this. Go's module cache is locked like that.
 func TestE6_LockedFoldersHoldNothingUp(t *testing.T) {
 	world.Slow(t, "internal/remove has such folders")
 	needsSandbox(t)

@@ -12,9 +12,9 @@ import (
 	"pawl/test/world"
 )
 
-// TestE6_TheJudgeIsInTheHomeThatItWas has another program rename $PAWL_HOME while a step runs, and put a forged copy in its
-// place, in whose judge the measure says something else. No command runs in the copy and nothing is written there; the loop
-// goes on when the folder is back.
+// TestE6_TheJudgeIsInTheHomeThatItWas has another program rename $PAWL_HOME while a step runs, and put a forged copy in
+// its place, in whose judge the measure says something else. No command runs in the copy and nothing is written there.
+// The loop continues when the folder is back.
 func TestE6_TheJudgeIsInTheHomeThatItWas(t *testing.T) {
 	for _, way := range waysHere() {
 		t.Run(way, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestE6_TheJudgeIsInTheHomeThatItWas(t *testing.T) {
 			}
 			t.Parallel()
 			w := world.Alone(t, world.Raises)
-			// The supervisor runs already when the home is moved: setup and measure are of one step.
+			// The supervisor already runs when the home is moved: setup and measure belong to one step.
 			w.Set(doc{
 				"setup":    doc{"command": `touch "` + w.Dir + `/set$(basename "$PWD")"; until [ -e "` + w.Dir + `/go" ]; do sleep 0.02; done`},
 				"verify":   doc{"command": "sh measure.sh; touch '" + w.Dir + "/measured'"},
@@ -61,7 +61,7 @@ func TestE6_TheJudgeIsInTheHomeThatItWas(t *testing.T) {
 	}
 }
 
-// listing is what is in a folder, with sizes and times.
+// listing returns the content of a folder, with sizes and times.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	out, err := exec.Command("find", dir, "-not", "-type", "d", "-printf", "%P %s %T@\n").Output()

@@ -11,15 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attempts by calls that few programs make.
+// Attempts with calls that few programs make.
 
-// What <linux/fcntl.h> and x/sys have not.
+// Constants that x/sys lacks.
 const (
 	fSetSignal = 10 // F_SETSIG
 	dnModify   = 2  // DN_MODIFY
 )
 
-// leases holds up whoever opens a file of the repository for writing, for as long as the kernel waits for the holder.
+// leases delays everybody who opens a file of the repository for writing, as long as the kernel waits for the holder of
+// the lease.
 func leases() error {
 	f, err := os.Open(filepath.Join(os.Getenv("REPO"), "README.md"))
 	if err != nil {
@@ -30,7 +31,7 @@ func leases() error {
 	return err
 }
 
-// notifies hears of what happens in a folder by a signal.
+// notifies gets a signal when something happens in a folder.
 func notifies() error {
 	f, err := os.Open(os.Getenv("REPO"))
 	if err != nil {
@@ -44,7 +45,7 @@ func notifies() error {
 	return err
 }
 
-// signalsByFile has the kernel send a signal of its choice to a process, as one whose input has come.
+// signalsByFile makes the kernel send a signal of the agent's choice to a process, as if its input had come.
 func signalsByFile(whom string) func() error {
 	return func() error {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -58,13 +59,13 @@ func signalsByFile(whom string) func() error {
 		if _, err := unix.FcntlInt(uintptr(pair[0]), unix.F_SETOWN, to); err != nil {
 			return err
 		}
-		_, err = unix.FcntlInt(uintptr(pair[0]), fSetSignal, int(unix.SIGWINCH)) // which nobody minds
+		_, err = unix.FcntlInt(uintptr(pair[0]), fSetSignal, int(unix.SIGWINCH)) // a signal that no program minds
 		return err
 	}
 }
 
-// signalsThreads sends every signal that ends a program to the threads of the supervisor, which have numbers that no
-// process has. Where that ends the supervisor, it ends the step with it.
+// signalsThreads sends every signal that ends a program to the supervisor's threads, whose numbers no process has. If
+// that ends the supervisor, it also ends the step.
 func signalsThreads() error {
 	if os.Getenv("CONFINED") == "" {
 		return unix.Kill(number("UP"), 0)
@@ -79,7 +80,7 @@ func signalsThreads() error {
 	return unix.ESRCH
 }
 
-// movesPages has the kernel move another's memory.
+// movesPages makes the kernel move another process's memory.
 func movesPages(whom string) func() error {
 	return func() error {
 		nodes := [1]uint64{1}
@@ -91,7 +92,7 @@ func movesPages(whom string) func() error {
 	}
 }
 
-// advises tells the kernel what becomes of another's memory.
+// advises tells the kernel what to do with another process's memory.
 func advises(whom string) func() error {
 	return func() error {
 		p, err := unix.PidfdOpen(number(whom), 0)
@@ -108,7 +109,7 @@ func advises(whom string) func() error {
 	}
 }
 
-// compares asks whether another has the same files open.
+// compares asks whether another process has the same files open.
 func compares(whom string) func() error {
 	return func() error {
 		_, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(number(whom)), 2, 0, 0, 0)
@@ -119,7 +120,7 @@ func compares(whom string) func() error {
 	}
 }
 
-// mountsAnew mounts by the calls that are not mount.
+// mountsAnew mounts with the newer calls for mounting.
 func mountsAnew() error {
 	fs, err := unix.Fsopen("tmpfs", 0)
 	if err != nil {
@@ -133,12 +134,12 @@ func clonesMounts() error {
 	return err
 }
 
-// unlocks takes from what is mounted that it can't be written.
+// unlocks makes a read-only mount writable.
 func unlocks() error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID})
 }
 
-// hears listens to what the kernel tells of a kind.
+// hears listens to messages of the kernel.
 func hears(of int, groups uint32) func() error {
 	return func() error {
 		fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM, of)
@@ -149,30 +150,30 @@ func hears(of int, groups uint32) func() error {
 			return err
 		}
 		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups})
-		if err != nil && os.Getenv("CONFINED") == "" { // as root of a container
+		if err != nil && os.Getenv("CONFINED") == "" { // the test may run as root of a container
 			return errLacks
 		}
 		return err
 	}
 }
 
-// schedules asks for a share of the processor that nobody else gets.
+// schedules asks for a reserved share of the processor.
 func schedules() error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_DEADLINE, Runtime: 1e6, Deadline: 1e7, Period: 1e7}
 	err := unix.SchedSetAttr(0, &attr, 0)
-	if err != nil && os.Getenv("CONFINED") == "" { // it has promised too much to others
+	if err != nil && os.Getenv("CONFINED") == "" { // the kernel has promised too much to others
 		return errLacks
 	}
 	return err
 }
 
-// anotherKernel is told that what it asks for can't be, where it may ask.
+// anotherKernel asks to boot another kernel, with arguments for which the kernel refuses even those who may ask.
 func anotherKernel() error {
 	_, _, errno := unix.Syscall6(unix.SYS_KEXEC_LOAD, 0, 0, 0, 0xffff, 0, 0)
 	return allowed(errno, unix.EINVAL)
 }
 
-// freezes ends that the disk under the tree is held up, which it is not: who may do that may do the other as well.
+// freezes thaws the disk under the tree, which is not frozen. Who may do that may freeze it, too.
 func freezes() error {
 	const thaw = 0xc0045878 // FITHAW
 	err := control(".", thaw)
@@ -182,13 +183,13 @@ func freezes() error {
 	return allowed(err, unix.EINVAL)
 }
 
-// seeds has the kernel take new numbers for its own.
+// seeds makes the kernel reseed its random numbers.
 func seeds() error {
 	const reseed = 0x5207 // RNDRESEEDCRNG
 	return control("/dev/urandom", reseed)
 }
 
-// control asks what is at a path to do something.
+// control makes an ioctl on a path.
 func control(path string, what uintptr) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -198,13 +199,13 @@ func control(path string, what uintptr) error {
 	return call(unix.SYS_IOCTL, f.Fd(), what, 0)
 }
 
-// quotas has those of all disks written out.
+// quotas makes the kernel write the quotas of all disks.
 func quotas() error {
 	const sync = 0x800001 << 8 // Q_SYNC
 	return call(unix.SYS_QUOTACTL, sync, 0, 0)
 }
 
-// swaps ends that memory is kept where none is kept.
+// swaps turns off swap on a file that is no swap.
 func swaps() error {
 	path, err := unix.BytePtrFromString("/dev/null")
 	if err != nil {
@@ -213,7 +214,7 @@ func swaps() error {
 	return allowed(call(unix.SYS_SWAPOFF, uintptr(unsafe.Pointer(path)), 0, 0), unix.EINVAL, unix.ENOTBLK)
 }
 
-// bySMC has a TCP socket become one of another protocol before it connects: no rule about TCP's ports is asked then.
+// bySMC gives a TCP socket another protocol before it connects, for which the kernel checks no rule about TCP ports.
 func bySMC() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -228,7 +229,7 @@ func bySMC() error {
 	return unix.Connect(fd, engine())
 }
 
-// findsPages asks where the pages of another's memory are.
+// findsPages asks where the pages of another process's memory are.
 func findsPages(whom string) func() error {
 	return func() error {
 		at, status := [1]uintptr{0x400000}, [1]int32{}
@@ -240,7 +241,7 @@ func findsPages(whom string) func() error {
 	}
 }
 
-// findsLocks asks where another keeps the locks that it holds.
+// findsLocks asks where another process keeps the list of its locks.
 func findsLocks(whom string) func() error {
 	return func() error {
 		var head, size uintptr
@@ -248,12 +249,13 @@ func findsLocks(whom string) func() error {
 	}
 }
 
-// sharesCore has the kernel run this process beside another on one core, which tells the one what the other does.
+// sharesCore makes the kernel run this process beside another one on the same core, where it can observe the other
+// one's work.
 func sharesCore(whom string) func() error {
 	return func() error {
 		const schedCore, shareFrom = 62, 3 // PR_SCHED_CORE, PR_SCHED_CORE_SHARE_FROM
 		err := unix.Prctl(schedCore, shareFrom, uintptr(number(whom)), 0, 0)
-		if err != nil && os.Getenv("CONFINED") == "" { // there is one processor on a core, or the kernel can't
+		if err != nil && os.Getenv("CONFINED") == "" { // a core has one processor, or the kernel can't do this
 			return errLacks
 		}
 		return err

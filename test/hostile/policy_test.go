@@ -12,7 +12,7 @@ import (
 	"pawl/test/world"
 )
 
-// Each rule of a policy costs the iteration that breaks it, and no other.
+// Each rule of a policy undoes the iteration that breaks it, and no other.
 func TestL5_PoliciesDiscard(t *testing.T) {
 	deeds := []deed{
 		{"change two lines", `echo x >>work/other`, ""},
@@ -35,7 +35,7 @@ func TestL5_PoliciesDiscard(t *testing.T) {
 	require.Contains(t, st.ChangedFiles, "work/other")
 }
 
-// The radius is that of all changes of the loop, undone ones too.
+// The radius counts all changes of the loop, also undone ones.
 func TestL5_TheRadiusOfTheLoopIsAccumulated(t *testing.T) {
 	world.Slow(t, "internal/govern adds it up")
 	deeds := []deed{
@@ -53,7 +53,7 @@ func TestL5_TheRadiusOfTheLoopIsAccumulated(t *testing.T) {
 	w.Come(deeds...)
 }
 
-// A secret blocks; it is named by file and line and never shown.
+// A secret blocks the loop. It is named by file and line and never shown.
 func TestASecretBlocksTheLoop(t *testing.T) {
 	token := "gh" + "p_" + strings.Repeat("q7Zp2X", 6)
 	w := world.New(t, world.Once(`printf 'one\n%s\n' "gh""p_$(printf 'q7Zp2X%.0s' 1 2 3 4 5 6)" >work/other`)).Set(doc{"limits": doc{"iterations": 2}})
@@ -77,8 +77,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// What decides how a sealed file is checked out, and what it stands in, is sealed as it is.
-// TestE6_ASpecWithACredentialNeverReachesTheLedger: what the ledger has is pushed and stays.
+// TestE6_ASpecWithACredentialNeverReachesTheLedger: the ledger is pushed and never changes.
 func TestE6_ASpecWithACredentialNeverReachesTheLedger(t *testing.T) {
 	w := world.New(t, world.Raises)
 	token := "ghp_" + strings.Repeat("q7Zp2X", 6)
@@ -96,6 +95,7 @@ func TestE6_ASpecWithACredentialNeverReachesTheLedger(t *testing.T) {
 	require.Contains(t, s.Err, "guard.command contains a GitHub token")
 }
 
+// What decides how a sealed file is checked out, and what contains it, is sealed, too.
 func TestP3_WhateverIsDoneAroundASealedFile(t *testing.T) {
 	world.Slow(t, "TestEscapes changes sealed files, too")
 	deeds := []deed{
@@ -130,7 +130,7 @@ func TestP3_WhateverIsDoneAroundASealedFile(t *testing.T) {
 	w.Come(deeds...)
 }
 
-// event returns the first event of the log that has a text.
+// event returns the first event of the log that contains a text.
 func event(w *world.World, text string) doc {
 	w.T.Helper()
 	for line := range strings.Lines(w.Pawl("log", w.Loop, "--json").Out) {
@@ -144,7 +144,7 @@ func event(w *world.World, text string) doc {
 	return nil
 }
 
-// Policies are judged before any command of the spec runs on a change, the check on the desk too.
+// Policies are judged before any command of the spec runs on a change, also before the check on the desk.
 func TestP3_PoliciesComeBeforeTheCheck(t *testing.T) {
 	world.Slow(t, "TestL5_PoliciesDiscard has policies")
 	deeds := []deed{{"a change outside", "echo x >>README.md", "policy:scope"}, {"a change inside", "", ""}}

@@ -20,7 +20,7 @@ import (
 	"pawl/test/world"
 )
 
-// newVictim makes a world with an engine and worker of its own in one of the ways, and around it what an agent
+// newVictim makes a world with its own engine and worker, apart in the given way, and puts around it what an agent
 // might want. It returns what the agent has found out.
 func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	t.Helper()
@@ -32,7 +32,7 @@ func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	} {
 		w.Write(name, content)
 	}
-	// With a temporary folder of its own, so that the home is a real one. None of the secrets is for a build.
+	// It has its own temporary folder, so that the home is a real one. None of the secrets is needed for a build.
 	w.Env = append(w.Env, "TMPDIR="+w.Dir+"/tmp", "GOCACHE="+w.Dir+"/user/.cache/go-build", "PATH="+w.Dir+"/shims:"+os.Getenv("PATH"),
 		"DATABASE_URL=postgres://app:sesame@db/app", "MY_PASS=sesame", "GH_PAT=sesame", "SENTRY_DSN=sesame", "OF_SOMETHING=sesame", "NPM_CONFIG_X=https://ann:sesame@example.com")
 	up := serves(t, w, way)
@@ -50,19 +50,20 @@ func newVictim(t *testing.T, way string) (*world.World, map[string]string) {
 	switch way {
 	case byNobody:
 		told["CONFINED"] = ""
-	case byBwrap, byOrdinaryBwrap: // what a command's parent is there is in the sandbox itself
+	case byBwrap, byOrdinaryBwrap: // there, a command's parent is in the sandbox itself
 		told["SUPERVISOR"] = told["UP"]
 	}
 	shares(t, w)
 	return w, told
 }
 
-// serves starts an engine and worker of a world in one of the ways. This test's program is bin/agent there.
+// serves starts a world's engine and worker, apart in the given way. There, this test's program is bin/agent.
 func serves(t *testing.T, w *world.World, way string) *world.Command {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	// By another process: what this one writes, a child that is just forked has open, and nobody may run it.
+	// Another process copies the program. A file that this process writes could still be open in a child that was just
+	// forked, and nobody can run such a file.
 	out, err := exec.Command("install", "-D", self, filepath.Join(w.Dir, "bin", "agent")).CombinedOutput()
 	require.NoError(t, err, string(out))
 	if way == byOrdinary || way == byOrdinaryBwrap {
@@ -82,7 +83,7 @@ func serves(t *testing.T, w *world.World, way string) *world.Command {
 	return up
 }
 
-// shares makes what programs share with whoever knows its name: memory, a queue, a key, sockets.
+// shares makes what programs share with anybody who knows its name: memory, a queue, a key, sockets.
 func shares(t *testing.T, w *world.World) {
 	t.Helper()
 	file := filepath.Join("/dev/shm", "pawl-test-"+w.Loop)
@@ -111,8 +112,8 @@ func listens(t testing.TB, name string) {
 	t.Cleanup(func() { l.Close() })
 }
 
-// listensLater begins to listen when an attempt waits for it, first in the desk, then in the judge. It returns
-// early where the loop ends before that.
+// listensLater begins to listen when an attempt waits for it, first in the desk, then in the judge. It returns early if
+// the loop ends before that.
 func listensLater(w *world.World, loop *world.Command) {
 	w.T.Helper()
 	for _, tree := range []string{"desk", "judge"} {
@@ -133,7 +134,7 @@ func listensLater(w *world.World, loop *world.Command) {
 	}
 }
 
-// proxyOfOthers is the port of a proxy on this host that connects to whatever it is asked for.
+// proxyOfOthers returns the port of a proxy on this host that connects to any address.
 func proxyOfOthers(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +159,7 @@ func proxyOfOthers(t *testing.T) string {
 	return at.Port()
 }
 
-// terminal is one of the user's.
+// terminal returns a terminal of the user's.
 func terminal(t *testing.T) string {
 	t.Helper()
 	main, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
