@@ -4,7 +4,8 @@ package world
 
 import "os/exec"
 
-func tieToParent(*exec.Cmd) {}
+// TieToParent does nothing: only Linux can tie a process to its parent.
+func TieToParent(*exec.Cmd) {}
 
-// survivors needs /proc.
-func survivors(string) []string { return nil }
+// Survivors returns nothing: it needs /proc.
+func Survivors(string) []string { return nil }
