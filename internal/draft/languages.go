@@ -142,10 +142,6 @@ func c(t tree) Repository {
 	return r
 }
 
-// sameAge gives all files one time. A clone has them in any order, and what automake has made would be made again where it is
-// older than what it is made of, by the very version of automake.
-const sameAge = "find . -type f -not -path './.git/*' -exec touch -r configure {} +"
-
 var makeTests = lazyregexp.New(`(?m)^(check|test)[ \t]*:([^=]|$)`)
 
 // autotools returns the command that makes the Makefile of a repository that has none, and the target of it that runs
@@ -161,16 +157,30 @@ func (t tree) autotools() (setup, test string) {
 	}
 	switch {
 	case test == "":
-	case t.has["configure"] && t.has["Makefile.am"]:
-		setup = sameAge + " && ./configure --quiet"
 	case t.has["configure"]:
 		setup = "./configure --quiet"
+		if t.has["Makefile.am"] {
+			test = t.aged() + " && " + test
+		}
 	case t.has["configure.ac"], t.has["configure.in"]:
 		setup = "autoreconf --install && ./configure --quiet"
 	default:
 		test = ""
 	}
 	return setup, test
+}
+
+// aged returns a command that gives an old time to what automake, flex and bison read. The files of a clone have times in any order, and make would run the
+// very version of automake again if what automake made is older. What flex and bison read keeps its time if they are installed.
+func (t tree) aged() string {
+	names := []string{"*.ac", "*.am", "*.m4"}
+	if !t.program("flex") {
+		names = append(names, "*.l", "*.ll")
+	}
+	if !t.program("bison") {
+		names = append(names, "*.y", "*.yy")
+	}
+	return `find . \( -name '` + strings.Join(names, `' -o -name '`) + `' \) -exec touch -t 200001010000 {} +`
 }
 
 var goBenchmark = lazyregexp.New(`(?m)^func (Benchmark\w+)\(`)
