@@ -233,9 +233,9 @@ func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, state steward.Stat
 		if d.Name != task.DriftArtifact || d.Well != "" || slices.ContainsFunc(well, func(known task.Drift) bool { return known.What == d.What }) {
 			continue
 		}
-		path, how := folder.Path, "can be used"
+		path, how := folder.Path, "can be used again"
 		if d.What != userrepo.FolderName {
-			path, how = filepath.Join(folder.Path, d.What), "is as pawl wrote it"
+			path, how = filepath.Join(folder.Path, d.What), "is again as pawl wrote it"
 			n, err := note(ws, d.What)
 			if err != nil {
 				return nil, err
@@ -247,14 +247,14 @@ func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, state steward.Stat
 			switch {
 			case slices.Contains(n.Written, now):
 			case !accepted && n.Kept != nil && *n.Kept == now:
-				how = "is as you kept it"
+				how = "is again as you kept it"
 			default:
 				continue
 			}
 		} else if accepted && d.Theirs != "" { // a deleted folder, whose files have answers of their own
 			continue
 		}
-		well = append(well, driftOf(ws, d.What, path+" "+how+" again", "", ""))
+		well = append(well, driftOf(ws, d.What, path+" "+how, "", ""))
 	}
 	return well, nil
 }

@@ -256,7 +256,7 @@ func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 	edited := found()
 	require.Empty(t, s.Append(another).Well)
 	gittest.Write(t, file, string(ours))
-	well := task.Drift{Name: task.DriftArtifact, What: "tasks/one/PLAN.md", Text: file + " is as pawl wrote it again"}
+	well := task.Drift{Name: task.DriftArtifact, What: "tasks/one/PLAN.md", Text: file + " is again as pawl wrote it"}
 	require.Contains(t, s.ValidateWith().Well, well)
 	require.Equal(t, []task.Drift{well}, s.Append(another).Well, "the next entry has seen it, too")
 
@@ -266,7 +266,7 @@ func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 	require.NoError(t, os.Remove(file))
 	deleted := found()
 	gittest.Write(t, file, "theirs\n")
-	well.Text = file + " is as you kept it again"
+	well.Text = file + " is again as you kept it"
 	require.Equal(t, []task.Drift{well}, s.Append(another).Well)
 	deleted.Well = well.Text
 	restore := loop.Event{Type: loop.GateClosed, Drift: &deleted, Answer: &loop.Answer{Gate: "g", Choice: steward.Restore}}
@@ -283,7 +283,7 @@ func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 	s.Append(kept)
 	require.Empty(t, s.Append(another).Well, "it is as they have kept it")
 	gittest.Write(t, file, string(ours))
-	well.Text = file + " is as pawl has written it again"
+	well.Text = file + " is again as pawl wrote it"
 	require.Equal(t, []task.Drift{well}, s.Append(another).Well)
 
 	mode := func(remove func(string) error, put func(string)) act.Validated {

@@ -283,6 +283,6 @@ func TestE6_ARequiredSandboxThatDoesNotHoldStartsNothing(t *testing.T) {
 	w.Set(doc{"name": w.Loop + "-required", "sandbox": doc{"use": "required"}})
 	s = w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 2, s.Code, s.Err)
-	require.Contains(t, s.Err+s.Out, "the spec requires a sandbox, but this machine lacks one that holds: "+fails)
+	require.Contains(t, s.Err+s.Out, "the spec requires a sandbox, but this machine lacks a part of it: "+fails)
 	require.NotContains(t, w.Git("for-each-ref"), w.Loop+"-required")
 }
