@@ -245,6 +245,6 @@ func (ws *Workspace) behind(ctx context.Context, repo userrepo.Repo, head string
 	if ws.DescendsFrom(ctx, head, at) {
 		return nil
 	}
-	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which this host's ledger (%s) lacks: another host continues the loop", ws.Loop, ws.Repo, at, head).
-		Advise("If the loop was moved on purpose, you need to do nothing. To continue it here, start it again from that ledger: `pawl start --ledger " + at + "`.")
+	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which this host's ledger (%s) lacks: another host continues it", ws.Loop, ws.Repo, at, head).
+		Advise("If it was moved on purpose, you need to do nothing. To continue it here, start it again from that ledger: `" + ws.Resuming() + " " + at + "`.")
 }

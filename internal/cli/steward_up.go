@@ -8,6 +8,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/charter"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/schedule"
@@ -103,6 +104,7 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 		w = s.startWorker(context.WithoutCancel(ctx))
 	}
 	defer w.stop(a.stopTimeout())
+	tasks, last := s.LeftBehind(ctx, c.Name)
 	run, err := s.StartSteward(ctx, c, config.User(), o.ledger)
 	if err != nil {
 		return err
@@ -125,6 +127,10 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 	}
 	if err != nil {
 		return err
+	}
+	if tasks > 0 && o.ledger == "" {
+		a.say("note: nobody stopped the last steward %[1]s, which left %[2]s open. This one begins without. To continue with what was left, stop this one (pawl steward stop %[1]s) and start it again with --ledger %[3]s",
+			c.Name, evidence.Counted(tasks, "task"), last)
 	}
 	if here, err := a.worksHere(s.Home, c); err == nil && here {
 		a.sayCharter(ctx, c)

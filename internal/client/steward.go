@@ -186,6 +186,25 @@ func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.Stat
 	return book.State(ctx, head)
 }
 
+// LeftBehind returns how many tasks are open in the last ledger of a steward on this host that nobody has ended, and
+// the commit of that ledger. Such a steward was terminated, has failed or was reset. If there is none, it returns 0.
+func (c *Client) LeftBehind(ctx context.Context, name string) (tasks int, commit string) {
+	book, head, err := c.book(ctx, name)
+	if err != nil {
+		return 0, ""
+	}
+	s, err := book.State(ctx, head)
+	if err != nil || s.Status.Ended() {
+		return 0, ""
+	}
+	for _, t := range s.Tasks {
+		if t.Outcome == "" {
+			tasks++
+		}
+	}
+	return tasks, head
+}
+
 // book returns the ledger of a steward on this host, with its head.
 func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string, error) {
 	r, here := c.Record(name)

@@ -100,7 +100,7 @@ var Table = []Row{
 	{InvalidSpec, "the spec is invalid", "Correct the keys that are named.", 2, ""},
 	{InvalidMessage, "the message could not be understood", "Correct what is named and send it again.", 2, ""},
 	{PreconditionFailed, "a precondition is not met", "Do what the message says and start again.", 2, ""},
-	{LedgerAhead, "the ledger is ahead of this run", "The loop was reset or restored to a point before its last record; start it again from its ledger.", 3, ""},
+	{LedgerAhead, "the ledger is ahead of this run", "The loop or steward was reset or restored to a point before its last record; start it again from its ledger.", 3, ""},
 	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2, ""},
 	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2, ""},
 	{HashMismatch, "the hash does not match what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2, ReviewGating},

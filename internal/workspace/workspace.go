@@ -72,6 +72,14 @@ func CleanBranch(branch string) string {
 // Steward reports whether the record is a steward's.
 func (r Record) Steward() bool { return r.Kind == kind.Steward.Name }
 
+// Resuming returns the command that starts the loop or steward again from its ledger, without the ledger's commit.
+func (r Record) Resuming() string {
+	if r.Steward() {
+		return "pawl steward up --ledger"
+	}
+	return "pawl start --ledger"
+}
+
 // Token returns the mark of the processes that run for a loop on this host, by which they can be found after a crash.
 // It contains a hash of the store's path, because another pawl on the same machine may have the loop since.
 func (r Record) Token() string {
