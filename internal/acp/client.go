@@ -393,13 +393,16 @@ func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermiss
 		title = *text
 	}
 	t := s.call(r.ToolCall.ToolCallId, kind, title, r.ToolCall.RawInput)
-	allow := s.exhausted == "" && s.Allow(t.kind, t.input)
-	if !allow && s.exhausted == "" {
+	var option protocol.PermissionOptionId
+	if s.exhausted == "" && s.Allow(t.kind, t.input) {
+		option = approving(r.Options, s.always(t.kind))
+	}
+	if option == "" && s.exhausted == "" {
 		s.put(stream.ACPLine{Type: stream.ACPDenied, Tool: t.name()})
 		s.end(r.ToolCall.ToolCallId, t, protocol.ToolCallStatusFailed, nil, nil) // not every agent reports that
+		option = denying(r.Options)
 	}
-	option := choose(r.Options, allow)
-	if option == "" || s.exhausted != "" {
+	if option == "" {
 		return protocol.RequestPermissionResponse{Outcome: protocol.NewRequestPermissionOutcomeCancelled()}, nil
 	}
 	return protocol.RequestPermissionResponse{Outcome: protocol.NewRequestPermissionOutcomeSelected(option)}, nil

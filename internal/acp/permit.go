@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"slices"
 	"strings"
 
 	protocol "github.com/coder/acp-go-sdk"
@@ -26,6 +27,15 @@ var classes = map[protocol.ToolKind]program.Class{
 
 // Allow reports whether an agent may use a tool. input is the input of the tool.
 func (r Rules) Allow(kind protocol.ToolKind, input any) bool {
+	if r.always(kind) {
+		return true
+	}
+	command := commandOf(input)
+	return classes[kind] == program.Shell && command != "" && shell.Begins(command, r.Begins)
+}
+
+// always reports whether the contract approves every use of such a tool.
+func (r Rules) always(kind protocol.ToolKind) bool {
 	class, known := classes[kind]
 	switch {
 	case kind == protocol.ToolKindThink:
@@ -35,13 +45,7 @@ func (r Rules) Allow(kind protocol.ToolKind, input any) bool {
 	case !known:
 		return r.Any
 	}
-	for _, may := range r.May {
-		if may == class {
-			return true
-		}
-	}
-	command := commandOf(input)
-	return class == program.Shell && command != "" && shell.Begins(command, r.Begins)
+	return slices.Contains(r.May, class)
 }
 
 // commandOf returns the command of a tool that executes one, "" if it is unknown. The title of the tool may differ
@@ -76,13 +80,24 @@ func commandOf(input any) string {
 	return ""
 }
 
-// choose returns the option that answers a question, "" if there is none of that kind. It prefers options that count
-// once, so that the contract answers the next question too.
-func choose(options []protocol.PermissionOption, allow bool) protocol.PermissionOptionId {
-	kinds := []protocol.PermissionOptionKind{protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways}
-	if allow {
-		kinds = []protocol.PermissionOptionKind{protocol.PermissionOptionKindAllowOnce, protocol.PermissionOptionKindAllowAlways}
+// approving returns the option that allows what an agent asks for, "" if there is none. It prefers an option that counts
+// once, so that the contract answers the next question too. always says that an option which counts for good allows no
+// more than the contract.
+func approving(options []protocol.PermissionOption, always bool) protocol.PermissionOptionId {
+	kinds := []protocol.PermissionOptionKind{protocol.PermissionOptionKindAllowOnce}
+	if always {
+		kinds = append(kinds, protocol.PermissionOptionKindAllowAlways)
 	}
+	return choose(options, kinds)
+}
+
+// denying returns the option that denies what an agent asks for, "" if there is none.
+func denying(options []protocol.PermissionOption) protocol.PermissionOptionId {
+	return choose(options, []protocol.PermissionOptionKind{protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways})
+}
+
+// choose returns the first option of the first kind that there is.
+func choose(options []protocol.PermissionOption, kinds []protocol.PermissionOptionKind) protocol.PermissionOptionId {
 	for _, kind := range kinds {
 		for _, o := range options {
 			if o.Kind == kind {

@@ -85,17 +85,21 @@ func (a *scripted) tell(t *testing.T, u protocol.SessionUpdate) {
 	require.NoError(t, a.conn.SessionUpdate(context.Background(), protocol.SessionNotification{SessionId: "s1", Update: u}))
 }
 
-// may asks whether a tool may be used, and returns which option was taken, "" for none.
+// may asks whether a tool may be used, once or for good, and returns which option was taken, "" for none.
 func (a *scripted) may(t *testing.T, kind protocol.ToolKind, command string) string {
+	return a.asks(t, kind, command, []protocol.PermissionOption{
+		{OptionId: "always", Kind: protocol.PermissionOptionKindAllowAlways, Name: "a"}, {OptionId: "once", Kind: protocol.PermissionOptionKindAllowOnce, Name: "b"},
+		{OptionId: "no", Kind: protocol.PermissionOptionKindRejectOnce, Name: "c"},
+	})
+}
+
+func (a *scripted) asks(t *testing.T, kind protocol.ToolKind, command string, options []protocol.PermissionOption) string {
 	id := protocol.ToolCallId(string(kind) + command)
 	call := protocol.ToolCallUpdate{ToolCallId: id, Kind: &kind}
 	if command != "" {
 		call.RawInput = map[string]any{"command": command}
 	}
-	r, err := a.conn.RequestPermission(context.Background(), protocol.RequestPermissionRequest{SessionId: "s1", ToolCall: call, Options: []protocol.PermissionOption{
-		{OptionId: "always", Kind: protocol.PermissionOptionKindAllowAlways, Name: "a"}, {OptionId: "once", Kind: protocol.PermissionOptionKindAllowOnce, Name: "b"},
-		{OptionId: "no", Kind: protocol.PermissionOptionKindRejectOnce, Name: "c"},
-	}})
+	r, err := a.conn.RequestPermission(context.Background(), protocol.RequestPermissionRequest{SessionId: "s1", ToolCall: call, Options: options})
 	require.NoError(t, err)
 	if r.Outcome.Selected == nil {
 		return ""
@@ -129,6 +133,23 @@ func TestA1_AnAgentsQuestionsAreAnsweredByTheContract(t *testing.T) {
 	require.Equal(t, protocol.SessionModeId("read-only"), a.mode, "the one in which it asks")
 	require.Equal(t, int64(8), s.Usage().ToolCalls, "what it only asked for is a call, too")
 	require.Equal(t, 5, strings.Count(text, `"tool_ended"`), "a call that is denied is over")
+}
+
+// An agent that is allowed one command for good would not ask about the next.
+func TestA1_NothingIsAllowedForGoodThatTheContractApprovesInPart(t *testing.T) {
+	var said []string
+	a := &scripted{signedIn: true, modes: []protocol.SessionModeId{"agent"}, turn: func(_ context.Context, a *scripted) (protocol.PromptResponse, error) {
+		for kind, command := range map[protocol.ToolKind]string{protocol.ToolKindEdit: "", protocol.ToolKindExecute: "go test ./..."} {
+			said = append(said, string(kind)+" "+a.asks(t, kind, command, []protocol.PermissionOption{
+				{OptionId: "always", Kind: protocol.PermissionOptionKindAllowAlways, Name: "a"}, {OptionId: "no", Kind: protocol.PermissionOptionKindRejectOnce, Name: "c"},
+			}))
+		}
+		return ended(nil, protocol.StopReasonEndTurn)
+	}}
+	rules := Rules{May: []program.Class{program.Edits}, Begins: []string{"go test"}}
+	s, text := told(t, t.Context(), Options{Rules: rules, Tools: -1, Prompt: "go"}, a.run)
+	require.ElementsMatch(t, []string{"edit always", "execute no"}, said, text)
+	require.Equal(t, []string{"execute"}, s.End().Denied)
 }
 
 func TestA2_ATurnThatIsOverItsBudgetIsCancelledAndItsUsageKept(t *testing.T) {
