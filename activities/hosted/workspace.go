@@ -150,8 +150,8 @@ func (m *Machine) FindRecord(id string) (workspace.Record, bool) {
 func (ws *Workspace) Author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
 
 // LoopStop returns which loop-stop file asks the loop to end, "" if there is none. The file counts where no agent can
-// write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME. A file in another folder that was put
-// in the repository's place does not count.
+// write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME. A file in another folder that
+// was put in the repository's place does not count.
 func (ws *Workspace) LoopStop() string {
 	own := ws.Machine.Home.Loop(ws.Ref)
 	folders := map[string]string{own: held.At(own)}
@@ -249,7 +249,8 @@ func (ws *Workspace) IsMended(what string, err error) {
 	mending.Note(ws.Machine.Home.Loop(ws.Ref), what)
 }
 
-// Workplace returns the folder in which a command of the user's own runs: the repository, if it is on this host.
+// Workplace returns the folder in which a command of the user's own runs: the repository, if it is on this host and still
+// the one with which the loop began, else $PAWL_HOME. The caller calls leave once the command has ended.
 func (m *Machine) Workplace(ref string) (dir string, leave func()) {
 	if r, err := workspace.Read(m.Home, ref); ref != "" && err == nil && !r.Remote {
 		if f, err := r.Hold(); err == nil {

@@ -247,7 +247,7 @@ func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Sto
 	if err := r.Locate(repo.Folder()); err != nil {
 		return workspace.Record{}, err
 	}
-	for n := 2; ; n++ { // another loop of this host may have the name in folders
+	for n := 2; ; n++ { // another loop of this host may already use the name for its folders
 		have, err := workspace.Read(a.Home, r.Ref)
 		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {
 			return r, workspace.Write(a.Home, r)

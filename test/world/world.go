@@ -179,7 +179,7 @@ func (w *World) SpecFile() string {
 	return filepath.Join(w.Dir, "spec.yaml")
 }
 
-// Until waits for a condition. It looks for at most a third of the time, because a look may be a command, which slows
+// Until waits for a condition. It looks for at most a sixth of the time, because a look may be a command, which slows
 // down what the test waits for.
 func (w *World) Until(what string, condition func() bool) {
 	w.T.Helper()
@@ -191,6 +191,6 @@ func (w *World) Until(what string, condition func() bool) {
 		if time.Now().After(end) {
 			w.T.Fatalf("it never came to this: %s\n%s", what, w.Pawl("show", w.Loop).Out)
 		}
-		time.Sleep(max(20*time.Millisecond, 2*time.Since(began))) // the pace of looking; nothing depends on it
+		time.Sleep(max(20*time.Millisecond, 5*time.Since(began))) // the pace of looking; nothing depends on it
 	}
 }
