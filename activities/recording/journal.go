@@ -251,7 +251,7 @@ func Fenced(ctx context.Context, ws *hosted.Workspace, err error, doing string) 
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	if lostEntries(ctx, ws, elsewhere) {
-		return hosted.Refuse(damaged(ws.Loop, elsewhere.Have, elsewhere.Want))
+		return hosted.Refuse(damaged(ws.Record, elsewhere.Have, elsewhere.Want))
 	}
 	return hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
 		ws.Loop, elsewhere.Ref, cmp.Or(elsewhere.Have, "missing"), cmp.Or(elsewhere.Want, "missing")))

@@ -260,7 +260,7 @@ func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause err
 		if what, err := s.Sound(ctx, false, []string{r.Ledger, r.Branch}, nil); err != nil || what != "" {
 			return nil // it is not mended yet
 		}
-		return hosted.Refuse(damaged(r.Loop, at, commit))
+		return hosted.Refuse(damaged(r, at, commit))
 	}
 	return nil
 }
@@ -277,9 +277,9 @@ func (a *Mender) due(dir string) bool {
 }
 
 // damaged is the fault of a ledger that is older than what its loop has recorded.
-func damaged(id, at, lost string) *fault.Error {
-	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost the loop's last entries (it is at %s, and %s was not found)", id, at, lost)
-	return f.Advise("Resume from what is left: `pawl start --id " + id + " --ledger " + at + "` with the loop's spec.")
+func damaged(r workspace.Record, at, lost string) *fault.Error {
+	f := fault.New(fault.LedgerDamaged, "the ledger of %s has lost its last entries (it is at %s, and %s was not found)", r.Loop, at, lost)
+	return f.Advise("Resume from what is left: `" + r.Resuming() + " " + at + "` with the spec of " + r.Loop + ".")
 }
 
 // has reports whether the store has a commit with everything that it refers to. It looks at the disk: what the workspace

@@ -102,7 +102,7 @@ func (v *validation) ledger(ctx context.Context) error {
 		v.lost = true
 		return nil
 	}
-	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is where the steward left it again", ws.Ledger)
+	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is again where the steward left it", ws.Ledger)
 	repo, err := ws.Repository()
 	if err != nil { // a push says so
 		return nil //nolint:nilerr // see there

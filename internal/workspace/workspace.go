@@ -77,7 +77,7 @@ func (r Record) Resuming() string {
 	if r.Steward() {
 		return "pawl steward up --ledger"
 	}
-	return "pawl start --ledger"
+	return "pawl start --id " + r.Loop + " --ledger"
 }
 
 // Token returns the mark of the processes that run for a loop on this host, by which they can be found after a crash.

@@ -159,3 +159,10 @@ func TestTheRepositoryOfARecordIsKnownByItsFolders(t *testing.T) {
 	elsewhere := workspace.Record{Repo: "https://example.com/x.git", Remote: true}
 	require.NoError(t, elsewhere.Locate(nil))
 }
+
+func TestTheCommandThatResumesIsThatOfTheKind(t *testing.T) {
+	r := record("x", "x.2")
+	require.Equal(t, "pawl start --id x --ledger", r.Resuming())
+	r.Kind = "steward"
+	require.Equal(t, "pawl steward up --ledger", r.Resuming())
+}
