@@ -129,7 +129,7 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 		return err
 	}
 	if tasks > 0 && o.ledger == "" {
-		a.say("note: nobody stopped the last steward %[1]s, which left %[2]s open. This one begins without. To continue with what was left, stop this one (pawl steward stop %[1]s) and start it again with --ledger %[3]s",
+		a.say("note: nobody stopped the last steward %[1]s, which left %[2]s open. This one begins with no tasks. To continue with what was left, stop this one (pawl steward stop %[1]s) and start it again with --ledger %[3]s",
 			c.Name, evidence.Counted(tasks, "task"), last)
 	}
 	if here, err := a.worksHere(s.Home, c); err == nil && here {
