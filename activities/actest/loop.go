@@ -24,6 +24,7 @@ import (
 type Loop struct {
 	*testing.T
 	*activities.Activities
+	Home         home.Home
 	User         string // the user's repository
 	Spec         spec.Spec
 	Opened       act.Opened
@@ -63,9 +64,9 @@ func BeginBy(t *testing.T, newFiles string, at func(user string) (key, address s
 	gittest.Git(t, l.User, "add", "-A")
 	gittest.Git(t, l.User, "commit", "-qm", "base")
 	key, address := at(l.User)
-	t.Setenv("PAWL_HOME", filepath.Join(dir, "home"))
-	h, err := home.Open()
+	h, err := home.At(filepath.Join(dir, "home"))
 	require.NoError(t, err)
+	l.Home = h
 	l.Activities = activities.New(h, "host", "pawl", "default", false)
 	t.Cleanup(l.Stop)
 	s, err := spec.Parse(fmt.Appendf(nil, `{"name": "x", "goal": "g", "repo": {%q: %q}, "scope": ["work/**"], "verify": {"command": "true"},
@@ -143,7 +144,7 @@ func (l *Loop) CommitDesk(allow string) act.Committed {
 // Store returns the folder of the loop's store.
 func (l *Loop) Store() string {
 	l.Helper()
-	stores, err := filepath.Glob(filepath.Join(os.Getenv("PAWL_HOME"), "stores", "*"))
+	stores, err := filepath.Glob(filepath.Join(l.Home.Dir, "stores", "*"))
 	require.NoError(l, err)
 	for _, s := range stores {
 		if _, err := os.Stat(s + "/HEAD"); err == nil {

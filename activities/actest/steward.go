@@ -47,8 +47,7 @@ func BeginSteward(t *testing.T, files map[string]string, change func(map[string]
 	gittest.Git(t, s.User, "init", "-q", "-b", "main")
 	gittest.Git(t, s.User, "add", "-A")
 	gittest.Git(t, s.User, "commit", "-qm", "base")
-	t.Setenv("PAWL_HOME", filepath.Join(dir, "home"))
-	h, err := home.Open()
+	h, err := home.At(filepath.Join(dir, "home"))
 	require.NoError(t, err)
 	s.home = h
 	s.StartWorker()

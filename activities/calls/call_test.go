@@ -20,7 +20,10 @@ import (
 	"pawl/internal/sandbox"
 )
 
-func TestMain(m *testing.M) { actest.Main(m) }
+func TestMain(m *testing.M) {
+	os.Setenv("REAL_KEY", "the-real-key") // what agents of the metered loops sign in with
+	actest.Main(m)
+}
 
 const (
 	tool = `printf '{"type":"tool_use","tool_name":"edit","tool_id":"%d"}\n' `
@@ -50,6 +53,7 @@ func (c attempts) make(ctx context.Context, script string, left int64, tell func
 }
 
 func TestA2_ACallIsFollowedWhileItRuns(t *testing.T) {
+	t.Parallel()
 	c := newCalls(t)
 	var last atomic.Pointer[loop.Usage]
 	out := c.make(t.Context(), tool+"1; "+tool+"2; "+tool+"3; tail -f /dev/null", 2, func(u loop.Usage, tool string) {
@@ -64,6 +68,7 @@ func TestA2_ACallIsFollowedWhileItRuns(t *testing.T) {
 }
 
 func TestWhatUsesABudgetUpIsStillJudged(t *testing.T) {
+	t.Parallel()
 	c := newCalls(t)
 	out := c.make(t.Context(), tool+"1; "+tool+"2; "+done, 2, nil)
 	require.True(t, out.OK(), out)
@@ -72,6 +77,7 @@ func TestWhatUsesABudgetUpIsStillJudged(t *testing.T) {
 }
 
 func TestHowACallFailed(t *testing.T) {
+	t.Parallel()
 	c := newCalls(t)
 	failed := func(script string) string {
 		out := c.make(t.Context(), script, 1000, nil)
@@ -91,6 +97,7 @@ func TestHowACallFailed(t *testing.T) {
 }
 
 func TestA2_ACallThatEndsOverItsBudgetIsOverIt(t *testing.T) {
+	t.Parallel()
 	c := newCalls(t)
 	out := c.make(t.Context(), tool+"1; "+tool+"2; "+done, 1, nil)
 	require.Equal(t, loop.ToolCalls, out.Exhausted, "however fast it was")
@@ -98,6 +105,7 @@ func TestA2_ACallThatEndsOverItsBudgetIsOverIt(t *testing.T) {
 }
 
 func TestA6_AnInterruptedCallRunsAgainAndCounts(t *testing.T) {
+	t.Parallel()
 	c := newCalls(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	out := c.make(ctx, tool+"1; tail -f /dev/null", 9, func(loop.Usage, string) { interrupt() })
@@ -118,6 +126,7 @@ func TestA6_AnInterruptedCallRunsAgainAndCounts(t *testing.T) {
 // TestACallThatSaysNothingIsEnded has two programs that never end: one prints nothing any more, the other has a tool
 // that runs.
 func TestACallThatSaysNothingIsEnded(t *testing.T) {
+	t.Parallel()
 	c := newCalls(t)
 	call := func(script string, limit time.Duration) act.Called {
 		out, err := calls.Call(t.Context(), c.s, "gemini", act.Call{SilenceMs: 300}, proc.Command{
@@ -137,6 +146,7 @@ func TestACallThatSaysNothingIsEnded(t *testing.T) {
 // TestAProgramThatAsksInVainIsEnded has a program that would ask its provider again and again, with a wrong
 // credential.
 func TestAProgramThatAsksInVainIsEnded(t *testing.T) {
+	t.Parallel()
 	c := newCalls(t)
 	out, err := calls.Call(t.Context(), c.s, "claude", act.Call{}, proc.Command{
 		Argv: []string{"sh", "-c", `printf '{"type":"system","subtype":"init"}\n{"type":"system","subtype":"api_retry","error_status":401,"error":"authentication_failed"}\n'; tail -f /dev/null`},

@@ -17,7 +17,6 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
-	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/meter/tally"
 	"pawl/internal/outcome"
@@ -65,7 +64,6 @@ func metered(t *testing.T, env, more string) (l *actest.Loop, asked *atomic.Int6
 
 // meteredAt opens such a loop whose provider is at a URL.
 func meteredAt(t *testing.T, url, env, more string) (l *actest.Loop) {
-	t.Setenv("REAL_KEY", "the-real-key")
 	script := filepath.Join(t.TempDir(), "codex")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/bash\n"+asks), 0o755))
 	l = actest.BeginBy(t, spec.Deny, func(user string) (key, address string) { return "path", user },
@@ -92,6 +90,7 @@ func call(l *actest.Loop, n int, budget map[loop.Resource]evidence.Decimal) (act
 // TestA2_TheMeterCountsAndKeepsTheKey has a program that uses the meter. Its own report is compared with the meter's
 // count.
 func TestA2_TheMeterCountsAndKeepsTheKey(t *testing.T) {
+	t.Parallel()
 	l, asked := metered(t, `, "ASKS": "10"`, "")
 	require.Contains(t, strings.Join(l.Opened.Environment, "\n"), "codex speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; pawl keeps CODEX_API_KEY")
 	out, err := call(l, 1, map[loop.Resource]evidence.Decimal{loop.Tokens: loop.Count(1000)})
@@ -110,6 +109,7 @@ func TestA2_TheMeterCountsAndKeepsTheKey(t *testing.T) {
 
 // TestA2_NoRequestPastTheBudgetIsSent has a program that would ask without end; only pawl ends it.
 func TestA2_NoRequestPastTheBudgetIsSent(t *testing.T) {
+	t.Parallel()
 	l, asked := metered(t, `, "ASKS": "1000"`, "")
 	for r, left := range map[loop.Resource]string{loop.Tokens: "500", loop.CostUSD: "0.001", loop.ToolCalls: "4"} {
 		asked.Store(0)
@@ -141,6 +141,7 @@ func TestA2_WhatWasKilledIsCounted(t *testing.T) {
 
 // TestA2_StreamAndMeterAreCompared has programs that report more, and less, than they used.
 func TestA2_StreamAndMeterAreCompared(t *testing.T) {
+	t.Parallel()
 	for tells, c := range map[string]struct {
 		warning string
 		tokens  int64
@@ -162,10 +163,9 @@ func TestA2_StreamAndMeterAreCompared(t *testing.T) {
 
 // TestA2_PricesOfOnesOwn has a valid and an invalid file in $PAWL_HOME.
 func TestA2_PricesOfOnesOwn(t *testing.T) {
+	t.Parallel()
 	l, _ := metered(t, "", "")
-	h, err := home.Open()
-	require.NoError(t, err)
-	file := filepath.Join(h.Dir, "prices.json")
+	file := filepath.Join(l.Home.Dir, "prices.json")
 	require.NoError(t, os.WriteFile(file, []byte(`[{"model": "gpt-5-codex", "input": 1000, "output": 0}]`), 0o600))
 	out, err := call(l, 1, nil)
 	require.NoError(t, err)
@@ -179,6 +179,7 @@ func TestA2_PricesOfOnesOwn(t *testing.T) {
 // TestA2_WhoCountsWhereTheMeterCant has an agent that does not use the meter: a budget of tokens is refused before it
 // begins.
 func TestA2_WhoCountsWhereTheMeterCant(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ env, why string }{
 		"no key":           {`, "CODEX_API_KEY": ""`, "signs in with an account of its own, and no key is in its environment"},
 		"another provider": {`, "model_provider": "x"`, "is told to speak to another provider (model_provider)"},
@@ -206,9 +207,8 @@ func TestA2_WhoCountsWhereTheMeterCant(t *testing.T) {
 // TestA2_ABudgetOfDollarsNeedsAPrice has a program that never reports its cost, with models of known and unknown
 // price.
 func TestA2_ABudgetOfDollarsNeedsAPrice(t *testing.T) {
+	t.Parallel()
 	l, _ := metered(t, "", "")
-	h, err := home.Open()
-	require.NoError(t, err)
 	one := evidence.MustDecimal("1")
 	s := l.Spec
 	s.Limits.CostUSD = &one
@@ -219,16 +219,17 @@ func TestA2_ABudgetOfDollarsNeedsAPrice(t *testing.T) {
 	}
 	require.NoError(t, open("known", "gpt-5-codex"))
 	require.ErrorContains(t, open("none", ""), "limits.costUSD can't be kept: codex does not say what it costs, and without agent.model pawl knows no price")
-	err = open("unknown", "mine")
+	err := open("unknown", "mine")
 	require.ErrorContains(t, err, "limits.costUSD can't be kept: pawl knows no price of the model mine, and codex does not say what it costs")
-	require.Contains(t, wire.Decode(err).Do, `Add {"model": "mine", "input": …, "output": …, "cacheRead": …} to `+filepath.Join(h.Dir, "prices.json"))
-	require.NoError(t, os.WriteFile(filepath.Join(h.Dir, "prices.json"), []byte(`[{"model": "mine", "input": 1, "output": 1}]`), 0o600))
+	require.Contains(t, wire.Decode(err).Do, `Add {"model": "mine", "input": …, "output": …, "cacheRead": …} to `+filepath.Join(l.Home.Dir, "prices.json"))
+	require.NoError(t, os.WriteFile(filepath.Join(l.Home.Dir, "prices.json"), []byte(`[{"model": "mine", "input": 1, "output": 1}]`), 0o600))
 	require.NoError(t, open("told", "mine"))
 }
 
 // TestALimitThatTheProviderTellsTheMeterEndsTheCall has programs that wait for their provider within the call, and
 // never report it.
 func TestALimitThatTheProviderTellsTheMeterEndsTheCall(t *testing.T) {
+	t.Parallel()
 	for class, status := range map[outcome.Class]int{outcome.RateLimited: 429, outcome.AuthMissing: 401} {
 		t.Run(string(class), func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -257,6 +258,7 @@ func TestALimitThatTheProviderTellsTheMeterEndsTheCall(t *testing.T) {
 // TestACallWhoseLastAnswerWasCutOffIsMadeAgain has a program that treats a cut-off answer as complete, as the Gemini
 // CLI does, and ends normally.
 func TestACallWhoseLastAnswerWasCutOffIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	for end, class := range map[string]outcome.Class{"": outcome.ProviderDown, "data: {\"type\":\"response.completed\"}\n\n": outcome.Done} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")

@@ -13,6 +13,7 @@ import (
 // TestE6_WhatIsPlantedInASignInDoesNotStay has pi's file, in which a key can be a command that the user's next
 // session runs.
 func TestE6_WhatIsPlantedInASignInDoesNotStay(t *testing.T) {
+	t.Parallel()
 	home, step := t.TempDir(), t.TempDir()
 	file := filepath.Join(home, ".pi/agent/auth.json")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))

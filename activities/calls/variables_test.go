@@ -11,6 +11,7 @@ import (
 )
 
 func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
+	t.Parallel()
 	gemini, _ := program.Lookup(program.Gemini)
 	outside := filepath.Join(t.TempDir(), "outside")
 	for name, of := range map[string]struct {
@@ -56,6 +57,7 @@ func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
 }
 
 func TestAProgramIsNotCalledWhereItWouldTakeVariables(t *testing.T) {
+	t.Parallel()
 	gemini, _ := program.Lookup(program.Gemini)
 	desk := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(desk, "src"), 0o700))
@@ -66,6 +68,7 @@ func TestAProgramIsNotCalledWhereItWouldTakeVariables(t *testing.T) {
 }
 
 func TestWhatAnAgentPutsInThePlaceOfAFolderIsNotFollowed(t *testing.T) {
+	t.Parallel()
 	gemini, _ := program.Lookup(program.Gemini)
 	desk := t.TempDir()
 	file := filepath.Join(desk, "src", ".env")

@@ -39,6 +39,7 @@ func later(t *testing.T, session map[string]string) (l *actest.Loop, o act.Opene
 }
 
 func TestALaterStepGoesOnFromTheOneBeforeAndIsToldFromWhereTheTaskBegan(t *testing.T) {
+	t.Parallel()
 	l, o, err := later(t, map[string]string{"base": "BASE", "onto": "main"})
 	require.NoError(t, err)
 	require.Equal(t, l.Head, o.Base, "it works on what the first step has kept")
@@ -55,6 +56,7 @@ func TestALaterStepGoesOnFromTheOneBeforeAndIsToldFromWhereTheTaskBegan(t *testi
 }
 
 func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	s := l.Spec
 	s.Name, s.Mode = "y", spec.ModePlan
@@ -67,6 +69,7 @@ func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testin
 
 // What only the base commit tells is named with what the user's files tell.
 func TestA1_AScopeThatIsWrongIsNamedWithWhatElseIsMissing(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*spec.Spec)
 		also   string
@@ -95,6 +98,7 @@ func TestA1_AScopeThatIsWrongIsNamedWithWhatElseIsMissing(t *testing.T) {
 }
 
 func TestATaskThatBeganElsewhereIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		session map[string]string
 		what    string

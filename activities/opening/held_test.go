@@ -117,6 +117,7 @@ func restored(t *testing.T, repo string) func() {
 // TestE6_AForgedRepositoryNeitherStopsALoopNorTakesInItsCommands: a file loop-stop counts, and commands of `notify` run, in the
 // repository that the loop began with alone.
 func TestE6_AForgedRepositoryNeitherStopsALoopNorTakesInItsCommands(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	ws, err := l.Workspace(t.Context(), l.Opened.Ref)
 	require.NoError(t, err)

@@ -19,14 +19,14 @@ import (
 // TestWhereAnotherHostCanGoOn: another host continues from everything that the lost host recorded, including what it
 // could not report any more, and never from less.
 func TestWhereAnotherHostCanGoOn(t *testing.T) {
+	t.Parallel()
 	bare := filepath.Join(t.TempDir(), "project.git")
 	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
 		gittest.Git(t, user, "clone", "-q", "--bare", user, bare)
 		return "url", "file://" + bare
 	})
-	h, err := home.Open()
+	h, err := home.At(filepath.Join(t.TempDir(), "home2"))
 	require.NoError(t, err)
-	h.Dir = filepath.Join(t.TempDir(), "home2")
 	other := activities.New(h, "host2", "pawl", "default", false)
 	t.Cleanup(other.Stop)
 
@@ -83,6 +83,7 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 // TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger: a person amends the spec, and the host dies before it has
 // recorded that.
 func TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger(t *testing.T) {
+	t.Parallel()
 	bare := filepath.Join(t.TempDir(), "project.git")
 	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
 		gittest.Git(t, user, "clone", "-q", "--bare", user, bare)
@@ -90,9 +91,8 @@ func TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger(t *testing.T) {
 	})
 	amended, err := l.Spec.Amend([]byte(`{"limits": {"iterations": 9}}`), spec.Extendable)
 	require.NoError(t, err)
-	h, err := home.Open()
+	h, err := home.At(filepath.Join(t.TempDir(), "home2"))
 	require.NoError(t, err)
-	h.Dir = filepath.Join(t.TempDir(), "home2")
 	other := activities.New(h, "host2", "pawl@host2", "default", false)
 	t.Cleanup(other.Stop)
 	in := act.Open{Loop: "x", FirstRun: "first", Spec: amended, Ledger: l.Ledger}

@@ -166,6 +166,7 @@ func TestACommandOfTheCanaryHasALimitOfItsOwn(t *testing.T) {
 // TestTestsThatARunnerListsAndNothingSealsAreNoted: a runner finds tests that neither its settings nor their names
 // reveal.
 func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user")
 	for name, does := range map[string]string{
@@ -197,6 +198,7 @@ func TestTestsThatARunnerListsAndNothingSealsAreNoted(t *testing.T) {
 
 // TestSoManyRunnersAreAskedForTheirTests has one runner more than the limit.
 func TestSoManyRunnersAreAskedForTheirTests(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user")
 	gittest.Write(t, user+"/bin/mocha", "#!/bin/sh\ncase \"$*\" in *--dry-run*) echo own.check.js ;; *) ! grep -q broken ../d1/own.check.js ;; esac\n")

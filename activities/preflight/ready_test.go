@@ -67,6 +67,7 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 
 // TestValidateWarnsAsTheLoopWould warns about a holdout that the agent can read, before anything runs.
 func TestValidateWarnsAsTheLoopWould(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	s := l.Spec
 	off := false
@@ -80,6 +81,7 @@ func TestValidateWarnsAsTheLoopWould(t *testing.T) {
 // TestAGuardThatFailsSaysWhichTestsFail, and not the end of the output: with `go test -json` that is events of tests
 // that pass.
 func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	event := func(action, test, output string) string {
 		return fmt.Sprintf("{\"Action\":%q,\"Package\":\"x\",\"Test\":%q,\"Output\":%q}\n", action, test, output)
@@ -115,6 +117,7 @@ func TestAGuardThatFailsSaysWhichTestsFail(t *testing.T) {
 // TestWhatTargetsAndScriptsCallIsLookedFor checks programs that make and npm call, on the PATH and among the
 // repository's own programs.
 func TestWhatTargetsAndScriptsCallIsLookedFor(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	gittest.Write(t, l.User+"/Makefile", "lint:\n\tno-such-tidy work/a\n")
 	gittest.Write(t, l.User+"/package.json", `{"scripts": {"test": "own-runner && no-such-runner"}}`)
@@ -218,6 +221,7 @@ func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 
 // TestACheckThatRewritesFilesIsNoted, because what the check changes becomes part of each change.
 func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	gittest.Write(t, l.User+"/package.json", `{"scripts": {"lint": "eslint --fix ."}}`)
 	gittest.Git(t, l.User, "add", "-f", ".")
@@ -242,6 +246,7 @@ func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 // TestValidateMeasuresTheNoiseOfALoopThatWouldStart, as the loop does, after everything else has passed. A failing
 // guard is reported after one measurement.
 func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	s := l.Spec
 	auto := "auto"

@@ -15,6 +15,7 @@ import (
 )
 
 func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	l.Iterate()
 	gittest.Write(t, l.Opened.Desk+"/work/a", "better\n")
@@ -50,6 +51,7 @@ func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
 }
 
 func TestAnAmendedContractIsAnotherOne(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	same, err := l.Amend(t.Context(), act.Amend{Ref: l.Opened.Ref, Base: l.Opened.Base, Spec: l.Spec})
 	require.NoError(t, err)

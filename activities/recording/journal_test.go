@@ -17,6 +17,7 @@ import (
 // A step appends some of its events before its agent starts. If it is cut off, the loop sends them again, with later
 // events.
 func TestEventsThatTheLedgerHasAreNotAppendedTwice(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	in := l.Entry(loop.Event{Type: loop.IterationStarted, Iteration: 1}, loop.Event{Type: loop.Warned, Reason: "x"})
 	first, err := l.Record(t.Context(), act.Record{Entry: act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events[:1]}})
@@ -34,6 +35,7 @@ func TestEventsThatTheLedgerHasAreNotAppendedTwice(t *testing.T) {
 }
 
 func TestARevertedChangeIsGoneFromBranchAndDesk(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	l.Iterate()
 	base := l.Head
@@ -49,6 +51,7 @@ func TestARevertedChangeIsGoneFromBranchAndDesk(t *testing.T) {
 }
 
 func TestWhatTheRepositoryRefusesIsToldAndPushedLater(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	gittest.Git(t, l.User, "config", "receive.hideRefs", "refs/pawl-ledger") // refuses the push without a hook
 	out, err := l.Record(t.Context(), act.Record{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: "x"})})

@@ -41,6 +41,7 @@ func damagedLoop(t *testing.T) (l *actest.Loop, env *testsuite.TestActivityEnvir
 }
 
 func TestAStoreThatIsLostIsMadeAgainFromTheRepository(t *testing.T) {
+	t.Parallel()
 	l, env, log, r := damagedLoop(t)
 	out, err := says(l, env, "pushed with this")
 	require.NoError(t, err)
@@ -62,6 +63,7 @@ func TestAStoreThatIsLostIsMadeAgainFromTheRepository(t *testing.T) {
 
 // A repair along the way is reported too, because nothing else shows it.
 func TestWhatIsWrittenAgainIsNamed(t *testing.T) {
+	t.Parallel()
 	l, env, log, r := damagedLoop(t)
 	out, err := says(l, env, "one")
 	require.NoError(t, err)
@@ -91,6 +93,7 @@ func TestWhatIsWrittenAgainIsNamed(t *testing.T) {
 }
 
 func TestADeskThatIsGoneIsMadeAgainAndNamed(t *testing.T) {
+	t.Parallel()
 	l, env, _, _ := damagedLoop(t)
 	env.RegisterActivity(l.Test)
 	in := act.Test{Step: l.Step(1), Command: "true"}
@@ -104,6 +107,7 @@ func TestADeskThatIsGoneIsMadeAgainAndNamed(t *testing.T) {
 }
 
 func TestWhatOnlyALostStoreHadEndsTheLoopWithWhatToDo(t *testing.T) {
+	t.Parallel()
 	l, env, _, r := damagedLoop(t)
 	out, err := says(l, env, "pushed with this")
 	require.NoError(t, err)
@@ -126,6 +130,7 @@ func TestWhatOnlyALostStoreHadEndsTheLoopWithWhatToDo(t *testing.T) {
 // A loop does not try for ever to bring its trees to a commit that nobody has any more. One byte is another one in an object
 // of its last commit, which is in no other repository yet.
 func TestACommitThatIsLostEndsTheLoopThatStandsOnIt(t *testing.T) {
+	t.Parallel()
 	for name, of := range map[string]string{"the commit": "x^{commit}", "its folder": "x^{tree}", "its file": "x:work/a"} {
 		t.Run(name, func(t *testing.T) {
 			l, env, log, r := damagedLoop(t)
@@ -169,6 +174,7 @@ func TestACommitThatIsLostEndsTheLoopThatStandsOnIt(t *testing.T) {
 }
 
 func TestARefThatIsEmptiedIsPutBack(t *testing.T) {
+	t.Parallel()
 	for _, ref := range []string{"refs/pawl-ledger/x", "refs/heads/pawl/x"} {
 		t.Run(ref, func(t *testing.T) {
 			l, env, log, r := damagedLoop(t)
@@ -189,6 +195,7 @@ func TestARefThatIsEmptiedIsPutBack(t *testing.T) {
 }
 
 func TestASoundStoreIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	l, env, log, r := damagedLoop(t)
 	_, err := says(l, env, "it has a ledger")
 	require.NoError(t, err)
@@ -200,6 +207,7 @@ func TestASoundStoreIsLeftAlone(t *testing.T) {
 
 // If the user moves the branch in the repository, that is reported once, with what to do.
 func TestABranchThatSomebodyMovedIsSaidOnce(t *testing.T) {
+	t.Parallel()
 	l, env, _, r := damagedLoop(t)
 	out, err := says(l, env, "the branch is there")
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 // TestL2_WhatFailedOnTheUnchangedCodeIsToldApart compares test runs with one in which a test already failed.
 func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
+	t.Parallel()
 	l, env, _ := actest.BeginLogged(t)
 	tap := func(lines string, exit int) string { return fmt.Sprintf("printf '%s'; exit %d", lines, exit) }
 	step := func(n int) act.Step {
@@ -49,6 +50,7 @@ func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
 
 // TestL2_FewerTestsAreAFailure: a change that deletes a test, or leaves one out, does not pass.
 func TestL2_FewerTestsAreAFailure(t *testing.T) {
+	t.Parallel()
 	l, env, _ := actest.BeginLogged(t)
 	env.RegisterActivity(l.Guard)
 	step := func(n int) act.Step {

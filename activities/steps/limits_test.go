@@ -13,6 +13,7 @@ import (
 
 // A step that reaches a limit reports it in words, and the contract says beforehand whether the limit holds.
 func TestE6_AStepSaysWhichLimitItReached(t *testing.T) {
+	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
 	s := l.Spec
 	memory, processes := spec.Size(64<<20), 40

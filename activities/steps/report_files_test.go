@@ -13,6 +13,7 @@ import (
 // TestL2_ReportFilesAreRead: JUnit XML that a command writes into its tree counts like its output. Files of an
 // earlier run do not count.
 func TestL2_ReportFilesAreRead(t *testing.T) {
+	t.Parallel()
 	l, env, _ := actest.BeginLogged(t)
 	env.RegisterActivity(l.Guard)
 	step := func(n int) act.Step {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestReportsOfARunBeforeAreForgotten(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	kept, left := filepath.Join(dir, "target", "other.xml"), filepath.Join(dir, "target", "TEST-a.xml")
 	require.NoError(t, os.Mkdir(filepath.Dir(kept), 0o700))

@@ -14,6 +14,7 @@ import (
 )
 
 func TestAStepWhoseResultAPowerCutToreRunsAgain(t *testing.T) {
+	t.Parallel()
 	l, env, log := actest.BeginLogged(t)
 	in := act.Test{Step: l.Step(1), Command: "date +%s%N; exit 3"}
 	first, printed := l.RunTest(env, in)
@@ -36,6 +37,7 @@ func TestAStepWhoseResultAPowerCutToreRunsAgain(t *testing.T) {
 }
 
 func TestATornEnvironmentIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	l, env, log := actest.BeginLogged(t)
 	path := filepath.Join(workspace.Steps(l.Home, l.Opened.Ref), "..", "environment.json")
 	gittest.Write(t, path, "")
@@ -48,6 +50,7 @@ func TestATornEnvironmentIsMadeAgain(t *testing.T) {
 }
 
 func TestATornReportOfTheTestsBeforeIsReadAnewFromTheirOutput(t *testing.T) {
+	t.Parallel()
 	l, env, _ := actest.BeginLogged(t)
 	run := func(n int, before string) act.Tested {
 		out, _ := l.RunTest(env, act.Test{

@@ -46,6 +46,7 @@ func names(drift []task.Drift) (all []string) {
 // TestS12_EachKindOfDriftHasItsName has a case for each kind, except those of the ledger and of artifacts, which have
 // their own tests.
 func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	require.Empty(t, s.ValidateWith().Drift)
 
@@ -68,6 +69,7 @@ func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
 }
 
 func TestS12_ARewrittenProjectBranchIsDrift(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	gittest.Git(t, s.User, "commit", "-qm", "further", "--allow-empty")
 	v := s.ValidateWith()
@@ -81,6 +83,7 @@ func TestS12_ARewrittenProjectBranchIsDrift(t *testing.T) {
 }
 
 func TestS12_TheRemotesBranchAndItsCIAreDrift(t *testing.T) {
+	t.Parallel()
 	head, state := "", "success"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -126,6 +129,7 @@ func (nights) ListScheduleMatchingTimes(context.Context, *workflowservice.ListSc
 }
 
 func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, func(doc map[string]any) {
 		doc["schedules"] = []any{map[string]any{"name": "nightly", "cron": "0 2 * * *", "task": map[string]any{"title": "Update"}}}
 		doc["triggers"] = []any{map[string]any{"name": "builds", "from": "health", "command": "test -e well || { echo it is ill; exit 1; }", "task": map[string]any{}}}
@@ -149,6 +153,7 @@ func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 // TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins commits a rule between two steps. The entry after which the
 // second step would begin reports that the files have changed.
 func TestS12_GovernanceFilesAreLookedAtBeforeAStepBegins(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, map[string]string{"RULES.md": "Be kind.\n"}, func(doc map[string]any) { doc["governance"] = []any{"RULES.md"} })
 	s.Submit("a", `{}`)
 	milestone := loop.Event{Type: loop.MilestoneReached, Task: "a", Step: "one"}

@@ -39,6 +39,7 @@ func planner(script string, more map[string]any) func(map[string]any) {
 }
 
 func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, map[string]string{"RULES.md": "be kind\n"}, planner("", map[string]any{"governance": []any{"RULES.md"}}))
 	s.Submit("one", `{"goal": "better", "scope": ["work/a"]}`)
 	p := s.Plan("one", nil)
@@ -68,6 +69,7 @@ func TestS3_ATaskThatBringsItsStepsIsPlannedWithoutAPlanner(t *testing.T) {
 }
 
 func TestS12_APlanIsAssessedOnceMoreAsItIs(t *testing.T) {
+	t.Parallel()
 	script := `printf '%b' '` + goodPlan + `' > "$PAWL_PLAN"`
 	s := actest.BeginSteward(t, map[string]string{"RULES.md": "be kind\n"}, planner(script, map[string]any{"governance": []any{"RULES.md"}}))
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
@@ -102,6 +104,7 @@ func charterStore(s *actest.Steward) string {
 const goodPlan = "---\\ntier: T2\\nsteps:\\n  - id: first\\n    kind: improve\\n    spec: {goal: g, scope: [work/a]}\\n---\\n\\n# why\\n"
 
 func TestS3_ThePlannerPlansOnADeskOfWhichNothingStays(t *testing.T) {
+	t.Parallel()
 	script := `cat > "$PAWL_RESULT.in"; grep -q 'be kind' "$PAWL_RESULT.in" && grep -q 'think of b' "$PAWL_RESULT.in" && grep -q 'work/a' "$PAWL_RESULT.in" || exit 9
 echo changed > work/a; touch new; printf '%b' '` + goodPlan + `' > "$PAWL_PLAN"; echo '{"costUSD": 0.25, "toolCalls": 3}' > "$PAWL_RESULT"`
 	s := actest.BeginSteward(t, map[string]string{"RULES.md": "be kind\n"}, planner(script, map[string]any{"governance": []any{"RULES.md"}}))
@@ -123,6 +126,7 @@ echo changed > work/a; touch new; printf '%b' '` + goodPlan + `' > "$PAWL_PLAN";
 }
 
 func TestS3_APlanIsWhatThePlannerPrintsWhereItWritesNone(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner("printf '%b' '```markdown\\n"+goodPlan+"```\\n'", nil))
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
 	p := s.Plan("one", nil)
@@ -131,6 +135,7 @@ func TestS3_APlanIsWhatThePlannerPrintsWhereItWritesNone(t *testing.T) {
 }
 
 func TestS3_WhatIsWrongWithAPlanIsSaid(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spec, plan string
 		more       map[string]any
@@ -158,6 +163,7 @@ func TestS3_WhatIsWrongWithAPlanIsSaid(t *testing.T) {
 }
 
 func TestS3_BlockersAreNamed(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	s.Submit("before", `{}`)
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", After: []string{"before"}, Spec: json.RawMessage(`{"goal": "g", "agent": {"command": ["no-such-agent"]}, "guard": {"command": "true && no-such-tool --all"}}`)}})
@@ -175,6 +181,7 @@ func TestS3_BlockersAreNamed(t *testing.T) {
 }
 
 func TestS3_WhereThePlannerAsksItIsUnclear(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner(`echo '{"giveUp": "which of the two?"}' > "$PAWL_RESULT"`, nil))
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
 	p := s.Plan("one", nil)
@@ -183,6 +190,7 @@ func TestS3_WhereThePlannerAsksItIsUnclear(t *testing.T) {
 }
 
 func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	s.Submit("one", `{"goal": "g"}`)
 	p := s.Plan("one", nil)
@@ -237,6 +245,7 @@ func TestS7_WhatAHandHasChangedIsReportedAndLeftAlone(t *testing.T) {
 
 // The gate stays until a person closes it, and says that there is nothing left to restore.
 func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	s.Submit("one", `{"goal": "g"}`)
 	made := loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: s.Plan("one", nil).Plan}
@@ -300,6 +309,7 @@ func TestS12_AnArtifactThatIsPutRightByHandIsSaidToBe(t *testing.T) {
 }
 
 func TestS11_AMovedLedgerHasItsName(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	s.Submit("one", `{}`)
 	s.Stop()
@@ -317,6 +327,7 @@ func TestS11_AMovedLedgerHasItsName(t *testing.T) {
 }
 
 func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, map[string]string{"work/b": "b\n"}, nil)
 	heads := map[string]string{}
 	for _, name := range []string{"a", "b", "clash"} {
@@ -354,6 +365,7 @@ func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
 // TestS7_AnAgentCannotWriteWhatPeopleRead: the planner is an agent in the steward's sandbox, which is that of its
 // loops.
 func TestS7_AnAgentCannotWriteWhatPeopleRead(t *testing.T) {
+	t.Parallel()
 	if sandbox.Probe().Files == sandbox.ByNothing {
 		t.Skip("this machine has no sandbox for files")
 	}
@@ -376,6 +388,7 @@ printf '%b' '` + goodPlan + `'; test ! -e "$PAWL_RESULT.could"`
 }
 
 func TestFilesThatTwoTasksMayMakeAreNamed(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	s.Submit("one", `{"goal": "g", "scope": ["docs/**"], "newFiles": "allow"}`)
 	s.Submit("two", `{"goal": "g", "scope": ["docs/**"]}`)
@@ -389,6 +402,7 @@ func TestFilesThatTwoTasksMayMakeAreNamed(t *testing.T) {
 // TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost plans a task after others, in one run of the steward and in
 // the next. Only PLAN.md has the steps of a finished task.
 func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner("", nil))
 	cost := func(usd string) *loop.Usage { return &loop.Usage{CostUSD: evidence.MustDecimal(usd)} }
 	did := func(id, spec, usd string) {

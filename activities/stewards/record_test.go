@@ -21,6 +21,7 @@ import (
 )
 
 func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	s.Submit("one", `{"goal": "a <b> & c", "scope": ["work/**"]}`)
 	s.Submit("two", `{}`)
@@ -65,6 +66,7 @@ func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {
 }
 
 func TestS7_ARetryFindsWhatWasAppended(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	again := act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one"}})}
 	first := s.AppendIn(again)
@@ -77,6 +79,7 @@ func TestS7_ARetryFindsWhatWasAppended(t *testing.T) {
 }
 
 func TestS7_WhatPeopleReadIsInTheLedgerAndInTheProject(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	s.Submit("one", `{}`)
 	status, err := os.ReadFile(s.Opened.Export + "/STATUS_LEDGER.md")
@@ -108,6 +111,7 @@ func openTwice(s *actest.Steward) {
 }
 
 func TestS7_ATaskThatCanBeNoFolderIsRefused(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	for _, id := range []string{"..", ".", "a/b", "../../x", "-x", ".git", "a\nb", ""} {
 		e := s.Entry(loop.Event{Type: loop.TaskSubmitted, Task: id, Submitted: &task.Task{ID: id}})
@@ -119,6 +123,7 @@ func TestS7_ATaskThatCanBeNoFolderIsRefused(t *testing.T) {
 }
 
 func TestS7_TheProjectsFolderIsNoPartOfTheProject(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	require.Equal(t, filepath.Join(s.Opened.Repo, ".pawl"), s.Opened.Export)
 	require.DirExists(t, s.Opened.Export)
@@ -135,6 +140,7 @@ func TestS7_TheProjectsFolderIsNoPartOfTheProject(t *testing.T) {
 
 // TestS7_AFolderThatSomebodyDeletesIsOneQuestion about all its files, and the answer holds for all of them.
 func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
+	t.Parallel()
 	for _, choice := range []string{steward.Restore, steward.Keep} {
 		t.Run(choice, func(t *testing.T) {
 			s := actest.BeginSteward(t, nil, nil)
@@ -186,6 +192,7 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 }
 
 func TestS7_NothingIsWrittenThroughALinkOrIntoTheProject(t *testing.T) {
+	t.Parallel()
 	for name, inTheWay := range map[string]func(t *testing.T, user, outside string){
 		"a link out of the project": func(t *testing.T, user, outside string) { require.NoError(t, os.Symlink(outside, user+"/.pawl")) },
 		"a link within the project": func(t *testing.T, user, _ string) { require.NoError(t, os.Symlink("work", user+"/.pawl")) },
@@ -224,6 +231,7 @@ func TestS7_NothingIsWrittenThroughALinkOrIntoTheProject(t *testing.T) {
 }
 
 func TestE6_ACharterWithACredentialIsRefused(t *testing.T) {
+	t.Parallel()
 	s := actest.BeginSteward(t, nil, nil)
 	c := s.Chartered(func(m map[string]any) {
 		m["name"], m["notify"] = "other", []any{"curl -H 'X: ghp_" + strings.Repeat("a1B2", 9) + "' https://x.example"}

@@ -11,6 +11,7 @@ import (
 
 // TestS12_WhatIsOnlyUnderWayIsNoDrift: a loop makes a commit between two looks at its branch.
 func TestS12_WhatIsOnlyUnderWayIsNoDrift(t *testing.T) {
+	t.Parallel()
 	edited := task.Drift{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Theirs: "x"}
 	branch := func(at string) task.Drift { return task.Drift{Name: task.DriftBranch, What: "pawl/a", Theirs: at} }
 	for name, looks := range map[string][2][]task.Drift{

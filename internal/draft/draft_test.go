@@ -73,6 +73,7 @@ func decided(r draft.Repository) draft.Repository {
 }
 
 func TestSpecsForRepositoriesOfManyKinds(t *testing.T) {
+	t.Parallel()
 	for name, files := range repositories {
 		t.Run(name, func(t *testing.T) {
 			text := draft.Spec(kind.Improve, decided(look(files)), draft.Options{Agent: draft.Agents[0], OnPath: name != "empty", Schema: "/s/pawl.schema.json"})
@@ -92,6 +93,7 @@ func TestSpecsForRepositoriesOfManyKinds(t *testing.T) {
 }
 
 func TestSpecsForEveryAgent(t *testing.T) {
+	t.Parallel()
 	for _, agent := range draft.Agents {
 		path := filepath.Join(t.TempDir(), "pawl.yaml")
 		text := draft.Spec(kind.Improve, look(repositories["go"]), draft.Options{Agent: agent, Goal: "it's \"faster\": #1\nor so"})
@@ -107,6 +109,7 @@ func TestSpecsForEveryAgent(t *testing.T) {
 // TestDeliverIsWrittenInKeysOfTheContract checks that init writes a valid spec. Only the verify command is missing if
 // no tests were found, because the user has to say when the work is done.
 func TestDeliverIsWrittenInKeysOfTheContract(t *testing.T) {
+	t.Parallel()
 	for name, files := range repositories {
 		found := look(files)
 		text := draft.Spec(kind.Deliver, found, draft.Options{Agent: draft.Agents[0], OnPath: true})
@@ -128,6 +131,7 @@ func TestDeliverIsWrittenInKeysOfTheContract(t *testing.T) {
 // TestAStewardsDraftLoadsForEveryRepository checks that the draft loads as a charter, and that its loops get
 // everything that a step of each kind needs.
 func TestAStewardsDraftLoadsForEveryRepository(t *testing.T) {
+	t.Parallel()
 	for name, files := range repositories {
 		for _, agent := range draft.Agents {
 			path := filepath.Join(t.TempDir(), "steward.yaml")
@@ -150,6 +154,7 @@ func TestAStewardsDraftLoadsForEveryRepository(t *testing.T) {
 }
 
 func TestTheMetricOfARepositoryWithoutOneIsItsSize(t *testing.T) {
+	t.Parallel()
 	for want, files := range map[string][]string{
 		"find src lib -type f -exec cat {} + | wc -c":                                               {"src/a.c", "lib/b.c"},
 		"find . -type f -not -path './.git/*' -not -path '*/node_modules/*' -exec cat {} + | wc -c": {"a.txt"},

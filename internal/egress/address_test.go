@@ -15,6 +15,7 @@ import (
 )
 
 func TestE6_AddressesThatAreNeverReached(t *testing.T) {
+	t.Parallel()
 	for want, hosts := range map[string]string{
 		"is this host itself": `127.0.0.1 127.255.255.254 0.0.0.0 0.1.2.3 ::1 :: 0:0:0:0:0:0:0:1 ::ffff:127.0.0.1 ::ffff:0.0.0.0 ::FFFF:7F00:1 ::127.0.0.1 ::ffff:0:127.0.0.1
 			64:ff9b::127.0.0.1 64:ff9b::7f00:1 64:ff9b:1::127.0.0.1 64:ff9b:1:7f00:0:100:: 64:ff9b:1:7f:0:1:: 64:ff9b:1:0:7f:0:100:0 2002:7f00:1:: 2002:7f00:0001:1::1

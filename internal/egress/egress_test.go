@@ -58,6 +58,7 @@ func through(at string) *http.Client {
 }
 
 func TestE6_NothingOnThisHostIsReachedThroughTheProxy(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })

@@ -93,6 +93,7 @@ func get(t *testing.T, conn net.Conn, host string) string {
 }
 
 func TestE6_WhatTheProxyLetsThrough(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -203,6 +204,7 @@ func TestE6_WhatTheProxyLetsThrough(t *testing.T) {
 
 // A name has one address when it is checked, and another one when the proxy connects.
 func TestE6_ANameIsResolvedOnce(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -277,6 +279,7 @@ func TestE6_ANameIsResolvedOnce(t *testing.T) {
 
 // A name of Temporal's leads to one host after the other. All of these hosts are closed.
 func TestE6_WhatAClosedNameEverLedToIsClosed(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -297,6 +300,7 @@ func TestE6_WhatAClosedNameEverLedToIsClosed(t *testing.T) {
 
 // If hosts are listed, nobody outside learns from DNS which other names a loop asks for.
 func TestE6_ANameThatIsNotWantedIsNotLookedUp(t *testing.T) {
+	t.Parallel()
 	s := known(nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -308,6 +312,7 @@ func TestE6_ANameThatIsNotWantedIsNotLookedUp(t *testing.T) {
 
 // While nobody can find out where Temporal is, any address could be Temporal's.
 func TestE6_WhatCannotBeToldFromTemporalIsRefused(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}

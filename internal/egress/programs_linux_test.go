@@ -35,6 +35,7 @@ import (
 // The programs of real builds run unchanged, in a network that has nothing but the proxy. The host that they ask has
 // what registries have. Without PAWL_TEST_ALL=1 only curl and git run.
 func TestE6_ProgramsFindTheProxy(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}

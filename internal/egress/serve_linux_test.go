@@ -40,6 +40,7 @@ func echoes(l net.Listener) {
 }
 
 func TestE6_ATunnelPassesEverythingAndItsEnd(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -71,6 +72,7 @@ func TestE6_ATunnelPassesEverythingAndItsEnd(t *testing.T) {
 }
 
 func TestE6_ARequestIsForwardedAsItIs(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -100,6 +102,7 @@ func TestE6_ARequestIsForwardedAsItIs(t *testing.T) {
 
 // A server may answer before it has read the whole request. Its answer still arrives complete.
 func TestAnAnswerThatComesBeforeTheRequestIsWholeComesWhole(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -135,6 +138,7 @@ func TestAnAnswerThatComesBeforeTheRequestIsWholeComesWhole(t *testing.T) {
 }
 
 func TestE6_WhatTheProxyDoesNotSpeak(t *testing.T) {
+	t.Parallel()
 	at := served(t, egress.Rules{}, nil)
 	for ask, want := range map[string]string{
 		"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                                         "400 Bad Request",
@@ -176,6 +180,7 @@ func TestE6_WhatTheProxyDoesNotSpeak(t *testing.T) {
 }
 
 func TestE6_RulesThatCannotBeReadLetNothingThrough(t *testing.T) {
+	t.Parallel()
 	for want, r := range map[string]egress.Rules{
 		`the network of agents: "" names no host`:                           {Hosts: []string{""}},
 		`the network of agents: "*" is not a host name`:                     {Hosts: []string{"*"}},
@@ -200,6 +205,7 @@ func TestE6_RulesThatCannotBeReadLetNothingThrough(t *testing.T) {
 // Clients that send nothing, or half a request, or keep their connection, do not stop other clients. They end with
 // the proxy.
 func TestE6_AThousandConnectionsAndSlowClients(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -268,6 +274,7 @@ func TestE6_AThousandConnectionsAndSlowClients(t *testing.T) {
 
 // No connection outlives the listener.
 func TestE6_AllConnectionsEndWithTheListener(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -335,6 +342,7 @@ func FuzzClients(f *testing.F) {
 }
 
 func TestE6_TheHostOfAService(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]string{
 		"temporal.example:7233": "temporal.example", "dns:///temporal.example:7233": "temporal.example", "10.0.0.5:7233": "10.0.0.5",
 		"[2001:db8::1]:7233": "2001:db8::1", "temporal.example": "temporal.example", "": "",

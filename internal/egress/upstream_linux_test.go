@@ -64,6 +64,7 @@ func (u *fakeUpstream) last() string {
 }
 
 func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -126,6 +127,7 @@ func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
 }
 
 func TestE6_AServerThatSpeaksFirstIsHeard(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}
@@ -144,6 +146,7 @@ func TestE6_AServerThatSpeaksFirstIsHeard(t *testing.T) {
 
 // A company's SOCKS proxy is used too: in this test it is one of pawl's own.
 func TestE6_ThroughASOCKSProxyOfThisHost(t *testing.T) {
+	t.Parallel()
 	if !inWorld(t) {
 		return
 	}

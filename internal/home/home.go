@@ -21,9 +21,8 @@ import (
 // Home is pawl's own folder on this host.
 type Home struct{ Dir string }
 
-// Open returns $PAWL_HOME, by default $XDG_STATE_HOME/pawl, else ~/.local/state/pawl, and makes the folder if it is
-// missing. A relative $PAWL_HOME is relative to the current folder. From then on this process holds the folder: what
-// package durable and git write there is written in that folder, even if a folder above it is renamed.
+// Open opens $PAWL_HOME, by default $XDG_STATE_HOME/pawl, else ~/.local/state/pawl. A relative $PAWL_HOME is relative
+// to the current folder.
 func Open() (Home, error) {
 	dir := os.Getenv("PAWL_HOME")
 	if dir == "" {
@@ -37,6 +36,12 @@ func Open() (Home, error) {
 		}
 		dir = filepath.Join(state, "pawl")
 	}
+	return At(dir)
+}
+
+// At opens pawl's folder at dir, and makes it if it is missing. From then on this process holds the folder: what
+// package durable and git write there is written in that folder, even if a folder above it is renamed.
+func At(dir string) (Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return Home{}, fmt.Errorf("making PAWL_HOME absolute: %w", err)

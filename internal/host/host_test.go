@@ -38,6 +38,7 @@ const (
 )
 
 func TestEveryKindHasAWorkflow(t *testing.T) {
+	t.Parallel()
 	for _, k := range kind.All {
 		require.NotNil(t, host.Workflows[k.Name], "no workflow carries out %s", k.Name)
 	}
@@ -66,8 +67,7 @@ func newMachine(t *testing.T) *machine {
 		out, err := exec.Command("git", append([]string{"-C", user}, args...)...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	t.Setenv("PAWL_HOME", filepath.Join(dir, "home"))
-	h, err := home.Open()
+	h, err := home.At(filepath.Join(dir, "home"))
 	require.NoError(t, err)
 	m := &machine{T: t, service: &service{}, a: activities.New(h, "here", "pawl", "default", false)}
 	t.Cleanup(m.a.Stop)
@@ -118,6 +118,7 @@ func pending(id, identity string, state enumspb.PendingActivityState) *workflowp
 }
 
 func TestADeadWorkersActivitiesAreGivenBack(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running,
 		pending("1", host.Identity("here"), enumspb.PENDING_ACTIVITY_STATE_STARTED),
@@ -141,6 +142,7 @@ func (m *machine) noted(name, text string) {
 
 // A loop that continues from its ledger takes over its trees. Nobody removes them before that.
 func TestTheTreesOfALoopThatWasCarriedOverStay(t *testing.T) {
+	t.Parallel()
 	for when, look := range map[string]func(*machine){
 		"when the next worker starts":     (*machine).recover,
 		"when the worker that runs looks": func(m *machine) { host.Sweep(context.Background(), m.o, m.a) },
@@ -158,6 +160,7 @@ func TestTheTreesOfALoopThatWasCarriedOverStay(t *testing.T) {
 }
 
 func TestALoopThatEndedWithoutItsWorkerGivesItsTreesUp(t *testing.T) {
+	t.Parallel()
 	for name, status := range map[string]func(*machine){
 		"terminated":               func(m *machine) { m.runs("x", "first", terminated) },
 		"another has its ID now":   func(m *machine) { m.runs("x", "second", running) },
@@ -185,6 +188,7 @@ func TestALoopThatEndedWithoutItsWorkerGivesItsTreesUp(t *testing.T) {
 }
 
 func TestALoopThatRunsKeepsWhatItHas(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running)
 	host.Sweep(context.Background(), m.o, m.a)
@@ -196,6 +200,7 @@ func TestALoopThatRunsKeepsWhatItHas(t *testing.T) {
 }
 
 func TestALoopThatTheEngineLostGoesOnFromItsLedger(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.recover()
 	require.Len(t, m.started, 1)
@@ -205,6 +210,7 @@ func TestALoopThatTheEngineLostGoesOnFromItsLedger(t *testing.T) {
 }
 
 func TestALoopThatAServiceElsewhereDoesNotKnowIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.o.Embedded = false
 	m.recover()
@@ -214,6 +220,7 @@ func TestALoopThatAServiceElsewhereDoesNotKnowIsLeftAlone(t *testing.T) {
 }
 
 func TestOnlyLoopsOfTheNamespaceThatMayHaveBeenAtWorkAreAskedAbout(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running)
 	for ref, change := range map[string]func(*workspace.Record){
@@ -231,6 +238,7 @@ func TestOnlyLoopsOfTheNamespaceThatMayHaveBeenAtWorkAreAskedAbout(t *testing.T)
 }
 
 func TestALoopWhoseOpeningWasCutOffIsForgottenWithIt(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running)
 	m.runs("early", "early-run", running, pending("1", host.Identity("here"), enumspb.PENDING_ACTIVITY_STATE_STARTED))
@@ -251,6 +259,7 @@ func TestALoopWhoseOpeningWasCutOffIsForgottenWithIt(t *testing.T) {
 }
 
 func TestARecordThatAPowerCutToreIsMadeAgainFromTheLedger(t *testing.T) {
+	t.Parallel()
 	for name, content := range map[string]string{"empty": "", "zeroes": "\x00\x00\x00\x00", "cut off": `{"loop": "x", "ref"`} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
@@ -267,6 +276,7 @@ func TestARecordThatAPowerCutToreIsMadeAgainFromTheLedger(t *testing.T) {
 }
 
 func TestATornRecordOfALoopThatTheEngineLostIsMadeAgainAndTheLoopGoesOn(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	before := m.workspace()
 	m.damage("")
@@ -278,6 +288,7 @@ func TestATornRecordOfALoopThatTheEngineLostIsMadeAgainAndTheLoopGoesOn(t *testi
 }
 
 func TestATornRecordOfALoopThatEndedIsClosed(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	out, err := m.a.Record(context.Background(), act.Record{Entry: act.Entry{Ref: m.ref, Ledger: m.ledger, Events: []loop.Event{
 		{Seq: 3, Loop: "x", Time: time.Now().UTC(), Type: loop.AutonomyCompleted, Status: loop.Completed, ExitStatus: "completed"},
@@ -291,6 +302,7 @@ func TestATornRecordOfALoopThatEndedIsClosed(t *testing.T) {
 }
 
 func TestATornRecordThatNoLedgerKnowsIsDropped(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running)
 	require.NoError(t, os.MkdirAll(m.o.Home.Loop("y"), 0o700))
@@ -304,6 +316,7 @@ func TestATornRecordThatNoLedgerKnowsIsDropped(t *testing.T) {
 }
 
 func TestATornRecordStaysWhereItsLedgerCannotBeRead(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running)
 	store := m.workspace().Store
@@ -318,6 +331,7 @@ func TestATornRecordStaysWhereItsLedgerCannotBeRead(t *testing.T) {
 }
 
 func TestMissingSearchAttributesAreAddedOrDoneWithout(t *testing.T) {
+	t.Parallel()
 	m := &service{}
 	o := host.Options{Client: m, Namespace: "default", Logger: slog.New(slog.DiscardHandler)}
 	require.True(t, host.Attributes(context.Background(), o))
@@ -330,6 +344,7 @@ func TestMissingSearchAttributesAreAddedOrDoneWithout(t *testing.T) {
 }
 
 func TestActiveLoopsAreThoseThatTheServiceRunsForThisHost(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	active := func() []string {
 		out, err := host.ActiveLoops(context.Background(), m.o.Home, m, "default")
@@ -345,6 +360,7 @@ func TestActiveLoopsAreThoseThatTheServiceRunsForThisHost(t *testing.T) {
 
 // TestL12_ALoopIsStartedWithWhatAServiceTakes: a service refuses to start a workflow with texts that are too long.
 func TestL12_ALoopIsStartedWithWhatAServiceTakes(t *testing.T) {
+	t.Parallel()
 	o := client.StartOptions("x", spec.Spec{
 		Kind: "improve", Goal: strings.Repeat("better \x00", 5000) + "\nmore", Scope: []string{strings.Repeat("<&>", 9000)}, Session: map[string]string{"user": "ada"},
 	})

@@ -15,6 +15,7 @@ import (
 
 // A loop that the embedded engine has lost while this worker ran continues from its ledger.
 func TestALoopThatTheEngineLosesMeanwhileGoesOn(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running)
 	host.Sweep(t.Context(), m.o, m.a)
@@ -27,6 +28,7 @@ func TestALoopThatTheEngineLosesMeanwhileGoesOn(t *testing.T) {
 
 // An engine that is stopping may not know a loop that it knew a moment before, and will know again.
 func TestALoopIsLostWhereTheServiceSaysSoTwice(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running)
 	m.doubts = 1
@@ -37,6 +39,7 @@ func TestALoopIsLostWhereTheServiceSaysSoTwice(t *testing.T) {
 }
 
 func TestARecordThatIsTornWhileTheWorkerRunsIsWrittenAgain(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	m.runs("x", "first", running)
 	before := m.workspace()
@@ -47,6 +50,7 @@ func TestARecordThatIsTornWhileTheWorkerRunsIsWrittenAgain(t *testing.T) {
 
 // A lost run may still write to the ledger. The next run begins from the ledger when nothing writes to it any more.
 func TestALostLoopGoesOnWhenNothingOfItIsAtWorkAnyMore(t *testing.T) {
+	t.Parallel()
 	m := newMachine(t)
 	r := m.workspace()
 	r.Loop = "default-test-workflow-id" // the workflow ID of the SDK's test environment

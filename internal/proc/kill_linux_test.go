@@ -19,6 +19,7 @@ import (
 )
 
 func TestNothingOutlivesTheCommand(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name     string
 		script   string // PIDFILE stands for a file into which the survivor writes its process ID
@@ -43,6 +44,7 @@ func TestNothingOutlivesTheCommand(t *testing.T) {
 }
 
 func TestNothingOutlivesACommandThatMultiplies(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"in its process group":       `grow() { [ $1 = 0 ] && exec sleep 1000; grow $(($1-1)) & grow $(($1-1)) & wait; }; grow 7 & exit 5`,
 		"in sessions of their own":   `cat > grow <<'E'` + "\n" + `[ $1 = 0 ] && exec sleep 1000; setsid sh ./grow $(($1-1)) & setsid sh ./grow $(($1-1)) & wait` + "\nE\nsh ./grow 5 & exit 5",
@@ -62,6 +64,7 @@ func TestNothingOutlivesACommandThatMultiplies(t *testing.T) {
 }
 
 func TestOrphansAreCollectedWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	// Otherwise a program that waits for a daemon by its process ID would wait for ever.
 	result := s.sh(`pid=$(sh -c 'true & echo $!'); while kill -0 $pid 2>/dev/null; do :; done; exit 5`)
@@ -70,6 +73,7 @@ func TestOrphansAreCollectedWhileTheCommandRuns(t *testing.T) {
 }
 
 func TestCloseEndsWhatRuns(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	failed := make(chan error, 1)
 	go func() {
@@ -86,6 +90,7 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 }
 
 func TestReapByToken(t *testing.T) {
+	t.Parallel()
 	token := newToken()
 	mine := unsupervised(t, exec.Command("sleep", "1000"), "SUPERVISED_BY="+token)
 	child := exec.Command("sh", "-c", "env -i sleep 1000 & echo $! > pid; wait")
@@ -108,6 +113,7 @@ func TestReapByToken(t *testing.T) {
 }
 
 func TestReapByDirectory(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	sleeper := func(dir string) int {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
@@ -136,6 +142,7 @@ func TestReapByDirectory(t *testing.T) {
 }
 
 func TestReapSparesItselfAndItsAncestors(t *testing.T) {
+	t.Parallel()
 	token := newToken()
 	cmd := exec.Command("sh", "-c", "sleep 1000 & "+quoted(part("reaper", token))+"; exit 5")
 	cmd.Dir = t.TempDir()
@@ -148,6 +155,7 @@ func TestReapSparesItselfAndItsAncestors(t *testing.T) {
 }
 
 func TestReapRefusesWhatWouldBeEverything(t *testing.T) {
+	t.Parallel()
 	_, err := proc.Reap("")
 	require.Error(t, err)
 	for _, dir := range []string{"", "/", "//", "/usr/.."} {
@@ -157,6 +165,7 @@ func TestReapRefusesWhatWouldBeEverything(t *testing.T) {
 }
 
 func TestStartRefusesTokensThatReapCouldNotFind(t *testing.T) {
+	t.Parallel()
 	for _, token := range []string{"", "a\x00b", "a\nb"} {
 		_, err := proc.Start(token, sandbox.ByNothing)
 		require.Error(t, err, "%q", token)

@@ -19,6 +19,7 @@ import (
 )
 
 func TestOutputBeyondTheLimitKeepsHeadAndTail(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	c := s.command(part("flood", "100000")...)
 	result := s.run(context.Background(), c)
@@ -46,6 +47,7 @@ func TestOutputBeyondTheLimitKeepsHeadAndTail(t *testing.T) {
 }
 
 func TestOutputIsKeptByteForByte(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	const limit = 1000
 	for _, size := range []int{0, 1, 249, 250, 251, 999, 1000, 1001, 1750, 1751, 4000, 200_000} {
@@ -74,6 +76,7 @@ func TestOutputIsKeptByteForByte(t *testing.T) {
 }
 
 func TestOutputLimitHoldsForEachStream(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	c := s.command("sh", "-c", "head -c 100000 /dev/zero; head -c 200000 /dev/zero >&2; head -c 50 /dev/zero")
 	c.OutputLimit = 4
@@ -85,6 +88,7 @@ func TestOutputLimitHoldsForEachStream(t *testing.T) {
 }
 
 func TestTheSameFileTwiceIsOneStream(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	c := s.command("sh", "-c", "for i in 1 2 3; do echo out $i; echo err $i >&2; done")
 	c.Stderr = c.Stdout
@@ -95,6 +99,7 @@ func TestTheSameFileTwiceIsOneStream(t *testing.T) {
 }
 
 func TestOutputCanBeThrownAway(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	c := s.command("sh", "-c", "echo out; echo problem >&2")
 	c.Stdout, c.Stderr = "", os.DevNull
@@ -114,6 +119,7 @@ func TestOutputThatCannotBeWrittenIsAnErrorAndDoesNotStopTheCommand(t *testing.T
 }
 
 func TestOutputCanBeFollowedWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	require.NoError(t, unix.Mkfifo(s.path("go"), 0o600))
 	done := make(chan proc.Result, 1)
@@ -131,6 +137,7 @@ func TestOutputCanBeFollowedWhileTheCommandRuns(t *testing.T) {
 }
 
 func TestOutputThatIsStillInThePipeWhenTheCommandEndsIsKept(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	require.NoError(t, unix.Mkfifo(s.path("go"), 0o600))
 	for range 20 {
@@ -150,6 +157,7 @@ func TestOutputThatIsStillInThePipeWhenTheCommandEndsIsKept(t *testing.T) {
 }
 
 func TestAStrangerWhoHoldsTheOutputDoesNotHoldUpRun(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	require.NoError(t, unix.Mkfifo(s.path("go"), 0o600))
 	done := make(chan proc.Result, 1)

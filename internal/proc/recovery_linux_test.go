@@ -44,6 +44,7 @@ func startWorker(t *testing.T, env ...string) worker {
 }
 
 func TestNothingOutlivesTheWorker(t *testing.T) {
+	t.Parallel()
 	w := startWorker(t)
 	require.NoError(t, w.cmd.Process.Kill())
 	gone(t, w.main, w.daemon, w.scrubbed, w.supervisor)
@@ -51,6 +52,7 @@ func TestNothingOutlivesTheWorker(t *testing.T) {
 }
 
 func TestAWorkerWhoseBinaryWasReplacedStillStartsSupervisors(t *testing.T) {
+	t.Parallel()
 	w := startWorker(t, "REMOVE_BINARY=1")
 	require.NoFileExists(t, w.cmd.Path)
 	require.NoError(t, w.cmd.Process.Kill())
@@ -58,6 +60,7 @@ func TestAWorkerWhoseBinaryWasReplacedStillStartsSupervisors(t *testing.T) {
 }
 
 func TestReapWaitsForTheSupervisorOfADeadWorker(t *testing.T) {
+	t.Parallel()
 	w := startWorker(t)
 	// The supervisor is delayed as on a busy host: when the next worker recovers, it has not even begun.
 	require.NoError(t, syscall.Kill(w.supervisor, syscall.SIGSTOP))
@@ -73,6 +76,7 @@ func TestReapWaitsForTheSupervisorOfADeadWorker(t *testing.T) {
 }
 
 func TestReapLeavesALiveWorkersSupervisorAlone(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	n, err := proc.Reap(s.token)
 	require.NoError(t, err)
@@ -81,6 +85,7 @@ func TestReapLeavesALiveWorkersSupervisorAlone(t *testing.T) {
 }
 
 func TestDeathOfTheSupervisorIsAnErrorAndReapCleansUp(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	failed := make(chan error, 1)
 	go func() {
@@ -101,6 +106,7 @@ func TestDeathOfTheSupervisorIsAnErrorAndReapCleansUp(t *testing.T) {
 }
 
 func TestCloseReapsAfterASupervisorThatDied(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	go func() {
 		script := quoted(part("daemon", s.path("daemon"), "open")) + "; exec sleep 1000"
@@ -113,6 +119,7 @@ func TestCloseReapsAfterASupervisorThatDied(t *testing.T) {
 }
 
 func TestASupervisorThatHangsDoesNotHoldUpTheWorker(t *testing.T) {
+	t.Parallel()
 	proc.SetCloseWithin(t, 50*time.Millisecond)
 	for _, test := range []struct {
 		name string
@@ -142,6 +149,7 @@ func TestASupervisorThatHangsDoesNotHoldUpTheWorker(t *testing.T) {
 }
 
 func TestInterruptFromTheTerminalReachesTheWorkerAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "go"), 0o600))
 	cmd := exec.Command(self(), "play", "worker", dir, newToken(), "sh", "-c", "echo $$ > main; read line < go; exit 7")

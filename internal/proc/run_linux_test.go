@@ -20,6 +20,7 @@ import (
 )
 
 func TestRunReportsHowTheMainProcessEnded(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, test := range []struct {
 		name, script, signal string
@@ -45,6 +46,7 @@ func TestRunReportsHowTheMainProcessEnded(t *testing.T) {
 }
 
 func TestRunGivesTheCommandExactlyWhatWasAsked(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	odd := "caf\xe9 \xff\n'\"" // arguments and variables are bytes, not text
 	require.NoError(t, os.WriteFile(s.path("in"), []byte("from stdin"), 0o600))
@@ -72,6 +74,7 @@ func TestRunGivesTheCommandExactlyWhatWasAsked(t *testing.T) {
 }
 
 func TestRunGivesTheCommandNothingElse(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	// Only the three standard streams are open (and what ls opens to list them). A leaked control socket would hide
 	// the worker's death, and a leaked pipe the end of the output.
@@ -87,6 +90,7 @@ func TestRunGivesTheCommandNothingElse(t *testing.T) {
 }
 
 func TestRunSaysWhyACommandDidNotStart(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	file := func(name, text string, mode os.FileMode) string {
 		require.NoError(t, os.WriteFile(s.path(name), []byte(text), mode))
@@ -127,6 +131,7 @@ func TestRunSaysWhyACommandDidNotStart(t *testing.T) {
 }
 
 func TestRunReportsTroubleWithItsOwnFilesAsAnError(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	require.NoError(t, unix.Mkfifo(s.path("fifo"), 0o600))
 	for name, change := range map[string]func(*proc.Command){
@@ -147,6 +152,7 @@ func TestRunReportsTroubleWithItsOwnFilesAsAnError(t *testing.T) {
 }
 
 func TestLimitEndsTheCommandAndWhatItStarted(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for _, test := range []struct{ name, script, signal string }{
 		{"that obeys", "exec sleep 1000", "SIGINT"},
@@ -167,6 +173,7 @@ func TestLimitEndsTheCommandAndWhatItStarted(t *testing.T) {
 }
 
 func TestCancelledContextInterruptsTheCommand(t *testing.T) {
+	t.Parallel()
 	shell := func(script string) []string { return []string{"sh", "-c", script} }
 	for _, test := range []struct {
 		name     string
@@ -211,6 +218,7 @@ func TestCancelledContextInterruptsTheCommand(t *testing.T) {
 }
 
 func TestContextThatHadEndedStartsNothing(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -221,6 +229,7 @@ func TestContextThatHadEndedStartsNothing(t *testing.T) {
 }
 
 func TestProgressCarriesTheTimeSpentIntoTheNextAttempt(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	require.NoError(t, unix.Mkfifo(s.path("go"), 0o600))
 	spent, err := proc.ReadProgress(s.path("progress"))
@@ -264,6 +273,7 @@ func TestProgressCarriesTheTimeSpentIntoTheNextAttempt(t *testing.T) {
 }
 
 func TestOneSupervisorRunsManyCommands(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	for i := range 50 {
 		require.Equal(t, i, s.sh("exit "+strconv.Itoa(i)).ExitCode)
@@ -295,6 +305,7 @@ func TestOneSupervisorRunsManyCommands(t *testing.T) {
 }
 
 func TestSignalsToTheSupervisorDoNotReachTheCommand(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	require.NoError(t, unix.Mkfifo(s.path("go"), 0o600))
 	results := make(chan proc.Result, 1)
@@ -346,6 +357,7 @@ func BenchmarkStart(b *testing.B) {
 
 // One bubblewrap can't make a sandbox, another one makes a different sandbox than it should.
 func TestWhatBubblewrapComesToIsNoVerdict(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ does, says string }{
 		"it fails":           {`echo "no source path" >&2; exit 1`, "the sandbox could not be made: no source path"},
 		"it says nothing":    {`exit 0`, "the sandbox could not be made"},

@@ -17,6 +17,7 @@ import (
 )
 
 func TestP4_CommitIsAPureFunctionOfItsInput(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	tree := b.StoreGit("rev-parse", b.Base+"^{tree}:src")
 	in := b.CommitInput(tree, b.Base)
@@ -58,6 +59,7 @@ Pawl-Iteration: 1`, b.StoreGit("cat-file", "commit", got))
 }
 
 func TestCommitWantsTheBranchWhereItStarts(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	tree := b.StoreGit("rev-parse", b.Base+"^{tree}")
 	in := b.CommitInput(tree, b.Base)
@@ -84,6 +86,7 @@ func TestCommitWantsTheBranchWhereItStarts(t *testing.T) {
 }
 
 func TestNothingInAMessageIsAnythingElse(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	tree := b.StoreGit("rev-parse", b.Base+"^{tree}")
 	head := b.Base
@@ -110,6 +113,7 @@ func TestNothingInAMessageIsAnythingElse(t *testing.T) {
 }
 
 func TestTrailersAreOneLineEach(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	in := b.CommitInput(b.StoreGit("rev-parse", b.Base+"^{tree}"), b.Base)
 	in.Trailers = []git.Trailer{{Key: "Pawl-Note", Value: "a\n\nPawl-Loop: forged\x00"}}
@@ -119,6 +123,7 @@ func TestTrailersAreOneLineEach(t *testing.T) {
 }
 
 func TestP6_RevertIsWhatGitRevertMakes(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/a.txt", "worse\n")
@@ -160,6 +165,7 @@ func TestP6_RevertIsWhatGitRevertMakes(t *testing.T) {
 }
 
 func TestTheEmptyTreeCanBeCommitted(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, map[string]string{"only": "x"})
 	desk := b.Tree("desk", b.Base)
 	require.NoError(t, os.RemoveAll(desk.Dir+"/only"))
@@ -174,6 +180,7 @@ func TestTheEmptyTreeCanBeCommitted(t *testing.T) {
 // The test asks for the log after every commit, as a loop does, and compares it with that of another Store that has
 // made none of the commits.
 func TestTheLogThatIsRememberedIsGits(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk, head := b.Tree("desk", b.Base), b.Base
 	for i := range 6 {
@@ -200,6 +207,7 @@ func TestTheLogThatIsRememberedIsGits(t *testing.T) {
 }
 
 func TestSettledKnowsWhatWasGoneOnFrom(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	const branch = "refs/heads/pawl/x"
 	trees := []string{b.StoreGit("rev-parse", b.Base+"^{tree}:src"), b.StoreGit("mktree", "--missing"), b.StoreGit("rev-parse", b.Base+"^{tree}:src/deep")}
@@ -248,6 +256,7 @@ func TestSettledKnowsWhatWasGoneOnFrom(t *testing.T) {
 }
 
 func TestSettledLeavesOutWhatWasUndone(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	base := b.StoreGit("rev-parse", b.Base+"^{tree}")
 	one, two := b.StoreGit("rev-parse", b.Base+"^{tree}:src"), b.StoreGit("mktree", "--missing")

@@ -17,6 +17,7 @@ import (
 )
 
 func TestProposalHashIsTheDocumentedCommands(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	desk := b.Tree("desk", b.Base)
 	head := gittest.VariedChange(t, b, desk)
@@ -36,6 +37,7 @@ func TestProposalHashIsTheDocumentedCommands(t *testing.T) {
 }
 
 func TestChangesDescribeEveryKindOfChange(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	desk := b.Tree("desk", b.Base)
 	head := gittest.VariedChange(t, b, desk)
@@ -86,6 +88,7 @@ func TestChangesDescribeEveryKindOfChange(t *testing.T) {
 }
 
 func TestDiffIsBounded(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/big", strings.Repeat("a line\n", 1<<20))
@@ -106,6 +109,7 @@ func TestDiffIsBounded(t *testing.T) {
 
 // An agent must not be able to hide its lines from code that counts them or people who read them.
 func TestAttributesHideNothing(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/.gitattributes", "* -diff\n*.txt binary diff=evil\n")

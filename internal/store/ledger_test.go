@@ -18,6 +18,7 @@ import (
 )
 
 func TestL8_TheLedgerIsAChainOfCommits(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	code := b.StoreGit("commit-tree", "-p", b.Base, "-m", "c", b.Base+"^{tree}")
 	first := b.Append(gittest.Entry("", b.Base, map[string]string{"state.json": "1", "iterations/0.json": "zero", "gone": "x"}))
@@ -65,6 +66,7 @@ func TestL8_TheLedgerIsAChainOfCommits(t *testing.T) {
 }
 
 func TestAppendRefusesWhatIsNoEntry(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	for name, e := range map[string]store.Entry{
 		"no code":       gittest.Entry("", "", nil),
@@ -85,6 +87,7 @@ func TestAppendRefusesWhatIsNoEntry(t *testing.T) {
 }
 
 func TestAppendTwiceIsAppendOnce(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	e1 := gittest.Entry("", b.Base, map[string]string{"state.json": "1"})
 	first := b.Append(e1)
@@ -101,6 +104,7 @@ func TestAppendTwiceIsAppendOnce(t *testing.T) {
 }
 
 func TestAMovedLedgerFencesTheWriter(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		move func(b *gittest.Bed, first, second string) (have string)
 	}{
@@ -163,6 +167,7 @@ func TestAMovedLedgerFencesTheWriter(t *testing.T) {
 }
 
 func TestOfManyAppendsAtOnceOneWins(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	first := b.Append(gittest.Entry("", b.Base, nil))
 	var wg sync.WaitGroup
@@ -191,6 +196,7 @@ func TestOfManyAppendsAtOnceOneWins(t *testing.T) {
 }
 
 func TestTransactDoesCodeAndLedgerTogether(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/a.txt", "worse\n")
@@ -227,6 +233,7 @@ func TestTransactDoesCodeAndLedgerTogether(t *testing.T) {
 
 // fast-import moves one ref after the other: a crash can come between them, in either order.
 func TestATransactionCutBetweenItsRefsIsCompletedByItsRetry(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []string{"the ledger", "the branch"} {
 		t.Run(lost, func(t *testing.T) {
 			b := gittest.NewBed(t, gittest.SomeFiles)
@@ -253,6 +260,7 @@ func TestATransactionCutBetweenItsRefsIsCompletedByItsRetry(t *testing.T) {
 }
 
 func TestALongLedgerStaysSmallAndFast(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip()
 	}

@@ -15,6 +15,7 @@ import (
 )
 
 func TestOpenStoreMakesABareRepositoryOnceForAll(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "deep", "with space\n", "store")
 	var wg sync.WaitGroup
 	for range 8 {
@@ -43,6 +44,7 @@ func TestOpenStoreMakesABareRepositoryOnceForAll(t *testing.T) {
 }
 
 func TestOpenStoreClearsAwayAnAttemptThatDied(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	gittest.Write(t, filepath.Join(dir+".new", "junk"), "")
 	_, err := store.Open(ctx, dir)
@@ -52,6 +54,7 @@ func TestOpenStoreClearsAwayAnAttemptThatDied(t *testing.T) {
 }
 
 func TestSetRefIsACompareAndSwap(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	other := b.StoreGit("commit-tree", "-m", "other", b.Base+"^{tree}")
 	const ref = "refs/heads/pawl/other"
@@ -81,6 +84,7 @@ func TestSetRefIsACompareAndSwap(t *testing.T) {
 }
 
 func TestRefReadsPackedRefsAndReportsDamage(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	b.StoreGit("pack-refs", "--all")
 	require.NoFileExists(t, filepath.Join(b.Store.Dir(), b.Branch))
@@ -101,6 +105,7 @@ func TestRefReadsPackedRefsAndReportsDamage(t *testing.T) {
 
 // A killed git leaves its lock on the ref.
 func TestALeftLockDoesNotStopTheLoop(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	lock := filepath.Join(b.Store.Dir(), b.Branch+".lock")
 	gittest.Write(t, lock, "")

@@ -13,6 +13,7 @@ import (
 
 // If evaluations must start alike, setup runs once more for what they change below judge.keep, and not each time.
 func TestWhatEvaluationsChangeIsBroughtBackWithoutSetup(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	jdg := b.Tree("judge", b.Base)
 	d := jdg.Dir
@@ -54,6 +55,7 @@ func TestWhatEvaluationsChangeIsBroughtBackWithoutSetup(t *testing.T) {
 
 // pnpm and uv link a tree's files to their caches. Another tree's setup then adds or removes a name of the file.
 func TestAnotherNameOfAFileIsNoChangeOfIt(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	jdg := b.Tree("judge", b.Base)
 	cache := b.Dir + "/cache-of-pnpm"

@@ -21,6 +21,7 @@ import (
 // An agent's work in its tree changes nothing outside, and pawl runs nothing of it there.
 
 func TestNothingOutsideIsTouched(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]trees.RestoreOptions{"desk": {}, "judge": judge} {
 		t.Run(name, func(t *testing.T) {
 			b := gittest.NewBed(t, gittest.SomeFiles)
@@ -222,6 +223,7 @@ func TestNoProgramOfTheTreesRuns(t *testing.T) {
 
 // The same tree gives the same change on every host and for every user.
 func TestTheUsersAttributesAndIgnoresDoNotCount(t *testing.T) {
+	t.Parallel()
 	home := os.Getenv("HOME")
 	gittest.Write(t, home+"/git/attributes", "*.txt text eol=crlf\n")
 	gittest.Write(t, home+"/git/ignore", "*.new\n")
@@ -234,6 +236,7 @@ func TestTheUsersAttributesAndIgnoresDoNotCount(t *testing.T) {
 }
 
 func TestPawlsOwnFilesInTheRoot(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	for what, do := range map[string]func(p string){
@@ -251,6 +254,7 @@ func TestPawlsOwnFilesInTheRoot(t *testing.T) {
 
 // Whatever an agent does to its .git changes only its desk.
 func TestP10_WhatAnAgentDoesWithGitChangesNothing(t *testing.T) {
+	t.Parallel()
 	for name, do := range map[string]func(t *testing.T, d string){
 		"commits": func(t *testing.T, d string) {
 			gittest.Git(t, d, "add", "-A")
@@ -337,6 +341,7 @@ func clean(t testing.TB, tree *trees.Tree, commit string) {
 }
 
 func TestATreesGitIsMadeAnewBeforeItGrowsWithoutEnd(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip()
 	}
@@ -357,6 +362,7 @@ func TestATreesGitIsMadeAnewBeforeItGrowsWithoutEnd(t *testing.T) {
 }
 
 func TestATreeShowsTheTagsOfItsHistoryAndItsOrigin(t *testing.T) {
+	t.Parallel()
 	user, base := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Git(t, user, "tag", "-a", "-m", "the first", "v1")
 	gittest.Git(t, user, "tag", "light")
@@ -389,6 +395,7 @@ func TestATreeShowsTheTagsOfItsHistoryAndItsOrigin(t *testing.T) {
 
 // A repository's tag "latest" moves with each release, and a later loop sees it at its new commit.
 func TestATagThatHasMovedIsShownWhereItIsNow(t *testing.T) {
+	t.Parallel()
 	user, base := gittest.UserRepo(t, gittest.SomeFiles)
 	b := gittest.BedFor(t, user, base)
 	fetch := func() { require.NoError(t, userrepo.FetchTags(ctx, b.Store, userrepo.At(user), "refs/heads/main")) }
@@ -405,6 +412,7 @@ func TestATagThatHasMovedIsShownWhereItIsNow(t *testing.T) {
 }
 
 func TestNobodyReachesTheStoreFromATree(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	b.Append(gittest.Entry("", b.Base, map[string]string{"state.json": "secret plans"}))
 	desk := b.Tree("desk", b.Base)

@@ -12,6 +12,7 @@ import (
 // A repository that does not ignore its node_modules has them on the desk, iteration after iteration, and they never
 // count as the agent's change.
 func TestWhatSetupMadeIsNoPartOfAChange(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Fresh(b.Base)
 	d := desk.Dir
@@ -45,6 +46,7 @@ func TestWhatSetupMadeIsNoPartOfAChange(t *testing.T) {
 
 // A folder without tracked files is named as a whole.
 func TestWhatCommandsLeaveIsNamedAndCountsToNoChange(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	left := func(tree *trees.Tree) []string {
 		names, err := tree.Leftovers(ctx, b.Base)

@@ -37,6 +37,7 @@ func readAll(b *gittest.Bed, t *trees.Tree, head string) (trees.Change, map[stri
 
 // Every line of every kind of change is read, with its own number.
 func TestEveryLineOfAChangeIsRead(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.VariedChange(t, b, desk)
@@ -72,6 +73,7 @@ func TestEveryLineOfAChangeIsRead(t *testing.T) {
 }
 
 func TestContentIsNeverTakenForAHeaderOfThePatch(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, map[string]string{"a": "-- a/x\n+ b\n@@ -1 +1 @@\ndiff --git a/x b/x\n\\ No newline at end of file\nend"})
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/a", "++ b/x\n@@ -9 +9 @@\ndiff --git a/a b/a\n\\ No newline at end of file\n\nlast")
@@ -83,6 +85,7 @@ func TestContentIsNeverTakenForAHeaderOfThePatch(t *testing.T) {
 // Neither a NUL at the beginning nor an attribute hides the rest of a file, and a long line comes in pieces that
 // overlap.
 func TestNothingHidesFromTheReader(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/.gitattributes", "* -diff -text\n")
@@ -103,6 +106,7 @@ func TestNothingHidesFromTheReader(t *testing.T) {
 }
 
 func TestNoChangeIsNotRead(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	require.NoError(t, os.Chtimes(desk.Dir+"/a.txt", gittest.When, gittest.When))
@@ -112,6 +116,7 @@ func TestNoChangeIsNotRead(t *testing.T) {
 }
 
 func TestAChangeWithoutEndIsNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/big", strings.Repeat(strings.Repeat("x", 1023)+"\n", 65<<10))
@@ -144,6 +149,7 @@ case " $* " in *" --patch "*) echo "fatal: unable to generate diff for a.txt" >&
 
 // Undone changes are included.
 func TestL5_WhatTheLoopTouchedIsInItsHistory(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	none, err := b.Store.Touched(ctx, b.Base, b.Base)

@@ -23,6 +23,7 @@ import (
 )
 
 func TestRestoreMakesTheCommit(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	head := gittest.VariedChange(t, b, b.Tree("desk", b.Base))
 	tree := trees.At(b.Store, filepath.Join(b.Dir, "odd \n\xff", "tree"), filepath.Join(b.Dir, "odd state"), "pawl/x")
@@ -58,6 +59,7 @@ func TestRestoreMakesTheCommit(t *testing.T) {
 }
 
 func TestRestoreRemovesWhatIsNotIgnoredFromADesk(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	fresh := gittest.Listing(t, desk.Dir)
@@ -96,6 +98,7 @@ func TestRestoreRemovesWhatIsNotIgnoredFromADesk(t *testing.T) {
 }
 
 func TestRestoreAfterStageLeavesNothingOfTheChange(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]trees.RestoreOptions{"desk": {}, "judge": judge} {
 		t.Run(name, func(t *testing.T) {
 			b := gittest.NewBed(t, gittest.VariedFiles)
@@ -118,6 +121,7 @@ func TestRestoreAfterStageLeavesNothingOfTheChange(t *testing.T) {
 
 // If nothing has changed, no git runs. If there is any doubt, one does.
 func TestTheFastPathSeesEveryChange(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	fresh := gittest.Listing(t, desk.Dir)
@@ -148,6 +152,7 @@ func TestTheFastPathSeesEveryChange(t *testing.T) {
 
 // Builds use mtimes: a file that a commit does not touch keeps its own.
 func TestRestoreRewritesOnlyWhatDiffers(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
 	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
@@ -169,6 +174,7 @@ func TestRestoreRewritesOnlyWhatDiffers(t *testing.T) {
 // The folder is moved away and replaced by a symlink to it. Every file is still there, with the inode and the times
 // in the index.
 func TestAFolderReplacedByASymlinkToItselfIsRestored(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]trees.RestoreOptions{"desk": {}, "judge": judge, "desk, staged": {}} {
 		t.Run(name, func(t *testing.T) {
 			b := gittest.NewBed(t, gittest.SomeFiles)
@@ -197,6 +203,7 @@ func TestAFolderReplacedByASymlinkToItselfIsRestored(t *testing.T) {
 }
 
 func TestJudgeKeepsWhatSetupMadeAndNothingElse(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	jdg := b.Tree("judge", b.Base)
 	d := jdg.Dir
@@ -282,6 +289,7 @@ func TestJudgeKeepsWhatSetupMadeAndNothingElse(t *testing.T) {
 }
 
 func TestSealedFilesStandAsTheContractHasThem(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	sealed := gittest.Must(b.Store.Entries(ctx, b.Base))
 	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
@@ -308,6 +316,7 @@ func TestSealedFilesStandAsTheContractHasThem(t *testing.T) {
 }
 
 func TestWhatPawlRemembersMayBeLost(t *testing.T) {
+	t.Parallel()
 	for name, do := range map[string]func(state string) error{
 		"all of it":           os.RemoveAll,
 		"the index":           func(s string) error { return os.Remove(s + "/index") },
@@ -338,6 +347,7 @@ func TestWhatPawlRemembersMayBeLost(t *testing.T) {
 
 // Whatever happens to the index while an agent works on the desk, its change is staged, and the damage is named.
 func TestADamagedIndexLosesNoChange(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	index := filepath.Join(b.Dir, "state", "desk", "index")
@@ -357,6 +367,7 @@ func TestADamagedIndexLosesNoChange(t *testing.T) {
 
 // A change that was made before the power cut is not a violation after it.
 func TestATornStateLosesNoChange(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	state := filepath.Join(b.Dir, "state", "desk", "state.json")
@@ -383,6 +394,7 @@ func flip(path string) error {
 }
 
 func TestTwoWorkersOnOneTreeWaitForEachOther(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/a.txt", "better\n")
@@ -406,6 +418,7 @@ func TestTwoWorkersOnOneTreeWaitForEachOther(t *testing.T) {
 
 // An agent can do this only as root in a container.
 func TestImmutableFilesAreRemoved(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/new/x", "x")
@@ -426,6 +439,7 @@ func TestImmutableFilesAreRemoved(t *testing.T) {
 }
 
 func TestACancelledRestoreDoesNotThrowTheTreeAway(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/build/x", "ignored")
@@ -442,6 +456,7 @@ func TestACancelledRestoreDoesNotThrowTheTreeAway(t *testing.T) {
 
 // After a whole loop, the user's repository is the same to the byte.
 func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	before := gittest.BytesOf(t, b.User)
 	_, err := userrepo.Inspect(ctx, userrepo.At(b.User), "", "refs/heads/pawl/x")
@@ -467,6 +482,7 @@ func TestTheUsersRepositoryIsAsItWas(t *testing.T) {
 
 // The folder that pawl keeps open is renamed and replaced by a forged copy.
 func TestE6_ATreeIsTakenAwayWhereItWas(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")
 	}

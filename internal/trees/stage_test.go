@@ -19,6 +19,7 @@ import (
 )
 
 func TestNoChangeIsNoChange(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.VariedFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/loop-results.tsv", "x")
@@ -32,6 +33,7 @@ func TestNoChangeIsNoChange(t *testing.T) {
 }
 
 func TestStageTakesWhatGitAddWould(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/x.log", "ignored")
@@ -50,6 +52,7 @@ func TestStageTakesWhatGitAddWould(t *testing.T) {
 
 // Another tool ran before, and somebody committed its results.
 func TestATrackedResultsFileIsNoPartOfAChange(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, map[string]string{"loop-results.tsv": "old\n", "a.txt": "a\n"})
 	desk := b.Tree("desk", b.Base)
 	gittest.Write(t, desk.Dir+"/loop-results.tsv", "new\n")
@@ -69,6 +72,7 @@ func paths(files []git.FileChange) []string {
 }
 
 func TestWeirdNamesSurviveTheWholeWay(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
 	for _, n := range gittest.WeirdNames {
@@ -99,6 +103,7 @@ func TestWeirdNamesSurviveTheWholeWay(t *testing.T) {
 // The file has the same size and its old mtime again. Only the ctime differs, by less than the second that git
 // compares.
 func TestARewriteWithItsTimesRestoredIsSeen(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	rewrite := func(content string) {
@@ -131,6 +136,7 @@ func TestARewriteWithItsTimesRestoredIsSeen(t *testing.T) {
 }
 
 func TestWhatTimesCanTell(t *testing.T) {
+	t.Parallel()
 	const s = int64(1e9)
 	for name, c := range map[string]struct {
 		ctime, mtime, size, nowCtime, nowMtime, nowSize, written int64
@@ -153,6 +159,7 @@ func TestWhatTimesCanTell(t *testing.T) {
 
 // A folder can be replaced by another one although the files in both stay untouched.
 func TestAFolderSwappedForAnotherIsSeen(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	fresh := gittest.Listing(t, desk.Dir)
@@ -284,6 +291,7 @@ func nest(t testing.TB, dir string, n int) {
 
 // The same things in ignored folders are no violation.
 func TestWhatIsIgnoredIsNoViolation(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	gittest.Git(t, b.Dir, "init", "-q", desk.Dir+"/build/dep")
@@ -296,6 +304,7 @@ func TestWhatIsIgnoredIsNoViolation(t *testing.T) {
 }
 
 func TestUnreadableThingsAreViolations(t *testing.T) {
+	t.Parallel()
 	if gittest.AsNobody(t) {
 		return
 	}
@@ -338,6 +347,7 @@ func TestUnreadableThingsAreViolations(t *testing.T) {
 
 // Read-only tracked files in read-only folders are restored.
 func TestReadOnlyTreesAreRestored(t *testing.T) {
+	t.Parallel()
 	if gittest.AsNobody(t) {
 		return
 	}
@@ -361,6 +371,7 @@ func TestReadOnlyTreesAreRestored(t *testing.T) {
 }
 
 func TestAReadOnlyTreeCanBeRemoved(t *testing.T) {
+	t.Parallel()
 	if gittest.AsNobody(t) {
 		return
 	}
@@ -375,6 +386,7 @@ func TestAReadOnlyTreeCanBeRemoved(t *testing.T) {
 }
 
 func TestSymlinksOutOfTheTreeAreFlagged(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
 	require.NoError(t, os.Symlink("/etc/passwd", desk.Dir+"/abs"))
@@ -389,6 +401,7 @@ func TestSymlinksOutOfTheTreeAreFlagged(t *testing.T) {
 }
 
 func TestSubmodulesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	user, _ := gittest.UserRepo(t, gittest.SomeFiles)
 	lib, libHead := gittest.UserRepo(t, map[string]string{"lib.txt": "lib\n"})
 	gittest.Git(t, user, "update-index", "--add", "--cacheinfo", "160000,"+libHead+",vendor/lib")
@@ -443,6 +456,7 @@ func TestSubmodulesStayAsTheyAre(t *testing.T) {
 
 // With `git submodule update` as setup, the files stay, and the tree's own git still works.
 func TestASubmoduleThatSetupUpdatesKeepsItsFiles(t *testing.T) {
+	t.Parallel()
 	user, _ := gittest.UserRepo(t, gittest.SomeFiles)
 	lib, _ := gittest.UserRepo(t, map[string]string{"lib.txt": "lib\n"})
 	gittest.Git(t, user, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "vendor/lib")
@@ -468,6 +482,7 @@ func TestASubmoduleThatSetupUpdatesKeepsItsFiles(t *testing.T) {
 
 // Files that were committed without the conversions in .gitattributes.
 func TestConversionsMakeNoChange(t *testing.T) {
+	t.Parallel()
 	user, _ := gittest.UserRepo(t, map[string]string{"crlf.txt": "a\r\nb\r\n", "lf.txt": "a\nb\n", "mixed.txt": "a\nb\r\n", "id.txt": "$Id$\n", "w.bat": "x\n"})
 	gittest.Write(t, user+"/.gitattributes", "*.txt text\n*.bat text eol=crlf\nid.txt ident\n")
 	gittest.Git(t, user, "add", ".gitattributes")
@@ -497,6 +512,7 @@ func TestConversionsMakeNoChange(t *testing.T) {
 
 // Git LFS keeps contents out of git. pawl runs no filter, so the contents would get into git.
 func TestContentInThePlaceOfAPointerIsAViolation(t *testing.T) {
+	t.Parallel()
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:"
 	b := gittest.NewBed(t, map[string]string{".gitattributes": "*.bin filter=lfs -text\nplain.bin filter=other\n", "old.bin": pointer + "0\n", "plain.bin": "x", "gone.bin": pointer + "1\n", "a.txt": "a\n"})
 	desk := b.Tree("desk", b.Base)
@@ -520,6 +536,7 @@ func TestContentInThePlaceOfAPointerIsAViolation(t *testing.T) {
 }
 
 func TestAFullStoreIsAnErrorAndNoVerdict(t *testing.T) {
+	t.Parallel()
 	if gittest.AsNobody(t) {
 		return
 	}
@@ -535,6 +552,7 @@ func TestAFullStoreIsAnErrorAndNoVerdict(t *testing.T) {
 
 // Sparse files: they cost an agent nothing, and git would need hours to read them.
 func TestE4_FilesThatAreTooLargeAreNotRead(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, map[string]string{"a.txt": "a\n", "was.bin": strings.Repeat("x", 2<<20), ".gitignore": "*.iso\n"})
 	hole := func(path string, size int64) {
 		require.NoError(t, os.WriteFile(path, nil, 0o644))

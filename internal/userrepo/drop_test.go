@@ -11,6 +11,7 @@ import (
 )
 
 func TestARefIsDroppedOnlyWhereItWasSeenAndIsNotCheckedOut(t *testing.T) {
+	t.Parallel()
 	dir, there, ctx := t.TempDir(), filepath.Join(t.TempDir(), "there"), t.Context()
 	gittest.Git(t, dir, "init", "-q", "-b", "main")
 	gittest.Git(t, dir, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one")

@@ -20,6 +20,7 @@ import (
 // TestE6_APushGoesWholeToTheRepositoryThatItWas renames a repository and puts a copy in its place while it takes a push. git
 // names the folder for new objects by its path.
 func TestE6_APushGoesWholeToTheRepositoryThatItWas(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")
 	}
@@ -66,6 +67,7 @@ func TestE6_APushGoesWholeToTheRepositoryThatItWas(t *testing.T) {
 
 // TestAPushFindsTheObjectsOfALinkedWorkingTree: a folder that is only called objects is none.
 func TestAPushFindsTheObjectsOfALinkedWorkingTree(t *testing.T) {
+	t.Parallel()
 	b, l := landBed(t)
 	linked := filepath.Join(t.TempDir(), "linked")
 	gittest.Git(t, b.User, "worktree", "add", "-q", "--detach", linked)
@@ -85,6 +87,7 @@ func TestAPushFindsTheObjectsOfALinkedWorkingTree(t *testing.T) {
 // TestAHeldRepositoryIsTheOneThatItWas does all that a loop does to the user's repository after the folder above it was
 // renamed and a forged copy has taken its place, between the check and the call: the worst moment.
 func TestE6_AHeldRepositoryIsTheOneThatItWas(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")
 	}
@@ -142,6 +145,7 @@ func TestE6_AHeldRepositoryIsTheOneThatItWas(t *testing.T) {
 
 // TestE6_TheStoreIsTheOneThatItWas renames pawl's own folder and puts a forged copy in its place.
 func TestE6_TheStoreIsTheOneThatItWas(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")
 	}
@@ -166,6 +170,7 @@ func TestE6_TheStoreIsTheOneThatItWas(t *testing.T) {
 // TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas is the same for a bare repository at a file:// URL, whose own
 // hooks run like those of any URL.
 func TestE6_ARepositoryThatAFileURLNamesIsTheOneThatItWas(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")
 	}

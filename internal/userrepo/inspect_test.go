@@ -16,6 +16,7 @@ import (
 const loopRef = "refs/heads/pawl/x"
 
 func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		code  string
 		paths []string
@@ -152,6 +153,7 @@ func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
 }
 
 func TestInspectTellsWhereTheLoopStarts(t *testing.T) {
+	t.Parallel()
 	dir, head := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Git(t, dir, "config", "user.name", "Ada")
 	gittest.Git(t, dir, "config", "user.email", "ada@example.org")
@@ -169,6 +171,7 @@ func TestInspectTellsWhereTheLoopStarts(t *testing.T) {
 }
 
 func TestInspectOverlooksPawlsOwnFiles(t *testing.T) {
+	t.Parallel()
 	dir, _ := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Write(t, dir+"/loop-results.tsv", "")
 	gittest.Write(t, dir+"/loop-stop", "")
@@ -180,6 +183,7 @@ func TestInspectOverlooksPawlsOwnFiles(t *testing.T) {
 }
 
 func TestANamedBaseNeedsNoCleanTreeAndNoBranchCheckedOut(t *testing.T) {
+	t.Parallel()
 	dir, head := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Git(t, dir, "branch", "feature/a")
 	gittest.Write(t, dir+"/a.txt", "changed")
@@ -196,6 +200,7 @@ func TestANamedBaseNeedsNoCleanTreeAndNoBranchCheckedOut(t *testing.T) {
 }
 
 func TestInspectListsTakenNames(t *testing.T) {
+	t.Parallel()
 	dir, head := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Git(t, dir, "branch", "pawl/x")
 	gittest.Git(t, dir, "branch", "pawl/y.2")
@@ -207,6 +212,7 @@ func TestInspectListsTakenNames(t *testing.T) {
 }
 
 func TestInspectStartsNoProgramOfTheRepositorysChoosing(t *testing.T) {
+	t.Parallel()
 	dir, _ := gittest.UserRepo(t, gittest.SomeFiles)
 	canary := filepath.Join(t.TempDir(), "canary")
 	gittest.Git(t, dir, "config", "core.fsmonitor", "touch "+canary)
@@ -218,6 +224,7 @@ func TestInspectStartsNoProgramOfTheRepositorysChoosing(t *testing.T) {
 }
 
 func TestA1_AllThatIsWrongWithARepositoryIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
 	dir, head := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Git(t, dir, "branch", "pawl")
 	gittest.Write(t, dir+"/loop-results.tsv.lock", "")

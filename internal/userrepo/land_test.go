@@ -29,6 +29,7 @@ func tip(b *gittest.Bed, branch string) string {
 }
 
 func TestA7_LandingMovesTheBranchAndItsTree(t *testing.T) {
+	t.Parallel()
 	for name, checkedOut := range map[string]bool{"checked out": true, "not checked out": false} {
 		t.Run(name, func(t *testing.T) {
 			b, l := landBed(t)
@@ -60,6 +61,7 @@ func TestA7_LandingMovesTheBranchAndItsTree(t *testing.T) {
 
 // If anything is in the way, nothing is changed and the error says what.
 func TestA7_LandingIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, code, says string
 		do               func(b *gittest.Bed)
@@ -104,6 +106,7 @@ func TestA7_LandingIsRefused(t *testing.T) {
 }
 
 func TestA7_LandingIsACompareAndSwap(t *testing.T) {
+	t.Parallel()
 	for _, checkedOut := range []bool{true, false} {
 		b, l := landBed(t)
 		gittest.Git(t, b.User, "commit", "-q", "--allow-empty", "-m", "somebody else's")
@@ -121,6 +124,7 @@ func TestA7_LandingIsACompareAndSwap(t *testing.T) {
 
 // The next landing completes one that was interrupted after the files and before the branch.
 func TestALandingThatWasCutIsCompleted(t *testing.T) {
+	t.Parallel()
 	b, l := landBed(t)
 	gittest.Git(t, b.User, "fetch", "-q", b.Store.Dir(), b.Branch)
 	gittest.Git(t, b.User, "read-tree", "-m", "-u", l.From, l.To)
@@ -131,6 +135,7 @@ func TestALandingThatWasCutIsCompleted(t *testing.T) {
 }
 
 func TestALandingRunsNoHook(t *testing.T) {
+	t.Parallel()
 	b, l := landBed(t)
 	canary := filepath.Join(b.Dir, "canary")
 	require.NoError(t, os.MkdirAll(b.User+"/.git/hooks", 0o755))
@@ -144,6 +149,7 @@ func TestALandingRunsNoHook(t *testing.T) {
 }
 
 func TestMergeTellsAConflictFromATree(t *testing.T) {
+	t.Parallel()
 	b, l := landBed(t)
 	b.StoreGit("update-ref", "refs/heads/theirs", b.Base)
 	theirs := func(name, content string) string {
@@ -184,6 +190,7 @@ func TestMergeTellsAConflictFromATree(t *testing.T) {
 
 // TestE6_NamesThatOtherSystemsTakeForGitAreNotWritten: the user's own settings may allow them.
 func TestE6_NamesThatOtherSystemsTakeForGitAreNotWritten(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"git~1", ".g\u200cit"} {
 		b, l := landBed(t)
 		gittest.Git(t, b.User, "config", "core.protectNTFS", "false")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestAnOriginHasNoCredentials(t *testing.T) {
+	t.Parallel()
 	for remote, want := range map[string]string{
 		"https://example.com/a/b.git":                      "https://example.com/a/b.git",
 		"https://ann:secret@example.com/a/b.git?token=x#y": "https://example.com/a/b.git",

@@ -20,6 +20,7 @@ import (
 )
 
 func TestFetchCopies(t *testing.T) {
+	t.Parallel()
 	user, base := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Git(t, user, "tag", "v1")
 	gittest.Git(t, user, "branch", "other")
@@ -52,6 +53,7 @@ func TestFetchCopies(t *testing.T) {
 }
 
 func TestFetchFollowsABranchThatWasRewritten(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	gittest.Git(t, b.User, "commit", "-q", "--amend", "-m", "another base")
 	got, err := userrepo.Fetch(ctx, b.Store, userrepo.At(b.User), "refs/heads/main")
@@ -63,6 +65,7 @@ func TestFetchFollowsABranchThatWasRewritten(t *testing.T) {
 }
 
 func TestFetchFromAShallowClone(t *testing.T) {
+	t.Parallel()
 	user, _ := gittest.UserRepo(t, gittest.SomeFiles)
 	gittest.Write(t, user+"/a.txt", "2")
 	gittest.Git(t, user, "commit", "-qam", "second")
@@ -103,6 +106,7 @@ func TestAddressesAreNeitherOptionsNorCommands(t *testing.T) {
 }
 
 func TestPushAddsTheLoopsRefsAndNothingElse(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	gittest.Git(t, b.User, "config", "receive.autogc", "true")
 	gittest.Git(t, b.User, "config", "receive.unpackLimit", "1")
@@ -132,6 +136,7 @@ func TestPushAddsTheLoopsRefsAndNothingElse(t *testing.T) {
 }
 
 func TestPushTellsARefusalFromAFailure(t *testing.T) {
+	t.Parallel()
 	setup := func(t *testing.T) (*gittest.Bed, string) {
 		b := gittest.NewBed(t, gittest.SomeFiles)
 		desk := b.Tree("desk", b.Base)
@@ -173,6 +178,7 @@ func TestPushTellsARefusalFromAFailure(t *testing.T) {
 }
 
 func TestACancelledCallSaysSo(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
@@ -209,6 +215,7 @@ func TestACancelledFetchLeavesNoProcess(t *testing.T) {
 
 // TestA7_NoHookRunsOnEitherSideOfAPush plants hooks and programs that git could run in both repositories.
 func TestA7_NoHookRunsOnEitherSideOfAPush(t *testing.T) {
+	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	canary := filepath.Join(t.TempDir(), "canary")
 	other := filepath.Join(t.TempDir(), "other")

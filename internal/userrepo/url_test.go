@@ -34,6 +34,7 @@ func shared(t *testing.T) (s *store.Store, bare, url, first, second string) {
 }
 
 func TestP0_InspectAt(t *testing.T) {
+	t.Parallel()
 	s, bare, url, _, head := shared(t)
 	got, err := userrepo.InspectAt(ctx, s, userrepo.At(url), "", "refs/heads/pawl/x")
 	require.NoError(t, err)
@@ -75,6 +76,7 @@ func TestP0_InspectAt(t *testing.T) {
 
 // TestMoveIsACompareAndSwap tests what fences two hosts, and what applies a proposal.
 func TestMoveIsACompareAndSwap(t *testing.T) {
+	t.Parallel()
 	s, bare, url, first, second := shared(t)
 	_, err := userrepo.Fetch(ctx, s, userrepo.At(url), "main")
 	require.NoError(t, err)
@@ -106,6 +108,7 @@ func TestMoveIsACompareAndSwap(t *testing.T) {
 }
 
 func TestFetchLedgerBringsTheCodeAlong(t *testing.T) {
+	t.Parallel()
 	s, bare, url, first, second := shared(t)
 	tree := gittest.Git(t, bare, "rev-parse", first+"^{tree}")
 	entry := gittest.Git(t, bare, "commit-tree", "-m", "ledger", "-p", second, tree)
@@ -119,6 +122,7 @@ func TestFetchLedgerBringsTheCodeAlong(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"unable to access 'https://ann:hush@example.com/x/': no":    "unable to access 'https://example.com/x/': no",
 		"https://hush@example.com/x and ssh://git:hush@h/x":         "https://example.com/x and ssh://h/x",

@@ -48,7 +48,8 @@ func (a *agent) Prompt(ctx context.Context, r protocol.PromptRequest) (protocol.
 	spent := &protocol.Usage{InputTokens: 100, OutputTokens: 20, TotalTokens: 120}
 	if len(os.Args) > 1 && os.Args[1] == "endless" {
 		for n := range 4 {
-			if err := a.tell(ctx, protocol.StartToolCall(protocol.ToolCallId(fmt.Sprint(n)), "runs", protocol.WithStartKind(protocol.ToolKindExecute))); err != nil {
+			// The cancellation ends ctx, perhaps before the last call.
+			if err := a.tell(context.WithoutCancel(ctx), protocol.StartToolCall(protocol.ToolCallId(fmt.Sprint(n)), "runs", protocol.WithStartKind(protocol.ToolKindExecute))); err != nil {
 				return protocol.PromptResponse{}, err
 			}
 		}
