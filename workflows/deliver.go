@@ -59,6 +59,9 @@ func (l *deliver) begin() {
 	}
 }
 
+// reproduce does nothing: each proposal was judged from scratch before it was made.
+func (l *deliver) reproduce(workflow.Context) error { return nil }
+
 // claim does nothing: a delivery has no metric to compare.
 func (l *deliver) claim(workflow.Context) error { return nil }
 
@@ -386,11 +389,17 @@ func (l *deliver) newTest(attempt int) act.Test {
 
 func (l *deliver) runTests(ctx workflow.Context, before string) (act.Tested, error) {
 	in := l.newTest(l.State().Attempt)
-	in.Before, in.Fewer = before, l.spec.FewerTests()
+	in.Before = before
+	l.named(&in.Step)
+	return l.tested(ctx, in)
+}
+
+// tested runs the tests of a step, and compares them with those of the unchanged code.
+func (l *deliver) tested(ctx workflow.Context, in act.Test) (act.Tested, error) {
+	in.Fewer = l.spec.FewerTests()
 	if known := l.State().KnownTests; known != nil {
 		in.Known = known.Log
 	}
-	l.named(&in.Step)
 	out, err := step[act.Tested](ctx, l.run, act.TestName, in.Command, &in)
 	if err == nil && out.Tests == nil { // it could not be started
 		out.Tests = &loop.Tests{Broken: true}
@@ -417,6 +426,15 @@ func (l *deliver) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 			reason = judged.Why
 		}
 		l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, reason)})
+	}
+	if judged.Passed {
+		why, err := l.unreproduced(ctx)
+		if err != nil {
+			return govern.Move{}, err
+		}
+		if why != "" {
+			judged = govern.VerifyVerdict{Why: why}
+		}
 	}
 	m := l.law().AfterVerify(judged)
 	if !judged.Passed {

@@ -36,13 +36,14 @@ func Improve(ctx workflow.Context, input converter.RawValue, resume Resume) (*lo
 	}
 	l := &improve{run: r}
 	r.reserve = l.reserve
-	return r.finish(ctx, l.claimLate(ctx, r.main(ctx, l)))
+	return r.finish(ctx, l.late(ctx, r.main(ctx, l)))
 }
 
 // improve is the work of the metric protocol's phases.
 type improve struct {
 	*run
 	claimed bool // the claim was measured, or the attempt was made
+	over    bool // the loop is over, and the reserve may be spent
 }
 
 func (l *improve) law() improveRules { return rulesOf(improveVersions, l.rules, l.spec) }

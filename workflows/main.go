@@ -35,6 +35,9 @@ type protocol interface {
 	work(govern.Move) work
 	// between does the work after an iteration and before the next one.
 	between(workflow.Context) error
+	// reproduce judges the head of a loop that is over from scratch, if its kind has not done so, and ends the loop if
+	// that fails.
+	reproduce(workflow.Context) error
 	// claim measures the result of a loop that is over, if its kind does.
 	claim(workflow.Context) error
 }
@@ -91,11 +94,14 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 	}
 }
 
-// conclude ends a loop that is over, unless a person extends the budget that it used up. It first measures the claim,
-// and makes a proposal of the result of a completed loop.
+// conclude ends a loop that is over, unless a person extends the budget that it used up. It first judges the head from
+// scratch, measures the claim, and makes a proposal of the result of a completed loop.
 func (r *run) conclude(ctx workflow.Context, end govern.End, p protocol) error {
 	if end.Budget != "" && r.spec.Limits.OnExhausted == spec.Ask {
 		return r.exhausted(ctx, end)
+	}
+	if err := p.reproduce(ctx); err != nil {
+		return err
 	}
 	if end.Status == loop.Completed {
 		if err := r.enter(ctx, phase.Complete); err != nil {

@@ -47,6 +47,7 @@ type improveRules interface {
 	RefreshDue(loop.State) bool
 	Reserve(loop.State) int64
 	ClaimDue(loop.State) bool
+	Reproduced(s loop.State, metric evidence.Decimal, further map[string]evidence.Decimal) string
 	approvalRules
 }
 
@@ -72,6 +73,8 @@ var (
 		func(s spec.Spec) improveRules { return govern.ImproveOf(s) },
 		func(s spec.Spec) improveRules { return govern.Improve2Of(s) },
 		func(s spec.Spec) improveRules { return govern.Improve3Of(s) },
+		func(s spec.Spec) improveRules { return govern.Improve3Of(s) }, // see knowsWordings
+		func(s spec.Spec) improveRules { return govern.Improve5Of(s) },
 	}
 	deliverVersions = []func(spec.Spec) deliverRules{
 		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },
@@ -85,9 +88,12 @@ const refusesNotes = 3
 // knowsWordings is the version from which a discarded idea is recognised in other words too.
 const knowsWordings = 4
 
+// judgesFromScratch is the version from which what is proposed was judged in caches that no change has written.
+const judgesFromScratch = 5
+
 // newestRules chooses the version of the rules for this run: the newest one when the run begins.
 func newestRules(ctx workflow.Context) workflow.Version {
-	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version(), knowsWordings)))
+	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version(), judgesFromScratch)))
 }
 
 // rulesOf returns the rules in that version, or in the newest version before it, with the values of a spec.

@@ -355,6 +355,9 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	if err := r.returnToHead(ctx, "the loop is over"); err != nil {
 		return err
 	}
+	if r.presentable(end) && r.scratchDue() {
+		r.Emit(ctx, loop.Event{Type: loop.JudgedFromScratch, Scratch: &loop.Scratch{Head: r.State().Head, Reason: "the loop ended first: " + end.Reason}})
+	}
 	s := r.State()
 	if r.machine.Completes(s.Phase, end.Status == loop.Completed) {
 		r.Emit(ctx, loop.Event{Type: loop.PhaseEntered, Phase: phase.Complete})
@@ -372,10 +375,10 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 }
 
 // presentable reports whether the kept work of a loop with this end may be proposed. If tests judge the work as a
-// whole, and not each change by itself, untested work stays on its branch (A7).
+// whole, and not each change by itself, untested work stays on its branch (A7), and so does what fails from scratch.
 func (r *run) presentable(end govern.End) bool {
 	k, err := kind.Of(r.State().Kind)
-	return err == nil && (!k.Tests || end.Status == loop.Completed) && !r.nothingKept()
+	return err == nil && (!k.Tests || end.Status == loop.Completed) && !r.nothingKept() && !r.State().Scratch.Failed(r.State().Head)
 }
 
 // nothingKept reports whether every change of a loop with a metric was undone: its head is then another commit than its

@@ -229,10 +229,15 @@ func (l *improve) claim(ctx workflow.Context) error {
 	return nil
 }
 
-// claimLate is claim for a loop that a budget ended within an iteration; the iteration is recorded first.
-func (l *improve) claimLate(ctx workflow.Context, err error) error {
+// late judges the head from scratch, and measures the claim, of a loop that ended within an iteration; the iteration is
+// recorded first. Only a loop that a budget ended makes a claim.
+func (l *improve) late(ctx workflow.Context, err error) error {
 	end, stopped := isStopped(err)
-	if !stopped || end.Budget == "" || l.claimed || !l.law().ClaimDue(l.State()) || ctx.Err() != nil {
+	if !stopped || ctx.Err() != nil {
+		return err
+	}
+	claims := end.Budget != "" && !l.claimed && l.law().ClaimDue(l.State())
+	if !claims && (l.State().HaltRequested != "" || !l.host.IsOpen() || !l.scratchDue()) {
 		return err
 	}
 	if l.State().Underway() {
@@ -241,12 +246,15 @@ func (l *improve) claimLate(ctx workflow.Context, err error) error {
 			return failed
 		}
 	}
+	if failed := l.reproduce(ctx); failed != nil || !claims {
+		return cmp.Or(failed, err)
+	}
 	return cmp.Or(l.claim(ctx), err)
 }
 
 // reserve returns how much active time is kept for measurements after the last iteration, in milliseconds.
 func (l *improve) reserve() int64 {
-	if l.claimed {
+	if l.claimed || l.over {
 		return 0
 	}
 	return l.law().Reserve(l.State())
@@ -274,6 +282,7 @@ func (l *improve) pairs(ctx workflow.Context, name, command string) (*sampling.P
 		if of == sampling.Baseline {
 			in.At = l.State().Base
 		}
+		in.Scratch = l.State().Scratch.Stands(l.State().Head)
 		out, err := l.measure(ctx, in)
 		if err != nil {
 			return nil, err

@@ -29,6 +29,7 @@ type try struct {
 	Metric     string
 	Crash      bool // verify exits 1
 	NoNumber   bool
+	Unlayered  bool // the machine keeps no caches apart
 	Timeout    bool
 	Blind      bool          // the guard sees no code
 	Guard      bool          // the guard fails
@@ -70,6 +71,7 @@ type stepped struct {
 	Class                      outcome.Class
 	Refused                    *act.Refused
 	Withheld                   []string
+	Unlayered                  bool
 	Passing                    int  // tests in a guard
 	Files                      int  // of a canary
 	Seen                       bool // by a command
@@ -128,7 +130,11 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 	if in.Key.Iteration == 0 {
 		t = w.baseline
 	}
-	name, contract, _ := strings.Cut(in.Key.Name, "-")
+	judged, again := strings.CutPrefix(in.Key.Name, "scratch-")
+	name, contract, _ := strings.Cut(judged, "-")
+	if again {
+		t = w.scratch(in)
+	}
 	if contract != "" { // by an amended command
 		t = w.anew
 	}
@@ -181,6 +187,7 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 			out.ExitCode = 1
 		}
 	}
+	out.Unlayered = t.Unlayered
 	return out, nil
 }
 

@@ -31,7 +31,8 @@ type world struct {
 
 	openErr    error
 	baseline   try
-	anew       try // what an amended verify command measures for the kept code
+	anew       try             // what an amended verify command measures for the kept code
+	afresh     func(asked) try // from scratch; nil: as before
 	stop       string
 	ledgerAt   int
 	ledger     []loop.Event
@@ -139,6 +140,20 @@ func onHost[I, O any](w *world, name string, f func(context.Context, I) (O, erro
 	}
 }
 
+// scratch returns how the judges decide from scratch.
+func (w *world) scratch(in asked) try {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := try{Metric: w.baseline.Metric}
+	if w.state.Best != nil {
+		t.Metric = w.state.Best.String()
+	}
+	if w.afresh != nil {
+		return w.afresh(in)
+	}
+	return t
+}
+
 func (w *world) count(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -212,9 +227,9 @@ func (w *world) amend(_ context.Context, in act.Amend) (act.Terms, error) {
 }
 
 // proposed completes the event that asks for a proposal.
-func proposed(base, head string, events []loop.Event) *loop.Proposal {
+func (w *world) proposed(base, head string, events []loop.Event) *loop.Proposal {
 	for i, e := range events {
-		if e.Type == loop.ProposalMade && base != head && !strings.HasPrefix(head, "revert-of-") {
+		if e.Type == loop.ProposalMade && base != head && (!strings.HasPrefix(head, "revert-of-") || w.state.KeptCount > 0) {
 			p := &loop.Proposal{Hash: theHash, Base: base, Head: head, Files: 1, State: "open"}
 			events[i] = act.Fill(e, act.Appended{Proposal: p})
 			return p
@@ -260,7 +275,7 @@ func (w *world) record(_ context.Context, in act.Record) (act.Appended, error) {
 
 func (w *world) propose(_ context.Context, in act.Propose) (act.Appended, error) {
 	w.count(act.ProposeName)
-	return w.appendOr(in.Entry, act.Appended{Proposal: proposed(in.Base, in.Head, in.Events)})
+	return w.appendOr(in.Entry, act.Appended{Proposal: w.proposed(in.Base, in.Head, in.Events)})
 }
 
 // appendOr appends as the script says: not at all, or with a loop-stop.
@@ -277,7 +292,7 @@ func (w *world) appendOr(in act.Entry, out act.Appended) (act.Appended, error) {
 
 func (w *world) close(_ context.Context, in act.Close) (act.Appended, error) {
 	w.count(act.CloseName)
-	return w.append(in.Entry, act.Appended{Proposal: proposed(in.Base, in.Head, in.Events)})
+	return w.append(in.Entry, act.Appended{Proposal: w.proposed(in.Base, in.Head, in.Events)})
 }
 
 func (w *world) progress(_ context.Context, in act.Progress) (act.Spent, error) {

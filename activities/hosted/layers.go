@@ -23,6 +23,13 @@ const Unchanged Surroundings = "unchanged"
 // OfTrial is the prefix of the surroundings of a candidate's trial. What they leave in caches is never kept.
 const OfTrial = "trial "
 
+// scratch is the prefix of the surroundings in which a commit is judged from scratch.
+const scratch = "scratch "
+
+// FromScratch returns the surroundings in which a commit is judged from scratch: over the user's caches it has only
+// what its own code wrote to them.
+func FromScratch(commit string) Surroundings { return Surroundings(scratch + commit) }
+
 // around says in which surroundings a tree is.
 type around struct {
 	in   Surroundings
@@ -45,7 +52,8 @@ type caches struct {
 func (ws *Workspace) surrounded(t *Tree, r sandbox.Request, in Surroundings) sandbox.Request {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	judged, trial := t == ws.Judge && in != Unchanged, strings.HasPrefix(string(in), OfTrial)
+	_, alone := strings.CutPrefix(string(in), scratch)
+	judged, trial := t == ws.Judge && in != Unchanged && !alone, strings.HasPrefix(string(in), OfTrial)
 	if judged {
 		in += Surroundings(fmt.Sprintf(" %d", ws.caches.settled))
 	}
@@ -55,10 +63,11 @@ func (ws *Workspace) surrounded(t *Tree, r sandbox.Request, in Surroundings) san
 		a.in, a.n = in, a.n+1
 	}
 	if anew && t == ws.Judge {
-		if judged {
+		switch {
+		case judged:
 			ws.nextTrial()
 			ws.caches.keepable = !trial
-		} else {
+		case !alone:
 			ws.caches.below++
 		}
 	}
@@ -70,9 +79,12 @@ func (ws *Workspace) surrounded(t *Tree, r sandbox.Request, in Surroundings) san
 // again: the layers that they have open are gone.
 func (ws *Workspace) around(t *Tree, r sandbox.Request, n int, lasting bool) sandbox.Request {
 	r.Fresh, r.Layered = fmt.Sprintf("%d, %d settled", n, ws.caches.settled), strconv.Itoa(ws.caches.below)
+	commit, alone := strings.CutPrefix(string(t.around.in), scratch)
 	switch {
 	case t == ws.Desk:
 		r.Tree, r.Layers = "desk", []string{ws.layers("desk")}
+	case lasting && alone:
+		r.Tree, r.Layers = "judge", []string{filepath.Join(ws.layers("scratch"), commit)}
 	case lasting:
 		r.Tree, r.Layers = "judge", []string{ws.layers("judge")}
 	default:

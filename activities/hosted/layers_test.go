@@ -3,6 +3,7 @@ package hosted_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,4 +66,56 @@ func TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound(t *testing.T) {
 	left, err := os.ReadDir(cache)
 	require.NoError(t, err)
 	require.Empty(t, left, "the user's own is as it was")
+}
+
+// TestE6_AJudgementFromScratchFindsWhatItsOwnCommitWrote: neither what kept changes wrote to caches nor what the unchanged
+// code did, nor what is left in the judge. Each commit keeps its own.
+func TestE6_AJudgementFromScratchFindsWhatItsOwnCommitWrote(t *testing.T) {
+	if !sandbox.Probe().Overlay {
+		t.Skip("this machine has no overlays")
+	}
+	cache := t.TempDir()
+	t.Setenv("GOCACHE", cache)
+	require.NoError(t, os.WriteFile(cache+"/users", nil, 0o600))
+	l := actest.Begin(t, spec.Deny)
+	base := l.Head
+	env := actest.Environment(l.Activities)
+	env.RegisterActivity(l.Guard)
+	calls := 0
+	guard := func(iteration int, scratch bool, at, command string) bool {
+		t.Helper()
+		calls++
+		step := l.Step(iteration)
+		step.Key.Name, step.Scratch = fmt.Sprintf("guard%d", calls), scratch
+		if at != "" {
+			step.Head = at
+		}
+		value, err := env.ExecuteActivity(l.Guard, act.Guard{Step: step, Command: command})
+		require.NoError(t, err)
+		var out act.Outcome
+		require.NoError(t, value.Get(&out))
+		return out.OK()
+	}
+	require.True(t, guard(0, false, "", "echo 1 >$GOCACHE/unchanged"))
+	l.Iterate()
+	gittest.Write(t, l.Opened.Desk+"/work/a", "kept\n")
+	l.Head = l.CommitDesk("").Commit
+	require.True(t, guard(1, false, "", "echo 1 >$GOCACHE/kept; ls $GOCACHE; test -e $GOCACHE/unchanged"))
+	out, err := l.Settle(t.Context(), act.Settle{Entry: l.Entry(loop.Event{Type: loop.Warned, Reason: "kept"})})
+	require.NoError(t, err)
+	l.Ledger = out.Ledger
+	require.True(t, guard(1, false, "", "test -e $GOCACHE/kept -a -e $GOCACHE/unchanged && echo 1 >$GOCACHE/later"))
+
+	made, err := os.Stat(filepath.Dir(l.Opened.Desk) + "/judge")
+	require.NoError(t, err)
+	require.True(t, guard(1, true, "", `test "$(ls $GOCACHE)" = users && grep -q kept work/a && echo 1 >$GOCACHE/own`), "the user's own cache")
+	again, err := os.Stat(filepath.Dir(l.Opened.Desk) + "/judge")
+	require.NoError(t, err)
+	require.False(t, os.SameFile(made, again), "the judge is made anew")
+	require.True(t, guard(1, true, base, "test ! -e $GOCACHE/own && echo 1 >$GOCACHE/theirs"), "another commit has its own")
+	require.True(t, guard(1, true, "", "test -e $GOCACHE/own -a ! -e $GOCACHE/theirs"))
+	last, err := os.Stat(filepath.Dir(l.Opened.Desk) + "/judge")
+	require.NoError(t, err)
+	require.True(t, os.SameFile(again, last), "which is done once")
+	require.True(t, guard(1, false, "", "test -e $GOCACHE/kept -a ! -e $GOCACHE/own"), "the other judgements have theirs again")
 }

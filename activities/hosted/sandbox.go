@@ -94,6 +94,9 @@ func (ws *Workspace) means() sandbox.Means {
 	return sandbox.Probe().Files
 }
 
+// Layered reports whether the caches that the loop's commands write are kept apart from the user's.
+func (ws *Workspace) Layered() bool { return ws.means() != sandbox.ByNothing }
+
 // The usual ports of the embedded engine and its UI.
 const StockPort, StockUI = 7233, 8233
 

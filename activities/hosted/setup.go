@@ -46,7 +46,8 @@ func (ws *Workspace) setupDir(t *Tree) string {
 // setUpTo is what a tree has to be set up with, and why it is set up again.
 type setUpTo struct {
 	setUp
-	why string // the lockfile that differs, "" if none does
+	why   string // the lockfile that differs, "" if none does
+	meant bool   // the tree is made anew on purpose, which nobody has to be told
 }
 
 // setupDue compares the lockfiles of the commit with those of the tree's setup. If one differs, setup fetched
@@ -113,11 +114,11 @@ type locked struct {
 }
 
 // setup runs setup.command in a new tree. If it ran before, the next step reports that and why.
-func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo) error {
+func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo, in Surroundings) error {
 	if ws.Setup == "" {
 		return nil
 	}
-	if why := cmp.Or(due.why, t.Why); due.Times > 0 && why != "" {
+	if why := cmp.Or(due.why, t.Why); due.Times > 0 && why != "" && !due.meant {
 		ws.repeated(fmt.Sprintf("setup.command ran again in the %s: %s", filepath.Base(t.Dir), why))
 	}
 	s, err := ws.Supervise()
@@ -136,7 +137,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo) error {
 		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 	}
-	if err := ws.Confine(ctx, &command, inherited, Surroundings("setup"), nil); err != nil {
+	if err := ws.Confine(ctx, &command, inherited, in, nil); err != nil {
 		return err
 	}
 	result, err := s.Run(ctx, command)

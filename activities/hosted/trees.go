@@ -15,6 +15,7 @@ type Tree struct {
 	*trees.Tree
 	busy sync.Mutex // held while the tree is being restored
 	at   string     // the commit that the tree equals, "" if unknown; under the workspace's mu
+	anew bool       // it was made for judgements from scratch, and has had no others; while busy is held
 
 	around around // under the workspace's mu
 }
@@ -23,6 +24,7 @@ type Tree struct {
 func (ws *Workspace) Restore(ctx context.Context, t *Tree, head string) error {
 	t.busy.Lock()
 	defer t.busy.Unlock()
+	t.anew = false
 	ws.mu.Lock()
 	turn, ahead := ctx.Value(aheadOf{}).(int)
 	over := ahead && turn != ws.turn
@@ -38,6 +40,21 @@ func (ws *Workspace) Restore(ctx context.Context, t *Tree, head string) error {
 func (ws *Workspace) RestoreClean(ctx context.Context, t *Tree, head string) error {
 	t.busy.Lock()
 	defer t.busy.Unlock()
+	t.anew = false
+	return ws.bring(ctx, t, head, true)
+}
+
+// RestoreFromScratch is Restore for a judgement from scratch: nothing is left of the tree that other judgements had,
+// and what setup makes comes from the caches of this commit.
+func (ws *Workspace) RestoreFromScratch(ctx context.Context, t *Tree, head string) error {
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	if !t.anew {
+		if err := t.Remove(ctx); err != nil {
+			return err
+		}
+	}
+	t.anew = true
 	return ws.bring(ctx, t, head, true)
 }
 
@@ -144,7 +161,11 @@ func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, cl
 		ws.IsMended(fmt.Sprintf("the %s could not be used (%s): it is made again", filepath.Base(t.Dir), t.Why), nil)
 	}
 	crash.At("tree.created")
-	if err := ws.setup(ctx, t, due); err != nil {
+	in := Surroundings("setup")
+	if t.anew {
+		in, due.meant = FromScratch(commit), true
+	}
+	if err := ws.setup(ctx, t, due, in); err != nil {
 		return err
 	}
 	crash.At("tree.setup")

@@ -66,6 +66,9 @@ func (w *Work) Ready(ctx context.Context, rest ...func(context.Context) error) e
 // commands of each judgement.
 func (w *Work) surroundings() hosted.Surroundings {
 	k := w.In.Key
+	if w.In.Scratch {
+		return hosted.FromScratch(w.In.Head)
+	}
 	// Broken code's caches are thrown away. The caches of code that stays on the branch are kept.
 	if k.Iteration == 0 && k.Name != CanaryStep || w.In.At != "" && !w.In.Trial {
 		return hosted.Unchanged
@@ -86,6 +89,9 @@ func (w *Work) OnDesk(ctx context.Context) error {
 // inJudge brings the judge to that commit.
 func (w *Work) inJudge(ctx context.Context) error {
 	defer w.Workspace.Leave(w.Workspace.Judge)
+	if w.In.Scratch {
+		return w.Workspace.RestoreFromScratch(ctx, w.Workspace.Judge, w.In.Head)
+	}
 	if w.In.Clean && len(w.Workspace.Keep) > 0 {
 		return w.Workspace.RestoreClean(ctx, w.Workspace.Judge, w.In.Head)
 	}
@@ -249,6 +255,9 @@ func fewer(pass, did int) string {
 
 // Judged runs a command in the judge, and keeps the reports that it writes there.
 func (w *Work) Judged(ctx context.Context, command string, reports ...string) (act.Outcome, error) {
+	if w.In.Scratch && !w.Workspace.Layered() {
+		return act.Outcome{Unlayered: true}, nil
+	}
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return act.Outcome{}, err
 	}
@@ -309,6 +318,9 @@ func (w *Work) measure(ctx context.Context, in act.Verify) (act.Outcome, error) 
 
 // Verify runs verify.command in the judge and reads the metric, as the activity of the same name does.
 func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err error) {
+	if in.Scratch && !w.Workspace.Layered() {
+		return act.Measured{Outcome: act.Outcome{Unlayered: true}}, nil
+	}
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return out, err
 	}

@@ -40,6 +40,9 @@ type Step struct {
 	Desk int `json:"desk,omitempty"`
 	// Trial says that At is a candidate, on no branch: what it writes into caches is discarded.
 	Trial bool `json:"trial,omitempty"`
+	// Scratch makes the judge anew, with its setup, and gives the command the user's caches without what judgements of
+	// the loop have written to them.
+	Scratch bool `json:"scratch,omitempty"`
 }
 
 // Concerns returns the step.
@@ -94,6 +97,8 @@ type Outcome struct {
 	// Leftovers are the files that a command of the spec left in the tree and that git does not ignore. They are set
 	// by judgements of the unchanged code, and by checks.
 	Leftovers []string `json:"leftovers,omitempty"`
+	// Unlayered says that a step from scratch ran nothing, because this machine does not keep a loop's caches apart.
+	Unlayered bool `json:"unlayered,omitempty"`
 	// RateLimit says why an agent's program refused to work.
 	RateLimit *task.RateLimit `json:"rateLimit,omitempty"`
 	// Class is the result of an agent's call, "" for any other step and for a call that runs again.

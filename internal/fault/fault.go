@@ -44,6 +44,7 @@ const (
 	QueueFull           Code = "QUEUE_FULL"
 	TooManyNotes        Code = "TOO_MANY_NOTES"
 	LedgerDamaged       Code = "LEDGER_DAMAGED"
+	NotReproduced       Code = "NOT_REPRODUCED"
 )
 
 // Family is a group of faults that is matched as a whole: errors.Is(err, Enforcement). One kind of
@@ -112,6 +113,7 @@ var Table = []Row{
 	{CycleTermination, "an iteration has used up its agent calls; never a failure type, only the `cause` beside `BUDGET_EXHAUSTED`", "Raise `limits.steps` and start again; what was kept is on the branch.", 6, Enforcement},
 	{TooManyNotes, "too many notes wait for the next agent call", "Send it again once that call has ended; `pawl show` says what the loop is doing.", 2, ""},
 	{LedgerDamaged, "the loop's record is damaged and can't be repaired here", "Do what the message says; what was pushed is in the repository.", 3, ""},
+	{NotReproduced, "what the loop kept passed, and fails from scratch; nothing is proposed", "Read each commit of the branch (`git log -p`), because one of them may have left a forged result in a cache. Run the command that fails in a fresh clone.", 3, ""},
 	{ReviewMissing, "the proposal has not been approved", "Look at it (`pawl diff`) and approve exactly its hash (`pawl approve ID --hash …`).", 2, ReviewGating},
 	{ReviewRejected, "the proposal was rejected", "Start another loop; the rejected work stays on its branch.", 2, ReviewGating},
 	{BaseMoved, "the branch has moved since the proposal was made", "Look at the new proposal (`pawl diff`), approve its hash and apply it.", 2, ReviewGating},

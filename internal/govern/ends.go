@@ -39,6 +39,7 @@ var (
 	MaxFixAttempts    = End{Status: loop.Failed, ExitStatus: "max_steps", Code: fault.MaxFixAttempts, Reason: "tests still fail after the last allowed fix"}
 	TestFailed        = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.TestFailed, Reason: "tests fail for good"}
 	PhaseTimedOut     = End{Status: loop.Failed, ExitStatus: "timeout", Code: fault.PhaseTimeout, Reason: "a phase took longer than its limit"}
+	NotReproduced     = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.NotReproduced, Reason: "what was kept does not pass from scratch"}
 	TransitionInvalid = End{Status: loop.Failed, ExitStatus: "interrupted", Code: fault.InvalidTransition, Reason: "an invalid phase change"}
 )
 

@@ -14,10 +14,11 @@ import (
 // anything.
 type Improve3 struct {
 	Improve2
-	Evidence string           // verify.evidence
-	Samples  sampling.Rules   // of a noisy metric
-	Bounds   []evidence.Bound // metrics
-	Holdout  bool             // there is a verify.holdout.command
+	Evidence string                // verify.evidence
+	Samples  sampling.Rules        // of a noisy metric
+	Bounds   []evidence.Bound      // metrics
+	Holdout  bool                  // there is a verify.holdout.command
+	Scratch  func(loop.State) bool // whether the head has to be judged from scratch before it is proposed; nil: never
 }
 
 // Improve3Of returns the rules of a loop with that spec.
@@ -119,20 +120,34 @@ func (r Improve3) RefreshDue(s loop.State) bool {
 	return s.Sampler != nil && s.Sampler.Missing() > 0 && s.HaltRequested == "" && (r.Target != nil || r.Before(s).Do != Stop)
 }
 
-// Reserve returns how many milliseconds of active time are kept for the claim: one and a half times the duration of
-// its evaluations, but never more than half of the loop's time. It returns 0 as long as nothing is kept, because
+// Reserve returns how many milliseconds of active time are kept for the claim and for judging from scratch: one and a
+// half times the duration of the claim's evaluations, and three times that of a judgement, but never more than half of the loop's time. It returns 0 as long as nothing is kept, because
 // there is nothing to measure.
 func (r Improve3) Reserve(s loop.State) int64 {
 	limit := s.Budget[loop.ActiveTime].Limit
-	if s.Sampler == nil || s.KeptCount == 0 || limit == nil {
+	if s.KeptCount == 0 || limit == nil {
 		return 0
 	}
-	evaluations := int64(claimEvaluations)
-	if r.Holdout {
-		evaluations *= 2
+	var needs int64
+	if s.Sampler != nil {
+		evaluations := int64(claimEvaluations)
+		if r.Holdout {
+			evaluations *= 2
+		}
+		needs = evaluations * s.EvaluationMs * 3 / 2
 	}
-	return min(evaluations*s.EvaluationMs*3/2, int64(limit.Float())/2)
+	if r.Scratch != nil && r.Scratch(s) {
+		for _, last := range []*loop.Judgement{s.LastGuard, s.LastVerify} {
+			if last != nil {
+				needs += scratchTakes * last.DurationMs
+			}
+		}
+	}
+	return min(needs, int64(limit.Float())/2)
 }
+
+// scratchTakes is how many times longer a command is expected to take from scratch: it begins with fewer caches.
+const scratchTakes = 3
 
 // ClaimDue reports whether a loop that is over claims how much better its head is than its baseline. A halted loop
 // makes no claim, and without time left nothing can be measured.

@@ -11,7 +11,7 @@ func Result(s loop.State, sp spec.Spec) *loop.Result {
 	res := &loop.Result{
 		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Cause: s.Cause, Reason: s.Reason, Recovery: s.Recovery,
 		Iterations: s.Iteration, Kept: s.Kept, KeptCount: s.KeptCount, Discarded: s.Discarded,
-		Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage, Claim: s.Claim, Candidates: s.Candidates,
+		Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage, Claim: s.Claim, Scratch: s.Scratch, Candidates: s.Candidates,
 	}
 	if s.Baseline != nil && s.Best != nil {
 		res.Delta = new(s.Best.Sub(*s.Baseline))

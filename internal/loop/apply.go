@@ -166,9 +166,10 @@ var effects = map[Type]func(*State, Event){
 			s.measured(best)
 		}
 	},
-	ClaimMade:      func(s *State, e Event) { s.Claim = e.Claim },
-	TestsKnown:     func(s *State, e Event) { s.KnownTests = e.Judgement },
-	ChangeAccepted: func(s *State, e Event) { s.accept() },
+	ClaimMade:         func(s *State, e Event) { s.Claim = e.Claim },
+	JudgedFromScratch: func(s *State, e Event) { s.Scratch = e.Scratch },
+	TestsKnown:        func(s *State, e Event) { s.KnownTests = e.Judgement },
+	ChangeAccepted:    func(s *State, e Event) { s.accept() },
 	ChangeReverted: func(s *State, e Event) {
 		s.undone(e.Commit)
 		s.Head = e.Head

@@ -65,6 +65,7 @@ const (
 	PermissionGranted Type = "permission_granted"
 	SampleTaken       Type = "sample_taken"
 	ClaimMade         Type = "claim_made"
+	JudgedFromScratch Type = "judged_from_scratch"
 	Warned            Type = "warned"
 	SleepBegun        Type = "sleep_begun"
 	SleepEnded        Type = "sleep_ended"
@@ -147,6 +148,7 @@ var Types = []struct {
 	{ChangeJudged, "verify, guard or a policy judged the change"},
 	{SampleTaken, "one of several evaluations: `metric`, `of` the reference or the candidate; at the end of the baseline or the head, for the claim; of branch or trunk, when a branch is compared with the earlier head"},
 	{ClaimMade, "baseline and head were measured again: `claim` says how much better the head is"},
+	{JudgedFromScratch, "the head was judged once more, in caches that no change of the loop has written: `scratch` has the result"},
 	{ChangeReverted, "a commit with the parent's tree undid the change"},
 	{RepairAttempted, "the change was undone and the agent gets another attempt; `failure_reason`"},
 	{IterationSucceeded, "the change is kept; `evidence_ids` name the evidence"},
@@ -231,6 +233,7 @@ type Event struct {
 	Judging   string                        `json:"judging,omitempty"` // how the metric is judged from now on
 	Sampler   *sampling.Sampler             `json:"sampler,omitempty"` // of a metric that is judged by samples
 	Claim     *Claim                        `json:"claim,omitempty"`
+	Scratch   *Scratch                      `json:"scratch,omitempty"`
 	Commit    string                        `json:"commit,omitempty"`
 	Tree      string                        `json:"tree,omitempty"`
 	Head      string                        `json:"head,omitempty"` // the branch's head afterwards

@@ -75,6 +75,7 @@ type State struct {
 	Sampler         *sampling.Sampler           `json:"sampler,omitempty"`
 	BaselineMetrics map[string]evidence.Decimal `json:"baselineMetrics,omitempty"`
 	Claim           *Claim                      `json:"claim"`
+	Scratch         *Scratch                    `json:"scratch,omitempty"` // the last judgement from scratch
 	DiscardsInARow  int                         `json:"discardsInARow"`
 	FixAttempts     int                         `json:"fixAttempts"`
 
@@ -179,6 +180,24 @@ type Claim struct {
 	// FalseKeeps is the largest number of changes that are expected to be kept by chance.
 	FalseKeeps float64         `json:"falseKeeps"`
 	Holdout    *sampling.Claim `json:"holdout,omitempty"` // by verify.holdout.command
+}
+
+// Scratch is the result of judging a head from scratch: in a judge that was made anew, and in caches that no change of
+// the loop has written.
+type Scratch struct {
+	Head   string            `json:"head"`
+	Passed bool              `json:"passed"`
+	Judged bool              `json:"judged"`           // or it could not be judged
+	Reason string            `json:"reason,omitempty"` // what failed, or why it was not judged
+	Metric *evidence.Decimal `json:"metric,omitempty"`
+}
+
+// Stands reports whether a commit was judged from scratch and has passed.
+func (s *Scratch) Stands(commit string) bool { return s != nil && s.Head == commit && s.Passed }
+
+// Failed reports whether a commit was judged from scratch and has failed.
+func (s *Scratch) Failed(commit string) bool {
+	return s != nil && s.Head == commit && s.Judged && !s.Passed
 }
 
 // Sleep says that a loop waits until its agent's provider lets it work again. No person has to do anything.
@@ -460,6 +479,7 @@ type Result struct {
 	// Candidates are those that no iteration has taken. They were given up.
 	Candidates []Candidate `json:"candidates,omitempty"`
 	Claim      *Claim      `json:"claim"`
+	Scratch    *Scratch    `json:"scratch,omitempty"`
 }
 
 // Spending returns the state with the spending of a running step in its budgets, for people who look at it meanwhile.

@@ -76,6 +76,14 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		if e.Claim != nil {
 			return "claim: " + strings.Join(claimed(*e.Claim), "; "), "", measuredAnew(*e.Claim)
 		}
+	case loop.JudgedFromScratch:
+		if v := e.Scratch; v != nil {
+			colour := ""
+			if !v.Passed {
+				colour = yellow
+			}
+			return "from scratch: " + fromScratch(v), colour, true
+		}
 	case loop.PlanMade:
 		if e.Plan != nil {
 			return "the plan " + digest(e.Plan.Hash) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true

@@ -76,6 +76,23 @@ func claimed(c loop.Claim) (lines []string) {
 	return lines
 }
 
+// fromScratch returns how the head was judged from scratch, "" if that was not necessary.
+func fromScratch(v *loop.Scratch) string {
+	switch {
+	case v == nil:
+		return ""
+	case !v.Judged:
+		return "not judged: " + Clean(v.Reason)
+	case !v.Passed:
+		return "failed: " + Clean(v.Reason)
+	}
+	text := "the head passes in caches that no change of the loop has written"
+	if v.Metric != nil {
+		text += ", and measures " + v.Metric.String()
+	}
+	return text
+}
+
 // measuredAnew reports whether a claim says more than baseline and best do.
 func measuredAnew(c loop.Claim) bool { return c.Pairs > 0 || c.Holdout != nil }
 
@@ -105,6 +122,9 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 		how += " (" + r.ErrorCode + ")"
 	}
 	f.add("ended", how, r.Recovery)
+	if v := r.Scratch; v != nil && !v.Judged {
+		f.add("scratch", fromScratch(v))
+	}
 	f.add("spent", spent(r.Usage))
 	if p.Branch != "" {
 		f.add("branch", Clean(branchName(p.Branch))+" in "+Clean(p.Repo))

@@ -52,6 +52,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	if st.Claim != nil {
 		f.add("claim", claimed(*st.Claim)...)
 	}
+	f.add("scratch", fromScratch(st.Scratch))
 	f.add("noise", Clean(st.Noise))
 	f.add("budget", s.budget(st.Budget)...)
 	f.add("spent", spent(st.Usage))

