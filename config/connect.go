@@ -62,7 +62,7 @@ func Connect() (Temporal, error) {
 			return Temporal{}, fault.New(fault.EngineUnreachable, "the namespace is set to %q, but no address is", namespace).
 				Advise("Set TEMPORAL_ADDRESS too, or unset TEMPORAL_NAMESPACE: the embedded engine has only the namespace default.")
 		}
-		return Temporal{Namespace: namespace}, nil
+		return Temporal{Namespace: namespace, keys: settings()}, nil
 	}
 	options, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
@@ -74,11 +74,20 @@ func Connect() (Temporal, error) {
 		return Temporal{}, fault.New(fault.EngineUnreachable, "%s is %q, which is not the address of a UI", uiVariable, ui).
 			Advise("Set it to an address such as https://temporal.example, or unset it.")
 	}
-	t := Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, UI: ui, options: options, keys: []string{os.Getenv("TEMPORAL_CONFIG_FILE")}}
+	t := Temporal{Address: profile.Address, Namespace: namespace, Explicit: true, UI: ui, options: options, keys: settings()}
 	if profile.TLS != nil {
 		t.keys = append(t.keys, profile.TLS.ClientKeyPath)
 	}
 	return t, nil
+}
+
+// settings returns the files in which Temporal's own programs keep settings, with keys of any of their profiles.
+func settings() []string {
+	files := []string{os.Getenv("TEMPORAL_CONFIG_FILE")}
+	if dir, err := os.UserConfigDir(); err == nil {
+		files = append(files, filepath.Join(dir, "temporalio", "temporal.toml"), filepath.Join(dir, "temporalio", "temporal.yaml"))
+	}
+	return files
 }
 
 // uiVariable is the variable with the UI of a service that is not embedded. Temporal's own settings have no name for
@@ -172,8 +181,8 @@ func (t Temporal) Services() []string {
 	return all
 }
 
-// Keys returns the files with what identifies the caller to the service, for a sandbox to hide: the settings, which may have
-// an API key in them, and the key of the client's certificate.
+// Keys returns the files with what identifies the caller to a service, for a sandbox to hide: Temporal's settings, which may
+// have API keys in them, and the key of the client's certificate.
 func (t Temporal) Keys() (files []string) {
 	for _, name := range t.keys {
 		if path, err := filepath.Abs(name); name != "" && err == nil {

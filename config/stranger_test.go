@@ -129,6 +129,10 @@ func TestE6_KeysOfAServiceAreHidden(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "temporal.toml"), []byte("[profile.default]\naddress = \"127.0.0.1:1\"\ntls.client_cert_path = \"c\"\ntls.client_key_path = \"key\"\n"), 0o600))
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(dir, "temporal.toml"))
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "settings"))
+	settings, err := os.UserConfigDir()
+	require.NoError(t, err)
 	t.Chdir(dir)
 	p, err := pass.Settle(t.TempDir(), pass.Wanted)
 	require.NoError(t, err)
@@ -138,10 +142,13 @@ func TestE6_KeysOfAServiceAreHidden(t *testing.T) {
 	require.NoError(t, err)
 	c, err := config.Connect()
 	require.NoError(t, err)
-	require.Equal(t, []string{filepath.Join(dir, "temporal.toml"), filepath.Join(here, "key")}, c.Keys())
+	usual := []string{filepath.Join(settings, "temporalio", "temporal.toml"), filepath.Join(settings, "temporalio", "temporal.yaml")}
+	require.Equal(t, append(append([]string{filepath.Join(dir, "temporal.toml")}, usual...), filepath.Join(here, "key")), c.Keys())
 	t.Setenv("TEMPORAL_CONFIG_FILE", "")
-	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
-	c, err = config.Connect()
-	require.NoError(t, err)
-	require.Empty(t, c.Keys())
+	for _, address := range []string{"127.0.0.1:1", ""} { // the settings may have keys of other services than the embedded one
+		t.Setenv("TEMPORAL_ADDRESS", address)
+		c, err = config.Connect()
+		require.NoError(t, err)
+		require.Equal(t, usual, c.Keys())
+	}
 }
