@@ -102,7 +102,7 @@ ended by ` + "`" + `limits.deskBytes` + "`" + `, or without that when the disk i
 - What the commands of a kept change wrote to caches stays for later judgements of that loop
   (` + "`" + `TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound` + "`" + `). So code that is kept once can leave a forged result there, and a later change
   can remove that code. Before the loop proposes anything, pawl [judges its head from scratch](sandbox.md#judged-from-scratch)
-  (` + "`" + `TestE6_PoisonThatAKeptChangeLeavesIsNotProposed` + "`" + `). But it does not judge the commits in between again, nor the head of a loop
+  (` + "`" + `TestE6_PoisonThatAKeptChangeLeavesIsNotProposed` + "`" + `, ` + "`" + `TestE6_PoisonInWhatTheJudgeKeepsIsNotProposed` + "`" + `). But it does not judge the commits in between again, nor the head of a loop
   that a person halts or that has no time left. ` + "`" + `pawl show` + "`" + ` says so. Judge these in a fresh clone before you trust them.
 - The kernel lets programs of one user set each other's priority and processors by a thread's number. The numbers of the
   supervisor's threads can be guessed. So a command can slow down the supervisor of its own loop, which then

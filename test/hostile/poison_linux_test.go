@@ -121,3 +121,41 @@ func TestE6_AnHonestLoopPassesFromScratch(t *testing.T) {
 	require.Contains(t, world.Types(events), "judged_from_scratch")
 	require.NotContains(t, world.Types(events), "warned")
 }
+
+// TestE6_PoisonInWhatTheJudgeKeepsIsNotProposed: what judge.keep names also stays of a change that is discarded. Here it
+// holds the answers of a guard that runs nothing twice.
+func TestE6_PoisonInWhatTheJudgeKeepsIsNotProposed(t *testing.T) {
+	needsWay(t, byRoot)
+	w, use := worldOf(t, byRoot)
+	w.Script(`case $PAWL_ITERATION in
+1) echo 5 >work/n; echo 'mkdir -p kept; : >kept/$(echo bad | sha256sum | cut -c1-16)' >work/a.part; echo "poison" ;;
+2) echo 11 >work/n; echo bad >work/other; echo "break it" ;;
+esac`)
+	w.Write("repo/.gitignore", "kept/\n")
+	w.Write("repo/work/a.part", ":\n")
+	w.Write("repo/measure.sh", "for part in work/*.part; do sh $part; done; cat work/n\n")
+	w.Write("repo/guard.sh", "key=kept/$(sha256sum <work/other | cut -c1-16)\n[ -e $key ] || { ! grep -q bad work/other && mkdir -p kept && : >$key; }\n")
+	w.Commit("a guard that remembers")
+	w.Before = w.Snapshot()
+	w.Set(doc{"guard": doc{"command": "sh guard.sh"}, "judge": doc{"keep": []string{"kept"}}, "limits": doc{"iterations": 2}, "sandbox": doc{"use": use}})
+	r := w.Run(3)
+	rows := w.Results(w.Loop)
+	require.Equal(t, []string{"no", "yes"}, []string{rows[1].Kept(), rows[2].Kept()}, "the guard remembers, or this test shows nothing")
+	require.Equal(t, "NOT_REPRODUCED", r.Result.ErrorCode)
+	require.Contains(t, r.Result.Reason, "the guard command passed before, and fails from scratch (exit 1): `sh guard.sh`")
+	require.Nil(t, r.Result.Proposal)
+}
+
+// TestE6_ACacheDeeperThanAPathMayBeLongStopsNothing: pawl moves what kept changes wrote to caches, folder by folder.
+func TestE6_ACacheDeeperThanAPathMayBeLongStopsNothing(t *testing.T) {
+	needsWay(t, byRoot)
+	w, use := worldOf(t, byRoot)
+	w.Script(world.Raises)
+	w.Write("repo/measure.sh", `perl -e 'chdir $ENV{GOCACHE} or die; my $d = "d" x 200; for (1..40) { mkdir $d; chdir $d or die } open(F, ">", "f$$") or die'; cat work/n`+"\n")
+	w.Commit("a measure that writes deep")
+	w.Before = w.Snapshot()
+	w.Set(doc{"verify": doc{"evidence": "single"}, "limits": doc{"iterations": 3}, "sandbox": doc{"use": use}})
+	r := w.Run(0)
+	require.Equal(t, 3, r.Result.KeptCount)
+	require.NotNil(t, r.Result.Proposal)
+}
