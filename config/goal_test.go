@@ -14,7 +14,7 @@ import (
 func TestTheGoalIsReadFromAnIssue(t *testing.T) {
 	file := write(t, "pawl.yaml", yamlSpec)
 	md := write(t, "issue.md", "# Crash on empty input\n<!-- a template -->\nIt crashes.\n\n## Acceptance criteria\n\n- [ ] no crash\n- [ ] a test\n")
-	s, err := config.LoadSpec(file, []string{config.GoalFile(md)})
+	s, err := config.LoadSpec(file, nil, config.GoalFile(md))
 	require.NoError(t, err)
 	require.Equal(t, "# Crash on empty input\n\nIt crashes.\n\n## Acceptance criteria\n\n- [ ] no crash\n- [ ] a test", s.Goal)
 	require.Equal(t, []string{"no crash", "a test"}, issue.Parse([]byte(s.Goal)).Criteria, "whoever has the goal has its criteria")
@@ -29,6 +29,11 @@ func TestTheGoalIsReadFromAnIssue(t *testing.T) {
 		s, err := config.LoadSpec(file, nil)
 		require.NoError(t, err)
 		require.Equal(t, "@"+md, s.Goal)
+	})
+	t.Run("a problem names the flag that was typed", func(t *testing.T) {
+		_, err := config.LoadSpec(file, nil, config.GoalFile("no-such-issue.md"))
+		require.ErrorContains(t, err, "--goal-file: goal: there is no file no-such-issue.md")
+		require.NotContains(t, err.Error(), "--set")
 	})
 	for name, c := range map[string]struct{ set, want string }{
 		"no name":        {"goal=@", "names no file"},

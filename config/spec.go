@@ -26,6 +26,12 @@ import (
 // verify.timeout. An empty variable counts as not set.
 const envPrefix = "PAWL_SPEC"
 
+// setFlag is the flag of the commands that overrides any key.
+const setFlag = "--set"
+
+// Flag is another flag that overrides one key. A problem names it as the user typed it.
+type Flag struct{ Name, Key, Value string }
+
 // File is a spec file of any kind with its overrides, read once.
 type File struct {
 	Kind kind.Kind // the kind in the file; the zero Kind if there is no kind with that name
@@ -35,17 +41,17 @@ type File struct {
 }
 
 // Open reads the spec in a YAML, TOML or JSON file (by extension; any other file is read as YAML). The environment
-// (envPrefix) overrides the file, and sets override the environment. Each set is "key=value" with a dotted key and a
+// (envPrefix) overrides the file, sets override the environment, and flags override sets. Each set is "key=value" with a dotted key and a
 // value in YAML's syntax. An empty value restores a key's default. The set "goal=@issue.md" reads the goal from a
 // Markdown file, relative to the current folder.
 //
 // Open does not check the content. The error is INVALID_SPEC if the file can't be read.
-func Open(path string, sets []string) (File, error) {
+func Open(path string, sets []string, flags ...Flag) (File, error) {
 	doc, err := readSpec(path)
 	if err != nil {
 		return File{}, err
 	}
-	override(doc, sets)
+	override(doc, sets, flags)
 	if doc.lost {
 		return File{}, doc.problems(nil)
 	}
@@ -58,8 +64,8 @@ func Open(path string, sets []string) (File, error) {
 }
 
 // LoadSpec returns the spec in a file that must be a loop's.
-func LoadSpec(path string, sets []string) (spec.Spec, error) {
-	f, err := Open(path, sets)
+func LoadSpec(path string, sets []string, flags ...Flag) (spec.Spec, error) {
+	f, err := Open(path, sets, flags...)
 	if err != nil {
 		return spec.Spec{}, err
 	}
@@ -185,11 +191,11 @@ func notText(text []byte) (what, want string, line int) {
 	return "", "", 0
 }
 
-// override applies environment and --set to the file's values.
+// override applies environment, --set and the other flags to the file's values.
 //
 // viper finds the variables, but does not read the file, because it changes every key to lower case, and the names in
 // agent.env and policies are the user's own. Here it handles only the keys of the contract, whose case is known.
-func override(doc *document, sets []string) {
+func override(doc *document, sets []string, flags []Flag) {
 	v := viper.New()
 	names, short := map[string]string{}, []string{} // variable → key; variables without their prefix
 	for _, key := range slices.Compact(slices.Sorted(slices.Values(append(spec.Keys(), charter.Keys()...)))) {
@@ -216,14 +222,21 @@ func override(doc *document, sets []string) {
 	for _, set := range sets {
 		key, value, found := path(set)
 		if !found {
-			doc.wrong = append(doc.wrong, spec.Problem{File: "--set", What: fmt.Sprintf("%q is not of the form key=value", set), Want: "--set limits.iterations=5"})
+			doc.wrong = append(doc.wrong, spec.Problem{File: setFlag, What: fmt.Sprintf("%q is not of the form key=value", set), Want: "--set limits.iterations=5"})
 			continue
 		}
 		if file, named := strings.CutPrefix(strings.TrimSpace(value[1:]), "@"); named && slices.Equal(key, []string{"goal"}) {
-			putGoal(doc, file)
+			putGoal(doc, file, setFlag)
 			continue
 		}
-		doc.put(key, text(value[1:]), "--set")
+		doc.put(key, text(value[1:]), setFlag)
+	}
+	for _, flag := range flags {
+		if file, named := strings.CutPrefix(flag.Value, "@"); named && flag.Key == "goal" {
+			putGoal(doc, file, flag.Name)
+			continue
+		}
+		doc.put(strings.Split(flag.Key, "."), flag.Value, flag.Name)
 	}
 }
 

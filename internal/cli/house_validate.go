@@ -45,7 +45,7 @@ looks for the planner and the secrets, and shows what the steward may do.`,
 				return err
 			}
 			o.use(args)
-			return a.validate(ctx, o.file, o.id, o.sets)
+			return a.validate(ctx, o)
 		}),
 	}
 	o.chooses(cmd)
@@ -81,20 +81,21 @@ type ValidationProblem struct {
 	Line  int    `json:"line,omitempty"`
 }
 
-func (a *app) validate(ctx context.Context, file, id string, sets []string) error {
-	f, err := config.Open(file, sets)
+func (a *app) validate(ctx context.Context, o runOptions) error {
+	f, err := config.Open(o.file, o.sets, o.flags...)
 	if err != nil {
 		return a.invalid(err)
 	}
 	if f.Kind.Name == kind.Steward.Name {
-		return a.validateCharter(ctx, file, id, f)
+		return a.validateCharter(ctx, o.file, o.id, f)
 	}
 	sp, err := f.Loop()
 	if err != nil {
 		return a.invalid(err)
 	}
-	named := id != "" || sp.Name != ""
-	if id, err = loopID(sp, id); err != nil {
+	named := o.id != "" || sp.Name != ""
+	id, err := loopID(sp, o.id)
+	if err != nil {
 		return err
 	}
 	if !named { // `pawl run` makes up another suffix each time
@@ -104,7 +105,7 @@ func (a *app) validate(ctx context.Context, file, id string, sets []string) erro
 	if err != nil {
 		return err
 	}
-	return a.validated(file, id, sp, found)
+	return a.validated(o.file, id, sp, found)
 }
 
 // invalid prints the problems of a spec as JSON if --json is set.

@@ -81,7 +81,7 @@ func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) er
 		a.say("repository %s, spec %s", d.Repo, d.Spec)
 	} else {
 		a.say("repository %s, spec %s, issue %s", d.Repo, d.Spec, d.Issue)
-		o.sets = []string{config.GoalFile(d.Issue)}
+		o.flags = []config.Flag{config.GoalFile(d.Issue)}
 	}
 	return a.run(ctx, o)
 }

@@ -23,7 +23,7 @@ the loop waits for your approval.`,
 			return a.start(ctx, o)
 		}),
 	}
-	o.flags(cmd)
+	o.starts(cmd)
 	cmd.Flags().StringVar(&o.ledger, "ledger", "", "resume from this commit of the loop's ledger, which the repository or the worker's host must have")
 	return cmd
 }

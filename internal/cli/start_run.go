@@ -21,6 +21,8 @@ type runOptions struct {
 	goal string // a Markdown file with the goal, "" to use that of the spec
 	kind string // of the loop, if the command line says it
 
+	flags []config.Flag // goal and kind
+
 	ledger  string // the commit of the ledger to resume from, "" for a new loop
 	note    string // the note of the contract's approval
 	explain bool   // explain each outcome
@@ -41,12 +43,12 @@ once; ` + "`pawl up`" + ` resumes the loop later.`,
 			return a.run(cmd.Context(), o)
 		}),
 	}
-	o.flags(cmd)
+	o.starts(cmd)
 	return cmd
 }
 
-// flags adds the flags of the commands that start a loop.
-func (o *runOptions) flags(cmd *cobra.Command) {
+// starts adds the flags of the commands that start a loop.
+func (o *runOptions) starts(cmd *cobra.Command) {
 	o.chooses(cmd)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, "approve the contract")
 }
@@ -66,16 +68,16 @@ func (o *runOptions) use(args []string) {
 		o.file = args[0]
 	}
 	if o.kind != "" {
-		o.sets = append(o.sets, "kind="+o.kind)
+		o.flags = append(o.flags, config.Flag{Name: "--kind", Key: "kind", Value: o.kind})
 	}
 	if o.goal != "" {
-		o.sets = append(o.sets, config.GoalFile(o.goal))
+		o.flags = append(o.flags, config.GoalFile(o.goal))
 	}
 }
 
 // load reads the spec and returns it with the loop's ID.
 func (o runOptions) load() (spec.Spec, string, error) {
-	sp, err := config.LoadSpec(o.file, o.sets)
+	sp, err := config.LoadSpec(o.file, o.sets, o.flags...)
 	if err != nil {
 		return sp, "", err
 	}
