@@ -122,6 +122,9 @@ var evaluators = map[string]evaluator{
 	"dart": {tests: "/test/**", subs: "test", settings: "dart_test.yaml"}, "flutter": {tests: "/test/**", subs: "test", settings: "dart_test.yaml"},
 	"sbt":  {tests: "src/test/**", settings: "*.sbt project/*.sbt project/*.scala project/build.properties .sbtopts .jvmopts"},
 	"bats": {tests: "*.bats /test/** /tests/**"}, "busted": {tests: "/spec/**", settings: ".busted"},
+	"cabal": {tests: "/test/** /tests/**", subs: "test", settings: "*.cabal cabal.project cabal.project.*"},
+	"stack": {tests: "/test/** /tests/**", subs: "test", settings: "*.cabal package.yaml stack.yaml stack.yaml.lock"},
+	"dune":  {tests: "test/** tests/**", subs: "test runtest", settings: "dune dune-project dune-workspace *.opam"},
 	"prove": {tests: "/t/** *.t", settings: ".proverc", lists: "--dry"},
 	// Their targets can do anything. If the name of a target says that it tests, everything that looks like a test is
 	// sealed.

@@ -196,7 +196,7 @@ func FuzzFollow(f *testing.F) {
 // them first.
 func TestP3_WhatOutranksScriptsAndTargetsIsSealedWhileAbsent(t *testing.T) {
 	files := map[string]string{
-		"Makefile":     "-include local.mk mk/*.mk\n.PHONY: check\ncheck: unit app.o\n\t./app\nunit:\n\tgo test ./...\ndocs: docs/a.md\n",
+		"Makefile":     "-include local.mk mk/*.mk $(OBJECTS:.o=.d)\n.PHONY: check\ncheck: unit app.o\n\t./app\nunit:\n\tgo test ./...\ndocs: docs/a.md\n",
 		"bench/run.py": "import json, sys\nfrom csv import reader\nfrom solution import answer\nfrom .own import x\n",
 		"bench/own.py": "", "mk/a.mk": "", "docs/a.md": "",
 		"tests/test_a.py": "", "justfile": "import? 'local.just'\ncheck:\n  ./x.sh\n",
@@ -211,6 +211,9 @@ func TestP3_WhatOutranksScriptsAndTargetsIsSealedWhileAbsent(t *testing.T) {
 	} {
 		s := spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}
 		seals := seal.Find(s, slices.Sorted(maps.Keys(files)), func(name string) string { return files[name] })
+		for _, g := range seals.Groups {
+			assert.NotContains(t, g.Glob, "$", "no file has a name that only make knows")
+		}
 		for name := range strings.FieldsSeq(want) {
 			file := strings.TrimLeft(name, "+-")
 			kept := slices.ContainsFunc(seals.Groups, func(g seal.Group) bool { return g.New && spec.MatchAny([]string{g.Glob}, file) })

@@ -62,7 +62,7 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 	all := read(text)
 	for _, name := range all.include { // includes are followed one level deep
 		at := r.relative(shell.Resolve(dir, name))
-		if contains("make gmake", program) {
+		if contains("make gmake", program) && !strings.Contains(name, "$") {
 			r.remade(at)
 		}
 		if strings.ContainsAny(name, "*?[") && !strings.Contains(name, "$") {
