@@ -88,10 +88,20 @@ func Look(at Checkout) Repository {
 		r.Folder = r.Project
 	}
 	r.Protect = append(r.Protect, path.Join(r.Folder, "pawl.yaml"))
-	r.Protect, r.Keep = slices.Compact(slices.Sorted(slices.Values(r.Protect))), slices.Compact(slices.Sorted(slices.Values(r.Keep)))
+	r.Protect, r.Keep = once(r.Protect), once(r.Keep)
 	r.Missing = slices.Compact(*t.missing)
 	r.Hints = append(t.hints(), r.Hints...)
 	return r
+}
+
+// once sorts globs, and leaves out those that others include.
+func once(globs []string) []string {
+	return slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(globs))), func(glob string) bool {
+		return slices.ContainsFunc(globs, func(other string) bool {
+			dir, whole := strings.CutSuffix(other, "/**")
+			return whole && other != glob && strings.HasPrefix(glob, dir+"/")
+		})
+	})
 }
 
 // look describes the project of a folder, or the repository as a whole.
@@ -102,6 +112,7 @@ func (t tree) look(folder string) Repository {
 	}
 	var r Repository
 	var metrics []Metric
+	why := "" // a language says what is wrong with its benchmarks
 	tests, checks, setups := []string{made.Test}, []string{}, []string{}
 	for _, l := range t.languages() {
 		found := l.look(t)
@@ -112,6 +123,7 @@ func (t tree) look(folder string) Repository {
 		if found.Metric.Command != "" {
 			metrics = append(metrics, found.Metric)
 		}
+		why = cmp.Or(why, found.Metric.Why)
 		if len(r.Scope) == 0 {
 			r.Scope = found.Scope
 		}
@@ -142,6 +154,7 @@ func (t tree) look(folder string) Repository {
 	}
 	if r.Metric.Command == "" {
 		r.Metric = size(r.Scope)
+		r.Metric.Why = cmp.Or(why, r.Metric.Why)
 	}
 	if by := seal.Rewrites(r.Check, t.read); by != "" {
 		r.Hints = append(r.Hints, "The check ("+r.Check+") rewrites files: "+by+". What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better")
@@ -174,7 +187,7 @@ func size(scope []string) Metric {
 			folders = append(folders, dir)
 			continue
 		}
-		if !strings.Contains(glob, "/") && strings.HasPrefix(glob, "*.") { // a glob that the shell expands
+		if !strings.ContainsAny(glob, "*{") || !strings.Contains(glob, "/") && strings.HasPrefix(glob, "*.") { // a file, or a glob that the shell expands
 			folders = append(folders, glob)
 			continue
 		}
@@ -225,9 +238,9 @@ func (t tree) languages() []language {
 	var bare *language
 	known := false
 	for _, l := range languages {
-		manifest := slices.ContainsFunc(l.manifests, func(name string) bool { return t.has[name] })
+		manifest := slices.ContainsFunc(t.files, l.manifest)
 		switch {
-		case manifest || weight[l.name] > 0 && len(l.manifests) == 0:
+		case manifest || weight[l.name] > 0 && len(l.manifests) == 0 && l.alone:
 			present, known = append(present, l), known || manifest || weight[l.name] == most
 		case weight[l.name] == most && bare == nil:
 			l.look, bare = l.bare, &l

@@ -1,8 +1,6 @@
 package draft
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -15,38 +13,69 @@ import (
 type language struct {
 	name       string
 	extensions []string
-	manifests  []string // any of these files says that the repository has this language
+	manifests  []string // any file that matches one of these globs says that the repository has this language
 	look       func(tree) Repository
+	alone      bool // look needs no manifest
+}
+
+// manifest reports whether a file at the root of a project says that the project has this language.
+func (l language) manifest(name string) bool {
+	return slices.ContainsFunc(l.manifests, func(glob string) bool { is, _ := path.Match(glob, name); return is })
 }
 
 // languages is the table of the languages that draft knows. A language that is always built and tested in the same
 // way has fixed commands; the others have functions. Maven and Gradle have a row each.
 var languages = []language{
-	{"go", []string{".go"}, []string{"go.mod"}, golang},
-	{"node", []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx"}, []string{"package.json"}, node},
-	{"python", []string{".py"}, []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}, python},
-	{"rust", []string{".rs"}, []string{"Cargo.toml"}, rust},
-	{"java", []string{".java", ".kt"}, []string{"pom.xml"}, java("mvnw", "mvn", " -q -B -fae test", " -q -B compile", "pom.xml", "**/target/**")},
-	{"java", []string{".java", ".kt"}, []string{"build.gradle", "build.gradle.kts"}, java("gradlew", "gradle", " -q test --continue", " -q classes", "build.gradle*", "**/build/**", ".gradle/**")},
-	{"ruby", []string{".rb"}, []string{"Gemfile"}, ruby},
-	{"php", []string{".php"}, []string{"composer.json"}, php},
-	{"elixir", []string{".ex", ".exs"}, []string{"mix.exs"}, elixir},
-	{"dotnet", []string{".cs", ".fs"}, []string{"global.json", "Directory.Build.props"}, dotnet},
-	{"c", []string{".c", ".h", ".cc", ".cpp", ".cxx", ".hpp"}, nil, c},
-	{"shell", []string{".sh"}, nil, fixed("", "", "")},
+	{"go", []string{".go"}, []string{"go.mod"}, golang, false},
+	{"node", []string{".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx"}, []string{"package.json"}, node, true},
+	{"python", []string{".py"}, []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile"}, python, true},
+	{"rust", []string{".rs"}, []string{"Cargo.toml"}, rust, false},
+	{"java", []string{".java", ".kt"}, []string{"pom.xml"}, java("mvnw", "mvn", " -q -B -fae test", " -q -B compile", "pom.xml", "**/target/**"), false},
+	{"java", []string{".java", ".kt"}, []string{"build.gradle", "build.gradle.kts"}, java("gradlew", "gradle", " -q test --continue", " -q classes", "build.gradle*", "**/build/**", ".gradle/**"), false},
+	{"ruby", []string{".rb"}, []string{"Gemfile"}, ruby, false},
+	{"php", []string{".php"}, []string{"composer.json"}, php, false},
+	{"elixir", []string{".ex", ".exs"}, []string{"mix.exs"}, elixir, false},
+	{"dotnet", []string{".cs", ".fs"}, []string{"global.json", "Directory.Build.props"}, dotnet, false},
+	{"perl", []string{".pl", ".pm", ".xs"}, []string{"Makefile.PL", "Build.PL", "cpanfile", "dist.ini"}, perl, true},
+	{"lua", []string{".lua"}, []string{".busted"}, lua, true},
+	{"haskell", []string{".hs", ".lhs"}, []string{"*.cabal", "cabal.project", "stack.yaml"}, haskell, false},
+	{"ocaml", []string{".ml", ".mli"}, []string{"dune-project"}, ocaml, false},
+	{"c", []string{".c", ".h", ".cc", ".cpp", ".cxx", ".hpp"}, nil, c, true},
+	{"shell", []string{".sh", ".bash", ".bats"}, nil, shell, true},
+	// pawl knows these only by name.
+	{"clojure", []string{".clj", ".cljc", ".cljs"}, nil, nil, false},
+	{"crystal", []string{".cr"}, nil, nil, false},
+	{"dart", []string{".dart"}, nil, nil, false},
+	{"emacs lisp", []string{".el"}, nil, nil, false},
+	{"erlang", []string{".erl", ".hrl"}, nil, nil, false},
+	{"fortran", []string{".f", ".f90", ".f95"}, nil, nil, false},
+	{"groovy", []string{".groovy"}, nil, nil, false},
+	{"julia", []string{".jl"}, nil, nil, false},
+	{"lisp", []string{".lisp", ".cl", ".scm", ".rkt"}, nil, nil, false},
+	{"nim", []string{".nim"}, nil, nil, false},
+	{"pascal", []string{".pas", ".pp"}, nil, nil, false},
+	{"powershell", []string{".ps1", ".psm1"}, nil, nil, false},
+	{"r", []string{".r", ".R"}, nil, nil, false},
+	{"scala", []string{".scala", ".sc"}, nil, nil, false},
+	{"solidity", []string{".sol"}, nil, nil, false},
+	{"swift", []string{".swift"}, nil, nil, false},
+	{"tcl", []string{".tcl"}, nil, nil, false},
+	{"verilog", []string{".v", ".sv"}, nil, nil, false},
+	{"vim script", []string{".vim"}, nil, nil, false},
+	{"zig", []string{".zig"}, nil, nil, false},
 }
 
-// bare describes a repository that has files of the language but no manifest. Python and JavaScript work without one.
-// For the others only the place of the code is known.
+// bare describes a repository that has files of the language but no manifest. Some languages work without one. For the
+// others only the place of the code is known.
 func (l language) bare(t tree) Repository {
-	look := map[string]func(tree) Repository{"python": python, "node": node}[l.name]
-	if l.name == "dotnet" && slices.ContainsFunc(t.files, func(name string) bool { return strings.HasSuffix(name, "proj") }) {
-		look = dotnet
+	if l.alone || l.name == "dotnet" && slices.ContainsFunc(t.files, func(name string) bool { return strings.HasSuffix(name, "proj") }) {
+		return l.look(t)
 	}
-	if look != nil {
-		return look(t)
+	if l.look == nil {
+		t.miss("pawl does not know how to build or test " + l.name)
+	} else {
+		t.miss("there is no " + strings.Join(l.manifests, " or ") + ", so pawl does not know how to build or test " + l.name)
 	}
-	t.miss("there is no " + strings.Join(l.manifests, " or ") + ", so pawl does not know how to build or test " + l.name)
 	r := Repository{Scope: []string{"**/*.{" + strings.ReplaceAll(strings.Join(l.extensions, ","), ".", "") + "}"}}
 	if len(l.extensions) == 1 {
 		r.Scope = []string{"**/*" + l.extensions[0]}
@@ -119,70 +148,6 @@ func dotnet(t tree) Repository {
 	return r
 }
 
-func c(t tree) Repository {
-	r := Repository{Protect: append(t.present("CMakeLists.txt", "meson.build", "configure", "configure.ac", "configure.in"), t.under("test", "tests")...)}
-	for _, glob := range []string{"test*.c", "*_test.c", "test*.cc", "*_test.cc", "test*.cpp", "*_test.cpp"} {
-		if slices.ContainsFunc(t.files, func(name string) bool { is, _ := path.Match(glob, path.Base(name)); return is }) {
-			r.Protect = append(r.Protect, "**/"+glob)
-		}
-	}
-	if r.Scope = t.under("src", "lib"); len(r.Scope) > 0 {
-		r.Scope = append(r.Scope, t.under("include")...)
-	} else {
-		r.Scope = []string{"**/*.{c,h,cc,cpp,cxx,hpp}"}
-	}
-	switch {
-	case t.has["CMakeLists.txt"]:
-		r.Test, r.Keep = "cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ctest --test-dir build --output-on-failure", []string{"build/**"}
-	case t.has["meson.build"]:
-		r.Test, r.Keep = "meson setup build >/dev/null && meson test -C build", []string{"build/**"}
-	default:
-		r.Setup, r.Test = t.autotools()
-	}
-	return r
-}
-
-var makeTests = lazyregexp.New(`(?m)^(check|test)[ \t]*:([^=]|$)`)
-
-// autotools returns the command that makes the Makefile of a repository that has none, and the target of it that runs
-// tests.
-func (t tree) autotools() (setup, test string) {
-	if made, _ := t.makes(); made != "" {
-		return "", ""
-	}
-	if t.has["Makefile.am"] {
-		test = "make check"
-	} else if m := makeTests.FindStringSubmatch(t.read("Makefile.in")); m != nil {
-		test = "make " + m[1]
-	}
-	switch {
-	case test == "":
-	case t.has["configure"]:
-		setup = "./configure --quiet"
-		if t.has["Makefile.am"] {
-			test = t.aged() + " && " + test
-		}
-	case t.has["configure.ac"], t.has["configure.in"]:
-		setup = "autoreconf --install && ./configure --quiet"
-	default:
-		test = ""
-	}
-	return setup, test
-}
-
-// aged returns a command that gives an old time to what automake, flex and bison read. The files of a clone have times in any order, and make would run the
-// very version of automake again if what automake made is older. What flex and bison read keeps its time if they are installed.
-func (t tree) aged() string {
-	names := []string{"*.ac", "*.am", "*.m4"}
-	if !t.program("flex") {
-		names = append(names, "*.l", "*.ll")
-	}
-	if !t.program("bison") {
-		names = append(names, "*.y", "*.yy")
-	}
-	return `find . \( -name '` + strings.Join(names, `' -o -name '`) + `' \) -exec touch -t 200001010000 {} +`
-}
-
 var goBenchmark = lazyregexp.New(`(?m)^func (Benchmark\w+)\(`)
 
 func golang(t tree) Repository {
@@ -253,247 +218,6 @@ func inWords(packages string) string {
 	return packages
 }
 
-// npmDefault is a part of the test script that npm puts into every new package.json. That script always fails.
-const npmDefault = "no test specified"
-
-func node(t tree) Repository {
-	var manifest struct {
-		Main                          string            `json:"main"`
-		Scripts                       map[string]string `json:"scripts"`
-		Dependencies, DevDependencies map[string]string
-		Workspaces                    json.RawMessage
-	}
-	_ = json.Unmarshal([]byte(t.read("package.json")), &manifest) // a broken manifest tells nothing
-	manager, setup, above := t.packages()
-	run := func(script string) string {
-		if strings.HasPrefix(manager, "npm") {
-			return "npm run --silent " + script
-		}
-		return manager + " run " + script
-	}
-	r := Repository{Scope: t.under("src", "lib", "app"), Protect: append(t.present("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"),
-		t.under("test", "tests", "__tests__", "spec")...)}
-	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 || len(manifest.Workspaces) > 0 || t.has["pnpm-workspace.yaml"] { // the packages of a workspace have dependencies of their own
-		r.Setup, r.outer, r.Keep = setup, above, []string{"**/node_modules/**"}
-	}
-	if main := path.Clean(cmp.Or(manifest.Main, "index.js")); len(r.Scope) > 0 { // the main file may be beside the folders
-		for _, name := range []string{main, main + ".js"} {
-			if t.has[name] && !strings.Contains(name, "/") {
-				r.Scope = append([]string{"*" + path.Ext(name)}, r.Scope...)
-			}
-		}
-	} else if r.Scope = t.inner("packages", "src", "lib"); len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.{js,mjs,cjs,jsx,ts,tsx}"}
-	}
-	r.Protect = append(r.Protect, t.inner("packages", "test", "tests", "__tests__", "package.json")...)
-	if slices.ContainsFunc(t.files, func(name string) bool { return strings.HasPrefix(name, "dist/") }) {
-		r.Protect = append(r.Protect, "dist/**") // built files
-	}
-	tests := len(t.under("test", "tests", "__tests__")) > 0
-	for _, infix := range []string{".test.", ".spec."} {
-		if slices.ContainsFunc(t.files, func(name string) bool { return strings.Contains(path.Base(name), infix) }) {
-			r.Protect, tests = append(r.Protect, "**/*"+infix+"*"), true
-		}
-	}
-	if test, ok := manifest.Scripts["test"]; ok && !strings.Contains(test, npmDefault) {
-		r.Test = manager + " test"
-	} else if tests {
-		r.Test = "node --test"
-	}
-	var checks []string
-	for _, script := range []string{"lint", "typecheck", "check"} {
-		if _, ok := manifest.Scripts[script]; ok {
-			checks = append(checks, run(script))
-		}
-	}
-	if t.has["tsconfig.json"] {
-		checks = append(checks, "npx --no-install tsc --noEmit")
-	}
-	r.Check = cmp.Or(t.lookingFirst(checks)...)
-	for _, script := range []string{"bench", "benchmark", "perf"} {
-		if _, ok := manifest.Scripts[script]; ok && r.Metric.Command == "" {
-			r.Metric = benchmark("Improve what the benchmark measures", run(script), "the script "+script+" of package.json"+numberLast+slowly)
-		}
-	}
-	return r
-}
-
-// managers lists the package managers of Node, by their lockfiles.
-var managers = []struct{ file, manager, setup string }{
-	{"package-lock.json", "npm", "npm ci --no-audit --no-fund"}, {"npm-shrinkwrap.json", "npm", "npm ci --no-audit --no-fund"},
-	{"pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"}, {"yarn.lock", "yarn", "yarn install --frozen-lockfile"},
-	{"bun.lock", "bun", "bun install --frozen-lockfile"}, {"bun.lockb", "bun", "bun install --frozen-lockfile"},
-}
-
-// packages returns the manager of a project's Node packages, and the command that installs them. above is true if the
-// lockfile is that of the repository around the project.
-func (t tree) packages() (manager, setup string, above bool) {
-	for outer := &t; outer != nil; outer = outer.outer {
-		for _, m := range managers {
-			if !outer.has[m.file] {
-				continue
-			}
-			above = outer != &t
-			switch {
-			case t.program(m.manager):
-				return m.manager, m.setup, above
-			case t.program("corepack"):
-				t.miss(m.manager + " is not on the PATH, so corepack runs it")
-				return "corepack " + m.manager, "corepack " + m.setup, above
-			case t.program("npm"):
-				t.miss(m.manager + " is not on the PATH, so npm installs the packages, without " + m.file)
-				return "npm", "npm install --no-audit --no-fund --no-package-lock", above
-			}
-			return m.manager, m.setup, above
-		}
-	}
-	return "npm", "npm install --no-audit --no-fund --no-package-lock", false
-}
-
-// inner returns globs of the named folders and files in the packages of a workspace, for example packages/*/src/**.
-func (t tree) inner(workspace string, names ...string) (globs []string) {
-	for _, name := range names {
-		for _, file := range t.files {
-			parts := strings.SplitN(file, "/", 4)
-			if len(parts) < 3 || parts[0] != workspace || parts[2] != name {
-				continue
-			}
-			glob := workspace + "/*/" + name
-			if len(parts) > 3 {
-				glob += "/**"
-			}
-			globs = append(globs, glob)
-			break
-		}
-	}
-	return globs
-}
-
-func python(t tree) Repository {
-	config := t.read("pyproject.toml") + t.read("setup.cfg") + t.read("requirements.txt") + t.read("requirements-dev.txt") + t.read("tox.ini") + t.read("Pipfile")
-	tests := slices.DeleteFunc(slices.Clone(t.files), func(name string) bool {
-		base := path.Base(name)
-		return !(strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py") || strings.HasSuffix(base, "_test.py"))
-	})
-	asks := func(what string) bool {
-		return slices.ContainsFunc(tests, func(name string) bool { return strings.Contains(t.read(name), what) })
-	}
-	pytest := t.has["pytest.ini"] || strings.Contains(config, "pytest") || t.has["conftest.py"] || t.has["tests/conftest.py"] || asks("import pytest")
-	run, setup := t.either("python", "python3"), ""
-	var keep []string
-	brought := true // setup installs what the tests need
-	requirements := t.present("requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt")
-	switch {
-	case t.has["uv.lock"] && t.program("uv"):
-		run, setup, keep = "uv run python", "uv sync --quiet", []string{".venv/**"}
-	case t.has["poetry.lock"] && t.program("poetry"):
-		run, setup = "poetry run python", "poetry install --quiet"
-	case t.has["pdm.lock"] && t.program("pdm"):
-		run, setup, keep = "pdm run python", "pdm sync --quiet", []string{".venv/**"}
-	case t.has["Pipfile.lock"] && t.program("pipenv"):
-		run, setup = "pipenv run python", "pipenv sync --dev"
-	case len(requirements) > 0:
-		setup, keep = run+" -m venv .venv && .venv/bin/python -m pip install --quiet -r "+strings.Join(requirements, " -r "), []string{".venv/**"}
-		run = ".venv/bin/python"
-		if pytest && !strings.Contains(config+t.read("requirements-test.txt")+t.read("dev-requirements.txt")+t.read("test-requirements.txt"), "pytest") {
-			setup += " pytest"
-		}
-	default:
-		brought = false
-		for _, lock := range []struct{ file, manager string }{{"uv.lock", "uv"}, {"poetry.lock", "poetry"}, {"pdm.lock", "pdm"}, {"Pipfile.lock", "pipenv"}} {
-			if t.has[lock.file] {
-				t.miss(lock.manager + " is not on the PATH, so nothing installs what " + lock.file + " lists")
-			}
-		}
-	}
-	r := Repository{Setup: setup, Keep: keep, Protect: append(t.present("pyproject.toml", "setup.py", "setup.cfg", "uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "conftest.py"), t.under("test", "tests")...)}
-	r.Protect = append(r.Protect, requirements...)
-	for glob, ends := range map[string]string{"**/test_*.py": ".py", "**/*_test.py": "_test.py"} {
-		if slices.ContainsFunc(tests, func(name string) bool { return strings.HasSuffix(name, ends) }) {
-			r.Protect = append(r.Protect, glob)
-		}
-	}
-	installed := brought || t.program(run+" -m pytest")
-	switch {
-	case pytest && !installed && asks("unittest") && !asks("import pytest"):
-		t.miss(run + " has no pytest, so the tests are those that unittest finds")
-		r.Test = t.unittest(run, tests)
-	case pytest && !installed && t.has["tox.ini"] && t.program("tox"):
-		t.miss(run + " has no pytest, so tox runs the tests")
-		r.Test, r.Keep = "tox -q -e py", append(r.Keep, ".tox/**")
-	case pytest && !installed && t.program("pytest"):
-		t.miss(run + " has no pytest, so the tests are run by the pytest that is on the PATH, which may lack the libraries of " + run)
-		r.Test = "pytest -q"
-	case pytest && !installed:
-		t.miss(run + " has no pytest, which the tests need: pawl validate fails until it is installed")
-		r.Test = run + " -m pytest -q"
-	case pytest:
-		r.Test = run + " -m pytest -q"
-	case len(tests) > 0:
-		r.Test = t.unittest(run, tests)
-	}
-	if r.Scope = t.under("src"); len(r.Scope) == 0 {
-		for _, name := range t.files {
-			dir, file, nested := strings.Cut(name, "/")
-			if nested && file == "__init__.py" && dir != "tests" && dir != "test" {
-				r.Scope = append(r.Scope, dir+"/**")
-			}
-		}
-	}
-	if len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.py"}
-	}
-	switch {
-	case (t.has["ruff.toml"] || strings.Contains(config, "ruff")) && strings.HasSuffix(run, " run python"):
-		r.Check = strings.TrimSuffix(run, "python") + "ruff check ."
-	case (t.has["ruff.toml"] || strings.Contains(config, "ruff")) && t.program("ruff"):
-		r.Check = "ruff check ."
-	default:
-		r.Check = run + " -m compileall -q " + t.sources(r.Scope)
-	}
-	return r
-}
-
-// unittest returns the command that runs the tests which Python's own runner finds: those in the tests folder if
-// there is one, else those beside the code, by whichever kind of name most tests have.
-func (t tree) unittest(run string, tests []string) string {
-	if len(t.under("src")) > 0 {
-		run = "PYTHONPATH=src " + run
-	}
-	for _, dir := range []string{"tests", "test"} {
-		if t.has[dir+"/__init__.py"] {
-			return run + " -m unittest discover -s " + dir + " -t ."
-		}
-		if len(t.under(dir)) > 0 {
-			return run + " -m unittest discover -s " + dir
-		}
-	}
-	beside := slices.DeleteFunc(slices.Clone(tests), func(name string) bool { return !strings.HasSuffix(name, "_test.py") })
-	if 2*len(beside) <= len(tests) {
-		return run + " -m unittest discover"
-	}
-	in := slices.MinFunc(beside, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
-	start := path.Dir(in)
-	top := start
-	for t.has[path.Join(top, "__init__.py")] && top != "." {
-		top = path.Dir(top)
-	}
-	return run + " -m unittest discover -s " + start + " -t " + top + " -p '*_test.py'"
-}
-
-// sources returns the folders of a scope, "." if the scope has other globs too.
-func (t tree) sources(scope []string) string {
-	var dirs []string
-	for _, glob := range scope {
-		dir, whole := strings.CutSuffix(glob, "/**")
-		if !whole || !folder.MatchString(dir) {
-			return "."
-		}
-		dirs = append(dirs, dir)
-	}
-	return strings.Join(dirs, " ")
-}
-
 func rust(t tree) Repository {
 	// All failing tests have to be known: tests that failed before the loop do not count.
 	r := Repository{Test: "cargo test --no-fail-fast", Check: "cargo check --quiet", Keep: []string{"target/**"},
@@ -502,8 +226,64 @@ func rust(t tree) Repository {
 		r.Scope = []string{"**/*.rs"}
 	}
 	r.Protect = append(r.Protect, t.inner("crates", "tests", "benches", "Cargo.toml")...)
+	if len(t.under("benches")) > 0 {
+		r.Metric.Why = "cargo bench prints no single number, so this counts bytes; replace this with what you want to improve, such as a script that prints METRIC ns=… from it"
+	}
 	if t.has["Cargo.lock"] {
 		r.Setup = "cargo fetch --locked --quiet"
+	}
+	return r
+}
+
+func perl(t tree) Repository {
+	r := Repository{Scope: t.under("lib"), Protect: append(t.present("Makefile.PL", "Build.PL", "cpanfile", "dist.ini"), t.under("t", "xt")...)}
+	if len(r.Scope) == 0 {
+		r.Scope = []string{"**/*.{pl,pm}"}
+	}
+	compiled := slices.ContainsFunc(t.files, func(name string) bool { return strings.HasSuffix(name, ".xs") })
+	switch {
+	case len(t.under("t")) == 0:
+	case compiled && t.has["Makefile.PL"]:
+		r.Test = "perl Makefile.PL >/dev/null && make >/dev/null && prove -b -r t"
+	case compiled && t.has["Build.PL"]:
+		r.Test = "perl Build.PL >/dev/null && ./Build >/dev/null && prove -b -r t"
+	default:
+		r.Test = "prove -l -r t"
+	}
+	return r
+}
+
+func lua(t tree) Repository {
+	r := Repository{Scope: t.under("lua", "src", "lib"), Protect: append(t.present(".busted"), t.under("spec", "test", "tests")...)}
+	if len(r.Scope) == 0 {
+		r.Scope = []string{"**/*.lua"}
+	}
+	if t.has[".busted"] || len(t.under("spec")) > 0 {
+		r.Test = "busted"
+	}
+	return r
+}
+
+func haskell(t tree) Repository {
+	r := Repository{Test: "cabal test", Scope: t.under("src", "lib", "app"), Protect: append(t.present("cabal.project", "stack.yaml", "stack.yaml.lock"), t.under("test", "tests")...), Keep: []string{"dist-newstyle/**"}}
+	if t.has["stack.yaml"] && !t.program("cabal") {
+		r.Test, r.Keep = "stack test", []string{".stack-work/**"}
+	}
+	if len(r.Scope) == 0 {
+		r.Scope = []string{"**/*.{hs,lhs}"}
+	}
+	for _, name := range t.files {
+		if !strings.Contains(name, "/") && strings.HasSuffix(name, ".cabal") {
+			r.Protect = append(r.Protect, name)
+		}
+	}
+	return r
+}
+
+func ocaml(t tree) Repository {
+	r := Repository{Test: "dune test", Check: "dune build", Scope: t.under("src", "lib", "bin"), Protect: append(t.present("dune-project"), t.under("test", "tests")...), Keep: []string{"_build/**"}}
+	if len(r.Scope) == 0 {
+		r.Scope = []string{"**/*.{ml,mli}"}
 	}
 	return r
 }
@@ -517,89 +297,4 @@ func ruby(t tree) Repository {
 		r.Test = "bundle exec rake test"
 	}
 	return r
-}
-
-var makeTarget = lazyregexp.New(`(?m)^([A-Za-z][\w-]*)[ \t]*:([^=]|$)`)
-
-// makes returns the name and the text of the file that make reads.
-func (t tree) makes() (name, text string) {
-	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
-		if t.has[name] {
-			return name, t.read(name)
-		}
-	}
-	return "", ""
-}
-
-// makefile returns what the targets with the usual names offer.
-func (t tree) makefile() (r Repository) {
-	targets := map[string]bool{}
-	name, text := t.makes()
-	if name != "" {
-		r.Protect = []string{name} // otherwise a loop could change it to get a better number
-	}
-	for _, m := range makeTarget.FindAllStringSubmatch(text, -1) {
-		targets[m[1]] = true
-	}
-	for _, name := range []string{"test", "check"} {
-		if targets[name] && r.Test == "" {
-			r.Test = "make " + name
-		}
-	}
-	for _, name := range []string{"lint", "vet"} {
-		if !targets[name] || r.Check != "" {
-			continue
-		}
-		// A loop can work without a check, but not with a check that always fails.
-		if lacks := t.lacks("make " + name); lacks != "" {
-			t.miss(absent(lacks) + ", so the check is not make " + name)
-			continue
-		}
-		r.Check = "make " + name
-	}
-	for _, name := range []string{"bench", "benchmark", "measure"} {
-		if targets[name] && r.Metric.Command == "" {
-			r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast+slowly)
-		}
-	}
-	return r
-}
-
-var measures = lazyregexp.New(`^(?:(?:scripts?|bin|tools|bench|benchmarks)/)?(?:bench|benchmark|measure|perf|score)[\w-]*\.(sh|py|js|rb)$`)
-
-// prepares is in the name of a script that only makes ready for one that measures.
-var prepares = lazyregexp.New(`prereq|prepare|setup|install|download|fetch|plot|clean`)
-
-var tests = lazyregexp.New(`^(?:(?:scripts?|bin|tools|tests?)/)?(?:tests?|check|run[_-]tests?)\.(sh|py|js|rb)$`)
-
-// runs returns the command, with a space, that runs a script with this extension.
-func (t tree) runs(extension string) string {
-	return map[string]string{"sh": "sh ", "py": t.either("python", "python3") + " ", "js": "node ", "rb": "ruby "}[extension]
-}
-
-// printedMetric matches the place in a script where it prints a named metric.
-var printedMetric = lazyregexp.New(`METRIC [A-Za-z_][\w./-]*=`)
-
-// testScript returns the command for a script whose name says that it runs tests, "" if there is none.
-func (t tree) testScript() string {
-	for _, name := range t.files {
-		if m := tests.FindStringSubmatch(name); m != nil {
-			return t.runs(m[1]) + name
-		}
-	}
-	return ""
-}
-
-// scripts returns a metric for each script whose name says that it measures something.
-func (t tree) scripts() (found []Metric) {
-	for _, name := range t.files {
-		if m := measures.FindStringSubmatch(name); m != nil && !prepares.MatchString(name) {
-			metric := benchmark("Improve what "+name+" measures", t.runs(m[1])+name, "a script in this repository"+numberLast)
-			if printed := printedMetric.FindAllString(t.read(name), -1); len(printed) > 0 {
-				metric.Direction = Direction(strings.Join(printed, "1\n") + "1")
-			}
-			found = append(found, metric)
-		}
-	}
-	return found
 }

@@ -50,7 +50,7 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 		"pytest, which the tests import": {
 			files:    map[string]string{"pyproject.toml": "", "src/a/a.py": "", "tests/test_a.py": "import pytest\n"},
 			programs: []string{"python3"},
-			test:     "python3 -m pytest -q", check: "python3 -m compileall -q src",
+			test:     "PYTHONPATH=src python3 -m pytest -q", check: "python3 -m compileall -q src",
 			missing: "python3 has no pytest, which the tests need: pawl validate fails until it is installed",
 		},
 		"nothing of Python's": {
@@ -102,7 +102,7 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 		"a pytest of its own": {
 			files:    map[string]string{"pytest.ini": "", "setup.py": "", "a.py": "", "test_a.py": ""},
 			programs: []string{"python3", "pytest"},
-			test:     "pytest -q", check: "python3 -m compileall -q .",
+			test:     "PYTHONPATH=. pytest -q", check: "python3 -m compileall -q .",
 			missing: "python3 has no pytest, so the tests are run by the pytest that is on the PATH, which may lack the libraries of python3",
 		},
 		"automake": {
@@ -407,6 +407,79 @@ func TestCodeWithoutAManifestIsCode(t *testing.T) {
 	}
 	r := here(map[string]string{"a.py": "", "go.mod": "", "a.go": ""}, "", "go")
 	assert.Equal(t, []string{"go"}, r.Languages, "where a manifest says what the repository is, scripts beside it are not")
+}
+
+// TestLanguagesWithTheirOwnRunner has what init proposes for the languages whose tests are found by where they are.
+func TestLanguagesWithTheirOwnRunner(t *testing.T) {
+	const sh, bash = "#!/bin/sh\n", "#! /usr/bin/env bash\n"
+	for name, c := range map[string]struct {
+		files                         map[string]string
+		programs                      []string
+		language, test, scope, sealed string
+		missing                       string
+	}{
+		"perl": {
+			files: map[string]string{"Makefile.PL": "", "lib/A.pm": "", "t/a.t": "", "xt/b.t": ""}, programs: []string{"perl", "prove"},
+			language: "perl", test: "prove -l -r t", scope: "lib/**", sealed: "Makefile.PL pawl.yaml t/** xt/**",
+		},
+		"perl with C": {
+			files: map[string]string{"Makefile.PL": "", "A.xs": "", "lib/A.pm": "", "t/a.t": ""}, programs: []string{"perl", "prove", "make"},
+			language: "perl", test: "perl Makefile.PL >/dev/null && make >/dev/null && prove -b -r t", scope: "lib/**", sealed: "Makefile.PL pawl.yaml t/**",
+		},
+		"perl without a manifest": {
+			files: map[string]string{"a.pl": "", "README.md": "Words."}, programs: []string{"perl"}, language: "perl", scope: "**/*.{pl,pm}", sealed: "pawl.yaml",
+		},
+		"lua": {
+			files: map[string]string{"rockspecs/x-1.rockspec": "", "rockspecs/a.lua": "", "lua/x/a.lua": "", "spec/a_spec.lua": "", "docs/a.md": "Words."}, programs: []string{"busted"},
+			language: "lua", test: "busted", scope: "lua/**", sealed: "pawl.yaml spec/**",
+		},
+		"lua with a script": {
+			files: map[string]string{"json.lua": "", "test/test.lua": "", "bench/bench_all.lua": "", "README.md": "Words."}, programs: []string{"lua5.4"},
+			language: "lua", test: "lua5.4 test/test.lua", scope: "**/*.lua", sealed: "pawl.yaml test/**",
+		},
+		"haskell": {
+			files: map[string]string{"random.cabal": "", "src/A.hs": "", "test/B.hs": "", "run.sh": ""}, programs: []string{"cabal"},
+			language: "haskell", test: "cabal test", scope: "src/**", sealed: "pawl.yaml random.cabal test/**",
+		},
+		"haskell with stack": {
+			files: map[string]string{"stack.yaml": "", "a.cabal": "", "A.hs": ""}, programs: []string{"stack"}, language: "haskell", test: "stack test", scope: "**/*.{hs,lhs}", sealed: "a.cabal pawl.yaml stack.yaml",
+		},
+		"ocaml": {
+			files: map[string]string{"dune-project": "", "lib/a.ml": "", "test/b.ml": ""}, programs: []string{"dune"},
+			language: "ocaml", test: "dune test", scope: "lib/**", sealed: "dune-project pawl.yaml test/**",
+		},
+		"bats": {
+			files: map[string]string{"bin/run": bash, "lib/a.bash": "", "docs/a.bats": "", "test/a.bats": "", "test/b/c.bats": ""}, programs: []string{"bats"},
+			language: "shell", test: "bats --recursive test", scope: "bin/** lib/**", sealed: "**/*.bats pawl.yaml test/**",
+		},
+		"shell scripts without extensions": {
+			files: map[string]string{"shunit2": sh, "a_test.sh": "", "test_runner": sh, "lib/a.sh": "", "LICENSE": "free\n", "init.sh": ""}, programs: []string{"sh"},
+			language: "shell", test: "sh test_runner", scope: "*.sh lib/** shunit2", sealed: "**/*_test.sh pawl.yaml",
+		},
+		"a test script for bash": {files: map[string]string{"run-tests": bash, "a.sh": ""}, programs: []string{"bash"}, language: "shell", test: "bash run-tests", scope: "*.sh", sealed: "pawl.yaml"},
+		"a language that pawl knows by name": {
+			files: map[string]string{"build.zig": "", "src/a.zig": "", "README.md": "Words. More words."}, language: "zig", scope: "**/*.zig", sealed: "pawl.yaml",
+			missing: "pawl does not know how to build or test zig",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := here(c.files, "", c.programs...)
+			assert.Equal(t, c.language, r.Languages[0])
+			assert.Equal(t, c.test, r.Test)
+			assert.Equal(t, c.scope, strings.Join(r.Scope, " "))
+			assert.Equal(t, c.sealed, strings.Join(r.Protect, " "))
+			assert.Equal(t, c.missing, strings.Join(r.Missing, "; "))
+			assert.NotContains(t, r.Metric.Command, "sentence", "the repository is no docs")
+		})
+	}
+	r := here(map[string]string{"a.sh": sh, "run": sh}, "", "sh", "find", "cat", "wc")
+	assert.Equal(t, "find *.sh run -type f -exec cat {} + | wc -c", r.Metric.Command)
+}
+
+// TestWhatOtherGlobsIncludeIsNotListed checks that folders of others below tests do not fill the list.
+func TestWhatOtherGlobsIncludeIsNotListed(t *testing.T) {
+	r := look(map[string]string{"package.json": "{}", "lib/a.js": "", "test/a.js": "", "test/vendor/x.js": "", "test/a/node_modules/b/b.js": "", "vendor/y.js": ""})
+	assert.Equal(t, []string{"package.json", "pawl.yaml", "test/**", "vendor/**"}, r.Protect)
 }
 
 // TestACheckThatOnlyLooksIsBetter checks that a command which rewrites files is only proposed if there is no other,

@@ -105,5 +105,5 @@ func (t tree) projects(meant string) map[string]int {
 }
 
 func manifest(base string) bool {
-	return slices.ContainsFunc(languages, func(l language) bool { return slices.Contains(l.manifests, base) })
+	return slices.ContainsFunc(languages, func(l language) bool { return l.manifest(base) })
 }
