@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
+	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/spec"
 )
@@ -80,6 +81,9 @@ func (o runOptions) load() (spec.Spec, string, error) {
 	sp, err := config.LoadSpec(o.file, o.sets, o.flags...)
 	if err != nil {
 		return sp, "", err
+	}
+	if f := govern.Contained(sp); f != nil { // the loop would be refused, and Temporal would keep the credential
+		return sp, "", f
 	}
 	id, err := loopID(sp, o.id)
 	return sp, id, err

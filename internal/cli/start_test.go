@@ -90,6 +90,20 @@ func TestTheKindCanBeSaidOnTheCommandLine(t *testing.T) {
 	require.Contains(t, b.stderr.String(), "no-such-issue.md")
 }
 
+// TestACredentialStartsNothing: Temporal's record of a loop has its spec, and is no place for one either.
+func TestACredentialStartsNothing(t *testing.T) {
+	token := "ghp_" + strings.Repeat("q7Zp2X", 6)
+	for _, command := range []string{"start", "run"} {
+		f := newFake()
+		b := newBench(t, f)
+		b.noWorkerHere()
+		require.Equal(t, 2, b.run(nil, command, b.spec(), "--set", "goal=push with "+token))
+		require.Contains(t, b.stderr.String(), "goal contains a GitHub token")
+		require.NotContains(t, b.stderr.String(), token)
+		require.Empty(t, f.id, "nothing was started")
+	}
+}
+
 func TestStartWithoutAWorkerSaysThatTheLoopWaitsForOne(t *testing.T) {
 	f := newFake()
 	f.noWorker = true

@@ -192,9 +192,12 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	for _, record := range records {
 		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: git.BranchName(record.Branch), Status: unknown, Source: "ledger", Mended: mending.Lines(c.Home.Loop(record.Ref))}
 		c.describe(ctx, &r, record)
+		begins := r.Status == unknown && c.begins(ctx, record)
 		switch {
+		case begins && record.Closed: // its start was refused
+			r.Status = string(loop.Failed)
 		case record.Closed:
-		case r.Status == unknown && c.begins(ctx, record):
+		case begins:
 			r.Status = opening
 		default:
 			r.Trouble = c.unreadable(ctx, record)

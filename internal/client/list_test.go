@@ -193,6 +193,10 @@ func TestALoopThatWasCutOffWhileItOpenedIsSaidToOpen(t *testing.T) {
 	closed := enrolled("closed")
 	closed.Closed = true
 	require.NoError(t, workspace.Write(c.Home, closed))
+	gone := enrolled("gone")
+	gone.Closed = true
+	require.NoError(t, workspace.Write(c.Home, gone))
+	workspace.Note(c.Home, "gone", map[string]string{gone.Ledger: "f00"})
 	crew := enrolled("crew")
 	crew.Kind, crew.Branch = "steward", ""
 	require.NoError(t, workspace.Write(c.Home, crew))
@@ -202,5 +206,5 @@ func TestALoopThatWasCutOffWhileItOpenedIsSaidToOpen(t *testing.T) {
 	for _, r := range rows {
 		status[r.Loop] = r.Status
 	}
-	require.Equal(t, map[string]string{"cut": "opening", "crew": "opening", "lost": "unknown", "closed": "unknown"}, status)
+	require.Equal(t, map[string]string{"cut": "opening", "crew": "opening", "lost": "unknown", "closed": "failed", "gone": "unknown"}, status, "what is closed without an entry was refused")
 }

@@ -169,9 +169,17 @@ func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string,
 	}
 	l, head, err := OpenRecord(ctx, r)
 	if err == nil && head == "" {
-		err = Loop.NotFound(id).Advise("It was started on this host but has recorded nothing yet.")
+		err = Loop.NotFound(id).Advise(nothingYet(r))
 	}
 	return l, head, err
+}
+
+// nothingYet says why a record's ledger is empty.
+func nothingYet(r workspace.Record) string {
+	if r.Closed {
+		return "It ended before it recorded anything: its start was refused. While an engine runs (`pawl up`), this command says why."
+	}
+	return "It was started on this host but has recorded nothing yet."
 }
 
 // OpenRecord returns the ledger of a workspace record with its head, "" if nothing is recorded yet.

@@ -220,7 +220,7 @@ func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string
 	}
 	head, err := st.Ref(ctx, r.Ledger)
 	if err == nil && head == "" {
-		err = Steward.NotFound(name).Advise("It was started on this host but has recorded nothing yet.")
+		err = Steward.NotFound(name).Advise(nothingYet(r))
 	}
 	return ledger.OpenSteward(st), head, err
 }
