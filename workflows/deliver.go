@@ -138,14 +138,29 @@ func (l *deliver) prepare(ctx workflow.Context) error {
 	return l.plan(ctx)
 }
 
-// baseline runs the tests on the unchanged code. What fails then is shown to the writer and does not count later. It
-// ends nothing, since the loop may be there to fix it.
+// baseline runs check, guard and tests on the unchanged code. The tests that fail then are shown to the writer and do not
+// count later. It ends nothing, since the loop may be there to fix it.
 func (l *deliver) baseline(ctx workflow.Context) error {
-	if !l.law().BaselineDue() || l.State().KnownTests != nil {
+	if l.State().KnownTests != nil {
+		return nil
+	}
+	looks := workflow.GetVersion(ctx, "checked-baseline", workflow.DefaultVersion, 1) == 1
+	if !looks && !l.law().BaselineDue() {
 		return nil
 	}
 	if err := l.ready(); err != nil { // without a reason to know, nothing is run
 		return err
+	}
+	var leftovers []string
+	if looks {
+		left, err := l.unchanged(ctx)
+		if err != nil {
+			return err
+		}
+		leftovers = left
+	}
+	if !l.law().BaselineDue() {
+		return nil
 	}
 	in := l.newTest(0)
 	out, err := step[act.Tested](ctx, l.run, act.TestName, in.Command, &in)
@@ -154,9 +169,42 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 	}
 	l.iteration.phaseSpent = 0 // the planner has all of its time
 	j := l.judgement(out.Outcome, failed(out.Outcome, "tests"))
-	j.Tests = out.Tests
+	j.Tests, j.Leftovers = out.Tests, loop.Union(leftovers, j.Leftovers)
 	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j})
 	return nil
+}
+
+// unchanged runs check and guard on the unchanged code. If one fails, a person hears of it before an agent is called:
+// every change that does not mend what it fails on is undone. It ends nothing, since that may be the task. leftovers are
+// what guard leaves behind; check says so each time.
+func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error) {
+	check, guard := l.newCheck(), l.newGuard()
+	check.AsIs, check.Ledger, check.Leftovers = false, "", nil
+	for _, c := range []struct {
+		name, command string
+		run           func() (act.Outcome, error)
+	}{
+		{"check", check.Command, func() (act.Outcome, error) {
+			out, err := l.runCheck(ctx, check)
+			return out.Outcome, err
+		}},
+		{"guard", guard.Command, func() (act.Outcome, error) { return l.runGuard(ctx, guard) }},
+	} {
+		if c.command == "" {
+			continue
+		}
+		out, err := c.run()
+		if err != nil {
+			return nil, err
+		}
+		leftovers = out.Leftovers // guard is the last
+		if !out.OK() {
+			l.Emit(ctx, loop.Event{Type: loop.Warned, Step: c.name, Reason: fmt.Sprintf(
+				"the %s command fails on the unchanged code (%s), so every change that does not mend that is undone: `%s`%s", c.name, out.Ending(), c.command, where(out))})
+		}
+	}
+	l.iteration.phaseSpent = 0 // the planner has all of its time
+	return leftovers, nil
 }
 
 // plan asks the planner, who can't keep a change, for the plan. Without a planner the goal is the plan. The plan is

@@ -328,6 +328,32 @@ func TestAFixThatIsUndoneTakesItsTestRunAlong(t *testing.T) {
 	require.Equal(t, []string{"", "/log/test1", "/log/test1"}, d.before)
 }
 
+// What would undo every change is said before an agent is called: when a person is asked for the contract.
+func TestA1_ACheckThatFailsOnTheUnchangedCodeIsSaidFirst(t *testing.T) {
+	commands := map[string]any{"check": map[string]any{"command": "lint"}, "guard": map[string]any{"command": "types"}}
+	d := deliver(t, map[string][]stepped{"unchanged check": {exit1}, "test": {passing}})
+	p := d.run(specOfDelivery(commands))
+	require.Nil(t, p.err, "the change may mend it")
+	said := p.events(loop.Warned)
+	require.Len(t, said, 1)
+	require.Contains(t, said[0].Reason, "the check command fails on the unchanged code (exit 1), so every change that does not mend that is undone: `lint`")
+	for _, e := range p.ledger {
+		if e.Type == loop.PermissionGranted || e.Type == loop.GateOpened {
+			require.Greater(t, e.Seq, said[0].Seq, "nobody was asked or called before")
+		}
+	}
+	require.Equal(t, []string{"writer", "commit", "check", "guard", "test"}, d.ran)
+
+	d = deliver(t, map[string][]stepped{"unchanged guard": {exit1}})
+	p = d.run(specOfDelivery(map[string]any{"guard": commands["guard"], "test": map[string]any{"required": false}, "verify": map[string]any{"command": "check"}}))
+	require.Contains(t, p.events(loop.Warned)[0].Reason, "the guard command fails on the unchanged code", "without tests, too")
+
+	d = deliver(t, map[string][]stepped{"unchanged guard": {{Leftovers: []string{"types.out"}}}, "baseline": {{Leftovers: []string{"tests.out"}}}})
+	p = d.run(specOfDelivery(commands))
+	require.Empty(t, p.events(loop.Warned))
+	require.Equal(t, []string{"types.out", "tests.out"}, p.final.Leftovers, "they are no part of a change")
+}
+
 // The tests run before the first write, and every later run is compared with that run.
 func TestL2_WhatFailsOnTheUnchangedCodeIsKnown(t *testing.T) {
 	docker := failing("TestDocker")

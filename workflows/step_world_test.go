@@ -72,7 +72,8 @@ type stepped struct {
 	Refused                    *act.Refused
 	Withheld                   []string
 	Unlayered                  bool
-	Passing                    int  // tests in a guard
+	Passing                    int // tests in a guard
+	Leftovers                  []string
 	Files                      int  // of a canary
 	Seen                       bool // by a command
 }

@@ -548,7 +548,7 @@ func (f *Findings) leaves(k kind.Kind, name string, r act.Outcome) {
 	}
 	f.Leftovers = append(f.Leftovers, left...)
 	says := "pawl leaves these files out of every change. Add them to .gitignore to keep them out of your own commits too"
-	if k.Mends && (name == "guard" || name == "verify") {
+	if k.Mends && name == "verify" {
 		says = "If an agent runs the command, these files become part of its change: add them to .gitignore"
 	}
 	f.Notes = append(f.Notes, fmt.Sprintf("the %s command leaves files behind that git does not ignore (%s). %s", name, contracts.Naming(left), says))
