@@ -85,7 +85,7 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	d.Seals, d.Read, d.Contract = seals, read, govern.Draw(s, base, ws.Onto, sealed)
 	d.Warnings, err = filtered(ctx, ws, entries)
 	if len(seals.Unread) > 0 {
-		d.Warnings = append(d.Warnings, "pawl can't tell what these commands run, so it is not sealed (name the files that judge in `protect`): "+Naming(seals.Unread))
+		d.Warnings = append(d.Warnings, "pawl can't tell what these run in turn, so that is sealed only if `protect` names it: "+Naming(seals.Unread))
 	}
 	if len(shown) > 0 {
 		d.Warnings = append(d.Warnings, "the agent can read these files, which hold or name the holdout: "+Naming(shown)+". Keep the holdout outside of the repository, and if the spec is committed, give the command with --set verify.holdout.command=…")

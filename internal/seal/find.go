@@ -124,7 +124,7 @@ func named(scope []string, file string) bool {
 
 // Unsealed returns the folders that the guard command names, or that any of the commands runs as a program, and that
 // contain files which are not sealed. The author of a spec should know that the agent may change those files if the
-// scope allows it. The root is never in the result.
+// scope allows it. A folder that the scope itself names is not in the result: it is meant to change. Nor is the root.
 func Unsealed(s spec.Spec, files []string, read func(file string) string) []string {
 	r, seals := newRefs(s, files), Find(s, files, read)
 	open := map[string]bool{}
@@ -140,7 +140,9 @@ func Unsealed(s spec.Spec, files []string, read func(file string) string) []stri
 	for _, command := range []string{s.Verify.Command, s.Verify.Holdout.Command, s.Test.Command, s.Check.Command} {
 		r.scripts(command, "", nil, 0)
 	}
-	maps.DeleteFunc(r.dirs, func(dir string, _ bool) bool { return !open[dir] })
+	maps.DeleteFunc(r.dirs, func(dir string, _ bool) bool {
+		return !open[dir] || slices.ContainsFunc(s.Scope, func(glob string) bool { return strings.HasPrefix(spec.Tidy(glob), dir+"/") })
+	})
 	return slices.Sorted(maps.Keys(r.dirs))
 }
 

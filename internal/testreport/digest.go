@@ -84,6 +84,26 @@ func (b *bounded) list(room int, r Report) {
 	}
 }
 
+// ends returns at most n bytes of a message of several lines: its start and its end, where Python and others have the
+// error.
+func ends(s string, n int) string {
+	const between = "\n[…]\n"
+	if len(s) <= n || n < 200 {
+		return clip(s, n)
+	}
+	half := (n - len(between)) / 2
+	head, tail := s[:half], s[len(s)-half:]
+	if end := strings.LastIndexByte(head, '\n'); end > 0 {
+		head = head[:end]
+	} else {
+		head = clip(head, half)
+	}
+	if _, rest, more := strings.Cut(tail, "\n"); more && rest != "" {
+		tail = rest
+	}
+	return head + between + strings.ToValidUTF8(tail, "")
+}
+
 // messages adds the messages of the failing tests. If there are several, one test gets at most a quarter of the room,
 // or an equal share if that is more. A message that comes again is replaced by the ID of the first test with it.
 func (b *bounded) messages(room int, r Report) {
@@ -102,7 +122,7 @@ func (b *bounded) messages(room int, r Report) {
 			text += "as " + first + "\n"
 		} else {
 			said[t.Message] = t.ID()
-			text += clip(t.Message, share) + "\n"
+			text += ends(t.Message, share) + "\n"
 		}
 		if b.Len()+len(text) > end {
 			if b.Len()+len(t.ID())+80 < end {

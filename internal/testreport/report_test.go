@@ -373,3 +373,17 @@ func FuzzRead(f *testing.F) {
 		require.Equal(t, len(r.Failing), len(c.Still))
 	})
 }
+
+// TestDigestHasTheEndOfALongMessage: Python's error comes last, after a traceback through its own library.
+func TestDigestHasTheEndOfALongMessage(t *testing.T) {
+	const trace = "/usr/lib/python3.11/importlib/__init__.py:126: in import_module\n    return _bootstrap._gcd_import(name[level:], package, level)\n"
+	var r testreport.Report
+	for i := range 4 {
+		r.Failing = append(r.Failing, testreport.Test{Package: fmt.Sprintf("tests/test_%d.py", i), Message: fmt.Sprintf("ImportError in %d\n%sE   ModuleNotFoundError: No module named 'm%d'", i, strings.Repeat(trace, 20), i)})
+	}
+	digest := testreport.Digest(r, 4000)
+	require.LessOrEqual(t, len(digest), 4000)
+	require.Contains(t, digest, "ImportError in 0\n"+trace)
+	require.Contains(t, digest, "\n[…]\n")
+	require.Contains(t, digest, "E   ModuleNotFoundError: No module named 'm0'")
+}
