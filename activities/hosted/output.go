@@ -12,6 +12,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/held"
 	"pawl/internal/proc"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/secret"
 )
 
@@ -21,12 +22,17 @@ const MaxOutput = 2 * proc.DefaultOutputLimit
 // TailLength is how many bytes of an output enter history, for people.
 const TailLength = 600
 
-// TailOf returns the end of a command's output, then of its errors. If it has both, each gets half of the room.
+// TailOf returns the end of a command's output, then of its errors, without colours and empty lines. If it has both, each
+// gets half of the room.
 func TailOf(dir string) string {
 	var said []string
 	for _, name := range []string{"stdout", "stderr"} {
-		b, err := ReadTail(filepath.Join(dir, name), TailLength)
-		if text := strings.TrimSpace(strings.ToValidUTF8(string(b), "?")); err == nil && text != "" {
+		b, err := ReadTail(filepath.Join(dir, name), 4*TailLength)
+		text := strings.TrimSpace(emptyLines.ReplaceAllString(strings.ToValidUTF8(string(evidence.Plain(b)), "?"), "\n"))
+		if len(text) > TailLength {
+			text = strings.ToValidUTF8(text[len(text)-TailLength:], "")
+		}
+		if err == nil && text != "" {
 			said = append(said, text)
 		}
 	}
@@ -39,6 +45,8 @@ func TailOf(dir string) string {
 	}
 	return secret.Redact(strings.Join(said, "\n"))
 }
+
+var emptyLines = lazyregexp.New(`\n(?:[ \t\r]*\n)+`)
 
 // Digest returns the SHA-256 of a file. A missing file counts as empty, because a command that could not be started
 // has printed nothing.
