@@ -65,7 +65,7 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 	if d.Last == nil {
 		f.add("tests", "were not run")
 	} else {
-		after := counts(*d.Last)
+		after := ended(*d.Last, d.Passed)
 		if d.First != d.Last {
 			f.add("tests", "at first:   "+counts(*d.First), "at the end: "+after)
 		} else {
@@ -73,6 +73,8 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 		}
 		if !d.Passed {
 			f.add("failing", names(d.Last.Failing))
+		} else if len(d.Last.Known) > 0 {
+			f.add("failing", names(d.Last.Known)+", as before the first write")
 		}
 		f.add("flaky", names(d.Flaky))
 	}
@@ -101,11 +103,7 @@ func advice(status loop.Status, r loop.Result) string {
 
 // tests returns the result of a test run, in one line.
 func tests(j loop.Judgement) string {
-	text := "tests: "
-	if t := j.Tests; j.Passed && t.Passed+t.Failed+t.Skipped == 0 {
-		text += "passed; "
-	}
-	text += counts(*j.Tests)
+	text := "tests: " + ended(*j.Tests, j.Passed)
 	if j.Tests.Broken {
 		text += "; something could not be built or loaded"
 	}
@@ -124,10 +122,21 @@ func tests(j loop.Judgement) string {
 	if len(j.Tests.Flaky) > 0 {
 		text += "; flaky (passed when run again unchanged): " + names(j.Tests.Flaky)
 	}
-	if !j.Passed && j.Tests.Failed == 0 && !j.Tests.Broken {
+	if !j.Passed && j.Tests.Failed == 0 && !j.Tests.Broken && j.Reason != "tests" {
 		text += reason(j.Reason)
 	}
 	return text
+}
+
+// ended returns how a test run ended: how many tests passed and failed, and whether it passed if no test is named.
+func ended(t loop.Tests, passed bool) string {
+	switch {
+	case t.Passed+t.Failed+t.Skipped > 0:
+		return counts(t)
+	case passed:
+		return "passed; " + counts(t)
+	}
+	return "failed; " + counts(t)
 }
 
 // reviewed returns a reviewer's answer in one line, with how many criteria it ticked off.

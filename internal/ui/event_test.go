@@ -52,6 +52,8 @@ func TestALineIsForThePersonWhoFollowsWhereItNotesSomething(t *testing.T) {
 
 	line, _ = style.Note(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Passed: true, Tests: &loop.Tests{Flaky: []string{"a failure that names no test"}}}})
 	require.Contains(t, line, "tests: passed; the output names none; flaky")
+	line, _ = style.Note(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Reason: "tests", Tests: &loop.Tests{}}})
+	require.Equal(t, "tests: failed; the output names none", strings.TrimSpace(line))
 }
 
 func events() []loop.Event {
