@@ -196,7 +196,7 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 			return out, err
 		}
 		a, err := r.wait(ctx, loop.Gate{
-			Kind: loop.GateNewFiles, Hash: out.NewFilesHash, Tree: out.Tree,
+			Kind: loop.GateNewFiles, Hash: out.NewFilesHash, On: out.NewFilesOn, Tree: out.Tree,
 			Summary: fmt.Sprintf("approve %s (%s)", newFiles(out), loop.Clip(in.Description, 100)),
 		})
 		if err != nil {

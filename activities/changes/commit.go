@@ -57,12 +57,12 @@ func (a *Committer) Commit(ctx context.Context, in act.Commit) (act.Committed, e
 	}
 	out.Note = cmp.Or(out.Note, evidence.Large(shape))
 	if len(asks) > 0 {
-		d, err := ws.Objects.Proposal(ctx, "", in.Head, out.Tree)
+		d, err := ws.Objects.Proposal(ctx, loop.Gate{On: in.Head, Tree: out.Tree}.Preface(), in.Head, out.Tree)
 		if err != nil {
 			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
 		}
 		if d.Hash != in.AllowNew {
-			out.NewFiles, out.NewFilesAll, out.NewFilesHash = Quoted(asks), len(asks), d.Hash
+			out.NewFiles, out.NewFilesAll, out.NewFilesHash, out.NewFilesOn = Quoted(asks), len(asks), d.Hash, in.Head
 			return out, nil
 		}
 	}

@@ -30,6 +30,11 @@ func TestA7_NewFilesAreCommittedByTheHashOfTheirChange(t *testing.T) {
 	require.Equal(t, []string{"work/new"}, asked.NewFiles)
 	require.Len(t, asked.NewFilesHash, 64)
 	require.Equal(t, asked, l.CommitDesk(strings.Repeat("0", 64)), "another hash")
+	ws, err := l.Workspace(t.Context(), l.Opened.Ref)
+	require.NoError(t, err)
+	change, err := ws.Objects.Proposal(t.Context(), "", asked.NewFilesOn, asked.Tree)
+	require.NoError(t, err)
+	require.NotEqual(t, change.Hash, asked.NewFilesHash, "the approval of new files is not that of a proposal with the same diff")
 
 	gittest.Write(t, l.Opened.Desk+"/work/a", "other\n")
 	changed := l.CommitDesk(asked.NewFilesHash)

@@ -58,11 +58,11 @@ func (a *Proposals) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed
 	}
 	state, err := govern.Review(s.Proposal, in.Hash, in.Answer == loop.MessageApprove)
 	if err != nil {
-		return act.Reviewed{}, err
+		return act.Reviewed{}, govern.Refused(err, s.Given, in.Answer, "", in.Hash)
 	}
 	proposal := *s.Proposal
 	if state == proposal.State {
-		return act.Reviewed{Loop: in.Loop, Proposal: proposal}, nil
+		return act.Reviewed{Loop: in.Loop, Proposal: proposal, Already: true}, nil
 	}
 	proposal.State, proposal.By = state, loop.Clip(in.By, 200)
 	err = addend(ctx, ws, head, s, loop.Event{

@@ -34,10 +34,11 @@ func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
 	require.Equal(t, fault.InvalidMessage, fault.CodeOf(err))
 	_, err = word("approve", l.Head)
 	require.Equal(t, fault.HashMismatch, fault.CodeOf(err))
-	for range 2 { // the second approval finds the first one
+	for i := range 2 { // the second approval finds the first one
 		said, err := word("approve", out.Proposal.Hash)
 		require.NoError(t, err)
 		require.Equal(t, govern.Approved, said.Proposal.State)
+		require.Equal(t, i == 1, said.Already)
 	}
 	landed, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Proposal.Hash, How: act.FastForward, Time: actest.When})
 	require.NoError(t, err)

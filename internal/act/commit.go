@@ -48,10 +48,11 @@ type Committed struct {
 	// TotalFiles is how many files the loop has touched, 0 if they were not counted again.
 	TotalFiles int `json:"totalFiles,omitempty"`
 	// NewFiles need approval first, and there is no commit. The approval is for NewFilesHash, the SHA-256 of the
-	// whole change as a diff.
+	// whole change as a diff, after the gate's preface.
 	NewFiles     []string `json:"newFiles,omitempty"`    // git-quoted, capped
 	NewFilesAll  int      `json:"newFilesAll,omitempty"` // how many there are
 	NewFilesHash string   `json:"newFilesHash,omitempty"`
+	NewFilesOn   string   `json:"newFilesOn,omitempty"` // the head that the change is on (loop.Gate.On)
 	// Several says why the change is several at once and was not committed; Note says why it may be, or that it is
 	// large.
 	Several string `json:"several,omitempty"`

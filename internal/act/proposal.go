@@ -20,6 +20,7 @@ type Review struct {
 type Reviewed struct {
 	Loop     string        `json:"loop"`
 	Proposal loop.Proposal `json:"proposal"`
+	Already  bool          `json:"already,omitempty"` // it was so before, and nothing was recorded
 }
 
 // Ways of applying a proposal.

@@ -139,6 +139,9 @@ func (a *app) reportReview(s *session, sent client.Sent, p loop.Proposal, err er
 		return err
 	}
 	sent.Reply = "proposal " + ui.Proposal(p)
+	if sent.Already {
+		sent.Reply += "; it had this answer before, so nothing changes"
+	}
 	return a.reportSent(s, sent)
 }
 

@@ -34,7 +34,7 @@ type patch struct {
 func patchOf(s loop.State) patch {
 	switch g := s.Gate; {
 	case g != nil && g.Kind == loop.GateNewFiles && g.Tree != "":
-		return patch{s.Head, g.Tree, "", g.Hash, "this change has new files and waits for approval; nothing of it is committed yet"}
+		return patch{s.Head, g.Tree, g.Preface(), g.Hash, "this change has new files and waits for approval; nothing of it is committed yet"}
 	case s.Proposal != nil:
 		return proposed(*s.Proposal)
 	}

@@ -210,7 +210,7 @@ func TestASubmittedTaskIsWhatTheFileSays(t *testing.T) {
 	require.Len(t, f.sent, 1, "what is no task is not sent")
 }
 
-func TestS4_AnApprovalNamesTheHashAndIsBoundToItsGate(t *testing.T) {
+func TestS4_AnApprovalNamesTheHashAndAChoiceIsBoundToItsGate(t *testing.T) {
 	f := project()
 	b := overProject(t, f)
 	require.Equal(t, 2, b.run(nil, "steward", "answer", "shop", "--task", "a", "--approve"))
@@ -220,8 +220,9 @@ func TestS4_AnApprovalNamesTheHashAndIsBoundToItsGate(t *testing.T) {
 	require.Equal(t, 2, b.run(nil, "steward", "answer", "shop", "--task", "a", "--approve", "--hash", "ffffffffffffffff"))
 	require.Contains(t, b.stderr.String(), "HASH_MISMATCH")
 	require.Equal(t, 0, b.run(nil, "steward", "answer", "shop", "--task", "a", "--approve", "--hash", testHash[:16]), b.stderr.String())
-	require.Equal(t, "tier-7", f.sent[1].Gate)
+	require.Empty(t, f.sent[1].Gate, "the hash says what it is for")
 	require.Equal(t, 0, b.run(nil, "steward", "answer", "shop", "--task", "a", "--choice", "cancel", "--note", "no"), b.stderr.String())
+	require.Equal(t, "tier-7", f.sent[2].Gate)
 	require.Equal(t, 2, b.run(nil, "steward", "answer", "shop", "--task", "b", "--choice", "cancel"))
 	require.Contains(t, b.stderr.String(), "pawl show shop-b-fix", "what a child asks is answered at the child")
 }

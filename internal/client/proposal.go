@@ -37,6 +37,7 @@ func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) 
 		sent.Via = "workflow"
 		err = c.execute(ctx, "Review", id, map[string]string{"loop": id, "hash": in.Hash, "answer": answer, "by": in.By, "note": in.Note}, &out)
 	}
+	sent.Already = out.Already
 	return sent, out.Proposal, true, plainly(ctx, err)
 }
 

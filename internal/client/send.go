@@ -22,6 +22,7 @@ type Sent struct {
 	Message string `json:"message"`
 	Via     string `json:"via"` // update, or signal if no worker answered; for an ended loop, ledger or workflow
 	Reply   string `json:"reply,omitempty"`
+	Already bool   `json:"already,omitempty"` // the proposal had this answer before, and nothing was recorded
 }
 
 // replyTimeout is how long a message waits for its reply.

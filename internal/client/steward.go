@@ -90,10 +90,11 @@ func (t toSteward) checked(ctx context.Context) (any, error) {
 	return m, err
 }
 
-// to binds an answer to the only open gate of its task.
+// to binds an answer to the only open gate of its task. An answer with a hash names what it is for, and the steward
+// knows by that whether it was given before.
 func (t toSteward) to(gates []loop.Gate) steward.Message {
 	var task string
-	if t.m.Gate != "" || !steward.AnswersGates(t.name) || json.Unmarshal(t.m.Task, &task) != nil {
+	if t.m.Gate != "" || t.m.Hash != "" || !steward.AnswersGates(t.name) || json.Unmarshal(t.m.Task, &task) != nil {
 		return t.m
 	}
 	gates = slices.DeleteFunc(slices.Clone(gates), func(g loop.Gate) bool { return g.Task != task })

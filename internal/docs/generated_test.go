@@ -272,6 +272,8 @@ func named(t reflect.Type) string {
 		return "number, exact"
 	case t.Name() == "Time":
 		return "time, RFC 3339 UTC"
+	case t == reflect.TypeFor[json.RawMessage](): // a fragment of a spec
+		return "object"
 	case t.Kind() == reflect.Slice:
 		return "list of " + named(t.Elem())
 	case t.Kind() == reflect.Map:

@@ -7,6 +7,7 @@ package govern
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -53,7 +54,8 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		return setMode(s, m)
 	}
 	if AnswersGates(name) {
-		return answerGate(s, sp, name, m)
+		reply, err := answerGate(s, sp, name, m)
+		return reply, Refused(err, s.Given, name, m.Gate, m.Hash)
 	}
 	return Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
 }
@@ -64,6 +66,42 @@ func Closed(message string) fault.Code {
 		return fault.LoopNotPaused
 	}
 	return fault.GateClosed
+}
+
+// Repeated returns the earlier answer that this one repeats, or nil: the answer to the gate that it names, or the same
+// message with the same hash.
+func Repeated(given []loop.Answer, message, gate, hash string) *loop.Answer {
+	for _, a := range slices.Backward(given) {
+		if a.Gate == gate || message == a.Message && names(a.Hash, hash) {
+			return &a
+		}
+	}
+	return nil
+}
+
+// Refused returns the refusal of an answer. If the answer repeats one that was given before, the refusal says so.
+func Refused(err error, given []loop.Answer, message, gate, hash string) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	before := Repeated(given, message, gate, hash)
+	if !ok || before == nil {
+		return err
+	}
+	return AnsweredBefore(f.Code, *before, message)
+}
+
+// AnsweredBefore returns the refusal of an answer to a gate that is closed, with the answer that closed it.
+func AnsweredBefore(code fault.Code, before loop.Answer, message string) *fault.Error {
+	by := strings.Join(strings.Fields(before.Message+" "+before.Choice), " ") + " by " + cmp.Or(before.By, "a person")
+	if message != before.Message {
+		return fault.New(code, "the gate %s is closed: %s", before.Gate, by)
+	}
+	return fault.New(code, "the gate %s was answered like this already: %s", before.Gate, by).
+		Advise("The answer does not count again. `pawl show` says what the loop waits for now, if anything.")
+}
+
+// names reports whether a person who gives these digits names that hash.
+func names(hash, digits string) bool {
+	return len(digits) >= minHash && strings.HasPrefix(strings.ToLower(hash), strings.ToLower(digits))
 }
 
 // setMode ends a loop whose mode is changed away from mission, for good (A5).
@@ -119,6 +157,9 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 			Advise("With the approval of a diff it may be one of: " + strings.Join(AppliedAtOnce, ", ") + ".")
 	}
 	a := loop.Answer{Gate: g.ID, Message: name, Choice: m.Choice, By: m.By, Note: m.Note, Apply: m.Apply}
+	if m.Hash != "" {
+		a.Hash = g.Hash
+	}
 	var err error
 	switch name {
 	case loop.MessageExtend:

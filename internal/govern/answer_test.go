@@ -112,6 +112,38 @@ func TestAnswerMeetsGates(t *testing.T) {
 	}
 }
 
+// TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne: it closes no other gate, and its sender learns who closed the first.
+func TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne(t *testing.T) {
+	approval := loop.Message{Hash: hash, By: "ann"}
+	reply, err := govern.Answer(at(loop.GateNewFiles), valid, "approve", approval)
+	require.NoError(t, err)
+	s := loop.Fold(at(loop.GateNewFiles), reply.Events)
+	paused := s.Apply(loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "pause-9", Kind: loop.GatePause, Answers: govern.Answers(loop.GatePause)}})
+	asked := s.Apply(loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "diff-9", Kind: loop.GateDiff, Hash: strings.Repeat("f", 64), Answers: govern.Answers(loop.GateDiff)}})
+	for _, c := range []struct {
+		name    string
+		s       loop.State
+		message string
+		m       loop.Message
+		code    fault.Code
+		says    string
+	}{
+		{"no gate is open", s, "approve", approval, fault.GateClosed, "the gate newFiles-7 was answered like this already: approve by ann"},
+		{"another gate is open", asked, "approve", approval, fault.HashMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
+		{"it names the gate that is open now", asked, "approve", loop.Message{Hash: hash[:16], Gate: "diff-9"}, fault.HashMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
+		{"a gate of another kind is open", paused, "approve", approval, fault.GateMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
+		{"another answer to the closed gate", asked, "reject", loop.Message{Gate: "newFiles-7"}, fault.GateMismatch, "the gate newFiles-7 is closed: approve by ann"},
+		{"another hash", asked, "approve", loop.Message{Hash: strings.Repeat("e", 64)}, fault.HashMismatch, "is not that of what waits"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reply, err := govern.Answer(c.s, valid, c.message, c.m)
+			require.Equal(t, c.code, fault.CodeOf(err))
+			require.ErrorContains(t, err, c.says)
+			require.Empty(t, reply.Events)
+		})
+	}
+}
+
 func TestEndedLoopsTakeNoMessages(t *testing.T) {
 	for _, m := range loop.Messages {
 		_, err := govern.Answer(loop.State{Status: loop.Halted}, valid, m.Name, loop.Message{Hash: hash, Note: "x"})

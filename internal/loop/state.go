@@ -44,6 +44,7 @@ const (
 	KeepTried      = 100
 	KeepNotes      = 10
 	KeepIdeas      = 20
+	KeepAnswers    = 10
 )
 
 // State is a loop as the world sees it (query `state`, `pawl show --json`) and as it is restored. Durations are in
@@ -57,9 +58,10 @@ type State struct {
 	Iteration int         `json:"iteration"`
 	Attempt   int         `json:"attempt,omitempty"` // counted from 1
 
-	Gate        *Gate   `json:"gate"`
-	Answered    *Answer `json:"answered,omitempty"` // how the last gate closed
-	PauseReason string  `json:"pauseReason"`
+	Gate        *Gate    `json:"gate"`
+	Answered    *Answer  `json:"answered,omitempty"` // how the last gate closed
+	Given       []Answer `json:"given,omitempty"`    // the last KeepAnswers answers, to know one that is sent again
+	PauseReason string   `json:"pauseReason"`
 
 	Budget Budget `json:"budget"`
 
@@ -230,7 +232,8 @@ type Gate struct {
 	Answers   []string  `json:"answers"`
 	Choices   []string  `json:"choices,omitempty"` // the choices of an `answer`
 	Budget    Resource  `json:"budget,omitempty"`  // the budget that is used up, at a budget gate
-	Tree      string    `json:"tree,omitempty"`    // what the head would become, at a newFiles gate
+	On        string    `json:"on,omitempty"`      // the head that the change is on, at a newFiles gate
+	Tree      string    `json:"tree,omitempty"`    // what that head would become
 	Escalated int       `json:"escalated,omitempty"`
 	// Limit is the limit that is used up, at a steward's budget gate.
 	Limit *evidence.Decimal `json:"limit,omitempty"`
@@ -246,6 +249,16 @@ func (g Gate) Listed() (first string, points []string) {
 		return first, g.Points
 	}
 	return g.Summary, nil
+}
+
+// Preface returns the text before the diff that a newFiles gate asks about. The hash covers it, so the approval of a
+// change with new files is never the approval of a proposal, whose diff can be the same to the byte. A gate of an
+// earlier version of pawl has no preface.
+func (g Gate) Preface() string {
+	if g.On == "" {
+		return ""
+	}
+	return "New files on " + g.On + "\nas the tree " + g.Tree + "\n\n"
 }
 
 // OffersDiff reports whether `pawl diff` shows what the gate asks to approve.
@@ -269,7 +282,9 @@ const (
 // Answer says how a gate was closed: by which message, and by whom.
 type Answer struct {
 	Gate    string `json:"gate"`
-	Message string `json:"message"` // approve, reject, continue, answer, extend, amend
+	Message string `json:"message"`        // approve, reject, continue, answer, extend, amend
+	Hash    string `json:"hash,omitempty"` // what it approved, rejected or extended, if it named that
+	Task    string `json:"task,omitempty"` // the steward's task that the gate was about
 	Choice  string `json:"choice,omitempty"`
 	Apply   string `json:"apply,omitempty"` // how an approved diff is applied at once
 	// Amendment is the fragment of the spec in extend and amend.

@@ -259,6 +259,14 @@ func (s State) unused(id string) string {
 // gate answers the gate that the message names, or the gate of the task that it names.
 func (a answering) gate() (govern.Reply, error) {
 	g, err := a.open()
+	if before := a.again(); before != nil && a.Gate == "" && !a.Repeats {
+		// Two plans with the same text have the same hash. What approved the first must not approve the second.
+		f := govern.AnsweredBefore(fault.GateClosed, *before, a.name)
+		if err == nil && govern.CheckHash(g, a.name, a.Hash) == nil {
+			f = f.Advise(fmt.Sprintf(`It does not count again. If you mean the gate %[1]s, which has the same hash, name it: {"gate": %[1]q}.`, g.ID))
+		}
+		return govern.Reply{}, f
+	}
 	if err != nil {
 		return govern.Reply{}, err
 	}
@@ -274,7 +282,10 @@ func (a answering) gate() (govern.Reply, error) {
 	}
 	closed := loop.Event{
 		Type: loop.GateClosed, Task: g.Task, By: a.By, Note: a.Note, Gate: &g, Message: a.name,
-		Answer: &loop.Answer{Gate: g.ID, Message: a.name, Choice: a.Choice, By: a.By, Note: a.Note},
+		Answer: &loop.Answer{Gate: g.ID, Message: a.name, Task: g.Task, Choice: a.Choice, By: a.By, Note: a.Note},
+	}
+	if a.Hash != "" {
+		closed.Answer.Hash = g.Hash
 	}
 	if g.Kind == loop.GateBudget && a.name == loop.MessageExtend {
 		if closed.Limits, err = a.extension(g.Task); err != nil {
@@ -302,6 +313,15 @@ func (a answering) gate() (govern.Reply, error) {
 		}
 	}
 	return govern.Reply{Text: strings.TrimSpace(fmt.Sprintf("%s: %s %s", g.ID, a.name, a.Choice)), Events: n.events}, nil
+}
+
+// again returns the answer by whose hash this one was given before, or nil.
+func (a answering) again() *loop.Answer {
+	given := a.at.Answered
+	if a.id != "" {
+		given = slices.DeleteFunc(slices.Clone(given), func(x loop.Answer) bool { return x.Task != a.id })
+	}
+	return govern.Repeated(given, a.name, "", a.Hash)
 }
 
 // settle carries out an answer about drift for the tasks: cancel ends the task that the drift concerns, and tasks that
@@ -342,8 +362,7 @@ func (a answering) open() (loop.Gate, error) {
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the task %s waits at its loop %s", a.id, a.task.WaitingFor.Loop).
 			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
 	case a.at.AnswerTo(a.Gate) != nil:
-		given := a.at.AnswerTo(a.Gate)
-		return loop.Gate{}, fault.New(fault.GateClosed, "the gate %s is closed: %s", a.Gate, strings.Join(strings.Fields(given.Message+" "+given.Choice), " ")+" by "+cmp.Or(given.By, "a person"))
+		return loop.Gate{}, govern.AnsweredBefore(fault.GateClosed, *a.at.AnswerTo(a.Gate), a.name)
 	case a.at.Waits(a.Gate) != nil:
 		of := cmp.Or(a.at.Waits(a.Gate).Task, "the steward itself")
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is of %s, not of %s", a.Gate, of, a.id).Advise("Answer it without naming a task, or name its own.")

@@ -59,6 +59,9 @@ type Message struct {
 	Vacant bool `json:"-"`
 	// Lasting marks a message to a run with older rules, in which drift that a person accepted once was never asked about again.
 	Lasting bool `json:"-"`
+	// Repeats marks a message to a run with older rules, in which an approval that was sent twice counted for another
+	// plan with the same text.
+	Repeats bool `json:"-"`
 }
 
 // Decode reads a message's payload, as strictly as loop.DecodeMessage does. A task has its own size limits.

@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -111,6 +112,44 @@ func TestAnAnswerToAGateThatIsClosedIsToldWhoClosedIt(t *testing.T) {
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Gate: first.ID, Choice: Intervene, By: "ann"}))
 	err := o.say(loop.MessageApprove, Message{Gate: first.ID, Hash: first.Hash})
 	require.Equal(t, fault.GateClosed, fault.CodeOf(err))
-	require.ErrorContains(t, err, "answer intervene by ann")
+	require.ErrorContains(t, err, "the gate "+first.ID+" is closed: answer intervene by ann")
 	require.Equal(t, fault.GateMismatch, fault.CodeOf(o.say(loop.MessageApprove, Message{Gate: "tier-999", Hash: first.Hash})), "there never was such a gate")
+}
+
+// TestE3_AnApprovalThatIsSentTwiceDoesNotApproveAnotherPlan: two plans with the same text have the same hash.
+func TestE3_AnApprovalThatIsSentTwiceDoesNotApproveAnotherPlan(t *testing.T) {
+	c := limits()
+	c.Limits.Parallel = 2
+	o := open(t, c)
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+	o.settle()
+	first := o.s.Gates[0]
+	approval := Message{Hash: first.Hash, By: "ann"}
+	require.NoError(t, o.say(loop.MessageApprove, approval))
+	o.settle()
+	err := o.say(loop.MessageApprove, approval)
+	require.Equal(t, fault.GateClosed, fault.CodeOf(err), "nothing waits")
+	require.ErrorContains(t, err, "the gate "+first.ID+" was answered like this already: approve by ann")
+
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T1)
+	o.settle()
+	o.s.Gates[0].Hash = first.Hash
+	second := o.s.Gates[0]
+	err = o.say(loop.MessageApprove, approval)
+	require.Equal(t, fault.GateClosed, fault.CodeOf(err), "the other plan waits")
+	require.ErrorContains(t, err, `{"gate": "`+second.ID+`"}`)
+	require.NotNil(t, o.s.Waits(second.ID))
+
+	before := approval
+	before.Repeats = true
+	_, err = Answer(o.s, o.c, loop.MessageApprove, before)
+	require.NoError(t, err, "a run with older rules counts it")
+	named := approval
+	named.Gate = second.ID
+	_, err = Answer(o.s, o.c, loop.MessageApprove, named)
+	require.NoError(t, err, "the gate is named")
+	other := approval
+	other.Task = json.RawMessage(`"b"`)
+	_, err = Answer(o.s, o.c, loop.MessageApprove, other)
+	require.NoError(t, err, "the other task is named")
 }

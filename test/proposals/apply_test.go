@@ -49,6 +49,33 @@ func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
 }
 
 // TestE3_AProposalIsAppliedAfterItsApprovalAlone takes one proposal through its whole life.
+// TestE3_AnApprovalThatIsSentAgainApprovesNothingElse: the diff of the first change, which adds a file, is the diff of the
+// proposal to the byte.
+func TestE3_AnApprovalThatIsSentAgainApprovesNothingElse(t *testing.T) {
+	w := world.New(t, world.Raises+"\necho x >work/new").Set(doc{"newFiles": "ask", "limits": doc{"iterations": 1}, "approvals": doc{"diff": "required"}})
+	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile()).Code)
+	var files world.State
+	w.Until("the gate of the new file", func() bool {
+		files = w.Show()
+		return files.Gate != nil && files.Gate.Kind == "newFiles"
+	})
+	w.Done("approve", w.Loop, "--hash", files.Gate.Hash, "--by", "Ann")
+	w.Until("the gate of the proposal", func() bool {
+		s := w.Show()
+		return s.Gate != nil && s.Gate.Kind == "diff"
+	})
+	again := []string{"approve", w.Loop, "--hash", files.Gate.Hash}
+	says := "the gate " + files.Gate.ID + " was answered like this already: approve by Ann"
+	require.Contains(t, w.Refused("HASH_MISMATCH", again...).Err, says)
+	require.Equal(t, "open", w.Proposal().State)
+
+	p := w.Proposal()
+	w.Done("approve", w.Loop, "--hash", p.Hash, "--by", "Ann")
+	w.Waits("completed")
+	require.Contains(t, w.Refused("HASH_MISMATCH", again...).Err, says, "the loop has ended")
+	require.Contains(t, w.Done("approve", w.Loop, "--hash", p.Hash).Out, "approved by Ann: 2 files, +2 -1; it had this answer before, so nothing changes")
+}
+
 func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	w, p := proposes(t)
 	other := strings.Repeat("0", 64)

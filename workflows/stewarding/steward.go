@@ -75,6 +75,7 @@ type run struct {
 	asksOnce   bool               // older rules: setting a tier did not change the question about it
 	early      bool               // older rules: fewer messages were refused (steward.Message)
 	vacant     bool               // older rules: an empty plan was taken for none (steward.Message)
+	repeats    bool               // older rules: an approval that was sent twice could count twice (steward.Message)
 	settles    bool               // it closes settled budget gates, and warns about plans with too little room
 	checksIn   bool               // it closes settled check-ins too
 	// forgetsDrift means that drift that a person accepted is asked about again after it has passed.
@@ -109,7 +110,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 			if err != nil {
 				return govern.Reply{}, err
 			}
-			m.Early, m.Vacant, m.Lasting = r.early, r.vacant, !r.forgetsDrift
+			m.Early, m.Vacant, m.Lasting, m.Repeats = r.early, r.vacant, !r.forgetsDrift, r.repeats
 			s := r.State()
 			if r.forgets {
 				s = s.Unnoted()
@@ -128,6 +129,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	refusals := workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 3)
 	r.early, r.vacant = refusals == workflow.DefaultVersion, refusals < 2
+	r.repeats = workflow.GetVersion(ctx, "repeats", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	settled := workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 2)
 	r.forgetsDrift = workflow.GetVersion(ctx, "accepted", workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	r.settles, r.checksIn = settled != workflow.DefaultVersion, settled >= 2
