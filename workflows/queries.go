@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"encoding/json"
+
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/govern"
@@ -31,8 +33,12 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			s := r.State()
 			return launch.IterationsView{Iterations: s.Iterations, Count: s.KeptCount + s.Discarded, Ledger: s.Ledger}, nil
 		}},
-		{"events", "The last events; the argument, a number, asks for those after it", func(after int64) (launch.EventsView, error) {
-			return launch.EventsView{Events: r.Since(after), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
+		{"events", "The last events; the argument, a number, asks for those after it", func(argument json.RawMessage) (launch.EventsView, error) {
+			after, err := launch.Number(argument)
+			if err != nil {
+				return launch.EventsView{}, err
+			}
+			return launch.EventsView{Events: r.Since(int64(after)), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
 		}},
 		{"gate", "What the loop waits for, if anything", func() (*loop.Gate, error) { return r.State().Gate, nil }},
 		{"contract", "What was or is to be approved", func() (launch.ContractView, error) { return r.contractView(), nil }},

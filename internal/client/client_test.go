@@ -113,12 +113,12 @@ func TestE6_AMessageWithACredentialIsNotSent(t *testing.T) {
 }
 
 func TestARefusalIsTheFaultThatTheLoopRefusedItWith(t *testing.T) {
-	s := &service{refuses: wire.Encode(fault.New(fault.HashMismatch, "the hash is not that of what waits").Advise("Look again."), nil)}
+	s := &service{refuses: wire.Encode(fault.New(fault.HashMismatch, "what waits has another hash").Advise("Look again."), nil)}
 	_, err := reach(t, s).Send(t.Context(), "here", "approve", loop.Message{})
 	var f *fault.Error
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, fault.HashMismatch, f.Code)
-	require.Equal(t, "the hash is not that of what waits", f.What)
+	require.Equal(t, "what waits has another hash", f.What)
 	require.Equal(t, "Look again.", f.Advice())
 }
 

@@ -82,7 +82,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		}
 		g.Go(func() error {
 			if d, err := c.SDK.DescribeWorkflowExecution(ctx, rows[i].Loop, ""); err == nil {
-				rows[i].Trouble = troubleOf(d)
+				rows[i].Trouble = c.troubleOf(ctx, d)
 			} else if ctx.Err() == nil {
 				rows[i].Trouble = fmt.Sprintf("Temporal can't read its record: %v", err)
 			}

@@ -94,7 +94,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 			if recorded, err := of.recorded(ctx, id); err == nil && of.late(state, recorded) {
 				return Snapshot[S]{State: recorded}, nil
 			}
-			return Snapshot[S]{of.outside(state, info), Source{Trouble: troubleOf(d)}}, nil
+			return Snapshot[S]{of.outside(state, info), Source{Trouble: c.troubleOf(ctx, d)}}, nil
 		}
 		if ctx.Err() != nil {
 			return s, context.Cause(ctx)
@@ -105,7 +105,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	case found == nil && gone != nil:
 		return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not know this " + of.Word + " any more", Gone: true}}, nil
 	case found == nil:
-		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers", Trouble: troubleOf(d)}}, nil
+		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers", Trouble: c.troubleOf(ctx, d)}}, nil
 	case gone != nil:
 		return s, c.Torn(id, of.NotFound(id))
 	}

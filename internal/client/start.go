@@ -47,9 +47,14 @@ const lastPoll = 70 * time.Second
 
 // Served reports whether a worker takes loops now, as far as the service knows.
 func (c *Client) Served(ctx context.Context) bool {
+	return c.polled(ctx, act.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+}
+
+// polled reports whether a worker has asked for the tasks of a queue in the last minute.
+func (c *Client) polled(ctx context.Context, queue string, of enumspb.TaskQueueType) bool {
 	ctx, cancel := context.WithTimeout(ctx, workerTimeout)
 	defer cancel()
-	d, err := c.SDK.DescribeTaskQueue(ctx, act.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	d, err := c.SDK.DescribeTaskQueue(ctx, queue, of)
 	if err != nil {
 		return false
 	}

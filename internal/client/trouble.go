@@ -29,9 +29,25 @@ type Trouble struct {
 // attempt.
 const manyTries = 3
 
-// troubleOf returns what fails in a loop and is tried again, "" if nothing does. The loop itself can't know: the
+// troubleOf returns what keeps a loop or steward from continuing, "" for nothing: what fails and is tried again, or what
+// no worker takes.
+func (c *Client) troubleOf(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	if what := failing(d); what != "" {
+		return what
+	}
+	for _, a := range d.GetPendingActivities() {
+		queue := a.GetActivityOptions().GetTaskQueue().GetName()
+		waits := a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && c.Now().Sub(a.GetScheduledTime().AsTime()) > lastPoll
+		if waits && queue != "" && c.Served(ctx) && !c.polled(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY) {
+			return fmt.Sprintf("%s waits on the queue %s, and no worker polls it: start pawl on that host; if there is no such host, correct repo.host and start again", a.GetActivityType().GetName(), queue)
+		}
+	}
+	return ""
+}
+
+// failing returns what fails in a loop and is tried again, "" if nothing does. The loop itself can't know: the
 // service retries its activities and its workflow tasks.
-func troubleOf(d *workflowservice.DescribeWorkflowExecutionResponse) string {
+func failing(d *workflowservice.DescribeWorkflowExecutionResponse) string {
 	for _, a := range d.GetPendingActivities() {
 		f := a.GetLastFailure()
 		if f == nil || f.GetApplicationFailureInfo().GetCategory() == enumspb.APPLICATION_ERROR_CATEGORY_BENIGN {
@@ -103,7 +119,7 @@ func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
 	case d.GetWorkflowExecutionInfo().GetFirstRunId() != r.FirstRun:
 		return ""
 	}
-	return troubleOf(d)
+	return c.troubleOf(ctx, d)
 }
 
 // unreadable returns why the ledger of a record can't be read, "" if it can.

@@ -1,11 +1,22 @@
 package client_test
 
 import (
+	"context"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	activitypb "go.temporal.io/api/activity/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"pawl/internal/act"
 	"pawl/internal/client"
 	"pawl/internal/home"
 	"pawl/internal/workspace"
@@ -30,4 +41,60 @@ func TestALoopThatIsBeingOpenedIsInNoTrouble(t *testing.T) {
 	require.Len(t, troubles, 1)
 	require.Contains(t, troubles[0].What, "its ledger can't be read")
 	require.Contains(t, troubles[0].What, r.Store)
+}
+
+// untaken is a service with one loop, whose activity waits on the queue of a host. A worker polls the queues in polled.
+type untaken struct {
+	service
+	since  time.Time
+	now    time.Time
+	polled []string
+}
+
+func (s *untaken) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return &workflowservice.DescribeWorkflowExecutionResponse{
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{},
+		PendingActivities: []*workflowpb.PendingActivityInfo{{
+			ActivityType: &commonpb.ActivityType{Name: act.OpenName}, State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: timestamppb.New(s.since),
+			ActivityOptions: &activitypb.ActivityOptions{TaskQueue: &taskqueuepb.TaskQueue{Name: "pawl@gone"}},
+		}},
+	}, nil
+}
+
+func (s *untaken) DescribeTaskQueue(_ context.Context, name string, _ enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	out := &workflowservice.DescribeTaskQueueResponse{}
+	if slices.Contains(s.polled, name) {
+		out.Pollers = []*taskqueuepb.PollerInfo{{LastAccessTime: timestamppb.New(s.now)}}
+	}
+	return out, nil
+}
+
+// TestALoopThatWaitsForAHostThatDoesNotRunSaysSo, as one whose repo.host no machine has. It would seem to run for ever.
+func TestALoopThatWaitsForAHostThatDoesNotRunSaysSo(t *testing.T) {
+	t.Setenv("PAWL_HOME", t.TempDir())
+	h, err := home.Open()
+	require.NoError(t, err)
+	now := time.Unix(10000, 0)
+	for _, c := range []struct {
+		name   string
+		waits  time.Duration
+		polled []string
+		says   bool
+	}{
+		{"nobody polls the host's queue", time.Hour, []string{act.TaskQueue}, true},
+		{"its worker is busy", time.Hour, []string{act.TaskQueue, "pawl@gone"}, false},
+		{"it waits since a moment ago", time.Second, []string{act.TaskQueue}, false},
+		{"no worker runs at all, which is said elsewhere", time.Hour, nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &untaken{since: now.Add(-c.waits), now: now, polled: c.polled}
+			seen, err := (&client.Client{Home: h, SDK: s, Now: func() time.Time { return now }}).Snapshot(t.Context(), "here")
+			require.NoError(t, err)
+			if !c.says {
+				require.Empty(t, seen.Trouble)
+				return
+			}
+			require.Contains(t, seen.Trouble, "Open waits on the queue pawl@gone, and no worker polls it")
+		})
+	}
 }

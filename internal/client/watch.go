@@ -61,7 +61,7 @@ func (c *Client) Watch(ctx context.Context, id string, every time.Duration) <-ch
 // troubleEvery is the number of times without news after which Watch checks for trouble.
 const troubleEvery = 10
 
-// underWay returns what fails and is tried again, or what the running step has spent; nil for nothing. The loop
+// underWay returns what keeps the loop from continuing, or what the running step has spent; nil for nothing. The loop
 // itself knows neither, because the service retries its activities. For example, somebody has to learn that the disk
 // is full.
 func (c *Client) underWay(ctx context.Context, id string) *News {
@@ -69,7 +69,7 @@ func (c *Client) underWay(ctx context.Context, id string) *News {
 	if err != nil {
 		return nil
 	}
-	if what := troubleOf(d); what != "" {
+	if what := c.troubleOf(ctx, d); what != "" {
 		return &News{Trouble: what}
 	}
 	if u, runs := spending(d); runs {

@@ -231,7 +231,7 @@ func CheckHash(g loop.Gate, name, hash string) error {
 			Advise("The gate's hash begins with " + g.Hash[:minHash] + ".")
 	}
 	if !strings.HasPrefix(strings.ToLower(g.Hash), strings.ToLower(hash)) {
-		return fault.New(fault.HashMismatch, "the hash %s is not that of what waits (%s)", clip(hash), g.Hash[:minHash])
+		return fault.New(fault.HashMismatch, "what waits has the hash %s, not %s", g.Hash[:minHash], clip(hash))
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne(t *testing.T) {
 		{"it names the gate that is open now", asked, "approve", loop.Message{Hash: hash[:16], Gate: "diff-9"}, fault.HashMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
 		{"a gate of another kind is open", paused, "approve", approval, fault.GateMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
 		{"another answer to the closed gate", asked, "reject", loop.Message{Gate: "newFiles-7"}, fault.GateMismatch, "the gate newFiles-7 is closed: approve by ann"},
-		{"another hash", asked, "approve", loop.Message{Hash: strings.Repeat("e", 64)}, fault.HashMismatch, "is not that of what waits"},
+		{"another hash", asked, "approve", loop.Message{Hash: strings.Repeat("e", 64)}, fault.HashMismatch, "what waits has the hash ffffffffffffffff, not eeee"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reply, err := govern.Answer(c.s, valid, c.message, c.m)

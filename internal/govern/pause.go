@@ -30,7 +30,7 @@ func pause(s loop.State, m loop.Message) (Reply, error) {
 	n := soonness(m.Choice)
 	switch {
 	case n < 0:
-		return Reply{}, fault.New(fault.InvalidMessage, "%q is no place to pause at", clip(m.Choice)).
+		return Reply{}, fault.New(fault.InvalidMessage, "a loop can't pause before %q", clip(m.Choice)).
 			Advise(fmt.Sprintf("Leave `choice` out to pause now, or choose %s or %s.", loop.PauseStep, loop.PauseIteration))
 	case s.Status == loop.Paused && !ofSteward(s, s.PausedBy) || PauseDue(s, m.Choice), s.Status == loop.Paused && ofSteward(s, m.By):
 		return Reply{Text: "already paused"}, nil

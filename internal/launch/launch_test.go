@@ -79,3 +79,21 @@ func TestEverySearchAttributeHasATypeOfTemporalsAndStandsInTheDocs(t *testing.T)
 	}
 	require.NotContains(t, launch.Published(loop.State{}), launch.Gate)
 }
+
+func TestAnArgumentOfAQueryIsReadWithoutGoTypes(t *testing.T) {
+	n, err := launch.Number(nil)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	n, err = launch.Number([]byte("10"))
+	require.NoError(t, err)
+	require.Equal(t, 10, n)
+	for _, wrong := range []string{`"x"`, `{}`, `1.5`, `1e30`, `99999999999999999999`} {
+		_, err := launch.Number([]byte(wrong))
+		require.EqualError(t, err, "the argument must be a whole number such as 10, not "+wrong)
+	}
+	text, err := launch.Text([]byte(`"retry"`))
+	require.NoError(t, err)
+	require.Equal(t, "retry", text)
+	_, err = launch.Text([]byte("5"))
+	require.EqualError(t, err, `the argument must be a text such as "retry", not 5`)
+}

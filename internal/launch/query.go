@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -47,4 +50,21 @@ type GatesView struct {
 	Count  int         `json:"count"`
 	Next   int         `json:"next,omitempty"` // where the rest begins, 0 if there is none
 	Ledger string      `json:"ledger"`
+}
+
+// Number reads the argument of a query, a whole number; 0 without one. A query that takes the number itself would answer
+// a mistake with Go's types.
+func Number(argument json.RawMessage) (n int, err error) {
+	if len(argument) > 0 && json.Unmarshal(argument, &n) != nil {
+		return 0, fmt.Errorf("the argument must be a whole number such as 10, not %s", loop.Clip(string(argument), 80))
+	}
+	return n, nil
+}
+
+// Text reads the argument of a query, a text; "" without one.
+func Text(argument json.RawMessage) (text string, err error) {
+	if len(argument) > 0 && json.Unmarshal(argument, &text) != nil {
+		return "", fmt.Errorf("the argument must be a text such as \"retry\", not %s", loop.Clip(string(argument), 80))
+	}
+	return text, nil
 }

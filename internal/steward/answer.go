@@ -92,6 +92,9 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 	if m.Early {
 		specs = nil
 	}
+	if len(m.Task) == 0 || string(m.Task) == "null" {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "submit needs a task").Advise(`Give it: {"task": {"title": "…", "body": "…"}}.`)
+	}
 	if m.Vacant {
 		m.Task = planned(m.Task)
 	}
@@ -357,7 +360,7 @@ func (a answering) open() (loop.Gate, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return loop.Gate{}, fault.New(fault.GateMismatch, "%d gates wait: say which one", len(found)).Advise(`Name it: {"gate": "` + found[0].ID + `"}.`)
+		return loop.Gate{}, fault.New(fault.GateMismatch, "%d gates wait: say which one", len(found)).Advise("Name it: " + a.named(found) + ".")
 	case a.task != nil && a.task.WaitingFor != nil && a.task.WaitingFor.Loop != "":
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the task %s waits at its loop %s", a.id, a.task.WaitingFor.Loop).
 			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
@@ -370,6 +373,21 @@ func (a answering) open() (loop.Gate, error) {
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is not open", loop.Clip(a.Gate, 80))
 	}
 	return loop.Gate{}, fault.New(fault.GateClosed, "no such gate is open: there is nothing to %s", a.name)
+}
+
+// named returns how to name one of these gates: those that the answer fits, if there are any.
+func (a answering) named(gates []loop.Gate) string {
+	fits := slices.DeleteFunc(slices.Clone(gates), func(g loop.Gate) bool {
+		return !slices.Contains(Answers(g.Kind), a.name) || govern.CheckHash(g, a.name, a.Hash) != nil
+	})
+	if len(fits) == 0 {
+		fits = gates
+	}
+	var ways []string
+	for _, g := range fits[:min(len(fits), 5)] {
+		ways = append(ways, fmt.Sprintf(`{"gate": %q}`, g.ID))
+	}
+	return strings.Join(ways, " or ")
 }
 
 // sendOn lets the task continue as the answer says (S2). Only a person's answer ends WAITING_FOR_HUMAN.

@@ -78,7 +78,7 @@ func (m Message) id() (id string, err error) {
 		return "", nil
 	}
 	if json.Unmarshal(m.Task, &id) != nil {
-		return "", fault.New(fault.InvalidMessage, "task has to be a task's id here")
+		return "", fault.New(fault.InvalidMessage, "task must be the ID of a task")
 	}
 	return id, nil
 }

@@ -153,3 +153,28 @@ func TestE3_AnApprovalThatIsSentTwiceDoesNotApproveAnotherPlan(t *testing.T) {
 	_, err = Answer(o.s, o.c, loop.MessageApprove, other)
 	require.NoError(t, err, "the other task is named")
 }
+
+func TestAnAnswerThatFitsSeveralGatesIsToldWhich(t *testing.T) {
+	c := limits()
+	c.Limits.Parallel = 3
+	o := open(t, c)
+	for _, id := range []string{"a", "b", "c"} {
+		o.submit(task.Task{ID: id, Body: "x"}, task.T1)
+	}
+	o.settle()
+	require.Len(t, o.s.Gates, 3)
+	err := o.say(loop.MessageApprove, Message{Hash: o.s.Gates[1].Hash})
+	require.ErrorContains(t, err, `3 gates wait: say which one`)
+	require.ErrorContains(t, err, `Name it: {"gate": "`+o.s.Gates[1].ID+`"}.`, "only one has that hash")
+	err = o.say(loop.MessageAnswer, Message{Choice: Cancel})
+	require.ErrorContains(t, err, `{"gate": "`+o.s.Gates[0].ID+`"} or {"gate": "`+o.s.Gates[1].ID+`"} or {"gate": "`+o.s.Gates[2].ID+`"}.`)
+}
+
+func TestASubmissionWithoutATaskIsToldWhatIsMissing(t *testing.T) {
+	o := open(t, limits())
+	for _, doc := range []string{"", "null"} {
+		err := o.say(MessageSubmit, Message{Task: json.RawMessage(doc)})
+		require.Equal(t, fault.InvalidMessage, fault.CodeOf(err))
+		require.ErrorContains(t, err, "submit needs a task\nGive it: {\"task\": ")
+	}
+}

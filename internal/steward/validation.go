@@ -79,7 +79,7 @@ func examined(s State, c charter.Charter, h act.Health, seq string) []loop.Event
 			return reply.Events
 		}
 	}
-	return append(failed, loop.Event{Type: loop.Warned, Reason: loop.Clip("the health check "+h.Name+" fails, and its task can't be taken: "+err.Error(), 500)})
+	return append(failed, loop.Event{Type: loop.Warned, Reason: loop.Clip("the health check "+h.Name+" fails, and its task is not valid: "+err.Error(), 500)})
 }
 
 // contradictions returns where the state contradicts itself. No event should ever cause that.

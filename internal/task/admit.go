@@ -188,7 +188,7 @@ func refused(err error) error {
 	if problems := (spec.Problems)(nil); errors.As(err, &problems) {
 		err = Called("task", problems).Capped()
 	}
-	return fault.New(fault.InvalidMessage, "the task can't be taken:\n%v", err).Advise("Correct what is named and submit it again.")
+	return fault.New(fault.InvalidMessage, "the task is not valid:\n%v", err).Advise("Correct what is named and submit it again.")
 }
 
 // Called replaces "of a spec" by the document's name in problems, except in problems of specs inside the document.

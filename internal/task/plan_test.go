@@ -81,7 +81,7 @@ func TestS3_EverythingThatIsWrongWithAPlanIsSaidAtOnce(t *testing.T) {
 			`PLAN.md:2: tier: is "T4"; want: T0, T1, T2 or T3`, "PLAN.md:3: cost: is -1", `PLAN.md:5: steps[0].id: is "A"`, `PLAN.md:5: steps[0].kind: is "steward"; want: improve or deliver`,
 			"PLAN.md:5: steps[0].milestone: contains the unprintable character U+000A", "PLAN.md:6: steps[1].spec: is 5", `PLAN.md:6: steps[1].after[0]: is "c", and no step has that ID`}},
 		{"an ID twice", "steps:\n- {id: a, kind: improve}\n- {id: a, kind: improve}\n", []string{`PLAN.md:4: steps[1].id: is "a", as that of an earlier step`}},
-		{"a circle", "steps:\n- {id: a, kind: improve, after: [c]}\n- {id: b, kind: improve, after: [a]}\n- {id: c, kind: improve, after: [b]}\n- {id: d, kind: improve}\n", []string{"steps: wait for each other: a, b, c"}},
+		{"a circle", "steps:\n- {id: a, kind: improve, after: [c]}\n- {id: b, kind: improve, after: [a]}\n- {id: c, kind: improve, after: [b]}\n- {id: d, kind: improve}\n", []string{"steps: the steps wait for each other: a, b, c"}},
 		{"a step after itself", "steps: [{id: a, kind: improve, after: [a]}]\n", []string{"wait for each other: a;"}},
 		{"several ends", "steps:\n- {id: a, kind: improve}\n- {id: b, kind: improve, after: [a]}\n- {id: c, kind: improve, after: [a]}\n", []string{"steps: end in 2 places: b, c; want: one last step that comes after them, since a task ends with one proposal"}},
 		{"too many steps", steps(51), []string{"steps: has 51 steps; want: at most 50"}},

@@ -130,7 +130,7 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 		return // the checks below need distinct IDs
 	}
 	if _, circle := Order(steps); circle != nil {
-		c.Add(key, "wait for each other: "+strings.Join(circle, ", "), "an order in which they can be done")
+		c.Add(key, "the steps wait for each other: "+strings.Join(circle, ", "), "an order in which they can be done")
 		return
 	}
 	if last := Last(steps); len(last) > 1 {

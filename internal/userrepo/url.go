@@ -177,7 +177,7 @@ func LandAt(ctx context.Context, s *store.Store, l Landing) error {
 	return Unreached(l.Repo.Address, err)
 }
 
-const mendReach = "see that the URL is right and that `git ls-remote` with it answers on the worker's host"
+const mendReach = "check the URL, and that `git ls-remote` with it works on the worker's host"
 
 // failures are the messages of git and ssh for a repository that can't be reached, by their words. The first that
 // matches counts. Anything else is a repository that does not answer.
@@ -193,7 +193,7 @@ var failures = []struct {
 		NeedsCredentials, "is not open to this user's ssh",
 		"let the worker have the key, by an ssh agent (SSH_AUTH_SOCK) or in ~/.ssh, and the host in ~/.ssh/known_hosts; nobody is there to type anything in"},
 	{[]string{"not found", "does not appear to be a git repository", "not exported", "does not exist", "No such file", "dubious ownership", "service not enabled", "access denied"},
-		NoSuchRepository, "is no repository that this user may read", "see that the URL is right, and that this user may read it"},
+		NoSuchRepository, "is no repository that this user may read", "check the URL, and that this user may read it"},
 	{nil, Unreachable, "can't be reached", mendReach},
 }
 

@@ -1,6 +1,7 @@
 package stewarding
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -27,24 +28,40 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		handler           any
 	}{
 		{"state", "The steward's state", func() (steward.State, error) { return r.standing().Shown(shown), nil }},
-		{"tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(from int) (launch.TasksView, error) {
+		{"tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(argument json.RawMessage) (launch.TasksView, error) {
+			from, err := launch.Number(argument)
+			if err != nil {
+				return launch.TasksView{}, err
+			}
 			s := r.standing()
 			tasks, next := page(s.Tasks, from)
 			return launch.TasksView{Tasks: tasks, Count: len(s.Tasks), Next: next, Ledger: s.Ledger}, nil
 		}},
-		{"task", "One task; the argument is its ID", func(id string) (*steward.Task, error) {
+		{"task", "One task; the argument is its ID", func(argument json.RawMessage) (*steward.Task, error) {
+			id, err := launch.Text(argument)
+			if err != nil {
+				return nil, err
+			}
 			if t := r.standing().Find(id); t != nil {
 				return t, nil
 			}
 			return nil, fmt.Errorf("there is no task %q", loop.Clip(id, 80))
 		}},
-		{"gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(from int) (launch.GatesView, error) {
+		{"gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(argument json.RawMessage) (launch.GatesView, error) {
+			from, err := launch.Number(argument)
+			if err != nil {
+				return launch.GatesView{}, err
+			}
 			s := r.State()
 			gates, next := page(s.Gates, from)
 			return launch.GatesView{Gates: gates, Count: len(s.Gates), Next: next, Ledger: s.Ledger}, nil
 		}},
-		{"events", "The last events; the argument, a number, asks for those after it", func(after int64) (launch.EventsView, error) {
-			return launch.EventsView{Events: r.Since(after), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
+		{"events", "The last events; the argument, a number, asks for those after it", func(argument json.RawMessage) (launch.EventsView, error) {
+			after, err := launch.Number(argument)
+			if err != nil {
+				return launch.EventsView{}, err
+			}
+			return launch.EventsView{Events: r.Since(int64(after)), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
 		}},
 	}
 	for _, q := range queries {

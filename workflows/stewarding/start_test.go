@@ -78,7 +78,7 @@ func (w *world) carried() (resume Resume) {
 // One steward does not exist, and another one accepts no more signals.
 func TestSubmitSaysWhyATaskDidNotArrive(t *testing.T) {
 	for want, cause := range map[string]error{
-		"there is no steward crew that runs": &temporal.UnknownExternalWorkflowExecutionError{},
+		"no steward crew is running": &temporal.UnknownExternalWorkflowExecutionError{},
 		"its signals are too many":           errors.New("its signals are too many"),
 	} {
 		var suite testsuite.WorkflowTestSuite

@@ -93,8 +93,8 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 	case err != nil && !errors.As(err, &gone):
 		return nil, plainly(err)
 	case err != nil:
-		return nil, wire.Encode(fault.New(fault.LoopNotFound, "there is no steward %s that runs", in.Steward).
-			Advise("`pawl steward list` says which there are."), nil)
+		return nil, wire.Encode(fault.New(fault.LoopNotFound, "no steward %s is running", in.Steward).
+			Advise("`pawl steward list` shows the stewards."), nil)
 	}
 	return &Submitted{in.Steward, t.ID}, nil
 }
