@@ -174,7 +174,11 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 	case reflect.Int, reflect.Int64:
 		n, ok := integer(raw)
 		if !ok || v.OverflowInt(n) {
-			wrong("a whole number")
+			want := "a whole number"
+			if _, text := raw.(string); !text && strings.Trim(fmt.Sprint(raw), "-0123456789") == "" { // it is one
+				want = "a number that is not so large"
+			}
+			wrong(want)
 			return
 		}
 		v.SetInt(n)
