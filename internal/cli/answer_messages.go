@@ -48,6 +48,9 @@ func (a *app) messageCommands() []*cobra.Command {
 		Use: "answer ID CHOICE", Short: "Answer a question", Args: cobra.RangeArgs(1, 2),
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			if len(args) > 1 {
+				if m.Choice != "" && m.Choice != args[1] {
+					return usage("the choice is given twice: " + args[1] + " and --choice " + m.Choice)
+				}
 				m.Choice = args[1]
 			}
 			return a.message(ctx, args[0], loop.MessageAnswer, m)

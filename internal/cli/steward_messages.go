@@ -181,13 +181,24 @@ func (a *app) taskCommand(t taskMessage) *cobra.Command {
 	if t.number {
 		cmd.Annotations = map[string]string{takesNumber: t.value}
 	}
-	stewardFlags(cmd, &m, &id)
+	if t.needs || t.value == "" { // mode is for the whole steward
+		taskFlag(cmd, &id)
+	}
+	recordFlags(cmd, &m)
 	return cmd
 }
 
 func stewardFlags(cmd *cobra.Command, m *steward.Message, id *string) {
+	recordFlags(cmd, m)
+	taskFlag(cmd, id)
+}
+
+func recordFlags(cmd *cobra.Command, m *steward.Message) {
 	cmd.Flags().StringVar(&m.By, "by", config.User(), "who does this, for the record")
 	cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
+}
+
+func taskFlag(cmd *cobra.Command, id *string) {
 	cmd.Flags().StringVar(id, "task", "", "the ID of the task")
 }
 

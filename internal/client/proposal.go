@@ -92,7 +92,11 @@ func (c *Client) Apply(ctx context.Context, in act.Apply) (done act.Applied, err
 	if err != nil {
 		return done, err
 	}
-	if in.Hash == "" && s.State.Proposal != nil {
+	switch {
+	case in.Hash != "":
+	case s.State.Proposal == nil:
+		return done, govern.MayApply(nil, "")
+	default:
 		in.Hash = s.State.Proposal.Hash
 	}
 	if !s.State.Status.Ended() && s.State.Proposal != nil { // it ends as soon as the proposal is approved

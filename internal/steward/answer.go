@@ -628,6 +628,10 @@ func (a answering) setMode() (govern.Reply, error) {
 	if !slices.Contains([]string{spec.ModeAnswer, spec.ModePlan, spec.ModeMission}, a.Mode) {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a mode", loop.Clip(a.Mode, 80)).Advise("Choose one of: answer, plan, mission.")
 	}
+	if a.id != "" && !a.Repeats {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "the mode is that of the whole steward, not of the task %s", a.id).
+			Advise("Leave `task` out, or hold or pause the task.")
+	}
 	e := a.received()
 	e.Task, e.How = "", a.Mode
 	return govern.Reply{Text: "the mode is " + a.Mode, Events: []loop.Event{e}}, nil

@@ -60,7 +60,7 @@ type Message struct {
 	// Lasting marks a message to a run with older rules, in which drift that a person accepted once was never asked about again.
 	Lasting bool `json:"-"`
 	// Repeats marks a message to a run with older rules, in which an approval that was sent twice counted for another
-	// plan with the same text.
+	// plan with the same text, and setMode took a task and ignored it.
 	Repeats bool `json:"-"`
 }
 

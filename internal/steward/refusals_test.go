@@ -178,3 +178,14 @@ func TestASubmissionWithoutATaskIsToldWhatIsMissing(t *testing.T) {
 		require.ErrorContains(t, err, "submit needs a task\nGive it: {\"task\": ")
 	}
 }
+
+func TestTheModeOfATaskIsRefused(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	of := Message{Task: json.RawMessage(`"a"`), Mode: "plan"}
+	require.ErrorContains(t, o.say(loop.MessageSetMode, of), "the mode is that of the whole steward, not of the task a")
+	of.Repeats = true
+	_, err := Answer(o.s, o.c, loop.MessageSetMode, of)
+	require.NoError(t, err, "a run with older rules takes it")
+	require.NoError(t, o.say(loop.MessageSetMode, Message{Mode: "plan"}))
+}
