@@ -52,10 +52,15 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 	if said := a.style().Mended(r.Mended); said != "" {
 		text += "\n\n" + said
 	}
-	if r.Trouble != "" {
-		text = a.style().Trouble(r.State.Loop, r.Trouble) + "\n\n" + text
+	return a.print(a.troubled(r.State.Loop, r.Source, text))
+}
+
+// troubled puts what fails in a loop or a steward above the text about it.
+func (a *app) troubled(id string, source client.Source, text string) string {
+	if source.Trouble == "" {
+		return text
 	}
-	return a.print(text)
+	return a.style().Trouble(id, source.Trouble) + "\n\n" + text
 }
 
 // fromLedger says that what is shown may be outdated.

@@ -48,14 +48,15 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 			}
 			return a.printJSON(struct {
 				steward.State
-				Mended []string `json:"mended,omitempty"`
-			}{r.State, r.Mended})
+				Trouble string   `json:"trouble,omitempty"`
+				Mended  []string `json:"mended,omitempty"`
+			}{r.State, r.Trouble, r.Mended})
 		}
 		text := a.style().Steward(r.State, a.deps.Now())
 		if said := a.style().Mended(r.Mended); said != "" {
 			text += "\n\n" + said
 		}
-		return a.print(text)
+		return a.print(a.troubled(r.State.Steward, r.Source, text))
 	}
 	t := r.State.Find(tasks[0])
 	if t == nil && !r.Ledger {
@@ -68,7 +69,10 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 			Advise("List its tasks with `pawl steward show " + name + "`. It keeps only the last of those that are over; `pawl log " + name + "` has all.")
 	}
 	if a.json {
-		return a.printJSON(t)
+		return a.printJSON(struct {
+			*steward.Task
+			Trouble string `json:"trouble,omitempty"`
+		}{t, r.Trouble})
 	}
-	return a.print(a.style().Task(r.State, *t, a.deps.Now()))
+	return a.print(a.troubled(r.State.Steward, r.Source, a.style().Task(r.State, *t, a.deps.Now())))
 }

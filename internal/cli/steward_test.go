@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -45,7 +46,8 @@ type fakeProject struct {
 	busy    bool // nor to the query `task`
 	over    bool // the steward has ended
 	all     []steward.Task
-	nightly bool // there is a schedule
+	nightly bool   // there is a schedule
+	failing string // why an activity of the steward is tried again
 }
 
 func project() *fakeProject {
@@ -90,9 +92,13 @@ func (f *fakeProject) DescribeWorkflowExecution(_ context.Context, id, _ string)
 	if f.over {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
+	d := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
 		Status: status, Type: &commonpb.WorkflowType{Name: name},
-	}}, nil
+	}}
+	if f.failing != "" && id == "shop" {
+		d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "OpenSteward"}, LastFailure: &failurepb.Failure{Message: f.failing}}}
+	}
+	return d, nil
 }
 
 func (f *fakeProject) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -309,6 +315,26 @@ func TestShowOfAStewardSaysWhatWaitsAndHowToAnswer(t *testing.T) {
 	var state steward.State
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &state))
 	require.Len(t, state.Tasks, 3)
+}
+
+// An activity that is tried again is not in the steward's state, so without this a steward that can't be opened would
+// just seem to have nothing to do.
+func TestAStewardWhoseActivityFailsSaysSo(t *testing.T) {
+	f := project()
+	f.failing = "the repository /work is gone"
+	const said = "trouble  shop: OpenSteward fails and is tried again: the repository /work is gone"
+	for _, command := range [][]string{{"show", "shop"}, {"steward", "show", "shop"}, {"steward", "show", "shop", "a"}, {"list"}, {"steward", "list"}} {
+		b := overProject(t, f)
+		require.Equal(t, 0, b.run(nil, command...), b.stderr.String())
+		require.Contains(t, b.stdout.String(), said, command)
+	}
+	for _, command := range [][]string{{"show", "shop", "--json"}, {"steward", "show", "shop", "a", "--json"}} {
+		b := overProject(t, f)
+		require.Equal(t, 0, b.run(nil, command...), b.stderr.String())
+		var got struct{ Trouble string }
+		require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &got))
+		require.Equal(t, "OpenSteward fails and is tried again: the repository /work is gone", got.Trouble)
+	}
 }
 
 func TestTheInboxHasEverythingThatWaitsOnceTheOldestFirst(t *testing.T) {

@@ -35,6 +35,7 @@ type namespace struct {
 	listed  []*workflowpb.WorkflowExecutionInfo
 	answers map[string]any // by ID and query, "shop/state"
 	failing map[string]string
+	host    string // the worker that tried last what fails
 }
 
 func (n *namespace) ListWorkflow(_ context.Context, asked *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -53,7 +54,7 @@ func (n *namespace) DescribeWorkflowExecution(_ context.Context, id, _ string) (
 		}
 		d := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: e}
 		if why := n.failing[id]; why != "" {
-			d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "Commit"}, LastFailure: &failurepb.Failure{Message: why}}}
+			d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "Commit"}, LastFailure: &failurepb.Failure{Message: why}, LastWorkerIdentity: n.host}}
 		}
 		return d, nil
 	}

@@ -10,8 +10,10 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"pawl/internal/act"
 	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/loop"
@@ -32,7 +34,7 @@ const manyTries = 3
 // troubleOf returns what keeps a loop or steward from continuing, "" for nothing: what fails and is tried again, or what
 // no worker takes.
 func (c *Client) troubleOf(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
-	if what := failing(d); what != "" {
+	if what := failure(d); what != "" {
 		return what
 	}
 	for _, a := range d.GetPendingActivities() {
@@ -45,20 +47,27 @@ func (c *Client) troubleOf(ctx context.Context, d *workflowservice.DescribeWorkf
 	return ""
 }
 
-// failing returns what fails in a loop and is tried again, "" if nothing does. The loop itself can't know: the
+// failure returns what fails in a loop and is tried again, "" if nothing does. The loop itself can't know: the
 // service retries its activities and its workflow tasks.
-func failing(d *workflowservice.DescribeWorkflowExecutionResponse) string {
-	for _, a := range d.GetPendingActivities() {
-		f := a.GetLastFailure()
-		if f == nil || f.GetApplicationFailureInfo().GetCategory() == enumspb.APPLICATION_ERROR_CATEGORY_BENIGN {
-			continue
-		}
-		return a.GetActivityType().GetName() + " fails and is tried again: " + f.GetMessage()
+func failure(d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	if a := failing(d); a != nil {
+		return a.GetActivityType().GetName() + " fails and is tried again: " + a.GetLastFailure().GetMessage()
 	}
 	if t := d.GetPendingWorkflowTask(); t.GetAttempt() > manyTries {
 		return fmt.Sprintf("the workflow fails and is tried again (%d times): its history says why", t.GetAttempt())
 	}
 	return ""
+}
+
+// failing returns the first activity that has failed and is tried again, nil if there is none.
+func failing(d *workflowservice.DescribeWorkflowExecutionResponse) *workflowpb.PendingActivityInfo {
+	for _, a := range d.GetPendingActivities() {
+		f := a.GetLastFailure()
+		if f != nil && f.GetApplicationFailureInfo().GetCategory() != enumspb.APPLICATION_ERROR_CATEGORY_BENIGN {
+			return a
+		}
+	}
+	return nil
 }
 
 // Troubles returns the loops of this host that can't continue, according to their files and, if an engine runs, to
@@ -84,7 +93,39 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 			out = append(out, Trouble{r.Loop, what})
 		}
 	}
-	return out, nil
+	unopened, err := c.unopened(ctx, records)
+	return append(out, unopened...), err
+}
+
+// unopened returns the loops and stewards that this host can't open. It has no record of them yet, or, if they continue
+// from a ledger, only that of an earlier run.
+func (c *Client) unopened(ctx context.Context, records []workspace.Record) (out []Trouble, err error) {
+	if c.SDK == nil {
+		return nil, nil
+	}
+	host, err := c.Home.HostID()
+	if err != nil {
+		return nil, err
+	}
+	for page := []byte(nil); ; {
+		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery + " AND ExecutionStatus = 'Running'", NextPageToken: page})
+		if err != nil {
+			return nil, c.Unreachable(ctx, err)
+		}
+		for _, e := range answer.GetExecutions() {
+			if recordOf(records, e) != nil {
+				continue
+			}
+			id := e.GetExecution().GetWorkflowId()
+			d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+			if err == nil && failing(d).GetLastWorkerIdentity() == act.HostQueue(host) {
+				out = append(out, Trouble{id, c.troubleOf(ctx, d)})
+			}
+		}
+		if page = answer.GetNextPageToken(); len(page) == 0 {
+			return out, nil
+		}
+	}
 }
 
 // tornRecord describes a loop whose workspace record is damaged.

@@ -22,6 +22,30 @@ import (
 	"pawl/internal/workspace"
 )
 
+// What can't be opened has no record, or that of an earlier run. Only Temporal knows which host has tried it.
+func TestWhatThisHostCannotOpenIsInTrouble(t *testing.T) {
+	n := &namespace{
+		listed: []*workflowpb.WorkflowExecutionInfo{
+			listed(t, "crew", "Steward", 20, running, nil), listed(t, "new", "Improve", 10, running, nil), listed(t, "well", "Deliver", 5, running, nil),
+		},
+		failing: map[string]string{"crew": "the repository /work is gone", "new": "there is no branch main"},
+	}
+	c := at(t, n)
+	require.NoError(t, workspace.Write(c.Home, workspace.Record{Loop: "crew", Kind: "steward", Ref: "crew", FirstRun: "an earlier run", Closed: true}))
+	host, err := c.Home.HostID()
+	require.NoError(t, err)
+	n.host = act.HostQueue(host)
+	troubles, err := c.Troubles(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []client.Trouble{
+		{Loop: "crew", What: "Commit fails and is tried again: the repository /work is gone"}, {Loop: "new", What: "Commit fails and is tried again: there is no branch main"},
+	}, troubles)
+	n.host = "another host"
+	troubles, err = c.Troubles(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, troubles)
+}
+
 // A loop that is being opened has a record before it has a store. Once it has recorded something, a store that is gone is
 // damage, which is told by its path.
 func TestALoopThatIsBeingOpenedIsInNoTrouble(t *testing.T) {
