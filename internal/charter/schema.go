@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/kind"
 	"pawl/internal/spec"
+	"pawl/internal/task"
 )
 
 // JSONSchema returns the schema of the spec files that this version accepts, of loops and of stewards. The key kind
@@ -41,6 +42,9 @@ func tables(descriptions map[string]string) spec.Tables {
 	for _, key := range []string{"schedules[].task", "triggers[].task"} {
 		by.Barred[key] = []string{"id", "source", "dedupe"}
 		by.Barred[key+".spec"], by.Barred[key+".plan[].spec"] = starters, partial
+		for _, p := range (task.Task{Plan: []task.Step{}}).Check(key) { // it may have no plan, but not an empty one
+			by.Filled = append(by.Filled, p.Key)
+		}
 	}
 	return by
 }

@@ -48,6 +48,7 @@ type Tables struct {
 	Required     []string            // the required keys
 	Barred       map[string][]string // the keys that an object may not have here
 	Empty        []string            // the commands that may be empty, which means that there is none
+	Filled       []string            // the lists that may be missing, but not empty
 }
 
 // Properties are the keys of an object in the contract's order.
@@ -206,7 +207,7 @@ func (b schemer) value(t reflect.Type, given reflect.Value, key string) *Schema 
 		}
 	case t.Kind() == reflect.Slice:
 		s.Type, s.Items = "array", b.value(t.Elem(), reflect.Value{}, key+"[]")
-		if slices.Contains(b.Required, key) {
+		if slices.Contains(b.Required, key) || slices.Contains(b.Filled, key) {
 			s.MinItems = 1
 		}
 	case t.Kind() == reflect.Map:
