@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl/activities/hosted"
 	"pawl/activities/recording"
@@ -132,7 +133,7 @@ func (a *Opener) Adopted(ctx context.Context, o Request) (*hosted.Workspace, err
 
 // TakenUp gives the workspace to the run.
 func (a *Opener) TakenUp(ws *hosted.Workspace, firstRun string) error {
-	ws.FirstRun, ws.Closed = firstRun, false
+	ws.FirstRun, ws.Closed, ws.OpenedAt = firstRun, false, time.Now()
 	if err := workspace.Write(a.Home, ws.Record); err != nil {
 		return err
 	}
@@ -143,8 +144,11 @@ func (a *Opener) TakenUp(ws *hosted.Workspace, firstRun string) error {
 // adopt finds the ledger commit from which a run has to continue. If only the repository has it, because the loop
 // worked on another host, adopt fetches it to this host.
 func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error) {
-	record, here := workspace.Latest(a.Home, in.Loop)
-	if here {
+	records, err := workspace.Of(a.Home, in.Loop)
+	if err != nil {
+		return workspace.Record{}, err
+	}
+	for _, record := range records {
 		if err := record.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have put it elsewhere
 			return workspace.Record{}, err
 		}
@@ -179,7 +183,7 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 	case name == "" && len(names) > 0:
 		newest := slices.MaxFunc(slices.Collect(maps.Keys(names)), func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
 		return workspace.Record{}, hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, not at %s", in.Loop, address, names[newest], in.From))
-	case name == "" && here:
+	case name == "" && len(records) > 0:
 		return workspace.Record{}, hosted.Refuse(fault.New(fault.LedgerAhead, "neither this host nor %s has the ledger of %s at %s", address, in.Loop, in.From))
 	case name == "":
 		return workspace.Record{}, hosted.Refuse(fault.New(fault.PreconditionFailed, "neither this host nor %s has a ledger of the loop %s", address, in.Loop).
@@ -192,7 +196,8 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 	if head != in.From {
 		return workspace.Record{}, hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger of %s in %s has just moved to %s", in.Loop, address, head))
 	}
-	if record, err = a.adoptedRecord(ctx, in, store, repo, name); err != nil {
+	record, err := a.adoptedRecord(ctx, in, store, repo, name)
+	if err != nil {
 		return workspace.Record{}, err
 	}
 	ws, err := a.OpenWorkspace(ctx, record)

@@ -38,6 +38,9 @@ so and the exit code is 1. Iteration 0 has the calls before the first iteration 
 		if cmd.Flags().Changed("transcript") {
 			return a.transcript(ctx, s, args[0], iteration)
 		}
+		if refs := s.Later(args[0]); len(refs) > 0 {
+			a.say("%[1]s was started again from an earlier ledger, which follows. The ledger of a later run has the name %[2]s: `pawl log %[2]s`", args[0], refs[0])
+		}
 		if err := a.log(ctx, s, args[0], follow, all); err != nil || a.json {
 			return err
 		}

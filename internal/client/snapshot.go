@@ -212,6 +212,21 @@ func (c *Client) Record(id string) (workspace.Record, bool) {
 	return workspace.Record{}, false
 }
 
+// Later returns the names of the records with the same ID that are younger than the one that Record returns. There are
+// some if the loop or steward was started from the ledger of an earlier run.
+func (c *Client) Later(id string) (refs []string) {
+	records, err := workspace.Of(c.Home, id)
+	if err != nil || len(records) == 0 {
+		return nil
+	}
+	for _, r := range records[1:] {
+		if len(r.Ref) > len(records[0].Ref) || len(r.Ref) == len(records[0].Ref) && r.Ref > records[0].Ref {
+			refs = append(refs, r.Ref)
+		}
+	}
+	return refs
+}
+
 // Untold returns what was mended of a loop's damaged files on this host, as far as its ledger does not say it.
 func (c *Client) Untold(id string) []string {
 	r, here := c.Record(id)

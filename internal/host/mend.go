@@ -105,7 +105,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 			r := workspace.Record{
 				Loop: facts.Name, Kind: facts.Kind, Ref: ref, FirstRun: first, Namespace: o.Namespace,
 				Repo: facts.Repo, Remote: facts.Remote, Onto: facts.Onto, Store: store.Dir(), Ledger: at,
-				Name: entry.Author.Name, Email: entry.Author.Email,
+				Name: entry.Author.Name, Email: entry.Author.Email, OpenedAt: entry.Time,
 				Setup: facts.Setup, Keep: facts.Keep, Sandbox: facts.Sandbox, Memory: facts.Memory, Processes: facts.Processes, DeskBytes: facts.DeskBytes,
 			}
 			if err := r.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -54,6 +54,9 @@ type Record struct {
 	Processes int       `json:"processes,omitempty"`
 	DeskBytes spec.Size `json:"deskBytes,omitempty"`
 	Closed    bool      `json:"closed,omitempty"` // the loop is over and its trees are removed
+	// OpenedAt is when a run last opened the loop on this host, anew or from its ledger. Of the records with one workflow
+	// ID, the one opened last belongs to the run that Temporal has.
+	OpenedAt time.Time `json:"openedAt,omitzero"`
 	// ClosedAt is when the loop was closed. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 	// Side is the number of the candidate's desk that this record describes, 0 for the loop's own. It is never on
@@ -220,19 +223,25 @@ func Drop(h home.Home, ref string) error {
 	return nil
 }
 
-// Latest returns the newest record of a loop ID: the last of name, name.2, name.3 and so on.
-func Latest(h home.Home, loop string) (Record, bool) {
+// Of returns the records of a loop ID, which are called name, name.2, name.3 and so on. The one that was opened last is
+// the first.
+func Of(h home.Home, loop string) ([]Record, error) {
 	records, err := List(h)
-	if err != nil {
-		return Record{}, false
-	}
 	records = slices.DeleteFunc(records, func(r Record) bool { return r.Loop != loop })
-	if len(records) == 0 {
+	slices.SortFunc(records, func(x, y Record) int {
+		return cmp.Or(y.OpenedAt.Compare(x.OpenedAt), cmp.Compare(len(y.Ref), len(x.Ref)), cmp.Compare(y.Ref, x.Ref))
+	})
+	return records, err
+}
+
+// Latest returns the record of a loop ID that was opened last: usually the newest one, but a run may continue from the
+// ledger of an earlier one.
+func Latest(h home.Home, loop string) (Record, bool) {
+	records, err := Of(h, loop)
+	if err != nil || len(records) == 0 {
 		return Record{}, false
 	}
-	return slices.MaxFunc(records, func(x, y Record) int {
-		return cmp.Or(cmp.Compare(len(x.Ref), len(y.Ref)), cmp.Compare(x.Ref, y.Ref))
-	}), true
+	return records[0], true
 }
 
 // Announce records on disk that Open is at work on a loop that may have no record yet. After a kill pawl finds such a

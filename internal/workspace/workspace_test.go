@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,11 +86,25 @@ func TestAHostListsItsLoops(t *testing.T) {
 	require.Empty(t, torn, "a folder that has no record yet has none that is torn")
 }
 
-func TestTheLatestLoopOfANameHasTheHighestNumber(t *testing.T) {
+func TestTheLatestLoopOfANameWasOpenedLastOrHasTheHighestNumber(t *testing.T) {
 	h := hostWith(t, record("x", "x"), record("x", "x.2"), record("x", "x.10"), record("x", "x.9"), record("y", "y"))
 	got, ok := workspace.Latest(h, "x")
 	require.True(t, ok)
 	require.Equal(t, "x.10", got.Ref)
+
+	again := record("x", "x.2") // a run continues from its ledger
+	again.OpenedAt = time.Now()
+	require.NoError(t, workspace.Write(h, again))
+	got, ok = workspace.Latest(h, "x")
+	require.True(t, ok)
+	require.Equal(t, "x.2", got.Ref)
+	records, err := workspace.Of(h, "x")
+	require.NoError(t, err)
+	var refs []string
+	for _, r := range records {
+		refs = append(refs, r.Ref)
+	}
+	require.Equal(t, []string{"x.2", "x.10", "x.9", "x"}, refs)
 	_, ok = workspace.Latest(h, "z")
 	require.False(t, ok)
 }

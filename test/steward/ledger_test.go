@@ -36,6 +36,11 @@ func TestS11_AStewardThatTemporalEndedGoesOnFromItsLedger(t *testing.T) {
 
 	said = w.Done("steward", "up", file, "--detach", "--ledger", commit[1]).Err
 	require.NotContains(t, said, "nobody stopped")
+	w.Until("it has continued", func() bool { return w.state().Find("later") != nil })
+	log := w.Done("log", "crew", "--all")
+	require.Contains(t, log.Out, "later", "the record is that of the steward that runs, not of the one that was started last")
+	require.Contains(t, log.Err, "`pawl log crew.2`")
+	require.NotContains(t, w.Done("log", "crew.2", "--all").Out, "later")
 	w.Done("steward", "resume", "crew")
 	w.task("later", "is done", done)
 	require.Equal(t, "crew-later-work", w.Git("show", "pawl/crew-later-work:work/log"))
