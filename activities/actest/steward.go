@@ -171,7 +171,7 @@ func (s *Steward) Child(id, steward string) act.Opened {
 	sp, err := spec.Parse(fmt.Appendf(nil, `{"name": %q, "goal": "g", "repo": {"path": %q}, "scope": ["work/**"], "verify": {"command": "true"},
 		"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}, "session": {"steward": %q}}`, id, s.User, steward))
 	require.NoError(s, err)
-	o, err := s.Open(s.Context(), act.Open{Loop: id, FirstRun: id, Spec: sp})
+	o, err := s.Open(s.Context(), act.Open{Loop: id, FirstRun: id + " of " + steward, Spec: sp})
 	require.NoError(s, err)
 	var seq int64
 	_, err = s.Record(s.Context(), act.Record{Entry: act.Entry{Ref: o.Ref, Events: number(begun(o), id, &seq)}})

@@ -43,6 +43,15 @@ func names(drift []task.Drift) (all []string) {
 	return all
 }
 
+// recorded validates and records what was found.
+func recorded(s *actest.Steward, children ...act.Child) []task.Drift {
+	v := s.ValidateWith(children...)
+	for _, d := range v.Drift {
+		s.Append(loop.Event{Type: loop.DriftFound, Drift: &d, Gate: &loop.Gate{}})
+	}
+	return v.Drift
+}
+
 // TestS12_EachKindOfDriftHasItsName has a case for each kind, except those of the ledger and of artifacts, which have
 // their own tests.
 func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
@@ -51,11 +60,15 @@ func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
 	require.Empty(t, s.ValidateWith().Drift)
 
 	s.Client = nobody(t)
-	require.Equal(t, []string{"engine shop-one-gone"}, names(s.ValidateWith(act.Child{Loop: "shop-one-gone", Status: "running"}).Drift))
+	gone := act.Child{Loop: "shop-one-gone", Status: "running"}
+	require.Equal(t, []string{"engine shop-one-gone"}, names(recorded(s, gone)))
+	require.Empty(t, s.ValidateWith(gone).Well)
 
 	o := s.Child("shop-one-x", "shop")
-	require.Equal(t, []string{"engine shop-one-x"}, names(s.ValidateWith(act.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}).Drift),
-		"its ledger knows it, and Temporal does not")
+	x := act.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}
+	v := s.ValidateWith(x)
+	require.Equal(t, []string{"engine shop-one-x"}, names(v.Drift), "its ledger knows it, and Temporal does not")
+	require.Equal(t, []string{"engine shop-one-gone"}, names(v.Well), "the steward does not wait for it any more")
 	s.Child("other", "somebody")
 	require.Equal(t, []string{"engine other", "child other"}, names(s.ValidateWith(act.Child{Loop: "other", Status: "running"}).Drift))
 
@@ -63,9 +76,46 @@ func TestS12_EachKindOfDriftHasItsName(t *testing.T) {
 	require.Contains(t, names(s.ValidateWith(act.Child{Loop: "shop-one-x", Status: "running", Head: lost}).Drift), "branch "+o.Branch)
 	gittest.Git(t, s.User, "commit", "-qm", "theirs", "--allow-empty")
 	gittest.Git(t, s.User, "update-ref", "refs/heads/"+o.Branch, "HEAD")
-	found := s.ValidateWith(act.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}).Drift
-	require.Contains(t, names(found), "branch "+o.Branch)
+	found := recorded(s, x)
+	require.Equal(t, []string{"engine shop-one-x", "branch " + o.Branch}, names(found))
 	require.Contains(t, found[1].Text, "moved by somebody else")
+}
+
+// What is right again is said to be, also about a loop that has done its step meanwhile.
+func TestS12_DriftOfLoopsAndTheirBranchesThatHasPassedIsSaid(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner("", nil))
+	s.Client = nobody(t)
+	s.Submit("one", `{"goal": "g"}`)
+	o := s.Child("shop-one-x", "somebody")
+	x := act.Child{Loop: "shop-one-x", Status: "running", Head: o.Base}
+	require.Equal(t, []string{"engine shop-one-x", "child shop-one-x"}, names(recorded(s, x)))
+	require.Empty(t, s.ValidateWith(x).Well)
+
+	o = s.Child("shop-one-x", "shop") // it is the steward's own now
+	v := s.ValidateWith(x)
+	require.Equal(t, []string{"engine shop-one-x"}, names(v.Drift))
+	require.Equal(t, []string{"child shop-one-x"}, names(v.Well))
+	require.Equal(t, "the loop shop-one-x is again the one that this steward started", v.Well[0].Text)
+	require.Equal(t, []string{"engine shop-one-x", "child shop-one-x"}, names(s.ValidateWith().Well), "the steward does not wait for it any more")
+
+	gittest.Git(t, s.User, "commit", "-qm", "theirs", "--allow-empty")
+	gittest.Git(t, s.User, "update-ref", "refs/heads/"+o.Branch, "HEAD")
+	require.Contains(t, names(recorded(s, x)), "branch "+o.Branch)
+	require.NotContains(t, names(s.ValidateWith(x).Well), "branch "+o.Branch)
+	plan := s.Plan("one", nil).Plan
+	step := plan.Steps[0].ID
+	s.Append(
+		loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: plan},
+		loop.Event{Type: loop.TaskStateChanged, Task: "one", To: task.Executing},
+		loop.Event{Type: loop.StepBegun, Task: "one", Step: step, LoopID: "shop-one-x"},
+		loop.Event{Type: loop.ChildReported, Task: "one", Child: &task.ChildEvent{Loop: "shop-one-x", Event: task.ChildEnded, Result: &task.ChildResult{Head: o.Base, Branch: o.Branch}}},
+		loop.Event{Type: loop.ActionTaken, Task: "one", Action: &task.Action{Step: step, Loop: "shop-one-x", Milestone: true}},
+	)
+	require.NotContains(t, names(s.ValidateWith().Well), "branch "+o.Branch, "the loop is over, and its branch is still another")
+	gittest.Git(t, s.User, "update-ref", "refs/heads/"+o.Branch, o.Base)
+	for _, children := range [][]act.Child{{x}, nil} {
+		require.Contains(t, names(s.ValidateWith(children...).Well), "branch "+o.Branch)
+	}
 }
 
 func TestS12_ARewrittenProjectBranchIsDrift(t *testing.T) {
@@ -80,6 +130,16 @@ func TestS12_ARewrittenProjectBranchIsDrift(t *testing.T) {
 	v = s.ValidateWith()
 	require.Equal(t, []string{"branch main"}, names(v.Drift))
 	require.Equal(t, s.Opened.Base, v.Drift[0].Ours)
+
+	// It stays so although the steward goes on from the branch as it is, until it is set back.
+	s.Append(loop.Event{Type: loop.StewardValidated, Head: v.Base}, loop.Event{Type: loop.DriftFound, Drift: &v.Drift[0]})
+	v = s.ValidateWith()
+	require.Equal(t, []string{"branch main"}, names(v.Drift))
+	require.Empty(t, v.Well)
+	gittest.Git(t, s.User, "update-ref", "refs/heads/main", s.Opened.Base)
+	v = s.ValidateWith()
+	require.Empty(t, v.Drift)
+	require.Equal(t, []string{"branch main"}, names(v.Well))
 }
 
 func TestS12_TheRemotesBranchAndItsCIAreDrift(t *testing.T) {
@@ -100,9 +160,10 @@ func TestS12_TheRemotesBranchAndItsCIAreDrift(t *testing.T) {
 	head = s.Opened.Base
 	v := s.ValidateWith()
 	require.Empty(t, v.Drift)
-	require.Subset(t, names(v.Well), []string{"remote main", "ci main"})
+	require.Empty(t, v.Well, "nothing was found before")
 	require.Equal(t, "1 issue and 1 pull request are open, CI of main: success", v.Remote)
 	head, state = strings.Repeat("2", 40), "failure"
+	require.Equal(t, []string{"remote main", "ci main"}, names(recorded(s)))
 	v = s.ValidateWith()
 	require.Equal(t, []string{"remote main", "ci main"}, names(v.Drift))
 	require.Contains(t, v.Drift[1].Text, "build")

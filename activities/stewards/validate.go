@@ -18,6 +18,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/remote"
 	"pawl/internal/spec"
+	"pawl/internal/steward"
 	"pawl/internal/task"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -55,7 +56,7 @@ func (v *validation) compare(ctx context.Context) error {
 func (v *validation) twice(ctx context.Context, checks ...func(context.Context) error) error {
 	var before []task.Drift
 	for look := range 2 {
-		v.out.Drift, v.out.Well, v.lost = nil, nil, false
+		v.out.Drift, v.out.Well, v.lost, v.state = nil, nil, false, steward.State{}
 		for _, check := range checks {
 			if err := check(ctx); err != nil {
 				return err
@@ -78,15 +79,21 @@ type validation struct {
 	in   act.Validate
 	out  act.Validated
 	lost bool // the ledger is not where the steward left it, so it can't be compared with the rest
+	// state is what the ledger has, nothing if it is lost.
+	state steward.State
 }
 
 func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
 	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
 }
 
-// well records that there is no difference of that name.
+// well records that there is no difference of that name, if the steward has found one before. Every check calls it or
+// found, or neither if it can't compare.
 func (v *validation) well(name, what, text string, args ...any) {
-	v.out.Well = append(v.out.Well, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...)})
+	known := func(d task.Drift) bool { return d.Name == name && d.What == what }
+	if slices.ContainsFunc(v.state.Drift, known) || slices.ContainsFunc(v.state.Accepted, known) {
+		v.out.Well = append(v.out.Well, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...)})
+	}
 }
 
 // ledger checks that the ledger in the store continues from where the steward has it, and that the copy in the user's
@@ -101,6 +108,9 @@ func (v *validation) ledger(ctx context.Context) error {
 		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward left it", ws.Ledger)
 		v.lost = true
 		return nil
+	}
+	if v.state, err = ws.StewardBook.State(ctx, want); err != nil {
+		return err
 	}
 	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is again where the steward left it", ws.Ledger)
 	repo, err := ws.Repository()
@@ -129,10 +139,6 @@ func (v *validation) base(ctx context.Context) error {
 		return nil
 	}
 	ws := v.ws
-	state, err := ws.StewardBook.State(ctx, v.in.Ledger)
-	if err != nil {
-		return err
-	}
 	repo, err := ws.Repository()
 	if err != nil { // planning reports that where it matters
 		return nil //nolint:nilerr // see there
@@ -151,8 +157,16 @@ func (v *validation) base(ctx context.Context) error {
 		return fmt.Errorf("listing the project's files: %w", err)
 	}
 	_, v.out.Governance = governing(v.in.Charter, files)
-	if state.Base != "" && !ws.DescendsFrom(ctx, at, state.Base) {
-		v.found(task.DriftBranch, ws.Onto, at, state.Base, "the branch %s was rewritten: it no longer continues from %s", ws.Onto, state.Base[:min(12, len(state.Base))])
+	from := v.state.Base
+	for _, d := range v.state.Drift { // the base is read anew each time, so only the question knows what was lost
+		if d.Name == task.DriftBranch && d.What == ws.Onto && d.Well == "" {
+			from = d.Ours
+		}
+	}
+	if from != "" && !ws.DescendsFrom(ctx, at, from) {
+		v.found(task.DriftBranch, ws.Onto, at, from, "the branch %s was rewritten: it no longer continues from %s", ws.Onto, from[:min(12, len(from))])
+	} else {
+		v.well(task.DriftBranch, ws.Onto, "the branch %s continues again from %s", ws.Onto, from[:min(12, len(from))])
 	}
 	return nil
 }
@@ -177,12 +191,8 @@ func (v *validation) artifacts(ctx context.Context) error {
 	if owns, err := ownsFolder(ws); err != nil || !owns || v.lost {
 		return err
 	}
-	state, err := ws.StewardBook.State(ctx, v.in.Ledger)
-	if err != nil {
-		return err
-	}
 	names := []string{ledger.StatusFile, ledger.LastKnownFile}
-	for _, t := range state.Tasks {
+	for _, t := range v.state.Tasks {
 		if t.Plan != nil {
 			names = append(names, ledger.TaskPlanFile(t.ID))
 		}
@@ -221,13 +231,17 @@ func (v *validation) artifacts(ctx context.Context) error {
 			v.out.Drift = append(v.out.Drift, driftOf(ws, name, saysOf(filepath.Join(folder.Path, name), now), now, n.Written[0]))
 		}
 	}
-	well, err := wellAgain(ws, folder, state)
+	well, err := wellAgain(ws, folder, v.state)
 	v.out.Well = append(v.out.Well, well...)
 	return err
 }
 
-// children checks that Temporal knows the running loops, and that their branches have the recorded heads.
+// children checks that Temporal knows the loops at work, that this steward started them, and that their branches have
+// the recorded heads.
 func (v *validation) children(ctx context.Context) error {
+	if err := v.former(ctx); err != nil {
+		return err
+	}
 	if len(v.in.Children) == 0 {
 		return nil
 	}
@@ -243,13 +257,45 @@ func (v *validation) children(ctx context.Context) error {
 			return err
 		case found.Gone && !found.State.Status.Ended():
 			v.found(task.DriftEngine, child.Loop, "", child.Status, "Temporal does not know the loop %s any more, which is %s as recorded", child.Loop, child.Status)
+		default:
+			v.well(task.DriftEngine, child.Loop, "the loop %s is known again", child.Loop)
 		}
-		record, here := workspace.Latest(v.ws.Machine.Home, child.Loop)
-		if !here || record.Store != v.ws.Store {
-			continue // the loop works on another host, which has its branch
+		if record, here := v.record(child.Loop); here {
+			if err := v.child(ctx, child, record); err != nil {
+				return err
+			}
 		}
-		if err := v.child(ctx, child, record); err != nil {
-			return err
+	}
+	return nil
+}
+
+// record returns the record of a loop on this host. If there is none, the loop works on another host, which has its
+// branch.
+func (v *validation) record(id string) (workspace.Record, bool) {
+	record, here := workspace.Latest(v.ws.Machine.Home, id)
+	return record, here && record.Store == v.ws.Store
+}
+
+// former checks what was found about loops that are not at work any more, and that nobody has answered yet.
+func (v *validation) former(ctx context.Context) error {
+	works := func(id string) bool {
+		return slices.ContainsFunc(v.in.Children, func(c act.Child) bool { return c.Loop == id })
+	}
+	for _, d := range v.state.Drift {
+		switch {
+		case d.Well != "":
+		case (d.Name == task.DriftEngine || d.Name == task.DriftChild) && !works(d.What):
+			v.well(d.Name, d.What, "the steward does not wait for the loop %s any more", d.What)
+		case d.Name == task.DriftBranch:
+			st := v.state.StepOn(d.What)
+			if st == nil || works(st.Loop) {
+				continue
+			}
+			if record, here := v.record(st.Loop); here {
+				if err := v.branch(ctx, record.Branch, st.Head); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
@@ -269,15 +315,22 @@ func (v *validation) child(ctx context.Context, child act.Child, record workspac
 		v.found(task.DriftChild, child.Loop, of, ws.Loop, "the loop %s was not started by this steward", child.Loop)
 		return nil
 	}
+	v.well(task.DriftChild, child.Loop, "the loop %s is again the one that this steward started", child.Loop)
 	if child.Head == "" {
 		return nil
 	}
-	at, err := ws.Objects.Ref(ctx, record.Branch)
+	return v.branch(ctx, record.Branch, child.Head)
+}
+
+// branch checks that a loop's branch has the recorded head, and in the repository nothing else.
+func (v *validation) branch(ctx context.Context, ref, head string) error {
+	ws, name := v.ws, git.BranchName(ref)
+	at, err := ws.Objects.Ref(ctx, ref)
 	if err != nil {
 		return err
 	}
-	if at == "" || !ws.DescendsFrom(ctx, at, child.Head) {
-		v.found(task.DriftBranch, git.BranchName(record.Branch), at, child.Head, "the branch %s in pawl's store lacks the loop's last commit", git.BranchName(record.Branch))
+	if at == "" || !ws.DescendsFrom(ctx, at, head) {
+		v.found(task.DriftBranch, name, at, head, "the branch %s in pawl's store lacks the loop's last commit", name)
 		return nil
 	}
 	repo, err := ws.Repository()
@@ -285,13 +338,18 @@ func (v *validation) child(ctx context.Context, child act.Child, record workspac
 		return nil //nolint:nilerr // see there
 	}
 	defer repo.Close()
-	there, err := userrepo.Refs(ctx, ws.Objects, repo, record.Branch)
+	there, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if theirs := there[record.Branch]; err == nil && theirs != "" && !ws.DescendsFrom(ctx, at, theirs) {
-		v.found(task.DriftBranch, git.BranchName(record.Branch), theirs, at, "the branch %s in %s was moved by somebody else", git.BranchName(record.Branch), ws.Repo)
+	if err != nil { // nobody can compare it
+		return nil
 	}
+	if theirs := there[ref]; theirs != "" && !ws.DescendsFrom(ctx, at, theirs) {
+		v.found(task.DriftBranch, name, theirs, at, "the branch %s in %s was moved by somebody else", name, ws.Repo)
+		return nil
+	}
+	v.well(task.DriftBranch, name, "the branch %s has the loop's work again, and nothing else", name)
 	return nil
 }
 

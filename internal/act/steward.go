@@ -162,7 +162,7 @@ type Child struct {
 // Validated is the differences that were found, none if everything is as recorded.
 type Validated struct {
 	Drift      []task.Drift `json:"drift,omitempty"`
-	Well       []task.Drift `json:"well,omitempty"`       // what was checked and does not differ: name, what and text
+	Well       []task.Drift `json:"well,omitempty"`       // what was found before and does not differ any more: name, what and text
 	Remote     string       `json:"remote,omitempty"`     // the remote's open work and CI status, in a few words
 	Base       string       `json:"base,omitempty"`       // the project's head, if it can be read
 	Governance string       `json:"governance,omitempty"` // SHA-256 of the governance files there

@@ -117,6 +117,17 @@ func (s State) contradictions() (all []task.Drift) {
 	return all
 }
 
+// Consistent returns the contradictions that were found in the state and that it has no more, as what has passed.
+func (s State) Consistent() (well []task.Drift) {
+	now := s.contradictions()
+	for _, d := range slices.Concat(s.Drift, s.Accepted) {
+		if d.Name == task.DriftState && !slices.ContainsFunc(now, func(c task.Drift) bool { return same(c, d) }) {
+			well = append(well, task.Drift{Name: d.Name, What: d.What, Text: "the record does not contradict itself about " + d.What + " any more"})
+		}
+	}
+	return well
+}
+
 // Governed records that the governance files have changed, so that plans are assessed again (S12).
 func Governed(s State, hash string) []loop.Event {
 	if hash == "" || hash == s.Governance {
@@ -209,7 +220,7 @@ func (s State) concerned(d task.Drift) string {
 			continue
 		}
 		if strings.HasPrefix(d.What, "tasks/"+t.ID+"/") || slices.ContainsFunc(t.Steps, func(st Step) bool {
-			return st.Loop != "" && d.What == st.Loop || st.Branch != "" && (d.What == st.Branch || d.What == strings.TrimPrefix(st.Branch, "refs/heads/"))
+			return st.Loop != "" && d.What == st.Loop || st.on(d.What)
 		}) {
 			return t.ID
 		}
@@ -220,6 +231,21 @@ func (s State) concerned(d task.Drift) string {
 		}
 	}
 	return ""
+}
+
+// StepOn returns the step with that branch, nil if there is none.
+func (s State) StepOn(branch string) *Step {
+	for _, t := range s.Tasks {
+		if i := slices.IndexFunc(t.Steps, func(st Step) bool { return st.on(branch) }); i >= 0 {
+			return &t.Steps[i]
+		}
+	}
+	return nil
+}
+
+// on reports whether the step's loop works on that branch.
+func (s Step) on(branch string) bool {
+	return s.Branch != "" && (branch == s.Branch || branch == strings.TrimPrefix(s.Branch, "refs/heads/"))
 }
 
 func found(v act.Validated) string {

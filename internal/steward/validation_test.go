@@ -116,5 +116,10 @@ func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
 		require.Equal(t, loop.DriftFound, found[1].Type, text)
 		require.Equal(t, task.DriftState, found[1].Drift.Name)
 		require.Contains(t, found[1].Drift.Text, text)
+		s = s.Apply(found[1])
+		require.Empty(t, s.Consistent(), "it still does")
+		s.Tasks, s.Gates = o.s.Tasks, o.s.Gates
+		require.Len(t, s.Consistent(), 1, "it does not any more")
+		require.Equal(t, s.Drift[0].What, s.Consistent()[0].What)
 	}
 }

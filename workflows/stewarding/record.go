@@ -182,6 +182,9 @@ func (r *run) validate(ctx workflow.Context) error {
 		return err
 	}
 	err := r.follow(ctx, func(s steward.State) []loop.Event {
+		if r.consistent {
+			out.Well = append(out.Well, s.Consistent()...)
+		}
 		return append(steward.AfterValidation(s, r.charter, out), r.forgotten(s, out.Well)...)
 	})
 	if err != nil {

@@ -80,6 +80,8 @@ type run struct {
 	checksIn   bool               // it closes settled check-ins too
 	// forgetsDrift means that drift that a person accepted is asked about again after it has passed.
 	forgetsDrift bool
+	// consistent means that it says so, too, if the record does not contradict itself any more.
+	consistent bool
 }
 
 // Steward is the workflow of a steward. Its input is a charter, and its workflow ID is the charter's name. It runs
@@ -131,7 +133,8 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	r.early, r.vacant = refusals == workflow.DefaultVersion, refusals < 2
 	r.repeats = workflow.GetVersion(ctx, "repeats", workflow.DefaultVersion, 1) == workflow.DefaultVersion
 	settled := workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 2)
-	r.forgetsDrift = workflow.GetVersion(ctx, "accepted", workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	accepted := workflow.GetVersion(ctx, "accepted", workflow.DefaultVersion, 2)
+	r.forgetsDrift, r.consistent = accepted != workflow.DefaultVersion, accepted >= 2
 	r.settles, r.checksIn = settled != workflow.DefaultVersion, settled >= 2
 	var invalid error
 	r.charter, invalid = parse(id, input, refusals < 3) // before the handlers, because messages that this run was started with arrive with them

@@ -63,7 +63,7 @@ func TestS12_WhatAnEntryFindsInTheProjectIsAskedAboutAndWhenItIsRight(t *testing
 func TestS12_DriftThatWasKeptIsAskedAboutAgainWhenItHasBeenRight(t *testing.T) {
 	for _, version := range []workflow.Version{1, workflow.DefaultVersion} {
 		w := setUp(t)
-		w.env.OnGetVersion("accepted", workflow.DefaultVersion, workflow.Version(1)).Return(version)
+		w.env.OnGetVersion("accepted", workflow.DefaultVersion, workflow.Version(2)).Return(version)
 		deleted := task.Drift{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Text: "it was deleted"}
 		right := deleted
 		right.Text = "it is right again"
