@@ -33,7 +33,8 @@ type exported struct {
 	// Written has the digests of what was written, the last one first. The one before is also valid, because a crash
 	// may have come between note and file.
 	Written []string `json:"written"`
-	// Kept is the digest of a person's version that the person wants to keep.
+	// Kept is the digest of a person's version that the person wants this steward to keep. The note about the folder
+	// has one if the person wants the folder to stay deleted.
 	Kept *string `json:"kept,omitempty"`
 }
 
@@ -62,7 +63,7 @@ func setNote(ws *hosted.Workspace, name string, n exported) error {
 // ownsFolder reports whether the project's folder belongs to this steward. If no other running steward has it, this
 // one takes it.
 func ownsFolder(ws *hosted.Workspace) (bool, error) {
-	path := filepath.Join(ws.Store, "pawl-exports", "owner.json")
+	path := filepath.Join(ws.Store, "pawl-exports", ownerFile)
 	var owner string
 	err := durable.ReadJSON(path, &owner)
 	if err == nil && owner != ws.Ref {
@@ -77,8 +78,50 @@ func ownsFolder(ws *hosted.Workspace) (bool, error) {
 	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
 		return false, err
 	}
+	if err := takeFolder(ws); err != nil {
+		return false, err
+	}
 	return true, durable.WriteJSON(path, ws.Ref)
 }
+
+// takeFolder forgets what people said about the files of an earlier steward, because that was for that steward alone.
+// Its files are still known as pawl's own. Those that are gone are no loss, because this steward has not written them.
+func takeFolder(ws *hosted.Workspace) error {
+	names, err := noted(ws)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		n, err := note(ws, name)
+		if err != nil {
+			return err
+		}
+		n.Kept = nil
+		if !slices.Contains(n.Written, userrepo.Absent) {
+			n.Written = append(n.Written, userrepo.Absent)
+		}
+		if err := setNote(ws, name, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noted returns the names of which there are notes.
+func noted(ws *hosted.Workspace) (names []string, err error) {
+	files, err := os.ReadDir(held.At(filepath.Dir(noteFile(ws, ""))))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, file := range files {
+		if name, is := strings.CutSuffix(strings.ReplaceAll(file.Name(), ",", "/"), ".json"); is && file.Name() != ownerFile {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+const ownerFile = "owner.json"
 
 // exportArtifacts writes the artifacts of an entry into the project's folder. It returns the digests of what it
 // wrote, the drift that it found there, and the drift that has passed.
@@ -112,18 +155,30 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	if err != nil || !owns {
 		return digests, nil, nil, err
 	}
+	for _, said := range answered {
+		if said.choice == steward.Restore {
+			if err := letBack(ws); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+	}
 	folder, err := folder(ctx, ws)
 	var pre *userrepo.Precondition
 	if errors.As(err, &pre) {
 		return digests, []task.Drift{driftOf(ws, userrepo.FolderName, pre.What, "", "")}, nil, nil
 	}
-	if userrepo.Unwritten(err) || err == nil && folder == nil {
+	switch {
+	case userrepo.Unwritten(err) || err == nil && folder == nil && ws.Remote:
 		return digests, nil, nil, nil
-	}
-	if err != nil {
+	case err == nil && folder == nil:
+		return digests, nil, nil, keepAway(ws, names, digests)
+	case err != nil:
 		return nil, nil, nil, fmt.Errorf("opening the project's folder: %w", err)
 	}
 	defer folder.Close()
+	if err := letBack(ws); err != nil { // a person has made it again
+		return nil, nil, nil, err
+	}
 	missing, deleted, err := gone(ws, folder)
 	if err != nil {
 		return nil, nil, nil, err
@@ -141,7 +196,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 			}
 			names = slices.Sorted(maps.Keys(files))
 		case said.choice == steward.Keep && said.drift.Theirs == deleted.Theirs:
-			if err := keepAway(ws, missing); err != nil {
+			if err := keepAway(ws, slices.Concat(missing, names), digests); err != nil {
 				return nil, nil, nil, err
 			}
 		default:
@@ -189,13 +244,12 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 			return nil, nil, err
 		}
 	}
-	notes, err := os.ReadDir(held.At(filepath.Dir(noteFile(ws, ""))))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := noted(ws)
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, file := range notes {
-		name, is := strings.CutSuffix(strings.ReplaceAll(file.Name(), ",", "/"), ".json")
-		if !is || !strings.Contains(name, "/") { // not a file of a task
+	for _, name := range names {
+		if !strings.Contains(name, "/") { // not a file of a task
 			continue
 		}
 		if is, err := absent(name); err != nil || !is {
@@ -210,19 +264,35 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 	return missing, new(driftOf(ws, userrepo.FolderName, text, "nothing of "+digest, digest)), nil
 }
 
-// keepAway records that a person wants these files to stay deleted.
-func keepAway(ws *hosted.Workspace, names []string) error {
-	for _, name := range names {
+// keepAway records that a person wants the folder to stay deleted, with these files. A file that was never written has
+// the digest of what would have been.
+func keepAway(ws *hosted.Workspace, files []string, digests map[string]string) error {
+	for _, name := range append(slices.Clip(files), userrepo.FolderName) {
 		n, err := note(ws, name)
 		if err != nil {
 			return err
 		}
+		if n.Kept != nil && *n.Kept == userrepo.Absent {
+			continue
+		}
 		n.Kept = new(userrepo.Absent)
+		n.Written = slices.DeleteFunc(n.Written, func(digest string) bool { return digest == userrepo.Absent })
+		if len(n.Written) == 0 && digests[name] != "" {
+			n.Written = []string{digests[name]}
+		}
 		if err := setNote(ws, name, n); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// letBack forgets that a person wanted the folder to stay deleted. What was said about its files holds.
+func letBack(ws *hosted.Workspace) error {
+	if n, err := note(ws, userrepo.FolderName); err != nil || n.Kept == nil {
+		return err
+	}
+	return setNote(ws, userrepo.FolderName, exported{})
 }
 
 // wellAgain returns the artifacts that were found changed, or that a person kept so, and that are now again as pawl wrote
@@ -301,9 +371,9 @@ func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, cont
 		d := driftOf(ws, name, saysOf(filepath.Join(folder.Path, name), now), now, ours)
 		return &d, nil
 	}
-	if len(n.Written) == 0 || n.Written[0] != ours || n.Kept != nil {
+	if len(n.Written) == 0 || n.Written[0] != ours || n.Kept != nil || slices.Contains(n.Written, userrepo.Absent) {
 		n.Kept = nil
-		if len(n.Written) == 0 && now == userrepo.Absent {
+		if now == userrepo.Absent {
 			n.Written = []string{userrepo.Absent} // before this there was no file
 		}
 		if n.Written = append([]string{ours}, n.Written...); len(n.Written) > 2 {

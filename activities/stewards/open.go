@@ -173,7 +173,8 @@ func export(ctx context.Context, ws *hosted.Workspace) (path string, warnings []
 	return f.Path, nil, f.Close()
 }
 
-// folder opens the project's .pawl folder, nil if the project has no folder on this host.
+// folder opens the project's .pawl folder, nil if the project has no folder on this host, or if a person wants .pawl to
+// stay deleted.
 func folder(ctx context.Context, ws *hosted.Workspace) (*userrepo.Folder, error) {
 	if ws.Remote {
 		return nil, nil
@@ -183,5 +184,10 @@ func folder(ctx context.Context, ws *hosted.Workspace) (*userrepo.Folder, error)
 		return nil, err
 	}
 	defer repo.Close()
+	if n, err := note(ws, userrepo.FolderName); err != nil || n.Kept != nil {
+		if has, failed := userrepo.HasFolder(repo); err != nil || failed != nil || !has {
+			return nil, errors.Join(err, failed)
+		}
+	}
 	return userrepo.OpenFolder(ctx, repo)
 }

@@ -143,8 +143,8 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 	t.Parallel()
 	for _, choice := range []string{steward.Restore, steward.Keep} {
 		t.Run(choice, func(t *testing.T) {
-			s := actest.BeginSteward(t, nil, nil)
-			s.Submit("one", `{}`)
+			s := actest.BeginSteward(t, nil, planner("", nil))
+			s.Submit("one", `{"goal": "g"}`)
 			require.Empty(t, s.AppendIn(act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.MilestoneReached, Task: "one"}), Milestone: true}).Drift)
 			files := []string{ledger.StatusFile, ledger.LastKnownFile}
 			answer := func(d task.Drift, choice string) act.TasksRecorded {
@@ -169,6 +169,12 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 			}
 			if choice == steward.Keep { // one file comes back by its own question
 				require.NoDirExists(t, s.Opened.Export)
+				// A plan that comes later does not make it again, nor does a steward that is opened again.
+				made := loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: s.Plan("one", nil).Plan}
+				require.Empty(t, s.Append(made).Drift)
+				openTwice(s)
+				require.Empty(t, s.ValidateWith().Drift)
+				require.NoDirExists(t, s.Opened.Export)
 				gittest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "")
 				found = s.ValidateWith().Drift
 				require.Equal(t, []string{"artifact " + ledger.StatusFile}, names(found))
@@ -189,6 +195,46 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 			require.Equal(t, names(found), names(answer(found[0], choice).Drift), "pawl can't help it; the answer is recorded all the same")
 		})
 	}
+}
+
+// What a person said about the folder was said to one steward. The next one begins with a folder of its own.
+func TestS7_AnAnswerAboutTheFolderIsOneStewardsAlone(t *testing.T) {
+	s := actest.BeginSteward(t, nil, planner("", nil))
+	s.Submit("one", `{"goal": "g"}`)
+	plan := loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: s.Plan("one", nil).Plan}
+	s.Append(plan)
+	edited := filepath.Join(s.Opened.Export, "tasks/one/PLAN.md")
+	status := filepath.Join(s.Opened.Export, ledger.StatusFile)
+	keep := func() {
+		found := s.ValidateWith().Drift
+		require.Len(t, found, 1)
+		s.Append(loop.Event{Type: loop.GateClosed, Drift: &found[0], Answer: &loop.Answer{Gate: "g", Choice: steward.Keep}})
+		require.Empty(t, s.ValidateWith().Drift)
+	}
+	gittest.Write(t, edited, "theirs\n")
+	keep()
+	next := func(run string) {
+		s.AppendIn(act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.StewardEnded}), Close: true})
+		s.Ledger, s.Seq = "", 0
+		s.Reopen(run)
+		s.AppendOpened()
+		s.Submit("one", `{"goal": "g"}`)
+		plan = loop.Event{Type: loop.PlanMade, Task: "one", TaskPlan: s.Plan("one", nil).Plan}
+	}
+	next("second")
+	found := s.Append(plan).Drift
+	require.Equal(t, []string{"artifact tasks/one/PLAN.md"}, names(found), "nobody has answered this steward")
+	s.Append(loop.Event{Type: loop.GateClosed, Drift: &found[0], Answer: &loop.Answer{Gate: "g", Choice: steward.Restore}})
+	require.NoError(t, os.RemoveAll(s.Opened.Export))
+	keep()
+	require.NoDirExists(t, s.Opened.Export)
+	next("third")
+	require.FileExists(t, status)
+	require.Empty(t, s.Append(plan).Drift)
+	require.FileExists(t, edited)
+	require.Empty(t, s.ValidateWith().Drift)
+	require.NoError(t, os.Remove(status))
+	require.Equal(t, []string{"artifact " + ledger.StatusFile}, names(s.ValidateWith().Drift), "this one has written it")
 }
 
 func TestS7_NothingIsWrittenThroughALinkOrIntoTheProject(t *testing.T) {

@@ -71,6 +71,20 @@ func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
 	return f, nil
 }
 
+// HasFolder reports whether a project has something of the folder's name.
+func HasFolder(repo Repo) (bool, error) {
+	project, err := repo.open()
+	if err != nil {
+		return false, err
+	}
+	defer project.Close()
+	_, err = project.Lstat(FolderName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // same returns an error if the opened folder is not the one in the project, but the target of a link.
 func same(project, folder *os.Root) error {
 	there, err := project.Lstat(FolderName)
