@@ -264,6 +264,32 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	return n.events
 }
 
+// Standing returns a report as it counts. A loop that was reset in Temporal begins again with fewer events than it had,
+// and so does the report of a loop that nobody knows any more. Its end counts all the same, and it takes back neither
+// what the loop has spent nor its work.
+func Standing(s State, e task.ChildEvent) task.ChildEvent {
+	if e.Result == nil {
+		return e
+	}
+	r := *e.Result
+	if t := s.leaving(e.Loop); t != nil {
+		for _, st := range t.Ending {
+			if st.Loop == e.Loop {
+				r.Usage = r.Usage.Max(st.Usage)
+			}
+		}
+	}
+	if _, st := s.child(e.Loop); st != nil {
+		r.Usage = r.Usage.Max(st.Usage)
+		if e.Event == task.ChildEnded && e.Seq < st.Seq {
+			e.Seq = 0
+			r.Head, r.Base, r.Branch, r.Proposal = "", "", "", nil
+		}
+	}
+	e.Result = &r
+	return e
+}
+
 // waitAt lets a task wait for the answer to a question of one of its loops.
 func (n *next) waitAt(t Task, w WaitingFor) {
 	why := task.Evidence{Reason: fmt.Sprintf("the loop %s asks: %s", w.Loop, w.What)}

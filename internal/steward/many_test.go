@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -53,6 +54,41 @@ func TestS11_AReportThatComesLateChangesNothing(t *testing.T) {
 	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 12, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "question-1", Kind: "question"}})
 	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 20, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: true}})
 	require.Equal(t, before, o.s)
+}
+
+// A run that was reset to before its ledger's head fails with fewer events than the loop had. Its end counts, and what was
+// spent stays spent. The same holds for a loop that nobody knows any more.
+func TestS11_TheEndOfALoopThatWasResetCounts(t *testing.T) {
+	for name, e := range map[string]task.ChildEvent{
+		"reset": {Seq: 7, Result: &task.ChildResult{Status: "failed", ErrorCode: "LEDGER_AHEAD", Head: "base", Branch: "pawl/s-a-one"}},
+		"lost":  {Result: &task.ChildResult{Status: "failed", ErrorCode: "ALO_LOOP_NOT_FOUND"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := open(t, limits())
+			o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+			o.settle()
+			spent := task.Usage{CostUSD: evidence.MustDecimal("2"), Tokens: 10, ActiveMs: 1000, ToolCalls: 3}
+			o.child(task.ChildEvent{Loop: "s-a-one", Seq: 20, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: true, Head: "h", Branch: "pawl/s-a-one", Usage: spent}})
+			cost := o.s.Find("a").Cost
+			o.loops["s-a-one"] = "ended"
+			e.Loop, e.Event = "s-a-one", task.ChildEnded
+			o.child(e)
+			a := o.s.Find("a")
+			require.Equal(t, cost, a.Cost)
+			require.Equal(t, 1, a.Retries)
+			require.Equal(t, Pending, a.Steps[0].Status)
+			require.Equal(t, "h", a.Head)
+			o.settle()
+			require.Equal(t, "s-a-one.2", o.s.Find("a").Steps[0].Loop)
+			before := o.s
+			o.child(e)
+			require.Equal(t, before, o.s, "the loop before is nothing to the next one")
+			o.end("s-a-one.2", "completed", "")
+			o.settle()
+			require.Equal(t, Done, o.s.Find("a").Outcome)
+			require.Equal(t, cost, o.s.Find("a").Cost)
+		})
+	}
 }
 
 // TestS11_ATaskGoesOnWithALoopThatHas: a loop continues after an answer, and the report of the answer is lost.

@@ -175,7 +175,7 @@ func (o *office) job(j Job) {
 	}
 }
 
-func (o *office) child(e task.ChildEvent) { o.emit(AfterChild(o.s, o.c, e)...) }
+func (o *office) child(e task.ChildEvent) { o.emit(AfterChild(o.s, o.c, Standing(o.s, e))...) }
 
 func (o *office) iterate(id string, kept bool, metric string) {
 	m := evidence.MustDecimal(metric)

@@ -158,6 +158,14 @@ func (u Usage) Sub(v Usage) Usage {
 	return Usage{u.CostUSD.Sub(v.CostUSD), u.Tokens - v.Tokens, u.ActiveMs - v.ActiveMs, u.ToolCalls - v.ToolCalls, u.OutputTokens - v.OutputTokens}
 }
 
+// Max returns the larger amount of each.
+func (u Usage) Max(v Usage) Usage {
+	if v.CostUSD.Cmp(u.CostUSD) > 0 {
+		u.CostUSD = v.CostUSD
+	}
+	return Usage{u.CostUSD, max(u.Tokens, v.Tokens), max(u.ActiveMs, v.ActiveMs), max(u.ToolCalls, v.ToolCalls), max(u.OutputTokens, v.OutputTokens)}
+}
+
 // RateLimit says that an agent's program refuses work for a while.
 type RateLimit struct {
 	Until time.Time `json:"until,omitzero"` // zero if unknown

@@ -1,13 +1,16 @@
 package steward_test
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/loop"
+	"pawl/internal/steward"
 	"pawl/test/world"
 )
 
@@ -44,4 +47,32 @@ func TestS11_AStewardThatTemporalEndedGoesOnFromItsLedger(t *testing.T) {
 	w.Done("steward", "resume", "crew")
 	w.task("later", "is done", done)
 	require.Equal(t, "crew-later-work", w.Git("show", "pawl/crew-later-work:work/log"))
+}
+
+// A person resets a loop of the steward in Temporal. A run that can go on does. One that was reset to before what its
+// ledger has fails, and the step is done by another loop. Either way the task ends with one proposal.
+func TestS11_ALoopThatIsResetInTemporal(t *testing.T) {
+	world.NeedCLI(t)
+	w := open(t, nil)
+	w.Env = append(w.Env, "TEMPORAL_ADDRESS="+w.Engine().Address)
+	for reset, loops := range map[string][]string{"LastWorkflowTask": {"crew-last-work"}, "FirstWorkflowTask": {"crew-first-work", "crew-first-work.2"}} {
+		id := map[string]string{"LastWorkflowTask": "last", "FirstWorkflowTask": "first"}[reset]
+		w.Write("wait", "")
+		w.submit(id, "Write a line.")
+		first := "crew-" + id + "-work"
+		w.task(id, "is at work", func(t steward.Task) bool { return len(t.Steps) > 0 && t.Steps[0].Loop == first })
+		w.Until("its agent works", func() bool {
+			r := w.Pawl("show", first, "--json")
+			return r.Code == 0 && strings.Contains(r.Out, `"phase": "write"`)
+		})
+		w.Temporal("workflow", "reset", "--workflow-id", first, "--type", reset, "--reason", "test")
+		require.NoError(t, os.Remove(filepath.Join(w.Dir, "wait")))
+		found := w.task(id, "is over", over)
+		require.Equal(t, steward.Done, found.Outcome)
+		require.Equal(t, loops, found.Loops)
+		last := loops[len(loops)-1]
+		require.Equal(t, last, w.Git("show", "pawl/"+last+":work/log"))
+		require.NotEmpty(t, found.Proposal)
+	}
+	require.Empty(t, w.state().Drift)
 }

@@ -354,7 +354,7 @@ func (r *run) heard(ctx workflow.Context, c act.ChildRead) error {
 	if c.Event.Event == "" {
 		return nil
 	}
-	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterChild(s, r.charter, c.Event) })
+	return r.reported(ctx, c.Event)
 }
 
 // hear receives the signals of child loops, in order.
@@ -397,5 +397,15 @@ func (r *run) report(ctx workflow.Context, e task.ChildEvent) error {
 		r.unheard = append(r.unheard, e)
 		return nil
 	}
-	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterChild(s, r.charter, e) })
+	return r.reported(ctx, e)
+}
+
+// reported records what follows from a loop's report.
+func (r *run) reported(ctx workflow.Context, e task.ChildEvent) error {
+	return r.follow(ctx, func(s steward.State) []loop.Event {
+		if r.resets {
+			e = steward.Standing(s, e)
+		}
+		return steward.AfterChild(s, r.charter, e)
+	})
 }

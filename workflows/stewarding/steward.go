@@ -80,6 +80,8 @@ type run struct {
 	checksIn   bool               // it closes settled check-ins too
 	// forgetsDrift means that drift that a person accepted is asked about again after it has passed.
 	forgetsDrift bool
+	// resets means that the end of a loop counts, too, if the loop was reset and has fewer events than it had.
+	resets bool
 	// consistent means that it says so, too, if the record does not contradict itself any more.
 	consistent bool
 }
@@ -135,6 +137,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	settled := workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 2)
 	accepted := workflow.GetVersion(ctx, "accepted", workflow.DefaultVersion, 2)
 	r.forgetsDrift, r.consistent = accepted != workflow.DefaultVersion, accepted >= 2
+	r.resets = workflow.GetVersion(ctx, "resets", workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	r.settles, r.checksIn = settled != workflow.DefaultVersion, settled >= 2
 	var invalid error
 	r.charter, invalid = parse(id, input, refusals < 3) // before the handlers, because messages that this run was started with arrive with them
