@@ -327,8 +327,8 @@ func (a answering) again() *loop.Answer {
 	return govern.Repeated(given, a.name, "", a.Hash)
 }
 
-// settle carries out an answer about drift for the tasks: cancel ends the task that the drift concerns, and tasks that
-// waited for somebody to check the ledger continue.
+// settle carries out an answer about drift for the tasks: cancel ends the task that the drift concerns, a loop that is gone
+// has ended once a person accepts that, and tasks that waited for somebody to check the ledger continue.
 func (a answering) settle(n *next, d task.Drift) error {
 	if a.Choice == Cancel {
 		t := a.at.Find(d.Task)
@@ -336,6 +336,10 @@ func (a answering) settle(n *next, d task.Drift) error {
 			return fault.New(fault.InvalidMessage, "the task %s is over already", d.Task).Advise("Choose " + Keep + ".")
 		}
 		a.end(n, *t, cmp.Or(a.Note, d.Text))
+	}
+	if a.Choice == Keep && d.Name == task.DriftEngine && d.Well == "" && !a.Hanging {
+		at := loop.Fold(a.at, n.events)
+		n.events = append(n.events, AfterChild(at, a.charter, Standing(at, Lost(d.What)))...)
 	}
 	if rest := slices.ContainsFunc(a.at.Drift, func(o task.Drift) bool { return o.Name == task.DriftLedger && !same(o, d) }); rest || d.Name != task.DriftLedger {
 		return nil

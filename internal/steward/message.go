@@ -62,6 +62,9 @@ type Message struct {
 	// Repeats marks a message to a run with older rules, in which an approval that was sent twice counted for another
 	// plan with the same text, and setMode took a task and ignored it.
 	Repeats bool `json:"-"`
+	// Hanging marks a message to a run with older rules, in which a task still waited for a loop that Temporal does not know,
+	// after a person had accepted that.
+	Hanging bool `json:"-"`
 }
 
 // Decode reads a message's payload, as strictly as loop.DecodeMessage does. A task has its own size limits.

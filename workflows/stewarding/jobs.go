@@ -342,9 +342,7 @@ func (r *run) read(ctx workflow.Context, id string) error {
 		return err
 	}
 	if !out.Found {
-		out.Event = task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
-			Status: string(loop.Failed), ErrorCode: "ALO_LOOP_NOT_FOUND", Reason: "neither Temporal nor this host knows the loop any more",
-		}}
+		out.Event = steward.Lost(id)
 	}
 	return r.heard(ctx, out)
 }

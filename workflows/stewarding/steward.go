@@ -80,7 +80,8 @@ type run struct {
 	checksIn   bool               // it closes settled check-ins too
 	// forgetsDrift means that drift that a person accepted is asked about again after it has passed.
 	forgetsDrift bool
-	// resets means that the end of a loop counts, too, if the loop was reset and has fewer events than it had.
+	// resets means that the end of a loop counts, too, if the loop was reset and has fewer events than it had, or if
+	// Temporal has lost it and a person accepts that.
 	resets bool
 	// consistent means that it says so, too, if the record does not contradict itself any more.
 	consistent bool
@@ -114,7 +115,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 			if err != nil {
 				return govern.Reply{}, err
 			}
-			m.Early, m.Vacant, m.Lasting, m.Repeats = r.early, r.vacant, !r.forgetsDrift, r.repeats
+			m.Early, m.Vacant, m.Lasting, m.Repeats, m.Hanging = r.early, r.vacant, !r.forgetsDrift, r.repeats, !r.resets
 			s := r.State()
 			if r.forgets {
 				s = s.Unnoted()
