@@ -141,6 +141,12 @@ func (c ChildRead) Of(steward, plan string) bool {
 	return r != nil && r.Steward == steward && (r.Approved == "" || strings.Contains(r.Approved, plan))
 }
 
+// Another reports whether a loop that has begun was not started by that steward. A loop has a base once it has begun.
+func (c ChildRead) Another(steward string) bool {
+	r := c.Event.Result
+	return r != nil && r.Base != "" && r.Steward != steward
+}
+
 // Validate compares a steward's record with the world (S11, S12).
 type Validate struct {
 	Ref      string          `json:"ref"`

@@ -290,12 +290,15 @@ func Standing(s State, e task.ChildEvent) task.ChildEvent {
 	return e
 }
 
-// Lost returns the report for a loop that nobody knows any more: it has failed.
-func Lost(id string) task.ChildEvent {
+// Lost returns the report for a loop that will never report its end: it has failed.
+func Lost(id, why string) task.ChildEvent {
 	return task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
-		Status: string(loop.Failed), ErrorCode: string(fault.LoopNotFound), Reason: "neither Temporal nor this host knows the loop any more",
+		Status: string(loop.Failed), ErrorCode: string(fault.LoopNotFound), Reason: why,
 	}}
 }
+
+// Gone says that nobody knows a loop any more.
+const Gone = "neither Temporal nor this host knows the loop any more"
 
 // waitAt lets a task wait for the answer to a question of one of its loops.
 func (n *next) waitAt(t Task, w WaitingFor) {

@@ -339,7 +339,7 @@ func (a answering) settle(n *next, d task.Drift) error {
 	}
 	if a.Choice == Keep && d.Name == task.DriftEngine && d.Well == "" && !a.Hanging {
 		at := loop.Fold(a.at, n.events)
-		n.events = append(n.events, AfterChild(at, a.charter, Standing(at, Lost(d.What)))...)
+		n.events = append(n.events, AfterChild(at, a.charter, Standing(at, Lost(d.What, d.Text)))...)
 	}
 	if rest := slices.ContainsFunc(a.at.Drift, func(o task.Drift) bool { return o.Name == task.DriftLedger && !same(o, d) }); rest || d.Name != task.DriftLedger {
 		return nil

@@ -341,8 +341,11 @@ func (r *run) read(ctx workflow.Context, id string) error {
 	if err := r.execute(ctx, act.ReadChildName, "where does "+id+" stand?", act.ReadChild{Loop: id}, &out); err != nil {
 		return err
 	}
-	if !out.Found {
-		out.Event = steward.Lost(id)
+	switch {
+	case !out.Found:
+		out.Event = steward.Lost(id, steward.Gone)
+	case r.resets && out.Another(r.State().Steward): // whatever that one does is not the steward's
+		out.Event = steward.Lost(id, "another loop, which this steward did not start, has its ID now")
 	}
 	return r.heard(ctx, out)
 }

@@ -81,7 +81,7 @@ type run struct {
 	// forgetsDrift means that drift that a person accepted is asked about again after it has passed.
 	forgetsDrift bool
 	// resets means that the end of a loop counts, too, if the loop was reset and has fewer events than it had, or if
-	// Temporal has lost it and a person accepts that.
+	// Temporal has lost it and a person accepts that, or if another loop has its ID.
 	resets bool
 	// consistent means that it says so, too, if the record does not contradict itself any more.
 	consistent bool

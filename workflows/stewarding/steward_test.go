@@ -180,6 +180,21 @@ func TestAChildThatEndsWithoutAWordIsRead(t *testing.T) {
 	require.Equal(t, int64(1), r.Indicators.Done)
 }
 
+// Somebody ends a loop of the steward and starts another one under its ID. The work of that one is not the step's.
+func TestALoopOfAnotherThatTookTheNameOfARunningOneIsNotTheTasks(t *testing.T) {
+	w := setUp(t)
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.course["crew-a-one"] = func(ctx workflow.Context, id string) task.ChildResult {
+		w.reading[id] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed", Base: "b", Head: "theirs"}}}
+		panic("terminated")
+	}
+	w.env.SetTestTimeout(time.Minute)
+	r := w.run()
+	require.Equal(t, int64(1), r.Indicators.Done)
+	require.Contains(t, w.specs, "crew-a-one.2")
+	require.Equal(t, "h-crew-a-one.2", w.final().Find("a").Head)
+}
+
 func TestALoopThatIsThereAlreadyIsAdopted(t *testing.T) {
 	for plan, adopted := range map[string]bool{strings.Repeat("a", 64): true, strings.Repeat("b", 64): false} {
 		w := setUp(t)
