@@ -79,7 +79,7 @@ func (w *world) carried() (resume Resume) {
 func TestSubmitSaysWhyATaskDidNotArrive(t *testing.T) {
 	for want, cause := range map[string]error{
 		"no steward crew is running": &temporal.UnknownExternalWorkflowExecutionError{},
-		"its signals are too many":           errors.New("its signals are too many"),
+		"its signals are too many":   errors.New("its signals are too many"),
 	} {
 		var suite testsuite.WorkflowTestSuite
 		env := suite.NewTestWorkflowEnvironment()
