@@ -12,7 +12,7 @@ import (
 )
 
 func TestTwoLoopsOfOneName(t *testing.T) {
-	w := world.New(t, `while ! [ -e "$WORLD/go" ]; do :; done; `+world.Raises)
+	w := world.New(t, `until [ -e "$WORLD/go" ]; do sleep 0.05; done; `+world.Raises)
 	first := w.Start("run", "--json", "--yes", w.SpecFile())
 	w.Waits("running")
 	s := w.Pawl("run", "--json", "--yes", w.SpecFile())

@@ -13,6 +13,7 @@ import (
 )
 
 func TestP5_SeveralNumbersAreAWarningAndTheLastCounts(t *testing.T) {
+	world.Slow(t, "internal/evidence reads the numbers")
 	w := world.New(t, world.Raises).Set(doc{"verify": doc{"command": "echo 3 of 99; cat work/n"}})
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)
@@ -38,6 +39,7 @@ func TestP5_VerifyThatFailsLater(t *testing.T) {
 }
 
 func TestP5_VerifyThatHangsLaterEndsTheLoop(t *testing.T) {
+	world.Slow(t, "workflows has the decision, and TestAgentThatHangs hangs")
 	w := world.New(t, world.Raises).Set(doc{
 		"verify": doc{"command": "! grep 11 work/n || { tail -f /dev/null; }; cat work/n", "timeout": "5s"}, "limits": doc{"iterations": 5},
 	})

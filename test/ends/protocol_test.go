@@ -190,6 +190,7 @@ func TestP5_5_GuardThatFailsIsReworkedTwice(t *testing.T) {
 }
 
 func TestP8_StopsAndShifts(t *testing.T) {
+	world.Slow(t, "workflows has the decisions")
 	w := world.New(t, `cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ITERATION"; echo "$PAWL_ITERATION" >>work/other; echo "do something"`).Set(doc{"limits": doc{"iterations": 50}})
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)

@@ -59,7 +59,7 @@ func TestAgentThatDaemonises(t *testing.T) {
 		nohup tail -f "$WORLD/one" >/dev/null 2>&1 &
 		(setsid tail -f "$WORLD/two" >/dev/null 2>&1 &)
 		env -i "$(command -v setsid)" "$(command -v sh)" -c "trap '' HUP INT TERM; while :; do tail -f $WORLD/three; done" >/dev/null 2>&1 &
-		while ! [ -e "$WORLD/seen" ]; do :; done`).
+		until [ -e "$WORLD/seen" ]; do sleep 0.05; done`).
 		Set(doc{"verify": doc{"command": "! pgrep -f $PWD >/dev/null; cat work/n"}})
 	for _, name := range []string{"one", "two", "three"} {
 		w.Write(name, "")

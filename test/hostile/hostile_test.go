@@ -138,7 +138,7 @@ func TestWhatIsDoneToTheJudgeIsUndone(t *testing.T) {
 		w.Write("repo/.gitignore", "seen\n")
 		w.Commit("ignore")
 		w.Set(doc{"verify": doc{"command": `echo x >>seen; wc -l <seen`}, "judge": doc{"keep": []string{"seen"}}})
-		w.Run(0)
+		require.Equal(t, "NOT_REPRODUCED", w.Run(3).Result.ErrorCode, "from scratch, nothing is kept")
 		require.Equal(t, row{"1", "2", "+1.00", "yes", "raise the number"}, w.LastRow())
 	})
 }
@@ -168,6 +168,7 @@ func TestP3_SealedFileBlocksTheLoop(t *testing.T) {
 
 // A person repairs the change on the desk. continue judges it again and skips no rule.
 func TestP3_BlockedChangeIsJudgedAgain(t *testing.T) {
+	world.Slow(t, "TestP3_SealedFileBlocksTheLoop is blocked, too")
 	w := world.New(t, world.Once(`echo "exit 0" >guard.sh; echo x >>README.md`)).
 		Set(doc{"guard": doc{"command": "sh guard.sh"}, "protect": []string{"*.md"}, "limits": doc{"iterations": 2}})
 	s := w.Pawl("run", "--yes", w.SpecFile())

@@ -98,6 +98,7 @@ func TestE6_PoisonThatAKeptChangeLeavesIsNotProposed(t *testing.T) {
 
 // TestE6_AnHonestLoopPassesFromScratch: setup runs again for it, and people are told.
 func TestE6_AnHonestLoopPassesFromScratch(t *testing.T) {
+	world.Slow(t, "the demo passes from scratch")
 	needsWay(t, byRoot)
 	w, use := worldOf(t, byRoot)
 	w.Script(world.Raises)

@@ -159,7 +159,7 @@ func TestDamageStallsNoLoop(t *testing.T) {
 	for _, when := range []string{"while it is at work", "while nothing runs"} {
 		t.Run(when, func(t *testing.T) {
 			down := when == "while nothing runs"
-			for _, d := range world.Sample(2, damages) {
+			for _, d := range world.Sample(1, damages) {
 				if d.down && !down {
 					continue
 				}

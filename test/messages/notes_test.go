@@ -12,6 +12,7 @@ import (
 
 // The agent is told every note that was accepted. A note that it can't be told any more is refused.
 func TestNotesAreToldOrRefused(t *testing.T) {
+	world.Slow(t, "workflows has the bound")
 	w := world.New(t, world.WaitsFor("go-$PAWL_ITERATION")+`; cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ITERATION"`).Set(doc{"limits": doc{"iterations": 3}})
 	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile()).Code)
 	w.At(1)

@@ -142,6 +142,7 @@ func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 }
 
 func TestE3_ARejectedProposalIsNeverApplied(t *testing.T) {
+	world.Slow(t, "TestE3_NobodyAppliesWhatTheReviewerRejected is refused in the same way")
 	w, p := proposes(t)
 	w.Done("reject", w.Loop, "--note", "too clever")
 	w.Refused("REVIEW_REJECTED", "apply", w.Loop)
@@ -153,6 +154,7 @@ func TestE3_ARejectedProposalIsNeverApplied(t *testing.T) {
 // The same holds at the diff's gate: a proposal that nobody has approved is refused for that reason, and after the
 // approval a person does not have to wait for the loop's end.
 func TestE3_AppliedAtOnceAfterTheDiffsGate(t *testing.T) {
+	world.Slow(t, "workflows has the decision")
 	w := world.New(t, world.Raises).Set(doc{"approvals": doc{"plan": "auto", "diff": "required", "tools": []string{"*"}}})
 	w.Run(4)
 	p := w.Proposal()
@@ -223,6 +225,7 @@ func TestA7_AMovedBaseNeedsANewLook(t *testing.T) {
 // If the base has moved elsewhere, the diff is the same to the byte. The proposal still needs a new approval, because
 // the code around it has changed: its hash never equals one that was approved before.
 func TestA7_AMovedBaseHasAHashOfItsOwn(t *testing.T) {
+	world.Slow(t, "TestA7_ABaseThatConflictsIsForAPerson moves the base, too")
 	w, p := proposes(t)
 	w.Done("approve", w.Loop, "--hash", p.Hash)
 	seen := map[string]bool{p.Hash: true}

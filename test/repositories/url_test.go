@@ -165,6 +165,7 @@ func TestARemoteThatGoesAwayInTheMiddle(t *testing.T) {
 
 // TestABaseThatMovesInTheRemote expects a new proposal, which nobody has approved.
 func TestABaseThatMovesInTheRemote(t *testing.T) {
+	world.Slow(t, "TestA7_ABaseThatConflictsIsForAPerson moves it here")
 	w := world.New(t, world.Raises)
 	bare := w.Shares()
 	r := w.Run(0)

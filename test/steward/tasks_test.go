@@ -125,6 +125,7 @@ func waiting(t steward.Task) bool {
 }
 
 func TestS1_ThreeTasksOneRunsOneAsksOneGoesInCircles(t *testing.T) {
+	world.Slow(t, "internal/e2e has such a course")
 	w := open(t, nil)
 	w.submit("plain", "Write a line.")
 	plain := w.task("plain", "is done", done)
