@@ -191,7 +191,8 @@ func (nights) ListScheduleMatchingTimes(context.Context, *workflowservice.ListSc
 
 func TestS5_MissedSlotsAndHealthChecksAreLookedAt(t *testing.T) {
 	t.Parallel()
-	s := actest.BeginSteward(t, nil, func(doc map[string]any) {
+	s := actest.BeginSteward(t, nil, nil)
+	s.Charter = s.Chartered(func(doc map[string]any) {
 		doc["schedules"] = []any{map[string]any{"name": "nightly", "cron": "0 2 * * *", "task": map[string]any{"title": "Update"}}}
 		doc["triggers"] = []any{map[string]any{"name": "builds", "from": "health", "command": "test -e well || { echo it is ill; exit 1; }", "task": map[string]any{}}}
 	})

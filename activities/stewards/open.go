@@ -22,6 +22,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/held"
 	"pawl/internal/kind"
+	"pawl/internal/schedule"
 	"pawl/internal/steward"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -79,8 +80,26 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 	if out.Export, out.Warnings, err = export(ctx, ws); err != nil {
 		return none, err
 	}
+	taken, err := a.setSchedules(ctx, in.Charter)
+	if err != nil {
+		return none, err
+	}
+	out.Warnings = append(out.Warnings, taken...)
 	crash.At("open.after")
 	return out, nil
+}
+
+// setSchedules makes the schedules of a charter in Temporal (S5): whoever starts the steward, and on whatever engine it
+// continues, it has them. A schedule whose ID somebody else uses is only a warning.
+func (a *Stewards) setSchedules(ctx context.Context, c charter.Charter) (warnings []string, err error) {
+	if len(c.Schedules) == 0 {
+		return nil, nil
+	}
+	err = schedule.Ensure(ctx, a.Temporal(ctx).ScheduleClient(), c)
+	if _, taken := errors.AsType[*schedule.TakenError](err); taken {
+		return []string{err.Error()}, nil
+	}
+	return nil, err
 }
 
 // without refuses a charter that contains a credential, because a charter gets into the ledger.

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/schedule"
 	"pawl/internal/steward"
 	"pawl/internal/store"
 	"pawl/internal/task"
@@ -60,12 +61,28 @@ func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.Tas
 	}
 	if in.Close {
 		ws.EndProcesses()
+		if err := a.removeSchedules(ctx, ws, out.Ledger); err != nil {
+			return out, err
+		}
 		if err := a.CloseTrees(ctx, ws); err != nil {
 			return out, err
 		}
 	}
 	crash.At("tasks.after")
 	return out, nil
+}
+
+// removeSchedules removes the schedules of a steward that ends: nobody would take their tasks. If it can't, the steward
+// ends all the same, and `pawl steward stop` removes them.
+func (a *Stewards) removeSchedules(ctx context.Context, ws *hosted.Workspace, head string) error {
+	c, err := ws.StewardBook.Charter(ctx, head)
+	if err != nil || len(c.Schedules) == 0 {
+		return err
+	}
+	if err := schedule.Remove(ctx, a.Temporal(ctx).ScheduleClient(), c); err != nil {
+		a.Logger.WarnContext(ctx, "the schedules of a steward could not be removed", "steward", ws.Loop, "error", err)
+	}
+	return ctx.Err()
 }
 
 // leadsToStep reports whether a step may begin next because of an event.

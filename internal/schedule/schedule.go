@@ -104,7 +104,7 @@ func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s
 	case err != nil || made(d) == digest:
 		return err
 	case !own(d):
-		return fmt.Errorf("there is a schedule %s that pawl has not made: delete it in Temporal, or give one of the two another name", id)
+		return &TakenError{id}
 	}
 	return handle.Update(ctx, sdk.ScheduleUpdateOptions{DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
 		now := in.Description.Schedule // its state says whether somebody has paused it
@@ -112,6 +112,13 @@ func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s
 		now.Policy = &sdk.SchedulePolicies{Overlap: overlap, CatchupWindow: catchUp(s)}
 		return &sdk.ScheduleUpdate{Schedule: &now}, nil
 	}})
+}
+
+// TakenError says that somebody else has made a schedule with the ID of one of the charter.
+type TakenError struct{ ID string }
+
+func (e *TakenError) Error() string {
+	return "there is a schedule " + e.ID + " that pawl has not made: delete it in Temporal, or give one of the two another name"
 }
 
 // overlap lets Temporal start Submit for every slot, because no ledger would know of a slot that Temporal skips. Submit

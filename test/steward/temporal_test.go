@@ -3,8 +3,10 @@ package steward_test
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,6 +107,22 @@ func TestEveryMessageOfAStewardThroughTheTemporalCLI(t *testing.T) {
 	require.NotEmpty(t, said.Events)
 	require.Equal(t, 0, w.Tell("update", "halt", `{"by":"ann","note":"all is done"}`).Code)
 	require.Contains(t, w.Temporal("workflow", "result", "--workflow-id", "crew"), "all is done")
+}
+
+// A steward that somebody starts with Temporal's own command has the schedules of its spec, until it ends.
+func TestS5_AStewardStartedWithTheTemporalCLIHasItsSchedules(t *testing.T) {
+	world.NeedCLI(t)
+	w := raise(t, func(charter world.Doc) {
+		charter["schedules"] = []world.Doc{{"name": "nightly", "cron": "0 2 * * *", "timeZone": "Europe/Berlin", "task": world.Doc{"title": "Update"}}}
+	})
+	w.serve()
+	w.Env = append(w.Env, "TEMPORAL_ADDRESS="+w.Engine().Address)
+	w.Temporal("workflow", "start", "--type", "Steward", "--workflow-id", "crew", "--task-queue", "pawl", "--input-file", filepath.Join(w.Dir, "crew.json"))
+	w.Until("it has its schedule", func() bool { return strings.Contains(w.Temporal("schedule", "list"), "crew/nightly") })
+	require.Contains(t, w.Temporal("schedule", "describe", "--schedule-id", "crew/nightly", "--output", "json"), "Europe/Berlin")
+	w.Until("it runs", func() bool { return w.state().Status == loop.Running })
+	require.Equal(t, 0, w.Tell("update", "halt", `{"by":"ann"}`).Code)
+	w.Until("the schedule is gone", func() bool { return !strings.Contains(w.Temporal("schedule", "list"), "crew/nightly") })
 }
 
 // TestSubmitThatIsResetHandsInTheSameTask: after a reset, Temporal runs Submit again under another run ID.
