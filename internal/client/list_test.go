@@ -14,6 +14,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -58,7 +59,7 @@ func (n *namespace) DescribeWorkflowExecution(_ context.Context, id, _ string) (
 		}
 		return d, nil
 	}
-	return nil, fmt.Errorf("no %s", id)
+	return nil, serviceerror.NewNotFound("no " + id)
 }
 
 func (n *namespace) QueryWorkflow(_ context.Context, id, _, name string, args ...any) (converter.EncodedValue, error) {

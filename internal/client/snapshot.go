@@ -107,6 +107,11 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	case found == nil:
 		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers", Trouble: c.troubleOf(ctx, d)}}, nil
 	case gone != nil:
+		if r, here := c.Record(id); here {
+			if what := c.unreadable(ctx, r); what != "" {
+				return s, fault.New(fault.LedgerDamaged, "Temporal does not know the %s %s any more, and %s", of.Word, id, what)
+			}
+		}
 		return s, c.Torn(id, of.NotFound(id))
 	}
 	return s, c.Torn(id, fault.New(fault.EngineUnreachable, "no worker answers for the %s %s, and this host has no ledger of it", of.Word, id).

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -165,6 +164,9 @@ func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
 
 // unreadable returns why the ledger of a record can't be read, "" if it can.
 func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
+	if c.begins(ctx, r) {
+		return ""
+	}
 	head := ""
 	var err error
 	if r.Steward() {
@@ -179,9 +181,6 @@ func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
 	}
 	var none *serviceerror.NotFound
 	if err == nil || errors.As(err, &none) || ctx.Err() != nil {
-		return ""
-	}
-	if errors.Is(err, fs.ErrNotExist) && workspace.Opening(c.Home, r.Ref) {
 		return ""
 	}
 	first, _, _ := strings.Cut(held.Known(err.Error()), "\n")

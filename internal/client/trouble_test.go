@@ -48,23 +48,32 @@ func TestWhatThisHostCannotOpenIsInTrouble(t *testing.T) {
 
 // A loop that is being opened has a record before it has a store. Once it has recorded something, a store that is gone is
 // damage, which is told by its path.
-func TestALoopThatIsBeingOpenedIsInNoTrouble(t *testing.T) {
-	t.Setenv("PAWL_HOME", t.TempDir())
-	h, err := home.Open()
-	require.NoError(t, err)
-	r := workspace.Record{Loop: "hill", Ref: "hill", Ledger: "refs/pawl-ledger/hill", Store: filepath.Join(h.Dir, "stores", "x.git"), FirstRun: "first"}
-	require.NoError(t, workspace.Write(h, r))
-	c := &client.Client{Home: h}
-	troubles, err := c.Troubles(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, troubles)
+func TestWhatIsBeingOpenedIsInNoTrouble(t *testing.T) {
+	for _, k := range []string{"improve", "steward"} {
+		t.Setenv("PAWL_HOME", t.TempDir())
+		h, err := home.Open()
+		require.NoError(t, err)
+		r := workspace.Record{Loop: "hill", Kind: k, Ref: "hill", Ledger: "refs/pawl-ledger/hill", Store: filepath.Join(h.Dir, "stores", "x.git"), FirstRun: "first"}
+		require.NoError(t, workspace.Write(h, r))
+		c := &client.Client{Home: h}
+		troubles, err := c.Troubles(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, troubles)
 
-	workspace.Note(h, "hill", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
-	troubles, err = c.Troubles(t.Context())
-	require.NoError(t, err)
-	require.Len(t, troubles, 1)
-	require.Contains(t, troubles[0].What, "its ledger can't be read")
-	require.Contains(t, troubles[0].What, r.Store)
+		workspace.Note(h, "hill", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
+		troubles, err = c.Troubles(t.Context())
+		require.NoError(t, err)
+		require.Len(t, troubles, 1)
+		require.Contains(t, troubles[0].What, "its ledger can't be read")
+		if k == "steward" {
+			c = at(t, &namespace{})
+			c.Home = h
+			_, err = c.Stewarding(t.Context(), "hill")
+			require.ErrorContains(t, err, "Temporal does not know the steward hill any more, and its ledger can't be read")
+			continue
+		}
+		require.Contains(t, troubles[0].What, r.Store)
+	}
 }
 
 // untaken is a service with one loop, whose activity waits on the queue of a host. A worker polls the queues in polled.

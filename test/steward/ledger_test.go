@@ -56,7 +56,11 @@ func TestS11_ALoopThatIsResetInTemporal(t *testing.T) {
 	world.NeedCLI(t)
 	w := open(t, nil)
 	w.Env = append(w.Env, "TEMPORAL_ADDRESS="+w.Engine().Address)
-	for reset, loops := range map[string][]string{"LastWorkflowTask": {"crew-last-work"}, "FirstWorkflowTask": {"crew-first-work", "crew-first-work.2"}} {
+	resets := map[string][]string{"FirstWorkflowTask": {"crew-first-work", "crew-first-work.2"}}
+	if world.All() { // a run that can go on is what every killed worker leaves
+		resets["LastWorkflowTask"] = []string{"crew-last-work"}
+	}
+	for reset, loops := range resets {
 		id := map[string]string{"LastWorkflowTask": "last", "FirstWorkflowTask": "first"}[reset]
 		w.Write("wait", "")
 		w.submit(id, "Write a line.")
