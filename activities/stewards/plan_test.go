@@ -320,6 +320,7 @@ func TestS11_AMovedLedgerHasItsName(t *testing.T) {
 	require.Equal(t, task.DriftLedger, v.Drift[0].Name)
 	require.Equal(t, s.Opened.Base, v.Drift[0].Theirs)
 	s.Append(loop.Event{Type: loop.DriftFound, Drift: &v.Drift[0]})
+	s.Stop() // it may be pushing
 	gittest.Git(t, s.User, "fetch", "-q", charterStore(s), "+refs/pawl-ledger/shop:refs/pawl-ledger/shop")
 	require.Contains(t, names(s.ValidateWith().Well), v.Drift[0].Name+" "+v.Drift[0].What)
 	v, err = s.Validate(t.Context(), act.Validate{Ref: s.Opened.Ref, Ledger: s.Opened.Base, Charter: s.Charter})
