@@ -80,18 +80,18 @@ func (b Brief) Text() string {
 	section("Goal", loop.Clip(b.Goal, boundGoal))
 	section("The plan", loop.Clip(b.Plan, boundPlan))
 	section("Your task now", b.task())
-	section("What the others try", b.beside())
+	section("What the other agents try", b.beside())
 	section("Where you start from", b.branch())
 	section(b.repairTitle(), b.repair())
 	section("Acceptance criteria", b.criteria())
-	section("What judged it", b.judged())
+	section("What the commands say", b.judged())
 	section("The proposal", fenced("diff", loop.Clip(b.Diff, BoundProposal)))
 	section("Guidance from a person", b.guidance())
 	section("Rules", b.rules())
-	section("What the repository says to agents ("+b.Instructions.Name+")", loop.Clip(b.Instructions.Content, boundInstructions))
+	section("The repository's instructions for agents ("+b.Instructions.Name+")", loop.Clip(b.Instructions.Content, boundInstructions))
 	section("Where the loop stands", b.say(b.Kind.Standing))
 	section("Last results", b.results())
-	section("What was learnt", b.trend()+b.State.Analysis.Markdown(boundAnalysis)+b.strategy())
+	section("What the results show", b.trend()+b.State.Analysis.Markdown(boundAnalysis)+b.strategy())
 	section("History", b.history())
 	section("The last change", fenced("diff", loop.Clip(b.LastDiff, boundDiff)))
 	return w.String()
@@ -108,7 +108,7 @@ func (b Brief) beside() string {
 		lines = append(lines, "- Another agent works on this: "+loop.Clip(strings.ReplaceAll(idea, "\n", " "), boundLine))
 	}
 	if len(b.Beside) == 0 {
-		lines = append(lines, "It is not known yet what the others try.")
+		lines = append(lines, "The others have not said yet what they try.")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -189,23 +189,23 @@ func (b Brief) guidance() string {
 func (b Brief) rules() string {
 	lines := []string{"- Change only files that match: " + loop.Clip(strings.Join(b.Scope, ", "), boundList)}
 	if len(b.Sealed) > 0 {
-		lines = append(lines, "- Never change these, they judge your work: "+loop.Clip(strings.Join(b.Sealed, ", "), boundList))
+		lines = append(lines, "- Never change these files, because they judge your work: "+loop.Clip(strings.Join(b.Sealed, ", "), boundList))
 	}
 	if len(b.Lines) > 0 {
-		lines = append(lines, "- Never change these lines, they would change how your work is judged: "+loop.Clip(strings.Join(b.Lines, ", "), boundList))
+		lines = append(lines, "- Never change these lines, because they decide how your work is judged: "+loop.Clip(strings.Join(b.Lines, ", "), boundList))
 	}
 	switch {
 	case b.NewFiles == "deny":
 		lines = append(lines, "- Do not add files.")
 	case len(b.Reserved) > 0:
-		lines = append(lines, "- Never add files of these names, they would change how your work is judged: "+loop.Clip(strings.Join(b.Reserved, ", "), boundList))
+		lines = append(lines, "- Never add files with these names, because they would change how your work is judged: "+loop.Clip(strings.Join(b.Reserved, ", "), boundList))
 	}
 	if known := b.State.KnownTests; known != nil && known.Tests != nil && len(known.Tests.Failing) > 0 {
 		lines = append(lines, fmt.Sprintf("- %s failed before the first change, and need not pass unless the goal is about them: %s",
 			evidence.Counted(known.Tests.Failed, "test"), loop.Clip(strings.Join(known.Tests.Failing, ", "), boundList)))
 	}
 	if b.Guard != "" {
-		lines = append(lines, "- This must keep passing: `"+loop.Clip(b.Guard, 512)+"`")
+		lines = append(lines, "- This command must keep passing: `"+loop.Clip(b.Guard, 512)+"`")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -245,9 +245,9 @@ func (b Brief) trend() string {
 	}
 	return "- " + map[string]string{
 		evidence.Improving:   "The metric is improving.",
-		evidence.Plateau:     "The metric has reached a plateau: the last changes brought nothing.",
+		evidence.Plateau:     "The metric has reached a plateau: the last changes did not improve it.",
 		evidence.Oscillating: "The metric oscillates: it goes up and down without progress.",
-		evidence.Unknown:     "There are too few measurements to tell a trend of the metric.",
+		evidence.Unknown:     "There are too few measurements to see a trend in the metric.",
 	}[b.State.Analysis.Trend(b.Direction)] + "\n"
 }
 
@@ -263,7 +263,7 @@ func (b Brief) strategy() string {
 		fmt.Fprintf(&w, "\n- %d discards in a row in %s: choose another file or another technique.", a.DiscardsInARow, loop.Clip(a.Area, boundLine))
 	}
 	if n := b.State.DiscardsInARow; b.State.Strategy > 0 && b.Shifts > 0 && n >= b.Shifts {
-		fmt.Fprintf(&w, "\n- The strategy has shifted after %s in a row (%d by now): work in another area of the scope, with another technique than so far.", evidence.Counted(n-n%b.Shifts, "discard"), n)
+		fmt.Fprintf(&w, "\n- The strategy has shifted after %s in a row (now %d): work in another area of the scope, with another technique.", evidence.Counted(n-n%b.Shifts, "discard"), n)
 	}
 	return w.String()
 }

@@ -20,7 +20,7 @@ var Deliver = Kind{
 	},
 
 	Tasks: map[phase.Phase]Task{
-		phase.Plan: {Text: `Write a plan for reaching the goal: what is to be changed in which files, in which order, and how it will be known to work. ` +
+		phase.Plan: {Text: `Write a plan for reaching the goal: which files to change and how, in which order, and how to check that it works. ` +
 			`Print it as Markdown; it is shown to a person and stays fixed once it is approved. Do not edit anything now: edits made in this call are thrown away.`},
 		phase.Write: {Text: `Write the change that reaches the goal, all of it, and nothing else.` + judged + ` {{where "description"}}`},
 		phase.Fix: {Repair: "What fails", Text: `The tests fail. Find the cause and fix it in the code, not in the tests.` + judged +
@@ -35,8 +35,8 @@ var Deliver = Kind{
 	Draft:   deliverDraft,
 }
 
-const judged = ` Keep it minimal. Edit the files of this folder only; there is no need to commit.` +
-	"{{if .Test}} It is judged by `{{clip .Test 512}}`, not by your word.{{end}}"
+const judged = ` Keep it minimal. Edit only files in this folder; you need not commit.` +
+	"{{if .Test}} `{{clip .Test 512}}` decides whether it works, whatever you say about it.{{end}}"
 
 // deliver1 is the machine in version 1 of the rules: exactly the transitions of L6. The guard must pass before write
 // and fix end; it is not a phase. A rework happens within its phase. An end is not a transition, so that the state

@@ -21,7 +21,7 @@ var Improve = Kind{
 			`edits made in this call are thrown away. {{where "idea"}}`},
 		phase.Modify: {Text: `{{if .Idea}}Make exactly this one change: {{clip .Idea 1024}}{{else}}Make exactly ONE focused change that brings the metric closer to the goal.{{end}}
 Keep it minimal: one logical unit. Describe it in one sentence without the word "and". {{where "description"}} ` +
-			`Edit the files of this folder only; there is no need to commit. The change is then measured; it is kept if it improves the metric and undone if not.`},
+			`Edit only files in this folder; you need not commit. The change is then measured: it is kept if it improves the metric, and undone if it does not.`},
 	},
 	Standing: `- Iteration {{.State.Iteration}}; the metric comes from ` + "`{{clip .Metric 512}}`" + `; {{if eq .Direction "lower"}}lower{{else}}higher{{end}} is better.
 {{- if and .State.Baseline .State.Best}}

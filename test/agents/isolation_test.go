@@ -29,7 +29,7 @@ func TestARepositorysInstructionsReachAProgramThatIsNotLetReadThem(t *testing.T)
 	w.Write("repo/CLAUDE.md", "Numbers go up by one here.\n")
 	w.Commit("instructions")
 	w.Run(0)
-	require.Contains(t, w.Read("prompt"), "## What the repository says to agents (CLAUDE.md)\n\nNumbers go up by one here.\n")
+	require.Contains(t, w.Read("prompt"), "## The repository's instructions for agents (CLAUDE.md)\n\nNumbers go up by one here.\n")
 }
 
 // TestAProgramFindsNoVariablesInTheRepository has files from which the Gemini CLI and Qwen Code would read variables
