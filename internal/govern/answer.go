@@ -55,7 +55,11 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 	}
 	if AnswersGates(name) {
 		reply, err := answerGate(s, sp, name, m)
-		return reply, Refused(err, s.Given, name, m.Gate, m.Hash)
+		given := s.Given
+		if s.Answered != nil {
+			given = append(slices.Clip(given), *s.Answered)
+		}
+		return reply, Refused(err, given, name, m.Gate, m.Hash)
 	}
 	return Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
 }

@@ -120,6 +120,10 @@ func TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne(t *testing.T) {
 	s := loop.Fold(at(loop.GateNewFiles), reply.Events)
 	paused := s.Apply(loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "pause-9", Kind: loop.GatePause, Answers: govern.Answers(loop.GatePause)}})
 	asked := s.Apply(loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "diff-9", Kind: loop.GateDiff, Hash: strings.Repeat("f", 64), Answers: govern.Answers(loop.GateDiff)}})
+	reply, err = govern.Answer(at(loop.GateNewFiles), valid, "reject", loop.Message{})
+	require.NoError(t, err)
+	closed := loop.Fold(at(loop.GateNewFiles), reply.Events)
+	require.Empty(t, closed.Given, "an answer without a hash leaves the state that earlier versions have recorded")
 	for _, c := range []struct {
 		name    string
 		s       loop.State
@@ -133,6 +137,7 @@ func TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne(t *testing.T) {
 		{"it names the gate that is open now", asked, "approve", loop.Message{Hash: hash[:16], Gate: "diff-9"}, fault.HashMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
 		{"a gate of another kind is open", paused, "approve", approval, fault.GateMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
 		{"another answer to the closed gate", asked, "reject", loop.Message{Gate: "newFiles-7"}, fault.GateMismatch, "the gate newFiles-7 is closed: approve by ann"},
+		{"the last answer, without a hash", closed, "reject", loop.Message{Gate: "newFiles-7"}, fault.GateClosed, "the gate newFiles-7 was answered like this already: reject by a person"},
 		{"another hash", asked, "approve", loop.Message{Hash: strings.Repeat("e", 64)}, fault.HashMismatch, "what waits has the hash ffffffffffffffff, not eeee"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

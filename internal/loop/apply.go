@@ -262,9 +262,10 @@ var effects = map[Type]func(*State, Event){
 	},
 	GateClosed: func(s *State, e Event) {
 		s.Gate, s.Answered, s.Status, s.PauseReason = nil, e.Answer, Running, ""
-		given := *e.Answer
-		given.Amendment, given.Note = nil, ""
-		s.Given = last(append(slices.Clip(s.Given), given), KeepAnswers)
+		if given := *e.Answer; given.Hash != "" { // no event of an earlier version has it, so the states in their ledgers still follow
+			given.Amendment, given.Note = nil, ""
+			s.Given = last(append(slices.Clip(s.Given), given), KeepAnswers)
+		}
 		if e.Gate.Kind == GateQuestion && e.Answer.Message == MessageAnswer && !s.Underway() {
 			s.NoNumbers = 0
 		}
