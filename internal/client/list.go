@@ -69,7 +69,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		g.Go(func() error { // if a ledger can't be read, its row stays without usage
 			if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
 				rows[i].Usage, rows[i].Proposal = &s.Usage, proposalOf(s)
-				if s.Iteration > rows[i].Iteration { // a loop updates its search attributes later than its ledger
+				if s.Iteration >= rows[i].Iteration { // a loop updates its search attributes later than its ledger
 					rows[i].Iteration, rows[i].Phase, rows[i].Best = s.Iteration, s.Stage(), s.HeadBest()
 				}
 			}
