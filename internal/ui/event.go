@@ -15,7 +15,7 @@ import (
 // Event renders an event of a loop as a line for people, and says whether it is of note. Other events are only for
 // people who want to see everything.
 func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
-	text, color, ofNote := describe(e)
+	text, color, ofNote := s.describe(e)
 	if e.Record != nil {
 		text, color, ofNote = finished(k, *e.Record)
 	}
@@ -34,7 +34,7 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 		loop.ContractDrawn, loop.ProposalMade, loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
 		return "", false
 	}
-	text, color, ofNote := describe(e)
+	text, color, ofNote := s.describe(e)
 	if e.Type == loop.ProposalReviewed {
 		return "      " + strings.Join(s.Review(e), "\n        "), ofNote
 	}
@@ -42,8 +42,8 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 }
 
 // describe returns what happened.
-func describe(e loop.Event) (text, color string, ofNote bool) {
-	if text, color, ofNote, ok := supervised(e); ok {
+func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
+	if text, color, ofNote, ok := s.supervised(e); ok {
 		return text, color, ofNote
 	}
 	switch e.Type {
@@ -179,7 +179,7 @@ func describe(e loop.Event) (text, color string, ofNote bool) {
 		return "the provider of " + Clean(e.Agent) + " refuses work (" + Clean(e.Outcome) + ")" + reason(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
 	case loop.SleepBegun:
 		if l := e.Sleep; l != nil {
-			return "asleep until " + l.Until.UTC().Format(time.RFC3339) + ", refusal " + itoa(l.Times) + " of this call: " + Clean(l.String()), yellow, true
+			return "asleep until " + s.when(l.Until) + " (this call was refused " + plural(l.Times, "time") + "): " + Clean(l.String()), yellow, true
 		}
 	case loop.SleepEnded:
 		return "awake: the agent is called again", "", true

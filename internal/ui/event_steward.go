@@ -3,13 +3,12 @@ package ui
 import (
 	"cmp"
 	"strings"
-	"time"
 
 	"pawl/internal/loop"
 )
 
 // supervised describes an event of a steward or of one of its tasks. ok is false for any other event.
-func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
+func (s Style) supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	about := ofTask(e)
 	ofNote, ok = true, true
 	switch e.Type {
@@ -75,7 +74,7 @@ func supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	case loop.RateLimited:
 		text, color = about+"an agent's rate limit: it sleeps", yellow
 		if l := e.RateLimit; l != nil {
-			text += " until " + l.Until.UTC().Format(time.RFC3339) + note(l.Said)
+			text += " until " + s.when(l.Until) + note(l.Said)
 		}
 	case loop.RateLimitOver:
 		text = about + "continues after the rate limit"
