@@ -282,7 +282,7 @@ func (s *server) start(c Command) (j *job, err error) {
 	case errors.Is(err, syscall.ENOENT):
 		return j, refuse("%q cannot be started: the interpreter that it names does not exist", path)
 	case errors.Is(err, syscall.ENOEXEC):
-		return j, refuse("%q cannot be started: it is no program for this machine, and no script with a #! line", path)
+		return j, refuse("%q can't be started: it is neither a program for this machine nor a script with a #! line", path)
 	default:
 		return j, refuse("%q cannot be started in %q: %v", path, c.Dir, err)
 	}

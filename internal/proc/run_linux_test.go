@@ -111,7 +111,7 @@ func TestRunSaysWhyACommandDidNotStart(t *testing.T) {
 		{"not executable", []string{"./data"}, s.dir, "is not executable"},
 		{"a directory", []string{"/"}, s.dir, "is a directory"},
 		{"no interpreter", []string{"./nowhere"}, s.dir, "interpreter"},
-		{"not a program", []string{"./noise"}, s.dir, "no program for this machine"},
+		{"not a program", []string{"./noise"}, s.dir, "neither a program for this machine nor a script"},
 		{"directory missing", []string{"/bin/true"}, s.path("gone"), "gone\" does not exist"},
 		{"directory is a file", []string{"/bin/true"}, s.path("data"), "is not a directory"},
 		{"a NUL in an argument", []string{"/bin/true", "a\x00b"}, s.dir, "invalid argument"},

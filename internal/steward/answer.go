@@ -571,7 +571,7 @@ func (a answering) alreadyFirst() string {
 	case before > 1:
 		return fmt.Sprintf("%s; %d tasks of the queue come before it", text, before)
 	}
-	return text + "; it starts as soon as a place is free"
+	return text + "; it starts as soon as a slot is free"
 }
 
 // received records the message for the task that it names.

@@ -64,7 +64,7 @@ func TestS5_AnInterruptOfNothingSaysWhatHappens(t *testing.T) {
 		o.submit(task.Task{ID: name, Body: "x"}, task.T3)
 	}
 	const stays = "no other task at work has the priority 0 or a higher one, so %s keeps its own"
-	require.Equal(t, fmt.Sprintf(stays, "a")+"; it starts as soon as a place is free", says("a"))
+	require.Equal(t, fmt.Sprintf(stays, "a")+"; it starts as soon as a slot is free", says("a"))
 	require.Equal(t, fmt.Sprintf(stays, "b")+"; the task a of the queue comes before it", says("b"))
 	require.Equal(t, fmt.Sprintf(stays, "c")+"; 2 tasks of the queue come before it", says("c"))
 	for name, c := range map[string]struct {

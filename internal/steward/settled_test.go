@@ -155,9 +155,9 @@ func TestWhyNothingRunsForATaskIsSaid(t *testing.T) {
 	o.settle()
 	o.answer("a", loop.MessageAnswer, Message{Choice: Replan})
 	o.settle()
-	require.Equal(t, map[string]string{"a": "waits for a place", "b": ""}, doing())
+	require.Equal(t, map[string]string{"a": "waits for a free slot", "b": ""}, doing())
 	o.end("s-b-one", "failed", "X")
-	require.Equal(t, "waits for a place", doing()["b"])
+	require.Equal(t, "waits for a free slot", doing()["b"])
 	require.Empty(t, doing(Job{Do: Begin, Task: "b", Step: task.Step{ID: "one"}, Loop: "s-b-one.2"})["b"], "it is being begun")
 
 	o = open(t, limits())

@@ -45,7 +45,7 @@ func (t Task) standstill() string {
 	if t.Interrupted != "" {
 		return "gives way to " + t.Interrupted
 	}
-	return "waits for a place"
+	return "waits for a free slot"
 }
 
 // StandstillOf returns why nothing happens for a task, as people see it, and "" if something does or the task is

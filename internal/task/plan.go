@@ -157,7 +157,7 @@ func readMatter(matter string) (doc map[string]any, lines map[string]int, wrong 
 	}
 	doc, ok := value.(map[string]any)
 	if !ok {
-		return nil, nil, nil, errors.New("the front matter is no object with the keys tier, cost and steps")
+		return nil, nil, nil, errors.New("the front matter is not an object with the keys tier, cost and steps")
 	}
 	return doc, lines, wrong, nil
 }

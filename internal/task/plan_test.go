@@ -92,7 +92,7 @@ func TestS3_EverythingThatIsWrongWithAPlanIsSaidAtOnce(t *testing.T) {
 		{"a tag", one + "cost: !!binary aGVsbG8=\n", []string{"PLAN.md:3: cost: has the tag !!binary"}},
 		{"a number that is none of ours", one + "cost: 0x10\n", []string{`PLAN.md:3: cost: is "0x10"`}},
 		{"too deep", one + "tier: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\n", []string{"tier[0][0][0][0][0][0][0][0][0][0][0][0…: is nested more than 32 deep", "tier: is a list"}},
-		{"no object", "- a\n", []string{"is no object with the keys tier, cost and steps"}},
+		{"no object", "- a\n", []string{"is not an object with the keys tier, cost and steps"}},
 		{"no YAML", "a: b: c\n", []string{"PLAN.md:1: the front matter is not valid YAML"}},
 		{"two documents", one + "...\n" + one, []string{"is more than one YAML document"}},
 	} {
