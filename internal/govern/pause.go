@@ -33,6 +33,9 @@ func pause(s loop.State, m loop.Message) (Reply, error) {
 		return Reply{}, fault.New(fault.InvalidMessage, "a loop can't pause before %q", clip(m.Choice)).
 			Advise(fmt.Sprintf("Leave `choice` out to pause now, or choose %s or %s.", loop.PauseStep, loop.PauseIteration))
 	case s.Status == loop.Paused && !ofSteward(s, s.PausedBy) || PauseDue(s, m.Choice), s.Status == loop.Paused && ofSteward(s, m.By):
+		if s.Status != loop.Paused {
+			return Reply{Text: "a pause is requested already"}, nil
+		}
 		return Reply{Text: "already paused"}, nil
 	}
 	// If the steward has paused the loop, a person's pause begins when the steward lets the loop continue.

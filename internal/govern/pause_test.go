@@ -87,3 +87,12 @@ func TestAStewardIsToldWhatItsLoopHasSpent(t *testing.T) {
 	s.Usage = loop.Usage{InputTokens: 100, OutputTokens: 20, ToolCalls: 3, ActiveMs: 50}
 	require.Equal(t, task.Usage{Tokens: 120, OutputTokens: 20, ToolCalls: 3, ActiveMs: 50}, govern.Child(s, "ended").Result.Usage)
 }
+
+func TestAPauseThatHasNotBegunIsNotCalledAPause(t *testing.T) {
+	for status, says := range map[loop.Status]string{loop.Waiting: "a pause is requested already", loop.Paused: "already paused"} {
+		reply, err := govern.Answer(loop.State{Status: status, PauseRequested: true}, valid, "pause", loop.Message{})
+		require.NoError(t, err)
+		require.Equal(t, says, reply.Text)
+		require.Empty(t, reply.Events)
+	}
+}
