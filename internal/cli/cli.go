@@ -220,8 +220,25 @@ func (a *app) common(root *cobra.Command) {
 func (a *app) command(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.ran = true
+		if err := blank(cmd, args); err != nil {
+			return err
+		}
 		return do(cmd, args)
 	}
+}
+
+// blank refuses empty arguments. A script has them where a variable is not set. For a steward, no task would mean all of
+// them.
+func blank(cmd *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if strings.TrimSpace(arg) == "" {
+			return usage("an argument of " + cmd.CommandPath() + " is empty")
+		}
+	}
+	if f := cmd.Flags().Lookup("task"); f != nil && f.Changed && strings.TrimSpace(f.Value.String()) == "" {
+		return usage("--task is empty; leave it out if you mean no task")
+	}
+	return nil
 }
 
 // brief wraps a command that ends at the first signal.

@@ -261,7 +261,7 @@ func TestEveryMessageOfAStewardHasACommand(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, c.want, string(text))
 	}
-	for _, args := range [][]string{{"prioritize", "shop", "c", "high"}, {"prioritize", "shop", "c"}, {"prioritize", "shop", "c", "-x"}, {"prioritize", "shop", "c", "--note", "-5"}, {"interrupt", "shop"}, {"pause", "shop", "b", "c"}, {"mode", "shop", "plan", "--task", "b"}, {"continue", "shop"}, {"extend", "shop", "--limit", "costUSD=5"}} {
+	for _, args := range [][]string{{"prioritize", "shop", "c", "high"}, {"prioritize", "shop", "c"}, {"prioritize", "shop", "c", "-x"}, {"prioritize", "shop", "c", "--note", "-5"}, {"interrupt", "shop"}, {"pause", "shop", "b", "c"}, {"mode", "shop", "plan", "--task", "b"}, {"stop", "shop", ""}, {"stop", "shop", "--task", ""}, {"pause", ""}, {"continue", "shop"}, {"extend", "shop", "--limit", "costUSD=5"}} {
 		require.Equal(t, 2, b.run(nil, append([]string{"steward"}, args...)...), "%v", args)
 	}
 	require.Contains(t, b.stderr.String(), "ALO_LOOP_NOT_PAUSED")
