@@ -60,7 +60,7 @@ type Message struct {
 	// Lasting marks a message to a run with older rules, in which drift that a person accepted once was never asked about again.
 	Lasting bool `json:"-"`
 	// Repeats marks a message to a run with older rules, in which an approval that was sent twice counted for another
-	// plan with the same text, and setMode took a task and ignored it.
+	// plan with the same text, setMode took a task and ignored it, and an empty task was no task.
 	Repeats bool `json:"-"`
 	// Hanging marks a message to a run with older rules, in which a task still waited for a loop that Temporal does not know,
 	// after a person had accepted that.
@@ -82,6 +82,9 @@ func (m Message) id() (id string, err error) {
 	}
 	if json.Unmarshal(m.Task, &id) != nil {
 		return "", fault.New(fault.InvalidMessage, "task must be the ID of a task")
+	}
+	if id == "" && !m.Repeats { // as where a script's variable is not set: without a task, most messages mean all of them
+		return "", fault.New(fault.InvalidMessage, "task is empty").Advise("Name a task, or leave `task` out if you mean the whole steward.")
 	}
 	return id, nil
 }

@@ -189,3 +189,16 @@ func TestTheModeOfATaskIsRefused(t *testing.T) {
 	require.NoError(t, err, "a run with older rules takes it")
 	require.NoError(t, o.say(loop.MessageSetMode, Message{Mode: "plan"}))
 }
+
+func TestAnEmptyTaskIsNotTheWholeSteward(t *testing.T) {
+	o := open(t, limits())
+	for _, name := range []string{loop.MessageHalt, loop.MessagePause, MessageHold} {
+		none := Message{Task: json.RawMessage(`""`)}
+		require.ErrorContains(t, o.say(name, none), "task is empty")
+		none.Repeats = true
+		_, err := Answer(o.s, o.c, name, none)
+		require.NoError(t, err, "a run with older rules takes it")
+	}
+	require.Empty(t, o.s.HaltRequested)
+	require.False(t, o.s.Paused)
+}
