@@ -21,6 +21,8 @@ func New(expr string) *Regexp {
 
 func (r *Regexp) String() string { return r.expr }
 
+func (r *Regexp) SubexpNames() []string { return r.get().SubexpNames() }
+
 func (r *Regexp) Match(b []byte) bool { return r.get().Match(b) }
 
 func (r *Regexp) MatchString(s string) bool { return r.get().MatchString(s) }

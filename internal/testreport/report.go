@@ -1,6 +1,6 @@
 // Package testreport reads the output of test commands: which tests failed and why. It reads `go test -json`, JUnit
 // XML and TAP, and, as far as possible, the normal output of go test, pytest, unittest, cargo, jest, vitest, uvu,
-// mocha, node, automake and small test harnesses in C. Deliver uses it to compare two runs (Compare), to recognise a
+// mocha, node, automake, ctest, meson, GoogleTest, prove, busted, RSpec, Minitest, PHPUnit and small test harnesses in C. Deliver uses it to compare two runs (Compare), to recognise a
 // failure that occurred before (Signature), and to describe failures to a fixer (Digest).
 //
 // It never decides whether tests passed: the exit status of the command does. A report never turns a failure into a
@@ -14,6 +14,7 @@
 package testreport
 
 import (
+	"cmp"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -115,6 +116,14 @@ var formats = []format{
 	{"node", false, lazyregexp.New(`^ℹ tests `), readNode},
 	{"automake", false, automakeTotal, readAutomake},
 	{"tally", false, tallyTotal, readTally},
+	{"prove", false, proveTotal, readProve},
+	{"ctest", false, ctestTotal, ctest.read},
+	{"meson", false, lazyregexp.New(`^Ok: +\d+\s*$`), meson.read},
+	{"gtest", false, lazyregexp.New(`^\[==========\] `), gtest.read},
+	{"busted", false, bustedTotal, busted.read},
+	{"rspec", false, rspecTotal, rspec.read},
+	{"minitest", false, minitestTotal, minitest.read},
+	{"phpunit", false, phpunitTotal, phpunit.read},
 }
 
 // Read returns the report of one run of a test command. The outputs are standard output and standard error, in that
@@ -259,7 +268,7 @@ func (c *collector) fail(t Test) {
 	t.Package, t.Name, t.File = clean(t.Package), clean(t.Name), clean(t.File)
 	t.DurationMs = max(t.DurationMs, 0)
 	if t.out != nil {
-		t.Message, t.out = t.out.String(), nil
+		t.Message, t.out = cmp.Or(t.out.String(), t.Message), nil
 	}
 	key := hashOf(t.Package, t.Name)
 	if i, again := c.index[key]; again {

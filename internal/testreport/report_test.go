@@ -25,8 +25,8 @@ func sample(t testing.TB, name string) []byte {
 }
 
 // TestReadUnderstandsWhatRunnersPrint reads the output of the real programs for tests that fail on purpose: go 1.26,
-// node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest, vitest and uvu of 2026, automake 1.16, and
-// the harness of jsmn.
+// node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest, vitest and uvu of 2026, automake 1.16, ctest
+// 3.25, meson 1.0, busted 2.1, RSpec 3.12, Minitest 5.15, PHPUnit 9.6, and the harness of jsmn.
 func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 	goTests := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/b", "ex/c TestPanics"}
 	goText := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/c TestPanics", "ex/b"}
@@ -45,6 +45,14 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		failing                 []string
 		says                    string // a text in the message of the first failing test
 	}{
+		{[]string{"prove.txt", "prove.txt.err"}, "prove", 3, 4, 1, true, []string{"t/a.t two is three", "t/a.t at t/a.t line 1", "t/a.t sub", "t/c.t"}, "expected: '3'"},
+		{[]string{"ctest.txt"}, "ctest", 1, 5, 1, false, []string{"bad.one", "with", "slow", "gone", "crash"}, "a.c:5: expected 2 got 3"},
+		{[]string{"meson.txt"}, "meson", 2, 3, 1, false, []string{"x:net / bad one", "x / xp", "x / slow"}, "build/a 1"},
+		{[]string{"busted.txt"}, "busted", 1, 2, 1, false, []string{"spec/a_spec.lua sum fails", "spec/a_spec.lua sum raises"}, "Expected objects to be equal"},
+		{[]string{"gtest.txt"}, "gtest", 1, 2, 1, false, []string{"spec/a_spec.lua sum fails", "spec/a_spec.lua sum raises"}, "Expected objects to be equal"},
+		{[]string{"rspec.txt"}, "rspec", 1, 3, 1, false, []string{"Sum fails", "Sum raises", "Sum when deep fails too"}, "expected: 3"},
+		{[]string{"minitest.txt"}, "minitest", 1, 2, 1, false, []string{"SumTest test_bad", "SumTest test_err"}, "Expected: 2"},
+		{[]string{"phpunit.txt"}, "phpunit", 2, 3, 1, false, []string{`Foo\SumTest testErr`, `Foo\SumTest testBad`, `Foo\SumTest testData with data set #1 ('three')`}, "RuntimeException: boom"},
 		{[]string{"go.json"}, "go-json", 3, 4, 1, true, goTests, "got 1, want 2"},
 		{[]string{"go.txt", "go.txt.err"}, "go", 0, 4, 0, true, goText, "got 1, want 2"},
 		{[]string{"gov.txt"}, "go", 3, 4, 1, true, goText, "got 1, want 2"},
@@ -80,7 +88,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 			require.Equal(t, c.broken, r.Broken)
 			require.Contains(t, r.Failing[0].Message, c.says)
 			require.Empty(t, r.Tail)
-			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt", "automake.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
+			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt", "automake.txt", "prove.txt", "ctest.txt", "meson.txt", "busted.txt", "gtest.txt", "rspec.txt", "minitest.txt", "phpunit.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
 			for _, test := range r.Failing {
 				require.NotEmpty(t, test.Message, test.ID())
 			}

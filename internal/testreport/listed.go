@@ -1,0 +1,130 @@
+package testreport
+
+import (
+	"cmp"
+
+	"pawl/internal/lazyregexp"
+)
+
+// listed describes a runner that lists its failing tests, each with its message, and counts all tests in a summary.
+// The expressions have named groups.
+type listed struct {
+	// total matches a line of the summary: ran (all tests), or passed; failed, errors and more (all of them failed); skipped.
+	total *lazyregexp.Regexp
+	// begin and end are around a list of failing tests. Without begin, tests fail anywhere, and end ends a message.
+	begin, end *lazyregexp.Regexp
+	// test is the title of a failing test: pkg, and name or the next line. ok and skip are those of other tests.
+	test, ok, skip *lazyregexp.Regexp
+	// start is the line before what a test prints, where some of that comes before the title.
+	start *lazyregexp.Regexp
+}
+
+var (
+	rspecTotal    = lazyregexp.New(`^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`)
+	minitestTotal = lazyregexp.New(`^(?P<ran>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors(?:, (?P<skipped>\d+) (?:skips|pendings).*)?$`)
+	phpunitTotal  = lazyregexp.New(`^(?:OK \((?P<ran>\d+) tests?, \d+ assertions?\)|Tests: (?P<all>\d+), Assertions: \d+(?:, Errors: (?P<errors>\d+))?(?:, Failures: (?P<failed>\d+))?(?:, [A-Z][A-Za-z ]+: \d+)*?(?:, Skipped: (?P<skipped>\d+))?(?:, [A-Z][A-Za-z ]+: \d+)*\.)$`)
+	ctestTotal    = lazyregexp.New(`^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<ran>\d+)$`)
+	mesonTotal    = lazyregexp.New(`^(?:Ok: +(?P<passed>\d+)|Expected Fail: +(?P<expected>\d+)|Fail: +(?P<failed>\d+)|Unexpected Pass: +(?P<more>\d+)|Timeout: +(?P<errors>\d+)|Skipped: +(?P<skipped>\d+))\s*$`)
+	bustedTotal   = lazyregexp.New(`^(?P<passed>\d+) success(?:es)? / (?P<failed>\d+) failures? / (?P<errors>\d+) errors? / (?P<skipped>\d+) pending`)
+	gtestTotal    = lazyregexp.New(`^\[ +(?:PASSED +\] (?P<passed>\d+) tests?\.|FAILED +\] (?P<failed>\d+) tests?, listed below:|ERROR +\] (?P<errors>\d+) errors?, listed below:|SKIPPED +\] (?P<skipped>\d+) tests?, listed below:)$`)
+
+	rspec = listed{
+		total: rspecTotal, begin: lazyregexp.New(`^Failures:$`), end: lazyregexp.New(`^(?:Finished in |Pending:|Failed examples:)`), test: lazyregexp.New(`^ +\d+\) (?P<name>\S.*)$`),
+	}
+	minitest = listed{
+		total: minitestTotal, begin: lazyregexp.New(`^ +\d+\) (?:Failure|Error):$`), end: lazyregexp.New(`^ +\d+\) Skipped:$`), test: lazyregexp.New(`^(?P<pkg>[^\s#]+)#(?P<name>[^\s:\[]+)(?: \[.*\])?:$`),
+	}
+	phpunit = listed{
+		total: phpunitTotal, begin: lazyregexp.New(`^There (?:was|were) \d+ (?:error|failure)s?:$`), end: lazyregexp.New(`^(?:There (?:was|were) \d+ |--$|(?:FAILURES|ERRORS|WARNINGS|OK)\b)`),
+		test: lazyregexp.New(`^\d+\) (?P<pkg>[\w\\]+)::(?P<name>.+)$`),
+	}
+	ctest = listed{
+		total: ctestTotal, start: lazyregexp.New(`^ *Start +\d+: `), test: lazyregexp.New(`^ *\d+/\d+ Test +#\d+: (?P<name>.+?) \.*(?:[A-Z][a-z ]+)?\*\*\*(?:Failed|Timeout|Exception|Not Run)`),
+		ok: lazyregexp.New(`^ *\d+/\d+ Test +#\d+: (?P<name>.+?) \.+ +Passed `), skip: lazyregexp.New(`^ *\d+/\d+ Test +#\d+: .+\*\*\*Skipped`),
+	}
+	meson = listed{
+		total: mesonTotal, end: lazyregexp.New(`^$`), test: lazyregexp.New(`^ *\d+/\d+ (?P<name>\S.*?) +(?:FAIL|TIMEOUT|ERROR|UNEXPECTEDPASS) +[\d.]+s`),
+		ok: lazyregexp.New(`^ *\d+/\d+ (?P<name>\S.*?) +(?:OK|EXPECTEDFAIL) +[\d.]+s`),
+	}
+	busted = listed{total: bustedTotal, end: lazyregexp.New(`^Pending -> `), test: lazyregexp.New(`^(?:Failure|Error) -> (?P<pkg>\S+)(?: @ \d+)?$`)}
+	gtest  = listed{ // of GoogleTest, and of busted
+		total: gtestTotal, start: lazyregexp.New(`^\[ RUN +\] `), end: lazyregexp.New(`^(?:\[(?:-{10}|={10})\].*|)$`), test: lazyregexp.New(`^\[ +(?:FAILED|ERROR) +\] (?:(?P<pkg>\S+) @ \d+: )?(?P<name>.+?)(?: \([\d.]+ ms\))?$`),
+		ok: lazyregexp.New(`^\[ +OK \] (?:(?P<pkg>\S+) @ \d+: )?(?P<name>.+?)(?: \([\d.]+ ms\))?$`),
+	}
+)
+
+// read reads the output of the runner.
+func (f listed) read(c *collector, outputs [][]byte) {
+	var ran, passed, failed, skipped int
+	in, untitled := f.begin == nil, false // untitled: the name of the open test is the next line
+	var open Test
+	before := (*excerpt)(nil)
+	eachLine(outputs, func(line string) {
+		if m := groups(f.total, line); m != nil {
+			c.close()
+			ran += atoi(m["ran"]) + atoi(m["all"])
+			passed += atoi(m["passed"]) + atoi(m["expected"])
+			failed += atoi(m["failed"]) + atoi(m["errors"]) + atoi(m["more"])
+			skipped += atoi(m["skipped"])
+			before = nil
+			return
+		}
+		switch {
+		case untitled:
+			untitled, open.Name = false, line
+			c.open(open)
+		case f.begin != nil && f.begin.MatchString(line):
+			c.close()
+			in = true
+		case f.start != nil && f.start.MatchString(line):
+			c.close()
+			before = &excerpt{}
+		case f.end != nil && f.end.MatchString(line):
+			c.close()
+			in = f.begin == nil
+		case f.ok != nil && f.ok.MatchString(line):
+			c.close()
+			m := groups(f.ok, line)
+			c.named(m["pkg"], m["name"])
+			before = nil
+		case f.skip != nil && f.skip.MatchString(line):
+			c.close()
+			skipped++
+		case in && f.test.MatchString(line):
+			m := groups(f.test, line)
+			open = Test{Package: m["pkg"], Name: m["name"], Message: clip(tidy(line), headBytes)}
+			if untitled = open.Name == ""; untitled {
+				c.close()
+				break
+			}
+			c.open(open)
+			if before != nil {
+				c.say(before.String())
+				before = nil
+			}
+		case before != nil:
+			before.line(line)
+		default:
+			c.say(line)
+		}
+	})
+	c.close()
+	c.skipped += count(skipped)
+	c.passed += count(cmp.Or(passed, ran-failed-skipped))
+	c.unnamed(failed)
+}
+
+// groups returns the named groups of a match, nil if the expression does not match.
+func groups(e *lazyregexp.Regexp, line string) map[string]string {
+	m := e.FindStringSubmatch(line)
+	if m == nil {
+		return nil
+	}
+	all := map[string]string{}
+	for i, name := range e.SubexpNames() {
+		if name != "" {
+			all[name] = m[i]
+		}
+	}
+	return all
+}

@@ -1,0 +1,99 @@
+package testreport
+
+import (
+	"cmp"
+	"strings"
+
+	"pawl/internal/lazyregexp"
+)
+
+var (
+	proveTotal  = lazyregexp.New(`^Files=\d+, Tests=(\d+), `)
+	proveFile   = lazyregexp.New(`^(\S+) \.+ (ok|skipped: .*)$`)
+	proveFailed = lazyregexp.New(`^(\S+) +\(Wstat: .*Tests: \d+ Failed: (\d+)\)$`)
+	perlFailed  = lazyregexp.New(`^#   Failed (?:\(TODO\) )?test(?: '(.*)')?(?: (at .* line \d+)\.)?$`)
+	perlAt      = lazyregexp.New(`^#   (at (.+) line \d+)\.$`)
+)
+
+// readProve reads what Perl's prove prints without -v: a line for each file, and a summary of the files that failed. The
+// names of the tests are in what the tests print on standard error. With -v, the output is TAP.
+func readProve(c *collector, outputs [][]byte) {
+	type file struct {
+		name string
+		says excerpt
+	}
+	var files []*file
+	var tests []Test
+	var says excerpt // of the open test; parts of a test come before it
+	ran, failed, verbose := 0, 0, false
+	at := func(where string) string {
+		where, _, _ = strings.Cut(strings.TrimPrefix(where, "at "), " line ")
+		return where
+	}
+	eachLine(outputs, func(line string) {
+		verbose = verbose || tapTest.MatchString(line) && !proveFile.MatchString(line)
+		if m := proveFile.FindStringSubmatch(line); m != nil {
+			if m[2] == "ok" {
+				c.remember(clean(m[1]), "")
+			} else {
+				c.skipped++
+			}
+			return
+		}
+		if m := proveTotal.FindStringSubmatch(line); m != nil {
+			ran += atoi(m[1])
+			return
+		}
+		if m := proveFailed.FindStringSubmatch(line); m != nil {
+			failed += atoi(m[2])
+			if len(files) < MaxTests {
+				files = append(files, &file{name: m[1]})
+			}
+			return
+		}
+		if len(files) > 0 && strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   ") {
+			files[len(files)-1].says.line(line)
+			c.broken = c.broken || strings.HasPrefix(line, "  Parse errors:")
+			return
+		}
+		diagnosis := strings.TrimLeft(line, " ")
+		if !strings.HasPrefix(diagnosis, "#") || len(tests) >= MaxTests {
+			return
+		}
+		if m := perlFailed.FindStringSubmatch(line); m != nil {
+			t := Test{Name: cmp.Or(m[1], m[2]), out: &excerpt{}}
+			t.out.line(says.String())
+			says = excerpt{}
+			if m[2] != "" {
+				t.Package = at(m[2])
+			}
+			tests = append(tests, t)
+		} else if m := perlAt.FindStringSubmatch(line); m != nil && len(tests) > 0 && tests[len(tests)-1].Package == "" {
+			tests[len(tests)-1].Package = at(m[1])
+		} else if line != diagnosis {
+			says.line(line)
+		} else if len(tests) > 0 && strings.HasPrefix(line, "#    ") {
+			tests[len(tests)-1].out.line(strings.TrimPrefix(line, "#"))
+		}
+	})
+	if verbose || ran+len(files) == 0 {
+		return
+	}
+	for _, f := range files {
+		named := false
+		for _, t := range tests {
+			if t.Package == f.name {
+				named = true
+				if t.out.String() == "" {
+					t.out.line(f.says.String())
+				}
+				c.fail(t)
+			}
+		}
+		if !named {
+			c.fail(Test{Package: f.name, Message: f.says.String()})
+		}
+	}
+	c.passed += count(ran - failed)
+	c.unnamed(failed)
+}
