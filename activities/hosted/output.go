@@ -11,8 +11,8 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/held"
-	"pawl/internal/proc"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/proc"
 	"pawl/internal/secret"
 )
 

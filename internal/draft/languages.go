@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
 )
 
@@ -160,7 +161,7 @@ func golang(t tree) Repository {
 	if t.has["go.sum"] && !t.has["vendor/modules.txt"] {
 		r.Setup = "go mod download"
 	}
-	benchmarks := 0
+	benchmarks, unknown := 0, false // unknown: benchmarks with parts, of which nobody knows how many
 	var packages, modules []string // modules are nested modules: go commands at the root do not see them
 	for _, name := range t.files {
 		if dir, base := path.Split(name); base == "go.mod" && dir != "" && t.has["go.mod"] && !strings.ContainsAny(dir, `*?[]{}\`) {
@@ -173,6 +174,7 @@ func golang(t tree) Repository {
 			continue
 		}
 		if found := goBenchmark.FindAllString(t.read(name), -1); strings.HasSuffix(name, "_test.go") && len(found) > 0 {
+			unknown = unknown || strings.Contains(t.read(name), "b.Run(")
 			packages, benchmarks = append(packages, "./"+path.Dir(name)), benchmarks+len(found)
 		}
 	}
@@ -182,9 +184,9 @@ func golang(t tree) Repository {
 			where = "./..."
 		}
 		each, why := "", "the mean of the Go benchmarks in "+inWords(where)
-		if benchmarks > manyBenchmarks {
+		if benchmarks > manyBenchmarks || unknown {
 			each = "-benchtime 100ms "
-			why = fmt.Sprintf("the mean of the %d Go benchmarks in %s, each three times for 100 ms; name those that matter with -bench", benchmarks, inWords(where))
+			why = fmt.Sprintf("the mean of the %s in %s, each three times for 100 ms; name those that matter with -bench", evidence.Counted(benchmarks, "Go benchmark"), inWords(where))
 		}
 		r.Metric = benchmark("Make what the benchmarks measure faster",
 			`go test -run '^$' -bench . -count 3 `+each+where+` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,

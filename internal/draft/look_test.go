@@ -511,6 +511,9 @@ func TestManyGoBenchmarksAreMeasuredShortly(t *testing.T) {
 	require.Contains(t, many.Metric.Why, "the mean of the 9 Go benchmarks in the root, each three times for 100 ms; name those that matter with -bench; it may take minutes")
 	few := look(map[string]string{"go.mod": "module a\n", "a_test.go": "package a\nfunc BenchmarkA(b *testing.B) {}\n"})
 	require.NotContains(t, few.Metric.Command, "benchtime")
+	parts := look(map[string]string{"go.mod": "module a\n", "a_test.go": "package a\nfunc BenchmarkA(b *testing.B) { for _, f := range files() { b.Run(f, read) } }\n"})
+	require.Contains(t, parts.Metric.Command, " -benchtime 100ms ", "a benchmark with parts may be hundreds")
+	require.Contains(t, parts.Metric.Why, "the mean of the 1 Go benchmark in the root, each three times for 100 ms")
 }
 
 // TestPackagesOfBenchmarksAreNamed includes the case that the root is one of them.

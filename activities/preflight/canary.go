@@ -1,0 +1,94 @@
+package preflight
+
+import (
+	"context"
+	"time"
+
+	"pawl/activities/hosted"
+	"pawl/activities/steps"
+	"pawl/internal/act"
+	"pawl/internal/canary"
+	"pawl/internal/govern"
+	"pawl/internal/kind"
+	"pawl/internal/spec"
+)
+
+// tryCanary breaks the code for the commands that pass on it. A command that already fails shows nothing. In a
+// Deliver loop, which may be there to write the first tests, a guard that notices nothing is only a note.
+func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Kind, out *Findings, work func(string, spec.Duration) *steps.Work, tell func(string)) error {
+	in := govern.CanaryOf(s, out.Guard, out.Test)
+	if in.LimitMs == 0 {
+		return nil
+	}
+	w := work(steps.CanaryStep, spec.Duration(2*time.Duration(in.LimitMs)*time.Millisecond))
+	in.Step, in.Hollow = w.In, true
+	r, err := w.Canary(ctx, in)
+	if err == nil && r.Interrupted {
+		err = context.Cause(ctx)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Blind():
+		what, do := govern.Blind(r, in.Guard, in.Test)
+		if k.Mends { // the loop may be there to write the first tests
+			out.Notes = append(out.Notes, what+". "+do)
+			break
+		}
+		out.problem("guard", what, do)
+	case r.Hollow:
+		out.Notes = append(out.Notes, govern.Hollow(in.Guard, in.Test))
+	}
+	if !r.Seen {
+		return nil
+	}
+	return out.tryParts(ctx, ws, in, work, tell)
+}
+
+// tryParts breaks the parts of the code one by one. If all parts are broken at once, one that a command notices hides
+// that it ignores the others.
+func (f *Findings) tryParts(ctx context.Context, ws *hosted.Workspace, in act.Canary, work func(string, spec.Duration) *steps.Work, tell func(string)) error {
+	files, names, err := steps.Code(ctx, ws, in.Spec, in.Head)
+	if err != nil {
+		return err
+	}
+	parts := canary.Parts(files, names)
+	if len(parts) < 2 {
+		return nil
+	}
+	var unseen []string
+	var took time.Duration
+	for _, ran := range []*act.Outcome{f.Guard, f.Test} {
+		if ran != nil {
+			took += time.Duration(ran.ElapsedMs) * time.Millisecond
+		}
+	}
+	spent := time.Duration(0)
+	for i, part := range parts {
+		if !govern.TriesPart(i, spent, took) {
+			f.Notes = append(f.Notes, govern.PartsLeft(parts[i:], in.Guard, in.Test))
+			break
+		}
+		tell("canary: " + part.Name)
+		w := work(steps.CanaryStep, spec.Duration(time.Duration(in.LimitMs)*time.Millisecond))
+		w.In.Key.Sample = i + 1
+		w.Dir = steps.StepDir(ws.Machine, w.In.Ref, w.In.Key)
+		in.Step = w.In
+		seen, r, err := w.Sees(ctx, in, part.Files)
+		if err == nil && r.Interrupted {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		last := time.Duration(r.ElapsedMs) * time.Millisecond
+		spent, took = spent+last, max(took, last)
+		if !seen {
+			unseen = append(unseen, govern.Part(part))
+		}
+	}
+	if len(unseen) > 0 {
+		f.Notes = append(f.Notes, govern.Unseen(unseen, in.Guard, in.Test))
+	}
+	return nil
+}

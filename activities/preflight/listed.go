@@ -1,0 +1,76 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pawl/activities/contracts"
+	"pawl/activities/hosted"
+	"pawl/activities/steps"
+	"pawl/internal/act"
+	"pawl/internal/shell"
+	"pawl/internal/spec"
+)
+
+// listTime is how long a runner may take to list its tests.
+const listTime = time.Minute
+
+// listed lets the runners list the files of their tests, if they can. It adds a note about those that an agent may
+// change and that are not sealed.
+func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, tell func(string)) error {
+	open, folders := map[string]bool{}, map[string]bool{}
+	for _, name := range d.Names {
+		for dir := path.Dir(name); dir != "." && !folders[dir]; dir = path.Dir(dir) {
+			folders[dir] = true
+		}
+		if s.Match(name) && !d.Seals.Has(name) && !spec.MatchAny(d.Seals.Open, name) {
+			open[name] = true
+		}
+	}
+	var found []string
+	for i, l := range d.Seals.Listings[:min(len(d.Seals.Listings), MaxListings)] {
+		tell("list of tests")
+		w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "list", Sample: i}, Head: d.Contract.Base, LimitMs: listTime.Milliseconds()}, &steps.Running{})
+		r, err := w.Judged(ctx, "cd "+shell.Quote(cmp.Or(l.Dir, "."))+" && "+l.Command)
+		switch {
+		case err != nil:
+			return err
+		case r.Interrupted:
+			return context.Cause(ctx)
+		case !r.OK():
+			continue // this runner can't list them
+		}
+		printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
+		if err != nil {
+			return err
+		}
+		words := strings.FieldsFunc(string(printed), func(c rune) bool { return strings.ContainsRune(" \t\r\n\"',", c) })
+		in := []string{"", l.Dir}
+		for _, word := range words { // playwright prints the folder first, and names its files relative to it
+			if dir, is := strings.CutPrefix(word, ws.Judge.Dir+"/"); is && folders[dir] && !slices.Contains(in, dir) {
+				in = append(in, dir)
+			}
+		}
+		for _, word := range words {
+			name, _, _ := strings.Cut(word, ":") // pytest prints a.py::test_b, or a.py: 1 with -q twice
+			name = strings.TrimPrefix(name, ws.Judge.Dir+"/")
+			for _, dir := range in {
+				if name := path.Join(dir, name); open[name] {
+					found, open[name] = append(found, name), false
+				}
+			}
+		}
+	}
+	if len(found) > 0 {
+		f.Notes = append(f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+contracts.Naming(found)+". Add those that hold only tests to protect")
+	}
+	return nil
+}
+
+// MaxListings is how many runners list their tests.
+const MaxListings = 4
