@@ -115,6 +115,9 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 			d.Agents = append([]string{agent.Name}, d.Agents...)
 		}
 	}
+	if k.Tests && found.Test == "" {
+		found.Missing = append(found.Missing, "no tests were found, so verify.command has to say when the work is done: fill it in")
+	}
 	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
 		return err
 	}
@@ -125,7 +128,10 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}))
 }
 
-// keep writes the spec, unless this version would refuse it, for example because it does not know the kind yet.
+// leftToTheUser is the key that a draft leaves open if nothing in the repository says when a delivery is done.
+const leftToTheUser = "verify.command"
+
+// keep writes the spec, unless this version would refuse it for something else than what the draft leaves to the user.
 func (a *app) keep(path, text string, force bool) error {
 	tmp, err := durable.NewDraft(path, 0o644)
 	if err != nil {
@@ -137,12 +143,15 @@ func (a *app) keep(path, text string, force bool) error {
 	}
 	var problems spec.Problems
 	if err := loads(tmp.Name()); errors.As(err, &problems) {
+		problems = slices.DeleteFunc(problems, func(p spec.Problem) bool { return p.Key == leftToTheUser })
 		for i := range problems {
 			if problems[i].File == tmp.Name() {
 				problems[i].File = "the spec that would be written"
 			}
 		}
-		return problems
+		if len(problems) > 0 {
+			return problems
+		}
 	} else if err != nil {
 		return err
 	}

@@ -173,6 +173,23 @@ func TestInitWritesNoSpecThatIsRefused(t *testing.T) {
 	}
 }
 
+// TestInitLeavesOpenWhenADeliveryIsDone: where no tests say it, the user does.
+func TestInitLeavesOpenWhenADeliveryIsDone(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(root, "README.md"), []byte("Words.\n"), 0o600))
+	require.NoError(t, exec.Command("git", "init", "-q", root).Run())
+	commits(t, root)
+	code, stdout, stderr := execute(t, "init", "--kind", "deliver", root)
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, stdout, "no tests were found, so verify.command has to say when the work is done: fill it in")
+	text, err := os.ReadFile(filepath.Join(root, "pawl.yaml"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "verify:\n  command: \"\" # such as sh check.sh\n")
+	code, _, stderr = execute(t, "validate", filepath.Join(root, "pawl.yaml"))
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "verify.command: is missing; want: a command that says whether the work is done")
+}
+
 // commits commits everything in a repository.
 func commits(t *testing.T, root string) {
 	t.Helper()

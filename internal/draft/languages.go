@@ -162,7 +162,7 @@ func golang(t tree) Repository {
 		r.Setup = "go mod download"
 	}
 	benchmarks, unknown := 0, false // unknown: benchmarks with parts, of which nobody knows how many
-	var packages, modules []string // modules are nested modules: go commands at the root do not see them
+	var packages, modules []string  // modules are nested modules: go commands at the root do not see them
 	for _, name := range t.files {
 		if dir, base := path.Split(name); base == "go.mod" && dir != "" && t.has["go.mod"] && !strings.ContainsAny(dir, `*?[]{}\`) {
 			modules = append(modules, dir)

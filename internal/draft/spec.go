@@ -52,8 +52,9 @@ var plain = lazyregexp.New(`^[A-Za-z/.][A-Za-z0-9 _/.=-]*$`)
 // words lists the texts that match plain, but that YAML does not read as strings.
 var words = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
-// quote writes a text as a YAML scalar.
-func quote(s string) string {
+// quote writes a text as a YAML scalar, as Prettier does: the check of a repository may look at its spec, too. deep is how
+// deep its key is.
+func quote(s string, deep int) string {
 	switch {
 	case plain.MatchString(s) && strings.TrimSpace(s) == s && !slices.Contains(words, strings.ToLower(s)):
 		return s
@@ -65,13 +66,16 @@ func quote(s string) string {
 		return string(b)
 	}
 	if strings.Contains(s, "'") && strings.TrimSpace(s) == s {
-		return "|-\n      " + s // a block, deeper than any key
+		return "|-\n" + strings.Repeat("  ", deep+1) + s
+	}
+	if !strings.ContainsAny(s, `"\`) {
+		return `"` + s + `"`
 	}
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }
 
-// quoteAll writes texts as a YAML list on one line.
-func quoteAll(all []string) string {
+// quoteAll writes texts as the YAML list after a key, as Prettier does: on one line if there is room.
+func quoteAll(all []string, deep int) string {
 	quoted := make([]string, len(all))
 	for i, s := range all {
 		b, err := json.Marshal(s)
@@ -80,5 +84,9 @@ func quoteAll(all []string) string {
 		}
 		quoted[i] = string(b)
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	indent := strings.Repeat("  ", deep+1)
+	if list := strings.Join(quoted, ", "); len(indent)+len(`protect: []`)+len(list) <= 82 {
+		return " [" + list + "]"
+	}
+	return "\n" + indent + "- " + strings.Join(quoted, "\n"+indent+"- ")
 }
