@@ -124,7 +124,8 @@ func named(scope []string, file string) bool {
 
 // Unsealed returns the folders that the guard command names, or that any of the commands runs as a program, and that
 // contain files which are not sealed. The author of a spec should know that the agent may change those files if the
-// scope allows it. A folder that the scope itself names is not in the result: it is meant to change. Nor is the root.
+// scope allows it. Not in the result are the root, and folders that only a variable names: PYTHONPATH=src says where the
+// code is.
 func Unsealed(s spec.Spec, files []string, read func(file string) string) []string {
 	r, seals := newRefs(s, files), Find(s, files, read)
 	open := map[string]bool{}
@@ -140,9 +141,7 @@ func Unsealed(s spec.Spec, files []string, read func(file string) string) []stri
 	for _, command := range []string{s.Verify.Command, s.Verify.Holdout.Command, s.Test.Command, s.Check.Command} {
 		r.scripts(command, "", nil, 0)
 	}
-	maps.DeleteFunc(r.dirs, func(dir string, _ bool) bool {
-		return !open[dir] || slices.ContainsFunc(s.Scope, func(glob string) bool { return strings.HasPrefix(spec.Tidy(glob), dir+"/") })
-	})
+	maps.DeleteFunc(r.dirs, func(dir string, _ bool) bool { return !open[dir] })
 	return slices.Sorted(maps.Keys(r.dirs))
 }
 
@@ -240,6 +239,10 @@ func (r *refs) refer(dir string, w shell.Word) {
 			r.match(dir, value)
 		}
 		return
+	}
+	if dirs := r.dirs; assignment.MatchString(w.Path) {
+		r.dirs = nil
+		defer func() { r.dirs = dirs }()
 	}
 	r.seal(dir, w.Path)
 	for _, part := range strings.FieldsFunc(w.Path, func(c rune) bool { return strings.ContainsRune("=,:;@", c) }) {
