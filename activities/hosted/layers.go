@@ -138,6 +138,14 @@ func (ws *Workspace) forgetTrials(n int) {
 	}
 }
 
+// forgetScratch removes what earlier judgements from scratch left in caches.
+func (ws *Workspace) forgetScratch() error {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.caches.below++ // what is mounted there must not be used again
+	return remove.All(ws.layers("scratch"))
+}
+
 // JudgedCaches keeps what the last judgement left in caches, or forgets it. Only a kept change may affect what the
 // next judgement's commands find.
 func (ws *Workspace) JudgedCaches(kept bool) error {

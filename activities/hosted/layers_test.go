@@ -118,4 +118,5 @@ func TestE6_AJudgementFromScratchFindsWhatItsOwnCommitWrote(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, os.SameFile(again, last), "which is done once")
 	require.True(t, guard(1, false, "", "test -e $GOCACHE/kept -a ! -e $GOCACHE/own"), "the other judgements have theirs again")
+	require.True(t, guard(1, true, "", `test "$(ls $GOCACHE)" = users && echo 1 >$GOCACHE/own`), "and the next one begins from scratch")
 }

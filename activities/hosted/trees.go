@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -50,7 +51,7 @@ func (ws *Workspace) RestoreFromScratch(ctx context.Context, t *Tree, head strin
 	t.busy.Lock()
 	defer t.busy.Unlock()
 	if !t.anew {
-		if err := t.Remove(ctx); err != nil {
+		if err := errors.Join(t.Remove(ctx), ws.forgetScratch()); err != nil {
 			return err
 		}
 	}
