@@ -97,28 +97,24 @@ func scratchSteps(w *world) (all []string) {
 func TestP5_ALoopThatEndsEarlyIsJudgedFromScratchToo(t *testing.T) {
 	for name, c := range map[string]struct {
 		third  try
-		limits map[string]any
 		code   fault.Code
-		end    func(*world) func(int) string
+		halts  bool // a loop-stop file is there after the third iteration
 		judged bool
 	}{
 		"a budget, within an iteration": {third: try{Exhausted: loop.ToolCalls}, code: fault.BudgetExhausted, judged: true},
 		"a slow verify":                 {third: try{Says: "slow", Timeout: true}, code: fault.PhaseTimeout, judged: true},
 		"the agent fails three times":   {third: try{Fails: true}, code: fault.AgentFailed, judged: true},
-		"a person": {third: try{Says: "three", Metric: "9"}, code: fault.Cancelled, end: func(*world) func(int) string {
-			return func(n int) string {
-				if n == 3 {
+		"a person":                      {third: try{Says: "three", Metric: "9"}, code: fault.Cancelled, halts: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stop := func(n int) string {
+				if c.halts && n == 3 {
 					return "loop-stop"
 				}
 				return ""
 			}
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[int][]try{1: twoKept[1], 2: twoKept[2], 3: {c.third}, 4: {c.third}, 5: {c.third}})
-			if c.end != nil {
-				w.onSettle = c.end(w)
-			}
+			w.onSettle = stop
 			p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 9}}), nil)
 			require.Equal(t, string(c.code), p.final.ErrorCode)
 			require.NotNil(t, p.final.Proposal)
@@ -131,9 +127,7 @@ func TestP5_ALoopThatEndsEarlyIsJudgedFromScratchToo(t *testing.T) {
 
 			w = newWorld(t, w.script)
 			w.afresh = func(asked) try { return try{Crash: true} }
-			if c.end != nil {
-				w.onSettle = c.end(w)
-			}
+			w.onSettle = stop
 			p = play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 9}}), nil)
 			require.Equal(t, c.judged, p.final.Proposal == nil, "what fails from scratch is not proposed")
 			require.Equal(t, c.judged, p.final.ErrorCode == string(fault.NotReproduced))
