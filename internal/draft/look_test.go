@@ -454,7 +454,7 @@ func TestLanguagesWithTheirOwnRunner(t *testing.T) {
 		},
 		"shell scripts without extensions": {
 			files: map[string]string{"shunit2": sh, "a_test.sh": "", "test_runner": sh, "lib/a.sh": "", "LICENSE": "free\n", "init.sh": ""}, programs: []string{"sh"},
-			language: "shell", test: "sh test_runner", scope: "*.sh lib/** shunit2", sealed: "**/*_test.sh pawl.yaml",
+			language: "shell", test: "sh test_runner", scope: "lib/** shunit2", sealed: "**/*_test.sh pawl.yaml",
 		},
 		"a test script for bash": {files: map[string]string{"run-tests": bash, "a.sh": ""}, programs: []string{"bash"}, language: "shell", test: "bash run-tests", scope: "*.sh", sealed: "pawl.yaml"},
 		"a language that pawl knows by name": {
@@ -473,7 +473,7 @@ func TestLanguagesWithTheirOwnRunner(t *testing.T) {
 		})
 	}
 	r := here(map[string]string{"a.sh": sh, "run": sh}, "", "sh", "find", "cat", "wc")
-	assert.Equal(t, "find *.sh run -type f -exec cat {} + | wc -c", r.Metric.Command)
+	assert.Equal(t, "find run -type f -exec cat {} + | wc -c", r.Metric.Command)
 }
 
 // TestWhatOtherGlobsIncludeIsNotListed checks that folders of others below tests do not fill the list.

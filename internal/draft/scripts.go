@@ -99,6 +99,7 @@ func (t tree) testScript() string {
 // shell describes scripts of a shell. Many have no extension.
 func shell(t tree) Repository {
 	r := Repository{Scope: t.under("bin", "lib", "libexec", "src"), Protect: t.under("test", "tests")}
+	var root []string                  // scripts at the root that are the code only if nothing else is
 	tests, most := map[string]int{}, 0 // tests by the folder at the root
 	for _, name := range t.files {
 		switch ext := path.Ext(name); {
@@ -115,12 +116,14 @@ func shell(t tree) Repository {
 		case strings.HasSuffix(name, "_test.sh"):
 			r.Protect = append(r.Protect, "**/*_test.sh")
 		case ext == ".sh" || ext == ".bash":
-			r.Scope = append(r.Scope, "*"+ext)
+			root = append(root, "*"+ext)
 		case ext == "" && folder.MatchString(name) && shebang.MatchString(t.read(name)):
 			r.Scope = append(r.Scope, name)
 		}
 	}
-	r.Scope = once(r.Scope)
+	if len(r.Scope) == 0 {
+		r.Scope = once(root)
+	}
 	return r
 }
 
