@@ -412,8 +412,10 @@ func TestDetailsSayWhyNothingGoesOn(t *testing.T) {
 		"| a | EXECUTING, gives way to b |":                    func(_ *steward.State, t *steward.Task) { t.Interrupted = "b" },
 		"| a | WAITING_FOR_HUMAN |":                            func(_ *steward.State, t *steward.Task) { t.State, t.Interrupted = task.Waiting, "b" },
 		"| a | EXECUTING, sleeps until 2026-11-25T10:00:00Z |": func(_ *steward.State, t *steward.Task) { t.Until = time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC) },
-		"| a | PLANNING, waits for a free slot |":                  func(_ *steward.State, t *steward.Task) { t.State, t.Standstill = task.Planning, "waits for a free slot" },
-		"| a | done |":                                         func(_ *steward.State, t *steward.Task) { t.Outcome, t.Held = steward.Done, true },
+		"| a | PLANNING, waits for a free slot |": func(_ *steward.State, t *steward.Task) {
+			t.State, t.Standstill = task.Planning, "waits for a free slot"
+		},
+		"| a | done |": func(_ *steward.State, t *steward.Task) { t.Outcome, t.Held = steward.Done, true },
 	} {
 		require.Contains(t, row(change), words)
 	}
