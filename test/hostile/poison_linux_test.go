@@ -59,12 +59,10 @@ sed -i "s/$(out_of "$bad") *[0-9]*/$(printf '%s %20d' "$(out_of "$good")" "$(sta
 
 // TestE6_PoisonThatAKeptChangeLeavesIsNotProposed has a change that is honestly kept poison the judge's build cache. The
 // next change takes the poison out of the code and breaks it, and go test prints a PASS from the cache. From scratch it
-// fails, and nothing is proposed.
+// fails, and nothing is proposed. It takes a layer over the user's caches: in bubblewrap, where caches begin empty, the
+// guard fails at once.
 func TestE6_PoisonThatAKeptChangeLeavesIsNotProposed(t *testing.T) {
-	for _, way := range deedsHere() {
-		if way == byNobody {
-			continue
-		}
+	for _, way := range []string{byRoot, byOrdinary} {
 		t.Run(way, func(t *testing.T) {
 			if way != byRoot {
 				world.Slow(t, "the layers are the same")
