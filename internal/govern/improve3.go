@@ -121,8 +121,8 @@ func (r Improve3) RefreshDue(s loop.State) bool {
 }
 
 // Reserve returns how many milliseconds of active time are kept for the claim and for judging from scratch: one and a
-// half times the duration of the claim's evaluations, and three times that of a judgement, but never more than half of the loop's time. It returns 0 as long as nothing is kept, because
-// there is nothing to measure.
+// half times the duration of the claim's evaluations, and three times that of a judgement, but never more than half of
+// the loop's time. It returns 0 as long as nothing is kept, because there is nothing to measure.
 func (r Improve3) Reserve(s loop.State) int64 {
 	limit := s.Budget[loop.ActiveTime].Limit
 	if s.KeptCount == 0 || limit == nil {
