@@ -20,7 +20,7 @@ import (
 func (w *week) say(name, format string, args ...any) {
 	w.counts["messages"]++
 	w.env.UpdateWorkflow(name, fmt.Sprintf("%d", w.counts["messages"]), &testsuite.TestUpdateCallback{
-		OnAccept: func() {}, OnReject: func(error) { w.counts["refused"]++ }, OnComplete: func(any, error) {},
+		OnAccept: func() {}, OnReject: func(error) {}, OnComplete: func(any, error) {},
 	}, json.RawMessage(fmt.Sprintf(format, args...)))
 }
 
