@@ -1,0 +1,189 @@
+package steward
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pawl/internal/charter"
+	"pawl/internal/fault"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/task"
+)
+
+// submit adds a task. A task whose ID or dedupe key is known already is the same task.
+func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
+	specs := charter.Specs
+	if m.Early {
+		specs = nil
+	}
+	if len(m.Task) == 0 || string(m.Task) == "null" {
+		return govern.Reply{}, fault.New(fault.InvalidMessage, "submit needs a task").Advise(`Give it: {"task": {"title": "…", "body": "…"}}.`)
+	}
+	if m.Vacant {
+		m.Task = planned(m.Task)
+	}
+	t, err := task.DecodeTask(m.Task, specs)
+	if err != nil {
+		return govern.Reply{}, err
+	}
+	if known := s.known(t); known != nil {
+		reply := govern.Reply{Text: s.again(*known, t)}
+		if m.Trigger != nil {
+			reply.Events = []loop.Event{triggered(m, known.Task, "duplicate")}
+		}
+		return reply, nil
+	}
+	if missed := s.overlapping(c, t); missed != "" {
+		return govern.Reply{Text: missed, Events: []loop.Event{triggered(m, "", "missed: "+missed)}}, nil
+	}
+	if len(s.Queue) >= c.Limits.Queue && m.Trigger == nil { // a schedule or trigger can't be told to try again later
+		return govern.Reply{}, fault.New(fault.QueueFull, "the queue is full (limits.queue: %d)", c.Limits.Queue).
+			Advise("Submit the task again later.")
+	}
+	var without []loop.Event
+	if m.Trigger != nil { // nor can it be told what is wrong
+		t.After = slices.DeleteFunc(slices.Clone(t.After), func(id string) bool {
+			unknown := s.knownBy(Key("id "+id)) == nil
+			if unknown {
+				without = append(without, loop.Event{Type: loop.Warned, Reason: fmt.Sprintf("%s: a task names %s in `after`, but there is no such task, so it does not wait for it", m.By, loop.Clip(id, 80))})
+			}
+			return unknown
+		})
+	}
+	derived := t.ID == ""
+	if t, err = task.Admit(t, func(id string) bool { return s.knownBy(Key("id "+id)) != nil }); err != nil {
+		return govern.Reply{}, err
+	}
+	if derived {
+		t.ID = s.unused(t.ID)
+	}
+	named := map[string]bool{}
+	t.After = slices.DeleteFunc(t.After, func(id string) bool {
+		again := named[id]
+		named[id] = true
+		return again || s.knownBy(Key("id "+id)).Done
+	})
+	t.Source = cmp.Or(t.Source, m.By, "a person")
+	var events []loop.Event
+	if m.Trigger != nil {
+		events = append(events, triggered(m, t.ID, "accepted"))
+	}
+	events = append(append(events, without...), loop.Event{Type: loop.TaskSubmitted, Task: t.ID, By: m.By, Submitted: &t})
+	before := 0
+	for i := range s.Tasks {
+		if other := &s.Tasks[i]; other.Outcome == "" && other.State == task.Idle && other.Priority >= t.Priority {
+			before++
+		}
+	}
+	text := fmt.Sprintf("task %s, %d before it in the queue", t.ID, before)
+	if n := len(t.After); n > 0 {
+		text += "; it waits until " + strings.Join(t.After[:min(n, 5)], ", ")
+		if n > 5 {
+			text += fmt.Sprintf(" and %d more", n-5)
+		}
+		text += map[bool]string{true: " is done", false: " are done"}[n == 1]
+	}
+	return govern.Reply{Text: text, Events: events}, nil
+}
+
+// planned returns a task without its plan if that is empty.
+func planned(doc json.RawMessage) json.RawMessage {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(doc, &keys) != nil || strings.Join(strings.Fields(string(keys["plan"])), "") != "[]" {
+		return doc
+	}
+	delete(keys, "plan")
+	rest, err := json.Marshal(keys)
+	if err != nil {
+		return doc
+	}
+	return rest
+}
+
+func triggered(m Message, id, result string) loop.Event {
+	tr := task.Trigger{From: "person"}
+	if m.Trigger != nil {
+		tr = *m.Trigger
+	}
+	tr.Task, tr.Result = id, result
+	return loop.Event{Type: loop.TriggerReceived, By: m.By, Trigger: &tr}
+}
+
+// overlapping says why a schedule's slot is skipped: the task of an earlier slot is not over, and the schedule has
+// `overlap: skip`. It returns "" if the slot is not skipped.
+func (s State) overlapping(c charter.Charter, t task.Task) string {
+	if o := overlapOf(c, t.Source); o != charter.Skip {
+		return ""
+	}
+	for _, other := range s.Tasks {
+		if other.Source == t.Source && other.Outcome == "" {
+			return fmt.Sprintf("the task %s of the previous slot is not over", other.ID)
+		}
+	}
+	return ""
+}
+
+// overlapOf returns what a schedule does with a slot while the task of an earlier slot is not over; "" if the task
+// comes from no schedule.
+func overlapOf(c charter.Charter, source string) string {
+	name, scheduled := strings.CutPrefix(source, task.Scheduled)
+	if !scheduled {
+		return ""
+	}
+	for _, sc := range c.Schedules {
+		if sc.Name == name {
+			return cmp.Or(sc.Overlap, charter.Skip)
+		}
+	}
+	return ""
+}
+
+// known returns the task that t repeats, or nil.
+func (s State) known(t task.Task) *Known {
+	for _, key := range []string{Key("id " + t.ID), Key("dedupe " + t.Dedupe)} {
+		if k := s.knownBy(key); k != nil && (key != Key("id ") && key != Key("dedupe ")) {
+			return k
+		}
+	}
+	return nil
+}
+
+// again says that t repeats a task: where that one is, or how it ended and how t can be submitted all the same.
+func (s State) again(k Known, t task.Task) string {
+	end := map[bool]string{true: Done, false: Cancelled}[k.Done] // an old task is known by its keys only
+	if own := s.Find(k.Task); own != nil {
+		if own.Outcome == "" {
+			return fmt.Sprintf("the task %s is there already: %s", k.Task, own.State)
+		}
+		end = own.Outcome
+		if own.Reason != "" {
+			end += " (" + loop.Clip(own.Reason, 200) + ")"
+		}
+	}
+	key := "ID"
+	if t.ID != k.Task {
+		key = "dedupe key"
+	}
+	return fmt.Sprintf("the task %s was submitted before and has ended: %s. It does not start again; to do it once more, submit it with another %s", k.Task, end, key)
+}
+
+func (s State) knownBy(key string) *Known {
+	if i := slices.IndexFunc(s.Known, func(k Known) bool { return k.Key == key }); i >= 0 {
+		return &s.Known[i]
+	}
+	return nil
+}
+
+// unused returns an ID that no task has.
+func (s State) unused(id string) string {
+	unique := id
+	for n := 2; s.knownBy(Key("id "+unique)) != nil; n++ {
+		unique = id + "-" + strconv.Itoa(n)
+	}
+	return unique
+}
