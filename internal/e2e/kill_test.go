@@ -171,6 +171,7 @@ func TestAKillBetweenEvaluationsCostsAtMostOne(t *testing.T) {
 }
 
 func TestTheEngineIsKilledWhileAnAgentWorks(t *testing.T) {
+	world.Slow(t, "the worker is killed")
 	t.Parallel()
 	w := newWaiting(t, waiting)
 	n := w.start(engineRole)
@@ -316,6 +317,7 @@ func TestAGracefulStopCostsTheLoopNothing(t *testing.T) {
 }
 
 func TestTerminatedLoopsGiveTheirTreesUp(t *testing.T) {
+	world.Slow(t, "internal/host removes the trees of a loop that is over")
 	t.Parallel()
 	for name, before := range map[string]func(*machine, *node){
 		"while its worker runs":    func(*machine, *node) {},

@@ -284,7 +284,7 @@ func TestPaths(t *testing.T) {
 	} else {
 		t.Parallel()
 	}
-	for _, p := range world.Sample(2, paths) {
+	for _, p := range world.Sample(1, paths) {
 		t.Run(p.name, func(t *testing.T) {
 			w := pathMachine(t, p.agent)
 			if p.before != nil {

@@ -67,6 +67,7 @@ func TestHaltEndsTheAgentAndTheLoop(t *testing.T) {
 // TestAWorkerThatEndsWhileItInterrupts kills or stops the worker while the loop is to pause or to halt and the agent is
 // slow to end. The service does not retry an activity whose cancellation was requested; that must not fail the loop.
 func TestAWorkerThatEndsWhileItInterrupts(t *testing.T) {
+	world.Slow(t, "TestPauseInterruptsTheAgentAndContinueRepeatsIt interrupts it")
 	t.Parallel()
 	for _, c := range world.Sample(1, []struct{ message, ending string }{
 		{"pause", "killed"}, {"halt", "killed"}, {"cancel", "killed"},

@@ -19,6 +19,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/test/world"
 )
 
 // spans is an OpenTelemetry receiver. It keeps the spans of loops by their ID, and the names of the SDK's spans.
@@ -102,6 +103,7 @@ func (r *spans) tree() string {
 // TestL12ALoopIsOneTraceThoughItsWorkerIsKilled kills a loop's only process in the middle of an iteration: the next one
 // continues in the same trace and shows the same loop.
 func TestL12ALoopIsOneTraceThoughItsWorkerIsKilled(t *testing.T) {
+	world.Slow(t, "internal/span has the trace")
 	t.Parallel()
 	w := newWaiting(t, waiting)
 	received := &spans{loops: map[string]*tracepb.Span{}, sdk: map[string]bool{}}

@@ -15,11 +15,13 @@ import (
 	"pawl/internal/gittest"
 	"pawl/internal/held"
 	"pawl/internal/userrepo"
+	"pawl/test/world"
 )
 
 // TestE6_APushGoesWholeToTheRepositoryThatItWas renames a repository and puts a copy in its place while it takes a push. git
 // names the folder for new objects by its path.
 func TestE6_APushGoesWholeToTheRepositoryThatItWas(t *testing.T) {
+	world.Slow(t, "it pushes 48 MiB; TestE6_AHeldRepositoryIsTheOneThatItWas holds one as well")
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("paths are not held here")

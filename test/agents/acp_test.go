@@ -37,6 +37,7 @@ func TestA1_WhatTheContractDoesNotApproveIsDeniedToAnAgentThatAsks(t *testing.T)
 }
 
 func TestA2_ATurnOfAnAgentIsCancelledAtItsLastToolCallAndItsTokensCount(t *testing.T) {
+	world.Slow(t, "TestA2_ABudgetIsWatchedInEveryStream has the budget")
 	w := speaking(t, "endless").Set(doc{"limits": doc{"toolCalls": 2}})
 	r := w.Run(6)
 	require.Equal(t, "BUDGET_EXHAUSTED", r.Result.ErrorCode)

@@ -51,6 +51,7 @@ func claudeClimbs(w func() *world.World) func(request) answer {
 // TestClaudeRunsAWholeLoop is an Improve loop with the real Claude Code. It is asked for an idea with tools that only
 // look, then for the change. The loop's usage is that of the stream.
 func TestClaudeRunsAWholeLoop(t *testing.T) {
+	world.Slow(t, "TestProgramsByTheirStreams has its stream")
 	var w *world.World
 	w, m := claudeWorld(t, claudeClimbs(func() *world.World { return w }))
 	w.Set(doc{"limits": doc{"iterations": 2, "tokens": 1000000, "costUSD": 5}})

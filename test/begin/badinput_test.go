@@ -11,7 +11,7 @@ import (
 )
 
 func TestP0_RepositoryThatIsNotReady(t *testing.T) {
-	for _, c := range world.Sample(5, []struct {
+	for _, c := range world.Sample(3, []struct {
 		name   string
 		spoil  func(*world.World)
 		says   []string
@@ -87,7 +87,7 @@ func TestP0_RepositoryThatIsNotReady(t *testing.T) {
 }
 
 func TestP0_CommandThatIsNotReady(t *testing.T) {
-	for _, c := range world.Sample(4, []struct {
+	for _, c := range world.Sample(2, []struct {
 		name string
 		spec doc
 		says []string

@@ -137,6 +137,7 @@ approvals: {diff: auto, tools: ["*"]}
 
 // With approvals.plan: auto, the contract is approved at the start.
 func TestA1_ContractApprovedBySpec(t *testing.T) {
+	world.Slow(t, "TestA1_ContractIsApprovedByItsHash")
 	w := world.New(t, world.Raises).Set(doc{"approvals": doc{"plan": "auto"}})
 	s := w.Pawl("run", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)
@@ -172,6 +173,7 @@ func TestOddLoopIDs(t *testing.T) {
 
 // A loop without a name is called after the repository's folder.
 func TestLoopIsNamedAfterItsFolder(t *testing.T) {
+	world.Slow(t, "TestOddLoopIDs has odd names")
 	w := world.New(t, world.Raises).Set(doc{"verify": doc{"target": 10}})
 	old := w.Repo
 	w.Repo = filepath.Join(w.Dir, "größte Höhe")

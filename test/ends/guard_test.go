@@ -13,6 +13,7 @@ import (
 // TestP5_5_WhatTheGuardIsFor takes a loop through changes for which the guard does not run, and changes for which it
 // does: one that the metric discards, one that deletes a test, and one that touches what measures and is made again.
 func TestP5_5_WhatTheGuardIsFor(t *testing.T) {
+	world.Slow(t, "TestP6_DecisionsAreThoseOfTheProtocol has guards that fail")
 	w := world.Alone(t, `case $PAWL_ITERATION.$PAWL_ATTEMPT in
 		1.*) echo 9 >work/n; echo "lower the number" ;;
 		2.*) echo 1$PAWL_ATTEMPT >work/n; printf 'ok 1 - a\n1..1\n' >work/other; echo "leave a test out" ;;

@@ -73,6 +73,7 @@ func TestP5_NoNumberTwiceInARowIsAQuestion(t *testing.T) {
 
 func TestP8_LoopStopFile(t *testing.T) {
 	t.Run("in the repository's root, before the start", func(t *testing.T) {
+		world.Slow(t, "it is found later as well")
 		w := world.New(t, world.Raises)
 		w.Write("repo/loop-stop", "")
 		w.Before = w.Snapshot()

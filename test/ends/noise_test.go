@@ -107,6 +107,7 @@ func float(t *testing.T, text string) float64 {
 }
 
 func TestP5_EvaluationsThatAreComparedBeginAlike(t *testing.T) {
+	world.Slow(t, "activities/hosted measures")
 	for evidence, want := range map[string]string{"sequential": "", "single": "it was there\n"} {
 		t.Run(evidence, func(t *testing.T) {
 			w := world.New(t, world.Raises)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestAgentThatDoesNotExistFailsTheLoopAfterThree(t *testing.T) {
+	world.Slow(t, "TestAProgramThatCantStartSaysWhy has one")
 	for _, c := range world.Sample(1, []struct {
 		name    string
 		command any
@@ -55,6 +56,7 @@ func TestAgentThatHangs(t *testing.T) {
 
 // What an agent leaves in the background ends with its step, even if it hides.
 func TestAgentThatDaemonises(t *testing.T) {
+	world.Slow(t, "TestAgentThatKillsItsSupervisor leaves processes behind")
 	w := world.New(t, `echo 11 >work/n; echo "raise the number"
 		nohup tail -f "$WORLD/one" >/dev/null 2>&1 &
 		(setsid tail -f "$WORLD/two" >/dev/null 2>&1 &)

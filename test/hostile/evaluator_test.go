@@ -167,6 +167,7 @@ func TestP3_WhatANormalChangeTouchesStaysFree(t *testing.T) {
 // TestP3_AMeasureOutsideOfTheRepositoryIsWatched has an agent write a program that verify names, which lies
 // outside of the repository.
 func TestP3_AMeasureOutsideOfTheRepositoryIsWatched(t *testing.T) {
+	world.Slow(t, "TestP3_SealedMeansTheEvaluator has the seals")
 	for i, way := range deedsHere() {
 		t.Run(way, func(t *testing.T) {
 			if i > 0 && way != byNobody {

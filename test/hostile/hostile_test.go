@@ -50,6 +50,7 @@ const canaries = `
 `
 
 func TestProgramsThatAgentsPlantInGitNeverRun(t *testing.T) {
+	world.Slow(t, "TestP10_WhatAnAgentDoesWithGitChangesNothing plants them")
 	t.Run("in .git", func(t *testing.T) {
 		world.Slow(t, "TestEscapes plants them, too")
 		w := world.New(t, canaries+world.Raises).Set(doc{"limits": doc{"iterations": 3}})

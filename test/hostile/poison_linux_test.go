@@ -62,6 +62,7 @@ sed -i "s/$(out_of "$bad") *[0-9]*/$(printf '%s %20d' "$(out_of "$good")" "$(sta
 // fails, and nothing is proposed. It takes a layer over the user's caches: in bubblewrap, where caches begin empty, the
 // guard fails at once.
 func TestE6_PoisonThatAKeptChangeLeavesIsNotProposed(t *testing.T) {
+	world.Slow(t, "TestE6_PoisonInWhatTheJudgeKeepsIsNotProposed judges from scratch")
 	for _, way := range []string{byRoot, byOrdinary} {
 		t.Run(way, func(t *testing.T) {
 			if way != byRoot {

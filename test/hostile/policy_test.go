@@ -79,6 +79,7 @@ func must[T any](v T, err error) T {
 
 // TestE6_ASpecWithACredentialNeverReachesTheLedger: the ledger is pushed and never changes.
 func TestE6_ASpecWithACredentialNeverReachesTheLedger(t *testing.T) {
+	world.Slow(t, "TestASecretBlocksTheLoop looks for them as well")
 	w := world.New(t, world.Raises)
 	token := "ghp_" + strings.Repeat("q7Zp2X", 6)
 	w.Set(doc{"agent": doc{"env": doc{"WORLD": w.Dir, "GH_TOKEN": token}}})

@@ -47,6 +47,7 @@ func TestE6_AgentThatAnswersAGate(t *testing.T) {
 // On this machine's own network another program leads past the ports that are closed. An engine that asks who comes
 // does not take the answer, and the contract has said which it is.
 func TestE6_AgentThatAnswersAGateThroughAnotherProgram(t *testing.T) {
+	world.Slow(t, "it answers the gate itself")
 	for name, c := range map[string]struct {
 		flags []string
 		code  string

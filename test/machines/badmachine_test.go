@@ -48,6 +48,7 @@ func TestP0_NoGit(t *testing.T) {
 }
 
 func TestP0_GitThatIsTooOld(t *testing.T) {
+	world.Slow(t, "TestP0_NoGit has the same check")
 	w := world.Alone(t, world.Raises)
 	t.Parallel()
 	bin := t.TempDir()

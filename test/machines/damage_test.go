@@ -159,6 +159,9 @@ func TestDamageStallsNoLoop(t *testing.T) {
 	for _, when := range []string{"while it is at work", "while nothing runs"} {
 		t.Run(when, func(t *testing.T) {
 			down := when == "while nothing runs"
+			if down {
+				world.Slow(t, "it is found while the loop is at work")
+			}
 			for _, d := range world.Sample(1, damages) {
 				if d.down && !down {
 					continue

@@ -69,6 +69,7 @@ func TestDiskThatFillsUp(t *testing.T) {
 		require.Len(t, w.Results(w.Loop), 3)
 	})
 	t.Run("under store and trees", func(t *testing.T) {
+		world.Slow(t, "the engine is on the same disk")
 		world.NeedCLI(t)
 		t.Parallel()
 		w := world.Alone(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 2}})

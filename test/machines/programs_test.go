@@ -19,6 +19,7 @@ import (
 // Several pawl processes of one machine share the engine. When its owner is killed, another one takes it over: the
 // loop, and the command that follows it, only notice a pause.
 func TestTheEngineOutlivesEveryProcessThatOwnsIt(t *testing.T) {
+	world.Slow(t, "TestALoopOutlivesItsEngine")
 	w := world.Alone(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 3}})
 	t.Parallel()
 	owner, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
@@ -224,6 +225,7 @@ func TestSecondProcessUsesTheEngineAndTakesItOver(t *testing.T) {
 }
 
 func TestReadingWithAndWithoutAnEngine(t *testing.T) {
+	world.Slow(t, "internal/client reads both")
 	w := world.Alone(t, world.Raises).Set(doc{"limits": doc{"iterations": 2}})
 	t.Parallel()
 	s := w.Pawl("list")

@@ -103,6 +103,7 @@ func TestPersonAtATerminal(t *testing.T) {
 		require.Contains(t, c.screen(), "Loop halted: 2 iterations, 1 kept, best metric: 11")
 	})
 	t.Run("pauses the loop by Ctrl-C, and detaches from it", func(t *testing.T) {
+		world.Slow(t, "the other cases type answers, too")
 		w := world.New(t, world.WaitsFor("go"))
 		c := atTerminal(w, "run", "--yes", w.SpecFile())
 		w.At(1)
@@ -121,6 +122,7 @@ func TestPersonAtATerminal(t *testing.T) {
 		w.Waits("completed")
 	})
 	t.Run("declines the contract", func(t *testing.T) {
+		world.Slow(t, "the other cases type answers, too")
 		w := world.New(t, world.Raises)
 		c := atTerminal(w, "run", w.SpecFile())
 		c.sees("[y/N] ")
@@ -140,6 +142,7 @@ func TestPersonAtATerminal(t *testing.T) {
 		w.Waits("completed")
 	})
 	t.Run("answers a question", func(t *testing.T) {
+		world.Slow(t, "the other cases type answers, too")
 		w := world.New(t, `echo "$PAWL_ITERATION" >>work/other; echo "change something"`).
 			Set(doc{"verify": doc{"command": "test $(wc -l <work/other) -gt 1 || cat work/n"}, "limits": doc{"iterations": 3}})
 		c := atTerminal(w, "run", "--yes", w.SpecFile())

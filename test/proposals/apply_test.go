@@ -171,6 +171,9 @@ func TestE3_AppliedAtOnceAfterTheDiffsGate(t *testing.T) {
 func TestA7_ProposalsAreMergedAndSquashed(t *testing.T) {
 	for how, parents := range map[string]int{"merge": 2, "squash": 1} {
 		t.Run(how, func(t *testing.T) {
+			if how == "squash" {
+				world.Slow(t, "it is merged")
+			}
 			w, p := proposes(t)
 			w.Git("checkout", "--quiet", "-b", "other")
 			w.Done("approve", w.Loop, "--hash", p.Hash)

@@ -117,6 +117,7 @@ func TestL8_AnExtendedLoopWithAPlan(t *testing.T) {
 
 // loop-stop is obeyed before the next phase, not only before the next iteration.
 func TestL_LoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
+	world.Slow(t, "TestP8_LoopStopFile ends a loop")
 	w := delivers(t, `touch "$WORLD/repo/loop-stop"; `+world.Raises).Set(doc{"sandbox": doc{"use": "off"}}) // the agent stands for a person
 	r := w.Run(5)
 	require.Equal(t, "ALO_CANCELLED", r.Result.ErrorCode)
@@ -127,6 +128,7 @@ func TestL_LoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {
 
 // The writer is shown what failed before the first write, which does not count. A new failure counts.
 func TestL2_ATestThatFailedBeforeDoesNotCount(t *testing.T) {
+	world.Slow(t, "TestRealRepositoriesAreMended has one")
 	w := delivers(t, `cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ROLE"; echo $PAWL_ROLE >>"$WORLD/roles"
 		if [ $PAWL_ROLE = writer ]; then echo bad >work/other; fi; [ $PAWL_ROLE = writer ] || echo good >work/other; echo 11 >work/n; echo "raise the number"`)
 	w.Set(doc{"test": doc{"command": `echo "not ok 1 - docker"; ok=ok; [ "$(cat work/n)" -gt 10 ] || ok="not ok"; echo "$ok 2 - climbs"

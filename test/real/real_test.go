@@ -255,7 +255,7 @@ func some(with func(source) bool) (names []string) {
 			names = append(names, name)
 		}
 	}
-	return world.Sample(2, names)
+	return world.Sample(1, names)
 }
 
 // drafts has `pawl init` write a spec, and makes it the world's spec.

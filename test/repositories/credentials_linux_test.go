@@ -37,6 +37,7 @@ const hunts = `{
 // credential helper and a header in git's settings. Agent and verify find neither, and neither is in what pawl stores,
 // prints or runs.
 func TestE6_CredentialsOfARepositoryByItsURLAreThatOfPawlsGitAlone(t *testing.T) {
+	world.Slow(t, "TestP0_ARepositoryByItsURL clones one")
 	if lacks := sandbox.Probe().Lacks(sandbox.Filtered, []int{1}); lacks != "" {
 		world.Lacks(t, "this machine lacks "+lacks)
 	}

@@ -49,6 +49,7 @@ func addSubmodule(w *world.World) {
 func TestSubmodules(t *testing.T) {
 	const fetch = "git -c protocol.file.allow=always submodule --quiet update --init"
 	t.Run("empty in the trees where setup fetches none", func(t *testing.T) {
+		world.Slow(t, "as the other cases")
 		w := world.New(t, `ls lib >"$WORLD/lib"; `+world.Raises)
 		addSubmodule(w)
 		at := w.Git("rev-parse", "HEAD:lib")
@@ -169,7 +170,7 @@ func TestWorktreesOfTheUsers(t *testing.T) {
 }
 
 func TestPartOfARepository(t *testing.T) {
-	for _, c := range world.Sample(2, []struct {
+	for _, c := range world.Sample(1, []struct {
 		name  string
 		clone func(w *world.World, to string)
 	}{
@@ -219,6 +220,7 @@ func TestPartOfARepository(t *testing.T) {
 
 // git would have to fetch each missing file by itself, and refuses to.
 func TestP0_PartialClone(t *testing.T) {
+	world.Slow(t, "TestPartOfARepository has one")
 	w := world.New(t, world.Raises)
 	part := filepath.Join(w.Dir, "part")
 	w.Git("config", "uploadpack.allowFilter", "true")

@@ -13,6 +13,7 @@ import (
 // The loop starts from where repo.path leads, whatever the path looks like.
 func TestRepositoryThatIsUnusual(t *testing.T) {
 	t.Run("a folder in it", func(t *testing.T) {
+		world.Slow(t, "as the other cases")
 		w := world.New(t, world.Raises)
 		w.Set(doc{"repo": doc{"path": filepath.Join(w.Repo, "work")}}).Run(0)
 		require.Equal(t, "11", w.Kept("work/n"))

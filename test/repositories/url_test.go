@@ -188,6 +188,7 @@ func TestABaseThatMovesInTheRemote(t *testing.T) {
 // second resumes the loop from the ledger in the repository. The first, which was only slow, can't record anything
 // more.
 func TestTwoHostsCannotGoOnWithOneLoop(t *testing.T) {
+	world.Slow(t, "workflows move loops between hosts")
 	t.Parallel()
 	w := world.Alone(t, world.Raises).Set(doc{"limits": doc{"iterations": 3}, "approvals": doc{"plan": "auto"}, "breakpoints": []string{"verify"}})
 	w.Shares()

@@ -172,6 +172,7 @@ func TestS1_ThreeTasksOneRunsOneAsksOneGoesInCircles(t *testing.T) {
 }
 
 func TestS5_AnInterruptedTaskGoesOnAfterwardsAndNothingIsDoneTwice(t *testing.T) {
+	world.Slow(t, "workflows/stewarding interrupts them")
 	w := open(t, nil)
 	w.Write("wait", "")
 	w.submit("low", "Write a line.")

@@ -171,6 +171,7 @@ func passOf(t *testing.T, w *world.World) string {
 
 // If agents can't have their own network, the engine requires a token by itself, and says so.
 func TestE6_WhereTheNetworkCannotBeClosedTheEngineAsks(t *testing.T) {
+	world.Slow(t, "TestE6_AnEngineThatAsksThroughTheProgram asks")
 	const without = `echo 0 >/proc/sys/user/max_net_namespaces && exec "$0" "$@"`
 	if err := exec.Command("unshare", "--user", "--map-root-user", "sh", "-c", without, "true").Run(); err != nil {
 		world.Lacks(t, "user namespaces, to be without network namespaces in")

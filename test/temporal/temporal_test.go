@@ -92,6 +92,7 @@ func TestTemporalCLI_StartLookApproveAndList(t *testing.T) {
 
 // Everything that is wrong with a spec from Temporal is in the failure, by key.
 func TestTemporalCLI_SpecThatIsWrong(t *testing.T) {
+	world.Slow(t, "TestSpecFileThatIsWrong reads them")
 	w := world.OnCluster(t, world.Raises)
 	w.Set(doc{"limits": doc{"iterations": 0}, "scop": []string{"x"}}).Begin()
 	f := w.Fails()
