@@ -130,7 +130,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		}
 		out.problem(about, f.What, f.Do)
 	} else if clash := slices.DeleteFunc(d.Clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
-		out.Notes = append(out.Notes, "these files match the scope but are sealed, since they judge the work: "+contracts.Naming(clash)+". To let tests change, name them in the scope")
+		out.Notes = append(out.Notes, "these files match the scope but are sealed, since they judge the work: "+contracts.Naming(clash)+". To let tests change, name them in the scope. To let code change that the guard command names, put the command into a script, such as check.sh")
 	}
 	if out.Protections, _, err = ws.Protections(ctx); err != nil {
 		return out, err

@@ -281,6 +281,12 @@ func TestP3_NamesThatWouldOutrankASealedFileAreSealedWhileAbsent(t *testing.T) {
 			assert.Empty(t, sealedOf(s, "+src/new.py", "+src/new/__init__.py", "+parser/new.go", "+parser/new_test.go", "+tests/test_new.py", "+src/lib.rs", "+src/new.test.js", "+docs/make.md", "+README.md"), "%s %q", name, command)
 		}
 	}
+	beside := seal.Find(spec.Spec{Guard: spec.Guard{Command: `cc -o "${TMPDIR:-/tmp}/unit" unit.c && "${TMPDIR:-/tmp}/unit" && ./out/unit`}}, nil, nil)
+	var free []string
+	for _, g := range beside.Groups {
+		free = append(free, g.Glob)
+	}
+	assert.Equal(t, []string{"out/unit"}, free, "a name outside of the repository says nothing to a loop")
 	assert.Empty(t, sealedOf(spec.Spec{Test: spec.Test{Command: "go test ./..."}}, "go.mod", "main.go"), "a dependency may be added where the scope has go.mod")
 }
 

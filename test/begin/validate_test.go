@@ -121,6 +121,7 @@ func TestValidateNotesWhatIsWorthAThought(t *testing.T) {
 	v := validate(w, 0)
 	require.Len(t, v.Notes, 2)
 	require.Contains(t, v.Notes[0], "match the scope but are sealed, since they judge the work: work/n")
+	require.Contains(t, v.Notes[0], "that the guard command names, put the command into a script")
 	require.Contains(t, v.Notes[1], "folders in which the agent may change files: work")
 }
 
