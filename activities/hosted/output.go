@@ -22,7 +22,7 @@ const MaxOutput = 2 * proc.DefaultOutputLimit
 // TailLength is how many bytes of an output enter history, for people.
 const TailLength = 600
 
-// TailOf returns the end of a command's output, then of its errors, without colours and empty lines. If it has both, each
+// TailOf returns the end of an agent's output, then of its errors, without colours and empty lines. If it has both, each
 // gets half of the room.
 func TailOf(dir string) string {
 	var said []string
@@ -44,6 +44,60 @@ func TailOf(dir string) string {
 		}
 	}
 	return secret.Redact(strings.Join(said, "\n"))
+}
+
+// Excerpt returns a command's output, then its errors, without colours and empty lines, in about limit bytes. It leaves
+// out the middle, because some programs say first what is wrong, and others last. If the command has printed both, each
+// gets half of the room.
+func Excerpt(dir string, limit int) string {
+	var said []string
+	for _, name := range []string{"stdout", "stderr"} {
+		if text := readEnds(filepath.Join(dir, name), limit); text != "" {
+			said = append(said, text)
+		}
+	}
+	if len(said) == 1 {
+		said[0] = ends(said[0], limit)
+	} else if len(said) == 2 {
+		first, second := len(said[0]), len(said[1])
+		said[0], said[1] = ends(said[0], max(limit/2, limit-second)), ends(said[1], max(limit/2, limit-first))
+	}
+	return secret.Redact(strings.Join(said, "\n"))
+}
+
+// leftOut stands for the middle of an output.
+const leftOut = "[…]"
+
+// readEnds returns the text of a file that has at most limit bytes, else more than that from its start and its end.
+func readEnds(path string, limit int) string {
+	room := int64(4 * limit) // colours and empty lines will be removed
+	b, err := ReadFile(path, 2*room)
+	if err == nil && int64(len(b)) == 2*room {
+		var tail []byte
+		if tail, err = ReadTail(path, room); err == nil {
+			b = append(append(b[:room], "\n"+leftOut+"\n"...), tail...)
+		}
+	}
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(emptyLines.ReplaceAllString(strings.ToValidUTF8(string(evidence.Plain(b)), "?"), "\n"))
+}
+
+// ends returns the first third of a text and its end, in whole lines if possible, in at most limit bytes.
+func ends(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	limit -= len("\n" + leftOut + "\n")
+	head, tail := text[:limit/3], text[len(text)-(limit-limit/3):]
+	if end := strings.LastIndexByte(head, '\n'); end > 0 {
+		head = head[:end]
+	}
+	if _, rest, more := strings.Cut(tail, "\n"); more {
+		tail = rest
+	}
+	return strings.ToValidUTF8(head, "") + "\n" + leftOut + "\n" + strings.ToValidUTF8(tail, "")
 }
 
 var emptyLines = lazyregexp.New(`\n(?:[ \t\r]*\n)+`)

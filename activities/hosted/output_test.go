@@ -25,3 +25,29 @@ func TestTheEndOfAnOutputIsPlainText(t *testing.T) {
 	require.LessOrEqual(t, len(tail), hosted.TailLength+len("…\n"))
 	require.Equal(t, "", hosted.TailOf(t.TempDir()))
 }
+
+// A runtime such as Ruby's says first what is wrong, and then where. A test runner says it last.
+func TestAnExcerptHasTheStartAndTheEndOfAnOutput(t *testing.T) {
+	dir := t.TempDir()
+	write := func(stdout, stderr string) {
+		for name, text := range map[string]string{"stdout": stdout, "stderr": stderr} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		}
+	}
+	long := "\x1b[31muninitialized constant Helper (NameError)\x1b[0m\n" + strings.Repeat("\tfrom somewhere\n\n", 100_000) + "\tfrom <main>\n"
+	write("", long)
+	said := hosted.Excerpt(dir, 600)
+	require.True(t, strings.HasPrefix(said, "uninitialized constant Helper (NameError)\n\tfrom somewhere\n"), "%q", said)
+	require.True(t, strings.HasSuffix(said, "\n\tfrom somewhere\n\tfrom <main>"), "%q", said)
+	require.Contains(t, said, "\n[…]\n")
+	require.LessOrEqual(t, len(said), 600)
+	write("1 of 3 failed\n", long)
+	said = hosted.Excerpt(dir, 600)
+	require.True(t, strings.HasPrefix(said, "1 of 3 failed\nuninitialized constant Helper (NameError)\n"), "%q", said)
+	require.LessOrEqual(t, len(said), 601)
+	write("all of it\n\n", "and this\n")
+	require.Equal(t, "all of it\nand this", hosted.Excerpt(dir, 600))
+	write(strings.Repeat("x", 5000), "")
+	require.LessOrEqual(t, len(hosted.Excerpt(dir, 600)), 600, "a line without an end")
+	require.Empty(t, hosted.Excerpt(t.TempDir(), 600))
+}

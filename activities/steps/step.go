@@ -117,10 +117,17 @@ func (w *Work) shell(ctx context.Context, dir, command string) (act.Outcome, err
 	if err != nil {
 		return act.Outcome{}, err
 	}
-	return w.Run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+	out, err := w.Run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
 		return s.Run(ctx, c)
 	})
+	if err == nil && !out.OK() {
+		out.Tail = hosted.Excerpt(w.Dir, ofCommand)
+	}
+	return out, err
 }
+
+// ofCommand is how many bytes of the output of a failed command enter history.
+const ofCommand = 2 * hosted.TailLength
 
 // Run lets the loop's supervisor run the command.
 func (w *Work) Run(ctx context.Context, c proc.Command, by func(context.Context, *proc.Supervisor, proc.Command) (proc.Result, error)) (act.Outcome, error) {
@@ -288,7 +295,7 @@ func (w *Work) digested(out *act.Outcome) error {
 	if r.Failed == 0 {
 		return nil
 	}
-	out.Tail = secret.Redact(testreport.Digest(r, 2*hosted.TailLength, printed...))
+	out.Tail = secret.Redact(testreport.Digest(r, ofCommand, printed...))
 	if err := durable.WriteFile(filepath.Join(w.Dir, digestFile), []byte(testreport.Digest(r, maxDigest, printed...)), 0o600); err != nil {
 		return fmt.Errorf("writing the digest: %w", err)
 	}

@@ -121,11 +121,11 @@ func outputsOf(dir string) (outputs [][]byte, err error) {
 	return outputs, nil
 }
 
-// EvidenceIn returns what shows an agent why it is asked again: the digest of a test run, else the end of a command's
-// output.
+// EvidenceIn returns what shows an agent why it is asked again: the digest of a test run, else the start and the end of a
+// command's output.
 func EvidenceIn(dir string) string {
 	if b, err := os.ReadFile(held.At(filepath.Join(dir, digestFile))); err == nil {
 		return string(b)
 	}
-	return hosted.TailOf(dir)
+	return hosted.Excerpt(dir, maxDigest)
 }
