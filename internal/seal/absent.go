@@ -15,7 +15,7 @@ import (
 // free seals the name of a file that a command would run or read commands from, if the base does not have the file: a
 // build makes it, or it is optional. Outside of the repository a loop makes no files.
 func (r *refs) free(dir string, w shell.Word) {
-	if at := r.relative(shell.Resolve(dir, w.Path)); !w.Unknown && !w.Glob && at != "." && !path.IsAbs(at) && !r.exists[at] && !r.folder(at) {
+	if at := r.relative(shell.Resolve(dir, w.Path)); !w.Unknown && !w.Glob && at != "" && at != "." && !path.IsAbs(at) && !r.exists[at] && !r.folder(at) {
 		r.group("", shell.EscapeGlob(at), Group{New: true})
 	}
 }

@@ -287,6 +287,8 @@ func TestP3_NamesThatWouldOutrankASealedFileAreSealedWhileAbsent(t *testing.T) {
 		free = append(free, g.Glob)
 	}
 	assert.Equal(t, []string{"out/unit"}, free, "a name outside of the repository says nothing to a loop")
+	unknown := seal.Find(spec.Spec{Guard: spec.Guard{Command: `for f in $CHECKS; do $f '' 'abc def' x; done; . ""`}}, nil, nil)
+	assert.Empty(t, unknown.Groups, "the arguments of an unknown command are not what a shell reads")
 	assert.Empty(t, sealedOf(spec.Spec{Test: spec.Test{Command: "go test ./..."}}, "go.mod", "main.go"), "a dependency may be added where the scope has go.mod")
 }
 

@@ -186,7 +186,7 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 		r.workspaces(c.Dir, args, depth)
 		return
 	}
-	if in, ok := interpreters[name]; ok {
+	if in, ok := interpreters[name]; ok || first.Unknown { // $(RUNNER) tools/check.sh
 		r.interpret(c, name, in, args, depth)
 	}
 }
@@ -400,12 +400,15 @@ var (
 	versions   = lazyregexp.New(`[0-9.]+$`)
 )
 
-// called returns the name of a command without its folder and version.
+// called returns the name of a command without its folder and version, "" if it is unknown.
 func called(w shell.Word) string {
 	if w.Text == "." {
 		return "."
 	}
 	name := path.Base(w.Path)
+	if name == "." { // a path that nobody knows is empty
+		return ""
+	}
 	if trimmed := versions.ReplaceAllString(name, ""); len(trimmed) > 1 { // c8 is no version of c
 		return trimmed
 	}
