@@ -201,8 +201,12 @@ func (b Brief) rules() string {
 		lines = append(lines, "- Never add files with these names, because they would change how your work is judged: "+loop.Clip(strings.Join(b.Reserved, ", "), boundList))
 	}
 	if known := b.State.KnownTests; known != nil && known.Tests != nil && len(known.Tests.Failing) > 0 {
-		lines = append(lines, fmt.Sprintf("- %s failed before the first change, and need not pass unless the goal is about them: %s",
-			evidence.Counted(known.Tests.Failed, "test"), loop.Clip(strings.Join(known.Tests.Failing, ", "), boundList)))
+		them := "them"
+		if known.Tests.Failed == 1 {
+			them = "it"
+		}
+		lines = append(lines, fmt.Sprintf("- %s failed before the first change, and need not pass unless the goal is about %s: %s",
+			evidence.Counted(known.Tests.Failed, "test"), them, loop.Clip(strings.Join(known.Tests.Failing, ", "), boundList)))
 	}
 	if b.Guard != "" {
 		lines = append(lines, "- This command must keep passing: `"+loop.Clip(b.Guard, 512)+"`")

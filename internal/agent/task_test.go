@@ -30,7 +30,7 @@ func TestEveryTaskOfEveryKindIsSaid(t *testing.T) {
 					require.NotContains(t, text, "<no value>", at)
 				}
 				if k.Reference {
-					require.Contains(t, begun.Text(), "- Baseline 10.50, best so far 10.50.\n- Target: 9.\n- Kept 0 changes")
+					require.Contains(t, begun.Text(), "- Baseline 10.50, best so far 10.50.\n- Target: 9.\n- Changes kept: 0")
 				}
 			}
 		}

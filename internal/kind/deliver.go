@@ -26,7 +26,7 @@ var Deliver = Kind{
 		phase.Fix: {Repair: "What fails", Text: `The tests fail. Find the cause and fix it in the code, not in the tests.` + judged +
 			` {{where "description"}} If the whole approach is wrong, {{regenerate}}.`},
 	},
-	Standing: `- Iteration {{.State.Iteration}}, {{.State.FixAttempts}} fixes in it.`,
+	Standing: `- Iteration {{.State.Iteration}}, fixes in it so far: {{.State.FixAttempts}}.`,
 
 	Figures: []Figure{Fixes, Suite, Gate}, PhaseLines: true,
 	Stops:   []string{"limits.fixAttempts", "limits.iterations", "limits.phaseTimeout"},

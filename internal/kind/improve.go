@@ -30,7 +30,7 @@ Keep it minimal: one logical unit. Describe it in one sentence without the word 
 - {{.Noise}}{{end}}
 {{- if .Target}}
 - Target: {{.Target}}.{{end}}
-- Kept {{.State.KeptCount}} changes, discarded {{.State.Discarded}}, {{.State.DiscardsInARow}} discards in a row.`,
+- Changes kept: {{.State.KeptCount}}, discarded: {{.State.Discarded}}, discarded in a row: {{.State.DiscardsInARow}}.`,
 
 	Figures: []Figure{Keeps},
 	Stops:   []string{"limits.discards"},
