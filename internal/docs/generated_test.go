@@ -149,7 +149,8 @@ sealed files before you approve it. These are sealed:
   variable, a target that it does not find, a Taskfile, a Rakefile, a script in Ruby), it warns you before you approve the contract.
 - **Tests** that guard and test commands name or discover, as they are in the base commit. The loop may add new tests and change
   those that it has added itself. The tests in verify and check commands are not sealed, because a metric may be about them. The source of a
-  program whose name has "test" in it, and that these commands build and run (` + "`./xmltest`" + `: ` + "`xmltest.cpp`" + `), is such a test.
+  program whose name has "test" in it, and that these commands build and run (` + "`./xmltest`" + `: ` + "`xmltest.cpp`" + `), is such a test. So are folders of tests that the text of a
+  program names (` + "`ruby -e '…'`" + `).
 - **Settings** of every program that a command runs, whether they exist or not. The loop may neither change nor add any, in the
   folder in which the program runs, below it and above it. Files of the repository that settings have the program load before the
   tests are sealed too, unless the scope names their folder: ` + "`" + `setupFiles` + "`" + ` of jest, ` + "`" + `require` + "`" + ` of mocha, ` + "`" + `pytest_plugins` + "`" + `.

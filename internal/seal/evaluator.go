@@ -312,6 +312,19 @@ func (r *refs) testFolders(dir string, words []shell.Word) {
 	}
 }
 
+// testsIn seals the test folders in the strings of a program's text: ruby -e 'Dir["test/**/test_*.rb"].each { … }'.
+func (r *refs) testsIn(dir, text string) {
+	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+		at := r.relative(shell.Resolve(dir, m[1]))
+		if found := testFolder.FindStringIndex(at); found != nil {
+			r.testFolders("", []shell.Word{{Path: at[:found[1]]}})
+		}
+	}
+}
+
+// quoted matches a string in a program's text.
+var quoted = lazyregexp.New(`["']([^"'\n]+)["']`)
+
 // around seals a glob in a folder, in all folders above it, and in all below. With a leading slash it leaves out
 // those below.
 func (r *refs) around(dir, glob string, g Group) {

@@ -104,6 +104,17 @@ func TestP3_TheFolderOfTestsThatARunnerIsGivenIsSealed(t *testing.T) {
 	}
 }
 
+// A command may load the tests by the text of a program.
+func TestP3_TestFoldersInTheTextOfAProgramAreSealed(t *testing.T) {
+	for command, want := range map[string]string{
+		`ruby -Ilib -e 'Dir["tests/**/test_*.py"].each { |f| require "./" + f }'`: "tests/test_a.py tests/unit/helper.py",
+		`node -e "require('./src/app'); require('./src/__tests__/x')"`:            "src/__tests__/x.js",
+	} {
+		got := sealedOf(spec.Spec{Scope: []string{"**"}, Guard: spec.Guard{Command: command}}, "tests/test_a.py", "tests/unit/helper.py", "src/app.js", "src/app.py", "src/__tests__/x.js")
+		assert.Equal(t, want, strings.Join(got, " "), command)
+	}
+}
+
 // node:test, ava and tsd each find files by some of these names, without settings.
 func TestP3_TestsOfJavaScriptAreSealedByEveryNameThatARunnerFinds(t *testing.T) {
 	tests := []string{"test.js", "lib/test.mjs", "test-parse.js", "lib/parse-test.cjs", "lib/parse_test.ts", "index.test-d.ts", "lib/a.test.js"}

@@ -224,8 +224,10 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 			}
 			loaded = true
 		case contains(in.inline, w.Text) || shells[name] && commandOption.MatchString(w.Text):
-			if shells[name] && n+1 < len(args) {
+			if n+1 < len(args) && shells[name] {
 				r.scripts(args[n+1].Text, c.Dir, c.Env, depth+1)
+			} else if n+1 < len(args) && r.judges {
+				r.testsIn(c.Dir, args[n+1].Text)
 			}
 			return
 		case entryModule(name, w.Text) && n+1 < len(args):
