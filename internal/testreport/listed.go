@@ -21,7 +21,10 @@ type listed struct {
 
 var (
 	rspecTotal    = lazyregexp.New(`^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`)
-	minitestTotal = lazyregexp.New(`^(?P<ran>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors(?:, (?P<skipped>\d+) (?:skips|pendings).*)?$`)
+	minitestTotal = lazyregexp.New(`^(?P<ran>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors(?:, (?P<skipped>\d+) skips.*)?$`)
+	testUnitTotal = lazyregexp.New(`^(?P<ran>\d+) tests, \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors, (?P<skipped>\d+) pendings(?:, (?P<omitted>\d+) omissions.*)?$`)
+	junit4Total   = lazyregexp.New(`^(?:OK \((?P<ran>\d+) tests?\)|Tests run: (?P<all>\d+),  Failures: (?P<failed>\d+))$`)
+	platformTotal = lazyregexp.New(`^\[ +(?:(?P<passed>\d+) tests successful|(?P<failed>\d+) tests failed|(?P<errors>\d+) containers failed|(?P<skipped>\d+) tests skipped) +\]$`)
 	phpunitTotal  = lazyregexp.New(`^(?:OK \((?P<ran>\d+) tests?, \d+ assertions?\)|Tests: (?P<all>\d+), Assertions: \d+(?:, Errors: (?P<errors>\d+))?(?:, Failures: (?P<failed>\d+))?(?:, [A-Z][A-Za-z ]+: \d+)*?(?:, Skipped: (?P<skipped>\d+))?(?:, [A-Z][A-Za-z ]+: \d+)*\.)$`)
 	ctestTotal    = lazyregexp.New(`^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<ran>\d+)$`)
 	mesonTotal    = lazyregexp.New(`^(?:Ok: +(?P<passed>\d+)|Expected Fail: +(?P<expected>\d+)|Fail: +(?P<failed>\d+)|Unexpected Pass: +(?P<more>\d+)|Timeout: +(?P<errors>\d+)|Skipped: +(?P<skipped>\d+))\s*$`)
@@ -33,6 +36,16 @@ var (
 	}
 	minitest = listed{
 		total: minitestTotal, begin: lazyregexp.New(`^ +\d+\) (?:Failure|Error):$`), end: lazyregexp.New(`^ +\d+\) Skipped:$`), test: lazyregexp.New(`^(?P<pkg>[^\s#]+)#(?P<name>[^\s:\[]+)(?: \[.*\])?:$`),
+	}
+	testUnit = listed{
+		total: testUnitTotal, begin: lazyregexp.New(`^={79}$`), end: lazyregexp.New(`^Finished in `), test: lazyregexp.New(`^(?:Failure|Error): (?P<name>.+)\((?P<pkg>[^()]+)\)(?::.*)?$`),
+	}
+	// JUnit has two programs of its own: JUnitCore, and the console of its platform.
+	junit4 = listed{
+		total: junit4Total, begin: lazyregexp.New(`^There (?:was|were) \d+ failures?:$`), end: lazyregexp.New(`^FAILURES!!!$`), test: lazyregexp.New(`^\d+\) (?P<name>.+)\((?P<pkg>[\w.$]+)\)$`),
+	}
+	platform = listed{
+		total: platformTotal, begin: lazyregexp.New(`^Failures \(\d+\):$`), end: lazyregexp.New(`^Test run finished after `), test: lazyregexp.New(`^  [\w ]+:(?P<name>\S.*)$`),
 	}
 	phpunit = listed{
 		total: phpunitTotal, begin: lazyregexp.New(`^There (?:was|were) \d+ (?:error|failure)s?:$`), end: lazyregexp.New(`^(?:There (?:was|were) \d+ |--$|(?:FAILURES|ERRORS|WARNINGS|OK)\b)`),
@@ -65,7 +78,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			ran += atoi(m["ran"]) + atoi(m["all"])
 			passed += atoi(m["passed"]) + atoi(m["expected"])
 			failed += atoi(m["failed"]) + atoi(m["errors"]) + atoi(m["more"])
-			skipped += atoi(m["skipped"])
+			skipped += atoi(m["skipped"]) + atoi(m["omitted"])
 			before = nil
 			return
 		}

@@ -1,6 +1,7 @@
 // Package testreport reads the output of test commands: which tests failed and why. It reads `go test -json`, JUnit
 // XML and TAP, and, as far as possible, the normal output of go test, pytest, unittest, cargo, jest, vitest, uvu,
-// mocha, node, automake, ctest, meson, GoogleTest, prove, busted, RSpec, Minitest, PHPUnit and small test harnesses in C. Deliver uses it to compare two runs (Compare), to recognise a
+// mocha, node, automake, ctest, meson, GoogleTest, prove, busted, RSpec, Minitest, test-unit, PHPUnit,
+// JUnit's own programs, shunit2 and small test harnesses in C. Deliver uses it to compare two runs (Compare), to recognise a
 // failure that occurred before (Signature), and to describe failures to a fixer (Digest).
 //
 // It never decides whether tests passed: the exit status of the command does. A report never turns a failure into a
@@ -123,6 +124,10 @@ var formats = []format{
 	{"busted", false, bustedTotal, busted.read},
 	{"rspec", false, rspecTotal, rspec.read},
 	{"minitest", false, minitestTotal, minitest.read},
+	{"test-unit", false, testUnitTotal, testUnit.read},
+	{"junit4", false, junit4Total, junit4.read},
+	{"junit-platform", false, platformTotal, platform.read},
+	{"shunit2", false, shunitRan, readShunit},
 	{"phpunit", false, phpunitTotal, phpunit.read},
 }
 

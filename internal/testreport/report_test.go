@@ -26,7 +26,8 @@ func sample(t testing.TB, name string) []byte {
 
 // TestReadUnderstandsWhatRunnersPrint reads the output of the real programs for tests that fail on purpose: go 1.26,
 // node 20, Perl 5, tape, Python 3.11, pytest 7.2, cargo 1.95, mocha, jest, vitest and uvu of 2026, automake 1.16, ctest
-// 3.25, meson 1.0, busted 2.1, RSpec 3.12, Minitest 5.15, PHPUnit 9.6, and the harness of jsmn.
+// 3.25, meson 1.0, busted 2.1, RSpec 3.12, Minitest 5.15, PHPUnit 9.6,
+// test-unit 3.5, JUnit 4.13, the console of JUnit's platform 1.9, shunit2 of 2021, and the harness of jsmn.
 func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 	goTests := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/b", "ex/c TestPanics"}
 	goText := []string{"ex/a TestBad", "ex/a TestSub/x/y", "ex/c TestPanics", "ex/b"}
@@ -53,6 +54,10 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		{[]string{"rspec.txt"}, "rspec", 1, 3, 1, false, []string{"Sum fails", "Sum raises", "Sum when deep fails too"}, "expected: 3"},
 		{[]string{"minitest.txt"}, "minitest", 1, 2, 1, false, []string{"SumTest test_bad", "SumTest test_err"}, "Expected: 2"},
 		{[]string{"phpunit.txt"}, "phpunit", 2, 3, 1, false, []string{`Foo\SumTest testErr`, `Foo\SumTest testBad`, `Foo\SumTest testData with data set #1 ('three')`}, "RuntimeException: boom"},
+		{[]string{"testunit.txt"}, "test-unit", 1, 3, 2, false, []string{"SumTest test_bad", "SumTest test_data[three]", "SumTest test_err"}, "<3> expected but was"},
+		{[]string{"junit4.txt"}, "junit4", 1, 2, 0, false, []string{"CalendarTest parses", "CalendarTest addsMonths"}, `For input string: "x"`},
+		{[]string{"junit-platform.txt"}, "junit-platform", 2, 2, 1, false, []string{"RangeTest:contains(int):[2] 2", "RangeTest:ends()"}, "expected: <1> but was: <2>"},
+		{[]string{"shunit2.txt", "shunit2.txt.err"}, "shunit2", 2, 2, 0, false, []string{"testSubtracts", "testDivides"}, "three less one expected:<1> but was:<2>"},
 		{[]string{"go.json"}, "go-json", 3, 4, 1, true, goTests, "got 1, want 2"},
 		{[]string{"go.txt", "go.txt.err"}, "go", 0, 4, 0, true, goText, "got 1, want 2"},
 		{[]string{"gov.txt"}, "go", 3, 4, 1, true, goText, "got 1, want 2"},
@@ -88,7 +93,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 			require.Equal(t, c.broken, r.Broken)
 			require.Contains(t, r.Failing[0].Message, c.says)
 			require.Empty(t, r.Tail)
-			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt", "automake.txt", "prove.txt", "ctest.txt", "meson.txt", "busted.txt", "gtest.txt", "rspec.txt", "minitest.txt", "phpunit.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
+			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt", "automake.txt", "prove.txt", "ctest.txt", "meson.txt", "busted.txt", "gtest.txt", "rspec.txt", "minitest.txt", "phpunit.txt", "testunit.txt", "junit4.txt", "junit-platform.txt", "shunit2.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
 			for _, test := range r.Failing {
 				require.NotEmpty(t, test.Message, test.ID())
 			}
