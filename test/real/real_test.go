@@ -262,7 +262,9 @@ func some(with func(source) bool) (names []string) {
 func drafts(w *world.World, args ...string) (found map[string]any) {
 	w.T.Helper()
 	env := w.Env
-	w.Env = append(slices.Clone(env), "PATH="+filepath.Join(w.Dir, "bin"))
+	if bin := filepath.Join(w.Dir, "bin"); w.Exists("bin") {
+		w.Env = append(slices.Clone(env), "PATH="+bin)
+	}
 	s := w.Pawl(append([]string{"init", "--json"}, append(args, w.Repo)...)...)
 	w.Env = env
 	require.Equal(w.T, 0, s.Code, s.Err)
