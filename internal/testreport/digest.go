@@ -6,17 +6,25 @@ import (
 )
 
 // Digest returns the description of a run for a fixer, at most limit bytes of valid text: first the names of the
-// failing tests, then their messages in the same order, then the end of the output. Names get at most half of the
+// failing tests, then their messages in the same order, then the end of the output. If no results were recognised, the start
+// of the output comes before, because a compiler or an interpreter says there what is wrong. Names get at most half of the
 // room, so that the first messages have room too. output is the input of Read.
 func Digest(r Report, limit int, output ...[]byte) string {
 	w := &bounded{limit: limit}
-	w.add(w.left(), summary(r)+"\n")
+	heads := summary(r)
+	if r.Format == "" && tailOf(output, tailOutput) == "" {
+		heads = "The test command failed and printed nothing."
+	}
+	w.add(w.left(), heads+"\n")
 	if len(r.Failing) > 0 {
 		w.add(w.left(), "\n")
 		w.list(w.left()/2, r)
 		w.messages(w.left()*4/5, r)
 	}
-	const heading = "\nThe output ends with:\n"
+	const begins, heading = "\nThe output begins with:\n", "\nThe output ends with:\n"
+	if room := min(w.left()/4, tailOutput); r.Format == "" && room > 200 && tailOf(output, min(w.left(), 4*tailOutput)) != tailOf(output, 1<<20) {
+		w.add(room, begins+headOf(output, room-len(begins)-1)+"\n")
+	}
 	if room := w.left() - len(heading); room > 80 {
 		if tail := tailOf(readable(r, output), min(room, 4*tailOutput)); tail != "" {
 			w.add(w.left(), heading+tail)

@@ -143,6 +143,27 @@ func tailOf(outputs [][]byte, n int) string {
 	return strings.Join(ends, "\n")
 }
 
+// headOf returns the starts of standard output and standard error, in whole lines if possible, at most n bytes together. If
+// both have text, each gets half.
+func headOf(outputs [][]byte, n int) string {
+	outputs = slices.DeleteFunc(slices.Clone(outputs[:min(len(outputs), 2)]), func(out []byte) bool { return endOf(out, n) == "" })
+	if len(outputs) > 1 {
+		n = (n - 1) / 2
+	}
+	var starts []string
+	for _, out := range outputs {
+		text := tidy(string(unstyled(out[:min(len(out), 2*n)])))
+		if len(text) > n {
+			text = text[:n]
+			if end := strings.LastIndexByte(text, '\n'); end > 0 {
+				text = text[:end]
+			}
+		}
+		starts = append(starts, clip(tidy(text), n))
+	}
+	return strings.Join(starts, "\n")
+}
+
 // endOf returns the end of an output, at most n bytes. It begins at the start of a line if possible.
 func endOf(out []byte, n int) string {
 	cut := len(out) > 2*n

@@ -269,8 +269,11 @@ func TestDigestNamesTheFailingTestsFirst(t *testing.T) {
 		require.Contains(t, d, "message 0")
 	})
 	t.Run("what is not understood is shown by its end", func(t *testing.T) {
-		d := testreport.Digest(read("boom\n"), 1000, []byte(strings.Repeat("noise\n", 10000)+"boom\n"))
+		d := testreport.Digest(read("boom\n"), 1000, []byte("a.c:3: error: no such type\n"+strings.Repeat("noise\n", 10000)+"boom\n"))
 		require.Contains(t, d, "no test results were recognised")
+		require.Contains(t, d, "\nThe output begins with:\na.c:3: error: no such type\nnoise\n")
+		require.NotContains(t, testreport.Digest(read("boom\n"), 1000, []byte("boom\n")), "begins with", "it is all there")
+		require.Equal(t, "The test command failed and printed nothing.", testreport.Digest(read(""), 1000, nil, []byte(" \n")))
 		require.True(t, strings.HasSuffix(d, "\nboom"), d)
 	})
 	t.Run("it is never longer than it may be, and always valid", func(t *testing.T) {

@@ -6,17 +6,20 @@
 // # Real commits
 //
 // Package managers have no commits, so the package replays their releases (replays). To replay the commits of a git
-// repository, write a file such as this, and name it in $PAWL_REPLAY:
+// repository, write a YAML file such as this, and name it in $PAWL_REPLAY:
 //
-//   - repo: /home/ann/src/thing       # a clone, or a bare repository
-//     commits: v1.2..v1.3             # what git rev-list takes; only first parents, the oldest first
-//     measure: cat *.go | wc -c       # prints an integer
-//     higher: true                    # whether more is better; without it less is better
-//     guard: go test ./...
-//     tests: _test\.go$               # the files that judge the work: those of the first parent may not change
-//     fixes: [1a2b3c4, 5d6e7f8]       # commits that mend something and bring tests for it
+//	# a list of repositories
+//	- repo: /home/ann/src/thing       # a clone, or a bare repository
+//	  commits: v1.2..v1.3             # what git rev-list takes; only first parents, the oldest first
+//	  measure: cat *.go | wc -c       # prints an integer
+//	  higher: true                    # whether more is better; without it less is better
+//	  guard: go test ./...
+//	  tests: _test\.go$               # the files that judge the work: those of the first parent may not change
+//	  fixes: [1a2b3c4, 5d6e7f8]       # commits that mend something and bring tests for it
 //
-//     PAWL_REPLAY=/tmp/thing.yaml go test -count=1 -v -timeout 1h -run 'TestReal(Commits|Fixes)' ./test/real
+// Then run:
+//
+//	PAWL_REPLAY=/tmp/thing.yaml go test -count=1 -v -timeout 1h -run 'TestReal(Commits|Fixes)' ./test/real
 //
 // TestRealCommitsAreJudgedAsAnOracleDoes has the agent make each of these commits on top of what was kept, once with
 // these commands and newFiles: allow (exact), once with what `pawl init` proposes (init). An oracle that knows nothing of
