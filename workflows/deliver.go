@@ -533,7 +533,7 @@ func (l *deliver) askPerson(ctx workflow.Context, _ govern.Move) (govern.Move, e
 
 // complete returns the end of a delivery that reached its goal.
 func (l *deliver) complete(workflow.Context, govern.Move) (govern.Move, error) {
-	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: new(govern.Verified)}, nil
+	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: new(govern.DeliveredWith(l.State().LastTest))}, nil
 }
 
 // call calls an agent in the current phase of the loop, within what is left of the phase's time.

@@ -133,7 +133,11 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			if t := r.Tests; t != nil && t.Failed > 0 {
 				what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, contracts.Naming(t.Failing))
 			}
-			out.Notes = append(out.Notes, what+". That is fine if the loop is meant to fix it.")
+			advice := ". That is fine if the loop is meant to fix it."
+			if s.Verify.Command == "" {
+				advice += " A change that leaves these tests as they are can be delivered too. If they have to pass, let verify.command run them"
+			}
+			out.Notes = append(out.Notes, what+advice)
 		}
 	}
 	if s.Check.Command != "" && !lacks("check") {

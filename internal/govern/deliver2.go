@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -68,3 +69,21 @@ func (r Deliver2) AfterReview(c Course, o Opinion) Move {
 
 // AfterHalt returns how a loop ends when it is halted while a change is blocked.
 func (Deliver2) AfterHalt(why string) End { return BlockedGivenUp.Because(why) }
+
+// DeliveredWith returns the end of a delivery that reached its goal. It names the tests of the last run that fail as they
+// did before the first write, because nobody may read of them otherwise.
+func DeliveredWith(last *loop.Judgement) End {
+	if last == nil || last.Tests == nil || len(last.Tests.Known) == 0 {
+		return Verified
+	}
+	t := last.Tests
+	text := evidence.Counted(t.Failed, "test") + " failed before the first write and still fails: "
+	if t.Failed != 1 {
+		text = evidence.Counted(t.Failed, "test") + " failed before the first write and still fail: "
+	}
+	text += loop.Clip(strings.Join(t.Known, ", "), 500)
+	if !t.Progress {
+		text += ". No more tests pass than before, so read the change"
+	}
+	return Verified.Because("the change is tested and verified, but " + text)
+}

@@ -223,6 +223,19 @@ func TestAFailureIsRunAgainOnceToSeeWhetherItIsFlaky(t *testing.T) {
 	require.False(t, usual.RerunDue(govern.Course{}, "a", true), "what does not build is not flaky")
 }
 
+func TestL2_ADeliveryNamesTheTestsThatStillFail(t *testing.T) {
+	for want, last := range map[string]*loop.Judgement{
+		"": nil, // without tests
+		", but 1 test failed before the first write and still fails: TestDocker":                                                       {Tests: &loop.Tests{Failed: 1, Known: []string{"TestDocker"}, Progress: true}},
+		", but 2 tests failed before the first write and still fail: TestA, TestB. No more tests pass than before, so read the change": {Tests: &loop.Tests{Failed: 2, Known: []string{"TestA", "TestB"}}},
+	} {
+		end := govern.DeliveredWith(last)
+		require.Equal(t, loop.Completed, end.Status)
+		require.Equal(t, "the change is tested and verified"+want, end.Reason)
+	}
+	require.Equal(t, govern.Verified, govern.DeliveredWith(&loop.Judgement{Tests: &loop.Tests{Passed: 3}}))
+}
+
 func TestL7_AnotherIterationOnlyWithinTheLimits(t *testing.T) {
 	limits := map[loop.Resource]int64{loop.Iterations: 2, loop.ToolCalls: 5, loop.ActiveTime: 10}
 	for _, c := range []struct {

@@ -139,4 +139,5 @@ func TestL2_ATestThatFailedBeforeDoesNotCount(t *testing.T) {
 	require.Equal(t, "writer\nfixer\n", w.Read("roles"), "the test that passed before had to be mended, and only that")
 	require.Contains(t, w.Read("prompt-fixer"), "stays")
 	require.Contains(t, w.Done("log", w.Loop).Out, "failing as before the first write: docker")
+	require.Equal(t, "the change is tested and verified, but 1 test failed before the first write and still fails: docker", w.Show().Reason)
 }

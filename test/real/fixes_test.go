@@ -46,8 +46,8 @@ D="$WORLD/deed"; `+does+`; cat "$D/says"`)
 	h.begins(w, theirs, parent, came)
 	drafts(w, "--kind", "deliver", "--goal", git(t, theirs, "log", "-1", "--format=%B", commit))
 	w.Set(h.Deliver).Set(world.Doc{"approvals": world.Doc{"diff": "auto", "plan": "auto"}, "limits": world.Doc{"iterations": 1, "fixAttempts": 1}})
-
 	o, command := opens(w), field(w.Spec, "test", "command")
+	w.Set(world.Doc{"verify": world.Doc{"command": command, "timeout": "10m"}}) // tests that failed before have to pass, too
 	o.allowed = h.allows(w.Spec)
 	said, passes := o.runs(command)
 	require.False(t, passes, "the tests of the fix pass without it: %s", said)
