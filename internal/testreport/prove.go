@@ -10,17 +10,21 @@ import (
 var (
 	proveTotal  = lazyregexp.New(`^Files=\d+, Tests=(\d+), `)
 	proveFile   = lazyregexp.New(`^(\S+) \.+ (ok|skipped: .*)$`)
-	proveFailed = lazyregexp.New(`^(\S+) +\(Wstat: .*Tests: \d+ Failed: (\d+)\)$`)
-	perlFailed  = lazyregexp.New(`^#   Failed (?:\(TODO\) )?test(?: '(.*)')?(?: (at .* line \d+)\.)?$`)
+	proveListed = lazyregexp.New(`^(\S+) +\(Wstat: (\d+)\b.*Tests: \d+ Failed: (\d+)\)$`)
+	perlFailed  = lazyregexp.New(`^#   Failed (\(TODO\) )?test(?: '(.*)')?(?: (at .* line \d+)\.)?$`)
 	perlAt      = lazyregexp.New(`^#   (at (.+) line \d+)\.$`)
 )
 
-// readProve reads what Perl's prove prints without -v: a line for each file, and a summary of the files that failed. The
-// names of the tests are in what the tests print on standard error. With -v, the output is TAP.
+// todo is the name of a test that is expected to fail.
+const todo = "(TODO)"
+
+// readProve reads what Perl's prove prints without -v: a line for each file, and a summary of the files that failed, or in
+// which tests passed that need not (TODO). The names of the tests are in what the tests print on standard error. With -v, the output is TAP.
 func readProve(c *collector, outputs [][]byte) {
 	type file struct {
-		name string
-		says excerpt
+		name   string
+		failed bool
+		says   excerpt
 	}
 	var files []*file
 	var tests []Test
@@ -44,16 +48,19 @@ func readProve(c *collector, outputs [][]byte) {
 			ran += atoi(m[1])
 			return
 		}
-		if m := proveFailed.FindStringSubmatch(line); m != nil {
-			failed += atoi(m[2])
+		if m := proveListed.FindStringSubmatch(line); m != nil {
+			failed += atoi(m[3])
 			if len(files) < MaxTests {
-				files = append(files, &file{name: m[1]})
+				files = append(files, &file{name: m[1], failed: m[2] != "0" || m[3] != "0"})
 			}
 			return
 		}
 		if len(files) > 0 && strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   ") {
-			files[len(files)-1].says.line(line)
-			c.broken = c.broken || strings.HasPrefix(line, "  Parse errors:")
+			last := files[len(files)-1]
+			last.says.line(line)
+			if strings.HasPrefix(line, "  Parse errors:") {
+				c.broken, last.failed = true, true
+			}
 			return
 		}
 		diagnosis := strings.TrimLeft(line, " ")
@@ -61,11 +68,14 @@ func readProve(c *collector, outputs [][]byte) {
 			return
 		}
 		if m := perlFailed.FindStringSubmatch(line); m != nil {
-			t := Test{Name: cmp.Or(m[1], m[2]), out: &excerpt{}}
+			t := Test{Name: cmp.Or(m[2], m[3]), out: &excerpt{}}
 			t.out.line(says.String())
 			says = excerpt{}
-			if m[2] != "" {
-				t.Package = at(m[2])
+			if m[3] != "" {
+				t.Package = at(m[3])
+			}
+			if m[1] != "" {
+				t.Name = todo
 			}
 			tests = append(tests, t)
 		} else if m := perlAt.FindStringSubmatch(line); m != nil && len(tests) > 0 && tests[len(tests)-1].Package == "" {
@@ -80,9 +90,13 @@ func readProve(c *collector, outputs [][]byte) {
 		return
 	}
 	for _, f := range files {
+		if !f.failed {
+			c.remember(clean(f.name), "")
+			continue
+		}
 		named := false
 		for _, t := range tests {
-			if t.Package == f.name {
+			if t.Package == f.name && t.Name != todo {
 				named = true
 				if t.out.String() == "" {
 					t.out.line(f.says.String())

@@ -47,6 +47,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		says                    string // a text in the message of the first failing test
 	}{
 		{[]string{"prove.txt", "prove.txt.err"}, "prove", 3, 4, 1, true, []string{"t/a.t two is three", "t/a.t at t/a.t line 1", "t/a.t sub", "t/c.t"}, "expected: '3'"},
+		{[]string{"provetodo.txt", "provetodo.txt.err"}, "prove", 6, 1, 0, false, []string{"t/bad.t two is three"}, "expected: '3'"}, // tests that pass too early are in the summary, too
 		{[]string{"ctest.txt"}, "ctest", 1, 5, 1, false, []string{"bad.one", "with", "slow", "gone", "crash"}, "a.c:5: expected 2 got 3"},
 		{[]string{"meson.txt"}, "meson", 2, 3, 1, false, []string{"x:net / bad one", "x / xp", "x / slow"}, "build/a 1"},
 		{[]string{"busted.txt"}, "busted", 1, 2, 1, false, []string{"spec/a_spec.lua sum fails", "spec/a_spec.lua sum raises"}, "Expected objects to be equal"},
@@ -93,7 +94,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 			require.Equal(t, c.broken, r.Broken)
 			require.Contains(t, r.Failing[0].Message, c.says)
 			require.Empty(t, r.Tail)
-			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt", "automake.txt", "prove.txt", "ctest.txt", "meson.txt", "busted.txt", "gtest.txt", "rspec.txt", "minitest.txt", "phpunit.txt", "testunit.txt", "junit4.txt", "junit-platform.txt", "shunit2.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
+			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt", "automake.txt", "prove.txt", "provetodo.txt", "ctest.txt", "meson.txt", "busted.txt", "gtest.txt", "rspec.txt", "minitest.txt", "phpunit.txt", "testunit.txt", "junit4.txt", "junit-platform.txt", "shunit2.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
 			for _, test := range r.Failing {
 				require.NotEmpty(t, test.Message, test.ID())
 			}
