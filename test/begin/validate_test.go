@@ -184,6 +184,7 @@ func TestL2_ValidateRunsTheTestsOfADeliverSpec(t *testing.T) {
 	require.Len(t, v.Notes, 2)
 	require.Contains(t, v.Notes[0], "guard fails on the unchanged code (exit 1)")
 	require.Contains(t, v.Notes[1], "tests fail on the unchanged code: 1 failed, 0 passed (climbs)")
+	require.Contains(t, v.Notes[1], "If they have to pass, let verify.command run them")
 	require.Contains(t, w.Pawl("validate", w.SpecFile()).Err, "ready")
 
 	w.Set(doc{"setup": doc{"command": "exit 3"}})
