@@ -35,9 +35,9 @@ type follower struct {
 	further    ui.Further // how the further metrics developed
 	kind       kind.Kind
 	delivery   ui.Delivery
-	unpushed   string    // why the last push was refused
-	trouble    string    // the last reported failure
-	full       bool      // the disk is full, and that was reported
+	unpushed   string // why the last push was refused
+	trouble    string // the last reported failure
+	disk       room
 	quietSince time.Time // since when nobody answers for the loop, zero while somebody does
 
 	gate     *loop.Gate // the open gate that was shown last
@@ -94,7 +94,7 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run sdk
 		case <-redraw.C:
 			f.draw()
 		case <-look.C:
-			f.room()
+			f.disk.look(f.s, "The loop continues")
 		case <-f.choosing:
 			f.end(ctx)
 		case line, open := <-f.typed:
@@ -191,16 +191,19 @@ func (f *follower) show(events []loop.Event) {
 	}
 }
 
-// room reports when the disk of pawl's files is full, and when it has space again.
-func (f *follower) room() {
-	what := f.s.Home.Full()
+// room says when the disk of pawl's files is full, and when it has space again.
+type room struct{ full bool }
+
+// look says what has changed since the last time. waits is what continues once there is space.
+func (r *room) look(s *session, waits string) {
+	what := s.Home.Full()
 	switch {
-	case what != "" && !f.full:
-		f.say("the disk is full: %s. The loop continues once there is space; nothing is lost", what)
-	case what == "" && f.full:
-		f.say("there is space again at %s", f.s.Home.Dir)
+	case what != "" && !r.full:
+		s.app.say("the disk is full: %s. %s once there is space; nothing is lost", what, waits)
+	case what == "" && r.full:
+		s.app.say("there is space again at %s", s.Home.Dir)
 	}
-	f.full = what != ""
+	r.full = what != ""
 }
 
 // draw draws the moving line. There is none while a question is open.

@@ -58,7 +58,7 @@ const (
 func (c *Client) Alive(ctx context.Context, id string) error { return c.alive(ctx, id, Loop) }
 
 func (c *Client) alive(ctx context.Context, id string, f Family) error {
-	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+	d, err := c.asked(ctx, id)
 	var gone *serviceerror.NotFound
 	switch {
 	case errors.As(err, &gone):
@@ -149,7 +149,7 @@ func NoEngine() error {
 
 // Over reports whether the loop or steward with that ID has ended, or Temporal does not know it any more.
 func (c *Client) Over(ctx context.Context, id string) bool {
-	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+	d, err := c.asked(ctx, id)
 	var gone *serviceerror.NotFound
 	return errors.As(err, &gone) || err == nil && endStatus(d.GetWorkflowExecutionInfo().GetStatus()).Ended()
 }

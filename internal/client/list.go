@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -81,10 +80,10 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 			continue
 		}
 		g.Go(func() error {
-			if d, err := c.SDK.DescribeWorkflowExecution(ctx, rows[i].Loop, ""); err == nil {
+			if d, err := c.asked(ctx, rows[i].Loop); err == nil {
 				rows[i].Trouble = c.troubleOf(ctx, d)
 			} else if ctx.Err() == nil {
-				rows[i].Trouble = fmt.Sprintf("Temporal can't read its record: %v", err)
+				rows[i].Trouble = c.unread(err)
 			}
 			return nil
 		})

@@ -30,7 +30,7 @@ func (c *Client) Live(ctx context.Context, id string, state loop.State) loop.Sta
 	if state.Status.Ended() {
 		return state
 	}
-	if d, err := c.SDK.DescribeWorkflowExecution(ctx, id, ""); err == nil {
+	if d, err := c.asked(ctx, id); err == nil {
 		if u, runs := spending(d); runs {
 			return state.Spending(u)
 		}

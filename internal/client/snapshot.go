@@ -36,6 +36,7 @@ type Source struct {
 	Ledger bool   // it is from the ledger, because nobody answered
 	Why    string // why nobody answered
 	Gone   bool   // Temporal does not know it any more
+	Ill    bool   // the service runs, but does not return its record
 	// Trouble is what fails and is tried again, "" if nothing does.
 	Trouble string
 	// Mended says which of its files on this host were damaged, how, and what pawl did about it.
@@ -75,12 +76,12 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 		state, err := of.recorded(ctx, id)
 		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, c.Torn(id, err)
 	}
-	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+	d, err := c.asked(ctx, id)
 	var gone *serviceerror.NotFound
 	if err != nil && !errors.As(err, &gone) {
 		// After damage, the service may be unable to read just this one record.
 		if state, found := of.recorded(ctx, id); found == nil && c.answers(ctx) {
-			return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal can't read its record of this " + of.Word, Trouble: err.Error()}}, nil
+			return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not return its record of this " + of.Word, Trouble: c.unread(err), Ill: true}}, nil
 		}
 		return s, c.Unreachable(ctx, err)
 	}

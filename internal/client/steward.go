@@ -19,6 +19,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/store"
+	"pawl/internal/task"
 )
 
 // StewardOptions returns the options with which every steward is started, whoever starts it.
@@ -226,11 +227,25 @@ func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string
 	return ledger.OpenSteward(st), head, err
 }
 
+// Plan returns the PLAN.md of a steward's task with that hash, from the ledger on this host. It returns "" if this host
+// does not have it.
+func (c *Client) Plan(ctx context.Context, name, id, hash string) string {
+	book, head, err := c.book(ctx, name)
+	if err != nil {
+		return ""
+	}
+	text, err := book.Plan(ctx, head, id)
+	if err != nil || task.HashPlan(text) != hash {
+		return ""
+	}
+	return string(text)
+}
+
 // FamilyOf returns the family of the workflow with that ID, from Temporal, else from the ledger on this host. It
 // returns Loop if neither knows the ID; the loop is then not found.
 func (c *Client) FamilyOf(ctx context.Context, id string) Family {
 	if c.SDK != nil {
-		if d, err := c.SDK.DescribeWorkflowExecution(ctx, id, ""); err == nil {
+		if d, err := c.asked(ctx, id); err == nil {
 			if k, known := kind.OfWorkflow(d.GetWorkflowExecutionInfo().GetType().GetName()); known {
 				return Of(k)
 			}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/act"
 	"pawl/internal/git"
@@ -84,12 +85,21 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range records {
-		if r.Closed {
-			continue
+	found := make([]string, len(records))
+	var g errgroup.Group
+	g.SetLimit(readers)
+	for i, r := range records {
+		if !r.Closed {
+			g.Go(func() error {
+				found[i] = c.unwell(ctx, r)
+				return nil
+			})
 		}
-		if what := c.unwell(ctx, r); what != "" {
-			out = append(out, Trouble{r.Loop, what})
+	}
+	_ = g.Wait()
+	for i, what := range found {
+		if what != "" {
+			out = append(out, Trouble{records[i].Loop, what})
 		}
 	}
 	unopened, err := c.unopened(ctx, records)
@@ -116,7 +126,7 @@ func (c *Client) unopened(ctx context.Context, records []workspace.Record) (out 
 				continue
 			}
 			id := e.GetExecution().GetWorkflowId()
-			d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+			d, err := c.asked(ctx, id)
 			if err == nil && failing(d).GetLastWorkerIdentity() == act.HostQueue(host) {
 				out = append(out, Trouble{id, c.troubleOf(ctx, d)})
 			}
@@ -149,17 +159,37 @@ func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
 	if c.SDK == nil || c.Namespace != "" && r.Namespace != c.Namespace {
 		return ""
 	}
-	d, err := c.SDK.DescribeWorkflowExecution(ctx, r.Loop, "")
+	d, err := c.asked(ctx, r.Loop)
 	var gone *serviceerror.NotFound
 	switch {
 	case errors.As(err, &gone):
 		return ""
 	case err != nil:
-		return fmt.Sprintf("Temporal can't read its record: %v", err)
+		return c.unread(err)
 	case d.GetWorkflowExecutionInfo().GetFirstRunId() != r.FirstRun:
 		return ""
 	}
 	return c.troubleOf(ctx, d)
+}
+
+// asked asks the service for its record of a workflow, for a limited time: a service whose disk is full does not
+// answer, and a command asks about many.
+func (c *Client) asked(ctx context.Context, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, QueryTimeout)
+	defer cancel()
+	return c.SDK.DescribeWorkflowExecution(ctx, id, "")
+}
+
+// unread says why the service does not return a record. A full disk is the usual reason of an engine on this host.
+func (c *Client) unread(err error) string {
+	if full := c.Home.Full(); full != "" && !c.Explicit {
+		return "the disk is full: " + full + ". It continues once there is space; nothing is lost"
+	}
+	var late *serviceerror.DeadlineExceeded
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) {
+		return "Temporal did not return its record in time"
+	}
+	return fmt.Sprintf("Temporal can't read its record: %v", err)
 }
 
 // unreadable returns why the ledger of a record can't be read, "" if it can.

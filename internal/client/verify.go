@@ -109,7 +109,7 @@ func (c *Client) known(ctx context.Context, record workspace.Record) (commit str
 	if c.SDK == nil {
 		return "", false
 	}
-	d, err := c.SDK.DescribeWorkflowExecution(ctx, record.Loop, "")
+	d, err := c.asked(ctx, record.Loop)
 	if err != nil || d.GetWorkflowExecutionInfo().GetFirstRunId() != record.FirstRun {
 		return "", false
 	}

@@ -65,7 +65,7 @@ const troubleEvery = 10
 // itself knows neither, because the service retries its activities. For example, somebody has to learn that the disk
 // is full.
 func (c *Client) underWay(ctx context.Context, id string) *News {
-	d, err := c.SDK.DescribeWorkflowExecution(ctx, id, "")
+	d, err := c.asked(ctx, id)
 	if err != nil {
 		return nil
 	}

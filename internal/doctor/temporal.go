@@ -17,10 +17,12 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/config"
 	"pawl/internal/act"
+	"pawl/internal/fault"
 	"pawl/internal/host"
 )
 
@@ -108,7 +110,27 @@ func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 			return
 		}
 	}
+	if !refused(ctx, err) {
+		e.note(name, "Try again once the service answers.", "unknown: the signal without a token was neither taken nor refused: %s", firstLine(err))
+		return
+	}
 	e.ok(name, "only those who have the token, API key or certificate: a signal without them was refused")
+}
+
+// refused reports whether a service has turned a stranger away, rather than failed: it says so, or it does not speak to
+// who has no certificate.
+func refused(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if fault.CodeOf(err) != "" { // there was no connection
+		return true
+	}
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.PermissionDenied, codes.Unauthenticated:
+		return true
+	}
+	return false
 }
 
 // attributes checks that the contract's search attributes are registered.

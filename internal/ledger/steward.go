@@ -75,6 +75,16 @@ func (l *Steward) Task(ctx context.Context, head, id string) (t task.Task, err e
 	return t, l.file(ctx, head, TaskFile(id), &t)
 }
 
+// Plan returns the PLAN.md of a task, nil if it has none.
+func (l *Steward) Plan(ctx context.Context, head, id string) ([]byte, error) {
+	if !taskID.MatchString(id) {
+		return nil, fmt.Errorf("%s can't be the ID of a task", git.Quote(id))
+	}
+	name := TaskPlanFile(id)
+	files, err := l.store.ReadLedger(ctx, head, name)
+	return files[name], err
+}
+
 func (l *Steward) file(ctx context.Context, head, name string, v any) error {
 	files, err := l.store.ReadLedger(ctx, head, name)
 	if err == nil && files[name] == nil {
