@@ -58,7 +58,7 @@ func Details(s loop.State) string {
 				kept = "**yes**"
 			}
 			metric := "–"
-			if it.Metric != nil {
+			if it.Metric != nil && !it.Unmeasured {
 				metric = it.Metric.String()
 			}
 			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, markdown.Text(loop.Clip(reasoned(it), 120)))
@@ -82,8 +82,35 @@ func gateDetails(s loop.State) string {
 	if g.OffersDiff() {
 		fmt.Fprintf(&w, "%s shows all of it: every file, and the diff that the hash covers.\n\n", markdown.Code(shell.Join("pawl", "diff", s.Loop)))
 	}
+	if g.Kind == loop.GateContract {
+		w.WriteString(contractDetails(s))
+	}
 	w.WriteString(display.Ways(govern.Ways(s.Loop, *g, s.Budget)))
 	w.WriteString("\n")
+	return w.String()
+}
+
+// maxSealed is how many sealed files the details name.
+const maxSealed = 20
+
+// contractDetails shows of a contract what the workflow's own details lack: those were written when the loop was started.
+func contractDetails(s loop.State) string {
+	var w strings.Builder
+	if s.Plan != nil {
+		w.WriteString("The plan, which stays fixed:\n\n" + markdown.Block(s.Plan.Text) + "\n\n")
+	}
+	if c := s.Contract; c != nil && len(c.Sealed) > 0 {
+		var names []string
+		for _, f := range c.Sealed[:min(len(c.Sealed), maxSealed)] {
+			names = append(names, markdown.Code(f.Path))
+		}
+		if more := len(c.Sealed) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("%d more", more))
+		}
+		fmt.Fprintf(&w, "Sealed, so the agent can't change them: %s.\n\n", strings.Join(names, ", "))
+	}
+	fmt.Fprintf(&w, "%s prints the whole contract, with every command, limit and protection. In this UI, run the query %s (tab *Queries*).\n\n",
+		markdown.Code(shell.Join("pawl", "show", s.Loop)), markdown.Code("contract"))
 	return w.String()
 }
 

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -69,6 +70,35 @@ func TestDetailsSayHowToSeeWhatIsApproved(t *testing.T) {
 		details := workflows.Details(loop.State{Loop: "demo-1", Kind: "improve", Status: loop.Waiting, Gate: &c.gate})
 		require.Equal(t, c.said, strings.Contains(details, "`pawl diff demo-1` shows all of it"), "%s: %s", c.gate.Kind, details)
 	}
+}
+
+// People who have only the Temporal UI approve there, so the contract's gate says what is sealed and planned, and where
+// the rest is.
+func TestDetailsShowWhatAContractSays(t *testing.T) {
+	details := workflows.Details(loop.State{
+		Loop: "demo-1", Kind: "deliver", Status: loop.Waiting, Gate: &loop.Gate{Kind: loop.GateContract, Hash: theHash},
+		Plan: &loop.Plan{Text: "1. Leave it *out*.", Hash: theHash}, Contract: &loop.Contract{Sealed: []loop.Seal{{Path: "check.sh"}, {Path: "**/*_test.go"}}},
+	})
+	require.Contains(t, details, "```text\n1. Leave it *out*.\n```")
+	require.Contains(t, details, "Sealed, so the agent can't change them: `check.sh`, `**/*_test.go`.")
+	require.Contains(t, details, "`pawl show demo-1` prints the whole contract")
+	require.Contains(t, details, "the query `contract`")
+
+	sealed := make([]loop.Seal, 30)
+	for i := range sealed {
+		sealed[i].Path = fmt.Sprintf("f%d", i)
+	}
+	details = workflows.Details(loop.State{Gate: &loop.Gate{Kind: loop.GateContract, Hash: theHash}, Contract: &loop.Contract{Sealed: sealed}})
+	require.Contains(t, details, "`f19`, 10 more.")
+}
+
+// The record of a change that was never measured has the reference's metric, which is not the change's.
+func TestDetailsShowNoMetricThatWasNotMeasured(t *testing.T) {
+	details := workflows.Details(loop.State{Iterations: []loop.Iteration{
+		{N: 1, Metric: new(evidence.MustDecimal("100")), Reason: "error:no-number", Description: "print nothing", Unmeasured: true}, {N: 2, Metric: new(evidence.MustDecimal("99")), Kept: true, Description: "print less"},
+	}})
+	require.Contains(t, details, "| 1 | – | no | error:no-number: print nothing |")
+	require.Contains(t, details, "| 2 | 99 | **yes** | print less |")
 }
 
 func TestDetailsCountInWords(t *testing.T) {

@@ -162,11 +162,34 @@ func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 	}
 }
 
+// kept returns the contract as this host's ledger has it, or else why the loop could not be asked. Only a worker knows
+// what protects the machine, and how many files are in scope.
+func (s *session) kept(ctx context.Context, id string, why error) (ui.Contract, error) {
+	l, head, err := s.Ledger(ctx, id)
+	if err != nil {
+		return ui.Contract{}, why
+	}
+	v, err := l.Contract(ctx, head)
+	if err != nil {
+		return ui.Contract{}, why
+	}
+	state, err := s.Recorded(ctx, id)
+	if err != nil || state.Contract == nil {
+		return ui.Contract{}, why
+	}
+	k, err := kind.Of(v.Spec.Kind)
+	return ui.Contract{
+		Loop: id, Kind: k, Contract: *state.Contract, Spec: v.Spec, Baseline: state.Baseline, InScope: -1,
+		Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise,
+		Protections: []string{"a worker knows it; none answers now"},
+	}, err
+}
+
 // contract asks a loop for its contract, and for what a person wants to know before approving it.
 func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) {
 	v, err := s.Contract(ctx, id)
 	if err != nil {
-		return ui.Contract{}, err
+		return s.kept(ctx, id, err)
 	}
 	k, err := kind.Of(v.Spec.Kind)
 	if err != nil {

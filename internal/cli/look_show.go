@@ -43,10 +43,14 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 		return err
 	}
 	text := a.style().State(k, r.State, a.deps.Now())
-	if !r.Ledger && !r.State.Status.Ended() {
-		// Only the loop knows its protections. Before the contract is drawn there are none.
+	if g := r.State.Gate; g != nil && g.Kind == loop.GateContract {
 		if c, err := s.contract(ctx, id); err == nil {
-			text += "\n\n" + a.style().Protections(c.Protections)
+			text += "\n\n" + a.style().Contract(c)
+		}
+	} else if !r.Ledger && !r.State.Status.Ended() {
+		// Only the loop knows its protections. Before the contract is drawn there are none.
+		if v, err := s.Contract(ctx, id); err == nil {
+			text += "\n\n" + a.style().Protections(v.Protections)
 		}
 	}
 	if said := a.style().Mended(r.Mended); said != "" {
@@ -69,6 +73,8 @@ func (a *app) fromLedger(r client.Source, status loop.Status) {
 	case !r.Ledger:
 	case status.Ended():
 		a.say("%s; this is from the ledger", r.Why)
+	case r.Ill:
+		a.say("%s; this is what the ledger last recorded", r.Why)
 	default:
 		a.say("%s; this is what the ledger last recorded, and `pawl up` resumes from there", r.Why)
 	}

@@ -12,7 +12,7 @@ import (
 
 func (a *app) stewardListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List all stewards, the newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "List all stewards, the newest first", Args: noArguments,
 		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
 			return a.rows(ctx, s, launch.Row.Steward, "there are no stewards yet; `pawl steward up FILE` starts one")
 		}),
@@ -21,7 +21,7 @@ func (a *app) stewardListCommand() *cobra.Command {
 
 func (a *app) stewardShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME [TASK]", Short: "Show a steward: what waits, its tasks and its metrics", Args: cobra.RangeArgs(1, 2),
+		Use: "show NAME [TASK]", Short: "Show a steward: what waits, its tasks and its metrics", Args: arguments(1, 2),
 		Long: `Show a steward: what waits for a person and how to answer, its tasks, its indicators,
 what was spent, and where record and project differ. With TASK, everything of that task.
 --json prints the complete state. If no engine is running, it shows what the ledger last
@@ -74,5 +74,9 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 			Trouble string `json:"trouble,omitempty"`
 		}{t, r.Trouble})
 	}
-	return a.print(a.troubled(r.State.Steward, r.Source, a.style().Task(r.State, *t, a.deps.Now())))
+	text := a.style().Task(r.State, *t, a.deps.Now())
+	if p := t.Plan; p != nil {
+		text += "\n\n" + a.style().Plan(r.State, *t, s.Plan(ctx, name, t.ID, p.Hash))
+	}
+	return a.print(a.troubled(r.State.Steward, r.Source, text))
 }

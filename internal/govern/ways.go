@@ -156,9 +156,16 @@ func ampleLimit(g loop.Gate, b loop.Budget) []Saying {
 func choices(g loop.Gate, _ loop.Budget) []Saying {
 	var all []Saying
 	for _, c := range g.Choices {
-		all = append(all, Saying{Fields: map[string]any{"choice": c}, Words: []string{c}, What: "answer " + c})
+		all = append(all, Saying{Fields: map[string]any{"choice": c}, Words: []string{c}, What: cmp.Or(chosen[c], "answer "+c)})
 	}
 	return all
+}
+
+// chosen says what the choices of loops' questions do.
+var chosen = map[string]string{
+	Retry:    "try it again",
+	GoOn:     "judge the work as it is",
+	HaltLoop: "end the loop",
 }
 
 func amended(g loop.Gate, _ loop.Budget) []Saying {

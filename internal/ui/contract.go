@@ -28,8 +28,8 @@ type Contract struct {
 	Contract    loop.Contract
 	Spec        spec.Spec
 	Baseline    *evidence.Decimal
-	Noise       string // what the noise of the metric means, "" if it does not vary
-	InScope     int
+	Noise       string     // what the noise of the metric means, "" if it does not vary
+	InScope     int        // how many files the scope matches, negative if that is not known
 	Plan        *loop.Plan // of a Deliver loop with a planner
 	Protections []string
 	Environment []string // which of the worker's variables agent and commands get
@@ -49,7 +49,7 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), at)
 	f.add("branch", Clean(branchName(c.Branch))+" (new; yours stay as they are)")
-	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+" ("+plural(c.InScope, "file")+"), new files: "+sp.NewFiles)
+	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+inScope(c.InScope)+", new files: "+sp.NewFiles)
 	f.add("sealed", sealed(c.Contract.Sealed)...)
 	f.add("policy", policy(sp))
 	f.add("setup", command(sp.Setup.Command)...)
@@ -88,6 +88,14 @@ func (s Style) Contract(c Contract) string {
 	f.add("protection", s.protections(c.Protections)...)
 	f.add("hash", c.Contract.Hash)
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
+}
+
+// inScope returns how many files the scope matches, "" if that is not known.
+func inScope(n int) string {
+	if n < 0 {
+		return ""
+	}
+	return " (" + plural(n, "file") + ")"
 }
 
 // steward returns what a steward says about itself and its task in the session of a loop that it starts.

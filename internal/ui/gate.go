@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string
 	if g.OffersDiff() {
 		commands = append(commands, "pawl diff "+shell.Quote(id))
 	}
-	return s.waiting(g, now, append(commands, Commands(id, g, b)...), hint(g))
+	return s.waiting(g, now, append(commands, Commands(id, g, b)...), hint(id, g))
 }
 
 // StewardGate is Gate for a gate of the steward of that name.
@@ -31,7 +32,7 @@ func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
 	case g.Kind == loop.GateQuestion && slices.Contains(g.Choices, steward.Replan):
 		hint = "With --note TEXT, replan tells the planner what you want. A task that brings its own plan keeps it."
 	case g.Kind == steward.GateTier:
-		hint = "The plan is in the ledger, and as .pawl/tasks/" + Clean(g.Task) + "/PLAN.md where the project is a folder of this host."
+		hint = "The plan: " + shell.Join("pawl", "steward", "show", name, g.Task)
 	}
 	return s.waiting(g, now, commands, hint)
 }
@@ -67,14 +68,33 @@ var hints = map[loop.GateKind]string{
 }
 
 // hint returns what the commands that answer a loop's gate do not explain.
-func hint(g loop.Gate) string {
-	if g.Kind == loop.GateQuestion {
-		if g.Answers != nil && !slices.Contains(g.Answers, loop.MessageAmend) {
-			return ""
-		}
-		return "You may amend: " + strings.Join(govern.AmendableAt(g), ", ") + ". The amended contract must be approved next."
+func hint(id string, g loop.Gate) string {
+	switch g.Kind {
+	case loop.GateContract:
+		return "The whole contract: " + shell.Join("pawl", "show", id)
+	case loop.GateQuestion:
+		return strings.TrimSpace(choices(g) + " " + amending(g))
 	}
 	return hints[g.Kind]
+}
+
+// choices returns what the choices of a question do.
+func choices(g loop.Gate) string {
+	var all []string
+	for _, w := range govern.Ways("", g, nil) {
+		if w.Message == loop.MessageAnswer {
+			all = append(all, fmt.Sprintf("%v: %s.", w.Payload["choice"], w.What))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// amending returns what a person may amend at a question, "" for nothing.
+func amending(g loop.Gate) string {
+	if g.Answers != nil && !slices.Contains(g.Answers, loop.MessageAmend) {
+		return ""
+	}
+	return "You may amend: " + strings.Join(govern.AmendableAt(g), ", ") + ". The amended contract must be approved next."
 }
 
 // Commands returns the shell commands that answer a gate of a loop with that budget, ready to be copied.

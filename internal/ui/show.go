@@ -33,6 +33,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 			stage += ", attempt " + itoa(st.Attempt)
 		}
 		f.add("phase", stage)
+		f.add("requested", requested(st)...)
 	}
 	for _, name := range k.Figures {
 		f.add(figures[name].label, figures[name].row(st))
@@ -88,6 +89,28 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		}
 	}
 	return b.String()
+}
+
+// requested returns what people have asked of a loop that has not happened yet.
+func requested(st loop.State) (lines []string) {
+	paused := st.Gate != nil && (st.Gate.Kind == loop.GatePause || st.Gate.Kind == loop.GateBreakpoint)
+	if st.PauseRequested && (!paused || st.PauseAt == loop.PauseIteration) {
+		line := "a pause"
+		switch {
+		case st.PauseAt != loop.PauseNow:
+			line += " before the next " + st.PauseAt
+		case st.Gate != nil:
+			line += " once the loop works again"
+		}
+		if st.PausedBy != "" {
+			line += ", by " + Clean(st.PausedBy)
+		}
+		lines = append(lines, line)
+	}
+	if n := len(st.Guidance); n > 0 {
+		lines = append(lines, plural(n, "note")+" for the next agent call")
+	}
+	return lines
 }
 
 // refusing returns the agents that are not called first for a while.

@@ -36,6 +36,21 @@ func TestAGateSaysExactlyHowToAnswer(t *testing.T) {
 	}
 }
 
+// What was asked of a loop while it waits or works happens later, and nobody else would say so until then.
+func TestShowSaysWhatIsRequested(t *testing.T) {
+	st := running()
+	require.NotContains(t, style.State(kind.Improve, st, now), "requested")
+	st.PauseRequested, st.PauseAt, st.PausedBy = true, loop.PauseIteration, "ann"
+	require.Contains(t, style.State(kind.Improve, st, now), "requested     a pause before the next iteration, by ann\n")
+	diff, pause := gates()["contract"], gates()["pause"]
+	st.PauseAt, st.Gate = loop.PauseNow, &diff
+	require.Contains(t, style.State(kind.Improve, st, now), "requested     a pause once the loop works again, by ann\n")
+	st.Gate = &pause
+	require.NotContains(t, style.State(kind.Improve, st, now), "requested", "it is paused")
+	st.Guidance = []loop.Note{{Text: "try the lexer"}, {Text: "and the parser"}}
+	require.Contains(t, style.State(kind.Improve, st, now), "requested     2 notes for the next agent call\n")
+}
+
 func TestAGateOfAnotherDayHasItsDate(t *testing.T) {
 	gate := gates()["pause"]
 	require.Contains(t, style.Gate("x", gate, running().Budget, now), ", since 13:32:11\n")

@@ -265,6 +265,19 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	return b.String()
 }
 
+// Plan renders the PLAN.md of a task, which an approval covers to the byte. If text is empty, it says where the plan is.
+func (s Style) Plan(st steward.State, t steward.Task, text string) string {
+	if text == "" {
+		return "PLAN.md is not on this host. In the repository: " + planInLedger(st, t)
+	}
+	return s.Bold("PLAN.md") + "\n  " + strings.Join(written(text), "\n  ")
+}
+
+// planInLedger returns the command that prints a task's PLAN.md from the steward's ledger.
+func planInLedger(st steward.State, t steward.Task) string {
+	return shell.Join("git", "show", Short(st.Ledger)+":tasks/"+t.ID+"/PLAN.md")
+}
+
 func needs(why []string) string {
 	if len(why) == 0 {
 		return "needs no approval"

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/evidence"
 	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
@@ -174,6 +175,9 @@ func Details(s steward.State) string {
 				w.WriteString("\n")
 			}
 		}
+		if t := s.Find(g.Task); t != nil && g.Kind == steward.GateTier {
+			w.WriteString(plan(s, *t))
+		}
 		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}
@@ -213,6 +217,36 @@ func Details(s steward.State) string {
 	if more := len(s.Tasks) - detailed; more > 0 {
 		fmt.Fprintf(&w, "\n%d more: see the query `tasks`.\n", more)
 	}
+	return w.String()
+}
+
+// How much of a plan the details show: steps, and of each its spec in bytes.
+const (
+	maxSteps    = 10
+	maxStepSpec = 400
+)
+
+// plan returns the steps of the plan that a gate asks about, and where its text is: only the ledger has that.
+func plan(s steward.State, t steward.Task) string {
+	p := t.Plan
+	if p == nil {
+		return ""
+	}
+	var w strings.Builder
+	fmt.Fprintf(&w, "The plan, %s, whose SHA-256 begins with %s:\n\n", evidence.Counted(len(p.Steps), "step"), markdown.Code(p.Hash[:min(len(p.Hash), 16)]))
+	for i, step := range p.Steps {
+		if i == maxSteps {
+			fmt.Fprintf(&w, "- and %d more\n", len(p.Steps)-i)
+			break
+		}
+		spec := "by the steward's defaults"
+		if doc, err := json.Marshal(step.Spec); err == nil && len(step.Spec) > 0 {
+			spec = markdown.Code(loop.Clip(string(doc), maxStepSpec))
+		}
+		fmt.Fprintf(&w, "- %s (%s): %s\n", markdown.Code(step.ID), markdown.Text(step.Kind), spec)
+	}
+	fmt.Fprintf(&w, "\n%s prints PLAN.md. So does, in the repository, %s.\n\n",
+		markdown.Code(shell.Join("pawl", "steward", "show", s.Steward, t.ID)), markdown.Code(shell.Join("git", "show", s.Ledger+":tasks/"+t.ID+"/PLAN.md")))
 	return w.String()
 }
 

@@ -381,6 +381,19 @@ func TestS6_AStopFilePausesTheStewardUntilAPersonLetsItGoOn(t *testing.T) {
 	require.Equal(t, 1, pauses, "it is said once")
 }
 
+// A plan is approved by its hash. People who have only the Temporal UI see there what it does, and where its text is.
+func TestDetailsShowThePlanThatAnApprovalIsFor(t *testing.T) {
+	hash := strings.Repeat("76c6198660167f27", 4)
+	s := steward.State{Steward: "crew", Status: loop.Running, Ledger: "a1b2c3", Gates: []loop.Gate{{ID: "tier-1", Kind: steward.GateTier, Task: "a", Hash: hash, Choices: []string{steward.Cancel}}},
+		Tasks: []steward.Task{{ID: "a", State: task.Waiting, Plan: &task.Plan{Hash: hash, Steps: []task.Step{
+			{ID: "shrink", Kind: "improve", Spec: json.RawMessage(`{"scope":["src/**"]}`)}, {ID: "tell", Kind: "deliver"},
+		}}}}}
+	require.Contains(t, Details(s), "The plan, 2 steps, whose SHA-256 begins with `76c6198660167f27`:\n\n- `shrink` (improve): `{\"scope\":[\"src/**\"]}`\n- `tell` (deliver): by the steward's defaults\n")
+	require.Contains(t, Details(s), "`pawl steward show crew a` prints PLAN.md. So does, in the repository, `git show a1b2c3:tasks/a/PLAN.md`.")
+	s.Gates[0].Kind = steward.GateStuck
+	require.NotContains(t, Details(s), "The plan, ")
+}
+
 func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
 	s := steward.State{Steward: "crew", Status: loop.Running, Gates: []loop.Gate{{ID: "drift-1", Kind: steward.GateDrift, Choices: []string{steward.Keep}}},
 		Tasks: []steward.Task{{ID: "a", State: task.Waiting, WaitingFor: &steward.WaitingFor{Loop: "crew-a-one", Gate: "diff-2"}}}}
