@@ -147,7 +147,7 @@ func readSpec(path string) (*document, error) {
 	text, err := readFile(path, maxSpec)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.InvalidSpec, "there is no spec file %s", path).
-			Advise("Name one (`pawl run FILE`), or see a loop at work first: `pawl demo`.")
+			Advise("Name the file, or write one: `pawl init` (for a steward `pawl init --kind steward`). `pawl demo` shows a loop at work.")
 	}
 	if err != nil {
 		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a spec file that you may read.")

@@ -45,7 +45,7 @@ func (a *app) messageCommands() []*cobra.Command {
 	pause := simple("pause ID", "Pause a loop: interrupt the running step, and repeat it on continue")
 	pause.Flags().StringVar(&m.Choice, "before", "", "step or iteration: pause before the next one and interrupt nothing")
 	answer := flags(&cobra.Command{
-		Use: "answer ID CHOICE", Short: "Answer a question", Args: cobra.RangeArgs(1, 2),
+		Use: "answer ID CHOICE", Short: "Answer a question", Args: arguments(1, 2),
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			if len(args) > 1 {
 				if m.Choice != "" && m.Choice != args[1] {
@@ -89,7 +89,7 @@ amended contract has a new hash and must be approved next. The question says whi
 		extend,
 		amend,
 		flags(&cobra.Command{
-			Use: "mode ID MODE", Short: "Change the mode; any mode but mission ends the loop for good", Args: cobra.ExactArgs(2),
+			Use: "mode ID MODE", Short: "Change the mode; any mode but mission ends the loop for good", Args: arguments(2, 2),
 			Long: `Change a loop's mode (answer, plan or mission). Any mode but mission ends the loop for good, with
 its report. The command sends the message setMode.`,
 			RunE: a.brief(func(ctx context.Context, args []string) error {
@@ -101,7 +101,7 @@ its report. The command sends the message setMode.`,
 		simple("continue ID", "Resume a loop after a pause, a breakpoint or a block"),
 		simple("halt ID", "End a loop for good, with its report"),
 		flags(&cobra.Command{
-			Use: "steer ID NOTE...", Short: "Give guidance to the next agent call", Args: cobra.MinimumNArgs(1),
+			Use: "steer ID NOTE...", Short: "Give guidance to the next agent call", Args: arguments(1, -1),
 			RunE: a.brief(func(ctx context.Context, args []string) error {
 				if len(args) > 1 {
 					m.Note = strings.Join(args[1:], " ")

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,7 +111,7 @@ type app struct {
 // stderr.
 func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, d Deps) int {
 	a := newApp(stdin, stdout, stderr, d)
-	return a.execute(ctx, a.root(), args)
+	return a.execute(ctx, a.versioned(a.root()), args)
 }
 
 // Serve is Execute for the program that is only this host's worker. The messages of worker and SDK go to stderr,
@@ -121,7 +122,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader, stdout, stderr i
 	if config.JSONLog() { // each line is JSON, so nothing else is written there
 		a.told, _ = config.Logger(stderr) // an invalid level is reported when the log is opened
 	}
-	return a.execute(ctx, a.workerCommand(), args)
+	return a.execute(ctx, a.versioned(a.workerCommand()), args)
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
@@ -144,6 +145,7 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
 func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetHelpCommand(helpCommand())
 	a.common(root)
 	root.SetArgs(negative(root, args))
 	root.SetIn(a.in)
@@ -197,7 +199,7 @@ here, from the Temporal CLI or from the Temporal UI.
 
 ` + exitTable(),
 		// An unknown command is an error that names similar commands.
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: a.command(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
 	if !a.deps.Thin {
@@ -348,7 +350,15 @@ func (a *app) explain(err error) {
 		what, more, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
 		a.say("%s", ui.Clean(what))
 		a.indent(more)
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			a.indent("Make room on that disk: `pawl doctor` says how much is free, and `pawl clean` lists what ended loops still occupy.")
+		}
 	}
+}
+
+// oneLine returns an error and what to do about it within a sentence.
+func oneLine(err error) string {
+	return ui.Clean(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
 }
 
 // advised returns what to do about an error, "" if that is not known.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,73 @@ func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
 		require.Empty(t, b.stdout.String(), args)
 		require.Empty(t, b.temporal.taken(), args)
 	}
+}
+
+// The words of the flag library ("accepts 2 arg(s), received 1") do not say what is missing.
+func TestAWrongNumberOfArgumentsIsAnsweredByTheCommandLine(t *testing.T) {
+	for args, said := range map[string]string{
+		"answer":                "something is missing: use `pawl answer ID CHOICE`",
+		"mode loop-1":           "something is missing: use `pawl mode ID MODE`",
+		"run a b":               "b is too much: use `pawl run [FILE]`",
+		"list x":                "x is too much: use `pawl list`",
+		"steward submit shop":   "something is missing: use `pawl steward submit NAME FILE`",
+		"demo deliver x":        "x is too much: use `pawl demo deliver`",
+		"demo delivr":           `unknown command "delivr" for "pawl demo"`,
+		"help vlidate":          `unknown command "vlidate" for "pawl"`,
+		"help steward answer x": `unknown command "x" for "pawl steward answer"`,
+	} {
+		b := newBench(t, waiting())
+		require.Equal(t, 2, b.run(nil, strings.Fields(args)...), args)
+		require.Contains(t, b.stderr.String(), said, args)
+		require.Empty(t, b.stdout.String(), args)
+	}
+}
+
+func TestHelpOfACommandIsWhatItsFlagShows(t *testing.T) {
+	help, flag := newBench(t, waiting()), newBench(t, waiting())
+	require.Equal(t, 0, help.run(nil, "help", "steward", "answer"))
+	require.Equal(t, 0, flag.run(nil, "steward", "answer", "--help"))
+	require.Equal(t, flag.stdout.String(), help.stdout.String())
+	require.Contains(t, help.stdout.String(), "pawl steward answer NAME")
+}
+
+// Whoever reports a bug needs the version first, and may have no settings that a loop could run with.
+func TestTheVersionIsThatOfTheBuild(t *testing.T) {
+	t.Setenv("PAWL_WORKER_AGENTS", "none")
+	b := newBench(t, waiting())
+	require.Equal(t, 0, b.run(nil, "--version"), b.stderr.String())
+	require.Regexp(t, `^pawl \S+ \(go\S+, \w+/\w+\)\n$`, b.stdout.String())
+
+	b = newBench(t, waiting())
+	require.Equal(t, 0, b.run(nil, "--version", "--json"), b.stderr.String())
+	var v cli.Version
+	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
+	require.Equal(t, []string{"pawl", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}, []string{v.Program, v.Go, v.Platform})
+	require.NotEmpty(t, v.Version)
+
+	b = newBench(t, waiting())
+	b.deps.Program = "worker"
+	require.Equal(t, 0, cli.Serve(t.Context(), []string{"--version"}, nil, &b.stdout, &b.stderr, b.deps), b.stderr.String())
+	require.Regexp(t, `^worker \S+ \(go`, b.stdout.String())
+	require.Equal(t, 2, newBench(t, waiting()).run(nil, "show", "--version"), "it is no flag of a command")
+}
+
+// The gate asks to approve the contract, so whoever looks at the gate sees what that is.
+func TestShowAtTheContractsGateShowsTheContract(t *testing.T) {
+	b := newBench(t, waiting())
+	require.Equal(t, 0, b.run(nil, "show", "loop-1"))
+	require.Contains(t, b.stdout.String(), "The whole contract: pawl show loop-1\n")
+	require.Contains(t, b.stdout.String(), "\n\nContract of loop-1\n")
+	require.Equal(t, 1, strings.Count(b.stdout.String(), "protection"))
+}
+
+func TestAFolderThatCannotBeWrittenSaysWhatToDo(t *testing.T) {
+	b := newBench(t, waiting())
+	h, err := home.Open()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(h.Logs(), nil, 0o600)) // not even root makes a folder there
+	require.Equal(t, 2, b.run(nil, "up"))
+	require.Contains(t, b.stderr.String(), "Set PAWL_HOME to a folder that you can write.")
 }
 
 func TestHelpListsCommandsAndExitCodes(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check that everything pawl needs is installed", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check that everything pawl needs is installed", Args: noArguments,
 		Long: `Check everything that pawl needs: Temporal, the engine, git, free disk space, agents,
 what a sandbox can be built from, the clock. Each problem is listed with its fix. The
 exit code is 1 if something keeps pawl from working.`,

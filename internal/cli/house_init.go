@@ -31,7 +31,7 @@ import (
 func (a *app) initCommand() *cobra.Command {
 	o := initOptions{}
 	cmd := &cobra.Command{
-		Use: "init [DIR]", Short: "Write a first spec for a repository", Args: cobra.MaximumNArgs(1),
+		Use: "init [DIR]", Short: "Write a first spec for a repository", Args: arguments(0, 1),
 		Long: `Examine the repository of a folder (default: this one) and write pawl.yaml: which
 files may change, which commands test and measure it, which agent to use, and practical
 limits, all with comments. It proposes what is installed here and says what is missing.

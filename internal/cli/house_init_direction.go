@@ -118,7 +118,7 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 	case ctx.Err() != nil:
 		return trial{}, context.Cause(ctx)
 	case err != nil:
-		return trial{says: fmt.Sprintf("it could not be tried: %v", err)}, nil
+		return trial{says: "it could not be tried: " + oneLine(err)}, nil
 	case f.Verify == nil && len(f.Problems) > 0:
 		return trial{says: "it could not be tried: " + f.Problems[0].What}, nil
 	case f.Verify == nil:

@@ -16,7 +16,7 @@ import (
 func (a *app) upCommand() *cobra.Command {
 	const auth = "auth"
 	cmd := workerFlags(&cobra.Command{
-		Use: "up", Short: "Serve the engine, the Temporal UI and the worker until interrupted", Args: cobra.NoArgs,
+		Use: "up", Short: "Serve the engine, the Temporal UI and the worker until interrupted", Args: noArguments,
 		Long: `Serve the engine, the Temporal UI and this host's worker until interrupted. Loops
 that an earlier process left unfinished continue where they stopped. A second pawl
 joins the first and takes over when that one exits.
@@ -42,7 +42,7 @@ keeps requiring the token, also in "pawl run", until you pass --auth=false.`,
 // workerCommand is the whole command line of a program that is only a worker.
 func (a *app) workerCommand() *cobra.Command {
 	return workerFlags(&cobra.Command{
-		Use: a.deps.Program, Short: "Serve loops as this host's worker until interrupted", Args: cobra.NoArgs,
+		Use: a.deps.Program, Short: "Serve loops as this host's worker until interrupted", Args: noArguments,
 		Long: `Serve loops as this host's worker until interrupted, for the Temporal service that
 TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity and its loops' trees
 are in $PAWL_HOME, so a worker that starts there again continues where the last one
@@ -84,6 +84,7 @@ func (a *app) serve(ctx context.Context, s *session, w *localWorker) error {
 	if s.engine != nil && !owner {
 		a.say("another pawl runs the engine; this one takes over when that one exits")
 	}
+	var disk room
 	look := time.NewTicker(500 * time.Millisecond)
 	defer look.Stop()
 	for {
@@ -109,6 +110,7 @@ func (a *app) serve(ctx context.Context, s *session, w *localWorker) error {
 				a.say("stewards' triggers are served at http://%s/v1/STEWARD/TRIGGER", address)
 			}
 		case <-look.C:
+			disk.look(s, "Loops continue")
 			if s.engine != nil && !owner && s.engine.Owner() {
 				owner = true
 				s.reached(s.engine.Found())

@@ -28,7 +28,7 @@ func (a *app) validateCommand() *cobra.Command {
 	var o runOptions
 	var printSchema bool
 	cmd := &cobra.Command{
-		Use: "validate [FILE]", Short: "Check a spec, try its commands and show the contract; start nothing", Args: cobra.MaximumNArgs(1),
+		Use: "validate [FILE]", Short: "Check a spec, try its commands and show the contract; start nothing", Args: arguments(0, 1),
 		Long: `Check a spec file (default pawl.yaml) and everything that a loop needs before it
 starts: the repository, the scope, and whether, on the unchanged code, verify prints a
 number and the guard passes. Then pawl breaks the code in scope on purpose, and the guard

@@ -12,7 +12,7 @@ import (
 
 func (a *app) inboxCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "inbox", Short: "Show everything that waits for a person, the oldest first", Args: cobra.NoArgs,
+		Use: "inbox", Short: "Show everything that waits for a person, the oldest first", Args: noArguments,
 		Long: `Show everything that waits for a person, over all loops and stewards, the oldest first,
 each with the exact commands that answer it. If no engine is running, or no worker
 answers, it shows what the ledgers of this host last recorded.`,

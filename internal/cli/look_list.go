@@ -10,7 +10,7 @@ import (
 
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List all loops, the newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "List all loops, the newest first", Args: noArguments,
 		Long: `List all loops, the newest first. If no engine is running, it lists the loops of this
 host as their ledgers last recorded them. COST and TOKENS are what a loop's agents reported, as
 far as this host's ledger has it. TIME is how long the loop has run, waits included.`,

@@ -277,7 +277,7 @@ func (s *session) openLog() error {
 		return nil
 	}
 	if err := os.MkdirAll(s.Home.Logs(), 0o700); err != nil {
-		return fmt.Errorf("making the folder for logs: %w", err)
+		return home.Unusable("making the folder for logs", err)
 	}
 	path := s.logPath()
 	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
@@ -285,7 +285,7 @@ func (s *session) openLog() error {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("opening the log: %w", err)
+		return home.Unusable("opening the log", err)
 	}
 	logger, err := config.Logger(f)
 	if err != nil {

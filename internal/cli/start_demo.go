@@ -15,7 +15,7 @@ import (
 
 func (a *app) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Run a complete example loop with its own repository and a scripted agent", Args: cobra.NoArgs,
+		Use: "demo", Short: "Run a complete example loop with its own repository and a scripted agent", Args: noArguments,
 		Long: `Run a complete example loop: a small repository with a real problem (a round trip
 through the cities of Europe), and a script with prepared changes as the agent. It
 needs go and git, but no API key. The demo approves its own contract.`,
@@ -25,7 +25,7 @@ needs go and git, but no API key. The demo approves its own contract.`,
 		}),
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "deliver", Short: "Run an example that delivers a change: plan, write, test, fix, review", Args: cobra.NoArgs,
+		Use: "deliver", Short: "Run an example that delivers a change: plan, write, test, fix, review", Args: noArguments,
 		Long: `Run an example loop that delivers a change: a calendar with a bug and a test that
 shows it, an issue as the goal, and scripts as agents. The writer gets it wrong once,
 the fixer gets it right, and the reviewer ticks off what the issue asks for. It needs

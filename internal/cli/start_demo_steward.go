@@ -19,7 +19,7 @@ import (
 
 func (a *app) demoStewardCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "steward", Short: "Run an example steward: tasks, an approval, an interrupt, a circle", Args: cobra.NoArgs,
+		Use: "steward", Short: "Run an example steward: tasks, an approval, an interrupt, a circle", Args: noArguments,
 		Long: `Run an example steward that takes five tasks for a café, with scripts as agents. One
 task runs by itself, one asks for an approval, one is interrupted by an urgent one and
 goes on afterwards, and one goes in circles until it is stopped and cancelled. It needs

@@ -13,7 +13,7 @@ import (
 func (a *app) startCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use: "start [FILE]", Short: "Start a loop and leave it to the worker", Args: cobra.MaximumNArgs(1),
+		Use: "start [FILE]", Short: "Start a loop and leave it to the worker", Args: arguments(0, 1),
 		Long: `Start the loop of a spec file (default pawl.yaml), print how to follow it, and exit.
 A worker runs it: the one of ` + "`pawl up`" + `, or another one of the same Temporal service.
 With --yes the contract is approved automatically (approvals.plan: auto); otherwise

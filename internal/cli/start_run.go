@@ -33,7 +33,7 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	o := runOptions{note: "--yes"}
 	cmd := &cobra.Command{
-		Use: "run [FILE]", Short: "Start a loop and follow it to its end", Args: cobra.MaximumNArgs(1),
+		Use: "run [FILE]", Short: "Start a loop and follow it to its end", Args: arguments(0, 1),
 		Long: `Start the loop of a spec file (default pawl.yaml) and follow it to its end. Its
 contract is shown and approved first. Ctrl-C offers to detach, to pause or to end the
 loop; without a terminal it ends the loop with its report. A second Ctrl-C leaves at

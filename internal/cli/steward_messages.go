@@ -23,7 +23,7 @@ import (
 func (a *app) submitCommand() *cobra.Command {
 	var by string
 	cmd := &cobra.Command{
-		Use: "submit NAME FILE", Short: "Submit a task", Args: cobra.ExactArgs(2),
+		Use: "submit NAME FILE", Short: "Submit a task", Args: arguments(2, 2),
 		Long: `Submit a task to the steward NAME. FILE is Markdown: front matter with keys of the task,
 if any (id, title, priority, after, tier, plan, dedupe), then what is wanted. FILE can also
 be a task as YAML, TOML or JSON. Use - for stdin. A task with the same id or the same dedupe
@@ -160,7 +160,7 @@ func (a *app) taskCommand(t taskMessage) *cobra.Command {
 		use += " " + t.value
 	}
 	cmd := &cobra.Command{
-		Use: use, Short: t.short, Args: cobra.MinimumNArgs(1),
+		Use: use, Short: t.short, Args: arguments(1, -1),
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			name, rest := args[0], args[1:]
 			if id == "" && len(rest) > 0 && (t.needs || t.value == "") {

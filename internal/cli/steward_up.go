@@ -18,7 +18,7 @@ import (
 // stewardCommand is the group of commands for stewards.
 func (a *app) stewardCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "steward", Short: "Start, see and answer stewards, which run loops for tasks", Args: cobra.NoArgs,
+		Use: "steward", Short: "Start, see and answer stewards, which run loops for tasks", Args: noArguments,
 		Long: `A steward looks after one project. It takes tasks, plans them, runs loops for them,
 notices when it goes in circles, and asks a person when it has to.`,
 		RunE: a.command(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
@@ -31,7 +31,7 @@ notices when it goes in circles, and asks a person when it has to.`,
 func (a *app) stewardUpCommand() *cobra.Command {
 	var o stewardStart
 	cmd := &cobra.Command{
-		Use: "up [FILE]", Short: "Start a steward and serve it until interrupted", Args: cobra.MaximumNArgs(1),
+		Use: "up [FILE]", Short: "Start a steward and serve it until interrupted", Args: arguments(0, 1),
 		Long: `Start the steward of a spec file (default steward.yaml) and serve it until interrupted:
 the engine and this host's worker run in this process, unless another process runs them.
 Once the steward runs, this command tries the commands in defaults on the unchanged code,

@@ -74,7 +74,7 @@ func (a *app) sayCharter(ctx context.Context, c charter.Charter) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		a.say("note: the commands of the spec could not be tried: %s", ui.Clean(err.Error()))
+		a.say("note: the commands of the spec could not be tried: %s", oneLine(err))
 	default:
 		a.sayNotes(v)
 		if len(v.Problems) > 0 {

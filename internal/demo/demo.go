@@ -80,7 +80,7 @@ var (
 func Unpack(ctx context.Context, h home.Home, c Scenario) (Demo, error) {
 	dir, n, err := nextFolder(filepath.Join(h.Dir, "demo"))
 	if err != nil {
-		return Demo{}, fmt.Errorf("making a folder for the demo: %w", err)
+		return Demo{}, home.Unusable("making a folder for the demo", err)
 	}
 	d := Demo{
 		Name: c.name + strconv.Itoa(n), Dir: dir,

@@ -104,7 +104,7 @@ var Table = []Row{
 	{LedgerAhead, "the ledger is ahead of this run", "The loop or steward was reset or restored to a point before its last record; start it again from its ledger.", 3, ""},
 	{GateClosed, "nothing waits for this answer", "See `pawl show` for what the loop waits for, if anything.", 2, ""},
 	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2, ""},
-	{HashMismatch, "the hash does not match what waits for approval", "Look at what waits now (`pawl show`) and approve exactly that hash.", 2, ReviewGating},
+	{HashMismatch, "the hash does not match what waits for approval", "Look at what waits now (`pawl show`) and answer with exactly that hash.", 2, ReviewGating},
 	{EngineUnreachable, "no Temporal service answers", "Start the engine with `pawl up`, or check TEMPORAL_ADDRESS.", 1, ""},
 	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1, ""},
 	{PermissionDenied, "a role lacks a permission; nothing of that work was run or kept", "Grant it under `permissions.<role>` and start again, or give the work to another role.", 3, Enforcement},

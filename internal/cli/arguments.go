@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pawl/internal/shell"
+)
+
+// arguments checks how many arguments a command gets: at least from, and at most to unless to is negative. The error
+// shows the whole command line, in place of the library's counts of "arg(s)".
+func arguments(from, to int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < from:
+			return usage(fmt.Sprintf("something is missing: use `%s`", commandLine(cmd)))
+		case to >= 0 && len(args) > to:
+			return usage(fmt.Sprintf("%s is too much: use `%s`", shell.Quote(args[to]), commandLine(cmd)))
+		}
+		return nil
+	}
+}
+
+// commandLine returns how a command is called, without its flags.
+func commandLine(cmd *cobra.Command) string {
+	line := cmd.CommandPath()
+	if _, rest, more := strings.Cut(cmd.Use, " "); more {
+		line += " " + rest
+	}
+	return line
+}
+
+// noArguments is for a command that takes none. If it has commands of its own, an unknown one is named with those that
+// it may have been meant for.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if cmd.HasSubCommands() {
+		return cobra.NoArgs(cmd, args)
+	}
+	return arguments(0, 0)(cmd, args)
+}
+
+// helpCommand is the library's command, except that a topic that does not exist is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND...]", Short: "Show what a command does, and its flags",
+		Long: `Show what a command does, its arguments and its flags: pawl help steward answer.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = cobra.NoArgs(topic, rest)
+			}
+			if err != nil {
+				return err
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
+}
