@@ -53,6 +53,11 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 				usages[len(rows)] = *record
 			}
 			row := c.row(ctx, e, record)
+			if record != nil && record.Steward() && loop.Status(row.Status).Ended() {
+				if s, err := c.RecordedSteward(ctx, record.Ref); err == nil {
+					since(&row, s.StartedAt)
+				}
+			}
 			if record != nil {
 				row.Mended = mending.Lines(c.Home.Loop(record.Ref))
 			}
@@ -64,10 +69,12 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	}
 	var g errgroup.Group
 	g.SetLimit(readers)
+	// A workflow that has continued as new is listed with the start of its last run.
+	recorded, begun := make([]time.Time, len(rows)), make([]time.Time, len(rows))
 	for i, record := range usages {
 		g.Go(func() error { // if a ledger can't be read, its row stays without usage
 			if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
-				rows[i].Usage, rows[i].Proposal = &s.Usage, proposalOf(s)
+				rows[i].Usage, rows[i].Proposal, recorded[i] = &s.Usage, proposalOf(s), s.StartedAt
 				if s.Iteration >= rows[i].Iteration { // a loop updates its search attributes later than its ledger
 					rows[i].Iteration, rows[i].Phase, rows[i].Best = s.Iteration, s.Stage(), s.HeadBest()
 				}
@@ -82,6 +89,9 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		g.Go(func() error {
 			if d, err := c.asked(ctx, rows[i].Loop); err == nil {
 				rows[i].Trouble = c.troubleOf(ctx, d)
+				if t := d.GetWorkflowExtendedInfo().GetOriginalStartTime(); t != nil {
+					begun[i] = t.AsTime()
+				}
 			} else if ctx.Err() == nil {
 				rows[i].Trouble = c.unread(err)
 			}
@@ -89,6 +99,10 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		})
 	}
 	_ = g.Wait()
+	for i := range rows {
+		since(&rows[i], recorded[i])
+		since(&rows[i], begun[i])
+	}
 	newestFirst(rows)
 	return c.tornRows(rows), nil
 }
@@ -237,9 +251,7 @@ func (c *Client) describe(ctx context.Context, r *launch.Row, record workspace.R
 			} else if len(s.Gates) > 0 {
 				r.Gate, r.Gates = string(s.Gates[0].Kind), len(s.Gates)
 			}
-			if r.StartedAt == nil && !s.StartedAt.IsZero() {
-				r.StartedAt = utc(s.StartedAt)
-			}
+			since(r, s.StartedAt)
 		}
 		return
 	}
@@ -270,8 +282,13 @@ func fill(r *launch.Row, state loop.State) {
 	if state.Gate != nil {
 		r.Gate = string(state.Gate.Kind)
 	}
-	if r.StartedAt == nil && !state.StartedAt.IsZero() {
-		r.StartedAt = utc(state.StartedAt)
+	since(r, state.StartedAt)
+}
+
+// since notes that a loop began at t, if that is earlier than its row says.
+func since(r *launch.Row, t time.Time) {
+	if !t.IsZero() && (r.StartedAt == nil || t.Before(*r.StartedAt)) {
+		r.StartedAt = utc(t)
 	}
 }
 

@@ -36,7 +36,8 @@ type namespace struct {
 	listed  []*workflowpb.WorkflowExecutionInfo
 	answers map[string]any // by ID and query, "shop/state"
 	failing map[string]string
-	host    string // the worker that tried last what fails
+	begun   *timestamppb.Timestamp // the start of the first run of each
+	host    string                 // the worker that tried last what fails
 }
 
 func (n *namespace) ListWorkflow(_ context.Context, asked *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -54,6 +55,9 @@ func (n *namespace) DescribeWorkflowExecution(_ context.Context, id, _ string) (
 			continue
 		}
 		d := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: e}
+		if n.begun != nil {
+			d.WorkflowExtendedInfo = &workflowpb.WorkflowExecutionExtendedInfo{OriginalStartTime: n.begun}
+		}
 		if why := n.failing[id]; why != "" {
 			d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "Commit"}, LastFailure: &failurepb.Failure{Message: why}, LastWorkerIdentity: n.host}}
 		}
@@ -118,6 +122,14 @@ func TestTheListIsWhatTemporalKnowsOfEachLoop(t *testing.T) {
 		{"over", "improve", "halted", "", ""},
 		{"plain", "improve", "running", "", ""},
 	}, got, "all pages, the newest first; an end from outside counts more than what the loop has published")
+}
+
+// A long loop goes on in a new run now and then. The list says how long the loop has run, and not its last run.
+func TestALoopBeganWithItsFirstRun(t *testing.T) {
+	n := &namespace{begun: timestamppb.New(time.Unix(7, 0)), listed: []*workflowpb.WorkflowExecutionInfo{listed(t, "long", "Steward", 90, running, map[string]any{launch.Status: "running", launch.Kind: "steward"})}}
+	rows, err := at(t, n).Listed(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(7), rows[0].StartedAt.Unix())
 }
 
 func TestTheInboxHasEveryGateOldestFirstAndSaysForWhomALoopWorks(t *testing.T) {
