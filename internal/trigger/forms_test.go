@@ -48,6 +48,10 @@ func TestS5_FailedCIOnGitHubIsOneTaskForRunAndSuite(t *testing.T) {
 	require.Equal(t, "accepted", b.send("POST", "/v1/shop/github", form, http.Header{
 		"X-Github-Event": {"check_suite"}, "X-Hub-Signature-256": {signature(form)}, "Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"},
 	}).Result)
+	plain := `{"action": "completed"}` // sent as a form, as curl does unless it is told otherwise
+	require.Contains(t, b.send("POST", "/v1/shop/github", plain, http.Header{
+		"X-Github-Event": {"check_suite"}, "X-Hub-Signature-256": {signature(plain)}, "Content-Type": {"application/x-www-form-urlencoded"},
+	}).Why, "it is a form without the field payload")
 }
 
 func TestS5_AnIssueOnGitHubIsOneTask(t *testing.T) {

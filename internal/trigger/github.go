@@ -3,6 +3,7 @@ package trigger
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"mime"
 	"strings"
@@ -27,6 +28,9 @@ func readGitHub(r request) (e incoming.Event, why string, err error) {
 	payload, err := github.ValidatePayloadFromBody(media, bytes.NewReader(r.body), "", nil)
 	if err != nil {
 		return e, "", err
+	}
+	if len(payload) == 0 { // what a form lacks would be said to be JSON that ends too early
+		return e, "", errors.New("it is a form without the field payload: send the event as application/json")
 	}
 	event, err := github.ParseWebHook(kind, payload)
 	if err != nil {
