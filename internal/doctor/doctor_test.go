@@ -193,6 +193,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"an engine that does not run", own(doctor.Engine{Version: "0.11", Wanted: "0.11"}), "engine", doctor.Note, "is not running"},
 		{"an engine that hangs", own(doctor.Engine{Held: true, Owner: 42}), "engine", doctor.Failed, "process 42 holds its lock"},
 		{"an engine that runs", own(doctor.Engine{Running: true, Owner: 42, Address: "127.0.0.1:7233", UI: "http://x"}), "engine", doctor.OK, "runs in process 42; UI http://x"},
+		{"a database that is deleted while the engine runs", own(doctor.Engine{Running: true, Owner: 42, Address: "127.0.0.1:7233", Database: "/x/temporal.db", Wanted: "0.11"}), "engine's database", doctor.Failed, "/x/temporal.db was deleted while the engine runs"},
 		{"a damaged database", own(doctor.Engine{Damaged: true, Database: "/x/temporal.db"}), "engine's database", doctor.Note, "is damaged"},
 		{"rows of the database that nobody can read", own(doctor.Engine{Unread: "executions 3", Database: "/x/temporal.db", Version: "0.11", Wanted: "0.11"}), "engine's database", doctor.Failed, "executions 3"},
 		{"a loop that can't continue", func(o *doctor.Options, _ *service) {

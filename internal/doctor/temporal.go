@@ -249,6 +249,9 @@ func (e *examination) engine() (g Engine, running bool) {
 		e.note("engine's database", "The next `pawl up` moves it aside; this host's loops continue from their ledgers.", "%s is damaged", g.Database)
 	case g.Unread != "":
 		e.failed("engine's database", "The engine repairs it when it starts: stop the running `pawl up`, and start it again. Loops continue from their ledgers.", "%s has rows that can't be read: %s", g.Database, g.Unread)
+	case g.Version == "" && g.Running:
+		e.failed("engine's database", fmt.Sprintf("End process %d and start `pawl up` again; this host's loops continue from their ledgers.", g.Owner),
+			"%s was deleted while the engine runs, so what the engine records is lost when it ends", g.Database)
 	case g.Version == "":
 		e.ok("engine's database", "there is none yet; the first start creates it")
 	case g.Version != g.Wanted:
