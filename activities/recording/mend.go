@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -241,8 +242,10 @@ func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
 // loop stands on, else nil. The loop can't go on from there: what is left is older.
 func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause error) error {
 	var failed *git.Error
+	var fenced *store.Fenced
 	r, ok := a.RecordOf(ref)
-	if !ok || !errors.As(cause, &failed) && !errors.Is(cause, git.ErrNotFound) {
+	absent := errors.As(cause, &fenced) && (fenced.Have == "" || fenced.Have == store.Damaged)
+	if !ok || !absent && !errors.As(cause, &failed) && !errors.Is(cause, git.ErrNotFound) {
 		return nil
 	}
 	s, err := store.Open(ctx, r.Store)
@@ -250,8 +253,11 @@ func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause err
 		return nil
 	}
 	at, err := s.Ref(ctx, r.Ledger)
-	if err != nil || at == "" {
+	if err != nil {
 		return nil
+	}
+	if at == "" {
+		return a.nowhere(ctx, s, r, needs)
 	}
 	for _, commit := range needs {
 		if commit == "" || s.Holds(ctx, commit) {
@@ -263,6 +269,24 @@ func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause err
 		return hosted.Refuse(damaged(r, at, commit))
 	}
 	return nil
+}
+
+// nowhere returns the fault LEDGER_DAMAGED if neither the store nor the repository has a loop's ledger any more, although
+// the loop has recorded entries. If the repository can't be asked, it returns nil, because it may have the ledger.
+func (a *Mender) nowhere(ctx context.Context, s *store.Store, r workspace.Record, needs []string) error {
+	missing := slices.IndexFunc(needs, func(commit string) bool { return commit != "" && !s.Holds(ctx, commit) })
+	if missing < 0 {
+		return nil
+	}
+	what := fmt.Sprintf("%s is missing from the store %s", r.Ledger, r.Store)
+	if _, err := a.mendStore(ctx, r, what, false, nil); err != nil {
+		return nil
+	}
+	if at, err := s.Ref(ctx, r.Ledger); err != nil || at != "" {
+		return nil // it is mended
+	}
+	return hosted.Refuse(fault.New(fault.LedgerDamaged, "the ledger of %s is lost: neither the store nor the repository has %s (%s was not found)", r.Loop, r.Ledger, needs[missing]).
+		Advise("Restore that ref from a backup and resume from it (`" + r.Resuming() + " COMMIT`), or start again. What was applied to your branches stays."))
 }
 
 // due reports whether a store was not checked lately, and records that it is checked now.

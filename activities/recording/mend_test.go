@@ -127,6 +127,30 @@ func TestWhatOnlyALostStoreHadEndsTheLoopWithWhatToDo(t *testing.T) {
 	require.Contains(t, app.Message(), "pawl start --id x --ledger "+pushed)
 }
 
+// A loop whose ledger nobody has any more is over. It does not try for ever to append to it.
+func TestALedgerThatIsNowhereEndsTheLoop(t *testing.T) {
+	t.Parallel()
+	l, env, _, r := damagedLoop(t)
+	out, err := says(l, env, "pushed with this")
+	require.NoError(t, err)
+	l.Ledger = out.Ledger
+	for _, ref := range []string{r.Ledger, r.Branch} {
+		gittest.Git(t, r.Repo, "update-ref", "-d", ref)
+	}
+	require.NoError(t, os.RemoveAll(r.Store))
+	require.NoError(t, os.Rename(filepath.Join(r.Repo, ".git"), filepath.Join(r.Repo, "away")))
+	_, err = says(l, env, "while the repository is away")
+	var app *temporal.ApplicationError
+	require.True(t, errors.As(err, &app), "%v", err)
+	require.NotEqual(t, "LEDGER_DAMAGED", app.Type(), "the repository may have it")
+	require.NoError(t, os.Rename(filepath.Join(r.Repo, "away"), filepath.Join(r.Repo, ".git")))
+	_, err = says(l, env, "after the damage")
+	require.True(t, errors.As(err, &app), "%v", err)
+	require.Equal(t, "LEDGER_DAMAGED", app.Type(), app.Message())
+	require.True(t, app.NonRetryable())
+	require.Contains(t, app.Message(), "neither the store nor the repository has refs/pawl-ledger/x")
+}
+
 // A loop does not try for ever to bring its trees to a commit that nobody has any more. One byte is another one in an object
 // of its last commit, which is in no other repository yet.
 func TestACommitThatIsLostEndsTheLoopThatStandsOnIt(t *testing.T) {

@@ -172,7 +172,9 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"no service and no engine", func(o *doctor.Options, _ *service) { o.Temporal.Explicit, o.Engine = false, nil }, "Temporal", doctor.Failed, "no engine of its own"},
 		{"no such namespace", func(_ *doctor.Options, s *service) { s.namespace = serviceerror.NewNamespaceNotFound("default") }, "namespace", doctor.Failed, "does not exist"},
 		{"a service that requires no credentials", func(_ *doctor.Options, s *service) { s.stranger = serviceerror.NewNotFound("no such workflow") }, "who may approve", doctor.Note, "everyone who reaches temporal:7233"},
-		{"a service that fails", func(_ *doctor.Options, s *service) { s.stranger = serviceerror.NewUnavailable("something went wrong, please retry") }, "who may approve", doctor.Note, "neither taken nor refused"},
+		{"a service that fails", func(_ *doctor.Options, s *service) {
+			s.stranger = serviceerror.NewUnavailable("something went wrong, please retry")
+		}, "who may approve", doctor.Note, "neither taken nor refused"},
 		{"an engine that requires no token", func(o *doctor.Options, s *service) {
 			own(doctor.Engine{Running: true, Address: "127.0.0.1:7233"})(o, s)
 			s.stranger = serviceerror.NewNotFound("no such workflow")
