@@ -26,6 +26,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/store"
+	"pawl/internal/workspace"
 )
 
 // Caller calls agents.
@@ -33,7 +34,9 @@ type Caller struct{ *steps.Runner }
 
 // CallAgent asks an agent, on the desk.
 func (a *Caller) CallAgent(ctx context.Context, in act.Call) (act.Called, error) {
-	if err := a.dropOther(ctx, in.Step); err != nil {
+	if in.Proposal != nil { // what a reviewer says does not depend on what is on the desk
+		in.Desk = workspace.Review
+	} else if err := a.dropOther(ctx, in.Step); err != nil {
 		return act.Called{}, err
 	}
 	out, err := steps.Do(ctx, a.Runner, in.Step, func(ctx context.Context, w *steps.Work) (act.Called, error) { return makeCall(ctx, w, in) })
@@ -87,6 +90,12 @@ func (a *Caller) toldAgain(ctx context.Context, in act.Call, out *act.Called) er
 func makeCall(ctx context.Context, w *steps.Work, in act.Call) (out act.Called, err error) {
 	if err := permit(ctx, w.Workspace, in); err != nil {
 		return out, err
+	}
+	if in.Proposal != nil { // it judges, so it finds nothing that the writer has left
+		if err := w.Workspace.GiveUp(ctx); err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, w.Workspace.GiveUp(context.WithoutCancel(ctx))) }()
 	}
 	if err := w.Ready(ctx, w.OnDesk, func(ctx context.Context) (err error) {
 		out.Ledger, err = appendEvents(ctx, w, in)
@@ -145,7 +154,7 @@ func appendEvents(ctx context.Context, w *steps.Work, in act.Call) (string, erro
 	if len(in.Events) == 0 {
 		return "", nil
 	}
-	out, err := recording.Append(ctx, w.Workspace, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
+	out, err := recording.Append(ctx, w.Workspace.Main(), act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
 	crash.At("step.told")
 	return out.Ledger, err
 }

@@ -101,12 +101,7 @@ func (ws *Workspace) Park(ctx context.Context) error {
 	}
 	crash.At("tree.removing")
 	for _, side := range ws.besides() {
-		side.EndProcesses()
-		side.Leave(side.Desk)
-		if err := side.forget(); err != nil {
-			return err
-		}
-		if err := side.Desk.Remove(ctx); err != nil {
+		if err := side.GiveUp(ctx); err != nil {
 			return err
 		}
 	}

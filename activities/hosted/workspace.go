@@ -36,7 +36,8 @@ type Workspace struct {
 	Desk        *Tree
 	Judge       *Tree
 
-	sides    map[int]*Workspace // the workspaces of candidates, by the numbers of their desks; under mu
+	main     *Workspace         // of a workspace beside the loop's own: that one
+	sides    map[int]*Workspace // the workspaces beside it, by the numbers of their desks; under mu
 	Planning sync.Mutex         // a steward has one desk
 	pushes   pushes
 
@@ -98,8 +99,8 @@ func (ws *Workspace) tree(dir string) *Tree {
 	return &Tree{Tree: t}
 }
 
-// At returns the workspace of a desk. A candidate's desk has its own supervisor, exchange and layers over caches,
-// with the same store and ledger. Its workspace appends nothing.
+// At returns the workspace of a desk. Each desk beside the loop's own has its own supervisor, exchange and layers over
+// caches, with the same store and ledger. Its workspace appends nothing; Main does.
 func (ws *Workspace) At(desk int) *Workspace {
 	if desk == 0 {
 		return ws
@@ -109,7 +110,7 @@ func (ws *Workspace) At(desk int) *Workspace {
 	if side := ws.sides[desk]; side != nil {
 		return side
 	}
-	side := &Workspace{Record: ws.Record, Machine: ws.Machine, caches: caches{epoch: ws.caches.epoch}, Objects: ws.Objects, Book: ws.Book, StewardBook: ws.StewardBook}
+	side := &Workspace{main: ws, Record: ws.Record, Machine: ws.Machine, caches: caches{epoch: ws.caches.epoch}, Objects: ws.Objects, Book: ws.Book, StewardBook: ws.StewardBook}
 	side.Side = desk
 	side.Desk = side.tree(side.Beside(ws.Desk.Dir))
 	side.Judge = ws.tree(ws.Judge.Dir) // nothing of the candidate runs there
@@ -117,7 +118,10 @@ func (ws *Workspace) At(desk int) *Workspace {
 	return side
 }
 
-// besides returns the workspaces of the candidates' desks on this host.
+// Main returns the loop's own workspace, which appends to the ledger.
+func (ws *Workspace) Main() *Workspace { return cmp.Or(ws.main, ws) }
+
+// besides returns the workspaces of the desks beside the loop's own on this host.
 func (ws *Workspace) besides() (all []*Workspace) {
 	for _, r := range ws.Sides(ws.Machine.Home) {
 		all = append(all, ws.At(r.Side))
@@ -211,6 +215,16 @@ func (a *Workspaces) CloseTrees(ctx context.Context, ws *Workspace) error {
 	delete(a.workspaces, ws.Ref)
 	a.mu.Unlock()
 	return workspace.Write(a.Home, ws.Record)
+}
+
+// GiveUp removes a desk beside the loop's own, with what its commands left around it.
+func (ws *Workspace) GiveUp(ctx context.Context) error {
+	ws.EndProcesses()
+	ws.Leave(ws.Desk)
+	if err := ws.forget(); err != nil {
+		return err
+	}
+	return ws.Desk.Remove(ctx)
 }
 
 // forget removes what lies beside a desk that was given up.

@@ -59,8 +59,8 @@ type Record struct {
 	OpenedAt time.Time `json:"openedAt,omitzero"`
 	// ClosedAt is when the loop was closed. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
-	// Side is the number of the candidate's desk that this record describes, 0 for the loop's own. It is never on
-	// disk.
+	// Side is the number of the desk that this record describes: 0 is the loop's own, Review a reviewer's, any other one a
+	// candidate's. It is never on disk.
 	Side int `json:"-"`
 }
 
@@ -90,8 +90,11 @@ func (r Record) Token() string {
 	return r.Beside("pawl-" + r.FirstRun + "-" + hex.EncodeToString(where[:4]))
 }
 
-// Beside returns the name of something that each desk has: name for the loop's own desk, name with the number for a
-// candidate's.
+// Review is the number of the desk on which a reviewer works. There are never as many candidates.
+const Review = 1000
+
+// Beside returns the name of something that each desk has: name for the loop's own desk, name with the number for
+// another one.
 func (r Record) Beside(name string) string {
 	if r.Side == 0 {
 		return name
@@ -109,7 +112,7 @@ func Admin(h home.Home, ref, tree string) string { return filepath.Join(h.Loop(r
 // Exchange returns the folder where agents find their prompts and leave their results.
 func Exchange(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "exchange") }
 
-// Sides returns the records of the candidates' desks that a loop has on this host, none if the folder can't be read.
+// Sides returns the records of the desks beside its own that a loop has on this host, none if the folder can't be read.
 func (r Record) Sides(h home.Home) (sides []Record) {
 	found, _ := os.ReadDir(held.At(h.Loop(r.Ref)))
 	for _, e := range found {
