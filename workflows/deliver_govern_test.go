@@ -200,7 +200,7 @@ func TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt(t *testing.T)
 		at(t, env, 3*time.Hour, func(s loop.State) {
 			require.Equal(t, "moved", s.Proposal.Base)
 			require.Equal(t, "base", s.Base, "the contract's")
-			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash})
+			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash, "gate": s.Gate.ID}) // in this world the hash is that of the first
 		})
 	})
 	require.Nil(t, p.err)

@@ -20,6 +20,7 @@ func (r *run) checkMessage(name string, payload []byte) (govern.Reply, error) {
 	if r.rules < refusesNotes {
 		s.Guidance = nil // the oldest of too many is dropped
 	}
+	m.Repeats = r.rules < countsOnce
 	return govern.Answer(s, r.spec, name, m)
 }
 

@@ -91,9 +91,12 @@ const knowsWordings = 4
 // judgesFromScratch is the version from which what is proposed was judged in caches that no change has written.
 const judgesFromScratch = 5
 
+// countsOnce is the version from which an approval by hash does not count for a second gate with that hash.
+const countsOnce = 6
+
 // newestRules chooses the version of the rules for this run: the newest one when the run begins.
 func newestRules(ctx workflow.Context) workflow.Version {
-	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version(), judgesFromScratch)))
+	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version(), countsOnce)))
 }
 
 // rulesOf returns the rules in that version, or in the newest version before it, with the values of a spec.

@@ -370,7 +370,7 @@ func TestP6_AChangeThatBreaksABoundIsDiscarded(t *testing.T) {
 func TestALoopOfEarlierRulesMeasuresOnce(t *testing.T) {
 	v := newVarying(t, .03, map[int]float64{1: .3})
 	p := play(t, v.world, noisy(1, nil, nil), func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("rules", workflow.Version(1), workflow.Version(5)).Return(workflow.Version(2))
+		env.OnGetVersion("rules", workflow.Version(1), workflow.Version(6)).Return(workflow.Version(2))
 		env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
 	})
 	require.Nil(t, p.err)

@@ -189,7 +189,7 @@ func TestL7_WhatIsDeliveredWasJudgedFromScratch(t *testing.T) {
 func TestALoopOfEarlierRulesIsNotJudgedFromScratch(t *testing.T) {
 	w := newWorld(t, twoKept)
 	p := play(t, w, specOf(guarded(nil)), func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("rules", workflow.Version(1), workflow.Version(5)).Return(workflow.Version(4))
+		env.OnGetVersion("rules", workflow.Version(1), workflow.Version(6)).Return(workflow.Version(4))
 		env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
 	})
 	require.Nil(t, p.err)

@@ -127,7 +127,7 @@ func TestMessagesAreSentAsUpdatesBoundToTheOpenGate(t *testing.T) {
 		want loop.Message
 		name string
 	}{
-		{"approve loop-1 --hash 0123456789abcdef --by me --note fine", loop.Message{By: "me", Note: "fine", Hash: "0123456789abcdef", Gate: "contract-5"}, "approve"},
+		{"approve loop-1 --hash 0123456789abcdef --by me --note fine", loop.Message{By: "me", Note: "fine", Hash: "0123456789abcdef"}, "approve"},
 		{"reject loop-1 --by me --note no", loop.Message{By: "me", Note: "no", Gate: "contract-5"}, "reject"},
 		{"halt loop-1 --by me", loop.Message{By: "me"}, "halt"},
 		{"pause loop-1 --by me", loop.Message{By: "me"}, "pause"},

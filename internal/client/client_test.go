@@ -3,6 +3,8 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/wire"
+	"pawl/internal/workspace"
 )
 
 // service is a Temporal service with one loop "here", which waits at a gate. A method that a test does not expect
@@ -88,10 +91,13 @@ func reach(t *testing.T, s *service) *client.Client {
 
 func TestAMessageIsAnUpdateBoundToTheGateThatIsOpen(t *testing.T) {
 	s := &service{}
-	sent, err := reach(t, s).Send(t.Context(), "here", "approve", loop.Message{Hash: "abc"})
+	sent, err := reach(t, s).Send(t.Context(), "here", "reject", loop.Message{Note: "no"})
 	require.NoError(t, err)
-	require.Equal(t, client.Sent{Loop: "here", Message: "approve", Via: "update", Reply: "contract-5: approve"}, sent)
-	require.Equal(t, loop.Message{Hash: "abc", Gate: "contract-5"}, s.sent)
+	require.Equal(t, "update", sent.Via)
+	require.Equal(t, loop.Message{Note: "no", Gate: "contract-5"}, s.sent)
+	_, err = reach(t, s).Send(t.Context(), "here", "approve", loop.Message{Hash: "abc"})
+	require.NoError(t, err)
+	require.Equal(t, loop.Message{Hash: "abc"}, s.sent, "the hash says what it is for, and the loop whether it was given before")
 	_, err = reach(t, s).Send(t.Context(), "here", "pause", loop.Message{})
 	require.NoError(t, err)
 	require.Empty(t, s.sent.Gate, "a pause answers no gate")
@@ -103,6 +109,26 @@ func TestWhereNoWorkerAnswersAMessageIsASignal(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "signal", sent.Via)
 	require.Equal(t, "ann", s.sent.By)
+}
+
+// TestE3_AMessageThatWaitsForAWorkerNamesItsGate: when a worker comes, another gate may be open.
+func TestE3_AMessageThatWaitsForAWorkerNamesItsGate(t *testing.T) {
+	s := &service{silent: true}
+	c := reach(t, s)
+	store := filepath.Join(t.TempDir(), "store.git")
+	script := exec.Command("sh", "-ec", `git init --quiet --bare "$0"; cd "$0"
+		tree=$(printf '100644 blob %s\tstate.json\n100644 blob %s\tloop-results.tsv\n' "$(git hash-object -w --stdin)" "$(git hash-object -w /dev/null)" | git mktree)
+		git update-ref refs/pawl-ledger/here "$(git -c user.name=x -c user.email=x commit-tree -m x "$tree")"`, store)
+	script.Stdin = strings.NewReader(`{"loop": "here", "kind": "improve", "status": "paused", "gate": {"id": "breakpoint-7", "kind": "breakpoint"}}`)
+	out, err := script.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NoError(t, workspace.Write(c.Home, workspace.Record{Loop: "here", Ref: "here", Kind: "improve", FirstRun: "first", Store: store, Ledger: "refs/pawl-ledger/here"}))
+	_, err = c.Recorded(t.Context(), "here")
+	require.NoError(t, err)
+	_, err = c.Send(t.Context(), "here", "continue", loop.Message{})
+	require.NoError(t, err)
+	require.Equal(t, "signal", s.via)
+	require.Equal(t, loop.Message{Gate: "breakpoint-7"}, s.sent)
 }
 
 func TestE6_AMessageWithACredentialIsNotSent(t *testing.T) {

@@ -30,7 +30,8 @@ const replyTimeout = 20 * time.Second
 
 // Send carries a message to a loop. It sends an update, whose refusal comes back as a fault and leaves no trace. If
 // no worker answers, or no engine runs, it sends a signal, which waits for a worker. Send asks the loop first which
-// gate is open and binds an answer to that gate, so the answer can't close the next one.
+// gate is open and binds an answer to that gate, so the answer can't close the next one. If nobody answers, the ledger on
+// this host says which gate is open.
 func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
 	out, err := c.carry(ctx, id, name, toLoop{c, id, name, m})
 	if closed, ok := errors.AsType[*fault.Error](err); ok && closed.Code == fault.GateClosed { // the loop itself would give this code
@@ -48,6 +49,8 @@ type message interface {
 	// checked does the same with the ledger of this host, which is complete while nothing runs. It refuses what the
 	// addressee would refuse.
 	checked(context.Context) (any, error)
+	// left returns the message bound to the gate that is open by the ledger of this host, if it has one.
+	left(context.Context) any
 	// plain returns the message without a gate.
 	plain() any
 }
@@ -74,9 +77,9 @@ func (c *Client) carry(ctx context.Context, id, name string, m message) (out Sen
 		payload = m.plain()
 	case err != nil && ctx.Err() != nil:
 		return out, context.Cause(ctx)
-	case err != nil:
+	case err != nil: // it waits for a worker, and may find another gate open then
 		out.Via = "signal"
-		return out, c.SDK.SignalWorkflow(ctx, id, "", name, m.plain())
+		return out, c.SDK.SignalWorkflow(ctx, id, "", name, m.left(ctx))
 	}
 	out.Via = "update"
 	out.Reply, err = c.update(ctx, id, name, m.family(), payload)
@@ -140,8 +143,24 @@ func (t toLoop) checked(ctx context.Context) (any, error) {
 	return m, err
 }
 
-// bound returns a message that answers a gate, bound to the open gate.
+func (t toLoop) left(ctx context.Context) any {
+	l, head, err := t.Ledger(ctx, t.id)
+	if err != nil {
+		return t.m
+	}
+	state, err := l.State(ctx, head)
+	if err != nil {
+		return t.m
+	}
+	return bound(t.name, t.m, state.Gate)
+}
+
+// bound returns a message that answers a gate, bound to the open gate. An approval with a hash names what it is for, and
+// the loop knows by that whether it was given before.
 func bound(name string, m loop.Message, open *loop.Gate) loop.Message {
+	if name == loop.MessageApprove && m.Hash != "" {
+		return m
+	}
 	if m.Gate == "" && open != nil && govern.AnswersGates(name) {
 		m.Gate = open.ID
 	}

@@ -70,6 +70,18 @@ func (t toSteward) bound(ctx context.Context) (any, error) {
 	return t.to(gates), err
 }
 
+func (t toSteward) left(ctx context.Context) any {
+	book, head, err := t.book(ctx, t.id)
+	if err != nil {
+		return t.m
+	}
+	s, err := book.State(ctx, head)
+	if err != nil {
+		return t.m
+	}
+	return t.to(s.Gates)
+}
+
 func (t toSteward) checked(ctx context.Context) (any, error) {
 	book, head, err := t.book(ctx, t.id)
 	if err != nil {

@@ -59,7 +59,15 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		if s.Answered != nil {
 			given = append(slices.Clip(given), *s.Answered)
 		}
-		return reply, Refused(err, given, name, m.Gate, m.Hash)
+		if err != nil {
+			return reply, Refused(err, given, name, m.Gate, m.Hash)
+		}
+		before := Repeated(given, name, "", m.Hash)
+		if before != nil && name == loop.MessageApprove && m.Gate == "" && !m.Repeats {
+			// A contract that is amended back to an earlier one has its hash. What approved it then must not do so now.
+			return Reply{}, AnsweredBefore(fault.GateClosed, *before, name).Advise(NameIt(*s.Gate))
+		}
+		return reply, nil
 	}
 	return Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
 }
@@ -101,6 +109,11 @@ func AnsweredBefore(code fault.Code, before loop.Answer, message string) *fault.
 	}
 	return fault.New(code, "the gate %s was answered like this already: %s", before.Gate, by).
 		Advise("The answer does not count again. `pawl show` says what the loop waits for now, if anything.")
+}
+
+// NameIt advises how to answer a gate by a hash by which another gate was answered before.
+func NameIt(g loop.Gate) string {
+	return fmt.Sprintf(`It does not count again. If you mean the gate %[1]s, which has the same hash, name it: {"gate": %[1]q}, or --gate %[1]s.`, g.ID)
 }
 
 // names reports whether a person who gives these digits names that hash.

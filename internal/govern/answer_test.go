@@ -112,6 +112,29 @@ func TestAnswerMeetsGates(t *testing.T) {
 	}
 }
 
+// TestE3_AnApprovalCountsOnceAlsoForTheSameHash: a contract that is amended back to an earlier one has its hash.
+func TestE3_AnApprovalCountsOnceAlsoForTheSameHash(t *testing.T) {
+	approval := loop.Message{Hash: hash, By: "ann"}
+	reply, err := govern.Answer(at(loop.GateContract), valid, "approve", approval)
+	require.NoError(t, err)
+	s := loop.Fold(at(loop.GateContract), reply.Events)
+	s = s.Apply(loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "contract-31", Kind: loop.GateContract, Hash: hash, Answers: govern.Answers(loop.GateContract)}})
+	_, err = govern.Answer(s, valid, "approve", approval)
+	require.Equal(t, fault.GateClosed, fault.CodeOf(err))
+	require.ErrorContains(t, err, "was answered like this already: approve by ann")
+	require.Contains(t, err.(*fault.Error).Advice(), "--gate contract-31")
+	for name, m := range map[string]loop.Message{
+		"it names the gate":             {Hash: hash, Gate: "contract-31"},
+		"a run with older rules":        {Hash: hash, Repeats: true},
+		"it names the gate, in capital": {Hash: strings.ToUpper(hash), Gate: "contract-31"},
+	} {
+		_, err = govern.Answer(s, valid, "approve", m)
+		require.NoError(t, err, name)
+	}
+	_, err = govern.Answer(s, valid, "reject", loop.Message{Hash: hash})
+	require.NoError(t, err, "nothing passes by a rejection")
+}
+
 // TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne: it closes no other gate, and its sender learns who closed the first.
 func TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne(t *testing.T) {
 	approval := loop.Message{Hash: hash, By: "ann"}

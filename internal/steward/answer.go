@@ -93,7 +93,7 @@ func (a answering) gate() (govern.Reply, error) {
 		// Two plans with the same text have the same hash. What approved the first must not approve the second.
 		f := govern.AnsweredBefore(fault.GateClosed, *before, a.name)
 		if err == nil && govern.CheckHash(g, a.name, a.Hash) == nil {
-			f = f.Advise(fmt.Sprintf(`It does not count again. If you mean the gate %[1]s, which has the same hash, name it: {"gate": %[1]q}.`, g.ID))
+			f = f.Advise(govern.NameIt(g))
 		}
 		return govern.Reply{}, f
 	}
