@@ -10,7 +10,6 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
@@ -146,15 +145,6 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 		case <-time.After(retryEvery):
 		}
 	}
-}
-
-// Changes lists the files of a change of a loop on this host.
-func (c *Client) Changes(ctx context.Context, id, base, head string) ([]git.FileChange, error) {
-	store, err := c.Store(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return store.Changes(ctx, base, head)
 }
 
 // Store returns the store of a loop on this host.

@@ -193,12 +193,18 @@ func OpenRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string
 	if _, err := os.Stat(held.At(r.Store)); err != nil {
 		return nil, "", fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
 	}
-	store, err := store.Open(ctx, r.Store)
+	st, head, err := openStore(ctx, r)
+	return ledger.Open(st), head, err
+}
+
+// openStore returns the store of a workspace record, with the head of its ledger.
+func openStore(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+	st, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return nil, "", err
 	}
-	head, err := store.Ref(ctx, r.Ledger)
-	return ledger.Open(store), head, err
+	head, err := st.Ref(ctx, r.Ledger)
+	return st, head, err
 }
 
 // Record returns the workspace record of a loop on this host.

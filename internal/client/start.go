@@ -24,16 +24,22 @@ func (c *Client) Start(ctx context.Context, id string, sp spec.Spec, ledger stri
 	if err != nil {
 		return nil, err
 	}
-	args := []any{sp}
+	running := fault.New(fault.LoopAlreadyRunning, "a loop %s is running already", id).
+		Advise(fmt.Sprintf("Look at it with `pawl show %s`, end it with `pawl halt %s`, or start another with --id.", id, id))
+	return c.start(ctx, StartOptions(id, sp), k, sp, ledger, running)
+}
+
+// start starts a workflow with that input, anew or from a ledger. The fault running says that it runs already.
+func (c *Client) start(ctx context.Context, o sdk.StartWorkflowOptions, k kind.Kind, input any, ledger string, running *fault.Error) (sdk.WorkflowRun, error) {
+	args := []any{input}
 	if ledger != "" {
 		args = append(args, launch.From(ledger))
 	}
-	run, err := c.SDK.ExecuteWorkflow(ctx, StartOptions(id, sp), k.Workflow, args...)
+	run, err := c.SDK.ExecuteWorkflow(ctx, o, k.Workflow, args...)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	switch {
 	case errors.As(err, &already):
-		return nil, fault.New(fault.LoopAlreadyRunning, "a loop %s is running already", id).
-			Advise(fmt.Sprintf("Look at it with `pawl show %s`, end it with `pawl halt %s`, or start another with --id.", id, id))
+		return nil, running
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:

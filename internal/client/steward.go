@@ -18,7 +18,6 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
-	"pawl/internal/store"
 	"pawl/internal/task"
 )
 
@@ -31,22 +30,9 @@ func StewardOptions(c charter.Charter, by string) sdk.StartWorkflowOptions {
 
 // StartSteward starts a steward's workflow, anew or from a ledger. by is the person who starts it, for the record.
 func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by, ledger string) (sdk.WorkflowRun, error) {
-	args := []any{ch}
-	if ledger != "" {
-		args = append(args, launch.From(ledger))
-	}
-	run, err := c.SDK.ExecuteWorkflow(ctx, StewardOptions(ch, by), kind.Steward.Workflow, args...)
-	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	switch {
-	case errors.As(err, &already):
-		return nil, fault.New(fault.LoopAlreadyRunning, "a steward or loop %s is running already", ch.Name).
-			Advise(fmt.Sprintf("Look at it with `pawl steward show %[1]s`, or end it with `pawl steward stop %[1]s`.", ch.Name))
-	case err != nil && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, c.Unreachable(ctx, err)
-	}
-	return run, nil
+	running := fault.New(fault.LoopAlreadyRunning, "a steward or loop %s is running already", ch.Name).
+		Advise(fmt.Sprintf("Look at it with `pawl steward show %[1]s`, or end it with `pawl steward stop %[1]s`.", ch.Name))
+	return c.start(ctx, StewardOptions(ch, by), kind.Steward, ch, ledger, running)
 }
 
 // SendTask carries a message to a steward, as Send does to a loop. If one gate of the task is open, an answer is
@@ -228,11 +214,7 @@ func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string
 	if !r.Steward() {
 		return nil, "", Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
 	}
-	st, err := store.Open(ctx, r.Store)
-	if err != nil {
-		return nil, "", err
-	}
-	head, err := st.Ref(ctx, r.Ledger)
+	st, head, err := openStore(ctx, r)
 	if err == nil && head == "" {
 		err = Steward.NotFound(name).Advise(nothingYet(r))
 	}
