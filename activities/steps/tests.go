@@ -79,8 +79,8 @@ func readTests(passed bool, before, known, dir string) (*loop.Tests, error) {
 	if there { // if the report is missing, its host is gone, and all failures count
 		since := testreport.Compare(unchanged, report)
 		tests.Known = since.Short(maxTests).Still
-		tests.Progress = since.Count.Fixed > 0 || report.Passed > unchanged.Passed
-		tests.Excused = !passed && report.Failed > 0 && report.Failed == since.Count.Still && report.Passed >= unchanged.Passed &&
+		tests.Progress = len(since.Fixed) > 0 || report.Passed > unchanged.Passed
+		tests.Excused = !passed && report.Failed > 0 && report.Failed == len(since.Still) && report.Passed >= unchanged.Passed &&
 			!report.Partial && (unchanged.Broken || !report.Broken)
 	}
 	if !passed {

@@ -165,7 +165,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	folder, err := folder(ctx, ws)
 	var pre *userrepo.Precondition
 	if errors.As(err, &pre) {
-		return digests, []task.Drift{driftOf(ws, userrepo.FolderName, pre.What, "", "")}, nil, nil
+		return digests, []task.Drift{driftOf(userrepo.FolderName, pre.What, "", "")}, nil, nil
 	}
 	switch {
 	case userrepo.Unwritten(err) || err == nil && folder == nil && ws.Remote:
@@ -192,7 +192,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 				return nil, nil, nil, fmt.Errorf("reading what is to be restored: %w", err)
 			}
 			for name, content := range all {
-				files[name], answered[name] = content, answer{driftOf(ws, name, "", userrepo.Absent, ""), steward.Restore}
+				files[name], answered[name] = content, answer{driftOf(name, "", userrepo.Absent, ""), steward.Restore}
 			}
 			names = slices.Sorted(maps.Keys(files))
 		case said.choice == steward.Keep && said.drift.Theirs == deleted.Theirs:
@@ -261,7 +261,7 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 	}
 	digest := recording.HashOf([]byte(all))
 	text := fmt.Sprintf("%s was deleted: the %d files that pawl wrote there are gone", folder.Path, len(missing))
-	return missing, new(driftOf(ws, userrepo.FolderName, text, "nothing of "+digest, digest)), nil
+	return missing, new(driftOf(userrepo.FolderName, text, "nothing of "+digest, digest)), nil
 }
 
 // keepAway records that a person wants the folder to stay deleted, with these files. A file that was never written has
@@ -324,7 +324,7 @@ func wellAgain(ws *hosted.Workspace, folder *userrepo.Folder, state steward.Stat
 		} else if accepted && d.Theirs != "" { // a deleted folder, whose files have answers of their own
 			continue
 		}
-		well = append(well, driftOf(ws, d.What, path+" "+how, "", ""))
+		well = append(well, driftOf(d.What, path+" "+how, "", ""))
 	}
 	return well, nil
 }
@@ -368,7 +368,7 @@ func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, cont
 	case n.Kept != nil && *n.Kept == now:
 		return nil, nil
 	default:
-		d := driftOf(ws, name, saysOf(filepath.Join(folder.Path, name), now), now, ours)
+		d := driftOf(name, saysOf(filepath.Join(folder.Path, name), now), now, ours)
 		return &d, nil
 	}
 	if len(n.Written) == 0 || n.Written[0] != ours || n.Kept != nil || slices.Contains(n.Written, userrepo.Absent) {
@@ -395,7 +395,7 @@ func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, cont
 }
 
 // driftOf returns the difference between an artifact as it was written and as it is.
-func driftOf(ws *hosted.Workspace, name, text, theirs, ours string) task.Drift {
+func driftOf(name, text, theirs, ours string) task.Drift {
 	return task.Drift{Name: task.DriftArtifact, What: name, Text: text, Theirs: theirs, Ours: ours}
 }
 

@@ -201,7 +201,7 @@ func (v *validation) artifacts(ctx context.Context) error {
 	var pre *userrepo.Precondition
 	switch {
 	case errors.As(err, &pre):
-		v.out.Drift = append(v.out.Drift, driftOf(ws, userrepo.FolderName, pre.What, "", ""))
+		v.out.Drift = append(v.out.Drift, driftOf(userrepo.FolderName, pre.What, "", ""))
 		return nil
 	case userrepo.Unwritten(err) || err == nil && folder == nil:
 		return nil
@@ -228,7 +228,7 @@ func (v *validation) artifacts(ctx context.Context) error {
 			return err
 		}
 		if !slices.Contains(n.Written, now) && (n.Kept == nil || *n.Kept != now) {
-			v.out.Drift = append(v.out.Drift, driftOf(ws, name, saysOf(filepath.Join(folder.Path, name), now), now, n.Written[0]))
+			v.out.Drift = append(v.out.Drift, driftOf(name, saysOf(filepath.Join(folder.Path, name), now), now, n.Written[0]))
 		}
 	}
 	well, err := wellAgain(ws, folder, v.state)

@@ -9,41 +9,17 @@ type Change struct {
 	New     []string `json:"new,omitempty"`     // fails now and did not before
 	Fixed   []string `json:"fixed,omitempty"`   // failed before and passes now
 	Still   []string `json:"still,omitempty"`   // fails now as before
-	Gone    []string `json:"gone,omitempty"`    // failed before and did not run now, so it is not fixed
 	// Worse says that more tests fail than before, or that something is broken that was not. If something is broken,
 	// fewer tests run, so a lower count of failures means nothing.
 	Worse bool `json:"worse,omitempty"`
-	// Count has the lengths of the lists before Short shortens them.
-	Count Counts `json:"count"`
-}
-
-// Counts are the lengths of a Change's lists.
-type Counts struct {
-	New   int `json:"new"`
-	Fixed int `json:"fixed"`
-	Still int `json:"still"`
-	Gone  int `json:"gone"`
 }
 
 // Short returns the change with at most n names in each list, for history.
 func (c Change) Short(n int) Change {
-	for _, list := range []*[]string{&c.Failing, &c.New, &c.Fixed, &c.Still, &c.Gone} {
+	for _, list := range []*[]string{&c.Failing, &c.New, &c.Fixed, &c.Still} {
 		*list = (*list)[:min(len(*list), n)]
 	}
 	return c
-}
-
-// Short returns the report with at most n failing tests and short messages, for history. Failed still counts all
-// failing tests.
-func (r Report) Short(n int) Report {
-	const message, tail = 200, 500
-	short := make([]Test, min(len(r.Failing), n))
-	for i := range short {
-		short[i] = r.Failing[i]
-		short[i].Message = clip(short[i].Message, message)
-	}
-	r.Failing, r.Tail = short, clip(r.Tail, tail)
-	return r
 }
 
 // Compare returns what happened to the tests from one run to the next. The later report must be a result of Read; the
@@ -66,13 +42,10 @@ func Compare(before, after Report) Change {
 		switch id := t.ID(); {
 		case slices.Contains(c.Still, id):
 		case after.Failed > len(after.Failing): // the test may fail, but be beyond the list
-		case after.ran(t):
+		case after.ran(t): // what did not run is not fixed
 			c.Fixed = append(c.Fixed, id)
-		default:
-			c.Gone = append(c.Gone, id)
 		}
 	}
-	c.Count = Counts{len(c.New), len(c.Fixed), len(c.Still), len(c.Gone)}
 	return c
 }
 

@@ -201,12 +201,6 @@ func Noted(h home.Home, ref string) map[string]string {
 	return at
 }
 
-// Opening reports whether a loop has recorded nothing on this host yet: its store may not be there either.
-func Opening(h home.Home, ref string) bool {
-	_, err := os.Lstat(held.At(Heads(h, ref)))
-	return errors.Is(err, fs.ErrNotExist)
-}
-
 // Note records these positions, and reports whether the earlier ones could not be read. They are needed if a ref or
 // the record is lost.
 func Note(h home.Home, ref string, at map[string]string) (damaged bool) {
