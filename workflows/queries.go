@@ -2,12 +2,14 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
 
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
+	"pawl/workflows/display"
 )
 
 // checkMessage decodes a message and checks what it would do. It changes nothing.
@@ -25,31 +27,22 @@ func (r *run) checkMessage(name string, payload []byte) (govern.Reply, error) {
 }
 
 func (r *run) handleQueries(ctx workflow.Context) error {
-	queries := []struct {
-		name, description string
-		handler           any
-	}{
-		{"state", "The loop's state", func() (loop.State, error) { return r.State(), nil }},
-		{"iterations", "The last iterations", func() (launch.IterationsView, error) {
+	return errors.Join(
+		display.Answer(ctx, "state", "The loop's state", func() (loop.State, error) { return r.State(), nil }),
+		display.Answer(ctx, "iterations", "The last iterations", func() (launch.IterationsView, error) {
 			s := r.State()
 			return launch.IterationsView{Iterations: s.Iterations, Count: s.KeptCount + s.Discarded, Ledger: s.Ledger}, nil
-		}},
-		{"events", "The last events; the argument, a number, asks for those after it", func(argument json.RawMessage) (launch.EventsView, error) {
+		}),
+		display.Answer(ctx, "events", "The last events; the argument, a number, asks for those after it", func(argument json.RawMessage) (launch.EventsView, error) {
 			after, err := launch.Number(argument)
 			if err != nil {
 				return launch.EventsView{}, err
 			}
 			return launch.EventsView{Events: r.Since(int64(after)), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
-		}},
-		{"gate", "What the loop waits for, if anything", func() (*loop.Gate, error) { return r.State().Gate, nil }},
-		{"contract", "What was or is to be approved", func() (launch.ContractView, error) { return r.contractView(), nil }},
-	}
-	for _, q := range queries {
-		if err := workflow.SetQueryHandlerWithOptions(ctx, q.name, q.handler, workflow.QueryHandlerOptions{Description: q.description}); err != nil {
-			return err
-		}
-	}
-	return nil
+		}),
+		display.Answer(ctx, "gate", "What the loop waits for, if anything", func() (*loop.Gate, error) { return r.State().Gate, nil }),
+		display.Answer(ctx, "contract", "What was or is to be approved", func() (launch.ContractView, error) { return r.contractView(), nil }),
+	)
 }
 
 func (r *run) contractView() launch.ContractView {

@@ -70,6 +70,11 @@ func update(a launch.Attribute, value any) temporal.SearchAttributeUpdate {
 	return temporal.NewSearchAttributeKeyKeyword(a.Name).ValueUnset()
 }
 
+// Answer registers the handler of a query, with its description for the Temporal UI.
+func Answer(ctx workflow.Context, query, description string, handler any) error {
+	return workflow.SetQueryHandlerWithOptions(ctx, query, handler, workflow.QueryHandlerOptions{Description: description})
+}
+
 // Ways returns a table of the ways to answer a gate, from the UI and from a shell.
 func Ways(ways []govern.Way) string {
 	var w strings.Builder

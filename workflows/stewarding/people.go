@@ -2,6 +2,7 @@ package stewarding
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,12 +25,9 @@ import (
 const shown = 100
 
 func (r *run) handleQueries(ctx workflow.Context) error {
-	queries := []struct {
-		name, description string
-		handler           any
-	}{
-		{"state", "The steward's state", func() (steward.State, error) { return r.standing().Shown(shown), nil }},
-		{"tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(argument json.RawMessage) (launch.TasksView, error) {
+	return errors.Join(
+		display.Answer(ctx, "state", "The steward's state", func() (steward.State, error) { return r.standing().Shown(shown), nil }),
+		display.Answer(ctx, "tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(argument json.RawMessage) (launch.TasksView, error) {
 			from, err := launch.Number(argument)
 			if err != nil {
 				return launch.TasksView{}, err
@@ -37,8 +35,8 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			s := r.standing()
 			tasks, next := page(s.Tasks, from)
 			return launch.TasksView{Tasks: tasks, Count: len(s.Tasks), Next: next, Ledger: s.Ledger}, nil
-		}},
-		{"task", "One task; the argument is its ID", func(argument json.RawMessage) (*steward.Task, error) {
+		}),
+		display.Answer(ctx, "task", "One task; the argument is its ID", func(argument json.RawMessage) (*steward.Task, error) {
 			id, err := launch.Text(argument)
 			if err != nil {
 				return nil, err
@@ -47,8 +45,8 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 				return t, nil
 			}
 			return nil, fmt.Errorf("there is no task %q", loop.Clip(id, 80))
-		}},
-		{"gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(argument json.RawMessage) (launch.GatesView, error) {
+		}),
+		display.Answer(ctx, "gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(argument json.RawMessage) (launch.GatesView, error) {
 			from, err := launch.Number(argument)
 			if err != nil {
 				return launch.GatesView{}, err
@@ -56,21 +54,15 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			s := r.State()
 			gates, next := page(s.Gates, from)
 			return launch.GatesView{Gates: gates, Count: len(s.Gates), Next: next, Ledger: s.Ledger}, nil
-		}},
-		{"events", "The last events; the argument, a number, asks for those after it", func(argument json.RawMessage) (launch.EventsView, error) {
+		}),
+		display.Answer(ctx, "events", "The last events; the argument, a number, asks for those after it", func(argument json.RawMessage) (launch.EventsView, error) {
 			after, err := launch.Number(argument)
 			if err != nil {
 				return launch.EventsView{}, err
 			}
 			return launch.EventsView{Events: r.Since(int64(after)), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
-		}},
-	}
-	for _, q := range queries {
-		if err := workflow.SetQueryHandlerWithOptions(ctx, q.name, q.handler, workflow.QueryHandlerOptions{Description: q.description}); err != nil {
-			return err
-		}
-	}
-	return nil
+		}),
+	)
 }
 
 // standing returns the state as people see it, with the jobs under way.
