@@ -35,7 +35,7 @@ func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
 	if err != nil {
 		return spec.Spec{}, fmt.Errorf("the step %s: spec: %w", step.ID, err)
 	}
-	for _, key := range starters {
+	for _, key := range Starters {
 		if _, given := own[key]; given {
 			return spec.Spec{}, fmt.Errorf("the step %s sets %s, but only its steward may set that", step.ID, key)
 		}

@@ -29,24 +29,24 @@ const (
 	Health       = "health" // a command or an address that every validation tries
 )
 
-// words are the values that a key can have; "[]" stands for the items of a list. leasts are the smallest numbers.
+// Words are the values that a key can have; "[]" stands for the items of a list. Leasts are the smallest numbers.
 var (
-	words = map[string][]string{
+	Words = map[string][]string{
 		"kind":                {kind.Steward.Name},
 		"mode":                {spec.ModeAnswer, spec.ModePlan, spec.ModeMission},
 		"tiers[].tier":        {string(task.T0), string(task.T1), string(task.T2), string(task.T3)},
 		"schedules[].overlap": {Skip, Buffer, Allow},
 		"triggers[].from":     {GitHub, Alertmanager, Standard, JSON, Health},
 	}
-	leasts = map[string]int{
+	Leasts = map[string]int{
 		"limits.actions": 1, "limits.noProgress": 1, "limits.sameResult": 1, "limits.sameError": 1, "limits.retries": 0, "limits.parallel": 1, "limits.queue": 1, "tiers[].files": 1,
 	}
 )
 
-// The keys of a loop's spec that its steward sets: starters in a whole spec, partial in a fragment.
+// The keys of a loop's spec that its steward sets: Starters in a whole spec, Partial in a fragment.
 var (
-	starters = []string{"name", "repo", "session"}
-	partial  = []string{"name", "kind", "repo", "session"}
+	Starters = []string{"name", "repo", "session"}
+	Partial  = []string{"name", "kind", "repo", "session"}
 )
 
 // Validate returns everything that is wrong with c, as spec.Problems; nil if nothing is. Parse and FromMap have
@@ -76,7 +76,7 @@ func (c Charter) check() spec.Problems {
 	case err != nil:
 		k.Add("name", err.Error(), "a steward's ID such as shop")
 	}
-	k.OneOf("kind", c.Kind, words["kind"])
+	k.OneOf("kind", c.Kind, Words["kind"])
 	k.Repo(c.Repo)
 	k.Globs("governance", c.Governance)
 	for i, r := range c.Tiers {
@@ -95,11 +95,11 @@ func (c Charter) check() spec.Problems {
 		k.Command(key, command)
 	}
 	if c.Defaults != nil {
-		k.Fragment("defaults", c.Defaults, partial...)
+		k.Fragment("defaults", c.Defaults, Partial...)
 	}
 	c.planner(&k)
 
-	least := func(key string, n int) { k.Least(key, n, leasts[key]) }
+	least := func(key string, n int) { k.Least(key, n, Leasts[key]) }
 	least("limits.actions", c.Limits.Actions)
 	least("limits.noProgress", c.Limits.NoProgress)
 	least("limits.sameResult", c.Limits.SameResult)
@@ -123,7 +123,7 @@ func (c Charter) check() spec.Problems {
 	for i, t := range c.Triggers {
 		key := fmt.Sprintf("triggers[%d]", i)
 		name(&k, key+".name", t.Name, named)
-		k.OneOf(key+".from", t.From, words["triggers[].from"])
+		k.OneOf(key+".from", t.From, Words["triggers[].from"])
 		t.check(&k, key)
 		filled := t.Task
 		if filled.Body == "" && filled.Spec == nil && len(filled.Plan) == 0 {
@@ -136,12 +136,12 @@ func (c Charter) check() spec.Problems {
 	}
 	c.Remote.check(&k)
 	k.Notify(c.Notify)
-	k.OneOf("mode", c.Mode, words["mode"])
+	k.OneOf("mode", c.Mode, Words["mode"])
 	return k.Problems
 }
 
 func (c Charter) rule(k *spec.Checker, key string, r Rule) {
-	k.OneOf(key+".tier", string(r.Tier), words["tiers[].tier"])
+	k.OneOf(key+".tier", string(r.Tier), Words["tiers[].tier"])
 	if len(r.Paths) == 0 && len(r.Words) == 0 && r.Files == nil && r.CostUSD == nil {
 		k.Add(key, "names nothing that a task could match", "one or more of paths, words, files, costUSD")
 	}
@@ -150,7 +150,7 @@ func (c Charter) rule(k *spec.Checker, key string, r Rule) {
 		k.Present(fmt.Sprintf("%s.words[%d]", key, i), word, "a word of a task's title or body")
 	}
 	if r.Files != nil {
-		k.Least(key+".files", *r.Files, leasts["tiers[].files"])
+		k.Least(key+".files", *r.Files, Leasts["tiers[].files"])
 	}
 	if r.CostUSD != nil && r.CostUSD.Sign() <= 0 {
 		k.Add(key+".costUSD", "is "+r.CostUSD.String(), "more than 0")
@@ -226,7 +226,7 @@ func (s Schedule) check(k *spec.Checker, key string) {
 		k.Add(key+".timeZone", "is "+spec.Show(s.TimeZone), "the name of a time zone, such as Europe/Berlin")
 	}
 	if s.Overlap != "" {
-		k.OneOf(key+".overlap", s.Overlap, words["schedules[].overlap"])
+		k.OneOf(key+".overlap", s.Overlap, Words["schedules[].overlap"])
 	}
 	if s.CatchUp != 0 && s.CatchUp < spec.Duration(shortestCatchUp) {
 		k.Add(key+".catchUp", "is "+s.CatchUp.String(), spec.Duration(shortestCatchUp).String()+" or more")
@@ -277,11 +277,11 @@ func template(k *spec.Checker, key string, t task.Task) {
 func Specs(key string, t task.Task) spec.Problems {
 	var k spec.Checker
 	if t.Spec != nil {
-		k.Fragment(spec.Join(key, "spec"), t.Spec, starters...)
+		k.Fragment(spec.Join(key, "spec"), t.Spec, Starters...)
 	}
 	for i, step := range t.Plan {
 		if step.Spec != nil {
-			k.Fragment(spec.Join(key, fmt.Sprintf("plan[%d].spec", i)), step.Spec, partial...)
+			k.Fragment(spec.Join(key, fmt.Sprintf("plan[%d].spec", i)), step.Spec, Partial...)
 		}
 	}
 	return k.Problems
@@ -308,7 +308,7 @@ func (t Trigger) check(k *spec.Checker, key string) {
 			k.Add(spec.Join(key, own.name), "is given", "nothing: only a health check (from: "+Health+") has one")
 		}
 	}
-	if slices.Contains(words["triggers[].from"], t.From) {
+	if slices.Contains(Words["triggers[].from"], t.From) {
 		k.Present(key+".secretFile", t.SecretFile, "the file with the secret that signs what comes in")
 	}
 	k.Line(key+".secretFile", t.SecretFile, "the name of a file")

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"maps"
 	"slices"
 
 	"pawl/internal/kind"
@@ -87,9 +88,7 @@ func (a Agent) with(o Override) Agent {
 	if len(o.Env) > 0 {
 		merged := map[string]string{}
 		for _, env := range []map[string]string{own.Env, o.Env} {
-			for name, value := range env {
-				merged[name] = value
-			}
+			maps.Copy(merged, env)
 		}
 		own.Env = merged
 	}

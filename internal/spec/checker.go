@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -18,10 +19,8 @@ func (c *Checker) Add(key, what, want string) {
 
 // OneOf adds a problem if value is not one of the words.
 func (c *Checker) OneOf(key, value string, of []string) {
-	for _, word := range of {
-		if value == word {
-			return
-		}
+	if slices.Contains(of, value) {
+		return
 	}
 	c.Add(key, "is "+Show(value), Or(of))
 }
@@ -38,7 +37,7 @@ func Or(of []string) string {
 // Present adds a problem if value is blank.
 func (c *Checker) Present(key, value, want string) {
 	if strings.TrimSpace(value) == "" {
-		c.Add(key, missingKey, want)
+		c.Add(key, MissingKey, want)
 	}
 }
 
@@ -122,6 +121,6 @@ func (c *Checker) Agent(key string, a Agent, capped bool) {
 
 func (c *Checker) meter(a Agent) {
 	if a.Meter != nil {
-		c.OneOf("agent.meter", *a.Meter, words["agent.meter"])
+		c.OneOf("agent.meter", *a.Meter, Words["agent.meter"])
 	}
 }

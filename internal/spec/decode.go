@@ -39,8 +39,8 @@ var (
 	rawType       = reflect.TypeFor[json.RawMessage]()
 )
 
-// fields returns the keys of a struct, in its order, and their indices.
-func fields(t reflect.Type) (names []string, index map[string]int) {
+// Fields returns the keys of a struct, in its order, and their indices.
+func Fields(t reflect.Type) (names []string, index map[string]int) {
 	index = map[string]int{}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -54,14 +54,14 @@ func fields(t reflect.Type) (names []string, index map[string]int) {
 func (s Spec) text(key string) string {
 	v := reflect.ValueOf(s)
 	for name := range strings.SplitSeq(key, ".") {
-		_, index := fields(v.Type())
+		_, index := Fields(v.Type())
 		v = v.Field(index[name])
 	}
 	return v.String()
 }
 
 func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
-	names, index := fields(v.Type())
+	names, index := Fields(v.Type())
 	for _, name := range names {
 		if raw, given := doc[name]; given && raw != nil {
 			d.set(v.Field(index[name]), raw, join(key, name))

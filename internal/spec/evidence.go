@@ -52,7 +52,7 @@ var metricName = lazyregexp.New(`^[^\s=]{1,80}$`)
 // evidence checks verify.evidence with the keys beside it, and the further metrics.
 func (s Spec) evidence(c *Checker) {
 	v := s.Verify
-	c.OneOf("verify.evidence", v.Judging(), words["verify.evidence"])
+	c.OneOf("verify.evidence", v.Judging(), Words["verify.evidence"])
 	for _, n := range []struct {
 		key   string
 		value *int
@@ -61,7 +61,7 @@ func (s Spec) evidence(c *Checker) {
 		if n.value == nil {
 			continue
 		}
-		c.Least(n.key, *n.value, leasts[n.key])
+		c.Least(n.key, *n.value, Leasts[n.key])
 		if *n.value > n.most {
 			c.Add(n.key, fmt.Sprintf("is %d", *n.value), fmt.Sprintf("at most %d", n.most))
 		}
@@ -75,7 +75,7 @@ func (s Spec) evidence(c *Checker) {
 		key := fmt.Sprintf("metrics[%d]", i)
 		switch {
 		case m.Name == "":
-			c.Add(key+".name", missingKey, "the name that verify prints in a line METRIC name=number")
+			c.Add(key+".name", MissingKey, "the name that verify prints in a line METRIC name=number")
 		case !metricName.MatchString(m.Name):
 			c.Add(key+".name", "is "+Show(m.Name), "a name of up to 80 characters, without spaces and =")
 		case seen[m.Name]:
@@ -83,7 +83,7 @@ func (s Spec) evidence(c *Checker) {
 		}
 		seen[m.Name] = true
 		if m.Direction != "" { // without a direction, higher is better, as with the metric itself
-			c.OneOf(key+".direction", m.Direction, words["metrics[].direction"])
+			c.OneOf(key+".direction", m.Direction, Words["metrics[].direction"])
 		}
 		if m.AtWorst != nil && m.AtWorst.Percent && m.AtWorst.Sign() < 0 {
 			c.Add(key+".atWorst", "is "+m.AtWorst.String(), `0% or more: by how much it may be worse than the baseline`)

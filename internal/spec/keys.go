@@ -18,7 +18,7 @@ func KeysOf(target any) []string { return leaves(reflect.TypeOf(target), "") }
 
 func leaves(t reflect.Type, key string) []string {
 	var all []string
-	names, index := fields(t)
+	names, index := Fields(t)
 	for _, name := range names {
 		field := t.Field(index[name]).Type
 		if field.Kind() == reflect.Struct && field != decimalType && field != thresholdType && field != argvType {

@@ -26,7 +26,7 @@ func (s Spec) Backtracks() bool { return s.Limits.Backtrack != nil && *s.Limits.
 func (s Spec) parallel(c *Checker, k kind.Kind) {
 	const key = "limits.parallel"
 	n := s.AtOnce()
-	c.Least(key, n, leasts[key])
+	c.Least(key, n, Leasts[key])
 	switch {
 	case n > mostParallel:
 		c.Add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("at most %d", mostParallel))

@@ -100,18 +100,6 @@ func (r Rule) Setting() string {
 	return ""
 }
 
-// schema describes the rule's setting, for the JSON Schema.
-func (r Rule) schema() *Schema {
-	s := &Schema{Description: r.Judges, Type: "integer", Minimum: new(1)}
-	if r.Most > 0 {
-		s.Default = r.Most
-	}
-	if r.word != nil {
-		s.Type, s.Enum, s.Minimum, s.Default = "string", []string{Deny, Allow}, nil, r.Word
-	}
-	return s
-}
-
 // Rules returns the policy that guard.policy chooses, with the defaults of the rules that it leaves out.
 func (s Spec) Rules() Policy {
 	p := s.Policies[s.Guard.Policy]

@@ -12,11 +12,11 @@ import (
 // number would not be clear.
 type Size int64
 
-// sizeForm is the written form of a size. The schema uses it too.
-const sizeForm = `^([1-9][0-9]{0,5})(B|KiB|MiB|GiB|TiB)$`
+// SizeForm is the written form of a size. The schema uses it too.
+const SizeForm = `^([1-9][0-9]{0,5})(B|KiB|MiB|GiB|TiB)$`
 
 var (
-	sized = lazyregexp.New(sizeForm)
+	sized = lazyregexp.New(SizeForm)
 	units = []string{"B", "KiB", "MiB", "GiB", "TiB"}
 )
 

@@ -20,10 +20,10 @@ import (
 	"pawl/internal/program"
 )
 
-// words are the values that a key can have, if the contract lists them; "[]" stands for the items of a list. leasts
+// Words are the values that a key can have, if the contract lists them; "[]" stands for the items of a list. Leasts
 // are the smallest numbers that a key can have.
 var (
-	words = map[string][]string{
+	Words = map[string][]string{
 		"kind":                kind.Loops(),
 		"newFiles":            {Deny, Ask, Allow},
 		"verify.direction":    {evidence.Higher, evidence.Lower},
@@ -41,7 +41,7 @@ var (
 		"mode":                {ModeAnswer, ModePlan, ModeMission},
 		"breakpoints[]":       phases(),
 	}
-	leasts = map[string]int{
+	Leasts = map[string]int{
 		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1, "limits.parallel": 1,
 		"limits.processes": leastProcesses, "verify.calibration": sampling.LeastCalibration, "verify.maxSamples": sampling.LeastSamples,
 	}
@@ -54,8 +54,8 @@ const (
 	leastDesk      = 1 << 20
 )
 
-// missingKey is the problem with a required key that is not given.
-const missingKey = "is missing"
+// MissingKey is the problem with a required key that is not given.
+const MissingKey = "is missing"
 
 // phases returns the phases that can have a breakpoint in some kind of loop (L4).
 func phases() (all []string) {
@@ -83,8 +83,8 @@ func (s Spec) ValidateInput() error {
 func (s Spec) check() Problems {
 	var c Checker
 	add, present, positive, command := c.Add, c.Present, c.Positive, c.Command
-	oneOf := func(key, value string) { c.OneOf(key, value, words[key]) }
-	least := func(key string, n int) { c.Least(key, n, leasts[key]) }
+	oneOf := func(key, value string) { c.OneOf(key, value, Words[key]) }
+	least := func(key string, n int) { c.Least(key, n, Leasts[key]) }
 
 	if s.Name != "" {
 		if err := ValidID(s.Name); err != nil {
@@ -99,7 +99,7 @@ func (s Spec) check() Problems {
 	command("setup.command", s.Setup.Command)
 
 	if len(s.Scope) == 0 {
-		add("scope", missingKey, `the globs of the files that may change, such as ["src/**"]`)
+		add("scope", MissingKey, `the globs of the files that may change, such as ["src/**"]`)
 	}
 	c.Globs("scope", s.Scope)
 	protected := map[string]bool{}
@@ -240,7 +240,7 @@ func (s Spec) check() Problems {
 	}
 	s.asksOfTools(add)
 	if len(s.Approvals.Tools) == 0 {
-		add("approvals.tools", missingKey, `the tools that the agent may use, ["*"] for all`)
+		add("approvals.tools", MissingKey, `the tools that the agent may use, ["*"] for all`)
 	}
 	for i, tool := range s.Approvals.Tools {
 		if strings.TrimSpace(tool) == "" || unprintable(tool) != "" {
