@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,9 +138,7 @@ echo 0 > n; git add -A; git commit -qm start`
 		"verify": map[string]any{"command": "cat n"}, "agent": map[string]any{"command": agent},
 		"approvals": map[string]any{"plan": "auto", "diff": "auto", "tools": []string{"*"}},
 	}
-	for k, v := range spec {
-		doc[k] = v
-	}
+	maps.Copy(doc, spec)
 	text, err := json.Marshal(doc)
 	if err != nil {
 		return p, err
@@ -157,9 +156,7 @@ func (b *bench) rewrite(p place, keys map[string]any) error {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return err
 	}
-	for k, v := range keys {
-		doc[k] = v
-	}
+	maps.Copy(doc, keys)
 	if text, err = json.Marshal(doc); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -215,9 +216,7 @@ func (b *bench) governance(iterations, rounds int) error {
 		for n := range ways {
 			i := (n + round) % 2 // each of them is first equally often
 			doc := limits(iterations)
-			for k, v := range ways[i] {
-				doc[k] = v
-			}
+			maps.Copy(doc, ways[i])
 			p, err := b.place(doc)
 			if err != nil {
 				return err

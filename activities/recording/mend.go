@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -56,9 +57,7 @@ func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string,
 		return "", err
 	}
 	for _, each := range all {
-		for ref, at := range noted(a.Home, each) {
-			places[ref] = at
-		}
+		maps.Copy(places, noted(a.Home, each))
 	}
 	s, err := store.Open(ctx, r.Store) // if the store is gone, Open makes an empty one
 	if err != nil {

@@ -1,6 +1,7 @@
 package span
 
 import (
+	"maps"
 	"time"
 
 	"pawl/internal/loop"
@@ -16,7 +17,7 @@ type since struct {
 }
 
 func init() {
-	for kind, step := range map[loop.Type]func(*Trace, loop.Event) []Span{
+	maps.Copy(transitions, map[loop.Type]func(*Trace, loop.Event) []Span{
 		loop.StewardOpened: func(c *Trace, e loop.Event) []Span {
 			if o := e.Opened; o != nil && !c.steward {
 				c.note(ofLoop, Attribute{"pawl.kind", o.Kind}, Attribute{"pawl.base", o.Base}, Attribute{"pawl.host", o.Host})
@@ -57,9 +58,7 @@ func init() {
 			return []Span{s}
 		},
 		loop.StewardEnded: endLoop,
-	} {
-		transitions[kind] = step
-	}
+	})
 }
 
 func noted(m map[string]time.Time, key string, at time.Time) map[string]time.Time {
