@@ -94,7 +94,6 @@ const ACPSignIn = -32000
 // acp reads the output of pawl's client. Most agents report tokens only at the end of a turn, some never.
 type acp struct {
 	totals
-	nano   int64
 	text   string
 	denied []string
 }
@@ -140,10 +139,4 @@ func (a *acp) line(raw []byte) []Event {
 		return []Event{{Kind: Ended, End: end}}
 	}
 	return nil
-}
-
-func (a *acp) usage() loop.Usage {
-	u := a.totals.usage()
-	u.CostUSD = Dollars(a.nano)
-	return u
 }

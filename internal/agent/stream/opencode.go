@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"pawl/internal/evidence"
-	"pawl/internal/loop"
 	"pawl/internal/outcome"
 	"pawl/internal/program"
 )
@@ -48,9 +47,7 @@ func opencodeEnv(c Call) []string {
 // It reports a tool only at the tool's end, so whether a tool is running is unknown.
 type opencode struct {
 	totals
-	nano int64
 	text string
-	last *outcome.Refusal
 }
 
 type opencodeLine struct {
@@ -127,14 +124,6 @@ func (o *opencode) line(raw []byte) []Event {
 	}
 	return nil
 }
-
-func (o *opencode) usage() loop.Usage {
-	u := o.totals.usage()
-	u.CostUSD = Dollars(o.nano)
-	return u
-}
-
-func (o *opencode) refusal() *outcome.Refusal { return o.last }
 
 func (o *opencode) busy() bool { return true }
 

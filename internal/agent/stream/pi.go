@@ -36,9 +36,7 @@ func piArgv(c Call) []string {
 type pi struct {
 	totals
 	session, text string
-	nano          int64
 	failure       string // why its last answer does not count
-	last          *outcome.Refusal
 }
 
 type piLine struct {
@@ -124,11 +122,3 @@ func (p *pi) message(l piLine) []Event {
 	p.text = loop.Clip(strings.Join(said, "\n"), maxText)
 	return []Event{{Kind: Text, Text: p.text}}
 }
-
-func (p *pi) usage() loop.Usage {
-	u := p.totals.usage()
-	u.CostUSD = Dollars(p.nano)
-	return u
-}
-
-func (p *pi) refusal() *outcome.Refusal { return p.last }

@@ -244,19 +244,20 @@ func (c *calls) add(id string) bool {
 	return true
 }
 
-// totals are the tool calls and tokens of a program that does not report its cost.
+// totals are what a program has reported so far.
 type totals struct {
 	tools   calls
 	in, out int64
+	nano    int64            // the cost, in billionths of a dollar
+	last    *outcome.Refusal // of the last answer; nil for a program that reports a refusal when it ends
 }
 
 func (t *totals) busy() bool { return t.tools.busy() }
 
-// refusal returns nil, because such a program reports a refusal when it ends.
-func (t *totals) refusal() *outcome.Refusal { return nil }
+func (t *totals) refusal() *outcome.Refusal { return t.last }
 
 func (t *totals) usage() loop.Usage {
-	return loop.Usage{AgentCalls: 1, ToolCalls: t.tools.count, InputTokens: t.in, OutputTokens: t.out}
+	return loop.Usage{AgentCalls: 1, ToolCalls: t.tools.count, InputTokens: t.in, OutputTokens: t.out, CostUSD: Dollars(t.nano)}
 }
 
 // decode reads JSON into l and reports whether it was well formed. If a part has another type than expected, the rest
