@@ -4,8 +4,10 @@ package charter
 
 import (
 	"encoding/json"
+	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/kind"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -85,3 +87,38 @@ type Remote struct {
 	API       string `json:"api,omitempty"`
 	TokenFile string `json:"tokenFile,omitempty"`
 }
+
+// Defaults returns a charter with only the defaults, with the limits of the source (S10). Required keys are empty.
+func Defaults() Charter {
+	return Charter{
+		Kind:  kind.Steward.Name,
+		Repo:  spec.Repo{Path: "."},
+		Agent: spec.Agent{Use: spec.UseCommand},
+		Limits: Limits{
+			Actions:    100,
+			NoProgress: 10,
+			SameResult: 3,
+			SameError:  5,
+			Executing:  spec.Duration(time.Hour),
+			Retries:    3,
+			Waiting:    spec.Duration(24 * time.Hour),
+			Parallel:   1,
+			Queue:      1000,
+		},
+		ValidateEvery: spec.Duration(30 * time.Minute),
+		Mode:          spec.ModeMission,
+	}
+}
+
+// Fragment returns the defaults of a spec with the charter's defaults over them. It is not a whole spec.
+func (c Charter) Fragment() spec.Spec {
+	s := spec.Defaults()
+	if len(c.Defaults) > 0 && json.Unmarshal(c.Defaults, &s) != nil {
+		s = spec.Defaults() // Parse refuses such defaults
+		s.Sandbox.Use = spec.Required
+	}
+	return s
+}
+
+// Sandbox returns the sandbox of the planner, which is that of its loops unless they change it.
+func (c Charter) Sandbox() spec.Sandbox { return c.Fragment().Sandbox }

@@ -1,8 +1,12 @@
 package govern
 
 import (
+	"fmt"
+
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 // End is a way in which a loop ends: one row of the contract's table "How loops end".
@@ -125,4 +129,66 @@ func (e End) Event(usage loop.Usage) loop.Event {
 		ev.Type = loop.LoopFailed
 	}
 	return ev
+}
+
+// BudgetEnd returns how a loop ends that has used up the budget r. An Improve loop that reaches its iteration limit
+// has completed; every other budget halts it.
+func BudgetEnd(r loop.Resource) End {
+	end := OtherBudget.Because("the budget " + string(r) + " is used up")
+	switch r {
+	case loop.Iterations:
+		end = IterationLimit
+	case loop.ActiveTime, loop.WallClock:
+		end = TimeBudget.Because(end.Reason)
+	}
+	if end.Budget = r; r == loop.WallClock {
+		end.Cause = fault.WallClockExceeded
+	}
+	return end
+}
+
+// BudgetEndOf is BudgetEnd for a loop that may have a rest of r, which is kept for the measurements after its end.
+func BudgetEndOf(s loop.State, r loop.Resource) End {
+	end := BudgetEnd(r)
+	if left := s.Budget[r].Remaining; left != nil && left.Sign() > 0 {
+		end = end.Because("the rest of the budget " + string(r) + " is kept to measure the loop's result")
+	}
+	return end
+}
+
+// StepsEnd returns how a loop ends if one iteration has used up its agent calls (E4).
+func StepsEnd(limit int) End {
+	end := OtherBudget.Because(fmt.Sprintf("the iteration has used up its agent calls (limits.steps is %d)", limit))
+	end.Budget, end.Cause = loop.Steps, fault.CycleTermination
+	return end
+}
+
+// StepExhausted returns the budget that forbids one more step, "" if none does (E2, A2). Only time stops a command of
+// the spec, so a change is still judged if making it used up the last tool call. The budget of iterations does not
+// count: it was spent when the iteration began.
+func StepExhausted(s loop.State, agent bool) loop.Resource {
+	for _, r := range loop.Resources {
+		if r == loop.Iterations || (!agent && r != loop.ActiveTime && r != loop.WallClock) {
+			continue
+		}
+		if a := s.Budget[r]; a.Limit != nil && a.Remaining.Sign() <= 0 {
+			return r
+		}
+	}
+	return ""
+}
+
+// Result returns the result of a loop that has ended in that state (P9).
+func Result(s loop.State, sp spec.Spec) *loop.Result {
+	res := &loop.Result{
+		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Cause: s.Cause, Reason: s.Reason, Recovery: s.Recovery,
+		Iterations: s.Iteration, Kept: s.Kept, KeptCount: s.KeptCount, Discarded: s.Discarded,
+		Baseline: s.Baseline, Best: s.Best, Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage, Claim: s.Claim, Scratch: s.Scratch, Candidates: s.Candidates,
+	}
+	if s.Baseline != nil && s.Best != nil {
+		res.Delta = new(s.Best.Sub(*s.Baseline))
+		met := sp.Verify.Target != nil && evidence.TargetMet(sp.Verify.Direction, *s.Best, *sp.Verify.Target)
+		res.Recommendation = evidence.Recommend(met, s.DiscardsInARow, s.Analysis.Trend(sp.Verify.Direction), s.Analysis.KeptRecently())
+	}
+	return res
 }

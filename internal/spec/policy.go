@@ -123,7 +123,6 @@ func (s Spec) policyNames() []string {
 	return names
 }
 
-// check adds the problems with the policy's values.
 func (p Policy) check(key string, add func(key, what, want string)) {
 	for _, r := range Rules {
 		if most, ok := r.Limit(p); ok && most < 1 {

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -253,4 +254,13 @@ type Fenced struct {
 func (e *Fenced) Error() string {
 	show := func(h string) string { return cmp.Or(h[:min(len(h), 12)], "absent") }
 	return fmt.Sprintf("%s is at %s where %s was expected: something else has moved it", e.Ref, show(e.Have), show(e.Want))
+}
+
+// RootFiles are the names in a working tree's root that belong to pawl. They are never part of a change and never make
+// a tree dirty: the copy of the results, the stop request, and the lock of P0.
+var RootFiles = []string{"loop-results.tsv", "loop-stop", "loop-results.tsv.lock"}
+
+// IsRootFile reports whether a path is one of RootFiles.
+func IsRootFile(path string) bool {
+	return slices.Contains(RootFiles, path)
 }

@@ -3,10 +3,12 @@ package ui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pawl/internal/launch"
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 )
 
 // List renders loops as a table: also how long each has run, and what it has cost, if its ledger on this host says
@@ -77,6 +79,30 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		if len(r.Mended) > 0 {
 			text += "\n" + s.mendedLast(r.Loop, r.Mended)
 		}
+	}
+	return text
+}
+
+// Trouble renders what keeps a loop from continuing.
+func (s Style) Trouble(loop, what string) string {
+	first, _, _ := strings.Cut(what, "\n")
+	return s.paint(red, "trouble") + "  " + Clean(loop) + ": " + Clean(first)
+}
+
+// Mended renders what was damaged in a loop and is mended, one line each, "" for nothing.
+func (s Style) Mended(what []string) string {
+	var lines []string
+	for _, line := range what {
+		lines = append(lines, s.paint(yellow, "mended")+"  "+Clean(line))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// mendedLast renders the last mending, and how many came before.
+func (s Style) mendedLast(loop string, what []string) string {
+	text := s.paint(yellow, "mended") + "  " + Clean(loop) + ": " + Clean(what[len(what)-1])
+	if more := len(what) - 1; more > 0 {
+		text += " (and " + itoa(more) + " before: pawl show " + shell.Quote(loop) + ")"
 	}
 	return text
 }
