@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -137,7 +136,7 @@ func (s *sums) of(path string) (string, error) {
 	if !st.Mode().IsRegular() {
 		return "", errNoFile
 	}
-	is := identity(st)
+	is := fmt.Sprintf("%+v", st.Sys()) // everything that the system says about the file: device, inode, size and times
 	s.mu.Lock()
 	known := s.known[path]
 	s.mu.Unlock()
@@ -157,6 +156,3 @@ func (s *sums) of(path string) (string, error) {
 	s.known[path] = [2]string{is, sum}
 	return sum, nil
 }
-
-// identity returns everything that the system says about a file: device, inode, size and times.
-func identity(st fs.FileInfo) string { return fmt.Sprintf("%+v", st.Sys()) }

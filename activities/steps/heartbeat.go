@@ -19,7 +19,6 @@ type underway struct {
 	count map[string]int
 }
 
-// add adds n activities of a workflow.
 func (r *underway) add(workflow string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,12 +94,6 @@ type heart struct {
 }
 
 type heartKey struct{}
-
-// heartOf returns the heart of the context's activity, nil if there is none, as in a dry run.
-func heartOf(ctx context.Context) *heart {
-	h, _ := ctx.Value(heartKey{}).(*heart)
-	return h
-}
 
 // say makes every later heartbeat report what live returns at that time.
 func (h *heart) say(live func() act.Live) {

@@ -93,7 +93,8 @@ func Do[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func
 		out, _ := r.out.(O)
 		return out, r.err
 	}
-	heartOf(ctx).say(r.spent)
+	h, _ := ctx.Value(heartKey{}).(*heart) // nil in a dry run
+	h.say(r.spent)
 	select {
 	case <-r.done:
 		return done()

@@ -400,7 +400,7 @@ func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermiss
 	if option == "" && s.exhausted == "" {
 		s.put(stream.ACPLine{Type: stream.ACPDenied, Tool: t.name()})
 		s.end(r.ToolCall.ToolCallId, t, protocol.ToolCallStatusFailed, nil, nil) // not every agent reports that
-		option = denying(r.Options)
+		option = choose(r.Options, protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways)
 	}
 	if option == "" {
 		return protocol.RequestPermissionResponse{Outcome: protocol.NewRequestPermissionOutcomeCancelled()}, nil

@@ -88,16 +88,11 @@ func approving(options []protocol.PermissionOption, always bool) protocol.Permis
 	if always {
 		kinds = append(kinds, protocol.PermissionOptionKindAllowAlways)
 	}
-	return choose(options, kinds)
+	return choose(options, kinds...)
 }
 
-// denying returns the option that denies what an agent asks for, "" if there is none.
-func denying(options []protocol.PermissionOption) protocol.PermissionOptionId {
-	return choose(options, []protocol.PermissionOptionKind{protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways})
-}
-
-// choose returns the first option of the first kind that there is.
-func choose(options []protocol.PermissionOption, kinds []protocol.PermissionOptionKind) protocol.PermissionOptionId {
+// choose returns the first option of the first kind that there is, "" if there is none.
+func choose(options []protocol.PermissionOption, kinds ...protocol.PermissionOptionKind) protocol.PermissionOptionId {
 	for _, kind := range kinds {
 		for _, o := range options {
 			if o.Kind == kind {

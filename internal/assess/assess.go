@@ -61,7 +61,7 @@ func Assess(c charter.Charter, w Work) Assessment {
 		if r.harmless() {
 			found[0] = match{"documentation", task.T0, "nothing but documentation and tests may change"}
 		}
-	} else if highest := strictest(found); highest == task.T0 && !r.harmless() {
+	} else if !r.harmless() && !slices.ContainsFunc(found, func(m match) bool { return m.tier != task.T0 }) {
 		found = append(found, match{"otherwise", task.T3, "more than documentation and tests may change"})
 	}
 	slices.SortStableFunc(found, func(a, b match) int { return Rank(b.tier) - Rank(a.tier) })
@@ -90,10 +90,6 @@ type match struct {
 	rule string
 	tier task.Tier
 	why  string
-}
-
-func strictest(all []match) task.Tier {
-	return slices.MaxFunc(all, func(a, b match) int { return Rank(a.tier) - Rank(b.tier) }).tier
 }
 
 // some returns the first few names that matched. Names come from repositories and plans, so those that can't be shown

@@ -261,7 +261,7 @@ func (r reach) harmless() bool {
 func Commands(s spec.Spec) []string {
 	all := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command}
 	for _, a := range s.Agent.All() {
-		all = append(all, line(a.Command))
+		all = append(all, cmp.Or(a.Command.Shell, shell.Join(a.Command.List...)))
 	}
 	for _, to := range s.Notify {
 		if to != spec.Desktop && !spec.Webhook(to) {
@@ -287,6 +287,3 @@ func distinct(all []string) (once []string) {
 	}
 	return once
 }
-
-// line returns a command as one line of shell code.
-func line(a spec.Argv) string { return cmp.Or(a.Shell, shell.Join(a.List...)) }

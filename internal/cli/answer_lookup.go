@@ -42,12 +42,8 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 	return m, a.askAbout(ctx, s, id, seen, question, "not answered; the loop still waits")
 }
 
-// ask asks for a yes; otherwise is the text of the error for any other answer.
-func (a *app) ask(ctx context.Context, question, otherwise string) error {
-	return a.askAbout(ctx, nil, "", nil, question, otherwise)
-}
-
-// askAbout asks for a yes to a change, and shows the change to a person who types d.
+// askAbout asks for a yes; otherwise is the text of the error for any other answer. If the question is about a change,
+// it shows the change to a person who types d.
 func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch, question, otherwise string) error {
 	a.listen()
 	choices := " [y/N] "

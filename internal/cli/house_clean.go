@@ -99,7 +99,7 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	switch {
 	case len(out.Items) == 0:
 	case !do && !a.json && a.terminal():
-		if err := a.ask(ctx, "Remove this?", "nothing was removed"); err != nil {
+		if err := a.askAbout(ctx, nil, "", nil, "Remove this?", "nothing was removed"); err != nil {
 			return err
 		}
 		do = true
@@ -283,7 +283,6 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 	}
 }
 
-// add adds an item if it exists.
 func (c *cleaning) add(r Removal) {
 	if r.at == "" {
 		if _, err := os.Lstat(held.At(r.Path)); err != nil {

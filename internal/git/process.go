@@ -20,9 +20,6 @@ func detach(cmd *exec.Cmd, user bool) {
 
 func terminate(cmd *exec.Cmd) error { return signal(cmd, syscall.SIGTERM) }
 
-// killGroup kills what a cancelled git left running (an ssh, a helper).
-func killGroup(cmd *exec.Cmd) { _ = signal(cmd, syscall.SIGKILL) }
-
 func signal(cmd *exec.Cmd, s syscall.Signal) error {
 	if cmd.Process == nil {
 		return os.ErrProcessDone

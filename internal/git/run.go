@@ -22,6 +22,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"pawl/internal/held"
@@ -230,7 +231,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 		failed.Err = err
 	}
 	if ctx.Err() != nil {
-		killGroup(cmd)
+		_ = signal(cmd, syscall.SIGKILL) // what a cancelled git left running (an ssh, a helper)
 	}
 	return out.Bytes(), failed
 }

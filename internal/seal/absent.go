@@ -120,7 +120,7 @@ func (r *refs) told(dir, settings string) {
 	for _, file := range r.files {
 		at := path.Dir(file)
 		if at != "." && at != path.Clean(r.relative(dir)) || !slices.ContainsFunc(globs, func(glob string) bool {
-			return !strings.Contains(strings.TrimPrefix(glob, "/"), "/") && matches(strings.TrimPrefix(glob, "/"), path.Base(file))
+			return !strings.Contains(strings.TrimPrefix(glob, "/"), "/") && doublestar.MatchUnvalidated(strings.TrimPrefix(glob, "/"), path.Base(file))
 		}) {
 			continue
 		}
@@ -158,5 +158,3 @@ func (r *refs) helper(dir, name string) {
 		}
 	}
 }
-
-func matches(glob, name string) bool { return doublestar.MatchUnvalidated(glob, name) }

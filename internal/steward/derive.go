@@ -26,7 +26,7 @@ func (s *State) derive() {
 		}
 		s.Tasks = slices.Delete(s.Tasks, first, first+1)
 	}
-	if n := len(s.Known) - s.alive() - KeepKnown; n > 0 {
+	if n := len(s.Known) - 2*len(s.Tasks) - KeepKnown; n > 0 { // each task has an ID and a dedupe key
 		s.Known = slices.DeleteFunc(slices.Clone(s.Known), func(k Known) bool {
 			if n == 0 || s.Find(k.Task) != nil {
 				return false
@@ -68,9 +68,6 @@ func (s *State) derive() {
 // rank orders states: the steward shows the state of the task with the highest rank.
 var rank = map[task.State]int{task.Waiting: 1, task.Planning: 2, task.Executing: 3}
 
-// alive returns how many keys the tasks in the state have: an ID and a dedupe key for each.
-func (s *State) alive() int { return 2 * len(s.Tasks) }
-
 // inOrder returns the tasks in the order in which they get work: higher priority first, then started tasks, then by
 // arrival.
 func (s *State) inOrder() []*Task {
@@ -101,7 +98,6 @@ func without(list []string, what string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what })
 }
 
-// last returns the last n entries of a list.
 func last[T any](list []T, n int) []T {
 	if len(list) > n {
 		return slices.Clone(list[len(list)-n:])

@@ -259,7 +259,7 @@ func (n *next) do(t Task, wants []want, free int) bool {
 // begin starts a step with a share of the money that is left. If parallel loops have reserved all of it, the step waits
 // for what they don't spend.
 func (n *next) begin(t Task, w want, sharers int) bool {
-	j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Plan: t.Plan.Hash, Last: isLast(t.Plan.Steps, w.step.ID), From: w.from}
+	j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Plan: t.Plan.Hash, Last: slices.Contains(task.Last(t.Plan.Steps), w.step.ID), From: w.from}
 	for _, st := range t.Steps {
 		if slices.Contains(w.step.After, st.ID) {
 			j.After = append(j.After, st)
@@ -334,11 +334,6 @@ func (n *next) giveWay(to Task, already []Task) []Task {
 	n.drop(*lowest)
 	n.pauseAll(*lowest, loop.PauseStep)
 	return []Task{*lowest}
-}
-
-// isLast reports whether no step comes after this one: its proposal is the task's.
-func isLast(steps []task.Step, id string) bool {
-	return !slices.ContainsFunc(steps, func(st task.Step) bool { return slices.Contains(st.After, id) })
 }
 
 // LoopID returns the workflow ID of a step's loop. The ID is the same when the step is asked for again, and a new one

@@ -99,13 +99,10 @@ func Start(r Rules, baseline []evidence.Decimal) Sampler {
 	return s
 }
 
-// Started reports whether the metric is sampled.
-func (s Sampler) Started() bool { return s.Scale != Scale{} }
-
 // Missing returns how many evaluations of the head are needed before a candidate can be judged: none after Start,
 // eight after a change was kept.
 func (s Sampler) Missing() int {
-	if !s.Started() {
+	if s.Scale == (Scale{}) { // the metric is not sampled
 		return 0
 	}
 	return max(0, fresh-len(s.Reference.Values))
