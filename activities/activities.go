@@ -48,7 +48,6 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	}
 }
 
-// register registers activities by name.
 func register(r worker.ActivityRegistry, all map[string]any) {
 	for name, f := range all {
 		r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})

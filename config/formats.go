@@ -14,7 +14,6 @@ import (
 	"pawl/internal/spec"
 )
 
-// readTOML reads a TOML document.
 func readTOML(text []byte, file string, doc *document) {
 	if line := tooDeep(text); line > 0 {
 		doc.unread(spec.Problem{File: file, Line: line, What: fmt.Sprintf("not valid TOML: it is nested more than %d deep", spec.MaxDepth), Want: "valid TOML"})

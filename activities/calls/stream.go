@@ -103,7 +103,6 @@ func (c *call) spentUp() loop.Resource {
 	return over
 }
 
-// run runs the command and follows it.
 func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command) (proc.Result, error) {
 	if c.meter != nil { // counts lost attempts too
 		if err := c.meter.read(); err != nil {

@@ -22,7 +22,6 @@ func (b Brief) say(text string) string {
 	return w.String()
 }
 
-// task returns the task of the agent.
 func (b Brief) task() string {
 	if b.Role == kind.Reviewer {
 		return b.review()

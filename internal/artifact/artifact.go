@@ -302,5 +302,4 @@ func plain(text string) string {
 	return cmp.Or(markdown.Text(evidence.Description(text)), "–")
 }
 
-// code returns a text as code.
 func code(text string) string { return cmp.Or(markdown.Code(text), "none") }

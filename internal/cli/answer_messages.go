@@ -121,7 +121,6 @@ func oneLoop(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// message sends a message and reports the result.
 func (a *app) message(ctx context.Context, id, name string, m loop.Message) error {
 	return a.visit(ctx, func(s *session) error {
 		if name == loop.MessageReject {
@@ -187,7 +186,6 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 	})
 }
 
-// amend sends a corrected command.
 func (a *app) amend(ctx context.Context, id string, sets []string, m loop.Message) error {
 	if len(sets) == 0 {
 		return usage("amend needs --set with the correction, for example --set 'verify.command=…'")

@@ -86,7 +86,6 @@ func readWord(g loop.Gate, typed string) (string, loop.Message) {
 
 func no(typed string) bool { return slices.Contains([]string{"n", "no", "reject"}, typed) }
 
-// ask asks the open gate's question.
 func (f *follower) ask() {
 	f.asking = true
 	f.listen()

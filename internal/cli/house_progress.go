@@ -55,7 +55,6 @@ func (p *progress) begin(step string) {
 	p.show(0)
 }
 
-// stop ends the display.
 func (p *progress) stop() {
 	close(p.end)
 	p.ended.Wait()

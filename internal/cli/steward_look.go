@@ -32,7 +32,6 @@ recorded.`,
 	}
 }
 
-// showSteward shows a steward, or one of its tasks.
 func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []string) error {
 	r, err := s.Stewarding(ctx, name)
 	if err != nil {

@@ -222,7 +222,6 @@ func taskID(id string) json.RawMessage {
 	return doc
 }
 
-// toSteward sends a message to a steward and reports the result.
 func (a *app) toSteward(ctx context.Context, name, message string, m steward.Message) error {
 	return a.visit(ctx, func(s *session) error {
 		sent, err := s.SendTask(ctx, name, message, m)

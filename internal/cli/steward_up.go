@@ -15,7 +15,6 @@ import (
 	"pawl/internal/ui"
 )
 
-// stewardCommand is the group of commands for stewards.
 func (a *app) stewardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "steward", Short: "Start, see and answer stewards, which run loops for tasks", Args: noArguments,

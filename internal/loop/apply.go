@@ -359,7 +359,6 @@ func (s *State) awake() {
 	}
 }
 
-// withdrawPause removes a requested pause.
 func (s *State) withdrawPause() { s.PauseRequested, s.PauseAt, s.PausedBy = false, PauseNow, "" }
 
 // sample changes the sampler of a loop that has one. Older states keep theirs.

@@ -120,7 +120,6 @@ func (s *State) candidate(c Candidate) {
 	s.Candidates = append(s.Candidates, c)
 }
 
-// drop removes a candidate.
 func (s *State) drop(n int) {
 	s.Candidates = slices.DeleteFunc(slices.Clone(s.Candidates), func(of Candidate) bool { return of.N == n })
 }

@@ -300,7 +300,6 @@ var (
 	justAny      = lazyregexp.New(`\{\{.*?\}\}`)
 )
 
-// justRecipes reads a justfile.
 func justRecipes(text string) recipes {
 	all := recipes{targets: map[string]*recipe{}}
 	value := map[string]string{}

@@ -290,7 +290,6 @@ func (a answering) extension(id string) (map[loop.Resource]evidence.Decimal, err
 	return map[loop.Resource]evidence.Decimal{loop.CostUSD: *limits.CostUSD}, nil
 }
 
-// setTier sets the tier that a person chose.
 func (a answering) setTier() (govern.Reply, error) {
 	tier := cmp.Or(a.Tier, task.Tier(a.Choice))
 	if !slices.Contains(task.Tiers, tier) {

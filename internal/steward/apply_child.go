@@ -24,7 +24,6 @@ func (t *Task) begun(e loop.Event) {
 	}
 }
 
-// acted counts an action.
 func (s *State) acted(t *Task, e loop.Event) {
 	a := *e.Action
 	t.Actions++

@@ -128,7 +128,6 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// count counts an event.
 func (m *meters) count(ctx context.Context, of string, e loop.Event) {
 	switch e.Type {
 	case loop.IterationSucceeded, loop.IterationFailed:

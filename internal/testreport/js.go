@@ -73,7 +73,6 @@ func jsTotal(c *collector, line string) (failed int) {
 	return failed
 }
 
-// readVitest reads the output of vitest.
 func readVitest(c *collector, outputs [][]byte) {
 	counted := 0
 	eachLine(outputs, func(line string) {

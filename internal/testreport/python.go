@@ -174,7 +174,6 @@ var (
 	unitCount   = lazyregexp.New(`([a-z ]+)=(\d+)`)
 )
 
-// readUnittest reads the report of Python's unittest.
 func readUnittest(c *collector, outputs [][]byte) {
 	var (
 		heading bool // the line before was a row of =

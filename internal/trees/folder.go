@@ -32,7 +32,6 @@ func openFolder(path string) (*folder, error) {
 func (d *folder) fd() int      { return int(d.f.Fd()) }
 func (d *folder) Close() error { return d.f.Close() }
 
-// open opens a folder in this one.
 func (d *folder) open(name string) (*folder, error) {
 	return openFolderAt(d.fd(), name, filepath.Join(d.abs, name))
 }

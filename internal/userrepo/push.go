@@ -290,7 +290,6 @@ func parseRefused(out []byte) *Refused {
 	return nil
 }
 
-// saysAny reports whether one of the phrases is in the text.
 func saysAny(text string, phrases []string) bool {
 	return slices.ContainsFunc(phrases, func(phrase string) bool { return strings.Contains(text, phrase) })
 }

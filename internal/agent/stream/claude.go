@@ -509,7 +509,6 @@ func (l claudeLine) refused() *outcome.Refusal {
 	return &outcome.Refusal{Class: class, Status: l.APIStatus, Said: cmp.Or(evidence.Description(said), evidence.Description(string(l.Error)))}
 }
 
-// text returns the text of a message.
 func (l claudeLine) text() string {
 	var blocks []claudeBlock
 	_ = decode(l.Message.Content, &blocks)
