@@ -119,16 +119,8 @@ func (l *deliver) work(m govern.Move) work {
 	}[l.State().Phase]
 }
 
-// prepare opens the workspace and has the plan made.
+// prepare has the plan made.
 func (l *deliver) prepare(ctx workflow.Context) error {
-	if !l.host.IsOpen() { // not continued as new
-		if err := l.enter(ctx, phase.Plan); err != nil {
-			return err
-		}
-		if err := l.open(ctx, l); err != nil {
-			return err
-		}
-	}
 	if l.State().Contract.ApprovedAt != nil {
 		return nil
 	}
@@ -245,7 +237,6 @@ func (l *deliver) plan(ctx workflow.Context) error {
 	}
 }
 
-// write lets the writer work on the desk.
 func (l *deliver) write(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	return l.author(ctx, spec.RoleWriter)
 }
@@ -511,7 +502,6 @@ func (l *deliver) verifyVerdict(out act.Measured) govern.VerifyVerdict {
 	return v
 }
 
-// askReviewer asks the reviewer role about the proposal.
 func (l *deliver) askReviewer(ctx workflow.Context, from govern.Move) (govern.Move, error) {
 	o, err := l.opinion(ctx, l.course().Opinions+1, from.Reason)
 	if err != nil {

@@ -82,17 +82,8 @@ func (l *improve) work(m govern.Move) work {
 	}[l.State().Phase]
 }
 
-// prepare is phase 0 and the baseline: the repository's preconditions, store, desk and judge, then
-// verify and guard on the unchanged code (P0).
+// prepare makes the baseline (P0).
 func (l *improve) prepare(ctx workflow.Context) error {
-	if !l.host.IsOpen() { // not continued as new
-		if err := l.enter(ctx, phase.Precheck); err != nil {
-			return err
-		}
-		if err := l.open(ctx, l); err != nil {
-			return err
-		}
-	}
 	if l.State().Baseline != nil {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 // protocol is what makes a kind of loop: the work of its phases, and the rules that decide between them. Everything
 // else is shared.
 type protocol interface {
-	// prepare does everything that comes before the approval of the contract. It may be called again after a
-	// continue-as-new, and does only what is missing.
+	// prepare does everything between opening the loop and the approval of the contract. It may be called again after
+	// a continue-as-new, and does only what is missing.
 	prepare(workflow.Context) error
 	// before decides whether another iteration starts.
 	before(loop.State) govern.Move
@@ -49,6 +49,14 @@ type work func(workflow.Context, govern.Move) (govern.Move, error)
 // main is the main line of every loop. It returns how the loop ended as a *stopped, or continues as
 // new.
 func (r *run) main(ctx workflow.Context, p protocol) error {
+	if !r.host.IsOpen() { // not continued as new
+		if err := r.enter(ctx, r.machine.Phases()[0]); err != nil {
+			return err
+		}
+		if err := r.open(ctx, p); err != nil {
+			return err
+		}
+	}
 	if err := p.prepare(ctx); err != nil {
 		return err
 	}
