@@ -20,25 +20,19 @@ import (
 // messageCommands are the commands that carry a message to a loop.
 func (a *app) messageCommands() []*cobra.Command {
 	m := loop.Message{}
-	flags := func(cmd *cobra.Command, names ...string) *cobra.Command {
+	flags := func(cmd *cobra.Command) *cobra.Command {
 		cmd.Flags().StringVar(&m.By, "by", config.User(), "who does this, for the record")
 		cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the open one)")
-		for _, name := range names {
-			switch name {
-			case "hash":
-				cmd.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is approved, at least its first 16 digits")
-			case "note":
-				cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
-			}
-		}
+		cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
 		return cmd
 	}
+	const hash = "the hash of what is approved, at least its first 16 digits"
 	simple := func(use, short string) *cobra.Command {
 		name, _, _ := strings.Cut(use, " ")
 		return flags(&cobra.Command{
 			Use: use, Short: short, Args: oneLoop,
 			RunE: a.brief(func(ctx context.Context, args []string) error { return a.message(ctx, args[0], name, m) }),
-		}, "note")
+		})
 	}
 	reject := simple("reject ID", "Reject what waits at a gate")
 	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is rejected")
@@ -55,7 +49,7 @@ func (a *app) messageCommands() []*cobra.Command {
 			}
 			return a.message(ctx, args[0], loop.MessageAnswer, m)
 		}),
-	}, "note")
+	})
 	answer.Flags().StringVar(&m.Choice, "choice", "", "the same as CHOICE")
 	approve := flags(&cobra.Command{
 		Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
@@ -64,7 +58,8 @@ first and you are asked. --apply also applies an approved change to the branch t
 started from, as ` + "`pawl apply`" + ` does. The command waits for the result, reports it, and
 fails if nothing was applied.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) }),
-	}, "hash", "note")
+	})
+	approve.Flags().StringVar(&m.Hash, "hash", "", hash)
 	approve.Flags().StringVar(&m.Apply, "apply", "", "also apply what is approved: ff, merge or squash")
 	var limits, sets []string
 	extend := flags(&cobra.Command{
@@ -72,7 +67,8 @@ fails if nothing was applied.`,
 		Long: `Raise a budget that is used up: --limit iterations=20 --limit activeTime=1h. A limit is the new
 total, not an addition. Without --hash, at a terminal, the gate is shown first and you are asked.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.extend(ctx, args[0], limits, m) }),
-	}, "hash", "note")
+	})
+	extend.Flags().StringVar(&m.Hash, "hash", "", hash)
 	extend.Flags().StringArrayVar(&limits, "limit", nil, "a budget and its new total, such as iterations=20 (may be repeated)")
 	amend := flags(&cobra.Command{
 		Use: "amend ID", Short: "Correct a command that does not work, or approve a tool", Args: oneLoop,
@@ -81,7 +77,7 @@ total, not an addition. Without --hash, at a terminal, the gate is shown first a
 amended contract has a new hash and must be approved next. The question says which of these keys you may amend:
 ` + strings.Join(slices.Concat(spec.Amendable, spec.Approvable), ", ") + `.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.amend(ctx, args[0], sets, m) }),
-	}, "note")
+	})
 	amend.Flags().StringArrayVar(&sets, "set", nil, "a key of the spec and its value (may be repeated)")
 	return []*cobra.Command{
 		approve,
@@ -96,7 +92,7 @@ its report. The command sends the message setMode.`,
 				m.Mode = args[1]
 				return a.message(ctx, args[0], loop.MessageSetMode, m)
 			}),
-		}, "note"),
+		}),
 		pause,
 		simple("continue ID", "Resume a loop after a pause, a breakpoint or a block"),
 		simple("halt ID", "End a loop for good, with its report"),
@@ -108,7 +104,7 @@ its report. The command sends the message setMode.`,
 				}
 				return a.message(ctx, args[0], loop.MessageSteer, m)
 			}),
-		}, "note"),
+		}),
 		answer,
 	}
 }
@@ -128,12 +124,17 @@ func (a *app) message(ctx context.Context, id, name string, m loop.Message) erro
 				return a.reportReview(s, sent, p, err)
 			}
 		}
-		sent, err := s.Send(ctx, id, name, m)
-		if err != nil {
-			return err
-		}
-		return a.reportSent(s, sent)
+		return a.deliver(ctx, s, id, name, m)
 	})
+}
+
+// deliver sends a message and reports the result.
+func (a *app) deliver(ctx context.Context, s *session, id, name string, m loop.Message) error {
+	sent, err := s.Send(ctx, id, name, m)
+	if err != nil {
+		return err
+	}
+	return a.reportSent(s, sent)
 }
 
 func (a *app) reportReview(s *session, sent client.Sent, p loop.Proposal, err error) error {
@@ -178,11 +179,7 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 				return err
 			}
 		}
-		sent, err := s.Send(ctx, id, loop.MessageExtend, m)
-		if err != nil {
-			return err
-		}
-		return a.reportSent(s, sent)
+		return a.deliver(ctx, s, id, loop.MessageExtend, m)
 	})
 }
 
