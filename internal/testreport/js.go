@@ -148,3 +148,160 @@ func readMocha(c *collector, outputs [][]byte) {
 	c.close()
 	c.unnamed(counted)
 }
+
+var (
+	uvuFile  = lazyregexp.New(`^(\S+\.[cm]?[jt]sx?)$`)
+	uvuDots  = lazyregexp.New(`\(\d+ / \d+\)$`)
+	uvuFail  = lazyregexp.New(`^ +FAIL +(?:(\S.*?) +)?"(.*)"$`)
+	uvuCount = lazyregexp.New(`^  (Total|Passed|Skipped|Duration): +([\d.]+)(ms)?$`)
+	uvuTotal = lazyregexp.New(`^  Total: +\d+$`)
+)
+
+// readUvu reads the output of uvu. With several files, the name of each comes before its dots, and its failures come
+// after them. Passing tests have no names.
+func readUvu(c *collector, outputs [][]byte) {
+	var file string
+	total, passed := 0, 0
+	eachLine(outputs, func(line string) {
+		if m := uvuCount.FindStringSubmatch(line); m != nil {
+			c.close()
+			switch m[1] {
+			case "Total":
+				total += atoi(m[2])
+			case "Passed":
+				passed += atoi(m[2])
+			case "Skipped":
+				c.skipped += atoi(m[2])
+			default:
+				c.took(millis(m[2], 1))
+			}
+			return
+		}
+		if m := uvuFail.FindStringSubmatch(line); m != nil {
+			name := m[2]
+			if m[1] != "" {
+				name = m[1] + " > " + name
+			}
+			c.open(Test{Package: file, Name: name, File: file})
+			return
+		}
+		switch m := uvuFile.FindStringSubmatch(line); {
+		case m != nil:
+			c.close()
+			file = m[1]
+		case uvuDots.MatchString(line):
+			c.close()
+		default:
+			c.say(line)
+		}
+	})
+	c.close()
+	c.passed += passed
+	c.unnamed(total - passed) // neither number includes skipped tests
+}
+
+var (
+	nodeTest  = lazyregexp.New(`^( *)(✔|✖|﹣|▶) (.+?)(?: \(([\d.]+)ms\))?(?: # (SKIP|TODO).*)?$`)
+	nodeCount = lazyregexp.New(`^ℹ (pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$`)
+	nodeAt    = lazyregexp.New(`^test at (.+?):\d+:\d+$`)
+)
+
+// nodeReader reads the normal output of node --test: a tree of all tests with two spaces for each level, the counts,
+// then the failing tests again.
+type nodeReader struct {
+	*collector
+	suites []string // the open suites, the outermost first
+	tests  []nodeFailing
+	out    *excerpt
+	end    bool   // the tree has ended
+	file   string // the file of the failing test that is named next
+	failed int
+}
+
+type nodeFailing struct {
+	Test
+	bare  string // the test's own name
+	again bool   // it was also named at the end
+}
+
+func readNode(c *collector, outputs [][]byte) {
+	r := &nodeReader{collector: c}
+	eachLine(outputs, r.line)
+	for _, f := range r.tests {
+		c.fail(f.Test)
+	}
+	c.unnamed(r.failed)
+}
+
+func (r *nodeReader) line(line string) {
+	if m := nodeCount.FindStringSubmatch(line); m != nil {
+		r.out, r.end = nil, true
+		switch m[1] {
+		case "fail", "cancelled":
+			r.failed += atoi(m[2])
+		case "skipped", "todo":
+			r.skipped += atoi(m[2])
+		case "pass":
+			r.passed += atoi(m[2])
+		default:
+			r.took(millis(m[2], 1))
+		}
+		return
+	}
+	if m := nodeAt.FindStringSubmatch(line); m != nil && r.end {
+		r.file, r.out = m[1], nil
+		return
+	}
+	m := nodeTest.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		r.out.line(line)
+	case r.end && m[2] == "✖" && r.file != "":
+		r.again(m[3])
+	case !r.end:
+		r.tree(len(m[1])/2, m[2], m[3], millis(m[4], 1), m[5] != "")
+	}
+}
+
+// maxDepth is a limit of nesting that no real suite reaches.
+const maxDepth = 100
+
+// tree reads a line of the tree of tests.
+func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) {
+	level = min(level, len(r.suites), maxDepth)
+	closes := level < len(r.suites) && r.suites[level] == name
+	r.suites, r.out = r.suites[:level], nil
+	path := strings.Join(append(append([]string{}, r.suites...), name), " > ")
+	switch {
+	case mark == "▶":
+		r.suites = append(r.suites, clip(name, maxName))
+	case closes, excused: // the tests of a suite count, not the suite
+	case mark == "✔":
+		r.named("", path)
+	case mark == "✖" && len(r.tests) < maxNodes:
+		r.out = &excerpt{}
+		r.tests = append(r.tests, nodeFailing{Test{Name: path, DurationMs: ms, out: r.out}, name, false})
+	}
+}
+
+// again reads a failing test at the end, which has its file.
+func (r *nodeReader) again(name string) {
+	file := r.file
+	r.file, r.out = "", nil
+	for i := range r.tests {
+		if f := &r.tests[i]; f.bare == name && !f.again {
+			f.again, f.File = true, file
+			if f.out.String() == "" {
+				r.out = f.out // this version of node has the message only here
+			}
+			return
+		}
+		if i > MaxTests {
+			return
+		}
+	}
+	if len(r.tests) < MaxTests {
+		r.out = &excerpt{}
+		r.tests = append(r.tests, nodeFailing{Test{Name: name, File: file, out: r.out}, name, true})
+	}
+}
