@@ -17,6 +17,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
+	"pawl/internal/ui"
 	"pawl/internal/workspace"
 )
 
@@ -350,7 +351,7 @@ func TestUpServesUntilInterrupted(t *testing.T) {
 		b.signals <- os.Interrupt
 	}()
 	require.Equal(t, 0, b.run(nil, "up", "--json"), b.stderr.String())
-	var v cli.Serving
+	var v ui.Serving
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
 	require.Equal(t, "127.0.0.1:7233", v.Address)
 	require.Equal(t, "ours", v.Engine)

@@ -64,17 +64,6 @@ type initOptions struct {
 	force                      bool
 }
 
-// Drafted is what `pawl init --json` prints.
-type Drafted struct {
-	Path   string           `json:"path"`
-	Kind   string           `json:"kind"`
-	Repo   string           `json:"repo"`
-	Found  draft.Repository `json:"found"`
-	Agent  string           `json:"agent,omitempty"` // the one that the spec names, if it is on the PATH
-	Agents []string         `json:"agents"`          // all on the PATH
-	Next   []string         `json:"next"`
-}
-
 func (a *app) init(ctx context.Context, o initOptions) error {
 	k, err := kind.Of(o.kind)
 	if err != nil {
@@ -107,7 +96,10 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 			return err
 		}
 	}
-	d := Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
+	if k.Tests && found.Test == "" {
+		found.Missing = append(found.Missing, "no tests were found, so verify.command has to say when the work is done: fill it in")
+	}
+	d := ui.Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
 	options := draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema(), Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
 	for _, agent := range slices.Backward(draft.Agents) {
 		if _, err := exec.LookPath(agent.Name); err == nil {
@@ -115,17 +107,11 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 			d.Agents = append([]string{agent.Name}, d.Agents...)
 		}
 	}
-	if k.Tests && found.Test == "" {
-		found.Missing = append(found.Missing, "no tests were found, so verify.command has to say when the work is done: fill it in")
-	}
 	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
 		return err
 	}
 	d.Next = next(k, path, tracked)
-	return a.output(d, a.style().Drafted(ui.Drafted{
-		Path: path, Languages: found.Languages, Project: found.Project, Others: found.Others, Test: found.Test, Check: found.Check, Metric: found.Metric.Command, Why: found.Metric.Why,
-		Setup: found.Setup, Missing: found.Missing, Hints: found.Hints, Direction: found.Metric.Direction, Guard: found.Metric.Guard, Kind: k, Agent: d.Agent, Next: d.Next,
-	}))
+	return a.output(d, a.style().Drafted(d, k.Reference))
 }
 
 // leftToTheUser is the key that a draft leaves open if nothing in the repository says when a delivery is done.

@@ -52,18 +52,6 @@ stopped. A second worker stands by and takes over. The log goes to stderr.`,
 	})
 }
 
-// Serving is what `pawl up --json` prints once it serves.
-type Serving struct {
-	Address   string `json:"address"`
-	UI        string `json:"ui,omitempty"`
-	Namespace string `json:"namespace"`
-	Worker    string `json:"worker"`
-	Engine    string `json:"engine"` // ours, another's or external
-	Log       string `json:"log"`
-	// CLI is the beginning of commands of the Temporal CLI, if the engine requires a token.
-	CLI string `json:"cli,omitempty"`
-}
-
 func (a *app) up(ctx context.Context) error {
 	s, err := a.work(ctx)
 	if err != nil {
@@ -135,7 +123,7 @@ func (a *app) stopUnlessPressed(w *localWorker) {
 
 // serving prints the addresses and names of everything.
 func (a *app) serving(s *session) error {
-	v := Serving{
+	v := ui.Serving{
 		Address: s.temporal.Address, UI: s.pageAt(""), Namespace: s.temporal.Namespace,
 		Worker: host.Identity(s.hostID), Engine: "external", Log: s.logPath(),
 	}
@@ -155,7 +143,7 @@ func (a *app) serving(s *session) error {
 		a.told.Info("serving", "address", v.Address, "namespace", v.Namespace, "worker", v.Worker, "ui", v.UI)
 		return nil
 	}
-	return a.print(a.style().Serving(ui.Serving(v)))
+	return a.print(a.style().Serving(v))
 }
 
 // going names the loops that continue.

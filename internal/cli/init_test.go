@@ -15,6 +15,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/cli"
+	"pawl/internal/ui"
 	"pawl/schema"
 )
 
@@ -108,7 +109,7 @@ func TestInitOverwritesNothing(t *testing.T) {
 
 	code, out, stderr = execute(t, "init", "--force", "--json", "--goal", "Make it: better", root)
 	require.Equal(t, 0, code, stderr)
-	var d cli.Drafted
+	var d ui.Drafted
 	require.NoError(t, json.Unmarshal([]byte(out), &d))
 	require.Equal(t, path, d.Path)
 	require.Equal(t, []string{"go"}, d.Found.Languages)
@@ -147,7 +148,7 @@ func TestInitWithoutARepositorySaysHowToMakeOne(t *testing.T) {
 	t.Setenv("GEMINI_API_KEY", "k")
 	code, out, stderr := execute(t, "init", "--json", root)
 	require.Equal(t, 0, code, stderr)
-	var d cli.Drafted
+	var d ui.Drafted
 	require.NoError(t, json.Unmarshal([]byte(out), &d))
 	require.Contains(t, d.Next, "git init")
 	require.Equal(t, "gemini", d.Agent)

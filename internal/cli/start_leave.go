@@ -30,16 +30,6 @@ the loop waits for your approval.`,
 
 var wholeHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// Started is what `pawl start --json` prints.
-type Started struct {
-	Loop      string `json:"loop"`
-	Run       string `json:"run"`
-	Address   string `json:"address"`
-	Namespace string `json:"namespace"`
-	Worker    bool   `json:"worker"` // a worker takes loops now; otherwise the loop waits for one
-	UI        string `json:"ui,omitempty"`
-}
-
 // start starts a loop and leaves it to a worker. It never starts a worker, because the loop should outlive this
 // process.
 func (a *app) start(ctx context.Context, o runOptions) error {
@@ -62,14 +52,12 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	v := Started{
+	v := ui.Started{
 		Loop: id, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
 		Worker: s.Served(ctx), UI: s.link(id),
 	}
 	if !v.Worker {
 		a.say("no worker takes loops now; this loop waits until one does: %s", s.AWorker())
 	}
-	return a.output(v, a.style().Started(ui.Started{
-		Loop: id, Run: v.Run, Temporal: v.Address + ", namespace " + v.Namespace, UI: v.UI, Asks: sp.Approvals.Plan != spec.Auto,
-	}))
+	return a.output(v, a.style().Started(v, sp.Approvals.Plan != spec.Auto))
 }

@@ -20,6 +20,7 @@ import (
 	"pawl/internal/markdown"
 	"pawl/internal/pass"
 	"pawl/internal/spec"
+	"pawl/internal/ui"
 )
 
 // noWorkerHere makes a test fail if its command starts a worker.
@@ -35,9 +36,9 @@ func TestStartStartsAsRunDoesAndLeaves(t *testing.T) {
 	b := newBench(t, started)
 	b.noWorkerHere()
 	require.Equal(t, 0, b.run(nil, "start", b.spec(), "--id", "loop-1-b", "--set", "limits.iterations=7", "--json"), b.stderr.String())
-	var v cli.Started
+	var v ui.Started
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
-	require.Equal(t, cli.Started{
+	require.Equal(t, ui.Started{
 		Loop: "loop-1-b", Run: "run-1", Address: "127.0.0.1:7233", Namespace: "default", Worker: true,
 		UI: "http://127.0.0.1:8233/namespaces/default/workflows/loop-1-b",
 	}, v)
@@ -183,7 +184,7 @@ func TestTheWorkerServesUntilInterruptedAndLogsToStderr(t *testing.T) {
 		b.signals <- os.Interrupt
 	}()
 	require.Equal(t, 0, cli.Serve(t.Context(), []string{"--json"}, nil, &b.stdout, &b.stderr, b.deps), b.stderr.String())
-	var v cli.Serving
+	var v ui.Serving
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
 	require.Equal(t, "external", v.Engine)
 	require.Regexp(t, "^pawl@[0-9a-f]{12}$", v.Worker)

@@ -112,19 +112,14 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 		return fault.New(fault.InfrastructureError, "the steward %s was started, but its schedules could not be set: %v", c.Name, err).
 			Advise("Stop it with `pawl steward stop " + c.Name + "` and start it again.")
 	}
-	v := Started{
+	v := ui.Started{
 		Loop: c.Name, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
 		Worker: !o.detach || s.Served(ctx), UI: s.link(c.Name),
 	}
 	if !v.Worker {
 		a.say("no worker takes loops now; this steward waits until one does: %s", s.AWorker())
 	}
-	if a.json {
-		err = a.printJSON(v)
-	} else {
-		err = a.print(a.style().StewardStarted(ui.Started{Loop: c.Name, Run: v.Run, Temporal: v.Address + ", namespace " + v.Namespace, UI: v.UI}))
-	}
-	if err != nil {
+	if err := a.output(v, a.style().StewardStarted(v)); err != nil {
 		return err
 	}
 	if tasks > 0 && o.ledger == "" {

@@ -4,40 +4,38 @@ import (
 	"cmp"
 	"strings"
 
-	"pawl/internal/kind"
+	"pawl/internal/draft"
 	"pawl/internal/shell"
 )
 
-// Drafted is a spec that was written for a repository, and the findings behind it.
+// Drafted is a spec that was written for a repository, and the findings behind it: what `pawl init --json` prints.
 type Drafted struct {
-	Path                            string
-	Kind                            kind.Kind
-	Languages                       []string
-	Project                         string   // the folder that the spec is for, if there are several
-	Others                          []string // the other projects
-	Test, Check, Metric, Why, Agent string
-	Setup, Direction, Guard         string
-	Missing, Hints                  []string // what is not installed, and what else to consider
-	Next                            []string
+	Path   string           `json:"path"`
+	Kind   string           `json:"kind"`
+	Repo   string           `json:"repo"`
+	Found  draft.Repository `json:"found"`
+	Agent  string           `json:"agent,omitempty"` // the one that the spec names, if it is on the PATH
+	Agents []string         `json:"agents"`          // all on the PATH
+	Next   []string         `json:"next"`
 }
 
-// Drafted renders the findings.
-func (s Style) Drafted(d Drafted) string {
-	f := s.fields(9)
+// Drafted renders the findings. measures says that loops of the kind have a metric.
+func (s Style) Drafted(v Drafted, measures bool) string {
+	f, d, metric := s.fields(9), v.Found, v.Found.Metric
 	f.add("languages", cmp.Or(strings.Join(d.Languages, ", "), "none recognised"))
 	if d.Project != "" {
 		f.add("project", Clean(d.Project), s.Dim(Clean(cmp.Or(strings.Join(d.Others, ", "), "none")+" besides")))
 	}
-	if d.Kind.Reference {
-		f.add("metric", Clean(d.Metric), s.Dim(Clean(d.Why)), s.Dim(d.Direction+" is better"))
+	if measures {
+		f.add("metric", Clean(metric.Command), s.Dim(Clean(metric.Why)), s.Dim(metric.Direction+" is better"))
 	}
 	if d.Setup != "" {
 		f.add("setup", Clean(d.Setup))
 	}
-	if d.Test == "" && d.Guard != "" && d.Kind.Reference {
+	if d.Test == "" && metric.Guard != "" && measures {
 		f.add("tests", "none found")
-		f.add("guard", Clean(d.Guard))
-	} else if d.Test == "" && d.Kind.Reference {
+		f.add("guard", Clean(metric.Guard))
+	} else if d.Test == "" && measures {
 		f.add("tests", "none found", s.Dim("without a guard, a change that improves the number is kept, even if it breaks something else"))
 	} else {
 		f.add("tests", cmp.Or(Clean(d.Test), "none found"))
@@ -48,15 +46,15 @@ func (s Style) Drafted(d Drafted) string {
 	if d.Test != "" || d.Check != "" {
 		f.add("tried", "not yet: pawl validate says whether they pass on the unchanged code", s.Dim("a loop can do without a check that fails there"))
 	}
-	f.add("agent", cmp.Or(d.Agent, "none found on the PATH"))
+	f.add("agent", cmp.Or(v.Agent, "none found on the PATH"))
 	for _, missing := range d.Missing {
 		f.add("missing", Clean(missing))
 	}
 	for _, hint := range d.Hints {
 		f.add("note", Clean(hint))
 	}
-	f.add("next", append([]string{"read the file, then"}, d.Next...)...)
-	return s.Bold("Wrote "+Clean(d.Path)) + "\n\n" + f.String()
+	f.add("next", append([]string{"read the file, then"}, v.Next...)...)
+	return s.Bold("Wrote "+Clean(v.Path)) + "\n\n" + f.String()
 }
 
 // Finding is one thing that was checked, and its status: ok, note or failed.
@@ -81,10 +79,16 @@ func (s Style) Findings(all []Finding) string {
 	return b.String()
 }
 
-// Serving is the addresses of the engine and its UI, and the worker.
+// Serving is the addresses of the engine and its UI, and the worker: what `pawl up --json` prints once it serves.
 type Serving struct {
-	Address, UI, Namespace, Worker, Engine, Log string
-	CLI                                         string // the Temporal CLI with its options, "" if it needs none
+	Address   string `json:"address"`
+	UI        string `json:"ui,omitempty"`
+	Namespace string `json:"namespace"`
+	Worker    string `json:"worker"`
+	Engine    string `json:"engine"` // ours, another's or external
+	Log       string `json:"log"`
+	// CLI is the beginning of commands of the Temporal CLI, if the engine requires a token.
+	CLI string `json:"cli,omitempty"`
 }
 
 // Serving renders them.
@@ -107,17 +111,21 @@ func (s Style) Serving(v Serving) string {
 	return f.String()
 }
 
-// Started is a loop that was started and left to a worker.
+// Started is a loop or a steward that was started and left to a worker: what `pawl start --json` prints.
 type Started struct {
-	Loop, Run, Temporal, UI string
-	Asks                    bool // its contract waits for approval
+	Loop      string `json:"loop"`
+	Run       string `json:"run"`
+	Address   string `json:"address"`
+	Namespace string `json:"namespace"`
+	Worker    bool   `json:"worker"` // a worker takes loops now; otherwise the loop waits for one
+	UI        string `json:"ui,omitempty"`
 }
 
-// Started renders it, with the next commands.
-func (s Style) Started(v Started) string {
+// Started renders it, with the next commands. asks says that its contract waits for approval.
+func (s Style) Started(v Started, asks bool) string {
 	id := Clean(shell.Quote(v.Loop))
 	follow := []string{"pawl show " + id, "pawl log -f " + id}
-	if v.Asks {
+	if asks {
 		follow = append(follow, "pawl approve "+id+"  once its contract is drawn")
 	}
 	return s.started("loop", v, "follow", follow)
@@ -133,7 +141,7 @@ func (s Style) started(word string, v Started, label string, lines []string) str
 	f := s.fields(11)
 	f.add(word, Clean(v.Loop))
 	f.add("run", v.Run)
-	f.add("Temporal", v.Temporal)
+	f.add("Temporal", v.Address+", namespace "+v.Namespace)
 	f.add("Temporal UI", v.UI)
 	f.add(label, lines...)
 	return f.String()
