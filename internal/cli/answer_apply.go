@@ -60,7 +60,7 @@ func (a *app) applyReviewed(ctx context.Context, s *session, m loop.Message, sen
 func (a *app) applyFrom(ctx context.Context, s *session, in act.Apply, out string) error {
 	done, err := s.Apply(ctx, in)
 	if err != nil {
-		return err
+		return client.Loop.Naming(in.Loop, err)
 	}
 	return a.reportApplied(done, out)
 }

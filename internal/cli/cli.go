@@ -111,7 +111,7 @@ type app struct {
 // stderr.
 func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, d Deps) int {
 	a := newApp(stdin, stdout, stderr, d)
-	return a.execute(ctx, a.versioned(a.root()), args)
+	return a.execute(ctx, a.root(), args)
 }
 
 // Serve is Execute for the program that is only this host's worker. The messages of worker and SDK go to stderr,
@@ -122,7 +122,7 @@ func Serve(ctx context.Context, args []string, stdin io.Reader, stdout, stderr i
 	if config.JSONLog() { // each line is JSON, so nothing else is written there
 		a.told, _ = config.Logger(stderr) // an invalid level is reported when the log is opened
 	}
-	return a.execute(ctx, a.versioned(a.workerCommand()), args)
+	return a.execute(ctx, a.workerCommand(), args)
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
@@ -209,7 +209,7 @@ here, from the Temporal CLI or from the Temporal UI.
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(a.messageCommands()...)
 	root.AddCommand(a.initCommand(), a.validateCommand(), a.doctorCommand())
-	return root
+	return a.versioned(root)
 }
 
 // common adds the flags that all commands have.

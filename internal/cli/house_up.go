@@ -41,7 +41,7 @@ keeps requiring the token, also in "pawl run", until you pass --auth=false.`,
 
 // workerCommand is the whole command line of a program that is only a worker.
 func (a *app) workerCommand() *cobra.Command {
-	return workerFlags(&cobra.Command{
+	return a.versioned(workerFlags(&cobra.Command{
 		Use: a.deps.Program, Short: "Serve loops as this host's worker until interrupted", Args: noArguments,
 		Long: `Serve loops as this host's worker until interrupted, for the Temporal service that
 TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity and its loops' trees
@@ -49,7 +49,7 @@ are in $PAWL_HOME, so a worker that starts there again continues where the last 
 stopped. A second worker stands by and takes over. The log goes to stderr.`,
 		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
 		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
-	})
+	}))
 }
 
 func (a *app) up(ctx context.Context) error {

@@ -45,7 +45,7 @@ func (f Family) Naming(id string, err error) error {
 	if !errors.As(err, &general) {
 		return err
 	}
-	exact := strings.NewReplacer("`pawl show`", "`"+f.show+" "+id+"`", "`pawl diff`", "`pawl diff "+id+"`", "the loop", "the "+f.Word).Replace(general.Advice())
+	exact := strings.NewReplacer("`pawl show`", "`"+f.show+" "+id+"`", "`pawl diff`", "`pawl diff "+id+"`", "`pawl approve ID ", "`pawl approve "+id+" ", "the loop", "the "+f.Word).Replace(general.Advice())
 	if exact == general.Advice() {
 		return err
 	}

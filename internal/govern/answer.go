@@ -232,7 +232,7 @@ func amendment(sp spec.Spec, g loop.Gate, m loop.Message) (json.RawMessage, erro
 		return nil, fault.New(fault.InvalidMessage, "%v", err)
 	}
 	if reflect.DeepEqual(amended, sp) {
-		return nil, fault.New(fault.InvalidMessage, "the spec says that already")
+		return nil, fault.New(fault.InvalidMessage, "that changes nothing: the spec has this value already, or the value is empty")
 	}
 	return m.Spec, nil
 }

@@ -191,7 +191,7 @@ func (a answering) open() (loop.Gate, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return loop.Gate{}, fault.New(fault.GateMismatch, "%d gates wait: say which one", len(found)).Advise("Name it: " + a.named(found) + ".")
+		return loop.Gate{}, fault.New(fault.GateMismatch, "%d gates wait: say which one", len(found)).Advise("Name it, with --gate or as the message's `gate`: " + a.named(found) + ".")
 	case a.task != nil && a.task.WaitingFor != nil && a.task.WaitingFor.Loop != "":
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the task %s waits at its loop %s", a.id, a.task.WaitingFor.Loop).
 			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
@@ -216,7 +216,7 @@ func (a answering) named(gates []loop.Gate) string {
 	}
 	var ways []string
 	for _, g := range fits[:min(len(fits), 5)] {
-		ways = append(ways, fmt.Sprintf(`{"gate": %q}`, g.ID))
+		ways = append(ways, g.ID)
 	}
 	return strings.Join(ways, " or ")
 }

@@ -165,9 +165,9 @@ func TestAnAnswerThatFitsSeveralGatesIsToldWhich(t *testing.T) {
 	require.Len(t, o.s.Gates, 3)
 	err := o.say(loop.MessageApprove, Message{Hash: o.s.Gates[1].Hash})
 	require.ErrorContains(t, err, `3 gates wait: say which one`)
-	require.ErrorContains(t, err, `Name it: {"gate": "`+o.s.Gates[1].ID+`"}.`, "only one has that hash")
+	require.ErrorContains(t, err, "Name it, with --gate or as the message's `gate`: "+o.s.Gates[1].ID+".", "only one has that hash")
 	err = o.say(loop.MessageAnswer, Message{Choice: Cancel})
-	require.ErrorContains(t, err, `{"gate": "`+o.s.Gates[0].ID+`"} or {"gate": "`+o.s.Gates[1].ID+`"} or {"gate": "`+o.s.Gates[2].ID+`"}.`)
+	require.ErrorContains(t, err, o.s.Gates[0].ID+" or "+o.s.Gates[1].ID+" or "+o.s.Gates[2].ID+".")
 }
 
 func TestASubmissionWithoutATaskIsToldWhatIsMissing(t *testing.T) {

@@ -92,7 +92,7 @@ func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	require.Equal(t, p, d.Proposal)
 	require.Equal(t, "work/n", d.Files[0].Path)
 
-	w.Refused("REVIEW_MISSING", "apply", w.Loop)
+	require.Contains(t, w.Refused("REVIEW_MISSING", "apply", w.Loop).Err, "(`pawl approve "+w.Loop+" --hash …`)", "ready to be copied")
 	w.Refused("REVIEW_MISSING", "apply", w.Loop, "--how", "patch")
 	w.Refused("HASH_MISMATCH", "apply", w.Loop, "--hash", other)
 	w.Refused("HASH_MISMATCH", "approve", w.Loop, "--hash", other)
