@@ -37,6 +37,7 @@ type namespace struct {
 	answers map[string]any // by ID and query, "shop/state"
 	failing map[string]string
 	begun   *timestamppb.Timestamp // the start of the first run of each
+	mute    bool                   // it answers no question about a workflow
 	host    string                 // the worker that tried last what fails
 }
 
@@ -49,7 +50,10 @@ func (n *namespace) ListWorkflow(_ context.Context, asked *workflowservice.ListW
 	return answer, nil
 }
 
-func (n *namespace) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (n *namespace) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if _, limited := ctx.Deadline(); n.mute && limited {
+		return nil, context.DeadlineExceeded // as if the time had passed
+	}
 	for _, e := range n.listed {
 		if e.GetExecution().GetWorkflowId() != id {
 			continue
@@ -122,6 +126,15 @@ func TestTheListIsWhatTemporalKnowsOfEachLoop(t *testing.T) {
 		{"over", "improve", "halted", "", ""},
 		{"plain", "improve", "running", "", ""},
 	}, got, "all pages, the newest first; an end from outside counts more than what the loop has published")
+}
+
+// An engine whose disk is full answers nothing about a workflow. A list waits for each answer for a limited time, and says
+// what it lacks.
+func TestARecordThatDoesNotComeInTimeIsSaidToBeLate(t *testing.T) {
+	n := &namespace{mute: true, listed: []*workflowpb.WorkflowExecutionInfo{listed(t, "x", "Improve", 90, running, map[string]any{launch.Status: "running", launch.Kind: "improve"})}}
+	rows, err := at(t, n).Listed(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "Temporal did not return its record in time", rows[0].Trouble)
 }
 
 // A long loop goes on in a new run now and then. The list says how long the loop has run, and not its last run.
