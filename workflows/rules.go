@@ -94,6 +94,10 @@ const judgesFromScratch = 5
 // countsOnce is the version from which an approval by hash does not count for a second gate with that hash.
 const countsOnce = 6
 
+// retriesSetup is the version from which a setup that fails from scratch is tried once more, as commands are: it may have
+// to download something.
+const retriesSetup = 6
+
 // newestRules chooses the version of the rules for this run: the newest one when the run begins.
 func newestRules(ctx workflow.Context) workflow.Version {
 	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version(), countsOnce)))

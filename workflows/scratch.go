@@ -63,7 +63,10 @@ func (r *run) retry(ctx workflow.Context, commands []retrial) (judged bool, why 
 				return false, end.Reason, nil
 			}
 			if f := wire.Decode(err); f != nil && f.Code == fault.PreconditionFailed { // such as setup.command
-				return true, "from scratch " + f.What, nil
+				if why = "from scratch " + f.What; r.rules < retriesSetup {
+					return true, why, nil
+				}
+				continue
 			}
 			if err != nil {
 				return false, "", err

@@ -53,6 +53,16 @@ func TestP5_WhatIsProposedWasJudgedFromScratch(t *testing.T) {
 			script: twoKept, afresh: func(asked) try { return try{Crash: true} },
 			steps: []string{"2.1 scratch-guard", "2.1 scratch-verify", "2.1 scratch-verify"}, judged: true, fails: "the verify command passed before, and fails from scratch (exit 1)",
 		},
+		"setup fails once": {
+			script: twoKept, afresh: func(in asked) try {
+				return try{Metric: "12", Setup: in.Key.Name == "scratch-guard" && in.Key.Sample == 0}
+			},
+			steps: []string{"2.1 scratch-guard", "2.1 scratch-guard", "2.1 scratch-verify"}, judged: true, proposes: true,
+		},
+		"setup fails": {
+			script: twoKept, afresh: func(asked) try { return try{Setup: true} },
+			steps: []string{"2.1 scratch-guard", "2.1 scratch-guard"}, judged: true, fails: "from scratch the setup command fails",
+		},
 		"one change was kept, and nothing else could write to caches": {script: map[int][]try{1: twoKept[1]}, proposes: true},
 		"one change was kept, and judge.keep shares what others wrote": {
 			script: map[int][]try{1: twoKept[1]}, spec: map[string]any{"judge": map[string]any{"keep": []string{"target"}}},

@@ -30,6 +30,7 @@ type try struct {
 	Crash      bool // verify exits 1
 	NoNumber   bool
 	Unlayered  bool // the machine keeps no caches apart
+	Setup      bool // setup fails
 	Timeout    bool
 	Blind      bool          // the guard sees no code
 	Guard      bool          // the guard fails
@@ -134,7 +135,9 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 	judged, again := strings.CutPrefix(in.Key.Name, "scratch-")
 	name, contract, _ := strings.Cut(judged, "-")
 	if again {
-		t = w.scratch(in)
+		if t = w.scratch(in); t.Setup {
+			return out, wire.Encode(fault.New(fault.PreconditionFailed, "the setup command fails").Advise("Run it in a fresh clone."), nil)
+		}
 	}
 	if contract != "" { // by an amended command
 		t = w.anew

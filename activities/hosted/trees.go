@@ -160,6 +160,10 @@ func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, cl
 	in := Surroundings("setup")
 	if t.anew {
 		in, due.meant = FromScratch(commit), true
+	} else if contract, err := ws.inForce(ctx); err != nil {
+		return err
+	} else if contract.Base == "" || contract.Base == commit { // what it downloads to caches is there for every judgement
+		in = Unchanged
 	}
 	if err := ws.setup(ctx, t, due, in); err != nil {
 		return err

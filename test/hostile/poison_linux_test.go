@@ -95,7 +95,8 @@ func TestE6_PoisonThatAKeptChangeLeavesIsNotProposed(t *testing.T) {
 	}
 }
 
-// TestE6_AnHonestLoopPassesFromScratch: setup runs again for it, and people are told.
+// TestE6_AnHonestLoopPassesFromScratch: setup runs again for it, and people are told. What setup wrote to caches is there
+// for each judgement.
 func TestE6_AnHonestLoopPassesFromScratch(t *testing.T) {
 	world.Slow(t, "the demo passes from scratch")
 	needsWay(t, byRoot)
@@ -108,8 +109,8 @@ func TestE6_AnHonestLoopPassesFromScratch(t *testing.T) {
 	w.Commit("a package that adds")
 	w.Before = w.Snapshot()
 	w.Set(doc{
-		"setup":  doc{"command": `go vet ./calc && date +%N >tool && echo "$(basename "$PWD")" >>"` + w.Dir + `/setups"`},
-		"guard":  doc{"command": "test -s tool && go test ./calc"},
+		"setup":  doc{"command": `go vet ./calc && date +%N >tool && echo made >"$GOCACHE/made" && echo "$(basename "$PWD")" >>"` + w.Dir + `/setups"`},
+		"guard":  doc{"command": `test -s tool && test -s "$GOCACHE/made" && go test ./calc`},
 		"limits": doc{"iterations": 2}, "sandbox": doc{"use": use},
 	})
 	r := w.Run(0)
