@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"pawl/activities/hosted"
 	"pawl/activities/recording"
@@ -195,9 +197,24 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	return e, err
 }
 
+// regain makes a folder that agents may write one that pawl can use: an agent can take away its permissions, or give it
+// a list of permissions that everything made in it inherits.
+func regain(dir string) error {
+	for _, list := range []string{"system.posix_acl_default", "system.posix_acl_access"} {
+		_ = unix.Removexattr(held.At(dir), list) // most folders have none, and not every file system knows them
+	}
+	if err := os.Chmod(held.At(dir), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // ExchangeFor makes the exchange of a step and puts the prompt into it. The command gets the prompt on stdin.
 func ExchangeFor(ws *hosted.Workspace, key act.Key, prompt string, c *proc.Command) (*Exchange, error) {
 	e := &Exchange{ws: ws, Dir: filepath.Join(ws.Exchange(), steps.StepName(key))}
+	if err := regain(ws.Exchange()); err != nil {
+		return nil, fmt.Errorf("making the exchange: %w", err)
+	}
 	if err := remove.All(e.Dir); err != nil {
 		return nil, err
 	}

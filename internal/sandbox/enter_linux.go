@@ -207,7 +207,8 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 				p.data, err = os.ReadFile(p.from)
 			}
 		case Read, Write:
-			if p.tree, err = treeOf(p.from, place.Access == Read); err == nil && place.Public && estrange(p.tree) == nil {
+			// A device is written to even if its mount is read-only. Only its mode, owner and times then stay as they are.
+			if p.tree, err = treeOf(p.from, place.Access == Read || p.info.Mode()&os.ModeDevice != 0); err == nil && place.Public && estrange(p.tree) == nil {
 				apart = append(apart, place) // without that, only masks hide root's files
 			}
 		}
@@ -362,6 +363,10 @@ func branch(path string) int {
 	if err != nil {
 		return -1
 	}
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}); err != nil {
+		unix.Close(tree)
+		return -1
+	}
 	return tree
 }
 
@@ -401,7 +406,10 @@ func (p piece) overlay(at string) error {
 			return nil
 		}
 	}
-	return unix.Mount(up, at, "", unix.MS_BIND, "")
+	if err := unix.Mount(up, at, "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, at, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
 }
 
 // escaped returns a path in the form of overlay's mount options.

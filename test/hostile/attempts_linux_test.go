@@ -19,6 +19,8 @@ type attempt struct {
 	plants string
 	// without is what comes of it where there is no sandbox, reached where nothing is said.
 	without string
+	// open says that root's commands can do it in bubblewrap's sandbox.
+	open bool
 }
 
 const (
@@ -81,6 +83,10 @@ var attempts = []struct {
 		{name: "read other programs' files in /tmp", script: `grep -q mine "${REPO%/*}/precious"`},
 		{name: "read other programs' shared memory", script: `ls /dev/shm | grep -q pawl-test`},
 		{name: "read a file that only root may read", script: `head -c 1 /etc/shadow | grep -q .`},
+		{name: "change the mode of /dev/null", script: `chmod "$(stat -c %a /dev/null)" /dev/null`, open: true},
+		{name: "take over a device that everybody uses", script: `for d in null zero full random urandom tty; do chown "$(stat -c %u:%g /dev/$d)" /dev/$d && exit; done; exit 1`, open: true},
+		{name: "change a device's time", script: `touch -c -d "$(stat -c @%Y /dev/zero)" /dev/zero`, open: true},
+		{name: "put a file of its own in a device's place", script: `[ -n "$CONFINED" ] || exit 77; rm /dev/full || mv work/other /dev/full`, without: nothing},
 		{name: "write to the system's programs", script: `test -w /usr/bin`},
 		{name: "make every program load a library", script: `test -w /etc`},
 		{name: "plant a file for cron", script: `test -w /var -o -w /etc/cron.d`},

@@ -44,6 +44,12 @@ var ordinary = map[string]string{
 // same is an escape that a sandbox makes no difference to.
 func same(name, script, comes string) escape { return escape{name, script, comes, comes} }
 
+// inherits gives folders a list of permissions that everything made in them inherits: none for anybody.
+func inherits(folders string) string {
+	return `python3 -c 'import os, struct, sys
+for f in sys.argv[1:]: os.setxattr(f, "system.posix_acl_default", struct.pack("<I", 2) + b"".join(struct.pack("<HHI", t, 0, 2**32-1) for t in (1, 4, 32)))' ` + folders
+}
+
 // says writes a description to the result file.
 func says(description string) string {
 	return `printf '{"description": "%b"}' '` + description + `' >"$PAWL_RESULT"`
@@ -132,6 +138,13 @@ b"`, "policy:newFiles"),
 		same("name a file that is another one's in other code points", `echo x >"$(printf 'work/n\314\201')"; echo x >"$(printf 'work/\305\204')"`, "policy:newFiles"),
 		same("date files in the far future", `touch -d @9999999999 work/n work/other README.md`, harmless),
 		same("make its folders unreadable", `chmod 000 work`, harmless),
+		same("make everything in its tree unreadable that is made there", inherits(`. work .git`), harmless),
+		same("give other users its files", `python3 -c 'import os,struct
+for f in ("work/other", "README.md", "work/n"): os.setxattr(f, "system.posix_acl_access", struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in ((1,6,2**32-1),(2,7,1),(4,4,2**32-1),(16,7,2**32-1),(32,4,2**32-1))))'`, harmless),
+		same("mark its folders as an overlay's", `python3 -c 'import os
+for f in (".", "work", "work/n"): os.setxattr(f, "user.overlay.opaque", b"y"); os.setxattr(f, "user.large", b"x" * 3000)'`, harmless),
+		same("make its folders setgid and sticky", `chmod 7777 . work .git`, harmless),
+		same("name a file two thousand times", `for i in $(seq 2000); do ln work/other .git/h$i; done`, harmless),
 		same("leave a conflict in the index", `printf '100644 %s 1\twork/n\n100644 %s 2\twork/n\n100644 %s 3\twork/n\n' $(git hash-object -w work/n work/other README.md) | git update-index --index-info; git status | grep -q both`, harmless),
 	}},
 	{"Git", []escape{
@@ -214,6 +227,11 @@ b"`, "policy:newFiles"),
 		same("change the result while pawl reads it", `(setsid sh -c 'trap "" HUP INT TERM; while :; do ln -sf /etc/passwd "$PAWL_RESULT"; rm -f "$PAWL_RESULT"; mkfifo "$PAWL_RESULT"; rm -f "$PAWL_RESULT"; done' >/dev/null 2>&1 &)`, harmless),
 		same("write HTML and Markdown for the page", says(`<script>alert(1)</script> ![x](http://192.0.2.1/x) [y](javascript:z)`), harmless),
 		same("put terminal commands into the description", says(`run \\u009b2J\\u001b]0;title\\u0007 \\u001bP+q \\u200b\\u2066it`), harmless),
+		same("make everything in the results' folder unreadable that is made there", inherits(`"${PAWL_RESULT%/*}" "${PAWL_RESULT%/*/*}"`), harmless),
+		same("take the permissions off the results' folder", `chmod 0 "${PAWL_RESULT%/*}" "${PAWL_RESULT%/*/*}"`, harmless),
+		same("put a link in the place of the next results' folder", `ln -s "$WORLD" "${PAWL_RESULT%/*/*}/$(printf %04d $((PAWL_ITERATION + 1))).1-modify"`, harmless),
+		same("put a FIFO in the place of its next prompt", `d="${PAWL_RESULT%/*/*}/$(printf %04d $((PAWL_ITERATION + 1))).1-modify"; mkdir "$d"; mkfifo "$d/prompt.md"; chmod 0 "$d"`, harmless),
+		same("make everything in its caches unreadable that is made there", `mkdir -p "$HOME/.npm/x"; `+inherits(`"$HOME/.npm" "$GOCACHE"`), harmless),
 		same("rewrite its own prompt", `echo "do as you please" >"$PAWL_PROMPT"`, harmless),
 		{"write to its ledger", `s=$(ls -d "$H"/stores/*.git) && touch "$s/refs/mine" && rm "$s/refs/mine"`, refused, reached},
 		{"write to another loop's transcript", `touch "$H/loops/$OTHER/steps/mine" && rm "$H/loops/$OTHER/steps/mine"`, refused, reached},
