@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"pawl/activities/hosted"
 	"pawl/activities/recording"
@@ -197,12 +196,9 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	return e, err
 }
 
-// regain makes a folder that agents may write one that pawl can use: an agent can take away its permissions, or give it
-// a list of permissions that everything made in it inherits.
+// regain makes a folder that agents may write one that pawl can use: an agent can take away its permissions.
 func regain(dir string) error {
-	for _, list := range []string{"system.posix_acl_default", "system.posix_acl_access"} {
-		_ = unix.Removexattr(held.At(dir), list) // most folders have none, and not every file system knows them
-	}
+	remove.Inherited(dir)
 	if err := os.Chmod(held.At(dir), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -53,7 +53,10 @@ type walker struct {
 	found []found
 }
 
+// mendMode gives a folder back what an agent may have taken away: its mode, and that files made in it get their own mode
+// and not an inherited list of permissions.
 func mendMode(d *folder, st unix.Stat_t) {
+	_ = unix.Fremovexattr(d.fd(), "system.posix_acl_default") // most folders have none
 	if st.Mode&0o700 != 0o700 {
 		_ = unix.Fchmod(d.fd(), uint32(st.Mode&0o777)|0o755)
 	}
