@@ -254,10 +254,9 @@ func AsNobody(t *testing.T) bool {
 	require.NoError(t, os.Chmod(dir, 0o755))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	bin, err := os.ReadFile(self)
-	require.NoError(t, err)
 	exe := filepath.Join(dir, "test")
-	require.NoError(t, os.WriteFile(exe, bin, 0o755))
+	// Another process copies it: a program that this one has open for writing can't run, and a child of another test may hold it open.
+	require.NoError(t, exec.Command("cp", self, exe).Run())
 	tmp := filepath.Join(dir, "tmp")
 	require.NoError(t, os.Mkdir(tmp, 0o777))
 	require.NoError(t, os.Chmod(tmp, 0o777))

@@ -33,6 +33,11 @@ func (s *server) within(p *sandbox.Policy, do func()) error {
 		do()
 		return nil
 	}
+	if p.Rooted() {
+		if err := p.InPlace(); err != nil {
+			return err
+		}
+	}
 	at, made := s.enter(*p)
 	<-at.entered
 	for at.err != nil {

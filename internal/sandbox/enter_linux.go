@@ -165,21 +165,6 @@ func ownRoot(p Policy, kept shelved) error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// sources yields the paths from which the places are made.
-func (p Policy) sources(yield func(path string) bool) {
-	for _, place := range p.Places {
-		of := append(slices.Clone(place.Lower), place.Upper)
-		if place.Access == Read || place.Access == Write || place.Access == Copy {
-			of = append(of, place.Path)
-		}
-		for _, path := range of {
-			if !yield(path) {
-				return
-			}
-		}
-	}
-}
-
 // gather opens the sources of the places. Sources in a folder that pawl holds are opened through that folder, with this
 // thread's mounts.
 func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece, err error) {

@@ -104,6 +104,29 @@ func (p *Policy) Rooted() bool {
 	return p != nil && (p.Machine.Files == ByNamespace || p.Machine.Files == ByUserNamespace)
 }
 
+// InPlace returns an error if the path of a folder that pawl holds, and that the policy has places in, has another folder
+// now. A root that was made before follows a renamed folder if the folder above it is in the root, too.
+func (p *Policy) InPlace() error {
+	folders, err := held.Anew(p.sources)
+	folders.Close()
+	return err
+}
+
+// sources yields the paths from which the places are made.
+func (p Policy) sources(yield func(path string) bool) {
+	for _, place := range p.Places {
+		of := append(slices.Clone(place.Lower), place.Upper)
+		if place.Access == Read || place.Access == Write || place.Access == Copy {
+			of = append(of, place.Path)
+		}
+		for _, path := range of {
+			if !yield(path) {
+				return
+			}
+		}
+	}
+}
+
 // Limits are what the commands of a loop may use at any time; 0 means no limit.
 type Limits struct {
 	Memory    int64 // bytes

@@ -38,7 +38,7 @@ func TestSpecFileThatIsWrong(t *testing.T) {
 		name, file, content string
 		says                []string
 	}{
-		{"missing", "", "", []string{"there is no spec file", "INVALID_SPEC", "pawl run FILE"}},
+		{"missing", "", "", []string{"there is no spec file", "INVALID_SPEC", "Name the file, or write one"}},
 		{"a folder", "repo", "", []string{"INVALID_SPEC"}},
 		{"empty", "spec.yaml", "", []string{"INVALID_SPEC"}},
 		{"not YAML", "spec.yaml", "goal: [climb\nscope: {", []string{"INVALID_SPEC", "spec.yaml"}},
