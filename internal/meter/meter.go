@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -188,6 +189,12 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.pass(w, r)
 		return
 	}
+	if strings.HasSuffix(r.URL.Path, "/responses") {
+		if status, why := stays(r); why != "" {
+			tell(w, r, status, why)
+			return
+		}
+	}
 	e := &exchange{heard: m.touch}
 	over, done := m.budget.admit(ctx, tally.Guess(max(r.ContentLength, 0)), func() tally.Call { return e.seen(m.prices) })
 	if over != "" {
@@ -254,6 +261,51 @@ func asksAbout(r *http.Request) bool {
 func generates(r *http.Request) bool {
 	ends := []string{"/messages", "/responses", "/responses/compact", "/completions", ":generateContent", ":streamGenerateContent"}
 	return r.Method == http.MethodPost && slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) })
+}
+
+// stays reads a request to OpenAI's responses. If it asks for work that goes on after the answer, whose cost nobody
+// would see, or if the meter can't read it, stays returns the status and the reason to refuse it with.
+func stays(r *http.Request) (status int, why string) {
+	if r.Header.Get("Content-Encoding") != "" {
+		return http.StatusUnsupportedMediaType, "pawl's meter takes requests that are not compressed."
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return http.StatusBadRequest, "pawl's meter could not read the request: " + err.Error()
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	background, err := inBackground(body)
+	switch {
+	case err != nil:
+		return http.StatusBadRequest, "pawl's meter takes requests in JSON: " + err.Error()
+	case background:
+		return http.StatusBadRequest, "pawl's meter can't count a request with background: true, so it does not send it."
+	}
+	return 0, ""
+}
+
+// inBackground reports whether a JSON object asks for work in the background. A provider may take any of several equal
+// keys, so none may ask for it.
+func inBackground(body []byte) (asks bool, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return false, errors.Join(err, errors.New("it is no object"))
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return false, err
+		}
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return false, err
+		}
+		if key, _ := name.(string); strings.EqualFold(key, "background") && value != nil && value != false {
+			asks = true
+		}
+	}
+	_, err = d.Token()
+	return asks, err
 }
 
 // keyHeaders are the headers with the providers' keys.

@@ -193,6 +193,37 @@ func TestE6_TheUsersKeyIsForModelsAlone(t *testing.T) {
 }
 
 // Qwen Code does this.
+// TestE6_WorkThatGoesOnAfterTheAnswerIsNotBegun: nobody would see what it costs.
+func TestE6_WorkThatGoesOnAfterTheAnswerIsNotBegun(t *testing.T) {
+	var sent []string
+	at, _, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		sent = append(sent, string(b))
+		_, _ = io.WriteString(w, `{"model": "gpt-5", "usage": {"input_tokens": 7, "output_tokens": 1}}`)
+	}), nil)
+	for body, status := range map[string]int{
+		`{"model":"gpt-5","background":true}`:                           http.StatusBadRequest,
+		`{"background":true,"model":"gpt-5","background":false}`:        http.StatusBadRequest,
+		`{"back\u0067round":1}`:                                         http.StatusBadRequest,
+		`{"Background":"yes"}`:                                          http.StatusBadRequest,
+		`["background"]`:                                                http.StatusBadRequest,
+		`{"background":false,"input":[{"background":true}]}`:            http.StatusOK,
+		`{"model":"gpt-5","background":null,"metadata":{"a":1e999999}}`: http.StatusBadRequest, // what the meter can't read
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/v1/responses", strings.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer "+placeholder)
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, status, answer.StatusCode, body)
+	}
+	status, _ := ask(t, at+"/v1/responses", "Authorization", "Bearer "+placeholder, "Content-Encoding", "zstd")
+	require.Equal(t, http.StatusUnsupportedMediaType, status)
+	require.Equal(t, []string{`{"background":false,"input":[{"background":true}]}`}, sent, "unchanged")
+	require.Equal(t, int64(8), noted(t, file).Tokens())
+}
+
 func TestTheReasonOfARefusalIsKnownWhereTheProgramHangsUpAtTheStatus(t *testing.T) {
 	hungUp := make(chan struct{})
 	at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
