@@ -53,7 +53,7 @@ func (a *app) versioned(root *cobra.Command) *cobra.Command {
 		}
 	}
 	root.RunE = show(root.RunE)
-	if before := root.PreRunE; before != nil { // it would refuse settings that a version needs not
+	if before := root.PreRunE; before != nil { // it would refuse settings, which the version does not need
 		root.PreRunE = func(cmd *cobra.Command, args []string) error {
 			if asked {
 				return nil

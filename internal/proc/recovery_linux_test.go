@@ -119,8 +119,7 @@ func TestCloseReapsAfterASupervisorThatDied(t *testing.T) {
 }
 
 func TestASupervisorThatHangsDoesNotHoldUpTheWorker(t *testing.T) {
-	t.Parallel()
-	proc.SetCloseWithin(t, 50*time.Millisecond)
+	proc.SetCloseWithin(t, 50*time.Millisecond) // for all supervisors, so no other test may run beside this one
 	for _, test := range []struct {
 		name string
 		stop func(s supervisor, cancel context.CancelFunc)
