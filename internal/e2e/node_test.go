@@ -65,8 +65,7 @@ func (w *machine) launch(role []string, env ...string) *node {
 		args = append(args, "-address", w.address)
 	}
 	n.cmd = exec.Command(program(w.T), args...)
-	n.cmd.Env = append(world.Environ(w.Home, w.Dir), "GOGC=400") // it does not live long
-	n.cmd.Env = append(n.cmd.Env, env...)
+	n.cmd.Env = append(world.Environ(w.Home, w.Dir), env...)
 	world.TieToParent(n.cmd)
 	n.cmd.SysProcAttr.Setpgid = true
 	stderr, err := os.Create(n.log)

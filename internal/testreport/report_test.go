@@ -313,7 +313,7 @@ func TestMessagesAreBounded(t *testing.T) {
 // TestMemoryDoesNotGrowWithTheOutput reads a lot of everything that could be held in memory. 100 MB of each leave no
 // more in memory than this.
 func TestMemoryDoesNotGrowWithTheOutput(t *testing.T) {
-	const size = 8 << 20
+	const size = 2 << 20
 	fill := func(start, again, end string) []byte {
 		b := bytes.NewBuffer(make([]byte, 0, size+1<<20))
 		b.WriteString(start)

@@ -107,10 +107,7 @@ func breaks(w *world.World, t *testing.T, cache string, e exercise) {
 	w.Write("right", right)
 	w.Write("half", strings.Replace(right, e.right, e.half, 1))
 	w.Write("repo/"+e.file, strings.Replace(right, e.right, e.broken, 1))
-	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
-	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
-		w.Git("config", key, value)
-	}
+	w.Init()
 	w.Commit("a package that others wrote, and a bug")
 
 	cmd := exec.Command("go", "test", "-vet=off", "-skip", slow, ".")

@@ -76,16 +76,13 @@ func TestExtraCash(t *testing.T) {
 	}
 	require.NoError(t, os.RemoveAll(w.Repo))
 	require.NoError(t, os.CopyFS(w.Repo, os.DirFS(source)))
-	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
+	w.Init()
 	require.NoError(t, filepath.WalkDir(w.Repo, func(path string, d os.DirEntry, err error) error {
 		if err != nil || strings.Contains(path, "/.git") {
 			return err
 		}
 		return os.Chmod(path, 0o755) // the module cache is read-only
 	}))
-	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
-		w.Git("config", key, value)
-	}
 	w.Commit("a module that others wrote")
 	w.Before = w.Snapshot()
 	w.Set(doc{

@@ -133,10 +133,7 @@ func (h history) begins(w *world.World, theirs, at string, changes ...deed) {
 	if h.Before != "" {
 		w.Shell("cd '" + w.Repo + "' && {\n" + h.Before + "\n}")
 	}
-	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
-	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
-		w.Git("config", key, value)
-	}
+	w.Init()
 	w.Git("add", "--force", "--all")
 	w.Commit("a history that others wrote")
 }

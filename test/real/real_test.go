@@ -224,10 +224,7 @@ func around(t *testing.T, s source, changes ...string) *world.World {
 	}
 	ignored, _ := os.ReadFile(filepath.Join(w.Repo, ".gitignore"))
 	w.Write("repo/.gitignore", string(ignored)+"\nnode_modules/\n__pycache__/\n")
-	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
-	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
-		w.Git("config", key, value)
-	}
+	w.Init()
 	w.Git("add", "--force", "--all") // some repositories contain files that they tell git to ignore
 	w.Commit("a repository that others wrote")
 	// init finds what a machine with only these programs has.

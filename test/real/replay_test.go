@@ -80,7 +80,7 @@ func (r replay) put(t *testing.T, dir string) (n int) {
 		fetch := exec.Command("npm", append([]string{"pack", "--silent", "--pack-destination", filepath.Dir(cached(t, "x"))}, all...)...)
 		for i, v := range versions {
 			file, into := cached(t, r.npm+"-"+v+".tgz"), filepath.Join(dir, strconv.Itoa(i))
-			unpack(t, into, file, "", fetch)
+			unpack(t, into, file, "", func() []*exec.Cmd { return []*exec.Cmd{fetch} })
 			io.WriteString(pinned, digest(t, file)+"\n")
 		}
 	}

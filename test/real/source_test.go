@@ -55,11 +55,13 @@ func (s source) put(t *testing.T, dir string) {
 		s.putModule(t, dir)
 	case s.npm != "":
 		file := cached(t, strings.NewReplacer("@", "-", "/", "-").Replace(s.npm)+".tgz")
-		unpack(t, dir, file, s.below, exec.Command("npm", "pack", "--silent", "--pack-destination", filepath.Dir(file), s.npm))
+		unpack(t, dir, file, s.below, func() []*exec.Cmd {
+			return []*exec.Cmd{exec.Command("npm", "pack", "--silent", "--pack-destination", filepath.Dir(file), s.npm)}
+		})
 		require.Equal(t, s.digest, digest(t, file), "another file than the one that is pinned: %s", file)
 	default:
 		file := cached(t, s.debian)
-		unpack(t, dir, file, s.below, debian(t, s.debian, filepath.Dir(file))...)
+		unpack(t, dir, file, s.below, func() []*exec.Cmd { return debian(t, s.debian, filepath.Dir(file)) })
 		require.Equal(t, s.digest, digest(t, file), "another file than the one that is pinned: %s", file)
 	}
 }
@@ -143,17 +145,18 @@ func debian(t *testing.T, file, into string) []*exec.Cmd {
 
 // unpack unpacks a folder of a file, "" for the whole file. If the file is missing, it runs the commands that fetch it,
 // one after the other, until it is there.
-func unpack(t *testing.T, dir, file, below string, fetch ...*exec.Cmd) {
+func unpack(t *testing.T, dir, file, below string, fetch func() []*exec.Cmd) {
 	t.Helper()
-	var said []byte
-	for _, c := range fetch {
-		if _, err := os.Stat(file); err == nil {
-			break
+	if !exists(file) {
+		var said []byte
+		for _, c := range fetch() {
+			if said, _ = c.CombinedOutput(); exists(file) {
+				break
+			}
 		}
-		said, _ = c.CombinedOutput()
-	}
-	if _, err := os.Stat(file); err != nil {
-		world.Lacks(t, filepath.Base(file)+" can't be fetched: "+string(said))
+		if !exists(file) {
+			world.Lacks(t, filepath.Base(file)+" can't be fetched: "+string(said))
+		}
 	}
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	args := []string{"-xf", file, "-C", dir, "--strip-components=1", "--no-same-owner", "--no-same-permissions"}
@@ -162,4 +165,9 @@ func unpack(t *testing.T, dir, file, below string, fetch ...*exec.Cmd) {
 	}
 	out, err := exec.Command("tar", args...).CombinedOutput()
 	require.NoError(t, err, string(out))
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }

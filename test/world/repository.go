@@ -38,6 +38,17 @@ func (w *World) TryGit(args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
+// Init makes the user's repository, in which nothing is committed.
+func (w *World) Init() {
+	w.T.Helper()
+	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
+	config, err := os.OpenFile(filepath.Join(w.Repo, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(w.T, err)
+	defer config.Close()
+	_, err = config.WriteString("[user]\n\tname = Ann\n\temail = ann@example.com\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
+	require.NoError(w.T, err)
+}
+
 // Commit commits what the user has in the tree. From then on the repository must not change.
 func (w *World) Commit(message string) {
 	w.T.Helper()

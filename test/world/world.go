@@ -81,10 +81,7 @@ func In(t testing.TB, dir, agent string, files map[string]string, env ...string)
 	t.Helper()
 	w := &World{T: t, Dir: dir, Home: filepath.Join(dir, "home"), Repo: filepath.Join(dir, "repo"), GitEnv: env}
 	w.Script(agent)
-	w.Git("init", "--quiet", "--initial-branch=main", w.Repo)
-	for key, value := range map[string]string{"user.name": "Ann", "user.email": "ann@example.com", "gc.auto": "0"} {
-		w.Git("config", key, value)
-	}
+	w.Init()
 	for name, content := range files {
 		w.Write("repo/"+name, content)
 	}
