@@ -144,11 +144,11 @@ func (w *machine) end() (loop.Result, error) {
 func (w *machine) until(what string, condition func() bool) {
 	w.T.Helper()
 	deadline := time.Now().Add(world.Patience)
-	for !condition() {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !condition(); began = time.Now() {
+		if began.After(deadline) {
 			w.T.Fatalf("it never came to this: %s; the loop is %s", what, w.whereabouts())
 		}
-		time.Sleep(20 * time.Millisecond) // the pace of looking; nothing depends on it
+		world.Rest(began)
 	}
 }
 

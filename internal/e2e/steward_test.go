@@ -122,12 +122,13 @@ func (w *machine) supervise(n *node, spec json.RawMessage) (over bool) {
 	w.T.Helper()
 	begun := false
 	for end := time.Now().Add(world.Patience); ; {
+		began := time.Now()
 		select {
 		case <-n.gone:
 			return false
 		default:
 		}
-		if time.Now().After(end) {
+		if began.After(end) {
 			s, err := w.crew()
 			w.T.Fatalf("the steward does not come to its end: %v %s", err, pretty(w, s))
 		}
@@ -143,7 +144,7 @@ func (w *machine) supervise(n *node, spec json.RawMessage) (over bool) {
 				return true
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // the pace of looking; nothing depends on it
+		world.Rest(began)
 	}
 }
 

@@ -176,8 +176,11 @@ func (w *World) SpecFile() string {
 	return filepath.Join(w.Dir, "spec.yaml")
 }
 
-// Until waits for a condition. It looks for at most a sixth of the time, because a look may be a command, which slows
-// down what the test waits for.
+// Rest waits between two looks at something, of which the last began at began. Looking takes at most a tenth of the time,
+// because it slows down what the test waits for. Nothing depends on the pace.
+func Rest(began time.Time) { time.Sleep(max(20*time.Millisecond, 9*time.Since(began))) }
+
+// Until waits for a condition.
 func (w *World) Until(what string, condition func() bool) {
 	w.T.Helper()
 	for end := time.Now().Add(Patience); ; {
@@ -188,6 +191,6 @@ func (w *World) Until(what string, condition func() bool) {
 		if time.Now().After(end) {
 			w.T.Fatalf("it never came to this: %s\n%s", what, w.Pawl("show", w.Loop).Out)
 		}
-		time.Sleep(max(20*time.Millisecond, 5*time.Since(began))) // the pace of looking; nothing depends on it
+		Rest(began)
 	}
 }
