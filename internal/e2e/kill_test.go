@@ -144,6 +144,7 @@ func TestTheWorkerIsKilledWhileAnAgentWorks(t *testing.T) {
 // TestAKillBetweenEvaluationsCostsAtMostOne kills a worker while it judges a change by samples: it does not repeat
 // earlier evaluations.
 func TestAKillBetweenEvaluationsCostsAtMostOne(t *testing.T) {
+	world.Slow(t, "TestKilledAtEveryPoint kills")
 	t.Parallel()
 	w := newMachine(t, `echo 11 >work/n; echo "raise n"`)
 	w.start(engineRole)

@@ -26,6 +26,7 @@ func limited(seconds string) string {
 // TestARateLimitIsSleptThroughAndAKillToo kills the worker while the loop sleeps. The loop continues once when the
 // limit is over, and nothing of this counts as a try.
 func TestARateLimitIsSleptThroughAndAKillToo(t *testing.T) {
+	world.Slow(t, "workflows has a rate limit that a timer sleeps out, and TestKilledAtEveryPoint kills")
 	t.Parallel()
 	w := world.Alone(t, "")
 	standIn(w, "claude", limited("20"))

@@ -141,6 +141,7 @@ func TestP9_TheAgentIsNotToldOfTheHoldout(t *testing.T) {
 }
 
 func TestMeasurementsOfAHostTakeTurns(t *testing.T) {
+	world.Slow(t, "internal/held has the lock")
 	dir := t.TempDir()
 	occupied, clashes := filepath.Join(dir, "occupied"), filepath.Join(dir, "clashes")
 	command := "mkdir " + occupied + " || echo clash >>" + clashes + "; sleep 0.2; rmdir " + occupied + "; cat work/n"

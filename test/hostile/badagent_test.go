@@ -46,6 +46,7 @@ func TestAgentThatWrites100MB(t *testing.T) {
 }
 
 func TestAgentThatHangs(t *testing.T) {
+	world.Slow(t, "TestAgentThatKillsItsSupervisor leaves processes behind")
 	w := world.New(t, `echo 11 >work/n; trap "" INT TERM; echo "hang"; tail -f /dev/null & wait; wait`).
 		Set(doc{"limits": doc{"phaseTimeout": "5s"}})
 	w.Run(3)

@@ -78,6 +78,7 @@ func TestTheEngineOutlivesEveryProcessThatOwnsIt(t *testing.T) {
 // A host that may run one agent at a time runs one. The other loop waits for its turn; meanwhile it does everything
 // else and accepts messages.
 func TestAgentsHaveSlotsApartFromTheRest(t *testing.T) {
+	world.Slow(t, "config has how many agents may work at a time")
 	w := world.Alone(t, `echo "$PAWL_LOOP" >>"$WORLD/by"; mkdir "$WORLD/working" || echo "$PAWL_LOOP" >>"$WORLD/two-at-once"; `+world.WaitsFor("go")+`; rmdir "$WORLD/working"`)
 	t.Parallel()
 	u, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"), "PAWL_WORKER_AGENTS=1")

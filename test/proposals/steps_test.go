@@ -12,6 +12,7 @@ import (
 // continues from the branch of the first. Its proposal has the work of both and is applied to the project's branch. No
 // workflow runs under the steward's name, which does not disturb the loops.
 func TestE3_ATaskOfTwoStepsEndsInOneProposal(t *testing.T) {
+	world.Slow(t, "activities/opening has a later step")
 	w := world.New(t, world.Raises)
 	began := w.Git("rev-parse", "main")
 	session := doc{"steward": "nobody-" + w.Loop, "task": "t1", "plan": "cafe", "approvedBy": "Ann", "base": began, "onto": "main"}

@@ -128,6 +128,7 @@ func TestP0_AURLThatCannotBeWorkedWith(t *testing.T) {
 // TestAHookOfTheRemoteHasTheLastWord lets the remote refuse the loop's branch and the move of the user's branch. The
 // loop continues and says so once, and the remote has its ledger.
 func TestAHookOfTheRemoteHasTheLastWord(t *testing.T) {
+	world.Slow(t, "internal/userrepo has pushes that are refused")
 	w := world.New(t, world.Raises).Set(doc{"limits": doc{"iterations": 3}})
 	bare := w.Shares()
 	hook := filepath.Join(bare, "hooks", "update")

@@ -53,6 +53,7 @@ func TestS11_AStewardThatTemporalEndedGoesOnFromItsLedger(t *testing.T) {
 // A person resets a loop of the steward in Temporal. A run that can go on does. One that was reset to before what its
 // ledger has fails, and the step is done by another loop. Either way the task ends with one proposal.
 func TestS11_ALoopThatIsResetInTemporal(t *testing.T) {
+	world.Slow(t, "workflows/stewarding has tasks whose loop is another")
 	world.NeedCLI(t)
 	w := open(t, nil)
 	w.Env = append(w.Env, "TEMPORAL_ADDRESS="+w.Engine().Address)

@@ -20,6 +20,7 @@ import (
 
 // An engine that requires a token, tested with the Temporal CLI, the UI, pawl itself and agents.
 func TestE6_AnEngineThatAsksThroughTheProgram(t *testing.T) {
+	world.Slow(t, "internal/engine has the tests of an engine that asks")
 	world.NeedCLI(t)
 	t.Parallel()
 	w := world.Alone(t, `env >"$WORLD/env"; cat "$WORLD/home/engine/pass.json" "$WORLD/home/engine/temporal.toml" >"$WORLD/stolen" 2>&1; `+world.Raises)
