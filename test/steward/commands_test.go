@@ -127,7 +127,7 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 	run("steward", "show", "crew")
 	hand("open", "A delicate matter.")
 	w.task("open", "asks", waiting)
-	require.Contains(t, run("steward", "list").Out, "waits: tier")
+	w.Until("the list says so", func() bool { return strings.Contains(run("steward", "list").Out, "waits: tier") }) // Temporal lists a moment later
 	run("steward", "stop", "crew")
 	w.Until("the steward is over", func() bool { return w.state().Status.Ended() })
 	ended := func(from string) { // with a gate that nobody answers
