@@ -368,8 +368,7 @@ func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, cont
 	case n.Kept != nil && *n.Kept == now:
 		return nil, nil
 	default:
-		d := driftOf(name, saysOf(filepath.Join(folder.Path, name), now), now, ours)
-		return &d, nil
+		return edited(folder, name, now, ours), nil
 	}
 	if len(n.Written) == 0 || n.Written[0] != ours || n.Kept != nil || slices.Contains(n.Written, userrepo.Absent) {
 		n.Kept = nil
@@ -387,11 +386,21 @@ func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, cont
 	if now == ours {
 		return nil, nil
 	}
-	if err := folder.Write(name, content); err != nil || now != userrepo.Absent {
+	err = folder.Write(name, content, now)
+	if errors.Is(err, userrepo.ErrChanged) {
+		now, err := folder.Digest(name)
+		return edited(folder, name, now, ours), err
+	}
+	if err != nil || now != userrepo.Absent {
 		return nil, err
 	}
 	n.Written = []string{ours} // from now on a missing file counts as deleted
 	return nil, setNote(ws, name, n)
+}
+
+// edited returns the drift of a file that somebody has changed.
+func edited(folder *userrepo.Folder, name, now, ours string) *task.Drift {
+	return new(driftOf(name, saysOf(filepath.Join(folder.Path, name), now), now, ours))
 }
 
 // driftOf returns the difference between an artifact as it was written and as it is.

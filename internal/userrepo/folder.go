@@ -162,30 +162,31 @@ func exclude(dir *os.Root, line string) error {
 	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
 		text = append(text, '\n')
 	}
-	return replace(dir, name, append(text, line+"\n"...), mode)
-}
-
-// replace gives a file that content, all of it or nothing.
-func replace(root *os.Root, name string, content []byte, mode fs.FileMode) error {
-	tmp := path.Join(path.Dir(name), "."+path.Base(name)+".pawl")
-	if err := root.RemoveAll(tmp); err != nil { // left by a process that died here
-		return err
-	}
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	draft, err := draftOf(dir, name, append(text, line+"\n"...), mode)
 	if err != nil {
 		return err
+	}
+	return dir.Rename(draft, name)
+}
+
+// draftOf writes what a file is to become beside it, and returns the name.
+func draftOf(root *os.Root, name string, content []byte, mode fs.FileMode) (string, error) {
+	draft := path.Join(path.Dir(name), "."+path.Base(name)+".pawl")
+	if err := root.RemoveAll(draft); err != nil { // left by a process that died here
+		return "", err
+	}
+	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return "", err
 	}
 	_, err = f.Write(content)
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = root.Rename(tmp, name)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = root.RemoveAll(draft)
 	}
-	if err != nil {
-		_ = root.RemoveAll(tmp)
-	}
-	return err
+	return draft, err
 }
 
 // Close closes the folder.
@@ -241,17 +242,64 @@ func (f *Folder) Digest(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Write gives a file of the folder that content, all of it or nothing. It replaces whatever is there, also a folder.
-func (f *Folder) Write(name string, content []byte) error {
+// ErrChanged is the error of Write for a file that somebody has changed meanwhile.
+var ErrChanged = errors.New("somebody has just changed the file")
+
+// Write gives a file of the folder that content, all of it or nothing, if it still is what Digest said. It replaces
+// whatever that was, also a folder. If somebody changes the file meanwhile, their version stays, and the error is
+// ErrChanged. A file system that can't exchange two files leaves them a moment in which their version is lost.
+func (f *Folder) Write(name string, content []byte, was string) error {
+	if err := f.is(name, was); err != nil {
+		return err
+	}
 	if _, err := f.folders(path.Dir(name), true); err != nil {
 		return err
 	}
-	if st, err := f.root.Lstat(name); err == nil && st.IsDir() {
-		if err := f.root.RemoveAll(name); err != nil {
+	if was == NoFile { // it may have been in a folder's place
+		var err error
+		if was, err = f.Digest(name); err != nil {
 			return err
 		}
 	}
-	return replace(f.root, name, content, 0o644)
+	draft, err := draftOf(f.root, name, content, 0o644)
+	if err != nil {
+		return err
+	}
+	dir, err := f.root.Open(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	swap := func() error { return exchange(dir, path.Base(draft), path.Base(name)) }
+	if was != Absent && swap() == nil {
+		err := f.is(draft, was)
+		if err != nil {
+			if back := swap(); back != nil {
+				return errors.Join(err, fmt.Errorf("%s has what was in %s: %w", draft, name, back))
+			}
+		}
+		return errors.Join(err, f.root.RemoveAll(draft))
+	}
+	err = f.is(name, was)
+	if err == nil && was == NoFile {
+		err = f.root.RemoveAll(name)
+	}
+	if err == nil {
+		err = f.root.Rename(draft, name)
+	}
+	if err != nil {
+		_ = f.root.RemoveAll(draft)
+	}
+	return err
+}
+
+// is returns ErrChanged if Digest says something else about a file.
+func (f *Folder) is(name, was string) error {
+	now, err := f.Digest(name)
+	if err == nil && now != was {
+		err = ErrChanged
+	}
+	return err
 }
 
 var errNoFolder = errors.New("a file or a link where a folder should be")

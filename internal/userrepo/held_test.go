@@ -136,7 +136,7 @@ func TestE6_AHeldRepositoryIsTheOneThatItWas(t *testing.T) {
 
 	folder, err := userrepo.OpenFolder(ctx, held)
 	require.NoError(t, err)
-	require.NoError(t, folder.Write("x", []byte("x")))
+	require.NoError(t, folder.Write("x", []byte("x"), userrepo.Absent))
 	require.NoError(t, folder.Close())
 	assert.FileExists(t, filepath.Join(truly, ".pawl", "x"))
 	assert.Contains(t, gittest.Read(t, filepath.Join(truly, ".git", "info", "exclude")), ".pawl")
