@@ -125,7 +125,7 @@ func filter(begins bool) []unix.SockFilter {
 		f = append(f, body...)
 		special = append(special, r.call)
 	}
-	all := slices.Concat(calls, nested, special)
+	all := slices.Concat(calls, ownCalls, nested, special)
 	if begins {
 		all = append(all, unix.SYS_CLONE3)
 	}
