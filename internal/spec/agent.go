@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -46,10 +47,7 @@ type Override struct {
 // command.
 func (a Agent) OffersIdeas() bool {
 	own := a.For(RoleIdeator)
-	if own.Ideas != nil {
-		return *own.Ideas
-	}
-	return own.Use != UseCommand
+	return or(own.Ideas, own.Use != UseCommand)
 }
 
 // For returns the agent of a role: the agent of the loop with the role's differences. If the role has another
@@ -67,17 +65,12 @@ func (a Agent) with(o Override) Agent {
 	if !o.Command.IsZero() || o.Model != "" { // the models may be another vendor's
 		own.Vendor = ""
 	}
-	if o.Vendor != "" {
-		own.Vendor = o.Vendor
-	}
+	own.Vendor, own.Model = cmp.Or(o.Vendor, own.Vendor), cmp.Or(o.Model, own.Model)
 	if o.Fallback != nil {
 		own.Fallback = o.Fallback
 	}
 	if !o.Command.IsZero() {
 		own.Command = o.Command
-	}
-	if o.Model != "" {
-		own.Model = o.Model
 	}
 	if o.Args != nil {
 		own.Args = o.Args
@@ -87,9 +80,8 @@ func (a Agent) with(o Override) Agent {
 	}
 	if len(o.Env) > 0 {
 		merged := map[string]string{}
-		for _, env := range []map[string]string{own.Env, o.Env} {
-			maps.Copy(merged, env)
-		}
+		maps.Copy(merged, own.Env)
+		maps.Copy(merged, o.Env)
 		own.Env = merged
 	}
 	return own
@@ -135,7 +127,7 @@ func (a Agent) Row() (p program.Program, known bool) {
 }
 
 // Metered reports whether the agent's program should reach its model through pawl's meter, if it supports that.
-func (a Agent) Metered() bool { return a.Meter == nil || *a.Meter != Off }
+func (a Agent) Metered() bool { return or(a.Meter, Auto) != Off }
 
 // Label returns a short name of the agent: its command, or the program and its model.
 func (a Agent) Label() []string {
@@ -167,36 +159,25 @@ const (
 // permissionNames lists the permissions.
 var permissionNames = []string{CanExecuteTasks, CanEditSource}
 
-// byRole has the permissions of each role, if the spec does not change them.
-var byRole = []struct {
-	role string
-	may  []string
-}{
-	{RolePlanner, []string{CanExecuteTasks}},
-	{RoleIdeator, []string{CanExecuteTasks}},
-	{RoleWriter, []string{CanExecuteTasks, CanEditSource}},
-	{RoleFixer, []string{CanExecuteTasks, CanEditSource}},
-	{RoleReviewer, []string{CanExecuteTasks}},
-}
+// writers lists the roles that change source.
+var writers = []string{RoleWriter, RoleFixer}
 
 // Roles returns all roles.
-func Roles() (all []string) {
-	for _, r := range byRole {
-		all = append(all, r.role)
-	}
-	return all
+func Roles() []string {
+	return []string{RolePlanner, RoleIdeator, RoleWriter, RoleFixer, RoleReviewer}
 }
 
-// Permitted returns the permissions of a role: those of the spec, else those of byRole. An unknown role has none
-// (E1).
+// Permitted returns the permissions of a role: those of the spec, else every role may execute tasks, and the writers
+// may edit source. An unknown role has none (E1).
 func (s Spec) Permitted(role string) []string {
-	if may, given := s.Permissions[role]; given {
+	may, given := s.Permissions[role]
+	switch {
+	case given:
 		return may
-	}
-	for _, r := range byRole {
-		if r.role == role {
-			return r.may
-		}
+	case slices.Contains(writers, role):
+		return permissionNames
+	case slices.Contains(Roles(), role):
+		return []string{CanExecuteTasks}
 	}
 	return nil
 }

@@ -83,9 +83,6 @@ func (a Agent) Maker() string {
 	return p.Vendor
 }
 
-// writers lists the roles that change source.
-var writers = []string{RoleWriter, RoleFixer}
-
 // otherVendor adds a problem if the reviewer may be of the same vendor as an agent that may have written. Which of
 // these agents will write is not known before.
 func (s Spec) otherVendor(add func(key, what, want string)) {
@@ -99,22 +96,16 @@ func (s Spec) otherVendor(add func(key, what, want string)) {
 	}
 	const name = "agent.vendor beside the agent, such as anthropic"
 	wrote := map[string]bool{}
-	for _, role := range writers {
+	for _, role := range []string{RoleWriter, RoleFixer, RoleReviewer} {
 		for _, a := range s.Agent.Chain(role) {
 			if a.Maker() == "" {
 				add(key, "can't be kept, since the vendor of the models that the "+role+" calls is unknown ("+strings.Join(a.Label(), " ")+")", name)
 				return
 			}
-			wrote[a.Maker()] = true
+			wrote[a.Maker()] = wrote[a.Maker()] || role != RoleReviewer
 		}
 	}
 	reviewers := s.Agent.Chain(RoleReviewer)
-	for _, a := range reviewers {
-		if a.Maker() == "" {
-			add(key, "can't be kept, since the vendor of the models that the reviewer calls is unknown ("+strings.Join(a.Label(), " ")+")", name)
-			return
-		}
-	}
 	if !slices.ContainsFunc(reviewers, func(a Agent) bool { return !wrote[a.Maker()] }) {
 		add(key, "can't be kept, since "+reviewers[0].Maker()+" may have written what it reviews", "an agent of another vendor in agent.roles.reviewer, or in its fallback")
 	}

@@ -115,12 +115,6 @@ func (c *Checker) Anywhere(r Repo) {
 
 // Agent adds a problem if the agent can't be called, or if it does not report costs although costs are capped.
 func (c *Checker) Agent(key string, a Agent, capped bool) {
-	c.meter(a)
+	c.OneOf("agent.meter", or(a.Meter, Auto), Words["agent.meter"])
 	a.check(key, nil, capped, c.Add)
-}
-
-func (c *Checker) meter(a Agent) {
-	if a.Meter != nil {
-		c.OneOf("agent.meter", *a.Meter, Words["agent.meter"])
-	}
 }

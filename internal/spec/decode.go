@@ -2,6 +2,7 @@ package spec
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -31,13 +32,34 @@ type decoder struct {
 }
 
 var (
-	durationType  = reflect.TypeFor[Duration]()
-	decimalType   = reflect.TypeFor[evidence.Decimal]()
-	thresholdType = reflect.TypeFor[evidence.Threshold]()
-	argvType      = reflect.TypeFor[Argv]()
-	sizeType      = reflect.TypeFor[Size]()
-	rawType       = reflect.TypeFor[json.RawMessage]()
+	durationType = reflect.TypeFor[Duration]()
+	argvType     = reflect.TypeFor[Argv]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
 )
+
+// written has the types whose values are written as one text or number: what that is, and how it is read.
+var written = map[reflect.Type]struct {
+	is   string
+	read func(raw any) (value any, err error)
+}{
+	durationType: {`a duration such as "30s", "10m" or "1h30m"`, func(raw any) (any, error) {
+		text, _ := raw.(string)
+		length, err := time.ParseDuration(text)
+		return Duration(length), err
+	}},
+	reflect.TypeFor[Size](): {`a size such as "512MiB" or "2GiB"`, func(raw any) (any, error) {
+		text, _ := raw.(string)
+		return ParseSize(text)
+	}},
+	reflect.TypeFor[evidence.Decimal](): {"a number", func(raw any) (any, error) { return number(raw) }},
+	reflect.TypeFor[evidence.Threshold](): {`a number, or a percentage such as "2%"`, func(raw any) (any, error) {
+		if text, is := raw.(string); is {
+			return evidence.ParseThreshold(text)
+		}
+		n, err := number(raw)
+		return evidence.Threshold{Value: n}, err
+	}},
+}
 
 // Fields returns the keys of a struct, in its order, and their indices.
 func Fields(t reflect.Type) (names []string, index map[string]int) {
@@ -50,14 +72,14 @@ func Fields(t reflect.Type) (names []string, index map[string]int) {
 	return names, index
 }
 
-// text returns the value of a key with a text.
-func (s Spec) text(key string) string {
+// value returns the value of a key.
+func (s Spec) value(key string) reflect.Value {
 	v := reflect.ValueOf(s)
 	for name := range strings.SplitSeq(key, ".") {
 		_, index := Fields(v.Type())
 		v = v.Field(index[name])
 	}
-	return v.String()
+	return v
 }
 
 func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
@@ -80,47 +102,16 @@ func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
 // set writes one value of a document, or adds a problem with it.
 func (d decoder) set(v reflect.Value, raw any, key string) {
 	wrong := func(want string) { d.problems.Add(key, "is "+Show(raw), want) }
+	if form, is := written[v.Type()]; is {
+		value, err := form.read(raw)
+		if err != nil {
+			wrong(form.is)
+			return
+		}
+		v.Set(reflect.ValueOf(value))
+		return
+	}
 	switch v.Type() {
-	case durationType:
-		text, _ := raw.(string)
-		length, err := time.ParseDuration(text)
-		if err != nil {
-			wrong(`a duration such as "30s", "10m" or "1h30m"`)
-			return
-		}
-		v.SetInt(int64(length))
-		return
-	case sizeType:
-		text, _ := raw.(string)
-		size, err := ParseSize(text)
-		if err != nil {
-			wrong(`a size such as "512MiB" or "2GiB"`)
-			return
-		}
-		v.SetInt(int64(size))
-		return
-	case decimalType:
-		n, ok := number(raw)
-		if !ok {
-			wrong("a number")
-			return
-		}
-		v.Set(reflect.ValueOf(n))
-		return
-	case thresholdType:
-		n, ok := number(raw)
-		threshold := evidence.Threshold{Value: n}
-		if text, is := raw.(string); is && !ok {
-			var err error
-			threshold, err = evidence.ParseThreshold(text)
-			ok = err == nil
-		}
-		if !ok {
-			wrong(`a number, or a percentage such as "2%"`)
-			return
-		}
-		v.Set(reflect.ValueOf(threshold))
-		return
 	case rawType:
 		if _, ok := raw.(map[string]any); !ok {
 			wrong("an object with keys of its own")
@@ -248,7 +239,7 @@ func plain(raw any) any {
 		return all
 	}
 	if n, ok := raw.(json.Number); ok && !json.Valid([]byte(n)) { // YAML allows +5 and .5, JSON does not
-		if d, ok := number(n); ok {
+		if d, err := number(n); err == nil {
 			return json.Number(d.String())
 		}
 	}
@@ -263,24 +254,19 @@ func orEmpty(v any) any {
 	return v
 }
 
-func number(raw any) (evidence.Decimal, bool) {
-	var s string
+// number returns a number of any type, or of a text.
+func number(raw any) (evidence.Decimal, error) {
 	switch v := raw.(type) {
 	case json.Number:
-		s = v.String()
+		return evidence.ParseDecimal(v.String())
 	case string:
-		s = v
+		return evidence.ParseDecimal(v)
 	case float64:
-		s = strconv.FormatFloat(v, 'g', -1, 64)
-	default:
-		n, ok := integer(raw)
-		if !ok {
-			return evidence.Decimal{}, false
-		}
-		s = strconv.FormatInt(n, 10)
+		return evidence.ParseDecimal(strconv.FormatFloat(v, 'g', -1, 64))
+	case int, int64:
+		return evidence.ParseDecimal(fmt.Sprint(v))
 	}
-	d, err := evidence.ParseDecimal(s)
-	return d, err == nil
+	return evidence.Decimal{}, errors.New("it is no number")
 }
 
 // integer returns a whole number of any type. 3.0 is one; 3.5 and "3" are not.

@@ -21,52 +21,21 @@ type Holdout struct {
 }
 
 // Judging returns how a metric loop decides: Auto, Single or Sequential.
-func (v Verify) Judging() string {
-	if v.Evidence == nil {
-		return Auto
-	}
-	return *v.Evidence
-}
+func (v Verify) Judging() string { return or(v.Evidence, Auto) }
 
 // Calibrations returns how many evaluations of the base measure its noise.
-func (v Verify) Calibrations() int {
-	if v.Calibration == nil {
-		return sampling.DefaultCalibration
-	}
-	return *v.Calibration
-}
+func (v Verify) Calibrations() int { return or(v.Calibration, sampling.DefaultCalibration) }
 
 // MostSamples returns the maximum number of evaluations of one change.
-func (v Verify) MostSamples() int {
-	if v.MaxSamples == nil {
-		return sampling.DefaultMaxSamples
-	}
-	return *v.MaxSamples
-}
+func (v Verify) MostSamples() int { return or(v.MaxSamples, sampling.DefaultMaxSamples) }
 
 // Shares reports whether other loops of the host may measure at the same time.
-func (v Verify) Shares() bool { return v.ParallelSafe != nil && *v.ParallelSafe }
+func (v Verify) Shares() bool { return or(v.ParallelSafe, false) }
 
 var metricName = lazyregexp.New(`^[^\s=]{1,80}$`)
 
-// evidence checks verify.evidence with the keys beside it, and the further metrics.
-func (s Spec) evidence(c *Checker) {
-	v := s.Verify
-	c.OneOf("verify.evidence", v.Judging(), Words["verify.evidence"])
-	for _, n := range []struct {
-		key   string
-		value *int
-		most  int
-	}{{"verify.calibration", v.Calibration, sampling.MostCalibration}, {"verify.maxSamples", v.MaxSamples, sampling.MostSamples}} {
-		if n.value == nil {
-			continue
-		}
-		c.Least(n.key, *n.value, Leasts[n.key])
-		if *n.value > n.most {
-			c.Add(n.key, fmt.Sprintf("is %d", *n.value), fmt.Sprintf("at most %d", n.most))
-		}
-	}
-	c.Command("verify.holdout.command", v.Holdout.Command)
+// metrics checks the further metrics.
+func (s Spec) metrics(c *Checker) {
 	if len(s.Metrics) > evidence.MostNames {
 		c.Add("metrics", fmt.Sprintf("are %d", len(s.Metrics)), fmt.Sprintf("at most %d", evidence.MostNames))
 	}

@@ -21,7 +21,7 @@ func leaves(t reflect.Type, key string) []string {
 	names, index := Fields(t)
 	for _, name := range names {
 		field := t.Field(index[name]).Type
-		if field.Kind() == reflect.Struct && field != decimalType && field != thresholdType && field != argvType {
+		if _, one := written[field]; field.Kind() == reflect.Struct && !one && field != argvType {
 			all = append(all, leaves(field, join(key, name))...)
 		} else {
 			all = append(all, join(key, name))

@@ -11,27 +11,16 @@ import (
 const mostParallel = 16
 
 // AtOnce returns how many candidates are made at the same time (`limits.parallel`), each by its own agent.
-func (s Spec) AtOnce() int {
-	if s.Limits.Parallel == nil {
-		return 1
-	}
-	return *s.Limits.Parallel
-}
+func (s Spec) AtOnce() int { return or(s.Limits.Parallel, 1) }
 
 // Backtracks reports whether the loop may continue from an earlier kept commit on a plateau (`limits.backtrack`).
-func (s Spec) Backtracks() bool { return s.Limits.Backtrack != nil && *s.Limits.Backtrack }
+func (s Spec) Backtracks() bool { return or(s.Limits.Backtrack, false) }
 
 // parallel checks limits.parallel and limits.backtrack. Both are only for loops in which a metric decides what is
 // kept.
 func (s Spec) parallel(c *Checker, k kind.Kind) {
-	const key = "limits.parallel"
-	n := s.AtOnce()
-	c.Least(key, n, Leasts[key])
-	switch {
-	case n > mostParallel:
-		c.Add(key, fmt.Sprintf("is %d", n), fmt.Sprintf("at most %d", mostParallel))
-	case n > 1 && k.Name != "" && !k.Reference:
-		c.Add(key, fmt.Sprintf("is %d, but a loop of kind %s makes one change at a time", n, s.Kind), "1, or kind: improve")
+	if n := s.AtOnce(); n > 1 && n <= mostParallel && k.Name != "" && !k.Reference {
+		c.Add("limits.parallel", fmt.Sprintf("is %d, but a loop of kind %s makes one change at a time", n, s.Kind), "1, or kind: improve")
 	}
 	const back = "limits.backtrack"
 	switch {

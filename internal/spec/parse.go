@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -161,6 +160,6 @@ func FillMap(doc map[string]any, target any, known Problems, check func() Proble
 			known.Add(p.Key, p.What, p.Want)
 		}
 	}
-	slices.SortStableFunc(known, func(a, b Problem) int { return rank(a.Key, all) - rank(b.Key, all) })
+	known.sort(all)
 	return known
 }

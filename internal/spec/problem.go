@@ -17,30 +17,22 @@ type Problem struct {
 
 // String returns "pawl.yaml:7: verify.timeout: what; want: what instead", without the parts that are not known.
 func (p Problem) String() string {
-	var b strings.Builder
-	if p.File != "" {
-		b.WriteString(p.File)
-		b.WriteString(":")
-	}
-	if p.Line > 0 {
-		if p.File == "" {
-			b.WriteString("line ")
-		}
-		fmt.Fprintf(&b, "%d:", p.Line)
-	}
-	if b.Len() > 0 {
-		b.WriteString(" ")
-	}
+	text := p.What
 	if p.Key != "" {
-		b.WriteString(p.Key)
-		b.WriteString(": ")
+		text = p.Key + ": " + text
 	}
-	b.WriteString(p.What)
 	if p.Want != "" {
-		b.WriteString("; want: ")
-		b.WriteString(p.Want)
+		text += "; want: " + p.Want
 	}
-	return b.String()
+	switch {
+	case p.File != "" && p.Line > 0:
+		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, text)
+	case p.File != "":
+		return p.File + ": " + text
+	case p.Line > 0:
+		return fmt.Sprintf("line %d: %s", p.Line, text)
+	}
+	return text
 }
 
 // Problems are all problems of a spec, found in one run. As an error it has the code INVALID_SPEC.
@@ -81,6 +73,11 @@ func (p Problems) Covers(key string) bool {
 	return slices.ContainsFunc(p, func(known Problem) bool {
 		return known.Key == key || strings.HasPrefix(key, known.Key+".") || strings.HasPrefix(key, known.Key+"[")
 	})
+}
+
+// sort puts the problems into the order of the keys.
+func (p Problems) sort(keys []string) {
+	slices.SortStableFunc(p, func(a, b Problem) int { return rank(a.Key, keys) - rank(b.Key, keys) })
 }
 
 // Err returns the problems, Capped; nil if there are none.

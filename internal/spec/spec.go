@@ -66,7 +66,15 @@ type Validation struct {
 }
 
 // Canary reports whether pawl breaks the code in scope before the loop starts, to see whether the guard notices.
-func (s Spec) Canary() bool { return s.Validation.Canary == nil || *s.Validation.Canary }
+func (s Spec) Canary() bool { return or(s.Validation.Canary, true) }
+
+// or returns the value that is given, else the default.
+func or[T any](given *T, otherwise T) T {
+	if given == nil {
+		return otherwise
+	}
+	return *given
+}
 
 // Verify is the command that prints the metric, and how to read and judge it.
 type Verify struct {
@@ -96,7 +104,7 @@ type Guard struct {
 
 // FewerTests reports whether fewer tests may pass than on the unchanged code. It concerns the tests that guard and
 // test commands report.
-func (s Spec) FewerTests() bool { return s.Guard.FewerTests != nil && *s.Guard.FewerTests }
+func (s Spec) FewerTests() bool { return or(s.Guard.FewerTests, false) }
 
 // Test is the test command of deliver.
 type Test struct {
@@ -123,7 +131,7 @@ func (s Spec) ReportsOf(command string) []string {
 }
 
 // TestRequired reports whether a Deliver loop has to pass its tests (L2).
-func (s Spec) TestRequired() bool { return s.Test.Required == nil || *s.Test.Required }
+func (s Spec) TestRequired() bool { return or(s.Test.Required, true) }
 
 // Reviewer says who may review.
 type Reviewer struct {
@@ -174,32 +182,20 @@ type Limits struct {
 }
 
 // Silence returns how long an agent may say nothing while no tool of it runs, as far as its stream shows that.
-func (s Spec) Silence() time.Duration {
-	if s.Limits.Silence == nil {
-		return 5 * time.Minute
-	}
-	return s.Limits.Silence.D()
-}
+func (s Spec) Silence() time.Duration { return or(s.Limits.Silence, Duration(5*time.Minute)).D() }
 
 // Atomic returns what happens to a change that is several changes at once (P2): Note, or Rework for a command, which
 // has to follow the protocol of the source.
 func (s Spec) Atomic() string {
-	switch {
-	case s.Limits.Atomic != nil:
-		return *s.Limits.Atomic
-	case s.Agent.For(RoleWriter).Use == UseCommand:
-		return Rework
+	usual := Note
+	if s.Agent.For(RoleWriter).Use == UseCommand {
+		usual = Rework
 	}
-	return Note
+	return or(s.Limits.Atomic, usual)
 }
 
 // OnSealed returns what happens to a change of an Improve loop that touches a sealed file (P3): Rework, or Block.
-func (s Spec) OnSealed() string {
-	if s.Limits.OnSealed == nil {
-		return Rework
-	}
-	return *s.Limits.OnSealed
-}
+func (s Spec) OnSealed() string { return or(s.Limits.OnSealed, Rework) }
 
 // Approvals says what a person has to approve, and which tools are approved (A1).
 type Approvals struct {
@@ -211,7 +207,7 @@ type Approvals struct {
 }
 
 // AsksOfTools reports whether a person is asked when an agent was not allowed to use a tool (`approvals.onDenied: ask`).
-func (s Spec) AsksOfTools() bool { return s.Approvals.OnDenied != nil && *s.Approvals.OnDenied == Ask }
+func (s Spec) AsksOfTools() bool { return or(s.Approvals.OnDenied, Deny) == Ask }
 
 // The words that are values in a spec.
 const (

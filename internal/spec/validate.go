@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 )
 
 // Words are the values that a key can have, if the contract lists them; "[]" stands for the items of a list. Leasts
-// are the smallest numbers that a key can have.
+// are the smallest numbers that a key can have, and mosts the largest.
 var (
 	Words = map[string][]string{
 		"kind":                kind.Loops(),
@@ -44,6 +45,9 @@ var (
 	Leasts = map[string]int{
 		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1, "limits.parallel": 1,
 		"limits.processes": leastProcesses, "verify.calibration": sampling.LeastCalibration, "verify.maxSamples": sampling.LeastSamples,
+	}
+	mosts = map[string]int{
+		"limits.parallel": mostParallel, "verify.calibration": sampling.MostCalibration, "verify.maxSamples": sampling.MostSamples,
 	}
 )
 
@@ -79,24 +83,18 @@ func (s Spec) ValidateInput() error {
 	return c.Problems.Err()
 }
 
-// check goes through the keys in the order of the contract's table.
+// check returns everything that is wrong with s, in the order of the contract's table.
 func (s Spec) check() Problems {
 	var c Checker
-	add, present, positive, command := c.Add, c.Present, c.Positive, c.Command
-	oneOf := func(key, value string) { c.OneOf(key, value, Words[key]) }
-	least := func(key string, n int) { c.Least(key, n, Leasts[key]) }
-
+	add := c.Add
 	if s.Name != "" {
 		if err := ValidID(s.Name); err != nil {
 			add("name", err.Error(), "a loop ID such as faster-parser")
 		}
 	}
-	oneOf("kind", s.Kind)
 	k, _ := kind.Of(s.Kind) // an unknown kind requires nothing more
-	present("goal", s.Goal, "what the agent is told to achieve")
-
+	c.Present("goal", s.Goal, "what the agent is told to achieve")
 	c.Repo(s.Repo)
-	command("setup.command", s.Setup.Command)
 
 	if len(s.Scope) == 0 {
 		add("scope", MissingKey, `the globs of the files that may change, such as ["src/**"]`)
@@ -114,26 +112,17 @@ func (s Spec) check() Problems {
 	c.Globs("protect", s.Protect)
 	c.Globs("judge.keep", s.Judge.Keep)
 	c.Globs("test.report", s.Test.Report)
-	oneOf("newFiles", s.NewFiles)
 
-	command("verify.command", s.Verify.Command)
-	positive("verify.timeout", s.Verify.Timeout)
 	if _, err := regexp.Compile(s.Verify.Pattern); err != nil {
 		add("verify.pattern", "is not a regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), `Go's syntax, such as 'total: ([0-9.]+)'`)
 	}
-	oneOf("verify.direction", s.Verify.Direction)
 	if s.Verify.MinDelta.Sign() < 0 {
 		add("verify.minDelta", "is "+s.Verify.MinDelta.String(), "0 or more, whichever the direction")
 	}
-	s.evidence(&c)
-	command("test.command", s.Test.Command)
-	positive("test.timeout", s.Test.Timeout)
+	s.metrics(&c)
 	for _, need := range k.Needed(s.TestRequired()) {
-		present(need.Key, s.text(need.Key), need.Want)
+		c.Present(need.Key, s.value(need.Key).String(), need.Want)
 	}
-	least("limits.fixAttempts", s.Limits.FixAttempts)
-	command("guard.command", s.Guard.Command)
-	positive("guard.timeout", s.Guard.Timeout)
 	if _, known := s.Policies[s.Guard.Policy]; !known && s.Guard.Policy != PolicyDefault {
 		add("guard.policy", "is "+Show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
 	}
@@ -144,9 +133,7 @@ func (s Spec) check() Problems {
 		}
 		s.Policies[name].check(key, add)
 	}
-	command("check.command", s.Check.Command)
 
-	c.meter(s.Agent)
 	s.agents(add)
 	for _, role := range slices.Sorted(maps.Keys(s.Permissions)) {
 		key := Join("permissions", role)
@@ -160,13 +147,11 @@ func (s Spec) check() Problems {
 		}
 	}
 
-	oneOf("sandbox.use", s.Sandbox.Use)
 	for i, place := range s.Sandbox.Allow {
 		if home, is := strings.CutPrefix(place, "~/"); !path.IsAbs(place) && !is || path.Clean("/"+home) == "/" || unprintable(place) != "" {
 			add(fmt.Sprintf("sandbox.allow[%d]", i), "is "+Show(place), "the absolute path of a file or folder, or one that starts with ~/")
 		}
 	}
-	oneOf("sandbox.network", s.Sandbox.Network)
 	if len(s.Sandbox.Hosts) > 0 && (s.Sandbox.Network == None || s.Sandbox.Network == Open) {
 		add("sandbox.hosts", "has no effect, since sandbox.network is "+s.Sandbox.Network, "sandbox.network: "+Filtered+", or no hosts")
 	}
@@ -187,17 +172,11 @@ func (s Spec) check() Problems {
 		}
 	}
 
-	least("limits.iterations", s.Limits.Iterations)
-	positive("limits.activeTime", s.Limits.ActiveTime)
-	least("limits.toolCalls", s.Limits.ToolCalls)
 	if s.Limits.CostUSD != nil && s.Limits.CostUSD.Sign() <= 0 {
 		add("limits.costUSD", "is "+s.Limits.CostUSD.String(), "more than 0, or leave it out for no limit")
 	}
 	if s.Limits.Tokens != nil && *s.Limits.Tokens <= 0 {
 		add("limits.tokens", fmt.Sprintf("is %d", *s.Limits.Tokens), "more than 0, or leave it out for no limit")
-	}
-	if s.Limits.WallClock != nil {
-		positive("limits.wallClock", *s.Limits.WallClock)
 	}
 	if s.Limits.Memory != nil && *s.Limits.Memory < leastMemory {
 		add("limits.memory", "is "+s.Limits.Memory.String(), Size(leastMemory).String()+" or more: an agent or a compiler does not start with less")
@@ -205,39 +184,16 @@ func (s Spec) check() Problems {
 	if s.Limits.DeskBytes != nil && *s.Limits.DeskBytes < leastDesk {
 		add("limits.deskBytes", "is "+s.Limits.DeskBytes.String(), Size(leastDesk).String()+" or more: a tree has to fit in it")
 	}
-	if s.Limits.Processes != nil {
-		least("limits.processes", *s.Limits.Processes)
-	}
 	for key, given := range map[string]bool{"limits.memory": s.Limits.Memory != nil, "limits.processes": s.Limits.Processes != nil} {
 		if given && s.Sandbox.Use == Off {
 			add(key, "has no effect, since sandbox.use is off", "sandbox.use: auto or required")
 		}
 	}
-	least("limits.reworks", s.Limits.Reworks)
-	least("limits.discards", s.Limits.Discards)
-	least("limits.shiftAfter", s.Limits.ShiftAfter)
-	least("limits.steps", s.Limits.Steps)
 	if s.Limits.Steps == 1 && k.Tasks[phase.Ideate].Text != "" && s.Agent.OffersIdeas() {
 		add("limits.steps", "is 1, but the ideator's call would leave none for the writer", "2 or more, or agent.ideas: false")
 	}
-	positive("limits.phaseTimeout", s.Limits.PhaseTimeout)
-	if s.Limits.Silence != nil {
-		positive("limits.silence", *s.Limits.Silence)
-	}
-	oneOf("limits.onExhausted", s.Limits.OnExhausted)
 	s.parallel(&c, k)
-	if s.Limits.Atomic != nil {
-		oneOf("limits.atomic", *s.Limits.Atomic)
-	}
-	if s.Limits.OnSealed != nil {
-		oneOf("limits.onSealed", *s.Limits.OnSealed)
-	}
 
-	oneOf("approvals.plan", s.Approvals.Plan)
-	oneOf("approvals.diff", s.Approvals.Diff)
-	if s.Approvals.OnDenied != nil {
-		oneOf("approvals.onDenied", *s.Approvals.OnDenied)
-	}
 	s.asksOfTools(add)
 	if len(s.Approvals.Tools) == 0 {
 		add("approvals.tools", MissingKey, `the tools that the agent may use, ["*"] for all`)
@@ -249,15 +205,40 @@ func (s Spec) check() Problems {
 			add(fmt.Sprintf("approvals.tools[%d]", i), "is "+Show(tool)+", which "+err.Error(), "the words that they begin with, such as shell(go test *)")
 		}
 	}
-	positive("approvals.escalateAfter", s.Approvals.EscalateAfter)
 	for i, phase := range s.Breakpoints {
 		if of := k.Phases(); of != nil && !slices.Contains(of, phase) {
 			add(fmt.Sprintf("breakpoints[%d]", i), "is "+Show(phase), "a phase of "+s.Kind+": "+strings.Join(of, ", "))
 		}
 	}
 	c.Notify(s.Notify)
-	oneOf("mode", s.Mode)
+	s.tables(&c)
+	c.Problems.sort(keys())
 	return c.Problems
+}
+
+// tables checks what the type of a key and the tables say about its value.
+func (s Spec) tables(c *Checker) {
+	for _, key := range keys() {
+		v := reflect.Indirect(s.value(key))
+		if !v.IsValid() { // not given, and nil is its default
+			continue
+		}
+		words, listed := Words[key]
+		least, bounded := Leasts[key]
+		most, limited := mosts[key]
+		switch {
+		case v.Type() == durationType:
+			c.Positive(key, Duration(v.Int()))
+		case listed:
+			c.OneOf(key, v.String(), words)
+		case bounded && v.Int() < int64(least):
+			c.Least(key, int(v.Int()), least)
+		case limited && v.Int() > int64(most):
+			c.Add(key, fmt.Sprintf("is %d", v.Int()), fmt.Sprintf("at most %d", most))
+		case v.Kind() == reflect.String && strings.HasSuffix(key, ".command"):
+			c.Command(key, v.String())
+		}
+	}
 }
 
 // asksOfTools checks that a person can be asked about tools that an agent was not allowed to use.
