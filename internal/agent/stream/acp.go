@@ -94,7 +94,6 @@ const ACPSignIn = -32000
 // acp reads the output of pawl's client. Most agents report tokens only at the end of a turn, some never.
 type acp struct {
 	totals
-	text   string
 	denied []string
 }
 
@@ -107,15 +106,10 @@ func (a *acp) line(raw []byte) []Event {
 	case ACPStarted:
 		return []Event{{Kind: Started, Session: l.Session, Model: l.Agent, Version: l.Version}}
 	case ACPTool:
-		a.tools.begin(l.ID)
-		if a.tools.add(l.ID) {
-			return []Event{{Kind: ToolCall, Tool: l.Tool}, {Kind: Asked, Call: l.ID, Tool: l.Tool, Text: l.Text}}
-		}
+		return a.asked(l.ID, l.Tool, l.Text)
 	case ACPToolEnded:
-		a.tools.end(l.ID)
-		return []Event{{Kind: Answered, Call: l.ID, Text: l.Text, Failed: l.Failed}}
+		return []Event{a.answered(l.ID, l.Text, l.Failed)}
 	case ACPText:
-		a.text = l.Text
 		return []Event{{Kind: Text, Text: l.Text}}
 	case ACPUsage:
 		a.in, a.out = max(a.in, count(l.Input)), max(a.out, count(l.Output))
@@ -125,7 +119,7 @@ func (a *acp) line(raw []byte) []Event {
 			a.denied = append(a.denied, loop.Clip(l.Tool, 80))
 		}
 	case ACPEnded:
-		end := &End{Text: a.text, Failure: strings.TrimSpace(evidence.Description(l.Failure)), Exhausted: l.Exhausted, Denied: a.denied}
+		end := &End{Failure: strings.TrimSpace(evidence.Description(l.Failure)), Exhausted: l.Exhausted, Denied: a.denied}
 		class := outcome.ByStatus(l.Status)
 		if l.Status == ACPSignIn {
 			class = outcome.AuthMissing

@@ -108,6 +108,15 @@ func started(c Call) []string {
 	return []string{c.Agent.Use}
 }
 
+// begin returns the words that start the program, further ones, and the model behind its option.
+func (c Call) begin(option string, words ...string) []string {
+	argv := append(started(c), words...)
+	if c.Agent.Model != "" {
+		argv = append(argv, option, c.Agent.Model)
+	}
+	return argv
+}
+
 // held returns how the program can be limited to the approved tools.
 func (c Call) held() program.Tools {
 	p, _ := program.Lookup(c.Agent.Use)

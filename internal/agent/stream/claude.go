@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/meter/tally"
 	"pawl/internal/outcome"
 	"pawl/internal/program"
 )
@@ -42,10 +44,7 @@ func (c Call) withheld(tools []string) (all []string) {
 // after the spec's own, because the last one wins.
 func claudeArgv(c Call) []string {
 	tools, servers := c.held().Names(c.Tools), c.servers()
-	argv := append(started(c), "-p")
-	if c.Agent.Model != "" {
-		argv = append(argv, "--model", c.Agent.Model)
-	}
+	argv := c.begin("--model", "-p")
 	switch {
 	case !c.MayEdit:
 	case c.all():
@@ -261,7 +260,7 @@ type claudeBlock struct {
 	Error   bool            `json:"is_error"`
 }
 
-// textIn returns the text of a content: a string, or the text blocks in a list.
+// textIn returns the text of a content: a string, or the text blocks in a list that are not blank.
 func textIn(content json.RawMessage) string {
 	var text string
 	if len(content) > 0 && content[0] == '"' && decode(content, &text) {
@@ -271,7 +270,7 @@ func textIn(content json.RawMessage) string {
 	_ = decode(content, &blocks)
 	var said []string
 	for _, b := range blocks {
-		if b.Type == "text" {
+		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
 			said = append(said, b.Text)
 		}
 	}
@@ -301,30 +300,15 @@ func (u claudeUsage) most(v claudeUsage) claudeUsage {
 	}
 }
 
-// prices are the list prices of the models in billionths of a dollar per token. They are used for a call that still
-// runs, or was ended before it could report its cost. When Claude Code reports its own figure, also an estimate, that
-// replaces them. The first entry whose name is part of the model's name counts. An unknown model has the price of the
-// last entry, as in Claude Code.
-var prices = []struct {
-	name                         string
-	in, out, cacheCreate, cached int64
-}{
-	{"haiku", 1000, 5000, 1250, 100},
-	{"sonnet", 3000, 15000, 3750, 300},
-	{"opus-4-1", 15000, 75000, 18750, 1500},
-	{"opus-4-0", 15000, 75000, 18750, 1500},
-	{"opus-4-2", 15000, 75000, 18750, 1500}, // claude-opus-4-20250514
-	{"3-opus", 15000, 75000, 18750, 1500},
-	{"", 5000, 25000, 6250, 500},
-}
+// prices are used for a call that still runs, or was ended before it could report its cost. When Claude Code reports
+// its own figure, also an estimate, that replaces them. An unknown model has a price too, as in Claude Code.
+var prices = sync.OnceValue(func() tally.Prices { return tally.Listed().Capped() })
 
 func (u claudeUsage) nano(model string) int64 {
-	for _, p := range prices {
-		if strings.Contains(model, p.name) {
-			return count(u.Input)*p.in + count(u.Output)*p.out + count(u.CacheCreate)*p.cacheCreate + count(u.CacheRead)*p.cached
-		}
-	}
-	return 0
+	nano, _ := prices().Nano(model, tally.Usage{
+		Input: u.in(), Cached: count(u.CacheRead), CacheWrite: count(u.CacheCreate), Output: count(u.Output),
+	})
+	return nano
 }
 
 func (c *claude) line(raw []byte) (events []Event) {
@@ -500,24 +484,12 @@ func (l claudeLine) refused() *outcome.Refusal {
 	if class == "" {
 		return nil
 	}
-	said := l.Result
-	said = cmp.Or(said, l.text())
+	said := cmp.Or(l.Result, textIn(l.Message.Content))
 	if r := outcome.In(said); r != nil && r.Class == class {
 		r.Status = l.APIStatus
 		return r
 	}
 	return &outcome.Refusal{Class: class, Status: l.APIStatus, Said: cmp.Or(evidence.Description(said), evidence.Description(string(l.Error)))}
-}
-
-func (l claudeLine) text() string {
-	var blocks []claudeBlock
-	_ = decode(l.Message.Content, &blocks)
-	for _, b := range blocks {
-		if b.Type == "text" {
-			return b.Text
-		}
-	}
-	return ""
 }
 
 // usage returns the sum over the messages, corrected by the result. The result includes tokens that no message
@@ -548,8 +520,8 @@ func (c *claude) usage() loop.Usage {
 		in, out = max(in, r.Usage.in()), max(out, count(r.Usage.Output))
 	}
 	u.InputTokens, u.OutputTokens = max(u.InputTokens, count(in)), max(u.OutputTokens, count(out))
-	if cost, err := r.Cost.Float64(); err == nil && cost > 0 {
-		u.CostUSD = Dollars(int64(min(cost*1e9+0.5, float64(maxNano))))
+	if nano := nanoOf(r.Cost); nano > 0 {
+		u.CostUSD = Dollars(nano)
 	}
 	return u
 }

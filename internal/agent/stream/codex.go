@@ -17,11 +17,7 @@ func codexArgv(c Call) []string {
 	if !approved.May(program.Edits) {
 		sandbox = "read-only"
 	}
-	argv := append(started(c), "exec")
-	if c.Agent.Model != "" {
-		argv = append(argv, "-m", c.Agent.Model)
-	}
-	argv = append(argv, c.Agent.Args...)
+	argv := append(c.begin("-m", "exec"), c.Agent.Args...)
 	switch {
 	case !approved.May(program.Network):
 		argv = append(argv, "-c", `web_search="disabled"`, "-c", "sandbox_workspace_write.network_access=false")
@@ -38,7 +34,6 @@ func codexArgv(c Call) []string {
 // none. It never reports a cost.
 type codex struct {
 	totals
-	text    string
 	trouble string // the last error that it reported, after which it may have continued
 }
 
@@ -86,7 +81,6 @@ func (c *codex) line(raw []byte) []Event {
 	case "item.started", "item.updated", "item.completed":
 		switch {
 		case l.Item.Type == "agent_message" && l.Type == "item.completed":
-			c.text = l.Item.Text
 			return []Event{{Kind: Text, Text: l.Item.Text}}
 		case l.Item.Type == "error":
 			c.trouble = l.Item.Message
@@ -98,9 +92,9 @@ func (c *codex) line(raw []byte) []Event {
 		if l.Usage != nil {
 			c.in, c.out = max(c.in, count(l.Usage.Input)), max(c.out, count(l.Usage.Output))
 		}
-		return []Event{{Kind: Ended, End: &End{Text: c.text}}}
+		return []Event{{Kind: Ended, End: &End{}}}
 	case "turn.failed":
-		return []Event{{Kind: Ended, End: &End{Failure: why(l.Error.Message, c.trouble), Text: c.text}}}
+		return []Event{{Kind: Ended, End: &End{Failure: why(l.Error.Message, c.trouble)}}}
 	case "error":
 		c.trouble = l.Message
 	}
@@ -110,17 +104,10 @@ func (c *codex) line(raw []byte) []Event {
 // tool returns the events of a line about a tool call.
 func (c *codex) tool(l codexLine) (events []Event) {
 	i := l.Item
+	events = c.asked(i.ID, i.Type, cmp.Or(i.Command, i.Query, string(i.Changes), i.Server+" "+i.Tool+" "+string(i.Args)))
 	if l.Type == "item.completed" {
-		c.tools.end(i.ID)
-	} else {
-		c.tools.begin(i.ID)
-	}
-	if c.tools.add(i.ID) {
-		with := cmp.Or(i.Command, i.Query, string(i.Changes), i.Server+" "+i.Tool+" "+string(i.Args))
-		events = []Event{{Kind: ToolCall, Tool: i.Type}, {Kind: Asked, Call: i.ID, Tool: i.Type, Text: with}}
-	}
-	if l.Type == "item.completed" {
-		events = append(events, Event{Kind: Answered, Call: i.ID, Text: cmp.Or(i.Output, i.Status), Failed: i.Status == "failed" || i.Exit != nil && *i.Exit != 0})
+		failed := i.Status == "failed" || i.Exit != nil && *i.Exit != 0
+		events = append(events, c.answered(i.ID, cmp.Or(i.Output, i.Status), failed))
 	}
 	return events
 }

@@ -17,11 +17,7 @@ const geminiRules = "tools.toml"
 // geminiArgv calls the Gemini CLI headless. Its request has only approved tools: with every tool approved it also has
 // a shell, otherwise it edits and looks. Its rules approve the rest.
 func geminiArgv(c Call) []string {
-	argv := started(c)
-	if c.Agent.Model != "" {
-		argv = append(argv, "-m", c.Agent.Model)
-	}
-	argv = append(argv, c.Agent.Args...)
+	argv := append(c.begin("-m"), c.Agent.Args...)
 	mode := "yolo"
 	if !c.MayEdit {
 		mode = "default"
@@ -100,13 +96,9 @@ func (g *gemini) line(raw []byte) []Event {
 		return []Event{{Kind: Text, Text: g.text}}
 	case "tool_use":
 		g.speaks = false
-		if g.tools.add(l.ToolID) {
-			g.tools.begin(l.ToolID)
-			return []Event{{Kind: ToolCall, Tool: l.ToolName}, {Kind: Asked, Call: l.ToolID, Tool: l.ToolName, Text: string(l.Params)}}
-		}
+		return g.asked(l.ToolID, l.ToolName, string(l.Params))
 	case "tool_result":
-		g.tools.end(l.ToolID)
-		return []Event{{Kind: Answered, Call: l.ToolID, Text: cmp.Or(l.Output, l.Error.Message, l.Status), Failed: l.Status == "error"}}
+		return []Event{g.answered(l.ToolID, cmp.Or(l.Output, l.Error.Message, l.Status), l.Status == "error")}
 	case "error":
 		g.trouble = why(l.Message, l.Error.Message)
 	case "result":
@@ -114,7 +106,7 @@ func (g *gemini) line(raw []byte) []Event {
 			g.in = max(g.in, count(s.Input))
 			g.out = max(g.out, count(s.Output), count(s.Total)-count(s.Input)) // only the total includes thoughts
 		}
-		end := &End{Text: g.text}
+		end := &End{}
 		if l.Status != "success" || l.Error.Message != "" {
 			end.Failure = why(l.Error.Message, g.trouble)
 		}

@@ -12,11 +12,7 @@ import (
 // opencodeArgv calls opencode headless, without plugins. A role that may not edit gets opencode's agent for plans,
 // which changes nothing.
 func opencodeArgv(c Call) []string {
-	argv := append(started(c), "run")
-	if c.Agent.Model != "" {
-		argv = append(argv, "-m", c.Agent.Model)
-	}
-	argv = append(argv, c.Agent.Args...)
+	argv := append(c.begin("-m", "run"), c.Agent.Args...)
 	if !c.MayEdit {
 		argv = append(argv, "--agent", "plan")
 	}
@@ -45,10 +41,7 @@ func opencodeEnv(c Call) []string {
 
 // opencode reads the lines of `opencode run --format json`. They do not include its call for a name of the session.
 // It reports a tool only at the tool's end, so whether a tool is running is unknown.
-type opencode struct {
-	totals
-	text string
-}
+type opencode struct{ totals }
 
 type opencodeLine struct {
 	Type    string `json:"type"`
@@ -94,14 +87,10 @@ func (o *opencode) line(raw []byte) []Event {
 		o.last = nil
 		return []Event{{Kind: Started, Session: l.Session}}
 	case "tool_use":
-		if o.tools.add(p.CallID) {
-			return []Event{
-				{Kind: ToolCall, Tool: p.Tool}, {Kind: Asked, Call: p.CallID, Tool: p.Tool, Text: string(p.State.Input)},
-				{Kind: Answered, Call: p.CallID, Text: cmp.Or(p.State.Output, p.State.Error, p.State.Status), Failed: p.State.Status == "error"},
-			}
+		if events := o.asked(p.CallID, p.Tool, string(p.State.Input)); events != nil {
+			return append(events, o.answered(p.CallID, cmp.Or(p.State.Output, p.State.Error, p.State.Status), p.State.Status == "error"))
 		}
 	case "text":
-		o.text = p.Text
 		return []Event{{Kind: Text, Text: p.Text}}
 	case "step_finish":
 		t := p.Tokens
@@ -109,7 +98,7 @@ func (o *opencode) line(raw []byte) []Event {
 		o.out = count(o.out + count(t.Output) + count(t.Reasoning))
 		o.nano = min(o.nano+nanoOf(p.Cost), maxNano)
 		if p.Reason != "tool-calls" { // there is nothing more to do
-			end := &End{Text: o.text}
+			end := &End{}
 			if p.Reason != "stop" {
 				end.Failure = "it ended with " + evidence.Description(p.Reason)
 			}
@@ -120,7 +109,7 @@ func (o *opencode) line(raw []byte) []Event {
 		if class := outcome.ByStatus(l.Error.Data.Status); class != "" {
 			o.last = &outcome.Refusal{Class: class, Status: l.Error.Data.Status, Said: failure}
 		}
-		return []Event{{Kind: Ended, End: &End{Failure: failure, Text: o.text}}}
+		return []Event{{Kind: Ended, End: &End{Failure: failure}}}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"pawl/internal/loop"
 	"pawl/internal/outcome"
 	"pawl/internal/program"
 )
@@ -35,8 +34,8 @@ func piArgv(c Call) []string {
 // pi reads the lines of `pi --mode json`.
 type pi struct {
 	totals
-	session, text string
-	failure       string // why its last answer does not count
+	session string
+	failure string // why its last answer does not count
 }
 
 type piLine struct {
@@ -79,16 +78,11 @@ func (p *pi) line(raw []byte) []Event {
 	case "message_end":
 		return p.message(l)
 	case "tool_execution_start":
-		if p.tools.add(l.Call) {
-			p.tools.begin(l.Call)
-			return []Event{{Kind: ToolCall, Tool: l.Tool}, {Kind: Asked, Call: l.Call, Tool: l.Tool, Text: string(l.Args)}}
-		}
+		return p.asked(l.Call, l.Tool, string(l.Args))
 	case "tool_execution_end":
-		p.tools.end(l.Call)
-		return []Event{{Kind: Answered, Call: l.Call, Text: textIn(l.Result.Content), Failed: l.Failed}}
+		return []Event{p.answered(l.Call, textIn(l.Result.Content), l.Failed)}
 	case "agent_end":
-		end := &End{Text: p.text, Failure: p.failure}
-		return []Event{{Kind: Ended, End: end}}
+		return []Event{{Kind: Ended, End: &End{Failure: p.failure}}}
 	}
 	return nil
 }
@@ -108,17 +102,9 @@ func (p *pi) message(l piLine) []Event {
 		p.last = outcome.In(p.failure)
 		return nil
 	}
-	var blocks []claudeBlock
-	_ = decode(m.Content, &blocks)
-	var said []string
-	for _, b := range blocks {
-		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
-			said = append(said, b.Text)
-		}
-	}
-	if len(said) == 0 {
+	said := textIn(m.Content)
+	if said == "" {
 		return nil
 	}
-	p.text = loop.Clip(strings.Join(said, "\n"), maxText)
-	return []Event{{Kind: Text, Text: p.text}}
+	return []Event{{Kind: Text, Text: said}}
 }

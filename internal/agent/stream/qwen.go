@@ -10,11 +10,7 @@ import (
 // approval. Tools that are not approved are removed. In its safe mode neither hooks nor MCP servers of the repository
 // run.
 func qwenArgv(c Call) []string {
-	argv := started(c)
-	if c.Agent.Model != "" {
-		argv = append(argv, "-m", c.Agent.Model)
-	}
-	argv = append(argv, c.Agent.Args...)
+	argv := append(c.begin("-m"), c.Agent.Args...)
 	mode := "yolo"
 	if !c.MayEdit {
 		mode = "plan"

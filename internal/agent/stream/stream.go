@@ -53,7 +53,7 @@ type End struct {
 	Failure   string        // what went wrong, "" if nothing
 	Exhausted loop.Resource // the budget for which it ended itself, "" for none
 	Denied    []string      // tools that it was not allowed to use
-	Text      string        // its last words
+	Text      string        // its last words, if they are not those of the last Text event
 	// Refusal is the provider's answer, if the agent failed because the provider refused work.
 	Refusal *outcome.Refusal
 }
@@ -258,6 +258,21 @@ func (t *totals) refusal() *outcome.Refusal { return t.last }
 
 func (t *totals) usage() loop.Usage {
 	return loop.Usage{AgentCalls: 1, ToolCalls: t.tools.count, InputTokens: t.in, OutputTokens: t.out, CostUSD: Dollars(t.nano)}
+}
+
+// asked records that a tool call begins, and returns its events; none if the call was reported before.
+func (t *totals) asked(id, tool, input string) []Event {
+	t.tools.begin(id)
+	if !t.tools.add(id) {
+		return nil
+	}
+	return []Event{{Kind: ToolCall, Tool: tool}, {Kind: Asked, Call: id, Tool: tool, Text: input}}
+}
+
+// answered records that a tool call has ended, and returns its event.
+func (t *totals) answered(id, result string, failed bool) Event {
+	t.tools.end(id)
+	return Event{Kind: Answered, Call: id, Text: result, Failed: failed}
 }
 
 // decode reads JSON into l and reports whether it was well formed. If a part has another type than expected, the rest
