@@ -129,39 +129,35 @@ func clip(s string, n int) string {
 	return s[:end] + dots
 }
 
-// tailOf returns the ends of standard output and standard error, at most n bytes together. If both have text, each
+// tailOf returns the ends of standard output and standard error, headOf their starts, each at most n bytes together.
+func tailOf(outputs [][]byte, n int) string { return parts(outputs, n, endOf) }
+
+func headOf(outputs [][]byte, n int) string { return parts(outputs, n, startOf) }
+
+// parts returns a part of standard output and one of standard error, at most n bytes together. If both have text, each
 // gets half. It ignores report files, which are not for people.
-func tailOf(outputs [][]byte, n int) string {
+func parts(outputs [][]byte, n int, part func(out []byte, n int) string) string {
 	outputs = slices.DeleteFunc(slices.Clone(outputs[:min(len(outputs), 2)]), func(out []byte) bool { return endOf(out, n) == "" })
 	if len(outputs) > 1 {
 		n = (n - 1) / 2
 	}
-	var ends []string
+	var all []string
 	for _, out := range outputs {
-		ends = append(ends, endOf(out, n))
+		all = append(all, part(out, n))
 	}
-	return strings.Join(ends, "\n")
+	return strings.Join(all, "\n")
 }
 
-// headOf returns the starts of standard output and standard error, in whole lines if possible, at most n bytes together. If
-// both have text, each gets half.
-func headOf(outputs [][]byte, n int) string {
-	outputs = slices.DeleteFunc(slices.Clone(outputs[:min(len(outputs), 2)]), func(out []byte) bool { return endOf(out, n) == "" })
-	if len(outputs) > 1 {
-		n = (n - 1) / 2
-	}
-	var starts []string
-	for _, out := range outputs {
-		text := tidy(string(unstyled(out[:min(len(out), 2*n)])))
-		if len(text) > n {
-			text = text[:n]
-			if end := strings.LastIndexByte(text, '\n'); end > 0 {
-				text = text[:end]
-			}
+// startOf returns the start of an output, at most n bytes, in whole lines if possible.
+func startOf(out []byte, n int) string {
+	text := tidy(string(unstyled(out[:min(len(out), 2*n)])))
+	if len(text) > n {
+		text = text[:n]
+		if end := strings.LastIndexByte(text, '\n'); end > 0 {
+			text = text[:end]
 		}
-		starts = append(starts, clip(tidy(text), n))
 	}
-	return strings.Join(starts, "\n")
+	return clip(tidy(text), n)
 }
 
 // endOf returns the end of an output, at most n bytes. It begins at the start of a line if possible.

@@ -17,6 +17,9 @@ type listed struct {
 	test, ok, skip *lazyregexp.Regexp
 	// start is the line before what a test prints, where some of that comes before the title.
 	start *lazyregexp.Regexp
+	// group names the pkg of the tests after it.
+	group *lazyregexp.Regexp
+	alone bool // a title is the whole message
 }
 
 var (
@@ -30,6 +33,9 @@ var (
 	mesonTotal    = lazyregexp.New(`^(?:Ok: +(?P<passed>\d+)|Expected Fail: +(?P<expected>\d+)|Fail: +(?P<failed>\d+)|Unexpected Pass: +(?P<more>\d+)|Timeout: +(?P<errors>\d+)|Skipped: +(?P<skipped>\d+))\s*$`)
 	bustedTotal   = lazyregexp.New(`^(?P<passed>\d+) success(?:es)? / (?P<failed>\d+) failures? / (?P<errors>\d+) errors? / (?P<skipped>\d+) pending`)
 	gtestTotal    = lazyregexp.New(`^\[ +(?:PASSED +\] (?P<passed>\d+) tests?\.|FAILED +\] (?P<failed>\d+) tests?, listed below:|ERROR +\] (?P<errors>\d+) errors?, listed below:|SKIPPED +\] (?P<skipped>\d+) tests?, listed below:)$`)
+
+	automakeTotal = lazyregexp.New(`^# (?:PASS: +(?P<passed>\d+)|XFAIL: +(?P<expected>\d+)|FAIL: +(?P<failed>\d+)|XPASS: +(?P<more>\d+)|ERROR: +(?P<errors>\d+)|SKIP: +(?P<skipped>\d+))$`)
+	tallyTotal    = lazyregexp.New(`^(?:PASSED: +(?P<passed>\d+)|FAILED: +(?P<failed>\d+))$`)
 
 	rspec = listed{
 		total: rspecTotal, begin: lazyregexp.New(`^Failures:$`), end: lazyregexp.New(`^(?:Finished in |Pending:|Failed examples:)`), test: lazyregexp.New(`^ +\d+\) (?P<name>\S.*)$`),
@@ -64,6 +70,12 @@ var (
 		total: gtestTotal, start: lazyregexp.New(`^\[ RUN +\] `), end: lazyregexp.New(`^(?:\[(?:-{10}|={10})\].*|)$`), test: lazyregexp.New(`^\[ +(?:FAILED|ERROR) +\] (?:(?P<pkg>\S+) @ \d+: )?(?P<name>.+?)(?: \([\d.]+ ms\))?$`),
 		ok: lazyregexp.New(`^\[ +OK \] (?:(?P<pkg>\S+) @ \d+: )?(?P<name>.+?)(?: \([\d.]+ ms\))?$`),
 	}
+	automake = listed{ // with a summary for each folder
+		total: automakeTotal, group: lazyregexp.New(`^Making check in (?P<pkg>\S+)$`), alone: true,
+		test: lazyregexp.New(`^(?:FAIL|XPASS|ERROR): (?P<name>\S.*)$`), ok: lazyregexp.New(`^(?:PASS|XFAIL): (?P<name>\S.*)$`),
+	}
+	// tally is the form of small test harnesses in C.
+	tally = listed{total: tallyTotal, test: lazyregexp.New(`^FAILED: (?P<name>.+?)(?: \(at line \d+\))?$`), alone: true}
 )
 
 // read reads the output of the runner.
@@ -71,6 +83,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 	var ran, passed, failed, skipped int
 	in, untitled := f.begin == nil, false // untitled: the name of the open test is the next line
 	var open Test
+	var group string
 	before := (*excerpt)(nil)
 	eachLine(outputs, func(line string) {
 		if m := groups(f.total, line); m != nil {
@@ -86,6 +99,8 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		case untitled:
 			untitled, open.Name = false, line
 			c.open(open)
+		case f.group != nil && f.group.MatchString(line):
+			group = groups(f.group, line)["pkg"]
 		case f.begin != nil && f.begin.MatchString(line):
 			c.close()
 			in = true
@@ -98,14 +113,14 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		case f.ok != nil && f.ok.MatchString(line):
 			c.close()
 			m := groups(f.ok, line)
-			c.named(m["pkg"], m["name"])
+			c.named(cmp.Or(m["pkg"], group), m["name"])
 			before = nil
 		case f.skip != nil && f.skip.MatchString(line):
 			c.close()
 			skipped++
 		case in && f.test.MatchString(line):
 			m := groups(f.test, line)
-			open = Test{Package: m["pkg"], Name: m["name"], Message: clip(tidy(line), headBytes)}
+			open = Test{Package: cmp.Or(m["pkg"], group), Name: m["name"], Message: clip(tidy(line), headBytes)}
 			if untitled = open.Name == ""; untitled {
 				c.close()
 				break
@@ -114,6 +129,9 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			if before != nil {
 				c.say(before.String())
 				before = nil
+			}
+			if f.alone {
+				c.close()
 			}
 		case before != nil:
 			before.line(line)
