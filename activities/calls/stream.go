@@ -37,7 +37,8 @@ type call struct {
 	stream  *stream.Stream
 	file    string
 	at      int64                              // how many bytes of the file have been read
-	carried loop.Usage                         // the usage of lost attempts
+	lost    []string                           // the files with the output of lost attempts, the first one first
+	carried loop.Usage                         // their usage
 	left    map[loop.Resource]evidence.Decimal // the budgets, nil for none
 	tell    func(loop.Usage, string)           // receives the usage so far, and the last tool
 
@@ -57,31 +58,23 @@ type call struct {
 // usage counts.
 func newCall(adapter stream.Adapter, budget map[loop.Resource]evidence.Decimal, stdout string, tell func(loop.Usage, string)) (*call, error) {
 	c := &call{adapter: adapter, stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
-	n := 1
-	for ; ; n++ {
-		if _, err := os.Stat(held.At(lost(stdout, n))); errors.Is(err, fs.ErrNotExist) {
-			break
-		} else if err != nil {
-			return nil, err
+	for {
+		before := call{stream: adapter.Stream(), file: stdout + ".lost" + strconv.Itoa(len(c.lost)+1)}
+		_, err := os.Stat(held.At(before.file))
+		if errors.Is(err, fs.ErrNotExist) { // the latest attempt, or there is no further one
+			if err = os.Rename(held.At(stdout), held.At(before.file)); errors.Is(err, fs.ErrNotExist) {
+				return c, nil
+			}
 		}
-	}
-	if err := os.Rename(held.At(stdout), held.At(lost(stdout, n))); err == nil {
-		n++
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("putting a lost attempt's output aside: %w", err)
-	}
-	for i := 1; i < n; i++ {
-		before := call{stream: adapter.Stream(), file: lost(stdout, i)}
+		if err != nil {
+			return nil, fmt.Errorf("putting a lost attempt's output aside: %w", err)
+		}
 		if err := before.finish(); err != nil {
 			return nil, err
 		}
-		c.carried = c.carried.Add(before.stream.Usage())
+		c.lost, c.carried = append(c.lost, before.file), c.carried.Add(before.stream.Usage())
 	}
-	return c, nil
 }
-
-// lost returns where the output of the nth lost attempt is kept.
-func lost(stdout string, n int) string { return stdout + ".lost" + strconv.Itoa(n) }
 
 // spent returns what the step has used so far. A call that the machine repeats still counts as one call.
 func (c *call) spent() loop.Usage {

@@ -35,27 +35,15 @@ func transcribe(w *steps.Work, e *Exchange, in act.Call, out act.Called) (string
 		return "", fmt.Errorf("reading the prompt: %w", err)
 	}
 	t.Prompt(string(asked), prompt)
-	stdout := filepath.Join(w.Dir, "stdout")
-	if e.call == nil {
-		said, err := hosted.ReadFile(stdout, hosted.MaxOutput)
-		if err != nil {
-			return "", fmt.Errorf("reading what the agent said: %w", err)
-		}
+	if e.call != nil {
+		err = e.call.retell(&t)
+	} else if said, unread := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput); unread != nil {
+		err = unread
+	} else {
 		t.Printed(string(said))
 	}
-	for n := 1; e.call != nil; n++ {
-		file := lost(stdout, n)
-		_, err := os.Stat(held.At(file))
-		if errors.Is(err, fs.ErrNotExist) {
-			file = stdout
-		}
-		if err := retell(&t, e.call.adapter.Stream(), file); err != nil {
-			return "", fmt.Errorf("reading what the agent said: %w", err)
-		}
-		if file == stdout {
-			break
-		}
-		t.Note("the worker died here, and the call was made again", "")
+	if err != nil {
+		return "", fmt.Errorf("reading what the agent said: %w", err)
 	}
 	complaint, _ := hosted.ReadTail(filepath.Join(w.Dir, "stderr"), complaintLength)
 	if _, whole, cut := strings.Cut(string(complaint), "\n"); cut && len(complaint) == complaintLength {
@@ -80,6 +68,17 @@ func transcribe(w *steps.Work, e *Exchange, in act.Call, out act.Called) (string
 
 // complaintLength is how many bytes of an agent's stderr are in its transcript.
 const complaintLength = 4 << 10
+
+// retell reads the output of all attempts.
+func (c *call) retell(t *transcript.Writer) error {
+	for _, file := range c.lost {
+		if err := retell(t, c.adapter.Stream(), file); err != nil {
+			return err
+		}
+		t.Note("the worker died here, and the call was made again", "")
+	}
+	return retell(t, c.adapter.Stream(), c.file)
+}
 
 // retell reads a file with the output of a program in a call.
 func retell(t *transcript.Writer, s *stream.Stream, file string) error {
