@@ -2,6 +2,7 @@ package testreport
 
 import (
 	"cmp"
+	"slices"
 
 	"pawl/internal/lazyregexp"
 )
@@ -9,18 +10,24 @@ import (
 // listed describes a runner that lists its failing tests, each with its message, and counts all tests in a summary.
 // The expressions have named groups.
 type listed struct {
-	// total matches a line of the summary: ran (all tests), or passed; failed, errors and more (all of them failed); skipped.
+	// total matches a line of the summary: ran (all tests), or passed; failed, errors and more (all of them failed);
+	// skipped; or counts, each with its word; and the time, in s or ms.
 	total *lazyregexp.Regexp
 	// begin and end are around a list of failing tests. Without begin, tests fail anywhere, and end ends a message.
 	begin, end *lazyregexp.Regexp
-	// test is the title of a failing test: pkg, and name or the next line. ok and skip are those of other tests.
+	// test is the title of a failing test: pkg or file, and name (in a suite) or the next line. ok and skip are those
+	// of other tests.
 	test, ok, skip *lazyregexp.Regexp
 	// start is the line before what a test prints, where some of that comes before the title.
 	start *lazyregexp.Regexp
-	// group names the pkg of the tests after it.
-	group *lazyregexp.Regexp
-	alone bool // a title is the whole message
+	// group names the pkg or file of the tests after it, and whether all of them passed.
+	group  *lazyregexp.Regexp
+	alone  bool   // a title is the whole message
+	broken string // the name in the title of a file that can't be loaded
 }
+
+// counted matches a number in the summary, with its word.
+var counted = lazyregexp.New(`(\d+) (failed|passed|skipped|todo|pending)`)
 
 var (
 	rspecTotal    = lazyregexp.New(`^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?$`)
@@ -74,6 +81,19 @@ var (
 		total: automakeTotal, group: lazyregexp.New(`^Making check in (?P<pkg>\S+)$`), alone: true,
 		test: lazyregexp.New(`^(?:FAIL|XPASS|ERROR): (?P<name>\S.*)$`), ok: lazyregexp.New(`^(?:PASS|XFAIL): (?P<name>\S.*)$`),
 	}
+	jest = listed{ // does not name passing tests
+		total: lazyregexp.New(`^(?:Tests: +(?P<counts>.+, )?\d+ total|Time: +(?P<s>[\d.]+) s)`), group: lazyregexp.New(`^(?:FAIL|(?P<passed>PASS)) +(?:\./)?(?P<file>\S.*?)(?: \([\d.]+ m?s\))?$`),
+		test: lazyregexp.New(`^  ● (?P<name>.+)$`), broken: "Test suite failed to run",
+		end: lazyregexp.New(`^(?:Test Suites: |Summary of all failing tests|  ● (?:Console|Cannot log after tests are done\. Did you forget to wait for something async in your test\?)$)`),
+	}
+	vitest = listed{ // printed to pipes, the names of failing tests come after the counts
+		total: lazyregexp.New(`^ +(?:Tests +(?P<counts>.*)(?:\(\d+\)|no tests)$|Duration +(?:(?P<ms>[\d.]+)ms|(?P<s>[\d.]+)s)\b)`), end: lazyregexp.New(`^⎯⎯⎯`),
+		test: lazyregexp.New(`^ *FAIL +(?P<file>\S.*?)(?: > (?P<name>.+)| \[ .*)?$`),
+	}
+	uvu = listed{ // the name of each of several files comes before its dots; passing tests have no names
+		total: lazyregexp.New(`^  (?:Total: +(?P<ran>\d+)|Passed: +(?P<passed>\d+)|Skipped: +(?P<skipped>\d+)|Duration: +(?P<ms>[\d.]+)(?:ms)?)$`), group: lazyregexp.New(`^(?P<file>\S+\.[cm]?[jt]sx?)$`),
+		test: lazyregexp.New(`^ +FAIL +(?:(?P<suite>\S.*?) +)?"(?P<name>.*)"$`), end: lazyregexp.New(`\(\d+ / \d+\)$`),
+	}
 	// tally is the form of small test harnesses in C.
 	tally = listed{total: tallyTotal, test: lazyregexp.New(`^FAILED: (?P<name>.+?)(?: \(at line \d+\))?$`), alone: true}
 )
@@ -81,17 +101,24 @@ var (
 // read reads the output of the runner.
 func (f listed) read(c *collector, outputs [][]byte) {
 	var ran, passed, failed, skipped int
+	sums := map[string]*int{
+		"ran": &ran, "all": &ran, "passed": &passed, "expected": &passed, "failed": &failed, "errors": &failed, "more": &failed,
+		"skipped": &skipped, "omitted": &skipped, "todo": &skipped, "pending": &skipped,
+	}
 	in, untitled := f.begin == nil, false // untitled: the name of the open test is the next line
 	var open Test
-	var group string
+	var pkg, file string
 	before := (*excerpt)(nil)
 	eachLine(outputs, func(line string) {
 		if m := groups(f.total, line); m != nil {
 			c.close()
-			ran += atoi(m["ran"]) + atoi(m["all"])
-			passed += atoi(m["passed"]) + atoi(m["expected"])
-			failed += atoi(m["failed"]) + atoi(m["errors"]) + atoi(m["more"])
-			skipped += atoi(m["skipped"]) + atoi(m["omitted"])
+			for name, sum := range sums {
+				*sum += atoi(m[name])
+			}
+			for _, n := range counted.FindAllStringSubmatch(m["counts"], 10) {
+				*sums[n[2]] += atoi(n[1])
+			}
+			c.took(seconds(m["s"]) + millis(m["ms"], 1))
 			before = nil
 			return
 		}
@@ -100,7 +127,11 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			untitled, open.Name = false, line
 			c.open(open)
 		case f.group != nil && f.group.MatchString(line):
-			group = groups(f.group, line)["pkg"]
+			c.close()
+			m := groups(f.group, line)
+			if pkg, file = cmp.Or(m["pkg"], m["file"]), m["file"]; m["passed"] != "" {
+				c.pass(pkg, "")
+			}
 		case f.begin != nil && f.begin.MatchString(line):
 			c.close()
 			in = true
@@ -113,18 +144,26 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		case f.ok != nil && f.ok.MatchString(line):
 			c.close()
 			m := groups(f.ok, line)
-			c.named(cmp.Or(m["pkg"], group), m["name"])
+			c.named(cmp.Or(m["pkg"], pkg), m["name"])
 			before = nil
 		case f.skip != nil && f.skip.MatchString(line):
 			c.close()
 			skipped++
 		case in && f.test.MatchString(line):
 			m := groups(f.test, line)
-			open = Test{Package: cmp.Or(m["pkg"], group), Name: m["name"], Message: clip(tidy(line), headBytes)}
-			if untitled = open.Name == ""; untitled {
+			open = Test{Package: cmp.Or(m["pkg"], m["file"], pkg), Name: m["name"], File: cmp.Or(m["file"], file)}
+			if m["suite"] != "" {
+				open.Name = m["suite"] + " > " + open.Name
+			}
+			if open.File == "" { // otherwise the title says no more than the name
+				open.Message = clip(tidy(line), headBytes)
+			}
+			if _, titled := m["name"]; !titled {
 				c.close()
+				untitled = true
 				break
 			}
+			c.broken = c.broken || open.Name == f.broken
 			c.open(open)
 			if before != nil {
 				c.say(before.String())
@@ -141,7 +180,12 @@ func (f listed) read(c *collector, outputs [][]byte) {
 	})
 	c.close()
 	c.skipped += count(skipped)
-	c.passed += count(cmp.Or(passed, ran-failed-skipped))
+	if slices.Contains(f.total.SubexpNames(), "passed") {
+		failed = max(failed, ran-passed) // uvu's numbers do not include skipped tests
+	} else {
+		passed = max(passed, ran-failed-skipped)
+	}
+	c.passed += count(passed)
 	c.unnamed(failed)
 }
 

@@ -149,6 +149,9 @@ func TestReadOfSmallOutputs(t *testing.T) {
 		{"two runners in one command", "--- FAIL: TestA (0.00s)\n    a_test.go:1: x\nFAIL\nFAIL\tex\t0.1s\n=== short test summary info ===\nFAILED a.py::t - boom\n1 failed in 0.1s\n", "go, pytest", 2, []string{"ex TestA", "a.py t"}, false},
 		{"node that says why only at the end", "▶ s\n  ✖ a (1ms)\n▶ s (2ms)\nℹ tests 2\nℹ pass 1\nℹ fail 1\n\n✖ failing tests:\n\ntest at a.js:1:1\n✖ a (1ms)\n  Error: x\n", "node", 1, []string{"s > a"}, false},
 		{"only a count", "Tests: 2 failed, 3 passed, 5 total\n", "jest", 2, nil, false},
+		{"a file that vitest can't load", " FAIL  a.test.ts [ a.test.ts ]\nError: no\n\n      Tests  no tests\n", "vitest", 1, []string{"a.test.ts"}, true},
+		{"a file that jest can't load", "FAIL ./a.test.js\n  ● Test suite failed to run\n\n    no\n\nTests: 0 total\n", "jest", 1, []string{"a.test.js Test suite failed to run"}, true},
+		{"no test of uvu passes", " FAIL  \"a\"\n no\n\n  Total:     2\n  Passed:    0\n  Skipped:   1\n", "uvu", 2, []string{"a"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := testreport.Read([]byte(c.out))
@@ -393,4 +396,9 @@ func TestDigestHasTheEndOfALongMessage(t *testing.T) {
 	require.Contains(t, digest, "ImportError in 0\n"+trace)
 	require.Contains(t, digest, "\n[…]\n")
 	require.Contains(t, digest, "E   ModuleNotFoundError: No module named 'm0'")
+}
+
+func TestARunOfUvuInWhichNothingPasses(t *testing.T) {
+	r := read(" FAIL  \"a\"\n no\n\n  Total:     2\n  Passed:    0\n  Skipped:   1\n")
+	require.Equal(t, []int{0, 2, 1}, []int{r.Passed, r.Failed, r.Skipped})
 }
