@@ -312,11 +312,9 @@ func (c Command) find(dir string) (string, error) {
 		}
 		return filepath.Join(c.Dir, name), nil
 	}
-	path := "/usr/local/bin:/usr/bin:/bin"
-	for _, v := range c.Env {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
-		}
+	path, set := sandbox.Values(c.Env)["PATH"]
+	if !set {
+		path = "/usr/local/bin:/usr/bin:/bin"
 	}
 	var denied error
 	for _, dir := range filepath.SplitList(path) {

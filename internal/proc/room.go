@@ -122,11 +122,11 @@ func (s *server) enter(p sandbox.Policy) (at *room, made bool) {
 		// The thread is never unlocked, so it ends with the goroutine and runs nothing else. The runtime clones no
 		// thread from a locked one. Commands are killed when the thread that forked them ends, so the thread stays.
 		runtime.LockOSThread()
-		is, err := sandbox.Enter(p)
+		proxy, err := sandbox.Enter(p)
 		if err == nil {
 			err = join()
 		}
-		at.proxy, at.err = is.Proxy, err
+		at.proxy, at.err = proxy, err
 		close(at.entered)
 		if err != nil {
 			at.closeProxy()

@@ -292,29 +292,18 @@ func OfACP(argv []string) (p Program, ok bool) {
 func (p Program) Signs() bool { return len(p.SignIn) > 0 }
 
 // Signing returns the names of the programs for which that is known.
-func Signing() (all []string) {
-	for _, p := range Table {
-		if p.Signs() {
-			all = append(all, p.Name)
-		}
-	}
-	return all
-}
+func Signing() []string { return names(Program.Signs) }
 
 // Telling returns the values of agent.use whose programs report which tools they were not allowed to use.
-func Telling() (all []string) {
-	for _, p := range Table {
-		if p.Use && p.Tools.Tells {
-			all = append(all, p.Name)
-		}
-	}
-	return all
-}
+func Telling() []string { return names(func(p Program) bool { return p.Use && p.Tools.Tells }) }
 
 // Uses returns the values of agent.use.
-func Uses() (all []string) {
+func Uses() []string { return names(func(p Program) bool { return p.Use }) }
+
+// names returns the names of some programs of the table.
+func names(of func(Program) bool) (all []string) {
 	for _, p := range Table {
-		if p.Use {
+		if of(p) {
 			all = append(all, p.Name)
 		}
 	}

@@ -17,65 +17,64 @@ import (
 	"pawl/internal/held"
 )
 
-// Room is what a sandbox gives to the thread in it.
-type Room struct {
-	// Proxy listens in the commands' network for connections to the proxy; nil if there is none. It was opened in their
-	// network and works in every thread.
-	Proxy net.Listener
-}
-
 // Enter puts the calling thread into the sandbox, for good. The thread must be locked to its goroutine and end with it.
 // Everything it executes from then on is in the sandbox, and nothing else of this process is. A thread costs a command
-// nothing; executing a helper first would cost up to 30 ms.
-func Enter(p Policy) (room Room, err error) {
+// nothing; executing a helper first would cost up to 30 ms. proxy listens in the commands' network for connections to
+// the proxy; nil if there is none. It was opened in their network and works in every thread.
+func Enter(p Policy) (proxy net.Listener, err error) {
 	if p.Rooted() {
 		kept := shelve(p)
-		if room, err = ownNamespaces(p); err != nil {
-			return room, fmt.Errorf("sandbox: %w", err)
+		if proxy, err = ownNamespaces(p); err != nil {
+			return proxy, fmt.Errorf("sandbox: %w", err)
 		}
 		if err := ownRoot(p, kept); err != nil {
-			return room, fmt.Errorf("sandbox: making its root: %w", err)
+			return proxy, fmt.Errorf("sandbox: making its root: %w", err)
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return room, fmt.Errorf("sandbox: giving up new privileges: %w", err)
+		return proxy, fmt.Errorf("sandbox: giving up new privileges: %w", err)
 	}
 	if err := landlock(p); err != nil {
-		return room, fmt.Errorf("sandbox: Landlock: %w", err)
+		return proxy, fmt.Errorf("sandbox: Landlock: %w", err)
 	}
 	if p.Machine.Files != ByBwrap { // bubblewrap needs what is dropped here, and drops it itself
 		dropCapabilities(p.Machine.Files == ByUserNamespace)
 	}
 	if p.Machine.Filter {
 		if err := filterCalls(p.Machine.Begins); err != nil {
-			return room, fmt.Errorf("sandbox: the filter of system calls: %w", err)
+			return proxy, fmt.Errorf("sandbox: the filter of system calls: %w", err)
 		}
 	}
-	return room, nil
+	return proxy, nil
 }
 
 // ownNamespaces gives the thread mounts, shared memory, a host name and a network of its own.
-func ownNamespaces(p Policy) (room Room, err error) {
+func ownNamespaces(p Policy) (proxy net.Listener, err error) {
 	flags := unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if p.Network != Open {
 		flags |= unix.CLONE_NEWNET
 	}
 	if err := unix.Unshare(flags); err != nil {
-		return room, fmt.Errorf("making namespaces: %w", err)
+		return nil, fmt.Errorf("making namespaces: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return room, fmt.Errorf("keeping mounts to itself: %w", err)
+		return nil, fmt.Errorf("keeping mounts to itself: %w", err)
 	}
 	if p.Network == Open {
-		return room, nil
+		return nil, nil
 	}
 	if err := loopbackUp(); err != nil {
-		return room, fmt.Errorf("its loopback: %w", err)
+		return nil, fmt.Errorf("its loopback: %w", err)
 	}
 	if p.Network == Filtered {
-		room.Proxy, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port)))
+		return listen()
 	}
-	return room, err
+	return nil, nil
+}
+
+// listen opens the proxy's socket in the network of the calling thread.
+func listen() (net.Listener, error) {
+	return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port)))
 }
 
 // loopbackUp brings up the loopback of a new network.

@@ -6,11 +6,8 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
-
-	"pawl/internal/egress"
 )
 
 // If bubblewrap makes the sandbox, only a process inside knows that it exists, and only such a process can listen in
@@ -43,7 +40,7 @@ func (e entry) prepared() (rights []byte, err error) {
 	if !e.Proxy {
 		return nil, nil
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(egress.Port)))
+	l, err := listen()
 	if err != nil {
 		return nil, fmt.Errorf("its network: %w", err)
 	}
@@ -53,10 +50,6 @@ func (e entry) prepared() (rights []byte, err error) {
 	}
 	return unix.UnixRights(int(socket.Fd())), nil
 }
-
-// Hands reports whether a command of the policy reports its beginning over a socket, and passes on the listener for the
-// proxy if it has one. The command's end of that socket is its file 3; Begun reads the other end.
-func (p Policy) Hands() bool { return p.Machine.Files == ByBwrap }
 
 // Begun waits until a command begins in the sandbox, and returns the listener that it passes on, nil for none. An error
 // says that it has not begun: bubblewrap could not make the sandbox, or made another one than was wanted.

@@ -10,9 +10,6 @@ import (
 	"syscall"
 )
 
-// Room is what a sandbox gives to the thread in it.
-type Room struct{ Proxy net.Listener }
-
 // Probe says that this system has nothing that pawl uses as a sandbox.
 func Probe() Machine { return Machine{} }
 
@@ -32,13 +29,12 @@ func Supervisor(Means) *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 func Settle() error { return nil }
 
 // Enter always fails here.
-func Enter(Policy) (Room, error) { return Room{}, errors.New("there is no sandbox on this system") }
+func Enter(Policy) (net.Listener, error) {
+	return nil, errors.New("there is no sandbox on this system")
+}
 
 // Key returns "" here.
 func (p Policy) Key() string { return "" }
-
-// Hands returns false here.
-func (p Policy) Hands() bool { return false }
 
 // Begun always fails here.
 func Begun(*os.File) (net.Listener, error) {

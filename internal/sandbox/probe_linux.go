@@ -83,9 +83,9 @@ func Main() {
 		{Path: "/tmp", Access: Empty}, {Path: "/usr", Access: Read}, {Path: "/proc", Access: Write}, {Path: "/dev/null", Access: Write},
 	})}
 	enter := func() error {
-		room, err := Enter(p)
-		if room.Proxy != nil {
-			room.Proxy.Close()
+		proxy, err := Enter(p)
+		if proxy != nil {
+			proxy.Close()
 		}
 		return err
 	}

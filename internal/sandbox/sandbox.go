@@ -104,6 +104,10 @@ func (p *Policy) Rooted() bool {
 	return p != nil && (p.Machine.Files == ByNamespace || p.Machine.Files == ByUserNamespace)
 }
 
+// Hands reports whether a command of the policy reports its beginning over a socket, and passes on the listener for the
+// proxy if it has one. The command's end of that socket is its file 3; Begun reads the other end.
+func (p Policy) Hands() bool { return p.Machine.Files == ByBwrap }
+
 // InPlace returns an error if the path of a folder that pawl holds, and that the policy has places in, has another folder
 // now. A root that was made before follows a renamed folder if the folder above it is in the root, too.
 func (p *Policy) InPlace() error {

@@ -61,11 +61,7 @@ func behind(command string, read func(file string) string) (all recipes, targets
 	if len(words) < 2 || !contains("npm pnpm yarn", words[0]) {
 		return all, nil
 	}
-	name := words[1]
-	if words[0] != "yarn" && contains("t tst", name) {
-		name = "test"
-	}
-	return packageScripts(read("package.json")), []string{"pre" + name, name, "post" + name}
+	return packageScripts(read("package.json")), stages(words[0], words[1])
 }
 
 // programs returns what Programs returns for the commands of targets and of their prerequisites, and also the

@@ -95,11 +95,7 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 	}
 	switch {
 	case contains("npm pnpm yarn bun composer", program) && len(names) > 0: // the rest are arguments of the script
-		name := names[0]
-		if program != "yarn" && contains("t tst", name) {
-			name = "test"
-		}
-		names = []string{"pre" + name, name, "post" + name}
+		names = stages(program, names[0])
 	case len(names) == 0:
 		names = []string{all.first}
 	}
@@ -117,6 +113,14 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 	if !known && len(args) > 0 && !r.looked["target "+file+"\x00"+names[0]] {
 		r.unread[file+": "+shortened(strings.TrimPrefix(names[0], "pre"))] = true
 	}
+}
+
+// stages returns the scripts of package.json that a program runs for one of them.
+func stages(program, script string) []string {
+	if program != "yarn" && contains("t tst", script) {
+		script = "test"
+	}
+	return []string{"pre" + script, script, "post" + script}
 }
 
 // workspaces seals the manifests of the packages below a folder, and follows those of their scripts that words name.
@@ -207,16 +211,14 @@ func makeRecipes(text string) recipes {
 	}
 	var in []*recipe
 	lines := strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n")
-	var commands []struct {
+	type command struct {
 		to   []*recipe
 		text string
 	}
+	var commands []command
 	for _, line := range lines {
-		if command, ok := strings.CutPrefix(line, "\t"); ok {
-			commands = append(commands, struct {
-				to   []*recipe
-				text string
-			}{in, command})
+		if text, ok := strings.CutPrefix(line, "\t"); ok {
+			commands = append(commands, command{in, text})
 			continue
 		}
 		line = strings.TrimSpace(strings.Split(line+" ", " #")[0])
@@ -229,7 +231,7 @@ func makeRecipes(text string) recipes {
 			value[m[1]] = m[3]
 		} else if m := makeRule.FindStringSubmatch(line); m != nil {
 			in = nil
-			before, command, _ := strings.Cut(expand(m[2]), ";")
+			before, inline, _ := strings.Cut(expand(m[2]), ";")
 			for name := range strings.FieldsSeq(expand(m[1])) {
 				if name == ".PHONY" {
 					for target := range strings.FieldsSeq(before) {
@@ -242,11 +244,8 @@ func makeRecipes(text string) recipes {
 				one.before = append(one.before, strings.Fields(before)...)
 				in = append(in, one)
 			}
-			if command != "" {
-				commands = append(commands, struct {
-					to   []*recipe
-					text string
-				}{in, command})
+			if inline != "" {
+				commands = append(commands, command{in, inline})
 			}
 		} else if strings.HasPrefix(line, "$(") || strings.HasPrefix(line, "define") {
 			all.unknown = true
