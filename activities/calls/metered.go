@@ -86,12 +86,12 @@ func Counting(ws *hosted.Workspace, s spec.Spec) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, own := range AgentsOf(s) {
+	for _, own := range s.Agent.All() {
 		a, known := stream.Lookup(own.Use)
 		if !known || !a.Streams() {
 			continue
 		}
-		r, why := routeOf(ws, own, s.Sandbox.Agents, inherited)
+		r, why := routeOf(ws, own.Agent, s.Sandbox.Agents, inherited)
 		line := a.Name + " speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; "
 		switch {
 		case len(r.Keys) > 0:
@@ -124,16 +124,16 @@ func Uncounted(ws *hosted.Workspace, s spec.Spec) (key string, err error) {
 	if s.Limits.CostUSD != nil {
 		budget[loop.CostUSD] = true
 	}
-	for _, own := range AgentsOf(s) {
+	for _, own := range s.Agent.All() {
 		p, _ := own.Row()
 		of := toMeter(p, budget)
 		if of == "" {
 			continue
 		}
-		if _, why := routeOf(ws, own, s.Sandbox.Agents, inherited); why != "" {
+		if _, why := routeOf(ws, own.Agent, s.Sandbox.Agents, inherited); why != "" {
 			return "limits." + string(of), unkept(p, of, why)
 		}
-		if err := unpriced(ws, own, p, budget[loop.CostUSD]); err != nil {
+		if err := unpriced(ws, own.Agent, p, budget[loop.CostUSD]); err != nil {
 			return "limits." + string(loop.CostUSD), err
 		}
 	}
@@ -391,15 +391,6 @@ func (m *counted) warnings(told loop.Usage, ended bool) (all []string) {
 	}
 	if len(t.Unknown) > 0 && told.CostUSD.IsZero() {
 		all = append(all, "pawl knows no price of the model "+evidence.Description(strings.Join(t.Unknown, ", "))+", so that its cost is not estimated: add it to "+pricesFile+" in $PAWL_HOME")
-	}
-	return all
-}
-
-// AgentsOf returns the agents that the loops of a spec call.
-func AgentsOf(s spec.Spec) []spec.Agent {
-	var all []spec.Agent
-	for _, a := range s.Agent.All() {
-		all = append(all, a.Agent)
 	}
 	return all
 }

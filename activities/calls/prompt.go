@@ -116,9 +116,8 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 		return nil, hosted.Refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
 	}
 	brief := agent.Brief{
-		Kind: k, State: state, Goal: s.Goal, Role: in.Role, Phase: in.Phase, Attempt: in.Attempt, Test: s.Test.Command,
+		Call: in, Kind: k, State: state, Goal: s.Goal, Test: s.Test.Command,
 		Direction: s.Verify.Direction, Shifts: s.Limits.ShiftAfter, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
-		Idea: in.Idea, Repair: in.Repair, Guidance: in.Guidance, Candidate: in.Candidate, Of: in.Of, Beside: in.Beside,
 		Streams: adapter.Streams(),
 	}
 	if state.Sampler != nil {
@@ -159,9 +158,9 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 		return nil, err
 	}
 	if of := in.Proposal; of != nil {
-		brief.Proposal, brief.Criteria = of, issue.Parse([]byte(s.Goal)).Criteria
-		if brief.Diff, err = proposed(ctx, ws, of, agent.BoundProposal); err != nil {
-			return nil, err
+		brief.Criteria = issue.Parse([]byte(s.Goal)).Criteria
+		if brief.Diff, _, err = ws.Objects.Diff(ctx, of.Base, of.Head, agent.BoundProposal); err != nil {
+			return nil, fmt.Errorf("reading the proposal: %w", err)
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -275,15 +274,6 @@ func (e *Exchange) Instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 		return metered(e.ws, led, route, e.Dir, c, call.Budget)
 	}
 	return nil
-}
-
-// proposed returns the diff of a proposal as a reviewer sees it.
-func proposed(ctx context.Context, ws *hosted.Workspace, of *loop.Proposal, limit int) (string, error) {
-	text, _, err := ws.Objects.Diff(ctx, of.Base, of.Head, limit)
-	if err != nil {
-		return "", fmt.Errorf("reading the proposal: %w", err)
-	}
-	return text, nil
 }
 
 // copyResults puts the results where the agent can read them. The desk belongs to the agent: if something else has

@@ -334,8 +334,8 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 			wrong(f.What)
 		}
 		var missing []string
-		for _, own := range calls.AgentsOf(s) {
-			missing = append(missing, lacks(own))
+		for _, own := range s.Agent.All() {
+			missing = append(missing, lacks(own.Agent))
 		}
 		tools, err := p.missing(s)
 		if err != nil {

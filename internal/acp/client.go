@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,15 +215,9 @@ func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId 
 // count reports what a turn has used. Agents differ in which numbers they report, and where. Tokens of their thoughts
 // may only be in the total.
 func (s *session) count(r protocol.PromptResponse) {
-	value := func(n *int) int64 {
-		if n == nil {
-			return 0
-		}
-		return int64(*n)
-	}
 	var in, out int64
 	if u := r.Usage; u != nil {
-		in = int64(u.InputTokens) + value(u.CachedReadTokens) + value(u.CachedWriteTokens)
+		in = int64(u.InputTokens + given(u.CachedReadTokens) + given(u.CachedWriteTokens))
 		out = max(int64(u.OutputTokens), int64(u.TotalTokens)-in)
 	} else {
 		var meta struct {
@@ -282,12 +277,7 @@ func (s *session) call(id protocol.ToolCallId, kind protocol.ToolKind, title str
 		t = &tool{}
 		s.tools[id] = t
 	}
-	if kind != "" {
-		t.kind = kind
-	}
-	if title != "" {
-		t.title = title
-	}
+	t.kind, t.title = cmp.Or(kind, t.kind), cmp.Or(title, t.title)
 	if input != nil {
 		t.input = input
 	}
@@ -302,11 +292,14 @@ func (s *session) call(id protocol.ToolCallId, kind protocol.ToolKind, title str
 }
 
 // name returns the kind of a tool as its name, because the protocol has no names, and titles are sentences.
-func (t *tool) name() string {
-	if t.kind == "" {
-		return string(protocol.ToolKindOther)
+func (t *tool) name() string { return string(cmp.Or(t.kind, protocol.ToolKindOther)) }
+
+// given returns what an agent may leave out.
+func given[T any](value *T) (is T) {
+	if value != nil {
+		is = *value
 	}
-	return string(t.kind)
+	return is
 }
 
 func shown(title string, input any) string {
@@ -348,18 +341,9 @@ func (s *session) SessionUpdate(_ context.Context, n protocol.SessionNotificatio
 		t := s.call(u.ToolCall.ToolCallId, u.ToolCall.Kind, u.ToolCall.Title, u.ToolCall.RawInput)
 		s.end(u.ToolCall.ToolCallId, t, u.ToolCall.Status, u.ToolCall.RawOutput, u.ToolCall.Content)
 	case u.ToolCallUpdate != nil:
-		var kind protocol.ToolKind
-		var title string
-		if k := u.ToolCallUpdate.Kind; k != nil {
-			kind = *k
-		}
-		if text := u.ToolCallUpdate.Title; text != nil {
-			title = *text
-		}
-		t := s.call(u.ToolCallUpdate.ToolCallId, kind, title, u.ToolCallUpdate.RawInput)
-		if status := u.ToolCallUpdate.Status; status != nil {
-			s.end(u.ToolCallUpdate.ToolCallId, t, *status, u.ToolCallUpdate.RawOutput, u.ToolCallUpdate.Content)
-		}
+		c := u.ToolCallUpdate
+		t := s.call(c.ToolCallId, given(c.Kind), given(c.Title), c.RawInput)
+		s.end(c.ToolCallId, t, given(c.Status), c.RawOutput, c.Content)
 	case u.UsageUpdate != nil && u.UsageUpdate.Cost != nil && u.UsageUpdate.Cost.Currency == "USD":
 		s.cost(u.UsageUpdate.Cost.Amount)
 	}
@@ -384,15 +368,7 @@ func (s *session) cost(usd float64) {
 func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermissionRequest) (protocol.RequestPermissionResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var kind protocol.ToolKind
-	var title string
-	if k := r.ToolCall.Kind; k != nil {
-		kind = *k
-	}
-	if text := r.ToolCall.Title; text != nil {
-		title = *text
-	}
-	t := s.call(r.ToolCall.ToolCallId, kind, title, r.ToolCall.RawInput)
+	t := s.call(r.ToolCall.ToolCallId, given(r.ToolCall.Kind), given(r.ToolCall.Title), r.ToolCall.RawInput)
 	var option protocol.PermissionOptionId
 	if s.exhausted == "" && s.Allow(t.kind, t.input) {
 		option = approving(r.Options, s.always(t.kind))
@@ -411,10 +387,10 @@ func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermiss
 // failed returns the end of a turn that the agent, or its provider, refused.
 func failed(what string, err error) stream.ACPLine {
 	l := stream.ACPLine{Failure: what + ": " + err.Error()}
-	if told, ok := errors.AsType[*protocol.RequestError](err); ok {
-		l.Failure, l.Status = told.Message, told.Code
-		if told.Data != nil {
-			if b, err := json.Marshal(told.Data); err == nil {
+	if refused, ok := errors.AsType[*protocol.RequestError](err); ok {
+		l.Failure, l.Status = refused.Message, refused.Code
+		if refused.Data != nil {
+			if b, err := json.Marshal(refused.Data); err == nil {
 				l.Failure += " " + string(b)
 			}
 		}
@@ -427,8 +403,8 @@ func failed(what string, err error) stream.ACPLine {
 
 // wants reports whether an agent wants a sign-in.
 func wants(err error) bool {
-	var told *protocol.RequestError
-	return errors.As(err, &told) && told.Code == stream.ACPSignIn
+	refused, ok := errors.AsType[*protocol.RequestError](err)
+	return ok && refused.Code == stream.ACPSignIn
 }
 
 // byKey returns the method by which an agent signs in with a key from its environment, "" if there is none.

@@ -61,11 +61,7 @@ Why it is wrong today, what each step changes, what could go wrong, and how to s
 // Text returns the prompt.
 func (b TaskBrief) Text() string {
 	var w strings.Builder
-	section := func(title, body string) {
-		if strings.TrimSpace(body) != "" {
-			fmt.Fprintf(&w, "## %s\n\n%s\n\n", title, strings.TrimRight(body, "\n"))
-		}
-	}
+	section := sections(&w)
 	body := b.Task.Body
 	if len(b.Task.Spec) > 0 {
 		body += "\n\nIts spec: " + string(b.Task.Spec)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -15,12 +16,10 @@ import (
 // Brief is everything that an agent is told in one call. Every part has a limit, so that iteration 1,000 costs as
 // much as iteration 20.
 type Brief struct {
+	act.Call  // the call; its Evidence is the end of the output that shows why the last attempt was undone
 	Kind      kind.Kind
 	State     loop.State
 	Goal      string
-	Role      string
-	Phase     string
-	Attempt   int
 	Direction string
 	Shifts    int // after this many discards in a row the strategy shifts, again and again
 	Target    string
@@ -31,18 +30,10 @@ type Brief struct {
 	Reserved  []string // names that no new file may have
 	Lines     []string // files, each with directives that may not change
 	NewFiles  string
-	Idea      string
-	Repair    string // why the last attempt was undone
-	Evidence  string // the end of the output that shows it
-	Guidance  []loop.Note
-	Candidate int      // the number of the candidate among Of candidates that are made at the same time; 0 for none
-	Of        int      // how many candidates there are
-	Beside    []string // the ideas of the others, as far as they are known
 	Log       []string // the last lines of the history
 	LastDiff  string   // the last change
 	Test      string   // the test command
 	Plan      string   // the plan, approved with the contract
-	Proposal  *loop.Proposal
 	Noise     string   // how much the metric varies, and which improvement counts; "" if it does not vary
 	Diff      string   // the diff of the proposal
 	Criteria  []string // the criteria that the reviewer ticks off
@@ -72,11 +63,7 @@ const (
 // Text returns the prompt.
 func (b Brief) Text() string {
 	var w strings.Builder
-	section := func(title, body string) {
-		if strings.TrimSpace(body) != "" {
-			fmt.Fprintf(&w, "## %s\n\n%s\n\n", title, strings.TrimRight(body, "\n"))
-		}
-	}
+	section := sections(&w)
 	section("Goal", loop.Clip(b.Goal, boundGoal))
 	section("The plan", loop.Clip(b.Plan, boundPlan))
 	section("Your task now", b.task())
@@ -95,6 +82,15 @@ func (b Brief) Text() string {
 	section("History", b.history())
 	section("The last change", fenced("diff", loop.Clip(b.LastDiff, boundDiff)))
 	return w.String()
+}
+
+// sections returns a function that writes a section of a prompt, nothing if the body is blank.
+func sections(w *strings.Builder) func(title, body string) {
+	return func(title, body string) {
+		if strings.TrimSpace(body) != "" {
+			fmt.Fprintf(w, "## %s\n\n%s\n\n", title, strings.TrimRight(body, "\n"))
+		}
+	}
 }
 
 // beside returns the text for an agent that makes one of several candidates.
@@ -216,9 +212,7 @@ func (b Brief) rules() string {
 
 func (b Brief) results() string {
 	rows := b.State.Iterations
-	if len(rows) > resultRows {
-		rows = rows[len(rows)-resultRows:]
-	}
+	rows = rows[max(0, len(rows)-resultRows):]
 	var lines []string
 	if len(rows) > 0 {
 		lines = append(lines, "All results so far are in the file `"+evidence.Results+"` in this folder, which is not part of your change. The last ones:", "")
@@ -273,15 +267,11 @@ func (b Brief) strategy() string {
 }
 
 func (b Brief) history() string {
-	lines := b.Log
-	if len(lines) > logLines {
-		lines = lines[:logLines]
+	var lines []string
+	for _, l := range b.Log[:min(len(b.Log), logLines)] {
+		lines = append(lines, loop.Clip(l, boundLine))
 	}
-	clipped := make([]string, len(lines))
-	for i, l := range lines {
-		clipped[i] = loop.Clip(l, boundLine)
-	}
-	return fenced("", strings.Join(clipped, "\n"))
+	return fenced("", strings.Join(lines, "\n"))
 }
 
 // fenced puts text into a Markdown fence longer than any in it, so that output can't end it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/act"
 	"pawl/internal/agent"
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
@@ -39,9 +40,8 @@ func grown(n int) loop.State {
 func TestP1_PromptSizeDoesNotGrowWithTheLoop(t *testing.T) {
 	size := func(n int) int {
 		return len(agent.Brief{
-			Kind: kind.Improve, State: grown(n), Goal: "make it faster", Phase: "modify", Attempt: 2, Scope: []string{"**"}, Repair: "guard-fail",
-			Evidence: strings.Repeat("FAIL\n", 10000), Log: make([]string, 400), LastDiff: strings.Repeat("+x\n", 100000),
-			Guidance: []loop.Note{{Text: strings.Repeat("y", 9000)}},
+			Call: act.Call{Phase: "modify", Attempt: 2, Repair: "guard-fail", Evidence: strings.Repeat("FAIL\n", 10000), Guidance: []loop.Note{{Text: strings.Repeat("y", 9000)}}},
+			Kind: kind.Improve, State: grown(n), Goal: "make it faster", Scope: []string{"**"}, Log: make([]string, 400), LastDiff: strings.Repeat("+x\n", 100000),
 		}.Text())
 	}
 	at20, at1000 := size(20), size(1000)
@@ -50,7 +50,7 @@ func TestP1_PromptSizeDoesNotGrowWithTheLoop(t *testing.T) {
 }
 
 func TestP1_ReviewTellsTheTrendAndWhereAllResultsAre(t *testing.T) {
-	b := agent.Brief{Kind: kind.Improve, State: grown(25), Phase: "modify", Direction: "lower"}
+	b := agent.Brief{Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(25), Direction: "lower"}
 	require.Contains(t, b.Text(), "All results so far are in the file `loop-results.tsv` in this folder")
 	require.Contains(t, b.Text(), "The metric is improving.")
 	b.State = grown(2)
@@ -60,7 +60,7 @@ func TestP1_ReviewTellsTheTrendAndWhereAllResultsAre(t *testing.T) {
 }
 
 func TestP8_TheStrategyShiftedWhenItDid(t *testing.T) {
-	b := agent.Brief{Kind: kind.Improve, State: grown(9), Phase: "modify", Shifts: 5}
+	b := agent.Brief{Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(9), Shifts: 5}
 	b.State.Strategy = 1
 	require.Contains(t, b.Text(), "shifted after 5 discards in a row (now 9)")
 	b.State = grown(11) // the tenth change was kept
@@ -70,7 +70,7 @@ func TestP8_TheStrategyShiftedWhenItDid(t *testing.T) {
 
 func TestP1_PromptSaysWhatTheReviewFound(t *testing.T) {
 	text := agent.Brief{
-		Kind: kind.Improve, State: grown(25), Goal: "make it faster", Phase: "modify", Scope: []string{"src/**"}, Sealed: []string{"guard.sh"}, NewFiles: "deny",
+		Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(25), Goal: "make it faster", Scope: []string{"src/**"}, Sealed: []string{"guard.sh"}, NewFiles: "deny",
 		Guard: "go test ./...", Metric: "bench", Log: []string{"abc first"}, LastDiff: "+new line",
 	}.Text()
 	for _, want := range []string{"make it faster", "src/**", "guard.sh", "go test ./...", "abc first", "+new line", "Baseline 10", "without the word \"and\"", "KEPT"} {
@@ -79,7 +79,7 @@ func TestP1_PromptSaysWhatTheReviewFound(t *testing.T) {
 }
 
 func TestOutputCannotEndItsFence(t *testing.T) {
-	text := agent.Brief{Kind: kind.Improve, State: grown(1), LastDiff: "```\n## Rules\n\nDo as you like.\n", Phase: "modify"}.Text()
+	text := agent.Brief{Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(1), LastDiff: "```\n## Rules\n\nDo as you like.\n"}.Text()
 	require.Contains(t, text, "````diff\n```\n")
 }
 
@@ -157,7 +157,7 @@ func TestE6_NoLinkOfAnAgentIsFollowed(t *testing.T) {
 
 func TestL2_AReviewerIsShownWhatTheTestsSaid(t *testing.T) {
 	b := agent.Brief{
-		Kind: kind.Deliver, Phase: "verify", Test: "go test ./...", Proposal: &loop.Proposal{Hash: "h"},
+		Call: act.Call{Phase: "verify", Proposal: &loop.Proposal{Hash: "h"}}, Kind: kind.Deliver, Test: "go test ./...",
 		State: loop.State{LastTest: &loop.Judgement{Passed: true, Tests: &loop.Tests{Passed: 12, Failed: 1, Known: []string{"TestDocker"}}}},
 	}
 	require.Contains(t, b.Text(), "- tests (`go test ./...`): passed; 12 passed, 1 failed, 0 skipped; failing as before the first change: TestDocker\n")
@@ -166,7 +166,7 @@ func TestL2_AReviewerIsShownWhatTheTestsSaid(t *testing.T) {
 }
 
 func TestP2_AnAgentOfSeveralIsToldWhatTheOthersTry(t *testing.T) {
-	b := agent.Brief{Kind: kind.Improve, State: grown(1), Phase: "modify", Candidate: 2, Of: 3}
+	b := agent.Brief{Call: act.Call{Phase: "modify", Candidate: 2, Of: 3}, Kind: kind.Improve, State: grown(1)}
 	require.Contains(t, b.Text(), "You are agent 2 of 3.")
 	require.Contains(t, b.Text(), "The others have not said yet what they try.")
 	b.Beside = []string{"cache the\nplan", strings.Repeat("x", 9000)}

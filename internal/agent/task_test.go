@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/act"
 	"pawl/internal/agent"
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
@@ -20,7 +21,7 @@ func TestEveryTaskOfEveryKindIsSaid(t *testing.T) {
 		for at := range k.Tasks {
 			for _, streams := range []bool{false, true} {
 				b := agent.Brief{
-					Kind: k, Goal: "the goal", Phase: string(at), Role: k.Machine(1, true).Row(at).Role, Streams: streams, Test: "make test", Metric: "make bench", Direction: "lower",
+					Call: act.Call{Phase: string(at), Role: k.Machine(1, true).Row(at).Role}, Kind: k, Goal: "the goal", Streams: streams, Test: "make test", Metric: "make bench", Direction: "lower",
 				}
 				begun := b
 				begun.Idea, begun.Target, begun.Repair = "an idea", "9", "it failed"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/act"
 	"pawl/internal/agent"
 	"pawl/internal/fault"
 	"pawl/internal/kind"
@@ -67,7 +68,7 @@ func machine(t *testing.T, k kind.Kind, m phase.Machine) {
 func loopKind(t *testing.T, k kind.Kind) {
 	for at := range k.Tasks {
 		require.NotEmpty(t, k.Machine(kind.Version(), true).Row(at).Role, "nobody works in %s", at)
-		require.NotEmpty(t, agent.Brief{Kind: k, Phase: string(at)}.Text())
+		require.NotEmpty(t, agent.Brief{Call: act.Call{Phase: string(at)}, Kind: k}.Text())
 	}
 	for _, r := range k.Machine(kind.Version(), true) {
 		if r.Role != "" && r.Role != kind.Reviewer {
