@@ -10,7 +10,7 @@ import (
 var (
 	cargoTest   = lazyregexp.New(`^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b`)
 	cargoBlock  = lazyregexp.New(`^---- (.+?)(?: - should panic)? (?:stdout|stderr) ----$`)
-	cargoResult = lazyregexp.New(`^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;.*?(?:finished in ([\d.]+)s)?$`)
+	cargoResult = lazyregexp.New(`^test result: (?:ok|FAILED)\. (\d+) passed; (\d+) failed; (\d+) ignored;`)
 	cargoName   = lazyregexp.New(`^ {4}(\S.*)$`)
 	cargoTarget = lazyregexp.New(`^\s+(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))`)
 	cargoError  = lazyregexp.New(`^error(\[E\d+\])?: `)
@@ -69,7 +69,6 @@ func readCargo(c *collector, outputs [][]byte) {
 			return
 		}
 		if m := cargoResult.FindStringSubmatch(line); m != nil {
-			c.took(seconds(m[4]))
 			c.passed += max(count(atoi(m[1]))-passed, 0)
 			c.failed += max(count(atoi(m[2]))-len(failed), 0)
 			c.skipped += max(count(atoi(m[3]))-skipped, 0)

@@ -15,13 +15,9 @@ type goEvent struct {
 	Package     string
 	Test        string
 	Output      string
-	Elapsed     float64
 	ImportPath  string
 	FailedBuild string
 }
-
-// ms returns how long the test took, in milliseconds.
-func (e goEvent) ms() int64 { return int64(min(max(e.Elapsed, 0), 1e9) * 1000) }
 
 // maxEvent is longer than any event, except one with a very long line of output, which is ignored.
 const maxEvent = 1 << 20
@@ -106,7 +102,7 @@ func (r *goReader) testEvent(e goEvent) {
 			r.skipped++
 		case "fail":
 			p.failed = true
-			r.failGo(Test{Package: e.Package, Name: e.Test, DurationMs: e.ms(), out: out})
+			r.failGo(Test{Package: e.Package, Name: e.Test, out: out})
 		}
 		r.drop(out)
 		delete(p.tests, e.Test)
@@ -135,13 +131,11 @@ func (r *goReader) packageEvent(e goEvent) {
 			r.keep(&r.at(e.Package).own, e.Output)
 		}
 	case "pass", "skip":
-		r.took(e.ms())
 		if e.Action == "pass" {
 			r.pass(e.Package, "")
 		}
 		r.end(e.Package)
 	case "fail":
-		r.took(e.ms())
 		p := r.at(e.Package)
 		r.unfinished(e.Package, p)
 		if !p.failed {

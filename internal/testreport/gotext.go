@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	goVerdict = lazyregexp.New(`^\s*--- (FAIL|PASS|SKIP): (\S+) \(([\d.]+)s\)`)
-	goEnd     = lazyregexp.New(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[ \t]+(?:\(cached\)|([\d.]+)s)?(.*))?$`)
+	goVerdict = lazyregexp.New(`^\s*--- (FAIL|PASS|SKIP): (\S+) \([\d.]+s\)`)
+	goEnd     = lazyregexp.New(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[ \t]+(?:\(cached\)|[\d.]+s)?(.*))?$`)
 	goBuild   = lazyregexp.New(`^# (\S+)(?: \[\S+\])?$`)
 )
 
@@ -42,11 +42,11 @@ func (r *goTextReader) line(line string) {
 		return
 	}
 	if m := goVerdict.FindStringSubmatch(line); m != nil {
-		r.verdict(m[1], m[2], seconds(m[3]))
+		r.verdict(m[1], m[2])
 		return
 	}
 	if m := goEnd.FindStringSubmatch(line); m != nil && m[1] != "---" {
-		r.packageEnd(strings.TrimSpace(m[1]), m[2], seconds(m[3]), m[4])
+		r.packageEnd(strings.TrimSpace(m[1]), m[2], m[3])
 		return
 	}
 	if m := goBuild.FindStringSubmatch(line); m != nil {
@@ -60,7 +60,7 @@ func (r *goTextReader) line(line string) {
 	r.out.line(line)
 }
 
-func (r *goTextReader) verdict(verdict, name string, ms int64) {
+func (r *goTextReader) verdict(verdict, name string) {
 	out := r.running[name]
 	if out == nil {
 		out = &excerpt{}
@@ -78,7 +78,7 @@ func (r *goTextReader) verdict(verdict, name string, ms int64) {
 		r.skipped++
 	case "FAIL":
 		r.out = out // without -v its output follows
-		r.failing = append(r.failing, Test{Name: name, DurationMs: ms, out: out})
+		r.failing = append(r.failing, Test{Name: name, out: out})
 		if len(r.failing) > maxNodes {
 			r.flush("")
 		}
@@ -86,8 +86,7 @@ func (r *goTextReader) verdict(verdict, name string, ms int64) {
 }
 
 // packageEnd reads the line that names the package of the tests before it.
-func (r *goTextReader) packageEnd(verdict, pkg string, ms int64, rest string) {
-	r.took(ms)
+func (r *goTextReader) packageEnd(verdict, pkg, rest string) {
 	switch verdict {
 	case "ok":
 		r.pass(pkg, "")

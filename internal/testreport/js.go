@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	mochaTotal = lazyregexp.New(`^  (\d+) (passing|pending|failing)(?: \(([\d.]+)(ms|s|m)\))?$`)
+	mochaTotal = lazyregexp.New(`^  (\d+) (passing|pending|failing)(?: \([\d.]+(?:ms|s|m)\))?$`)
 	mochaTitle = lazyregexp.New(`^  (\d+)\) (.+)$`)
 )
 
@@ -24,7 +24,6 @@ func readMocha(c *collector, outputs [][]byte) {
 			switch n := atoi(m[1]); m[2] {
 			case "passing":
 				c.passed += n
-				c.took(millis(m[3], unit[m[4]]))
 			case "pending":
 				c.skipped += n
 			default:
@@ -54,7 +53,7 @@ func readMocha(c *collector, outputs [][]byte) {
 }
 
 var (
-	nodeTest  = lazyregexp.New(`^( *)(✔|✖|﹣|▶) (.+?)(?: \(([\d.]+)ms\))?(?: # (SKIP|TODO).*)?$`)
+	nodeTest  = lazyregexp.New(`^( *)(✔|✖|﹣|▶) (.+?)(?: \([\d.]+ms\))?(?: # (SKIP|TODO).*)?$`)
 	nodeCount = lazyregexp.New(`^ℹ (pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$`)
 	nodeAt    = lazyregexp.New(`^test at (.+?):\d+:\d+$`)
 )
@@ -96,8 +95,6 @@ func (r *nodeReader) line(line string) {
 			r.skipped += atoi(m[2])
 		case "pass":
 			r.passed += atoi(m[2])
-		default:
-			r.took(millis(m[2], 1))
 		}
 		return
 	}
@@ -112,7 +109,7 @@ func (r *nodeReader) line(line string) {
 	case r.end && m[2] == "✖" && r.file != "":
 		r.again(m[3])
 	case !r.end:
-		r.tree(len(m[1])/2, m[2], m[3], millis(m[4], 1), m[5] != "")
+		r.tree(len(m[1])/2, m[2], m[3], m[4] != "")
 	}
 }
 
@@ -120,7 +117,7 @@ func (r *nodeReader) line(line string) {
 const maxDepth = 100
 
 // tree reads a line of the tree of tests.
-func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) {
+func (r *nodeReader) tree(level int, mark, name string, excused bool) {
 	level = min(level, len(r.suites), maxDepth)
 	closes := level < len(r.suites) && r.suites[level] == name
 	r.suites, r.out = r.suites[:level], nil
@@ -133,7 +130,7 @@ func (r *nodeReader) tree(level int, mark, name string, ms int64, excused bool) 
 		r.named("", path)
 	case mark == "✖" && len(r.tests) < maxNodes:
 		r.out = &excerpt{}
-		r.tests = append(r.tests, nodeFailing{Test{Name: path, DurationMs: ms, out: r.out}, name, false})
+		r.tests = append(r.tests, nodeFailing{Test{Name: path, out: r.out}, name, false})
 	}
 }
 

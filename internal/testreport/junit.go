@@ -34,7 +34,7 @@ type junitReader struct {
 }
 
 // readJUnit reads the JUnit XML in the outputs, which may have other text around it. In all dialects a testcase has a
-// name, a class or file, and a time, and contains the result: failure, error or skipped. Without any of them it
+// name, and a class or file, and contains the result: failure, error or skipped. Without any of them it
 // passed.
 func readJUnit(c *collector, outputs [][]byte) {
 	for _, out := range outputs {
@@ -97,9 +97,8 @@ func (r *junitReader) start(name string, attributes []byte) {
 	switch {
 	case name == "testcase":
 		a := attributesOf(attributes)
-		r.test = &Test{Package: a["classname"], Name: a["name"], File: a["file"], DurationMs: seconds(a["time"])}
+		r.test = &Test{Package: a["classname"], Name: a["name"], File: a["file"]}
 		r.message, r.verdict = excerpt{}, ""
-		r.took(r.test.DurationMs)
 	case r.test != nil && (name == "failure" || name == "error"):
 		r.verdict, r.inside = "failed", name
 		if a := attributesOf(attributes); a["message"]+a["type"] != "" {

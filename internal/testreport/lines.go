@@ -178,20 +178,6 @@ func endOf(out []byte, n int) string {
 	return clip(tidy(text), n)
 }
 
-// seconds returns a number of seconds in milliseconds, 0 if s is not a number.
-func seconds(s string) int64 { return millis(s, 1000) }
-
-// unit has the milliseconds of each unit.
-var unit = map[string]float64{"ms": 1, "s": 1000, "m": 60_000}
-
-func millis(s string, factor float64) int64 {
-	f, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(s), ",", ""), 64)
-	if err != nil || f != f || f < 0 || f > 1e9 {
-		return 0
-	}
-	return int64(f * factor)
-}
-
 // atoi returns a count, 0 if s is not a number.
 func atoi(s string) int {
 	n, err := strconv.Atoi(s)

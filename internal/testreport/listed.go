@@ -11,7 +11,7 @@ import (
 // The expressions have named groups.
 type listed struct {
 	// total matches a line of the summary: ran (all tests), or passed; failed, errors and more (all of them failed);
-	// skipped; or counts, each with its word; and the time, in s or ms.
+	// skipped; or counts, each with its word.
 	total *lazyregexp.Regexp
 	// begin and end are around a list of failing tests. Without begin, tests fail anywhere, and end ends a message.
 	begin, end *lazyregexp.Regexp
@@ -82,16 +82,16 @@ var (
 		test: lazyregexp.New(`^(?:FAIL|XPASS|ERROR): (?P<name>\S.*)$`), ok: lazyregexp.New(`^(?:PASS|XFAIL): (?P<name>\S.*)$`),
 	}
 	jest = listed{ // does not name passing tests
-		total: lazyregexp.New(`^(?:Tests: +(?P<counts>.+, )?\d+ total|Time: +(?P<s>[\d.]+) s)`), group: lazyregexp.New(`^(?:FAIL|(?P<passed>PASS)) +(?:\./)?(?P<file>\S.*?)(?: \([\d.]+ m?s\))?$`),
+		total: lazyregexp.New(`^Tests: +(?P<counts>.+, )?\d+ total`), group: lazyregexp.New(`^(?:FAIL|(?P<passed>PASS)) +(?:\./)?(?P<file>\S.*?)(?: \([\d.]+ m?s\))?$`),
 		test: lazyregexp.New(`^  ● (?P<name>.+)$`), broken: "Test suite failed to run",
 		end: lazyregexp.New(`^(?:Test Suites: |Summary of all failing tests|  ● (?:Console|Cannot log after tests are done\. Did you forget to wait for something async in your test\?)$)`),
 	}
 	vitest = listed{ // printed to pipes, the names of failing tests come after the counts
-		total: lazyregexp.New(`^ +(?:Tests +(?P<counts>.*)(?:\(\d+\)|no tests)$|Duration +(?:(?P<ms>[\d.]+)ms|(?P<s>[\d.]+)s)\b)`), end: lazyregexp.New(`^⎯⎯⎯`),
+		total: lazyregexp.New(`^ +Tests +(?P<counts>.*)(?:\(\d+\)|no tests)$`), end: lazyregexp.New(`^⎯⎯⎯`),
 		test: lazyregexp.New(`^ *FAIL +(?P<file>\S.*?)(?: > (?P<name>.+)| \[ .*)?$`),
 	}
 	uvu = listed{ // the name of each of several files comes before its dots; passing tests have no names
-		total: lazyregexp.New(`^  (?:Total: +(?P<ran>\d+)|Passed: +(?P<passed>\d+)|Skipped: +(?P<skipped>\d+)|Duration: +(?P<ms>[\d.]+)(?:ms)?)$`), group: lazyregexp.New(`^(?P<file>\S+\.[cm]?[jt]sx?)$`),
+		total: lazyregexp.New(`^  (?:Total: +(?P<ran>\d+)|Passed: +(?P<passed>\d+)|Skipped: +(?P<skipped>\d+))$`), group: lazyregexp.New(`^(?P<file>\S+\.[cm]?[jt]sx?)$`),
 		test: lazyregexp.New(`^ +FAIL +(?:(?P<suite>\S.*?) +)?"(?P<name>.*)"$`), end: lazyregexp.New(`\(\d+ / \d+\)$`),
 	}
 	// tally is the form of small test harnesses in C.
@@ -118,7 +118,6 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			for _, n := range counted.FindAllStringSubmatch(m["counts"], 10) {
 				*sums[n[2]] += atoi(n[1])
 			}
-			c.took(seconds(m["s"]) + millis(m["ms"], 1))
 			before = nil
 			return
 		}

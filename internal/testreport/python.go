@@ -12,7 +12,7 @@ var (
 	pytestTitle   = lazyregexp.New(`^_{3,} (.+?) _{3,}$`)
 	pytestFailed  = lazyregexp.New(`^(FAILED|ERROR) (.+)$`)
 	pytestVerbose = lazyregexp.New(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?(?:\s+\[ *\d+%\])?$`)
-	pytestTotal   = lazyregexp.New(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in ([\d.]+)s(?: \([\d:]+\))?(?: =+)?$`)
+	pytestTotal   = lazyregexp.New(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$`)
 	pytestCount   = lazyregexp.New(`(\d+) ([a-z]+)`)
 )
 
@@ -34,7 +34,7 @@ func readPytest(c *collector, outputs [][]byte) {
 
 func (r *pytestReader) line(line string) {
 	if m := pytestTotal.FindStringSubmatch(line); m != nil {
-		r.total(m[1], seconds(m[2]))
+		r.total(m[1])
 		return
 	}
 	if m := pytestSection.FindStringSubmatch(line); m != nil {
@@ -106,7 +106,7 @@ func (r *pytestReader) name(id, why string) {
 }
 
 // total reads the last line of a session.
-func (r *pytestReader) total(counts string, ms int64) {
+func (r *pytestReader) total(counts string) {
 	failed := 0
 	for _, m := range pytestCount.FindAllStringSubmatch(counts, 10) {
 		switch n := atoi(m[1]); m[2] {
@@ -118,7 +118,6 @@ func (r *pytestReader) total(counts string, ms int64) {
 			failed += n
 		}
 	}
-	r.took(ms)
 	named := r.end()
 	r.failed += max(failed-named, 0)
 }
@@ -169,7 +168,7 @@ func blockName(title string) string {
 var (
 	unitTitle   = lazyregexp.New(`^(FAIL|ERROR): (\S+)(?: \(([^)]*)\))?(.*)$`)
 	unitVerbose = lazyregexp.New(`^\s*(\S+) \(([^)]+)\)(.*?) \.\.\. (ok|FAIL|ERROR|skipped.*|expected failure)$`)
-	unitRan     = lazyregexp.New(`^Ran (\d+) tests? in ([\d.]+)s$`)
+	unitRan     = lazyregexp.New(`^Ran (\d+) tests? in [\d.]+s$`)
 	unitTotal   = lazyregexp.New(`^(?:OK|FAILED)(?: \((.*)\))?$`)
 	unitCount   = lazyregexp.New(`([a-z ]+)=(\d+)`)
 )
@@ -198,9 +197,7 @@ func readUnittest(c *collector, outputs [][]byte) {
 		case len(line) >= 70 && strings.Trim(line, "-") == "":
 		case unitRan.MatchString(line):
 			c.close()
-			m := unitRan.FindStringSubmatch(line)
-			ran = atoi(m[1])
-			c.took(seconds(m[2]))
+			ran = atoi(unitRan.FindStringSubmatch(line)[1])
 		case ran > 0 && unitTotal.MatchString(line):
 			skipped := 0
 			for _, m := range unitCount.FindAllStringSubmatch(unitTotal.FindStringSubmatch(line)[1], 10) {

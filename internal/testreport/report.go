@@ -49,9 +49,8 @@ type Report struct {
 	// Broken says that something could not be built, loaded or finished, so that tests are missing.
 	Broken bool `json:"broken,omitempty"`
 	// Partial says that a part of the output was left out, so that tests may be missing.
-	Partial    bool   `json:"partial,omitempty"`
-	DurationMs int64  `json:"durationMs,omitempty"` // the time that the runner reports, 0 if it reports none
-	Failing    []Test `json:"failing,omitempty"`    // the first MaxTests, in the order of the output
+	Partial bool   `json:"partial,omitempty"`
+	Failing []Test `json:"failing,omitempty"` // the first MaxTests, in the order of the output
 	// Tail is the end of the output, if no failing test was found in it.
 	Tail string `json:"tail,omitempty"`
 
@@ -62,11 +61,10 @@ type Report struct {
 // Test is one failing test. Name is "" if a whole package or file failed, for example because it could not be built.
 // Package is the unit by which the runner groups tests: package, class or file.
 type Test struct {
-	Package    string `json:"package,omitempty"`
-	Name       string `json:"name,omitempty"`
-	File       string `json:"file,omitempty"`
-	Message    string `json:"message,omitempty"` // an excerpt of what it printed
-	DurationMs int64  `json:"durationMs,omitempty"`
+	Package string `json:"package,omitempty"`
+	Name    string `json:"name,omitempty"`
+	File    string `json:"file,omitempty"`
+	Message string `json:"message,omitempty"` // an excerpt of what it printed
 
 	out *excerpt // becomes Message when the test is recorded
 }
@@ -143,7 +141,7 @@ func Read(outputs ...[]byte) Report {
 		}
 		if other := read(outputs, seen, partial); other.Failed > 0 || other.Broken {
 			other.Format += ", " + r.Format
-			other.Passed, other.Skipped, other.DurationMs = other.Passed+r.Passed, other.Skipped+r.Skipped, other.DurationMs+r.DurationMs
+			other.Passed, other.Skipped = other.Passed+r.Passed, other.Skipped+r.Skipped
 			other.named = other.named || r.named
 			maps.Copy(other.passed, r.passed)
 			return other
@@ -164,11 +162,10 @@ func read(outputs [][]byte, seen map[string]bool, partial bool) Report {
 		if !seen[f.name] {
 			continue
 		}
-		booked, took := c.booked(), c.durationMs
+		booked := c.booked()
 		c.before = len(c.index)
 		f.read(c, outputs)
 		if c.booked() == booked {
-			c.durationMs = took
 			continue
 		}
 		if found = append(found, f.name); f.machine {
@@ -203,8 +200,7 @@ func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 type collector struct {
 	passed, failed, skipped int // failed counts the failures without a name
 	broken, partial         bool
-	naming                  bool // passing tests are named in the output
-	durationMs              int64
+	naming                  bool  // passing tests are named in the output
 	test                    *Test // the open test
 	tests                   []Test
 	index                   map[uint64]int      // the position in tests of each failing test, -1 beyond the limit
@@ -271,7 +267,6 @@ func (c *collector) unnamed(counted int) { c.failed += max(count(counted)-(len(c
 // fail records a failing test, once for each name. A later message is only used if there was none.
 func (c *collector) fail(t Test) {
 	t.Package, t.Name, t.File = clean(t.Package), clean(t.Name), clean(t.File)
-	t.DurationMs = max(t.DurationMs, 0)
 	if t.out != nil {
 		t.Message, t.out = cmp.Or(t.out.String(), t.Message), nil
 	}
@@ -300,16 +295,10 @@ func (c *collector) parent(pkg, name string) {
 	}
 }
 
-func (c *collector) took(ms int64) {
-	if ms > 0 && ms < 1e12 {
-		c.durationMs += ms
-	}
-}
-
 func (c *collector) report() Report {
 	r := Report{
 		Passed: c.passed, Failed: c.failed, Skipped: c.skipped, Broken: c.broken, Partial: c.partial,
-		DurationMs: c.durationMs, passed: c.passes, named: c.naming,
+		passed: c.passes, named: c.naming,
 	}
 	for key := range c.index {
 		if _, parent := c.parents[key]; !parent {

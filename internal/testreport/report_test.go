@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -94,7 +93,6 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 			require.Equal(t, c.broken, r.Broken)
 			require.Contains(t, r.Failing[0].Message, c.says)
 			require.Empty(t, r.Tail)
-			require.Equal(t, slices.Contains([]string{"perl.tap", "tape.tap", "jsmn.txt", "automake.txt", "prove.txt", "provetodo.txt", "ctest.txt", "meson.txt", "busted.txt", "gtest.txt", "rspec.txt", "minitest.txt", "phpunit.txt", "testunit.txt", "junit4.txt", "junit-platform.txt", "shunit2.txt"}, c.files[0]), r.DurationMs == 0, "these do not say how long it took")
 			for _, test := range r.Failing {
 				require.NotEmpty(t, test.Message, test.ID())
 			}
