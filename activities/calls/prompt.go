@@ -115,16 +115,9 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	if !built {
 		return nil, hosted.Refuse(fault.New(fault.InvalidSpec, "this version knows no agent %q", own.Use))
 	}
-	brief := agent.Brief{
-		Call: in, Kind: k, State: state, Goal: s.Goal, Test: s.Test.Command,
-		Direction: s.Verify.Direction, Shifts: s.Limits.ShiftAfter, Metric: s.Verify.Command, Guard: s.Guard.Command, Scope: s.Scope, NewFiles: s.NewFiles,
-		Streams: adapter.Streams(),
-	}
+	brief := agent.Brief{Call: in, Kind: k, Spec: s, State: state, Streams: adapter.Streams()}
 	if state.Sampler != nil {
 		brief.Noise = govern.Told(*state.Sampler, s)
-	}
-	if s.Verify.Target != nil {
-		brief.Target = s.Verify.Target.String()
 	}
 	for _, seal := range contract.Sealed {
 		if seal.Untold {

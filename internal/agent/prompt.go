@@ -11,32 +11,25 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 // Brief is everything that an agent is told in one call. Every part has a limit, so that iteration 1,000 costs as
 // much as iteration 20.
 type Brief struct {
-	act.Call  // the call; its Evidence is the end of the output that shows why the last attempt was undone
-	Kind      kind.Kind
-	State     loop.State
-	Goal      string
-	Direction string
-	Shifts    int // after this many discards in a row the strategy shifts, again and again
-	Target    string
-	Metric    string // the verify command, so that the agent knows the metric
-	Guard     string
-	Scope     []string
-	Sealed    []string
-	Reserved  []string // names that no new file may have
-	Lines     []string // files, each with directives that may not change
-	NewFiles  string
-	Log       []string // the last lines of the history
-	LastDiff  string   // the last change
-	Test      string   // the test command
-	Plan      string   // the plan, approved with the contract
-	Noise     string   // how much the metric varies, and which improvement counts; "" if it does not vary
-	Diff      string   // the diff of the proposal
-	Criteria  []string // the criteria that the reviewer ticks off
+	act.Call // the call; its Evidence is the end of the output that shows why the last attempt was undone
+	Kind     kind.Kind
+	Spec     spec.Spec
+	State    loop.State
+	Sealed   []string
+	Reserved []string // names that no new file may have
+	Lines    []string // files, each with directives that may not change
+	Log      []string // the last lines of the history
+	LastDiff string   // the last change
+	Plan     string   // the plan, approved with the contract
+	Noise    string   // how much the metric varies, and which improvement counts; "" if it does not vary
+	Diff     string   // the diff of the proposal
+	Criteria []string // the criteria that the reviewer ticks off
 	// Instructions is the repository's file with instructions for agents, if the program does not read it by itself.
 	Instructions Text
 	// Streams says that the agent answers by its output, and need not write a file.
@@ -64,7 +57,7 @@ const (
 func (b Brief) Text() string {
 	var w strings.Builder
 	section := sections(&w)
-	section("Goal", loop.Clip(b.Goal, boundGoal))
+	section("Goal", loop.Clip(b.Spec.Goal, boundGoal))
 	section("The plan", loop.Clip(b.Plan, boundPlan))
 	section("Your task now", b.task())
 	section("What the other agents try", b.beside())
@@ -148,7 +141,9 @@ func (b Brief) judged() string {
 	for _, j := range []struct {
 		name, command string
 		*loop.Judgement
-	}{{"guard", b.Guard, b.State.LastGuard}, {"tests", b.Test, b.State.LastTest}, {"verify", b.Metric, b.State.LastVerify}} {
+	}{
+		{"guard", b.Spec.Guard.Command, b.State.LastGuard}, {"tests", b.Spec.Test.Command, b.State.LastTest}, {"verify", b.Spec.Verify.Command, b.State.LastVerify},
+	} {
 		if j.Judgement == nil || j.command == "" {
 			continue
 		}
@@ -183,7 +178,7 @@ func (b Brief) guidance() string {
 }
 
 func (b Brief) rules() string {
-	lines := []string{"- Change only files that match: " + loop.Clip(strings.Join(b.Scope, ", "), boundList)}
+	lines := []string{"- Change only files that match: " + loop.Clip(strings.Join(b.Spec.Scope, ", "), boundList)}
 	if len(b.Sealed) > 0 {
 		lines = append(lines, "- Never change these files, because they judge your work: "+loop.Clip(strings.Join(b.Sealed, ", "), boundList))
 	}
@@ -191,7 +186,7 @@ func (b Brief) rules() string {
 		lines = append(lines, "- Never change these lines, because they decide how your work is judged: "+loop.Clip(strings.Join(b.Lines, ", "), boundList))
 	}
 	switch {
-	case b.NewFiles == "deny":
+	case b.Spec.NewFiles == spec.Deny:
 		lines = append(lines, "- Do not add files.")
 	case len(b.Reserved) > 0:
 		lines = append(lines, "- Never add files with these names, because they would change how your work is judged: "+loop.Clip(strings.Join(b.Reserved, ", "), boundList))
@@ -204,8 +199,8 @@ func (b Brief) rules() string {
 		lines = append(lines, fmt.Sprintf("- %s failed before the first change, and need not pass unless the goal is about %s: %s",
 			evidence.Counted(known.Tests.Failed, "test"), them, loop.Clip(strings.Join(known.Tests.Failing, ", "), boundList)))
 	}
-	if b.Guard != "" {
-		lines = append(lines, "- This command must keep passing: `"+loop.Clip(b.Guard, 512)+"`")
+	if guard := b.Spec.Guard.Command; guard != "" {
+		lines = append(lines, "- This command must keep passing: `"+loop.Clip(guard, 512)+"`")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -246,7 +241,7 @@ func (b Brief) trend() string {
 		evidence.Plateau:     "The metric has reached a plateau: the last changes did not improve it.",
 		evidence.Oscillating: "The metric oscillates: it goes up and down without progress.",
 		evidence.Unknown:     "There are too few measurements to see a trend in the metric.",
-	}[b.State.Analysis.Trend(b.Direction)] + "\n"
+	}[b.State.Analysis.Trend(b.Spec.Verify.Direction)] + "\n"
 }
 
 // pivotAfter is how many discards in a row in one area ask for another area (P2).
@@ -260,8 +255,9 @@ func (b Brief) strategy() string {
 		}
 		fmt.Fprintf(&w, "\n- %d discards in a row in %s: choose another file or another technique.", a.DiscardsInARow, loop.Clip(a.Area, boundLine))
 	}
-	if n := b.State.DiscardsInARow; b.State.Strategy > 0 && b.Shifts > 0 && n >= b.Shifts {
-		fmt.Fprintf(&w, "\n- The strategy has shifted after %s in a row (now %d): work in another area of the scope, with another technique.", evidence.Counted(n-n%b.Shifts, "discard"), n)
+	shifts := b.Spec.Limits.ShiftAfter // after this many discards in a row the strategy shifts, again and again
+	if n := b.State.DiscardsInARow; b.State.Strategy > 0 && shifts > 0 && n >= shifts {
+		fmt.Fprintf(&w, "\n- The strategy has shifted after %s in a row (now %d): work in another area of the scope, with another technique.", evidence.Counted(n-n%shifts, "discard"), n)
 	}
 	return w.String()
 }

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 	"pawl/internal/task"
 )
 
@@ -41,7 +42,7 @@ func TestP1_PromptSizeDoesNotGrowWithTheLoop(t *testing.T) {
 	size := func(n int) int {
 		return len(agent.Brief{
 			Call: act.Call{Phase: "modify", Attempt: 2, Repair: "guard-fail", Evidence: strings.Repeat("FAIL\n", 10000), Guidance: []loop.Note{{Text: strings.Repeat("y", 9000)}}},
-			Kind: kind.Improve, State: grown(n), Goal: "make it faster", Scope: []string{"**"}, Log: make([]string, 400), LastDiff: strings.Repeat("+x\n", 100000),
+			Kind: kind.Improve, State: grown(n), Spec: spec.Spec{Goal: "make it faster", Scope: []string{"**"}}, Log: make([]string, 400), LastDiff: strings.Repeat("+x\n", 100000),
 		}.Text())
 	}
 	at20, at1000 := size(20), size(1000)
@@ -50,7 +51,7 @@ func TestP1_PromptSizeDoesNotGrowWithTheLoop(t *testing.T) {
 }
 
 func TestP1_ReviewTellsTheTrendAndWhereAllResultsAre(t *testing.T) {
-	b := agent.Brief{Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(25), Direction: "lower"}
+	b := agent.Brief{Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(25), Spec: spec.Spec{Verify: spec.Verify{Direction: "lower"}}}
 	require.Contains(t, b.Text(), "All results so far are in the file `loop-results.tsv` in this folder")
 	require.Contains(t, b.Text(), "The metric is improving.")
 	b.State = grown(2)
@@ -60,7 +61,7 @@ func TestP1_ReviewTellsTheTrendAndWhereAllResultsAre(t *testing.T) {
 }
 
 func TestP8_TheStrategyShiftedWhenItDid(t *testing.T) {
-	b := agent.Brief{Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(9), Shifts: 5}
+	b := agent.Brief{Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(9), Spec: spec.Spec{Limits: spec.Limits{ShiftAfter: 5}}}
 	b.State.Strategy = 1
 	require.Contains(t, b.Text(), "shifted after 5 discards in a row (now 9)")
 	b.State = grown(11) // the tenth change was kept
@@ -70,8 +71,10 @@ func TestP8_TheStrategyShiftedWhenItDid(t *testing.T) {
 
 func TestP1_PromptSaysWhatTheReviewFound(t *testing.T) {
 	text := agent.Brief{
-		Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(25), Goal: "make it faster", Scope: []string{"src/**"}, Sealed: []string{"guard.sh"}, NewFiles: "deny",
-		Guard: "go test ./...", Metric: "bench", Log: []string{"abc first"}, LastDiff: "+new line",
+		Call: act.Call{Phase: "modify"}, Kind: kind.Improve, State: grown(25), Sealed: []string{"guard.sh"}, Log: []string{"abc first"}, LastDiff: "+new line",
+		Spec: spec.Spec{
+			Goal: "make it faster", Scope: []string{"src/**"}, NewFiles: "deny", Guard: spec.Guard{Command: "go test ./..."}, Verify: spec.Verify{Command: "bench"},
+		},
 	}.Text()
 	for _, want := range []string{"make it faster", "src/**", "guard.sh", "go test ./...", "abc first", "+new line", "Baseline 10", "without the word \"and\"", "KEPT"} {
 		require.Contains(t, text, want)
@@ -157,7 +160,7 @@ func TestE6_NoLinkOfAnAgentIsFollowed(t *testing.T) {
 
 func TestL2_AReviewerIsShownWhatTheTestsSaid(t *testing.T) {
 	b := agent.Brief{
-		Call: act.Call{Phase: "verify", Proposal: &loop.Proposal{Hash: "h"}}, Kind: kind.Deliver, Test: "go test ./...",
+		Call: act.Call{Phase: "verify", Proposal: &loop.Proposal{Hash: "h"}}, Kind: kind.Deliver, Spec: spec.Spec{Test: spec.Test{Command: "go test ./..."}},
 		State: loop.State{LastTest: &loop.Judgement{Passed: true, Tests: &loop.Tests{Passed: 12, Failed: 1, Known: []string{"TestDocker"}}}},
 	}
 	require.Contains(t, b.Text(), "- tests (`go test ./...`): passed; 12 passed, 1 failed, 0 skipped; failing as before the first change: TestDocker\n")

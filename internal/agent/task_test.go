@@ -10,21 +10,25 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 // TestEveryTaskOfEveryKindIsSaid fills in each template of each kind, for a loop that has just begun and one with
 // results, and for an agent that writes a file and one that answers by its output.
 func TestEveryTaskOfEveryKindIsSaid(t *testing.T) {
+	target := evidence.MustDecimal("9")
 	number, err := evidence.ParseDecimal("10.50")
 	require.NoError(t, err)
 	for _, k := range kind.All {
 		for at := range k.Tasks {
 			for _, streams := range []bool{false, true} {
 				b := agent.Brief{
-					Call: act.Call{Phase: string(at), Role: k.Machine(1, true).Row(at).Role}, Kind: k, Goal: "the goal", Streams: streams, Test: "make test", Metric: "make bench", Direction: "lower",
+					Call: act.Call{Phase: string(at), Role: k.Machine(1, true).Row(at).Role}, Kind: k, Streams: streams,
+					Spec: spec.Spec{Goal: "the goal", Test: spec.Test{Command: "make test"}, Verify: spec.Verify{Command: "make bench", Direction: "lower"}},
 				}
 				begun := b
-				begun.Idea, begun.Target, begun.Repair = "an idea", "9", "it failed"
+				begun.Idea, begun.Repair = "an idea", "it failed"
+				begun.Spec.Verify.Target = &target
 				begun.State = loop.State{Iteration: 3, Baseline: &number, Best: &number}
 				for _, text := range []string{b.Text(), begun.Text()} {
 					require.Contains(t, text, "## Your task now\n\n", at)

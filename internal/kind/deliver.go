@@ -36,7 +36,7 @@ var Deliver = Kind{
 }
 
 const judged = ` Keep it minimal. Edit only files in this folder; you need not commit.` +
-	"{{if .Test}} `{{clip .Test 512}}` decides whether it works, whatever you say about it.{{end}}"
+	"{{if .Spec.Test.Command}} `{{clip .Spec.Test.Command 512}}` decides whether it works, whatever you say about it.{{end}}"
 
 // deliver1 is the machine in version 1 of the rules: exactly the transitions of L6. The guard must pass before write
 // and fix end; it is not a phase. A rework happens within its phase. An end is not a transition, so that the state

@@ -23,13 +23,13 @@ var Improve = Kind{
 Keep it minimal: one logical unit. Describe it in one sentence without the word "and". {{where "description"}} ` +
 			`Edit only files in this folder; you need not commit. The change is then measured: it is kept if it improves the metric, and undone if it does not.`},
 	},
-	Standing: `- Iteration {{.State.Iteration}}; the metric comes from ` + "`{{clip .Metric 512}}`" + `; {{if eq .Direction "lower"}}lower{{else}}higher{{end}} is better.
+	Standing: `- Iteration {{.State.Iteration}}; the metric comes from ` + "`{{clip .Spec.Verify.Command 512}}`" + `; {{if eq .Spec.Verify.Direction "lower"}}lower{{else}}higher{{end}} is better.
 {{- if and .State.Baseline .State.Best}}
 - Baseline {{.State.Baseline}}, best so far {{.State.HeadBest}}{{if .State.Exploring}}, on the branch that you work on {{.State.Best}}{{end}}.{{end}}
 {{- if .Noise}}
 - {{.Noise}}{{end}}
-{{- if .Target}}
-- Target: {{.Target}}.{{end}}
+{{- if .Spec.Verify.Target}}
+- Target: {{.Spec.Verify.Target}}.{{end}}
 - Changes kept: {{.State.KeptCount}}, discarded: {{.State.Discarded}}, discarded in a row: {{.State.DiscardsInARow}}.`,
 
 	Figures: []Figure{Keeps},

@@ -170,7 +170,10 @@ type refs struct {
 }
 
 func newRefs(s spec.Spec, files []string) *refs {
-	r := &refs{files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{}, follower: newFollower()}
+	r := &refs{
+		files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{},
+		follower: follower{found: map[string]bool{}, unread: map[string]bool{}, looked: map[string]bool{}},
+	}
 	if path.IsAbs(s.Repo.Path) {
 		r.root = path.Clean(s.Repo.Path)
 	}

@@ -18,10 +18,6 @@ type follower struct {
 	looked map[string]bool          // what was read already, and how
 }
 
-func newFollower() follower {
-	return follower{found: map[string]bool{}, unread: map[string]bool{}, looked: map[string]bool{}}
-}
-
 // MaxScript is the largest size in bytes of a file that is read to find what it runs.
 const MaxScript = 256 << 10
 

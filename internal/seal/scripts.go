@@ -230,7 +230,7 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 				r.testsIn(c.Dir, args[n+1].Text)
 			}
 			return
-		case entryModule(name, w.Text) && n+1 < len(args):
+		case w.Text == "-m" && contains("python pypy coverage", name) && n+1 < len(args):
 			module := strings.ReplaceAll(args[n+1].Path, ".", "/")
 			r.first(c.Dir, pythonRuns)
 			for _, name := range []string{".py", "/__init__.py", "/__main__.py"} { // these come before an installed module
@@ -298,10 +298,6 @@ func (r *refs) fed(c shell.Command, depth int) {
 
 // commandOption matches -c, also together with other options: -euc, -lc.
 var commandOption = lazyregexp.New(`^-[a-zA-Z]*c$`)
-
-func entryModule(name, option string) bool {
-	return option == "-m" && (name == "python" || name == "pypy" || name == "coverage")
-}
 
 // task seals the file from which make and similar programs take their instructions.
 func (r *refs) task(dir, name string, args []shell.Word, depth int) {

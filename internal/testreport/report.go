@@ -134,7 +134,8 @@ var formats = []format{
 func Read(outputs ...[]byte) Report {
 	seen, partial := sniff(outputs)
 	r := read(outputs, seen, partial)
-	if isMachine(r.Format) && r.Failed == 0 && !r.Broken {
+	machine := slices.ContainsFunc(formats, func(f format) bool { return f.machine && f.name == r.Format })
+	if machine && r.Failed == 0 && !r.Broken {
 		// One runner may report success while another runner of the same command fails.
 		for _, f := range formats {
 			seen[f.name] = seen[f.name] && !f.machine
@@ -148,10 +149,6 @@ func Read(outputs ...[]byte) Report {
 		}
 	}
 	return r
-}
-
-func isMachine(name string) bool {
-	return slices.ContainsFunc(formats, func(f format) bool { return f.machine && f.name == name })
 }
 
 // read reads the results in the formats of seen.

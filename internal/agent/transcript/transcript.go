@@ -224,7 +224,7 @@ func (e entry) write(b *strings.Builder) {
 	text := secret.Redact(strings.ToValidUTF8(e.text, "\uFFFD"))
 	more := len(text) > e.keep
 	if more {
-		text = strings.TrimRight(cut(text, e.keep), "\n")
+		text = strings.TrimRight(strings.ToValidUTF8(text[:e.keep], ""), "\n")
 	}
 	if text != "" {
 		for line := range strings.SplitSeq(text, "\n") {
@@ -234,14 +234,6 @@ func (e entry) write(b *strings.Builder) {
 	if more {
 		b.WriteString("   …\n")
 	}
-}
-
-// cut returns the beginning of a text, at most n bytes.
-func cut(text string, n int) string {
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // escapes replaces the escapes of JSON that hide where a line or a word ends.
