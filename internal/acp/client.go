@@ -196,7 +196,7 @@ func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId 
 		return ""
 	}
 	codex := protocol.SessionModeId("read-only")
-	if s.Any {
+	if s.All {
 		codex = "workspace-write"
 	}
 	for _, want := range []protocol.SessionModeId{codex, "default"} { // Codex's mode, then that of the other agents

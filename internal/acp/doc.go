@@ -62,12 +62,9 @@ type Options struct {
 func read(args []string) (o Options, err error) {
 	f := flag.NewFlagSet(stream.ACPCommand, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.Func("may", "a class of tools that is approved", func(v string) error {
-		o.May = append(o.May, program.Class(v))
-		return nil
-	})
-	f.Func("begins", "what approved commands begin with", func(v string) error {
-		o.Begins = append(o.Begins, v)
+	var approved []string
+	f.Func("approve", "an entry of approvals.tools", func(v string) error {
+		approved = append(approved, v)
 		return nil
 	})
 	f.Func("cost", "the USD that are left", func(v string) error {
@@ -75,7 +72,6 @@ func read(args []string) (o Options, err error) {
 		o.Cost = &d
 		return err
 	})
-	f.BoolVar(&o.Any, "any", false, "tools of no class are approved")
 	f.StringVar(&o.Model, "model", "", "the model")
 	f.Int64Var(&o.Tools, "tools", -1, "the tool calls that are left")
 	at := slices.Index(args, "--")
@@ -85,7 +81,7 @@ func read(args []string) (o Options, err error) {
 	if err := f.Parse(args[:at]); err != nil {
 		return o, fmt.Errorf("%s: %w", stream.ACPCommand, err)
 	}
-	o.Argv = args[at+1:]
+	o.Argv, o.Approved = args[at+1:], program.Approve(approved)
 	o.Dir, err = os.Getwd()
 	return o, err
 }

@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"slices"
 	"strings"
 
 	protocol "github.com/coder/acp-go-sdk"
@@ -11,11 +10,7 @@ import (
 )
 
 // Rules say which of an agent's tools a contract approves.
-type Rules struct {
-	May    []program.Class
-	Begins []string // the words with which shell commands must begin, if the shell is not approved completely
-	Any    bool     // tools of no class are approved too
-}
+type Rules struct{ program.Approved }
 
 // classes has the class of each kind of tool in the protocol.
 var classes = map[protocol.ToolKind]program.Class{
@@ -31,7 +26,7 @@ func (r Rules) Allow(kind protocol.ToolKind, input any) bool {
 		return true
 	}
 	command := commandOf(input)
-	return classes[kind] == program.Shell && command != "" && shell.Begins(command, r.Begins)
+	return classes[kind] == program.Shell && command != "" && shell.Begins(command, r.Commands)
 }
 
 // always reports whether the contract approves every use of such a tool.
@@ -43,9 +38,9 @@ func (r Rules) always(kind protocol.ToolKind) bool {
 	case kind == protocol.ToolKindSwitchMode: // it could switch to a mode that asks less
 		return false
 	case !known:
-		return r.Any
+		return r.All
 	}
-	return slices.Contains(r.May, class)
+	return r.May(class)
 }
 
 // commandOf returns the command of a tool that executes one, "" if it is unknown. The title of the tool may differ

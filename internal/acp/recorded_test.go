@@ -17,7 +17,7 @@ import (
 )
 
 // everything is a contract that approves every tool.
-var everything = Rules{May: []program.Class{program.Looks, program.Edits, program.Shell, program.Network}, Any: true}
+var everything = Rules{program.Approved{Classes: []program.Class{program.Looks, program.Edits, program.Shell, program.Network}, All: true}}
 
 // told lets an agent take a turn, and returns what the client reports, as the adapter reads it.
 func told(t *testing.T, ctx context.Context, o Options, agent func(in io.Reader, out io.Writer)) (*stream.Stream, string) {
@@ -131,7 +131,7 @@ func TestRealAgentsByTheirRecordedTurns(t *testing.T) {
 
 func TestA1_ARealAgentsEditThatIsNotApprovedIsDenied(t *testing.T) {
 	for _, name := range []string{"claude", "gemini", "opencode"} {
-		s, text := told(t, t.Context(), Options{Rules: Rules{May: []program.Class{program.Looks}}, Tools: -1}, replay(t, name))
+		s, text := told(t, t.Context(), Options{Rules: Rules{program.Approved{Classes: []program.Class{program.Looks}}}, Tools: -1}, replay(t, name))
 		require.Equal(t, []string{"edit"}, s.End().Denied, "%s: %s", name, text)
 	}
 }

@@ -125,7 +125,7 @@ func TestA1_AnAgentsQuestionsAreAnsweredByTheContract(t *testing.T) {
 		}
 		return ended(nil, protocol.StopReasonEndTurn)
 	}}
-	rules := Rules{May: []program.Class{program.Looks, program.Edits}, Begins: []string{"go test"}}
+	rules := Rules{program.Approved{Classes: []program.Class{program.Looks, program.Edits}, Commands: []string{"go test"}}}
 	s, text := told(t, t.Context(), Options{Rules: rules, Tools: -1, Prompt: "go"}, a.run)
 	require.Equal(t, []string{"once", "once", "no", "no", "no", "once", "no", "no"}, said, text)
 	require.Equal(t, []string{"fetch", "other", "switch_mode", "execute"}, s.End().Denied)
@@ -146,7 +146,7 @@ func TestA1_NothingIsAllowedForGoodThatTheContractApprovesInPart(t *testing.T) {
 		}
 		return ended(nil, protocol.StopReasonEndTurn)
 	}}
-	rules := Rules{May: []program.Class{program.Edits}, Begins: []string{"go test"}}
+	rules := Rules{program.Approved{Classes: []program.Class{program.Edits}, Commands: []string{"go test"}}}
 	s, text := told(t, t.Context(), Options{Rules: rules, Tools: -1, Prompt: "go"}, a.run)
 	require.ElementsMatch(t, []string{"edit always", "execute no"}, said, text)
 	require.Equal(t, []string{"execute"}, s.End().Denied)
@@ -246,14 +246,12 @@ func TestTheArgumentsOfTheClient(t *testing.T) {
 	require.Equal(t, []string{"/bin/pawl", stream.ACPCommand}, argv[:2])
 	o, err := read(argv[2:])
 	require.NoError(t, err)
-	require.Equal(t, []program.Class{program.Looks, program.Edits}, o.May)
-	require.Equal(t, []string{"go test"}, o.Begins)
+	require.Equal(t, program.Approved{Classes: []program.Class{program.Looks, program.Edits}, Commands: []string{"go test"}}, o.Approved)
 	require.Equal(t, []string{"gemini", "--acp", "--debug"}, o.Argv)
 	require.Equal(t, "m", o.Model)
 	require.Equal(t, int64(7), o.Tools)
 	require.Equal(t, "0.25", o.Cost.String())
-	require.False(t, o.Any)
-	_, err = read([]string{"--may", "read"})
+	_, err = read([]string{"--approve", "read"})
 	require.ErrorContains(t, err, "needs the command of an agent")
 }
 

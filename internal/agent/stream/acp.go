@@ -20,18 +20,15 @@ const ACPCommand = "acp-client"
 // approvals with which the client answers the agent's questions, and the budgets for which the client itself ends a
 // turn, so that the agent can still report its usage.
 func acpArgv(c Call) []string {
-	argv := []string{c.Self, ACPCommand}
-	approved := c.approved()
-	for _, class := range program.Classes {
-		if approved.May(class.Class) {
-			argv = append(argv, "--may", string(class.Class))
+	argv, entries := []string{c.Self, ACPCommand}, c.Tools
+	if !c.MayEdit {
+		entries = nil
+		for _, class := range c.approved().Classes {
+			entries = append(entries, string(class))
 		}
 	}
-	for _, words := range approved.Commands {
-		argv = append(argv, "--begins", words)
-	}
-	if c.MayEdit && c.all() {
-		argv = append(argv, "--any")
+	for _, entry := range entries {
+		argv = append(argv, "--approve", entry)
 	}
 	if c.Agent.Model != "" {
 		argv = append(argv, "--model", c.Agent.Model)

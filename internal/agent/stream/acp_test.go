@@ -16,9 +16,9 @@ func TestA1_OpencodeIsHeldToItsToolsByACPToo(t *testing.T) {
 	require.True(t, ok)
 	c := stream.Call{Agent: spec.Agent{Use: program.ACP, Command: spec.Argv{List: []string{"/opt/bin/opencode", "acp"}}}, MayEdit: true, Tools: []string{"read", "edit"}, Self: "/bin/pawl"}
 	require.Equal(t, []string{`OPENCODE_PERMISSION={"bash":"deny","task":"deny","webfetch":"deny","websearch":"deny"}`}, a.Env(c))
-	require.Equal(t, "/bin/pawl acp-client --may read --may edit -- /opt/bin/opencode acp", strings.Join(a.Argv(c), " "))
+	require.Equal(t, "/bin/pawl acp-client --approve read --approve edit -- /opt/bin/opencode acp", strings.Join(a.Argv(c), " "))
 	c.MayEdit, c.Tools = false, []string{"*"}
-	require.Equal(t, "/bin/pawl acp-client --may read --may network -- /opt/bin/opencode acp", strings.Join(a.Argv(c), " "))
+	require.Equal(t, "/bin/pawl acp-client --approve read --approve network -- /opt/bin/opencode acp", strings.Join(a.Argv(c), " "))
 	c.Agent.Command.List = []string{"gemini", "--acp"}
 	require.Empty(t, a.Env(c))
 }
