@@ -160,8 +160,6 @@ func (r Runner) With(env ...string) Runner {
 // Command is one git process that has not run yet.
 type Command struct {
 	Stdin io.Reader // nil: empty
-	// Lock stays locked until the process has ended, even if pawl has died.
-	Lock *os.File
 	// Inherit is file 3 of the process and of those that it starts, in the place of a lock.
 	Inherit *os.File
 	// Stdout reads the output while git runs. An error ends git; ErrEnough does so without a failure.
@@ -169,6 +167,7 @@ type Command struct {
 
 	runner  Runner
 	args    []string
+	lock    *os.File
 	started func() // called once git has its end of its input
 }
 
@@ -181,6 +180,12 @@ func (r Runner) Command(args ...string) *Command { return &Command{runner: r, ar
 // Input sets a text as the command's standard input and returns the command.
 func (c *Command) Input(text string) *Command {
 	c.Stdin = strings.NewReader(text)
+	return c
+}
+
+// Locked makes the process keep a lock until it has ended, even if pawl has died, and returns the command.
+func (c *Command) Locked(lock *os.File) *Command {
+	c.lock = lock
 	return c
 }
 
@@ -204,7 +209,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	cmd.Stdin = c.Stdin
 	var stderr tail
 	cmd.Stderr = &stderr
-	if f := cmp.Or(c.Lock, c.Inherit); f != nil {
+	if f := cmp.Or(c.lock, c.Inherit); f != nil {
 		cmd.ExtraFiles = []*os.File{f}
 	}
 	known := c.lead(cmd)

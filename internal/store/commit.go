@@ -173,9 +173,7 @@ func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
 		return "", err
 	}
 	o := git.NewCommit(strings.TrimSpace(string(tree)), n.Parents, n.Author, n.Time, n.Message, n.Trailers)
-	c := s.run.Command("hash-object", "-t", "commit", "-w", "--stdin")
-	c.Stdin = strings.NewReader(string(o.Content()))
-	out, err := c.Run(ctx)
+	out, err := s.run.Command("hash-object", "-t", "commit", "-w", "--stdin").Input(string(o.Content())).Run(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -19,9 +19,7 @@ func (s *Store) maintain(ctx context.Context, lock *os.File) error {
 		_ = os.Remove(s.path(r))
 	}
 	// Geometric: a large pack (the user's history) is left alone while it outweighs the others.
-	c := s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index")
-	c.Lock = lock
-	_, err := c.Run(ctx)
+	_, err := s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index").Locked(lock).Run(ctx)
 	return err
 }
 

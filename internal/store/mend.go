@@ -67,9 +67,8 @@ func (s *Store) Sound(ctx context.Context, deep bool, refs, known []string) (str
 		return "", err
 	}
 	defer lock.Close()
-	c := s.run.Command("fsck", "--full", "--no-dangling", "--no-reflogs", "--no-progress")
-	c.Lock = lock
-	if _, err := c.Run(ctx); err != nil {
+	fsck := s.run.Command("fsck", "--full", "--no-dangling", "--no-reflogs", "--no-progress")
+	if _, err := fsck.Locked(lock).Run(ctx); err != nil {
 		return s.saying(ctx, err)
 	}
 	return "", nil
@@ -355,8 +354,6 @@ func (s *Store) replaceRefs(ctx context.Context, refs map[string]string, lock *o
 	if script.Len() == 0 {
 		return nil
 	}
-	c := s.run.Command("update-ref", "--stdin", "-z")
-	c.Lock = lock
-	_, err := c.Input(script.String()).Run(ctx)
+	_, err := s.run.Command("update-ref", "--stdin", "-z").Input(script.String()).Locked(lock).Run(ctx)
 	return err
 }

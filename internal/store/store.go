@@ -132,9 +132,8 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 	if err := os.Mkdir(at, 0o700); err != nil {
 		return err
 	}
-	c := git.Hardened(fresh).Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
-	c.Lock = lock
-	if _, err := c.Run(ctx); err != nil {
+	init := git.Hardened(fresh).Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
+	if _, err := init.Locked(lock).Run(ctx); err != nil {
 		return err
 	}
 	if _, err := s.writeConfig(at); err != nil {
@@ -226,10 +225,8 @@ func (s *Store) SetRef(ctx context.Context, ref, to, from string) error {
 	if err := s.dropStaleLock(ref); err != nil {
 		return err
 	}
-	c := s.run.Command("update-ref", "--stdin", "-z")
-	c.Lock = lock
-	c.Stdin = strings.NewReader("update " + ref + "\x00" + cmp.Or(to, git.NoHash) + "\x00" + cmp.Or(from, git.NoHash) + "\x00")
-	_, err = c.Run(ctx)
+	script := "update " + ref + "\x00" + cmp.Or(to, git.NoHash) + "\x00" + cmp.Or(from, git.NoHash) + "\x00"
+	_, err = s.run.Command("update-ref", "--stdin", "-z").Input(script).Locked(lock).Run(ctx)
 	return err
 }
 

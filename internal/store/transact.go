@@ -225,9 +225,7 @@ func (s *Store) importScript(ctx context.Context, sc *importScript, lock *os.Fil
 		fmt.Fprintf(&sc.b, "get-mark :%d\n", m)
 	}
 	sc.b.WriteString("done\n")
-	c := s.run.Command("fast-import", "--quiet")
-	c.Stdin, c.Lock = &sc.b, lock
-	out, err := c.Run(ctx)
+	out, err := s.run.Command("fast-import", "--quiet").Input(sc.b.String()).Locked(lock).Run(ctx)
 	if err != nil {
 		return nil, err
 	}

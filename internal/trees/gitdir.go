@@ -56,9 +56,8 @@ func (t *Tree) config() string {
 // tags returns the tags in the history of a commit: their objects, and a packed-refs file. It returns none if the store
 // can't list them; then only descriptions of commits are lost.
 func (t *Tree) tags(ctx context.Context, commit string, lock *os.File) (objects []string, packed string) {
-	c := t.store.Git().Command("for-each-ref", "--merged="+commit, "--format=%(objectname) %(objecttype) %(refname) %(*objectname) %(*objecttype)", "refs/tags")
-	c.Lock = lock
-	out, err := c.Run(ctx)
+	const format = "--format=%(objectname) %(objecttype) %(refname) %(*objectname) %(*objecttype)"
+	out, err := t.store.Git().Command("for-each-ref", "--merged="+commit, format, "refs/tags").Locked(lock).Run(ctx)
 	if err != nil {
 		return nil, ""
 	}
@@ -99,12 +98,11 @@ func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit st
 	dir := filepath.Join(t.Dir, ".git", "objects", "pack")
 	// A tree is a cache and need not survive a power cut.
 	c := t.store.Git().Command("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
-	c.Lock = lock
 	revs := strings.Join(append(tags, commit), "\n") + "\n"
 	if dot.Shown != "" {
 		revs += "^" + dot.Shown + "\n"
 	}
-	out, err := c.Input(revs).Run(ctx)
+	out, err := c.Input(revs).Locked(lock).Run(ctx)
 	if err != nil {
 		return dot, err
 	}

@@ -64,7 +64,6 @@ func (e indexEntry) deceives(now stamp, written int64) bool {
 }
 
 func (e indexEntry) isGitlink() bool  { return e.mode&0o170000 == 0o160000 }
-func (e indexEntry) modeText() string { return fmt.Sprintf("%06o", e.mode) }
 func (e indexEntry) blobText() string { return hex.EncodeToString(e.blob[:]) }
 
 // index is the private index of a tree as git last wrote it: which paths are tracked. Reading it here saves a process

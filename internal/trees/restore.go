@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/git"
-	"pawl/internal/store"
 )
 
 // RestoreOptions say which kind of tree is restored.
@@ -28,8 +26,6 @@ type RestoreOptions struct {
 	// Like is a commit with the same tree as the restored one, such as the parent of a reverted commit. If the tree's
 	// own .git shows Like already, it is left alone.
 	Like string
-	// Sealed are files that get the content of the contract, whatever the commit has.
-	Sealed []store.TreeEntry
 }
 
 // Restore brings the tree back to commit: tracked files get their exact content, mode and kind, everything else is
@@ -62,7 +58,7 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 		return false, errors.Join(ctx.Err(), why)
 	}
 	// A new tree solves whatever could not be repaired in place.
-	if err := t.create(ctx, commit, lock, o); err != nil {
+	if err := t.create(ctx, commit, lock); err != nil {
 		return false, errors.Join(err, why)
 	}
 	if !errors.Is(why, errUnfinished) {
@@ -147,7 +143,7 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 	}
 	exact := atCommit && unchanged == len(before.entries)
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return t.checkout(gctx, &st, commit, exact, lock, o) })
+	g.Go(func() error { return t.checkout(gctx, &st, commit, exact, lock) })
 	dot, shown := st.Git, commit
 	if o.Like != "" && dot.Shown == o.Like {
 		shown = o.Like
@@ -188,41 +184,12 @@ func (t *Tree) noteIndex(st *treeState, commit, tree string) error {
 }
 
 // checkout makes tracked files exact, unless they are known to be.
-func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact bool, lock *os.File, o RestoreOptions) error {
-	if !exact {
-		if _, err := t.call(lock, "read-tree", "--reset", "-u", "--no-recurse-submodules", commit).Run(ctx); err != nil {
-			return err
-		}
-		if err := t.noteIndex(st, commit, ""); err != nil {
-			return err
-		}
-	}
-	if len(o.Sealed) == 0 {
+func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact bool, lock *os.File) error {
+	if exact {
 		return nil
 	}
-	ix, err := readIndex(t.indexPath())
-	if err != nil {
+	if _, err := t.call(lock, "read-tree", "--reset", "-u", "--no-recurse-submodules", commit).Run(ctx); err != nil {
 		return err
 	}
-	var info, paths strings.Builder
-	for _, s := range o.Sealed {
-		if s.Mode == git.ModeGitlink {
-			continue
-		}
-		if e, ok := ix.entries[s.Path]; ok && e.modeText() == s.Mode && e.blobText() == s.Blob {
-			continue
-		}
-		// A folder or file in the place of the sealed file has to leave the index too.
-		fmt.Fprintf(&info, "%s %s\t%s\x00", s.Mode, s.Blob, s.Path)
-		paths.WriteString(s.Path + "\x00")
-	}
-	if info.Len() == 0 {
-		return nil
-	}
-	st.IndexCommit, st.IndexTree = "", ""
-	if _, err := t.call(lock, "update-index", "--add", "--replace", "-z", "--index-info").Input(info.String()).Run(ctx); err != nil {
-		return err
-	}
-	_, err = t.call(lock, "checkout-index", "--force", "--index", "--quiet", "-z", "--stdin").Input(paths.String()).Run(ctx)
-	return err
+	return t.noteIndex(st, commit, "")
 }

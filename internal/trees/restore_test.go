@@ -288,33 +288,6 @@ func TestJudgeKeepsWhatSetupMadeAndNothingElse(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestSealedFilesStandAsTheContractHasThem(t *testing.T) {
-	t.Parallel()
-	b := gittest.NewBed(t, gittest.SomeFiles)
-	sealed := gittest.Must(b.Store.Entries(ctx, b.Base))
-	desk, jdg := b.Tree("desk", b.Base), b.Tree("judge", b.Base)
-	want := gittest.Listing(t, jdg.Dir)
-	gittest.Write(t, desk.Dir+"/a.txt", "weakened\n")
-	require.NoError(t, os.RemoveAll(desk.Dir+"/src/deep"))
-	gittest.Write(t, desk.Dir+"/src/deep", "a file where a sealed one's folder was")
-	require.NoError(t, os.Remove(desk.Dir+"/src/b.txt"))
-	gittest.Write(t, desk.Dir+"/src/b.txt/c", "a folder where a sealed file was")
-	gittest.Write(t, desk.Dir+"/free", "free\n")
-	head := b.Commit(desk, b.Base)
-	o := judge
-	o.Sealed = sealed
-	for range 2 {
-		b.Restore(jdg, head, o)
-		want["free"] = "644 free\n"
-		assert.Equal(t, want, gittest.Listing(t, jdg.Dir))
-	}
-	b.Restore(jdg, head, judge)
-	assert.Equal(t, gittest.Listing(t, desk.Dir), gittest.Listing(t, jdg.Dir))
-	b.Restore(jdg, b.Base, o)
-	delete(want, "free")
-	assert.Equal(t, want, gittest.Listing(t, jdg.Dir))
-}
-
 func TestWhatPawlRemembersMayBeLost(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(state string) error{

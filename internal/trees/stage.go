@@ -74,7 +74,7 @@ func (t *Tree) StageRead(ctx context.Context, head string, o StageOptions) (Chan
 		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
 	}
 	defer root.Close()
-	s := staging{t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head), largest: o.Largest, leftovers: o.Leftovers, begin: o.Begin}
+	s := staging{StageOptions: o, t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head)}
 	c, err := s.run(ctx)
 	if err != nil || c.Tree == "" {
 		return c, err
@@ -86,15 +86,12 @@ func (t *Tree) StageRead(ctx context.Context, head string, o StageOptions) (Chan
 }
 
 type staging struct {
+	StageOptions
 	t      *Tree
 	lock   *os.File
 	root   *folder
 	head   string
 	atHead bool // the index is head's tree
-	begin  func() git.Reader
-
-	largest   int64 // the largest size of a changed file
-	leftovers []string
 
 	ix         *index
 	attributes bool // there is a .gitattributes somewhere
@@ -186,7 +183,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	apart := s.ix.apart(made, s.leftovers)
+	apart := s.ix.apart(made, s.Leftovers)
 	s.excluded = append(s.excluded, apart...)
 	var odd, submodules []string
 	var large []found
@@ -221,7 +218,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			note(f.path, f.shut)
 		case name == ".gitattributes":
 			s.attributes = true
-		case f.mode.IsRegular() && f.is.Size > min(s.largest, worthCounting) && !(tracked && entry.matches(*f.is)):
+		case f.mode.IsRegular() && f.is.Size > min(s.Largest, worthCounting) && !(tracked && entry.matches(*f.is)):
 			large = append(large, f)
 		}
 	}
@@ -257,10 +254,10 @@ const (
 func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	total, over := int64(0), false
 	for _, f := range files {
-		over = over || f.is.Size > s.largest
+		over = over || f.is.Size > s.Largest
 		total += min(f.is.Size, maxChange) // no overflow
 	}
-	most := max(maxChange, s.largest)
+	most := max(maxChange, s.Largest)
 	if !over && total <= most {
 		return nil
 	}
@@ -288,7 +285,7 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 		if tracked {
 			before := sizes[0]
 			if sizes = sizes[1:]; before == fmt.Sprint(f.is.Size) {
-				if f.is.Size <= s.largest {
+				if f.is.Size <= s.Largest {
 					continue
 				}
 				if id, err := s.blobID(f.path); err != nil || id == entry.blobText() {
@@ -303,7 +300,7 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	}
 	for _, u := range changed {
 		switch {
-		case u.Size > s.largest:
+		case u.Size > s.Largest:
 			u.Why = "larger than a file may be"
 		case total > most:
 			u.Why, u.Size = fmt.Sprintf("part of a change of more than %d bytes", most), 0
@@ -397,9 +394,7 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 	var c Change
 	g, ctx := errgroup.WithContext(ctx)
 	withIndex := func(args ...string) *git.Command {
-		c := s.t.store.Git().With("GIT_INDEX_FILE=" + s.t.indexPath()).Command(args...)
-		c.Lock = s.lock
-		return c
+		return s.t.store.Git().With("GIT_INDEX_FILE=" + s.t.indexPath()).Command(args...).Locked(s.lock)
 	}
 	g.Go(func() error {
 		out, err := withIndex("write-tree").Run(ctx)
@@ -412,8 +407,8 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 	g.Go(func() error {
 		args := append([]string{"diff-index", "--cached"}, git.DiffFormat...)
 		var read git.Reader // no lines at all if git prints none
-		if s.begin != nil {
-			args, read = append(args, git.PatchFormat...), s.begin()
+		if s.Begin != nil {
+			args, read = append(args, git.PatchFormat...), s.Begin()
 		}
 		diff := withIndex(append(args, s.head, "--")...)
 		diff.Stdout = func(r io.Reader) (err error) {

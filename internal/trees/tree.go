@@ -110,9 +110,7 @@ func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 
 // call returns a git command on the tree's files, with the store's git directory and the private index.
 func (t *Tree) call(lock *os.File, args ...string) *git.Command {
-	c := t.store.Git().With("GIT_WORK_TREE="+t.Dir, "GIT_INDEX_FILE="+t.indexPath()).Command(args...)
-	c.Lock = lock
-	return c
+	return t.store.Git().With("GIT_WORK_TREE="+t.Dir, "GIT_INDEX_FILE="+t.indexPath()).Command(args...).Locked(lock)
 }
 
 // open opens the tree. It returns nil if the tree is missing or not the one that pawl made.
@@ -157,7 +155,7 @@ func (t *Tree) wipe() error {
 }
 
 // create makes the tree again at commit.
-func (t *Tree) create(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
+func (t *Tree) create(ctx context.Context, commit string, lock *os.File) error {
 	// Keep the old tree until the new one is known to be possible.
 	if _, err := t.store.ReadCommit(ctx, commit); err != nil {
 		return err
@@ -181,7 +179,7 @@ func (t *Tree) create(ctx context.Context, commit string, lock *os.File, o Resto
 		return err
 	}
 	st := treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}
-	if err := t.checkout(ctx, &st, commit, false, lock, o); err != nil {
+	if err := t.checkout(ctx, &st, commit, false, lock); err != nil {
 		return err
 	}
 	dot, err := t.givePack(ctx, root, st.Git, commit, lock)

@@ -147,7 +147,7 @@ func inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error)
 		func(s *Source) error { return in.names(s, loopRef) },
 		in.lock,
 		in.clean,
-		in.identity,
+		func(s *Source) (err error) { s.Identity, err = in.identity(); return err },
 		in.origin,
 	} {
 		var pre *Precondition
@@ -450,10 +450,10 @@ func (in *inspector) unfinished(unmerged []string) error {
 	return nil
 }
 
-func (in *inspector) identity(s *Source) error {
+func (in *inspector) identity() (id git.Identity, err error) {
 	out, err := in.git("config", "-z", "--get-regexp", `^(user|author)\.(name|email)$`)
 	if err != nil && !git.Exited(err, 1) { // 1: none
-		return err
+		return id, err
 	}
 	set := map[string]string{} // the last value of each key counts
 	for rec := range strings.SplitSeq(out, "\x00") {
@@ -461,11 +461,11 @@ func (in *inspector) identity(s *Source) error {
 			set[key] = value
 		}
 	}
-	s.Identity = git.Identity{Name: cmp.Or(set["author.name"], set["user.name"]), Email: cmp.Or(set["author.email"], set["user.email"])}
-	if s.Identity.Name == "" || s.Identity.Email == "" {
-		s.Identity = git.Identity{Name: "pawl", Email: "pawl@localhost"}
+	id = git.Identity{Name: cmp.Or(set["author.name"], set["user.name"]), Email: cmp.Or(set["author.email"], set["user.email"])}
+	if id.Name == "" || id.Email == "" {
+		id = git.Identity{Name: "pawl", Email: "pawl@localhost"}
 	}
-	return nil
+	return id, nil
 }
 
 // Find opens the repository whose working tree contains a folder. See Held for what follows from that. The error is a

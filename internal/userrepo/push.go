@@ -72,10 +72,7 @@ func FetchTags(ctx context.Context, s *store.Store, source Repo, ref string) err
 		return err
 	}
 	defer lock.Close()
-	args := slices.DeleteFunc(slices.Clone(fetchArgs), func(arg string) bool { return arg == "--no-tags" })
-	if source.isLocal() {
-		args = append(args, uploadPack())
-	}
+	args := slices.DeleteFunc(source.fetching(), func(arg string) bool { return arg == "--no-tags" })
 	moved, err := movedTags(ctx, s, source)
 	if err != nil {
 		return err
@@ -121,10 +118,14 @@ func movedTags(ctx context.Context, s *store.Store, source Repo) (moved []string
 var fetchArgs = []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
 	"--no-recurse-submodules", "--no-write-commit-graph", "--no-prune", "--update-shallow", "--refmap="}
 
-// uploadPack returns the option that makes a repository on this host send its objects without running its own
-// programs. On one host, searching for the smallest pack costs far more than it saves.
-func uploadPack() string {
-	return "--upload-pack=GIT_GRAFT_FILE=/dev/null/none " + shell.Quote(git.Program()) + " -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack"
+// fetching returns the arguments of a fetch from the repository. One on this host sends its objects without running
+// its own programs. On one host, searching for the smallest pack costs far more than it saves.
+func (r Repo) fetching() []string {
+	if !r.isLocal() {
+		return slices.Clone(fetchArgs)
+	}
+	return append(slices.Clone(fetchArgs), "--upload-pack=GIT_GRAFT_FILE=/dev/null/none "+shell.Quote(git.Program())+
+		" -c core.hooksPath=/dev/null -c core.alternateRefsCommand=: -c pack.window=0 -c pack.compression=1 upload-pack")
 }
 
 func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) (commit string, err error) {
@@ -149,11 +150,7 @@ func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) 
 		return "", err
 	}
 	defer lock.Close()
-	args := slices.Clone(fetchArgs)
-	if source.isLocal() {
-		args = append(args, uploadPack())
-	}
-	_, err = run.Run(ctx, append(args, "--", from, "+"+what+":"+ref)...)
+	_, err = run.Run(ctx, append(source.fetching(), "--", from, "+"+what+":"+ref)...)
 	var ge *git.Error
 	switch {
 	case errors.As(err, &ge) && strings.Contains(ge.Stderr, "possible repository corruption"): // the other side reports damage
@@ -180,21 +177,16 @@ func FetchAs(ctx context.Context, s *store.Store, source Repo, as map[string]str
 	if err != nil {
 		return err
 	}
-	args := slices.Clone(fetchArgs)
-	if source.isLocal() {
-		args = append(args, uploadPack())
-	}
-	args = append(args, "--", from)
-	n := len(args)
+	var specs []string
 	for _, name := range names {
 		if there[name] != "" {
-			args = append(args, "+"+name+":"+as[name])
+			specs = append(specs, "+"+name+":"+as[name])
 		}
 	}
-	if len(args) == n {
+	if len(specs) == 0 {
 		return nil
 	}
-	_, err = run.Run(ctx, args...)
+	_, err = run.Run(ctx, slices.Concat(source.fetching(), []string{"--", from}, specs)...)
 	return err
 }
 

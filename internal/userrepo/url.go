@@ -92,7 +92,7 @@ func InspectAt(ctx context.Context, s *store.Store, of Repo, base, loopRef strin
 		return Source{}, &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the object format of %s is not SHA-1", git.Quote(url)),
 			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
 	}
-	if err := userIdentity(ctx, s, &out); err != nil {
+	if out.Identity, err = UserIdentity(ctx, s); err != nil {
 		return Source{}, err
 	}
 	out.Loops, err = taken(slices.Collect(maps.Keys(refs)), loopRef)
@@ -103,17 +103,10 @@ func noSuchBranch(what, branch string) error {
 	return &Precondition{Code: NoSuchBranch, What: fmt.Sprintf(what, git.Quote(branch)), Do: "name an existing branch as repo.base"}
 }
 
-// userIdentity finds the user's identity without a working tree.
-func userIdentity(ctx context.Context, s *store.Store, to *Source) error {
-	in := inspector{ctx: ctx, repo: At(s.Dir()), env: []string{"GIT_DIR=" + s.Dir()}}
-	return in.identity(to)
-}
-
-// UserIdentity returns the identity that the commits of this host's user have by default.
+// UserIdentity returns the identity that the commits of this host's user have by default. It needs no working tree.
 func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
-	var out Source
-	err := userIdentity(ctx, s, &out)
-	return out.Identity, err
+	in := inspector{ctx: ctx, repo: At(s.Dir()), env: []string{"GIT_DIR=" + s.Dir()}}
+	return in.identity()
 }
 
 // MayPush asks a repository whether it would accept a commit as a new ref, and changes nothing. The error is
