@@ -10,37 +10,42 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 
-	"pawl/activities/recording"
 	"pawl/internal/act"
 	"pawl/internal/held"
 )
 
 // Interceptors returns the interceptors for every activity of a worker.
 func (a *Activities) Interceptors() []interceptor.WorkerInterceptor {
-	return []interceptor.WorkerInterceptor{&reporter{logger: a.Logger}, a.Heartbeats(), &mender{a: a.Mender}}
+	return []interceptor.WorkerInterceptor{&around{does: a.reported}, &around{does: a.Beating}, &around{does: a.mended}}
 }
 
-// reporter logs how activities end, with loop, iteration and phase, which the SDK's own log lines lack.
-type reporter struct {
+// around is an interceptor that does something around each activity.
+type around struct {
 	interceptor.WorkerInterceptorBase
-	logger *slog.Logger
+	does func(context.Context, *interceptor.ExecuteActivityInput, interceptor.ActivityInboundInterceptor) (any, error)
 }
 
-func (r *reporter) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := &logged{logger: r.logger}
+// InterceptActivity returns the interceptor of one activity.
+func (a *around) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	in := &inside{around: a}
 	in.Next = next
 	return in
 }
 
-type logged struct {
+type inside struct {
 	interceptor.ActivityInboundInterceptorBase
-	logger *slog.Logger
+	around *around
 }
 
-// ExecuteActivity runs the activity and logs the result.
-func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+// ExecuteActivity runs the activity with what is done around it.
+func (i *inside) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	return i.around.does(ctx, in, i.Next)
+}
+
+// reported logs how an activity ends, with loop, iteration and phase, which the SDK's own log lines lack.
+func (a *Activities) reported(ctx context.Context, in *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
 	began := time.Now()
-	out, err := r.Next.ExecuteActivity(ctx, in)
+	out, err := next.ExecuteActivity(ctx, in)
 	err = known(err)
 	level, text := slog.LevelDebug, "activity done"
 	if err != nil {
@@ -49,7 +54,7 @@ func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 			level = slog.LevelWarn
 		}
 	}
-	if !r.logger.Enabled(ctx, level) {
+	if !a.Logger.Enabled(ctx, level) {
 		return out, err
 	}
 	info := activity.GetInfo(ctx)
@@ -64,7 +69,7 @@ func (r *logged) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	if err != nil {
 		attrs = append(attrs, slog.Any("error", err))
 	}
-	r.logger.LogAttrs(ctx, level, text, attrs...)
+	a.Logger.LogAttrs(ctx, level, text, attrs...)
 	return out, err
 }
 
@@ -90,26 +95,9 @@ func expected(err error) bool {
 	return temporal.IsCanceledError(err) || errors.Is(err, context.Canceled)
 }
 
-// mender repairs the damage that an activity found, and lets the activity try again.
-type mender struct {
-	interceptor.WorkerInterceptorBase
-	a *recording.Mender
-}
-
-func (m *mender) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := &mended{a: m.a}
-	in.Next = next
-	return in
-}
-
-type mended struct {
-	interceptor.ActivityInboundInterceptorBase
-	a *recording.Mender
-}
-
-// ExecuteActivity runs the activity, and again after a repair.
-func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	out, err := m.Next.ExecuteActivity(ctx, in)
+// mended repairs the damage that an activity found, and lets the activity try again.
+func (a *Activities) mended(ctx context.Context, in *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
+	out, err := next.ExecuteActivity(ctx, in)
 	if err == nil || expected(err) || ctx.Err() != nil || len(in.Args) == 0 {
 		return out, err
 	}
@@ -117,13 +105,13 @@ func (m *mended) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAct
 	if !ok {
 		return out, err
 	}
-	if m.a.MendAfter(ctx, of.Workspace(), err) {
-		if out, err = m.Next.ExecuteActivity(ctx, in); err == nil || expected(err) || ctx.Err() != nil {
+	if a.MendAfter(ctx, of.Workspace(), err) {
+		if out, err = next.ExecuteActivity(ctx, in); err == nil || expected(err) || ctx.Err() != nil {
 			return out, err
 		}
 	}
 	if needing, ok := in.Args[0].(act.Needing); ok {
-		if lost := m.a.Lost(ctx, of.Workspace(), needing.Needs(), err); lost != nil {
+		if lost := a.Lost(ctx, of.Workspace(), needing.Needs(), err); lost != nil {
 			return nil, lost
 		}
 	}

@@ -85,10 +85,10 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	d.Seals, d.Read, d.Contract = seals, read, govern.Draw(s, base, ws.Onto, sealed)
 	d.Warnings, err = filtered(ctx, ws, entries)
 	if len(seals.Unread) > 0 {
-		d.Warnings = append(d.Warnings, "pawl can't tell what these run in turn, so that is sealed only if `protect` names it: "+Naming(seals.Unread))
+		d.Warnings = append(d.Warnings, "pawl can't tell what these run in turn, so that is sealed only if `protect` names it: "+git.QuoteSome(seals.Unread))
 	}
 	if len(shown) > 0 {
-		d.Warnings = append(d.Warnings, "the agent can read these files, which hold or name the holdout: "+Naming(shown)+". Keep the holdout outside of the repository, and if the spec is committed, give the command with --set verify.holdout.command=…")
+		d.Warnings = append(d.Warnings, "the agent can read these files, which hold or name the holdout: "+git.QuoteSome(shown)+". Keep the holdout outside of the repository, and if the spec is committed, give the command with --set verify.holdout.command=…")
 	}
 	return d, err
 }
@@ -153,25 +153,10 @@ func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
 		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", ws.Repo, strings.Join(s.Scope, ", ")).
 			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
 	case len(d.Clash) == d.InScope && s.NewFiles == spec.Deny:
-		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", Naming(d.Clash)).
+		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", git.QuoteSome(d.Clash)).
 			Advise("Sealed are the files of `protect`, files that guard names, files that verify, test and check run, and tests that guard and test find. To let tests change, name them in `scope` (tests/**, **/*_test.go). To let other files change, name them in a separate script, such as check.sh, and not in the command.")
 	}
 	return nil
-}
-
-// MaxNamed is how many files are named in a message; the others are counted.
-const MaxNamed = 5
-
-// Naming names files in a message.
-func Naming(names []string) string {
-	var all []string
-	for _, name := range names[:min(len(names), MaxNamed)] {
-		all = append(all, git.Quote(name))
-	}
-	if more := len(names) - MaxNamed; more > 0 {
-		all = append(all, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(all, ", ")
 }
 
 // maxAttributes limits how much of a .gitattributes is read. Git itself ignores larger ones.
@@ -195,7 +180,7 @@ func filtered(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEnt
 		}
 		for _, found := range filter.FindAllSubmatch(b, -1) {
 			name := string(found[1])
-			if slices.Contains(names, name) || len(names) == MaxNamed {
+			if slices.Contains(names, name) || len(names) == git.MaxNamed {
 				continue
 			}
 			names = append(names, name)

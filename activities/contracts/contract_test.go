@@ -87,7 +87,3 @@ func TestALongScriptIsNotFollowed(t *testing.T) {
 	require.Equal(t, "sh other.sh\n", d.Read("work/short"))
 	require.Empty(t, d.Read("work/none"))
 }
-
-func TestFiveNamesAreShown(t *testing.T) {
-	require.Equal(t, "a, b, c, d, e, 2 more", contracts.Naming(strings.Fields("a b c d e f g")))
-}

@@ -15,6 +15,17 @@ import (
 // Repository returns the loop's repository; the caller closes it. See RepositoryOf.
 func (ws *Workspace) Repository() (userrepo.Repo, error) { return RepositoryOf(ws.Record) }
 
+// Pushed returns the commit of a ref in the loop's repository, "" if the repository does not have the ref.
+func (ws *Workspace) Pushed(ctx context.Context, ref string) (string, error) {
+	repo, err := ws.Repository()
+	if err != nil {
+		return "", err
+	}
+	defer repo.Close()
+	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
+	return refs[ref], err
+}
+
 // RepositoryOf returns the repository of a loop or a steward. A repository on this host is held: it is the one with
 // which the loop began, and stays it until it is closed. If another repository is in its place, or none, the error is
 // a *userrepo.Precondition, and nothing there is read or run.

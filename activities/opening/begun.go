@@ -16,18 +16,14 @@ import (
 // if the base does not descend from that commit, or if the branch to apply to does not exist.
 func begun(ctx context.Context, ws *hosted.Workspace, session map[string]string, base string) (string, error) {
 	if onto := session[spec.SessionOnto]; onto != "" {
-		name, known := "refs/heads/"+onto, map[string]string{}
+		there := ""
 		if git.CheckBranch(onto) == nil {
-			repo, err := ws.Repository()
-			if err != nil {
-				return "", Precondition(err)
-			}
-			defer repo.Close()
-			if known, err = userrepo.Refs(ctx, ws.Objects, repo, name); err != nil {
+			var err error
+			if there, err = ws.Pushed(ctx, "refs/heads/"+onto); err != nil {
 				return "", Precondition(userrepo.Unreached(ws.Repo, err))
 			}
 		}
-		if known[name] == "" {
+		if there == "" {
 			return "", hosted.Refuse(fault.New(fault.PreconditionFailed, "session.onto is %q, and %s has no such branch", loop.Clip(onto, 80), ws.Repo).
 				Advise("Name the branch that the task's work is to be applied to."))
 		}

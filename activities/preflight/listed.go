@@ -13,6 +13,7 @@ import (
 	"pawl/activities/hosted"
 	"pawl/activities/steps"
 	"pawl/internal/act"
+	"pawl/internal/git"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
@@ -67,7 +68,7 @@ func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec
 		}
 	}
 	if len(found) > 0 {
-		f.Notes = append(f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+contracts.Naming(found)+". Add those that hold only tests to protect")
+		f.Notes = append(f.Notes, "these files have tests that the runner finds, but they are not sealed and the agent may change them: "+git.QuoteSome(found)+". Add those that hold only tests to protect")
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		}
 		out.problem(about, f.What, f.Do)
 	} else if clash := slices.DeleteFunc(d.Clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
-		out.Notes = append(out.Notes, "these files match the scope but are sealed, since they judge the work: "+contracts.Naming(clash)+". To let tests change, name them in the scope. To let code change that the guard command names, put the command into a script, such as check.sh")
+		out.Notes = append(out.Notes, "these files match the scope but are sealed, since they judge the work: "+git.QuoteSome(clash)+". To let tests change, name them in the scope. To let code change that the guard command names, put the command into a script, such as check.sh")
 	}
 	if out.Protections, _, err = ws.Protections(ctx); err != nil {
 		return out, err
@@ -202,7 +202,7 @@ func (f *Findings) leaves(k kind.Kind, name string, r act.Outcome) {
 	if k.Mends && name == "verify" {
 		says = "If an agent runs the command, these files become part of its change: add them to .gitignore"
 	}
-	f.Notes = append(f.Notes, fmt.Sprintf("the %s command leaves files behind that git does not ignore (%s). %s", name, contracts.Naming(left), says))
+	f.Notes = append(f.Notes, fmt.Sprintf("the %s command leaves files behind that git does not ignore (%s). %s", name, git.QuoteSome(left), says))
 }
 
 func (f *Findings) problem(check, what, do string) {
@@ -222,7 +222,7 @@ func (f *Findings) notes(s spec.Spec, d contracts.Drawn) {
 		}
 	}
 	if len(open) > 0 {
-		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+contracts.Naming(open)+". Add the files that must not change to protect")
+		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+git.QuoteSome(open)+". Add the files that must not change to protect")
 	}
 }
 

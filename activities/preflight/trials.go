@@ -16,6 +16,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -131,7 +132,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		if out.Test = &r.Outcome; !r.OK() {
 			what := fails("test", s.Test.Command, r.Outcome)
 			if t := r.Tests; t != nil && t.Failed > 0 {
-				what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, contracts.Naming(t.Failing))
+				what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, git.QuoteSome(t.Failing))
 			}
 			advice := ". That is fine if the loop is meant to fix it."
 			if s.Verify.Command == "" {
@@ -224,7 +225,7 @@ func (f *Findings) rewrites(ctx context.Context, ws *hosted.Workspace, s spec.Sp
 	const becomes = " What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better"
 	switch by := seal.Rewrites(s.Check.Command, d.Read); {
 	case len(tracked) > 0:
-		f.Notes = append(f.Notes, "the check command rewrites files of the unchanged code ("+contracts.Naming(tracked)+")."+becomes)
+		f.Notes = append(f.Notes, "the check command rewrites files of the unchanged code ("+git.QuoteSome(tracked)+")."+becomes)
 	case by != "":
 		f.Notes = append(f.Notes, "the check command rewrites files: `"+by+"`."+becomes)
 	}

@@ -85,6 +85,7 @@ func (a *Proposals) applyRunning(ctx context.Context, in act.Apply) (act.Applied
 // application is a proposal that is being applied to the user's branch.
 type application struct {
 	*hosted.Workspace
+	repo     userrepo.Repo // held from the first look at the branch to the last
 	in       act.Apply
 	state    loop.State // the state of the loop
 	proposal loop.Proposal
@@ -124,15 +125,14 @@ func apply(ctx context.Context, ws *hosted.Workspace, head string, s loop.State,
 		return out, err
 	}
 	out.Branch = x.branch
-	if err := standing(ctx, ws, x.branch); err != nil {
+	if x.repo, err = ws.Repository(); err != nil {
 		return out, asFault(err)
 	}
-	repo, err := ws.Repository()
-	if err != nil {
+	defer x.repo.Close()
+	if err := x.standing(ctx); err != nil {
 		return out, asFault(err)
 	}
-	defer repo.Close()
-	tip, err := userrepo.Fetch(ctx, ws.Objects, repo, x.branch)
+	tip, err := userrepo.Fetch(ctx, ws.Objects, x.repo, x.branch)
 	if err != nil {
 		return out, fmt.Errorf("fetching %s: %w", x.branch, err)
 	}
@@ -152,17 +152,12 @@ func apply(ctx context.Context, ws *hosted.Workspace, head string, s loop.State,
 }
 
 // standing returns an error if the branch does not exist, or if other work on it is in the way.
-func standing(ctx context.Context, ws *hosted.Workspace, branch string) error {
-	repo, err := ws.Repository()
-	if err != nil {
-		return err
+func (x *application) standing(ctx context.Context) (err error) {
+	if x.Remote {
+		_, err = userrepo.InspectAt(ctx, x.Objects, x.repo, x.branch, "")
+	} else {
+		_, err = userrepo.Tip(ctx, x.repo, x.branch)
 	}
-	defer repo.Close()
-	if !ws.Remote {
-		_, err := userrepo.Tip(ctx, repo, branch)
-		return err
-	}
-	_, err = userrepo.InspectAt(ctx, ws.Objects, repo, branch, "")
 	return err
 }
 
@@ -197,12 +192,7 @@ func (x *application) land(ctx context.Context) (string, error) {
 	if x.Remote {
 		land = userrepo.LandAt
 	}
-	repo, err := x.Repository()
-	if err != nil {
-		return "", asFault(err)
-	}
-	defer repo.Close()
-	err = land(ctx, x.Objects, userrepo.Landing{Repo: repo, Branch: x.branch, From: x.proposal.Base, To: commit, Reason: "pawl apply " + x.Ref + " (" + x.in.How + ")"})
+	err = land(ctx, x.Objects, userrepo.Landing{Repo: x.repo, Branch: x.branch, From: x.proposal.Base, To: commit, Reason: "pawl apply " + x.Ref + " (" + x.in.How + ")"})
 	if err != nil {
 		return "", asFault(err)
 	}
@@ -229,12 +219,7 @@ func (x *application) commit(ctx context.Context) (string, error) {
 
 // check reads the user's branch again: it must now have exactly what was approved.
 func (x *application) check(ctx context.Context) error {
-	repo, err := x.Repository()
-	if err != nil {
-		return asFault(err)
-	}
-	defer repo.Close()
-	now, err := userrepo.Fetch(ctx, x.Objects, repo, x.branch)
+	now, err := userrepo.Fetch(ctx, x.Objects, x.repo, x.branch)
 	if err != nil {
 		return fmt.Errorf("looking at %s again: %w", x.branch, err)
 	}
@@ -333,15 +318,10 @@ func (x *application) mail(head git.Commit) string {
 
 // asFault turns an obstacle in the user's repository into a fault.
 func asFault(err error) error {
-	var pre *userrepo.Precondition
-	var elsewhere *store.Fenced
-	switch {
-	case errors.As(err, &pre):
-		return fault.New(fault.PreconditionFailed, "%s", pre.What).Advise(pre.Do)
-	case errors.As(err, &elsewhere):
+	if elsewhere, ok := errors.AsType[*store.Fenced](err); ok {
 		return fault.New(fault.BaseMoved, "%s was moved just now", git.BranchName(elsewhere.Ref)).Advise("Apply again: if the base has moved, there is a new proposal to look at.")
 	}
-	return err
+	return recording.PlainFault(err)
 }
 
 // subject returns the first line of a commit message.

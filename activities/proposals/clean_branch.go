@@ -59,12 +59,5 @@ func makeCleanBranch(ctx context.Context, ws *hosted.Workspace, base, head strin
 		return err
 	}
 	defer repo.Close()
-	there, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
-	if err != nil || there[ref] == tip {
-		return err
-	}
-	if at := there[ref]; at != before { // it is not where pawl left it
-		return fmt.Errorf("%s was moved in %s by somebody else", ref, ws.Repo)
-	}
 	return userrepo.Move(ctx, ws.Objects, repo, ref, tip, before)
 }

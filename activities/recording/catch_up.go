@@ -3,6 +3,7 @@ package recording
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"pawl/activities/hosted"
 	"pawl/internal/fault"
@@ -65,10 +66,15 @@ func SetTo(ctx context.Context, ws *hosted.Workspace, head string) error {
 	return nil
 }
 
-// PlainFault returns the fault of an unmet precondition for the caller.
+// PlainFault returns the fault of unmet preconditions for the caller, and any other error unchanged.
 func PlainFault(err error) error {
-	if failed := userrepo.Failed(err); len(failed) > 0 {
-		return fault.New(fault.PreconditionFailed, "%s", failed[0].What).Advise(failed[0].Do)
+	failed := userrepo.Failed(err)
+	if len(failed) == 0 {
+		return err
 	}
-	return err
+	var what, do []string
+	for _, pre := range failed {
+		what, do = append(what, pre.What), append(do, pre.Do)
+	}
+	return fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, "\n"))
 }

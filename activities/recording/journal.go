@@ -21,6 +21,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/store"
+	"pawl/internal/telemetry"
 )
 
 // Recorder records what happens to loops in their ledgers.
@@ -205,7 +206,7 @@ func write(ctx context.Context, ws *hosted.Workspace, in act.Entry, tx store.Tx,
 	}
 	ws.Book.Appended(at, page)
 	NoteHeads(ws, at, page.State.Head)
-	observe(ctx, ws, left.Ledger, page.State, taken)
+	Observe(ctx, ws, left.Ledger, telemetry.Loop(page.State), taken)
 	out.Ledger = at
 	return out, nil
 }

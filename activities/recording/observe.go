@@ -12,20 +12,20 @@ import (
 	"pawl/internal/workspace"
 )
 
-// observe reports the events that a loop's ledger has accepted to the log, metrics and traces. Those have no other
-// source, so they agree with the ledger.
-func observe(ctx context.Context, ws *hosted.Workspace, prev string, after loop.State, events []loop.Event) {
-	Log(ctx, ws, events)
-	ws.Machine.Telemetry.Appended(ctx, telemetry.Loop(after), events, func(ctx context.Context) ([]loop.Event, error) {
+// Observe reports the events that a ledger has accepted after the entry prev to the log, metrics and traces. Those have
+// no other source, so they agree with the ledger.
+func Observe(ctx context.Context, ws *hosted.Workspace, prev string, after telemetry.Seen, events []loop.Event) {
+	log(ctx, ws, events)
+	ws.Machine.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
 		if prev == "" {
 			return nil, nil
 		}
-		return ws.Book.Events(ctx, prev)
+		return ledger.Since(ctx, ws.Objects, prev, "")
 	})
 }
 
-// Log writes the events to the log.
-func Log(ctx context.Context, ws *hosted.Workspace, events []loop.Event) {
+// log writes the events to the log.
+func log(ctx context.Context, ws *hosted.Workspace, events []loop.Event) {
 	for _, e := range events {
 		level, ok := levels[e.Type]
 		if !ok {

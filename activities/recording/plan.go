@@ -2,7 +2,6 @@ package recording
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,11 +28,8 @@ func KeepPlan(ws *hosted.Workspace, text, dir string) (*loop.Plan, error) {
 	if err := durable.WriteFile(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.PlanFile), []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	return &loop.Plan{Hash: HashOf([]byte(text)), Text: loop.Clip(text, shownPlan), Log: dir}, nil
+	return &loop.Plan{Hash: ledger.HashOf([]byte(text)), Text: loop.Clip(text, shownPlan), Log: dir}, nil
 }
-
-// HashOf returns the SHA-256 of a text in hexadecimal.
-func HashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
 // unrecordedPlan returns a plan that is not in the ledger yet. On a host that took over the loop since then, there is
 // only the part of it that the state has, which mostly is all of it.
@@ -42,10 +38,10 @@ func unrecordedPlan(ws *hosted.Workspace, plan loop.Plan) ([]byte, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
-	if HashOf(text) != plan.Hash { // the file is missing, or a power cut has damaged it
+	if ledger.HashOf(text) != plan.Hash { // the file is missing, or a power cut has damaged it
 		text = []byte(plan.Text)
 	}
-	if HashOf(text) != plan.Hash {
+	if ledger.HashOf(text) != plan.Hash {
 		return nil, hosted.Refuse(fault.New(fault.PreconditionFailed, "the plan that was drafted is not in %s", ws.Machine.Home.Loop(ws.Ref)).
 			Advise("Start the loop again."))
 	}
@@ -62,7 +58,7 @@ func PlanAt(ctx context.Context, ws *hosted.Workspace, s loop.State, head string
 		return "", fmt.Errorf("reading the plan: %w", err)
 	}
 	text := files[ledger.PlanFile]
-	if HashOf(text) != s.Plan.Hash {
+	if ledger.HashOf(text) != s.Plan.Hash {
 		return "", fmt.Errorf("the plan in the ledger at %s is not the one that was approved", head)
 	}
 	return string(text), nil

@@ -15,6 +15,7 @@ import (
 	"pawl/activities/hosted"
 	"pawl/internal/act"
 	"pawl/internal/canary"
+	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/proc"
@@ -44,7 +45,7 @@ func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 	if err := w.Ready(ctx, w.inJudge); err != nil || len(files) == 0 {
 		return out, err
 	}
-	out.Files, out.Broken = len(files), changes.Quoted(files[:min(len(files), contracts.MaxNamed)])
+	out.Files, out.Broken = len(files), changes.Quoted(files[:min(len(files), git.MaxNamed)])
 	defer w.Workspace.Leave(w.Workspace.Judge)
 	if _, err = w.damage(files, func(file string, content []byte) ([]byte, int) { return canary.Break(file, content), 1 }); err != nil {
 		return out, err
@@ -162,8 +163,8 @@ func (w *Work) noticed(ctx context.Context, in act.Canary, files []string, out *
 	origins, err := w.origins(ctx, in, files)
 	out.Instead = append(out.Instead, origins...)
 	slices.Sort(out.Instead)
-	if out.Instead = slices.Compact(out.Instead); len(out.Instead) > contracts.MaxNamed {
-		out.Instead = out.Instead[:contracts.MaxNamed]
+	if out.Instead = slices.Compact(out.Instead); len(out.Instead) > git.MaxNamed {
+		out.Instead = out.Instead[:git.MaxNamed]
 	}
 	return false, err
 }
@@ -187,7 +188,7 @@ func (w *Work) mentioned() (all []string) {
 	named := regexp.MustCompile(regexp.QuoteMeta(repo) + `[^\s'"():,;]*`)
 	for _, name := range []string{"stdout", "stderr"} {
 		printed, _ := hosted.ReadFile(filepath.Join(w.Dir, name), hosted.MaxOutput)
-		for _, path := range named.FindAll(printed, contracts.MaxNamed) {
+		for _, path := range named.FindAll(printed, git.MaxNamed) {
 			all = append(all, hosted.Said(string(path))+", in your repository")
 		}
 	}
@@ -242,7 +243,7 @@ func packages(files []string) (names []string) {
 		if top, _, nested := strings.Cut(file, "/"); nested {
 			name = top
 		}
-		if isPython && identifier.MatchString(name) && !slices.Contains(names, name) && len(names) < contracts.MaxNamed {
+		if isPython && identifier.MatchString(name) && !slices.Contains(names, name) && len(names) < git.MaxNamed {
 			names = append(names, name)
 		}
 	}

@@ -48,33 +48,11 @@ func (a *Runner) Left(r workspace.Record) bool {
 // beatEvery is the time between two heartbeats of an activity. Their answers bring pause, halt and cancellation.
 const beatEvery = time.Second
 
-// heartbeats sends heartbeats for every activity while it works, so that no activity has to send them itself.
-type heartbeats struct {
-	interceptor.WorkerInterceptorBase
-	underway *underway
-}
-
-// Heartbeats returns the interceptor that sends the heartbeats of a worker's activities.
-func (a *Runner) Heartbeats() interceptor.WorkerInterceptor {
-	return &heartbeats{underway: &a.underway}
-}
-
-func (h *heartbeats) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	b := &beating{underway: h.underway}
-	b.Next = next
-	return b
-}
-
-type beating struct {
-	interceptor.ActivityInboundInterceptorBase
-	underway *underway
-}
-
-// ExecuteActivity runs the activity, and sends heartbeats until the activity ends.
-func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+// Beating runs an activity, and sends heartbeats until it ends, so that no activity has to send them itself.
+func (a *Runner) Beating(ctx context.Context, in *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
 	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
-	b.underway.add(workflow, 1)
-	defer b.underway.add(workflow, -1)
+	a.underway.add(workflow, 1)
+	defer a.underway.add(workflow, -1)
 	h := &heart{}
 	if activity.HasHeartbeatDetails(ctx) {
 		var before act.Live // the last attempt's report counts until this one reports more
@@ -85,7 +63,7 @@ func (b *beating) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteAc
 	ctx, stop := context.WithCancel(context.WithValue(ctx, heartKey{}, h))
 	defer stop()
 	go h.beat(ctx)
-	return b.Next.ExecuteActivity(ctx, in)
+	return next.ExecuteActivity(ctx, in)
 }
 
 // heart has what the heartbeats of one attempt of an activity report.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"pawl/activities/hosted"
-	"pawl/activities/recording"
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/durable"
@@ -149,7 +148,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	}
 	digests = map[string]string{}
 	for name, content := range files {
-		digests[name] = recording.HashOf(content)
+		digests[name] = ledger.HashOf(content)
 	}
 	owns, err := ownsFolder(ws)
 	if err != nil || !owns {
@@ -259,7 +258,7 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 	if len(missing) < 2 {
 		return nil, nil, nil
 	}
-	digest := recording.HashOf([]byte(all))
+	digest := ledger.HashOf([]byte(all))
 	text := fmt.Sprintf("%s was deleted: the %d files that pawl wrote there are gone", folder.Path, len(missing))
 	return missing, new(driftOf(userrepo.FolderName, text, "nothing of "+digest, digest)), nil
 }
@@ -357,7 +356,7 @@ func exportFile(ws *hosted.Workspace, folder *userrepo.Folder, name string, cont
 	if err != nil {
 		return nil, err
 	}
-	ours := recording.HashOf(content)
+	ours := ledger.HashOf(content)
 	switch {
 	case now == ours || slices.Contains(n.Written, now) || now == userrepo.Absent && len(n.Written) == 0:
 	case said.choice == steward.Restore && said.drift.Theirs == now:

@@ -13,7 +13,6 @@ import (
 
 	"pawl/activities/hosted"
 	"pawl/activities/opening"
-	"pawl/activities/recording"
 	"pawl/internal/act"
 	"pawl/internal/charter"
 	"pawl/internal/crash"
@@ -22,6 +21,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/held"
 	"pawl/internal/kind"
+	"pawl/internal/ledger"
 	"pawl/internal/schedule"
 	"pawl/internal/steward"
 	"pawl/internal/userrepo"
@@ -148,7 +148,7 @@ func keepCharter(ws *hosted.Workspace, c charter.Charter) (hash string, err erro
 
 // keepText keeps a text of the steward until the ledger has it, and returns its hash, by which it is known.
 func keepText(ws *hosted.Workspace, text []byte) (hash string, err error) {
-	hash = recording.HashOf(text)
+	hash = ledger.HashOf(text)
 	path := textFile(ws, hash)
 	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
 		return "", fmt.Errorf("keeping a text: %w", err)
@@ -162,7 +162,7 @@ func text(ws *hosted.Workspace, hash string) ([]byte, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading a text: %w", err)
 	}
-	if recording.HashOf(text) != hash {
+	if ledger.HashOf(text) != hash {
 		return nil, hosted.Refuse(fault.New(fault.PreconditionFailed, "the text with the hash %s is not in %s", hash, ws.Machine.Home.Loop(ws.Ref)).
 			Advise("A plan can be made again. A steward can be started again from its ledger."))
 	}

@@ -16,7 +16,6 @@ import (
 	"pawl/activities/contracts"
 	"pawl/activities/hosted"
 	"pawl/activities/preflight"
-	"pawl/activities/recording"
 	"pawl/activities/steps"
 	"pawl/internal/act"
 	"pawl/internal/agent"
@@ -182,7 +181,7 @@ func governing(c charter.Charter, files []store.TreeEntry) (among []store.TreeEn
 			fmt.Fprintf(&all, "%s\x00%s\n", f.Path, f.Blob)
 		}
 	}
-	return among, recording.HashOf([]byte(all.String()))
+	return among, ledger.HashOf([]byte(all.String()))
 }
 
 // text returns PLAN.md and who made it: the task, or the planner. It returns nil if there is no plan.
@@ -210,7 +209,7 @@ func (p *planning) again(ctx context.Context) (text []byte, by string, err error
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the plan of %s: %w", p.task.ID, err)
 	}
-	if t := p.state.Find(p.task.ID); recording.HashOf(files[name]) == p.in.Again && t != nil && t.Plan != nil {
+	if t := p.state.Find(p.task.ID); ledger.HashOf(files[name]) == p.in.Again && t != nil && t.Plan != nil {
 		return files[name], t.Plan.By, nil
 	}
 	p.out.Problems = append(p.out.Problems, "the plan with the hash "+p.in.Again+" is not in the ledger")
@@ -412,7 +411,7 @@ func (p *planning) block() {
 			}
 		}
 		if len(both) > 0 {
-			p.out.Meets = append(p.out.Meets, act.Meeting{Task: claim.Task, On: contracts.Naming(both)})
+			p.out.Meets = append(p.out.Meets, act.Meeting{Task: claim.Task, On: git.QuoteSome(both)})
 		} else if glob := p.meets(claim.Scope); glob != "" {
 			p.out.Meets = append(p.out.Meets, act.Meeting{Task: claim.Task, On: "new files in " + git.Quote(glob)})
 		}

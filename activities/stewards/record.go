@@ -97,21 +97,27 @@ func governance(ctx context.Context, ws *hosted.Workspace, head string) (string,
 	if err != nil || len(c.Governance) == 0 {
 		return "", err
 	}
+	_, hash, err := project(ctx, ws, c)
+	return hash, err
+}
+
+// project returns the project's head and the SHA-256 of its governance files, "" if the project can't be read now.
+// Planning and pushes report that where it matters.
+func project(ctx context.Context, ws *hosted.Workspace, c charter.Charter) (at, governance string, err error) {
 	repo, err := ws.Repository()
-	if err != nil { // a push reports that
-		return "", nil //nolint:nilerr // see there
+	if err == nil {
+		defer repo.Close()
+		at, err = userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto)
 	}
-	defer repo.Close()
-	at, err := userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto)
 	if err != nil {
-		return "", ctx.Err()
+		return "", "", ctx.Err()
 	}
 	files, err := ws.Objects.Entries(ctx, at)
 	if err != nil {
-		return "", fmt.Errorf("listing the project's files: %w", err)
+		return "", "", fmt.Errorf("listing the project's files: %w", err)
 	}
-	_, hash := governing(c, files)
-	return hash, nil
+	_, governance = governing(c, files)
+	return at, governance, nil
 }
 
 // record appends on this host and, with a URL, in the shared repository.
@@ -145,13 +151,7 @@ func record(ctx context.Context, ws *hosted.Workspace, in act.RecordTasks) (act.
 	if len(left.Events) > 0 {
 		ws.StewardBook.Appended(at, page)
 		recording.NoteHeads(ws, at, "")
-		recording.Log(ctx, ws, left.Events)
-		ws.Machine.Telemetry.Appended(ctx, telemetry.Steward(page.State), left.Events, func(ctx context.Context) ([]loop.Event, error) {
-			if left.Ledger == "" {
-				return nil, nil
-			}
-			return ws.StewardBook.Events(ctx, left.Ledger)
-		})
+		recording.Observe(ctx, ws, left.Ledger, telemetry.Steward(page.State), left.Events)
 	}
 	if ws.Remote {
 		crash.At("append.written")

@@ -113,19 +113,11 @@ func (v *validation) ledger(ctx context.Context) error {
 		return err
 	}
 	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is again where the steward left it", ws.Ledger)
-	repo, err := ws.Repository()
-	if err != nil { // a push says so
-		return nil //nolint:nilerr // see there
-	}
-	defer repo.Close()
-	there, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)
-	if ctx.Err() != nil {
+	copied, err := ws.Pushed(ctx, ws.Ledger)
+	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
-	if err != nil { // nobody can compare it
-		return nil
-	}
-	if copied := there[ws.Ledger]; copied != "" && !isEntry(ctx, ws, at, copied) {
+	if copied != "" && !isEntry(ctx, ws, at, copied) {
 		v.found(task.DriftLedger, ws.Ledger+" in "+ws.Repo, copied, at, "%s in %s was moved by somebody else", ws.Ledger, ws.Repo)
 	} else if copied != "" {
 		v.well(task.DriftLedger, ws.Ledger+" in "+ws.Repo, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
@@ -139,24 +131,11 @@ func (v *validation) base(ctx context.Context) error {
 		return nil
 	}
 	ws := v.ws
-	repo, err := ws.Repository()
-	if err != nil { // planning reports that where it matters
-		return nil //nolint:nilerr // see there
+	at, governance, err := project(ctx, ws, v.in.Charter)
+	if err != nil || at == "" {
+		return err
 	}
-	defer repo.Close()
-	at, err := userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil { // planning reports that where it matters
-		return nil
-	}
-	v.out.Base = at
-	files, err := ws.Objects.Entries(ctx, at)
-	if err != nil {
-		return fmt.Errorf("listing the project's files: %w", err)
-	}
-	_, v.out.Governance = governing(v.in.Charter, files)
+	v.out.Base, v.out.Governance = at, governance
 	from := v.state.Base
 	for _, d := range v.state.Drift { // the base is read anew each time, so only the question knows what was lost
 		if d.Name == task.DriftBranch && d.What == ws.Onto && d.Well == "" {
@@ -333,19 +312,11 @@ func (v *validation) branch(ctx context.Context, ref, head string) error {
 		v.found(task.DriftBranch, name, at, head, "the branch %s in pawl's store lacks the loop's last commit", name)
 		return nil
 	}
-	repo, err := ws.Repository()
-	if err != nil { // a push says so
-		return nil //nolint:nilerr // see there
-	}
-	defer repo.Close()
-	there, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
-	if ctx.Err() != nil {
+	theirs, err := ws.Pushed(ctx, ref)
+	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
-	if err != nil { // nobody can compare it
-		return nil
-	}
-	if theirs := there[ref]; theirs != "" && !ws.DescendsFrom(ctx, at, theirs) {
+	if theirs != "" && !ws.DescendsFrom(ctx, at, theirs) {
 		v.found(task.DriftBranch, name, theirs, at, "the branch %s in %s was moved by somebody else", name, ws.Repo)
 		return nil
 	}

@@ -167,13 +167,13 @@ var userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*)://[^/\s'"]*@`)
 // add them (url.<base>.insteadOf).
 func Redact(text string) string { return userInfo.ReplaceAllString(text, "$1://") }
 
-// FirstOf returns the paths that a message names: the first five.
-func FirstOf(paths []string) []string { return paths[:min(len(paths), 5)] }
+// MaxNamed is how many paths are named in a message; the others are counted.
+const MaxNamed = 5
 
-// QuoteSome returns the first five paths, and the number of the others.
+// QuoteSome returns the first paths, MaxNamed at most, and the number of the others.
 func QuoteSome(paths []string) string {
 	var quoted []string
-	for _, p := range FirstOf(paths) {
+	for _, p := range paths[:min(len(paths), MaxNamed)] {
 		quoted = append(quoted, Quote(p))
 	}
 	text := strings.Join(quoted, ", ")

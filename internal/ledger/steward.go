@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -148,7 +147,7 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 			if p := event.TaskPlan; p != nil {
 				name := TaskPlanFile(event.Task)
 				before[name] = e.Files[name]
-				if hash := hashOf(e.Files[name]); hash != p.Hash {
+				if hash := HashOf(e.Files[name]); hash != p.Hash {
 					e.wrong("%s has the hash %s, but %s was made", name, hash, p.Hash)
 				}
 			}
@@ -170,7 +169,7 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 				e.wrong("%s does not follow from the events", git.Quote(name))
 			}
 		}
-		if hash := hashOf(e.Files[CharterFile]); hash != e.state.Charter {
+		if hash := HashOf(e.Files[CharterFile]); hash != e.state.Charter {
 			e.wrong("%s has the hash %s, but the state names %s", CharterFile, hash, e.state.Charter)
 		}
 		before = map[string][]byte{}
@@ -192,7 +191,5 @@ func Verify(ctx context.Context, s *store.Store, head string) (Report, error) {
 	return Open(s).Verify(ctx, head) // if isSteward failed, this reports the damage
 }
 
-func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
+// HashOf returns the SHA-256 of a text in hexadecimal, by which events name it.
+func HashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }

@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,7 +143,7 @@ func (v *verification) entry(r *Report, e chapter[loop.State]) {
 	}
 	v.checkContract(e)
 	plan, given := e.Files[PlanFile]
-	switch hash := fmt.Sprintf("%x", sha256.Sum256(plan)); {
+	switch hash := HashOf(plan); {
 	case e.state.Plan == nil && given:
 		e.wrong("%s exists, but nobody has made a plan", PlanFile)
 	case e.state.Plan != nil && hash != e.state.Plan.Hash:

@@ -33,7 +33,7 @@ type Folder struct {
 func OpenFolder(ctx context.Context, repo Repo) (*Folder, error) {
 	in := inspector{ctx: ctx, repo: repo}
 	inTheWay := func(what, do string) error {
-		return &Precondition{Code: FileInTheWay, What: what, Do: do, Paths: []string{FolderName}}
+		return &Precondition{Code: FileInTheWay, What: what, Do: do}
 	}
 	tracked, err := in.git("ls-files", "-z", "--", FolderName)
 	if err != nil {

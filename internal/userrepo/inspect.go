@@ -61,10 +61,9 @@ const (
 
 // Precondition is a condition of P0 that the repository does not meet.
 type Precondition struct {
-	Code  string   // one of the constants above
-	What  string   // what is wrong
-	Do    string   // what the user can do about it
-	Paths []string // the first few files that are the reason, unquoted (git.Quote them)
+	Code string // one of the constants above
+	What string // what is wrong
+	Do   string // what the user can do about it
 }
 
 func (e *Precondition) Error() string { return e.What + "; " + e.Do }
@@ -385,7 +384,7 @@ func (in *inspector) lock(*Source) error {
 		return err
 	}
 	return &Precondition{Code: StaleLock, What: "loop-results.tsv.lock exists: another tool's loop runs here or died here",
-		Do: "make sure that none runs, then remove it", Paths: []string{"loop-results.tsv.lock"}}
+		Do: "make sure that none runs, then remove it"}
 }
 
 func (in *inspector) clean(s *Source) error {
@@ -412,11 +411,11 @@ func (in *inspector) clean(s *Source) error {
 	}
 	if len(unmerged) > 0 { // for example after a stash that conflicts
 		return &Precondition{Code: UnmergedTree, What: "files are not merged: " + git.QuoteSome(unmerged),
-			Do: "resolve and commit them", Paths: git.FirstOf(unmerged)}
+			Do: "resolve and commit them"}
 	}
 	if len(dirty) > 0 {
 		return &Precondition{Code: DirtyTree, What: "the working tree is not clean: " + git.QuoteSome(dirty),
-			Do: "commit or stash what is there (git stash -u)", Paths: git.FirstOf(dirty)}
+			Do: "commit or stash what is there (git stash -u)"}
 	}
 	return nil
 }
@@ -445,7 +444,7 @@ func (in *inspector) unfinished(unmerged []string) error {
 		if len(unmerged) > 0 {
 			o.what += ": " + git.QuoteSome(unmerged)
 		}
-		return &Precondition{Code: UnmergedTree, What: o.what, Do: o.do, Paths: git.FirstOf(unmerged)}
+		return &Precondition{Code: UnmergedTree, What: o.what, Do: o.do}
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 			continue
 		}
 		return false, &Precondition{Code: CheckedOutThere, What: fmt.Sprintf("the branch %s is checked out in %s", git.Quote(branch), git.Quote(tree)),
-			Do: "check out another branch there, or remove that working tree (git worktree remove)", Paths: []string{tree}}
+			Do: "check out another branch there, or remove that working tree (git worktree remove)"}
 	}
 	return here, nil
 }
@@ -164,7 +164,7 @@ func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) err
 		}
 		if fi, err := os.Lstat(filepath.Join(at, filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
 			return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("%s is in the way: the change adds a file there", git.Quote(f.Path)),
-				Do: "move it away (git ignores it, so git status does not show it)", Paths: []string{f.Path}}
+				Do: "move it away (git ignores it, so git status does not show it)"}
 		}
 	}
 	return nil
