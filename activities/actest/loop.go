@@ -2,7 +2,6 @@ package actest
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -35,26 +34,11 @@ type Loop struct {
 // Begin opens a loop on a repository with work/a and work/b.
 func Begin(t *testing.T, newFiles string) *Loop {
 	t.Helper()
-	return BeginAt(t, newFiles, ByPath)
+	return BeginWith(t, newFiles, func(string, map[string]any) {})
 }
 
-// ByPath names a repository by its path.
-func ByPath(user string) (key, address string) { return "path", user }
-
-// BeginAt opens a loop. at returns how its spec names the repository.
-func BeginAt(t *testing.T, newFiles string, at func(user string) (key, address string)) *Loop {
-	t.Helper()
-	return BeginWith(t, newFiles, at, "")
-}
-
-// BeginWith opens a loop with more keys in its spec: JSON that begins with a comma.
-func BeginWith(t *testing.T, newFiles string, at func(user string) (key, address string), more string) *Loop {
-	t.Helper()
-	return BeginBy(t, newFiles, at, `{"command": ["true"]}`, more)
-}
-
-// BeginBy opens a loop with an agent, as JSON.
-func BeginBy(t *testing.T, newFiles string, at func(user string) (key, address string), agent, more string) *Loop {
+// BeginWith opens a loop. change may change its spec and the user's repository.
+func BeginWith(t *testing.T, newFiles string, change func(user string, doc map[string]any)) *Loop {
 	t.Helper()
 	dir := t.TempDir()
 	l := &Loop{T: t, User: filepath.Join(dir, "user")}
@@ -63,14 +47,17 @@ func BeginBy(t *testing.T, newFiles string, at func(user string) (key, address s
 	gittest.Git(t, l.User, "init", "-q", "-b", "main")
 	gittest.Git(t, l.User, "add", "-A")
 	gittest.Git(t, l.User, "commit", "-qm", "base")
-	key, address := at(l.User)
+	doc := map[string]any{
+		"name": "x", "goal": "g", "repo": map[string]any{"path": l.User}, "scope": []any{"work/**"}, "verify": map[string]any{"command": "true"},
+		"agent": map[string]any{"command": []any{"true"}}, "approvals": map[string]any{"tools": []any{"*"}},
+	}
+	change(l.User, doc)
 	h, err := home.At(filepath.Join(dir, "home"))
 	require.NoError(t, err)
 	l.Home = h
 	l.Activities = activities.New(h, "host", "pawl", "default", false)
 	t.Cleanup(l.Stop)
-	s, err := spec.Parse(fmt.Appendf(nil, `{"name": "x", "goal": "g", "repo": {%q: %q}, "scope": ["work/**"], "verify": {"command": "true"},
-		"agent": %s, "approvals": {"tools": ["*"]}%s}`, key, address, agent, more))
+	s, err := spec.FromMap(doc)
 	require.NoError(t, err)
 	l.Spec = s
 	s.NewFiles = newFiles // set here, because the reader may refuse it

@@ -1,6 +1,7 @@
 package calls_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -66,8 +67,10 @@ func metered(t *testing.T, env, more string) (l *actest.Loop, asked *atomic.Int6
 func meteredAt(t *testing.T, url, env, more string) (l *actest.Loop) {
 	script := filepath.Join(t.TempDir(), "codex")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/bash\n"+asks), 0o755))
-	l = actest.BeginBy(t, spec.Deny, func(user string) (key, address string) { return "path", user },
-		fmt.Sprintf(`{"use": "codex", "command": ["bash", %q], "env": {"CODEX_API_KEY": "$REAL_KEY", "OPENAI_BASE_URL": %q%s}}`, script, url, env), more)
+	l = actest.BeginWith(t, spec.Deny, func(_ string, doc map[string]any) {
+		agent := fmt.Sprintf(`{"use": "codex", "command": ["bash", %q], "env": {"CODEX_API_KEY": "$REAL_KEY", "OPENAI_BASE_URL": %q%s}}`, script, url, env)
+		require.NoError(t, json.Unmarshal([]byte(`{"agent": `+agent+more+`}`), &doc))
+	})
 	l.Iterate()
 	return l
 }

@@ -18,13 +18,12 @@ import (
 // drawn returns the contract of a loop on a repository that also has these files.
 func drawn(t *testing.T, files map[string]string, change func(*spec.Spec)) (contracts.Drawn, *fault.Error) {
 	t.Helper()
-	l := actest.BeginAt(t, spec.Deny, func(user string) (key, address string) {
+	l := actest.BeginWith(t, spec.Deny, func(user string, _ map[string]any) {
 		for name, content := range files {
 			gittest.Write(t, filepath.Join(user, name), content)
 		}
 		gittest.Git(t, user, "add", "-A")
 		gittest.Git(t, user, "commit", "-qm", "more", "--allow-empty")
-		return "path", user
 	})
 	s := l.Spec
 	if change != nil {

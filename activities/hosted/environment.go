@@ -77,17 +77,16 @@ func WorkersEnvironment(h home.Home) (env []string, ok bool) {
 // Differing returns the names of the variables that differ between two environments, sorted.
 func Differing(one, other []string) (names []string) {
 	a, b := sandbox.Values(one), sandbox.Values(other)
-	for name, value := range a {
-		if was, has := b[name]; !has || was != value {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		was, had := a[name]
+		is, has := b[name]
+		if (was != is || had != has) && !slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) {
 			names = append(names, name)
 		}
 	}
-	for name := range b {
-		if _, has := a[name]; !has {
-			names = append(names, name)
-		}
-	}
-	return slices.Sorted(slices.Values(slices.DeleteFunc(names, func(name string) bool { return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_"}, name) })))
+	return names
 }
 
 // session lists the variables by which a command of the user's own, outside of any sandbox, finds the user's desktop.

@@ -25,42 +25,41 @@ const TailLength = 600
 // TailOf returns the end of an agent's output, then of its errors, without colours and empty lines. If it has both, each
 // gets half of the room.
 func TailOf(dir string) string {
-	var said []string
-	for _, name := range []string{"stdout", "stderr"} {
-		b, err := ReadTail(filepath.Join(dir, name), 4*TailLength)
-		text := strings.TrimSpace(emptyLines.ReplaceAllString(strings.ToValidUTF8(string(evidence.Plain(b)), "?"), "\n"))
-		if len(text) > TailLength {
-			text = strings.ToValidUTF8(text[len(text)-TailLength:], "")
-		}
-		if err == nil && text != "" {
-			said = append(said, text)
-		}
+	read := func(path string) []byte {
+		b, _ := ReadTail(path, 4*TailLength) // a command that could not be started has printed nothing
+		return b
 	}
-	if len(said) == 2 {
-		for i, other := range []int{len(said[1]), len(said[0])} {
-			if room := max(TailLength/2, TailLength-other); len(said[i]) > room {
-				said[i] = "…" + strings.ToValidUTF8(said[i][len(said[i])-room:], "")
-			}
+	return printed(dir, TailLength, read, func(text string, limit int) string {
+		if len(text) <= limit {
+			return text
 		}
-	}
-	return secret.Redact(strings.Join(said, "\n"))
+		return "…" + strings.ToValidUTF8(text[len(text)-limit:], "")
+	})
 }
 
 // Excerpt returns a command's output, then its errors, without colours and empty lines, in about limit bytes. It leaves
 // out the middle, because some programs say first what is wrong, and others last. If the command has printed both, each
 // gets half of the room.
 func Excerpt(dir string, limit int) string {
+	return printed(dir, limit, func(path string) []byte { return readEnds(path, limit) }, ends)
+}
+
+// printed returns a command's output, then its errors, without colours and empty lines, each cut to its part of limit
+// bytes.
+func printed(dir string, limit int, read func(path string) []byte, cut func(text string, limit int) string) string {
 	var said []string
 	for _, name := range []string{"stdout", "stderr"} {
-		if text := readEnds(filepath.Join(dir, name), limit); text != "" {
+		text := strings.ToValidUTF8(string(evidence.Plain(read(filepath.Join(dir, name)))), "?")
+		if text = strings.TrimSpace(emptyLines.ReplaceAllString(text, "\n")); text != "" {
 			said = append(said, text)
 		}
 	}
-	if len(said) == 1 {
-		said[0] = ends(said[0], limit)
-	} else if len(said) == 2 {
+	switch len(said) {
+	case 1:
+		said[0] = cut(said[0], limit)
+	case 2:
 		first, second := len(said[0]), len(said[1])
-		said[0], said[1] = ends(said[0], max(limit/2, limit-second)), ends(said[1], max(limit/2, limit-first))
+		said[0], said[1] = cut(said[0], max(limit/2, limit-second)), cut(said[1], max(limit/2, limit-first))
 	}
 	return secret.Redact(strings.Join(said, "\n"))
 }
@@ -68,8 +67,8 @@ func Excerpt(dir string, limit int) string {
 // leftOut stands for the middle of an output.
 const leftOut = "[…]"
 
-// readEnds returns the text of a file that has at most limit bytes, else more than that from its start and its end.
-func readEnds(path string, limit int) string {
+// readEnds returns a file that has at most limit bytes, else more than that from its start and its end.
+func readEnds(path string, limit int) []byte {
 	room := int64(4 * limit) // colours and empty lines will be removed
 	b, err := ReadFile(path, 2*room)
 	if err == nil && int64(len(b)) == 2*room {
@@ -79,9 +78,9 @@ func readEnds(path string, limit int) string {
 		}
 	}
 	if err != nil {
-		return ""
+		return nil
 	}
-	return strings.TrimSpace(emptyLines.ReplaceAllString(strings.ToValidUTF8(string(evidence.Plain(b)), "?"), "\n"))
+	return b
 }
 
 // ends returns the first third of a text and its end, in whole lines if possible, in at most limit bytes.

@@ -19,6 +19,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/sandbox"
 )
 
 // system lists folders with programs of the machine. Nothing in a loop can write there, and an update of the machine
@@ -52,23 +53,16 @@ func (ws *Workspace) Outside(names []string) ([]loop.Seal, error) {
 
 // Located returns where a program or file that a command names is on this host, "" if it does not exist.
 func Located(name string, env []string) string {
-	variable := func(name string) (value string) {
-		for _, kv := range env {
-			if rest, ok := strings.CutPrefix(kv, name+"="); ok {
-				value = rest
-			}
-		}
-		return value
-	}
+	variables := sandbox.Values(env)
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		if name = filepath.Join(variable("HOME"), rest); !filepath.IsAbs(name) {
+		if name = filepath.Join(variables["HOME"], rest); !filepath.IsAbs(name) {
 			return ""
 		}
 	}
 	if filepath.IsAbs(name) {
 		return name
 	}
-	for _, dir := range filepath.SplitList(variable("PATH")) {
+	for _, dir := range filepath.SplitList(variables["PATH"]) {
 		at := filepath.Join(dir, name)
 		if st, err := os.Stat(at); filepath.IsAbs(dir) && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
 			return at

@@ -114,39 +114,34 @@ func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
 	if r.unnamed != nil {
 		bytes = r.unnamed()
 	}
-	for _, dir := range r.dirs {
-		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err != nil {
-				return nil //nolint:nilerr // a file that is gone or can't be read counts as nothing
-			}
-			if info, err := d.Info(); err == nil && info.ModTime().After(after) {
-				if st, ok := info.Sys().(*syscall.Stat_t); ok {
-					bytes += max(int64(st.Blocks)*512, fileSize)
-				}
-			}
-			return nil
-		})
-	}
+	r.changed(ctx, after, func(info fs.FileInfo) {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			bytes += max(int64(st.Blocks)*512, fileSize)
+		}
+	})
 	return bytes
 }
 
 // files counts the files that were made or changed since the command began.
 func (r *Room) files(ctx context.Context) (n int) {
+	r.changed(ctx, r.since, func(fs.FileInfo) { n++ })
+	return n
+}
+
+// changed calls each for every file that was made or changed after a time, until ctx ends. A file that is gone or can't
+// be read counts as nothing.
+func (r *Room) changed(ctx context.Context, after time.Time, each func(fs.FileInfo)) {
 	for _, dir := range r.dirs {
 		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {
 			if err != nil || ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if info, err := d.Info(); err == nil && info.ModTime().After(r.since) {
-				n++
+			if info, err := d.Info(); err == nil && info.ModTime().After(after) {
+				each(info)
 			}
 			return nil
 		})
 	}
-	return n
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

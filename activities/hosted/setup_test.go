@@ -18,8 +18,10 @@ import (
 // TestSetupRunsAgainWhereItHasToAndSaysWhy: what judge.keep names may change in the judge. Another lockfile means
 // other dependencies. A tree that lost what setup made is made again.
 func TestSetupRunsAgainWhereItHasToAndSaysWhy(t *testing.T) {
-	at := func(user string) (key, address string) { return "path", user }
-	l := actest.BeginWith(t, spec.Allow, at, `, "setup": {"command": "mkdir -p deps/cache && cat work/* >deps/all && date >deps/cache/when"}, "judge": {"keep": ["deps/cache/**"]}`)
+	l := actest.BeginWith(t, spec.Allow, func(_ string, doc map[string]any) {
+		doc["setup"] = map[string]any{"command": "mkdir -p deps/cache && cat work/* >deps/all && date >deps/cache/when"}
+		doc["judge"] = map[string]any{"keep": []any{"deps/cache/**"}}
+	})
 	judge := workspace.Judge(l.Home, l.Opened.Ref)
 	times := func(tree string) int {
 		var was struct{ Times int }

@@ -63,13 +63,14 @@ func TestE6_AStartAndAnAdoptionStayAtTheRepositoryThatTheyFound(t *testing.T) {
 		t.Run(c.by, func(t *testing.T) {
 			repo := filepath.Join(t.TempDir(), "above", "repo")
 			require.NoError(t, os.Mkdir(filepath.Dir(repo), 0o700))
-			l := actest.BeginAt(t, spec.Deny, func(user string) (key, address string) {
+			l := actest.BeginWith(t, spec.Deny, func(user string, doc map[string]any) {
 				if c.by == "url" {
 					gittest.Git(t, user, "clone", "-q", "--bare", user, repo)
-					return "url", "file://" + repo
+					doc["repo"] = map[string]any{"url": "file://" + repo}
+					return
 				}
 				require.NoError(t, os.Rename(user, repo))
-				return "path", repo
+				doc["repo"] = map[string]any{"path": repo}
 			})
 			canary := filepath.Join(t.TempDir(), "canary")
 

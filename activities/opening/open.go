@@ -10,11 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"time"
 
 	"pawl/activities/contracts"
 	"pawl/activities/hosted"
+	"pawl/activities/recording"
 	"pawl/activities/steps"
 	"pawl/internal/act"
 	"pawl/internal/crash"
@@ -78,20 +78,15 @@ func (o Request) unmet(err error) error {
 		return err
 	}
 	failed = slices.DeleteFunc(slices.Clone(failed), func(p *userrepo.Precondition) bool { return slices.Contains(o.Tolerates, p.Code) })
-	if p := o.unfit(); p != nil {
-		failed = append(failed, p)
+	if o.spec != nil {
+		if p := Unfit(o.spec.Mode); p != nil {
+			failed = append(failed, p)
+		}
 	}
 	if len(failed) == 0 {
 		return nil
 	}
 	return failed
-}
-
-func (o Request) unfit() *userrepo.Precondition {
-	if o.spec == nil {
-		return nil
-	}
-	return Unfit(o.spec.Mode)
 }
 
 // closed returns why no loop can start with the spec of a request that is refused for another reason, nil if one could.
@@ -139,19 +134,8 @@ func Unfit(mode string) *userrepo.Precondition {
 // RequestOf returns what is to be opened on this host for a loop.
 func RequestOf(m *hosted.Machine, in act.Open) Request {
 	s := in.Spec
-	r := workspace.Record{
-		Loop: in.Loop, Kind: s.Kind, FirstRun: in.FirstRun, Namespace: m.Namespace, Remote: s.Repo.Remote(), Onto: s.Session[spec.SessionOnto],
-		Setup: s.Setup.Command, Keep: s.Judge.Keep, Sandbox: s.Sandbox,
-	}
-	if s.Limits.Memory != nil {
-		r.Memory = *s.Limits.Memory
-	}
-	if s.Limits.Processes != nil {
-		r.Processes = *s.Limits.Processes
-	}
-	if s.Limits.DeskBytes != nil {
-		r.DeskBytes = *s.Limits.DeskBytes
-	}
+	r := workspace.Record{Loop: in.Loop, Kind: s.Kind, FirstRun: in.FirstRun, Namespace: m.Namespace, Onto: s.Session[spec.SessionOnto]}
+	r.Demand(s)
 	return Request{Wanted: s.Repo, From: in.Ledger, spec: &s, Record: r}
 }
 
@@ -333,16 +317,9 @@ func tags(ctx context.Context, ws *hosted.Workspace, source userrepo.Repo, ref s
 
 // Precondition turns the findings of Inspect into a fault. Any other error is a failure of the machine.
 func Precondition(err error) error {
-	if failed := userrepo.Failed(err); len(failed) > 0 {
-		var what, do []string
-		for _, pre := range failed {
-			what, do = append(what, pre.What), append(do, pre.Do)
-		}
-		return hosted.Refuse(fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, "\n")))
-	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return hosted.Refuse(fault.New(fault.PreconditionFailed, "the worker on this host finds no git on its PATH").
 			Advise("Install git, or start the worker (`pawl up`) with a PATH that has it."))
 	}
-	return err
+	return hosted.Refusal(recording.PlainFault(err))
 }

@@ -21,9 +21,9 @@ import (
 func TestWhereAnotherHostCanGoOn(t *testing.T) {
 	t.Parallel()
 	bare := filepath.Join(t.TempDir(), "project.git")
-	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
+	l := actest.BeginWith(t, spec.Deny, func(user string, doc map[string]any) {
 		gittest.Git(t, user, "clone", "-q", "--bare", user, bare)
-		return "url", "file://" + bare
+		doc["repo"] = map[string]any{"url": "file://" + bare}
 	})
 	h, err := home.At(filepath.Join(t.TempDir(), "home2"))
 	require.NoError(t, err)
@@ -85,9 +85,9 @@ func TestWhereAnotherHostCanGoOn(t *testing.T) {
 func TestAMovedLoopNeedNotHaveItsAmendmentInTheLedger(t *testing.T) {
 	t.Parallel()
 	bare := filepath.Join(t.TempDir(), "project.git")
-	l := actest.BeginAt(t, spec.Deny, func(user string) (string, string) {
+	l := actest.BeginWith(t, spec.Deny, func(user string, doc map[string]any) {
 		gittest.Git(t, user, "clone", "-q", "--bare", user, bare)
-		return "url", "file://" + bare
+		doc["repo"] = map[string]any{"url": "file://" + bare}
 	})
 	amended, err := l.Spec.Amend([]byte(`{"limits": {"iterations": 9}}`), spec.Extendable)
 	require.NoError(t, err)

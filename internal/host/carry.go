@@ -2,21 +2,17 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/internal/act"
-	"pawl/internal/charter"
 	"pawl/internal/client"
 	"pawl/internal/git"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/ledger"
-	"pawl/internal/spec"
 	"pawl/internal/store"
 	"pawl/internal/workspace"
 )
@@ -41,32 +37,21 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	options, err := optionsOf(r, facts)
-	if err != nil {
-		return false, err
-	}
+	options, input := workflowOf(r, facts)
 	options.Memo[act.CarriedMemo] = r.FirstRun
-	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, facts.Input, launch.From(head))
+	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, input, launch.From(head))
 	if _, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); ok {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// optionsOf returns the options with which the workflow of a ledger starts.
-func optionsOf(r workspace.Record, facts ledger.Facts) (sdk.StartWorkflowOptions, error) {
+// workflowOf returns the options and the input with which the workflow of a ledger starts.
+func workflowOf(r workspace.Record, facts ledger.Facts) (options sdk.StartWorkflowOptions, input any) {
 	if facts.Steward() {
-		var c charter.Charter
-		if err := json.Unmarshal(facts.Input, &c); err != nil {
-			return sdk.StartWorkflowOptions{}, fmt.Errorf("reading the charter: %w", err)
-		}
-		return client.StewardOptions(c, ""), nil
+		return client.StewardOptions(facts.Charter, ""), facts.Charter
 	}
-	var s spec.Spec
-	if err := json.Unmarshal(facts.Input, &s); err != nil {
-		return sdk.StartWorkflowOptions{}, fmt.Errorf("reading the contract: %w", err)
-	}
-	options := client.StartOptions(r.Loop, s)
+	options = client.StartOptions(r.Loop, facts.Spec)
 	options.Memo[launch.MemoBranch] = git.BranchName(r.Branch)
-	return options, nil
+	return options, facts.Spec
 }

@@ -104,10 +104,10 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 			first, err := firstRun(ctx, o, facts.Name)
 			r := workspace.Record{
 				Loop: facts.Name, Kind: facts.Kind, Ref: ref, FirstRun: first, Namespace: o.Namespace,
-				Repo: facts.Repo, Remote: facts.Remote, Onto: facts.Onto, Store: store.Dir(), Ledger: at,
+				Repo: facts.Repo, Onto: facts.Onto, Store: store.Dir(), Ledger: at,
 				Name: entry.Author.Name, Email: entry.Author.Email, OpenedAt: entry.Time,
-				Setup: facts.Setup, Keep: facts.Keep, Sandbox: facts.Sandbox, Memory: facts.Memory, Processes: facts.Processes, DeskBytes: facts.DeskBytes,
 			}
+			r.Demand(facts.Spec)
 			if err := r.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return workspace.Record{}, err
 			}

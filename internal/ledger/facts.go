@@ -2,9 +2,9 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
+	"pawl/internal/charter"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -19,17 +19,10 @@ type Facts struct {
 	Repo   string
 	Onto   string // the branch from which the work started, as people name it
 	Desk   string
-	// Input is the input of its workflow: the spec of the contract, or the charter.
-	Input   json.RawMessage
-	Remote  bool
-	Setup   string
-	Keep    []string
-	Sandbox spec.Sandbox
-	// Memory, Processes and DeskBytes are the spec's limits of everything that runs at the same time; 0 if it sets
-	// none.
-	Memory    spec.Size
-	Processes int
-	DeskBytes spec.Size
+	// Spec is the spec of the contract. Of a steward it has only the repository and the sandbox.
+	Spec spec.Spec
+	// Charter is the charter of a steward.
+	Charter charter.Charter
 }
 
 // Steward reports whether the ledger is a steward's.
@@ -53,7 +46,7 @@ func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
 		}
 		return Facts{
 			Name: state.Steward, Kind: kind.Steward.Name, Status: state.Status, Repo: state.Repo, Onto: c.Repo.Base, Desk: state.Desk,
-			Input: input(c), Remote: c.Repo.Remote(), Sandbox: c.Sandbox(),
+			Spec: spec.Spec{Repo: c.Repo, Sandbox: c.Sandbox()}, Charter: c,
 		}, nil
 	}
 	book := Open(s)
@@ -65,26 +58,7 @@ func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	f := Facts{
-		Name: state.Loop, Kind: state.Kind, Status: state.Status, Repo: state.Repo, Onto: c.Branch, Desk: state.Desk,
-		Input: input(c.Spec), Remote: c.Spec.Repo.Remote(), Setup: c.Spec.Setup.Command, Keep: c.Spec.Judge.Keep, Sandbox: c.Spec.Sandbox,
-	}
-	if limit := c.Spec.Limits.Memory; limit != nil {
-		f.Memory = *limit
-	}
-	if limit := c.Spec.Limits.Processes; limit != nil {
-		f.Processes = *limit
-	}
-	if limit := c.Spec.Limits.DeskBytes; limit != nil {
-		f.DeskBytes = *limit
-	}
-	return f, nil
-}
-
-func input(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // callers pass only plain values
-	}
-	return b
+	return Facts{
+		Name: state.Loop, Kind: state.Kind, Status: state.Status, Repo: state.Repo, Onto: c.Branch, Desk: state.Desk, Spec: c.Spec,
+	}, nil
 }

@@ -64,6 +64,20 @@ type Record struct {
 	Side int `json:"-"`
 }
 
+// Demand records what a spec demands of the trees and of the commands in them.
+func (r *Record) Demand(s spec.Spec) {
+	r.Remote, r.Setup, r.Keep, r.Sandbox = s.Repo.Remote(), s.Setup.Command, s.Judge.Keep, s.Sandbox
+	if limit := s.Limits.Memory; limit != nil {
+		r.Memory = *limit
+	}
+	if limit := s.Limits.Processes; limit != nil {
+		r.Processes = *limit
+	}
+	if limit := s.Limits.DeskBytes; limit != nil {
+		r.DeskBytes = *limit
+	}
+}
+
 // CleanBranch returns the ref beside a loop's branch that has only the kept changes, "" if there is no branch.
 func CleanBranch(branch string) string {
 	if branch == "" {
