@@ -17,15 +17,8 @@ import (
 var iterated = lazyregexp.New(`^loop\(iter-\d+\): `)
 
 // cleanBranch pushes a branch with only the kept changes, from base to head, to the user's repository. The loop's own
-// branch there has everything that was tried. Nobody waits for the clean branch and nothing depends on it, so
-// problems are only logged.
-func cleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) {
-	if err := makeCleanBranch(ctx, ws, base, head); err != nil && ctx.Err() == nil {
-		ws.Machine.Logger.Warn("there is no branch of the kept changes alone", "loop", ws.Loop, "error", err)
-	}
-}
-
-func makeCleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) error {
+// branch there has everything that was tried.
+func cleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) error {
 	ref := workspace.CleanBranch(ws.Branch)
 	before, err := ws.Objects.Ref(ctx, ref)
 	if err != nil {

@@ -35,7 +35,9 @@ func (a *Proposals) Propose(ctx context.Context, in act.Propose) (act.Appended, 
 	}
 	out, err := recording.AppendAndWait(ctx, ws, in.Entry, false)
 	if out.Proposal = proposal; err == nil && proposal != nil && !in.Anew {
-		cleanBranch(ctx, ws, in.Base, in.Head)
+		if err := cleanBranch(ctx, ws, in.Base, in.Head); err != nil && ctx.Err() == nil { // nothing depends on that branch
+			a.Logger.Warn("there is no branch of the kept changes alone", "loop", ws.Loop, "error", err)
+		}
 	}
 	return out, err
 }

@@ -305,14 +305,12 @@ func damaged(r workspace.Record, at, lost string) *fault.Error {
 	return f.Advise("Resume from what is left: `" + r.Resuming() + " " + at + "` with the spec of " + r.Loop + ".")
 }
 
-// has reports whether the store has a commit with everything that it refers to. It looks at the disk: what the workspace
-// has read before may be gone.
-func has(ctx context.Context, ws *hosted.Workspace, commit string) bool {
-	s, err := store.Open(ctx, ws.Store)
-	return err != nil || s.Holds(ctx, commit)
-}
-
-// lostEntries reports whether a ledger has lost its last entries, and was not continued by another run.
+// lostEntries reports whether a ledger has lost its last entries, and was not continued by another run. It looks at the
+// disk: what the workspace has read before may be gone.
 func lostEntries(ctx context.Context, ws *hosted.Workspace, f *store.Fenced) bool {
-	return f.Ref == ws.Ledger && git.IsHash(f.Have) && f.Want != "" && !has(ctx, ws, f.Want)
+	if f.Ref != ws.Ledger || !git.IsHash(f.Have) || f.Want == "" {
+		return false
+	}
+	s, err := store.Open(ctx, ws.Store)
+	return err == nil && !s.Holds(ctx, f.Want)
 }

@@ -10,7 +10,6 @@ import (
 	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
-	"pawl/internal/loop"
 	"pawl/internal/task"
 )
 
@@ -25,17 +24,7 @@ func (a *Stewards) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRe
 	if err != nil {
 		return act.ChildRead{}, err
 	}
-	return readOf(snapshot.State), nil
-}
-
-// loopsOf returns a client with the connection of the activity.
-func loopsOf(ctx context.Context, m *hosted.Machine) *client.Client {
-	return &client.Client{Home: m.Home, SDK: m.Temporal(ctx), Namespace: m.Namespace, Now: time.Now}
-}
-
-// readOf returns the report for a steward about a loop in that state.
-func readOf(s loop.State) act.ChildRead {
-	event := task.ChildStands
+	s, event := snapshot.State, task.ChildStands
 	switch {
 	case s.Status.Ended():
 		event = task.ChildEnded
@@ -43,5 +32,10 @@ func readOf(s loop.State) act.ChildRead {
 		event = task.ChildAsks
 	}
 	told := govern.Child(s, event)
-	return act.ChildRead{Found: true, Event: told, Gate: told.Gate}
+	return act.ChildRead{Found: true, Event: told, Gate: told.Gate}, nil
+}
+
+// loopsOf returns a client with the connection of the activity.
+func loopsOf(ctx context.Context, m *hosted.Machine) *client.Client {
+	return &client.Client{Home: m.Home, SDK: m.Temporal(ctx), Namespace: m.Namespace, Now: time.Now}
 }

@@ -64,15 +64,13 @@ func setNote(ws *hosted.Workspace, name string, n exported) error {
 func ownsFolder(ws *hosted.Workspace) (bool, error) {
 	path := filepath.Join(ws.Store, "pawl-exports", ownerFile)
 	var owner string
-	err := durable.ReadJSON(path, &owner)
-	if err == nil && owner != ws.Ref {
-		other, err := workspace.Read(ws.Machine.Home, owner)
-		if err == nil && !other.Closed && other.Store == ws.Store {
+	if durable.ReadJSON(path, &owner) == nil {
+		if owner == ws.Ref {
+			return true, nil
+		}
+		if other, err := workspace.Read(ws.Machine.Home, owner); err == nil && !other.Closed && other.Store == ws.Store {
 			return false, nil
 		}
-	}
-	if err == nil && owner == ws.Ref {
-		return true, nil
 	}
 	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
 		return false, err

@@ -35,7 +35,7 @@ func (a *Stewards) Validate(ctx context.Context, in act.Validate) (act.Validated
 	}
 	crash.At("validate.before")
 	v := validation{ws: ws, in: in}
-	if err := v.compare(ctx); err != nil {
+	if err := v.twice(ctx, v.ledger, v.base, v.artifacts, v.children); err != nil {
 		return act.Validated{}, err
 	}
 	for _, check := range []func(context.Context) error{v.remote, v.schedules, v.health} {
@@ -46,13 +46,8 @@ func (a *Stewards) Validate(ctx context.Context, in act.Validate) (act.Validated
 	return v.out, nil
 }
 
-// compare finds the differences between record and world. The steward and its loops continue meanwhile, so it looks
-// twice: a difference that is gone the second time was an entry that was half written.
-func (v *validation) compare(ctx context.Context) error {
-	return v.twice(ctx, v.ledger, v.base, v.artifacts, v.children)
-}
-
-// twice makes checks, and makes them again if they find something. Only what both runs find counts.
+// twice makes checks, and makes them again if they find something. Only what both runs find counts: the steward and its
+// loops continue meanwhile, so a difference that is gone the second time was an entry that was half written.
 func (v *validation) twice(ctx context.Context, checks ...func(context.Context) error) error {
 	var before []task.Drift
 	for look := range 2 {

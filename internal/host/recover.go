@@ -108,15 +108,9 @@ func recoverLoop(ctx context.Context, o Options, identity string, r workspace.Re
 		return lost(ctx, o, r)
 	}
 	info := d.GetWorkflowExecutionInfo()
-	if over(info, r) {
+	if ended := over(info, r); ended || elsewhere(info, a.Host) {
 		if !nothingHere(o, r) {
-			giveUp(ctx, o, r, a, false)
-		}
-		return nil
-	}
-	if elsewhere(info, a.Host) {
-		if !nothingHere(o, r) {
-			giveUp(ctx, o, r, a, true)
+			giveUp(ctx, o, r, a, !ended)
 		}
 		return nil
 	}

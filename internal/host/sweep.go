@@ -60,28 +60,22 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done b
 		if r.Closed || r.Namespace != o.Namespace {
 			continue
 		}
-		switch ended, moved, gone := withoutUs(ctx, o, r, a.Host); {
-		case ended || moved:
-			giveUp(ctx, o, r, a, moved)
-		case gone && o.Embedded && !a.Left(r): // it continues from its ledger when nothing writes to the ledger any more
+		d, known, err := described(ctx, o, r.Loop)
+		info := d.GetWorkflowExecutionInfo()
+		switch {
+		case err != nil: // the service does not answer now, and the next sweep asks again
+		case known && over(info, r):
+			giveUp(ctx, o, r, a, false)
+		case known && elsewhere(info, a.Host):
+			giveUp(ctx, o, r, a, true)
+		case known || !o.Embedded:
+		case !a.Left(r): // it continues from its ledger when nothing writes to the ledger any more
 			done = false
-		case gone && o.Embedded: // the engine has lost it since this worker started
+		default: // the engine has lost it since this worker started
 			_ = lost(ctx, o, r) // a failure is logged, and the next sweep tries again
 		}
 	}
 	return done
-}
-
-// withoutUs reports whether the service says that a loop with a workspace here is over, that it continues on another
-// host, or that it does not know the loop. If the service does not answer now, all three are false.
-func withoutUs(ctx context.Context, o Options, r workspace.Record, host string) (ended, moved, gone bool) {
-	d, known, err := described(ctx, o, r.Loop)
-	if err != nil || !known {
-		return false, false, err == nil
-	}
-	info := d.GetWorkflowExecutionInfo()
-	ended = over(info, r)
-	return ended, !ended && elsewhere(info, host), false
 }
 
 // giveUp removes what a loop that is over, or has moved, still has on this host. One broken loop must not stop the

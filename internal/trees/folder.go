@@ -104,27 +104,23 @@ func (d *folder) at(path string) (*folder, string, error) {
 	return cur, name, nil
 }
 
-// lstatAt is lstat for a path, through real folders only.
-func (d *folder) lstatAt(path string) (is stamp, err error) {
+// statAt describes what is at a path, through real folders only. It follows no link.
+func (d *folder) statAt(path string) (st unix.Stat_t, err error) {
 	err = d.within(path, func(dir *folder, name string) error {
-		is, err = dir.lstat(name)
-		return err
+		return unix.Fstatat(dir.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	})
-	return is, err
+	return st, err
 }
 
-func (d *folder) lstat(name string) (stamp, error) {
-	var st unix.Stat_t
-	err := unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+// lstatAt returns the stamp of what is at a path.
+func (d *folder) lstatAt(path string) (stamp, error) {
+	st, err := d.statAt(path)
 	return stampOf(st), err
 }
 
 // isLinked reports whether a path is a regular file that has other names.
-func (d *folder) isLinked(path string) (is bool, err error) {
-	var st unix.Stat_t
-	err = d.within(path, func(dir *folder, name string) error {
-		return unix.Fstatat(dir.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	})
+func (d *folder) isLinked(path string) (bool, error) {
+	st, err := d.statAt(path)
 	return st.Nlink > 1 && st.Mode&unix.S_IFMT == unix.S_IFREG, err
 }
 
