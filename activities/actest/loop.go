@@ -40,22 +40,14 @@ func Begin(t *testing.T, newFiles string) *Loop {
 // BeginWith opens a loop. change may change its spec and the user's repository.
 func BeginWith(t *testing.T, newFiles string, change func(user string, doc map[string]any)) *Loop {
 	t.Helper()
-	dir := t.TempDir()
-	l := &Loop{T: t, User: filepath.Join(dir, "user")}
-	gittest.Write(t, l.User+"/work/a", "a\n")
-	gittest.Write(t, l.User+"/work/b", "b\n")
-	gittest.Git(t, l.User, "init", "-q", "-b", "main")
-	gittest.Git(t, l.User, "add", "-A")
-	gittest.Git(t, l.User, "commit", "-qm", "base")
+	l := &Loop{T: t}
+	l.User, l.Home = places(t, map[string]string{"work/a": "a\n", "work/b": "b\n"})
 	doc := map[string]any{
 		"name": "x", "goal": "g", "repo": map[string]any{"path": l.User}, "scope": []any{"work/**"}, "verify": map[string]any{"command": "true"},
 		"agent": map[string]any{"command": []any{"true"}}, "approvals": map[string]any{"tools": []any{"*"}},
 	}
 	change(l.User, doc)
-	h, err := home.At(filepath.Join(dir, "home"))
-	require.NoError(t, err)
-	l.Home = h
-	l.Activities = activities.New(h, "host", "pawl", "default", false)
+	l.Activities = activities.New(l.Home, "host", "pawl", "default", false)
 	t.Cleanup(l.Stop)
 	s, err := spec.FromMap(doc)
 	require.NoError(t, err)
@@ -66,6 +58,22 @@ func BeginWith(t *testing.T, newFiles string, change func(user string, doc map[s
 	l.Head = l.Opened.Base
 	l.Append(begun(l.Opened)...)
 	return l
+}
+
+// places makes the user's repository with these files, and pawl's folder.
+func places(t *testing.T, files map[string]string) (user string, h home.Home) {
+	t.Helper()
+	dir := t.TempDir()
+	user = filepath.Join(dir, "user")
+	for name, content := range files {
+		gittest.Write(t, filepath.Join(user, name), content)
+	}
+	gittest.Git(t, user, "init", "-q", "-b", "main")
+	gittest.Git(t, user, "add", "-A")
+	gittest.Git(t, user, "commit", "-qm", "base")
+	h, err := home.At(filepath.Join(dir, "home"))
+	require.NoError(t, err)
+	return user, h
 }
 
 // begun returns the first events of a loop's ledger.

@@ -3,7 +3,7 @@ package actest
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +12,6 @@ import (
 	"pawl/activities"
 	"pawl/internal/act"
 	"pawl/internal/charter"
-	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
@@ -38,18 +37,10 @@ type Steward struct {
 // BeginSteward opens a steward on a repository with these files. change may change its charter.
 func BeginSteward(t *testing.T, files map[string]string, change func(map[string]any)) *Steward {
 	t.Helper()
-	dir := t.TempDir()
-	s := &Steward{T: t, User: filepath.Join(dir, "user")}
-	gittest.Write(t, s.User+"/work/a", "a\n")
-	for name, content := range files {
-		gittest.Write(t, filepath.Join(s.User, name), content)
-	}
-	gittest.Git(t, s.User, "init", "-q", "-b", "main")
-	gittest.Git(t, s.User, "add", "-A")
-	gittest.Git(t, s.User, "commit", "-qm", "base")
-	h, err := home.At(filepath.Join(dir, "home"))
-	require.NoError(t, err)
-	s.home = h
+	s := &Steward{T: t}
+	all := map[string]string{"work/a": "a\n"}
+	maps.Copy(all, files)
+	s.User, s.home = places(t, all)
 	s.StartWorker()
 	s.Charter = s.Chartered(change)
 	s.Reopen("first")

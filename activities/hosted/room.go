@@ -111,9 +111,7 @@ func (r *Room) look(ctx context.Context) string {
 // size returns how many bytes on the disk the files changed after a time take. Each file counts at least what its
 // name and inode take.
 func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
-	if r.unnamed != nil {
-		bytes = r.unnamed()
-	}
+	bytes = r.unnamed()
 	r.changed(ctx, after, func(info fs.FileInfo) {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
 			bytes += max(int64(st.Blocks)*512, fileSize)

@@ -250,10 +250,7 @@ func (ws *Workspace) CallFile() string {
 
 // LastOnDesk returns the last call on the desk, "" if it is unknown.
 func (ws *Workspace) LastOnDesk() string {
-	b, err := os.ReadFile(held.At(ws.CallFile()))
-	if err != nil {
-		return ""
-	}
+	b, _ := os.ReadFile(held.At(ws.CallFile()))
 	return string(b)
 }
 

@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,9 +34,7 @@ func scratch(h home.Home) (dir string, discard func(), err error) {
 		}
 	}
 	for tries := 0; ; tries++ {
-		random := make([]byte, 6)
-		rand.Read(random)
-		dir = filepath.Join(under, hex.EncodeToString(random))
+		dir = filepath.Join(under, strings.ToLower(rand.Text()[:12]))
 		lock, err := durable.TryLock(dir + ".lock")
 		if err == nil {
 			err = os.Mkdir(held.At(dir), 0o700)

@@ -251,20 +251,15 @@ func (d database) create() (err error) {
 // one for each search attribute. Each change of a loop's phase rewrites all of them, which takes 6 ms of processor
 // time; the indexes dropped here take more than half of it. Without them, queries scan the loops of one machine.
 func dropIndexes(tx *sql.Tx) (statements []string, err error) {
-	rows, err := tx.Query("SELECT 'DROP INDEX ' || name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility'" +
-		" AND sql IS NOT NULL AND name NOT IN ('default_idx', 'by_workflow_id', 'by_workflow_type', 'by_status')")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	const query = "SELECT 'DROP INDEX ' || name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility'" +
+		" AND sql IS NOT NULL AND name NOT IN ('default_idx', 'by_workflow_id', 'by_workflow_type', 'by_status')"
+	err = each(context.Background(), tx, query, func(rows *sql.Rows) error {
 		var statement string
-		if err := rows.Scan(&statement); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&statement)
 		statements = append(statements, statement)
-	}
-	return statements, rows.Err()
+		return err
+	})
+	return statements, err
 }
 
 // hintPlanner makes the cost of a step independent of the length of its history. The server reads the newest events

@@ -114,23 +114,37 @@ func (c column) bad(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
 		// 3 is the state of an execution that is over, in its row of current_executions.
 		from += " WHERE tree_id NOT IN (SELECT run_id FROM current_executions WHERE state = 3)"
 	}
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("SELECT rowid, %s, %s, %s_encoding FROM %s", whose, c.name, c.name, from))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := fmt.Sprintf("SELECT rowid, %s, %s, %s_encoding FROM %s", whose, c.name, c.name, from)
+	err = each(ctx, db, query, func(rows *sql.Rows) error {
 		var data []byte
 		var encoding sql.NullString
 		row := badRow{column: c}
 		if err := rows.Scan(&row.rowid, &row.run, &data, &encoding); err != nil {
-			return nil, err
+			return err
 		}
 		if row.why = c.decode(data, encoding.String); row.why != nil {
 			bad = append(bad, row)
 		}
+		return nil
+	})
+	return bad, err
+}
+
+// each calls read for every row that a query of a database or a transaction returns.
+func each(ctx context.Context, db interface {
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+}, query string, read func(*sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return err
 	}
-	return bad, rows.Err()
+	defer rows.Close()
+	for rows.Next() {
+		if err := read(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // decode reads a message as the server would.
@@ -184,26 +198,19 @@ func amend(ctx context.Context, db *sql.DB, bad []badRow) (bool, error) {
 
 // treeOf returns the runs whose history is that tree. A run that was reset shares the tree of the run before it.
 func treeOf(ctx context.Context, tx *sql.Tx, tree []byte) (runs [][]byte, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT run_id, data, data_encoding FROM executions")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	id, err := uuid.FromBytes(tree)
 	if err != nil {
 		return nil, err
 	}
-	for rows.Next() {
+	err = each(ctx, tx, "SELECT run_id, data FROM executions", func(rows *sql.Rows) error {
 		var run, data []byte
-		var encoding string
-		if err := rows.Scan(&run, &data, &encoding); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&run, &data)
 		if bytes.Equal(run, tree) || bytes.Contains(data, []byte(id.String())) { // its branch names the tree
 			runs = append(runs, run)
 		}
-	}
-	return runs, rows.Err()
+		return err
+	})
+	return runs, err
 }
 
 // forget removes a run from the database.
@@ -226,26 +233,17 @@ type execution struct{ namespace, workflow, run string }
 
 // goingOn returns the runs that are not over.
 func goingOn(ctx context.Context, db *sql.DB) (all []execution, err error) {
-	rows, err := db.QueryContext(ctx, "SELECT namespace_id, workflow_id, run_id FROM current_executions WHERE state <> 3")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var namespace, run []byte
+	err = each(ctx, db, "SELECT namespace_id, workflow_id, run_id FROM current_executions WHERE state <> 3", func(rows *sql.Rows) error {
+		var namespace, run uuid.UUID
 		var e execution
 		if err := rows.Scan(&namespace, &e.workflow, &run); err != nil {
-			return nil, err
+			return err
 		}
-		n, err := uuid.FromBytes(namespace)
-		r, err2 := uuid.FromBytes(run)
-		if err = errors.Join(err, err2); err != nil {
-			return nil, err
-		}
-		e.namespace, e.run = n.String(), r.String()
+		e.namespace, e.run = namespace.String(), run.String()
 		all = append(all, e)
-	}
-	return all, rows.Err()
+		return nil
+	})
+	return all, err
 }
 
 // described returns a text about bad rows, with the first three by name.
