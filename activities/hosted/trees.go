@@ -37,25 +37,18 @@ func (ws *Workspace) Restore(ctx context.Context, t *Tree, head string) error {
 	return ws.bring(ctx, t, head, false)
 }
 
-// RestoreClean is Restore for a step that must find nothing of an earlier one, not even what judge.keep names.
-func (ws *Workspace) RestoreClean(ctx context.Context, t *Tree, head string) error {
+// RestoreClean is Restore for a step that must find nothing of an earlier one, not even what judge.keep names. For a
+// judgement from scratch, nothing is left of the tree that other judgements had either, and what setup makes comes from
+// the caches of this commit.
+func (ws *Workspace) RestoreClean(ctx context.Context, t *Tree, head string, scratch bool) error {
 	t.busy.Lock()
 	defer t.busy.Unlock()
-	t.anew = false
-	return ws.bring(ctx, t, head, true)
-}
-
-// RestoreFromScratch is Restore for a judgement from scratch: nothing is left of the tree that other judgements had,
-// and what setup makes comes from the caches of this commit.
-func (ws *Workspace) RestoreFromScratch(ctx context.Context, t *Tree, head string) error {
-	t.busy.Lock()
-	defer t.busy.Unlock()
-	if !t.anew {
+	if scratch && !t.anew {
 		if err := errors.Join(t.Remove(ctx), ws.forgetScratch()); err != nil {
 			return err
 		}
 	}
-	t.anew = true
+	t.anew = scratch
 	return ws.bring(ctx, t, head, true)
 }
 

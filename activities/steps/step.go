@@ -89,11 +89,8 @@ func (w *Work) OnDesk(ctx context.Context) error {
 // inJudge brings the judge to that commit.
 func (w *Work) inJudge(ctx context.Context) error {
 	defer w.Workspace.Leave(w.Workspace.Judge)
-	if w.In.Scratch {
-		return w.Workspace.RestoreFromScratch(ctx, w.Workspace.Judge, w.In.Head)
-	}
-	if w.In.Clean && len(w.Workspace.Keep) > 0 {
-		return w.Workspace.RestoreClean(ctx, w.Workspace.Judge, w.In.Head)
+	if w.In.Scratch || w.In.Clean && len(w.Workspace.Keep) > 0 {
+		return w.Workspace.RestoreClean(ctx, w.Workspace.Judge, w.In.Head, w.In.Scratch)
 	}
 	return w.Workspace.Restore(ctx, w.Workspace.Judge, w.In.Head)
 }
