@@ -10,6 +10,11 @@ say() {
   printf '{"description": "%s", "toolCalls": 3}\n' "$1" >"$PAWL_RESULT"
 }
 
+# before is the first change, with a statement before each step of the tour.
+before() {
+  sed "s|^.*append(tour, next)|$1; &|" "$changes/01/construct.go" >route/construct.go
+}
+
 case $PAWL_ITERATION.$PAWL_ATTEMPT in
 1.*)
   cp "$changes/01/construct.go" route/construct.go
@@ -18,19 +23,19 @@ case $PAWL_ITERATION.$PAWL_ATTEMPT in
   cp "$changes/02/construct.go" route/construct.go
   say "visit the cities from west to east" ;;
 3.1) # shorter, but not a round trip through every city: the guard finds out, three times
-  cp "$changes/03.1/construct.go" route/construct.go
+  before 'if Distance(cities[here], cities[next]) > 800 { break }'
   say "leave out the cities that lie too far away" ;;
 3.2)
-  cp "$changes/03.2/construct.go" route/construct.go
+  before 'if cities[next].Lat > 63 { visited[next] = true; tour = append(tour, here); continue }'
   say "stop over nearby instead of in the far north" ;;
 3.*)
-  cp "$changes/03.3/construct.go" route/construct.go
+  before 'if len(tour) == len(cities)-1 { break }'
   say "leave the last city for another trip" ;;
 4.*)
   cp "$changes/04/improve.go" route/improve.go
   say "uncross legs that cross (2-opt)" ;;
 5.*) # off by one: it panics
-  cp "$changes/05/improve.go" route/improve.go
+  sed 's/j < n; j++/j <= n; j++/' "$changes/04/improve.go" >route/improve.go
   say "uncross the leg that leads home as well" ;;
 6.*) # fewer cities, shorter trip: but the map is not in scope
   head -n 60 data/cities.csv >data/cities.short

@@ -1,13 +1,18 @@
 #!/bin/sh
 # The agents of `pawl demo deliver`, a role each. There is no model behind them and nothing random
 # in them: what one does depends on its role alone, so that a call that is repeated after a crash is
-# the same call. It runs at the root of the desk; the changes lie beside it.
+# the same call. It runs at the root of the desk.
 set -eu
-changes=$(dirname "$0")
 
 # say writes what pawl asks an agent for: one sentence, and how much it cost.
 say() {
   printf '{"description": "%s", "toolCalls": 3}\n' "$1" >"$PAWL_RESULT"
+}
+
+# change edits the calendar.
+change() {
+  sed "$1" interval/interval.go >interval/changed
+  mv interval/changed interval/interval.go
 }
 
 # tick answers an acceptance criterion by a test that shows it: run here, not taken on trust.
@@ -31,10 +36,10 @@ planner)
 PLAN
   say "a plan" ;;
 writer) # mends the bug and loses something else: meetings that only touch
-  cp "$changes/write/interval.go" interval/interval.go
+  change 's/next.Start <= /next.Start < /; s/End = next.End/End = max(merged[n-1].End, next.End)/'
   say "leave out what lies within a longer meeting" ;;
 fixer)
-  cp "$changes/fix/interval.go" interval/interval.go
+  change 's/next.Start < /next.Start <= /'
   say "join meetings that touch, up to the later end" ;;
 reviewer)
   decision=APPROVED
