@@ -10,6 +10,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/kind"
+	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 	"pawl/internal/ui"
@@ -23,20 +24,20 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 	if err := s.Alive(ctx, id); err != nil {
 		return m, err
 	}
-	g, err := s.Gate(ctx, id)
+	state, err := s.State(ctx, id)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return m, context.Cause(ctx)
 	case err != nil:
 		return m, fault.New(fault.EngineUnreachable, "no worker answers, so what waits can't be shown").
 			Advise("Start one (" + s.AWorker() + "), or approve by --hash.")
-	case g == nil:
+	case state.Gate == nil:
 		return m, client.Loop.Naming(id, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve"))
 	}
-	a.showGate(ctx, s, id, *g)
-	m.Hash, m.Gate = g.Hash, g.ID
+	a.showGate(ctx, s, state)
+	m.Hash, m.Gate = state.Gate.Hash, state.Gate.ID
 	var seen *patch
-	if state, err := s.State(ctx, id); err == nil && offersDiff(g.Kind) {
+	if state.Gate.OffersDiff() {
 		seen = new(patchOf(state))
 	}
 	return m, a.askAbout(ctx, s, id, seen, question, "not answered; the loop still waits")
@@ -86,23 +87,20 @@ func (a *app) listen() {
 }
 
 // showGate shows what waits, and the whole contract at a contract's gate.
-func (a *app) showGate(ctx context.Context, s *session, id string, g loop.Gate) {
-	style := a.screen.Style()
+func (a *app) showGate(ctx context.Context, s *session, state loop.State) {
+	style, g := a.screen.Style(), *state.Gate
 	if g.Kind == loop.GateContract {
-		if c, err := s.contract(ctx, id); err == nil {
+		if c, err := s.contract(ctx, state.Loop); err == nil {
 			a.screen.Print("\n" + style.Contract(c) + "\n")
 			return
 		} else if !errors.Is(err, context.Canceled) {
 			a.say("the contract can't be shown: %v", err)
 		}
 	}
-	if offersDiff(g.Kind) {
-		if state, err := s.State(ctx, id); err == nil {
-			a.summarise(ctx, s, id, patchOf(state))
-		}
+	if g.OffersDiff() {
+		a.summarise(ctx, s, state.Loop, patchOf(state))
 	}
-	state, _ := s.State(ctx, id) // if it fails, only an example's number is missing
-	a.screen.Print("\n" + style.Gate(id, g, state.Budget, a.deps.Now()) + "\n")
+	a.screen.Print("\n" + style.Gate(state.Loop, g, state.Budget, a.deps.Now()) + "\n")
 }
 
 func yes(line string) bool {
@@ -158,45 +156,40 @@ func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 	}
 }
 
-// kept returns the contract as this host's ledger has it, or else why the loop could not be asked. Only a worker knows
-// what protects the machine, and how many files are in scope.
-func (s *session) kept(ctx context.Context, id string, why error) (ui.Contract, error) {
-	l, head, err := s.Ledger(ctx, id)
+// contract asks a loop for its contract, and for what a person wants to know before approving it. If the loop does not
+// answer, it returns what this host's ledger has.
+func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) {
+	v, err := s.Contract(ctx, id)
+	state, _ := s.State(ctx, id)
 	if err != nil {
-		return ui.Contract{}, why
-	}
-	v, err := l.Contract(ctx, head)
-	if err != nil {
-		return ui.Contract{}, why
-	}
-	state, err := s.Recorded(ctx, id)
-	if err != nil || state.Contract == nil {
-		return ui.Contract{}, why
+		var none error
+		if v, state, none = s.kept(ctx, id); none != nil {
+			return ui.Contract{}, err
+		}
 	}
 	k, err := kind.Of(v.Spec.Kind)
 	return ui.Contract{
-		Loop: id, Kind: k, Contract: *state.Contract, Spec: v.Spec, Baseline: state.Baseline, InScope: -1,
-		Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise,
-		Protections: []string{"a worker knows it; none answers now"},
+		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
+		Environment: v.Environment, Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise,
 	}, err
 }
 
-// contract asks a loop for its contract, and for what a person wants to know before approving it.
-func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) {
-	v, err := s.Contract(ctx, id)
+// kept returns the contract as this host's ledger has it, with the loop's state. Only a worker knows what protects the
+// machine, and how many files are in scope.
+func (s *session) kept(ctx context.Context, id string) (v launch.ContractView, state loop.State, err error) {
+	l, head, err := s.Ledger(ctx, id)
 	if err != nil {
-		return s.kept(ctx, id, err)
+		return v, state, err
 	}
-	k, err := kind.Of(v.Spec.Kind)
+	c, err := l.Contract(ctx, head)
 	if err != nil {
-		return ui.Contract{}, err
+		return v, state, err
 	}
-	c := ui.Contract{
-		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
-		Environment: v.Environment,
+	state, err = l.State(ctx, head)
+	if err == nil && state.Contract == nil {
+		err = errors.New("the contract is not drawn yet")
 	}
-	if state, err := s.State(ctx, id); err == nil {
-		c.Repo, c.Branch, c.Plan, c.Noise = state.Repo, state.Branch, state.Plan, state.Noise
-	}
-	return c, nil
+	return launch.ContractView{
+		Contract: state.Contract, Spec: c.Spec, Baseline: state.Baseline, InScope: -1, Protections: []string{"a worker knows it; none answers now"},
+	}, state, err
 }

@@ -32,7 +32,7 @@ func questionAt(g loop.Gate, b loop.Budget) question {
 	case len(g.Choices) > 0:
 		return question{"Choose " + strings.Join(g.Choices, " or ") + ": ", readChoice, true}
 	}
-	if offersDiff(g.Kind) {
+	if g.OffersDiff() {
 		return question{"Approve this change? d: show it; y: approve; n: reject; Enter: later ", readDiff, false}
 	}
 	return question{"Answer " + strings.Join(g.Answers, " or ") + " (Enter: later): ", readWord, false}
@@ -109,7 +109,7 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		return nil
 	}
 	g, typed := *f.gate, strings.ToLower(strings.TrimSpace(line))
-	if typed == "d" && f.reading == nil && offersDiff(g.Kind) {
+	if typed == "d" && f.reading == nil && g.OffersDiff() {
 		f.reading = f.open(ctx, f.s, f.id, patchOf(f.state))
 	} else if typed != "" { // the person has seen enough
 		f.reading = nil
@@ -122,7 +122,7 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		f.ask()
 		return nil
 	}
-	if offersDiff(g.Kind) && (typed == "d" || typed == "q") {
+	if g.OffersDiff() && (typed == "d" || typed == "q") {
 		f.ask()
 		return nil
 	}

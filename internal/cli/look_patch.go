@@ -114,9 +114,6 @@ type pages struct {
 // mostPaged limits how many bytes of a change are kept for reading at a question.
 const mostPaged = 64 << 20
 
-// offersDiff reports whether a gate has a change to show.
-func offersDiff(k loop.GateKind) bool { return k == loop.GateDiff || k == loop.GateNewFiles }
-
 // open makes the pages of the change that waits, of a loop on this host. If there is nothing to show, it says so.
 func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
 	store, err := s.Store(ctx, id)
@@ -131,8 +128,7 @@ func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
 		a.explain(err)
 		return nil
 	}
-	out := &pages{lines: strings.SplitAfter(strings.TrimSuffix(text.String(), "\n"), "\n")}
-	return out
+	return &pages{lines: strings.SplitAfter(strings.TrimSuffix(text.String(), "\n"), "\n")}
 }
 
 // turn shows the next page and reports whether there is another.

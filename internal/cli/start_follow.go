@@ -317,7 +317,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 		return nil
 	}
 	f.screen.Still()
-	f.showGate(ctx, f.s, f.id, g)
+	f.showGate(ctx, f.s, f.state)
 	switch {
 	case f.o.watch:
 		return nil

@@ -33,64 +33,98 @@ const replyTimeout = 20 * time.Second
 // gate is open and binds an answer to that gate, so the answer can't close the next one. If nobody answers, the ledger on
 // this host says which gate is open.
 func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
-	out, err := c.carry(ctx, id, name, toLoop{c, id, name, m})
+	out, err := carry(ctx, c, id, name, message[loop.Message]{
+		Family: Loop,
+		bound:  func(open []loop.Gate) loop.Message { return bound(name, m, open) },
+		asked: func() ([]loop.Gate, error) {
+			g, err := c.Gate(ctx, id)
+			return gates(g), err
+		},
+		recorded: func() ([]loop.Gate, func(loop.Message) error, error) {
+			l, head, err := c.Ledger(ctx, id)
+			if err != nil {
+				return nil, nil, err
+			}
+			state, err := l.State(ctx, head)
+			if err != nil {
+				return nil, nil, err
+			}
+			if state.Status.Ended() {
+				return nil, nil, Loop.over(id, string(state.Status))
+			}
+			contract, err := l.Contract(ctx, head)
+			return gates(state.Gate), func(m loop.Message) error {
+				_, err := govern.Answer(state, contract.Spec, name, m)
+				return err
+			}, err
+		},
+	})
 	if closed, ok := errors.AsType[*fault.Error](err); ok && closed.Code == fault.GateClosed { // the loop itself would give this code
 		err = fault.New(govern.Closed(name), "%s", closed.What).Advise(closed.Do)
 	}
 	return out, err
 }
 
-// message is a message to a loop or a steward.
-type message interface {
-	family() Family
-	// bound asks which gates are open, and returns the message bound to the right one. An error means that nobody
-	// answers.
-	bound(context.Context) (any, error)
-	// checked does the same with the ledger of this host, which is complete while nothing runs. It refuses what the
-	// addressee would refuse.
-	checked(context.Context) (any, error)
-	// left returns the message bound to the gate that is open by the ledger of this host, if it has one.
-	left(context.Context) any
-	// plain returns the message without a gate.
-	plain() any
+// gates returns the gate of a loop as a list, which is empty if none is open.
+func gates(open *loop.Gate) []loop.Gate {
+	if open == nil {
+		return nil
+	}
+	return []loop.Gate{*open}
 }
 
-func (c *Client) carry(ctx context.Context, id, name string, m message) (out Sent, err error) {
-	defer func() { err = m.family().Naming(id, err) }()
+// message is a message to a loop or a steward.
+type message[M any] struct {
+	Family
+	// bound returns the message, bound to the gate that it answers if that is one of those.
+	bound func(open []loop.Gate) M
+	// asked returns the open gates. An error means that nobody answers.
+	asked func() (open []loop.Gate, err error)
+	// recorded returns the open gates by the ledger of this host, which is complete while nothing runs, and a function
+	// that returns the fault with which the addressee would refuse the message.
+	recorded func() (open []loop.Gate, refused func(M) error, err error)
+}
+
+func carry[M any](ctx context.Context, c *Client, id, name string, m message[M]) (out Sent, err error) {
+	defer func() { err = m.Naming(id, err) }()
 	out = Sent{Loop: id, Message: name}
-	if payload, err := json.Marshal(m.plain()); err == nil {
+	if payload, err := json.Marshal(m.bound(nil)); err == nil {
 		if f := govern.Carried(payload); f != nil { // before it is in Temporal's history
 			return out, f
 		}
 	}
 	if c.SDK == nil {
 		out.Via = "signal"
-		return out, c.leave(ctx, id, name, m)
+		return out, leave(ctx, c, id, name, m)
 	}
-	if err := c.alive(ctx, id, m.family()); err != nil {
+	if err := c.alive(ctx, id, m.Family); err != nil {
 		return out, err
 	}
-	payload, err := m.bound(ctx)
+	open, err := m.asked()
 	var failed *serviceerror.QueryFailed // a worker did answer
 	switch {
 	case errors.As(err, &failed):
-		payload = m.plain()
 	case err != nil && ctx.Err() != nil:
 		return out, context.Cause(ctx)
 	case err != nil: // it waits for a worker, and may find another gate open then
 		out.Via = "signal"
-		return out, c.SDK.SignalWorkflow(ctx, id, "", name, m.left(ctx))
+		open, _, _ = m.recorded() // none if this host has no ledger
+		return out, c.SDK.SignalWorkflow(ctx, id, "", name, m.bound(open))
 	}
 	out.Via = "update"
-	out.Reply, err = c.update(ctx, id, name, m.family(), payload)
+	out.Reply, err = c.update(ctx, id, name, m.Family, m.bound(open))
 	return out, err
 }
 
 // leave leaves a message on a host where nothing runs. It starts an engine for that time and sends a signal, which
 // the addressee gets once a worker runs.
-func (c *Client) leave(ctx context.Context, id, name string, m message) error {
-	payload, err := m.checked(ctx)
+func leave[M any](ctx context.Context, c *Client, id, name string, m message[M]) error {
+	open, refused, err := m.recorded()
 	if err != nil {
+		return err
+	}
+	payload := m.bound(open)
+	if err := refused(payload); err != nil {
 		return err
 	}
 	if c.Bring == nil {
@@ -107,62 +141,14 @@ func (c *Client) leave(ctx context.Context, id, name string, m message) error {
 	return err
 }
 
-// toLoop is a message to a loop.
-type toLoop struct {
-	*Client
-	id, name string
-	m        loop.Message
-}
-
-func (t toLoop) family() Family { return Loop }
-func (t toLoop) plain() any     { return t.m }
-
-func (t toLoop) bound(ctx context.Context) (any, error) {
-	gate, err := t.Gate(ctx, t.id)
-	return bound(t.name, t.m, gate), err
-}
-
-func (t toLoop) checked(ctx context.Context) (any, error) {
-	l, head, err := t.Ledger(ctx, t.id)
-	if err != nil {
-		return nil, err
-	}
-	state, err := l.State(ctx, head)
-	if err != nil {
-		return nil, err
-	}
-	if state.Status.Ended() {
-		return nil, Loop.over(t.id, string(state.Status))
-	}
-	contract, err := l.Contract(ctx, head)
-	if err != nil {
-		return nil, err
-	}
-	m := bound(t.name, t.m, state.Gate)
-	_, err = govern.Answer(state, contract.Spec, t.name, m)
-	return m, err
-}
-
-func (t toLoop) left(ctx context.Context) any {
-	l, head, err := t.Ledger(ctx, t.id)
-	if err != nil {
-		return t.m
-	}
-	state, err := l.State(ctx, head)
-	if err != nil {
-		return t.m
-	}
-	return bound(t.name, t.m, state.Gate)
-}
-
 // bound returns a message that answers a gate, bound to the open gate. An approval with a hash names what it is for, and
 // the loop knows by that whether it was given before.
-func bound(name string, m loop.Message, open *loop.Gate) loop.Message {
+func bound(name string, m loop.Message, open []loop.Gate) loop.Message {
 	if name == loop.MessageApprove && m.Hash != "" {
 		return m
 	}
-	if m.Gate == "" && open != nil && govern.AnswersGates(name) {
-		m.Gate = open.ID
+	if m.Gate == "" && len(open) > 0 && govern.AnswersGates(name) {
+		m.Gate = open[0].ID
 	}
 	return m
 }

@@ -38,69 +38,43 @@ func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by, ledge
 // SendTask carries a message to a steward, as Send does to a loop. If one gate of the task is open, an answer is
 // bound to it.
 func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Message) (Sent, error) {
-	return c.carry(ctx, name, what, toSteward{c, name, what, m})
+	return carry(ctx, c, name, what, message[steward.Message]{
+		Family: Steward,
+		bound:  func(open []loop.Gate) steward.Message { return boundTask(what, m, open) },
+		asked:  func() ([]loop.Gate, error) { return c.Gates(ctx, name) },
+		recorded: func() ([]loop.Gate, func(steward.Message) error, error) {
+			book, head, err := c.book(ctx, name)
+			if err != nil {
+				return nil, nil, err
+			}
+			s, err := book.State(ctx, head)
+			if err != nil {
+				return nil, nil, err
+			}
+			if s.Status.Ended() {
+				return nil, nil, Steward.over(name, string(s.Status))
+			}
+			charter, err := book.Charter(ctx, head)
+			return s.Gates, func(m steward.Message) error {
+				_, err := steward.Answer(s, charter, what, m)
+				return err
+			}, err
+		},
+	})
 }
 
-// toSteward is a message to a steward.
-type toSteward struct {
-	*Client
-	id, name string
-	m        steward.Message
-}
-
-func (t toSteward) family() Family { return Steward }
-func (t toSteward) plain() any     { return t.m }
-
-func (t toSteward) bound(ctx context.Context) (any, error) {
-	gates, err := t.Gates(ctx, t.id)
-	return t.to(gates), err
-}
-
-func (t toSteward) left(ctx context.Context) any {
-	book, head, err := t.book(ctx, t.id)
-	if err != nil {
-		return t.m
-	}
-	s, err := book.State(ctx, head)
-	if err != nil {
-		return t.m
-	}
-	return t.to(s.Gates)
-}
-
-func (t toSteward) checked(ctx context.Context) (any, error) {
-	book, head, err := t.book(ctx, t.id)
-	if err != nil {
-		return nil, err
-	}
-	s, err := book.State(ctx, head)
-	if err != nil {
-		return nil, err
-	}
-	if s.Status.Ended() {
-		return nil, Steward.over(t.id, string(s.Status))
-	}
-	c, err := book.Charter(ctx, head)
-	if err != nil {
-		return nil, err
-	}
-	m := t.to(s.Gates)
-	_, err = steward.Answer(s, c, t.name, m)
-	return m, err
-}
-
-// to binds an answer to the only open gate of its task. An answer with a hash names what it is for, and the steward
-// knows by that whether it was given before.
-func (t toSteward) to(gates []loop.Gate) steward.Message {
+// boundTask returns a message that answers a gate, bound to the only open gate of its task. An answer with a hash names
+// what it is for, and the steward knows by that whether it was given before.
+func boundTask(what string, m steward.Message, open []loop.Gate) steward.Message {
 	var task string
-	if t.m.Gate != "" || t.m.Hash != "" || !steward.AnswersGates(t.name) || json.Unmarshal(t.m.Task, &task) != nil {
-		return t.m
+	if m.Gate != "" || m.Hash != "" || !steward.AnswersGates(what) || json.Unmarshal(m.Task, &task) != nil {
+		return m
 	}
-	gates = slices.DeleteFunc(slices.Clone(gates), func(g loop.Gate) bool { return g.Task != task })
-	if len(gates) == 1 {
-		t.m.Gate = gates[0].ID
+	open = slices.DeleteFunc(slices.Clone(open), func(g loop.Gate) bool { return g.Task != task })
+	if len(open) == 1 {
+		m.Gate = open[0].ID
 	}
-	return t.m
+	return m
 }
 
 // Gates asks a steward for its open gates. An error means that no worker answered.
