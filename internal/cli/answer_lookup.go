@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pawl/internal/client"
@@ -51,30 +52,22 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 	if about != nil {
 		choices = " [y/N; d: show the change] "
 	}
-	var reading *pages
 	a.screen.Ask(question + choices)
 	for {
-		var line string
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case line = <-a.typed:
-		}
-		typed := strings.ToLower(strings.TrimSpace(line))
-		switch {
-		case reading == nil && (about == nil || typed != "d"):
+		case line := <-a.typed:
+			if about != nil && a.reads(ctx, s, id, *about, line) {
+				if a.reading == nil {
+					a.screen.Ask(question + choices)
+				}
+				continue
+			}
 			if !yes(line) {
 				return &leaving{code: exitInterrupted, why: otherwise}
 			}
 			return nil
-		case reading == nil:
-			reading = a.open(ctx, s, id, *about)
-		case typed != "":
-			reading = nil
-		}
-		if reading == nil || !a.turn(reading) {
-			reading = nil
-			a.screen.Ask(question + choices)
 		}
 	}
 }
@@ -103,13 +96,10 @@ func (a *app) showGate(ctx context.Context, s *session, state loop.State) {
 	a.screen.Print("\n" + style.Gate(state.Loop, g, state.Budget, a.deps.Now()) + "\n")
 }
 
-func yes(line string) bool {
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return true
-	}
-	return false
-}
+// answered returns a typed line as answers are compared.
+func answered(line string) string { return strings.ToLower(strings.TrimSpace(line)) }
+
+func yes(line string) bool { return slices.Contains([]string{"y", "yes"}, answered(line)) }
 
 // lookAtProposal shows the proposal of a loop that has ended and asks.
 func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.Proposal) error {

@@ -102,28 +102,18 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		}
 		return nil
 	}
+	typed := answered(line)
 	if f.choosing != nil {
-		return f.chosen(ctx, strings.ToLower(strings.TrimSpace(line)))
+		return f.chosen(ctx, typed)
 	}
 	if !f.asking {
 		return nil
 	}
-	g, typed := *f.gate, strings.ToLower(strings.TrimSpace(line))
-	if typed == "d" && f.reading == nil && g.OffersDiff() {
-		f.reading = f.open(ctx, f.s, f.id, patchOf(f.state))
-	} else if typed != "" { // the person has seen enough
-		f.reading = nil
-	}
-	if f.reading != nil {
-		if f.turn(f.reading) {
-			return nil
+	g := *f.gate
+	if g.OffersDiff() && f.reads(ctx, f.s, f.id, patchOf(f.state), line) {
+		if f.reading == nil {
+			f.ask()
 		}
-		f.reading = nil
-		f.ask()
-		return nil
-	}
-	if g.OffersDiff() && (typed == "d" || typed == "q") {
-		f.ask()
 		return nil
 	}
 	f.asking = false

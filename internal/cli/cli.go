@@ -102,6 +102,8 @@ type app struct {
 	worker config.Worker
 	auth   pass.Wish   // for the engine that a command starts
 	typed  chan string // the lines of stdin, nil before the first question
+	// reading is the change that is asked about, while it is read.
+	reading *pages
 
 	json bool
 	ran  bool // the arguments were understood

@@ -131,6 +131,23 @@ func (a *app) open(ctx context.Context, s *session, id string, p patch) *pages {
 	return &pages{lines: strings.SplitAfter(strings.TrimSuffix(text.String(), "\n"), "\n")}
 }
 
+// reads reports whether a line that is typed at a question is about reading the change: d opens it, Enter turns to its
+// next page, and any other line closes it. After the last page it is closed too.
+func (a *app) reads(ctx context.Context, s *session, id string, p patch, line string) bool {
+	switch typed := answered(line); {
+	case a.reading == nil && typed != "d":
+		return false
+	case a.reading == nil:
+		a.reading = a.open(ctx, s, id, p)
+	case typed != "":
+		a.reading = nil
+	}
+	if a.reading != nil && !a.turn(a.reading) {
+		a.reading = nil
+	}
+	return true
+}
+
 // turn shows the next page and reports whether there is another.
 func (a *app) turn(p *pages) bool {
 	end := min(len(p.lines), p.at+max(5, a.screen.Rows()-2))

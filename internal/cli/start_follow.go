@@ -42,7 +42,6 @@ type follower struct {
 
 	gate     *loop.Gate // the open gate that was shown last
 	asking   bool
-	reading  *pages     // the change that is asked about
 	sent     chan error // results of the messages sent
 	halting  bool
 	choosing <-chan time.Time // after Ctrl-C, ends the wait for an answer to what it means; nil otherwise

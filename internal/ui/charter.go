@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"pawl/internal/charter"
-	"pawl/internal/spec"
 )
 
 // Charter is what a person wants to know about a steward before starting it.
@@ -39,9 +38,7 @@ func (s Style) Charter(v Charter) string {
 	}
 	f.add("governance", Clean(strings.Join(c.Governance, "  ")))
 	f.add("production", Clean(strings.Join(c.Production, "  ")))
-	for i, r := range c.Tiers {
-		f.add(label(i, "tiers"), Clean(string(r.Tier)+": "+rule(r)))
-	}
+	f.add("tiers", each(c.Tiers, func(r charter.Rule) string { return Clean(string(r.Tier) + ": " + rule(r)) })...)
 	f.add("commands", Clean(strings.Join(c.Allow, ", ")))
 	s.loops(f, v)
 	l := c.Limits
@@ -52,54 +49,38 @@ func (s Style) Charter(v Charter) string {
 		bounds += ", $" + l.CostUSD.String() + " for a task"
 	}
 	f.add("bounds", bounds, fmt.Sprintf("reminds you of a question after %s and after %s, then every %s; checks its record every %s", l.Waiting/8, l.Waiting, l.Waiting, c.ValidateEvery))
-	for i, sc := range c.Schedules {
-		f.add(label(i, "schedules"), Clean(sc.Name+": "+slots(sc)))
-	}
-	for i, t := range c.Triggers {
-		f.add(label(i, "triggers"), Clean(t.Name+": from "+t.From))
-	}
+	f.add("schedules", each(c.Schedules, func(sc charter.Schedule) string { return Clean(sc.Name + ": " + slots(sc)) })...)
+	f.add("triggers", each(c.Triggers, func(t charter.Trigger) string { return Clean(t.Name + ": from " + t.From) })...)
 	f.add("remote", Clean(c.Remote.API))
 	f.add("tells", told(c.Notify)...)
 	fragment := c.Fragment()
 	f.add("variables", append(environment(fragment, v.Environment), given("planner: ", planner.Env, fragment.Agent.Env)...)...)
-	f.add("granted", append(allowed(fragment), granted(fragment)...)...)
+	f.add("granted", append(each(fragment.Sandbox.Allow, allowed), granted(fragment)...)...)
 	f.add("protection", s.protections(v.Protections)...)
 	return s.Bold("Charter of "+Clean(c.Name)) + "\n\n" + f.String()
 }
 
-// allowed returns the paths in sandbox.allow of a charter. Each loop's contract says what they mean for it.
-func allowed(sp spec.Spec) (lines []string) {
-	for _, path := range sp.Sandbox.Allow {
-		lines = append(lines, "agent and commands may write "+Clean(path)+", as far as the loop's contract says")
-	}
-	return lines
-}
-
-// label returns the name for the first of several lines, and a blank for the others.
-func label(i int, name string) string {
-	if i == 0 {
-		return name
-	}
-	return " "
+// allowed says what a path in sandbox.allow of a charter means. Each loop's contract says what it means for that loop.
+func allowed(path string) string {
+	return "agent and commands may write " + Clean(path) + ", as far as the loop's contract says"
 }
 
 // loops adds what the charter gives its loops.
 func (s Style) loops(f *fields, v Charter) {
 	d := v.Charter.Fragment()
 	f.add("scope", Clean(strings.Join(d.Scope, "  ")))
-	f.add("setup", command(d.Setup.Command)...)
-	f.add("test", command(d.Test.Command)...)
-	f.add("verify", command(d.Verify.Command)...)
-	f.add("guard", command(d.Guard.Command)...)
-	f.add("check", command(d.Check.Command)...)
+	f.add("setup", written(d.Setup.Command)...)
+	f.add("test", written(d.Test.Command)...)
+	f.add("verify", written(d.Verify.Command)...)
+	f.add("guard", written(d.Guard.Command)...)
+	f.add("check", written(d.Check.Command)...)
 	f.add("agent", agents(d)...)
-	for i, kind := range slices.Sorted(maps.Keys(v.Lacking)) {
-		says := "defaults has everything it needs"
+	f.add("loops", each(slices.Sorted(maps.Keys(v.Lacking)), func(kind string) string {
 		if keys := v.Lacking[kind]; len(keys) > 0 {
-			says = "a plan has to set " + strings.Join(keys, ", ")
+			return Clean(kind + ": a plan has to set " + strings.Join(keys, ", "))
 		}
-		f.add(label(i, "loops"), Clean(kind+": "+says))
-	}
+		return Clean(kind + ": defaults has everything it needs")
+	})...)
 }
 
 func rule(r charter.Rule) string {

@@ -52,25 +52,25 @@ func (s Style) Contract(c Contract) string {
 	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+inScope(c.InScope)+", new files: "+sp.NewFiles)
 	f.add("sealed", sealed(c.Contract.Sealed)...)
 	f.add("policy", policy(sp))
-	f.add("setup", command(sp.Setup.Command)...)
+	f.add("setup", written(sp.Setup.Command)...)
 	if c.Plan != nil {
 		f.add("plan", append(written(c.Plan.Text), s.Dim("SHA-256 "+digest(c.Plan.Hash)+", stays fixed"))...)
 	}
 	switch {
 	case !c.Kind.Tests:
 	case sp.TestRequired():
-		f.add("test", append(command(sp.Test.Command), s.Dim("within "+sp.Test.Timeout.String()))...)
+		f.add("test", append(written(sp.Test.Command), s.Dim("within "+sp.Test.Timeout.String()))...)
 	default:
 		f.add("test", "not required: the tests are skipped")
 	}
 	if sp.Verify.Command != "" {
-		f.add("verify", append(append(command(sp.Verify.Command), pattern(sp.Verify)...), s.Dim(verified(c.Kind, sp.Verify)))...)
+		f.add("verify", append(append(written(sp.Verify.Command), pattern(sp.Verify)...), s.Dim(verified(c.Kind, sp.Verify)))...)
 	}
 	f.add("criteria", criteria(s, sp)...)
 	if sp.Guard.Command != "" {
-		f.add("guard", append(command(sp.Guard.Command), s.Dim("within "+sp.Guard.Timeout.String()))...)
+		f.add("guard", append(written(sp.Guard.Command), s.Dim("within "+sp.Guard.Timeout.String()))...)
 	}
-	f.add("check", command(sp.Check.Command)...)
+	f.add("check", written(sp.Check.Command)...)
 	f.add("agent", append(agents(sp), s.tools(sp, c.Contract.Tools)...)...)
 	f.add("permissions", permissions(sp)...)
 	f.add("budgets", budgets(sp.Limits))
@@ -121,11 +121,7 @@ func stops(k kind.Kind, l spec.Limits) string {
 		"limits.iterations":   plural(l.Iterations, "iteration") + " without success",
 		"limits.phaseTimeout": "a phase over " + l.PhaseTimeout.String(),
 	}
-	var all []string
-	for _, key := range k.Stops {
-		all = append(all, words[key])
-	}
-	return strings.Join(all, ", or ")
+	return strings.Join(each(k.Stops, func(key string) string { return words[key] }), ", or ")
 }
 
 // criteria returns what the reviewer ticks off, if there is a reviewer.
@@ -172,7 +168,7 @@ func holdout(s Style, sp spec.Spec) []string {
 	if sp.Verify.Holdout.Command == "" {
 		return nil
 	}
-	return append(command(sp.Verify.Holdout.Command), s.Dim("only for the claim; the agent does not know of it"))
+	return append(written(sp.Verify.Holdout.Command), s.Dim("only for the claim; the agent does not know of it"))
 }
 
 // bounds returns the further metrics that are read.
@@ -212,23 +208,12 @@ func (s Style) protections(lines []string) []string {
 
 var capitals = regexp.MustCompile(`^[A-Z]{2,} [A-Z]{2,}`)
 
-func command(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return written(text)
-}
-
 // argv returns a command list as the shell would write it.
 func argv(a spec.Argv) []string {
 	if a.Shell != "" {
 		return written(a.Shell)
 	}
-	words := make([]string, len(a.List))
-	for i, w := range a.List {
-		words[i] = shell.Quote(w)
-	}
-	return written(strings.Join(words, " "))
+	return written(shell.Join(a.List...))
 }
 
 // tools returns the approved tools, and those of them to which nothing restricts the programs.
@@ -485,7 +470,7 @@ func budgets(l spec.Limits) string {
 func told(notify []string) []string {
 	var all []string
 	for _, to := range notify {
-		all = append(all, command(to)...)
+		all = append(all, written(to)...)
 	}
 	return all
 }

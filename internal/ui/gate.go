@@ -23,10 +23,6 @@ func (s Style) Gate(id string, g loop.Gate, b loop.Budget, now time.Time) string
 
 // StewardGate is Gate for a gate of the steward of that name.
 func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
-	var commands []string
-	for _, w := range steward.Ways(name, g) {
-		commands = append(commands, w.Command)
-	}
 	hint := ""
 	switch {
 	case g.Kind == loop.GateQuestion && slices.Contains(g.Choices, steward.Replan):
@@ -34,8 +30,10 @@ func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
 	case g.Kind == steward.GateTier:
 		hint = "The plan: " + shell.Join("pawl", "steward", "show", name, g.Task)
 	}
-	return s.waiting(g, now, commands, hint)
+	return s.waiting(g, now, each(steward.Ways(name, g), command), hint)
 }
+
+func command(w govern.Way) string { return w.Command }
 
 func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint string) string {
 	var w strings.Builder
@@ -61,21 +59,19 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 	return strings.TrimSuffix(w.String(), "\n")
 }
 
-// hints are what the commands alone do not explain.
-var hints = map[loop.GateKind]string{
-	loop.GateBudget: "The limit is the new total, not the increase. You may raise other limits too.",
-	loop.GateDiff:   "Approving alone changes nothing in your repository; `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + ".",
-}
-
 // hint returns what the commands that answer a loop's gate do not explain.
 func hint(id string, g loop.Gate) string {
 	switch g.Kind {
+	case loop.GateBudget:
+		return "The limit is the new total, not the increase. You may raise other limits too."
+	case loop.GateDiff:
+		return "Approving alone changes nothing in your repository; `pawl apply` does, at any time. --apply may be " + strings.Join(govern.AppliedAtOnce, ", ") + "."
 	case loop.GateContract:
 		return "The whole contract: " + shell.Join("pawl", "show", id)
 	case loop.GateQuestion:
 		return strings.TrimSpace(choices(g) + " " + amending(g))
 	}
-	return hints[g.Kind]
+	return ""
 }
 
 // choices returns what the choices of a question do.
@@ -99,10 +95,7 @@ func amending(g loop.Gate) string {
 
 // Commands returns the shell commands that answer a gate of a loop with that budget, ready to be copied.
 func Commands(id string, g loop.Gate, b loop.Budget) []string {
-	var all []string
-	for _, w := range govern.Ways(id, g, b) {
-		all = append(all, w.Command)
-	}
+	all := each(govern.Ways(id, g, b), command)
 	if len(g.Answers) == 1 { // no answer says no: the person can always end the loop
 		all = append(all, shell.Join("pawl", loop.MessageHalt, id))
 	}

@@ -29,9 +29,7 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	if measures {
 		f.add("metric", Clean(metric.Command), s.Dim(Clean(metric.Why)), s.Dim(metric.Direction+" is better"))
 	}
-	if d.Setup != "" {
-		f.add("setup", Clean(d.Setup))
-	}
+	f.add("setup", Clean(d.Setup))
 	if d.Test == "" && metric.Guard != "" && measures {
 		f.add("tests", "none found")
 		f.add("guard", Clean(metric.Guard))
@@ -40,9 +38,7 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	} else {
 		f.add("tests", cmp.Or(Clean(d.Test), "none found"))
 	}
-	if d.Check != "" {
-		f.add("check", Clean(d.Check))
-	}
+	f.add("check", Clean(d.Check))
 	if d.Test != "" || d.Check != "" {
 		f.add("tried", "not yet: pawl validate says whether they pass on the unchanged code", s.Dim("a loop can do without a check that fails there"))
 	}

@@ -91,11 +91,7 @@ func (s Style) Trouble(loop, what string) string {
 
 // Mended renders what was damaged in a loop and is mended, one line each, "" for nothing.
 func (s Style) Mended(what []string) string {
-	var lines []string
-	for _, line := range what {
-		lines = append(lines, s.paint(yellow, "mended")+"  "+Clean(line))
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(each(what, func(line string) string { return s.paint(yellow, "mended") + "  " + Clean(line) }), "\n")
 }
 
 // mendedLast renders the last mending, and how many came before.

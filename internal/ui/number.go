@@ -52,11 +52,9 @@ func signed(d evidence.Decimal) string {
 func amount(r loop.Resource, n evidence.Decimal) string {
 	switch r {
 	case loop.ActiveTime:
-		return whole(millis(n.Float())) + " active"
-	case loop.WallClock:
-		return whole(millis(n.Float()))
-	case loop.CostUSD:
-		return "$" + n.String()
+		return amountShort(r, n) + " active"
+	case loop.WallClock, loop.CostUSD:
+		return amountShort(r, n)
 	case loop.ToolCalls:
 		return counted(n, "tool call")
 	case loop.Tokens:

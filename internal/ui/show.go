@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
@@ -155,20 +156,20 @@ func (s Style) budget(b loop.Budget) []string {
 	var lines []string
 	for _, r := range loop.Resources {
 		if a, ok := b[r]; ok && a.Limit != nil {
-			lines = append(lines, pad(string(r), 11)+amountShort(r, a.Used.Float(), a.Used.String())+" of "+amountShort(r, a.Limit.Float(), a.Limit.String()))
+			lines = append(lines, pad(string(r), 11)+amountShort(r, a.Used)+" of "+amountShort(r, *a.Limit))
 		}
 	}
 	return lines
 }
 
-func amountShort(r loop.Resource, f float64, text string) string {
+func amountShort(r loop.Resource, n evidence.Decimal) string {
 	switch r {
 	case loop.ActiveTime, loop.WallClock:
-		return whole(millis(f))
+		return whole(millis(n.Float()))
 	case loop.CostUSD:
-		return "$" + text
+		return "$" + n.String()
 	}
-	return text
+	return n.String()
 }
 
 // maxChanged is how many changed files are named.

@@ -3,12 +3,10 @@ package ui
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"pawl/internal/assess"
-	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 	"pawl/internal/steward"
@@ -43,23 +41,15 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 		f.add("queue", queue(st.Queue, st.QueueCount))
 	}
 	i := st.Indicators
-	f.add("tasks", fmt.Sprintf("%s done, %s cancelled, %s in all", whole64(i.Done), whole64(i.Cancelled), itoa(st.TasksCount)))
-	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, %s", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
-		plural(int(i.Transitions), "transition"), plural(int(i.Errors), "error"), "longest streak "+itoa(int(i.Repeats))),
+	f.add("tasks", fmt.Sprintf("%d done, %d cancelled, %d in all", i.Done, i.Cancelled, st.TasksCount))
+	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, longest streak %d", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
+		plural(int(i.Transitions), "transition"), plural(int(i.Errors), "error"), i.Repeats),
 		"executing for "+whole(millis(float64(i.ExecutingMs))))
 	f.add("usage", usage(st.Usage))
-	for n, d := range st.Drift {
-		label := ""
-		if n == 0 {
-			label = "drift"
-		}
-		f.add(cmp.Or(label, " "), s.paint(yellow, Clean(d.Name+" "+d.What))+": "+Clean(d.Now()))
-	}
+	f.add("drift", each(st.Drift, func(d task.Drift) string { return s.paint(yellow, Clean(d.Name+" "+d.What)) + ": " + Clean(d.Now()) })...)
 	f.add("repository", Clean(st.Repo))
 	f.add("base", Short(st.Base))
-	if st.Remote != "" {
-		f.add("remote", Clean(st.Remote))
-	}
+	f.add("remote", Clean(st.Remote))
 	f.add("host", st.Host)
 	f.add("ledger", Short(st.Ledger))
 	f.add("started", s.when(st.StartedAt))
@@ -128,12 +118,10 @@ func queue(ids []string, count int) string {
 	return text
 }
 
-func whole64(n int64) string { return strconv.FormatInt(n, 10) }
-
 func usage(u task.Usage) string {
 	tokens := plural(int(u.Tokens), "token")
 	if u.OutputTokens > 0 {
-		tokens += " (" + whole64(u.OutputTokens) + " output)"
+		tokens += fmt.Sprintf(" (%d output)", u.OutputTokens)
 	}
 	return fmt.Sprintf("$%s, %s, %s, %s active", u.CostUSD.String(), tokens, plural(u.ToolCalls, "tool call"), whole(millis(float64(u.ActiveMs))))
 }
@@ -162,13 +150,9 @@ func (s Style) StewardReport(st steward.State) string {
 }
 
 func (s Style) tasks(st steward.State) string {
-	var rows [][]string
-	for _, t := range st.Tasks {
-		rows = append(rows, []string{
-			Clean(t.ID), string(t.Tier), s.doing(st, t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
-		})
-	}
-	return s.table([]string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}, rows)
+	return s.table([]string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}, each(st.Tasks, func(t steward.Task) []string {
+		return []string{Clean(t.ID), string(t.Tier), s.doing(st, t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title)}
+	}))
 }
 
 // doing returns the state of a task, or its outcome.
@@ -223,12 +207,16 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 		if len(because) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has set the tier
 			because = []string{"its tier is " + string(t.Tier)}
 		}
-		why := needs(because)
-		if t.ApprovedBy != "" && len(because) > 0 {
+		why := "needs no approval"
+		switch {
+		case len(because) == 0:
+		case t.ApprovedBy != "":
 			why = "needed an approval: " + Clean(strings.Join(because, "; "))
+		default:
+			why = "needs an approval: " + Clean(strings.Join(because, "; "))
 		}
 		f.add("plan", digest(p.Hash)+", made by "+cmp.Or(Clean(p.By), "–")+approved, why)
-		f.add("estimate", compared(p.Cost, t.Cost.CostUSD))
+		f.add("estimate", assess.Compared(*cmp.Or(p.Cost, &task.Cost{}), t.Cost.CostUSD))
 	}
 	f.add("cost", usage(t.Cost))
 	if t.CostLimit != nil {
@@ -248,19 +236,14 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("submitted", s.when(t.Submitted))
 	b.WriteString(f.String())
 	if len(t.Steps) > 0 {
-		var rows [][]string
-		for _, step := range t.Steps {
-			rows = append(rows, []string{Clean(step.ID), step.Doing(), Short(step.Head), Clean(step.Loop)})
-		}
-		b.WriteString("\n\n" + s.table([]string{"STEP", "STATUS", "HEAD", "LOOP"}, rows))
+		b.WriteString("\n\n" + s.table([]string{"STEP", "STATUS", "HEAD", "LOOP"}, each(t.Steps, func(step steward.Step) []string {
+			return []string{Clean(step.ID), step.Doing(), Short(step.Head), Clean(step.Loop)}
+		})))
 	}
 	if len(t.Log) > 0 {
-		var rows [][]string
-		for _, action := range t.Log {
-			rows = append(rows, []string{Clean(action.Name), Clean(action.Outcome), number(action.Metric), Clean(cmp.Or(action.Error, action.Reason))})
-		}
-		b.WriteString("\n\n" + s.table([]string{"ACTION", "RESULT", "METRIC", "WHY"}, rows))
-		b.WriteString(more(t.Actions, len(t.Log)))
+		b.WriteString("\n\n" + s.table([]string{"ACTION", "RESULT", "METRIC", "WHY"}, each(t.Log, func(a task.Action) []string {
+			return []string{Clean(a.Name), Clean(a.Outcome), number(a.Metric), Clean(cmp.Or(a.Error, a.Reason))}
+		})) + more(t.Actions, len(t.Log)))
 	}
 	return b.String()
 }
@@ -268,27 +251,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 // Plan renders the PLAN.md of a task, which an approval covers to the byte. If text is empty, it says where the plan is.
 func (s Style) Plan(st steward.State, t steward.Task, text string) string {
 	if text == "" {
-		return "PLAN.md is not on this host. In the repository: " + planInLedger(st, t)
+		return "PLAN.md is not on this host. In the repository: " + shell.Join("git", "show", Short(st.Ledger)+":tasks/"+t.ID+"/PLAN.md")
 	}
 	return s.Bold("PLAN.md") + "\n  " + strings.Join(written(text), "\n  ")
-}
-
-// planInLedger returns the command that prints a task's PLAN.md from the steward's ledger.
-func planInLedger(st steward.State, t steward.Task) string {
-	return shell.Join("git", "show", Short(st.Ledger)+":tasks/"+t.ID+"/PLAN.md")
-}
-
-func needs(why []string) string {
-	if len(why) == 0 {
-		return "needs no approval"
-	}
-	return "needs an approval: " + Clean(strings.Join(why, "; "))
-}
-
-// compared returns the expected cost of a task beside its actual cost.
-func compared(expected *task.Cost, actual evidence.Decimal) string {
-	if expected == nil {
-		expected = &task.Cost{}
-	}
-	return assess.Compared(*expected, actual)
 }

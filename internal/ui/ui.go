@@ -97,6 +97,14 @@ func padLeft(text string, n int) string { return runewidth.FillLeft(text, n) }
 // plural returns "1 iteration", "2 iterations".
 func plural(n int, word string) string { return evidence.Counted(n, word) }
 
+// each returns the results of a function for each of some values.
+func each[T, R any](all []T, of func(T) R) (results []R) {
+	for _, v := range all {
+		results = append(results, of(v))
+	}
+	return results
+}
+
 // fields are names with values, one below the other. A value of several lines stays in its column.
 type fields struct {
 	style Style
@@ -139,9 +147,5 @@ func (s Style) table(head []string, rows [][]string) string {
 		}
 		return strings.TrimRight(b.String(), " ")
 	}
-	lines := []string{s.Dim(line(head))}
-	for _, row := range rows {
-		lines = append(lines, line(row))
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(append([]string{s.Dim(line(head))}, each(rows, line)...), "\n")
 }
