@@ -17,6 +17,23 @@ type document struct {
 	lost   bool // the file could not be read, so its missing keys are unknown
 }
 
+// newDocument returns a document without values. Problems are those of source.
+func newDocument(source string) *document {
+	return &document{values: map[string]any{}, at: map[string]position{"": {source: source}}}
+}
+
+// read reads a file of some extension, as YAML if that is not another format's.
+func (d *document) read(text []byte, file, ext string) {
+	switch ext {
+	case ".toml":
+		readTOML(text, file, d)
+	case ".json":
+		readJSON(text, file, d)
+	default:
+		readYAML(text, file, d)
+	}
+}
+
 // unread records why the file could not be read.
 func (d *document) unread(why ...spec.Problem) {
 	d.values, d.lost = map[string]any{}, true
@@ -95,9 +112,17 @@ func (d *document) locate(key string) position {
 	return d.at[""]
 }
 
-// path splits a dotted key. A part in quotes may contain anything: policies."v1.2".maxFiles. ok is false if there is
-// no valid key. rest is the text after it: "=" and a value.
-func path(text string) (parts []string, rest string, ok bool) {
+// pair splits "key=value", which came with a flag. If it has another form, that is a problem.
+func (d *document) pair(flag, set, example string) (key []string, value string, ok bool) {
+	if key, value, ok = path(set); !ok {
+		d.wrong = append(d.wrong, spec.Problem{File: flag, What: fmt.Sprintf("%q is not of the form key=value", set), Want: flag + " " + example})
+	}
+	return key, value, ok
+}
+
+// path splits a dotted key and its value. A part in quotes may contain anything: policies."v1.2".maxFiles=3. ok is false
+// if there is no valid key.
+func path(text string) (parts []string, value string, ok bool) {
 	for {
 		var part string
 		text = strings.TrimLeft(text, " ")
@@ -114,7 +139,7 @@ func path(text string) (parts []string, rest string, ok bool) {
 		}
 		parts = append(parts, part)
 		if text[0] == '=' {
-			return parts, text, true
+			return parts, text[1:], true
 		}
 		if text[0] != '.' {
 			return nil, "", false

@@ -152,20 +152,13 @@ func readSpec(path string) (*document, error) {
 	if err != nil {
 		return nil, fault.New(fault.InvalidSpec, "the spec file can't be read: %v", err).Advise("Name a spec file that you may read.")
 	}
-	doc := &document{values: map[string]any{}, at: map[string]position{"": {source: path}}}
+	doc := newDocument(path)
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if what, want, line := notText(text); what != "" {
 		doc.unread(spec.Problem{File: path, Line: line, What: what, Want: want})
 		return doc, nil
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".toml":
-		readTOML(text, path, doc)
-	case ".json":
-		readJSON(text, path, doc)
-	default:
-		readYAML(text, path, doc)
-	}
+	doc.read(text, path, strings.ToLower(filepath.Ext(path)))
 	return doc, nil
 }
 
@@ -220,16 +213,14 @@ func override(doc *document, sets []string, flags []Flag) {
 		}
 	}
 	for _, set := range sets {
-		key, value, found := path(set)
-		if !found {
-			doc.wrong = append(doc.wrong, spec.Problem{File: setFlag, What: fmt.Sprintf("%q is not of the form key=value", set), Want: "--set limits.iterations=5"})
-			continue
-		}
-		if file, named := strings.CutPrefix(strings.TrimSpace(value[1:]), "@"); named && slices.Equal(key, []string{"goal"}) {
+		key, value, ok := doc.pair(setFlag, set, "limits.iterations=5")
+		switch file, named := strings.CutPrefix(strings.TrimSpace(value), "@"); {
+		case !ok:
+		case named && slices.Equal(key, []string{"goal"}):
 			putGoal(doc, file, setFlag)
-			continue
+		default:
+			doc.put(key, text(value), setFlag)
 		}
-		doc.put(key, text(value[1:]), setFlag)
 	}
 	for _, flag := range flags {
 		if file, named := strings.CutPrefix(flag.Value, "@"); named && flag.Key == "goal" {

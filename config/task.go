@@ -34,7 +34,7 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 	case err != nil:
 		return t, fault.New(fault.InvalidSpec, "the task can't be read: %v", err).Advise("Name a task file that you may read.")
 	}
-	doc := &document{values: map[string]any{}, at: map[string]position{"": {source: name}}}
+	doc := newDocument(name)
 	if what, want, line := notText(text); what != "" {
 		return t, spec.Problems{{File: name, Line: line, What: what, Want: want}}
 	}
@@ -47,12 +47,8 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 		matter, rest := issue.FrontMatter(strings.ReplaceAll(strings.TrimPrefix(string(text), "\ufeff"), "\r\n", "\n"))
 		readYAML([]byte(matter), name, doc)
 		body = strings.TrimSpace(rest)
-	case ".toml":
-		readTOML(text, name, doc)
-	case ".json":
-		readJSON(text, name, doc)
 	default:
-		readYAML(text, name, doc)
+		doc.read(text, name, ext)
 	}
 	if doc.lost {
 		return t, doc.problems(nil)

@@ -8,9 +8,9 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/config"
+	"pawl/internal/client"
 	"pawl/internal/doctor"
 	"pawl/internal/home"
-	"pawl/internal/ui"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -30,13 +30,9 @@ type Diagnosis struct {
 }
 
 // troubles returns the loops of this host that can't continue, and why.
-func (a *app) troubles(ctx context.Context) (map[string]string, error) {
-	found := map[string]string{}
-	err := a.visit(ctx, func(s *session) error {
-		all, err := s.Troubles(ctx)
-		for _, t := range all {
-			found[t.Loop] = t.What
-		}
+func (a *app) troubles(ctx context.Context) (found []client.Trouble, err error) {
+	err = a.visit(ctx, func(s *session) error {
+		found, err = s.Troubles(ctx)
 		return err
 	})
 	return found, err
@@ -61,21 +57,9 @@ func (a *app) doctor(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	d := Diagnosis{OK: doctor.Sound(rows), Rows: rows}
-	if a.json {
-		if err := a.printJSON(d); err != nil {
-			return err
-		}
-	} else {
-		findings := make([]ui.Finding, len(rows))
-		for i, r := range rows {
-			findings[i] = ui.Finding{Name: r.Name, Status: string(r.Status), What: r.What, Fix: r.Fix}
-		}
-		if err := a.print(a.style().Findings(findings)); err != nil {
-			return err
-		}
+	err := a.output(d, a.style().Findings(rows))
+	if err == nil && !d.OK {
+		err = &leaving{code: exitInternal}
 	}
-	if !d.OK {
-		return &leaving{code: exitInternal}
-	}
-	return nil
+	return err
 }

@@ -71,7 +71,7 @@ func failing(d *workflowservice.DescribeWorkflowExecutionResponse) *workflowpb.P
 }
 
 // Troubles returns the loops of this host that can't continue, according to their files and, if an engine runs, to
-// Temporal.
+// Temporal. They are in the order of their names.
 func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	torn, err := workspace.Torn(c.Home)
 	if err != nil {
@@ -103,7 +103,9 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 		}
 	}
 	unopened, err := c.unopened(ctx, records)
-	return append(out, unopened...), err
+	out = append(out, unopened...)
+	slices.SortStableFunc(out, func(a, b Trouble) int { return strings.Compare(a.Loop, b.Loop) })
+	return slices.CompactFunc(out, func(a, b Trouble) bool { return a.Loop == b.Loop }), err
 }
 
 // unopened returns the loops and stewards that this host can't open. It has no record of them yet, or, if they continue

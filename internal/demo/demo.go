@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -92,15 +93,14 @@ func Unpack(ctx context.Context, h home.Home, c Scenario) (Demo, error) {
 	}
 	if c.issue != "" {
 		d.Issue = filepath.Join(dir, "issue.md")
-		if err := copyTree(c.issue, d.Issue); err != nil {
-			return Demo{}, fmt.Errorf("writing the demo's issue: %w", err)
-		}
+		err = copyTree(c.issue, d.Issue)
 	}
 	if c.tasks != "" {
 		d.Tasks = filepath.Join(dir, "tasks")
-		if err := copyTree(c.tasks, d.Tasks); err != nil {
-			return Demo{}, fmt.Errorf("writing the demo's tasks: %w", err)
-		}
+		err = copyTree(c.tasks, d.Tasks)
+	}
+	if err != nil {
+		return Demo{}, fmt.Errorf("writing the demo's issue or tasks: %w", err)
 	}
 	if err := writeSpec(d, c.spec, filepath.Join(agent, "agent.sh")); err != nil {
 		return Demo{}, fmt.Errorf("writing the demo's spec: %w", err)
@@ -181,7 +181,8 @@ func commit(ctx context.Context, repo, message string) error {
 		{"commit", "--quiet", "--message", message},
 	} {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", repo}, args...)...)
-		cmd.Env = append(withoutGit(os.Environ()),
+		// Without variables that would make git work elsewhere, for example in a hook that runs the demo.
+		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }),
 			"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
 			"GIT_AUTHOR_NAME=pawl demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_AUTHOR_DATE=2026-01-01T00:00:00Z",
 			"GIT_COMMITTER_NAME=pawl demo", "GIT_COMMITTER_EMAIL=demo@localhost", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z")
@@ -193,15 +194,4 @@ func commit(ctx context.Context, repo, message string) error {
 		}
 	}
 	return nil
-}
-
-// withoutGit removes variables that would make git work elsewhere, for example in a hook that runs the demo.
-func withoutGit(env []string) []string {
-	var out []string
-	for _, v := range env {
-		if !strings.HasPrefix(v, "GIT_") {
-			out = append(out, v)
-		}
-	}
-	return out
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/internal/charter"
+	"pawl/internal/evidence"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -178,9 +179,4 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-func actions(n int64) string {
-	if n == 1 {
-		return "1 action"
-	}
-	return fmt.Sprintf("%d actions", n)
-}
+func actions(n int64) string { return evidence.Counted(int(n), "action") }

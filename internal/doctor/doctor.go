@@ -9,30 +9,24 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
 	"pawl/config"
+	"pawl/internal/client"
 	"pawl/internal/home"
 	"pawl/internal/pass"
+	"pawl/internal/ui"
 )
 
-// Status is the status of a finding.
-type Status string
-
-// OK needs no action, Note is worth knowing, Failed keeps pawl from working.
+// The status of a finding: OK needs no action, Note is worth knowing, Failed keeps pawl from working.
 const (
-	OK     Status = "ok"
-	Note   Status = "note"
-	Failed Status = "failed"
+	OK     = "ok"
+	Note   = "note"
+	Failed = "failed"
 )
 
-// Row is one finding. Fix says what to do if it is not OK.
-type Row struct {
-	Name   string `json:"name"`
-	Status Status `json:"status"`
-	What   string `json:"what"`
-	Fix    string `json:"fix,omitempty"`
-}
+// Row is one finding.
+type Row = ui.Finding
 
 // Options says what to check.
 type Options struct {
@@ -43,11 +37,11 @@ type Options struct {
 	Temporal    config.Temporal
 	TemporalErr error
 	// Dial connects to a Temporal service.
-	Dial func(context.Context, config.Temporal) (client.Client, error)
+	Dial func(context.Context, config.Temporal) (sdk.Client, error)
 	// Engine returns what is known about the embedded engine; nil if this program has none.
 	Engine func(ctx context.Context, dir string) (Engine, error)
 	// Troubles returns the loops of this host that can't continue, each with the reason; nil if nobody knows them.
-	Troubles func(context.Context) (map[string]string, error)
+	Troubles func(context.Context) ([]client.Trouble, error)
 }
 
 // Engine is what is known about the embedded engine.
@@ -76,7 +70,7 @@ func Examine(ctx context.Context, o Options) []Row {
 	e.agents()
 	e.loops()
 	e.mended()
-	e.rows = append(e.rows, sandbox(ctx)...)
+	e.rows = append(e.rows, sandbox()...)
 	// Last, because it compares two clocks over the time of all other checks.
 	e.clock(time.Now().Round(0).Sub(wall), time.Since(began))
 	return e.rows
@@ -97,7 +91,7 @@ func (e *examination) failed(name, fix, format string, args ...any) {
 	e.add(name, Failed, fix, format, args...)
 }
 
-func (e *examination) add(name string, status Status, fix, format string, args ...any) {
+func (e *examination) add(name, status, fix, format string, args ...any) {
 	e.rows = append(e.rows, Row{Name: name, Status: status, What: fmt.Sprintf(format, args...), Fix: fix})
 }
 

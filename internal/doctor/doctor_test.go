@@ -27,6 +27,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/config"
+	pawl "pawl/internal/client"
 	"pawl/internal/doctor"
 	"pawl/internal/home"
 	"pawl/internal/host"
@@ -159,7 +160,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		name   string
 		change func(*doctor.Options, *service)
 		row    string
-		status doctor.Status
+		status string
 		what   string
 	}{
 		{"no home", func(o *doctor.Options, _ *service) { o.HomeErr = errors.New("no room\nat all") }, "home", doctor.Failed, "no room"},
@@ -199,12 +200,12 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"a damaged database", own(doctor.Engine{Damaged: true, Database: "/x/temporal.db"}), "engine's database", doctor.Note, "is damaged"},
 		{"rows of the database that nobody can read", own(doctor.Engine{Unread: "executions 3", Database: "/x/temporal.db", Version: "0.11", Wanted: "0.11"}), "engine's database", doctor.Failed, "executions 3"},
 		{"a loop that can't continue", func(o *doctor.Options, _ *service) {
-			o.Troubles = func(context.Context) (map[string]string, error) {
-				return map[string]string{"x": "its ledger can't be read\nat all"}, nil
+			o.Troubles = func(context.Context) ([]pawl.Trouble, error) {
+				return []pawl.Trouble{{Loop: "x", What: "its ledger can't be read\nat all"}}, nil
 			}
 		}, "loop x", doctor.Failed, "its ledger can't be read"},
 		{"no loop that can't continue", func(o *doctor.Options, _ *service) {
-			o.Troubles = func(context.Context) (map[string]string, error) { return nil, nil }
+			o.Troubles = func(context.Context) ([]pawl.Trouble, error) { return nil, nil }
 		}, "loops", doctor.OK, "no loop of this host"},
 		{"a damaged record where no service answers", func(o *doctor.Options, _ *service) {
 			require.NoError(t, os.MkdirAll(o.Home.Loop("x"), 0o700))

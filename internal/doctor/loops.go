@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"pawl/internal/mending"
@@ -41,9 +39,9 @@ func (e *examination) loops() {
 		e.note("loops", "Check the folder "+e.o.Home.Dir+".", "they can't be listed: %s", firstLine(err))
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		what, _, _ := strings.Cut(found[name], "\n")
-		e.failed("loop "+name, "The worker repairs what it can and tries again (`pawl up` starts one). The log says what it did. `pawl show "+name+"` says where the loop stands.", "%s", what)
+	for _, t := range found {
+		what, _, _ := strings.Cut(t.What, "\n")
+		e.failed("loop "+t.Loop, "The worker repairs what it can and tries again (`pawl up` starts one). The log says what it did. `pawl show "+t.Loop+"` says where the loop stands.", "%s", what)
 	}
 	if len(found) == 0 {
 		e.ok("loops", "damage or repeated failures hold up no loop of this host")

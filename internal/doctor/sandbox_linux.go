@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -12,14 +11,14 @@ import (
 
 // sandbox checks what this machine offers to confine an agent. It tries each feature, because a kernel may have a
 // feature that an administrator or a container forbids.
-func sandbox(context.Context) []Row {
+func sandbox() []Row {
 	const namespaces = "As administrator: sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000 kernel.apparmor_restrict_unprivileged_userns=0 (those that exist). Or install bubblewrap: apt install bubblewrap, dnf install bubblewrap."
 	m := box.Probe()
 	has := func(name string, there bool, ok, lacks, advice string) Row {
 		if there {
-			return Row{name, OK, ok, ""}
+			return Row{Name: name, Status: OK, What: ok}
 		}
-		return Row{name, Note, lacks, advice}
+		return Row{Name: name, Status: Note, What: lacks, Fix: advice}
 	}
 	unkept := box.Unkept("doctor " + strconv.Itoa(os.Getpid()))
 	return []Row{

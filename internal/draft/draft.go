@@ -124,9 +124,7 @@ func (t tree) look(folder string) Repository {
 			metrics = append(metrics, found.Metric)
 		}
 		why = cmp.Or(why, found.Metric.Why)
-		if len(r.Scope) == 0 {
-			r.Scope = found.Scope
-		}
+		r.Scope = or(r.Scope, found.Scope...)
 		r.outer = r.outer || found.outer
 		r.Protect, r.Keep = append(r.Protect, found.Protect...), append(r.Keep, found.Keep...)
 	}
@@ -143,15 +141,11 @@ func (t tree) look(folder string) Repository {
 	if chosen := t.choose("the benchmark", commands(metrics)...); chosen != "" {
 		r.Metric = metrics[slices.IndexFunc(metrics, func(m Metric) bool { return m.Command == chosen })]
 	}
-	if len(r.Scope) == 0 {
-		r.Scope = t.under("src", "lib", "app")
-	}
+	r.Scope = or(r.Scope, t.under("src", "lib", "app")...)
 	if len(r.Languages) == 0 && len(r.Scope) == 0 && t.pages() && r.Metric.Command == "" {
 		r.Scope, r.Metric = []string{"**/*.{md,markdown}"}, t.docs()
 	}
-	if len(r.Scope) == 0 {
-		r.Scope = []string{"**"}
-	}
+	r.Scope = or(r.Scope, "**")
 	if r.Metric.Command == "" {
 		r.Metric = size(r.Scope)
 		r.Metric.Why = cmp.Or(why, r.Metric.Why)

@@ -87,20 +87,12 @@ func (l language) bare(t tree) Repository {
 	return r
 }
 
-// fixed returns the look of a language whose commands and folders are always the same.
-func fixed(test, check, scope string, protect ...string) func(tree) Repository {
-	return func(t tree) Repository {
-		r := Repository{Test: test, Check: check}
-		if dir, _, _ := strings.Cut(scope, "/**"); scope != "" && len(t.under(dir)) > 0 {
-			r.Scope = []string{scope}
-		}
-		for _, glob := range protect {
-			if dir, whole := strings.CutSuffix(glob, "/**"); !whole || len(t.under(dir)) > 0 {
-				r.Protect = append(r.Protect, glob)
-			}
-		}
-		return r
+// or returns the globs, or others if there are none.
+func or(globs []string, others ...string) []string {
+	if len(globs) > 0 {
+		return globs
 	}
+	return others
 }
 
 // java returns the look of a Maven or Gradle build. It uses the wrapper script if the repository has it, else the
@@ -126,14 +118,17 @@ func java(wrapper, program, test, check, manifest string, keep ...string) func(t
 
 // php, elixir and dotnet always use the same folders. Their setup fetches what the lockfile lists.
 func php(t tree) Repository {
-	r := fixed("vendor/bin/phpunit", "", "src/**", "tests/**", "composer.json", "composer.lock")(t)
-	r.Setup, r.Keep = "composer install --quiet --no-interaction", []string{"vendor/**"}
-	return r
+	return Repository{
+		Setup: "composer install --quiet --no-interaction", Test: "vendor/bin/phpunit", Scope: t.under("src"),
+		Protect: append(t.under("tests"), "composer.json", "composer.lock"), Keep: []string{"vendor/**"},
+	}
 }
 
 func elixir(t tree) Repository {
-	r := fixed("mix test", "mix compile --warnings-as-errors", "lib/**", "test/**", "mix.exs")(t)
-	r.Keep = []string{"_build/**"}
+	r := Repository{
+		Test: "mix test", Check: "mix compile --warnings-as-errors",
+		Scope: t.under("lib"), Protect: append(t.under("test"), "mix.exs"), Keep: []string{"_build/**"},
+	}
 	if t.has["mix.lock"] {
 		r.Setup, r.Protect, r.Keep = "mix deps.get", append(r.Protect, "mix.lock"), append(r.Keep, "deps/**")
 	}
@@ -141,8 +136,7 @@ func elixir(t tree) Repository {
 }
 
 func dotnet(t tree) Repository {
-	r := fixed("dotnet test", "dotnet build", "src/**", "tests/**")(t)
-	r.Keep = []string{"**/bin/**", "**/obj/**"}
+	r := Repository{Test: "dotnet test", Check: "dotnet build", Scope: t.under("src"), Protect: t.under("tests"), Keep: []string{"**/bin/**", "**/obj/**"}}
 	if t.has["packages.lock.json"] {
 		r.Setup = "dotnet restore --locked-mode"
 	}
@@ -223,10 +217,7 @@ func inWords(packages string) string {
 func rust(t tree) Repository {
 	// All failing tests have to be known: tests that failed before the loop do not count.
 	r := Repository{Test: "cargo test --no-fail-fast", Check: "cargo check --quiet", Keep: []string{"target/**"},
-		Scope: append(t.under("src"), t.inner("crates", "src")...), Protect: append(t.present("Cargo.toml", "Cargo.lock"), t.under("tests", "benches")...)}
-	if len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.rs"}
-	}
+		Scope: or(append(t.under("src"), t.inner("crates", "src")...), "**/*.rs"), Protect: append(t.present("Cargo.toml", "Cargo.lock"), t.under("tests", "benches")...)}
 	r.Protect = append(r.Protect, t.inner("crates", "tests", "benches", "Cargo.toml")...)
 	if len(t.under("benches")) > 0 {
 		r.Metric.Why = "cargo bench prints no single number, so this counts bytes; replace this with what you want to improve, such as a script that prints METRIC ns=… from it"
@@ -238,10 +229,7 @@ func rust(t tree) Repository {
 }
 
 func perl(t tree) Repository {
-	r := Repository{Scope: t.under("lib"), Protect: append(t.present("Makefile.PL", "Build.PL", "cpanfile", "dist.ini"), t.under("t", "xt")...)}
-	if len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.{pl,pm}"}
-	}
+	r := Repository{Scope: or(t.under("lib"), "**/*.{pl,pm}"), Protect: append(t.present("Makefile.PL", "Build.PL", "cpanfile", "dist.ini"), t.under("t", "xt")...)}
 	compiled := slices.ContainsFunc(t.files, func(name string) bool { return strings.HasSuffix(name, ".xs") })
 	switch {
 	case len(t.under("t")) == 0:
@@ -256,10 +244,7 @@ func perl(t tree) Repository {
 }
 
 func lua(t tree) Repository {
-	r := Repository{Scope: t.under("lua", "src", "lib"), Protect: append(t.present(".busted"), t.under("spec", "test", "tests")...)}
-	if len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.lua"}
-	}
+	r := Repository{Scope: or(t.under("lua", "src", "lib"), "**/*.lua"), Protect: append(t.present(".busted"), t.under("spec", "test", "tests")...)}
 	if t.has[".busted"] || len(t.under("spec")) > 0 {
 		r.Test = "busted"
 	}
@@ -267,12 +252,12 @@ func lua(t tree) Repository {
 }
 
 func haskell(t tree) Repository {
-	r := Repository{Test: "cabal test", Scope: t.under("src", "lib", "app"), Protect: append(t.present("cabal.project", "stack.yaml", "stack.yaml.lock"), t.under("test", "tests")...), Keep: []string{"dist-newstyle/**"}}
+	r := Repository{
+		Test: "cabal test", Scope: or(t.under("src", "lib", "app"), "**/*.{hs,lhs}"), Keep: []string{"dist-newstyle/**"},
+		Protect: append(t.present("cabal.project", "stack.yaml", "stack.yaml.lock"), t.under("test", "tests")...),
+	}
 	if t.has["stack.yaml"] && !t.program("cabal") {
 		r.Test, r.Keep = "stack test", []string{".stack-work/**"}
-	}
-	if len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.{hs,lhs}"}
 	}
 	for _, name := range t.files {
 		if !strings.Contains(name, "/") && strings.HasSuffix(name, ".cabal") {
@@ -283,11 +268,10 @@ func haskell(t tree) Repository {
 }
 
 func ocaml(t tree) Repository {
-	r := Repository{Test: "dune test", Check: "dune build", Scope: t.under("src", "lib", "bin"), Protect: append(t.present("dune-project"), t.under("test", "tests")...), Keep: []string{"_build/**"}}
-	if len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.{ml,mli}"}
+	return Repository{
+		Test: "dune test", Check: "dune build", Scope: or(t.under("src", "lib", "bin"), "**/*.{ml,mli}"),
+		Protect: append(t.present("dune-project"), t.under("test", "tests")...), Keep: []string{"_build/**"},
 	}
-	return r
 }
 
 func ruby(t tree) Repository {

@@ -37,8 +37,8 @@ func node(t tree) Repository {
 				r.Scope = append([]string{"*" + path.Ext(name)}, r.Scope...)
 			}
 		}
-	} else if r.Scope = t.inner("packages", "src", "lib"); len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.{js,mjs,cjs,jsx,ts,tsx}"}
+	} else {
+		r.Scope = or(t.inner("packages", "src", "lib"), "**/*.{js,mjs,cjs,jsx,ts,tsx}")
 	}
 	r.Protect = append(r.Protect, t.inner("packages", "test", "tests", "__tests__", "package.json")...)
 	if slices.ContainsFunc(t.files, func(name string) bool { return strings.HasPrefix(name, "dist/") }) {

@@ -82,9 +82,7 @@ func python(t tree) Repository {
 			}
 		}
 	}
-	if len(r.Scope) == 0 {
-		r.Scope = []string{"**/*.py"}
-	}
+	r.Scope = or(r.Scope, "**/*.py")
 	switch {
 	case (t.has["ruff.toml"] || strings.Contains(config, "ruff")) && strings.HasSuffix(run, " run python"):
 		r.Check = strings.TrimSuffix(run, "python") + "ruff check ."

@@ -121,9 +121,7 @@ func shell(t tree) Repository {
 			r.Scope = append(r.Scope, name)
 		}
 	}
-	if len(r.Scope) == 0 {
-		r.Scope = once(root)
-	}
+	r.Scope = or(r.Scope, once(root)...)
 	return r
 }
 

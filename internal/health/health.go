@@ -4,11 +4,7 @@ package health
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"pawl/internal/charter"
@@ -24,35 +20,18 @@ const within = time.Minute
 func Check(ctx context.Context, t charter.Trigger, env []string, dir string) (ill string) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	var err error
 	if t.Command != "" {
-		err = notify.Run(ctx, []string{"/bin/sh", "-c", t.Command}, env, dir, nil)
-	} else {
-		err = get(ctx, t.URL)
+		if err := notify.Run(ctx, []string{"/bin/sh", "-c", t.Command}, env, dir, nil); err != nil {
+			return err.Error()
+		}
+		return ""
 	}
-	if err != nil {
+	answer, err := notify.Ask(ctx, http.MethodGet, t.URL, nil)
+	switch {
+	case err != nil:
 		return err.Error()
+	case answer.StatusCode >= 400:
+		return "it answers " + answer.Status
 	}
 	return ""
-}
-
-func get(ctx context.Context, address string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return errors.New("it is not an address")
-	}
-	r.Header.Set("User-Agent", "pawl")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		if at, ok := errors.AsType[*url.Error](err); ok { // without the address, which may hold a secret
-			err = at.Err
-		}
-		return err
-	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
-	if answer.StatusCode >= 400 {
-		return fmt.Errorf("it answers %s", answer.Status)
-	}
-	return nil
 }

@@ -65,28 +65,39 @@ func environment(n act.Notice) []string {
 func plain(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
 func post(ctx context.Context, to string, body []byte) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if err != nil {
-		return &Final{"it is not an address"}
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "pawl")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		if at, ok := errors.AsType[*url.Error](err); ok {
-			err = at.Err
-		}
+	answer, err := Ask(ctx, http.MethodPost, to, body)
+	switch {
+	case err != nil:
 		return err
-	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
-	switch code := answer.StatusCode; {
-	case code < 300:
+	case answer.StatusCode < 300:
 		return nil
-	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
+	case answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests, answer.StatusCode == http.StatusRequestTimeout:
 		return errors.New("it answers " + answer.Status)
 	}
 	return &Final{"it answers " + answer.Status}
+}
+
+// Ask sends a request, with a body of JSON unless that is nil. It returns the answer, whose body is closed. An error
+// does not contain the address, which may hold a secret.
+func Ask(ctx context.Context, method, to string, body []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Final{"it is not an address"}
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("User-Agent", "pawl")
+	answer, err := http.DefaultClient.Do(r)
+	if at, ok := errors.AsType[*url.Error](err); ok {
+		err = at.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	return answer, nil
 }
 
 // Programs are the desktop's programs that this package runs.

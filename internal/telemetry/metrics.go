@@ -85,6 +85,11 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 		h, err := meter.Float64Histogram(name, metric.WithDescription(about), metric.WithUnit("s"))
 		*to, errs = h, append(errs, err)
 	}
+	gauge := func(name, about string) metric.Int64ObservableGauge {
+		g, err := meter.Int64ObservableGauge(name, metric.WithDescription(about))
+		errs = append(errs, err)
+		return g
+	}
 	counter(&m.iterations, "pawl.iterations", "Finished iterations, by outcome and reason")
 	counter(&m.ended, "pawl.loops.ended", "Loops that ended, by status and error code")
 	counter(&m.refused, "pawl.pushes.refused", "Pushes that the user's repository did not take")
@@ -108,12 +113,9 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 	errs = append(errs, err)
 	m.cost, err = meter.Float64Counter("pawl.agent.cost.usd", metric.WithDescription("What agents reported to have cost, in USD, by role"))
 	errs = append(errs, err)
-	active, err := meter.Int64ObservableGauge("pawl.loops.active", metric.WithDescription("Loops of this host that have not ended, by status"))
-	errs = append(errs, err)
-	gates, err := meter.Int64ObservableGauge("pawl.gates.open", metric.WithDescription("Open gates of this host's loops, by kind"))
-	errs = append(errs, err)
-	repeats, err := meter.Int64ObservableGauge("pawl.steward.repeats", metric.WithDescription("The longest streak of one action with one result now, of all tasks"))
-	errs = append(errs, err)
+	active := gauge("pawl.loops.active", "Loops of this host that have not ended, by status")
+	gates := gauge("pawl.gates.open", "Open gates of this host's loops, by kind")
+	repeats := gauge("pawl.steward.repeats", "The longest streak of one action with one result now, of all tasks")
 	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		loops, open, longest := count()
 		o.ObserveInt64(repeats, longest)

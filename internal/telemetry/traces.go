@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,8 +26,7 @@ import (
 // the SDK. Spans of loops are all exported, with IDs of their own.
 type tracers struct {
 	interceptor interceptor.Interceptor
-	loops       trace.Tracer
-	providers   []*sdktrace.TracerProvider
+	sdk, loops  *sdktrace.TracerProvider
 	file        *os.File // the file of the spans, nil if they are sent
 }
 
@@ -38,13 +38,11 @@ func newTracers(ctx context.Context, to string, about *resource.Resource, logger
 	}
 	// The processor exports in the background. It drops spans if it has too many of them.
 	batch := sdktrace.NewBatchSpanProcessor(&patient{SpanExporter: out, logger: logger})
-	sdk := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(batch))
-	loops := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(batch),
+	t.sdk = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(batch))
+	t.loops = sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSpanProcessor(batch),
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(given{}))
-	t.providers = []*sdktrace.TracerProvider{sdk, loops}
-	t.loops = loops.Tracer("pawl")
 	t.interceptor, err = opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{
-		Tracer: sdk.Tracer("temporal-sdk-go"),
+		Tracer: t.sdk.Tracer("temporal-sdk-go"),
 		// Following a loop asks for its state again and again.
 		DisableQueryTracing: true,
 		// A wrong header from another client must not fail a loop.
@@ -94,16 +92,11 @@ func (p *patient) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 }
 
 func (t *tracers) shutdown(ctx context.Context) error {
-	var first error
-	for _, p := range t.providers {
-		if err := p.Shutdown(ctx); err != nil && first == nil {
-			first = err
-		}
-	}
+	err := errors.Join(t.sdk.Shutdown(ctx), t.loops.Shutdown(ctx))
 	if t.file != nil {
 		_ = t.file.Close()
 	}
-	return first
+	return err
 }
 
 // export exports a span. The span has a link to the SDK's span in which it was recorded, because that span is in
@@ -119,7 +112,7 @@ func (t *tracers) export(ctx context.Context, s span.Span) {
 			TraceID: s.Trace, SpanID: s.Parent, TraceFlags: trace.FlagsSampled, Remote: true,
 		}))
 	}
-	_, out := t.loops.Start(as, s.Name, options...)
+	_, out := t.loops.Tracer("pawl").Start(as, s.Name, options...)
 	for _, p := range s.Points {
 		out.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(attributes(p.Attributes)...))
 	}

@@ -53,9 +53,12 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	return s.Bold("Wrote "+Clean(v.Path)) + "\n\n" + f.String()
 }
 
-// Finding is one thing that was checked, and its status: ok, note or failed.
+// Finding is one thing that was checked, and its status: ok, note or failed. Fix says what to do if it is not ok.
 type Finding struct {
-	Name, Status, What, Fix string
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	What   string `json:"what"`
+	Fix    string `json:"fix,omitempty"`
 }
 
 // Findings renders the findings. Below each problem is what to do.
