@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -107,14 +106,6 @@ its report. The command sends the message setMode.`,
 		}),
 		answer,
 	}
-}
-
-// oneLoop checks the argument of most commands: the ID of one loop.
-func oneLoop(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%s needs the ID of one loop; `pawl list` shows the IDs", cmd.CommandPath())
-	}
-	return nil
 }
 
 func (a *app) message(ctx context.Context, id, name string, m loop.Message) error {

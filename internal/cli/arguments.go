@@ -23,6 +23,21 @@ func arguments(from, to int) cobra.PositionalArgs {
 	}
 }
 
+// The argument of most commands.
+var (
+	oneLoop    = one("the ID of one loop; `pawl list` shows the IDs")
+	oneSteward = one("the name of one steward; `pawl steward list` shows them")
+)
+
+func one(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s needs %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
 // commandLine returns how a command is called, without its flags.
 func commandLine(cmd *cobra.Command) string {
 	line := cmd.CommandPath()

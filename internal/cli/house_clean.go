@@ -80,17 +80,11 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	if err == nil {
 		defer lock.Close()
 	}
-	c := cleaning{s: s, workerRuns: err != nil, refs: refs}
+	c := cleaning{s: s, workerRuns: err != nil, refs: refs, items: []Removal{}, kept: []Keeping{}}
 	if err := c.plan(ctx, ids); err != nil {
 		return err
 	}
 	out := Cleaned{Items: c.items, Kept: c.kept}
-	if out.Items == nil {
-		out.Items = []Removal{}
-	}
-	if out.Kept == nil {
-		out.Kept = []Keeping{}
-	}
 	if !a.json {
 		if err := a.print(cleanTable(out)); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,8 +22,7 @@ type localWorker struct {
 	err    error // valid once done is closed
 	once   sync.Once
 
-	mu    sync.Mutex
-	ours  bool // it polls; otherwise another process is the host's worker and this one stands by
+	polls atomic.Bool // this process is the host's worker; otherwise another one is, and this one stands by
 	ready chan bool
 
 	triggers chan string // the address that serves triggers, "" when they are no longer served
@@ -56,7 +56,7 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 			if w.err == nil {
 				return
 			}
-			if w.polls() {
+			if w.polls.Load() {
 				w.note(false)
 				patience = time.Now().Add(outage)
 			}
@@ -90,9 +90,7 @@ func unavailable(err error) bool {
 
 // note records whether this process is the host's worker.
 func (w *localWorker) note(ours bool) {
-	w.mu.Lock()
-	w.ours = ours
-	w.mu.Unlock()
+	w.polls.Store(ours)
 	select {
 	case w.ready <- ours:
 	default:
@@ -105,13 +103,6 @@ func (w *localWorker) serves(address string) {
 	case w.triggers <- address:
 	default:
 	}
-}
-
-// polls reports whether this process is the host's worker.
-func (w *localWorker) polls() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.ours
 }
 
 // stopTimeout is how long the worker may take to end: as long as its steps, and a little more. Supervisors end what

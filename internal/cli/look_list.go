@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -32,18 +33,10 @@ func (a *app) rows(ctx context.Context, s *session, wanted func(launch.Row) bool
 	if err != nil {
 		return err
 	}
-	rows := []launch.Row{}
-	for _, r := range all {
-		if wanted(r) {
-			rows = append(rows, r)
-		}
-	}
-	if a.json {
-		return a.printJSON(rows)
-	}
-	if len(rows) == 0 {
+	rows := slices.DeleteFunc(append([]launch.Row{}, all...), func(r launch.Row) bool { return !wanted(r) })
+	if len(rows) == 0 && !a.json {
 		a.say("%s", none)
 		return nil
 	}
-	return a.print(a.style().List(rows, a.deps.Now()))
+	return a.output(rows, a.style().List(rows, a.deps.Now()))
 }

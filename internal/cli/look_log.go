@@ -67,10 +67,9 @@ func (a *app) log(ctx context.Context, s *session, id string, follow, all bool) 
 	if err != nil {
 		return err
 	}
-	l := logger{app: a, kind: k, all: all, json: a.json}
+	l := logger{app: a, kind: k, all: all}
 	if events, err := s.History(ctx, id); err == nil {
-		err = l.write(events)
-		if err != nil {
+		if err := l.write(events); err != nil {
 			return err
 		}
 	} else if source.Ledger {
@@ -136,7 +135,6 @@ type logger struct {
 	app  *app
 	kind kind.Kind
 	all  bool
-	json bool
 	seq  int64 // the number of the last event written
 	over bool
 }
@@ -148,7 +146,7 @@ func (l *logger) write(events []loop.Event) error {
 			continue
 		}
 		l.seq, l.over = e.Seq, e.Status.Ended()
-		if l.json {
+		if l.app.json {
 			encoder := json.NewEncoder(l.app.out)
 			encoder.SetEscapeHTML(false)
 			if err := encoder.Encode(e); err != nil {

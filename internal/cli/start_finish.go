@@ -159,7 +159,7 @@ const stayEvery = 2 * time.Second
 // for a person do not count.
 func (f *follower) stay(ctx context.Context) {
 	told := ""
-	for f.w.polls() {
+	for f.w.polls.Load() {
 		others := f.s.busy(ctx, f.id)
 		if len(others) == 0 {
 			return

@@ -275,7 +275,7 @@ func (f *follower) leave() error {
 	switch {
 	case f.deps.Thin, f.o.watch:
 		f.say("left; the loop %s continues in its worker. `pawl show %s` shows it", f.id, f.id)
-	case f.w.polls():
+	case f.w.polls.Load():
 		f.w.stop(leaveTimeout)
 		f.say("left; the loop %s stays where it is. `pawl up` resumes it, `pawl show %s` shows it", f.id, f.id)
 	default:

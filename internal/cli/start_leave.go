@@ -5,7 +5,9 @@ import (
 	"regexp"
 
 	"github.com/spf13/cobra"
+	sdk "go.temporal.io/sdk/client"
 
+	"pawl/internal/client"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
@@ -52,12 +54,16 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	v := ui.Started{
-		Loop: id, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
-		Worker: s.Served(ctx), UI: s.link(id),
-	}
-	if !v.Worker {
-		a.say("no worker takes loops now; this loop waits until one does: %s", s.AWorker())
-	}
+	v := s.started(id, run, client.Loop, s.Served(ctx))
 	return a.output(v, a.style().Started(v, sp.Approvals.Plan != spec.Auto))
+}
+
+// started returns what to tell about a loop or a steward that was started, and says it at once if no worker serves it.
+func (s *session) started(id string, run sdk.WorkflowRun, of client.Family, served bool) ui.Started {
+	if !served {
+		s.app.say("no worker takes loops now; this %s waits until one does: %s", of.Word, s.AWorker())
+	}
+	return ui.Started{
+		Loop: id, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace, Worker: served, UI: s.link(id),
+	}
 }

@@ -202,14 +202,6 @@ func taskFlag(cmd *cobra.Command, id *string) {
 	cmd.Flags().StringVar(id, "task", "", "the ID of the task")
 }
 
-// oneSteward checks the argument of most commands: the name of one steward.
-func oneSteward(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%s needs the name of one steward; `pawl steward list` shows them", cmd.CommandPath())
-	}
-	return nil
-}
-
 // taskID returns the ID of a task as messages carry it, nil if none is named.
 func taskID(id string) json.RawMessage {
 	if id == "" {

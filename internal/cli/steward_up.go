@@ -8,11 +8,11 @@ import (
 
 	"pawl/config"
 	"pawl/internal/charter"
+	"pawl/internal/client"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/schedule"
-	"pawl/internal/ui"
 )
 
 func (a *app) stewardCommand() *cobra.Command {
@@ -112,13 +112,7 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 		return fault.New(fault.InfrastructureError, "the steward %s was started, but its schedules could not be set: %v", c.Name, err).
 			Advise("Stop it with `pawl steward stop " + c.Name + "` and start it again.")
 	}
-	v := ui.Started{
-		Loop: c.Name, Run: run.GetRunID(), Address: s.temporal.Address, Namespace: s.temporal.Namespace,
-		Worker: !o.detach || s.Served(ctx), UI: s.link(c.Name),
-	}
-	if !v.Worker {
-		a.say("no worker takes loops now; this steward waits until one does: %s", s.AWorker())
-	}
+	v := s.started(c.Name, run, client.Steward, !o.detach || s.Served(ctx))
 	if err := a.output(v, a.style().StewardStarted(v)); err != nil {
 		return err
 	}
