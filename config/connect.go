@@ -55,8 +55,7 @@ func Connect() (Temporal, error) {
 		return Temporal{}, fault.New(fault.EngineUnreachable, "Temporal's settings can't be read: %v", err).
 			Advise("Correct the variables TEMPORAL_* or the file temporal.toml.")
 	}
-	namespace := profile.Namespace
-	namespace = cmp.Or(namespace, DefaultNamespace)
+	namespace := cmp.Or(profile.Namespace, DefaultNamespace)
 	if profile.Address == "" {
 		if namespace != DefaultNamespace {
 			return Temporal{}, fault.New(fault.EngineUnreachable, "the namespace is set to %q, but no address is", namespace).
@@ -211,18 +210,13 @@ func Dial(ctx context.Context, t Temporal, identity string, logger *slog.Logger)
 	defer cancel()
 	c, err := client.DialContext(ctx, o)
 	if err != nil {
-		return nil, unreachable(t, err)
+		advice := "Start the engine with `pawl up`."
+		if t.Explicit {
+			advice = "Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs."
+		}
+		return nil, fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", t.Address, err).Advise(advice)
 	}
 	return c, nil
-}
-
-// unreachable returns the fault for a service that does not answer.
-func unreachable(t Temporal, err error) error {
-	advice := "Start the engine with `pawl up`."
-	if t.Explicit {
-		advice = "Check TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and temporal.toml, and that the service runs."
-	}
-	return fault.New(fault.EngineUnreachable, "Temporal at %s does not answer: %v", t.Address, err).Advise(advice)
 }
 
 // Ports returns the ports of a service that the user named, and of its UI, for a sandbox to close. For a service on

@@ -319,16 +319,18 @@ func (a *app) printJSON(v any) error {
 
 // explain says what went wrong and what to do, without the names of Go types.
 func (a *app) explain(err error) {
-	if a.told != nil && err != nil {
-		a.told.Error(held.Known(err.Error()), "code", fault.CodeOf(err), "advice", advised(err))
-		return
-	}
 	var problems spec.Problems
 	var f *fault.Error
 	var left *leaving
 	var misused *usageError
 	switch {
 	case err == nil:
+	case a.told != nil:
+		advice := ""
+		if errors.As(err, &f) {
+			advice = f.Advice()
+		}
+		a.told.Error(held.Known(err.Error()), "code", fault.CodeOf(err), "advice", advice)
 	case errors.As(err, &misused):
 		a.say("%s", ui.Clean(misused.what))
 		a.indent(fmt.Sprintf("See `%[1]s --help`, or `%[1]s COMMAND --help`.", a.deps.Program))
@@ -361,14 +363,6 @@ func (a *app) explain(err error) {
 // oneLine returns an error and what to do about it within a sentence.
 func oneLine(err error) string {
 	return ui.Clean(strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
-}
-
-// advised returns what to do about an error, "" if that is not known.
-func advised(err error) string {
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return f.Advice()
-	}
-	return ""
 }
 
 // indent writes the rest of a message, which may quote a command's output.

@@ -60,7 +60,7 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 				w.note(false)
 				patience = time.Now().Add(outage)
 			}
-			if !unavailable(w.err) || time.Now().After(patience) {
+			if _, lost := errors.AsType[*serviceerror.Unavailable](w.err); !lost || time.Now().After(patience) {
 				s.logger.Error("the worker ended", "error", w.err)
 				return
 			}
@@ -81,12 +81,6 @@ const (
 	retryEvery = 100 * time.Millisecond
 	outage     = 30 * time.Second
 )
-
-// unavailable reports whether an error says that the service can't be reached now.
-func unavailable(err error) bool {
-	var u *serviceerror.Unavailable
-	return errors.As(err, &u)
-}
 
 // note records whether this process is the host's worker.
 func (w *localWorker) note(ours bool) {

@@ -58,7 +58,8 @@ func (a *app) reach(ctx context.Context, works bool) (*session, error) {
 // share connects to the embedded engine. This process runs the engine if no other one does.
 func (s *session) share(ctx context.Context) (err error) {
 	if s.app.deps.Embedded == nil {
-		return noService()
+		return fault.New(fault.EngineUnreachable, "no Temporal service is configured, and this program has no engine of its own").
+			Advise("Set TEMPORAL_ADDRESS, or a profile in temporal.toml.")
 	}
 	wish := s.app.auth
 	if wish == pass.AsBefore && exposed() {
@@ -316,10 +317,4 @@ func (s *session) pageAt(page string) string {
 		return ""
 	}
 	return s.page(page)
-}
-
-// noService returns the fault for a program that has neither an engine of its own nor an address.
-func noService() error {
-	return fault.New(fault.EngineUnreachable, "no Temporal service is configured, and this program has no engine of its own").
-		Advise("Set TEMPORAL_ADDRESS, or a profile in temporal.toml.")
 }

@@ -85,10 +85,11 @@ func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 }
 
 func ensure(ctx context.Context, schedules sdk.ScheduleClient, steward string, s charter.Schedule) error {
-	digest, err := digestOf(s)
+	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
+	digest := fmt.Sprintf("%x", sha256.Sum256(text)) // of everything that the schedule is made from
 	id := idOf(steward, s.Name)
 	wanted := when(s)
 	action := does(steward, s, digest)
@@ -153,15 +154,6 @@ func does(steward string, s charter.Schedule, digest string) *sdk.ScheduleWorkfl
 		ID: "submit-" + idOf(steward, s.Name), Workflow: SubmitWorkflow, Args: []any{in}, TaskQueue: act.TaskQueue,
 		Memo: map[string]any{memo: digest}, StaticSummary: "The schedule " + s.Name + " hands a task to " + steward,
 	}
-}
-
-// digestOf returns the digest of everything that a schedule is made from.
-func digestOf(s charter.Schedule) (string, error) {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(text)), nil
 }
 
 // own reports whether pawl has made a schedule.

@@ -60,7 +60,10 @@ func Start(ctx context.Context, s Settings, instance string, logger *slog.Logger
 	if s == (Settings{}) {
 		return nil, nil
 	}
-	quiet(logger)
+	// On stderr the errors of OpenTelemetry's libraries would break a progress line. An embedded engine does the same,
+	// with the same log.
+	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("telemetry", "error", err) }))
 	about, err := resource.New(ctx, resource.WithAttributes(
 		attribute.String("service.name", "pawl"), attribute.String("service.instance.id", fmt.Sprintf("%s/%d", instance, os.Getpid())),
 	), resource.WithFromEnv())
@@ -247,11 +250,4 @@ func (t *Telemetry) census() (loops map[loop.Status]int64, gates map[loop.GateKi
 		}
 	}
 	return loops, gates, repeats
-}
-
-// quiet sends the errors of OpenTelemetry's libraries to the log, because on stderr they would break a progress line.
-// An embedded engine does the same, with the same log.
-func quiet(logger *slog.Logger) {
-	otel.SetLogger(logr.FromSlogHandler(logger.Handler()))
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("telemetry", "error", err) }))
 }

@@ -292,37 +292,26 @@ func (e *Endpoint) wait(route Route) time.Duration {
 	return wait
 }
 
-// memory remembers the latest keys. The steward knows those that it has forgotten, also because of a restart.
+// memory remembers the latest keys, and as many before them. The steward knows those that it has forgotten, also because
+// of a restart.
 type memory struct {
-	mu   sync.Mutex
-	keys map[string]bool
-	ring []string // the oldest key is at next, once the ring is full
-	next int
+	mu              sync.Mutex
+	latest, earlier map[string]bool
 }
 
 func (m *memory) has(keys ...string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(keys, func(key string) bool { return m.keys[key] })
+	return slices.ContainsFunc(keys, func(key string) bool { return m.latest[key] || m.earlier[key] })
 }
 
 func (m *memory) add(keys ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.keys == nil {
-		m.keys = map[string]bool{}
+	if m.latest == nil || len(m.latest) >= known {
+		m.latest, m.earlier = map[string]bool{}, m.latest
 	}
 	for _, key := range keys {
-		switch {
-		case m.keys[key]:
-			continue
-		case len(m.ring) < known:
-			m.ring = append(m.ring, key)
-		default:
-			delete(m.keys, m.ring[m.next])
-			m.ring[m.next] = key
-			m.next = (m.next + 1) % known
-		}
-		m.keys[key] = true
+		m.latest[key] = true
 	}
 }

@@ -49,26 +49,21 @@ var (
 
 // forms are the values of `triggers[].from`.
 var forms = map[string]form{
-	"github":       {verifyGitHub, readGitHub},
+	"github":       {verifyHMAC(github.SHA256SignatureHeader), readGitHub},
 	"standard":     {verifyStandard, readStandard},
 	"alertmanager": {verifyBearer, readAlerts},
-	"json":         {verifyJSON, readJSON},
+	"json":         {verifyHMAC(SignatureHeader), readJSON},
 }
 
-// verifyGitHub does not accept the SHA-1 signature, which GitHub still sends, too.
-func verifyGitHub(r request, secret []byte) error {
-	return verifyHMAC(r.header.Get(github.SHA256SignatureHeader), r.body, secret)
-}
-
-func verifyJSON(r request, secret []byte) error {
-	return verifyHMAC(r.header.Get(SignatureHeader), r.body, secret)
-}
-
-func verifyHMAC(signature string, body, secret []byte) error {
-	if !strings.HasPrefix(signature, "sha256=") || github.ValidateSignature(signature, body, secret) != nil {
-		return errUnsigned
+// verifyHMAC is for a signature in a header. It does not accept the SHA-1 signature, which GitHub still sends, too.
+func verifyHMAC(header string) func(r request, secret []byte) error {
+	return func(r request, secret []byte) error {
+		signature := r.header.Get(header)
+		if !strings.HasPrefix(signature, "sha256=") || github.ValidateSignature(signature, r.body, secret) != nil {
+			return errUnsigned
+		}
+		return nil
 	}
-	return nil
 }
 
 // verifyStandard checks the time after the signature, because a time that is not signed proves nothing.

@@ -47,7 +47,11 @@ func Run(ctx context.Context, o Options) {
 	var server *http.Server
 	end := func() {
 		if server != nil {
-			stop(server)
+			closing, cancel := context.WithTimeout(context.Background(), closeTime)
+			defer cancel()
+			if server.Shutdown(closing) != nil { // deliveries that are under way have no answers yet
+				_ = server.Close()
+			}
 			server = nil
 			o.say("")
 		}
@@ -73,7 +77,7 @@ func Run(ctx context.Context, o Options) {
 				break
 			}
 			said, server = "", Server(endpoint, o.Logger)
-			go func(s *http.Server) { _ = s.Serve(l) }(server) // ends with stop
+			go func(s *http.Server) { _ = s.Serve(l) }(server) // ends with Shutdown
 			o.Logger.Info("triggers are served", "address", l.Addr().String())
 			o.say(l.Addr().String())
 		}
@@ -99,15 +103,6 @@ func Server(h http.Handler, logger *slog.Logger) *http.Server {
 	}
 	s.SetKeepAlivesEnabled(false)
 	return s
-}
-
-// stop closes the server after the deliveries that are under way have their answers.
-func stop(s *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-	defer cancel()
-	if s.Shutdown(ctx) != nil {
-		_ = s.Close()
-	}
 }
 
 // Listen listens at address, and stores the address in triggers.json. With the default address it uses the last one,

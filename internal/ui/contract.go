@@ -49,7 +49,11 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), at)
 	f.add("branch", Clean(branchName(c.Branch))+" (new; yours stay as they are)")
-	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+inScope(c.InScope)+", new files: "+sp.NewFiles)
+	inScope := ""
+	if c.InScope >= 0 {
+		inScope = " (" + plural(c.InScope, "file") + ")"
+	}
+	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+inScope+", new files: "+sp.NewFiles)
 	f.add("sealed", sealed(c.Contract.Sealed)...)
 	f.add("policy", policy(sp))
 	f.add("setup", written(sp.Setup.Command)...)
@@ -88,14 +92,6 @@ func (s Style) Contract(c Contract) string {
 	f.add("protection", s.protections(c.Protections)...)
 	f.add("hash", c.Contract.Hash)
 	return s.Bold("Contract of "+Clean(c.Loop)) + "\n\n" + f.String()
-}
-
-// inScope returns how many files the scope matches, "" if that is not known.
-func inScope(n int) string {
-	if n < 0 {
-		return ""
-	}
-	return " (" + plural(n, "file") + ")"
 }
 
 // steward returns what a steward says about itself and its task in the session of a loop that it starts.
