@@ -40,28 +40,15 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		return nil, err
 	}
 	var rows []launch.Row
-	var page []byte
-	usages := map[int]workspace.Record{} // by the index of the row
-	for {
+	var held []*workspace.Record // those of the rows
+	for page := []byte(nil); ; {
 		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery, NextPageToken: page})
 		if err != nil {
 			return nil, c.Unreachable(ctx, err)
 		}
 		for _, e := range answer.GetExecutions() {
 			record := recordOf(records, e)
-			if record != nil && !record.Steward() {
-				usages[len(rows)] = *record
-			}
-			row := c.row(ctx, e, record)
-			if record != nil && record.Steward() && loop.Status(row.Status).Ended() {
-				if s, err := c.RecordedSteward(ctx, record.Ref); err == nil {
-					since(&row, s.StartedAt)
-				}
-			}
-			if record != nil {
-				row.Mended = mending.Lines(c.Home.Loop(record.Ref))
-			}
-			rows = append(rows, row)
+			rows, held = append(rows, c.row(ctx, e, record)), append(held, record)
 		}
 		if page = answer.GetNextPageToken(); len(page) == 0 {
 			break
@@ -69,42 +56,55 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	}
 	var g errgroup.Group
 	g.SetLimit(readers)
-	// A workflow that has continued as new is listed with the start of its last run.
-	recorded, begun := make([]time.Time, len(rows)), make([]time.Time, len(rows))
-	for i, record := range usages {
-		g.Go(func() error { // if a ledger can't be read, its row stays without usage
-			if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
-				rows[i].Usage, rows[i].Proposal, recorded[i] = &s.Usage, proposalOf(s), s.StartedAt
-				if s.Iteration >= rows[i].Iteration { // a loop updates its search attributes later than its ledger
-					rows[i].Iteration, rows[i].Phase, rows[i].Best = s.Iteration, s.Stage(), s.HeadBest()
-				}
-			}
-			return nil
-		})
-	}
 	for i := range rows {
-		if loop.Status(rows[i].Status).Ended() {
-			continue
-		}
 		g.Go(func() error {
-			if d, err := c.asked(ctx, rows[i].Loop); err == nil {
-				rows[i].Trouble = c.troubleOf(ctx, d)
-				if t := d.GetWorkflowExtendedInfo().GetOriginalStartTime(); t != nil {
-					begun[i] = t.AsTime()
-				}
-			} else if ctx.Err() == nil {
-				rows[i].Trouble = c.unread(err)
+			if held[i] != nil {
+				c.addRecorded(ctx, &rows[i], *held[i])
+			}
+			if !loop.Status(rows[i].Status).Ended() {
+				c.addDescribed(ctx, &rows[i])
 			}
 			return nil
 		})
 	}
 	_ = g.Wait()
-	for i := range rows {
-		since(&rows[i], recorded[i])
-		since(&rows[i], begun[i])
-	}
 	newestFirst(rows)
 	return c.tornRows(rows), nil
+}
+
+// addRecorded adds to a row of Temporal's list what the ledger of its record says. If that can't be read, the row stays
+// without usage.
+func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspace.Record) {
+	r.Mended = mending.Lines(c.Home.Loop(record.Ref))
+	if record.Steward() {
+		if loop.Status(r.Status).Ended() {
+			s, _ := c.RecordedSteward(ctx, record.Ref)
+			since(r, s.StartedAt)
+		}
+		return
+	}
+	if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
+		r.Usage, r.Proposal = &s.Usage, proposalOf(s)
+		if s.Iteration >= r.Iteration { // a loop updates its search attributes later than its ledger
+			r.Iteration, r.Phase, r.Best = s.Iteration, s.Stage(), s.HeadBest()
+		}
+		since(r, s.StartedAt)
+	}
+}
+
+// addDescribed adds what keeps a loop or a steward from continuing, and its start: one that has continued as new is
+// listed with the start of its last run.
+func (c *Client) addDescribed(ctx context.Context, r *launch.Row) {
+	d, err := c.asked(ctx, r.Loop)
+	switch {
+	case err == nil:
+		r.Trouble = c.troubleOf(ctx, d)
+		if t := d.GetWorkflowExtendedInfo().GetOriginalStartTime(); t != nil {
+			since(r, t.AsTime())
+		}
+	case ctx.Err() == nil:
+		r.Trouble = c.unread(err)
+	}
 }
 
 // tornRows adds the loops of this host whose record is damaged.
