@@ -6,8 +6,8 @@
 // and five tasks with prepared plans.
 //
 // The package writes files and makes one commit; it never runs a loop. Nothing in it depends on where the pawl binary
-// is, so a demo continues after a crash like any other loop. Start at Unpack; the changes are in _agent, in the order
-// of agent.sh.
+// is, so a demo continues after a crash like any other loop. Start at Unpack; the changes are in _improve/agent, in
+// the order of agent.sh.
 package demo
 
 import (
@@ -32,7 +32,7 @@ import (
 // The go tool ignores folders that begin with an underscore, so the demo's Go files do not belong to pawl's own module.
 // Its go.mod has another name here, because a folder with a go.mod can't be embedded.
 //
-//go:embed all:_repo all:_agent _pawl.yaml all:_deliver all:_steward
+//go:embed all:_improve all:_deliver all:_steward
 var files embed.FS
 
 // How many iterations the agent has changes for, and how many cities to visit.
@@ -61,20 +61,14 @@ type Demo struct {
 	Tasks string // the folder in Dir with a steward's tasks, "" for a loop
 }
 
-// Scenario is what a demo shows.
-type Scenario struct{ name, repo, agent, spec, issue, tasks, message string }
+// Scenario is what a demo shows: a folder with repository, agent and spec. The spec is a template.
+type Scenario struct{ name, folder, spec, message string }
 
 // The demos.
 var (
-	Improve = Scenario{name: "demo-", repo: "_repo", agent: "_agent", spec: "_pawl.yaml", message: "A round trip, band by band"}
-	Deliver = Scenario{
-		name: "demo-deliver-", repo: "_deliver/repo", agent: "_deliver/agent", spec: "_deliver/pawl.yaml", issue: "_deliver/issue.md",
-		message: "A calendar, and a test that fails",
-	}
-	Steward = Scenario{
-		name: "demo-steward-", repo: "_steward/repo", agent: "_steward/agent", spec: "_steward/steward.yaml", tasks: "_steward/tasks",
-		message: "A café",
-	}
+	Improve = Scenario{"demo-", "_improve", "pawl.yaml", "A round trip, band by band"}
+	Deliver = Scenario{"demo-deliver-", "_deliver", "pawl.yaml", "A calendar, and a test that fails"}
+	Steward = Scenario{"demo-steward-", "_steward", "steward.yaml", "A café"}
 )
 
 // Unpack writes the next demo under h: repository, agent and spec. It needs git.
@@ -83,26 +77,17 @@ func Unpack(ctx context.Context, h home.Home, c Scenario) (Demo, error) {
 	if err != nil {
 		return Demo{}, home.Unusable("making a folder for the demo", err)
 	}
-	d := Demo{
-		Name: c.name + strconv.Itoa(n), Dir: dir,
-		Repo: filepath.Join(dir, "repo"), Spec: filepath.Join(dir, strings.TrimPrefix(filepath.Base(c.spec), "_")),
+	d := Demo{Name: c.name + strconv.Itoa(n), Dir: dir, Repo: filepath.Join(dir, "repo"), Spec: filepath.Join(dir, c.spec)}
+	switch c {
+	case Deliver:
+		d.Issue = filepath.Join(dir, "issue.md")
+	case Steward:
+		d.Tasks = filepath.Join(dir, "tasks")
 	}
-	agent := filepath.Join(dir, "agent")
-	if err := errors.Join(copyTree(c.repo, d.Repo), copyTree(c.agent, agent)); err != nil {
+	if err := unpack(c.folder, dir); err != nil {
 		return Demo{}, fmt.Errorf("writing the demo: %w", err)
 	}
-	if c.issue != "" {
-		d.Issue = filepath.Join(dir, "issue.md")
-		err = copyTree(c.issue, d.Issue)
-	}
-	if c.tasks != "" {
-		d.Tasks = filepath.Join(dir, "tasks")
-		err = copyTree(c.tasks, d.Tasks)
-	}
-	if err != nil {
-		return Demo{}, fmt.Errorf("writing the demo's issue or tasks: %w", err)
-	}
-	if err := writeSpec(d, c.spec, filepath.Join(agent, "agent.sh")); err != nil {
+	if err := writeSpec(d, c.folder+"/"+c.spec, filepath.Join(dir, "agent", "agent.sh")); err != nil {
 		return Demo{}, fmt.Errorf("writing the demo's spec: %w", err)
 	}
 	if err := commit(ctx, d.Repo, c.message); err != nil {
@@ -135,25 +120,19 @@ func nextFolder(parent string) (string, int, error) {
 	}
 }
 
-func copyTree(from, to string) error {
-	return fs.WalkDir(files, from, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, strings.TrimSuffix(rel, ".txt"))
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		content, err := files.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, 0o644)
-	})
+func unpack(folder, dir string) error {
+	tree, err := fs.Sub(files, folder)
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(dir, tree); err != nil {
+		return err
+	}
+	module := filepath.Join(dir, "repo", "go.mod")
+	if err := os.Rename(module+".txt", module); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func writeSpec(d Demo, spec, agent string) error {
