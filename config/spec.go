@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -107,10 +108,7 @@ func (f File) Steward() (charter.Charter, error) {
 		return charter.Charter{}, f.other([]string{kind.Steward.Name}, "a loop is started with `pawl run FILE` or `pawl start FILE`")
 	}
 	c, err := charter.FromMap(f.doc.values)
-	if err := f.finish(err, &c.Repo); err != nil {
-		return charter.Charter{}, err
-	}
-	return c, nil
+	return c, f.finish(err, &c.Repo)
 }
 
 // other returns the problem of a file that is a spec of another kind.
@@ -268,11 +266,9 @@ func session() map[string]string {
 
 // User returns the name of the user who runs this process, for messages to loops.
 func User() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
+	name := os.Getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = cmp.Or(u.Username, name)
 	}
-	if name := os.Getenv("USER"); name != "" {
-		return name
-	}
-	return "uid " + strconv.Itoa(os.Getuid())
+	return cmp.Or(name, "uid "+strconv.Itoa(os.Getuid()))
 }

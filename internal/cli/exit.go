@@ -24,24 +24,21 @@ const (
 )
 
 // exitMeanings is the explanation of the exit codes for people.
-var exitMeanings = []struct {
-	code    int
-	meaning string
-}{
-	{exitOK, "done; the loop completed"},
-	{exitInternal, "an internal error"},
-	{exitUsage, "wrong usage, an invalid spec, a refused message"},
-	{exitFailed, "the loop failed"},
-	{exitGate, "a gate opened and there is no terminal to answer at; the loop waits"},
-	{exitInterrupted, "interrupted: halted, cancelled, rejected"},
-	{exitBudget, "a budget is used up"},
+var exitMeanings = [...]string{
+	exitOK:          "done; the loop completed",
+	exitInternal:    "an internal error",
+	exitUsage:       "wrong usage, an invalid spec, a refused message",
+	exitFailed:      "the loop failed",
+	exitGate:        "a gate opened and there is no terminal to answer at; the loop waits",
+	exitInterrupted: "interrupted: halted, cancelled, rejected",
+	exitBudget:      "a budget is used up",
 }
 
 func exitTable() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n")
-	for _, m := range exitMeanings {
-		fmt.Fprintf(&b, "  %d  %s\n", m.code, m.meaning)
+	for code, meaning := range exitMeanings {
+		fmt.Fprintf(&b, "  %d  %s\n", code, meaning)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

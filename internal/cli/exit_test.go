@@ -16,8 +16,8 @@ import (
 // L11: the caller gets every code of the table as an exit code of the contract.
 func TestL11_EveryFaultHasAnExitCodeOfTheContract(t *testing.T) {
 	known := map[int]bool{}
-	for _, m := range exitMeanings {
-		known[m.code] = true
+	for code := range exitMeanings {
+		known[code] = true
 	}
 	for _, kind := range fault.Table {
 		err := fmt.Errorf("while doing something: %w", fault.New(kind.Code, "it happened"))

@@ -53,18 +53,18 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 			text += "\n\n" + a.style().Protections(v.Protections)
 		}
 	}
-	if said := a.style().Mended(r.Mended); said != "" {
-		text += "\n\n" + said
-	}
-	return a.print(a.troubled(r.State.Loop, r.Source, text))
+	return a.printAbout(r.State.Loop, r.Source, text)
 }
 
-// troubled puts what fails in a loop or a steward above the text about it.
-func (a *app) troubled(id string, source client.Source, text string) string {
-	if source.Trouble == "" {
-		return text
+// printAbout prints a text about a loop or a steward. What fails is above it, and what was mended is below it.
+func (a *app) printAbout(id string, source client.Source, text string) error {
+	if source.Trouble != "" {
+		text = a.style().Trouble(id, source.Trouble) + "\n\n" + text
 	}
-	return a.style().Trouble(id, source.Trouble) + "\n\n" + text
+	if said := a.style().Mended(source.Mended); said != "" {
+		text += "\n\n" + said
+	}
+	return a.print(text)
 }
 
 // fromLedger says that what is shown may be outdated.

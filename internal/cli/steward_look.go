@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/launch"
 	"pawl/internal/steward"
@@ -51,11 +52,7 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 				Mended  []string `json:"mended,omitempty"`
 			}{r.State, r.Trouble, r.Mended})
 		}
-		text := a.style().Steward(r.State, a.deps.Now())
-		if said := a.style().Mended(r.Mended); said != "" {
-			text += "\n\n" + said
-		}
-		return a.print(a.troubled(r.State.Steward, r.Source, text))
+		return a.printAbout(r.State.Steward, r.Source, a.style().Steward(r.State, a.deps.Now()))
 	}
 	t := r.State.Find(tasks[0])
 	if t == nil && !r.Ledger {
@@ -77,5 +74,5 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 	if p := t.Plan; p != nil {
 		text += "\n\n" + a.style().Plan(r.State, *t, s.Plan(ctx, name, t.ID, p.Hash))
 	}
-	return a.print(a.troubled(r.State.Steward, r.Source, text))
+	return a.printAbout(r.State.Steward, client.Source{Trouble: r.Trouble}, text)
 }

@@ -126,11 +126,7 @@ func refused(ctx context.Context, err error) bool {
 	if fault.CodeOf(err) != "" { // there was no connection
 		return true
 	}
-	switch serviceerror.ToStatus(err).Code() {
-	case codes.PermissionDenied, codes.Unauthenticated:
-		return true
-	}
-	return false
+	return slices.Contains([]codes.Code{codes.PermissionDenied, codes.Unauthenticated}, serviceerror.ToStatus(err).Code())
 }
 
 // attributes checks that the contract's search attributes are registered.

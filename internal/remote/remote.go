@@ -173,9 +173,8 @@ func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name strin
 	if err != nil {
 		return err
 	}
-	pending, some := false, false
+	pending := false
 	for _, st := range combined.Statuses {
-		some = true
 		switch st.GetState() {
 		case "failure", "error":
 			s.Failing = append(s.Failing, incoming.Line(st.GetContext()))
@@ -184,7 +183,6 @@ func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name strin
 		}
 	}
 	for _, run := range checks.CheckRuns {
-		some = true
 		switch {
 		case run.GetStatus() != "completed":
 			pending = true
@@ -199,7 +197,7 @@ func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name strin
 		s.CI = Failure
 	case pending:
 		s.CI = Pending
-	case some:
+	case len(combined.Statuses)+len(checks.CheckRuns) > 0:
 		s.CI = Success
 	default:
 		s.CI = None

@@ -217,8 +217,7 @@ var word = regexp.MustCompile(`^[a-zA-Z-]{0,24}(:[a-zA-Z-]{1,24})?$`)
 
 // bounded replaces a reason that is no such word, so that no text becomes a label.
 func bounded(reason string) string {
-	switch {
-	case reason == "no improvement", word.MatchString(reason):
+	if reason == "no improvement" || word.MatchString(reason) {
 		return reason
 	}
 	return "other"

@@ -141,8 +141,6 @@ func attributes(list []span.Attribute) []attribute.KeyValue {
 	out := make([]attribute.KeyValue, len(list))
 	for i, a := range list {
 		switch v := a.Value.(type) {
-		case string:
-			out[i] = attribute.String(a.Key, v)
 		case int64:
 			out[i] = attribute.Int64(a.Key, v)
 		case float64:

@@ -113,12 +113,7 @@ func number(d *evidence.Decimal) string {
 func digest(hash string) string { return hash[:min(16, len(hash))] }
 
 // Short returns the part of a commit's hash that people see.
-func Short(hash string) string {
-	if len(hash) > 10 {
-		return hash[:10]
-	}
-	return hash
-}
+func Short(hash string) string { return hash[:min(10, len(hash))] }
 
 // branchName returns a branch without refs/heads/.
 func branchName(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
