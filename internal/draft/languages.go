@@ -136,7 +136,8 @@ func elixir(t tree) Repository {
 }
 
 func dotnet(t tree) Repository {
-	r := Repository{Test: "dotnet test", Check: "dotnet build", Scope: t.under("src"), Protect: t.under("tests"), Keep: []string{"**/bin/**", "**/obj/**"}}
+	r := Repository{Test: "dotnet test", Check: "dotnet build", Scope: t.under("src"), Protect: t.under("tests")}
+	r.Keep = []string{"**/bin/**", "**/obj/**"}
 	if t.has["packages.lock.json"] {
 		r.Setup = "dotnet restore --locked-mode"
 	}
@@ -217,7 +218,8 @@ func inWords(packages string) string {
 func rust(t tree) Repository {
 	// All failing tests have to be known: tests that failed before the loop do not count.
 	r := Repository{Test: "cargo test --no-fail-fast", Check: "cargo check --quiet", Keep: []string{"target/**"},
-		Scope: or(append(t.under("src"), t.inner("crates", "src")...), "**/*.rs"), Protect: append(t.present("Cargo.toml", "Cargo.lock"), t.under("tests", "benches")...)}
+		Scope:   or(append(t.under("src"), t.inner("crates", "src")...), "**/*.rs"),
+		Protect: append(t.present("Cargo.toml", "Cargo.lock"), t.under("tests", "benches")...)}
 	r.Protect = append(r.Protect, t.inner("crates", "tests", "benches", "Cargo.toml")...)
 	if len(t.under("benches")) > 0 {
 		r.Metric.Why = "cargo bench prints no single number, so this counts bytes; replace this with what you want to improve, such as a script that prints METRIC ns=… from it"
@@ -229,7 +231,8 @@ func rust(t tree) Repository {
 }
 
 func perl(t tree) Repository {
-	r := Repository{Scope: or(t.under("lib"), "**/*.{pl,pm}"), Protect: append(t.present("Makefile.PL", "Build.PL", "cpanfile", "dist.ini"), t.under("t", "xt")...)}
+	r := Repository{Scope: or(t.under("lib"), "**/*.{pl,pm}")}
+	r.Protect = append(t.present("Makefile.PL", "Build.PL", "cpanfile", "dist.ini"), t.under("t", "xt")...)
 	compiled := slices.ContainsFunc(t.files, func(name string) bool { return strings.HasSuffix(name, ".xs") })
 	switch {
 	case len(t.under("t")) == 0:
@@ -244,7 +247,8 @@ func perl(t tree) Repository {
 }
 
 func lua(t tree) Repository {
-	r := Repository{Scope: or(t.under("lua", "src", "lib"), "**/*.lua"), Protect: append(t.present(".busted"), t.under("spec", "test", "tests")...)}
+	r := Repository{Scope: or(t.under("lua", "src", "lib"), "**/*.lua")}
+	r.Protect = append(t.present(".busted"), t.under("spec", "test", "tests")...)
 	if t.has[".busted"] || len(t.under("spec")) > 0 {
 		r.Test = "busted"
 	}

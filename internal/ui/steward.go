@@ -150,8 +150,11 @@ func (s Style) StewardReport(st steward.State) string {
 }
 
 func (s Style) tasks(st steward.State) string {
-	return s.table([]string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}, each(st.Tasks, func(t steward.Task) []string {
-		return []string{Clean(t.ID), string(t.Tier), s.doing(st, t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title)}
+	head := []string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}
+	return s.table(head, each(st.Tasks, func(t steward.Task) []string {
+		return []string{
+			Clean(t.ID), string(t.Tier), s.doing(st, t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
+		}
 	}))
 }
 
