@@ -80,11 +80,11 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	if err == nil {
 		defer lock.Close()
 	}
-	c := cleaning{s: s, workerRuns: err != nil, refs: refs, items: []Removal{}, kept: []Keeping{}}
+	c := cleaning{s: s, workerRuns: err != nil, refs: refs, Cleaned: Cleaned{Items: []Removal{}, Kept: []Keeping{}}}
 	if err := c.plan(ctx, ids); err != nil {
 		return err
 	}
-	out := Cleaned{Items: c.items, Kept: c.kept}
+	out := c.Cleaned
 	if !a.json {
 		if err := a.print(cleanTable(out)); err != nil {
 			return err
@@ -117,11 +117,10 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 
 // cleaning finds out what may be removed.
 type cleaning struct {
+	Cleaned
 	s          *session
 	workerRuns bool
 	refs       bool
-	items      []Removal
-	kept       []Keeping
 }
 
 func (c *cleaning) plan(ctx context.Context, ids []string) error {
@@ -156,7 +155,7 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 		case len(ids) > 0 && !slices.Contains(ids, r.Loop) && !slices.Contains(ids, r.Ref):
 			needed[r.Store] = "the loop " + r.Ref + " uses it too"
 		case !r.Closed:
-			c.kept = append(c.kept, Keeping{r.Ref, "everything", "it has not ended"})
+			c.Kept = append(c.Kept, Keeping{r.Ref, "everything", "it has not ended"})
 			needed[r.Store] = "the loop " + r.Ref + " has not ended"
 		default:
 			chosen = append(chosen, r)
@@ -255,9 +254,9 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 			switch {
 			case ref == clean && (ref == "" || at == ""): // it does not exist or has no name
 			case needed != "" && needed != "a worker runs on this host":
-				c.kept = append(c.kept, Keeping{r.Ref, kind, "it stays with its store: " + needed})
+				c.Kept = append(c.Kept, Keeping{r.Ref, kind, "it stays with its store: " + needed})
 			case lacks != "":
-				c.kept = append(c.kept, Keeping{r.Ref, kind, lacks})
+				c.Kept = append(c.Kept, Keeping{r.Ref, kind, lacks})
 			case at != "":
 				c.add(Removal{Loop: r.Ref, Kind: kind, Path: ref, Repo: r.Repo, at: at, of: r})
 			}
@@ -267,7 +266,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 		c.add(Removal{Loop: r.Ref, Kind: "record", Path: c.s.Home.Loop(r.Ref)})
 		return
 	}
-	c.kept = append(c.kept, Keeping{r.Ref, "store", needed})
+	c.Kept = append(c.Kept, Keeping{r.Ref, "store", needed})
 	h := c.s.Home
 	for _, tree := range []string{workspace.Desk(h, r.Ref), workspace.Judge(h, r.Ref), filepath.Dir(workspace.Admin(h, r.Ref, "desk"))} {
 		c.add(Removal{Loop: r.Ref, Kind: "trees", Path: tree})
@@ -284,7 +283,7 @@ func (c *cleaning) add(r Removal) {
 		}
 		r.Bytes = size(r.Path)
 	}
-	c.items = append(c.items, r)
+	c.Items = append(c.Items, r)
 }
 
 // size returns the number of bytes of the files under a path. Files that can't be read count nothing.

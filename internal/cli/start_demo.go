@@ -14,29 +14,27 @@ import (
 )
 
 func (a *app) demoCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "demo", Short: "Run a complete example loop with its own repository and a scripted agent", Args: noArguments,
-		Long: `Run a complete example loop: a small repository with a real problem (a round trip
+	cmd := a.loopDemo("demo", "Run a complete example loop with its own repository and a scripted agent",
+		`Run a complete example loop: a small repository with a real problem (a round trip
 through the cities of Europe), and a script with prepared changes as the agent. It
 needs go and git, but no API key. The demo approves its own contract.`,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
-		RunE: a.command(func(cmd *cobra.Command, _ []string) error {
-			return a.demo(cmd.Context(), demo.Improve, fmt.Sprintf("a scripted agent shortens a round trip through %d cities of Europe in %d iterations", demo.Cities, demo.Iterations))
-		}),
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "deliver", Short: "Run an example that delivers a change: plan, write, test, fix, review", Args: noArguments,
-		Long: `Run an example loop that delivers a change: a calendar with a bug and a test that
+		demo.Improve, fmt.Sprintf("a scripted agent shortens a round trip through %d cities of Europe in %d iterations", demo.Cities, demo.Iterations))
+	cmd.AddCommand(a.loopDemo("deliver", "Run an example that delivers a change: plan, write, test, fix, review",
+		`Run an example loop that delivers a change: a calendar with a bug and a test that
 shows it, an issue as the goal, and scripts as agents. The writer gets it wrong once,
 the fixer gets it right, and the reviewer ticks off what the issue asks for. It needs
 go and git, but no API key. The demo approves its own contract.`,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
-		RunE: a.command(func(cmd *cobra.Command, _ []string) error {
-			return a.demo(cmd.Context(), demo.Deliver, "scripted agents fix a calendar that shows time as free during a meeting")
-		}),
-	})
-	cmd.AddCommand(a.demoStewardCommand())
+		demo.Deliver, "scripted agents fix a calendar that shows time as free during a meeting"), a.demoStewardCommand())
 	return cmd
+}
+
+// loopDemo is the command of one of the demos of loops. about is a line that says what it is about.
+func (a *app) loopDemo(use, short, long string, scenario demo.Scenario, about string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: long, Args: noArguments,
+		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		RunE:    a.command(func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), scenario, about) }),
+	}
 }
 
 // unpackDemo creates the next demo of a scenario and returns the ID of its loop or steward.
@@ -69,7 +67,6 @@ func (a *app) unpackDemo(ctx context.Context, scenario demo.Scenario, tools ...s
 	return d, id, nil
 }
 
-// demo runs one of the demos of loops. about is a line that says what it is about.
 func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) error {
 	d, id, err := a.unpackDemo(ctx, scenario, "git", "go", "sh")
 	if err != nil {
