@@ -222,14 +222,10 @@ func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) er
 	return err
 }
 
-// holdsCandidates is the version from which a breakpoint holds candidates too.
-const holdsCandidates = "breakpoints-hold-candidates"
-
 // holdAt ends the work on a candidate that has reached a breakpoint, once for each: the loop waits there once all
 // candidates rest.
-func (l *improve) holdAt(ctx workflow.Context, p phase.Phase) error {
-	if l.apart.passed == p || !slices.Contains(l.spec.Breakpoints, string(p)) ||
-		workflow.GetVersion(ctx, holdsCandidates, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+func (l *improve) holdAt(p phase.Phase) error {
+	if l.apart.passed == p || !slices.Contains(l.spec.Breakpoints, string(p)) {
 		return nil
 	}
 	l.apart.held = p
@@ -243,7 +239,7 @@ func (l *improve) make(ctx workflow.Context) error {
 	if c.Idea == "" && l.spec.Agent.OffersIdeas() {
 		it.phase = phase.Ideate
 		if l.apart.passed == phase.None {
-			if err := l.holdAt(ctx, it.phase); err != nil {
+			if err := l.holdAt(it.phase); err != nil {
 				return err
 			}
 		}
@@ -260,7 +256,7 @@ func (l *improve) make(ctx workflow.Context) error {
 		c.Idea = it.idea
 		l.Emit(ctx, loop.Event{Type: loop.CandidateBegun, Idea: c.Idea, Candidate: l.known()})
 	}
-	if err := l.holdAt(ctx, phase.Modify); err != nil {
+	if err := l.holdAt(phase.Modify); err != nil {
 		return err
 	}
 	it.phase, it.phaseSpent, it.why, c.Base = phase.Modify, 0, "", l.State().Head

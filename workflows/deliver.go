@@ -136,23 +136,12 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 	if l.State().KnownTests != nil {
 		return nil
 	}
-	looks := workflow.GetVersion(ctx, "checked-baseline", workflow.DefaultVersion, 1) == 1
-	if !looks && !l.law().BaselineDue() {
-		return nil
-	}
 	if err := l.ready(); err != nil { // without a reason to know, nothing is run
 		return err
 	}
-	var leftovers []string
-	if looks {
-		left, err := l.unchanged(ctx)
-		if err != nil {
-			return err
-		}
-		leftovers = left
-	}
-	if !l.law().BaselineDue() {
-		return nil
+	leftovers, err := l.unchanged(ctx)
+	if err != nil || !l.law().BaselineDue() {
+		return err
 	}
 	in := l.newTest(0)
 	out, err := step[act.Tested](ctx, l.run, act.TestName, in.Command, &in)

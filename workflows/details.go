@@ -157,7 +157,7 @@ func (r *run) remember(ctx workflow.Context) {
 			lacking[m.key] = m.value
 		}
 	}
-	if len(lacking) == 0 || workflow.GetVersion(ctx, "memo", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if len(lacking) == 0 {
 		return
 	}
 	if err := workflow.UpsertMemo(ctx, lacking); err != nil {

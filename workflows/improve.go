@@ -137,7 +137,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 // checkUnchanged ends the loop if the check command fails on the unchanged code: it would undo every change.
 func (l *improve) checkUnchanged(ctx workflow.Context) error {
 	command := l.spec.Check.Command
-	if command == "" || workflow.GetVersion(ctx, "checked-baseline", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if command == "" {
 		return nil
 	}
 	in := l.newCheck()
@@ -188,7 +188,7 @@ func (l *improve) ideate(ctx workflow.Context, from govern.Move) (govern.Move, e
 	parts := evidence.Split(evidence.Description(cmp.Or(out.Idea, out.Description)))
 	if v.None = len(parts) == 0; !v.None { // "and" alone is no idea either
 		v.Idea = parts[0]
-		v.Discarded, _ = l.State().Analysis.Discarded(parts[0], l.rules >= knowsWordings)
+		v.Discarded, _ = l.State().Analysis.Discarded(parts[0], l.law().Rewords())
 	}
 	m := l.law().AfterIdea(l.tries(), v)
 	switch m.Do {
@@ -220,8 +220,7 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	return l.law().AfterWriter(failed != ""), nil
 }
 
-// check runs the check command on the desk, if there is one, and requires that one sentence describes the change (P2,
-// P3).
+// check runs the check command on the desk, if there is one (P3).
 func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it, passed := &l.iteration, true
 	if l.spec.Check.Command != "" {
@@ -236,7 +235,7 @@ func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error
 			it.shown, it.evidence = out.Log, append(it.evidence, evidenceOf(out.Outcome)...)
 		}
 	}
-	return l.law().AfterCheck(l.tries(), passed, evidence.Atomic(it.description)), nil
+	return l.law().AfterCheck(l.tries(), passed), nil
 }
 
 // commit commits the change before anything judges it (P4). A change that violates a policy is not committed.
@@ -411,9 +410,6 @@ func (l *improve) between(ctx workflow.Context) error {
 // measureAnew measures the baseline with an amended verify command, on the code kept so far, before anything is
 // compared with measurements of the earlier command (P5). It returns why it measured nothing, "" if it did.
 func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
-	if workflow.GetVersion(ctx, "amended-baseline", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return "", nil
-	}
 	l.iteration = iteration{reworked: map[string]int{}} // the last iteration is recorded; this time is not part of it
 	name, sample := "verify-"+short(l.State().Contract.Hash), 0
 	again := func() (act.Measured, error) {

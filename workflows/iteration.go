@@ -275,9 +275,7 @@ func (r *run) settle(ctx workflow.Context, m govern.Move) error {
 			events = append(events, loop.Event{Type: loop.ChangeReverted, Commit: undone.Commit, Reason: why})
 		}
 		done.Type, done.FailureReason = loop.IterationFailed, why
-		if r.rules > 1 { // what the loop knows decides which ideas are refused
-			done.Idea = it.idea
-		}
+		done.Idea = it.idea // what the loop knows decides which ideas are refused
 		if m.Judged {
 			done.Tree = it.tree // the same tree need not be judged again
 		}

@@ -53,13 +53,10 @@ func (r *run) note(ctx workflow.Context, o govern.Opinion, m govern.Move) {
 // makeProposal makes the diff from base to head a proposal, unless it is one already.
 func (r *run) makeProposal(ctx workflow.Context) error {
 	base := r.State().Footing()
-	if r.State().Head == base {
+	if r.State().Head == base || r.nothingKept() {
 		return nil
 	}
 	if p := r.State().Proposal; p != nil && p.Head == r.State().Head {
-		return nil
-	}
-	if r.nothingKept() && workflow.GetVersion(ctx, "propose-what-is-kept", workflow.DefaultVersion, 1) == 1 {
 		return nil
 	}
 	return r.append(ctx, act.ProposeName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, func(e act.Entry) any {

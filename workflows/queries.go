@@ -18,12 +18,7 @@ func (r *run) checkMessage(name string, payload []byte) (govern.Reply, error) {
 	if err != nil {
 		return govern.Reply{}, err
 	}
-	s := r.State()
-	if r.rules < refusesNotes {
-		s.Guidance = nil // the oldest of too many is dropped
-	}
-	m.Repeats = r.rules < countsOnce
-	return govern.Answer(s, r.spec, name, m)
+	return govern.Answer(r.State(), r.spec, name, m)
 }
 
 func (r *run) handleQueries(ctx workflow.Context) error {

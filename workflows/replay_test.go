@@ -26,7 +26,7 @@ import (
 //	go test ./internal/e2e -run 'Paths|Deliveries|ContinueAsNew|StewardsHistory' -update
 //	go test ./test/temporal -run 'TestALoopGoesOnByItself' -update
 //
-// A change that breaks one needs a workflow.GetVersion. A new history is recorded under the next version number, and
+// A change that breaks one needs a version. A new history is recorded under the next number, and
 // the old one stays.
 func TestHistoriesReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/histories/*.json*")

@@ -26,9 +26,10 @@ type improveRules interface {
 	Before(loop.State) govern.Move
 	CanaryDue() bool
 	AfterReview(queued int) govern.Move
+	Rewords() bool
 	AfterIdea(govern.Tries, govern.IdeaVerdict) govern.Move
 	AfterWriter(failed bool) govern.Move
-	AfterCheck(t govern.Tries, passed, atomic bool) govern.Move
+	AfterCheck(t govern.Tries, passed bool) govern.Move
 	OneChange() bool
 	AfterCommit(govern.Tries, govern.CommitVerdict) govern.Move
 	AfterVerify(govern.Measurement) govern.Move
@@ -72,35 +73,15 @@ var (
 	improveVersions = []func(spec.Spec) improveRules{
 		func(s spec.Spec) improveRules { return govern.ImproveOf(s) },
 		func(s spec.Spec) improveRules { return govern.Improve2Of(s) },
-		func(s spec.Spec) improveRules { return govern.Improve3Of(s) },
-		func(s spec.Spec) improveRules { return govern.Improve3Of(s) }, // see knowsWordings
-		func(s spec.Spec) improveRules { return govern.Improve5Of(s) },
 	}
 	deliverVersions = []func(spec.Spec) deliverRules{
 		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },
-		func(s spec.Spec) deliverRules { return govern.Deliver2Of(s) },
 	}
 )
 
-// refusesNotes is the version from which a note is refused if too many wait for the next agent call.
-const refusesNotes = 3
-
-// knowsWordings is the version from which a discarded idea is recognised in other words too.
-const knowsWordings = 4
-
-// judgesFromScratch is the version from which what is proposed was judged in caches that no change has written.
-const judgesFromScratch = 5
-
-// countsOnce is the version from which an approval by hash does not count for a second gate with that hash.
-const countsOnce = 6
-
-// retriesSetup is the version from which a setup that fails from scratch is tried once more, as commands are: it may have
-// to download something.
-const retriesSetup = 6
-
 // newestRules chooses the version of the rules for this run: the newest one when the run begins.
 func newestRules(ctx workflow.Context) workflow.Version {
-	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version(), countsOnce)))
+	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version())))
 }
 
 // rulesOf returns the rules in that version, or in the newest version before it, with the values of a spec.

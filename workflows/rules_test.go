@@ -17,7 +17,7 @@ import (
 type lenient struct{ govern.Improve2 }
 
 // next is its number.
-const next workflow.Version = 6
+const next workflow.Version = 3
 
 func (r lenient) Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal) {
 	m, delta := r.Improve2.Decide(reference, metric)
@@ -38,9 +38,25 @@ func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {
 	} {
 		p := play(t, newWorld(t, script), specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), func(env *testsuite.TestWorkflowEnvironment) {
 			env.OnGetVersion("rules", workflow.Version(1), next).Return(version)
-			env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
 		})
 		require.Equal(t, course, p.course(), "version %d", version)
+	}
+}
+
+// The two versions that pawl has: version 1 takes an idea in other words for a new one.
+func TestP2_FromVersion2OnADiscardedIdeaIsRecognisedInOtherWords(t *testing.T) {
+	for version, calls := range map[workflow.Version][]string{
+		1: {"0.0 verify", "1.1 ideate", "1.1 modify", "1.1 verify", "2.1 ideate", "2.1 modify", "2.1 verify"},
+		2: {"0.0 verify", "1.1 ideate", "1.1 modify", "1.1 verify", "2.1 ideate", "2.2 ideate", "2.1 modify", "2.1 verify"},
+	} {
+		w := newWorld(t, map[int][]try{1: {{Metric: "9", Tree: "a"}}, 2: {{Metric: "9", Tree: "b"}}})
+		w.ideas[1], w.ideas[2] = []try{{Idea: "cache the parser"}}, []try{{Idea: "caching the parsers"}, {Idea: "inline the loop"}}
+		doc := specOf(map[string]any{"limits": map[string]any{"iterations": 2}, "agent": map[string]any{"ideas": true}})
+		p := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) {
+			env.OnGetVersion("rules", workflow.Version(1), workflow.Version(2)).Return(version)
+		})
+		require.Nil(t, p.err)
+		require.Equal(t, calls, p.steps, "version %d", version)
 	}
 }
 
@@ -60,7 +76,6 @@ func TestALoopTakesTheNewestRulesWhenItContinuesAsNew(t *testing.T) {
 			version = next
 		}
 		env.OnGetVersion("rules", workflow.Version(1), next).Return(version)
-		env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
 		w.onSettle = func(iteration int) string {
 			env.SetContinueAsNewSuggested(w.runs < 2 && iteration > 0)
 			return ""
@@ -69,7 +84,7 @@ func TestALoopTakesTheNewestRulesWhenItContinuesAsNew(t *testing.T) {
 	require.Equal(t, []string{"1 no 10", "2 yes 10"}, p.course())
 }
 
-// The test replays loops that began when there was only one version, next to a next version that decides differently.
+// The test replays a loop that began with the newest rules of its time, next to a next version that decides differently.
 func TestARunningLoopKeepsItsRules(t *testing.T) {
 	addLenient(t)
 	require.NoError(t, replay(readHistory(t, "testdata/histories/keep-and-discard-v1.json")))

@@ -79,7 +79,7 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 		Patience: r.patience,
 	})
 	parsed, err := parse(k, info.WorkflowExecution.ID, input) // before the handlers: with them come messages that this run was started with
-	if fresh := r.rules > 2 && resume == (Resume{}); err == nil && fresh {
+	if fresh := resume == (Resume{}); err == nil && fresh {
 		err = parsed.Kept()
 	}
 	if err == nil {

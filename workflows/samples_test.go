@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/evidence"
@@ -365,15 +364,4 @@ func TestP6_AChangeThatBreaksABoundIsDiscarded(t *testing.T) {
 			require.Equal(t, "110", strings.TrimSuffix(first.Metrics["size"].String(), ".0"))
 		})
 	}
-}
-
-func TestALoopOfEarlierRulesMeasuresOnce(t *testing.T) {
-	v := newVarying(t, .03, map[int]float64{1: .3})
-	p := play(t, v.world, noisy(1, nil, nil), func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("rules", workflow.Version(1), workflow.Version(6)).Return(workflow.Version(2))
-		env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
-	})
-	require.Nil(t, p.err)
-	require.Equal(t, []string{"0 verify base", "1 verify commit-1"}, v.taken)
-	require.Nil(t, p.result.Claim)
 }

@@ -27,7 +27,7 @@ type retrial struct {
 
 // scratchDue reports whether the head has to be judged from scratch before it is proposed.
 func (r *run) scratchDue() bool {
-	return r.rules >= judgesFromScratch && govern.ScratchDue(r.State(), r.spec)
+	return govern.ScratchDue(r.State(), r.spec)
 }
 
 // scratched turns a step into one from scratch.
@@ -63,9 +63,7 @@ func (r *run) retry(ctx workflow.Context, commands []retrial) (judged bool, why 
 				return false, end.Reason, nil
 			}
 			if f := wire.Decode(err); f != nil && f.Code == fault.PreconditionFailed { // such as setup.command
-				if why = "from scratch " + f.What; r.rules < retriesSetup {
-					return true, why, nil
-				}
+				why = "from scratch " + f.What
 				continue
 			}
 			if err != nil {

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
@@ -194,15 +192,4 @@ func TestL7_WhatIsDeliveredWasJudgedFromScratch(t *testing.T) {
 		require.True(t, p.final.Iterations[2].Kept, "the writer hears of it, and the next iteration passes")
 		require.Len(t, p.events(loop.ProposalMade), 1)
 	}
-}
-
-func TestALoopOfEarlierRulesIsNotJudgedFromScratch(t *testing.T) {
-	w := newWorld(t, twoKept)
-	p := play(t, w, specOf(guarded(nil)), func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("rules", workflow.Version(1), workflow.Version(6)).Return(workflow.Version(4))
-		env.OnGetVersion("memo", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
-	})
-	require.Nil(t, p.err)
-	require.Empty(t, scratchSteps(w))
-	require.NotNil(t, p.final.Proposal)
 }

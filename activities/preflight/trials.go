@@ -183,7 +183,7 @@ const varyTime = 5 * time.Minute
 
 // vary measures the unchanged code again, as a loop would, and notes how its metric would be judged.
 func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) (act.Measured, error)) error {
-	rules := govern.Improve3Of(s)
+	rules := govern.ImproveOf(s)
 	values, spent := []evidence.Decimal{*first.Metric}, first.ElapsedMs
 	for rules.Judging(values) == "" {
 		if each := spent / int64(len(values)); spent+each > varyTime.Milliseconds() {

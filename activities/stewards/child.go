@@ -31,8 +31,7 @@ func (a *Stewards) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRe
 	case s.Gate != nil:
 		event = task.ChildAsks
 	}
-	told := govern.Child(s, event)
-	return act.ChildRead{Found: true, Event: told, Gate: told.Gate}, nil
+	return act.ChildRead{Found: true, Event: govern.Child(s, event)}, nil
 }
 
 // loopsOf returns a client with the connection of the activity.

@@ -95,8 +95,6 @@ type TaskPlanned struct {
 	Production bool       `json:"production,omitempty"` // it touches production
 	Blockers   []string   `json:"blockers,omitempty"`   // why it can't begin
 	Meets      []Meeting  `json:"meets,omitempty"`      // other tasks at work that may change the same files
-	Overlaps   []string   `json:"overlaps,omitempty"`   // the same, as older versions of pawl returned it
-	With       []string   `json:"with,omitempty"`       // the task of each of these overlaps
 	Unclear    []string   `json:"unclear,omitempty"`    // what the planner asks
 	Problems   []string   `json:"problems,omitempty"`   // why the plan is not valid
 	Usage      task.Usage `json:"usage"`
@@ -132,7 +130,6 @@ type ReadChild struct {
 type ChildRead struct {
 	Found bool            `json:"found"`
 	Event task.ChildEvent `json:"event"`
-	Gate  *task.ChildGate `json:"gate,omitempty"`
 }
 
 // Of reports whether that steward started the loop for a plan with that hash.

@@ -454,7 +454,7 @@ func (w *machine) keepHistory(t *testing.T, name, run string) {
 	if !*world.Update {
 		return
 	}
-	file := filepath.Join(histories, name+"-v4.json")
+	file := filepath.Join(histories, name+"-v1.json")
 	if len(text) > 300<<10 {
 		var packed bytes.Buffer
 		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

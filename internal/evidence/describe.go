@@ -52,17 +52,8 @@ func clean(s string, most int) string {
 	return s
 }
 
-// Atomic reports whether a description is of one change (P2): it must not contain the word "and". This is the
-// source's mechanical test and nothing more: the word in any case, or a "&" that stands alone, with no letter, digit,
-// underscore or hyphen beside it. "expand", "R&D", "and_then" and "search-and-replace" are atomic. Commas and
-// semicolons do not count, because a rule that guesses would reject good changes.
-func Atomic(description string) bool {
-	from, _ := conjunction(description)
-	return from < 0
-}
-
-// Split splits a description that is not atomic. "improve X and remove Y" becomes "improve X", which is for this
-// iteration, and "remove Y", which is the next idea (P2). Each part is atomic and not empty. A description without
+// Split splits a description of several changes. "improve X and remove Y" becomes "improve X", which is for this
+// iteration, and "remove Y", which is the next idea (P2). Each part is of one change and not empty. A description without
 // any words has no parts.
 func Split(description string) []string {
 	from, to := conjunction(description)
@@ -78,7 +69,10 @@ func Split(description string) []string {
 // and matches the first "and", or "&", that is not a part of a longer word.
 var and = lazyregexp.New(strings.ReplaceAll(`(?i)(?:^|[^J])(and)(?:[^J]|$)|(?:^|[^J&])(&)(?:[^J&]|$)`, "J", `\pL\p{Nd}\pM_\-`))
 
-// conjunction returns where the first "and" of s begins and ends, or -1.
+// conjunction returns where the first "and" of s begins and ends, or -1. This is the source's mechanical test and nothing
+// more: the word in any case, or a "&" that stands alone, with no letter, digit, underscore or hyphen beside it. "expand",
+// "R&D", "and_then" and "search-and-replace" name one change. Commas and semicolons do not count, because a rule that
+// guesses would reject good changes.
 func conjunction(s string) (from, to int) {
 	m := and.FindStringSubmatchIndex(s)
 	if m == nil {

@@ -63,7 +63,7 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 			return reply, Refused(err, given, name, m.Gate, m.Hash)
 		}
 		before := Repeated(given, name, "", m.Hash)
-		if before != nil && name == loop.MessageApprove && s.Gate.Kind == loop.GateContract && m.Gate == "" && !m.Repeats {
+		if before != nil && name == loop.MessageApprove && s.Gate.Kind == loop.GateContract && m.Gate == "" {
 			// A contract that is amended back to an earlier one has its hash. What approved it then must not do so now.
 			return Reply{}, AnsweredBefore(fault.GateClosed, *before, name).Advise(NameIt(*s.Gate))
 		}

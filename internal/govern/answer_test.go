@@ -125,7 +125,6 @@ func TestE3_AnApprovalCountsOnceAlsoForTheSameHash(t *testing.T) {
 	require.Contains(t, err.(*fault.Error).Advice(), "--gate contract-31")
 	for name, m := range map[string]loop.Message{
 		"it names the gate":             {Hash: hash, Gate: "contract-31"},
-		"a run with older rules":        {Hash: hash, Repeats: true},
 		"it names the gate, in capital": {Hash: strings.ToUpper(hash), Gate: "contract-31"},
 	} {
 		_, err = govern.Answer(s, valid, "approve", m)

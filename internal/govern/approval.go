@@ -1,10 +1,6 @@
 package govern
 
-import (
-	"cmp"
-
-	"pawl/internal/spec"
-)
+import "pawl/internal/spec"
 
 // Approval holds the rules by which a proposal is approved (A7, E3). They are the same for every kind of loop; the kind
 // decides what an approval or a rejection leads to.
@@ -48,11 +44,5 @@ func (a Approval) AfterOpinion(asked int, o Opinion) Move {
 	return Move{Do: Finish, Reason: "the reviewer did not decide: the proposal is still to be approved"}
 }
 
-// AfterReject decides what follows when a person rejects a blocked change. In version 1 of the rules, for loops of both
-// kinds, the loop ends.
-func (Approval) AfterReject(_ Move, by, note string) Move {
-	return stops(BlockedGivenUp.Because("the blocked change was rejected by " + cmp.Or(by, "a person") + because(note)))
-}
-
-// AfterHalt returns how a loop ends in version 1 when it is halted while a change is blocked.
-func (Approval) AfterHalt(why string) End { return Interrupted.Because(why) }
+// AfterHalt returns how a loop ends when it is halted while a change is blocked.
+func (Approval) AfterHalt(why string) End { return BlockedGivenUp.Because(why) }

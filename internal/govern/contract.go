@@ -17,30 +17,27 @@ type Contract struct {
 	Spec spec.Spec `json:"spec"`
 	// Policy contains the rules that guard.policy chose, including the defaults for keys that the spec leaves out. So
 	// another version of pawl judges by the same rules.
-	Policy *spec.Policy `json:"policy,omitempty"`
-	Base   string       `json:"base"`
-	Branch string       `json:"branch,omitempty"` // to which the work is to be applied
-	Sealed []loop.Seal  `json:"sealed"`
-	Tools  []string     `json:"tools"`
-	Plan   string       `json:"plan,omitempty"` // the SHA-256 of the planner's plan
+	Policy spec.Policy `json:"policy"`
+	Base   string      `json:"base"`
+	Branch string      `json:"branch,omitempty"` // to which the work is to be applied
+	Sealed []loop.Seal `json:"sealed"`
+	Tools  []string    `json:"tools"`
+	Plan   string      `json:"plan,omitempty"` // the SHA-256 of the planner's plan
 }
 
 // Draw returns the contract of a spec with these sealed files.
 func Draw(s spec.Spec, base, branch string, sealed []loop.Seal) Contract {
-	return Contract{Spec: s, Policy: new(s.Rules()), Base: base, Branch: branch, Sealed: sealed, Tools: s.Approvals.Tools}
+	return Contract{Spec: s, Policy: s.Rules(), Base: base, Branch: branch, Sealed: sealed, Tools: s.Approvals.Tools}
 }
 
 // Rules returns the spec with the policy as it was approved.
 func (c Contract) Rules() spec.Spec {
-	if c.Policy == nil {
-		return c.Spec
-	}
 	s := c.Spec
 	s.Policies = maps.Clone(s.Policies)
 	if s.Policies == nil {
 		s.Policies = map[string]spec.Policy{}
 	}
-	s.Policies[s.Guard.Policy] = *c.Policy
+	s.Policies[s.Guard.Policy] = c.Policy
 	return s
 }
 

@@ -11,7 +11,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Deliver holds the rules of the phase machine (L), version 1: the values that a spec sets, and the decisions. A
+// Deliver holds the rules of the phase machine (L): the values that a spec sets, and the decisions. A
 // decision is a method that takes the course of the iteration and the latest result, and returns the next move.
 type Deliver struct {
 	TestRequired bool // test.required
@@ -66,10 +66,12 @@ type AgentVerdict struct {
 }
 
 // AfterAgent decides what follows an agent call in plan, write or fix. The agent's own claim of success plays no part
-// (P10).
+// (P10). A fixer that leaves known failures as they are has done its task.
 func (r Deliver) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
 	role := map[phase.Phase]string{phase.Plan: "planner", phase.Write: "writer", phase.Fix: "fixer"}[at]
 	switch {
+	case at == phase.Fix && v.NoChange && v.Excused:
+		return Move{Do: RunGuard}
 	case v.TimedOut:
 		return timedOut(at)
 	case v.GaveUp != "" && at == phase.Fix:
@@ -140,21 +142,32 @@ type TestVerdict struct {
 }
 
 // BaselineDue reports whether the tests run before the first write, to learn which tests fail then.
-func (Deliver) BaselineDue() bool { return false }
+func (r Deliver) BaselineDue() bool { return r.TestRequired }
 
-// TestsPass reports whether a test run is a success.
-func (Deliver) TestsPass(v TestVerdict) bool { return v.Passed }
+// TestsPass reports whether a test run is a success. It also is a success if the only failing tests failed before the
+// first write, and either more tests pass than then, or the fixer has looked and changed nothing. If no fix is
+// allowed, such a run is a success at once.
+func (r Deliver) TestsPass(v TestVerdict) bool {
+	return v.Passed || !v.TimedOut && v.Excused && (v.Progress || v.Left || r.FixAttempts == 0)
+}
 
 // AfterTest decides what follows a test run. If the tests failed, c is the course after Failed. Flaky tests are
-// reported and not fixed (L2: the test phase has passed by its rerun).
+// reported and not fixed (L2: the test phase has passed by its rerun). Tests that failed before the first write are named
+// and do not count.
 func (r Deliver) AfterTest(c Course, v TestVerdict) Move {
+	known := loop.Clip(strings.Join(v.Known, ", "), 500)
 	switch {
 	case v.TimedOut:
 		return timedOut(phase.Test)
-	case v.Passed && len(v.Flaky) > 0:
-		return enter(phase.Verify, "flaky tests, which passed unchanged: "+loop.Clip(strings.Join(v.Flaky, ", "), 500))
 	case v.Passed:
-		return enter(phase.Verify, "")
+		why := ""
+		if len(v.Flaky) > 0 {
+			why = "flaky tests, which passed unchanged: " + loop.Clip(strings.Join(v.Flaky, ", "), 500)
+		}
+		if len(v.Known) > 0 {
+			why = "failing as before the first write: " + known + because(why)
+		}
+		return enter(phase.Verify, why)
 	case r.FixAttempts == 0:
 		return stops(TestFailed.Because("tests fail, and no fix is allowed (limits.fixAttempts)"))
 	case c.Fixes >= r.FixAttempts:
@@ -166,7 +179,11 @@ func (r Deliver) AfterTest(c Course, v TestVerdict) Move {
 	case c.LastWorse:
 		return Move{Do: Enter, To: phase.Fix, Undo: true, Reason: "the last fix made more tests fail and was undone"}
 	}
-	return enter(phase.Fix, "tests fail")
+	why := "tests fail"
+	if v.Excused {
+		why = fmt.Sprintf("the only failing tests failed before the first write too (%s), and no more tests pass than then: if the goal is to fix them, fix them, else change nothing", known)
+	}
+	return enter(phase.Fix, cmp.Or(v.Fewer, why))
 }
 
 func fixes(n int) string {
@@ -194,10 +211,14 @@ func (r Deliver) AfterVerify(v VerifyVerdict) Move {
 	return completing(r.AfterProposal())
 }
 
-// AfterReview decides what follows the reviewer's answer, which c already counts. A rejection goes back to write.
+// AfterReview decides what follows the reviewer's answer, which c already counts. A rejection goes back to write. If
+// only the reviewer is asked and fails for good, the loop fails, as with every agent of a delivery.
 func (r Deliver) AfterReview(c Course, o Opinion) Move {
-	if o.TimedOut {
+	switch {
+	case o.TimedOut:
 		return timedOut(phase.Verify)
+	case o.Failed != "" && r.Diff == spec.Auto && c.Opinions > r.Reworks:
+		return stops(AgentFailed.Because("the reviewer failed for good" + because(o.Failed)))
 	}
 	m := r.AfterOpinion(c.Opinions, o)
 	if o.Decision == SaysRejected {
@@ -229,4 +250,28 @@ func backToWrite(why string) Move {
 
 func timedOut(at phase.Phase) Move {
 	return stops(PhaseTimedOut.Because(fmt.Sprintf("the phase %s took too long", at)))
+}
+
+// AfterReject decides what follows when a person rejects a blocked change: the change is dropped, and the agent is
+// called again with the person's note. Only a person can get the loop going again (L9).
+func (Deliver) AfterReject(_ Move, by, note string) Move {
+	return Move{Do: Rework, Reason: "the blocked change was rejected by " + cmp.Or(by, "a person") + because(note)}
+}
+
+// DeliveredWith returns the end of a delivery that reached its goal. It names the tests of the last run that fail as they
+// did before the first write, because nobody may read of them otherwise.
+func DeliveredWith(last *loop.Judgement) End {
+	if last == nil || last.Tests == nil || len(last.Tests.Known) == 0 {
+		return Verified
+	}
+	t := last.Tests
+	text := evidence.Counted(t.Failed, "test") + " failed before the first write and still fails: "
+	if t.Failed != 1 {
+		text = evidence.Counted(t.Failed, "test") + " failed before the first write and still fail: "
+	}
+	text += loop.Clip(strings.Join(t.Known, ", "), 500)
+	if !t.Progress {
+		text += ". No more tests pass than before, so read the change"
+	}
+	return Verified.Because("the change is tested and verified, but " + text)
 }

@@ -40,13 +40,13 @@ func brief(m govern.Move) string {
 }
 
 func TestL2_WhatFailedBeforeTheFirstWriteDoesNotCount(t *testing.T) {
-	rules := govern.Deliver2{Deliver: govern.Deliver{TestRequired: true, FixAttempts: 3, Approval: govern.Approval{Reworks: 2}}}
+	rules := govern.Deliver{TestRequired: true, FixAttempts: 3, Approval: govern.Approval{Reworks: 2}}
 	noFix := rules
 	noFix.FixAttempts = 0
 	known := []string{"TestDocker"}
 	for _, c := range []struct {
 		name         string
-		rules        govern.Deliver2
+		rules        govern.Deliver
 		v            govern.TestVerdict
 		want, reason string
 	}{
@@ -271,10 +271,10 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 	flip := func(n int) bool { return random.Intn(n) == 0 }
 	reached := map[string]int{}
 	for range 5000 {
-		r := govern.Deliver2{Deliver: govern.Deliver{
+		r := govern.Deliver{
 			TestRequired: !flip(4), FixAttempts: random.Intn(5),
 			Approval: govern.Approval{Reworks: random.Intn(3), Diff: []string{spec.Required, spec.Auto}[random.Intn(2)], Reviewer: flip(2)},
-		}}
+		}
 		iterations := map[loop.Resource]int64{loop.Iterations: 1 + random.Int63n(3)}
 		m := kind.Deliver.Machine(kind.Version(), r.TestRequired)
 		at, c := phase.None, govern.Course{}.Begin(1)
@@ -357,7 +357,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 
 // If nobody else decides, a reviewer that fails counts like any other failed agent of a delivery.
 func TestL11_AReviewerThatFailsForGoodFailsTheDelivery(t *testing.T) {
-	auto := govern.Deliver2{Deliver: govern.Deliver{Approval: govern.Approval{Diff: spec.Auto, Reviewer: true, Reworks: 2}}}
+	auto := govern.Deliver{Approval: govern.Approval{Diff: spec.Auto, Reviewer: true, Reworks: 2}}
 	first := govern.Course{Iteration: 1}
 	last := first.Undecided().Undecided().Undecided()
 	failed := govern.Opinion{Failed: "the agent failed (exit 1)", Why: "the agent failed (exit 1)"}

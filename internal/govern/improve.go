@@ -15,24 +15,37 @@ import (
 // Improve holds the rules of the metric protocol (P), version 1: the values that a spec sets, and the decisions. A
 // decision is a method that takes the latest result and returns the next move.
 type Improve struct {
-	Direction  string // of the metric: evidence.Higher or evidence.Lower
-	Target     *evidence.Decimal
-	MinDelta   evidence.Threshold
-	Discards   int           // in a row: the loop stops
-	ShiftAfter int           // discards in a row: the strategy shifts
-	Calls      int           // agent calls within an iteration (E4)
-	Within     spec.Duration // how long verify may take
-	Guard      bool          // there is a guard command
-	Ideas      bool          // the agent is asked for an idea before it writes
-	Approval                 // to approve a completed loop's result; and limits.reworks of one kind within an iteration
+	Direction   string // of the metric: evidence.Higher or evidence.Lower
+	Target      *evidence.Decimal
+	MinDelta    evidence.Threshold
+	Discards    int                   // in a row: the loop stops
+	ShiftAfter  int                   // discards in a row: the strategy shifts
+	Calls       int                   // agent calls within an iteration (E4)
+	Within      spec.Duration         // how long verify may take
+	Guard       bool                  // there is a guard command
+	Ideas       bool                  // the agent is asked for an idea before it writes
+	BlockSealed bool                  // limits.onSealed: a person is asked
+	Single      bool                  // limits.atomic: several changes at once are not committed
+	Canary      bool                  // validate.canary
+	Evidence    string                // verify.evidence
+	Samples     sampling.Rules        // of a noisy metric
+	Bounds      []evidence.Bound      // metrics
+	Holdout     bool                  // there is a verify.holdout.command
+	Scratch     func(loop.State) bool // whether the head has to be judged from scratch before it is proposed
+	Approval                          // to approve a completed loop's result; and limits.reworks of one kind within an iteration
 }
 
 // ImproveOf returns the rules of a loop with that spec.
 func ImproveOf(s spec.Spec) Improve {
+	v := s.Verify
 	return Improve{
-		Direction: s.Verify.Direction, Target: s.Verify.Target, MinDelta: s.Verify.MinDelta,
-		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps, Within: s.Verify.Timeout,
+		Direction: v.Direction, Target: v.Target, MinDelta: v.MinDelta,
+		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps, Within: v.Timeout,
 		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(), Approval: ApprovalOf(s),
+		BlockSealed: s.OnSealed() == spec.Block, Single: s.Atomic() == spec.Rework, Canary: s.Canary(),
+		Evidence: v.Judging(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
+		Samples: sampling.Rules{Direction: v.Direction, MinDelta: v.MinDelta, MaxSamples: v.MostSamples(), Calibration: v.Calibrations()},
+		Scratch: func(state loop.State) bool { return ScratchDue(state, s) },
 	}
 }
 
@@ -48,23 +61,44 @@ type Tries struct {
 	Calls    int            // agent calls
 }
 
-// Before decides whether another iteration starts, and if not, how the loop ends. The checks are in the order of E4:
-// interrupted, timeout, max_steps. A success comes before a used-up limit.
+// Before decides whether another iteration starts, and if not, how the loop ends. A loop has not completed if the agent
+// has failed in every iteration, however few there were.
 func (r Improve) Before(s loop.State) Move {
+	m := r.before(s)
+	if m.Do != Stop || s.AgentFailures == 0 || len(s.Iterations) == 0 {
+		return m
+	}
+	why := because(s.Iterations[len(s.Iterations)-1].Description)
+	switch {
+	case m.End.Code == AgentFailed.Code:
+		return stops(AgentFailed.Because(AgentFailed.Reason + why))
+	case m.End.Status == loop.Completed && s.AgentFailures >= s.Iteration:
+		return stops(AgentFailed.Because("the agent failed in every iteration" + why))
+	}
+	return m
+}
+
+// before makes the checks in the order of E4: interrupted, timeout, max_steps. A success comes before a used-up limit.
+func (r Improve) before(s loop.State) Move {
 	switch {
 	case s.HaltRequested != "":
 		return stops(Interrupted.Because(s.HaltRequested))
 	case r.Target != nil && s.Best != nil && s.Exploring() == nil && evidence.TargetMet(r.Direction, *s.Best, *r.Target):
 		return stops(TargetMet.Because(fmt.Sprintf("the target %s is met", r.Target)))
-	case s.AgentFailures >= agentFailures && !passedWaits(s):
+	case passedWaits(s):
+	case s.AgentFailures >= agentFailures:
 		return stops(AgentFailed)
-	case s.DiscardsInARow >= r.Discards && !passedWaits(s) && s.Backtrack != nil: // may include changes that a branch kept
-		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row did not improve the head: a person should look at what was tried and decide", evidence.Counted(s.DiscardsInARow, "iteration"))))
-	case s.DiscardsInARow >= r.Discards && !passedWaits(s):
-		return stops(DiscardsInARow.Because(fmt.Sprintf("%s in a row: a person should look at what was tried and decide", evidence.Counted(s.DiscardsInARow, "discard"))))
+	case s.DiscardsInARow >= r.Discards:
+		often := evidence.Counted(s.DiscardsInARow, "discard") + " in a row"
+		if s.Backtrack != nil { // may include changes that a branch kept
+			often = evidence.Counted(s.DiscardsInARow, "iteration") + " in a row did not improve the head"
+		}
+		return stops(DiscardsInARow.Because(often + ": a person should look at what was tried and decide"))
 	}
-	if spent := exhausted(s); spent != "" {
-		return stops(BudgetEnd(spent))
+	free := s
+	free.Budget = s.Budget.Keeping(loop.ActiveTime, r.Reserve(s))
+	if spent := exhausted(free); spent != "" {
+		return stops(BudgetEndOf(s, spent))
 	}
 	return enter(phase.Review, "")
 }
@@ -105,14 +139,10 @@ func (r Improve) AfterWriter(failed bool) Move {
 	return Move{Do: RunCheck}
 }
 
-// AfterCheck decides what follows the check command; a spec without one passes. A description that names several
-// changes is treated like a syntax error, but gets only one rework (P2, P3).
-func (r Improve) AfterCheck(t Tries, passed, atomic bool) Move {
-	switch {
-	case !passed:
+// AfterCheck decides what follows the check command; a spec without one passes (P3).
+func (r Improve) AfterCheck(t Tries, passed bool) Move {
+	if !passed {
 		return r.rework(t, reason.CheckFailed)
-	case !atomic:
-		return r.rework(t, reason.NotAtomic)
 	}
 	return enter(phase.Commit, "")
 }
@@ -128,21 +158,34 @@ type CommitVerdict struct {
 	Several  string // why it is not committed: it is several changes at once; "" if it is one, or may be several
 }
 
-// AfterCommit decides what follows P4. Policies are judged before anything is committed. A tree that was judged
-// before is not measured again; it keeps its earlier metric.
-func (r Improve) AfterCommit(_ Tries, v CommitVerdict) Move {
+// AfterCommit decides what follows P4. Policies are judged before anything is committed. A touched sealed file costs a
+// rework and then the iteration, and so do several changes at once, unless the spec accepts them with a note (P2, P3). A
+// secret blocks. A tree that was judged before is not measured again; it keeps its earlier metric.
+func (r Improve) AfterCommit(t Tries, v CommitVerdict) Move {
 	switch {
+	case v.Blocks && v.Sealed && !r.BlockSealed:
+		m := r.rework(t, reason.Policy+v.Rule)
+		m.Why = v.Where
+		return m
 	case v.Nothing:
 		return discard(reason.NoChange)
 	case v.Blocks:
-		return Move{Do: Block, Reason: v.Where}
+		return Move{Do: Block, Reason: v.Where, Drop: reason.Policy + v.Rule}
 	case v.Rule != "":
 		return discard(reason.Policy + v.Rule)
+	case v.Several != "":
+		m := r.rework(t, reason.NotAtomic)
+		m.Why = reason.NotAtomic + ": " + v.Several
+		return m
 	case v.Repeated:
 		return Move{Do: Finish, Reason: reason.Repeated, Measured: true}
 	}
 	return enter(phase.Verify, "")
 }
+
+// AfterReject decides what follows when a person rejects a blocked change: the change is dropped, and the loop
+// continues.
+func (r Improve) AfterReject(blocked Move, _, _ string) Move { return discard(blocked.Drop) }
 
 // Measurement is the result of the verify command.
 type Measurement struct {
@@ -167,9 +210,11 @@ func (m Measurement) Reason() string {
 	return ""
 }
 
-// AfterVerify decides what follows P5. A timeout ends the loop with the iteration.
+// AfterVerify decides what follows P5. A timeout ends the loop with the iteration. If the metric would not keep the
+// change, the guard need not run. If the metric is noisy, the guard runs before the change is evaluated a second time: as
+// soon as its first evaluation is promising, or, if that is undecided, after a fresh evaluation of the reference.
 func (r Improve) AfterVerify(v Measurement) Move {
-	reason := v.Reason()
+	reason, j := v.Reason(), v.Samples
 	switch {
 	case v.TimedOut:
 		m, end := discard(reason), VerifyTimeout.Because("verify took longer than "+r.Within.String())
@@ -177,8 +222,15 @@ func (r Improve) AfterVerify(v Measurement) Move {
 		return m
 	case reason != "":
 		return discard(reason)
-	case r.Guard:
+	case !r.Guard:
+	case j == nil:
+		if v.Better {
+			return enter(phase.Guard, "")
+		}
+	case j.Do == sampling.Keep, j.Do == sampling.MeasureCandidate, j.Do == sampling.MeasureReference && j.LLR > 0:
 		return enter(phase.Guard, "")
+	case j.Do == sampling.MeasureReference:
+		return Move{Do: Again}
 	}
 	return enter(phase.Decide, "")
 }
@@ -244,31 +296,11 @@ func (r Improve) rework(t Tries, why string) Move {
 
 func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }
 
-// Judging decides how the metric is judged: by one measurement of the unchanged code and of each change.
-func (Improve) Judging([]evidence.Decimal) string { return loop.JudgedSingly }
-
-// Sampling returns the rules for judging samples; this version has none.
-func (Improve) Sampling() sampling.Rules { return sampling.Rules{} }
-
-// Sampled decides about a change that was judged by samples; this version judges none.
-func (Improve) Sampled(sampling.Judgement) Move { return discard(reason.Inconclusive) }
-
-// Broken returns why further metrics forbid keeping a change; this version has none.
-func (Improve) Broken(_, _ map[string]evidence.Decimal) (why, sentence string) { return "", "" }
-
-// RefreshDue reports whether a head that was just kept is measured now.
-func (Improve) RefreshDue(loop.State) bool { return false }
-
-// Reserve returns how many milliseconds of active time are kept for measurements after the loop's last iteration; this
-// version keeps none.
-func (Improve) Reserve(loop.State) int64 { return 0 }
-
-// ClaimDue reports whether a loop that is over claims how much better its head is.
-func (Improve) ClaimDue(loop.State) bool { return false }
-
 // CanaryDue reports whether pawl breaks the code in scope at the baseline, to see whether the guard notices.
-func (Improve) CanaryDue() bool { return false }
+func (r Improve) CanaryDue() bool { return r.Guard && r.Canary }
 
-// OneChange reports whether a change that is several at once is kept off the branch once its diff is known; this
-// version decides that before.
-func (Improve) OneChange() bool { return false }
+// OneChange reports whether a change that is several at once is kept off the branch.
+func (r Improve) OneChange() bool { return r.Single }
+
+// Rewords reports whether an idea that was discarded is recognised in other words too. In version 1 it is not.
+func (Improve) Rewords() bool { return false }

@@ -18,9 +18,6 @@ import (
 
 var protocol = govern.Improve{Direction: evidence.Higher, MinDelta: evidence.Threshold{Value: evidence.MustDecimal("0.1")}, Discards: 10, ShiftAfter: 5, Calls: 10, Guard: true, Approval: govern.Approval{Reworks: 2, Diff: spec.Required}}
 
-// protocol2 are the same rules in version 2.
-var protocol2 = govern.Improve2{Improve: protocol}
-
 func reworked(reason string, n int) govern.Tries {
 	return govern.Tries{Reworked: map[string]int{reason: n}, Calls: n + 1}
 }
@@ -48,23 +45,20 @@ func TestP3_AfterWriterAndCheck(t *testing.T) {
 	require.Equal(t, "check", brief(protocol.AfterWriter(false)))
 	require.Equal(t, "error:agent", protocol.AfterWriter(true).Reason)
 	for _, c := range []struct {
-		name           string
-		tries          govern.Tries
-		passed, atomic bool
-		want, reason   string
+		name         string
+		tries        govern.Tries
+		passed       bool
+		want, reason string
 	}{
-		{"what passes is committed", govern.Tries{}, true, true, "commit", ""},
-		{"a syntax error is reworked", govern.Tries{}, false, true, "rework", reason.CheckFailed},
-		{"twice", reworked(reason.CheckFailed, 1), false, true, "rework", reason.CheckFailed},
-		{"and then discarded", reworked(reason.CheckFailed, 2), false, true, "finish", reason.CheckFailed},
-		{"other reworks do not count", reworked(reason.GuardFailed, 2), false, true, "rework", reason.CheckFailed},
-		{"two changes get one rework", govern.Tries{}, true, false, "rework", reason.NotAtomic},
-		{"and no other", reworked(reason.NotAtomic, 1), true, false, "finish", reason.NotAtomic},
-		{"the syntax counts before the sentence", govern.Tries{}, false, false, "rework", reason.CheckFailed},
-		{"no agent call is left", govern.Tries{Calls: 10}, false, true, "finish", reason.CheckFailed},
+		{"what passes is committed", govern.Tries{}, true, "commit", ""},
+		{"a syntax error is reworked", govern.Tries{}, false, "rework", reason.CheckFailed},
+		{"twice", reworked(reason.CheckFailed, 1), false, "rework", reason.CheckFailed},
+		{"and then discarded", reworked(reason.CheckFailed, 2), false, "finish", reason.CheckFailed},
+		{"other reworks do not count", reworked(reason.GuardFailed, 2), false, "rework", reason.CheckFailed},
+		{"no agent call is left", govern.Tries{Calls: 10}, false, "finish", reason.CheckFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := protocol.AfterCheck(c.tries, c.passed, c.atomic)
+			m := protocol.AfterCheck(c.tries, c.passed)
 			require.Equal(t, c.want, brief(m))
 			require.Equal(t, c.reason, m.Reason)
 			require.Equal(t, m.Do == govern.Rework, m.To == phase.Modify)
@@ -72,7 +66,7 @@ func TestP3_AfterWriterAndCheck(t *testing.T) {
 	}
 	none := protocol
 	none.Reworks = 0
-	require.Equal(t, "finish", brief(none.AfterCheck(govern.Tries{}, true, false)), "limits.reworks bounds that one too")
+	require.Equal(t, "finish", brief(none.AfterCommit(govern.Tries{}, govern.CommitVerdict{Several: "it is in 2 folders"})), "limits.reworks bounds that one too")
 }
 
 func TestP4_AfterCommit(t *testing.T) {
@@ -102,24 +96,24 @@ func TestP3_ASealedFileCostsAReworkThenTheIteration(t *testing.T) {
 	sealed, secret := govern.CommitVerdict{Rule: "sealed", Blocks: true, Sealed: true, Where: "sealed: a_test.go"}, govern.CommitVerdict{Rule: "secrets", Blocks: true, Where: "secrets: a.go:3"}
 	both := sealed
 	both.Sealed = false
-	block := protocol2
+	block := protocol
 	block.BlockSealed = true
 	policy := reason.Policy + spec.RuleSealed
 	for _, c := range []struct {
 		name         string
-		rules        govern.Improve2
+		rules        govern.Improve
 		tries        govern.Tries
 		v            govern.CommitVerdict
 		want, reason string
 	}{
-		{"it is reworked", protocol2, govern.Tries{}, sealed, "rework", policy},
-		{"once", protocol2, reworked(policy, 1), sealed, "finish", policy},
-		{"other reworks do not count", protocol2, reworked(reason.GuardFailed, 2), sealed, "rework", policy},
-		{"not without an agent call", protocol2, govern.Tries{Calls: 10}, sealed, "finish", policy},
+		{"it is reworked", protocol, govern.Tries{}, sealed, "rework", policy},
+		{"once", protocol, reworked(policy, 1), sealed, "finish", policy},
+		{"other reworks do not count", protocol, reworked(reason.GuardFailed, 2), sealed, "rework", policy},
+		{"not without an agent call", protocol, govern.Tries{Calls: 10}, sealed, "finish", policy},
 		{"it blocks where the spec says so", block, govern.Tries{}, sealed, "block", sealed.Where},
-		{"a secret blocks", protocol2, govern.Tries{}, secret, "block", secret.Where},
-		{"a secret beside it blocks too", protocol2, govern.Tries{}, both, "block", sealed.Where},
-		{"the scope is no reason to ask again", protocol2, govern.Tries{}, govern.CommitVerdict{Rule: "scope"}, "finish", "policy:scope"},
+		{"a secret blocks", protocol, govern.Tries{}, secret, "block", secret.Where},
+		{"a secret beside it blocks too", protocol, govern.Tries{}, both, "block", sealed.Where},
+		{"the scope is no reason to ask again", protocol, govern.Tries{}, govern.CommitVerdict{Rule: "scope"}, "finish", "policy:scope"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := c.rules.AfterCommit(c.tries, c.v)
@@ -127,46 +121,42 @@ func TestP3_ASealedFileCostsAReworkThenTheIteration(t *testing.T) {
 			require.Equal(t, c.reason, m.Reason)
 		})
 	}
-	require.Equal(t, sealed.Where, protocol2.AfterCommit(govern.Tries{}, sealed).Why, "the agent is told where")
+	require.Equal(t, sealed.Where, protocol.AfterCommit(govern.Tries{}, sealed).Why, "the agent is told where")
 }
 
 func TestP2_SeveralChangesAreReworkedOnce(t *testing.T) {
 	several := govern.CommitVerdict{Several: "it is in 2 folders"}
-	require.Equal(t, "commit", brief(protocol2.AfterCheck(govern.Tries{}, true, false)), "the word alone says nothing")
-	require.Equal(t, reason.CheckFailed, protocol2.AfterCheck(govern.Tries{}, false, false).Reason)
-	first := protocol2.AfterCommit(govern.Tries{}, several)
+	first := protocol.AfterCommit(govern.Tries{}, several)
 	require.Equal(t, "rework", brief(first))
 	require.Equal(t, []string{reason.NotAtomic, "not-atomic: it is in 2 folders"}, []string{first.Reason, first.Why})
-	last := protocol2.AfterCommit(reworked(reason.NotAtomic, 1), several)
+	last := protocol.AfterCommit(reworked(reason.NotAtomic, 1), several)
 	require.Equal(t, "finish", brief(last))
 	require.Equal(t, reason.NotAtomic, last.Reason)
 	several.Rule = "scope"
-	require.Equal(t, "policy:scope", protocol2.AfterCommit(govern.Tries{}, several).Reason, "a policy comes first")
-	require.False(t, protocol.OneChange() || protocol2.OneChange())
+	require.Equal(t, "policy:scope", protocol.AfterCommit(govern.Tries{}, several).Reason, "a policy comes first")
+	require.False(t, protocol.OneChange())
 	for use, want := range map[string]bool{"command": true, "claude": false} {
 		s := valid
 		s.Agent.Use = use
-		require.Equal(t, want, govern.Improve2Of(s).OneChange(), use)
+		require.Equal(t, want, govern.ImproveOf(s).OneChange(), use)
 		s.Limits.Atomic = new(spec.Note)
-		require.False(t, govern.Improve2Of(s).OneChange())
+		require.False(t, govern.ImproveOf(s).OneChange())
 	}
 }
 
 func TestL9_ARejectedChangeIsDropped(t *testing.T) {
-	blocked := protocol2.AfterCommit(govern.Tries{}, govern.CommitVerdict{Rule: "secrets", Blocks: true, Where: "secrets: a.go:3"})
-	dropped := protocol2.AfterReject(blocked, "ann", "no")
+	blocked := protocol.AfterCommit(govern.Tries{}, govern.CommitVerdict{Rule: "secrets", Blocks: true, Where: "secrets: a.go:3"})
+	dropped := protocol.AfterReject(blocked, "ann", "no")
 	require.Equal(t, "finish", brief(dropped))
 	require.Equal(t, "policy:secrets", dropped.Reason)
-	again := govern.Deliver2{}.AfterReject(govern.Move{Do: govern.Block}, "ann", "leave the tests")
+	again := govern.Deliver{}.AfterReject(govern.Move{Do: govern.Block}, "ann", "leave the tests")
 	require.Equal(t, "rework", brief(again))
 	require.Equal(t, "the blocked change was rejected by ann: leave the tests", again.Reason)
 	require.Equal(t, phase.None, again.To, "L6: a rework stays in its phase")
-	for _, halted := range []govern.End{protocol2.AfterHalt("halted by ann"), govern.Deliver2{}.AfterHalt("halted by ann")} {
+	for _, halted := range []govern.End{protocol.AfterHalt("halted by ann"), govern.Deliver{}.AfterHalt("halted by ann")} {
 		require.Equal(t, fault.GuardBlocked, halted.Code)
 		require.Equal(t, "halted by ann", halted.Reason)
 	}
-	require.Equal(t, fault.GuardBlocked, protocol.AfterReject(blocked, "ann", "").End.Code, "version 1 ends the loop")
-	require.Equal(t, fault.Cancelled, protocol.AfterHalt("halted").Code)
 }
 
 func TestP5_AfterVerifyAndGuard(t *testing.T) {
@@ -178,8 +168,8 @@ func TestP5_AfterVerifyAndGuard(t *testing.T) {
 		v            govern.Measurement
 		want, reason string
 	}{
-		{"a number is guarded", protocol, govern.Measurement{Number: true}, "guard", ""},
-		{"or decided on at once", unguarded, govern.Measurement{Number: true}, "decide", ""},
+		{"a better number is guarded", protocol, govern.Measurement{Number: true, Better: true}, "guard", ""},
+		{"or decided on at once", unguarded, govern.Measurement{Number: true, Better: true}, "decide", ""},
 		{"a crash", protocol, govern.Measurement{Failed: true, Number: true}, "finish", "error:verify-crash"},
 		{"no number", protocol, govern.Measurement{}, "finish", "error:no-number"},
 		{"a timeout ends the loop", protocol, govern.Measurement{TimedOut: true, Failed: true}, "finish and stop", "error:timeout"},
@@ -199,14 +189,13 @@ func TestP5_AfterVerifyAndGuard(t *testing.T) {
 }
 
 func TestP5_5_OnlyWhatTheMetricWouldKeepIsGuarded(t *testing.T) {
-	unguarded := protocol2
+	unguarded := protocol
 	unguarded.Guard = false
 	better := govern.Measurement{Number: true, Better: true}
-	require.Equal(t, "guard", brief(protocol2.AfterVerify(better)))
+	require.Equal(t, "guard", brief(protocol.AfterVerify(better)))
 	require.Equal(t, "decide", brief(unguarded.AfterVerify(better)))
-	require.Equal(t, "decide", brief(protocol2.AfterVerify(govern.Measurement{Number: true})), "no guard could save it")
-	require.Equal(t, "guard", brief(protocol.AfterVerify(govern.Measurement{Number: true})), "version 1 of the rules guards all")
-	require.Equal(t, "error:no-number", protocol2.AfterVerify(govern.Measurement{}).Reason)
+	require.Equal(t, "decide", brief(protocol.AfterVerify(govern.Measurement{Number: true})), "no guard could save it")
+	require.Equal(t, "error:no-number", protocol.AfterVerify(govern.Measurement{}).Reason)
 }
 
 func TestP6_Decide(t *testing.T) {
@@ -255,7 +244,7 @@ func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 	machine := kind.Improve.Machine(kind.Version(), true)
 	reached := map[string]int{}
 	for range 5000 {
-		r := protocol2
+		r := protocol
 		r.Reworks, r.Calls, r.Guard = random.Intn(4), 1+random.Intn(10), flip(2)
 		at, tries := phase.Review, govern.Tries{Reworked: map[string]int{}}
 		measured, guarded := false, false
@@ -274,7 +263,7 @@ func TestP10_NoCourseOfAnIterationLeavesTheTable(t *testing.T) {
 			}
 			switch {
 			case move.Do == govern.RunCheck:
-				move = r.AfterCheck(tries, !flip(3), !flip(3))
+				move = r.AfterCheck(tries, !flip(3))
 			case at == phase.Ideate:
 				tries.Calls++
 				move = r.AfterIdea(tries, govern.IdeaVerdict{None: flip(9), Discarded: random.Intn(2), Again: move.Do == govern.Again})

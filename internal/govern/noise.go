@@ -19,7 +19,7 @@ type Noisy struct {
 
 // Noise returns what a calibrated metric means for a loop with that spec. each is the length of one evaluation.
 func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
-	rules := Improve3Of(sp).Samples
+	rules := ImproveOf(sp).Samples
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
 	n := Noisy{Says: fmt.Sprintf(
@@ -44,7 +44,7 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 // Told returns what an agent is told about a metric that varies: how much it varies, and how large an improvement has
 // to be.
 func Told(s sampling.Sampler, sp spec.Spec) string {
-	rules := Improve3Of(sp).Samples
+	rules := ImproveOf(sp).Samples
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
 	return fmt.Sprintf(

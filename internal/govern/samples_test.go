@@ -16,9 +16,9 @@ import (
 	"pawl/internal/spec"
 )
 
-// sampled returns the rules in version 3 of a spec with these keys of verify.
-func sampled(t *testing.T, verify string) govern.Improve3 {
-	return govern.Improve3Of(noisySpec(t, verify))
+// sampled returns the rules of a spec with these keys of verify.
+func sampled(t *testing.T, verify string) govern.Improve {
+	return govern.ImproveOf(noisySpec(t, verify))
 }
 
 func noisySpec(t *testing.T, verify string) spec.Spec {
@@ -56,7 +56,6 @@ func TestP5_TheBaselineShowsHowTheMetricIsJudged(t *testing.T) {
 	} {
 		require.Equal(t, c.want, sampled(t, c.verify).Judging(c.values), "%s %v", c.verify, c.values)
 	}
-	require.Equal(t, loop.JudgedSingly, protocol2.Judging(decimals("10")), "before version 3")
 }
 
 func TestP5_5_UnderNoiseTheGuardComesBeforeASecondEvaluation(t *testing.T) {
@@ -158,7 +157,7 @@ func TestP6_ABoundIsNotWaived(t *testing.T) {
 	s := noisySpec(t, "")
 	one := evidence.Threshold{Value: evidence.MustDecimal("1"), Percent: true}
 	s.Metrics = []evidence.Bound{{Name: "size", Direction: evidence.Lower, AtWorst: &one}}
-	r := govern.Improve3Of(s)
+	r := govern.ImproveOf(s)
 	of := func(v string) map[string]evidence.Decimal {
 		return map[string]evidence.Decimal{"size": evidence.MustDecimal(v)}
 	}

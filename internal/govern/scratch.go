@@ -8,13 +8,6 @@ import (
 	"pawl/internal/spec"
 )
 
-// Improve5Of returns version 5 of the rules of the metric protocol: what is proposed is judged from scratch.
-func Improve5Of(s spec.Spec) Improve3 {
-	r := Improve3Of(s)
-	r.Scratch = func(state loop.State) bool { return ScratchDue(state, s) }
-	return r
-}
-
 // ScratchDue reports whether the head has to be judged from scratch before it is proposed: other changes of the loop
 // may have written to the caches in which it was judged. A judgement finds in caches what earlier kept changes wrote,
 // and in what judge.keep names what any change wrote. A loop that is a later step of a task begins with code of the
@@ -31,7 +24,10 @@ func ScratchDue(s loop.State, sp spec.Spec) bool {
 }
 
 // Reproduced returns in words why a measurement from scratch does not support what the loop has kept, "" if it does.
-func (r Improve) Reproduced(s loop.State, metric evidence.Decimal, _ map[string]evidence.Decimal) string {
+func (r Improve) Reproduced(s loop.State, metric evidence.Decimal, further map[string]evidence.Decimal) string {
+	if _, sentence := r.Broken(s.BaselineMetrics, further); sentence != "" {
+		return sentence
+	}
 	switch s.Judging {
 	case loop.JudgedBySamples: // the claim compares head and baseline
 		return ""
@@ -45,12 +41,4 @@ func (r Improve) Reproduced(s loop.State, metric evidence.Decimal, _ map[string]
 		}
 	}
 	return fmt.Sprintf("it measures %s, where it measured %s before", metric, s.Best)
-}
-
-// Reproduced also tries the bounds of the further metrics.
-func (r Improve3) Reproduced(s loop.State, metric evidence.Decimal, further map[string]evidence.Decimal) string {
-	if _, sentence := r.Broken(s.BaselineMetrics, further); sentence != "" {
-		return sentence
-	}
-	return r.Improve2.Reproduced(s, metric, further)
 }

@@ -403,20 +403,12 @@ func applyStep(s *State, e Event) {
 	if u == nil {
 		return
 	}
-	s.Usage.ActiveMs += u.ActiveMs
-	s.Usage.AgentCalls += u.AgentCalls
-	s.Usage.ToolCalls += u.ToolCalls
-	s.Usage.InputTokens += u.InputTokens
-	s.Usage.OutputTokens += u.OutputTokens
-	s.Usage.CostUSD = s.Usage.CostUSD.Sub(u.CostUSD.Neg())
+	s.Usage = s.Usage.Add(*u)
 	s.IterationSteps += int(u.AgentCalls)
 	if u.AgentCalls > 0 {
 		s.RateLimit = e.RateLimit
 	}
-	s.Budget = s.Budget.Spend(ActiveTime, Count(u.ActiveMs)).
-		Spend(ToolCalls, Count(u.ToolCalls)).
-		Spend(Tokens, Count(u.InputTokens+u.OutputTokens)).
-		Spend(CostUSD, u.CostUSD)
+	s.Budget = s.Spending(*u).Budget
 	if e.Told > 0 {
 		s.Guidance = slices.DeleteFunc(slices.Clone(s.Guidance), func(n Note) bool { return n.Seq <= e.Told })
 	}

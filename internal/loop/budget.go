@@ -3,6 +3,7 @@ package loop
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"pawl/internal/evidence"
@@ -63,9 +64,7 @@ func (b Budget) WithLimits(limits map[Resource]evidence.Decimal) Budget {
 // Spend returns the budget with n more of r used.
 func (b Budget) Spend(r Resource, n evidence.Decimal) Budget {
 	out := Budget{}
-	for _, k := range Resources {
-		out[k] = b[k]
-	}
+	maps.Copy(out, b)
 	out[r] = out[r].spend(n)
 	return out
 }
@@ -77,29 +76,27 @@ func (b Budget) Keeping(r Resource, n int64) Budget {
 	if a.Remaining == nil || n <= 0 {
 		return b
 	}
-	out := Budget{}
-	for _, k := range Resources {
-		out[k] = b[k]
-	}
-	left := a.Remaining.Sub(Count(n))
-	if left.Sign() < 0 {
-		left = evidence.Decimal{}
-	}
-	a.Remaining = &left
+	out := maps.Clone(b)
+	a.Remaining = leaves(*a.Remaining, Count(n))
 	out[r] = a
 	return out
 }
 
 func (a Amount) spend(n evidence.Decimal) Amount {
-	a.Used = a.Used.Sub(n.Neg())
+	a.Used = a.Used.Add(n)
 	if a.Limit != nil {
-		left := a.Limit.Sub(a.Used)
-		if left.Sign() < 0 {
-			left = evidence.Decimal{}
-		}
-		a.Remaining = &left
+		a.Remaining = leaves(*a.Limit, a.Used)
 	}
 	return a
+}
+
+// leaves returns what is left of an amount, which is never less than nothing.
+func leaves(of, used evidence.Decimal) *evidence.Decimal {
+	left := of.Sub(used)
+	if left.Sign() < 0 {
+		left = evidence.Decimal{}
+	}
+	return &left
 }
 
 // Exhausted returns the resource that is used up, "" for none. Times come first, because a loop without time ends
@@ -163,7 +160,7 @@ func (b Budget) Ample(r Resource) string {
 	if limit := b[r].Limit; limit != nil && limit.Cmp(enough) > 0 {
 		enough = *limit
 	}
-	enough = enough.Sub(enough.Neg())
+	enough = enough.Add(enough)
 	if r.Timed() {
 		return max((time.Duration(enough.Float()) * time.Millisecond).Round(time.Second), time.Second).String()
 	}

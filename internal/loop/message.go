@@ -26,8 +26,6 @@ type Message struct {
 	// Limits are the limits that extend raises; Spec is the fragment of amend. Both have the spec's own keys.
 	Limits json.RawMessage `json:"limits,omitempty"`
 	Spec   json.RawMessage `json:"spec,omitempty"`
-	// Repeats marks a message to a run with older rules, in which an approval that was sent twice could count twice.
-	Repeats bool `json:"-"`
 }
 
 // The names of the messages.

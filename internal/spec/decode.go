@@ -190,9 +190,6 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		for i, item := range list {
 			d.set(slice.Index(i), orEmpty(item), fmt.Sprintf("%s[%d]", key, i))
 		}
-		if len(list) == 0 {
-			slice = reflect.Zero(v.Type())
-		}
 		v.Set(slice)
 	case reflect.Map:
 		doc, ok := raw.(map[string]any)
@@ -211,9 +208,6 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 			}
 			item := reflect.New(v.Type().Elem()).Elem()
 			d.set(item, orEmpty(doc[name]), Join(key, name))
-			if item.Kind() == reflect.Slice && item.IsNil() { // an empty list differs from a missing one
-				item = reflect.MakeSlice(item.Type(), 0, 0)
-			}
 			m.SetMapIndex(reflect.ValueOf(name), item)
 		}
 		v.Set(m)

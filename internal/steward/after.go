@@ -75,18 +75,10 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	if text := n.meetings(p.Meets); text != "" { // each task has its own branch, so nothing is lost, but the second proposal to be applied may conflict
 		events = append(events, loop.Event{Type: loop.Warned, Task: id, Reason: loop.Clip(text, 2000)})
 	}
-	for i, overlap := range p.Overlaps {
-		if i < len(p.With) {
-			if other := s.Find(p.With[i]); other == nil || other.Outcome != "" { // it ended after the planner was asked
-				continue
-			}
-		}
-		events = append(events, loop.Event{Type: loop.Warned, Task: id, Reason: loop.Clip(overlap, 500)})
-	}
 	if t.PersonsTier() == "" {
 		events = append(events, loop.Event{Type: loop.TierSet, Task: id, Tier: p.Tier, By: p.TierBy, Reason: strings.Join(p.Why, "; ")})
 	}
-	return events
+	return append(events, tight(loop.Fold(s, events), c, id)...)
 }
 
 // meetings names the tasks that may change the same files, with the files: tasks on the same ones together. It returns
@@ -170,7 +162,7 @@ const (
 	byCharter = "the charter" // the task of a schedule or a trigger has it from the charter
 )
 
-// AfterBegin returns what follows when the loop of a step was started.
+// AfterBegin returns what follows when the loop of a step was started: its task gives way to nobody any more.
 func AfterBegin(s State, j Job) []loop.Event {
 	e := loop.Event{Type: loop.StepBegun, Task: j.Task, Step: j.Step.ID, LoopID: j.Loop}
 	if j.Do == Adopt {
@@ -183,7 +175,11 @@ func AfterBegin(s State, j Job) []loop.Event {
 	if t := s.Find(j.Task); t == nil || !n.wanted(*t, j) {
 		e.Reason = "the task has changed since: the loop is ended"
 	}
-	return []loop.Event{e}
+	n.events = append(n.events, e)
+	if t := loop.Fold(s, n.events).Find(j.Task); t != nil && t.State == task.Executing && t.Interrupted != "" {
+		n.events = append(n.events, loop.Event{Type: loop.TaskInterrupted, Task: j.Task})
+	}
+	return n.events
 }
 
 // AfterJoin returns what follows from joining the work of several steps, or from failing to: it counts as an action of
@@ -228,6 +224,7 @@ func CannotBegin(s State, j Job, why string) []loop.Event {
 // AfterChild returns what follows from a child loop's report: an action with its result, whether the task goes in
 // circles (S8), whether a step is done.
 func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
+	e = s.counted(e)
 	if t := s.leaving(e.Loop); t != nil {
 		return []loop.Event{{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e}} // its cost counts
 	}
@@ -264,10 +261,10 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	return n.events
 }
 
-// Standing returns a report as it counts. A loop that was reset in Temporal begins again with fewer events than it had,
+// counted returns a report as it counts. A loop that was reset in Temporal begins again with fewer events than it had,
 // and so does the report of a loop that nobody knows any more. Its end counts all the same, and it takes back neither
 // what the loop has spent nor its work.
-func Standing(s State, e task.ChildEvent) task.ChildEvent {
+func (s State) counted(e task.ChildEvent) task.ChildEvent {
 	if e.Result == nil {
 		return e
 	}
@@ -386,9 +383,6 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 
 // act records an action and the result of loop detection: the agent is told a warning, a limit stops the task.
 func (n *next) act(t Task, a task.Action) {
-	if before := loop.Fold(n.State, n.events).Find(t.ID); before != nil {
-		a.ExecutingMs = before.ExecutingMs + a.ActiveMs
-	}
 	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
 	after := loop.Fold(n.State, n.events).Find(t.ID)
 	atChild := after != nil && after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != ""

@@ -89,7 +89,7 @@ var aboutTask = map[string]bool{MessageSetTier: true, MessagePrioritize: true, M
 // gate answers the gate that the message names, or the gate of the task that it names.
 func (a answering) gate() (govern.Reply, error) {
 	g, err := a.open()
-	if before := a.again(); before != nil && a.Gate == "" && !a.Repeats {
+	if before := a.again(); before != nil && a.Gate == "" {
 		// Two plans with the same text have the same hash. What approved the first must not approve the second.
 		f := govern.AnsweredBefore(fault.GateClosed, *before, a.name)
 		if err == nil && govern.CheckHash(g, a.name, a.Hash) == nil {
@@ -130,8 +130,8 @@ func (a answering) gate() (govern.Reply, error) {
 		}
 	}
 	n := next{State: a.at, charter: a.charter}
-	if d := closed.Drift; d != nil && !a.Lasting { // the answer replaces an earlier one about the same thing
-		n.events = Forgotten(a.at, []task.Drift{{Name: d.Name, What: d.What, Well: "it differs in another way now"}})
+	if d := closed.Drift; d != nil { // the answer replaces an earlier one about the same thing
+		n.events = a.at.forgotten([]task.Drift{{Name: d.Name, What: d.What, Well: "it differs in another way now"}})
 	}
 	n.events = append(n.events, closed)
 	if t := a.at.Find(g.Task); t != nil {
@@ -164,9 +164,9 @@ func (a answering) settle(n *next, d task.Drift) error {
 		}
 		a.end(n, *t, cmp.Or(a.Note, d.Text))
 	}
-	if a.Choice == Keep && d.Name == task.DriftEngine && d.Well == "" && !a.Hanging {
+	if a.Choice == Keep && d.Name == task.DriftEngine && d.Well == "" {
 		at := loop.Fold(a.at, n.events)
-		n.events = append(n.events, AfterChild(at, a.charter, Standing(at, Lost(d.What, d.Text)))...)
+		n.events = append(n.events, AfterChild(at, a.charter, Lost(d.What, d.Text))...)
 	}
 	if rest := slices.ContainsFunc(a.at.Drift, func(o task.Drift) bool { return o.Name == task.DriftLedger && !same(o, d) }); rest || d.Name != task.DriftLedger {
 		return nil
@@ -419,7 +419,7 @@ func (a answering) pause() (govern.Reply, error) {
 // carryOn ends a pause or an intervention.
 func (a answering) carryOn() (govern.Reply, error) {
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
-	if a.task != nil && a.at.Paused && !a.Early {
+	if a.task != nil && a.at.Paused {
 		all := "`" + shell.Join("pawl", "steward", a.name, a.at.Steward) + "`"
 		if !a.task.Paused {
 			return govern.Reply{}, fault.New(fault.LoopNotPaused, "the whole steward is paused, not only the task %s", a.id).Advise("Continue everything: " + all + ".")
@@ -458,7 +458,7 @@ func (a answering) setMode() (govern.Reply, error) {
 	if !slices.Contains([]string{spec.ModeAnswer, spec.ModePlan, spec.ModeMission}, a.Mode) {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a mode", loop.Clip(a.Mode, 80)).Advise("Choose one of: answer, plan, mission.")
 	}
-	if a.id != "" && !a.Repeats {
+	if a.id != "" {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "the mode is that of the whole steward, not of the task %s", a.id).
 			Advise("Leave `task` out, or hold or pause the task.")
 	}

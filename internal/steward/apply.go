@@ -30,16 +30,6 @@ func (s State) Last() int64 { return s.Seq }
 // Code returns the project commit of a ledger entry: the project's head.
 func (s State) Code() string { return s.Base }
 
-// Unnoted returns the state without waiting notes, for a run with older rules, which drops the oldest note instead of
-// refusing a new one.
-func (s State) Unnoted() State {
-	s.Tasks = slices.Clone(s.Tasks)
-	for i := range s.Tasks {
-		s.Tasks[i].Notes = nil
-	}
-	return s
-}
-
 // Halting returns why the steward is ending, or "".
 func (s State) Halting() string { return s.HaltRequested }
 

@@ -32,7 +32,7 @@ func (s *State) acted(t *Task, e loop.Event) {
 	t.Cost, s.Usage = t.Cost.Add(spent(e)), s.Usage.Add(spent(e))
 	s.Indicators.Actions++
 	s.Indicators.ExecutingMs += a.ActiveMs
-	t.ExecutingMs = max(t.ExecutingMs, a.ExecutingMs)
+	t.ExecutingMs += a.ActiveMs
 	if a.Error != "" {
 		s.Indicators.Errors++
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -161,10 +162,10 @@ func TestS4_AnOpenQuestionNamesTheTierThatAPersonHasSet(t *testing.T) {
 
 func TestS12_GovernanceFilesThatHaveChangedAreNoticedBeforeTheNextStep(t *testing.T) {
 	o := twoSteps(t)
-	require.Empty(t, Governed(o.s, "rules 1"))
-	require.Empty(t, Governed(o.s, ""))
+	require.Empty(t, AfterRecord(o.s, act.TasksRecorded{Governance: "rules 1"}))
+	require.Empty(t, AfterRecord(o.s, act.TasksRecorded{}))
 	o.end("s-a-one", "completed", "")
-	warned := Governed(o.s, "rules 2")[0]
+	warned := AfterRecord(o.s, act.TasksRecorded{Governance: "rules 2"})[0]
 	warned.Seq = o.s.Seq + 1
 	o.s = o.s.Apply(warned)
 	o.settle()

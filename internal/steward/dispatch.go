@@ -214,16 +214,6 @@ func (n *next) resume(id, answer string) {
 	n.to(*t, task.Executing, e)
 }
 
-// failed returns the task that this one waits for and that did not succeed, or "".
-func (n *next) failed(t Task) string {
-	for _, id := range t.After {
-		if other := n.Find(id); other == nil || other.Outcome == Cancelled {
-			return id
-		}
-	}
-	return ""
-}
-
 // blocked asks a person about a task that can't start.
 func (n *next) blocked(t Task, why string) {
 	n.to(t, task.Waiting, task.Evidence{Blocker: why, Reason: why, Stop: StopDependency}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{

@@ -52,19 +52,6 @@ type Message struct {
 	Limits   json.RawMessage `json:"limits,omitempty"`
 	// Trigger is the schedule or trigger that submits the task; nil for a person.
 	Trigger *task.Trigger `json:"trigger,omitempty"`
-	// Early marks a message to a run with older rules, which refused less: it checked the specs of a task only in
-	// planning, and it accepted `continue` for one task of a paused steward, without effect.
-	Early bool `json:"-"`
-	// Vacant marks a message to a run with older rules, which took an empty plan for none.
-	Vacant bool `json:"-"`
-	// Lasting marks a message to a run with older rules, in which drift that a person accepted once was never asked about again.
-	Lasting bool `json:"-"`
-	// Repeats marks a message to a run with older rules, in which an approval that was sent twice counted for another
-	// plan with the same text, setMode took a task and ignored it, and an empty task was no task.
-	Repeats bool `json:"-"`
-	// Hanging marks a message to a run with older rules, in which a task still waited for a loop that Temporal does not know,
-	// after a person had accepted that.
-	Hanging bool `json:"-"`
 }
 
 // Decode reads a message's payload, as strictly as loop.DecodeMessage does. A task has its own size limits.
@@ -83,7 +70,7 @@ func (m Message) id() (id string, err error) {
 	if json.Unmarshal(m.Task, &id) != nil {
 		return "", fault.New(fault.InvalidMessage, "task must be the ID of a task")
 	}
-	if id == "" && !m.Repeats { // as where a script's variable is not set: without a task, most messages mean all of them
+	if id == "" { // as where a script's variable is not set: without a task, most messages mean all of them
 		return "", fault.New(fault.InvalidMessage, "task is empty").Advise("Name a task, or leave `task` out if you mean the whole steward.")
 	}
 	return id, nil

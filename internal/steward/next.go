@@ -68,11 +68,17 @@ func (j Job) Key() string {
 // reason for it. Every job has passed Stopped (S6). The same input gives the same answer.
 func Next(s State, c charter.Charter, underWay []Job) ([]loop.Event, []Job) {
 	n := next{State: s, charter: c, underWay: underWay}
+	halting := s.HaltRequested != ""
+	if !halting {
+		n.settle()
+	}
+	if len(n.events) > 0 {
+		return n.events, nil
+	}
 	n.ending()
-	switch {
-	case s.HaltRequested != "":
+	if halting {
 		n.halt()
-	default:
+	} else {
 		n.leave()
 		n.dispatch()
 	}

@@ -24,7 +24,6 @@ func TestS5_ASpecThatATaskBringsIsReadAsStrictlyAsALoops(t *testing.T) {
 		}
 	}
 	require.Empty(t, o.s.Tasks)
-	require.NoError(t, o.say(MessageSubmit, Message{Task: []byte(`{"id":"a","spec":{"verfy":{"command":"x"}}}`), Early: true}), "a run that took it goes on taking it")
 }
 
 func TestS5_TheReplyToATaskSaysHowManyComeBefore(t *testing.T) {
@@ -72,8 +71,6 @@ func TestS3_AnEmptyPlanIsNoMissingOne(t *testing.T) {
 	doc := []byte(`{"id":"a","title":"x","plan":[ ]}`)
 	require.ErrorContains(t, o.say(MessageSubmit, Message{Task: doc}), "plan: has no steps")
 	require.NotContains(t, o.say(MessageSubmit, Message{Task: []byte(`{"plan":[]}`)}).Error(), "missing")
-	require.NoError(t, o.say(MessageSubmit, Message{Task: doc, Vacant: true}), "a run that took it goes on taking it")
-	require.Empty(t, o.s.Find("a").Plan)
 }
 
 func TestAStewardThatIsPausedStandsForItsTasks(t *testing.T) {
@@ -140,10 +137,6 @@ func TestE3_AnApprovalThatIsSentTwiceDoesNotApproveAnotherPlan(t *testing.T) {
 	require.ErrorContains(t, err, `{"gate": "`+second.ID+`"}`)
 	require.NotNil(t, o.s.Waits(second.ID))
 
-	before := approval
-	before.Repeats = true
-	_, err = Answer(o.s, o.c, loop.MessageApprove, before)
-	require.NoError(t, err, "a run with older rules counts it")
 	named := approval
 	named.Gate = second.ID
 	_, err = Answer(o.s, o.c, loop.MessageApprove, named)
@@ -184,9 +177,6 @@ func TestTheModeOfATaskIsRefused(t *testing.T) {
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 	of := Message{Task: json.RawMessage(`"a"`), Mode: "plan"}
 	require.ErrorContains(t, o.say(loop.MessageSetMode, of), "the mode is that of the whole steward, not of the task a")
-	of.Repeats = true
-	_, err := Answer(o.s, o.c, loop.MessageSetMode, of)
-	require.NoError(t, err, "a run with older rules takes it")
 	require.NoError(t, o.say(loop.MessageSetMode, Message{Mode: "plan"}))
 }
 
@@ -195,9 +185,6 @@ func TestAnEmptyTaskIsNotTheWholeSteward(t *testing.T) {
 	for _, name := range []string{loop.MessageHalt, loop.MessagePause, MessageHold} {
 		none := Message{Task: json.RawMessage(`""`)}
 		require.ErrorContains(t, o.say(name, none), "task is empty")
-		none.Repeats = true
-		_, err := Answer(o.s, o.c, name, none)
-		require.NoError(t, err, "a run with older rules takes it")
 	}
 	require.Empty(t, o.s.HaltRequested)
 	require.False(t, o.s.Paused)

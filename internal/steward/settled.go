@@ -17,24 +17,23 @@ const BySteward = "the steward"
 // MessageSettled is the message of an answer that no person gave, because the question has settled itself.
 const MessageSettled = "settled"
 
-// Settled closes gates of waiting tasks whose loops have done every step meanwhile, so that these tasks continue to
+// settle closes gates of waiting tasks whose loops have done every step meanwhile, so that these tasks continue to
 // their end. This takes no decision away from a person: a new limit would change nothing, because the rest costs
-// nothing. With checkIns it also closes check-ins, because no check-in is due after a milestone.
-func Settled(s State, c charter.Charter, checkIns bool) []loop.Event {
-	n := next{State: s, charter: c}
-	for _, t := range s.Tasks {
+// nothing. It also closes check-ins, because no check-in is due after a milestone.
+func (n *next) settle() {
+	for _, t := range n.Tasks {
 		if t.Outcome != "" || t.State != task.Waiting || !t.complete() {
 			continue
 		}
 		var why string
 		others := false
-		for _, g := range s.Gates {
+		for _, g := range n.Gates {
 			switch {
 			case g.Task != t.ID:
 			case g.Kind == loop.GateBudget:
 				why = "the loops have done every step meanwhile, so the task needs no more money"
 				n.events = append(n.events, settled(g, why))
-			case checkIns && g.Kind == GateStuck && g.About == detect.Executing:
+			case g.Kind == GateStuck && g.About == detect.Executing:
 				why = "the loops have done every step meanwhile, so no check-in is due"
 				n.events = append(n.events, settled(g, why))
 			default:
@@ -45,7 +44,6 @@ func Settled(s State, c charter.Charter, checkIns bool) []loop.Event {
 			n.resume(t.ID, why)
 		}
 	}
-	return n.events
 }
 
 // settled closes a gate that nobody has to answer any more.
@@ -73,22 +71,14 @@ func (n *next) finish(t Task, outcome, why string) {
 	n.events = append(n.events, over(t, outcome, why))
 }
 
-// WorksAgain returns the event that a task gives way to nobody any more, because a step of it has begun.
-func WorksAgain(s State, id string) []loop.Event {
-	if t := s.Find(id); t == nil || t.State != task.Executing || t.Interrupted == "" {
-		return nil
-	}
-	return []loop.Event{{Type: loop.TaskInterrupted, Task: id}}
-}
-
 // complete reports whether every step of the task's plan is done.
 func (t Task) complete() bool {
 	return len(t.Steps) > 0 && !slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status != Over })
 }
 
-// Tight warns about a plan that a healthy task may not finish within limits.actions. All actions of the task count,
+// tight warns about a plan that a healthy task may not finish within limits.actions. All actions of the task count,
 // whatever progress it makes (S8, S10). It returns no event if the limit leaves room.
-func Tight(s State, c charter.Charter, id string) []loop.Event {
+func tight(s State, c charter.Charter, id string) []loop.Event {
 	t := s.Find(id)
 	if t == nil || t.Plan == nil {
 		return nil

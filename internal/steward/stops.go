@@ -311,8 +311,10 @@ func asksStuck(name string) func(*next, Task, string) {
 
 // afterNothing names a task that has to be done first and never will be.
 func (n *next) afterNothing(t Task, _ Job) string {
-	if id := n.failed(t); id != "" {
-		return fmt.Sprintf("the task %s has to be done first, but it was not", id)
+	for _, id := range t.After {
+		if other := n.Find(id); other == nil || other.Outcome == Cancelled {
+			return fmt.Sprintf("the task %s has to be done first, but it was not", id)
+		}
 	}
 	return ""
 }

@@ -247,27 +247,6 @@ func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
 	require.Empty(t, plan(act.Meeting{Task: "over", On: "work/a"}))
 }
 
-// TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf: a task may end while the planner works.
-func TestAnOverlapWithATaskThatHasEndedIsNotSpokenOf(t *testing.T) {
-	o := open(t, limits())
-	o.submit(task.Task{ID: "over", Body: "x"}, task.T1)
-	require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("over")}))
-	o.submit(task.Task{ID: "at-work", Body: "x"}, task.T1)
-	o.settle()
-	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-	events := AfterPlan(o.s, o.c, o.next(nil)[0], act.TaskPlanned{
-		Plan: &task.Plan{Hash: "1", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3,
-		Overlaps: []string{"over may", "at-work may", "forgotten may", "of an earlier version"}, With: []string{"over", "at-work", "forgotten"},
-	})
-	var said []string
-	for _, e := range events {
-		if e.Type == loop.Warned {
-			said = append(said, e.Reason)
-		}
-	}
-	require.Equal(t, []string{"at-work may", "of an earlier version"}, said)
-}
-
 func TestAnAnswerAtALoopDoesNotTakeAPlaceThatAnotherHas(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)

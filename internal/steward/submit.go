@@ -2,7 +2,6 @@ package steward
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,17 +16,10 @@ import (
 
 // submit adds a task. A task whose ID or dedupe key is known already is the same task.
 func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
-	specs := charter.Specs
-	if m.Early {
-		specs = nil
-	}
 	if len(m.Task) == 0 || string(m.Task) == "null" {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "submit needs a task").Advise(`Give it: {"task": {"title": "…", "body": "…"}}.`)
 	}
-	if m.Vacant {
-		m.Task = planned(m.Task)
-	}
-	t, err := task.DecodeTask(m.Task, specs)
+	t, err := task.DecodeTask(m.Task, charter.Specs)
 	if err != nil {
 		return govern.Reply{}, err
 	}
@@ -89,20 +81,6 @@ func submit(s State, c charter.Charter, m Message) (govern.Reply, error) {
 		text += map[bool]string{true: " is done", false: " are done"}[n == 1]
 	}
 	return govern.Reply{Text: text, Events: events}, nil
-}
-
-// planned returns a task without its plan if that is empty.
-func planned(doc json.RawMessage) json.RawMessage {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(doc, &keys) != nil || strings.Join(strings.Fields(string(keys["plan"])), "") != "[]" {
-		return doc
-	}
-	delete(keys, "plan")
-	rest, err := json.Marshal(keys)
-	if err != nil {
-		return doc
-	}
-	return rest
 }
 
 func triggered(m Message, id, result string) loop.Event {

@@ -16,12 +16,24 @@ import (
 	"pawl/internal/task"
 )
 
+// AfterRecord returns what follows from what an entry of the ledger found in the project: governance files that have
+// changed, so that plans are assessed again (S12), and drift.
+func AfterRecord(s State, out act.TasksRecorded) (events []loop.Event) {
+	if out.Governance != "" && out.Governance != s.Governance {
+		events = append(events, loop.Event{
+			Type: loop.Warned, Governance: out.Governance, Reason: "the governance files have changed: plans are assessed again before their next steps start",
+		})
+	}
+	return append(append(events, s.drifted(out.Drift)...), s.passed(out.Well)...)
+}
+
 // AfterValidation returns what follows from comparing the world with the record (S11, S12): drift, contradictions
 // within the state, slots that schedules missed, and health checks that fail (S5).
 func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {
 	v.Drift = append(slices.Clip(v.Drift), s.contradictions()...)
+	v.Well = append(slices.Clip(v.Well), s.consistent()...)
 	events := []loop.Event{{Type: loop.StewardValidated, Reason: found(v), Head: v.Base, Governance: v.Governance, Remote: v.Remote, Missed: v.Missed, Slots: v.Slots}}
-	events = append(append(events, Drifted(s, v.Drift)...), Passed(s, v.Well)...)
+	events = append(append(events, s.drifted(v.Drift)...), s.passed(v.Well)...)
 	for _, name := range slices.Sorted(maps.Keys(v.Missed)) {
 		if n := v.Missed[name] - s.Missed[name]; n > 0 {
 			events = append(events, loop.Event{Type: loop.TriggerReceived, Trigger: &task.Trigger{
@@ -117,8 +129,8 @@ func (s State) contradictions() (all []task.Drift) {
 	return all
 }
 
-// Consistent returns the contradictions that were found in the state and that it has no more, as what has passed.
-func (s State) Consistent() (well []task.Drift) {
+// consistent returns the contradictions that were found in the state and that it has no more, as what has passed.
+func (s State) consistent() (well []task.Drift) {
 	now := s.contradictions()
 	for _, d := range slices.Concat(s.Drift, s.Accepted) {
 		if d.Name == task.DriftState && !slices.ContainsFunc(now, func(c task.Drift) bool { return same(c, d) }) {
@@ -128,16 +140,8 @@ func (s State) Consistent() (well []task.Drift) {
 	return well
 }
 
-// Governed records that the governance files have changed, so that plans are assessed again (S12).
-func Governed(s State, hash string) []loop.Event {
-	if hash == "" || hash == s.Governance {
-		return nil
-	}
-	return []loop.Event{{Type: loop.Warned, Governance: hash, Reason: "the governance files have changed: plans are assessed again before their next steps start"}}
-}
-
-// Drifted records drift that is not known yet, and asks a person about it.
-func Drifted(s State, drift []task.Drift) (events []loop.Event) {
+// drifted records drift that is not known yet, and asks a person about it.
+func (s State) drifted(drift []task.Drift) (events []loop.Event) {
 	for _, d := range drift {
 		if i := slices.IndexFunc(s.Drift, func(known task.Drift) bool { return same(known, d) }); i >= 0 {
 			if s.Drift[i].Well != "" { // the drift is back
@@ -163,9 +167,9 @@ func Drifted(s State, drift []task.Drift) (events []loop.Event) {
 	return events
 }
 
-// Passed records that unanswered drift has passed. Its gate stays open, because only a person closes it, and its text
-// says how things are now.
-func Passed(s State, well []task.Drift) (events []loop.Event) {
+// passed records that drift has passed. If nobody has answered it yet, its gate stays open, because only a person closes
+// it, and its text says how things are now.
+func (s State) passed(well []task.Drift) (events []loop.Event) {
 	for _, w := range well {
 		for _, d := range s.Drift {
 			if same(d, w) && d.Well == "" {
@@ -174,11 +178,11 @@ func Passed(s State, well []task.Drift) (events []loop.Event) {
 			}
 		}
 	}
-	return events
+	return append(events, s.forgotten(well)...)
 }
 
-// Forgotten records that drift has passed that a person accepted. The steward asks again if it comes back.
-func Forgotten(s State, well []task.Drift) (events []loop.Event) {
+// forgotten records that drift has passed that a person accepted. The steward asks again if it comes back.
+func (s State) forgotten(well []task.Drift) (events []loop.Event) {
 	for _, w := range well {
 		if slices.ContainsFunc(s.Accepted, func(known task.Drift) bool { return same(known, w) }) {
 			events = append(events, loop.Event{Type: loop.DriftFound, Drift: &task.Drift{Name: w.Name, What: w.What, Well: cmp.Or(w.Well, w.Text)}})

@@ -117,35 +117,30 @@ func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
 		require.Equal(t, task.DriftState, found[1].Drift.Name)
 		require.Contains(t, found[1].Drift.Text, text)
 		s = s.Apply(found[1])
-		require.Empty(t, s.Consistent(), "it still does")
+		require.Empty(t, s.consistent(), "it still does")
 		s.Tasks, s.Gates = o.s.Tasks, o.s.Gates
-		require.Len(t, s.Consistent(), 1, "it does not any more")
-		require.Equal(t, s.Drift[0].What, s.Consistent()[0].What)
+		require.Len(t, s.consistent(), 1, "it does not any more")
+		require.Equal(t, s.Drift[0].What, s.consistent()[0].What)
 	}
 }
 
 // A loop that Temporal does not know never reports its end. A person who accepts that lets the step be done again.
 func TestS11_ALoopThatTemporalHasLostIsOverOnceAPersonAcceptsIt(t *testing.T) {
-	for _, hanging := range []bool{false, true} {
-		o := open(t, limits())
-		o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
-		o.settle()
-		o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftEngine, What: "s-a-one", Text: "Temporal does not know it"}}})
-		require.Equal(t, []string{Keep, Cancel}, o.s.Gates[0].Choices)
-		o.loops["s-a-one"] = "ended"
-		require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep, Hanging: hanging}))
-		o.settle()
-		if hanging { // a run with older rules
-			require.Equal(t, "s-a-one", o.s.Find("a").Steps[0].Loop)
-			continue
-		}
-		require.Equal(t, "s-a-one.2", o.s.Find("a").Steps[0].Loop)
-		require.Equal(t, 1, o.s.Find("a").Retries)
-		o.end("s-a-one.2", "completed", "")
-		o.settle()
-		require.Equal(t, Done, o.s.Find("a").Outcome)
-	}
-	o := open(t, limits()) // one that is known again goes on
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftEngine, What: "s-a-one", Text: "Temporal does not know it"}}})
+	require.Equal(t, []string{Keep, Cancel}, o.s.Gates[0].Choices)
+	o.loops["s-a-one"] = "ended"
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
+	o.settle()
+	require.Equal(t, "s-a-one.2", o.s.Find("a").Steps[0].Loop)
+	require.Equal(t, 1, o.s.Find("a").Retries)
+	o.end("s-a-one.2", "completed", "")
+	o.settle()
+	require.Equal(t, Done, o.s.Find("a").Outcome)
+
+	o = open(t, limits()) // one that is known again goes on
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 	o.settle()
 	lost := task.Drift{Name: task.DriftEngine, What: "s-a-one", Text: "Temporal does not know it"}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,12 +38,6 @@ func DecodeTask(doc []byte, specs func(key string, t Task) spec.Problems) (t Tas
 		return Task{}, fault.New(fault.InvalidMessage, "the task is %d bytes long; at most %d are allowed", len(doc), MaxTask)
 	}
 	if err := spec.Fill(doc, &t, func() spec.Problems {
-		var given struct {
-			Plan []json.RawMessage `json:"plan"`
-		}
-		if json.Unmarshal(doc, &given) == nil && given.Plan != nil && len(given.Plan) == 0 {
-			t.Plan = []Step{} // an empty list decodes to nothing
-		}
 		found := t.problems()
 		if specs != nil {
 			found = append(found, specs("", t)...)

@@ -55,9 +55,6 @@ func ParsePlan(file []byte) (Plan, string, error) {
 		if f.Cost != nil && f.Cost.Sign() < 0 {
 			c.Add("cost", "is "+f.Cost.String(), "an amount in US dollars, 0 or more")
 		}
-		if list, given := doc["steps"].([]any); given && len(list) == 0 {
-			f.Steps = []Step{} // an empty list decodes to nil
-		}
 		f.Steps = InOrder(f.Steps)
 		checkSteps(&c, "steps", f.Steps)
 		return c.Problems

@@ -55,31 +55,22 @@ func InOrder(steps []Step) []Step {
 // steps that wait for each other, nil for none.
 func Order(steps []Step) (order []Step, circle []string) {
 	done := map[string]bool{}
-	for len(order) < len(steps) {
-		ready := Ready(steps, func(id string) bool { return done[id] }, func(string) bool { return false })
-		if len(ready) == 0 {
-			for _, s := range steps {
-				if !done[s.ID] {
-					circle = append(circle, s.ID)
-				}
+	left := slices.Clone(steps)
+	for len(left) > 0 {
+		next := slices.IndexFunc(left, func(s Step) bool {
+			return !slices.ContainsFunc(s.After, func(id string) bool { return !done[id] })
+		})
+		if next < 0 {
+			for _, s := range left {
+				circle = append(circle, s.ID)
 			}
 			return order, circle
 		}
-		order = append(order, ready[0])
-		done[ready[0].ID] = true
+		order = append(order, left[next])
+		done[left[next].ID] = true
+		left = slices.Delete(left, next, next+1)
 	}
 	return order, nil
-}
-
-// Ready returns the steps that can start now, in the plan's order: they are neither done nor running, and all steps
-// in their `after` are done.
-func Ready(steps []Step, done, running func(id string) bool) (ready []Step) {
-	for _, s := range steps {
-		if !done(s.ID) && !running(s.ID) && !slices.ContainsFunc(s.After, func(id string) bool { return !done(id) }) {
-			ready = append(ready, s)
-		}
-	}
-	return ready
 }
 
 // Last returns the IDs of the steps after which no other step comes. A valid plan has exactly one, whose head is the

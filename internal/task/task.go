@@ -144,7 +144,7 @@ type Usage struct {
 	Tokens    int64            `json:"tokens"` // in and out
 	ActiveMs  int64            `json:"activeMs"`
 	ToolCalls int              `json:"toolCalls"`
-	// OutputTokens are those of Tokens that agents wrote, 0 in older records, which do not count them separately.
+	// OutputTokens are those of Tokens that agents wrote.
 	OutputTokens int64 `json:"outputTokens,omitempty"`
 }
 
@@ -203,9 +203,6 @@ type Action struct {
 	Progress  bool   `json:"progress,omitempty"`  // a kept iteration or a finished step
 	Milestone bool   `json:"milestone,omitempty"` // a finished step or an approved proposal
 	ActiveMs  int64  `json:"activeMs,omitempty"`  // the executing time of this action
-	// ExecutingMs is the executing time of its task so far. The fold copies it and does not add it up, so that older
-	// ledgers, which lack it, are still the fold of their events.
-	ExecutingMs int64 `json:"executingMs,omitempty"`
 }
 
 // Finding is a finding of loop detection (S8). With Stop the task waits for a person; else it is a warning.

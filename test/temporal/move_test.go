@@ -124,9 +124,9 @@ func TestALoopGoesOnByItselfWhenItsHostIsGone(t *testing.T) {
 	require.Equal(t, 1, count(working, "loop_moved"))
 	require.Equal(t, 1, strings.Count(working.Read("told"), "mind the gap"))
 	require.Contains(t, working.Done("log", working.Loop, "--verify").Out, "whole")
-	keep(working, "moved-in-an-iteration-v3")
-	keep(atGate, "moved-at-a-gate-v3")
-	keep(judging, "moved-and-lost-v3")
+	keep(working, "moved-in-an-iteration-v1")
+	keep(atGate, "moved-at-a-gate-v1")
+	keep(judging, "moved-and-lost-v1")
 	events, _ := working.Events()
 	for i, e := range events {
 		if e.Type == "loop_moved" {

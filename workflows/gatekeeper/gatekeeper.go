@@ -56,8 +56,6 @@ type Rules struct {
 type Keeper[S State[S]] struct {
 	journal *journal.Journal[S]
 	rules   Rules
-	strict  bool // it refuses unknown signals; with older rules they wait for ever
-	finds   bool // it refuses signals with a credential in them; with older rules it does not look for any
 }
 
 // New returns a keeper over a journal.
@@ -85,11 +83,7 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 			return err
 		}
 	}
-	refuses := workflow.GetVersion(ctx, "unknown", workflow.DefaultVersion, 2)
-	k.finds = refuses >= 2
-	if k.strict = refuses != workflow.DefaultVersion; k.strict {
-		workflow.Go(ctx, k.refuseUnknown)
-	}
+	workflow.Go(ctx, k.refuseUnknown)
 	return nil
 }
 
@@ -167,9 +161,7 @@ func (k *Keeper[S]) Drain(ctx workflow.Context) {
 			k.signal(ctx, m.Name, raw)
 		}
 	}
-	if k.strict {
-		k.dismiss(ctx)
-	}
+	k.dismiss(ctx)
 }
 
 // yield lets every other ready coroutine run. It takes no time and adds nothing to the history.
@@ -183,7 +175,7 @@ func yield(ctx workflow.Context) {
 // else.
 func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawValue) {
 	reply, err := k.check(name, raw)
-	if k.finds && err == nil {
+	if err == nil {
 		err = found(ctx, raw)
 	}
 	if err != nil {

@@ -119,19 +119,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 		out.Problems = append(out.Problems, "it could not be planned: "+notices.Plain(err))
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	executing := workflow.GetVersion(ctx, "planning", workflow.DefaultVersion, 1) == workflow.DefaultVersion
-	return r.follow(ctx, func(s steward.State) []loop.Event {
-		events := steward.AfterPlan(s, r.charter, j, out)
-		for _, e := range events {
-			if e.Action != nil && executing { // the run has older rules, by which planners' time counted as executing time
-				e.Action.ActiveMs = out.Usage.ActiveMs
-			}
-			if e.Type == loop.PlanMade && r.settles {
-				events = append(events, steward.Tight(loop.Fold(s, events), r.charter, j.Task)...)
-			}
-		}
-		return events
-	})
+	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, r.charter, j, out) })
 }
 
 // planning returns the input for planning or assessing a task.
@@ -193,9 +181,6 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 		case errors.As(err, &stop):
 			return nil
 		case startedAlready(err):
-			if workflow.GetVersion(ctx, "taken", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-				break
-			}
 			if taken == j.Loop {
 				return cannot("another workflow has the ID " + j.Loop + ", and can't be read")
 			}
@@ -206,13 +191,7 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 		}
 		break
 	}
-	if err := r.follow(ctx, func(s steward.State) []loop.Event {
-		events := steward.AfterBegin(s, j)
-		if r.settles {
-			events = append(events, steward.WorksAgain(loop.Fold(s, events), j.Task)...)
-		}
-		return events
-	}); err != nil {
+	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, j) }); err != nil {
 		return err
 	}
 	delete(r.begun, j.Loop)
@@ -316,7 +295,7 @@ func (r *run) tell(ctx workflow.Context, j steward.Job) error {
 	err := workflow.SignalExternalWorkflow(ctx, j.Loop, "", j.Message, m).Get(ctx, nil)
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("a loop could not be told", "loop", j.Loop, "message", j.Message, "error", err)
-	} else if r.State().Asks(j.Loop) && j.Message == loop.MessagePause && workflow.GetVersion(ctx, "asked", workflow.DefaultVersion, 1) > workflow.DefaultVersion {
+	} else if r.State().Asks(j.Loop) && j.Message == loop.MessagePause {
 		// The loop gives up its slot, unless somebody answered it just before: then it runs until it pauses.
 		if err := r.read(ctx, j.Loop); err != nil {
 			return err
@@ -344,7 +323,7 @@ func (r *run) read(ctx workflow.Context, id string) error {
 	switch {
 	case !out.Found:
 		out.Event = steward.Lost(id, steward.Gone)
-	case r.resets && out.Another(r.State().Steward): // whatever that one does is not the steward's
+	case out.Another(r.State().Steward): // whatever that one does is not the steward's
 		out.Event = steward.Lost(id, "another loop, which this steward did not start, has its ID now")
 	}
 	return r.heard(ctx, out)
@@ -403,10 +382,5 @@ func (r *run) report(ctx workflow.Context, e task.ChildEvent) error {
 
 // reported records what follows from a loop's report.
 func (r *run) reported(ctx workflow.Context, e task.ChildEvent) error {
-	return r.follow(ctx, func(s steward.State) []loop.Event {
-		if r.resets {
-			e = steward.Standing(s, e)
-		}
-		return steward.AfterChild(s, r.charter, e)
-	})
+	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterChild(s, r.charter, e) })
 }

@@ -11,7 +11,6 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/steward"
-	"pawl/internal/task"
 	"pawl/workflows/hosting"
 )
 
@@ -67,10 +66,8 @@ func (r *run) open(ctx workflow.Context) error {
 	}}
 	if o.State != nil {
 		r.Resume(*o.State, r.from)
-		if r.settles { // the ledger has a gate before people are told of it: they know of these
-			for _, g := range o.State.Gates {
-				r.told[g.ID] = true
-			}
+		for _, g := range o.State.Gates { // the ledger has a gate before people are told of it: they know of these
+			r.told[g.ID] = true
 		}
 		opened.Reason, r.opened.State = "the steward continues from its ledger", nil
 	}
@@ -124,20 +121,11 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	if out.Stop != "" && r.State().HaltRequested == "" && !r.State().Paused && !closing { // STOP waits for a person (S6)
 		after = append(after, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, Reason: out.Stop, By: "loop-stop"})
 	}
-	after = append(append(after, steward.Governed(r.State(), out.Governance)...), steward.Drifted(r.State(), out.Drift)...)
-	after = append(append(after, steward.Passed(r.State(), out.Well)...), r.forgotten(r.State(), out.Well)...)
+	after = append(after, steward.AfterRecord(r.State(), out)...)
 	if len(after) == 0 || closing {
 		return nil
 	}
 	return r.emit(ctx, after...)
-}
-
-// forgotten returns the events by which drift that a person accepted is forgotten; none in a run with older rules.
-func (r *run) forgotten(s steward.State, well []task.Drift) []loop.Event {
-	if !r.forgetsDrift {
-		return nil
-	}
-	return steward.Forgotten(s, well)
 }
 
 // end records the end of the steward, and removes what it has on its host.
@@ -181,13 +169,7 @@ func (r *run) validate(ctx workflow.Context) error {
 	if err := r.execute(ctx, act.ValidateName, "is everything as recorded?", in, &out); err != nil {
 		return err
 	}
-	err := r.follow(ctx, func(s steward.State) []loop.Event {
-		if r.consistent {
-			out.Well = append(out.Well, s.Consistent()...)
-		}
-		return append(steward.AfterValidation(s, r.charter, out), r.forgotten(s, out.Well)...)
-	})
-	if err != nil {
+	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterValidation(s, r.charter, out) }); err != nil {
 		return err
 	}
 	for _, id := range loops {

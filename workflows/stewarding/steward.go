@@ -71,20 +71,6 @@ type run struct {
 	attributes display.Attributes // what Temporal lists about it
 	due        bool               // it is time to compare the world with the record
 	appended   bool               // this run has recorded something
-	forgets    bool               // older rules: the oldest of too many notes was dropped, none was refused
-	asksOnce   bool               // older rules: setting a tier did not change the question about it
-	early      bool               // older rules: fewer messages were refused (steward.Message)
-	vacant     bool               // older rules: an empty plan was taken for none (steward.Message)
-	repeats    bool               // older rules: an approval that was sent twice could count twice (steward.Message)
-	settles    bool               // it closes settled budget gates, and warns about plans with too little room
-	checksIn   bool               // it closes settled check-ins too
-	// forgetsDrift means that drift that a person accepted is asked about again after it has passed.
-	forgetsDrift bool
-	// resets means that the end of a loop counts, too, if the loop was reset and has fewer events than it had, or if
-	// Temporal has lost it and a person accepts that, or if another loop has its ID.
-	resets bool
-	// consistent means that it says so, too, if the record does not contradict itself any more.
-	consistent bool
 }
 
 // Steward is the workflow of a steward. Its input is a charter, and its workflow ID is the charter's name. It runs
@@ -115,33 +101,13 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 			if err != nil {
 				return govern.Reply{}, err
 			}
-			m.Early, m.Vacant, m.Lasting, m.Repeats, m.Hanging = r.early, r.vacant, !r.forgetsDrift, r.repeats, !r.resets
-			s := r.State()
-			if r.forgets {
-				s = s.Unnoted()
-			}
-			reply, err := steward.Answer(s, r.charter, name, m)
-			if name == steward.MessageSetTier && r.asksOnce && err == nil {
-				reply.Events = reply.Events[:1]
-				reply.Events[0].Gate = nil
-			}
-			return reply, err
+			return steward.Answer(r.State(), r.charter, name, m)
 		},
 		Record:   func(ctx workflow.Context, summary string, _ bool) error { return r.record(ctx, summary, false) },
 		Patience: func(g loop.Gate) time.Duration { return patience(g, r.charter.Limits.Waiting.D(), workflow.Now(ctx)) },
 	})
-	r.forgets = workflow.GetVersion(ctx, "notes", workflow.DefaultVersion, 1) == workflow.DefaultVersion
-	r.asksOnce = workflow.GetVersion(ctx, "tiers", workflow.DefaultVersion, 1) == workflow.DefaultVersion
-	refusals := workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 3)
-	r.early, r.vacant = refusals == workflow.DefaultVersion, refusals < 2
-	r.repeats = workflow.GetVersion(ctx, "repeats", workflow.DefaultVersion, 1) == workflow.DefaultVersion
-	settled := workflow.GetVersion(ctx, "settled", workflow.DefaultVersion, 2)
-	accepted := workflow.GetVersion(ctx, "accepted", workflow.DefaultVersion, 2)
-	r.forgetsDrift, r.consistent = accepted != workflow.DefaultVersion, accepted >= 2
-	r.resets = workflow.GetVersion(ctx, "resets", workflow.DefaultVersion, 1) != workflow.DefaultVersion
-	r.settles, r.checksIn = settled != workflow.DefaultVersion, settled >= 2
 	var invalid error
-	r.charter, invalid = parse(id, input, refusals < 3) // before the handlers, because messages that this run was started with arrive with them
+	r.charter, invalid = parse(id, input) // before the handlers, because messages that this run was started with arrive with them
 	if err := r.handleQueries(ctx); err != nil {
 		return r, err
 	}
@@ -156,13 +122,9 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	return r, nil
 }
 
-// parse reads the charter strictly and checks it against the workflow. early means that the run has older rules.
-func parse(id string, input converter.RawValue, early bool) (charter.Charter, error) {
-	read := charter.Parse
-	if early {
-		read = charter.ParseEarly
-	}
-	c, err := read(input.Payload().GetData())
+// parse reads the charter strictly and checks it against the workflow.
+func parse(id string, input converter.RawValue) (charter.Charter, error) {
+	c, err := charter.Parse(input.Payload().GetData())
 	if err != nil {
 		return charter.Charter{}, err
 	}
@@ -208,14 +170,7 @@ func (r *run) work(ctx workflow.Context) error {
 		}
 		r.watch(ctx)
 		r.sleep(ctx)
-		var events []loop.Event
-		var jobs []steward.Job
-		if r.settles && r.State().HaltRequested == "" {
-			events = steward.Settled(r.State(), r.charter, r.checksIn)
-		}
-		if len(events) == 0 {
-			events, jobs = steward.Next(r.State(), r.charter, r.underWay())
-		}
+		events, jobs := steward.Next(r.State(), r.charter, r.underWay())
 		if len(events) > 0 {
 			if err := r.emit(ctx, events...); err != nil {
 				return err

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -52,33 +51,22 @@ func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) 
 		return nil, wire.Refusal(fault.New(fault.InvalidMessage, `the input is not one JSON object with "steward" and "task": %s`, wrong).
 			Advise("Start the workflow again with such an input."))
 	}
-	specs := charter.Specs
-	if workflow.GetVersion(ctx, "refusals", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		specs = nil
-	}
-	t, err := task.DecodeTask(in.Task, specs)
+	t, err := task.DecodeTask(in.Task, charter.Specs)
 	if err != nil {
 		return nil, wire.Refusal(err)
 	}
 	info := workflow.GetInfo(ctx)
-	named := workflow.GetVersion(ctx, "ids", workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	slot, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledFor)
-	if scheduled && (in.Trigger != nil || !named) {
-		t.Dedupe = fmt.Sprintf("%s %s", t.Source, slot.UTC().Format(time.RFC3339))
-		if in.Trigger != nil {
-			in.Trigger.Delivery = slot.UTC().Format(time.RFC3339)
-		}
+	if scheduled && in.Trigger != nil {
+		in.Trigger.Delivery = slot.UTC().Format(time.RFC3339)
+		t.Dedupe = t.Source + " " + in.Trigger.Delivery
 	} else if t.Dedupe == "" && t.ID == "" {
-		if named {
-			t.ID = task.IDOf(t, info.OriginalRunID) // the same ID after a reset
-		} else {
-			t.Dedupe = "submitted by " + info.WorkflowExecution.RunID
-		}
+		t.ID = task.IDOf(t, info.OriginalRunID) // the same ID after a reset
 	}
 	if in.Trigger == nil {
 		in.Trigger = &task.Trigger{Name: "Submit", From: "person", Delivery: info.WorkflowExecution.ID}
 	}
-	if by, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(scheduledBy); scheduled && named && in.Trigger.From == "person" { // the schedule was made in Temporal
+	if by, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(scheduledBy); scheduled && in.Trigger.From == "person" { // the schedule was made in Temporal
 		in.By = cmp.Or(in.By, "the Temporal schedule "+by)
 		in.Trigger.Name, in.Trigger.From = by, "schedule"
 	}

@@ -4,53 +4,12 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/loop"
-	"pawl/internal/phase"
 	"pawl/internal/reason"
 	"pawl/internal/spec"
 )
 
-// Improve3 holds version 3 of the rules of the metric protocol, as far as they differ from version 2. Several
-// evaluations judge a noisy metric, further metrics have bounds, and the head is measured anew before the loop claims
-// anything.
-type Improve3 struct {
-	Improve2
-	Evidence string                // verify.evidence
-	Samples  sampling.Rules        // of a noisy metric
-	Bounds   []evidence.Bound      // metrics
-	Holdout  bool                  // there is a verify.holdout.command
-	Scratch  func(loop.State) bool // whether the head has to be judged from scratch before it is proposed; nil: never
-}
-
-// Improve3Of returns the rules of a loop with that spec.
-func Improve3Of(s spec.Spec) Improve3 {
-	v := s.Verify
-	return Improve3{
-		Improve2: Improve2Of(s), Evidence: v.Judging(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
-		Samples: sampling.Rules{Direction: v.Direction, MinDelta: v.MinDelta, MaxSamples: v.MostSamples(), Calibration: v.Calibrations()},
-	}
-}
-
-// Before decides whether another iteration starts. A loop has not completed if the agent has failed in every iteration,
-// however few there were.
-func (r Improve3) Before(s loop.State) Move {
-	free := s
-	free.Budget = s.Budget.Keeping(loop.ActiveTime, r.Reserve(s))
-	m := r.Improve2.Before(free)
-	if m.Do == Stop && m.End.Budget == loop.ActiveTime {
-		return stops(BudgetEndOf(s, loop.ActiveTime))
-	}
-	if m.Do != Stop || s.AgentFailures == 0 || len(s.Iterations) == 0 {
-		return m
-	}
-	why := because(s.Iterations[len(s.Iterations)-1].Description)
-	switch {
-	case m.End.Code == AgentFailed.Code:
-		return stops(AgentFailed.Because(AgentFailed.Reason + why))
-	case m.End.Status == loop.Completed && s.AgentFailures >= s.Iteration:
-		return stops(AgentFailed.Because("the agent failed in every iteration" + why))
-	}
-	return m
-}
+// Several evaluations judge a noisy metric, further metrics have bounds, and the head is measured anew before the loop
+// claims anything.
 
 // claimEvaluations is the number of evaluations for a claim: five pairs.
 const claimEvaluations = 10
@@ -60,7 +19,7 @@ const autoBaseline = 3
 
 // Judging decides from evaluations of the unchanged code how the metric is judged, "" if more evaluations are needed
 // (`verify.evidence`).
-func (r Improve3) Judging(values []evidence.Decimal) string {
+func (r Improve) Judging(values []evidence.Decimal) string {
 	switch {
 	case r.Evidence == spec.Single:
 		return loop.JudgedSingly
@@ -75,38 +34,19 @@ func (r Improve3) Judging(values []evidence.Decimal) string {
 }
 
 // Sampling returns the rules for judging samples.
-func (r Improve3) Sampling() sampling.Rules { return r.Samples }
+func (r Improve) Sampling() sampling.Rules { return r.Samples }
 
 // Broken returns why the further metrics forbid keeping a change: the reason for the record, and a sentence. Both are
 // "" if they allow it.
-func (r Improve3) Broken(baseline, values map[string]evidence.Decimal) (why, sentence string) {
+func (r Improve) Broken(baseline, values map[string]evidence.Decimal) (why, sentence string) {
 	if b, broken := evidence.Broken(r.Bounds, baseline, values); broken {
 		return reason.Bound + b.Name, b.String()
 	}
 	return "", ""
 }
 
-// AfterVerify decides what follows P5. If the metric is noisy, the guard runs before the change is evaluated a second
-// time: as soon as its first evaluation is promising, or, if that is undecided, after a fresh evaluation of the
-// reference.
-func (r Improve3) AfterVerify(v Measurement) Move {
-	j := v.Samples
-	if j == nil || v.Reason() != "" {
-		return r.Improve2.AfterVerify(v)
-	}
-	switch {
-	case !r.Guard:
-		return enter(phase.Decide, "")
-	case j.Do == sampling.Keep, j.Do == sampling.MeasureCandidate, j.Do == sampling.MeasureReference && j.LLR > 0:
-		return enter(phase.Guard, "")
-	case j.Do == sampling.MeasureReference:
-		return Move{Do: Again}
-	}
-	return enter(phase.Decide, "")
-}
-
 // Sampled is the decision matrix for a change that was judged by samples (P6).
-func (r Improve3) Sampled(j sampling.Judgement) Move {
+func (r Improve) Sampled(j sampling.Judgement) Move {
 	m := Move{Do: Finish, Measured: j.Samples > 0, Judged: true, Kept: j.Do == sampling.Keep}
 	if j.Do == sampling.Inconclusive {
 		m.Reason = reason.Inconclusive
@@ -116,14 +56,14 @@ func (r Improve3) Sampled(j sampling.Judgement) Move {
 
 // RefreshDue reports whether a head that was just kept is measured now. Its reference is gone, and something will
 // still be compared with it.
-func (r Improve3) RefreshDue(s loop.State) bool {
+func (r Improve) RefreshDue(s loop.State) bool {
 	return s.Sampler != nil && s.Sampler.Missing() > 0 && s.HaltRequested == "" && (r.Target != nil || r.Before(s).Do != Stop)
 }
 
 // Reserve returns how many milliseconds of active time are kept for the claim and for judging from scratch: one and a
 // half times the duration of the claim's evaluations, and three times that of a judgement, but never more than half of
 // the loop's time. It returns 0 as long as nothing is kept, because there is nothing to measure.
-func (r Improve3) Reserve(s loop.State) int64 {
+func (r Improve) Reserve(s loop.State) int64 {
 	limit := s.Budget[loop.ActiveTime].Limit
 	if s.KeptCount == 0 || limit == nil {
 		return 0
@@ -136,7 +76,7 @@ func (r Improve3) Reserve(s loop.State) int64 {
 		}
 		needs = evaluations * s.EvaluationMs * 3 / 2
 	}
-	if r.Scratch != nil && r.Scratch(s) {
+	if r.Scratch(s) {
 		for _, last := range []*loop.Judgement{s.LastGuard, s.LastVerify} {
 			if last != nil {
 				needs += scratchTakes * last.DurationMs
@@ -151,7 +91,7 @@ const scratchTakes = 3
 
 // ClaimDue reports whether a loop that is over claims how much better its head is than its baseline. A halted loop
 // makes no claim, and without time left nothing can be measured.
-func (r Improve3) ClaimDue(s loop.State) bool {
+func (r Improve) ClaimDue(s loop.State) bool {
 	return s.Baseline != nil && s.HaltRequested == "" && (s.Judging != loop.JudgedSingly || r.Holdout) && s.Judging != "" &&
 		(s.Judging == loop.JudgedExactly && !r.Holdout || s.KeptCount == 0 || StepExhausted(s, false) == "")
 }
