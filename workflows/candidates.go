@@ -14,6 +14,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/spec"
 	"pawl/workflows/hosting"
 )
 
@@ -36,7 +37,7 @@ type apart struct {
 // aside is a run for one candidate: it has an iteration of its own, and shares everything else with the loop's run.
 func (l *improve) aside(c loop.Candidate) *improve {
 	return &improve{claimed: l.claimed, run: &run{
-		Journal: l.Journal, keeper: l.keeper, host: l.host, spec: l.spec, machine: l.machine, rules: l.rules, chain: l.chain, reserve: l.reserve,
+		Journal: l.Journal, keeper: l.keeper, host: l.host, kind: l.kind, spec: l.spec, machine: l.machine, rules: l.rules, chain: l.chain, reserve: l.reserve,
 		iteration: iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, idea: c.Idea}, candidate: &c,
 	}}
 }
@@ -269,7 +270,7 @@ func (l *improve) make(ctx workflow.Context) error {
 	}
 	in := act.Commit{
 		Ref: l.host.Opened.Ref, Ledger: l.State().Ledger, Head: c.Base, Iteration: c.N, Attempt: 1, Desk: c.Desk, Aside: true,
-		Description: it.description, OneChange: l.law().OneChange(), Leftovers: l.State().Leftovers, Time: workflow.Now(ctx).UTC(),
+		Description: it.description, OneChange: l.spec.Atomic() == spec.Rework, Leftovers: l.State().Leftovers, Time: workflow.Now(ctx).UTC(),
 	}
 	var out act.Committed
 	err = l.host.Start(ctx, act.CommitName, l.summary("commit %q, on no branch", loop.Clip(in.Description, 80)), in, 0).Get(ctx, &out)

@@ -42,9 +42,7 @@ func (l *deliver) law() deliverRules { return rulesOf(deliverVersions, l.rules, 
 
 func (l *deliver) course() govern.Course { return *l.State().Course }
 
-func (l *deliver) approval() approvalRules { return l.law() }
-
-func (l *deliver) before(s loop.State) govern.Move { return l.law().Before(s) }
+func (l *deliver) decisions() loopRules { return l.law() }
 
 func (l *deliver) between(workflow.Context) error { return nil }
 
@@ -140,7 +138,7 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 		return err
 	}
 	leftovers, err := l.unchanged(ctx)
-	if err != nil || !l.law().BaselineDue() {
+	if err != nil || !l.spec.TestRequired() { // where no test decides, nobody has to know which fail
 		return err
 	}
 	in := l.newTest(0)
@@ -159,22 +157,11 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 // every change that does not mend what it fails on is undone. It ends nothing, since that may be the task. leftovers are
 // what guard leaves behind; check says so each time.
 func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error) {
-	check, guard := l.newCheck(), l.newGuard()
-	check.AsIs, check.Ledger, check.Leftovers = false, "", nil
-	for _, c := range []struct {
-		name, command string
-		run           func() (act.Outcome, error)
-	}{
-		{"check", check.Command, func() (act.Outcome, error) {
-			out, err := l.runCheck(ctx, check)
-			return out.Outcome, err
-		}},
-		{"guard", guard.Command, func() (act.Outcome, error) { return l.runGuard(ctx, guard) }},
-	} {
+	for _, c := range l.judges(func(*act.Step) {}) {
 		if c.command == "" {
 			continue
 		}
-		out, err := c.run()
+		out, err := c.run(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -300,13 +287,7 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 // passes.
 func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
 	judged := govern.GuardVerdict{Passed: true}
-	for _, c := range []struct {
-		name, command, reason string
-		run                   func(workflow.Context) (act.Outcome, error)
-	}{
-		{"check", l.spec.Check.Command, reason.CheckFailed, l.checkCommit},
-		{"guard", l.spec.Guard.Command, reason.GuardFailed, l.guardCommit},
-	} {
+	for _, c := range l.judges(l.named) {
 		if c.command == "" {
 			continue
 		}
@@ -324,20 +305,29 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 	return judged, passed, nil
 }
 
-// checkCommit runs the check command on a commit that has passed the policies.
-func (l *deliver) checkCommit(ctx workflow.Context) (act.Outcome, error) {
-	in := l.newCheck()
-	in.AsIs, in.Ledger, in.Leftovers = false, "", nil
-	l.named(&in.Step)
-	out, err := l.runCheck(ctx, in)
-	return out.Outcome, err
+// judge is a command that judges a commit. reason is for the record, if it fails.
+type judge struct {
+	name, command, reason string
+	run                   func(workflow.Context) (act.Outcome, error)
 }
 
-// guardCommit runs the guard command on such a commit.
-func (l *deliver) guardCommit(ctx workflow.Context) (act.Outcome, error) {
-	in := l.newGuard()
-	l.named(&in.Step)
-	return l.runGuard(ctx, in)
+// judges are check and guard, in the order in which they judge a commit that has passed the policies. begin is called with
+// each step before it runs.
+func (l *deliver) judges(begin func(*act.Step)) []judge {
+	return []judge{
+		{"check", l.spec.Check.Command, reason.CheckFailed, func(ctx workflow.Context) (act.Outcome, error) {
+			in := l.newCheck()
+			in.AsIs, in.Ledger, in.Leftovers = false, "", nil
+			begin(&in.Step)
+			out, err := l.runCheck(ctx, in)
+			return out.Outcome, err
+		}},
+		{"guard", l.spec.Guard.Command, reason.GuardFailed, func(ctx workflow.Context) (act.Outcome, error) {
+			in := l.newGuard()
+			begin(&in.Step)
+			return l.runGuard(ctx, in)
+		}},
+	}
 }
 
 // unnamed stands for the failures of a run whose output names no test.

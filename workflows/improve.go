@@ -48,9 +48,7 @@ type improve struct {
 
 func (l *improve) law() improveRules { return rulesOf(improveVersions, l.rules, l.spec) }
 
-func (l *improve) approval() approvalRules { return l.law() }
-
-func (l *improve) before(s loop.State) govern.Move { return l.law().Before(s) }
+func (l *improve) decisions() loopRules { return l.law() }
 
 func (l *improve) begin() {}
 
@@ -116,7 +114,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if err := l.checkUnchanged(ctx); err != nil {
 		return err
 	}
-	if l.law().CanaryDue() {
+	if l.spec.Guard.Command != "" && l.spec.Canary() {
 		if err := l.canary(ctx, govern.CanaryOf(l.spec, &guard, nil)); err != nil {
 			return err
 		}
@@ -241,7 +239,7 @@ func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error
 // commit commits the change before anything judges it (P4). A change that violates a policy is not committed.
 func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it := &l.iteration
-	c, err := l.commitChange(ctx, act.Commit{Description: it.description, Attempt: l.State().Attempt, OneChange: l.law().OneChange()})
+	c, err := l.commitChange(ctx, act.Commit{Description: it.description, Attempt: l.State().Attempt, OneChange: l.spec.Atomic() == spec.Rework})
 	if err != nil {
 		return govern.Move{}, err
 	}

@@ -117,7 +117,7 @@ func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern
 		}
 		next, err := do(ctx, move)
 		if err == nil && next.Do == govern.Block {
-			next, err = r.block(ctx, next, p.approval())
+			next, err = r.block(ctx, next, p.decisions())
 		}
 		if err != nil {
 			return next, err
@@ -358,7 +358,7 @@ func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 // block parks a change that violates a policy, or that the guard does not let pass. A person may continue, and the
 // change is judged again, or reject it, and the rules decide what follows (L9). It never waives anything. It returns
 // the blocking move if the change is to be judged again.
-func (r *run) block(ctx workflow.Context, m govern.Move, rules approvalRules) (govern.Move, error) {
+func (r *run) block(ctx workflow.Context, m govern.Move, rules loopRules) (govern.Move, error) {
 	if c := r.State().Unjudged(); c != nil {
 		if err := r.undo(ctx, *c, "blocked", true); err != nil {
 			return m, err

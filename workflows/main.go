@@ -15,10 +15,8 @@ type protocol interface {
 	// prepare does everything between opening the loop and the approval of the contract. It may be called again after
 	// a continue-as-new, and does only what is missing.
 	prepare(workflow.Context) error
-	// before decides whether another iteration starts.
-	before(loop.State) govern.Move
-	// approval has the rules for approving the result of a completed loop.
-	approval() approvalRules
+	// decisions are those of its rules that every kind has.
+	decisions() loopRules
 	// again returns the phase in which an iteration continues that another run began and that the ledger has up to a
 	// state; false if it can't continue.
 	again(loop.State) (phase.Phase, bool)
@@ -78,7 +76,7 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 		}
 	}
 	for {
-		next := p.before(r.State())
+		next := p.decisions().Before(r.State())
 		if next.Do == govern.Stop {
 			if err := r.conclude(ctx, *next.End, p); err != nil {
 				return err
@@ -120,7 +118,7 @@ func (r *run) conclude(ctx workflow.Context, end govern.End, p protocol) error {
 		return err
 	}
 	if end.Status == loop.Completed {
-		if err := r.propose(ctx, p.approval()); err != nil {
+		if err := r.propose(ctx, p.decisions()); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 // propose makes a proposal of the result of a completed loop, and asks whoever the rules name to judge it (A7, E3).
 // It changes nothing of the user's.
-func (r *run) propose(ctx workflow.Context, rules approvalRules) error {
+func (r *run) propose(ctx workflow.Context, rules loopRules) error {
 	if err := r.makeProposal(ctx); err != nil || r.State().Proposal == nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"encoding/json"
 	"errors"
 
 	"go.temporal.io/sdk/workflow"
@@ -28,13 +27,7 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			s := r.State()
 			return launch.IterationsView{Iterations: s.Iterations, Count: s.KeptCount + s.Discarded, Ledger: s.Ledger}, nil
 		}),
-		display.Answer(ctx, "events", "The last events; the argument, a number, asks for those after it", func(argument json.RawMessage) (launch.EventsView, error) {
-			after, err := launch.Number(argument)
-			if err != nil {
-				return launch.EventsView{}, err
-			}
-			return launch.EventsView{Events: r.Since(int64(after)), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
-		}),
+		display.AnswerEvents(ctx, r.Journal),
 		display.Answer(ctx, "gate", "What the loop waits for, if anything", func() (*loop.Gate, error) { return r.State().Gate, nil }),
 		display.Answer(ctx, "contract", "What was or is to be approved", func() (launch.ContractView, error) { return r.contractView(), nil }),
 	)

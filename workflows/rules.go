@@ -12,9 +12,10 @@ import (
 	"pawl/internal/spec"
 )
 
-// approvalRules are the decisions about a proposal, the same for every kind, and about a person's answer to a blocked
-// change.
-type approvalRules interface {
+// loopRules are the decisions that every kind has: whether another iteration starts, who is asked about a proposal, and
+// what follows a person's answer to a blocked change.
+type loopRules interface {
+	Before(loop.State) govern.Move
 	AfterProposal() govern.Move
 	AfterOpinion(asked int, o govern.Opinion) govern.Move
 	AfterReject(blocked govern.Move, by, note string) govern.Move
@@ -23,14 +24,11 @@ type approvalRules interface {
 
 // improveRules are the decisions of the metric protocol, one method each.
 type improveRules interface {
-	Before(loop.State) govern.Move
-	CanaryDue() bool
 	AfterReview(queued int) govern.Move
 	Rewords() bool
 	AfterIdea(govern.Tries, govern.IdeaVerdict) govern.Move
 	AfterWriter(failed bool) govern.Move
 	AfterCheck(t govern.Tries, passed bool) govern.Move
-	OneChange() bool
 	AfterCommit(govern.Tries, govern.CommitVerdict) govern.Move
 	AfterVerify(govern.Measurement) govern.Move
 	AfterGuard(t govern.Tries, passed bool) govern.Move
@@ -49,22 +47,20 @@ type improveRules interface {
 	Reserve(loop.State) int64
 	ClaimDue(loop.State) bool
 	Reproduced(s loop.State, metric evidence.Decimal, further map[string]evidence.Decimal) string
-	approvalRules
+	loopRules
 }
 
 // deliverRules are the decisions of the phase machine.
 type deliverRules interface {
-	Before(loop.State) govern.Move
 	AfterAgent(govern.Course, phase.Phase, govern.AgentVerdict) govern.Move
 	AfterGuard(govern.Course, phase.Phase, govern.GuardVerdict) govern.Move
-	BaselineDue() bool
 	TestsPass(govern.TestVerdict) bool
 	RerunDue(c govern.Course, signature string, broken bool) bool
 	AfterTest(govern.Course, govern.TestVerdict) govern.Move
 	AfterVerify(govern.VerifyVerdict) govern.Move
 	AfterReview(govern.Course, govern.Opinion) govern.Move
 	AfterDiff(approved bool, by, note string) govern.Move
-	approvalRules
+	loopRules
 }
 
 // The rules by version, from 1. A changed decision is a new entry beside the old one. A run chooses its version once: a

@@ -48,6 +48,7 @@ type run struct {
 	attributes                   display.Attributes             // what Temporal lists about it
 	iteration                    iteration                      // the attempt at a change that is under way
 
+	kind    kind.Kind
 	spec    spec.Spec
 	machine phase.Machine
 	rules   workflow.Version // the version of the rules, chosen once for each run
@@ -71,7 +72,7 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	if resume.Carry != nil {
 		carry = *resume.Carry
 	}
-	r := &run{reserve: func() int64 { return 0 }, rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
+	r := &run{kind: k, reserve: func() int64 { return 0 }, rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
 	r.host = hosting.New(r.Journal, carry.Opened, func() spec.Spec { return r.spec }, r.begun, r.show)
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Record: r.recordGate, Show: r.show,
@@ -377,16 +378,14 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 // presentable reports whether the kept work of a loop with this end may be proposed. If tests judge the work as a
 // whole, and not each change by itself, untested work stays on its branch (A7), and so does what fails from scratch.
 func (r *run) presentable(end govern.End) bool {
-	k, err := kind.Of(r.State().Kind)
-	return err == nil && (!k.Tests || end.Status == loop.Completed) && !r.nothingKept() && !r.State().Scratch.Failed(r.State().Head)
+	return (!r.kind.Tests || end.Status == loop.Completed) && !r.nothingKept() && !r.State().Scratch.Failed(r.State().Head)
 }
 
 // nothingKept reports whether every change of a loop with a metric was undone: its head is then another commit than its
 // base, with the same files.
 func (r *run) nothingKept() bool {
 	s := r.State()
-	k, err := kind.Of(s.Kind)
-	return err == nil && k.Reference && s.KeptCount == 0 && s.Footing() == s.Base
+	return r.kind.Reference && s.KeptCount == 0 && s.Footing() == s.Base
 }
 
 // endOf turns the error that ended the main line into one of the ends of the contract.

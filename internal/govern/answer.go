@@ -138,19 +138,17 @@ func setMode(s loop.State, m loop.Message) (Reply, error) {
 func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, error) {
 	g := s.Gate
 	if g == nil {
-		if name == loop.MessageContinue && s.PauseRequested && s.PauseAt != loop.PauseNow {
+		switch {
+		case name != loop.MessageContinue:
+			return Reply{}, fault.New(fault.GateClosed, "no gate is open: there is nothing to %s", name)
+		case s.PauseRequested && s.PauseAt != loop.PauseNow:
 			return received(name, m, "the pause is withdrawn", ""), nil
-		}
-		if name == loop.MessageContinue && s.PauseRequested {
+		case s.PauseRequested:
 			return Reply{}, fault.New(fault.LoopNotPaused, "the loop is still pausing").Advise("Wait until it is paused, then continue.")
-		}
-		if name == loop.MessageContinue && s.Sleep != nil {
+		case s.Sleep != nil:
 			return received(name, m, "the agent is called again", ""), nil
 		}
-		if name == loop.MessageContinue {
-			return Reply{}, fault.New(fault.LoopNotPaused, "the loop is %s, there is nothing to continue", s.Status)
-		}
-		return Reply{}, fault.New(fault.GateClosed, "no gate is open: there is nothing to %s", name)
+		return Reply{}, fault.New(fault.LoopNotPaused, "the loop is %s, there is nothing to continue", s.Status)
 	}
 	if m.Gate != "" && m.Gate != g.ID {
 		return Reply{}, fault.New(fault.GateMismatch, "the answer is for gate %s, but %s waits", clip(m.Gate), g.ID)

@@ -141,9 +141,6 @@ type TestVerdict struct {
 	Flaky    []string // failed, then passed on the unchanged tree; Passed is then the result of the rerun
 }
 
-// BaselineDue reports whether the tests run before the first write, to learn which tests fail then.
-func (r Deliver) BaselineDue() bool { return r.TestRequired }
-
 // TestsPass reports whether a test run is a success. It also is a success if the only failing tests failed before the
 // first write, and either more tests pass than then, or the fixer has looked and changed nothing. If no fix is
 // allowed, such a run is a success at once.

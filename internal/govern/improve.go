@@ -25,8 +25,6 @@ type Improve struct {
 	Guard       bool                  // there is a guard command
 	Ideas       bool                  // the agent is asked for an idea before it writes
 	BlockSealed bool                  // limits.onSealed: a person is asked
-	Single      bool                  // limits.atomic: several changes at once are not committed
-	Canary      bool                  // validate.canary
 	Evidence    string                // verify.evidence
 	Samples     sampling.Rules        // of a noisy metric
 	Bounds      []evidence.Bound      // metrics
@@ -42,8 +40,8 @@ func ImproveOf(s spec.Spec) Improve {
 		Direction: v.Direction, Target: v.Target, MinDelta: v.MinDelta,
 		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps, Within: v.Timeout,
 		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(), Approval: ApprovalOf(s),
-		BlockSealed: s.OnSealed() == spec.Block, Single: s.Atomic() == spec.Rework, Canary: s.Canary(),
-		Evidence: v.Judging(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
+		BlockSealed: s.OnSealed() == spec.Block,
+		Evidence:    v.Judging(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
 		Samples: sampling.Rules{Direction: v.Direction, MinDelta: v.MinDelta, MaxSamples: v.MostSamples(), Calibration: v.Calibrations()},
 		Scratch: func(state loop.State) bool { return ScratchDue(state, s) },
 	}
@@ -295,12 +293,6 @@ func (r Improve) rework(t Tries, why string) Move {
 }
 
 func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }
-
-// CanaryDue reports whether pawl breaks the code in scope at the baseline, to see whether the guard notices.
-func (r Improve) CanaryDue() bool { return r.Guard && r.Canary }
-
-// OneChange reports whether a change that is several at once is kept off the branch.
-func (r Improve) OneChange() bool { return r.Single }
 
 // Rewords reports whether an idea that was discarded is recognised in other words too. In version 1 it is not.
 func (Improve) Rewords() bool { return false }

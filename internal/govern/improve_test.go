@@ -134,13 +134,12 @@ func TestP2_SeveralChangesAreReworkedOnce(t *testing.T) {
 	require.Equal(t, reason.NotAtomic, last.Reason)
 	several.Rule = "scope"
 	require.Equal(t, "policy:scope", protocol.AfterCommit(govern.Tries{}, several).Reason, "a policy comes first")
-	require.False(t, protocol.OneChange())
 	for use, want := range map[string]bool{"command": true, "claude": false} {
 		s := valid
 		s.Agent.Use = use
-		require.Equal(t, want, govern.ImproveOf(s).OneChange(), use)
+		require.Equal(t, want, s.Atomic() == spec.Rework, use)
 		s.Limits.Atomic = new(spec.Note)
-		require.False(t, govern.ImproveOf(s).OneChange())
+		require.Equal(t, spec.Note, s.Atomic())
 	}
 }
 

@@ -3,6 +3,7 @@ package loop
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -107,9 +108,9 @@ func Decode[M any](payload []byte, texts func(M) []Text) (M, error) {
 
 // Plain returns what is wrong with a payload, without Go's type names.
 func Plain(err error) string {
-	var t *json.UnmarshalTypeError
+	t, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
-	case asType(err, &t) && t.Field != "":
+	case mistyped && t.Field != "":
 		want := "a text"
 		switch t.Type.Kind() {
 		case reflect.Int:
@@ -118,18 +119,10 @@ func Plain(err error) string {
 			want = "an object"
 		}
 		return fmt.Sprintf("%s must be %s, and not of type %s", t.Field, want, t.Value)
-	case asType(err, &t):
+	case mistyped:
 		return fmt.Sprintf("it must be an object, and not of type %s", t.Value)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
-}
-
-func asType(err error, target **json.UnmarshalTypeError) bool {
-	t, ok := err.(*json.UnmarshalTypeError)
-	if ok {
-		*target = t
-	}
-	return ok
 }
 
 // Clip cuts text to at most n bytes at a rune boundary, and marks the cut with "…".

@@ -65,7 +65,7 @@ func init() { // in init, because the rows refer to functions that read Stops
 		{
 			Name: StopGuardrail, Immediate: true, At: loop.PauseNow, Source: "Critical guardrail violation",
 			When: "a policy blocks a loop (a secret, a sealed file, a permission), or a step has a command that the charter does not allow",
-			of:   loops, holds: (*next).unlawful, asks: asksStuck(StopGuardrail),
+			of:   loops, holds: (*next).unlawful, asks: (*next).stuckByGuardrail,
 		},
 		{
 			Name: StopApproval, At: loop.PauseStep, Source: "Approval required",
@@ -303,10 +303,8 @@ func asksCircle(checkIn bool) func(*next, Task, string) {
 	}
 }
 
-func asksStuck(name string) func(*next, Task, string) {
-	return func(n *next, t Task, why string) {
-		n.stuck(t, task.Finding{Rule: name, Stop: true, Count: 1, Text: why, State: t.State, Action: cmp.Or(t.Step, "begin a step")})
-	}
+func (n *next) stuckByGuardrail(t Task, why string) {
+	n.stuck(t, task.Finding{Rule: StopGuardrail, Stop: true, Count: 1, Text: why, State: t.State, Action: cmp.Or(t.Step, "begin a step")})
 }
 
 // afterNothing names a task that has to be done first and never will be.

@@ -15,6 +15,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/markdown"
+	"pawl/workflows/journal"
 )
 
 // Attributes are the values of the search attributes, and when they were last updated.
@@ -73,6 +74,25 @@ func update(a launch.Attribute, value any) temporal.SearchAttributeUpdate {
 // Answer registers the handler of a query, with its description for the Temporal UI.
 func Answer(ctx workflow.Context, query, description string, handler any) error {
 	return workflow.SetQueryHandlerWithOptions(ctx, query, handler, workflow.QueryHandlerOptions{Description: description})
+}
+
+// AnswerFrom registers the handler of a query whose argument is a number, 0 if it is left out.
+func AnswerFrom[V any](ctx workflow.Context, query, description string, handler func(from int) V) error {
+	return Answer(ctx, query, description, func(argument json.RawMessage) (V, error) {
+		from, err := launch.Number(argument)
+		if err != nil {
+			var none V
+			return none, err
+		}
+		return handler(from), nil
+	})
+}
+
+// AnswerEvents registers the handler of the query for the last events of a journal.
+func AnswerEvents[S journal.State[S]](ctx workflow.Context, j *journal.Journal[S]) error {
+	return AnswerFrom(ctx, "events", "The last events; the argument, a number, asks for those after it", func(after int) launch.EventsView {
+		return launch.EventsView{Events: j.Since(int64(after)), Seq: j.State().Last(), Ledger: j.Ledger()}
+	})
 }
 
 // Ways returns a table of the ways to answer a gate, from the UI and from a shell.

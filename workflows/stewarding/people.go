@@ -27,14 +27,10 @@ const shown = 100
 func (r *run) handleQueries(ctx workflow.Context) error {
 	return errors.Join(
 		display.Answer(ctx, "state", "The steward's state", func() (steward.State, error) { return r.standing().Shown(shown), nil }),
-		display.Answer(ctx, "tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(argument json.RawMessage) (launch.TasksView, error) {
-			from, err := launch.Number(argument)
-			if err != nil {
-				return launch.TasksView{}, err
-			}
+		display.AnswerFrom(ctx, "tasks", "All tasks, a hundred at a time; the argument, a number, is where to begin", func(from int) launch.TasksView {
 			s := r.standing()
 			tasks, next := page(s.Tasks, from)
-			return launch.TasksView{Tasks: tasks, Count: len(s.Tasks), Next: next, Ledger: s.Ledger}, nil
+			return launch.TasksView{Tasks: tasks, Count: len(s.Tasks), Next: next, Ledger: s.Ledger}
 		}),
 		display.Answer(ctx, "task", "One task; the argument is its ID", func(argument json.RawMessage) (*steward.Task, error) {
 			id, err := launch.Text(argument)
@@ -46,22 +42,12 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			}
 			return nil, fmt.Errorf("there is no task %q", loop.Clip(id, 80))
 		}),
-		display.Answer(ctx, "gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(argument json.RawMessage) (launch.GatesView, error) {
-			from, err := launch.Number(argument)
-			if err != nil {
-				return launch.GatesView{}, err
-			}
+		display.AnswerFrom(ctx, "gates", "What waits for a person, a hundred at a time; the argument, a number, is where to begin", func(from int) launch.GatesView {
 			s := r.State()
 			gates, next := page(s.Gates, from)
-			return launch.GatesView{Gates: gates, Count: len(s.Gates), Next: next, Ledger: s.Ledger}, nil
+			return launch.GatesView{Gates: gates, Count: len(s.Gates), Next: next, Ledger: s.Ledger}
 		}),
-		display.Answer(ctx, "events", "The last events; the argument, a number, asks for those after it", func(argument json.RawMessage) (launch.EventsView, error) {
-			after, err := launch.Number(argument)
-			if err != nil {
-				return launch.EventsView{}, err
-			}
-			return launch.EventsView{Events: r.Since(int64(after)), Seq: r.State().Seq, Ledger: r.Ledger()}, nil
-		}),
+		display.AnswerEvents(ctx, r.Journal),
 	)
 }
 

@@ -1,6 +1,7 @@
 package sampling
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -71,15 +72,7 @@ func (n Noise) and(arm []float64) Noise {
 func calibrate(arm []float64) Noise {
 	middle := median(arm)
 	byDistance := slices.Clone(arm)
-	slices.SortStableFunc(byDistance, func(a, b float64) int {
-		switch d := math.Abs(a-middle) - math.Abs(b-middle); {
-		case d < 0:
-			return -1
-		case d > 0:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(byDistance, func(a, b float64) int { return cmp.Compare(math.Abs(a-middle), math.Abs(b-middle)) })
 	inside := (len(arm) + 2) / 2 // a majority
 	sigma := deviation(arm, middle)
 	if sigma == 0 { // more than half of the values are equal: a coarse metric, whose other values are no spikes
