@@ -343,15 +343,12 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 
 // close records the iteration that is under way, if any, and the end.
 func (r *run) close(ctx workflow.Context, end govern.End) error {
-	if r.State().Underway() {
-		r.iteration.description = cmp.Or(r.iteration.description, "a change that was not finished")
-		err := r.settle(ctx, govern.Unfinished(end))
-		if errors.Is(err, hosting.ErrLost) { // the change to undo is lost with the host
-			err = r.giveUp(ctx)
-		}
-		if err != nil {
-			return err
-		}
+	err := r.cutShort(ctx, end)
+	if errors.Is(err, hosting.ErrLost) { // the change to undo is lost with the host
+		err = r.giveUp(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	if err := r.returnToHead(ctx, "the loop is over"); err != nil {
 		return err
@@ -373,6 +370,15 @@ func (r *run) close(ctx workflow.Context, end govern.End) error {
 	return r.append(ctx, act.CloseName, "close: "+end.Reason, events, func(e act.Entry) any {
 		return act.Close{Entry: e, Base: s.Footing(), Head: s.Head, Anew: s.Moved != ""}
 	})
+}
+
+// cutShort records the iteration that is under way, if any, in a loop that ends.
+func (r *run) cutShort(ctx workflow.Context, end govern.End) error {
+	if !r.State().Underway() {
+		return nil
+	}
+	r.iteration.description = cmp.Or(r.iteration.description, "a change that was not finished")
+	return r.settle(ctx, govern.Unfinished(end))
 }
 
 // presentable reports whether the kept work of a loop with this end may be proposed. If tests judge the work as a

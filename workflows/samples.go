@@ -240,11 +240,8 @@ func (l *improve) late(ctx workflow.Context, err error) error {
 	if !claims && (l.State().HaltRequested != "" || !l.host.IsOpen() || !l.scratchDue()) {
 		return err
 	}
-	if l.State().Underway() {
-		l.iteration.description = cmp.Or(l.iteration.description, "a change that was not finished")
-		if failed := l.settle(ctx, govern.Unfinished(end)); failed != nil {
-			return failed
-		}
+	if failed := l.cutShort(ctx, end); failed != nil {
+		return failed
 	}
 	if failed := l.reproduce(ctx); failed != nil || !claims {
 		return cmp.Or(failed, err)

@@ -12,10 +12,10 @@ const (
 // discarded changes: the reference alone could never oscillate.
 //
 //   - "unknown": fewer than four values.
-//   - "improving": the newer half has a kept value that is better than all kept values of the older half. If the older
+//   - "improving": the newer half has a kept value that is better than all kept values of the older half, if there are
+//     any.
 //   - "oscillating": otherwise, if the values turn around at two or more places, and at half or more of the places
 //     where they could. Equal neighbours count as one value.
-//     they could. Equal neighbours count as one value.
 //   - "plateau": otherwise; there is no progress, and no swing that noise would explain.
 //
 // The direction is a parameter because it may be amended halfway: a value that was kept under the old direction is no

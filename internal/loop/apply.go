@@ -262,7 +262,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	GateClosed: func(s *State, e Event) {
 		s.Gate, s.Answered, s.Status, s.PauseReason = nil, e.Answer, Running, ""
-		if given := *e.Answer; given.Hash != "" { // no event of an earlier version has it, so the states in their ledgers still follow
+		if given := *e.Answer; given.Hash != "" { // another answer approves nothing
 			given.Amendment, given.Note = nil, ""
 			s.Given = last(append(slices.Clip(s.Given), given), KeepAnswers)
 		}

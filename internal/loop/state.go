@@ -252,8 +252,8 @@ func (g Gate) Listed() (first string, points []string) {
 }
 
 // Preface returns the text before the diff that a newFiles gate asks about. The hash covers it, so the approval of a
-// change with new files is never the approval of a proposal, whose diff can be the same to the byte. A gate of an
-// earlier version of pawl has no preface.
+// change with new files is never the approval of a proposal, whose diff can be the same to the byte. Other gates have no
+// preface.
 func (g Gate) Preface() string {
 	if g.On == "" {
 		return ""

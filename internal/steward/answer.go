@@ -123,11 +123,7 @@ func (a answering) gate() (govern.Reply, error) {
 		}
 	}
 	if g.About != "" {
-		for _, d := range a.at.Drift {
-			if d.Name+" "+d.What == g.About {
-				closed.Drift = &d
-			}
-		}
+		closed.Drift = find(a.at.Drift, func(d task.Drift) bool { return about(d) == g.About })
 	}
 	n := next{State: a.at, charter: a.charter}
 	if d := closed.Drift; d != nil { // the answer replaces an earlier one about the same thing

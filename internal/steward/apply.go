@@ -35,21 +35,19 @@ func (s State) Halting() string { return s.HaltRequested }
 
 // Waits returns the open gate with that ID, or nil.
 func (s State) Waits(id string) *loop.Gate {
-	for _, g := range s.Gates {
-		if g.ID == id {
-			return &g
-		}
-	}
-	return nil
+	return find(s.Gates, func(g loop.Gate) bool { return g.ID == id })
 }
 
 // AnswerTo returns the answer that closed the gate with that ID. It returns nil if nobody closed it, or if the answer
 // is too old to be kept.
 func (s State) AnswerTo(id string) *loop.Answer {
-	for _, a := range s.Answered {
-		if a.Gate == id {
-			return &a
-		}
+	return find(s.Answered, func(a loop.Answer) bool { return a.Gate == id })
+}
+
+// find returns the first entry of a list for which is holds, or nil.
+func find[T any](list []T, is func(T) bool) *T {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return &list[i]
 	}
 	return nil
 }

@@ -268,11 +268,7 @@ type Indicators struct {
 
 // Find returns the task with that ID, or nil.
 func (s State) Find(id string) *Task {
-	i := slices.IndexFunc(s.Tasks, func(t Task) bool { return t.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return &s.Tasks[i]
+	return find(s.Tasks, func(t Task) bool { return t.ID == id })
 }
 
 // Foremost returns the first n tasks in the order in which people see them: started tasks, then the queue, then the

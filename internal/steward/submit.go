@@ -151,10 +151,7 @@ func (s State) again(k Known, t task.Task) string {
 }
 
 func (s State) knownBy(key string) *Known {
-	if i := slices.IndexFunc(s.Known, func(k Known) bool { return k.Key == key }); i >= 0 {
-		return &s.Known[i]
-	}
-	return nil
+	return find(s.Known, func(k Known) bool { return k.Key == key })
 }
 
 // unused returns an ID that no task has.

@@ -240,8 +240,8 @@ func (s State) concerned(d task.Drift) string {
 // StepOn returns the step with that branch, nil if there is none.
 func (s State) StepOn(branch string) *Step {
 	for _, t := range s.Tasks {
-		if i := slices.IndexFunc(t.Steps, func(st Step) bool { return st.on(branch) }); i >= 0 {
-			return &t.Steps[i]
+		if st := find(t.Steps, func(st Step) bool { return st.on(branch) }); st != nil {
+			return st
 		}
 	}
 	return nil

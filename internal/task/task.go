@@ -230,14 +230,13 @@ const (
 
 // Drift is a difference between a steward's record and the world (S11, S12).
 type Drift struct {
-	Name   string    `json:"name"`
-	What   string    `json:"what"` // the file, the loop, the branch
-	Text   string    `json:"text"`
-	Theirs string    `json:"theirs,omitempty"` // the digest or commit that was found
-	Ours   string    `json:"ours,omitempty"`
-	Task   string    `json:"task,omitempty"` // the task whose loop or plan it concerns, else the task at work
-	Found  time.Time `json:"found,omitzero"`
-	Well   string    `json:"well,omitempty"` // what is right again now, "" while it differs; nobody has answered yet
+	Name   string `json:"name"`
+	What   string `json:"what"` // the file, the loop, the branch
+	Text   string `json:"text"`
+	Theirs string `json:"theirs,omitempty"` // the digest or commit that was found
+	Ours   string `json:"ours,omitempty"`
+	Task   string `json:"task,omitempty"` // the task whose loop or plan it concerns, else the task at work
+	Well   string `json:"well,omitempty"` // what is right again now, "" while it differs; nobody has answered yet
 }
 
 // Now returns a text about the present: what is right again, and what was found before.

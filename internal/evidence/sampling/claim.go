@@ -72,13 +72,7 @@ type Claim struct {
 // if it knows nothing. If the pairs' own spread is larger, that counts. If no improvement is found, Needs is for an
 // improvement of minDelta.
 func ClaimOf(scale Scale, noise Noise, r Rules, p Pairs) Claim {
-	baseline, head := make([]float64, len(p.Baseline)), make([]float64, len(p.Head))
-	for i, v := range p.Baseline {
-		baseline[i] = scale.of(v)
-	}
-	for i, v := range p.Head {
-		head[i] = scale.of(v)
-	}
+	baseline, head := scale.all(p.Baseline), scale.all(p.Head)
 	claim := Claim{Pairs: min(len(baseline), len(head)), Unit: scale.unit()}
 	if claim.Pairs == 0 {
 		claim.TooNoisy = true

@@ -88,10 +88,7 @@ func Deterministic(baseline []evidence.Decimal) bool {
 // the noise, and are the first reference.
 func Start(r Rules, baseline []evidence.Decimal) Sampler {
 	s := Sampler{Scale: ScaleOf(r.Direction, baseline...)}
-	values := make([]float64, len(baseline))
-	for i, v := range baseline {
-		values[i] = s.Scale.of(v)
-	}
+	values := s.Scale.all(baseline)
 	s.Noise = calibrate(values)
 	for _, y := range values {
 		s.Reference = s.Reference.with(y, s.Noise.Sigma())

@@ -59,6 +59,15 @@ func (s Scale) of(v evidence.Decimal) float64 {
 	return min(max(rounded(y, 1e12), -farthest), farthest)
 }
 
+// all returns the values of a metric on the scale.
+func (s Scale) all(values []evidence.Decimal) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = s.of(v)
+	}
+	return out
+}
+
 // logarithm returns ln(x), also of subnormal numbers, which math.Log on amd64 treats as 2^-1023.
 func logarithm(x float64) float64 {
 	fraction, exponent := math.Frexp(x)
