@@ -17,7 +17,7 @@ const heartbeatAnswer = 20 * time.Second
 // second here, and treats a missing answer as the end of the activity. On a busy machine the attempt then failed with
 // "context canceled" although everything worked. If the activity has ended, patient does not wait for the heartbeat.
 func patient(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	if method != workflowservice.WorkflowService_RecordActivityTaskHeartbeat_FullMethodName {
+	if method != workflowservice.WorkflowService_RecordActivityTaskHeartbeat_FullMethodName || errors.Is(ctx.Err(), context.Canceled) {
 		return call(ctx, method, in, out, conn, options...)
 	}
 	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatAnswer)

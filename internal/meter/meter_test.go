@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -192,7 +193,6 @@ func TestE6_TheUsersKeyIsForModelsAlone(t *testing.T) {
 	require.Zero(t, noted(t, file))
 }
 
-// Qwen Code does this.
 // TestE6_WorkThatGoesOnAfterTheAnswerIsNotBegun: nobody would see what it costs.
 func TestE6_WorkThatGoesOnAfterTheAnswerIsNotBegun(t *testing.T) {
 	var sent []string
@@ -215,7 +215,8 @@ func TestE6_WorkThatGoesOnAfterTheAnswerIsNotBegun(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+placeholder)
 		answer, err := http.DefaultTransport.RoundTrip(r)
 		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
+		_, err = io.Copy(io.Discard, answer.Body)
+		require.NoError(t, errors.Join(err, answer.Body.Close()))
 		require.Equal(t, status, answer.StatusCode, body)
 	}
 	status, _ := ask(t, at+"/v1/responses", "Authorization", "Bearer "+placeholder, "Content-Encoding", "zstd")
