@@ -98,6 +98,7 @@ func (r *run) amend(ctx workflow.Context, a loop.Answer) (bool, error) {
 		Kind:    loop.GateContract,
 		Summary: fmt.Sprintf("approve the amended contract: %s", loop.Clip(string(a.Amendment), 300)),
 		Hash:    drawn.Contract,
+		Again:   govern.Repeated(r.State().Given, loop.MessageApprove, "", drawn.Contract) != nil,
 	})
 	if err != nil || answer.Message == loop.MessageReject {
 		return false, err

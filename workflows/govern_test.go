@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 )
 
@@ -174,10 +175,14 @@ func TestE3_AnApprovalOfAnAmendmentCountsOnce(t *testing.T) {
 			env.SignalWorkflow("approve", map[string]any{"hash": first, "by": "ann"})
 		})
 		at(t, env, 3*time.Hour, func(loop.State) { amend(env, "weigh --well") })
-		at(t, env, 4*time.Hour, func(s loop.State) { env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash}) })
+		at(t, env, 4*time.Hour, func(s loop.State) {
+			require.NotContains(t, govern.Ways("x", *s.Gate, s.Budget)[0].Command, "--gate")
+			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash})
+		})
 		at(t, env, 5*time.Hour, func(loop.State) { amend(env, "weigh") })
 		at(t, env, 6*time.Hour, func(s loop.State) {
 			require.Equal(t, first, s.Gate.Hash)
+			require.Contains(t, govern.Ways("x", *s.Gate, s.Budget)[0].Command, "--gate "+s.Gate.ID, "what people are shown counts")
 			env.SignalWorkflow("approve", map[string]any{"hash": first, "by": "ann"})
 		})
 		at(t, env, 7*time.Hour, func(s loop.State) {

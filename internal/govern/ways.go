@@ -131,7 +131,11 @@ func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, wor
 // itsHash gives the hash of what is approved, so that the answer can't approve anything else.
 func itsHash(g loop.Gate, _ loop.Budget) []Saying {
 	hash := g.Hash[:min(minHash, len(g.Hash))]
-	return []Saying{{Fields: map[string]any{"hash": hash}, Words: []string{"--hash", hash}}}
+	words := []string{"--hash", hash}
+	if g.Again {
+		words = append(words, "--gate", g.ID)
+	}
+	return []Saying{{Fields: map[string]any{"hash": hash}, Words: words}}
 }
 
 func applied(g loop.Gate, b loop.Budget) []Saying {

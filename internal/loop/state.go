@@ -228,6 +228,7 @@ type Gate struct {
 	Kind      GateKind  `json:"kind"`
 	Summary   string    `json:"summary"`
 	Hash      string    `json:"hash"`
+	Again     bool      `json:"again,omitempty"` // an approval of that hash was given before, so a new one has to name the gate
 	OpenedAt  time.Time `json:"openedAt"`
 	Answers   []string  `json:"answers"`
 	Choices   []string  `json:"choices,omitempty"` // the choices of an `answer`
