@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -61,16 +62,28 @@ var written = map[reflect.Type]struct {
 	}},
 }
 
-// Fields returns the keys of a struct, in its order, and their indices.
+// Fields returns the keys of a struct, in its order, and their indices. All callers share the result.
 func Fields(t reflect.Type) (names []string, index map[string]int) {
+	if known, is := fieldsOf.Load(t); is {
+		f := known.(fields)
+		return f.names, f.index
+	}
 	index = map[string]int{}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		names = append(names, name)
 		index[name] = i
 	}
+	fieldsOf.Store(t, fields{names, index})
 	return names, index
 }
+
+type fields struct {
+	names []string
+	index map[string]int
+}
+
+var fieldsOf sync.Map // the fields of each reflect.Type that was asked for
 
 // value returns the value of a key.
 func (s Spec) value(key string) reflect.Value {
