@@ -299,6 +299,7 @@ func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
 }
 
 func TestAGracefulStopCostsTheLoopNothing(t *testing.T) {
+	world.Slow(t, "TestTheWorkerIsKilledWhileAnAgentWorks has the harder end")
 	t.Parallel()
 	w := newWaiting(t, `trap 'echo asked >> "$WORLD/asked"; exit 1' INT`+waiting)
 	w.start(engineRole)

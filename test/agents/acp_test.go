@@ -47,6 +47,7 @@ func TestA2_ATurnOfAnAgentIsCancelledAtItsLastToolCallAndItsTokensCount(t *testi
 
 // TestAPersonIsAskedAboutAToolThatAnAgentWasDenied has an agent that may only read, until a person lets it edit.
 func TestAPersonIsAskedAboutAToolThatAnAgentWasDenied(t *testing.T) {
+	world.Slow(t, "workflows has the gate about denied tools")
 	w := speaking(t).Set(doc{"approvals": doc{"tools": []string{"read"}, "onDenied": "ask"}})
 	require.Equal(t, "question", w.Run(4).Gate.Kind)
 	shown := w.Pawl("show", w.Loop).Out

@@ -129,6 +129,7 @@ func TestE6_HomeAndScratch(t *testing.T) {
 }
 
 func TestE6_TheContractSaysWhichProtectionsHold(t *testing.T) {
+	world.Slow(t, "internal/launch and activities/contracts have what a contract says")
 	m := sandbox.Probe()
 	w := world.New(t, world.Raises)
 	s := w.Pawl("run", "--yes", w.SpecFile())

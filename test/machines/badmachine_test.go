@@ -13,6 +13,7 @@ import (
 
 // pawl repeats what fails because of the machine until somebody repairs the machine, and tells people about it.
 func TestMachineThatFailsIsToldAndTriedAgain(t *testing.T) {
+	world.Slow(t, "activities has failures that are told and tried again")
 	w := world.Alone(t, world.Raises)
 	t.Parallel()
 	w.Write("home/stores", "this is no folder\n")
