@@ -57,8 +57,8 @@ func TestThreeAtOnceKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, threeRun(), threeCourse, (*machine).threeSpec, threeRows)
 	killedInTurn(t, threeCourse, (*machine).threeSpec, world.Sample(1, firstPlaces(ref.points)), func(w *machine, o outcome, where []string) {
-		require.Equal(t, ref.course(), o.course(), "the loop must end as the undisturbed one, killed at %v", where)
-		require.LessOrEqual(t, len(w.callsRepeated()), 3*len(where), "no more than the steps under way")
+		require.Equal(w.T, ref.course(), o.course(), "the loop must end as the undisturbed one, killed at %v", where)
+		require.LessOrEqual(w.T, len(w.callsRepeated()), 3*len(where), "no more than the steps under way")
 	})
 }
 

@@ -30,8 +30,8 @@ func TestADeliveryKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ref := reference(t, deliverRun(), deliverCourse, (*machine).deliverSpec, []string{"1 1 0 yes: climb well"})
 	killedInTurn(t, deliverCourse, (*machine).deliverSpec, world.Sample(1, places(ref.points)), func(w *machine, o outcome, where []string) {
-		require.Equal(t, ref.outcome, o, "the loop must end as the undisturbed one, killed at %v", where)
+		require.Equal(w.T, ref.outcome, o, "the loop must end as the undisturbed one, killed at %v", where)
 		unknown := slices.DeleteFunc(slices.Clone(where), func(at string) bool { return !strings.HasPrefix(at, ranUnrecorded) })
-		require.LessOrEqual(t, len(w.callsRepeated()), len(unknown), "a call whose result is on disk, or that had not begun, is not made twice: killed at %v", where)
+		require.LessOrEqual(w.T, len(w.callsRepeated()), len(unknown), "a call whose result is on disk, or that had not begun, is not made twice: killed at %v", where)
 	})
 }

@@ -116,7 +116,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	}
 
 	follow := w.Start(strings.Fields(p.fill("watch ID"))...)
-	p.said("pawl watch ID", "pawl up --auth") // test/temporal runs them
+	p.said("pawl watch ID", "pawl up --auth", "pawl steward show NAME TASK") // test/temporal and test/steward run them
 	w.Until("it follows", func() bool { return world.ReadFile(follow.Err) != "" })
 	p.types("pawl mode ID plan")
 	require.Equal(t, 5, follow.Wait().Code)
