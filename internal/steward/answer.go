@@ -123,7 +123,7 @@ func (a answering) gate() (govern.Reply, error) {
 		}
 	}
 	if g.About != "" {
-		closed.Drift = find(a.at.Drift, func(d task.Drift) bool { return about(d) == g.About })
+		closed.Drift = copied(find(a.at.Drift, func(d task.Drift) bool { return about(d) == g.About }))
 	}
 	n := next{State: a.at, charter: a.charter}
 	if d := closed.Drift; d != nil { // the answer replaces an earlier one about the same thing

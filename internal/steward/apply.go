@@ -35,13 +35,21 @@ func (s State) Halting() string { return s.HaltRequested }
 
 // Waits returns the open gate with that ID, or nil.
 func (s State) Waits(id string) *loop.Gate {
-	return find(s.Gates, func(g loop.Gate) bool { return g.ID == id })
+	return copied(find(s.Gates, func(g loop.Gate) bool { return g.ID == id }))
 }
 
 // AnswerTo returns the answer that closed the gate with that ID. It returns nil if nobody closed it, or if the answer
 // is too old to be kept.
 func (s State) AnswerTo(id string) *loop.Answer {
-	return find(s.Answered, func(a loop.Answer) bool { return a.Gate == id })
+	return copied(find(s.Answered, func(a loop.Answer) bool { return a.Gate == id }))
+}
+
+// copied returns a copy of an entry that outlives a change of its list, such as an event's.
+func copied[T any](entry *T) *T {
+	if entry == nil {
+		return nil
+	}
+	return new(*entry)
 }
 
 // find returns the first entry of a list for which is holds, or nil.
