@@ -121,6 +121,13 @@ if [ $((i % 3)) = 0 ]; then echo $i > n; echo "set n to $i"; else echo -$i > n; 
 // place is a fresh repository with its own home.
 type place struct{ dir, repo, home, spec string }
 
+// marks returns a file beside the repository that the agent of this spec may write.
+func (p place) marks(spec map[string]any) (string, error) {
+	dir := filepath.Join(p.dir, "beside")
+	spec["sandbox"] = map[string]any{"allow": []string{dir}}
+	return filepath.Join(dir, "marks"), os.MkdirAll(dir, 0o755)
+}
+
 func (b *bench) place(spec map[string]any) (place, error) {
 	b.n++
 	p := place{dir: filepath.Join(b.dir, strconv.Itoa(b.n))}
@@ -373,8 +380,11 @@ func (b *bench) recovery(rounds int) error {
 		if err != nil {
 			return err
 		}
-		marks := filepath.Join(p.dir, "marks")
 		doc := limits(1)
+		marks, err := p.marks(doc)
+		if err != nil {
+			return err
+		}
 		doc["agent"] = map[string]any{"command": fmt.Sprintf("date +%%s.%%N >> %s; [ $(wc -l < %s) -gt 1 ] || sleep 600; echo 1 > n; echo better", marks, marks)}
 		if err := b.rewrite(p, doc); err != nil {
 			return err
@@ -424,6 +434,9 @@ func (b *bench) long(n int) error {
 	}
 	var parts []string
 	for _, i := range []int{10, 20, 100, n} {
+		if i > n {
+			continue
+		}
 		st, err := os.Stat(filepath.Join(p.home, "loops", "bench", "steps", fmt.Sprintf("%04d.1-modify", i), "prompt.md"))
 		if err != nil {
 			return err

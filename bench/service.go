@@ -159,7 +159,10 @@ func (b *bench) approval(rounds int) error {
 		if err != nil {
 			return err
 		}
-		marks := filepath.Join(p.dir, "marks")
+		marks, err := p.marks(doc)
+		if err != nil {
+			return err
+		}
 		doc["agent"] = map[string]any{"command": fmt.Sprintf("date +%%s.%%N >> %s; echo 1 > n; echo better", marks)}
 		if err := b.rewrite(p, doc); err != nil {
 			return err

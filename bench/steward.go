@@ -90,7 +90,8 @@ func (s crew) measure(p place, pid, n, waiting int) error {
 		took = append(took, ms)
 	}
 	filled := time.Since(started)
-	first, last := median(took[:asked]), median(took[n-asked:])
+	few := min(asked, n)
+	first, last := median(took[:few]), median(took[n-few:])
 	queued := resident(pid)
 	events, bytes, runs, err := s.history()
 	if err != nil {
