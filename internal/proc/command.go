@@ -244,13 +244,14 @@ func (s *server) start(c Command) (j *job, err error) {
 		}
 		j.outputs, ends, files = append(j.outputs, o), append(ends, end), append(files, end.Fd())
 	}
-	handed, hands, err := s.handOut(c.Sandbox)
-	if err != nil {
-		return j, err
-	}
-	if handed != nil {
-		defer handed.Close()
-		files = append(files, handed.Fd())
+	var hands *os.File // our end of the socket over which the command says that it begins
+	if c.Sandbox != nil && c.Sandbox.Hands() {
+		ours, theirs, err := socketpair()
+		if err != nil {
+			return j, fmt.Errorf("a socket for the sandbox: %w", err)
+		}
+		defer theirs.Close()
+		hands, files = ours, append(files, theirs.Fd())
 	}
 	env := slices.DeleteFunc(c.Env, func(v string) bool { return strings.HasPrefix(v, TokenVariable+"=") })
 	env = append(env, TokenVariable+"="+s.token)

@@ -2,7 +2,6 @@ package proc
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"runtime"
@@ -158,50 +157,22 @@ func (r *room) closeProxy() {
 	}
 }
 
-// handOut makes the socket over which a command says that it begins: the command's end, which is its file 3, and ours.
-// Both are nil if the policy needs no such socket.
-func (s *server) handOut(p *sandbox.Policy) (theirs, ours *os.File, err error) {
-	if p == nil || !p.Hands() {
-		return nil, nil, nil
-	}
-	if ours, theirs, err = socketpair(); err != nil {
-		return nil, nil, fmt.Errorf("a socket for the sandbox: %w", err)
-	}
-	return theirs, ours, nil
-}
-
 // serveHanded runs the proxy of one command until the command's network is gone. It first reports whether the command
 // has begun.
 func (s *server) serveHanded(from *os.File, r egress.Rules, begun chan<- error) {
 	l, err := sandbox.Begun(from)
-	if l != nil {
-		s.handed.put(l)
-	}
+	s.hold(l)
 	begun <- err
 	if l != nil {
 		_ = egress.Serve(l, r, &s.metering, s.refusals.add)
 	}
 }
 
-// listeners are the listeners that commands have handed out.
-type listeners struct {
-	mu  sync.Mutex
-	all []net.Listener
-}
-
-func (ls *listeners) put(l net.Listener) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ls.all = append(ls.all, l)
-}
-
-func (ls *listeners) close() {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, l := range ls.all {
-		l.Close()
+// hold keeps the listener of the running command, nil for none, and closes the one before.
+func (s *server) hold(l net.Listener) {
+	if before := s.handed.Swap(&l); before != nil && *before != nil {
+		(*before).Close()
 	}
-	ls.all = nil
 }
 
 // maxRefusals is how many different refusals of the proxy are reported for one command.
@@ -248,11 +219,7 @@ func (s *server) check(c Check) (found []sandbox.Finding, err error) {
 	}
 	within := s.within(&c.Sandbox, func() {
 		var answers []sandbox.Finding
-		if c.Sandbox.Machine.Files == sandbox.ByBwrap {
-			answers, err = sandbox.AnswerIn(c.Sandbox, asked)
-		} else {
-			answers = sandbox.Answer(asked)
-		}
+		answers, err = sandbox.Answer(c.Sandbox, asked)
 		found = append(found, answers...)
 	})
 	return found, errors.Join(within, err)

@@ -4,9 +4,11 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,9 +46,8 @@ func (r request) policy() *sandbox.Policy {
 	return r.Prepare
 }
 
-// reply without an ID says that the supervisor is ready, or why it is not.
+// reply answers Run and Check. The first one says that the supervisor is ready, or why it is not.
 type reply struct {
-	ID       uint64
 	Result   Result
 	Findings []sandbox.Finding
 	Error    string
@@ -81,7 +82,7 @@ type server struct {
 	running  *sandbox.Policy // of the running command; nil if none runs or it has none
 	bounds   *sandbox.Bounds // nil if there are no limits
 	refusals refusals
-	handed   listeners
+	handed   atomic.Pointer[net.Listener] // the listener that the running command has handed out
 	metering metering
 }
 
@@ -138,7 +139,7 @@ func serve(token string) (code int) {
 		}
 	}()
 	for req := range s.requests {
-		answer := reply{ID: req.ID}
+		var answer reply
 		var err error
 		switch {
 		case req.Prepare != nil:
@@ -148,7 +149,7 @@ func serve(token string) (code int) {
 			s.running = req.Run.Sandbox
 			answer.Result, err = s.run(req.ID, *req.Run)
 			s.running = nil
-			s.handed.close()
+			s.hold(nil)
 			answer.Result.Refused = s.refusals.take()
 		case req.Check != nil:
 			answer.Findings, err = s.check(*req.Check)

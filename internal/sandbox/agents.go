@@ -2,10 +2,8 @@ package sandbox
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"pawl/internal/program"
 )
@@ -72,19 +70,6 @@ func (d *draft) agent(r Request, p program.Program) {
 		d.inHomes(Write, p.SignIn...)
 	}
 	d.inHomes(Read, p.Reads...)
-}
-
-// lookedFor caches the answers of installedAnywhere.
-var lookedFor sync.Map
-
-// installedAnywhere reports whether a program is in this process's PATH.
-func installedAnywhere(program string) bool {
-	if there, ok := lookedFor.Load(program); ok {
-		return there.(bool)
-	}
-	_, err := exec.LookPath(program)
-	lookedFor.Store(program, err == nil)
-	return err == nil
 }
 
 // installed returns the folders that a program installed by npm needs to start: the one with the packages, and the one

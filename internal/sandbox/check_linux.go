@@ -17,8 +17,42 @@ import (
 	"pawl/internal/egress"
 )
 
-// Answer tries the questions on the calling thread, which must be in the sandbox.
-func Answer(asked []Question) []Finding {
+// Answer tries the questions in the sandbox of a policy: on the calling thread, which must be in it, or in a process in
+// bubblewrap's sandbox, which no thread can enter.
+func Answer(p Policy, asked []Question) (found []Finding, err error) {
+	if p.Machine.Files != ByBwrap {
+		return tried(asked), nil
+	}
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return nil, err
+	}
+	p.Places = sorted(append(p.Places, Place{Path: self, Access: Read})) // it opens nothing else
+	path, argv := p.Wrap(self, []string{self, checkName}, "")
+	cmd := exec.Command(path)
+	cmd.Args = argv
+	in, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdin, cmd.Env = bytes.NewReader(in), []string{"GOMAXPROCS=1"}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	return found, json.Unmarshal(out, &found)
+}
+
+// answerAsked is the part of Answer that Main runs in bubblewrap's sandbox.
+func answerAsked() {
+	var asked []Question
+	if json.NewDecoder(os.Stdin).Decode(&asked) != nil || json.NewEncoder(os.Stdout).Encode(tried(asked)) != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func tried(asked []Question) []Finding {
 	found := make([]Finding, len(asked))
 	for i, q := range asked {
 		found[i] = Finding{q, q.done()}
@@ -139,35 +173,4 @@ func tries(at netip.AddrPort, protocol int, fast bool) bool {
 	}
 	code, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	return err == nil && code == 0
-}
-
-// answerAsked is the part of AnswerIn that Main runs.
-func answerAsked() {
-	var asked []Question
-	if json.NewDecoder(os.Stdin).Decode(&asked) != nil || json.NewEncoder(os.Stdout).Encode(Answer(asked)) != nil {
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-// AnswerIn tries the questions in a process in the sandbox, for bubblewrap, whose sandbox a thread can't enter.
-func AnswerIn(p Policy, asked []Question) (found []Finding, err error) {
-	self, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		return nil, err
-	}
-	p.Places = sorted(append(p.Places, Place{Path: self, Access: Read})) // it opens nothing else
-	path, argv := p.Wrap(self, []string{self, checkName}, "")
-	cmd := exec.Command(path)
-	cmd.Args = argv
-	in, err := json.Marshal(asked)
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stdin, cmd.Env = bytes.NewReader(in), []string{"GOMAXPROCS=1"}
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, err
-	}
-	return found, json.Unmarshal(out, &found)
 }

@@ -35,10 +35,12 @@ type Facts struct {
 func Claims(f Facts) []Claim {
 	m := f.Policy.Machine
 	by, written, inRepo := string(m.Files), "", ""
-	for _, at := range f.Policy.granted(f.Allow) {
-		written = " (but for what sandbox.allow lets them write)"
-		if within(at, f.Repo) && f.Repo != "" {
-			inRepo = written
+	for _, path := range f.Allow {
+		if at, around := f.Policy.granted(path); at != "" && around.Access == Write {
+			written = " (but for what sandbox.allow lets them write)"
+			if within(at, f.Repo) && f.Repo != "" {
+				inRepo = written
+			}
 		}
 	}
 	caches := "what builds cache there, under a layer of the loop's own"
@@ -114,8 +116,7 @@ func Claims(f Facts) []Claim {
 // Grants says what each path of sandbox.allow gives access to.
 func Grants(p Policy, allow []string) (lines []string) {
 	for _, path := range allow {
-		at := resolved(allowed(path, homes()))
-		around, _ := covering(p.Places, at)
+		at, around := p.granted(path)
 		is := path
 		if at != "" && at != path {
 			is += " (" + at + ")"
@@ -155,15 +156,11 @@ func Named(p, unnamed Policy) (lines []string) {
 	return lines
 }
 
-// granted returns the places that are writable because of sandbox.allow.
-func (p Policy) granted(allow []string) (all []string) {
-	for _, path := range allow {
-		at := resolved(allowed(path, homes()))
-		if around, ok := covering(p.Places, at); at != "" && ok && around.Access == Write {
-			all = append(all, at)
-		}
-	}
-	return all
+// granted returns where a path of sandbox.allow is, "" if it does not exist, and the place that it is in.
+func (p Policy) granted(path string) (at string, around Place) {
+	at = resolved(allowed(path, homes()))
+	around, _ = covering(p.Places, at)
+	return at, around
 }
 
 // The sentences of the contract about a limit that can't be kept.

@@ -343,14 +343,7 @@ func (p Place) through(at func(path string) string) Place {
 
 // branch opens a part of a mount, -1 if it can't.
 func branch(path string) int {
-	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-	if err != nil {
-		return -1
-	}
-	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}); err != nil {
-		unix.Close(tree)
-		return -1
-	}
+	tree, _ := openTree(path, 0, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	return tree
 }
 
@@ -428,15 +421,18 @@ func memory(at, options string) error {
 
 // treeOf opens a copy of the mounts at a path.
 func treeOf(path string, readOnly bool) (int, error) {
-	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if readOnly {
+		return openTree(path, unix.AT_RECURSIVE, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_RDONLY)
+	}
+	return openTree(path, unix.AT_RECURSIVE, unix.MOUNT_ATTR_NOSUID)
+}
+
+func openTree(path string, recursive uint, attributes uint64) (int, error) {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|recursive)
 	if err != nil {
 		return -1, err
 	}
-	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
-	if readOnly {
-		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
-	}
-	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|recursive, &unix.MountAttr{Attr_set: attributes}); err != nil {
 		unix.Close(tree)
 		return -1, err
 	}

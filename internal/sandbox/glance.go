@@ -34,15 +34,18 @@ func now(path string) glance {
 // Every command's policy is made of hundreds of them.
 func lately(path string) glance { return glances.of(path, now) }
 
-// The results of the last second.
+// What is remembered of the machine.
 var (
-	glances recent[glance]
-	chosen  recent[[]preference] // preferred
-	roots   recent[string]       // the outermost folder or file on the way to a path that is root's alone, "" if there is none
+	glances  = recent[glance]{life: time.Second}
+	chosen   = recent[[]preference]{life: time.Second} // preferred
+	roots    = recent[string]{life: time.Second}       // the outermost folder or file on the way to a path that is root's alone, "" if there is none
+	masked   = recent[[]Place]{life: time.Minute}      // rootsOwn
+	programs = recent[bool]{life: time.Hour}           // whether a program is in this process's PATH
 )
 
-// recent caches answers for a second.
+// recent caches answers for some time.
 type recent[V any] struct {
+	life  time.Duration
 	mu    sync.Mutex
 	since time.Time
 	all   map[string]V
@@ -52,7 +55,7 @@ type recent[V any] struct {
 func (r *recent[V]) of(question string, answer func(string) V) V {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.all == nil || time.Since(r.since) > time.Second {
+	if r.all == nil || time.Since(r.since) > r.life {
 		r.since, r.all = time.Now(), map[string]V{}
 	}
 	v, known := r.all[question]

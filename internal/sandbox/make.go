@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"regexp"
@@ -209,23 +210,23 @@ func Make(r Request) Policy {
 	d.look = lately
 	for _, name := range append([]string{"PATH"}, toolVariables...) {
 		for _, dir := range filepath.SplitList(value[name]) {
-			d.open(Read, dir)
+			d.open(dir)
 			// A bin folder comes with its parent, which has what its programs need. In a home, the parent contains
 			// other things too.
 			if base, at := filepath.Base(dir), d.find(dir).at; (base == "bin" || base == "sbin") && !d.inHome(at) {
-				d.open(Read, filepath.Dir(at))
+				d.open(filepath.Dir(at))
 			}
 		}
 	}
 	d.look = now
-	d.open(Read, named(r.Named, d.homes)...)
-	d.open(Read, r.Reads...)
+	d.open(named(r.Named, d.homes)...)
+	d.open(r.Reads...)
 	if len(r.Argv) > 0 {
-		d.open(Read, installed(r.Argv[0], value["PATH"])...)
+		d.open(installed(r.Argv[0], value["PATH"])...)
 	}
 	for _, word := range r.Argv { // a program's files are beside it
 		if info, err := os.Stat(word); err == nil && filepath.IsAbs(word) && info.Mode().IsRegular() {
-			d.open(Read, filepath.Dir(word))
+			d.open(filepath.Dir(word))
 			d.names(word)
 		}
 	}
@@ -235,12 +236,12 @@ func Make(r Request) Policy {
 	for _, name := range r.Agents {
 		if own, known := program.Lookup(name); known {
 			d.agent(r, own)
-			d.open(Read, installed(name, value["PATH"])...)
+			d.open(installed(name, value["PATH"])...)
 		}
 	}
 	for i, word := range r.Argv {
 		if i > 0 && r.Argv[i-1] == "--" { // the program that another one starts
-			d.open(Read, installed(word, value["PATH"])...)
+			d.open(installed(word, value["PATH"])...)
 		}
 		agent, _ := program.Lookup(filepath.Base(word))
 		if slices.Contains(r.Agents, agent.Name) {
@@ -351,23 +352,19 @@ func (d *draft) inHome(at string) bool {
 	return slices.ContainsFunc(d.homes, func(home string) bool { return within(at, home) })
 }
 
-// open makes paths accessible that somebody else named, unless that would open a home or $PAWL_HOME.
-func (d *draft) open(access Access, paths ...string) {
+// open makes paths readable that somebody else named, unless that would open a home or $PAWL_HOME.
+func (d *draft) open(paths ...string) {
 	for _, path := range paths {
 		at := d.find(path).at
 		if at == "" || at == "/" || d.holds(at) || slices.ContainsFunc(slices.Concat(devices, scratch), func(s string) bool { return at == s }) ||
 			within(at, "/proc") || within(at, "/dev") || within(at, "/sys") {
 			continue
 		}
-		if access == Read && d.whole(at) {
+		if around, ok := covering(d.places, at); d.whole(at) || ok && around.Access >= Read {
 			d.names(path)
 			continue
 		}
-		if around, ok := covering(d.places, at); ok && around.Access >= access {
-			d.names(path)
-			continue
-		}
-		d.add(access, path)
+		d.add(Read, path)
 	}
 }
 
@@ -405,7 +402,7 @@ func (d *draft) whole(at string) bool {
 func (d *draft) layers(r Request, value map[string]string) {
 	var folders []string
 	for _, c := range caches {
-		if !slices.ContainsFunc(c.programs, installedAnywhere) {
+		if !slices.ContainsFunc(c.programs, func(name string) bool { return programs.of(name, inPath) }) {
 			continue
 		}
 		for _, home := range d.homes {
@@ -420,6 +417,11 @@ func (d *draft) layers(r Request, value map[string]string) {
 	for _, folder := range folders {
 		d.layer(r, folder)
 	}
+}
+
+func inPath(program string) bool {
+	_, err := exec.LookPath(program)
+	return err == nil
 }
 
 // layer adds one folder with a layer of the command's own.

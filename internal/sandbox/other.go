@@ -41,45 +41,11 @@ func Begun(*os.File) (net.Listener, error) {
 	return nil, errors.New("there is no sandbox on this system")
 }
 
-// Answer returns nothing here.
-func Answer([]Question) []Finding { return nil }
-
-// AnswerIn always fails here.
-func AnswerIn(Policy, []Question) ([]Finding, error) {
-	return nil, errors.New("there is no sandbox on this system")
-}
-
-// Bounds limit nothing here.
-type Bounds struct{}
-
-// NewBounds always fails here.
-func NewBounds(string, Limits) (*Bounds, error) {
-	return &Bounds{}, errors.New("this system has no cgroups")
-}
-
-// Join does nothing here.
-func (*Bounds) Join() error { return nil }
+// Answer returns nothing here: no thread gets into a sandbox.
+func Answer(Policy, []Question) ([]Finding, error) { return nil, nil }
 
 // Begin does nothing here.
 func (*Bounds) Begin(*syscall.SysProcAttr) {}
-
-// Relieved does nothing here.
-func (*Bounds) Relieved() {}
-
-// Limits returns no limits here.
-func (*Bounds) Limits() Limits { return Limits{} }
-
-// Reached counts nothing here.
-func (*Bounds) Reached() Reached { return Reached{} }
-
-// Close does nothing here.
-func (*Bounds) Close() {}
-
-// RemoveBounds does nothing here.
-func RemoveBounds(string) error { return nil }
-
-// Outgrows is always true here.
-func Outgrows(string, string) bool { return true }
 
 func opaque(string) bool { return false }
 

@@ -54,7 +54,7 @@ func inOwnThread(do func() error) error {
 
 const probeName = "pawl-sandbox-probe"
 
-// Main does the work of a Probe, an AnswerIn or a command in bubblewrap's network if this process was started for it,
+// Main does the work of a Probe, an Answer or a command in bubblewrap's network if this process was started for it,
 // and then never returns. Call it first in every main and TestMain; proc.Main does.
 func Main() {
 	switch {

@@ -28,6 +28,13 @@ func Supervisor(by Means) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{}
 }
 
+// Begin makes a process start in the cgroup of version 2.
+func (b *Bounds) Begin(a *syscall.SysProcAttr) {
+	if b.unified >= 0 {
+		a.UseCgroupFD, a.CgroupFD = true, b.unified
+	}
+}
+
 // Processes is the process table of this machine; in a supervisor, of everything that runs under it.
 var Processes = "/proc"
 
