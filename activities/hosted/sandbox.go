@@ -58,7 +58,7 @@ func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []s
 		if err := policy.Egress.Check(); err != nil {
 			return err
 		}
-		c.Env = Later(append(c.Env, egress.Environment(c.Env)...))
+		c.Env = Later(append(c.Env, egress.Environment(sandbox.Values(c.Env))...))
 	}
 	c.Sandbox = &policy
 	return nil

@@ -421,37 +421,30 @@ var errNotOffered = protocol.NewMethodNotFound("pawl does not offer this")
 
 // The agent works on the desk itself, so pawl offers neither files nor terminals. Some agents ask for them anyway.
 
-// ReadTextFile is not offered.
-func (s *session) ReadTextFile(context.Context, protocol.ReadTextFileRequest) (protocol.ReadTextFileResponse, error) {
-	return protocol.ReadTextFileResponse{}, errNotOffered
+func (s *session) ReadTextFile(context.Context, protocol.ReadTextFileRequest) (r protocol.ReadTextFileResponse, err error) {
+	return r, errNotOffered
 }
 
-// WriteTextFile is not offered.
-func (s *session) WriteTextFile(context.Context, protocol.WriteTextFileRequest) (protocol.WriteTextFileResponse, error) {
-	return protocol.WriteTextFileResponse{}, errNotOffered
+func (s *session) WriteTextFile(context.Context, protocol.WriteTextFileRequest) (r protocol.WriteTextFileResponse, err error) {
+	return r, errNotOffered
 }
 
-// CreateTerminal is not offered.
-func (s *session) CreateTerminal(context.Context, protocol.CreateTerminalRequest) (protocol.CreateTerminalResponse, error) {
-	return protocol.CreateTerminalResponse{}, errNotOffered
+func (s *session) CreateTerminal(context.Context, protocol.CreateTerminalRequest) (r protocol.CreateTerminalResponse, err error) {
+	return r, errNotOffered
 }
 
-// KillTerminal is not offered.
-func (s *session) KillTerminal(context.Context, protocol.KillTerminalRequest) (protocol.KillTerminalResponse, error) {
-	return protocol.KillTerminalResponse{}, errNotOffered
+func (s *session) KillTerminal(context.Context, protocol.KillTerminalRequest) (r protocol.KillTerminalResponse, err error) {
+	return r, errNotOffered
 }
 
-// TerminalOutput is not offered.
-func (s *session) TerminalOutput(context.Context, protocol.TerminalOutputRequest) (protocol.TerminalOutputResponse, error) {
-	return protocol.TerminalOutputResponse{}, errNotOffered
+func (s *session) TerminalOutput(context.Context, protocol.TerminalOutputRequest) (r protocol.TerminalOutputResponse, err error) {
+	return r, errNotOffered
 }
 
-// ReleaseTerminal is not offered.
-func (s *session) ReleaseTerminal(context.Context, protocol.ReleaseTerminalRequest) (protocol.ReleaseTerminalResponse, error) {
-	return protocol.ReleaseTerminalResponse{}, errNotOffered
+func (s *session) ReleaseTerminal(context.Context, protocol.ReleaseTerminalRequest) (r protocol.ReleaseTerminalResponse, err error) {
+	return r, errNotOffered
 }
 
-// WaitForTerminalExit is not offered.
-func (s *session) WaitForTerminalExit(context.Context, protocol.WaitForTerminalExitRequest) (protocol.WaitForTerminalExitResponse, error) {
-	return protocol.WaitForTerminalExitResponse{}, errNotOffered
+func (s *session) WaitForTerminalExit(context.Context, protocol.WaitForTerminalExitRequest) (r protocol.WaitForTerminalExitResponse, err error) {
+	return r, errNotOffered
 }

@@ -112,19 +112,17 @@ func WriteJSON(path string, v any) error {
 	return WriteFile(path, append(summed(b), '\n'), 0o600)
 }
 
-// CacheJSON is WriteCache for a value.
+// CacheJSON is WriteCache for a value. It leaves a file alone that has the value already.
 func CacheJSON(path string, v any) error {
-	b, err := Encode(v)
+	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", filepath.Base(path), err)
 	}
+	b = summed(b)
+	if have, err := os.ReadFile(held.At(path)); err == nil && bytes.Equal(have, b) {
+		return nil
+	}
 	return WriteCache(path, b)
-}
-
-// Encode returns what CacheJSON writes.
-func Encode(v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	return summed(b), err
 }
 
 // sumOf matches the checksum at the end of a record, which covers the rest of the record.

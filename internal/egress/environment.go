@@ -7,10 +7,10 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Environment returns the variables by which programs in the sandbox find the proxy. They belong at the end of env,
-// the rest of the environment. The settings of the JVM's build tools are added to those of env. docs/sandbox.md lists
-// the programs that were tried.
-func Environment(env []string) []string {
+// Environment returns the variables by which programs in the sandbox find the proxy. They belong at the end of the
+// environment, which has these values without them: the settings of the JVM's build tools are added to those there.
+// docs/sandbox.md lists the programs that were tried.
+func Environment(values map[string]string) []string {
 	at := fmt.Sprintf("127.0.0.1:%d", Port)
 	const local = "localhost,.localhost,127.0.0.1,127.0.0.0/8,0.0.0.0,::1" // some programs do not understand ranges
 	var all []string
@@ -25,19 +25,9 @@ func Environment(env []string) []string {
 	// JAVA_TOOL_OPTIONS would affect every JVM, and make each print a line to stderr.
 	java := fmt.Sprintf("-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=%[1]d -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=%[1]d -Dhttp.nonProxyHosts=localhost|127.*|[::1]", Port)
 	for _, name := range []string{"MAVEN_OPTS", "GRADLE_OPTS"} {
-		all = append(all, name+"="+strings.TrimLeft(value(env, name)+" "+java, " "))
+		all = append(all, name+"="+strings.TrimLeft(values[name]+" "+java, " "))
 	}
 	return all
-}
-
-// value returns the value of a variable in env, where the last one counts.
-func value(env []string, name string) (v string) {
-	for _, kv := range env {
-		if after, is := strings.CutPrefix(kv, name+"="); is {
-			v = after
-		}
-	}
-	return v
 }
 
 // Upstream returns the proxy that this process itself has to use, from its environment, and the hosts without it:

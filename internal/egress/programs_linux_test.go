@@ -77,8 +77,8 @@ func TestE6_ProgramsFindTheProxy(t *testing.T) {
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "npm_config_userconfig="+filepath.Join(dir, "npmrc"), "npm_config_globalconfig=/dev/null", "npm_config_fetch_retries=0", "npm_config_cache="+filepath.Join(dir, "npm"), "npm_config_registry=https://registry.test/npm/",
 		"PIP_CONFIG_FILE=/dev/null", "PIP_NO_CACHE_DIR=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_INDEX_URL=https://registry.test/simple",
 		"GOPROXY=https://registry.test/go", "GOMODCACHE="+filepath.Join(dir, "go"), "GONOSUMDB=*", "GOFLAGS=-modcacherw", "GOTOOLCHAIN=local", "GO111MODULE=on",
-		"CARGO_HOME="+filepath.Join(dir, "cargo"), "MAVEN_OPTS=-Djavax.net.ssl.trustStore="+filepath.Join(dir, "trust.p12")+" -Djavax.net.ssl.trustStorePassword=changeit")
-	env = append(env, egress.Environment(env)...)
+		"CARGO_HOME="+filepath.Join(dir, "cargo"))
+	env = append(env, egress.Environment(map[string]string{"MAVEN_OPTS": "-Djavax.net.ssl.trustStore=" + filepath.Join(dir, "trust.p12") + " -Djavax.net.ssl.trustStorePassword=changeit"})...)
 	write("rust/Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\ndemo = \"1\"\n")
 	write("rust/src/lib.rs", "")
 	write("rust/.cargo/config.toml", "[source.crates-io]\nreplace-with = \"here\"\n[source.here]\nregistry = \"sparse+https://registry.test/index/\"\n")

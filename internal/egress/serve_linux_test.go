@@ -356,7 +356,7 @@ func TestE6_TheHostOfAService(t *testing.T) {
 
 func TestE6_TheEnvironmentLeadsToTheProxy(t *testing.T) {
 	env := map[string]string{}
-	for _, kv := range egress.Environment([]string{"A=b", "MAVEN_OPTS=-Xmx1g", "MAVEN_OPTS=-Xmx2g"}) {
+	for _, kv := range egress.Environment(map[string]string{"A": "b", "MAVEN_OPTS": "-Xmx2g"}) {
 		name, value, _ := strings.Cut(kv, "=")
 		require.NotContains(t, env, name)
 		env[name] = value

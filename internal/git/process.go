@@ -18,8 +18,6 @@ func detach(cmd *exec.Cmd, user bool) {
 	}
 }
 
-func terminate(cmd *exec.Cmd) error { return signal(cmd, syscall.SIGTERM) }
-
 func signal(cmd *exec.Cmd, s syscall.Signal) error {
 	if cmd.Process == nil {
 		return os.ErrProcessDone

@@ -157,6 +157,15 @@ func (r Runner) With(env ...string) Runner {
 	return r
 }
 
+// Program returns git's full path from package pin, "git" if there is none.
+func Program() string {
+	at, err := pin.Path("git")
+	if err != nil {
+		return "git"
+	}
+	return at
+}
+
 // Command is one git process that has not run yet.
 type Command struct {
 	Stdin io.Reader // nil: empty
@@ -215,7 +224,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	known := c.lead(cmd)
 	detach(cmd, c.runner.user)
 	// git removes its lock and temporary files on SIGTERM, not on SIGKILL.
-	cmd.Cancel = func() error { return terminate(cmd) }
+	cmd.Cancel = func() error { return signal(cmd, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 
 	var out bytes.Buffer
@@ -280,7 +289,7 @@ func (c *Command) wait(cmd *exec.Cmd, out *bytes.Buffer) (readErr, err error) {
 	}
 	if c.Stdout != nil {
 		if readErr = c.Stdout(pipe); readErr != nil {
-			_ = terminate(cmd)
+			_ = signal(cmd, syscall.SIGTERM)
 		}
 	}
 	return readErr, cmd.Wait()

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -240,35 +239,6 @@ func Listing(t testing.TB, dir string) map[string]string {
 		return nil
 	}))
 	return m
-}
-
-// AsNobody runs the calling test again in another process, as a user without privileges, because root can read
-// everything. It reports whether it did.
-func AsNobody(t *testing.T) bool {
-	t.Helper()
-	if os.Getuid() != 0 {
-		return false
-	}
-	dir, err := os.MkdirTemp("", "repo-nobody-")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	exe := filepath.Join(dir, "test")
-	// Another process copies it: a program that this one has open for writing can't run, and a child of another test may hold it open.
-	require.NoError(t, exec.Command("cp", self, exe).Run())
-	tmp := filepath.Join(dir, "tmp")
-	require.NoError(t, os.Mkdir(tmp, 0o777))
-	require.NoError(t, os.Chmod(tmp, 0o777))
-	cmd := exec.Command(exe, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Dir = tmp
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.Contains(t, string(out), "--- PASS: "+t.Name())
-	return true
 }
 
 // BytesOf returns every file of a repository with its content and times, including .git.

@@ -135,7 +135,10 @@ func RunWorker(ctx context.Context, o Options) error {
 	if err := hosted.NoteEnvironment(o.Home); err != nil {
 		return err
 	}
-	if err := whenItAnswers(ctx, func() error { return answers(ctx, o) }); err != nil {
+	if err := whenItAnswers(ctx, func() error {
+		_, err := o.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
+		return err
+	}); err != nil {
 		return err
 	}
 	// The host's own engine has no other host. So work on trees is done from the shared queue: there, a workflow task
@@ -258,12 +261,6 @@ func Register(r worker.WorkflowRegistry) {
 
 // servicePoll is the time between two tries to reach a service that does not answer.
 const servicePoll = 50 * time.Millisecond
-
-// answers returns an error if the service does not answer a question about its namespace.
-func answers(ctx context.Context, o Options) error {
-	_, err := o.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
-	return err
-}
 
 // whenItAnswers repeats do until the service can be reached. A worker that takes over from another process may have
 // taken over the engine too, which then is still starting.

@@ -107,8 +107,9 @@ func New(c Config) (*Meter, error) {
 		_, _ = m.file.Write([]byte("\n"))
 	}
 	m.budget.begin(c.Budget, spent)
+	proxy := (&httpproxy.Config{HTTPProxy: c.Proxy, HTTPSProxy: c.Proxy, NoProxy: c.Direct}).ProxyFunc()
 	transport := &http.Transport{
-		Proxy:               proxyFunc(c),
+		Proxy:               func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
 		DisableCompression:  true, // a program that did not ask for compression gets none
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 30 * time.Second, ForceAttemptHTTP2: true,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots(c.Roots)},
@@ -120,11 +121,6 @@ func New(c Config) (*Meter, error) {
 	}
 	context.AfterFunc(m.ctx, transport.CloseIdleConnections)
 	return m, nil
-}
-
-func proxyFunc(c Config) func(*http.Request) (*url.URL, error) {
-	by := (&httpproxy.Config{HTTPProxy: c.Proxy, HTTPSProxy: c.Proxy, NoProxy: c.Direct}).ProxyFunc()
-	return func(r *http.Request) (*url.URL, error) { return by(r.URL) }
 }
 
 // roots returns the system's certificates and those of the files; nil, which means the system's, if there are no

@@ -166,13 +166,19 @@ type refs struct {
 	groups   map[string]Group // by glob
 	outside  map[string]bool
 	dirs     map[string]bool // the folders that commands name; nil if nobody needs them
-	follower                 // finds what the commands run in turn
+
+	// What scripts, and targets of make and similar programs, run in turn is found in the texts of files of the base commit.
+	text   func(file string) string // if nil, nothing is read
+	depth  int                      // how many files are being read, each from within another
+	found  map[string]bool          // files that the files read so far run or import
+	unread map[string]bool          // Set.Unread
+	looked map[string]bool          // what was read already, and how
 }
 
 func newRefs(s spec.Spec, files []string) *refs {
 	r := &refs{
 		files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{},
-		follower: follower{found: map[string]bool{}, unread: map[string]bool{}, looked: map[string]bool{}},
+		found: map[string]bool{}, unread: map[string]bool{}, looked: map[string]bool{},
 	}
 	if path.IsAbs(s.Repo.Path) {
 		r.root = path.Clean(s.Repo.Path)

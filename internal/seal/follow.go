@@ -8,16 +8,6 @@ import (
 	"pawl/internal/shell"
 )
 
-// follower finds what scripts, and targets of make and similar programs, run in turn. It reads the text of files of
-// the base commit, and runs nothing.
-type follower struct {
-	text   func(file string) string // if nil, nothing is read
-	depth  int                      // how many files are being read, each from within another
-	found  map[string]bool          // files that the files read so far run or import
-	unread map[string]bool          // Set.Unread
-	looked map[string]bool          // what was read already, and how
-}
-
 // MaxScript is the largest size in bytes of a file that is read to find what it runs.
 const MaxScript = 256 << 10
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,20 +29,14 @@ type Entry struct {
 }
 
 func (e Entry) check() error {
-	if err := git.CheckRef(e.Ref); err != nil {
+	if err := errors.Join(git.CheckRef(e.Ref), git.CheckHashes(cmp.Or(e.Prev, git.NoHash)), git.CheckHashes(e.Keeps...)); err != nil {
 		return err
-	}
-	if e.Prev != "" && !git.IsHash(e.Prev) {
-		return git.CheckHashes(e.Prev)
 	}
 	if !git.IsHash(e.Code) {
 		return fmt.Errorf("a ledger entry needs the code head it stands for, not %s", git.Quote(e.Code))
 	}
 	if len(e.Keeps) > 0 && e.Prev == "" {
 		return errors.New("the first entry of a ledger keeps nothing beside the code head")
-	}
-	if err := git.CheckHashes(e.Keeps...); err != nil {
-		return err
 	}
 	for name := range e.Files {
 		if err := checkLedgerName(name); err != nil {

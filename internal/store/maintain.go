@@ -10,23 +10,18 @@ import (
 // git process searches all of them.
 const maxPacks = 40
 
-// maintain combines what transactions have left (small packs, loose objects) into one pack with deltas. It removes
-// nothing that a ref, a tree or a waiting change could need: unreferenced objects stay until the store is removed.
-func (s *Store) maintain(ctx context.Context, lock *os.File) error {
+// foldPacks combines what transactions have left (small packs, loose objects) into one pack with deltas, when that is
+// due. It removes nothing that a ref, a tree or a waiting change could need: unreferenced objects stay until the store is
+// removed. If it fails, the transaction still succeeds, because the refs have moved. The next transaction tries again.
+func (s *Store) foldPacks(ctx context.Context, lock *os.File) {
+	if packs, _ := fs.Glob(os.DirFS(s.path()), "objects/pack/*.pack"); len(packs) <= maxPacks {
+		return
+	}
 	// fast-import leaves a report in the git directory when it crashes.
 	reports, _ := fs.Glob(os.DirFS(s.path()), "fast_import_crash_*")
 	for _, r := range reports {
 		_ = os.Remove(s.path(r))
 	}
 	// Geometric: a large pack (the user's history) is left alone while it outweighs the others.
-	_, err := s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index").Locked(lock).Run(ctx)
-	return err
-}
-
-// foldPacks runs maintain when it is due. If it fails, the transaction still succeeds, because the refs have moved. The
-// next transaction tries again.
-func (s *Store) foldPacks(ctx context.Context, lock *os.File) {
-	if packs, _ := fs.Glob(os.DirFS(s.path()), "objects/pack/*.pack"); len(packs) > maxPacks {
-		_ = s.maintain(ctx, lock)
-	}
+	_, _ = s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index").Locked(lock).Run(ctx)
 }

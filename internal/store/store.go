@@ -202,10 +202,7 @@ const Damaged = "damaged"
 // SetRef moves a ref from one hash to another; "" means absent. If the ref is already there, it does nothing. If the
 // ref is anywhere else, the error is *Fenced.
 func (s *Store) SetRef(ctx context.Context, ref, to, from string) error {
-	if err := git.CheckRef(ref); err != nil {
-		return err
-	}
-	if err := git.CheckHashes(cmp.Or(to, git.NoHash), cmp.Or(from, git.NoHash)); err != nil {
+	if err := errors.Join(git.CheckRef(ref), git.CheckHashes(cmp.Or(to, git.NoHash), cmp.Or(from, git.NoHash))); err != nil {
 		return err
 	}
 	lock, err := s.lock(ctx)
@@ -213,8 +210,7 @@ func (s *Store) SetRef(ctx context.Context, ref, to, from string) error {
 		return err
 	}
 	defer lock.Close()
-	have, err := s.Ref(ctx, ref)
-	switch {
+	switch have, err := s.Ref(ctx, ref); {
 	case err != nil:
 		return err
 	case have == to:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
 )
 
@@ -78,7 +79,7 @@ func (r *goReader) at(name string) *goPackage {
 // keep adds output to an excerpt while there is room for all of them.
 func (r *goReader) keep(e *excerpt, output string) {
 	if r.pending < maxPending {
-		r.pending += e.write(string(unstyled([]byte(output))))
+		r.pending += e.write(string(evidence.Plain([]byte(output))))
 	}
 }
 

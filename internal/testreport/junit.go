@@ -6,6 +6,7 @@ import (
 	"html"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
 )
 
@@ -89,7 +90,7 @@ func (r *junitReader) read(src []byte) {
 // say adds to the message of the open verdict.
 func (r *junitReader) say(text []byte, decode func(string) string) {
 	if r.inside != "" && len(bytes.TrimSpace(text)) > 0 {
-		r.message.write(string(unstyled([]byte(decode(string(text))))))
+		r.message.write(string(evidence.Plain([]byte(decode(string(text))))))
 	}
 }
 

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
 )
 
 // eachLine calls f with each line of the outputs, without colours and line ends. If a line is too long, f gets only
 // its start.
 func eachLine(outputs [][]byte, f func(line string)) {
-	eachRaw(outputs, maxLine, func(line []byte) { f(string(unstyled(line))) })
+	eachRaw(outputs, maxLine, func(line []byte) { f(string(evidence.Plain(line))) })
 }
 
 // eachRaw calls f with at most the first most bytes of each line, unchanged.
@@ -150,7 +151,7 @@ func parts(outputs [][]byte, n int, part func(out []byte, n int) string) string 
 
 // startOf returns the start of an output, at most n bytes, in whole lines if possible.
 func startOf(out []byte, n int) string {
-	text := tidy(string(unstyled(out[:min(len(out), 2*n)])))
+	text := tidy(string(evidence.Plain(out[:min(len(out), 2*n)])))
 	if len(text) > n {
 		text = text[:n]
 		if end := strings.LastIndexByte(text, '\n'); end > 0 {
@@ -166,7 +167,7 @@ func endOf(out []byte, n int) string {
 	if cut {
 		out = out[len(out)-2*n:] // twice as much, because colours are removed later
 	}
-	text := tidy(string(unstyled(out)))
+	text := tidy(string(evidence.Plain(out)))
 	if len(text) > n {
 		text, cut = text[len(text)-n:], true
 	}

@@ -38,7 +38,7 @@ func readProve(c *collector, outputs [][]byte) {
 		verbose = verbose || tapTest.MatchString(line) && !proveFile.MatchString(line)
 		if m := proveFile.FindStringSubmatch(line); m != nil {
 			if m[2] == "ok" {
-				c.remember(clean(m[1]), "")
+				c.pass(m[1], "")
 			} else {
 				c.skipped++
 			}
@@ -91,7 +91,7 @@ func readProve(c *collector, outputs [][]byte) {
 	}
 	for _, f := range files {
 		if !f.failed {
-			c.remember(clean(f.name), "")
+			c.pass(f.name, "")
 			continue
 		}
 		named := false

@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
 )
 
@@ -217,21 +216,16 @@ func (c *collector) booked() int {
 
 // pass records a test that passed, or a package if name is "".
 func (c *collector) pass(pkg, name string) {
-	pkg, name = clean(pkg), clean(name)
-	if name != "" {
+	if clean(name) != "" {
 		c.passed++
-		c.naming = true
 	}
-	c.remember(pkg, name)
+	c.named(pkg, name)
 }
 
-// named records the name of a test that passed, if a summary counts the test.
+// named is pass for a test that a summary counts.
 func (c *collector) named(pkg, name string) {
-	c.naming = true
-	c.remember(clean(pkg), clean(name))
-}
-
-func (c *collector) remember(pkg, name string) {
+	pkg, name = clean(pkg), clean(name)
+	c.naming = c.naming || name != ""
 	if len(c.passes) < maxNamed {
 		c.passes[hashOf(pkg, name)] = struct{}{}
 	}
@@ -332,6 +326,3 @@ func clean(name string) string {
 	}, name)
 	return clip(strings.TrimSpace(name), maxName)
 }
-
-// unstyled removes terminal escape sequences from a line.
-func unstyled(line []byte) []byte { return evidence.Plain(line) }

@@ -71,7 +71,8 @@ func (t *Tree) copyChanging(root *folder, p pristine) error {
 	}
 	size := int64(0)
 	for _, path := range paths {
-		is, there := p[path]
+		was, there := p[path]
+		is := was.Is
 		if size += is.Size; !there || is.Mode&unix.S_IFMT != unix.S_IFREG || size > maxChangingBytes {
 			continue
 		}
@@ -111,12 +112,12 @@ func (t *Tree) bringBack(root *folder, path string, was made) (made, bool, error
 		}
 		f := os.NewFile(uintptr(fd), filepath.Join(root.abs, path))
 		_, err = f.Write(content)
-		mtime := unix.NsecToTimespec(was.Mtime)
-		return errors.Join(err, f.Chmod(fs.FileMode(was.Mode&0o777)), unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{mtime, mtime}, unix.AT_SYMLINK_NOFOLLOW), f.Close())
+		mtime := unix.NsecToTimespec(was.Is.Mtime)
+		return errors.Join(err, f.Chmod(fs.FileMode(was.Is.Mode&0o777)), unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{mtime, mtime}, unix.AT_SYMLINK_NOFOLLOW), f.Close())
 	})
 	if err != nil {
 		return was, false, nil //nolint:nilerr // a folder above it is gone: setup makes it again
 	}
 	is, err := root.lstatAt(path)
-	return madeOf(is, ""), err == nil, err
+	return made{Is: is}, err == nil, err
 }

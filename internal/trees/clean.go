@@ -64,8 +64,8 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 				if err := renew(f.path); err != nil {
 					return err
 				}
-			case was.Sum != "" && was.Ctime != f.is.Ctime: // note the new time, or the file would be read every time
-				record[f.path], renewed = madeOf(*f.is, was.Sum), true
+			case was.Sum != "" && was.Is.Ctime != f.is.Ctime: // note the new time, or the file would be read every time
+				record[f.path], renewed = made{*f.is, was.Sum}, true
 			}
 			kept = true
 		}

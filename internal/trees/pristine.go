@@ -42,27 +42,20 @@ func stampFile(path string) (stamp, error) {
 // made is a file as setup made it. Sum is the hash of its content if the file has other names elsewhere (pnpm and uv
 // link to their caches), because then each added or removed name changes the ctime.
 type made struct {
-	Mode         uint32
-	Ino          uint64
-	Size         int64
-	Mtime, Ctime int64
-	Sum          string
-}
-
-func madeOf(s stamp, sum string) made {
-	return made{Mode: s.Mode, Ino: s.Ino, Size: s.Size, Mtime: s.Mtime, Ctime: s.Ctime, Sum: sum}
+	Is  stamp
+	Sum string
 }
 
 // same reports whether a file is unchanged. A folder's times change with its content, which is checked by itself.
 func (m made) same(now stamp, sum func() string) bool {
-	if m.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return m.Mode == now.Mode
+	was := m.Is
+	if was.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return was.Mode == now.Mode
 	}
-	was := stamp{Mode: m.Mode, Ino: m.Ino, Size: m.Size, Mtime: m.Mtime, Ctime: m.Ctime}
 	if m.Sum != "" {
 		was.Ctime = now.Ctime
 	}
-	return was == now && (m.Ctime == now.Ctime || m.Sum == sum())
+	return was == now && (m.Is.Ctime == now.Ctime || m.Sum == sum())
 }
 
 // pristine is what setup made: every untracked path, by its name. If a tree lacks this record, its setup has not
@@ -132,7 +125,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 		if linked, err := root.isLinked(f.path); err == nil && linked {
 			sum = root.sum(f.path)
 		}
-		p[f.path] = madeOf(*f.is, sum)
+		p[f.path] = made{*f.is, sum}
 		newest = max(newest, f.is.Ctime)
 	}
 	if err := t.copyChanging(root, p); err != nil {

@@ -7,7 +7,6 @@
 package trees
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -77,15 +76,7 @@ func (t *Tree) loadState() treeState {
 }
 
 func (t *Tree) saveState(st treeState) error {
-	b, err := durable.Encode(st)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(t.state, "state.json")
-	if have, err := os.ReadFile(held.At(path)); err == nil && bytes.Equal(have, b) {
-		return nil
-	}
-	return durable.WriteCache(path, b)
+	return durable.CacheJSON(filepath.Join(t.state, "state.json"), st)
 }
 
 // lock keeps other processes from working on the tree's files. git processes hold it until they end, so an index.lock
