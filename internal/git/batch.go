@@ -58,41 +58,41 @@ func hungUp(err error) bool {
 
 // Get reads one object. name is anything on one line that git resolves. most is the largest size in bytes, < 0 for no
 // limit. The error is ErrNotFound or ErrTooLarge if that is the cause.
-func (b *Batch) Get(name string, most int) (id, kind string, content []byte, err error) {
+func (b *Batch) Get(name string, most int) (kind string, content []byte, err error) {
 	if strings.ContainsAny(name, "\n\x00") {
-		return "", "", nil, fmt.Errorf("git: %s is no name of an object", Quote(name))
+		return "", nil, fmt.Errorf("git: %s is no name of an object", Quote(name))
 	}
 	if _, err := io.WriteString(b.in, name+"\n"); err != nil {
-		return "", "", nil, err
+		return "", nil, err
 	}
 	head, err := b.out.ReadString('\n')
 	if err != nil {
-		return "", "", nil, err
+		return "", nil, err
 	}
 	if strings.HasSuffix(head, " missing\n") {
-		return "", "", nil, fmt.Errorf("%s: %w", Quote(name), ErrNotFound)
+		return "", nil, fmt.Errorf("%s: %w", Quote(name), ErrNotFound)
 	}
 	f := strings.Fields(head)
 	if len(f) != 3 || !IsHash(f[0]) {
-		return "", "", nil, fmt.Errorf("git cat-file answered %s", Quote(head))
+		return "", nil, fmt.Errorf("git cat-file answered %s", Quote(head))
 	}
 	size, err := strconv.Atoi(f[2])
 	if err != nil {
-		return "", "", nil, err
+		return "", nil, err
 	}
 	if most >= 0 && size > most {
-		return f[0], f[1], nil, fmt.Errorf("%s: %d bytes: %w", Quote(name), size, ErrTooLarge)
+		return f[1], nil, fmt.Errorf("%s: %d bytes: %w", Quote(name), size, ErrTooLarge)
 	}
 	content = make([]byte, size+1) // and the line feed after the content
 	if _, err := io.ReadFull(b.out, content); err != nil {
-		return "", "", nil, err
+		return "", nil, err
 	}
-	return f[0], f[1], content[:size], nil
+	return f[1], content[:size], nil
 }
 
 // Commit reads a commit. The error is ErrNotFound if there is none.
 func (b *Batch) Commit(id string) (Commit, error) {
-	_, kind, raw, err := b.Get(id, -1)
+	kind, raw, err := b.Get(id, -1)
 	if err != nil {
 		return Commit{}, err
 	}

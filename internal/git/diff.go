@@ -118,7 +118,7 @@ func (r Runner) ReadTargets(ctx context.Context, files []FileChange) error {
 	}
 	return r.Batch(ctx, func(b *Batch) error {
 		for _, link := range links {
-			_, _, target, err := b.Get(link.NewBlob, -1)
+			_, target, err := b.Get(link.NewBlob, -1)
 			if err != nil {
 				return err
 			}

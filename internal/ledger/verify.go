@@ -40,7 +40,8 @@ const maxFaults = 20
 
 // chapter is one entry, as the checks of one kind of ledger see it.
 type chapter[S any] struct {
-	store.ChainLink
+	store.LedgerCommit
+	N      int // from 1
 	events []loop.Event
 	state  S
 	wrong  func(format string, args ...any)
@@ -58,19 +59,19 @@ type chapter[S any] struct {
 func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, chapter[S])) (Report, error) {
 	var r Report
 	var before S
-	err := b.store.Chain(ctx, head, func(e store.ChainLink) error {
-		r.Entries, r.Commits, r.Code = e.N, append(r.Commits, e.Commit), e.Code
-		c := chapter[S]{ChainLink: e}
+	err := b.store.Chain(ctx, head, func(n int, e store.LedgerCommit) error {
+		r.Entries, r.Commits, r.Code = n, append(r.Commits, e.Commit), e.Code
+		c := chapter[S]{LedgerCommit: e, N: n}
 		c.wrong = func(format string, args ...any) {
 			if len(r.Faults) < maxFaults {
-				r.Faults = append(r.Faults, Fault{e.N, e.Commit, fmt.Sprintf(format, args...)})
+				r.Faults = append(r.Faults, Fault{n, e.Commit, fmt.Sprintf(format, args...)})
 			}
 		}
 		var err error
 		if c.events, err = decodeEvents(e.Files[EventsFile]); err != nil {
 			c.wrong("%s can't be read: %v", EventsFile, err)
 		}
-		if e.N == 1 && len(c.events) > 0 {
+		if n == 1 && len(c.events) > 0 {
 			before = b.begin(c.events[0].Loop)
 		}
 		for i, event := range c.events {

@@ -388,7 +388,7 @@ type passing struct {
 
 func (p passing) Read(b []byte) (int, error) {
 	n, err := p.from.Read(b)
-	_, _ = p.e.Write(b[:n])
+	p.e.passed(b[:n])
 	p.e.ended = p.e.ended || err != nil
 	return n, err
 }
@@ -418,25 +418,24 @@ func (e *exchange) unpack() {
 	go func() {
 		defer close(e.unpacked)
 		if z, err := gzip.NewReader(from); err == nil {
-			_, _ = io.Copy(writer(e.count), z)
+			_, _ = io.Copy(e, z)
 		}
 		_, _ = io.Copy(io.Discard, from)
 	}()
 }
 
-func (e *exchange) Write(b []byte) (int, error) {
+// passed reads a part of the answer as it came.
+func (e *exchange) passed(b []byte) {
 	e.heard()
 	if e.packed != nil {
-		return e.packed.Write(b)
+		_, _ = e.packed.Write(b)
+	} else {
+		_, _ = e.Write(b)
 	}
-	return e.count(b)
 }
 
-type writer func([]byte) (int, error)
-
-func (w writer) Write(b []byte) (int, error) { return w(b) }
-
-func (e *exchange) count(b []byte) (int, error) {
+// Write counts a part of the uncompressed answer.
+func (e *exchange) Write(b []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.status >= 400 {

@@ -10,12 +10,6 @@ import (
 	"pawl/internal/git"
 )
 
-// ChainLink is one entry of a ledger as Chain found it. Every object of it was checked against its hash.
-type ChainLink struct {
-	LedgerCommit     // with all its files
-	N            int // from 1
-}
-
 // Damage says where a ledger stops matching its hashes.
 type Damage struct {
 	N      int // of the entry; 0 if unknown
@@ -25,9 +19,9 @@ type Damage struct {
 
 func (e *Damage) Error() string { return fmt.Sprintf("%s: %s", e.Commit, e.What) }
 
-// Chain walks a ledger from its first entry to head and calls visit for each. It trusts no answer of git: it computes
-// the hash of every commit, folder and file again. The error is *Damage if an object does not match or is missing.
-func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) error) error {
+// Chain walks a ledger from its first entry to head and calls visit for each, with its number from 1 and all its files. It
+// trusts no answer of git: it computes the hash of every commit, folder and file again. The error is *Damage if an object does not match or is missing.
+func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry LedgerCommit) error) error {
 	if err := git.CheckHashes(head); err != nil {
 		return err
 	}
@@ -57,8 +51,7 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 		for i := range chain {
 			l, tree := chain[len(chain)-1-i], trees[len(chain)-1-i]
 			at = Damage{N: i + 1, Commit: l.Commit}
-			link := ChainLink{LedgerCommit: l, N: i + 1}
-			link.Files = map[string][]byte{}
+			l.Files = map[string][]byte{}
 			files, err := folders.list(tree, 0)
 			if err != nil {
 				return err
@@ -71,10 +64,10 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(ChainLink) er
 						return fmt.Errorf("%s: %w", git.Quote(f.name), err)
 					}
 				}
-				link.Files[f.name], now[f.blob] = content, content
+				l.Files[f.name], now[f.blob] = content, content
 			}
 			seen = now
-			if err := visit(link); err != nil {
+			if err := visit(i+1, l); err != nil {
 				return &visitError{err}
 			}
 		}
@@ -96,7 +89,7 @@ type visitError struct{ error }
 
 // sound reads an object and checks it against its hash.
 func sound(b *git.Batch, id, kind string) ([]byte, error) {
-	_, is, content, err := b.Get(id, -1)
+	is, content, err := b.Get(id, -1)
 	switch {
 	case errors.Is(err, git.ErrNotFound):
 		return nil, fmt.Errorf("the %s %s is missing", kind, id)

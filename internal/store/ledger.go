@@ -74,7 +74,7 @@ func ledgerFiles(b *git.Batch, commit string, files []string) (map[string][]byte
 		if err := checkLedgerName(name); err != nil {
 			return nil, err
 		}
-		_, kind, content, err := b.Get(commit+":"+name, -1)
+		kind, content, err := b.Get(commit+":"+name, -1)
 		switch {
 		case errors.Is(err, git.ErrNotFound):
 			// batch reports an absent commit and an absent file in the same way.

@@ -47,7 +47,7 @@ func (s *Store) BlobByID(ctx context.Context, blob string, most int) ([]byte, er
 	}
 	var content []byte
 	err := s.run.Batch(ctx, func(b *git.Batch) error {
-		_, kind, c, err := b.Get(blob, most)
+		kind, c, err := b.Get(blob, most)
 		if err == nil && kind != "blob" {
 			err = fmt.Errorf("%s is a %s: %w", blob, kind, git.ErrNotFound)
 		}

@@ -1,5 +1,5 @@
-// Package storage stands for the client of Google Cloud Storage, in which a Temporal server can archive histories. Its
-// NewClient refuses. It has those types and methods that the server calls.
+// Package storage stands for the client of Google Cloud Storage, in which a Temporal server can archive histories. It has
+// those types and methods that the server calls. NewClient refuses, and so does everything else that could be asked.
 package storage
 
 import (
@@ -14,69 +14,33 @@ const ScopeFullControl = "https://www.googleapis.com/auth/devstorage.full_contro
 
 var errAbsent = errors.New("this server archives nothing in Google Cloud Storage")
 
-// Client is of no use.
-type Client struct{}
+type (
+	Client         struct{}
+	BucketHandle   struct{}
+	BucketAttrs    struct{}
+	ObjectHandle   struct{}
+	ObjectIterator struct{}
+	Reader         struct{}
+	Writer         struct{}
 
-// NewClient refuses.
+	Query       struct{ Prefix string } // which objects the server wants
+	ObjectAttrs struct{ Name string }   // what the server reads of one
+)
+
 func NewClient(context.Context, ...option.ClientOption) (*Client, error) { return nil, errAbsent }
 
-// Bucket returns a bucket that refuses everything.
 func (*Client) Bucket(string) *BucketHandle { return &BucketHandle{} }
 
-// BucketHandle refuses everything.
-type BucketHandle struct{}
-
-// BucketAttrs is empty.
-type BucketAttrs struct{}
-
-// Query says which objects the server wants.
-type Query struct{ Prefix string }
-
-// Attrs refuses.
-func (*BucketHandle) Attrs(context.Context) (*BucketAttrs, error) { return nil, errAbsent }
-
-// Object returns an object that refuses everything.
-func (*BucketHandle) Object(string) *ObjectHandle { return &ObjectHandle{} }
-
-// Objects returns an iterator that refuses.
+func (*BucketHandle) Attrs(context.Context) (*BucketAttrs, error)     { return nil, errAbsent }
+func (*BucketHandle) Object(string) *ObjectHandle                     { return &ObjectHandle{} }
 func (*BucketHandle) Objects(context.Context, *Query) *ObjectIterator { return &ObjectIterator{} }
+func (*ObjectIterator) Next() (*ObjectAttrs, error)                   { return nil, errAbsent }
+func (*ObjectHandle) Attrs(context.Context) (*ObjectAttrs, error)     { return nil, errAbsent }
+func (*ObjectHandle) NewReader(context.Context) (*Reader, error)      { return nil, errAbsent }
+func (*ObjectHandle) NewWriter(context.Context) *Writer               { return &Writer{} }
 
-// ObjectIterator refuses.
-type ObjectIterator struct{}
-
-// Next refuses.
-func (*ObjectIterator) Next() (*ObjectAttrs, error) { return nil, errAbsent }
-
-// ObjectHandle refuses everything.
-type ObjectHandle struct{}
-
-// ObjectAttrs has what the server reads.
-type ObjectAttrs struct{ Name string }
-
-// Attrs refuses.
-func (*ObjectHandle) Attrs(context.Context) (*ObjectAttrs, error) { return nil, errAbsent }
-
-// NewReader refuses.
-func (*ObjectHandle) NewReader(context.Context) (*Reader, error) { return nil, errAbsent }
-
-// NewWriter returns a writer that refuses.
-func (*ObjectHandle) NewWriter(context.Context) *Writer { return &Writer{} }
-
-// Reader refuses.
-type Reader struct{}
-
-func (*Reader) Read([]byte) (int, error) { return 0, errAbsent }
-
-// Close does nothing.
-func (*Reader) Close() error { return nil }
-
-// Writer refuses.
-type Writer struct{}
-
-func (*Writer) Write([]byte) (int, error) { return 0, errAbsent }
-
-// Close refuses.
-func (*Writer) Close() error { return errAbsent }
-
-// CloseWithError does nothing.
+func (*Reader) Read([]byte) (int, error)   { return 0, errAbsent }
+func (*Reader) Close() error               { return nil }
+func (*Writer) Write([]byte) (int, error)  { return 0, errAbsent }
+func (*Writer) Close() error               { return errAbsent }
 func (*Writer) CloseWithError(error) error { return nil }
