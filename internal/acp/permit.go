@@ -66,10 +66,7 @@ func commandOf(input any) string {
 			if len(words) == 3 && strings.HasSuffix(words[0], "sh") && (words[1] == "-c" || words[1] == "-lc") {
 				return words[2]
 			}
-			for i, w := range words {
-				words[i] = shell.Quote(w)
-			}
-			return strings.Join(words, " ")
+			return shell.Join(words...)
 		}
 	}
 	return ""

@@ -165,11 +165,8 @@ func (p *proxy) closeAll() {
 
 // tell reports a refusal and returns it; it returns nil for any other error.
 func (p *proxy) tell(err error) *Refusal {
-	var r *Refusal
-	if !errors.As(err, &r) {
-		return nil
-	}
-	if p.refused != nil {
+	r, refused := errors.AsType[*Refusal](err)
+	if refused && p.refused != nil {
 		p.refused(r.Target, r.Why)
 	}
 	return r

@@ -257,6 +257,6 @@ func (g *guard) learn(ctx context.Context) error {
 // nowhere reports whether a name that could not be looked up certainly has no address. With an upstream proxy, only
 // that proxy may know the address.
 func (g *guard) nowhere(err error) bool {
-	var dns *net.DNSError
-	return errors.As(err, &dns) && dns.IsNotFound && g.upstream == nil
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return ok && dns.IsNotFound && g.upstream == nil
 }

@@ -267,8 +267,7 @@ const servicePoll = 50 * time.Millisecond
 func whenItAnswers(ctx context.Context, do func() error) error {
 	for {
 		err := do()
-		var away *serviceerror.Unavailable
-		if !errors.As(err, &away) {
+		if _, away := errors.AsType[*serviceerror.Unavailable](err); !away {
 			return err
 		}
 		select {

@@ -192,12 +192,11 @@ const askAgain = time.Second
 // described returns what the service says about a loop, and whether it knows the loop. An engine that is stopping may
 // say about any loop that it does not know it, so the embedded engine is asked twice.
 func described(ctx context.Context, o Options, loop string) (d *workflowservice.DescribeWorkflowExecutionResponse, known bool, err error) {
-	var gone *serviceerror.NotFound
 	for again := o.Embedded; ; again = false {
 		d, err = o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 			Namespace: o.Namespace, Execution: execution(loop),
 		})
-		if !errors.As(err, &gone) {
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
 			return d, err == nil, err
 		}
 		if !again {

@@ -20,13 +20,13 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,9 +58,8 @@ const (
 // closeWithin is the time to end everything and the supervisor itself; a variable for the tests.
 var closeWithin = 2 * killWithin
 
-// Command is one thing to run. Relative paths are relative to the worker's working directory,
-// except Argv[0], which is looked up as a shell would: in Dir if it contains a slash, else in
-// the absolute directories of Env's PATH.
+// Command is one thing to run. Its paths are absolute, except Argv[0], which is looked up as a shell would: in Dir if it
+// contains a slash, else in the absolute directories of Env's PATH.
 type Command struct {
 	Argv []string
 	Dir  string
@@ -212,10 +211,7 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 	if c.Limit > 0 && c.Spent >= c.Limit {
 		return Result{ExitCode: -1, TimedOut: true}, nil
 	}
-	c, err := c.normalised()
-	if err != nil {
-		return Result{ExitCode: -1}, err
-	}
+	c.OutputLimit, c.Grace = cmp.Or(c.OutputLimit, DefaultOutputLimit), cmp.Or(c.Grace, DefaultGrace)
 	s.lastID++
 	id := s.lastID
 	s.send(request{ID: id, Run: &c})
@@ -318,30 +314,6 @@ func (s *Supervisor) listen() {
 		_ = sandbox.RemoveBounds(s.token) // the next supervisor takes over what stays, or Reap removes it
 	}
 	close(s.exited)
-}
-
-// normalised fills in the defaults and makes paths absolute, because the supervisor's directory is /.
-func (c Command) normalised() (Command, error) {
-	if c.OutputLimit <= 0 {
-		c.OutputLimit = DefaultOutputLimit
-	}
-	if c.Grace <= 0 {
-		c.Grace = DefaultGrace
-	}
-	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
-		return c, fmt.Errorf("run %q: %w", c.Argv, err)
-	}
-	c.Dir = dir
-	for _, path := range []*string{&c.Stdin, &c.Stdout, &c.Stderr, &c.Progress} {
-		if *path == "" {
-			continue
-		}
-		if *path, err = filepath.Abs(*path); err != nil {
-			return c, fmt.Errorf("run %q: %w", c.Argv, err)
-		}
-	}
-	return c, nil
 }
 
 // socketpair returns the two ends of the control socket. No other child inherits them, so the socket ends exactly when

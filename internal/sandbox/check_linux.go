@@ -142,7 +142,7 @@ func throughProxy(to string) bool {
 
 // connects tries TCP, TCP with data in its first packet, and multipath TCP, which the kernel checks by different rules.
 func connects(at netip.AddrPort) bool {
-	return tries(at, unix.IPPROTO_TCP, false) || tries(at, unix.IPPROTO_TCP, true) || tries(at, mptcp, false)
+	return tries(at, unix.IPPROTO_TCP, false) || tries(at, unix.IPPROTO_TCP, true) || tries(at, unix.IPPROTO_MPTCP, false)
 }
 
 func tries(at netip.AddrPort, protocol int, fast bool) bool {
@@ -157,7 +157,7 @@ func tries(at netip.AddrPort, protocol int, fast bool) bool {
 	}
 	defer unix.Close(fd)
 	if fast {
-		err = unix.Sendto(fd, []byte("x"), fastOpen, to)
+		err = unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, to)
 	} else {
 		err = unix.Connect(fd, to)
 	}

@@ -31,13 +31,7 @@ var protocols = []uint32{
 	unix.NETLINK_SOCK_DIAG, unix.NETLINK_NETFILTER, unix.NETLINK_GENERIC,
 }
 
-const (
-	mptcp    = 262        // IPPROTO_MPTCP
-	fastOpen = 0x20000000 // MSG_FASTOPEN connects without a connect call
-	init1    = 1          // the supervisor
-
-	setSignal = 10 // F_SETSIG
-)
+const init1 = 1 // the supervisor
 
 // rule is a condition on an argument of a call. The call is refused if the argument is in refused, or is not in allowed
 // (if given), or has one of the bits.
@@ -56,15 +50,16 @@ var rules = []rule{
 	{call: unix.SYS_SOCKET, argument: 0, allowed: families},
 	{call: unix.SYS_SOCKET, argument: 2, allowed: protocols},
 	{call: unix.SYS_SOCKETPAIR, argument: 0, allowed: []uint32{unix.AF_UNIX}},
-	{call: unix.SYS_SENDTO, argument: 3, bits: fastOpen},
-	{call: unix.SYS_SENDMSG, argument: 2, bits: fastOpen},
-	{call: unix.SYS_SENDMMSG, argument: 3, bits: fastOpen},
+	// With it, TCP connects without a connect call.
+	{call: unix.SYS_SENDTO, argument: 3, bits: unix.MSG_FASTOPEN},
+	{call: unix.SYS_SENDMSG, argument: 2, bits: unix.MSG_FASTOPEN},
+	{call: unix.SYS_SENDMMSG, argument: 3, bits: unix.MSG_FASTOPEN},
 	// It turns a TCP socket into one of SMC, for which Landlock has no rules. It is also used for TLS in the kernel,
 	// which programs can do without.
 	{call: unix.SYS_SETSOCKOPT, argument: 2, refused: []uint32{unix.TCP_ULP}},
 	{call: unix.SYS_PRLIMIT64, argument: 0, allowed: []uint32{0}}, // only itself: the supervisor has more than one number
 	// A lease on a readable file delays its writers. A signal that a file sends can reach any process.
-	{call: unix.SYS_FCNTL, argument: 1, refused: []uint32{unix.F_SETLEASE, unix.F_NOTIFY, setSignal}},
+	{call: unix.SYS_FCNTL, argument: 1, refused: []uint32{unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SETSIG}},
 	{call: unix.SYS_KILL, argument: 0, refused: []uint32{init1}},
 	{call: unix.SYS_TGKILL, argument: 0, refused: []uint32{init1}},
 	{call: unix.SYS_RT_SIGQUEUEINFO, argument: 0, refused: []uint32{init1}},

@@ -31,7 +31,6 @@ type Request struct {
 	// credentials.
 	Metered bool
 	Named   []string // texts of the spec whose absolute paths may be read: the command, values of agent.env
-	Reads   []string // further paths that may be read
 	// Allow is sandbox.allow: paths that the spec makes writable.
 	Allow []string
 	// Sealed can be read but not written, even inside Allow.
@@ -220,7 +219,6 @@ func Make(r Request) Policy {
 	}
 	d.look = now
 	d.open(named(r.Named, d.homes)...)
-	d.open(r.Reads...)
 	if len(r.Argv) > 0 {
 		d.open(installed(r.Argv[0], value["PATH"])...)
 	}

@@ -574,7 +574,7 @@ func TestE6_AKeyOfTheWorkersIsReadByNobody(t *testing.T) {
 			for _, file := range []string{filepath.Join(reads, "key"), filepath.Join(reads, "other"), filepath.Join(p.repo, "key"), filepath.Join(p.desk, "key")} {
 				require.NoError(t, os.WriteFile(file, []byte("text\n"), 0o644))
 			}
-			p.request.Reads = []string{reads}
+			p.request.Named = append(p.request.Named, reads)
 			read := `for f in "$W/etc/key" "$W/repo/key" key "$W/etc/other"; do cat "$f" 2>&- || echo; done`
 			_, out := p.sh(read)
 			require.Equal(t, "text\ntext\ntext\ntext\n", out)

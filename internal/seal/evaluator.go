@@ -245,12 +245,8 @@ func tested(name, subs string, args []shell.Word) bool {
 	case subs == "":
 		return true
 	}
-	for _, w := range args {
-		if strings.HasPrefix(w.Text, "-") && contains(subs, w.Text) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(plain[:min(2, len(plain))], func(word string) bool { return contains(subs, word) }) // cargo +nightly test
+	return slices.ContainsFunc(args, func(w shell.Word) bool { return strings.HasPrefix(w.Text, "-") && contains(subs, w.Text) }) ||
+		slices.ContainsFunc(plain[:min(2, len(plain))], func(word string) bool { return contains(subs, word) }) // cargo +nightly test
 }
 
 // given seals the tests in the files and folders that a program gets as arguments. It reports whether there are any.

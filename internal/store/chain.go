@@ -73,11 +73,10 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 		}
 		return nil
 	})
-	var visited *visitError
-	switch {
-	case errors.As(err, &visited):
+	if visited, ok := errors.AsType[*visitError](err); ok {
 		return visited.error
-	case err == nil, ctx.Err() != nil:
+	}
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	at.What = err.Error()

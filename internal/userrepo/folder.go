@@ -101,11 +101,8 @@ func same(project, folder *os.Root) error {
 // ignore makes git ignore a folder at the root of the working tree, if it does not yet.
 func (in *inspector) ignore(folder string) error {
 	ignored := func() (bool, error) {
-		_, err := in.git("check-ignore", "-q", "--", folder+"/x")
-		if git.Exited(err, 1) {
-			return false, nil
-		}
-		return err == nil, err
+		_, is, err := in.maybe("check-ignore", "-q", "--", folder+"/x")
+		return is, err
 	}
 	if is, err := ignored(); err != nil || is {
 		return err

@@ -149,11 +149,10 @@ func inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error)
 		func(s *Source) (err error) { s.Identity, err = in.identity(); return err },
 		in.origin,
 	} {
-		var pre *Precondition
-		switch err := step(&s); {
-		case errors.As(err, &pre):
+		err := step(&s)
+		if pre, unmet := errors.AsType[*Precondition](err); unmet {
 			failed = append(failed, pre)
-		case err != nil:
+		} else if err != nil {
 			return Source{}, err
 		}
 	}
@@ -177,6 +176,15 @@ func (in *inspector) git(args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
+// maybe is git for a question that git answers with exit code 1 if there is none.
+func (in *inspector) maybe(args ...string) (answer string, is bool, err error) {
+	answer, err = in.git(args...)
+	if git.Exited(err, 1) {
+		return "", false, nil
+	}
+	return answer, err == nil, err
+}
+
 const mendRepository = "mend it (git status and git fsck say more), or clone it anew"
 
 // shortages are git's messages when the machine lacks some resource. A later attempt may succeed.
@@ -194,12 +202,9 @@ func unreadable(where string, err error) error {
 }
 
 func (in *inspector) origin(s *Source) error {
-	remote, err := in.git("config", "--get", "remote.origin.url")
-	if err != nil && !git.Exited(err, 1) {
-		return err
-	}
+	remote, _, err := in.maybe("config", "--get", "remote.origin.url")
 	s.Origin = Origin(remote)
-	return nil
+	return err
 }
 
 // ascend continues at the top of the working tree. A held folder is the top already.
@@ -261,8 +266,8 @@ func (in *inspector) format() error {
 }
 
 func (in *inspector) branch(s *Source, base string) error {
-	head, err := in.git("symbolic-ref", "-q", "HEAD")
-	if err != nil && !git.Exited(err, 1) {
+	head, _, err := in.maybe("symbolic-ref", "-q", "HEAD")
+	if err != nil {
 		return err
 	}
 	s.Current, _ = strings.CutPrefix(head, "refs/heads/")
@@ -301,10 +306,7 @@ func (in *inspector) branch(s *Source, base string) error {
 // whole checks that a partial clone (git clone --filter) has everything that its branch needs. git does not fetch
 // missing objects for another repository.
 func (in *inspector) whole(s *Source) error {
-	if _, err := in.git("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); err != nil {
-		if git.Exited(err, 1) { // no such settings: it is a full clone
-			return nil
-		}
+	if _, partial, err := in.maybe("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); !partial {
 		return err
 	}
 	missing := false
@@ -450,8 +452,8 @@ func (in *inspector) unfinished(unmerged []string) error {
 }
 
 func (in *inspector) identity() (id git.Identity, err error) {
-	out, err := in.git("config", "-z", "--get-regexp", `^(user|author)\.(name|email)$`)
-	if err != nil && !git.Exited(err, 1) { // 1: none
+	out, _, err := in.maybe("config", "-z", "--get-regexp", `^(user|author)\.(name|email)$`)
+	if err != nil {
 		return id, err
 	}
 	set := map[string]string{} // the last value of each key counts

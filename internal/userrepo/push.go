@@ -151,11 +151,10 @@ func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) 
 	}
 	defer lock.Close()
 	_, err = run.Run(ctx, append(source.fetching(), "--", from, "+"+what+":"+ref)...)
-	var ge *git.Error
-	switch {
-	case errors.As(err, &ge) && strings.Contains(ge.Stderr, "possible repository corruption"): // the other side reports damage
-		return "", unreadable(address, err)
-	case err != nil:
+	if ge, ok := errors.AsType[*git.Error](err); ok && strings.Contains(ge.Stderr, "possible repository corruption") { // the other side reports damage
+		err = unreadable(address, err)
+	}
+	if err != nil {
 		return "", err
 	}
 	commit, err = s.Ref(ctx, ref)

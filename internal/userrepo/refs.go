@@ -14,10 +14,7 @@ func RefAt(ctx context.Context, of Repo, ref string) (string, error) {
 		return "", err
 	}
 	in := &inspector{ctx: ctx, repo: of}
-	at, err := in.git("rev-parse", "-q", "--verify", ref)
-	if git.Exited(err, 1) {
-		return "", nil
-	}
+	at, _, err := in.maybe("rev-parse", "-q", "--verify", ref)
 	if err != nil {
 		return "", fmt.Errorf("looking for %s: %w", ref, err)
 	}

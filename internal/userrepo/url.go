@@ -114,8 +114,7 @@ func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
 func MayPush(ctx context.Context, s *store.Store, to Repo, commit, ref string) error {
 	url := to.Address
 	err := push(ctx, s, to, []string{"--dry-run"}, commit+":"+ref)
-	var refused *Refused
-	if err == nil || errors.As(err, &refused) {
+	if _, refused := errors.AsType[*Refused](err); err == nil || refused {
 		return nil
 	}
 	err = Unreached(url, err)
@@ -141,8 +140,7 @@ func Move(ctx context.Context, s *store.Store, of Repo, ref, to, from string) er
 		return err
 	}
 	err := push(ctx, s, of, []string{"--force-with-lease=" + ref + ":" + from}, to+":"+ref)
-	var refused *Refused
-	if !errors.As(err, &refused) {
+	if _, refused := errors.AsType[*Refused](err); !refused {
 		return err
 	}
 	refs, look := Refs(ctx, s, of, ref)

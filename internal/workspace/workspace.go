@@ -226,12 +226,7 @@ func Note(h home.Home, ref string, at map[string]string) (damaged bool) {
 
 // Drop removes a torn record that can't be made again.
 func Drop(h home.Home, ref string) error {
-	for _, path := range []string{file(h, ref), Heads(h, ref)} {
-		if err := os.Remove(held.At(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(os.RemoveAll(held.At(file(h, ref))), os.RemoveAll(held.At(Heads(h, ref))))
 }
 
 // Of returns the records of a loop ID, which are called name, name.2, name.3 and so on. The one that was opened last is
