@@ -66,12 +66,10 @@ func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []s
 
 // request returns what the requests of all the loop's commands have in common.
 func (ws *Workspace) request(machine sandbox.Machine) sandbox.Request {
-	r := sandbox.Request{
-		Machine: machine, Home: ws.Machine.Home.Dir, Repo: ws.Local(), Allow: ws.Sandbox.Allow,
-		Network: sandbox.Network(ws.Sandbox.Network), Closed: ws.Machine.ClosedPorts(), Secrets: ws.Machine.Keys, Egress: egress.Rules{Hosts: ws.Sandbox.Hosts},
-	}
-	r.Network = cmp.Or(r.Network, sandbox.Filtered)
+	r := sandbox.Request{Home: ws.Machine.Home.Dir, Repo: ws.Local(), Allow: ws.Sandbox.Allow, Secrets: ws.Machine.Keys}
+	r.Machine, r.Network, r.Closed = machine, cmp.Or(sandbox.Network(ws.Sandbox.Network), sandbox.Filtered), ws.Machine.ClosedPorts()
 	r.Limits = sandbox.Limits{Memory: int64(ws.Memory), Processes: int64(cmp.Or(ws.Processes, spec.DefaultProcesses))}
+	r.Egress.Hosts = ws.Sandbox.Hosts
 	r.Egress.Upstream, r.Egress.Direct = egress.Upstream()
 	for _, service := range ws.Machine.Services {
 		if host := egress.Service(service); host != "" {

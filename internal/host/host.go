@@ -323,14 +323,8 @@ func ActiveLoops(ctx context.Context, h home.Home, c client.Client, namespace st
 		if r.Closed || r.Namespace != namespace {
 			continue
 		}
-		d, err := c.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-			Namespace: namespace, Execution: execution(r.Loop),
-		})
-		if err != nil {
-			continue // the service does not know it any more, so it is over
-		}
-		info := d.GetWorkflowExecutionInfo()
-		if !over(info, r) {
+		d, err := describe(ctx, c, namespace, r.Loop)
+		if err == nil && !over(d.GetWorkflowExecutionInfo(), r) { // a loop that the service does not know any more is over
 			out = append(out, r.Loop)
 		}
 	}

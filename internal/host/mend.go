@@ -14,7 +14,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/activities"
 	"pawl/internal/held"
@@ -128,9 +127,7 @@ const ledgerRefs = "refs/pawl-ledger/"
 // firstRun returns the chain of runs to which a loop belongs: the chain that runs under its ID, unless that chain is
 // another loop of this host. It returns "" for an earlier loop with the ID, and for one that the service has lost.
 func firstRun(ctx context.Context, o Options, loop string) (string, error) {
-	d, err := o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: o.Namespace, Execution: execution(loop),
-	})
+	d, err := describe(ctx, o.Client, o.Namespace, loop)
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return "", nil
 	}

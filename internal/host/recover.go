@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -193,9 +194,7 @@ const askAgain = time.Second
 // say about any loop that it does not know it, so the embedded engine is asked twice.
 func described(ctx context.Context, o Options, loop string) (d *workflowservice.DescribeWorkflowExecutionResponse, known bool, err error) {
 	for again := o.Embedded; ; again = false {
-		d, err = o.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-			Namespace: o.Namespace, Execution: execution(loop),
-		})
+		d, err = describe(ctx, o.Client, o.Namespace, loop)
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
 			return d, err == nil, err
 		}
@@ -229,6 +228,9 @@ func workerDied() *failurepb.Failure {
 	}
 }
 
-func execution(loop string) *commonpb.WorkflowExecution {
-	return &commonpb.WorkflowExecution{WorkflowId: loop}
+// describe asks the service once about a loop.
+func describe(ctx context.Context, c client.Client, namespace, loop string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return c.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: loop},
+	})
 }

@@ -11,16 +11,15 @@ import (
 	"strings"
 	"sync"
 
-	"pawl/internal/egress"
 	"pawl/internal/program"
 )
 
-// Request is the input for a policy.
+// Request is the input for a policy: the policy without its places, and what they follow from.
 type Request struct {
-	Machine Machine
-	Home    string   // $PAWL_HOME
-	Repo    string   // the user's repository
-	Own     []string // writable parts of $PAWL_HOME: the command's tree, the exchange
+	Policy
+	Home string   // $PAWL_HOME
+	Repo string   // the user's repository
+	Own  []string // writable parts of $PAWL_HOME: the command's tree, the exchange
 	// Layers are the folders of the layers over caches and settings, the uppermost first; that one takes what the
 	// command writes. Without any, what it writes is lost.
 	Layers []string
@@ -37,13 +36,6 @@ type Request struct {
 	Sealed []string
 	// Secrets are files that nobody reads, wherever they are.
 	Secrets []string
-	Network Network
-	Egress  egress.Rules
-	Closed  []int // in an open network
-	Limits  Limits
-	Tree    string
-	Fresh   string
-	Layered string
 }
 
 // system is what programs need of the machine and every user may read. Files in /etc and elsewhere that only root may
@@ -274,14 +266,12 @@ func Make(r Request) Policy {
 		}
 	}
 
-	p := Policy{Egress: r.Egress, Network: r.Network, Limits: r.Limits, Tree: r.Tree, Fresh: r.Fresh, Layered: r.Layered, Machine: r.Machine}
+	p := r.Policy
 	if !r.Machine.Network {
 		p.Network = Open
 	}
-	if p.Network == Open {
-		p.Closed = slices.Clone(r.Closed)
-		slices.Sort(p.Closed)
-		p.Closed = slices.Compact(p.Closed)
+	if p.Closed = nil; p.Network == Open {
+		p.Closed = slices.Compact(slices.Sorted(slices.Values(r.Closed)))
 	}
 	if r.Machine.Files != ByNothing {
 		p.Places = d.withoutSockets(sorted(d.places))

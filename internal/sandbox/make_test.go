@@ -35,7 +35,7 @@ func TestE6_WhatNpmInstalledStarts(t *testing.T) {
 		"a name without a place": {[]string{"agent"}, []string{"PATH=."}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			policy := sandbox.Make(sandbox.Request{Machine: sandbox.Machine{Files: sandbox.ByNamespace}, Home: pawl, Argv: c.argv, Env: c.env})
+			policy := sandbox.Make(sandbox.Request{Policy: sandbox.Policy{Machine: sandbox.Machine{Files: sandbox.ByNamespace}}, Home: pawl, Argv: c.argv, Env: c.env})
 			require.Equal(t, c.opens, contains(policy.Places, packages))
 			require.False(t, contains(policy.Places, filepath.Join(home, "npm")))
 		})
@@ -79,7 +79,7 @@ func TestE6_SettingsComeWithoutCredentials(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
-	policy := sandbox.Make(sandbox.Request{Machine: sandbox.Machine{Files: sandbox.ByNamespace}, Home: t.TempDir()})
+	policy := sandbox.Make(sandbox.Request{Policy: sandbox.Policy{Machine: sandbox.Machine{Files: sandbox.ByNamespace}}, Home: t.TempDir()})
 	require.True(t, contains(policy.Places, filepath.Join(home, ".config/go/env")))
 	require.False(t, contains(policy.Places, filepath.Join(home, ".config/pip/pip.conf")))
 	require.False(t, contains(policy.Places, filepath.Join(home, ".cargo/config.toml")))

@@ -26,7 +26,7 @@ func TestE6_ALinkThatACommandPlantsOpensNothing(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink(at("work/tools"), at("users/tools"))) // the user's own link
 	policy := sandbox.Make(sandbox.Request{
-		Machine: sandbox.Machine{Files: sandbox.ByNamespace}, Home: t.TempDir(),
+		Policy: sandbox.Policy{Machine: sandbox.Machine{Files: sandbox.ByNamespace}}, Home: t.TempDir(),
 		Allow: []string{at("work"), at("work/part")}, Own: []string{at("own/desk")}, Repo: at("work/project"), Layers: []string{t.TempDir()},
 		Named: []string{at("work/lib"), at("users/tools"), at("work/lib/key")}, Argv: []string{at("work/bin/key")},
 		Env: []string{"PATH=/usr/bin:" + at("work/bin") + ":" + at("own/desk/bin"), "GOCACHE=" + at("work/cache"), "TMPDIR=" + at("work/part"), "NVM_DIR=" + at("work/nvm")},

@@ -77,7 +77,7 @@ type Policy struct {
 	// Network is Filtered or None only if the machine has network namespaces. Egress says what the proxy allows.
 	Network Network
 	Egress  egress.Rules
-	// Closed are the TCP ports that can't be reached on any host from an Open network.
+	// Closed are the TCP ports that can't be reached on any host from an Open network, none for other networks.
 	Closed []int
 	// Limits are the resources that the command may use.
 	Limits Limits

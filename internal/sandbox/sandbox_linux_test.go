@@ -56,8 +56,8 @@ func newPlace(t *testing.T, m sandbox.Machine) *place {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	t.Setenv("HOME", p.home)
-	p.request = sandbox.Request{Machine: m, Home: p.pawl, Repo: p.repo, Own: []string{p.desk, p.exchange}, Env: os.Environ(),
-		Network: sandbox.Filtered, Layers: []string{filepath.Join(p.pawl, "loops", "l", "layers")}, Tree: "desk",
+	p.request = sandbox.Request{Policy: sandbox.Policy{Machine: m, Network: sandbox.Filtered, Tree: "desk"}, Home: p.pawl, Repo: p.repo, Own: []string{p.desk, p.exchange}, Env: os.Environ(),
+		Layers: []string{filepath.Join(p.pawl, "loops", "l", "layers")},
 	}
 	return p
 }
@@ -522,7 +522,7 @@ func BenchmarkCommand(b *testing.B) {
 	m := sandbox.Probe()
 	home := b.TempDir()
 	request := sandbox.Request{
-		Machine: m, Home: home, Network: sandbox.Filtered, Env: os.Environ(), Argv: []string{"sh", "-c", "true"}, Tree: "judge",
+		Policy: sandbox.Policy{Machine: m, Network: sandbox.Filtered, Tree: "judge"}, Home: home, Env: os.Environ(), Argv: []string{"sh", "-c", "true"},
 		Layers: []string{filepath.Join(home, "layers", "trial"), filepath.Join(home, "layers", "judge")},
 	}
 	run := func(name string, by sandbox.Means, policy func() *sandbox.Policy) {
