@@ -89,9 +89,4 @@ type Propose struct {
 }
 
 // Close ends the loop. It does what Propose does, and leaves only store, ledger and logs of the loop.
-type Close struct {
-	Entry
-	Base string `json:"base"`
-	Head string `json:"head"`
-	Anew bool   `json:"anew,omitempty"` // the base has moved since the loop started
-}
+type Close Propose

@@ -18,7 +18,6 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
-	"pawl/internal/task"
 )
 
 // StewardOptions returns the options with which every steward is started, whoever starts it.
@@ -203,7 +202,7 @@ func (c *Client) Plan(ctx context.Context, name, id, hash string) string {
 		return ""
 	}
 	text, err := book.Plan(ctx, head, id)
-	if err != nil || task.HashPlan(text) != hash {
+	if err != nil || ledger.HashOf(text) != hash {
 		return ""
 	}
 	return string(text)

@@ -41,28 +41,26 @@ type Page[S any] struct {
 	Results []byte // the results file of a loop; nil for a steward
 
 	contract *Contract // the contract if the entry amends it, else nil
-	whole    bool      // the entry has the whole state in one file
 }
 
 // form says in which files the entries of a ledger keep the state: in StateFile, and perhaps in further files.
 type form[S any] interface {
 	// write returns the files that differ between two states, always with StateFile. A file that is removed has the
-	// value nil. With all it returns every file of after.
-	write(before, after S, all bool) map[string][]byte
-	// read returns the state from StateFile and from the files that more returns. whole is true if it needed no
-	// further files.
-	read(file []byte, more func(names []string) (map[string][]byte, error)) (state S, whole bool, err error)
+	// value nil.
+	write(before, after S) map[string][]byte
+	// read returns the state from StateFile and from the files that more returns.
+	read(file []byte, more func(names []string) (map[string][]byte, error)) (S, error)
 }
 
 // inOneFile is the form of a small state.
 type inOneFile[S any] struct{}
 
-func (inOneFile[S]) write(_, after S, _ bool) map[string][]byte {
+func (inOneFile[S]) write(_, after S) map[string][]byte {
 	return map[string][]byte{StateFile: indent(after)}
 }
 
-func (inOneFile[S]) read(file []byte, _ func([]string) (map[string][]byte, error)) (state S, whole bool, err error) {
-	return state, true, json.Unmarshal(file, &state)
+func (inOneFile[S]) read(file []byte, _ func([]string) (map[string][]byte, error)) (state S, err error) {
+	return state, json.Unmarshal(file, &state)
 }
 
 // Book reads the entries of one ledger and prepares new ones. It keeps the last page, so that an append does not have
@@ -93,7 +91,7 @@ func (b *Book[S]) Read(ctx context.Context, head string) (Page[S], error) {
 		return Page[S]{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	p := Page[S]{Results: files[ResultsFile]}
-	p.State, p.whole, err = b.form.read(files[StateFile], func(names []string) (map[string][]byte, error) {
+	p.State, err = b.form.read(files[StateFile], func(names []string) (map[string][]byte, error) {
 		return b.store.ReadLedger(ctx, head, names...)
 	})
 	if err == nil {
@@ -132,9 +130,8 @@ func (b *Book[S]) Entry(ctx context.Context, prev string, events []loop.Event) (
 	}
 	before := page.State
 	page.State = loop.Fold(before, events).At(prev)
-	files := b.form.write(before, page.State, prev == "" || page.whole)
+	files := b.form.write(before, page.State)
 	files[EventsFile] = lines.Bytes()
-	page.whole = false
 	return files, page, nil
 }
 

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -10,8 +9,7 @@ import (
 )
 
 // byTask is the form of a steward's state. StateFile names the tasks, and each task has its own file. So the size of
-// an entry does not depend on how many tasks are in the queue. Ledgers of earlier versions have the tasks themselves
-// in StateFile; their next entry has this form.
+// an entry does not depend on how many tasks are in the queue.
 type byTask struct{}
 
 // named is a state with the IDs of its tasks.
@@ -20,13 +18,11 @@ type named struct {
 	Tasks []string `json:"tasks"` // instead of those of State
 }
 
-func (byTask) write(before, after steward.State, all bool) map[string][]byte {
+func (byTask) write(before, after steward.State) map[string][]byte {
 	files := map[string][]byte{}
 	had := map[string]*steward.Task{}
-	if !all {
-		for i := range before.Tasks {
-			had[before.Tasks[i].ID] = &before.Tasks[i]
-		}
+	for i := range before.Tasks {
+		had[before.Tasks[i].ID] = &before.Tasks[i]
 	}
 	n := named{State: after, Tasks: make([]string, len(after.Tasks))}
 	for i := range after.Tasks {
@@ -44,39 +40,24 @@ func (byTask) write(before, after steward.State, all bool) map[string][]byte {
 	return files
 }
 
-func (byTask) read(file []byte, more func(names []string) (map[string][]byte, error)) (steward.State, bool, error) {
-	var n struct {
-		steward.State
-		Tasks []json.RawMessage `json:"tasks"`
-	}
+func (byTask) read(file []byte, more func(names []string) (map[string][]byte, error)) (steward.State, error) {
+	var n named
 	if err := json.Unmarshal(file, &n); err != nil {
-		return n.State, false, err
+		return n.State, err
 	}
-	whole := false
 	var names []string
-	for _, t := range n.Tasks {
-		var id string
-		if whole = !bytes.HasPrefix(t, []byte{'"'}); whole {
-			break
-		}
-		if err := json.Unmarshal(t, &id); err != nil {
-			return n.State, false, err
-		}
+	for _, id := range n.Tasks {
 		names = append(names, TaskStateFile(id))
-	}
-	if whole {
-		var s steward.State
-		return s, true, json.Unmarshal(file, &s)
 	}
 	files, err := more(names)
 	if err != nil {
-		return n.State, false, err
+		return n.State, err
 	}
 	n.State.Tasks = make([]steward.Task, len(names))
 	for i, name := range names {
 		if err := json.Unmarshal(files[name], &n.State.Tasks[i]); err != nil {
-			return n.State, false, fmt.Errorf("reading %s: %w", name, err)
+			return n.State, fmt.Errorf("reading %s: %w", name, err)
 		}
 	}
-	return n.State, false, nil
+	return n.State, nil
 }

@@ -124,32 +124,6 @@ func TestA9_AnEntryOfAStewardIsAsSmallAsWhatHasHappened(t *testing.T) {
 	require.Empty(t, c.faults())
 }
 
-// TestA9_ALedgerOfAnEarlierVersionGoesOn begins with a state that has all tasks in one file.
-func TestA9_ALedgerOfAnEarlierVersionGoesOn(t *testing.T) {
-	c := newCrew(t)
-	events := append(submitted("a", ""), submitted("b", "")...)
-	for i := range events {
-		c.seq++
-		events[i].Seq, events[i].Loop, events[i].Time = c.seq, "crew", when
-	}
-	files, _, err := c.book.Entry(ctx, c.head, events, nil)
-	require.NoError(t, err)
-	c.state = loop.Fold(c.state, events)
-	for _, id := range []string{"a", "b"} {
-		delete(files, ledger.TaskStateFile(id))
-	}
-	old, err := json.MarshalIndent(c.state.At(c.head), "", " ")
-	require.NoError(t, err)
-	files[ledger.StateFile] = append(old, '\n')
-	c.put(files)
-	c.read()
-	require.Empty(t, c.faults())
-	c.append(submitted("c", "")...)
-	require.Contains(t, c.files, ledger.TaskStateFile("a"), "from now on each has a file of its own")
-	c.read()
-	require.Empty(t, c.faults())
-}
-
 func TestA9_WhatBecameOfATaskIsProven(t *testing.T) {
 	for name, forge := range map[string]struct {
 		change func(files map[string][]byte)

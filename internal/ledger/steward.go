@@ -34,6 +34,13 @@ const taskFolder = "tasks/"
 // taskID matches an ID that can be the name of a folder in a ledger and in the project.
 var taskID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
+func checkID(id string) error {
+	if !taskID.MatchString(id) {
+		return fmt.Errorf("%s can't be the ID of a task", git.Quote(id))
+	}
+	return nil
+}
+
 // TaskFile, TaskPlanFile and TaskStateFile return where an entry has the task as it was submitted, its PLAN.md and
 // its present state. A task with an ID that can't be the name of a folder is refused when it is submitted.
 func TaskFile(id string) string      { return taskFolder + id + "/TASK.json" }
@@ -68,16 +75,16 @@ func (l *Steward) Charter(ctx context.Context, head string) (c charter.Charter, 
 
 // Task returns a task as it was submitted.
 func (l *Steward) Task(ctx context.Context, head, id string) (t task.Task, err error) {
-	if !taskID.MatchString(id) {
-		return t, fmt.Errorf("%s can't be the ID of a task", git.Quote(id))
+	if err := checkID(id); err != nil {
+		return t, err
 	}
 	return t, l.file(ctx, head, TaskFile(id), &t)
 }
 
 // Plan returns the PLAN.md of a task, nil if it has none.
 func (l *Steward) Plan(ctx context.Context, head, id string) ([]byte, error) {
-	if !taskID.MatchString(id) {
-		return nil, fmt.Errorf("%s can't be the ID of a task", git.Quote(id))
+	if err := checkID(id); err != nil {
+		return nil, err
 	}
 	name := TaskPlanFile(id)
 	files, err := l.store.ReadLedger(ctx, head, name)
@@ -119,17 +126,16 @@ func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, t
 		}
 	}
 	for _, e := range events {
-		switch {
-		case e.Submitted != nil && !taskID.MatchString(e.Submitted.ID):
-			return nil, page, fmt.Errorf("%s can't be the ID of a task", git.Quote(e.Submitted.ID))
-		case e.Submitted != nil:
+		if e.Submitted != nil {
+			err = checkID(e.Submitted.ID)
 			files[TaskFile(e.Submitted.ID)] = indent(e.Submitted)
-		case e.TaskPlan != nil && !taskID.MatchString(e.Task):
-			return nil, page, fmt.Errorf("%s can't be the ID of a task", git.Quote(e.Task))
-		case e.TaskPlan != nil:
-			if files[TaskPlanFile(e.Task)], err = text(e.TaskPlan.Hash); err != nil {
-				return nil, page, err
+		} else if e.TaskPlan != nil {
+			if err = checkID(e.Task); err == nil {
+				files[TaskPlanFile(e.Task)], err = text(e.TaskPlan.Hash)
 			}
+		}
+		if err != nil {
+			return nil, page, err
 		}
 	}
 	return files, page, nil

@@ -81,7 +81,7 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 			}
 		}
 		r.Events += len(c.events)
-		c.state, _, err = b.form.read(e.Files[StateFile], func([]string) (map[string][]byte, error) { return e.Files, nil })
+		c.state, err = b.form.read(e.Files[StateFile], func([]string) (map[string][]byte, error) { return e.Files, nil })
 		if err != nil {
 			c.wrong("%s can't be read: %v", StateFile, err)
 		}

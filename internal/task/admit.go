@@ -123,7 +123,7 @@ func (t *Task) problems() spec.Problems {
 	if strings.ContainsRune(t.Body, 0) {
 		c.Add("body", "contains a NUL byte", "text in Markdown")
 	}
-	checkFragment(&c, "spec", t.Spec)
+	checkSize(&c, "spec", len(t.Spec), maxFragment)
 	switch body, fragment, plan := strings.TrimSpace(t.Body) != "", t.Spec != nil, t.Plan != nil; {
 	case !body && !fragment && !plan && strings.TrimSpace(t.Title) == "":
 		c.Add("body", "is missing, and so are title, spec and plan", "what is wanted, in Markdown; or a spec, or a plan")

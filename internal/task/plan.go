@@ -37,7 +37,7 @@ type front struct {
 const fence = "---"
 
 // ParsePlan reads a PLAN.md: YAML between two lines of ---, then Markdown. It returns the plan, with its steps
-// InOrder and the SHA-256 of the file, and the Markdown. If the author gives a cost, it is the median of Cost, with N
+// InOrder and the SHA-256 of the file, which an approval names, and the Markdown. If the author gives a cost, it is the median of Cost, with N
 // 0. The error is spec.Problems with all problems (S3).
 func ParsePlan(file []byte) (Plan, string, error) {
 	matter, text, err := cut(file)
@@ -66,15 +66,12 @@ func ParsePlan(file []byte) (Plan, string, error) {
 		slices.SortStableFunc(problems, func(a, b spec.Problem) int { return a.Line - b.Line })
 		return Plan{}, "", Called("plan", problems).Capped()
 	}
-	p := Plan{Hash: HashPlan(file), Tier: f.Tier, Steps: f.Steps}
+	p := Plan{Hash: fmt.Sprintf("%x", sha256.Sum256(file)), Tier: f.Tier, Steps: f.Steps}
 	if f.Cost != nil {
 		p.Cost = &Cost{Median: f.Cost}
 	}
 	return p, text, nil
 }
-
-// HashPlan returns the SHA-256 of a PLAN.md in hex. An approval names it.
-func HashPlan(file []byte) string { return fmt.Sprintf("%x", sha256.Sum256(file)) }
 
 // RenderPlan writes the PLAN.md of a task that has its own steps. The same task always gives the same bytes, and
 // ParsePlan reads the same steps from them.

@@ -14,7 +14,7 @@ import (
 // Limits of a plan's steps.
 const (
 	MaxSteps    = 50
-	maxFragment = 16 << 10 // bytes of a spec's fragment
+	maxFragment = 16 << 10 // bytes of a spec's fragment; its keys are checked when the whole spec is made
 )
 
 // onlyStep is the ID of the only step of a task that is one loop.
@@ -110,7 +110,7 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 		}
 		c.OneOf(own+".kind", s.Kind, kind.Loops())
 		checkLine(c, own+".milestone", s.Milestone)
-		checkFragment(c, own+".spec", s.Spec)
+		checkSize(c, own+".spec", len(s.Spec), maxFragment)
 		for j, id := range s.After {
 			if _, known := at[id]; !known {
 				c.Add(fmt.Sprintf("%s.after[%d]", own, j), "is "+spec.Show(id)+", and no step has that ID", "the ID of another step")
@@ -133,12 +133,6 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 func checkLine(c *spec.Checker, key, text string) {
 	checkSize(c, key, len(text), maxLine)
 	c.Line(key, text, "a text of one line")
-}
-
-// checkFragment checks that a fragment of a loop's spec, if there is one, is not too long. Its keys are checked when
-// the whole spec is made.
-func checkFragment(c *spec.Checker, key string, fragment json.RawMessage) {
-	checkSize(c, key, len(fragment), maxFragment)
 }
 
 func checkSize(c *spec.Checker, key string, size, most int) {
