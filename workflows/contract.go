@@ -21,9 +21,13 @@ func (r *run) approveContract(ctx workflow.Context) error {
 	}
 	by := govern.Approver(r.spec)
 	if r.spec.Approvals.Plan != spec.Auto {
+		noise := r.State().Noise
+		if noise != "" {
+			noise = " (" + noise + ")"
+		}
 		a, err := r.wait(ctx, loop.Gate{
 			Kind:    loop.GateContract,
-			Summary: fmt.Sprintf("approve the contract: %s%s", loop.Clip(r.spec.Goal, 200), noted(r.State().Noise)),
+			Summary: fmt.Sprintf("approve the contract: %s%s", loop.Clip(r.spec.Goal, 200), noise),
 			Hash:    r.host.Opened.Contract,
 		})
 		if err != nil {
@@ -36,14 +40,6 @@ func (r *run) approveContract(ctx workflow.Context) error {
 	}
 	r.Emit(ctx, loop.Event{Type: loop.AutonomyStarted, By: by})
 	return r.record(ctx, "the loop begins", false)
-}
-
-// noted returns the noise of the metric, for the summary of the contract gate.
-func noted(noise string) string {
-	if noise == "" {
-		return ""
-	}
-	return " (" + noise + ")"
 }
 
 // ready checks all preconditions of autonomy at once (A1).

@@ -257,7 +257,9 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	switch taken := commitVerdict(c); {
 	case taken.Nothing:
 		l.left = at == phase.Fix
-		if m := l.law().AfterAgent(l.course(), at, govern.AgentVerdict{NoChange: true, Excused: l.excused(), Why: l.withheld()}); m.Do != govern.RunGuard {
+		last := l.State().LastTest
+		excused := last != nil && last.Tests != nil && last.Tests.Excused // it failed only where it did before the first write
+		if m := l.law().AfterAgent(l.course(), at, govern.AgentVerdict{NoChange: true, Excused: excused, Why: l.withheld()}); m.Do != govern.RunGuard {
 			it.why = m.Reason
 			return m, nil
 		}
@@ -296,7 +298,8 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 			return judged, passed, err
 		}
 		passed.Step, passed.Judgement = c.name, l.judgement(out, failed(out, c.reason))
-		judged = govern.GuardVerdict{Command: c.name, Passed: out.OK(), TimedOut: l.phaseOver(out), Why: out.Ending()}
+		phaseOver := out.TimedOut && l.phaseLeft() == 0 // and not its own limit (L10)
+		judged = govern.GuardVerdict{Command: c.name, Passed: out.OK(), TimedOut: phaseOver, Why: out.Ending()}
 		if !out.OK() {
 			l.iteration.shown = out.Log
 			break
@@ -382,12 +385,6 @@ func (l *deliver) testVerdict(out act.Tested, tests loop.Tests) govern.TestVerdi
 	}
 	v.Passed = l.law().TestsPass(v)
 	return v
-}
-
-// excused reports whether the only failures of the last test run are failures from before the first write.
-func (l *deliver) excused() bool {
-	last := l.State().LastTest
-	return last != nil && last.Tests != nil && last.Tests.Excused
 }
 
 // undoFix reverts the last fix: the tests then fail again as they did before it.
@@ -519,9 +516,6 @@ func (l *deliver) named(s *act.Step) {
 	s.Key.Attempt = l.turn
 	l.inTime(s)
 }
-
-// phaseOver reports whether a step was ended because the phase's time was used up, and not its own (L10).
-func (l *deliver) phaseOver(out act.Outcome) bool { return out.TimedOut && l.phaseLeft() == 0 }
 
 // verdictOf returns the result of an agent call, for the rules.
 func verdictOf(out act.Called) govern.AgentVerdict {

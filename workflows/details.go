@@ -41,37 +41,36 @@ func Details(s loop.State) string {
 	}
 	row("phase", s.Doing())
 	row("iteration", fmt.Sprint(s.Iteration))
-	row("metric", metricLine(s))
+	if s.Baseline != nil {
+		row("metric", fmt.Sprintf("best %s, baseline %s", s.HeadBest(), s.Baseline))
+	}
 	row("kept / discarded", fmt.Sprintf("%d / %d, %s in a row", s.KeptCount, s.Discarded, evidence.Counted(s.DiscardsInARow, "discard")))
 	row("budget", budgetLine(s.Budget))
 	row("branch", s.Branch)
 	row("head", s.Head)
 	row("desk", s.Desk)
 	row("host", s.Host)
-	row("ended", endLine(s))
+	if s.Status.Ended() {
+		row("ended", strings.TrimSpace(fmt.Sprintf("%s: %s %s", s.ExitStatus, s.Reason, s.ErrorCode)))
+	}
 	if n := len(s.Iterations); n > 0 {
 		w.WriteString("\n| iteration | metric | kept | what |\n|---|---|---|---|\n")
 		for i := n - 1; i >= max(0, n-8); i-- {
 			it := s.Iterations[i]
-			kept := "no"
+			kept, metric, what := "no", "–", it.Description
 			if it.Kept {
 				kept = "**yes**"
 			}
-			metric := "–"
+			if it.Reason != "" {
+				what = it.Reason + ": " + what
+			}
 			if it.Metric != nil && !it.Unmeasured {
 				metric = it.Metric.String()
 			}
-			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, markdown.Text(loop.Clip(reasoned(it), 120)))
+			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, markdown.Text(loop.Clip(what, 120)))
 		}
 	}
 	return w.String()
-}
-
-func reasoned(it loop.Iteration) string {
-	if it.Reason == "" {
-		return it.Description
-	}
-	return it.Reason + ": " + it.Description
 }
 
 // gateDetails shows what waits and how to answer it, from the UI and from a shell.
@@ -114,13 +113,6 @@ func contractDetails(s loop.State) string {
 	return w.String()
 }
 
-func metricLine(s loop.State) string {
-	if s.Baseline == nil {
-		return ""
-	}
-	return fmt.Sprintf("best %s, baseline %s", s.HeadBest(), s.Baseline)
-}
-
 func budgetLine(b loop.Budget) string {
 	var parts []string
 	for _, r := range loop.Resources {
@@ -129,13 +121,6 @@ func budgetLine(b loop.Budget) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func endLine(s loop.State) string {
-	if !s.Status.Ended() {
-		return ""
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", s.ExitStatus, s.Reason, s.ErrorCode))
 }
 
 // remember completes the memo of a loop that was just opened. Whoever starts a loop can't know its branch if an earlier

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -54,11 +53,6 @@ func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
 	return err
 }
 
-// recordGate records a gate that has opened, or that nobody has answered in time.
-func (r *run) recordGate(ctx workflow.Context, summary string, late bool) error {
-	return r.record(ctx, summary, late && r.parkable())
-}
-
 // parkable reports whether everything in the trees is in git. Then a loop that waits for a long time removes its
 // trees, and makes them again when it continues. A change that waits for a person's answer or fix is on the desk
 // only.
@@ -68,6 +62,3 @@ func (r *run) parkable() bool {
 	lies := slices.ContainsFunc(s.Candidates, func(c loop.Candidate) bool { return c.Lies })
 	return !onDesk && !lies && !r.machine.Row(s.Phase).OnDesk
 }
-
-// patience is how long a gate may be open before people are reminded.
-func (r *run) patience(loop.Gate) time.Duration { return r.spec.Approvals.EscalateAfter.D() }

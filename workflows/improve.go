@@ -93,7 +93,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 	if err := l.enter(ctx, phase.Baseline); err != nil {
 		return err
 	}
-	verify, err := l.evaluate(ctx, "")
+	verify, err := l.evaluate(ctx, "verify", "")
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (l *improve) baseline(ctx workflow.Context) error {
 			return err
 		}
 	}
-	known, why, verify, err := l.calibrate(verify, func() (act.Measured, error) { return l.evaluate(ctx, "") })
+	known, why, verify, err := l.calibrate(verify, func() (act.Measured, error) { return l.evaluate(ctx, "verify", "") })
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, e
 		}
 		return l.law().AfterVerify(govern.Measurement{Number: true, Samples: l.bySamples()}), nil
 	}
-	out, err := l.evaluate(ctx, "")
+	out, err := l.evaluate(ctx, "verify", "")
 	if err != nil {
 		return govern.Move{}, err
 	}

@@ -313,7 +313,7 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 		N: s.Iteration, Description: cmp.Or(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
 		Commit: it.accepted, PhaseMs: maps.Clone(it.phaseMs), DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
 		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree, Note: it.note,
-		Agent: strings.Join(it.agents, ", "),
+		Metrics: it.metrics.Values(), Agent: strings.Join(it.agents, ", "),
 	}
 	if c := s.Unjudged(); c != nil {
 		record.Commit = c.Commit
@@ -326,7 +326,12 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	} else {
 		record.Unmeasured = s.Best != nil && it.metric == nil
 	}
-	it.sampled(&record)
+	if j := it.samples; j != nil && j.Samples > 0 {
+		record.Samples, record.LLR = j.Samples, &j.LLR
+		if j.Samples > 1 {
+			record.Spread = &j.Spread
+		}
+	}
 	return record
 }
 

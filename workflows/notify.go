@@ -21,20 +21,16 @@ func (r *run) notify(ctx workflow.Context, event loop.Type, reason string) {
 	if g != nil && g.Kind == loop.GatePause {
 		return
 	}
+	var ways []govern.Way
+	if g != nil {
+		ways = govern.Ways(s.Loop, *g, s.Budget)
+	}
 	notice := notices.About(act.Notice{
 		Loop: s.Loop, Kind: s.Kind, Event: event, Status: s.Status, Reason: loop.Clip(reason, 1000), Time: workflow.Now(ctx).UTC(),
-	}, g, waysOf(s))
+	}, g, ways)
 	r.notifier.Tell(ctx, r.host.Queue(), r.host.Opened.Ref, r.spec.Notify, notice, func(ctx workflow.Context, warning string) {
 		_ = r.Turn(ctx, func() { r.Emit(ctx, loop.Event{Type: loop.Warned, Reason: warning}) })
 	})
-}
-
-// waysOf returns the ways to answer the open gate, if there is one.
-func waysOf(s loop.State) []govern.Way {
-	if s.Gate == nil {
-		return nil
-	}
-	return govern.Ways(s.Loop, *s.Gate, s.Budget)
 }
 
 // notifyEnd notifies people about the loop's end and waits for all notices. Failures go into the ledger after the

@@ -29,13 +29,11 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 		}),
 		display.AnswerEvents(ctx, r.Journal),
 		display.Answer(ctx, "gate", "What the loop waits for, if anything", func() (*loop.Gate, error) { return r.State().Gate, nil }),
-		display.Answer(ctx, "contract", "What was or is to be approved", func() (launch.ContractView, error) { return r.contractView(), nil }),
+		display.Answer(ctx, "contract", "What was or is to be approved", func() (launch.ContractView, error) {
+			return launch.ContractView{
+				Contract: r.State().Contract, Spec: r.spec, Baseline: r.State().Baseline,
+				InScope: r.host.Opened.InScope, Protections: govern.Protected(r.host.Opened.Protections), Environment: r.host.Opened.Environment,
+			}, nil
+		}),
 	)
-}
-
-func (r *run) contractView() launch.ContractView {
-	return launch.ContractView{
-		Contract: r.State().Contract, Spec: r.spec, Baseline: r.State().Baseline,
-		InScope: r.host.Opened.InScope, Protections: govern.Protected(r.host.Opened.Protections), Environment: r.host.Opened.Environment,
-	}
 }

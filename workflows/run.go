@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -75,9 +76,12 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	r := &run{kind: k, reserve: func() int64 { return 0 }, rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
 	r.host = hosting.New(r.Journal, carry.Opened, func() spec.Spec { return r.spec }, r.begun, r.show)
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
-		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Record: r.recordGate, Show: r.show,
+		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Show: r.show,
+		Record: func(ctx workflow.Context, summary string, late bool) error {
+			return r.record(ctx, summary, late && r.parkable())
+		},
 		Notify:   func(ctx workflow.Context, event loop.Type, _, reason string) { r.notify(ctx, event, reason) },
-		Patience: r.patience,
+		Patience: func(loop.Gate) time.Duration { return r.spec.Approvals.EscalateAfter.D() },
 	})
 	parsed, err := parse(k, info.WorkflowExecution.ID, input) // before the handlers: with them come messages that this run was started with
 	if fresh := resume == (Resume{}); err == nil && fresh {

@@ -17,14 +17,9 @@ import (
 // failuresInARow is how often measuring the reference may fail before the loop continues without it.
 const failuresInARow = 3
 
-// evaluate measures once: the head, or a commit that stays on the branch. Each evaluation is a step, so nothing is lost
-// if the worker dies between two of them.
-func (l *improve) evaluate(ctx workflow.Context, at string) (act.Measured, error) {
-	return l.evaluateAs(ctx, "verify", at)
-}
-
-// evaluateAs is evaluate for a step with that name.
-func (l *improve) evaluateAs(ctx workflow.Context, name, at string) (act.Measured, error) {
+// evaluate measures once: the head, or a commit that stays on the branch. Each evaluation is a step of that name, so
+// nothing is lost if the worker dies between two of them.
+func (l *improve) evaluate(ctx workflow.Context, name, at string) (act.Measured, error) {
 	s, it := l.State(), &l.iteration
 	in := l.newVerify()
 	in.At, in.Key.Name, in.Key.Sample = at, name, it.evaluations
@@ -106,8 +101,12 @@ func (l *improve) bySamples() *sampling.Judgement {
 
 // reference measures the reference of the change, again if that fails. It reports whether it succeeded.
 func (l *improve) reference(ctx workflow.Context) (bool, error) {
+	compared := l.State().Head
+	if l.candidate == nil {
+		compared = l.State().LastChange.Parent
+	}
 	for range failuresInARow {
-		out, err := l.evaluate(ctx, l.compared())
+		out, err := l.evaluate(ctx, "verify", compared)
 		if err != nil {
 			return false, err
 		}
@@ -134,7 +133,7 @@ func (l *improve) judge(ctx workflow.Context) (govern.Move, error) {
 			}
 			continue
 		}
-		out, err := l.evaluate(ctx, "")
+		out, err := l.evaluate(ctx, "verify", "")
 		if err != nil {
 			return govern.Move{}, err
 		}
@@ -155,7 +154,11 @@ func (l *improve) judged(ctx workflow.Context, j sampling.Judgement) govern.Move
 	if why, sentence := l.law().Broken(l.State().BaselineMetrics, it.metrics.Values()); m.Kept && why != "" {
 		m.Kept, m.Reason, it.note = false, why, sentence
 	}
-	judgement := *l.lastVerify() // of the last evaluation: its log shows one of them
+	last := l.State().LastVerify
+	if l.candidate != nil {
+		last = l.candidate.Trial.Verify
+	}
+	judgement := *last // of the last evaluation: its log shows one of them
 	judgement.Passed, judgement.Reason, judgement.Metric, judgement.Samples = true, m.Reason, &j.Mean, &j
 	l.judgedBy(ctx, "verify", &j.Mean, &judgement)
 	return m
@@ -166,7 +169,7 @@ func (l *improve) judged(ctx workflow.Context, j sampling.Judgement) govern.Move
 // ledger would find the old results.
 func (l *improve) refresh(ctx workflow.Context) error {
 	for failures := 0; l.law().RefreshDue(l.State()); {
-		out, err := l.evaluateAs(ctx, "head", l.State().Head)
+		out, err := l.evaluate(ctx, "head", l.State().Head)
 		if err != nil {
 			return err
 		}
@@ -290,17 +293,6 @@ func (l *improve) pairs(ctx workflow.Context, name, command string) (*sampling.P
 		pairs.Add(of, *out.Metric)
 		if command == l.spec.Verify.Command {
 			l.took(ctx, of, out)
-		}
-	}
-}
-
-// sampled writes the results of the evaluations into the record of the change.
-func (it iteration) sampled(record *loop.Iteration) {
-	record.Metrics = it.metrics.Values()
-	if j := it.samples; j != nil && j.Samples > 0 {
-		record.Samples, record.LLR = j.Samples, &j.LLR
-		if j.Samples > 1 {
-			record.Spread = &j.Spread
 		}
 	}
 }

@@ -91,7 +91,9 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if called.Ledger != "" {
 			r.Recorded(recorded, called.Ledger)
 		}
-		o.Exhausted = cmp.Or(o.Exhausted, boundBy(*o, bound))
+		if o.TimedOut { // by the budget that limits the step, if one does
+			o.Exhausted = cmp.Or(o.Exhausted, bound)
+		}
 		refused := o.Refused
 		if refused != nil { // it does not count as a call, and its wait does not count as time
 			o.ElapsedMs, called.Usage.AgentCalls = 0, 0
@@ -182,29 +184,16 @@ func (r *run) inTime(s *act.Step) {
 	s.LimitMs = min(s.LimitMs, max(r.phaseLeft(), time.Second).Milliseconds())
 }
 
-// recordWith lets an agent call bring the pending events to the ledger first, and returns how many they are. If the
-// call can't report its result they stay pending: an append then finds that the ledger has them.
+// recordWith records that the role has its permission, and lets an agent call bring the pending events to the ledger
+// first. It returns how many they are. If the call can't report its result they stay pending: an append then finds that the ledger has them.
 func (r *run) recordWith(ctx workflow.Context, c *act.Call) int {
-	r.permitted(ctx, *c)
+	if govern.PermitPhase(r.spec, c.Role, c.Phase) == nil { // activities report refusals
+		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Phase: r.iteration.phase, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Idea: r.iteration.idea, Reason: strings.Join(govern.Needs(c.Phase), ", ")})
+	}
 	if c.Ledger = r.State().Ledger; r.apart == nil { // otherwise others are at work, and the events were recorded before
 		c.Events = r.Pending()
 	}
 	return len(c.Events)
-}
-
-// permitted records that a role has a permission. Activities report refusals.
-func (r *run) permitted(ctx workflow.Context, c act.Call) {
-	if govern.PermitPhase(r.spec, c.Role, c.Phase) == nil {
-		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Phase: r.iteration.phase, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Idea: r.iteration.idea, Reason: strings.Join(govern.Needs(c.Phase), ", ")})
-	}
-}
-
-// boundBy returns the budget of time that ended a step, "" if its own limit did, or none.
-func boundBy(out act.Outcome, bound loop.Resource) loop.Resource {
-	if out.TimedOut {
-		return bound
-	}
-	return ""
 }
 
 // left returns what the budgets leave for an agent call, if its program or pawl's meter reports spending while it

@@ -66,14 +66,6 @@ func (l *improve) course(ctx workflow.Context) (govern.Move, error) {
 	}
 }
 
-// compared returns the commit with which the change is compared.
-func (l *improve) compared() string {
-	if l.candidate != nil {
-		return l.State().Head
-	}
-	return l.State().LastChange.Parent
-}
-
 // judgedBy records a command's result for the change. In a trial, the result goes to the candidate.
 func (l *improve) judgedBy(ctx workflow.Context, step string, metric *evidence.Decimal, j *loop.Judgement) {
 	switch {
@@ -84,14 +76,6 @@ func (l *improve) judgedBy(ctx workflow.Context, step string, metric *evidence.D
 	default:
 		l.candidate.Trial.Verify, l.candidate.Trial.Metric = j, metric
 	}
-}
-
-// lastVerify returns the result of the last evaluation of the change.
-func (l *improve) lastVerify() *loop.Judgement {
-	if l.candidate != nil {
-		return l.candidate.Trial.Verify
-	}
-	return l.State().LastVerify
 }
 
 // trial returns the trial of the change under way. It returns nil if there was none, or if it was of another tree or

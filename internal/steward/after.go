@@ -25,6 +25,9 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	t := s.Find(id)
 	n := next{State: s}
 	used := usageOf(p.Usage)
+	acted := func(outcome, why string) loop.Event {
+		return loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: outcome, Reason: why}}
+	}
 	switch {
 	case t == nil:
 		return nil
@@ -34,19 +37,14 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 		}
 		return []loop.Event{{Type: loop.TaskInterrupted, Task: id, Reason: t.Interrupted, Note: "its planner", Usage: used}}
 	case p.Exhausted != "": // its cost decides whether a person is asked for more
-		return []loop.Event{{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
-			What: task.Commanded, Name: "plan", Outcome: "exhausted", Reason: "the planner was " + p.Ending(),
-		}}}
+		return []loop.Event{acted("exhausted", "the planner was "+p.Ending())}
 	case p.RateLimit != nil:
-		return n.limited(*t, *p.RateLimit, loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
-			What: task.Commanded, Name: "plan", Outcome: task.RateLimited, Reason: until(*p.RateLimit),
-		}})
+		n.events = append(n.events, acted(task.RateLimited, until(*p.RateLimit)))
+		return n.limited(*t, *p.RateLimit)
 	}
 	ask := func(stop, what string, points []string) []loop.Event {
 		why := strings.TrimSpace(what + " " + strings.Join(points, "; "))
-		n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{
-			What: task.Commanded, Name: "plan", Outcome: "asked", Reason: loop.Clip(why, 500),
-		}})
+		n.events = append(n.events, acted("asked", loop.Clip(why, 500)))
 		n.to(*t, task.Waiting, task.Evidence{Reason: why, Stop: stop}, question(id, what, points))
 		return n.events
 	}
@@ -68,10 +66,9 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 		plan.Cost = &p.Estimate
 	}
 	plan.Needs = assess.NeedsApproval(tier, p.Governs, p.Production, *plan.Cost, t.Cost.CostUSD, c.Limits.CostUSD)
-	events := []loop.Event{
-		{Type: loop.ActionTaken, Task: id, Usage: used, Action: &task.Action{What: task.Commanded, Name: "plan", Outcome: "planned", Tree: p.Plan.Hash}},
-		{Type: loop.PlanMade, Task: id, TaskPlan: &plan, Told: int64(j.Notes)},
-	}
+	planned := acted("planned", "")
+	planned.Action.Tree = p.Plan.Hash
+	events := []loop.Event{planned, {Type: loop.PlanMade, Task: id, TaskPlan: &plan, Told: int64(j.Notes)}}
 	if text := n.meetings(p.Meets); text != "" { // each task has its own branch, so nothing is lost, but the second proposal to be applied may conflict
 		events = append(events, loop.Event{Type: loop.Warned, Task: id, Reason: loop.Clip(text, 2000)})
 	}
@@ -313,8 +310,7 @@ func (s State) pausedBySteward(st Step, g task.ChildGate) bool {
 }
 
 // limited lets a task sleep until a rate limit ends. If that time is unknown, it asks a person.
-func (n *next) limited(t Task, l task.RateLimit, before ...loop.Event) []loop.Event {
-	n.events = append(n.events, before...)
+func (n *next) limited(t Task, l task.RateLimit) []loop.Event {
 	if l.Until.IsZero() {
 		n.stuck(t, task.Finding{
 			Rule: StopResources, Stop: true, Count: 1, State: t.State, Action: cmp.Or(t.Step, "plan"),

@@ -110,10 +110,8 @@ func (a answering) gate() (govern.Reply, error) {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "%q is not a choice here", loop.Clip(a.Choice, 80)).
 			Advise("Choose one of: " + strings.Join(g.Choices, ", ") + ".")
 	}
-	closed := loop.Event{
-		Type: loop.GateClosed, Task: g.Task, By: a.By, Note: a.Note, Gate: &g, Message: a.name,
-		Answer: &loop.Answer{Gate: g.ID, Message: a.name, Task: g.Task, Choice: a.Choice, By: a.By, Note: a.Note},
-	}
+	closed := closed(g, a.name, a.Choice, a.By, a.Note)
+	closed.Answer.Task = g.Task
 	if a.Hash != "" {
 		closed.Answer.Hash = g.Hash
 	}
@@ -314,10 +312,7 @@ func (a answering) asked(set loop.Event) []loop.Event {
 		n.events[0].Gate = &g
 		return n.events
 	}
-	n.events = append(n.events, loop.Event{
-		Type: loop.GateClosed, Task: a.id, By: a.By, Note: a.Note, Gate: &g, Message: a.name,
-		Answer: &loop.Answer{Gate: g.ID, Message: a.name, Choice: string(set.Tier), By: a.By, Note: a.Note},
-	})
+	n.events = append(n.events, closed(g, a.name, string(set.Tier), a.By, a.Note))
 	n.resume(a.id, a.said("tier "+string(set.Tier)))
 	return n.events
 }

@@ -55,9 +55,6 @@ type Job struct {
 	From string // Begin: the branch of an earlier attempt whose work is kept
 }
 
-// As returns the job with another sort, for checking one part of it.
-func (j Job) As(do Do) Job { j.Do = do; return j }
-
 // Key identifies the job among those under way.
 func (j Job) Key() string {
 	return strings.Join([]string{string(j.Do), j.Task, j.Step.ID, j.Loop, j.Message}, " ")
@@ -230,18 +227,6 @@ func (n *next) unapproved(t Task) []string {
 		return nil
 	}
 	return t.needs()
-}
-
-// over returns the event that ends a task, with what the task used.
-func over(t Task, outcome, why string) loop.Event {
-	e := loop.Event{
-		Type: loop.TaskEnded, Task: t.ID, Outcome: outcome, Actions: t.Actions, Reason: why, Head: t.Head,
-		Usage: usageOf(t.Cost), ExecutingMs: t.ExecutingMs,
-	}
-	if outcome == Done {
-		e.Commit = t.Proposal
-	}
-	return e
 }
 
 func (n *next) tierGate(t Task, needs string) loop.Event {

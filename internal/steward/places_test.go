@@ -62,7 +62,8 @@ func (f *floor) finish() {
 		}
 		f.job(j)
 	case Drop:
-		plan := j.As(Plan)
+		plan := j
+		plan.Do = Plan
 		without(plan.Key())
 		f.emit(AfterPlan(f.s, f.c, plan, act.TaskPlanned{Outcome: act.Outcome{Interrupted: true}})...)
 	default:

@@ -48,9 +48,14 @@ func (n *next) settle() {
 
 // settled closes a gate that nobody has to answer any more.
 func settled(g loop.Gate, why string) loop.Event {
+	return closed(g, MessageSettled, "", BySteward, why)
+}
+
+// closed returns the event of a gate that an answer closes.
+func closed(g loop.Gate, message, choice, by, note string) loop.Event {
 	return loop.Event{
-		Type: loop.GateClosed, Task: g.Task, By: BySteward, Note: why, Gate: &g, Message: MessageSettled,
-		Answer: &loop.Answer{Gate: g.ID, Message: MessageSettled, By: BySteward, Note: why},
+		Type: loop.GateClosed, Task: g.Task, By: by, Note: note, Gate: &g, Message: message,
+		Answer: &loop.Answer{Gate: g.ID, Message: message, Choice: choice, By: by, Note: note},
 	}
 }
 
@@ -68,7 +73,14 @@ func (n *next) finish(t Task, outcome, why string) {
 			n.events = append(n.events, loop.Fold(n.State, n.events).told(d)...)
 		}
 	}
-	n.events = append(n.events, over(t, outcome, why))
+	over := loop.Event{
+		Type: loop.TaskEnded, Task: t.ID, Outcome: outcome, Actions: t.Actions, Reason: why, Head: t.Head,
+		Usage: usageOf(t.Cost), ExecutingMs: t.ExecutingMs,
+	}
+	if outcome == Done {
+		over.Commit = t.Proposal
+	}
+	n.events = append(n.events, over)
 }
 
 // complete reports whether every step of the task's plan is done.

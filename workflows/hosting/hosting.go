@@ -3,6 +3,7 @@
 package hosting
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -174,11 +175,13 @@ func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool
 
 // Queue returns the queue for activities that need no store: that of the loop's own host, if it has one.
 func (h *Host) Queue() string {
-	switch {
-	case h.Opened.Queue != "":
-		return h.Opened.Queue
-	case h.spec().Repo.Host != "":
-		return act.HostQueue(h.spec().Repo.Host)
+	return cmp.Or(h.Opened.Queue, h.anyHost())
+}
+
+// anyHost returns the queue for work that any host can do, unless the spec names one.
+func (h *Host) anyHost() string {
+	if host := h.spec().Repo.Host; host != "" {
+		return act.HostQueue(host)
 	}
 	return act.TaskQueue
 }

@@ -53,10 +53,7 @@ func (h *Host) Start(ctx workflow.Context, name, summary string, input any, aske
 	}
 	switch {
 	case is.AnyHost:
-		o.TaskQueue, o.ScheduleToStartTimeout = act.TaskQueue, 0
-		if host := h.spec().Repo.Host; host != "" {
-			o.TaskQueue = act.HostQueue(host)
-		}
+		o.TaskQueue, o.ScheduleToStartTimeout = h.anyHost(), 0
 	case is.Agent && h.Opened.Agents != "":
 		o.TaskQueue = h.Opened.Agents
 	case is.Brief:

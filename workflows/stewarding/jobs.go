@@ -48,7 +48,8 @@ func (r *run) start(ctx workflow.Context, jobs []steward.Job) (end bool) {
 			}
 			return true
 		case steward.Drop:
-			if planning, ok := r.jobs[j.As(steward.Plan).Key()]; ok {
+			j.Do = steward.Plan
+			if planning, ok := r.jobs[j.Key()]; ok {
 				planning.cancel()
 			}
 		default:
@@ -83,14 +84,6 @@ func (r *run) may(j steward.Job) error {
 		return &stopped{stop.Why}
 	}
 	return nil
-}
-
-// act runs the part of a job that is an activity.
-func (r *run) act(ctx workflow.Context, j steward.Job, name, summary string, in, out any) error {
-	if err := r.may(j); err != nil {
-		return err
-	}
-	return r.execute(ctx, name, summary, in, out)
 }
 
 // stopped says why an action was not done.
@@ -202,10 +195,7 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 			return err
 		}
 	}
-	if there.Found {
-		return r.heard(ctx, there)
-	}
-	return nil
+	return r.reported(ctx, there.Event)
 }
 
 // startedAlready reports whether the error says that the child's workflow ID is taken.
@@ -277,7 +267,10 @@ func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err e
 	}
 	var out act.Joined
 	j.Do = steward.Join
-	if err := r.act(ctx, j, act.JoinName, "join the work of the steps before "+j.Step.ID, in, &out); err != nil {
+	if err = r.may(j); err == nil {
+		err = r.execute(ctx, act.JoinName, "join the work of the steps before "+j.Step.ID, in, &out)
+	}
+	if err != nil {
 		return "", err
 	}
 	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterJoin(s, r.charter, j, out) }); err != nil {
@@ -326,15 +319,7 @@ func (r *run) read(ctx workflow.Context, id string) error {
 	case out.Another(r.State().Steward): // whatever that one does is not the steward's
 		out.Event = steward.Lost(id, "another loop, which this steward did not start, has its ID now")
 	}
-	return r.heard(ctx, out)
-}
-
-// heard applies what was read about a child loop.
-func (r *run) heard(ctx workflow.Context, c act.ChildRead) error {
-	if c.Event.Event == "" {
-		return nil
-	}
-	return r.reported(ctx, c.Event)
+	return r.reported(ctx, out.Event)
 }
 
 // hear receives the signals of child loops, in order.
@@ -380,7 +365,10 @@ func (r *run) report(ctx workflow.Context, e task.ChildEvent) error {
 	return r.reported(ctx, e)
 }
 
-// reported records what follows from a loop's report.
+// reported records what follows from a loop's report, nothing if the loop has none.
 func (r *run) reported(ctx workflow.Context, e task.ChildEvent) error {
+	if e.Event == "" {
+		return nil
+	}
 	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterChild(s, r.charter, e) })
 }

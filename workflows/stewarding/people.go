@@ -141,12 +141,15 @@ func Details(s steward.State) string {
 			fmt.Fprintf(&w, "%d more wait: see the query `gates`, or `pawl inbox`.\n\n", len(open)-detailed)
 			break
 		}
-		since := ""
+		since, about := "", ""
 		if !g.OpenedAt.IsZero() {
 			since = ", since " + g.OpenedAt.Format(time.RFC3339)
 		}
+		if g.Task != "" {
+			about = " of the task " + markdown.Code(g.Task)
+		}
 		first, points := g.Listed()
-		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s%s)\n\n", g.Kind, about(g), markdown.Text(first), markdown.Code(g.ID), since)
+		fmt.Fprintf(&w, "### Waiting: %s%s\n\n%s (gate %s%s)\n\n", g.Kind, about, markdown.Text(first), markdown.Code(g.ID), since)
 		for i, point := range points {
 			w.WriteString("- " + markdown.Text(point) + "\n")
 			if i == len(points)-1 {
@@ -237,14 +240,6 @@ func standing(s steward.State) string {
 		return ", held: tasks start again with `resume`"
 	}
 	return ""
-}
-
-// about returns the words that name a gate's task.
-func about(g loop.Gate) string {
-	if g.Task == "" {
-		return ""
-	}
-	return " of the task " + markdown.Code(g.Task)
 }
 
 func dash(text string) string {

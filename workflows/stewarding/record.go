@@ -128,13 +128,6 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	return r.emit(ctx, after...)
 }
 
-// end records the end of the steward, and removes what it has on its host.
-func (r *run) end(ctx workflow.Context, e loop.Event) error {
-	err := r.record(ctx, "the steward is ended", true, e)
-	r.notify(ctx, loop.StewardEnded, "", e.Reason)
-	return err
-}
-
 // everySoOften makes a validation due at regular times (S12).
 func (r *run) everySoOften(ctx workflow.Context) {
 	every := r.charter.ValidateEvery.D()

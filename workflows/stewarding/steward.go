@@ -4,6 +4,7 @@
 package stewarding
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -275,9 +276,9 @@ func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	}
 	ended := loop.Event{Type: loop.StewardEnded, Status: status, Reason: loop.Clip(reason, 1000)}
 	if r.opened.Ref != "" && !wire.Is(err, fault.LedgerAhead) {
-		if more := r.end(ctx, ended); err == nil {
-			err = more
-		}
+		more := r.record(ctx, "the steward is ended", true, ended)
+		r.notify(ctx, loop.StewardEnded, "", ended.Reason)
+		err = cmp.Or(err, more)
 	} else {
 		_ = r.emit(ctx, ended)
 	}
