@@ -9,7 +9,12 @@
 package activities
 
 import (
+	"context"
+	"errors"
+	"time"
+
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
 	"pawl/activities/calls"
@@ -22,6 +27,7 @@ import (
 	"pawl/activities/stewards"
 	"pawl/internal/act"
 	"pawl/internal/home"
+	"pawl/internal/notify"
 )
 
 // Activities are this host's activities. One value serves all loops of a worker.
@@ -43,7 +49,7 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Activitie
 	runner := steps.New(all)
 	opener := &opening.Opener{Runner: runner}
 	return &Activities{
-		Workspaces: all, Recorder: &recording.Recorder{Workspaces: all}, Mender: recording.NewMender(all), Committer: &changes.Committer{Workspaces: all}, Proposals: &proposals.Proposals{Workspaces: all},
+		Workspaces: all, Recorder: &recording.Recorder{Workspaces: all}, Mender: &recording.Mender{Workspaces: all}, Committer: &changes.Committer{Workspaces: all}, Proposals: &proposals.Proposals{Workspaces: all},
 		Runner: runner, Caller: &calls.Caller{Runner: runner}, Opener: opener, Stewards: &stewards.Stewards{Opener: opener},
 	}
 }
@@ -77,4 +83,21 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply, act.RecordTasksName: a.RecordTasks,
 		act.JoinName: a.Join, act.ValidateName: a.Validate,
 	})
+}
+
+// notifyBound is how long one attempt to notify somebody may take.
+const notifyBound = 30 * time.Second
+
+// Notify notifies one receiver of spec.notify. A command runs in the user's repository, if it is on this host, with
+// the environment of Notifying.
+func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
+	ctx, cancel := context.WithTimeout(ctx, notifyBound)
+	defer cancel()
+	dir, leave := a.Workplace(in.Ref)
+	defer leave()
+	err := notify.Send(ctx, in.To, in.Notice, hosted.Notifying(), dir)
+	if final, ok := errors.AsType[*notify.Final](err); ok {
+		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
+	}
+	return err
 }

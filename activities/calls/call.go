@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +23,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/held"
 	"pawl/internal/loop"
+	"pawl/internal/remove"
 	"pawl/internal/spec"
 	"pawl/internal/store"
 	"pawl/internal/workspace"
@@ -53,14 +53,11 @@ func (a *Caller) dropOther(ctx context.Context, in act.Step) error {
 	if err != nil {
 		return err
 	}
+	if last, _ := os.ReadFile(held.At(ws.At(in.Desk).CallFile())); string(last) == callOf(in) {
+		return nil
+	}
 	path := filepath.Join(steps.StepDir(a.Machine, in.Ref, in.Key), steps.ResultFile)
-	if _, err := os.Stat(held.At(path)); err != nil || ws.At(in.Desk).LastOnDesk() == callOf(in) {
-		return nil //nolint:nilerr // there is no workspace, or the step reports the error
-	}
-	if err := os.Remove(held.At(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return remove.All(path)
 }
 
 // callOf names a call and where it starts from.
@@ -78,12 +75,7 @@ func (a *Caller) toldAgain(ctx context.Context, in act.Call, out *act.Called) er
 			return err
 		}
 	}
-	out.Ledger = ""
-	if len(in.Events) == 0 {
-		return nil
-	}
-	told, err := recording.Append(ctx, ws, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
-	out.Ledger = told.Ledger
+	out.Ledger, err = appendEvents(ctx, ws, in)
 	return err
 }
 
@@ -98,7 +90,7 @@ func makeCall(ctx context.Context, w *steps.Work, in act.Call) (out act.Called, 
 		defer func() { err = errors.Join(err, w.Workspace.GiveUp(context.WithoutCancel(ctx))) }()
 	}
 	if err := w.Ready(ctx, w.OnDesk, func(ctx context.Context) (err error) {
-		out.Ledger, err = appendEvents(ctx, w, in)
+		out.Ledger, err = appendEvents(ctx, w.Workspace.Main(), in)
 		return err
 	}); err != nil {
 		return out, err
@@ -150,11 +142,11 @@ func makeCall(ctx context.Context, w *steps.Work, in act.Call) (out act.Called, 
 }
 
 // appendEvents appends the events from before the call, and returns the ledger's head, "" if there were none.
-func appendEvents(ctx context.Context, w *steps.Work, in act.Call) (string, error) {
+func appendEvents(ctx context.Context, ws *hosted.Workspace, in act.Call) (string, error) {
 	if len(in.Events) == 0 {
 		return "", nil
 	}
-	out, err := recording.Append(ctx, w.Workspace.Main(), act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
+	out, err := recording.Append(ctx, ws, act.Entry{Ref: in.Ref, Ledger: in.Ledger, Events: in.Events}, false, store.Tx{}, "")
 	crash.At("step.told")
 	return out.Ledger, err
 }

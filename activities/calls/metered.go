@@ -348,11 +348,6 @@ func (m *counted) read() error {
 // unfinished answer.
 func (m *counted) slack() int64 { return max(5000, m.total.Tokens()/20) }
 
-// whole reports whether the meter has counted everything that the stream reports.
-func (m *counted) whole(told loop.Usage) bool {
-	return m.total.Calls > 0 && m.total.Tokens()+m.slack() >= told.InputTokens+told.OutputTokens
-}
-
 // in returns the usage: the meter's count if it covers everything that the stream reports, else the stream's. The
 // cost is the meter's if it knows the price of every model. The tool calls are the larger of both numbers: the stream
 // lacks those of nested agents, and the meter lacks those that a program makes by itself.
@@ -360,7 +355,7 @@ func (m *counted) in(told loop.Usage) loop.Usage {
 	u := told
 	u.ToolCalls = max(told.ToolCalls, m.total.Tools)
 	cost := stream.Dollars(m.total.Nano)
-	if !m.whole(told) {
+	if m.total.Calls == 0 || m.total.Tokens()+m.slack() < told.InputTokens+told.OutputTokens { // it has not counted everything
 		if cost.Cmp(told.CostUSD) > 0 {
 			u.CostUSD = cost
 		}

@@ -56,36 +56,22 @@ func RunAgent(ctx context.Context, w *steps.Work, c proc.Command, e *Exchange) (
 		w.Agents = append(w.Agents, p.Name)
 	}
 	variables, err := emptyVariables(c.Dir, e.programs)
+	run := steps.Plainly
+	if e.call != nil { // its stdout is a stream, which is followed
+		run = e.call.run
+	}
 	if err == nil {
-		out, err = w.Run(ctx, c, e.run)
+		out, err = w.Run(ctx, c, run)
 	}
-	if left := variables.putBack(c.Dir); err == nil {
-		err = left
-	}
-	return out, err
-}
-
-// run runs the agent, and follows its stdout if that is a stream.
-func (e *Exchange) run(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
-	if e.call != nil {
-		return e.call.run(ctx, s, c)
-	}
-	return s.Run(ctx, c)
+	return out, cmp.Or(err, variables.putBack(c.Dir))
 }
 
 func (e *Exchange) promptFile() string { return filepath.Join(e.Dir, "prompt.md") }
-
-func (e *Exchange) resultFile() string { return filepath.Join(e.Dir, resultName) }
 
 const resultName = "result.json"
 
 // boundInstructions is the maximum size in bytes of a repository's file of instructions.
 const boundInstructions = 64 << 10
-
-// Left returns a file that the agent left. The agent owns the folder of all exchanges, but not the folder around it.
-func (e *Exchange) Left(limit int, name string) ([]byte, error) {
-	return agent.Left(limit, filepath.Dir(e.Dir), filepath.Base(e.Dir), name)
-}
 
 // brief writes the prompt of an agent call and completes its command: the role's own program and arguments, the
 // prompt on stdin, PAWL_* in the environment. The content of the prompt comes from the ledger at head, so it is not
@@ -188,19 +174,11 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	return e, err
 }
 
-// regain makes a folder that agents may write one that pawl can use: an agent can take away its permissions.
-func regain(dir string) error {
-	remove.Inherited(dir)
-	if err := os.Chmod(held.At(dir), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
 // ExchangeFor makes the exchange of a step and puts the prompt into it. The command gets the prompt on stdin.
 func ExchangeFor(ws *hosted.Workspace, key act.Key, prompt string, c *proc.Command) (*Exchange, error) {
 	e := &Exchange{ws: ws, Dir: filepath.Join(ws.Exchange(), steps.StepName(key))}
-	if err := regain(ws.Exchange()); err != nil {
+	remove.Inherited(ws.Exchange()) // an agent can take away the permissions of this folder
+	if err := os.Chmod(held.At(ws.Exchange()), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("making the exchange: %w", err)
 	}
 	if err := remove.All(e.Dir); err != nil {
@@ -231,7 +209,7 @@ func (e *Exchange) Instruct(adapter stream.Adapter, call stream.Call, c *proc.Co
 	programs := own.Programs(named)
 	e.programs = programs
 	c.Env = hosted.Later(slices.Concat(agentEnvironment(c.Env, programs, own), adapter.Env(call), told, []string{
-		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + e.resultFile(),
+		"PAWL_PROMPT=" + e.promptFile(), "PAWL_RESULT=" + filepath.Join(e.Dir, resultName),
 	}))
 	route, why := direction(e.ws, programs, own, c.Env)
 	if e.ws.Sandbox.Use != spec.Off && why != "" { // without a sandbox it can write in the user's home; with the meter it gets no sign-ins

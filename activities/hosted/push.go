@@ -123,7 +123,7 @@ func (ws *Workspace) PushSoon(branch bool) {
 	if ws.pushes.due != nil {
 		return // the due push will include this kept change
 	}
-	ws.pushes.due = time.AfterFunc(pushApart-time.Since(ws.pushes.last), func() { ws.pushDueNow() })
+	ws.pushes.due = time.AfterFunc(pushApart-time.Since(ws.pushes.last), ws.pushDueNow)
 }
 
 func (ws *Workspace) pushAhead() {
@@ -141,7 +141,7 @@ func (ws *Workspace) pushDueNow() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.takeDue() {
-		ws.Machine.Background.Go(func() { ws.pushAhead() })
+		ws.Machine.Background.Go(ws.pushAhead)
 	}
 }
 

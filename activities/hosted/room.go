@@ -101,7 +101,8 @@ func (r *Room) look(ctx context.Context) string {
 		}
 	}
 	if st.Files > 0 && st.Ffree < fewFiles {
-		if made := r.files(ctx); made > fewFiles {
+		made := 0
+		if r.changed(ctx, r.since, func(fs.FileInfo) { made++ }); made > fewFiles {
 			return fmt.Sprintf("the disk at %s can hold almost no more files, and the command has written %d", r.home, made)
 		}
 	}
@@ -118,12 +119,6 @@ func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
 		}
 	})
 	return bytes
-}
-
-// files counts the files that were made or changed since the command began.
-func (r *Room) files(ctx context.Context) (n int) {
-	r.changed(ctx, r.since, func(fs.FileInfo) { n++ })
-	return n
 }
 
 // changed calls each for every file that was made or changed after a time, until ctx ends. A file that is gone or can't

@@ -72,10 +72,8 @@ func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (due 
 		return due, nil
 	}
 	differs := func(name string) bool { return was.Locks[name] != due.Locks[name] }
-	both := maps.Clone(was.Locks)
-	if both == nil {
-		both = map[string]string{}
-	}
+	both := map[string]string{}
+	maps.Copy(both, was.Locks)
 	maps.Copy(both, due.Locks)
 	names := slices.Sorted(maps.Keys(both))
 	due.why = "another " + git.Quote(names[slices.IndexFunc(names, differs)])
@@ -119,7 +117,11 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo, in Surroun
 		return nil
 	}
 	if why := cmp.Or(due.why, t.Why); due.Times > 0 && why != "" && !due.meant {
-		ws.repeated(fmt.Sprintf("setup.command ran again in the %s: %s", filepath.Base(t.Dir), why))
+		again := fmt.Sprintf("setup.command ran again in the %s: %s", filepath.Base(t.Dir), why)
+		ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", again)
+		ws.mu.Lock()
+		ws.repeats = append(ws.repeats, again)
+		ws.mu.Unlock()
 	}
 	s, err := ws.Supervise()
 	if err != nil {
@@ -159,15 +161,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo, in Surroun
 	return nil
 }
 
-// repeated records that setup ran again, for the next step to report.
-func (ws *Workspace) repeated(what string) {
-	ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", what)
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.repeats = append(ws.repeats, what)
-}
-
-// RepeatedSince returns what was recorded since the last call, "" for nothing.
+// RepeatedSince returns which setups ran again since the last call, "" for none.
 func (ws *Workspace) RepeatedSince() string {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -94,8 +94,8 @@ func (ws *Workspace) Park(ctx context.Context) error {
 		return err
 	}
 	crash.At("tree.removing")
-	for _, side := range ws.besides() {
-		if err := side.GiveUp(ctx); err != nil {
+	for _, r := range ws.Sides(ws.Machine.Home) {
+		if err := ws.At(r.Side).GiveUp(ctx); err != nil {
 			return err
 		}
 	}

@@ -121,14 +121,6 @@ func (ws *Workspace) At(desk int) *Workspace {
 // Main returns the loop's own workspace, which appends to the ledger.
 func (ws *Workspace) Main() *Workspace { return cmp.Or(ws.main, ws) }
 
-// besides returns the workspaces of the desks beside the loop's own on this host.
-func (ws *Workspace) besides() (all []*Workspace) {
-	for _, r := range ws.Sides(ws.Machine.Home) {
-		all = append(all, ws.At(r.Side))
-	}
-	return all
-}
-
 // Exchange returns the folder in which agents on the desk find their prompts and leave their results.
 func (ws *Workspace) Exchange() string {
 	return ws.Beside(workspace.Exchange(ws.Machine.Home, ws.Ref))
@@ -229,16 +221,12 @@ func (ws *Workspace) GiveUp(ctx context.Context) error {
 
 // forget removes what lies beside a desk that was given up.
 func (ws *Workspace) forget() error {
-	if err := remove.All(ws.Exchange()); err != nil {
-		return err
-	}
-	if err := remove.All(ws.layers("")); err != nil {
-		return err
-	}
 	// The changes of a call on the desk are gone with the desk, so a run that continues the loop makes the call
 	// again.
-	if err := os.Remove(held.At(ws.CallFile())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, path := range []string{ws.Exchange(), ws.layers(""), ws.CallFile()} {
+		if err := remove.All(path); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -246,12 +234,6 @@ func (ws *Workspace) forget() error {
 // CallFile returns the file that names the last call on the desk.
 func (ws *Workspace) CallFile() string {
 	return ws.Beside(filepath.Join(ws.Machine.Home.Loop(ws.Ref), "call"))
-}
-
-// LastOnDesk returns the last call on the desk, "" if it is unknown.
-func (ws *Workspace) LastOnDesk() string {
-	b, _ := os.ReadFile(held.At(ws.CallFile()))
-	return string(b)
 }
 
 // IsMended records that something of a loop was damaged, and what was done about it.
@@ -271,18 +253,10 @@ func (m *Machine) Workplace(ref string) (dir string, leave func()) {
 	return held.At(m.Home.Dir), func() {}
 }
 
-// Known returns the record of a loop for which this worker works, even if the one on disk is damaged.
-func (a *Workspaces) Known(ref string) (workspace.Record, bool) {
-	if ws := a.Here(ref); ws != nil {
-		return ws.Record, true
-	}
-	return workspace.Record{}, false
-}
-
 // RecordOf returns the record of a loop, from this worker or from disk.
 func (a *Workspaces) RecordOf(ref string) (workspace.Record, bool) {
-	if r, ok := a.Known(ref); ok {
-		return r, true
+	if ws := a.Here(ref); ws != nil {
+		return ws.Record, true
 	}
 	r, err := workspace.Read(a.Home, ref)
 	return r, err == nil

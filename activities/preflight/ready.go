@@ -16,7 +16,6 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/kind"
-	"pawl/internal/proc"
 	"pawl/internal/program"
 	"pawl/internal/seal"
 	"pawl/internal/spec"
@@ -155,9 +154,7 @@ func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (a
 		return act.Outcome{}, err
 	}
 	c.Env = hosted.Later(env)
-	return w.Run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
-		return s.Run(ctx, c)
-	})
+	return w.Run(ctx, c, steps.Plainly)
 }
 
 // programsOf returns the programs with which an agent is started.

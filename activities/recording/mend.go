@@ -32,11 +32,6 @@ type Mender struct {
 	looked map[string]time.Time // when each store was last checked, by its folder
 }
 
-// NewMender returns a mender that has checked no store yet.
-func NewMender(all *hosted.Workspaces) *Mender {
-	return &Mender{Workspaces: all, looked: map[string]time.Time{}}
-}
-
 // lookApart is the time between two examinations of a store: one takes as long as reading all of it.
 const lookApart = time.Minute
 
@@ -294,6 +289,9 @@ func (a *Mender) due(dir string) bool {
 	defer a.mu.Unlock()
 	if time.Since(a.looked[dir]) < lookApart {
 		return false
+	}
+	if a.looked == nil {
+		a.looked = map[string]time.Time{}
 	}
 	a.looked[dir] = time.Now()
 	return true

@@ -114,9 +114,7 @@ func (w *Work) shell(ctx context.Context, dir, command string) (act.Outcome, err
 	if err != nil {
 		return act.Outcome{}, err
 	}
-	out, err := w.Run(ctx, c, func(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
-		return s.Run(ctx, c)
-	})
+	out, err := w.Run(ctx, c, Plainly)
 	if err == nil && !out.OK() {
 		out.Tail = hosted.Excerpt(w.Dir, ofCommand)
 	}
@@ -125,6 +123,11 @@ func (w *Work) shell(ctx context.Context, dir, command string) (act.Outcome, err
 
 // ofCommand is how many bytes of the output of a failed command enter history.
 const ofCommand = 2 * hosted.TailLength
+
+// Plainly runs a command without following what it prints.
+func Plainly(ctx context.Context, s *proc.Supervisor, c proc.Command) (proc.Result, error) {
+	return s.Run(ctx, c)
+}
 
 // Run lets the loop's supervisor run the command.
 func (w *Work) Run(ctx context.Context, c proc.Command, by func(context.Context, *proc.Supervisor, proc.Command) (proc.Result, error)) (act.Outcome, error) {
@@ -304,17 +307,21 @@ func (a *Runner) Verify(ctx context.Context, in act.Verify) (act.Measured, error
 	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Measured, error) { return w.Verify(ctx, in) })
 }
 
-// measure runs the command that measures. If it has to be alone, no other measurement runs at the same time.
+// measure runs the command that measures. If it has to be alone, it waits until no other loop of this host measures, and
+// none does before it is done, or this process dies. An interruption ends the wait. Waiting costs no active time, because
+// a step's time counts from the start of its command.
 func (w *Work) measure(ctx context.Context, in act.Verify) (act.Outcome, error) {
 	if in.Alone {
-		slot, err := w.alone(ctx)
+		w.Live.Store(&act.Live{Tool: "waiting until another loop of this host has measured"})
+		slot, err := durable.Lock(ctx, w.Workspace.Machine.Home.JudgeSlot())
+		w.Live.Store(&act.Live{})
 		switch {
 		case err == nil:
 			defer slot.Close()
 		case ctx.Err() != nil:
 			return act.Outcome{Interrupted: true}, nil
 		default:
-			return act.Outcome{}, err
+			return act.Outcome{}, fmt.Errorf("waiting for this host's slot for measurements: %w", err)
 		}
 	}
 	return w.shell(ctx, w.Workspace.Judge.Dir, in.Command)

@@ -103,7 +103,9 @@ func Do[O any, P result[O]](ctx context.Context, a *Runner, in act.Step, do func
 		if out, err := done(); err == nil && !P(&out).Core().Interrupted {
 			return out, nil // the step has just ended
 		}
-		return none, stopping()
+		return none, temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
+			NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign, // the next worker does the activity again
+		})
 	case <-ctx.Done():
 		var cancelled *temporal.CanceledError
 		if !errors.As(context.Cause(ctx), &cancelled) {
@@ -284,11 +286,4 @@ func (a *Runner) RemoveTrees(ctx context.Context, r workspace.Record, elsewhere 
 		}
 	}
 	return a.CloseTrees(ctx, ws)
-}
-
-// stopping returns the error of an activity whose worker stops. The next worker does the activity again.
-func stopping() error {
-	return temporal.NewApplicationErrorWithOptions("the worker is stopping", "WorkerStopping", temporal.ApplicationErrorOptions{
-		NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign,
-	})
 }

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"pawl/activities"
+	"pawl/activities/hosted"
 	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/mending"
@@ -34,11 +35,13 @@ func mend(ctx context.Context, o Options, a *activities.Activities) error {
 	for _, ref := range torn {
 		var r workspace.Record
 		var err error
-		known := false
+		var here *hosted.Workspace
 		if a != nil {
-			r, known = a.Known(ref)
+			here = a.Here(ref)
 		}
-		if !known {
+		if here != nil { // this worker works for it
+			r = here.Record
+		} else {
 			r, err = remade(ctx, o, ref)
 		}
 		switch {
