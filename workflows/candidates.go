@@ -356,11 +356,3 @@ func (r *run) liesOn() int {
 	}
 	return 0
 }
-
-// deskAt returns the path of a desk on the loop's host.
-func (r *run) deskAt(desk int) string {
-	if desk == 0 {
-		return r.State().Desk
-	}
-	return fmt.Sprintf("%s.%d", r.State().Desk, desk)
-}

@@ -80,16 +80,11 @@ func (l *improve) work(m govern.Move) work {
 	}[l.State().Phase]
 }
 
-// prepare makes the baseline (P0).
+// prepare makes the baseline (P0): it runs verify and guard on the unchanged code and records the metric as iteration 0.
 func (l *improve) prepare(ctx workflow.Context) error {
 	if l.State().Baseline != nil {
 		return nil
 	}
-	return l.baseline(ctx)
-}
-
-// baseline runs verify and guard on the unchanged code and records the metric as iteration 0.
-func (l *improve) baseline(ctx workflow.Context) error {
 	if err := l.enter(ctx, phase.Baseline); err != nil {
 		return err
 	}

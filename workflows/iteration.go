@@ -369,9 +369,13 @@ func (r *run) block(ctx workflow.Context, m govern.Move, rules loopRules) (gover
 			return m, err
 		}
 	}
+	desk := r.State().Desk
+	if n := r.liesOn(); n != 0 {
+		desk = fmt.Sprintf("%s.%d", desk, n)
+	}
 	a, err := r.wait(ctx, loop.Gate{
 		Kind:    loop.GateGuard,
-		Summary: fmt.Sprintf("the change is blocked by %s (fix it on the desk %s and continue, or reject it)", m.Reason, r.deskAt(r.liesOn())),
+		Summary: fmt.Sprintf("the change is blocked by %s (fix it on the desk %s and continue, or reject it)", m.Reason, desk),
 	})
 	if end, halted := isStopped(err); halted && end.Code == govern.Interrupted.Code {
 		err = stop(rules.AfterHalt(end.Reason))

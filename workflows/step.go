@@ -69,7 +69,9 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		}
 		told, recorded := int64(0), 0
 		if call := in.Asks(); call != nil {
-			told = r.guide(call)
+			if call.Guidance = r.State().Guidance; len(call.Guidance) > 0 { // also what people have said during a pause
+				told = call.Guidance[len(call.Guidance)-1].Seq
+			}
 			recorded = r.recordWith(ctx, call)
 			r.hand(ctx, call, tried)
 			own := r.caller(call)
@@ -214,15 +216,6 @@ func (r *run) left(own spec.Agent) map[loop.Resource]evidence.Decimal {
 		}
 	}
 	return left
-}
-
-// guide gives an agent call all guidance so far, and returns the event of the latest. It is called again for each
-// repetition, since people give guidance during a pause.
-func (r *run) guide(c *act.Call) (told int64) {
-	if c.Guidance = r.State().Guidance; len(c.Guidance) == 0 {
-		return 0
-	}
-	return c.Guidance[len(c.Guidance)-1].Seq
 }
 
 // runStep runs a step on the loop's host. A step that ran on a host that is gone counts as interrupted: what it has

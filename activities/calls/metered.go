@@ -320,12 +320,6 @@ func (m *counted) heard() time.Time {
 	return is.ModTime()
 }
 
-// begin forgets what the provider answered to attempts before this one.
-func (m *counted) begin() {
-	m.total.Open, m.total.Worked, m.total.Failing, m.total.Cut = 0, false, nil, false
-}
-
-// read reads new records.
 func (m *counted) read() error {
 	f, err := os.Open(held.At(m.file))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -101,7 +101,8 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 		if err := c.meter.read(); err != nil {
 			return proc.Result{}, err
 		}
-		c.meter.begin()
+		t := &c.meter.total // what the provider answered to earlier attempts is forgotten
+		t.Open, t.Worked, t.Failing, t.Cut = 0, false, nil, false
 	}
 	if c.over = c.spentUp(); c.over != "" {
 		return proc.Result{ExitCode: -1}, nil
@@ -181,7 +182,6 @@ func (c *call) busy() bool {
 	return c.stream.Busy()
 }
 
-// finish reads the rest of the output.
 func (c *call) finish() error {
 	for {
 		n, err := c.readMore()

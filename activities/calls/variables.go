@@ -27,7 +27,6 @@ type emptiedFile struct {
 	link string      // the target of the link that was there
 }
 
-// emptyVariables empties these files of some programs.
 func emptyVariables(desk string, programs []program.Program) (all emptied, err error) {
 	root, err := os.OpenRoot(held.At(desk))
 	if err != nil {

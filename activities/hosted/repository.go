@@ -26,6 +26,20 @@ func (ws *Workspace) Pushed(ctx context.Context, ref string) (string, error) {
 	return refs[ref], err
 }
 
+// SetThere sets a ref in the loop's repository to a commit of the store, wherever the ref is there.
+func (ws *Workspace) SetThere(ctx context.Context, ref, to string) error {
+	repo, err := ws.Repository()
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
+	if err == nil && refs[ref] != to {
+		err = userrepo.Move(ctx, ws.Objects, repo, ref, to, refs[ref])
+	}
+	return err
+}
+
 // RepositoryOf returns the repository of a loop or a steward. A repository on this host is held: it is the one with
 // which the loop began, and stays it until it is closed. If another repository is in its place, or none, the error is
 // a *userrepo.Precondition, and nothing there is read or run.

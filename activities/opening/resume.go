@@ -61,8 +61,10 @@ func (a *Opener) resume(ctx context.Context, in act.Open) (act.Opened, error) {
 			return act.Opened{}, fmt.Errorf("setting the branch back: %w", err)
 		}
 	}
-	if ws.Remote {
-		rewind(ctx, ws, state.Head)
+	if ws.Remote { // the loop's last host may have pushed something that nobody judged; if this fails, a later push is refused and says so
+		if err := ws.SetThere(ctx, ws.Branch, state.Head); err != nil {
+			a.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)
+		}
 	}
 	if err := a.TakenUp(ws, in.FirstRun); err != nil {
 		return act.Opened{}, err
@@ -282,21 +284,4 @@ func found(ctx context.Context, store *store.Store, repo userrepo.Repo, id strin
 		}
 	}
 	return names, nil
-}
-
-// rewind sets the branch in the repository back to the head that the ledger has, if the loop's last host has pushed
-// something that nobody judged. If that fails now, a later push is refused and says so.
-func rewind(ctx context.Context, ws *hosted.Workspace, head string) {
-	repo, err := ws.Repository()
-	if err == nil {
-		defer repo.Close()
-		var refs map[string]string
-		refs, err = userrepo.Refs(ctx, ws.Objects, repo, ws.Branch)
-		if at := refs[ws.Branch]; err == nil && at != head {
-			err = userrepo.Move(ctx, ws.Objects, repo, ws.Branch, head, at)
-		}
-	}
-	if err != nil {
-		ws.Machine.Logger.Warn("the branch in the repository can't be set to what the ledger has", "loop", ws.Loop, "error", err)
-	}
 }

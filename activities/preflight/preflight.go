@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"pawl/activities/calls"
 	"pawl/activities/contracts"
@@ -180,13 +179,6 @@ func inTime(key string, r act.Outcome) string {
 		return ""
 	}
 	return " Have it do less, or raise " + key + "."
-}
-
-// slow adds a note about a metric that takes long.
-func (f *Findings) slow(k kind.Kind, command string, r act.Outcome) {
-	if took := time.Duration(r.ElapsedMs) * time.Millisecond; k.Reference && r.OK() && took > govern.LongVerify {
-		f.Notes = append(f.Notes, govern.Slow(command, took))
-	}
 }
 
 // leaves adds a note about files that a command has left in the tree. A loop finds these itself for the commands that

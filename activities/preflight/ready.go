@@ -192,14 +192,9 @@ func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string,
 	if err != nil || said.OK() || ctx.Err() != nil {
 		return err
 	}
-	f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, said.Ending(), lastLine(said.Tail)), "Run it by hand, and reinstall it.")
+	lines := strings.Split(strings.TrimSpace(said.Tail), "\n")
+	f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, said.Ending(), lines[len(lines)-1]), "Run it by hand, and reinstall it.")
 	return nil
-}
-
-// lastLine returns the last line of an output.
-func lastLine(said string) string {
-	lines := strings.Split(strings.TrimSpace(said), "\n")
-	return lines[len(lines)-1]
 }
 
 // versionTime is how long an agent's program may take to print its version.

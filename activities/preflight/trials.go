@@ -91,7 +91,9 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 		out.Verify, out.Baseline = &r.Outcome, r.Metric
 		out.leaves(k, "verify", r.Outcome)
-		out.slow(k, s.Verify.Command, r.Outcome)
+		if took := time.Duration(r.ElapsedMs) * time.Millisecond; k.Reference && r.OK() && took > govern.LongVerify {
+			out.Notes = append(out.Notes, govern.Slow(s.Verify.Command, took))
+		}
 		printed, _ := hosted.ReadTail(filepath.Join(w.Dir, "stdout"), hosted.TailLength) // empty if the command could not be started
 		out.Printed = secret.Redact(strings.ToValidUTF8(string(printed), "?"))
 		switch {

@@ -15,17 +15,6 @@ import (
 // Observe reports the events that a ledger has accepted after the entry prev to the log, metrics and traces. Those have
 // no other source, so they agree with the ledger.
 func Observe(ctx context.Context, ws *hosted.Workspace, prev string, after telemetry.Seen, events []loop.Event) {
-	log(ctx, ws, events)
-	ws.Machine.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
-		if prev == "" {
-			return nil, nil
-		}
-		return ledger.Since(ctx, ws.Objects, prev, "")
-	})
-}
-
-// log writes the events to the log.
-func log(ctx context.Context, ws *hosted.Workspace, events []loop.Event) {
 	for _, e := range events {
 		level, ok := levels[e.Type]
 		if !ok {
@@ -35,6 +24,12 @@ func log(ctx context.Context, ws *hosted.Workspace, events []loop.Event) {
 			ws.Machine.Logger.LogAttrs(ctx, level, string(e.Type), attributes(e)...)
 		}
 	}
+	ws.Machine.Telemetry.Appended(ctx, after, events, func(ctx context.Context) ([]loop.Event, error) {
+		if prev == "" {
+			return nil, nil
+		}
+		return ledger.Since(ctx, ws.Objects, prev, "")
+	})
 }
 
 // levels has the log levels of the events that are more than a detail.

@@ -196,7 +196,6 @@ func (s *steps) forget(id string, r *Running) {
 	}
 }
 
-// end ends a step and waits until it has ended.
 func (s *steps) end(id string, r *Running) {
 	r.cancel()
 	<-r.done
@@ -222,7 +221,6 @@ func (s *steps) leave(id string, r *Running) {
 	})
 }
 
-// endAll ends the steps of a loop.
 func (s *steps) endAll(ref string) {
 	s.mu.Lock()
 	all := maps.Clone(s.running)

@@ -52,16 +52,7 @@ func (a *Stewards) Join(ctx context.Context, in act.Join) (act.Joined, error) {
 	}
 	crash.At("join.made")
 	// The loop fetches it from the repository, where people can see it too.
-	repo, err := ws.Repository()
-	if err != nil {
-		return act.Joined{}, opening.Precondition(err)
-	}
-	defer repo.Close()
-	there, err := userrepo.Refs(ctx, ws.Objects, repo, ref)
-	if err == nil && there[ref] != at {
-		err = userrepo.Move(ctx, ws.Objects, repo, ref, at, there[ref])
-	}
-	if err != nil {
+	if err := ws.SetThere(ctx, ref, at); err != nil {
 		return act.Joined{}, opening.Precondition(userrepo.Unreached(ws.Repo, err))
 	}
 	crash.At("join.pushed")

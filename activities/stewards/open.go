@@ -67,9 +67,9 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 	}
 	site, err := opening.Site(ctx, ws)
 	if err != nil {
-		return act.StewardOpened[steward.State]{}, err
+		return none, err
 	}
-	out := act.StewardOpened[steward.State]{Site: site, Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state, Stop: ws.LoopStop()}
+	out := act.StewardOpened[steward.State]{Site: site, Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state}
 	if out.Charter, err = keepCharter(ws, in.Charter); err != nil {
 		return none, err
 	}
@@ -156,7 +156,6 @@ func keepText(ws *hosted.Workspace, text []byte) (hash string, err error) {
 	return hash, durable.WriteFile(path, text, 0o600)
 }
 
-// text returns a kept text.
 func text(ws *hosted.Workspace, hash string) ([]byte, error) {
 	text, err := os.ReadFile(held.At(textFile(ws, hash)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

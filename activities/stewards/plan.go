@@ -88,7 +88,8 @@ func (p *planning) plan(ctx context.Context) error {
 	if p.out.Estimate, err = p.estimate(ctx, plan); err != nil {
 		return err
 	}
-	p.assess(plan)
+	a := assess.Assess(p.in.Charter, assess.Work{Task: p.task, Specs: p.specs, Files: p.names, Planner: plan.Tier, Estimate: p.out.Estimate})
+	p.out.Tier, p.out.TierBy, p.out.Why, p.out.Governs, p.out.Production = a.Tier, a.By, a.Why, a.Governs, a.Production
 	p.block()
 	if _, err := keepText(p.Workspace, text); err != nil {
 		return err
@@ -387,12 +388,6 @@ func lacks(own spec.Agent) string {
 	return ""
 }
 
-// assess sets the tier: by rules, by the planner's and by a person's tier.
-func (p *planning) assess(plan task.Plan) {
-	a := assess.Assess(p.in.Charter, assess.Work{Task: p.task, Specs: p.specs, Files: p.names, Planner: plan.Tier, Estimate: p.out.Estimate})
-	p.out.Tier, p.out.TierBy, p.out.Why, p.out.Governs, p.out.Production = a.Tier, a.By, a.Why, a.Governs, a.Production
-}
-
 // block adds what keeps the plan from beginning: unfinished tasks that have to be done first, and running tasks on
 // the same files.
 func (p *planning) block() {
@@ -430,7 +425,6 @@ func (p *planning) meets(globs []string) string {
 	return ""
 }
 
-// problemsOf returns the single problems in an error.
 func problemsOf(err error) []string {
 	var several spec.Problems
 	if !errors.As(err, &several) {

@@ -35,7 +35,6 @@ type StewardOpened[S any] struct {
 	Charter  string   `json:"charter"`          // the SHA-256 of the charter
 	Export   string   `json:"export,omitempty"` // the project's .pawl folder, "" for none
 	Warnings []string `json:"warnings,omitempty"`
-	Stop     string   `json:"stop,omitempty"`
 	State    *S       `json:"state,omitempty"` // the state at the ledger head to resume from
 }
 

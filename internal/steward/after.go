@@ -322,7 +322,6 @@ func (n *next) limited(t Task, l task.RateLimit) []loop.Event {
 	return n.events
 }
 
-// until describes how long a rate limit lasts.
 func until(l task.RateLimit) string {
 	if l.Until.IsZero() {
 		return "rate limit"

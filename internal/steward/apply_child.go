@@ -60,7 +60,6 @@ func (s *State) acted(t *Task, e loop.Event) {
 	}
 }
 
-// reported applies a child loop's report.
 func (s *State) reported(t *Task, e loop.Event) {
 	c := e.Child
 	ending := slices.Clone(t.Ending)

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// applied applies an event to the task that it names.
 func (s *State) applied(t *Task, e loop.Event) {
 	switch e.Type {
 	case loop.TaskStateChanged:
@@ -205,7 +204,6 @@ func (t *Task) restart() {
 	}
 }
 
-// messaged applies a message to the task that it names.
 func messaged(t *Task, e loop.Event) {
 	switch e.Message {
 	case MessageHold:

@@ -281,7 +281,6 @@ func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
 	}}
 }
 
-// pauseAll pauses everything that runs for a task.
 func (n *next) pauseAll(t Task, when string) {
 	for _, st := range t.Steps {
 		if st.Status == Running && st.Told != loop.MessagePause {

@@ -155,7 +155,6 @@ func (n *next) stopped(j Job) *Stopping {
 // outdated says why a step does not start yet.
 const outdated = "the charter or the governance files have changed since its risk was assessed: it is assessed again first"
 
-// stop stops a task as the condition says.
 func (n *next) stop(t Task, s Stopping) {
 	if s.Stop != nil {
 		s.Stop.asks(n, t, s.Why)

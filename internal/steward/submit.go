@@ -154,7 +154,6 @@ func (s State) knownBy(key string) *Known {
 	return find(s.Known, func(k Known) bool { return k.Key == key })
 }
 
-// unused returns an ID that no task has.
 func (s State) unused(id string) string {
 	unique := id
 	for n := 2; s.knownBy(Key("id "+unique)) != nil; n++ {

@@ -207,7 +207,6 @@ func (s State) told(d task.Drift) (events []loop.Event) {
 
 func about(d task.Drift) string { return d.Name + " " + d.What }
 
-// asked returns the text of a gate about drift.
 func asked(d task.Drift) string {
 	text := loop.Clip(d.Now(), 1900)
 	if d.Task != "" {

@@ -84,7 +84,6 @@ func Last(steps []Step) (last []string) {
 	return last
 }
 
-// checkSteps adds the problems of a plan's steps, under that key.
 func checkSteps(c *spec.Checker, key string, steps []Step) {
 	switch {
 	case len(steps) == 0:
