@@ -60,8 +60,7 @@ func register(r worker.ActivityRegistry, all map[string]any) {
 	}
 }
 
-// RegisterShared registers what any host may do: open a loop, find one, notify people about it, and find out whether
-// another host is gone.
+// RegisterShared registers what any host may do.
 func (a *Activities) RegisterShared(r worker.ActivityRegistry) {
 	register(r, map[string]any{
 		act.OpenName: a.Open, act.OpenStewardName: a.OpenSteward, act.FindName: a.Find, act.PlaceName: a.Place, act.NotifyName: a.Notify,
@@ -88,8 +87,7 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 // notifyBound is how long one attempt to notify somebody may take.
 const notifyBound = 30 * time.Second
 
-// Notify notifies one receiver of spec.notify. A command runs in the user's repository, if it is on this host, with
-// the environment of Notifying.
+// Notify notifies one receiver of spec.notify. A command runs in the user's repository, if that is on this host.
 func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()

@@ -73,8 +73,7 @@ func (a *Activities) reported(ctx context.Context, in *interceptor.ExecuteActivi
 	return out, err
 }
 
-// known returns an error with the paths that people know, because `pawl show` shows it while the activity is tried
-// again.
+// known returns an error with paths that people know: `pawl show` shows it while the activity is tried again.
 func known(err error) error {
 	if err == nil {
 		return nil
@@ -86,8 +85,7 @@ func known(err error) error {
 	return temporal.NewApplicationErrorWithCause(text, "", err)
 }
 
-// expected reports whether an error belongs to normal operation: a worker that stops, or a step that was interrupted
-// on purpose.
+// expected reports whether an error is part of normal operation: a worker stops, or a step was interrupted.
 func expected(err error) bool {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Category() == temporal.ApplicationErrorCategoryBenign {
 		return true

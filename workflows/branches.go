@@ -61,8 +61,7 @@ func (r *run) returnToHead(ctx workflow.Context, why string) error {
 	return r.goOnFrom(ctx, b.Head, loop.Event{Type: loop.BranchGivenUp, Branch: b, Reason: why})
 }
 
-// compare measures the branch and its earlier head in turn, until one of the verdicts is shown. If one of them can't be
-// measured any more, it shows nothing.
+// compare measures branch and earlier head in turn, until a verdict is shown, or one can't be measured any more.
 func (l *improve) compare(ctx workflow.Context) error {
 	b, pairs := *l.State().Exploring(), sampling.Pairs{}
 	for n, failures := 0, 0; ; n++ {

@@ -223,8 +223,7 @@ func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) er
 	return err
 }
 
-// holdAt ends the work on a candidate that has reached a breakpoint, once for each: the loop waits there once all
-// candidates rest.
+// holdAt ends the work on a candidate at a breakpoint, once: the loop waits there once all candidates rest.
 func (l *improve) holdAt(p phase.Phase) error {
 	if l.apart.passed == p || !slices.Contains(l.spec.Breakpoints, string(p)) {
 		return nil
@@ -255,7 +254,7 @@ func (l *improve) make(ctx workflow.Context) error {
 			}
 		}
 		c.Idea = it.idea
-		l.Emit(ctx, loop.Event{Type: loop.CandidateBegun, Idea: c.Idea, Candidate: l.known()})
+		l.Emit(ctx, loop.Event{Type: loop.CandidateBegun, Idea: c.Idea, Candidate: new(*l.candidate)})
 	}
 	if err := l.holdAt(phase.Modify); err != nil {
 		return err
@@ -294,12 +293,9 @@ func (l *improve) made(ctx workflow.Context, failed string, out act.Committed) e
 	} else {
 		c.Lies = failed == "" && !out.NoChange
 	}
-	l.Emit(ctx, loop.Event{Type: loop.CandidateMade, Phase: it.phase, Idea: c.Idea, Reason: failed, Commit: c.Commit, Candidate: l.known()})
+	l.Emit(ctx, loop.Event{Type: loop.CandidateMade, Phase: it.phase, Idea: c.Idea, Reason: failed, Commit: c.Commit, Candidate: new(*l.candidate)})
 	return nil
 }
-
-// known returns what is known of the candidate by now, for an event.
-func (l *improve) known() *loop.Candidate { return new(*l.candidate) }
 
 // takeNext hands the next waiting candidate to the current iteration, and reports whether there is one.
 func (l *improve) takeNext(ctx workflow.Context) bool {
@@ -314,8 +310,7 @@ func (l *improve) takeNext(ctx workflow.Context) bool {
 	return next != nil
 }
 
-// takeUp brings a candidate's change onto the desk, on top of what was kept since it was made. If they conflict, its
-// idea goes back to the queue.
+// takeUp brings a candidate's change onto the desk, on top of the head. If they conflict, its idea is queued again.
 func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (govern.Move, error) {
 	it := &l.iteration
 	*it = iteration{
@@ -348,8 +343,7 @@ func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (govern.Move, e
 	return l.law().AfterWriter(c.Failed != ""), nil
 }
 
-// liesOn returns the number of the desk that has the iteration's change: the candidate's if nothing could be committed,
-// else 0, the loop's.
+// liesOn returns the desk that has the iteration's change: a candidate's that could not be committed, else 0.
 func (r *run) liesOn() int {
 	if c := r.State().Taken; c != nil && c.Lies {
 		return c.Desk

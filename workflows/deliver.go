@@ -90,8 +90,7 @@ func (l *deliver) resume(since []loop.Event) {
 	}
 }
 
-// leaving records what a move to another phase leaves out, and checks for a loop-stop file, since an iteration may be
-// long.
+// leaving records what a move to another phase leaves out, and checks for a loop-stop file in a long iteration.
 func (l *deliver) leaving(ctx workflow.Context, m govern.Move) error {
 	if m.Skipped {
 		l.Emit(ctx, loop.Event{Type: loop.TestsSkipped, Reason: m.Reason})
@@ -147,7 +146,7 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 		return err
 	}
 	l.iteration.phaseSpent = 0 // the planner has all of its time
-	j := l.judgement(out.Outcome, failed(out.Outcome, "tests"))
+	j := l.judgement(out.Outcome, unless(out.OK(), "tests"))
 	j.Tests, j.Leftovers = out.Tests, loop.Union(leftovers, j.Leftovers)
 	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j})
 	return nil
@@ -285,8 +284,7 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	return m, nil
 }
 
-// commands runs check and guard on the commit, one after the other, until one of them fails. Without any, the change
-// passes.
+// commands runs check and guard on the commit until one of them fails. Without any, the change passes.
 func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
 	judged := govern.GuardVerdict{Passed: true}
 	for _, c := range l.judges(l.named) {
@@ -297,7 +295,7 @@ func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.Guar
 		if err != nil {
 			return judged, passed, err
 		}
-		passed.Step, passed.Judgement = c.name, l.judgement(out, failed(out, c.reason))
+		passed.Step, passed.Judgement = c.name, l.judgement(out, unless(out.OK(), c.reason))
 		phaseOver := out.TimedOut && l.phaseLeft() == 0 // and not its own limit (L10)
 		judged = govern.GuardVerdict{Command: c.name, Passed: out.OK(), TimedOut: phaseOver, Why: out.Ending()}
 		if !out.OK() {
@@ -314,8 +312,7 @@ type judge struct {
 	run                   func(workflow.Context) (act.Outcome, error)
 }
 
-// judges are check and guard, in the order in which they judge a commit that has passed the policies. begin is called with
-// each step before it runs.
+// judges are check and guard, in their order, for a commit that passed the policies. begin gets each step first.
 func (l *deliver) judges(begin func(*act.Step)) []judge {
 	return []judge{
 		{"check", l.spec.Check.Command, reason.CheckFailed, func(ctx workflow.Context) (act.Outcome, error) {
@@ -336,8 +333,7 @@ func (l *deliver) judges(begin func(*act.Step)) []judge {
 // unnamed stands for the failures of a run whose output names no test.
 const unnamed = "a failure that names no test"
 
-// test runs the tests in the judge, and after a failure once more on the unchanged tree. A test that passes then is
-// flaky: it is reported and not fixed.
+// test runs the tests, after a failure once more. A test that passes then is flaky: it is reported and not fixed.
 func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	out, err := l.runTests(ctx, l.lastTest)
 	if err != nil {
@@ -365,7 +361,7 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
 	}
 	l.prevTest, l.lastTest, l.iteration.evidence = l.lastTest, out.Log, append(l.iteration.evidence, evidenceOf(out.Outcome)...)
-	j := l.judgement(out.Outcome, failed(out.Outcome, "tests"))
+	j := l.judgement(out.Outcome, unless(out.OK(), "tests"))
 	if j.Tests = &tests; judged.Passed {
 		j.Passed, j.Reason = true, ""
 	}

@@ -23,8 +23,7 @@ func (r *run) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, Details(r.State()))
 }
 
-// Details renders a state as Markdown: first what the loop waits for and exactly how to answer, then the state as a
-// table.
+// Details renders a state as Markdown: what the loop waits for and how to answer, then the state as a table.
 func Details(s loop.State) string {
 	var w strings.Builder
 	if s.Gate != nil {

@@ -10,8 +10,7 @@ import (
 	"pawl/internal/task"
 )
 
-// wait opens a gate and waits until a person answers it. A loop waits for people in no other way. A halt ends the wait
-// and the loop.
+// wait opens a gate and waits until a person answers it, the only way of waiting for people. A halt ends the loop.
 func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	pause := g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
 	if pause {
@@ -36,8 +35,7 @@ func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	return a, nil
 }
 
-// waitIfPaused waits if a pause was requested that begins here (loop.PauseStep, loop.PauseIteration) or sooner, and
-// ends the loop if somebody asked for that.
+// waitIfPaused waits if a requested pause begins here or sooner, and ends the loop if somebody asked for that.
 func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
 	s := r.State()
 	if r.apart != nil && (s.HaltRequested != "" || govern.PauseDue(s, at)) {

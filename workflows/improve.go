@@ -52,8 +52,7 @@ func (l *improve) decisions() loopRules { return l.law() }
 
 func (l *improve) begin() {}
 
-// again continues with the attempt that was under way; the results of its steps are on disk. A commit that nobody has
-// judged is measured.
+// again continues with the attempt under way, whose steps are on disk. A commit that nobody judged is measured.
 func (l *improve) again(s loop.State) (phase.Phase, bool) {
 	switch {
 	case s.Taken != nil && s.Taken.Lies: // on a desk that is gone
@@ -222,7 +221,7 @@ func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error
 			return govern.Move{}, err
 		}
 		if !out.Violates { // else commit says what
-			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(out.Outcome, failed(out.Outcome, reason.CheckFailed))})
+			l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "check", Judgement: l.judgement(out.Outcome, unless(out.OK(), reason.CheckFailed))})
 		}
 		if passed = out.OK() || out.Violates; !passed {
 			it.shown, it.evidence = out.Log, append(it.evidence, evidenceOf(out.Outcome)...)
@@ -317,7 +316,7 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	if err != nil {
 		return govern.Move{}, err
 	}
-	l.judgedBy(ctx, "guard", nil, l.judgement(out, failed(out, reason.GuardFailed)))
+	l.judgedBy(ctx, "guard", nil, l.judgement(out, unless(out.OK(), reason.GuardFailed)))
 	it := &l.iteration
 	it.evidence = append(it.evidence, evidenceOf(out)...)
 	if !out.OK() {
@@ -347,8 +346,7 @@ func (l *improve) decide(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	return m, nil
 }
 
-// between measures a new head, shifts the strategy after discards in a row (P8), and asks a person if the verify
-// command itself seems to be at fault (P5).
+// between measures a new head, shifts the strategy (P8), and asks a person if verify itself seems at fault (P5).
 func (l *improve) between(ctx workflow.Context) error {
 	if err := l.refresh(ctx); err != nil {
 		return err

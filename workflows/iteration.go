@@ -96,8 +96,7 @@ func (r *run) carryOut(ctx workflow.Context, first phase.Phase, p protocol) erro
 	return nil
 }
 
-// startIteration makes the checkpoint. The ledger has it before an agent starts: the step that starts an agent first
-// appends what is pending.
+// startIteration makes the checkpoint. The step that starts an agent appends it before the agent starts.
 func (r *run) startIteration(ctx workflow.Context) {
 	s := r.State()
 	left := s.Budget.Spend(loop.Iterations, loop.Count(1)).Left()
@@ -106,8 +105,7 @@ func (r *run) startIteration(ctx workflow.Context) {
 	r.publishSoon(ctx)
 }
 
-// drive carries out the moves of an iteration until it is finished: it does the work of each move, and the rules return
-// the next one.
+// drive carries out the moves of an iteration: it does the work of each, and the rules return the next one.
 func (r *run) drive(ctx workflow.Context, first phase.Phase, p protocol) (govern.Move, error) {
 	move := govern.Move{Do: govern.Enter, To: first}
 	do := p.work(move)
@@ -170,8 +168,7 @@ func (r *run) rework(ctx workflow.Context, m govern.Move) error {
 	return nil
 }
 
-// undo reverts a commit and records further events with it. With keep, the change stays on the desk, for a person to
-// fix.
+// undo reverts a commit and records more events with it. With keep, the change stays on the desk for a person.
 func (r *run) undo(ctx workflow.Context, c loop.Change, why string, keep bool, more ...loop.Event) error {
 	events := append([]loop.Event{{Type: loop.ChangeReverted, Commit: c.Commit, Reason: why}}, more...)
 	summary := r.summary("undo %s (%s)", short(c.Commit), loop.Clip(why, 100))
@@ -212,8 +209,7 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 	}
 }
 
-// newFiles names the new files of a change, as many complete names as fit on a line, and counts the others. The diff
-// has all of them.
+// newFiles names as many new files of a change as fit on a line, and counts the others. The diff has all.
 func newFiles(c act.Committed) string {
 	const room = 300
 	all, named := max(c.NewFilesAll, len(c.NewFiles)), 0
@@ -305,8 +301,7 @@ func (r *run) giveUp(ctx workflow.Context) error {
 	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
 }
 
-// recordOf returns the final record of the iteration. Without a measurement of its own it carries the reference metric
-// (P7), if there is one.
+// recordOf returns the record of the iteration. Unmeasured, it has the reference metric (P7), if there is one.
 func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 	s, it, now := r.State(), r.iteration, workflow.Now(ctx)
 	record := loop.Iteration{

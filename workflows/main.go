@@ -9,19 +9,16 @@ import (
 	"pawl/internal/spec"
 )
 
-// protocol is what makes a kind of loop: the work of its phases, and the rules that decide between them. Everything
-// else is shared.
+// protocol is what makes a kind of loop: the work of its phases, and its rules. Everything else is shared.
 type protocol interface {
 	// prepare does everything between opening the loop and the approval of the contract. It may be called again after
 	// a continue-as-new, and does only what is missing.
 	prepare(workflow.Context) error
 	// decisions are those of its rules that every kind has.
 	decisions() loopRules
-	// again returns the phase in which an iteration continues that another run began and that the ledger has up to a
-	// state; false if it can't continue.
+	// again returns the phase in which another run's iteration, recorded up to a state, continues; false if it can't.
 	again(loop.State) (phase.Phase, bool)
-	// ahead prepares several iterations at once, if its kind makes several changes at once. It reports whether there
-	// was something to do.
+	// ahead prepares several iterations at once, if its kind does that, and reports whether there was one to prepare.
 	ahead(workflow.Context) (bool, error)
 	// begin readies the protocol for an iteration that has just begun.
 	begin()
@@ -33,19 +30,16 @@ type protocol interface {
 	work(govern.Move) work
 	// between does the work after an iteration and before the next one.
 	between(workflow.Context) error
-	// reproduce judges the head of a loop that is over from scratch, if its kind has not done so, and ends the loop if
-	// that fails.
+	// reproduce judges the head of a loop that is over from scratch, if that is still due. The loop ends if it fails.
 	reproduce(workflow.Context) error
 	// claim measures the result of a loop that is over, if its kind does.
 	claim(workflow.Context) error
 }
 
-// work does the work of a move. It passes its result to the rules and returns their next move. Its argument is the
-// move that led to it.
+// work does the work of a move, which is its argument, and returns what the rules make of its result.
 type work func(workflow.Context, govern.Move) (govern.Move, error)
 
-// main is the main line of every loop. It returns how the loop ended as a *stopped, or continues as
-// new.
+// main is the main line of every loop. It returns its end as a *stopped, or continues as new.
 func (r *run) main(ctx workflow.Context, p protocol) error {
 	if !r.host.IsOpen() { // not continued as new
 		if err := r.enter(ctx, r.machine.Phases()[0]); err != nil {

@@ -36,8 +36,7 @@ func (r *run) notify(ctx workflow.Context, event loop.Type, reason string) {
 	})
 }
 
-// notifyEnd notifies people about the loop's end and waits for all notices. Failures go into the ledger after the
-// end, if the end was recorded.
+// notifyEnd notifies people about the end, and waits. Failures go into the ledger after the end, if that was recorded.
 func (r *run) notifyEnd(ctx workflow.Context, end govern.End, recorded bool) {
 	if len(r.spec.Notify) == 0 {
 		return
@@ -52,8 +51,7 @@ func (r *run) notifyEnd(ctx workflow.Context, end govern.End, recorded bool) {
 	}
 }
 
-// reports are the events that a loop still has to send to the steward that started it, in order. The loop does not
-// wait for them.
+// reports are the events that a loop still has to send to its steward, in order, without waiting for that.
 type reports struct {
 	unsent  []task.ChildEvent
 	sending bool

@@ -18,8 +18,7 @@ import (
 	"pawl/internal/wire"
 )
 
-// propose makes a proposal of the result of a completed loop, and asks whoever the rules name to judge it (A7, E3).
-// It changes nothing of the user's.
+// propose makes a proposal of a completed loop's result, and asks whoever the rules name to judge it (A7, E3).
 func (r *run) propose(ctx workflow.Context, rules loopRules) error {
 	if err := r.makeProposal(ctx); err != nil || r.State().Proposal == nil {
 		return err

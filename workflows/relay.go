@@ -11,8 +11,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// relay chooses the agent for a call if a role has several agents. It remembers the agents that were refused since
-// the loop last slept.
+// relay has the agents of a role with several that were refused since the loop last slept.
 type relay struct {
 	places  []int
 	refused []act.Outcome

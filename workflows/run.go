@@ -108,8 +108,7 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	return r, nil
 }
 
-// parse reads the spec strictly and checks it against the workflow: the kinds must be the same, and the ID must begin
-// with the name, if there is one.
+// parse reads the spec strictly, and checks its kind and its name against the workflow.
 func parse(k kind.Kind, id string, input converter.RawValue) (spec.Spec, error) {
 	if err := k.Takes(input.Payload().GetData()); err != nil {
 		return spec.Spec{}, err
@@ -156,8 +155,7 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 	return nil
 }
 
-// record appends what happened between iterations and publishes it. The activity ends the loop's processes, and with
-// park removes its trees.
+// record appends what happened between iterations and publishes it; the loop's processes end. park removes the trees.
 func (r *run) record(ctx workflow.Context, summary string, park bool) error {
 	r.publish(ctx)
 	if !r.host.IsOpen() {
@@ -289,8 +287,7 @@ func (r *run) iterationSince(events []loop.Event) []loop.Event {
 	return events
 }
 
-// continueAsNewIfLong limits the history: at the boundary of an iteration, with every message taken, the loop continues
-// in a new run with the same state.
+// continueAsNewIfLong limits the history: between iterations, the loop continues in a new run with the same state.
 func (r *run) continueAsNewIfLong(ctx workflow.Context) error {
 	if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return nil
@@ -391,8 +388,7 @@ func (r *run) presentable(end govern.End) bool {
 	return (!r.kind.Tests || end.Status == loop.Completed) && !r.nothingKept() && !r.State().Scratch.Failed(r.State().Head)
 }
 
-// nothingKept reports whether every change of a loop with a metric was undone: its head is then another commit than its
-// base, with the same files.
+// nothingKept reports whether every change of a loop with a metric was undone: then head and base have the same files.
 func (r *run) nothingKept() bool {
 	s := r.State()
 	return r.kind.Reference && s.KeptCount == 0 && s.Footing() == s.Base

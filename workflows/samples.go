@@ -53,8 +53,7 @@ type calibrated struct {
 	spentMs int64
 }
 
-// calibrate measures the unchanged code until the rules know how to judge the metric. It returns why that failed, with
-// the outcome, if it did.
+// calibrate measures the unchanged code until the rules can judge the metric, or returns why that failed.
 func (l *improve) calibrate(first act.Measured, again func() (act.Measured, error)) (c calibrated, why string, out act.Measured, err error) {
 	for out = first; ; {
 		if why = measurement(out).Reason(); why != "" {
@@ -260,8 +259,7 @@ func (l *improve) reserve() int64 {
 	return l.law().Reserve(l.State())
 }
 
-// pairs evaluates baseline and head in turn. It returns none, with a warning, if one of them can't be measured any more
-// or the loop's time is used up.
+// pairs evaluates baseline and head in turn: nil, with a warning, if one can't be measured or the time is used up.
 func (l *improve) pairs(ctx workflow.Context, name, command string) (*sampling.Pairs, error) {
 	var pairs sampling.Pairs
 	lacks := func(why string) (*sampling.Pairs, error) {

@@ -50,8 +50,7 @@ func (r *run) fromScratch(ctx workflow.Context, v *loop.Scratch, commands []retr
 	return nil
 }
 
-// retry runs commands from scratch, one after the other, until one of them fails. It returns why the head does not pass,
-// or why it could not be judged.
+// retry runs commands from scratch until one fails. It returns why the head does not pass, or could not be judged.
 func (r *run) retry(ctx workflow.Context, commands []retrial) (judged bool, why string, err error) {
 	for _, c := range commands {
 		for try := range scratchTries {
@@ -100,14 +99,6 @@ func (r *run) guardFromScratch() []retrial {
 	}}}
 }
 
-// unless returns why, "" if it passed.
-func unless(passed bool, why string) string {
-	if passed {
-		return ""
-	}
-	return why
-}
-
 // reproduce judges the head from scratch by guard and verify. The loop ends if that fails, and proposes nothing.
 func (l *improve) reproduce(ctx workflow.Context) error {
 	if !l.scratchDue() || l.State().HaltRequested != "" {
@@ -135,8 +126,7 @@ func (l *improve) reproduce(ctx workflow.Context) error {
 	return err
 }
 
-// unreproduced judges the head from scratch by guard, tests and verify, before it becomes a proposal. It returns why it
-// does not pass, "" if it does.
+// unreproduced judges the head from scratch before it is proposed. It returns why it does not pass, "" if it does.
 func (l *deliver) unreproduced(ctx workflow.Context) (string, error) {
 	if !l.scratchDue() {
 		return "", nil

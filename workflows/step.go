@@ -160,8 +160,7 @@ func (r *run) free(s loop.State) loop.State {
 	return s
 }
 
-// within limits a step to the time that the loop has left (E2), and returns the budget that limits it, "" if the step's
-// own limit does.
+// within limits a step to the loop's time (E2). It returns the budget that limits it, "" if its own limit does.
 func (r *run) within(ctx workflow.Context, s *act.Step) (bound loop.Resource) {
 	budget := r.free(r.State()).Clocked(workflow.Now(ctx))
 	for _, of := range []loop.Resource{loop.ActiveTime, loop.WallClock} {
@@ -305,8 +304,7 @@ func (r *run) phaseTimer(ctx workflow.Context, s act.Step, d time.Duration) work
 	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: fmt.Sprintf("phase limit of %s (%s)", s.Key.Name, r.State().Phase)})
 }
 
-// progress asks the host what a step has really spent. A host that doesn't answer is down: the step is not overdue, it
-// waits.
+// progress asks the host what a step has really spent. If the host does not answer, the step is not overdue.
 func (r *run) progress(ctx workflow.Context, s act.Step, limit time.Duration) (again time.Duration, overdue bool) {
 	var c act.Spent
 	err := r.host.Execute(ctx, act.ProgressName, "check on "+s.Key.Name, func() any { return act.Progress{Ref: s.Ref, Key: s.Key} }, &c)

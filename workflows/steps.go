@@ -133,11 +133,12 @@ func explain(why string, out act.Measured) string {
 	return out.Ending()
 }
 
-func failed(out act.Outcome, reason string) string {
-	if out.OK() {
+// unless returns why, "" if it passed.
+func unless(passed bool, why string) string {
+	if passed {
 		return ""
 	}
-	return reason
+	return why
 }
 
 // where returns a text that tells a person where the output is.
@@ -152,8 +153,7 @@ func where(out act.Outcome) string {
 	return text
 }
 
-// evidenceOf names the evidence for the result of a step: its log and the digest of its output, and the transcript of
-// an agent's call.
+// evidenceOf names the evidence for a step's result: log, digest of the output, transcript of an agent's call.
 func evidenceOf(out act.Outcome) []string {
 	if out.Digest == "" {
 		return nil

@@ -46,8 +46,7 @@ func (a *Caller) CallAgent(ctx context.Context, in act.Call) (act.Called, error)
 	return out, err
 }
 
-// dropOther drops the result of a call that was not made on the desk as it is now: it belongs to a run whose ledger has
-// since lost entries.
+// dropOther drops a result that was not made on the desk as it is now: the ledger of its run has since lost entries.
 func (a *Caller) dropOther(ctx context.Context, in act.Step) error {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {

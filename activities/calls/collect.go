@@ -131,8 +131,7 @@ func ended(out *act.Called, failure, complaint string) {
 	}
 }
 
-// maxSleep is how far in the future the end of a rate limit may be. Later ends are ignored. Some limits last a week,
-// so it is a week and a day.
+// maxSleep limits how far in the future a rate limit may end; some last a week. Later ends are ignored.
 const maxSleep = 8 * 24 * time.Hour
 
 // collect sets the result of the call, and returns the provider's refusal, nil if the provider accepted the work.

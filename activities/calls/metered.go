@@ -140,8 +140,7 @@ func Uncounted(ws *hosted.Workspace, s spec.Spec) (key string, err error) {
 	return "", nil
 }
 
-// unpriced refuses a budget of dollars for a model whose price pawl does not know, if the program does not report its
-// cost.
+// unpriced refuses a budget of dollars if pawl knows no price of the model, and the program does not report its cost.
 func unpriced(ws *hosted.Workspace, own spec.Agent, p program.Program, capped bool) error {
 	if !capped || p.Cost {
 		return nil
@@ -276,8 +275,7 @@ func (m *counted) refusal() *outcome.Refusal {
 	return r
 }
 
-// merged returns the refusal in the stream, completed by what the meter knows. The provider's own answer takes
-// precedence over the program's report.
+// merged returns the refusal in the stream, or the provider's own answer, if the meter has it.
 func (m *counted) merged(told *outcome.Refusal) *outcome.Refusal {
 	r := m.refusal()
 	if r == nil || told != nil && told.Class == r.Class && r.Until.IsZero() {
@@ -287,8 +285,7 @@ func (m *counted) merged(told *outcome.Refusal) *outcome.Refusal {
 }
 
 const (
-	// settled is how long a provider has to refuse all requests before a program is ended for it: it may ask another
-	// model at once.
+	// settled is how long all requests must be refused before the program is ended: it may ask another model at once.
 	settled = 3 * time.Second
 	// patient is how long a program may keep asking a provider that fails.
 	patient = time.Minute

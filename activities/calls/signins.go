@@ -45,8 +45,7 @@ func signedIn(programs []program.Program, home, stdout string) (signIns, error) 
 	return s, durable.WriteJSON(s.file, s.before)
 }
 
-// check restores the files in which something other than a renewed sign-in was written, and returns what a person
-// should know about it.
+// check restores the files in which something else than a renewed sign-in was written, with a warning for each.
 func (s signIns) check() (warnings []string, err error) {
 	for path, before := range s.before {
 		after, err := os.ReadFile(path)

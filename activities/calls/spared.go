@@ -36,8 +36,7 @@ func spare(ws *hosted.Workspace, programs []program.Program, s spec.Spec) spared
 	return before
 }
 
-// putBack restores the files. The desk belongs to the agent: if something else has a file's name, it is never
-// followed.
+// putBack restores the files. If the agent has put something else in the place of one, it is never followed.
 func (before spared) putBack(desk string) error {
 	if len(before) == 0 {
 		return nil

@@ -23,8 +23,7 @@ const (
 	// streamLimit is how much a program may print in one call. A longer output can't be followed, so a budget could
 	// be exceeded unnoticed. Such a call is ended.
 	streamLimit = 64 << 20
-	// lookEvery is the time between two looks at a stream. Together with the supervisor's grace period it limits by
-	// how much a budget can be exceeded.
+	// lookEvery is the time between two looks at a stream. It limits by how much a budget can be exceeded.
 	lookEvery = 250 * time.Millisecond
 	// lookAtMost limits the memory of one look.
 	lookAtMost = 1 << 20
@@ -54,8 +53,7 @@ type call struct {
 	tool     string
 }
 
-// newCall prepares a call. If the worker of an earlier attempt of this step died, its output is put aside, and its
-// usage counts.
+// newCall prepares a call. It puts the output of lost attempts of this step aside; their usage counts.
 func newCall(adapter stream.Adapter, budget map[loop.Resource]evidence.Decimal, stdout string, tell func(loop.Usage, string)) (*call, error) {
 	c := &call{adapter: adapter, stream: adapter.Stream(), file: stdout, left: budget, tell: tell}
 	for {
@@ -86,8 +84,7 @@ func (c *call) spent() loop.Usage {
 	return u
 }
 
-// spentUp returns the budget that is used up, "" if none is: because of the usage, or because the meter has refused a
-// request.
+// spentUp returns the budget that is used up, or for which the meter has refused a request, "" if there is none.
 func (c *call) spentUp() loop.Resource {
 	over := stream.Over(c.left, c.spent())
 	if over == "" && c.meter != nil {

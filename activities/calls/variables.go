@@ -90,8 +90,7 @@ func emptyFile(root *os.Root, name string) (f emptiedFile, err error) {
 	return f, root.WriteFile(name, nil, 0o644)
 }
 
-// putBack restores the files. What the agent wrote to one is lost. If the agent removed or replaced one, that is a
-// change, which is judged.
+// putBack restores the files, whatever the agent wrote. If it removed or replaced one, that is a change, which is judged.
 func (all emptied) putBack(desk string) error {
 	if len(all) == 0 {
 		return nil

@@ -28,8 +28,7 @@ import (
 	"pawl/internal/trees"
 )
 
-// Limits for the names of changed files: names can be long, and they are in history more than once. The count is always
-// full.
+// Limits for the names of changed files, which are in history more than once. The count is always full.
 const (
 	maxFiles = 50
 	maxNames = 32 << 10
@@ -142,8 +141,7 @@ func JudgeChange(ctx context.Context, ws *hosted.Workspace, at, head string, lef
 	return out, shape, verdict.Asks, nil
 }
 
-// own marks the changed files that the loop itself has added, if that matters: a file that the base lacks was not
-// sealed.
+// own marks the changed files that the loop itself has added: a file that the base lacks was not sealed.
 func own(ctx context.Context, ws *hosted.Workspace, contract ledger.Contract, files []govern.Diff) error {
 	if !slices.ContainsFunc(files, func(f govern.Diff) bool { return !f.Added && govern.Based(contract.Sealed, f.Path) }) {
 		return nil
@@ -193,8 +191,7 @@ func directives(ctx context.Context, ws *hosted.Workspace, sealed []loop.Seal, f
 	return nil
 }
 
-// described returns a change in the form for the workflow and in the form for the policies. paths are the touched
-// paths: two for a rename.
+// described returns a change for the workflow and for the policies, and the touched paths: two for a rename.
 func described(change trees.Change) (out act.Committed, judged govern.Change, paths []string) {
 	for _, v := range change.Violations {
 		d := govern.Diff{Path: v.Path, Why: v.Why}

@@ -36,8 +36,7 @@ func (a *Committer) Take(ctx context.Context, in act.Take) (act.Taken, error) {
 	return act.Taken{}, nil
 }
 
-// putOn returns a commit with the changes of the candidate on top of the head. If the head is the candidate's base,
-// that is the candidate itself.
+// putOn returns a commit with the candidate's changes on top of the head; the candidate itself if it was made from there.
 func putOn(ctx context.Context, ws *hosted.Workspace, in act.Take) (string, error) {
 	if in.Head == in.Base {
 		return in.Commit, nil

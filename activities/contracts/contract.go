@@ -142,8 +142,7 @@ func (d Drawn) Terms() act.Terms {
 	return act.Terms{Contract: d.Contract.Hash(), Sealed: d.Contract.Sealed}
 }
 
-// Closed returns why no loop can start with the spec, nil if one can. A loop can't start if no file could change, or
-// if the spec contains a credential.
+// Closed returns why no loop can start: no file could change, or the spec contains a credential; nil if one can.
 func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
 	if f := govern.Contained(s); f != nil {
 		return f

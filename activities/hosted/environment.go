@@ -47,8 +47,7 @@ func (ws *Workspace) Environment() ([]string, error) {
 	return ws.Env, nil
 }
 
-// NoteEnvironment records which part of this process's environment its loops get. The host's worker calls it once it
-// has the worker's lock.
+// NoteEnvironment records what loops get of this process's environment. The worker that has the lock calls it.
 func NoteEnvironment(h home.Home) error {
 	kept, _ := govern.Inherited(os.Environ())
 	if err := durable.WriteJSON(h.WorkerEnvironment(), kept); err != nil {
@@ -98,8 +97,7 @@ func Notifying() []string {
 	return append(kept, Present(session)...)
 }
 
-// Granted returns agent.env with $NAME and ${NAME} replaced from the worker's environment. So the spec names a key and
-// never contains it.
+// Granted returns agent.env with $NAME and ${NAME} from the worker's environment: the spec only names keys.
 func Granted(env map[string]string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {

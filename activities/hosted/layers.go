@@ -26,8 +26,7 @@ const OfTrial = "trial "
 // scratch is the prefix of the surroundings in which a commit is judged from scratch.
 const scratch = "scratch "
 
-// FromScratch returns the surroundings in which a commit is judged from scratch: over the user's caches it has only
-// what its own code wrote to them.
+// FromScratch returns the surroundings of a judgement from scratch: caches have only what the commit's own code wrote.
 func FromScratch(commit string) Surroundings { return Surroundings(scratch + commit) }
 
 // around says in which surroundings a tree is.
@@ -37,8 +36,7 @@ type around struct {
 	last sandbox.Request // the request of the last command in them
 }
 
-// caches is what a workspace knows about the layers over caches that its commands write. It is under the workspace's
-// mu.
+// caches is what a workspace knows about the layers over caches that its commands write; under its mu.
 type caches struct {
 	settled  int    // counts the changes that were kept or undone
 	trial    string // the folder of the layers of the judgement since then, "" if there was none
@@ -114,8 +112,7 @@ func (ws *Workspace) layers(of string) string {
 	return filepath.Join(ws.Beside(filepath.Join(ws.Machine.Home.Loop(ws.Ref), "layers")), of)
 }
 
-// nextTrial prepares the layers for the next judgement: new ones, or those of a judgement that wrote nothing. Layers
-// of failed judgements are removed.
+// nextTrial prepares the layers for the next judgement, and removes those of failed ones.
 func (ws *Workspace) nextTrial() {
 	if ws.caches.trial != "" && sandbox.Untouched(held.At(ws.caches.trial)) {
 		return

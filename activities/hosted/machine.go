@@ -36,8 +36,7 @@ type Machine struct {
 	// Logger logs what the loops do. Telemetry shows it; it may be nil.
 	Logger    *slog.Logger
 	Telemetry *telemetry.Telemetry
-	// Closed are the ports of an external service that a loop's commands must not reach. The embedded engine's are
-	// found on disk.
+	// Closed are the ports of an external service that commands must not reach. The embedded engine's are on disk.
 	Closed []int
 	// Services are the addresses of the Temporal service and of its UI.
 	Services []string
@@ -88,8 +87,7 @@ func (a *Workspaces) Here(ref string) *Workspace {
 	return a.workspaces[ref]
 }
 
-// Stop ends everything that runs for any loop, and forgets the workspaces. The next worker repeats the interrupted
-// work.
+// Stop ends everything that runs for any loop, and forgets the workspaces. The next worker repeats what was interrupted.
 func (a *Workspaces) Stop() {
 	a.mu.Lock()
 	workspaces := slices.Collect(maps.Values(a.workspaces))

@@ -22,8 +22,7 @@ const MaxOutput = 2 * proc.DefaultOutputLimit
 // TailLength is how many bytes of an output enter history, for people.
 const TailLength = 600
 
-// TailOf returns the end of an agent's output, then of its errors, without colours and empty lines. If it has both, each
-// gets half of the room.
+// TailOf returns the end of an agent's output and of its errors, without colours and empty lines.
 func TailOf(dir string) string {
 	read := func(path string) []byte {
 		b, _ := ReadTail(path, 4*TailLength) // a command that could not be started has printed nothing
@@ -44,8 +43,7 @@ func Excerpt(dir string, limit int) string {
 	return printed(dir, limit, func(path string) []byte { return readEnds(path, limit) }, ends)
 }
 
-// printed returns a command's output, then its errors, without colours and empty lines, each cut to its part of limit
-// bytes.
+// printed returns a command's output, then its errors, without colours and empty lines, each cut to its part of limit.
 func printed(dir string, limit int, read func(path string) []byte, cut func(text string, limit int) string) string {
 	var said []string
 	for _, name := range []string{"stdout", "stderr"} {
@@ -101,8 +99,7 @@ func ends(text string, limit int) string {
 
 var emptyLines = lazyregexp.New(`\n(?:[ \t\r]*\n)+`)
 
-// Digest returns the SHA-256 of a file. A missing file counts as empty, because a command that could not be started
-// has printed nothing.
+// Digest returns the SHA-256 of a file. A missing file, of a command that could not be started, counts as empty.
 func Digest(path string) (string, error) {
 	sum := sha256.New()
 	f, err := os.Open(held.At(path))
@@ -148,8 +145,7 @@ func ReadTail(path string, n int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, n))
 }
 
-// Said returns text of an agent as one line. What looks like a credential is removed, because the text is committed,
-// recorded, shown and pushed.
+// Said returns text of an agent as one line, without credentials: it is committed, recorded, shown and pushed.
 func Said(text string) string {
 	return secret.Redact(evidence.Description(secret.Redact(text))) // the whole text before it is cut, and the line as it is shown
 }

@@ -22,8 +22,7 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// system lists folders with programs of the machine. Nothing in a loop can write there, and an update of the machine
-// does not change what was agreed on.
+// system lists folders of the machine where nothing in a loop can write, and whose updates change no contract.
 var system = []string{"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/lib", "/usr/lib", "/dev/", "/proc/", "/sys/"}
 
 // Outside returns seals for programs and files outside of the repository that commands of the spec name: by an
@@ -89,8 +88,7 @@ func evaluators(c ledger.Contract) []loop.Seal {
 	return slices.DeleteFunc(slices.Clone(c.Sealed), func(s loop.Seal) bool { return s.Names != loop.SealOutside })
 }
 
-// Unaltered returns a refusal if a program or file outside of the repository that judges the work has changed since
-// the contract was drawn up.
+// Unaltered refuses if something outside of the repository that judges the work has changed since the contract.
 func (ws *Workspace) Unaltered(ctx context.Context) error {
 	contract, err := ws.inForce(ctx)
 	if err != nil {
@@ -108,15 +106,13 @@ func (ws *Workspace) Unaltered(ctx context.Context) error {
 // errNoFile is the error for something without content, such as a folder.
 var errNoFile = errors.New("no regular file")
 
-// sums caches the SHA-256 of files for as long as nothing about a file changes. Nobody can set back the time at which
-// a file's status last changed.
+// sums caches the SHA-256 of files until their status changes; nobody can set back the time of that.
 type sums struct {
 	mu    sync.Mutex
 	known map[string][2]string // by path: the file's identity, and its sum
 }
 
-// of returns the SHA-256 of a file, in hex. The error is fs.ErrNotExist if there is no file, and errNoFile, with "",
-// if it is not a regular file.
+// of returns the SHA-256 of a file, in hex. The error is errNoFile if it is not a regular file.
 func (s *sums) of(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise opening a FIFO would wait
 	if err != nil {

@@ -24,8 +24,7 @@ import (
 // iterations has several kept changes in one push.
 const pushApart = time.Second
 
-// pushLimit is how long a push of an append may take. A repository that accepts connections and never answers must
-// not stop a loop forever.
+// pushLimit is how long a push of an append may take: a repository that never answers must not stop a loop forever.
 const pushLimit = 2 * time.Minute
 
 // patience is the maximum time for which pawl does not try a repository that did not answer. The time is as long as
@@ -96,8 +95,7 @@ func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string,
 	return refused, nil
 }
 
-// known records why a push was refused, "" if it was not, and reports whether there is nothing new to report. The
-// caller holds ws.mu.
+// known records why a push was refused, "" if it was not, and reports whether that is old. The caller holds ws.mu.
 func (ws *Workspace) known(refused string) bool {
 	same := refused == "" || refused == ws.pushes.untaken
 	ws.pushes.untaken = refused

@@ -74,8 +74,7 @@ func Find(ctx context.Context, r spec.Repo) (userrepo.Repo, error) {
 	return userrepo.Find(ctx, r.Path)
 }
 
-// DescendsFrom reports whether a ledger commit equals another one or comes after it. It returns false for a commit
-// that the store does not have.
+// DescendsFrom reports whether a ledger commit equals another or comes after it; false for one that the store lacks.
 func (ws *Workspace) DescendsFrom(ctx context.Context, head, earlier string) bool {
 	in, err := ws.Objects.Contains(ctx, head, earlier)
 	return err == nil && in

@@ -24,8 +24,7 @@ const (
 	roomEvery = 250 * time.Millisecond
 	// lookShare is how many times longer than a look the time to the next one is.
 	lookShare = 10
-	// littleRoom is how much must stay free for the engine and the other loops. It is also how much a command must
-	// have written to be ended for that.
+	// littleRoom is how much must stay free for others, and how much a command must have written to be ended for that.
 	littleRoom = 128 << 20
 	// fewFiles is how many more files the disk must be able to hold. fileSize is what an empty file takes.
 	fewFiles = 20_000
@@ -109,8 +108,7 @@ func (r *Room) look(ctx context.Context) string {
 	return ""
 }
 
-// size returns how many bytes on the disk the files changed after a time take. Each file counts at least what its
-// name and inode take.
+// size returns how many bytes the files changed after a time take, at least what a name and an inode take.
 func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
 	bytes = r.unnamed()
 	r.changed(ctx, after, func(info fs.FileInfo) {
@@ -121,8 +119,7 @@ func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
 	return bytes
 }
 
-// changed calls each for every file that was made or changed after a time, until ctx ends. A file that is gone or can't
-// be read counts as nothing.
+// changed calls each for every file that was changed after a time, until ctx ends, unless it can't be read.
 func (r *Room) changed(ctx context.Context, after time.Time, each func(fs.FileInfo)) {
 	for _, dir := range r.dirs {
 		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {

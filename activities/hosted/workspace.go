@@ -132,8 +132,7 @@ func (m *Machine) StoreOf(address string) string {
 	return m.Home.Store(hex.EncodeToString(key[:8]))
 }
 
-// FindRecord returns the workspace record of a loop on this host: by its ID, or, for an earlier loop with that ID, by
-// its name in refs.
+// FindRecord returns the workspace record of a loop on this host, by its ID or, for an earlier loop, its name in refs.
 func (m *Machine) FindRecord(id string) (workspace.Record, bool) {
 	if r, ok := workspace.Latest(m.Home, id); ok {
 		return r, true
@@ -165,8 +164,7 @@ func (ws *Workspace) LoopStop() string {
 	return ""
 }
 
-// Supervise returns the loop's supervisor. If there is none it starts one, and first ends what an earlier one may
-// have left.
+// Supervise returns the loop's supervisor. If it has to start one, it first ends what an earlier one has left.
 func (ws *Workspace) Supervise() (*proc.Supervisor, error) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -221,8 +219,7 @@ func (ws *Workspace) GiveUp(ctx context.Context) error {
 
 // forget removes what lies beside a desk that was given up.
 func (ws *Workspace) forget() error {
-	// The changes of a call on the desk are gone with the desk, so a run that continues the loop makes the call
-	// again.
+	// The changes of a call on the desk are gone, so a run that continues the loop makes the call again.
 	for _, path := range []string{ws.Exchange(), ws.layers(""), ws.CallFile()} {
 		if err := remove.All(path); err != nil {
 			return err

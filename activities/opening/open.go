@@ -62,8 +62,7 @@ func (a *Opener) Open(ctx context.Context, in act.Open) (act.Opened, error) {
 	return out, nil
 }
 
-// Request is a loop or a steward that is to be opened on this host: its record, as far as it is known beforehand, and
-// the place of its work.
+// Request is a loop or a steward that is to be opened here: its record, as far as it is known, and where its work is.
 type Request struct {
 	workspace.Record
 	Wanted    spec.Repo
@@ -140,8 +139,7 @@ func RequestOf(m *hosted.Machine, in act.Open) Request {
 	return Request{Wanted: s.Repo, From: in.Ledger, spec: &s, Record: r}
 }
 
-// Announce records that something is being opened. It refuses a spec that requires a sandbox if this machine lacks
-// it. The caller calls done at the end.
+// Announce records that something is being opened, if this machine has the sandbox it requires. The caller calls done.
 func (a *Opener) Announce(o Request) (done func(), err error) {
 	announced := workspace.Record{Loop: o.Loop, Kind: o.Kind, FirstRun: o.FirstRun, Namespace: o.Namespace}
 	if err := workspace.Announce(a.Home, announced); err != nil {

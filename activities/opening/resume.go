@@ -80,8 +80,7 @@ func (a *Opener) resume(ctx context.Context, in act.Open) (act.Opened, error) {
 	return out, nil
 }
 
-// maxSince is the maximum size of the events of an iteration that continues in another run. Temporal refuses results
-// above 2 MB.
+// maxSince limits the events of an iteration that continues in another run. Temporal refuses results above 2 MB.
 const maxSince = 512 << 10
 
 // midway adds what the run needs to continue the iteration that was under way.
@@ -234,8 +233,7 @@ func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (boo
 	return false, nil
 }
 
-// adoptedRecord makes the workspace record of a loop from another host. Branch and ledger keep their names in the
-// repository.
+// adoptedRecord makes the record of a loop from another host. Branch and ledger keep their names in the repository.
 func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Store, repo userrepo.Repo, name string) (workspace.Record, error) {
 	facts, err := ledger.About(ctx, store, in.From)
 	if err != nil {

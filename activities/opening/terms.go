@@ -44,8 +44,7 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 	return durable.WriteJSON(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.ContractFile), d.Contract)
 }
 
-// Amend draws up the contract that the loop would have with another spec. It becomes the loop's only by an event, when
-// it is approved.
+// Amend draws up the contract that the loop would have with another spec. An event makes it the loop's, once approved.
 func (a *Opener) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {

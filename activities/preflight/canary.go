@@ -45,8 +45,7 @@ func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Ki
 	return out.tryParts(ctx, ws, in, work, tell)
 }
 
-// tryParts breaks the parts of the code one by one. If all parts are broken at once, one that a command notices hides
-// that it ignores the others.
+// tryParts breaks the parts of the code one by one: a command that notices one part may ignore the others.
 func (f *Findings) tryParts(ctx context.Context, ws *hosted.Workspace, in act.Canary, work func(string, spec.Duration) *steps.Work, tell func(string)) error {
 	files, names, err := steps.Code(ctx, ws, in.Spec, in.Head)
 	if err != nil {

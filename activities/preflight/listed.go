@@ -21,8 +21,7 @@ import (
 // listTime is how long a runner may take to list its tests.
 const listTime = time.Minute
 
-// listed lets the runners list the files of their tests, if they can. It adds a note about those that an agent may
-// change and that are not sealed.
+// listed lets the runners list the files of their tests, for a note about unsealed ones that an agent may change.
 func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, tell func(string)) error {
 	open, folders := map[string]bool{}, map[string]bool{}
 	for _, name := range d.Names {

@@ -218,8 +218,7 @@ func (f *Findings) notes(s spec.Spec, d contracts.Drawn) {
 	}
 }
 
-// relative changes paths in the trees to paths in the repository, because the trees are gone when somebody reads
-// them.
+// relative makes paths in the trees paths in the repository: the trees are gone when somebody reads them.
 func (f *Findings) relative(trees ...string) {
 	for _, tree := range trees {
 		f.Printed = strings.ReplaceAll(f.Printed, tree, "")

@@ -82,8 +82,7 @@ func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec,
 // Checked is a command of a spec and the name of its key.
 type Checked struct{ Check, Command string }
 
-// CommandsOf returns the commands whose programs have to exist before anything runs. Programs that setup may install
-// are left out.
+// CommandsOf returns the commands whose programs have to exist before anything runs. Setup may install all others.
 func CommandsOf(s spec.Spec) ([]Checked, error) {
 	if s.Setup.Command != "" {
 		return []Checked{{"setup", s.Setup.Command}}, nil
@@ -141,8 +140,7 @@ func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []stri
 	}), err
 }
 
-// beside runs a command in the folder where agents find their prompts, in the sandbox, like everything that an agent
-// runs.
+// beside runs a command in the folder of the agents' prompts, in the sandbox, like everything that an agent runs.
 func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (act.Outcome, error) {
 	for _, dir := range []string{w.Dir, w.Workspace.Exchange()} {
 		if err := os.MkdirAll(held.At(dir), 0o700); err != nil {
@@ -170,8 +168,7 @@ func programsOf(a spec.Agent) []string {
 	return nil
 }
 
-// agent checks that an agent's program exists, on this machine and in the sandbox. If pawl knows that the program has
-// --version, it starts it.
+// agent checks that an agent's program exists, here and in the sandbox, and starts it with --version, if it has that.
 func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string, a spec.Agent, env []string) error {
 	path := LookUp(env, name)
 	if path == "" {

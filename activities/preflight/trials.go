@@ -48,8 +48,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 		return err
 	}
-	// setupFailed reports whether setup failed, and adds that problem: it is a failure of the spec, and not of the
-	// command that needed the tree.
+	// setupFailed adds a problem if setup failed, which is not a failure of the command that needed the tree.
 	setupFailed := func(err error) bool {
 		refused := wire.Decode(err)
 		if refused == nil || refused.Code != fault.PreconditionFailed {
@@ -58,16 +57,14 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // the log is removed with the folder
 		return true
 	}
-	// over reports whether the dry runs have to end: because of an error, or because setup failed, which is not
-	// returned as an error.
+	// over reports whether the dry runs have to end: because of the error, or because setup failed, without one.
 	over := func(r act.Outcome, err error) (bool, error) {
 		if err = unlessInterrupted(r, err); setupFailed(err) {
 			return true, nil
 		}
 		return err != nil, plainly(err)
 	}
-	// lacks reports whether there is already a problem about a missing program of the command, so that the command
-	// need not run.
+	// lacks reports whether a program of the command is known to be missing, so that it need not run.
 	lacks := func(check string) bool {
 		return slices.ContainsFunc(out.Problems, func(p Problem) bool { return p.Check == check })
 	}
@@ -211,8 +208,7 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 	return nil
 }
 
-// rewrites adds a note if the check, which has just run in the judge, changes files: those of the unchanged code, or
-// by what its command is known to do.
+// rewrites adds a note if the check, which has just run in the judge, changes files, or is known to do so.
 func (f *Findings) rewrites(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) error {
 	changed, err := ws.Judge.StageRead(ctx, d.Contract.Base, trees.StageOptions{Largest: hosted.MaxOutput, Leftovers: f.Leftovers})
 	if err != nil {

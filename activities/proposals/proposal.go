@@ -80,8 +80,7 @@ func (a *Proposals) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed
 	return act.Reviewed{Loop: in.Loop, Proposal: proposal}, err
 }
 
-// Find returns the queue of the host that has the store of a loop: this host, else the host that the loop itself
-// names.
+// Find returns the queue of the host that has a loop's store: this host, else the one that the loop itself names.
 func (a *Proposals) Find(ctx context.Context, in act.Find) (act.Found, error) {
 	if _, here := a.FindRecord(in.Loop); here {
 		return act.Found{Queue: act.HostQueue(a.Host)}, nil
@@ -97,8 +96,7 @@ func (a *Proposals) Find(ctx context.Context, in act.Find) (act.Found, error) {
 	return act.Found{Queue: act.HostQueue(s.Host)}, nil
 }
 
-// After a decision about its proposal, a loop may take endsWithin to record its end. looksEvery is the time between
-// two looks meanwhile.
+// A loop may take endsWithin from a decision about its proposal to its recorded end. looksEvery is between two looks.
 const (
 	endsWithin = 10 * time.Second
 	looksEvery = 50 * time.Millisecond

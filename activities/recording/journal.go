@@ -161,8 +161,7 @@ func Append(ctx context.Context, ws *hosted.Workspace, in act.Entry, push bool, 
 	return out, err
 }
 
-// write makes the ledger's next entry from the events. Workflow and ledger fold the same events, so they have the
-// same state.
+// write makes the ledger's next entry. Workflow and ledger fold the same events, so they have the same state.
 func write(ctx context.Context, ws *hosted.Workspace, in act.Entry, tx store.Tx, head string) (act.Appended, error) {
 	if in.Ledger == "" {
 		if err := Rebind(ws); err != nil {
@@ -293,8 +292,7 @@ func Propose(ctx context.Context, ws *hosted.Workspace, base, head string, anew 
 	return proposal, nil
 }
 
-// ProposalOf returns the diff between two commits as a proposal. anew says that the base is not the one from which
-// the loop started.
+// ProposalOf returns the diff between two commits as a proposal. anew: the loop did not start from this base.
 func ProposalOf(ctx context.Context, ws *hosted.Workspace, base, head string, anew bool) (*loop.Proposal, error) {
 	p := loop.Proposal{Base: base, Head: head, State: govern.Open, Anew: anew}
 	d, err := ws.Objects.Proposal(ctx, p.Preface(), base, head)

@@ -68,8 +68,7 @@ func attributes(e loop.Event) []slog.Attr {
 	return out
 }
 
-// Survey finds the state of this host's loops in the background, for the metrics of a worker that has not worked on
-// them yet.
+// Survey finds the state of this host's loops in the background, for metrics of loops that nobody works on yet.
 func (a *Recorder) Survey(ctx context.Context) {
 	if a.Telemetry == nil {
 		return

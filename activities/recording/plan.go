@@ -21,8 +21,7 @@ const (
 	shownPlan = 8 << 10  // bytes of the plan that enter history, for the person who approves it
 )
 
-// KeepPlan keeps the planner's output as the plan: all of it in a file of the loop, and its beginning in history for
-// the person who approves it.
+// KeepPlan keeps the planner's output as the plan: all of it in a file, its beginning in history for who approves it.
 func KeepPlan(ws *hosted.Workspace, text, dir string) (*loop.Plan, error) {
 	text = loop.Clip(text, MaxPlan)
 	if err := durable.WriteFile(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.PlanFile), []byte(text), 0o600); err != nil {

@@ -65,8 +65,7 @@ func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 	return out, err
 }
 
-// Sees reports whether one of the commands notices that only these files are broken, with the outcome of the last
-// command that ran.
+// Sees reports whether a command notices that only these files are broken, with the outcome of the last one that ran.
 func (w *Work) Sees(ctx context.Context, in act.Canary, files []string) (seen bool, out act.Outcome, err error) {
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return false, out, err
@@ -81,8 +80,7 @@ func (w *Work) Sees(ctx context.Context, in act.Canary, files []string) (seen bo
 	return seen, r.Outcome, err
 }
 
-// Code returns the files of a commit that a canary may break: source code in scope that is not sealed. names has all
-// files.
+// Code returns the files that a canary may break, source code in scope that is not sealed, and the names of all files.
 func Code(ctx context.Context, ws *hosted.Workspace, s spec.Spec, commit string) (files, names []string, err error) {
 	entries, err := ws.Objects.Entries(ctx, commit)
 	if err != nil {
@@ -133,8 +131,7 @@ func (w *Work) damage(files []string, by func(string, []byte) ([]byte, int)) (ch
 	return changed, nil
 }
 
-// noticed runs the commands, one after the other, until one of them fails in a new way. If none does, it looks for the
-// code that they use instead.
+// noticed runs the commands until one fails in a new way. If none does, it looks for the code that they use instead.
 func (w *Work) noticed(ctx context.Context, in act.Canary, files []string, out *act.Canaried) (bool, error) {
 	out.Instead = nil
 	for _, c := range []struct {
@@ -200,8 +197,7 @@ var (
 	besideIt   = lazyregexp.New(`([\w./-]+/)(?:pytest|py\.test|tox|nox)\b`)
 )
 
-// origins returns where Python takes the broken packages from, if not from the judge: an editable install leads to the
-// folder that it was made from.
+// origins returns where Python takes the broken packages from, if not from the judge, as after an editable install.
 func (w *Work) origins(ctx context.Context, in act.Canary, files []string) (all []string, err error) {
 	names := packages(files)
 	if len(names) == 0 {

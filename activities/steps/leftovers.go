@@ -29,8 +29,7 @@ func leftovers(ctx context.Context, t *hosted.Tree, head string, before []string
 	return names[:min(len(names), maxLeftovers)], err
 }
 
-// leftUnchanged returns what a command left in the judge when the judge had the unchanged code. What the code of a
-// change writes there means nothing.
+// leftUnchanged returns what a command left in the judge of the unchanged code. What changed code leaves means nothing.
 func (w *Work) leftUnchanged(ctx context.Context) ([]string, error) {
 	if w.In.Key.Iteration > 0 {
 		return nil, nil

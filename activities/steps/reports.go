@@ -63,8 +63,7 @@ func forgetReports(dir string, globs []string) error {
 	return err
 }
 
-// keepReports copies the reports that exist now. The command writes them, as it does its output, so no link among
-// them is followed.
+// keepReports copies the reports that exist now. The command writes them, so no link among them is followed.
 func keepReports(dir string, globs []string, to string) error {
 	if len(globs) == 0 {
 		return nil

@@ -43,8 +43,7 @@ func NewWork(ws *hosted.Workspace, in act.Step, r *Running) *Work {
 	return &Work{Running: r, Workspace: ws, In: in, Dir: StepDir(ws.Machine, in.Ref, in.Key)}
 }
 
-// Ready prepares everything for the step's command. Starting a supervisor takes as long as starting a large program,
-// so the rest is done at the same time.
+// Ready prepares everything for the step's command, and meanwhile starts the supervisor, which takes as long.
 func (w *Work) Ready(ctx context.Context, rest ...func(context.Context) error) error {
 	crash.At("step.before")
 	if err := os.MkdirAll(held.At(w.Dir), 0o700); err != nil {
@@ -215,8 +214,7 @@ func (w *Work) check(ctx context.Context, in act.Check) (out act.Checked, err er
 	return out, err
 }
 
-// checkable lets the policies judge the desk as it is, and prepares the check if the desk violates none. before are
-// the agent's own new files.
+// checkable prepares the check, unless the desk violates a policy as it is. before are the agent's own new files.
 func (w *Work) checkable(ctx context.Context, in act.Check) (before []string, violates bool, err error) {
 	before, own, err := w.leftBefore(ctx)
 	if err != nil {
@@ -234,8 +232,7 @@ func (a *Runner) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Outcome, error) { return w.guard(ctx, in) })
 }
 
-// guard runs the guard and counts the tests that pass, as far as the output shows them. If fewer pass than on the
-// unchanged code, the guard has failed.
+// guard runs the guard. It fails if fewer tests pass than on the unchanged code, as far as its output shows that.
 func (w *Work) guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	out, err := w.Judged(ctx, in.Command, in.Reports...)
 	if err != nil || !out.OK() {
@@ -284,8 +281,7 @@ func (w *Work) Judged(ctx context.Context, command string, reports ...string) (a
 	return out, err
 }
 
-// digested replaces the last lines of the output by the messages of failing tests. The last lines may be events or
-// XML, or about other tests.
+// digested replaces the last lines of the output, which may be about other tests, by the messages of failing ones.
 func (w *Work) digested(out *act.Outcome) error {
 	printed, err := outputsOf(w.Dir)
 	if err != nil {

@@ -149,8 +149,7 @@ func once[O any, P result[O]](ctx context.Context, w *Work, do func(context.Cont
 	return out, nil
 }
 
-// Progress returns what a running step has spent. For a step that does not run in this worker, it returns what the
-// step's record says.
+// Progress returns what a step has spent: if it does not run in this worker, what its record says.
 func (a *Runner) Progress(ctx context.Context, in act.Progress) (act.Spent, error) {
 	a.steps.mu.Lock()
 	_, here := a.steps.running[in.Ref+"/"+StepName(in.Key)]
@@ -235,8 +234,7 @@ func (s *steps) endAll(ref string) {
 // Orphaned returns a channel that signals when the service has refused the report of a step.
 func (a *Runner) Orphaned() <-chan struct{} { return a.steps.orphaned }
 
-// StepName returns the name of a step's folder. Sorted by name, the folders are in the order in which the steps ran
-// within an iteration's attempts.
+// StepName returns the name of a step's folder. By name, the folders are in the order in which the steps ran.
 func StepName(k act.Key) string {
 	name := fmt.Sprintf("%04d.%d-%s", k.Iteration, k.Attempt, k.Name)
 	if k.Sample > 0 {

@@ -121,8 +121,7 @@ func outputsOf(dir string) (outputs [][]byte, err error) {
 	return outputs, nil
 }
 
-// EvidenceIn returns what shows an agent why it is asked again: the digest of a test run, else the start and the end of a
-// command's output.
+// EvidenceIn returns what shows an agent why it is asked again: a digest of tests, else the ends of an output.
 func EvidenceIn(dir string) string {
 	if b, err := os.ReadFile(held.At(filepath.Join(dir, digestFile))); err == nil {
 		return string(b)

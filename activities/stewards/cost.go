@@ -102,8 +102,7 @@ func closed(ctx context.Context, ws *hosted.Workspace, which func(workspace.Reco
 	return heads, nil
 }
 
-// pastLoops returns the costs of the loops of a kind that this host had in this repository and that no steward
-// started.
+// pastLoops returns the costs of this host's loops of a kind in this repository that no steward started.
 func pastLoops(ctx context.Context, ws *hosted.Workspace, kind string) (all []task.Usage, err error) {
 	heads, err := closed(ctx, ws, func(r workspace.Record) bool { return !r.Steward() })
 	if err != nil {

@@ -59,8 +59,7 @@ func setNote(ws *hosted.Workspace, name string, n exported) error {
 	return durable.WriteJSON(path, n)
 }
 
-// ownsFolder reports whether the project's folder belongs to this steward. If no other running steward has it, this
-// one takes it.
+// ownsFolder reports whether this steward has the project's folder. It takes it if no other running steward has it.
 func ownsFolder(ws *hosted.Workspace) (bool, error) {
 	path := filepath.Join(ws.Store, "pawl-exports", ownerFile)
 	var owner string
@@ -120,9 +119,9 @@ func noted(ws *hosted.Workspace) (names []string, err error) {
 
 const ownerFile = "owner.json"
 
-// exportArtifacts writes the artifacts of an entry into the project's folder. It returns the digests of what it
-// wrote, the drift that it found there, and the drift that has passed.
-func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTasks, head string) (digests map[string]string, drift, well []task.Drift, err error) {
+// exportArtifacts writes the artifacts of an entry into the project's folder. It returns the drift that it found
+// there, and the drift that has passed.
+func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTasks, head string) (drift, well []task.Drift, err error) {
 	names := []string{ledger.StatusFile}
 	if in.Milestone {
 		names = append(names, ledger.LastKnownFile)
@@ -142,43 +141,42 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	names = slices.Compact(names)
 	files, err := ws.Objects.ReadLedger(ctx, head, names...)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("reading what is to be exported: %w", err)
+		return nil, nil, fmt.Errorf("reading what is to be exported: %w", err)
 	}
-	digests = map[string]string{}
+	digests := map[string]string{}
 	for name, content := range files {
 		digests[name] = ledger.HashOf(content)
 	}
-	owns, err := ownsFolder(ws)
-	if err != nil || !owns {
-		return digests, nil, nil, err
+	if owns, err := ownsFolder(ws); err != nil || !owns {
+		return nil, nil, err
 	}
 	for _, said := range answered {
 		if said.choice == steward.Restore {
 			if err := letBack(ws); err != nil {
-				return nil, nil, nil, err
+				return nil, nil, err
 			}
 		}
 	}
 	folder, err := folder(ctx, ws)
 	var pre *userrepo.Precondition
 	if errors.As(err, &pre) {
-		return digests, []task.Drift{driftOf(userrepo.FolderName, pre.What, "", "")}, nil, nil
+		return []task.Drift{driftOf(userrepo.FolderName, pre.What, "", "")}, nil, nil
 	}
 	switch {
 	case userrepo.Unwritten(err) || err == nil && folder == nil && ws.Remote:
-		return digests, nil, nil, nil
+		return nil, nil, nil
 	case err == nil && folder == nil:
-		return digests, nil, nil, keepAway(ws, names, digests)
+		return nil, nil, keepAway(ws, names, digests)
 	case err != nil:
-		return nil, nil, nil, fmt.Errorf("opening the project's folder: %w", err)
+		return nil, nil, fmt.Errorf("opening the project's folder: %w", err)
 	}
 	defer folder.Close()
 	if err := letBack(ws); err != nil { // a person has made it again
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	missing, deleted, err := gone(ws, folder)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if deleted != nil {
 		said := answered[userrepo.FolderName]
@@ -186,7 +184,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 		case said.choice == steward.Restore:
 			all, err := ws.Objects.ReadLedger(ctx, head, missing...)
 			if err != nil {
-				return nil, nil, nil, fmt.Errorf("reading what is to be restored: %w", err)
+				return nil, nil, fmt.Errorf("reading what is to be restored: %w", err)
 			}
 			for name, content := range all {
 				files[name], answered[name] = content, answer{driftOf(name, "", userrepo.Absent, ""), steward.Restore}
@@ -194,10 +192,10 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 			names = slices.Sorted(maps.Keys(files))
 		case said.choice == steward.Keep && said.drift.Theirs == deleted.Theirs:
 			if err := keepAway(ws, slices.Concat(missing, names), digests); err != nil {
-				return nil, nil, nil, err
+				return nil, nil, err
 			}
 		default:
-			return digests, []task.Drift{*deleted}, nil, nil
+			return []task.Drift{*deleted}, nil, nil
 		}
 	}
 	for _, name := range names {
@@ -207,7 +205,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 		}
 		d, err := exportFile(ws, folder, name, content, answered[name])
 		if err != nil && !userrepo.Unwritten(err) {
-			return nil, nil, nil, fmt.Errorf("writing %s: %w", filepath.Join(folder.Path, name), err)
+			return nil, nil, fmt.Errorf("writing %s: %w", filepath.Join(folder.Path, name), err)
 		}
 		if d != nil {
 			drift = append(drift, *d)
@@ -217,7 +215,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	if err == nil {
 		well, err = wellAgain(ws, folder, state)
 	}
-	return digests, drift, well, err
+	return drift, well, err
 }
 
 // gone returns the files that pawl wrote into the folder, if every one of them was deleted, and one drift about all
@@ -261,8 +259,7 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 	return missing, new(driftOf(userrepo.FolderName, text, "nothing of "+digest, digest)), nil
 }
 
-// keepAway records that a person wants the folder to stay deleted, with these files. A file that was never written has
-// the digest of what would have been.
+// keepAway records that a person wants the folder to stay deleted, with these files, even those never written.
 func keepAway(ws *hosted.Workspace, files []string, digests map[string]string) error {
 	for _, name := range append(slices.Clip(files), userrepo.FolderName) {
 		n, err := note(ws, name)

@@ -42,8 +42,7 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 			Loop: in.Steward, Kind: kind.Steward.Name, FirstRun: in.FirstRun, Namespace: a.Namespace,
 			Remote: in.Charter.Repo.Remote(), Sandbox: in.Charter.Sandbox(),
 		},
-		// A steward lives for years, so it starts with these. They only keep its tasks from beginning, as they would
-		// keep a loop from starting.
+		// A steward lives for years, so it starts with these: they only keep its tasks from beginning.
 		Tolerates: []string{userrepo.DirtyTree, userrepo.UnmergedTree, userrepo.StaleLock},
 	}
 	done, err := a.Announce(o)
@@ -191,8 +190,7 @@ func export(ctx context.Context, ws *hosted.Workspace) (path string, warnings []
 	return f.Path, nil, f.Close()
 }
 
-// folder opens the project's .pawl folder, nil if the project has no folder on this host, or if a person wants .pawl to
-// stay deleted.
+// folder opens the project's .pawl folder, nil if this host has none, or a person wants it to stay deleted.
 func folder(ctx context.Context, ws *hosted.Workspace) (*userrepo.Folder, error) {
 	if ws.Remote {
 		return nil, nil

@@ -99,8 +99,7 @@ func (p *planning) plan(ctx context.Context) error {
 	return nil
 }
 
-// read reads the task, the steward's state, and the project's head. If the repository does not fulfil what P0
-// requires for loops, that is a blocker.
+// read reads the task, the state and the project's head. If the repository does not fulfil P0, that is a blocker.
 func (p *planning) read(ctx context.Context) (err error) {
 	ws := p.Workspace
 	if p.state, err = ws.StewardBook.State(ctx, p.in.Ledger); err != nil {
@@ -351,8 +350,7 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 	return nil
 }
 
-// missing returns a sentence for each program of a loop's commands that this host does not have, if the loops run on
-// this host.
+// missing names the programs of a loop's commands that this host lacks, if the loops run here.
 func (p *planning) missing(s spec.Spec) (all []string, err error) {
 	if p.Workspace.Remote {
 		return nil, nil
@@ -388,8 +386,7 @@ func lacks(own spec.Agent) string {
 	return ""
 }
 
-// block adds what keeps the plan from beginning: unfinished tasks that have to be done first, and running tasks on
-// the same files.
+// block adds what keeps the plan from beginning: unfinished tasks before it, and running ones on the same files.
 func (p *planning) block() {
 	if own := p.state.Find(p.task.ID); own != nil {
 		for _, id := range own.After {

@@ -49,7 +49,7 @@ func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.Tas
 	if out.PushRefused == "" {
 		out.PushRefused = ws.PopRefusal()
 	}
-	if out.Artifacts, out.Drift, out.Well, err = exportArtifacts(ctx, ws, in, out.Ledger); err != nil {
+	if out.Drift, out.Well, err = exportArtifacts(ctx, ws, in, out.Ledger); err != nil {
 		return out, err
 	}
 	crash.At("tasks.exported")

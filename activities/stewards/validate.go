@@ -86,8 +86,7 @@ func (v *validation) found(name, what, theirs, ours, text string, args ...any) {
 	v.out.Drift = append(v.out.Drift, task.Drift{Name: name, What: what, Text: fmt.Sprintf(text, args...), Theirs: theirs, Ours: ours})
 }
 
-// well records that there is no difference of that name, if the steward has found one before. Every check calls it or
-// found, or neither if it can't compare.
+// well records that there is no such difference, if there was one. Every check that can compare calls it or found.
 func (v *validation) well(name, what, text string, args ...any) {
 	known := func(d task.Drift) bool { return d.Name == name && d.What == what }
 	if slices.ContainsFunc(v.state.Drift, known) || slices.ContainsFunc(v.state.Accepted, known) {
@@ -95,8 +94,7 @@ func (v *validation) well(name, what, text string, args ...any) {
 	}
 }
 
-// ledger checks that the ledger in the store continues from where the steward has it, and that the copy in the user's
-// repository is a part of it.
+// ledger checks that the ledger continues from where the steward has it, and the repository's copy is a part of it.
 func (v *validation) ledger(ctx context.Context) error {
 	ws, want := v.ws, v.in.Ledger
 	at, err := ws.Objects.Ref(ctx, ws.Ledger)
@@ -149,8 +147,7 @@ func (v *validation) base(ctx context.Context) error {
 	return nil
 }
 
-// isEntry reports whether a commit is an entry of the ledger at head. The code commits of a ledger are among its
-// ancestors too, but are not entries.
+// isEntry reports whether a commit is an entry of the ledger at head, and not one of its code commits.
 func isEntry(ctx context.Context, ws *hosted.Workspace, head, commit string) bool {
 	if head == commit {
 		return true
@@ -162,8 +159,7 @@ func isEntry(ctx context.Context, ws *hosted.Workspace, head, commit string) boo
 	return err == nil && files[ledger.StateFile] != nil
 }
 
-// artifacts checks that the files in the project's folder are as they were written, or as a person wanted to keep
-// them.
+// artifacts checks that the files in the project's folder are as they were written, or as a person keeps them.
 func (v *validation) artifacts(ctx context.Context) error {
 	ws := v.ws
 	if owns, err := ownsFolder(ws); err != nil || !owns || v.lost {
@@ -214,8 +210,7 @@ func (v *validation) artifacts(ctx context.Context) error {
 	return err
 }
 
-// children checks that Temporal knows the loops at work, that this steward started them, and that their branches have
-// the recorded heads.
+// children checks the loops at work: Temporal knows them, this steward started them, their branches have their heads.
 func (v *validation) children(ctx context.Context) error {
 	if err := v.former(ctx); err != nil {
 		return err
@@ -247,8 +242,7 @@ func (v *validation) children(ctx context.Context) error {
 	return nil
 }
 
-// record returns the record of a loop on this host. If there is none, the loop works on another host, which has its
-// branch.
+// record returns the record of a loop on this host; the branch of any other loop is on another host.
 func (v *validation) record(id string) (workspace.Record, bool) {
 	record, here := workspace.Latest(v.ws.Machine.Home, id)
 	return record, here && record.Store == v.ws.Store
@@ -323,8 +317,7 @@ func (v *validation) branch(ctx context.Context, ref, head string) error {
 	return nil
 }
 
-// remote reads the remote's open work and CI status, if a remote is set. A remote that does not answer is not a
-// difference.
+// remote reads the remote's open work and CI status, if there is one. That it does not answer is no difference.
 func (v *validation) remote(ctx context.Context) error {
 	r := v.in.Charter.Remote
 	if r.API == "" {
@@ -387,8 +380,7 @@ func (v *validation) schedules(ctx context.Context) error {
 	return nil
 }
 
-// health runs the health checks of the charter. A command runs in the user's repository, if it is on this host, like
-// the commands of `notify`.
+// health runs the charter's health checks. A command runs in the user's repository, if that is on this host.
 func (v *validation) health(ctx context.Context) error {
 	dir, leave := v.ws.Machine.Workplace(v.in.Ref)
 	defer leave()

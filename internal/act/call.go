@@ -5,8 +5,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// Call asks an agent in a role. It has what the agent is told beyond the state of the loop and its contract; the
-// activity reads these from the ledger.
+// Call asks an agent in a role, with what it is told beyond state and contract, which the activity reads itself.
 type Call struct {
 	Step
 	Role string `json:"role"`
@@ -32,8 +31,7 @@ type Call struct {
 
 	// Budget is what is left of the budgets that are checked while the agent works.
 	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
-	// SilenceMs is how long the agent may print nothing while none of its tools works, in milliseconds, 0 for no
-	// limit.
+	// SilenceMs is how long the agent may print nothing while none of its tools works, 0 for no limit.
 	SilenceMs int64 `json:"silenceMs,omitempty"`
 }
 

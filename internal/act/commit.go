@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Commit commits the difference between the desk and Head. A change that violates a policy is not committed; the
-// result has the violations.
+// Commit commits the difference between desk and Head, unless it violates a policy; the result has the violations.
 type Commit struct {
 	Ref         string    `json:"ref"`
 	Ledger      string    `json:"ledger"` // the entry with the contract
@@ -15,8 +14,7 @@ type Commit struct {
 	Attempt     int       `json:"attempt"`
 	Description string    `json:"description"`
 	Time        time.Time `json:"time"`
-	// AllowNew is the hash of a change whose new files a person has approved (newFiles: ask). It is valid for exactly
-	// that change.
+	// AllowNew is the hash of the one change whose new files a person has approved (newFiles: ask).
 	AllowNew string `json:"allowNew,omitempty"`
 	// OneChange refuses to commit several changes at once (P2).
 	OneChange bool `json:"oneChange,omitempty"`
@@ -53,8 +51,7 @@ type Committed struct {
 	NewFilesAll  int      `json:"newFilesAll,omitempty"` // how many there are
 	NewFilesHash string   `json:"newFilesHash,omitempty"`
 	NewFilesOn   string   `json:"newFilesOn,omitempty"` // the head that the change is on (loop.Gate.On)
-	// Several says why the change is several at once and was not committed; Note says why it may be, or that it is
-	// large.
+	// Several says why the change is several at once, and not committed; Note, why it may be, or that it is large.
 	Several string `json:"several,omitempty"`
 	Note    string `json:"note,omitempty"`
 }

@@ -46,8 +46,7 @@ type Site struct {
 	Desk   string `json:"desk"`
 	// Protections say what this host protects from the agent in any case, and what it does not, for the contract.
 	Protections []string `json:"protections,omitempty"`
-	// MoveAfterMs is how many milliseconds an activity may wait for this host until the loop asks whether the host is
-	// gone; 0: the loop stays.
+	// MoveAfterMs is how long an activity may wait until the loop asks whether this host is gone; 0: the loop stays.
 	MoveAfterMs int64 `json:"moveAfterMs,omitempty"`
 	// Attributes says that the namespace knows the search attributes.
 	Attributes bool `json:"attributes,omitempty"`
@@ -78,8 +77,7 @@ type Place struct {
 	Sent   []loop.Event `json:"sent,omitempty"`
 }
 
-// Placed says whether another host can continue: the loop's host is gone, and the repository has everything that it
-// recorded.
+// Placed says whether another host can continue: the host is gone, and the repository has all that it recorded.
 type Placed struct {
 	Gone   bool         `json:"gone"`
 	Why    string       `json:"why"`

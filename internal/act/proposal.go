@@ -34,8 +34,7 @@ const (
 // Ways are the ways of applying a proposal.
 var Ways = []string{FastForward, Merge, Squash, Patch}
 
-// Apply brings an approved proposal onto the branch that the loop started from. Time is the same in every attempt, so
-// a retry makes the same commits.
+// Apply brings an approved proposal onto the user's branch. A retry has the same Time, and makes the same commits.
 type Apply struct {
 	Loop string    `json:"loop"`
 	Hash string    `json:"hash"`

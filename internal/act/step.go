@@ -13,8 +13,7 @@ import (
 	"pawl/internal/task"
 )
 
-// Key identifies a step within its loop for good. The result of the step is kept on disk under this key, and a retry
-// returns it.
+// Key identifies a step within its loop for good. Its result is on disk under this key, and a retry returns it.
 type Key struct {
 	Iteration int    `json:"iteration"`
 	Attempt   int    `json:"attempt"`
@@ -34,15 +33,13 @@ type Step struct {
 	// At is a commit to which the judge is brought instead of the head, and that stays on the branch: the reference
 	// of a change, the baseline. With Trial it is a candidate.
 	At string `json:"at,omitempty"`
-	// Clean removes everything that an earlier judgement left, even what judge.keep names, so evaluations that are
-	// compared begin in the same state.
+	// Clean removes all that an earlier judgement left, even what judge.keep names, so that evaluations begin alike.
 	Clean bool `json:"clean,omitempty"`
 	// Desk is the desk that the step works on: 0 is the loop's own, any other one that of a candidate.
 	Desk int `json:"desk,omitempty"`
 	// Trial says that At is a candidate, on no branch: what it writes into caches is discarded.
 	Trial bool `json:"trial,omitempty"`
-	// Scratch makes the judge anew, with its setup, and gives the command the user's caches without what judgements of
-	// the loop have written to them.
+	// Scratch makes the judge anew, and gives the command the user's caches as the loop has not written to them.
 	Scratch bool `json:"scratch,omitempty"`
 }
 
@@ -71,8 +68,7 @@ func Transcript(folder, digest string) string {
 	return folder + "/" + TranscriptFile + "@sha256:" + digest
 }
 
-// TranscriptIn returns the file and the SHA-256 of the transcript from its recorded name. ok is false if the name is
-// not that of a transcript.
+// TranscriptIn returns file and SHA-256 of a transcript from its recorded name; ok is false for any other name.
 func TranscriptIn(name string) (file, digest string, ok bool) {
 	file, digest, ok = strings.Cut(name, "@sha256:")
 	return file, digest, ok && strings.HasSuffix(file, "/"+TranscriptFile)
@@ -104,8 +100,7 @@ type Outcome struct {
 	RateLimit *task.RateLimit `json:"rateLimit,omitempty"`
 	// Class is the result of an agent's call, "" for any other step and for a call that runs again.
 	Class outcome.Class `json:"class,omitempty"`
-	// Transcript is the SHA-256 of the transcript of an agent's call. The transcript is in the folder Log as
-	// TranscriptFile.
+	// Transcript is the SHA-256 of an agent's transcript, which is in the folder Log as TranscriptFile.
 	Transcript string `json:"transcript,omitempty"`
 	// Refused has the provider's answer if the class says that it refused.
 	Refused *Refused `json:"refused,omitempty"`
@@ -167,8 +162,7 @@ func (o Outcome) Ending() string {
 type Check struct {
 	Step
 	Command string `json:"command"`
-	// Ledger is the entry with the contract. With AsIs, its policies judge the desk first, and a desk that violates
-	// one is not checked.
+	// Ledger is the entry with the contract. With AsIs, a desk that violates its policies is not checked.
 	Ledger string `json:"ledger,omitempty"`
 	// Leftovers are files that the spec's own commands leave in a tree. They are not part of any change.
 	Leftovers []string `json:"leftovers,omitempty"`
@@ -241,8 +235,7 @@ type Spent struct {
 	Ms      int64 `json:"ms"`
 }
 
-// Canary breaks the code in scope, in the judge, and runs the commands that should guard it. It skips an empty
-// command.
+// Canary breaks the code in scope, in the judge, and runs the commands that should guard it, except empty ones.
 type Canary struct {
 	Step
 	Spec  spec.Spec `json:"spec"`

@@ -49,9 +49,8 @@ type RecordTasks struct {
 // TasksRecorded is the result. An artifact that somebody changed by hand is drift, and was not overwritten.
 type TasksRecorded struct {
 	Appended
-	Artifacts map[string]string `json:"artifacts,omitempty"` // file → SHA-256 as written
-	Drift     []task.Drift      `json:"drift,omitempty"`
-	Well      []task.Drift      `json:"well,omitempty"` // artifacts that are as written again: name, what, text
+	Drift []task.Drift `json:"drift,omitempty"`
+	Well  []task.Drift `json:"well,omitempty"` // artifacts that are as written again: name, what, text
 	// Governance is the SHA-256 of the governance files. It is read if a step may begin next; else it is "".
 	Governance string `json:"governance,omitempty"`
 }

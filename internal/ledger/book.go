@@ -63,8 +63,7 @@ func (inOneFile[S]) read(file []byte, _ func([]string) (map[string][]byte, error
 	return state, json.Unmarshal(file, &state)
 }
 
-// Book reads the entries of one ledger and prepares new ones. It keeps the last page, so that an append does not have
-// to read it.
+// Book reads the entries of one ledger and prepares new ones. It keeps the last page for the next append.
 type Book[S State[S]] struct {
 	store *store.Store
 	begin func(loop string) S // the state before the first event
@@ -148,8 +147,7 @@ func (b *Book[S]) Events(ctx context.Context, head string) ([]loop.Event, error)
 	return Since(ctx, b.store, head, "")
 }
 
-// Since returns the events of the entries after prev up to head, oldest first. It returns an error if prev is not a
-// predecessor of head.
+// Since returns the events of the entries after prev, which must be a predecessor, up to head, oldest first.
 func Since(ctx context.Context, s *store.Store, head, prev string) ([]loop.Event, error) {
 	commits, err := s.LedgerHistory(ctx, head, EventsFile)
 	if err != nil {

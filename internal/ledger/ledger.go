@@ -111,8 +111,7 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 // amends reports whether an event changes the contract.
 func amends(e loop.Event) bool { return e.Type == loop.ContractAmended || e.Type == loop.PlanMade }
 
-// amended returns the contract with the amendment or the plan of an event. It returns an error if the hash of the
-// result is not the approved one.
+// amended returns the contract with an event's amendment or plan, which must have the approved hash.
 func amended(c Contract, e loop.Event) (Contract, error) {
 	switch {
 	case e.Contract == nil:

@@ -61,8 +61,7 @@ func OpenSteward(store *store.Store) *Steward {
 	return &Steward{&Book[steward.State]{store: store, begin: steward.New, check: check, form: byTask{}}}
 }
 
-// isSteward reports whether the ledger at head is a steward's. It only checks that the file exists which stewards
-// alone have; Verify checks the content.
+// isSteward reports whether the ledger at head has the file that stewards alone have; Verify checks the content.
 func isSteward(ctx context.Context, s *store.Store, head string) (bool, error) {
 	files, err := s.ReadLedger(ctx, head, CharterFile)
 	return files[CharterFile] != nil, err

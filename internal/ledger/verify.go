@@ -229,8 +229,7 @@ func differs[S any](is, want S) string {
 	return strings.Join(names, ", ")
 }
 
-// keys returns a state's fields as they are after writing and reading once more. An empty list and a missing one are
-// then equal.
+// keys returns a state's fields as read from a file, so that an empty list equals a missing one.
 func keys[S any](s S) map[string]json.RawMessage {
 	var once S
 	out := map[string]json.RawMessage{}

@@ -177,8 +177,7 @@ func endLoop(c *Trace, e loop.Event) []Span {
 	return c.end(ofLoop, e)
 }
 
-// step returns the span of a step. Its event has the end and what the step spent. If an outage lay in between, the step
-// seems to have begun later than it did.
+// step returns the span of a step, from its end and what it spent. After an outage it seems to begin too late.
 func (c *Trace) step(e loop.Event) Span {
 	s := Span{
 		Trace: c.trace, ID: c.id(e.Seq), Parent: c.inner().ID, Name: "step " + e.Step, Start: e.Time, End: e.Time,

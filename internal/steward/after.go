@@ -78,8 +78,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	return append(events, tight(loop.Fold(s, events), c, id)...)
 }
 
-// meetings names the tasks that may change the same files, with the files: tasks on the same ones together. It returns
-// "" if none of them is at work any more.
+// meetings names the tasks still at work that may change the same files, with the files, "" for none.
 func (n *next) meetings(all []act.Meeting) string {
 	var on []string
 	tasks := map[string][]string{}
@@ -179,8 +178,7 @@ func AfterBegin(s State, j Job) []loop.Event {
 	return n.events
 }
 
-// AfterJoin returns what follows from joining the work of several steps, or from failing to: it counts as an action of
-// the steward.
+// AfterJoin returns what follows from joining the work of several steps, which is an action, or from failing to.
 func AfterJoin(s State, c charter.Charter, j Job, out act.Joined) []loop.Event {
 	t := s.Find(j.Task)
 	if t == nil || t.Outcome != "" {
@@ -218,8 +216,7 @@ func CannotBegin(s State, j Job, why string) []loop.Event {
 	return n.events
 }
 
-// AfterChild returns what follows from a child loop's report: an action with its result, whether the task goes in
-// circles (S8), whether a step is done.
+// AfterChild returns what follows from a child's report: an action, loop detection (S8), perhaps a finished step.
 func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	e = s.counted(e)
 	if t := s.leaving(e.Loop); t != nil {
@@ -459,8 +456,7 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	}
 }
 
-// back lets a task continue that waited for a question of a loop: the loop has continued or ended, so somebody answered
-// or ended it there.
+// back lets a task continue that waited for a question of a loop: somebody answered it there, or ended the loop.
 func (n *next) back(t Task, e task.ChildEvent) {
 	if t.State == task.Waiting && t.WaitingFor != nil && t.WaitingFor.Loop == e.Loop {
 		n.resume(t.ID, "at the loop "+e.Loop)

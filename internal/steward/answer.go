@@ -335,8 +335,7 @@ func (a answering) prioritized(p int) govern.Reply {
 	return govern.Reply{Text: fmt.Sprintf("%s has the priority %d", a.id, p), Events: []loop.Event{{Type: loop.TaskPrioritized, Task: a.id, Priority: &p, By: a.By}}}
 }
 
-// interrupt gives a task a priority above every task at work, because tasks give way only to a strictly higher
-// priority.
+// interrupt gives a task a priority above every task at work: tasks give way only to a strictly higher one.
 func (a answering) interrupt() (govern.Reply, error) {
 	if a.task.State == task.Executing && a.task.Interrupted == "" {
 		return govern.Reply{}, fault.New(fault.InvalidMessage, "the task %s is at work already", a.id).
@@ -362,8 +361,7 @@ func (a answering) interrupt() (govern.Reply, error) {
 	return reply, nil
 }
 
-// alreadyFirst returns the answer to an interrupt that interrupts nothing: the task keeps its priority. It also says why
-// the task does not start yet.
+// alreadyFirst returns the answer to an interrupt that interrupts nothing, and why the task does not start yet.
 func (a answering) alreadyFirst() string {
 	t := a.task
 	text := fmt.Sprintf("no other task at work has the priority %d or a higher one, so %s keeps its own", t.Priority, a.id)
@@ -470,8 +468,7 @@ func (a answering) resume() (govern.Reply, error) {
 	return govern.Reply{Text: "resuming", Events: []loop.Event{a.received()}}, nil
 }
 
-// halt ends the steward, or the task that the message names: a task at work then waits for a person (S6), any other
-// task is cancelled.
+// halt ends the steward, or the named task: one at work then waits for a person (S6), any other one is cancelled.
 func (a answering) halt() (govern.Reply, error) {
 	why := cmp.Or(a.Note, "halted by "+cmp.Or(a.By, "a person"))
 	if a.task == nil {

@@ -38,8 +38,7 @@ func (s State) Waits(id string) *loop.Gate {
 	return copied(find(s.Gates, func(g loop.Gate) bool { return g.ID == id }))
 }
 
-// AnswerTo returns the answer that closed the gate with that ID. It returns nil if nobody closed it, or if the answer
-// is too old to be kept.
+// AnswerTo returns the answer that closed the gate with that ID, nil if there is none or it is too old to be kept.
 func (s State) AnswerTo(id string) *loop.Answer {
 	return copied(find(s.Answered, func(a loop.Answer) bool { return a.Gate == id }))
 }

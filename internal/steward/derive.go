@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// derive computes what depends on the tasks: the steward's state, the queue, the counts. It also forgets the tasks that
-// ended first.
+// derive computes the steward's state, the queue and the counts from the tasks, and forgets the tasks that ended first.
 func (s *State) derive() {
 	over := 0
 	for _, t := range s.Tasks {
@@ -68,8 +67,7 @@ func (s *State) derive() {
 // rank orders states: the steward shows the state of the task with the highest rank.
 var rank = map[task.State]int{task.Waiting: 1, task.Planning: 2, task.Executing: 3}
 
-// inOrder returns the tasks in the order in which they get work: higher priority first, then started tasks, then by
-// arrival.
+// inOrder returns the tasks in the order in which they get work: by priority, started ones first, then by arrival.
 func (s *State) inOrder() []*Task {
 	tasks := make([]*Task, len(s.Tasks))
 	for i := range s.Tasks {

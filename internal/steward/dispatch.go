@@ -187,8 +187,7 @@ func (n *next) planned(t Task) {
 	n.to(t, task.Executing, n.fit(t))
 }
 
-// fit returns the evidence that a task may execute (S1): its plan, tier and estimate, who approved it, and the ledger
-// entry whose artifacts show all that.
+// fit returns the evidence that a task may execute (S1), with the ledger entry whose artifacts show it.
 func (n *next) fit(t Task) task.Evidence {
 	approval := cmp.Or(t.ApprovedBy, "none is needed for "+string(t.Tier))
 	if len(n.unapproved(t)) > 0 {
@@ -246,8 +245,7 @@ func (n *next) do(t Task, wants []want, free int) bool {
 	return true
 }
 
-// begin starts a step with a share of the money that is left. If parallel loops have reserved all of it, the step waits
-// for what they don't spend.
+// begin starts a step with a share of the money that is left. If loops have reserved all of it, the step waits.
 func (n *next) begin(t Task, w want, sharers int) bool {
 	j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Plan: t.Plan.Hash, Last: slices.Contains(task.Last(t.Plan.Steps), w.step.ID), From: w.from}
 	for _, st := range t.Steps {
@@ -275,8 +273,7 @@ func (n *next) begin(t Task, w want, sharers int) bool {
 	return true
 }
 
-// left returns what a task may still reserve for loops: its limit, less its cost so far and what its loops may still
-// spend. nil means no limit.
+// left returns what a task may still reserve for loops, after its cost and their reserves; nil means no limit.
 func (n *next) left(t Task) *evidence.Decimal {
 	limit := n.limit(t)
 	if limit == nil {

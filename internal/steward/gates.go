@@ -62,8 +62,7 @@ var gates = govern.Gates{
 // Answers returns the messages that close a steward's gate of that kind.
 func Answers(kind loop.GateKind) []string { return gates.Answers(kind) }
 
-// AnswersGates reports whether a message closes some gate of a steward. All other messages are for the steward or one
-// of its tasks.
+// AnswersGates reports whether a message closes some gate of a steward. All others are for the steward or a task.
 func AnswersGates(message string) bool { return gates.Answer(message) }
 
 // Ways returns the ways to answer an open gate of the named steward.

@@ -9,8 +9,7 @@ import (
 	"pawl/internal/task"
 )
 
-// Transition is a row of the source's table (S2): the two states, the condition, and the evidence that the transition
-// needs.
+// Transition is a row of the source's table (S2): two states, the condition, and the evidence that it needs.
 type Transition struct {
 	From, To task.State
 	When     string   // the condition in the words of the source

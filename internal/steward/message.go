@@ -36,8 +36,7 @@ var Messages = []loop.MessageName{
 	{Name: loop.MessageHalt, Description: `End the steward and its loops. With a task: stop that one and ask; one that has not started, or that waits, is cancelled: {"task": "<id>", "note": "why"}`},
 }
 
-// Message is what a person sends to a steward: one JSON object. Each message needs some of the fields; the others are
-// optional.
+// Message is what a person sends to a steward: one JSON object. Each message needs some of the fields.
 type Message struct {
 	By     string `json:"by,omitempty"`
 	Note   string `json:"note,omitempty"`

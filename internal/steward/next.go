@@ -111,8 +111,7 @@ func (n *next) does(do Do, id string) (all []Job) {
 	return all
 }
 
-// to moves a task to a state. A transition that the table refuses is a bug of this package: it becomes a warning in the
-// state, and the task stays where it is.
+// to moves a task to a state. If the table refuses that, a bug of this package, the task stays, with a warning.
 func (n *next) to(t Task, state task.State, e task.Evidence, more ...loop.Event) {
 	event, err := change(t, state, e)
 	if err != nil {

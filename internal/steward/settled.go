@@ -59,8 +59,7 @@ func closed(g loop.Gate, message, choice, by, note string) loop.Event {
 	}
 }
 
-// finish ends a task. It closes the task's open gates, because there is nothing left to decide. Questions about drift
-// no longer offer to cancel the task.
+// finish ends a task. It closes the task's gates; questions about drift no longer offer to cancel it.
 func (n *next) finish(t Task, outcome, why string) {
 	for _, g := range loop.Fold(n.State, n.events).Gates {
 		if g.Task == t.ID {

@@ -48,8 +48,7 @@ func (t Task) standstill() string {
 	return "waits for a free slot"
 }
 
-// StandstillOf returns why nothing happens for a task, as people see it, and "" if something does or the task is
-// over. when formats a time.
+// StandstillOf returns why nothing happens for a task, as people see it, else "". when formats a time.
 func (s State) StandstillOf(t Task, when func(time.Time) string) string {
 	switch {
 	case t.Outcome != "" || s.Status.Ended():

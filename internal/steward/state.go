@@ -136,8 +136,7 @@ func (t Task) needs() []string {
 	return t.Plan.Needs
 }
 
-// outdated reports whether the task's plan was assessed under another charter or other governance files than the
-// present ones (S12).
+// outdated reports whether the plan was assessed under another charter or other governance files (S12).
 func (s State) outdated(t Task) bool {
 	differs := func(then, now string) bool { return then != "" && now != "" && then != now }
 	return t.Plan != nil && (differs(t.Plan.Charter, s.Charter) || differs(t.Plan.Governance, s.Governance))
@@ -187,8 +186,7 @@ func (s State) Position(t Task) string {
 	return string(t.State)
 }
 
-// Doing returns what a step's loop is doing, as people see it. The steward may not learn how a loop ended that it told
-// to halt.
+// Doing returns what a step's loop is doing, as people see it. The end of a loop told to halt may stay unknown.
 func (s Step) Doing() string {
 	if s.Told == loop.MessageHalt && s.Status != Over {
 		return "told to halt"
@@ -271,8 +269,7 @@ func (s State) Find(id string) *Task {
 	return find(s.Tasks, func(t Task) bool { return t.ID == id })
 }
 
-// Foremost returns the first n tasks in the order in which people see them: started tasks, then the queue, then the
-// last finished ones.
+// Foremost returns the first n tasks as people see them: started ones, then the queue, then the last finished ones.
 func (s State) Foremost(n int) []Task {
 	n = min(n, len(s.Tasks))
 	all := make([]Task, 0, n)
@@ -298,8 +295,7 @@ func (s State) Foremost(n int) []Task {
 	return all
 }
 
-// Shown returns the state as a query answers it: at most n tasks and n gates, and nothing that only the machine needs.
-// The counts beside the lists are complete.
+// Shown returns the state as a query answers it: at most n tasks and n gates, with complete counts, for people only.
 func (s State) Shown(n int) State {
 	s.Tasks = s.Foremost(n)
 	s.Queue, s.Gates, s.Drift = first(s.Queue, n), first(s.Gates, n), first(s.Drift, n)

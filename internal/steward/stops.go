@@ -109,8 +109,7 @@ func pauseAt(name string) string {
 	return loop.PauseStep
 }
 
-// Stopping says why an action must not happen now. Without a Stop, the action is not wanted any more or not yet, and
-// nobody is asked.
+// Stopping says why an action must not happen now. Without a Stop it is just not wanted now, and nobody is asked.
 type Stopping struct {
 	Stop *Stop
 	Why  string
@@ -161,8 +160,7 @@ func (n *next) stop(t Task, s Stopping) {
 	}
 }
 
-// wanted reports whether the reason for an action still holds: the task is in the right state and has that plan, and
-// the step has not started.
+// wanted reports whether the reason for an action still holds: the task's state, its plan, a step not started.
 func (n *next) wanted(t Task, j Job) bool {
 	switch {
 	case t.Outcome != "":
@@ -211,8 +209,7 @@ func (n *next) waitsForDrift(t Task, why string) {
 	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopConflict})
 }
 
-// unlawful says how the loop of a step violates the charter as it is now, which may have changed since the plan was
-// made.
+// unlawful says how the loop of a step violates the present charter, which may have changed since the plan.
 func (n *next) unlawful(t Task, j Job) string {
 	sp, err := LoopSpec(n.State, n.charter, j, "", "")
 	if err != nil {
@@ -226,8 +223,7 @@ func (n *next) unlawful(t Task, j Job) string {
 	return ""
 }
 
-// LoopSpec returns the spec for the loop of a step. The loop starts from the branch from, and its work is for the
-// branch onto.
+// LoopSpec returns the spec for a step's loop, which starts from the branch from, and whose work is for the branch onto.
 func LoopSpec(s State, c charter.Charter, j Job, from, onto string) (spec.Spec, error) {
 	t := s.Find(j.Task)
 	if t == nil || t.Plan == nil {
@@ -256,8 +252,7 @@ func (n *next) waitsForMoney(t Task, why string) {
 	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopResources}, n.budgetGate(t, limit))
 }
 
-// circle returns the first limit of loop detection that a task exceeds, or nil. checkIn selects the limit that is
-// checked between iterations.
+// circle returns the first exceeded limit of loop detection, or nil; with checkIn, that between iterations.
 func (n *next) circle(t Task, checkIn bool) *task.Finding {
 	for _, f := range detect.Check(t.Window, n.charter.Limits, t.State) {
 		if f.Stop && checkIn == (f.Rule == detect.Executing) {

@@ -106,8 +106,7 @@ func (s State) overlapping(c charter.Charter, t task.Task) string {
 	return ""
 }
 
-// overlapOf returns what a schedule does with a slot while the task of an earlier slot is not over; "" if the task
-// comes from no schedule.
+// overlapOf returns what a schedule does while the task of an earlier slot is not over; "" for no schedule.
 func overlapOf(c charter.Charter, source string) string {
 	name, scheduled := strings.CutPrefix(source, task.Scheduled)
 	if !scheduled {

@@ -167,8 +167,7 @@ func (s State) drifted(drift []task.Drift) (events []loop.Event) {
 	return events
 }
 
-// passed records that drift has passed. If nobody has answered it yet, its gate stays open, because only a person closes
-// it, and its text says how things are now.
+// passed records that drift has passed. Only a person closes its gate, whose text then says how things are now.
 func (s State) passed(well []task.Drift) (events []loop.Event) {
 	for _, w := range well {
 		for _, d := range s.Drift {
@@ -215,8 +214,7 @@ func asked(d task.Drift) string {
 	return text
 }
 
-// concerned returns the task that a difference is about: the one with that loop, branch or plan, or else the first task
-// at work; "" if there is none.
+// concerned returns the task with that loop, branch or plan, else the first task at work, "" if there is none.
 func (s State) concerned(d task.Drift) string {
 	for _, t := range s.Tasks {
 		if t.Outcome != "" {

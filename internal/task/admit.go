@@ -100,8 +100,7 @@ func (t *Task) title() string {
 	return cleanLine(strings.TrimLeft(strings.TrimSpace(t.Body), "# "))
 }
 
-// Check returns the problems of a task inside a spec, such as that of a schedule. key is where the task is in the
-// spec, "" for a document of its own.
+// Check returns the problems of a task inside a spec, at that key; "" for a document of its own.
 func (t Task) Check(key string) spec.Problems {
 	problems := t.problems()
 	for i, p := range problems {

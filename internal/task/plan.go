@@ -73,8 +73,7 @@ func ParsePlan(file []byte) (Plan, string, error) {
 	return p, text, nil
 }
 
-// RenderPlan writes the PLAN.md of a task that has its own steps. The same task always gives the same bytes, and
-// ParsePlan reads the same steps from them.
+// RenderPlan writes the PLAN.md of a task that has its own steps, always the same bytes. ParsePlan reads them.
 func RenderPlan(t Task) ([]byte, error) {
 	f := front{Tier: t.Tier, Steps: t.Steps()}
 	raw, err := json.Marshal(f)

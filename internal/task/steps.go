@@ -22,8 +22,7 @@ const onlyStep = "work"
 
 var stepID = lazyregexp.New(`^[a-z0-9-]{1,40}$`)
 
-// Steps returns the steps that the task itself has: those of its plan, or one for its spec. If it returns nil, a
-// planner has to make the steps.
+// Steps returns the task's own steps: those of its plan, or one for its spec; nil if a planner has to make them.
 func (t Task) Steps() []Step {
 	if len(t.Plan) > 0 || t.Spec == nil {
 		return InOrder(t.Plan)
@@ -38,8 +37,7 @@ func (t Task) Steps() []Step {
 	return []Step{s}
 }
 
-// InOrder returns the steps with the order in `after`. If no step of the plan has an `after`, each step comes after
-// the one before it.
+// InOrder returns the steps with the order in `after`. If none has an `after`, each comes after the one before it.
 func InOrder(steps []Step) []Step {
 	if slices.ContainsFunc(steps, func(s Step) bool { return len(s.After) > 0 }) {
 		return steps
@@ -73,8 +71,7 @@ func Order(steps []Step) (order []Step, circle []string) {
 	return order, nil
 }
 
-// Last returns the IDs of the steps after which no other step comes. A valid plan has exactly one, whose head is the
-// task's only proposal.
+// Last returns the steps after which no other comes. A valid plan has one, whose head is the task's only proposal.
 func Last(steps []Step) (last []string) {
 	for _, s := range steps {
 		if !slices.ContainsFunc(steps, func(other Step) bool { return slices.Contains(other.After, s.ID) }) {

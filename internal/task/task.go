@@ -105,8 +105,7 @@ type Plan struct {
 	Needs []string `json:"needs,omitempty"`
 }
 
-// Evidence says why a task may go from one state to another (S2). The steward's table says which fields a transition
-// needs.
+// Evidence says why a task may go from one state to another (S2). The steward's table says what is needed.
 type Evidence struct {
 	Trigger  string `json:"trigger,omitempty"`  // what asked for the work
 	Blocker  string `json:"blocker,omitempty"`  // why it can't begin

@@ -24,12 +24,10 @@ type Attributes struct {
 	at   time.Time
 }
 
-// publishApart is the least time between two updates while a workflow makes progress. A faster workflow publishes only
-// its latest step.
+// publishApart is the least time between two updates of a workflow at work; only the latest step is published.
 const publishApart = time.Second
 
-// PublishSoon updates the search attributes of a working workflow: at once if it begins or stops waiting, otherwise at
-// most once every publishApart.
+// PublishSoon updates the search attributes: at once if the wait begins or ends, else once every publishApart.
 func (a *Attributes) PublishSoon(ctx workflow.Context, now map[string]any) {
 	waits := now[launch.Status] != a.said[launch.Status] || now[launch.Gate] != a.said[launch.Gate]
 	if waits || workflow.Now(ctx).Sub(a.at) >= publishApart {
@@ -37,8 +35,7 @@ func (a *Attributes) PublishSoon(ctx workflow.Context, now map[string]any) {
 	}
 }
 
-// Publish updates the search attributes that changed. The update is part of the next workflow task's completion and
-// costs no round trip of its own.
+// Publish updates the search attributes that changed, with the next workflow task's completion.
 func (a *Attributes) Publish(ctx workflow.Context, now map[string]any) {
 	a.at = workflow.Now(ctx)
 	if maps.Equal(now, a.said) {

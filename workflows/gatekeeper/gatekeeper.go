@@ -71,8 +71,9 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 		workflow.Go(ctx, func(ctx workflow.Context) { k.pump(ctx, m.Name, channel) })
 		options := workflow.UpdateHandlerOptions{Description: m.Description, Validator: func(_ workflow.Context, raw converter.RawValue) error {
 			_, err := k.check(m.Name, raw)
-			if err == nil { // the validator alone looks: what is found depends on this program's version, and a replay must not
-				err = carried(raw)
+			// The validator alone looks: what is found depends on this program's version, and a replay must not.
+			if f := govern.Carried(raw.Payload().GetData()); err == nil && f != nil {
+				err = f
 			}
 			return wire.Refusal(err)
 		}}
@@ -185,15 +186,8 @@ func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawV
 	k.accept(ctx, reply)
 }
 
-// carried returns why a message is refused if it contains a credential.
-func carried(raw converter.RawValue) error {
-	if f := govern.Carried(raw.Payload().GetData()); f != nil {
-		return f
-	}
-	return nil
-}
-
-// found is carried for a signal. The result is in the history, because another version of this program may find more.
+// found returns why a signal is refused if it contains a credential. The result is in the history, because another
+// version of this program may find more.
 func found(ctx workflow.Context, raw converter.RawValue) error {
 	var f *fault.Error
 	err := workflow.SideEffect(ctx, func(workflow.Context) any { return govern.Carried(raw.Payload().GetData()) }).Get(&f)

@@ -32,8 +32,7 @@ const Recent = 100
 // and Temporal refuses both above 2 MB.
 const MostRecent = 256 << 10
 
-// mostBytes limits the size of an entry's events if the append has only pending events: Temporal refuses an
-// activity's input above 2 MB.
+// mostBytes limits an entry of only pending events: Temporal refuses an activity's input above 2 MB.
 const mostBytes = 1 << 20
 
 // Journal is a state, its events, and its position in the ledger. Make one with New.
@@ -65,8 +64,7 @@ func (j *Journal[S]) Save() Saved[S] {
 	return Saved[S]{State: j.state, Ledger: j.ledger, Recent: newest(j.recent), Pending: j.pending}
 }
 
-// Light reports whether the pending events are small enough to be carried over to another run. Otherwise they have to
-// be recorded first.
+// Light reports whether the pending events are small enough for the next run. Else they are recorded first.
 func (j *Journal[S]) Light() bool { return len(fitting(j.pending)) == len(j.pending) }
 
 // State returns the state, with the ledger commit that it follows.
@@ -136,8 +134,7 @@ func (j *Journal[S]) Turn(ctx workflow.Context, f func()) error {
 	return nil
 }
 
-// Quiet reports whether no entry is being written and nobody waits for a turn. Otherwise the end of the run would lose
-// a message that was taken but not emitted.
+// Quiet reports whether no entry is being written, and no message that was taken waits for a turn.
 func (j *Journal[S]) Quiet() bool { return !j.turn.IsLocked() && j.waiting == 0 }
 
 // Append writes an entry with the pending events and more. If more is empty and the pending events exceed mostBytes,

@@ -44,8 +44,7 @@ func About(notice act.Notice, g *loop.Gate, ways []govern.Way) act.Notice {
 	return notice
 }
 
-// Tell sends the notice to each name in to, even after Cancel. It calls failed with the text of a warning for each
-// one that could not be notified.
+// Tell sends the notice to each name in to, even after Cancel. failed gets a warning for each that could not be told.
 func (n *Notifier) Tell(ctx workflow.Context, queue, ref string, to []string, notice act.Notice, failed func(workflow.Context, string)) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	for _, one := range to {

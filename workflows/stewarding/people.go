@@ -128,8 +128,7 @@ func (r *run) show(ctx workflow.Context) {
 	}
 }
 
-// detailed is how many gates and tasks the details list at most, because Temporal stores the details with the
-// workflow.
+// detailed is how many gates and tasks the details list: Temporal stores them with the workflow.
 const detailed = 20
 
 // Details renders a state as Markdown: what waits and exactly how to answer, then the tasks as a table.

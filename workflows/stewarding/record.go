@@ -141,8 +141,7 @@ func (r *run) everySoOften(ctx workflow.Context) {
 	})
 }
 
-// validate compares the world with the steward's record, and applies the state of its loops, including loops that
-// ended without being able to report it.
+// validate compares the world with the record, and applies the state of all loops: some may have ended unreported.
 func (r *run) validate(ctx workflow.Context) error {
 	s := r.State()
 	in := act.Validate{Ref: r.opened.Ref, Ledger: s.Ledger, Charter: r.charter, Missed: s.Missed, Slots: s.Slots}

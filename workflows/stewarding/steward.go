@@ -74,8 +74,7 @@ type run struct {
 	appended   bool               // this run has recorded something
 }
 
-// Steward is the workflow of a steward. Its input is a charter, and its workflow ID is the charter's name. It runs
-// until a person ends it.
+// Steward is the workflow of a steward: its input is a charter, its ID the charter's name. It runs until it is ended.
 func Steward(ctx workflow.Context, input converter.RawValue, resume Resume) (*Result, error) {
 	r, err := setup(ctx, input, resume)
 	if err == nil {
