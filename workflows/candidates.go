@@ -101,9 +101,8 @@ func (l *improve) makeCandidates(ctx workflow.Context) (bool, error) {
 	return some, nil
 }
 
-// mayWork waits while the loop is paused, and checks the budgets. When it returns, the ledger has all pending events:
-// no agent starts before that (A3). If a budget is used up, it drops the candidates that are not made and reports
-// false.
+// mayWork waits while the loop is paused, and checks the budgets; if one is used up, it drops the unmade candidates, and
+// returns false. Then the ledger has all pending events: no agent starts before that (A3).
 func (l *improve) mayWork(ctx workflow.Context) (bool, error) {
 	for {
 		if err := l.waitIfPaused(ctx, loop.PauseIteration); err != nil {

@@ -51,9 +51,8 @@ func (r *run) waitIfPaused(ctx workflow.Context, at string) error {
 	return err
 }
 
-// parkable reports whether everything in the trees is in git. Then a loop that waits for a long time removes its
-// trees, and makes them again when it continues. A change that waits for a person's answer or fix is on the desk
-// only.
+// parkable reports whether everything in the trees is in git, so that a loop that waits for long may remove them. A
+// change that waits for a person's answer or fix is on the desk only.
 func (r *run) parkable() bool {
 	s := r.State()
 	onDesk := s.Gate != nil && (s.Gate.Kind == loop.GateGuard || s.Gate.Kind == loop.GateNewFiles)

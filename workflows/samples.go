@@ -163,9 +163,8 @@ func (l *improve) judged(ctx workflow.Context, j sampling.Judgement) govern.Move
 	return m
 }
 
-// refresh measures the head that was just kept. The samples that selected it are too good, and are dropped. They are
-// of the same commit and still on disk, so these steps have another name: otherwise a run that resumes from the
-// ledger would find the old results.
+// refresh measures the head that was just kept: the samples that selected it are too good. They are of the same commit,
+// so these steps have another name, by which a resumed run does not find the old results.
 func (l *improve) refresh(ctx workflow.Context) error {
 	for failures := 0; l.law().RefreshDue(l.State()); {
 		out, err := l.evaluate(ctx, "head", l.State().Head)

@@ -13,9 +13,8 @@ import (
 	"pawl/internal/task"
 )
 
-// refused handles an agent's call that its provider refused. The loop sleeps until the provider works again, or asks a
-// person if that time is not known. Nil means that the call is to be made again. refusals counts the refusals of the
-// call in a row; a person's answer resets it.
+// refused handles a call that the provider refused: the loop sleeps until it works again, or asks a person if nobody
+// knows when. After nil the call is made again. refusals counts those in a row; a person's answer resets it.
 func (r *run) refused(ctx workflow.Context, call *act.Call, out act.Outcome, refusals *int) error {
 	if r.apart != nil {
 		r.apart.call, r.apart.refused = call, out

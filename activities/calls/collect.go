@@ -21,9 +21,8 @@ import (
 	"pawl/internal/task"
 )
 
-// Collect reads what the agent left: its words, and what it reports as spent. A result file that can't be read is a
-// warning; unreported spending counts as one tool call. If the agent's stdout is a stream, the stream reports spending
-// and end, and the file only has words.
+// Collect reads what the agent left: its words, and what it spent; unreported, that is one tool call. If its stdout is a
+// stream, that reports spending and end, and the result file only has words. A file that can't be read is a warning.
 func (e *Exchange) Collect(out *act.Called, stdout string, in act.Call) (printed string) {
 	r, err := agent.ReadResult(filepath.Dir(e.Dir), filepath.Base(e.Dir), resultName)
 	var refusal *outcome.Refusal

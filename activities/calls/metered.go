@@ -19,6 +19,7 @@ import (
 	"pawl/internal/egress"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/held"
 	"pawl/internal/loop"
 	"pawl/internal/meter"
@@ -43,7 +44,7 @@ func agentEnvironment(inherited []string, programs []program.Program, own spec.A
 }
 
 // toMeter returns the first of these budgets that only the meter can keep for a program, "" for none.
-func toMeter[T any](p program.Program, budget map[loop.Resource]T) loop.Resource {
+func toMeter(p program.Program, budget map[loop.Resource]evidence.Decimal) loop.Resource {
 	_, tokens := budget[loop.Tokens]
 	_, dollars := budget[loop.CostUSD]
 	switch {
@@ -117,13 +118,7 @@ func Uncounted(ws *hosted.Workspace, s spec.Spec) (key string, err error) {
 	if err != nil {
 		return "", err
 	}
-	budget := map[loop.Resource]bool{}
-	if s.Limits.Tokens != nil {
-		budget[loop.Tokens] = true
-	}
-	if s.Limits.CostUSD != nil {
-		budget[loop.CostUSD] = true
-	}
+	budget := govern.Limits(s)
 	for _, own := range s.Agent.All() {
 		p, _ := own.Row()
 		of := toMeter(p, budget)
@@ -133,7 +128,7 @@ func Uncounted(ws *hosted.Workspace, s spec.Spec) (key string, err error) {
 		if _, why := routeOf(ws, own.Agent, s.Sandbox.Agents, inherited); why != "" {
 			return "limits." + string(of), unkept(p, of, why)
 		}
-		if err := unpriced(ws, own.Agent, p, budget[loop.CostUSD]); err != nil {
+		if err := unpriced(ws, own.Agent, p, s.Limits.CostUSD != nil); err != nil {
 			return "limits." + string(loop.CostUSD), err
 		}
 	}
@@ -177,9 +172,8 @@ func unkept(p program.Program, of loop.Resource, why string) error {
 		Advise(fmt.Sprintf("Set %s for the worker, so that pawl's meter counts, or take limits.%s out; limits.toolCalls and limits.activeTime are kept.", set, of)))
 }
 
-// metered makes a command's program use the meter: each key in its environment becomes a placeholder, and the address
-// of its provider becomes the meter's. The command's arguments already name the meter. dir is for files of this call
-// alone.
+// metered makes a command's program use the meter: placeholders replace the keys in its environment, and the meter's
+// address that of its provider. The command's arguments already name the meter. dir has files of this call alone.
 func metered(ws *hosted.Workspace, p program.Program, r program.Route, dir string, c *proc.Command, budget map[loop.Resource]evidence.Decimal) error {
 	prices, err := prices(ws.Machine)
 	if err != nil {
@@ -334,9 +328,8 @@ func (m *counted) read() error {
 	return nil
 }
 
-// slack is how much stream and meter may differ: a twentieth, and at least 5000 tokens. The meter counts requests that
-// no stream has, such as the one for a session's title (a few hundred to a few thousand tokens); a stream counts an
-// unfinished answer.
+// slack is how much stream and meter may differ, at least 5000 tokens. The meter also counts requests that no stream has,
+// such as the one for a session's title; a stream also counts an unfinished answer.
 func (m *counted) slack() int64 { return max(5000, m.total.Tokens()/20) }
 
 // in returns the usage: the meter's count if it covers everything that the stream reports, else the stream's. The

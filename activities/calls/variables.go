@@ -14,9 +14,8 @@ import (
 	"pawl/internal/program"
 )
 
-// emptied are files on the desk in which an agent's program first looks for variables. During a call they are empty,
-// so the program takes no variables from the repository. Such variables could change where its key and its prompts
-// are sent.
+// emptied are files on the desk in which an agent's program first looks for variables. They are empty during a call:
+// variables from the repository could change where its key and its prompts are sent.
 type emptied []emptiedFile
 
 type emptiedFile struct {

@@ -95,9 +95,8 @@ func (a *Committer) Commit(ctx context.Context, in act.Commit) (act.Committed, e
 	return out, nil
 }
 
-// JudgeChange judges the difference between desk and head by the policies of the contract at a ledger entry. Leftovers
-// of commands do not belong to it. shape is how far the change reaches; asks are the new files that a person has to
-// approve.
+// JudgeChange judges the difference between desk and head, without leftovers, by the contract's policies. shape is how
+// far the change reaches; asks are the new files that a person has to approve.
 func JudgeChange(ctx context.Context, ws *hosted.Workspace, at, head string, leftovers []string) (out act.Committed, shape evidence.Shape, asks []string, err error) {
 	if st, err := os.Lstat(held.At(ws.Desk.Dir)); err != nil || !st.IsDir() {
 		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, nil, nil
@@ -267,9 +266,8 @@ func (r *scan) hunk(l git.DiffLine) {
 	r.before = git.DiffLine{Path: l.Path, N: l.N, Added: l.Added}
 }
 
-// radius adds how far the loop reaches with this change, if a rule asks. The paths that all changes of the loop
-// touched, undone ones too, are counted from the history of its branch once the capped list in the state is full. Other
-// people's changes to a moved base do not count.
+// radius adds how far the loop reaches with this change, if a rule asks: all paths that it ever touched, counted from its
+// branch once the capped list in the state is full. Other people's changes to a moved base do not count.
 func radius(ctx context.Context, ws *hosted.Workspace, at, head string, rules spec.Policy, paths []string, out *act.Committed, judged *govern.Change) error {
 	page, err := ws.Book.Read(ctx, at)
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"pawl/internal/sandbox"
 )
 
-// Surroundings name what a command finds around its tree: home, scratch folders and, for the judge, the caches that
-// it writes. Other surroundings are made new. What the judge's commands write to caches in the surroundings Unchanged
-// is there for all later ones.
+// Surroundings name what a command finds around its tree: home, scratch folders and, for the judge, caches. Others are
+// made new. What the judge's commands write to caches in Unchanged is there for all later ones.
 type Surroundings string
 
 // Unchanged are the surroundings of commands on the unchanged code, whose caches all later judgements share.

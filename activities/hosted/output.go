@@ -36,9 +36,8 @@ func TailOf(dir string) string {
 	})
 }
 
-// Excerpt returns a command's output, then its errors, without colours and empty lines, in about limit bytes. It leaves
-// out the middle, because some programs say first what is wrong, and others last. If the command has printed both, each
-// gets half of the room.
+// Excerpt returns a command's output, then its errors, as TailOf does, in about limit bytes. It leaves out the middle:
+// some programs say first what is wrong, others last.
 func Excerpt(dir string, limit int) string {
 	return printed(dir, limit, func(path string) []byte { return readEnds(path, limit) }, ends)
 }

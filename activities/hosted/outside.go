@@ -40,9 +40,7 @@ func (ws *Workspace) Outside(names []string) ([]loop.Seal, error) {
 			continue
 		}
 		sum, err := ws.Machine.sums.of(at)
-		switch {
-		case errors.Is(err, errNoFile):
-		case err != nil: // a file that this user can't read can't judge the work
+		if err != nil && !errors.Is(err, errNoFile) { // a file that this user can't read can't judge the work
 			continue
 		}
 		sealed[at] = loop.Seal{Path: at, Blob: sum, Names: loop.SealOutside}

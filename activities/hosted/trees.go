@@ -38,9 +38,8 @@ func (ws *Workspace) Restore(ctx context.Context, t *Tree, head string) error {
 	return ws.bring(ctx, t, head, false)
 }
 
-// RestoreClean is Restore for a step that must find nothing of an earlier one, not even what judge.keep names. For a
-// judgement from scratch, nothing is left of the tree that other judgements had either, and what setup makes comes from
-// the caches of this commit.
+// RestoreClean is Restore for a step that must find nothing of an earlier one, not even what judge.keep names. From
+// scratch, the tree is made anew, and what setup makes comes from the caches of this commit.
 func (ws *Workspace) RestoreClean(ctx context.Context, t *Tree, head string, scratch bool) error {
 	t.busy.Lock()
 	defer t.busy.Unlock()

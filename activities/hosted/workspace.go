@@ -144,9 +144,8 @@ func (m *Machine) FindRecord(id string) (workspace.Record, bool) {
 // Author returns the identity under which the loop commits.
 func (ws *Workspace) Author() git.Identity { return git.Identity{Name: ws.Name, Email: ws.Email} }
 
-// LoopStop returns which loop-stop file asks the loop to end, "" if there is none. The file counts where no agent can
-// write: at the root of the user's repository, and in the loop's folder under $PAWL_HOME. A file in another folder that
-// was put in the repository's place does not count.
+// LoopStop returns which loop-stop file asks the loop to end, "" for none. Such a file counts where no agent can write:
+// in the loop's folder, and at the root of the user's repository, if that is still the same.
 func (ws *Workspace) LoopStop() string {
 	own := ws.Machine.Home.Loop(ws.Ref)
 	folders := map[string]string{own: held.At(own)}

@@ -23,9 +23,8 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// Place reports whether a host that left an activity untaken is gone, and whether another host can continue its loop:
-// everything that the host had recorded must be in the repository. If another run has continued the ledger, the error
-// is LEDGER_AHEAD.
+// Place reports whether a silent host is gone, and another one can continue its loop, as all that was recorded is in the
+// repository. If another run has continued the ledger, the error is LEDGER_AHEAD.
 func (a *Opener) Place(ctx context.Context, in act.Place) (act.Placed, error) {
 	out, err := a.hostGone(ctx, in)
 	if err == nil {

@@ -54,9 +54,8 @@ func (a *Opener) Amend(ctx context.Context, in act.Amend) (act.Terms, error) {
 	return d.Terms(), err
 }
 
-// sameTerms refuses a spec that differs from that of the contract in the ledger: the loop continues only with what a
-// person approved. These may differ: where the repository is, who starts the loop, and whether they approve a contract
-// that nobody has approved yet.
+// sameTerms refuses another spec than the approved one in the ledger. These may differ: where the repository is, who
+// starts the loop, and whether that approves a contract that nobody has approved yet.
 func sameTerms(contract ledger.Contract, given spec.Spec) error {
 	terms := func(s spec.Spec) string {
 		s.Repo, s.Session, s.Approvals.Plan = spec.Repo{}, nil, ""

@@ -117,8 +117,7 @@ func pastLoops(ctx context.Context, ws *hosted.Workspace, kind string) (all []ta
 		if c, err := book.Contract(ctx, head); err != nil || c.Spec.Session["steward"] != "" {
 			continue
 		}
-		u := s.Usage
-		all = append(all, task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: u.ActiveMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens})
+		all = append(all, s.Usage.OfTask())
 	}
 	return all, nil
 }

@@ -218,9 +218,8 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	return drift, well, err
 }
 
-// gone returns the files that pawl wrote into the folder, if every one of them was deleted, and one drift about all
-// of them: then somebody does not want the folder, and is asked once. There is no drift as long as one of several
-// files exists.
+// gone returns the files that pawl wrote into the folder, if all of them were deleted, and one drift about all: then
+// somebody does not want the folder, and is asked once.
 func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *task.Drift, err error) {
 	all := ""
 	absent := func(name string) (bool, error) {

@@ -31,9 +31,8 @@ import (
 // Stewards does the work of stewards on this host.
 type Stewards struct{ *opening.Opener }
 
-// OpenSteward opens a steward on this host: the checks of P0 for a repository from which loops begin, the store with
-// the project's head, the charter for the ledger, and the project's .pawl folder (S7). A retry finds what an earlier
-// attempt made.
+// OpenSteward opens a steward on this host: P0, the store with the project's head, the charter for the ledger, and the
+// project's .pawl folder (S7). A retry finds what an earlier attempt made.
 func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.StewardOpened[steward.State], error) {
 	var none act.StewardOpened[steward.State]
 	o := opening.Request{

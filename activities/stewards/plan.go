@@ -270,8 +270,8 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 		return nil, err
 	}
 	p.out.Outcome = called.Outcome
-	u := called.Usage
-	p.out.Usage = task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: called.ElapsedMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens}
+	p.out.Usage = called.Usage.OfTask()
+	p.out.Usage.ActiveMs = called.ElapsedMs
 	switch {
 	case called.Interrupted, called.Exhausted != "":
 		return nil, nil

@@ -22,9 +22,8 @@ import (
 	"pawl/internal/userrepo"
 )
 
-// RecordTasks appends events to a steward's ledger, with the artifacts for people (S7), and writes those into the
-// project's .pawl folder. A file that somebody changed there is drift: it is reported, and only overwritten if a
-// person says so.
+// RecordTasks appends events to a steward's ledger, with the artifacts for people (S7), also in the project's .pawl
+// folder. A file that somebody changed there is drift, and is only overwritten if a person says so.
 func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
 	ws, err := a.Workspace(ctx, in.Ref)
 	if err != nil {

@@ -39,7 +39,7 @@ type Step struct {
 	Desk int `json:"desk,omitempty"`
 	// Trial says that At is a candidate, on no branch: what it writes into caches is discarded.
 	Trial bool `json:"trial,omitempty"`
-	// Scratch makes the judge anew, and gives the command the user's caches as the loop has not written to them.
+	// Scratch makes the judge anew, and gives the command the user's caches without what the loop wrote there.
 	Scratch bool `json:"scratch,omitempty"`
 }
 

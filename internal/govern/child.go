@@ -14,11 +14,7 @@ import (
 func Child(s loop.State, event string) task.ChildEvent {
 	r := &task.ChildResult{
 		Status: string(s.Status), ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode,
-		Head: s.Head, Base: s.Base, Branch: s.Branch,
-		Usage: task.Usage{
-			CostUSD: s.Usage.CostUSD, Tokens: s.Usage.InputTokens + s.Usage.OutputTokens,
-			ActiveMs: s.Usage.ActiveMs, ToolCalls: int(s.Usage.ToolCalls), OutputTokens: s.Usage.OutputTokens,
-		},
+		Head: s.Head, Base: s.Base, Branch: s.Branch, Usage: s.Usage.OfTask(),
 	}
 	r.Steward, r.RateLimit = s.Steward, s.RateLimit
 	if s.Sleep != nil {

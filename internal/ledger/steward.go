@@ -107,9 +107,8 @@ func (l *Steward) file(ctx context.Context, head, name string, v any) error {
 // Text returns the content of a file that events name only by its hash.
 type Text func(hash string) ([]byte, error)
 
-// Entry returns the files of the entry that follows prev with these events, and the page of that entry. The files
-// include the charter and plans, which text returns, and the submitted tasks. Call Appended once the entry is a
-// commit.
+// Entry is that of Book, with the charter and plans, which text returns, and the submitted tasks. Call Appended once the
+// entry is a commit.
 func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, text Text) (map[string][]byte, Page[steward.State], error) {
 	before, err := l.Read(ctx, prev)
 	if err != nil {

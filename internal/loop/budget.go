@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/task"
 )
 
 // Resource names something that a loop can use up (A2). Times are in milliseconds.
@@ -142,6 +143,11 @@ func (u Usage) Add(v Usage) Usage {
 		ActiveMs: u.ActiveMs + v.ActiveMs, AgentCalls: u.AgentCalls + v.AgentCalls, ToolCalls: u.ToolCalls + v.ToolCalls,
 		InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens, CostUSD: u.CostUSD.Add(v.CostUSD),
 	}
+}
+
+// OfTask returns the usage as tasks count it.
+func (u Usage) OfTask() task.Usage {
+	return task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: u.ActiveMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens}
 }
 
 // Count converts a whole number to the decimals of budgets.

@@ -120,9 +120,8 @@ func question(id, what string, points []string) loop.Event {
 	return loop.Event{Type: loop.GateOpened, Task: id, Gate: &g}
 }
 
-// AfterAssess returns what follows from assessing a plan again because the charter or the governance files changed
-// (S12): the tier, and the reasons for an approval. A person who approved the plan for fewer reasons is asked again. So
-// is a person when the plan is no longer valid.
+// AfterAssess returns what follows from assessing a plan again, because the charter or governance files changed (S12). A
+// person is asked about new reasons for an approval, and about a plan that is no longer valid.
 func AfterAssess(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Event {
 	n := next{State: s, charter: c}
 	t := s.Find(j.Task)
@@ -255,9 +254,8 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	return n.events
 }
 
-// counted returns a report as it counts. A loop that was reset in Temporal begins again with fewer events than it had,
-// and so does the report of a loop that nobody knows any more. Its end counts all the same, and it takes back neither
-// what the loop has spent nor its work.
+// counted returns a report as it counts. A loop that was reset in Temporal, or that nobody knows any more, may report
+// less than before: its end counts, and takes back neither what it has spent nor its work.
 func (s State) counted(e task.ChildEvent) task.ChildEvent {
 	if e.Result == nil {
 		return e

@@ -19,9 +19,8 @@ import (
 	"pawl/internal/task"
 )
 
-// Answer returns what a message does to a steward with that state and charter, or an error that says why it is refused.
-// It changes nothing; the caller applies the events. The validator of an update calls this function and drops the
-// result.
+// Answer returns what a message does to a steward, or an error that says why it is refused. It changes nothing: the
+// caller applies the events, and the validator of an update drops them.
 func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, error) {
 	reply, err := answer(s, c, name, m)
 	var general *fault.Error
@@ -148,8 +147,8 @@ func (a answering) again() *loop.Answer {
 	return govern.Repeated(given, a.name, "", a.Hash)
 }
 
-// settle carries out an answer about drift for the tasks: cancel ends the task that the drift concerns, a loop that is gone
-// has ended once a person accepts that, and tasks that waited for somebody to check the ledger continue.
+// settle carries out an answer about drift for the tasks: cancel ends the task that the drift concerns, a loop that is
+// gone has ended once a person accepts that, and tasks that waited for somebody to check the ledger continue.
 func (a answering) settle(n *next, d task.Drift) error {
 	if a.Choice == Cancel {
 		t := a.at.Find(d.Task)

@@ -29,7 +29,7 @@ func (s *State) acted(t *Task, e loop.Event) {
 	t.Actions++
 	t.Window = t.Window.Add(a)
 	t.Log = last(append(slices.Clip(t.Log), a), KeepActions)
-	t.Cost, s.Usage = t.Cost.Add(spent(e)), s.Usage.Add(spent(e))
+	s.spend(t, e)
 	s.Indicators.Actions++
 	s.Indicators.ExecutingMs += a.ActiveMs
 	t.ExecutingMs += a.ActiveMs

@@ -21,8 +21,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		t.Plan, t.ApprovedBy, t.Base, t.Interrupted = e.TaskPlan, "", "", ""
 		s.Governance = cmp.Or(e.TaskPlan.Governance, s.Governance)
 		t.Notes = t.Notes[min(int(e.Told), len(t.Notes)):] // the others came after the planner was asked
-		t.Cost = t.Cost.Add(spent(e))
-		s.Usage = s.Usage.Add(spent(e))
+		s.spend(t, e)
 	case loop.TierSet:
 		if p := e.TaskPlan; p != nil && t.Plan != nil { // the plan was assessed again
 			s.Governance = cmp.Or(p.Governance, s.Governance)
@@ -81,7 +80,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		if e.Usage == nil {
 			t.Interrupted = e.Reason
 		}
-		t.Cost, s.Usage = t.Cost.Add(spent(e)), s.Usage.Add(spent(e))
+		s.spend(t, e)
 	case loop.RateLimited:
 		t.Until = e.RateLimit.Until
 	case loop.RateLimitOver:
@@ -98,18 +97,18 @@ func (s *State) applied(t *Task, e loop.Event) {
 	}
 }
 
+// spend adds what an event says that a task has spent.
+func (s *State) spend(t *Task, e loop.Event) {
+	if e.Usage != nil {
+		spent := e.Usage.OfTask()
+		t.Cost, s.Usage = t.Cost.Add(spent), s.Usage.Add(spent)
+	}
+}
+
 // steps returns a copy of the task's steps that may be written to.
 func (t *Task) steps() []Step {
 	t.Steps = slices.Clone(t.Steps)
 	return t.Steps
-}
-
-func spent(e loop.Event) task.Usage {
-	if e.Usage == nil {
-		return task.Usage{}
-	}
-	u := e.Usage
-	return task.Usage{CostUSD: u.CostUSD, Tokens: u.InputTokens + u.OutputTokens, ActiveMs: u.ActiveMs, ToolCalls: int(u.ToolCalls), OutputTokens: u.OutputTokens}
 }
 
 // usageOf converts a task's usage to the type that events have.

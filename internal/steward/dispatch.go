@@ -323,9 +323,8 @@ func (n *next) giveWay(to Task, already []Task) []Task {
 	return []Task{*lowest}
 }
 
-// LoopID returns the workflow ID of a step's loop. The ID is the same when the step is asked for again, and a new one
-// when the step starts again. It also differs where two tasks would collide: task x with step y-z, and task x-y with
-// step z.
+// LoopID returns the workflow ID of a step's loop: a new one only when the step starts again. It differs for task x with
+// step y-z and for task x-y with step z.
 func (s State) LoopID(t Task, step string) string {
 	used := func(id string) bool {
 		return slices.ContainsFunc(s.Tasks, func(t Task) bool { return slices.Contains(t.Loops, id) })

@@ -90,9 +90,8 @@ func (j *Journal[S]) Since(seq int64) []loop.Event {
 	return events
 }
 
-// Emit records that something happened: the event is numbered, applied, and kept for the ledger. Callers other than the
-// writer of entries call it within Turn. Otherwise the events of an entry that is being written would get the same
-// numbers.
+// Emit records that something happened: the event is numbered, applied, and kept for the ledger. All but the writer of
+// entries call it within Turn, or an entry being written would have events with the same numbers.
 func (j *Journal[S]) Emit(ctx workflow.Context, e loop.Event) {
 	e = j.number(ctx, e, j.state.Last()+1)
 	j.apply(e)

@@ -27,9 +27,8 @@ type Submitted struct {
 	Task    string `json:"task,omitempty"`
 }
 
-// Submit submits a task: {"steward": …, "task": {…}}. Temporal's schedules start it, and so can people who have only
-// the Temporal UI. A schedule's slot is part of the task's dedupe key, so a slot submits one task, however often
-// Temporal tries.
+// Submit submits a task: {"steward": …, "task": {…}}. Schedules start it, and people who have only the Temporal UI. A
+// slot is part of its task's dedupe key, so it submits one task, however often Temporal tries.
 func Submit(ctx workflow.Context, input converter.RawValue) (*Submitted, error) {
 	var in task.Submission[json.RawMessage]
 	d := json.NewDecoder(bytes.NewReader(input.Payload().GetData()))
