@@ -8,6 +8,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/task"
+	"pawl/test/constants"
 )
 
 func TestAnOutcomeSaysHowItsStepEnded(t *testing.T) {
@@ -38,17 +39,17 @@ func TestAnInterruptedCallKeepsOnlyWhatItSpent(t *testing.T) {
 func TestEventsAreFilledInWithWhatOnlyTheActivityKnows(t *testing.T) {
 	proposal := &loop.Proposal{Hash: "h"}
 	out := act.Appended{Head: "c0ffee", Proposal: proposal}
-	for _, kind := range loop.Types {
-		filled := act.Fill(loop.Event{Type: kind.Type, Head: "before"}, out)
-		switch kind.Type {
+	for _, kind := range constants.Of[loop.Type](t, "internal/loop/event.go", "Type") {
+		filled := act.Fill(loop.Event{Type: kind.Value, Head: "before"}, out)
+		switch kind.Value {
 		case loop.ChangeReverted, loop.BranchBegun, loop.BranchGivenUp:
-			require.Equal(t, "c0ffee", filled.Head, kind.Type)
-			require.True(t, act.Reverts(kind.Type), kind.Type)
+			require.Equal(t, "c0ffee", filled.Head, kind.Value)
+			require.True(t, act.Reverts(kind.Value), kind.Value)
 		case loop.ProposalMade:
 			require.Same(t, proposal, filled.Proposal)
 		default:
-			require.Equal(t, loop.Event{Type: kind.Type, Head: "before"}, filled, kind.Type)
-			require.False(t, act.Reverts(kind.Type), kind.Type)
+			require.Equal(t, loop.Event{Type: kind.Value, Head: "before"}, filled, kind.Value)
+			require.False(t, act.Reverts(kind.Value), kind.Value)
 		}
 	}
 }

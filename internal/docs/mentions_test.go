@@ -19,6 +19,7 @@ import (
 	"pawl/internal/outcome"
 	"pawl/internal/program"
 	"pawl/internal/spec"
+	"pawl/test/constants"
 )
 
 // forDevelopers are the pages that name files and symbols of the code.
@@ -187,7 +188,7 @@ func TestEveryAgentProgramIsDocumented(t *testing.T) {
 
 // TestEveryClassOfACallIsDocumented compares docs/agents.md with the classes of calls.
 func TestEveryClassOfACallIsDocumented(t *testing.T) {
-	for _, c := range outcome.Classes {
-		require.Contains(t, page(t, "agents.md"), fmt.Sprintf("\n| `%s` | %s", c.Class, c.Meaning), "docs/agents.md says something else of %s", c.Class)
+	for _, c := range constants.Of[outcome.Class](t, "internal/outcome/outcome.go", "Class") {
+		require.Contains(t, page(t, "agents.md"), fmt.Sprintf("\n| `%s` | %s", c.Value, c.Meaning), "docs/agents.md says something else of %s", c.Value)
 	}
 }

@@ -13,186 +13,95 @@ import (
 // Type names what happened.
 type Type string
 
-// The events that requirement A4 names.
+// The events of loops, in the order of a loop's life. No state changes without an event. The comments are the meanings
+// in docs/events.md. Requirement A4 names the events of autonomy and of iterations, CheckpointCreated, RepairAttempted
+// and BudgetExhausted.
 const (
-	AutonomyStarted    Type = "autonomy_started"
-	CheckpointCreated  Type = "checkpoint_created"
-	IterationStarted   Type = "iteration_started"
-	IterationSucceeded Type = "iteration_succeeded"
-	IterationFailed    Type = "iteration_failed"
-	RepairAttempted    Type = "repair_attempted"
-	BudgetExhausted    Type = "budget_exhausted"
-	AutonomyPaused     Type = "autonomy_paused"
-	AutonomyResumed    Type = "autonomy_resumed"
-	AutonomyHalted     Type = "autonomy_halted"
-	AutonomyCompleted  Type = "autonomy_completed"
-)
-
-// The other events. No state changes without an event.
-const (
-	LoopOpened        Type = "loop_opened"
-	LoopResumed       Type = "loop_resumed"
-	LoopMoved         Type = "loop_moved"
-	LoopFailed        Type = "loop_failed"
-	PhaseEntered      Type = "phase_entered"
-	StepEnded         Type = "step_ended"
-	AgentReplaced     Type = "agent_replaced"
-	BaselineMeasured  Type = "baseline_measured"
-	TestsKnown        Type = "tests_known"
-	PlanMade          Type = "plan_made"
-	TestsSkipped      Type = "tests_skipped"
-	ChangeAccepted    Type = "change_accepted"
-	ContractDrawn     Type = "contract_drawn"
-	ContractAmended   Type = "contract_amended"
-	IdeaQueued        Type = "idea_queued"
-	IdeaTaken         Type = "idea_taken"
-	ChangeCommitted   Type = "change_committed"
-	ChangeReverted    Type = "change_reverted"
-	ChangeJudged      Type = "change_judged"
-	StrategyShifted   Type = "strategy_shifted"
-	GateOpened        Type = "gate_opened"
-	GateClosed        Type = "gate_closed"
-	GateEscalated     Type = "gate_escalated"
-	MessageReceived   Type = "message_received"
-	MessageRefused    Type = "message_refused"
-	ProposalMade      Type = "proposal_made"
-	ProposalReviewed  Type = "proposal_reviewed"
-	ProposalApproved  Type = "proposal_approved"
-	ProposalRejected  Type = "proposal_rejected"
-	ProposalApplied   Type = "proposal_applied"
-	PushRefused       Type = "push_refused"
-	PermissionDenied  Type = "permission_denied"
-	PermissionGranted Type = "permission_granted"
-	SampleTaken       Type = "sample_taken"
-	ClaimMade         Type = "claim_made"
-	JudgedFromScratch Type = "judged_from_scratch"
-	Warned            Type = "warned"
-	SleepBegun        Type = "sleep_begun"
-	SleepEnded        Type = "sleep_ended"
-
-	CandidateBegun      Type = "candidate_begun"
-	CandidateMade       Type = "candidate_made"
-	CandidateJudged     Type = "candidate_judged"
-	CandidateTaken      Type = "candidate_taken"
-	CandidateConflicted Type = "candidate_conflicted"
-	CandidateDropped    Type = "candidate_dropped"
-
-	BranchBegun    Type = "branch_begun"
-	BranchCompared Type = "branch_compared"
-	BranchKept     Type = "branch_kept"
-	BranchGivenUp  Type = "branch_given_up"
+	LoopOpened          Type = "loop_opened"          // store, desk and judge are ready; budgets are initialised
+	LoopResumed         Type = "loop_resumed"         // another run continues the loop from its ledger
+	LoopMoved           Type = "loop_moved"           // the loop's host is gone, and another host continues; `head` is what was not lost. With a `failure_reason` the iteration was lost and is given up
+	ContractDrawn       Type = "contract_drawn"       // the contract and its hash are known
+	ContractAmended     Type = "contract_amended"     // a person approved `amendment`, a fragment of the spec: a raised budget, a corrected command or an approved tool
+	BaselineMeasured    Type = "baseline_measured"    // the metric of the unchanged code (iteration 0). If verify was amended, also the metric of the kept code at that time
+	TestsKnown          Type = "tests_known"          // the tests ran on the unchanged code; the tests that failed are known, and do not count later
+	PlanMade            Type = "plan_made"            // the planner made its plan; the approved contract has its hash. Of a steward: the plan of a task, as `task_plan`
+	TestsSkipped        Type = "tests_skipped"        // the loop skips the test phase; `reason`
+	ChangeAccepted      Type = "change_accepted"      // the change passed the guard: it stays on the branch
+	AutonomyStarted     Type = "autonomy_started"     // the contract is approved and the loop begins
+	CheckpointCreated   Type = "checkpoint_created"   // the head that an iteration starts from is recorded
+	IterationStarted    Type = "iteration_started"    // an iteration begins; `budgets_remaining` says what is left
+	PhaseEntered        Type = "phase_entered"        // the machine moved to `phase`
+	PermissionGranted   Type = "permission_granted"   // a role has the permission that its phase needs: `reason` names it
+	PermissionDenied    Type = "permission_denied"    // a role lacked a permission, and nothing was run; or a role exceeded its permissions, and nothing of its work is kept
+	StepEnded           Type = "step_ended"           // one command or agent call ended; `usage` says what it cost. For an agent's call `outcome` is its class
+	AgentReplaced       Type = "agent_replaced"       // the provider of `agent` refuses work (`outcome`, `reason`), and the next agent of `agent.fallback` (`note`) makes the call. Until `until`, pawl does not call the refused agent first
+	SleepBegun          Type = "sleep_begun"          // the agent's provider refuses work: the loop sleeps until the time in `sleep`, then makes the call again. That costs no iteration, no attempt and no active time
+	SleepEnded          Type = "sleep_ended"          // the time has come, or a person has woken the loop earlier (`continue`)
+	IdeaQueued          Type = "idea_queued"          // an idea with several changes was split; the rest is queued
+	IdeaTaken           Type = "idea_taken"           // this iteration takes a queued idea
+	CandidateBegun      Type = "candidate_begun"      // an agent begins one of several candidates on its own desk, from the head; recorded again once its idea is known
+	CandidateMade       Type = "candidate_made"       // the agent finished a candidate; `candidate` has the commit, which is on no branch
+	CandidateJudged     Type = "candidate_judged"     // a candidate was judged at its own commit, against the head; it becomes an iteration when it is taken
+	CandidateTaken      Type = "candidate_taken"      // this iteration takes a candidate as its change
+	CandidateConflicted Type = "candidate_conflicted" // a candidate conflicts with changes that were kept after it was made; its idea goes back to the queue
+	CandidateDropped    Type = "candidate_dropped"    // a candidate is not made, because a budget is used up; `reason`
+	BranchBegun         Type = "branch_begun"         // on a plateau the loop continues from an earlier kept commit, which `branch` names; `head` has the files of that commit
+	BranchCompared      Type = "branch_compared"      // the branch and the head that it may replace were measured in turn; `judgement` has the result
+	BranchKept          Type = "branch_kept"          // the branch is better than the earlier head, and replaces it
+	BranchGivenUp       Type = "branch_given_up"      // the loop returns to its earlier head: `head` has the files of that; `reason`
+	ChangeCommitted     Type = "change_committed"     // the change is committed, before it is judged
+	ChangeJudged        Type = "change_judged"        // verify, guard or a policy judged the change
+	SampleTaken         Type = "sample_taken"         // one of several evaluations: `metric`, `of` the reference or the candidate; at the end of the baseline or the head, for the claim; of branch or trunk, when a branch is compared with the earlier head
+	ClaimMade           Type = "claim_made"           // baseline and head were measured again: `claim` says how much better the head is
+	JudgedFromScratch   Type = "judged_from_scratch"  // the head was judged once more, in caches that no change of the loop has written: `scratch` has the result
+	ChangeReverted      Type = "change_reverted"      // a commit with the parent's tree undid the change
+	RepairAttempted     Type = "repair_attempted"     // the change was undone and the agent gets another attempt; `failure_reason`
+	IterationSucceeded  Type = "iteration_succeeded"  // the change is kept; `evidence_ids` name the evidence
+	IterationFailed     Type = "iteration_failed"     // the change is not kept; `failure_reason`
+	StrategyShifted     Type = "strategy_shifted"     // after several discards in a row the agent is told to try another area or technique
+	GateOpened          Type = "gate_opened"          // the loop waits for a person
+	GateEscalated       Type = "gate_escalated"       // nobody answered in time; pawl notified people again
+	GateClosed          Type = "gate_closed"          // a person answered; or the steward closed a gate that nobody has to answer any more, and the `note` says why
+	AutonomyPaused      Type = "autonomy_paused"      // the loop is paused
+	AutonomyResumed     Type = "autonomy_resumed"     // the loop continues
+	MessageReceived     Type = "message_received"     // a message was accepted
+	MessageRefused      Type = "message_refused"      // a message was refused and changed nothing
+	PushRefused         Type = "push_refused"         // the user's repository refused a push; pawl tries again
+	Warned              Type = "warned"               // something that a person should know
+	BudgetExhausted     Type = "budget_exhausted"     // a budget is used up; `exhausted_budget` names it
+	ProposalMade        Type = "proposal_made"        // the diff from base to head, with its hash; a second one if the base has moved
+	ProposalReviewed    Type = "proposal_reviewed"    // the reviewer role judged exactly this proposal
+	ProposalApproved    Type = "proposal_approved"    // a person approved exactly this proposal, by its hash
+	ProposalRejected    Type = "proposal_rejected"    // a person rejected the proposal
+	ProposalApplied     Type = "proposal_applied"     // the proposal is on one of the user's branches, or in a patch file (`how`)
+	AutonomyCompleted   Type = "autonomy_completed"   // the loop ended by its own rules; `usage`
+	AutonomyHalted      Type = "autonomy_halted"      // somebody or something ended the loop; `reason`
+	LoopFailed          Type = "loop_failed"          // the loop could not continue; `error_code`
 )
 
 // The events of stewards (requirements S).
 const (
-	StewardOpened    Type = "steward_opened"
-	StewardValidated Type = "steward_validated"
-	StewardEnded     Type = "steward_ended"
-	TaskSubmitted    Type = "task_submitted"
-	TaskStateChanged Type = "task_state_changed"
-	TaskPrioritized  Type = "task_prioritized"
-	TaskInterrupted  Type = "task_interrupted"
-	TaskEnded        Type = "task_ended"
-	TierSet          Type = "tier_set"
-	StepBegun        Type = "step_begun"
-	ActionTaken      Type = "action_taken"
-	MilestoneReached Type = "milestone_reached"
-	ChildReported    Type = "child_reported"
-	ChildTold        Type = "child_told"
-	LoopWarned       Type = "loop_warned"
-	LoopDetected     Type = "loop_detected"
-	DriftFound       Type = "drift_found"
-	TriggerReceived  Type = "trigger_received"
-	RateLimited      Type = "rate_limited"
-	RateLimitOver    Type = "rate_limit_over"
+	StewardOpened    Type = "steward_opened"     // the steward's store, desk and ledger are ready
+	TaskSubmitted    Type = "task_submitted"     // a task was submitted: `submitted`
+	TriggerReceived  Type = "trigger_received"   // a request for work came from outside: `trigger`
+	TaskPrioritized  Type = "task_prioritized"   // the `priority` of a task was changed
+	TaskStateChanged Type = "task_state_changed" // a task went `from` one state `to` another; `evidence` says why it may
+	TierSet          Type = "tier_set"           // the risk `tier` of a task was set, `by` rules, the planner, the charter or a person. With a `task_plan` its plan was assessed once more; with a `gate` that gate now asks for its approval
+	StepBegun        Type = "step_begun"         // the child loop `loop_id` began a `step` of a task; with a `reason` the loop is ended again
+	ActionTaken      Type = "action_taken"       // the steward did something for a task: `action`, with its result
+	MilestoneReached Type = "milestone_reached"  // a step of a task is finished, or its proposal is approved
+	ChildReported    Type = "child_reported"     // a child loop reported its state: `child`
+	ChildTold        Type = "child_told"         // the steward sent `message` to the child loop `loop_id`; with a `reason` that failed
+	TaskInterrupted  Type = "task_interrupted"   // a task gives way to one of higher priority, which `reason` names. Its work is kept. Without a `reason` it works again. With a `usage` its planner was stopped (for any reason) after it had spent that
+	RateLimited      Type = "rate_limited"       // a provider refuses an agent of a task work until a known time, in `rate_limit`: the task sleeps until then
+	RateLimitOver    Type = "rate_limit_over"    // the time has come, or a person has woken the task earlier
+	LoopWarned       Type = "loop_warned"        // a task is near a limit: `finding`
+	LoopDetected     Type = "loop_detected"      // a task goes in circles, or has used up a limit: `finding`. It stops and asks a person
+	DriftFound       Type = "drift_found"        // the project differs from the steward's record: `drift`. With `drift.well` it no longer differs: the gate says so, or, without a gate, an earlier `keep` no longer counts
+	StewardValidated Type = "steward_validated"  // the steward checked state, artifacts, children and remote; `reason` has the result
+	TaskEnded        Type = "task_ended"         // a task is over: `outcome`, with `reason`; `usage` is what it took, without `agentCalls`, which stewards do not count
+	StewardEnded     Type = "steward_ended"      // somebody or something ended the steward; `reason`
 )
-
-// Types lists every event type with its meaning; docs/events.md is generated from it.
-var Types = []struct {
-	Type    Type
-	Meaning string
-}{
-	{LoopOpened, "store, desk and judge are ready; budgets are initialised"},
-	{LoopResumed, "another run continues the loop from its ledger"},
-	{LoopMoved, "the loop's host is gone, and another host continues; `head` is what was not lost. With a `failure_reason` the iteration was lost and is given up"},
-	{ContractDrawn, "the contract and its hash are known"},
-	{ContractAmended, "a person approved `amendment`, a fragment of the spec: a raised budget, a corrected command or an approved tool"},
-	{BaselineMeasured, "the metric of the unchanged code (iteration 0). If verify was amended, also the metric of the kept code at that time"},
-	{TestsKnown, "the tests ran on the unchanged code; the tests that failed are known, and do not count later"},
-	{PlanMade, "the planner made its plan; the approved contract has its hash. Of a steward: the plan of a task, as `task_plan`"},
-	{TestsSkipped, "the loop skips the test phase; `reason`"},
-	{ChangeAccepted, "the change passed the guard: it stays on the branch"},
-	{AutonomyStarted, "the contract is approved and the loop begins"},
-	{CheckpointCreated, "the head that an iteration starts from is recorded"},
-	{IterationStarted, "an iteration begins; `budgets_remaining` says what is left"},
-	{PhaseEntered, "the machine moved to `phase`"},
-	{PermissionGranted, "a role has the permission that its phase needs: `reason` names it"},
-	{PermissionDenied, "a role lacked a permission, and nothing was run; or a role exceeded its permissions, and nothing of its work is kept"},
-	{StepEnded, "one command or agent call ended; `usage` says what it cost. For an agent's call `outcome` is its class"},
-	{AgentReplaced, "the provider of `agent` refuses work (`outcome`, `reason`), and the next agent of `agent.fallback` (`note`) makes the call. Until `until`, pawl does not call the refused agent first"},
-	{SleepBegun, "the agent's provider refuses work: the loop sleeps until the time in `sleep`, then makes the call again. That costs no iteration, no attempt and no active time"},
-	{SleepEnded, "the time has come, or a person has woken the loop earlier (`continue`)"},
-	{IdeaQueued, "an idea with several changes was split; the rest is queued"},
-	{IdeaTaken, "this iteration takes a queued idea"},
-	{CandidateBegun, "an agent begins one of several candidates on its own desk, from the head; recorded again once its idea is known"},
-	{CandidateMade, "the agent finished a candidate; `candidate` has the commit, which is on no branch"},
-	{CandidateJudged, "a candidate was judged at its own commit, against the head; it becomes an iteration when it is taken"},
-	{CandidateTaken, "this iteration takes a candidate as its change"},
-	{CandidateConflicted, "a candidate conflicts with changes that were kept after it was made; its idea goes back to the queue"},
-	{CandidateDropped, "a candidate is not made, because a budget is used up; `reason`"},
-	{BranchBegun, "on a plateau the loop continues from an earlier kept commit, which `branch` names; `head` has the files of that commit"},
-	{BranchCompared, "the branch and the head that it may replace were measured in turn; `judgement` has the result"},
-	{BranchKept, "the branch is better than the earlier head, and replaces it"},
-	{BranchGivenUp, "the loop returns to its earlier head: `head` has the files of that; `reason`"},
-	{ChangeCommitted, "the change is committed, before it is judged"},
-	{ChangeJudged, "verify, guard or a policy judged the change"},
-	{SampleTaken, "one of several evaluations: `metric`, `of` the reference or the candidate; at the end of the baseline or the head, for the claim; of branch or trunk, when a branch is compared with the earlier head"},
-	{ClaimMade, "baseline and head were measured again: `claim` says how much better the head is"},
-	{JudgedFromScratch, "the head was judged once more, in caches that no change of the loop has written: `scratch` has the result"},
-	{ChangeReverted, "a commit with the parent's tree undid the change"},
-	{RepairAttempted, "the change was undone and the agent gets another attempt; `failure_reason`"},
-	{IterationSucceeded, "the change is kept; `evidence_ids` name the evidence"},
-	{IterationFailed, "the change is not kept; `failure_reason`"},
-	{StrategyShifted, "after several discards in a row the agent is told to try another area or technique"},
-	{GateOpened, "the loop waits for a person"},
-	{GateEscalated, "nobody answered in time; pawl notified people again"},
-	{GateClosed, "a person answered; or the steward closed a gate that nobody has to answer any more, and the `note` says why"},
-	{AutonomyPaused, "the loop is paused"},
-	{AutonomyResumed, "the loop continues"},
-	{MessageReceived, "a message was accepted"},
-	{MessageRefused, "a message was refused and changed nothing"},
-	{PushRefused, "the user's repository refused a push; pawl tries again"},
-	{Warned, "something that a person should know"},
-	{BudgetExhausted, "a budget is used up; `exhausted_budget` names it"},
-	{ProposalMade, "the diff from base to head, with its hash; a second one if the base has moved"},
-	{ProposalReviewed, "the reviewer role judged exactly this proposal"},
-	{ProposalApproved, "a person approved exactly this proposal, by its hash"},
-	{ProposalRejected, "a person rejected the proposal"},
-	{ProposalApplied, "the proposal is on one of the user's branches, or in a patch file (`how`)"},
-	{AutonomyCompleted, "the loop ended by its own rules; `usage`"},
-	{AutonomyHalted, "somebody or something ended the loop; `reason`"},
-	{LoopFailed, "the loop could not continue; `error_code`"},
-	{StewardOpened, "the steward's store, desk and ledger are ready"},
-	{TaskSubmitted, "a task was submitted: `submitted`"},
-	{TriggerReceived, "a request for work came from outside: `trigger`"},
-	{TaskPrioritized, "the `priority` of a task was changed"},
-	{TaskStateChanged, "a task went `from` one state `to` another; `evidence` says why it may"},
-	{TierSet, "the risk `tier` of a task was set, `by` rules, the planner, the charter or a person. With a `task_plan` its plan was assessed once more; with a `gate` that gate now asks for its approval"},
-	{StepBegun, "the child loop `loop_id` began a `step` of a task; with a `reason` the loop is ended again"},
-	{ActionTaken, "the steward did something for a task: `action`, with its result"},
-	{MilestoneReached, "a step of a task is finished, or its proposal is approved"},
-	{ChildReported, "a child loop reported its state: `child`"},
-	{ChildTold, "the steward sent `message` to the child loop `loop_id`; with a `reason` that failed"},
-	{TaskInterrupted, "a task gives way to one of higher priority, which `reason` names. Its work is kept. Without a `reason` it works again. With a `usage` its planner was stopped (for any reason) after it had spent that"},
-	{RateLimited, "a provider refuses an agent of a task work until a known time, in `rate_limit`: the task sleeps until then"},
-	{RateLimitOver, "the time has come, or a person has woken the task earlier"},
-	{LoopWarned, "a task is near a limit: `finding`"},
-	{LoopDetected, "a task goes in circles, or has used up a limit: `finding`. It stops and asks a person"},
-	{DriftFound, "the project differs from the steward's record: `drift`. With `drift.well` it no longer differs: the gate says so, or, without a gate, an earlier `keep` no longer counts"},
-	{StewardValidated, "the steward checked state, artifacts, children and remote; `reason` has the result"},
-	{TaskEnded, "a task is over: `outcome`, with `reason`; `usage` is what it took, without `agentCalls`, which stewards do not count"},
-	{StewardEnded, "somebody or something ended the steward; `reason`"},
-}
 
 // Event is one thing that happened. Seq, Time, Loop, Type, Iteration and Phase are always set; the other fields
 // depend on the type.

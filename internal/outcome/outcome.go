@@ -8,36 +8,19 @@ import "slices"
 // Class says how a call ended.
 type Class string
 
-// The classes.
+// The classes, each with what it means.
 const (
-	Done         Class = "done"
-	Nothing      Class = "nothing-changed"
-	Denied       Class = "denied"
-	Failed       Class = "failed"
-	RateLimited  Class = "rate-limited"
-	AuthMissing  Class = "auth-missing"
-	ProviderDown Class = "provider-down"
-	Crashed      Class = "crashed"
-	TimedOut     Class = "timed-out"
-	Silent       Class = "silent"
+	Done         Class = "done"            // the program says that it ended well
+	Nothing      Class = "nothing-changed" // it says that it ended well, but changed nothing
+	Denied       Class = "denied"          // it was not allowed to use a tool, and changed nothing
+	Failed       Class = "failed"          // it says that it failed, or it gave up
+	RateLimited  Class = "rate-limited"    // its provider refuses work for a while
+	AuthMissing  Class = "auth-missing"    // its provider refuses its sign-in, or it has none
+	ProviderDown Class = "provider-down"   // its provider fails, or can't be reached
+	Crashed      Class = "crashed"         // it could not be started, or ended without saying how
+	TimedOut     Class = "timed-out"       // it did not end in time
+	Silent       Class = "silent"          // it said nothing for limits.silence, and none of its tools was at work
 )
-
-// Classes says for each class what it means, and what a loop then does.
-var Classes = []struct {
-	Class   Class
-	Meaning string
-}{
-	{Done, "the program says that it ended well"},
-	{Nothing, "it says that it ended well, but changed nothing"},
-	{Denied, "it was not allowed to use a tool, and changed nothing"},
-	{Failed, "it says that it failed, or it gave up"},
-	{RateLimited, "its provider refuses work for a while"},
-	{AuthMissing, "its provider refuses its sign-in, or it has none"},
-	{ProviderDown, "its provider fails, or can't be reached"},
-	{Crashed, "it could not be started, or ended without saying how"},
-	{TimedOut, "it did not end in time"},
-	{Silent, "it said nothing for limits.silence, and none of its tools was at work"},
-}
 
 // Refused reports whether the provider did not let the agent work. Such a call is repeated and does not count: it costs
 // no iteration, no attempt and no active time.

@@ -13,26 +13,16 @@ type Class string
 
 // The classes of tools.
 const (
-	Looks     Class = "read"
-	Edits     Class = "edit"
-	Shell     Class = "shell"
-	Network   Class = "network"
-	MCP       Class = "mcp"
-	Subagents Class = "subagents"
+	Looks     Class = "read"      // look at files
+	Edits     Class = "edit"      // change files
+	Shell     Class = "shell"     // run commands; shell(go test *) is those alone that begin with go test
+	Network   Class = "network"   // fetch pages and search the web
+	MCP       Class = "mcp"       // tools of the MCP servers that agent.args names
+	Subagents Class = "subagents" // agents of its own, and work that it takes up again later
 )
 
-// Classes says what each class means.
-var Classes = []struct {
-	Class   Class
-	Meaning string
-}{
-	{Looks, "look at files"},
-	{Edits, "change files"},
-	{Shell, "run commands; shell(go test *) is those alone that begin with go test"},
-	{Network, "fetch pages and search the web"},
-	{MCP, "tools of the MCP servers that agent.args names"},
-	{Subagents, "agents of its own, and work that it takes up again later"},
-}
+// Classes lists the classes, in the order in which people see them.
+var Classes = []Class{Looks, Edits, Shell, Network, MCP, Subagents}
 
 // Tools says how a program is restricted to the tools that a contract approves. If it has no tools of a class here,
 // it has none when pawl calls it, and approving the class grants nothing.
@@ -79,16 +69,8 @@ func Approve(entries []string) (a Approved) {
 // test *) how the commands begin. The error says what is wrong with the brackets of a class.
 func ReadEntry(entry string) (class Class, commands string, err error) {
 	name, inside, bracketed := strings.Cut(entry, "(")
-	known := func(name string) bool {
-		for _, c := range Classes {
-			if string(c.Class) == name {
-				return true
-			}
-		}
-		return false
-	}
 	switch {
-	case !known(name):
+	case !slices.Contains(Classes, Class(name)):
 		return "", "", nil
 	case !bracketed:
 		return Class(name), "", nil
@@ -110,8 +92,8 @@ func (a Approved) May(c Class) bool {
 // Withheld are the program's own names for the tools that are not approved, in the order of Classes.
 func (t Tools) Withheld(a Approved) (all []string) {
 	for _, c := range Classes {
-		if !a.May(c.Class) && (c.Class != Shell || len(a.Commands) == 0) {
-			all = append(all, t.Has[c.Class]...)
+		if !a.May(c) && (c != Shell || len(a.Commands) == 0) {
+			all = append(all, t.Has[c]...)
 		}
 	}
 	return all
@@ -216,7 +198,7 @@ func (p Program) named() string {
 func ClassNames() string {
 	var names []string
 	for _, c := range Classes {
-		names = append(names, string(c.Class))
+		names = append(names, string(c))
 	}
 	return strings.Join(names, ", ")
 }

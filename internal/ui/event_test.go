@@ -14,6 +14,7 @@ import (
 	"pawl/internal/outcome"
 	"pawl/internal/phase"
 	"pawl/internal/task"
+	"pawl/test/constants"
 )
 
 func TestEveryEventHasALine(t *testing.T) {
@@ -32,12 +33,12 @@ func TestEveryEventHasALine(t *testing.T) {
 	for _, e := range events() {
 		seen[e.Type] = true
 	}
-	for _, known := range loop.Types {
-		require.True(t, seen[known.Type], "%s is shown in no example", known.Type)
+	for _, known := range constants.Of[loop.Type](t, "internal/loop/event.go", "Type") {
+		require.True(t, seen[known.Value], "%s is shown in no example", known.Value)
 		require.NotPanics(t, func() {
-			style.Event(kind.Improve, loop.Event{Type: known.Type})
-			style.Note(loop.Event{Type: known.Type})
-		}, known.Type)
+			style.Event(kind.Improve, loop.Event{Type: known.Value})
+			style.Note(loop.Event{Type: known.Value})
+		}, known.Value)
 	}
 }
 
