@@ -91,11 +91,16 @@ func Fingerprint(description string) string {
 	return strings.Join(words, " ")
 }
 
-// Counted returns a number of things in words: 1 file, 2 files, 2 entries.
+// Counted returns a number of things in words: 1 file, 2 files, 2 entries, 2 fixes.
 func Counted(n int, what string) string {
-	if stem, ends := strings.CutSuffix(what, "try"); ends && n != 1 {
+	stem, entry := strings.CutSuffix(what, "try")
+	switch {
+	case n == 1:
+	case entry:
 		what = stem + "tries"
-	} else if n != 1 {
+	case strings.HasSuffix(what, "x"):
+		what += "es"
+	default:
 		what += "s"
 	}
 	return strconv.Itoa(n) + " " + what

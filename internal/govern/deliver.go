@@ -168,7 +168,7 @@ func (r Deliver) AfterTest(c Course, v TestVerdict) Move {
 	case r.FixAttempts == 0:
 		return stops(TestFailed.Because("tests fail, and no fix is allowed (limits.fixAttempts)"))
 	case c.Fixes >= r.FixAttempts:
-		return stops(MaxFixAttempts.Because("tests still fail after " + fixes(c.Fixes)))
+		return stops(MaxFixAttempts.Because("tests still fail after " + evidence.Counted(c.Fixes, "fix")))
 	case c.Same >= sameFailures:
 		return Move{Do: Enter, To: phase.Fix, Regenerate: true, Reason: fmt.Sprintf("the tests failed in the same way %d times in a row: another approach", c.Same)}
 	case c.Worse >= worseFixes:
@@ -181,13 +181,6 @@ func (r Deliver) AfterTest(c Course, v TestVerdict) Move {
 		why = fmt.Sprintf("the only failing tests failed before the first write too (%s), and no more tests pass than then: if the goal is to fix them, fix them, else change nothing", known)
 	}
 	return enter(phase.Fix, cmp.Or(v.Fewer, why))
-}
-
-func fixes(n int) string {
-	if n == 1 {
-		return "1 fix"
-	}
-	return fmt.Sprintf("%d fixes", n)
 }
 
 // VerifyVerdict is the result of the verify command; a spec without one passes.

@@ -25,13 +25,13 @@ func branch(e loop.Event) (text, color string) {
 	name := "branch " + itoa(b.N)
 	switch e.Type {
 	case loop.BranchBegun:
-		return name + " continues from iteration " + itoa(b.From) + reason(e.Reason), yellow
+		return name + " continues from iteration " + itoa(b.From) + note(e.Reason), yellow
 	case loop.BranchKept:
-		return name + " replaces the head" + reason(e.Reason), green
+		return name + " replaces the head" + note(e.Reason), green
 	case loop.BranchGivenUp:
-		return name + " is given up, the loop returns to " + Short(b.Head) + reason(e.Reason), ""
+		return name + " is given up, the loop returns to " + Short(b.Head) + note(e.Reason), ""
 	}
-	text = name + " was compared with the head that it left" + reason(e.Reason)
+	text = name + " was compared with the head that it left" + note(e.Reason)
 	if j := e.Judgement; j != nil && j.Samples != nil {
 		text += ", " + number(&j.Samples.Mean) + " against " + number(&j.Samples.Reference) + " by " + plural(j.Samples.Samples, "pair")
 	}

@@ -74,7 +74,7 @@ func candidate(e loop.Event) (text string, ofNote bool) {
 		}
 		return text + note(Clean(c.Description)), true
 	case loop.CandidateDropped:
-		return name + " is not made" + reason(e.Reason), true
+		return name + " is not made" + note(e.Reason), true
 	case loop.CandidateTaken:
 		return "takes " + name + note(Clean(c.Description)), false
 	}

@@ -311,9 +311,7 @@ func pattern(v spec.Verify) []string {
 // granted returns what the spec lets agent and commands reach and keep beyond what they need. The protections say
 // what sandbox.allow means on a machine.
 func granted(sp spec.Spec) (lines []string) {
-	if len(sp.Sandbox.Agents) > 0 {
-		lines = append(lines, "the agent's command gets your sign-ins of "+Clean(strings.Join(sp.Sandbox.Agents, ", ")))
-	}
+	lines = append(lines, titled("the agent's command gets your sign-ins of ", sp.Sandbox.Agents, ", "))
 	if idle := idle(sp.Sandbox); len(idle) > 0 {
 		lines = append(lines, strings.Join(idle, ", ")+": no effect, since sandbox.use is off")
 	} else if len(sp.Sandbox.Hosts) > 0 {
@@ -394,13 +392,13 @@ func sealed(seals []loop.Seal) (lines []string) {
 			outside = append(outside, text+")")
 		default:
 			if seal.OfFiles() {
-				there = append(there, Clean(seal.Path))
+				there = append(there, seal.Path)
 			}
 			if seal.Names == loop.SealNew || seal.Names == loop.SealAll {
-				absent = append(absent, Clean(seal.Path))
+				absent = append(absent, seal.Path)
 			}
 			if len(seal.Lines) > 0 {
-				lined = append(lined, Clean(seal.Path+" ("+strings.Join(seal.Lines, ", ")+")"))
+				lined = append(lined, seal.Path+" ("+strings.Join(seal.Lines, ", ")+")")
 			}
 			except = seal.Except
 		}
@@ -408,18 +406,8 @@ func sealed(seals []loop.Seal) (lines []string) {
 	if more := files - maxSealed; more > 0 {
 		lines = append(lines, "and "+plural(more, "file")+" more")
 	}
-	if len(there) > 0 {
-		lines = append(lines, "files that are there: "+strings.Join(there, "  "))
-	}
-	if len(absent) > 0 {
-		lines = append(lines, "no new files: "+strings.Join(absent, "  "))
-	}
-	if len(lined) > 0 {
-		lines = append(lines, "no change of these lines: "+strings.Join(lined, "  "))
-	}
-	if len(except) > 0 {
-		lines = append(lines, "except what the scope names: "+Clean(strings.Join(except, "  ")))
-	}
+	lines = append(lines, titled("files that are there: ", there, "  "), titled("no new files: ", absent, "  "),
+		titled("no change of these lines: ", lined, "  "), titled("except what the scope names: ", except, "  "))
 	return append(lines, outside...)
 }
 

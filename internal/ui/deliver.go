@@ -60,7 +60,7 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 	if status != loop.Completed {
 		word = "Not delivered"
 	}
-	b.WriteString(word + ": " + plural(r.Iterations, "iteration") + ", " + fixes(d.Fixes) + "\n")
+	b.WriteString(word + ": " + plural(r.Iterations, "iteration") + ", " + plural(d.Fixes, "fix") + "\n")
 	f := s.fields(11)
 	if d.Last == nil {
 		f.add("tests", "were not run")
@@ -123,7 +123,7 @@ func tests(j loop.Judgement) string {
 		text += "; flaky (passed when run again unchanged): " + names(j.Tests.Flaky)
 	}
 	if !j.Passed && j.Tests.Failed == 0 && !j.Tests.Broken && j.Reason != "tests" {
-		text += reason(j.Reason)
+		text += note(j.Reason)
 	}
 	return text
 }
@@ -157,14 +157,7 @@ func reviewed(e loop.Event) string {
 // maxNames is how many tests a line names.
 const maxNames = 4
 
-func names(all []string) string {
-	shown := all[:min(len(all), maxNames)]
-	text := Clean(strings.Join(shown, ", "))
-	if more := len(all) - len(shown); more > 0 {
-		text += " and " + itoa(more) + " more"
-	}
-	return text
-}
+func names(all []string) string { return first(maxNames, all, len(all), ", ") }
 
 // counts returns how many tests passed and failed.
 func counts(t loop.Tests) string {
@@ -179,11 +172,4 @@ func counts(t loop.Tests) string {
 		text += ", " + itoa(t.Skipped) + " skipped"
 	}
 	return text
-}
-
-func fixes(n int) string {
-	if n == 1 {
-		return "1 fix"
-	}
-	return itoa(n) + " fixes"
 }

@@ -56,7 +56,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		return "resumed from its ledger at " + Short(e.Head), "", true
 	case loop.LoopMoved:
 		if e.Opened != nil {
-			return "moved to the host " + Clean(e.Opened.Host) + ", at " + Short(e.Head) + reason(e.Reason), "", true
+			return "moved to the host " + Clean(e.Opened.Host) + ", at " + Short(e.Head) + note(e.Reason), "", true
 		}
 	case loop.ContractDrawn:
 		if e.Contract != nil {
@@ -101,7 +101,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return "the tests fail on the unchanged code; " + text, yellow, true
 	case loop.TestsSkipped:
-		return "the tests are skipped" + reason(e.Reason), "", true
+		return "the tests are skipped" + note(e.Reason), "", true
 	case loop.ChangeAccepted:
 		return "the guard let " + Short(e.Commit) + " pass", "", false
 	case loop.ProposalReviewed:
@@ -123,17 +123,17 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		if e.Usage != nil {
 			text += " after " + Duration(millis(float64(e.Usage.ActiveMs)))
 		}
-		return text + reason(e.Reason), "", false
+		return text + note(e.Reason), "", false
 	case loop.ChangeCommitted:
 		return "committed " + Short(e.Commit) + ": " + plural(len(e.Files), "file") + note(e.Note), "", e.Note != ""
 	case loop.ChangeReverted:
-		return "reverted " + Short(e.Commit) + reason(e.Reason), "", false
+		return "reverted " + Short(e.Commit) + note(e.Reason), "", false
 	case loop.ChangeJudged:
 		return judged(e)
 	case loop.RepairAttempted:
 		return "attempt " + itoa(e.Attempt-1) + " undone (" + Clean(e.FailureReason) + ")" + note(e.Note), yellow, true
 	case loop.StrategyShifted:
-		return "strategy shifts" + reason(e.Reason), yellow, true
+		return "strategy shifts" + note(e.Reason), yellow, true
 	case loop.CandidateBegun, loop.CandidateMade, loop.CandidateJudged, loop.CandidateTaken, loop.CandidateConflicted, loop.CandidateDropped:
 		text, ofNote := candidate(e)
 		return text, "", ofNote
@@ -159,24 +159,24 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 			return ofTask(e) + "answered: " + Clean(strings.TrimSpace(e.Answer.Message+" "+e.Answer.Choice)) + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyPaused:
-		return "paused" + reason(e.Reason), yellow, false
+		return "paused" + note(e.Reason), yellow, false
 	case loop.AutonomyResumed:
 		return "resumed" + by(e), "", true
 	case loop.MessageReceived:
 		message := strings.TrimSpace("message " + Clean(e.Message) + " " + Clean(e.How))
 		return ofTask(e) + message + by(e) + note(e.Note), "", true
 	case loop.MessageRefused:
-		return "message " + Clean(e.Message) + " refused" + reason(strings.ReplaceAll(e.Reason, "\n", "; ")), yellow, true
+		return "message " + Clean(e.Message) + " refused" + note(strings.ReplaceAll(e.Reason, "\n", "; ")), yellow, true
 	case loop.PermissionGranted:
 		return Clean(e.Role) + " is permitted " + Clean(e.Reason), "", false
 	case loop.PermissionDenied:
-		return "not permitted" + reason(e.Reason), red, true
+		return "not permitted" + note(e.Reason), red, true
 	case loop.PushRefused:
-		return "a push was refused" + reason(e.Reason), yellow, true
+		return "a push was refused" + note(e.Reason), yellow, true
 	case loop.Warned:
-		return ofTask(e) + "warning" + reason(cmp.Or(e.Reason, e.Note)), yellow, true
+		return ofTask(e) + "warning" + note(cmp.Or(e.Reason, e.Note)), yellow, true
 	case loop.AgentReplaced:
-		return "the provider of " + Clean(e.Agent) + " refuses work (" + Clean(e.Outcome) + ")" + reason(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
+		return "the provider of " + Clean(e.Agent) + " refuses work (" + Clean(e.Outcome) + ")" + note(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
 	case loop.SleepBegun:
 		if l := e.Sleep; l != nil {
 			return "asleep until " + s.when(l.Until) + " (this call was refused " + plural(l.Times, "time") + "): " + Clean(l.String()), yellow, true
@@ -187,7 +187,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		return "budget used up: " + string(e.ExhaustedBudget), yellow, true
 	case loop.ProposalMade:
 		if p := e.Proposal; p != nil {
-			return "proposal " + digest(p.Hash) + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions) + reason(e.Reason), "", true
+			return "proposal " + digest(p.Hash) + ": " + plural(p.Files, "file") + ", +" + itoa(p.Insertions) + " -" + itoa(p.Deletions) + note(e.Reason), "", true
 		}
 	case loop.ProposalApproved, loop.ProposalRejected, loop.ProposalApplied:
 		if p := e.Proposal; p != nil {
@@ -198,13 +198,13 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 			return text + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyCompleted:
-		return "completed" + reason(e.Reason), green, true
+		return "completed" + note(e.Reason), green, true
 	case loop.AutonomyHalted:
-		return "halted" + reason(e.Reason), yellow, true
+		return "halted" + note(e.Reason), yellow, true
 	case loop.LoopFailed:
-		return "failed (" + e.ErrorCode + ")" + reason(e.Reason), red, true
+		return "failed (" + e.ErrorCode + ")" + note(e.Reason), red, true
 	}
-	return strings.ReplaceAll(string(e.Type), "_", " ") + reason(e.Reason), "", true
+	return strings.ReplaceAll(string(e.Type), "_", " ") + note(e.Reason), "", true
 }
 
 func judged(e loop.Event) (text, color string, ofNote bool) {
@@ -239,7 +239,7 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 	if by := j.Samples; by != nil {
 		text += " (" + plural(by.Samples, "evaluation") + " against " + by.Reference.String() + ", log likelihood ratio " + strconv.FormatFloat(by.LLR, 'g', 3, 64) + ")"
 	}
-	text += reason(j.Reason)
+	text += note(j.Reason)
 	for _, v := range j.Violations {
 		text += "; " + Clean(v)
 	}
@@ -286,8 +286,6 @@ func note(text string) string {
 	}
 	return ": " + text
 }
-
-func reason(text string) string { return note(text) }
 
 func remaining(left map[loop.Resource]evidence.Decimal) string {
 	var parts []string

@@ -13,11 +13,11 @@ func (s Style) supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	ofNote, ok = true, true
 	switch e.Type {
 	case loop.StewardOpened:
-		text = "the steward has opened" + reason(e.Reason)
+		text = "the steward has opened" + note(e.Reason)
 	case loop.StewardValidated:
-		text, ofNote = "validated"+reason(e.Reason), false
+		text, ofNote = "validated"+note(e.Reason), false
 	case loop.StewardEnded:
-		text, color = "ended"+reason(e.Reason), yellow
+		text, color = "ended"+note(e.Reason), yellow
 	case loop.TaskSubmitted:
 		text = about + "submitted" + by(e)
 		if t := e.Submitted; t != nil {
@@ -43,18 +43,18 @@ func (s Style) supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 			text, color = about+"works again, and gives way to nobody", ""
 		}
 	case loop.TaskEnded:
-		text, color = about+cmp.Or(Clean(e.Outcome), "over")+reason(e.Reason), green
+		text, color = about+cmp.Or(Clean(e.Outcome), "over")+note(e.Reason), green
 		if e.Outcome != "done" {
 			color = yellow
 		}
 	case loop.TierSet:
-		text = about + "tier " + string(e.Tier) + by(e) + reason(strings.ReplaceAll(e.Reason, string(e.Tier)+": ", ""))
+		text = about + "tier " + string(e.Tier) + by(e) + note(strings.ReplaceAll(e.Reason, string(e.Tier)+": ", ""))
 	case loop.StepBegun:
-		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "started") + ": loop " + Clean(e.LoopID) + reason(e.Reason)
+		text = about + "step " + Clean(e.Step) + " " + cmp.Or(Clean(e.How), "started") + ": loop " + Clean(e.LoopID) + note(e.Reason)
 	case loop.ActionTaken:
 		text, ofNote = about+"action", false
 		if a := e.Action; a != nil {
-			text += " " + Clean(a.Name) + note(a.Outcome) + reason(a.Reason)
+			text += " " + Clean(a.Name) + note(a.Outcome) + note(a.Reason)
 		}
 	case loop.MilestoneReached:
 		text, color = about+"milestone: step "+Clean(e.Step), green
@@ -69,7 +69,7 @@ func (s Style) supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	case loop.ChildTold:
 		text, ofNote = about+"told the loop "+Clean(e.LoopID)+" to "+Clean(e.Message), e.Message == loop.MessageContinue
 		if e.Reason != "" {
-			text = about + "could not tell the loop " + Clean(e.LoopID) + " to " + Clean(e.Message) + reason(e.Reason)
+			text = about + "could not tell the loop " + Clean(e.LoopID) + " to " + Clean(e.Message) + note(e.Reason)
 		}
 	case loop.RateLimited:
 		text, color = about+"an agent's rate limit: it sleeps", yellow

@@ -30,12 +30,14 @@ var figures = map[kind.Figure]figure{
 	},
 	kind.Fixes: {
 		"iteration",
-		func(st loop.State) string { return itoa(st.Iteration) + ": " + fixes(st.FixAttempts) + " in it" },
+		func(st loop.State) string {
+			return itoa(st.Iteration) + ": " + plural(st.FixAttempts, "fix") + " in it"
+		},
 		func(st loop.State) string {
 			if st.FixAttempts == 0 {
 				return ""
 			}
-			return fixes(st.FixAttempts)
+			return plural(st.FixAttempts, "fix")
 		},
 	},
 	kind.Suite: {
@@ -59,7 +61,7 @@ var figures = map[kind.Figure]figure{
 			if st.LastGuard == nil || st.LastGuard.Passed {
 				return ""
 			}
-			return "failed" + reason(st.LastGuard.Reason)
+			return "failed" + note(st.LastGuard.Reason)
 		},
 		func(loop.State) string { return "" },
 	},

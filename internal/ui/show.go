@@ -62,9 +62,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		f.add("branch", Clean(branchName(st.Branch))+" at "+Short(st.Head))
 	}
 	f.add("repository", Clean(st.Repo))
-	if st.ChangedFilesCount > 0 {
-		f.add("changed", changed(st))
-	}
+	f.add("changed", first(maxChanged, st.ChangedFiles, st.ChangedFilesCount, "  "))
 	if st.Contract != nil {
 		approved := digest(st.Contract.Hash)
 		if st.Contract.ApprovedAt != nil {
@@ -174,15 +172,6 @@ func amountShort(r loop.Resource, n evidence.Decimal) string {
 
 // maxChanged is how many changed files are named.
 const maxChanged = 5
-
-func changed(st loop.State) string {
-	named := st.ChangedFiles[:min(len(st.ChangedFiles), maxChanged)]
-	text := Clean(strings.Join(named, "  "))
-	if rest := st.ChangedFilesCount - len(named); rest > 0 {
-		text += " and " + itoa(rest) + " more"
-	}
-	return text
-}
 
 func more(all, shown int) string {
 	if all <= shown {

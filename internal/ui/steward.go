@@ -38,7 +38,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	if !st.Status.Ended() { // nothing runs, and nothing waits to start
 		f.add("state", string(st.State)+standing(st))
 		f.add("mode", st.Mode)
-		f.add("queue", queue(st.Queue, st.QueueCount))
+		f.add("queue", cmp.Or(first(maxQueued, st.Queue, st.QueueCount, ", "), "empty"))
 	}
 	i := st.Indicators
 	f.add("tasks", fmt.Sprintf("%d done, %d cancelled, %d in all", i.Done, i.Cancelled, st.TasksCount))
@@ -106,17 +106,6 @@ func standing(st steward.State) string {
 
 // maxQueued is how many queued tasks are named.
 const maxQueued = 5
-
-func queue(ids []string, count int) string {
-	if len(ids) == 0 {
-		return "empty"
-	}
-	text := Clean(strings.Join(ids[:min(len(ids), maxQueued)], ", "))
-	if rest := count - maxQueued; rest > 0 {
-		text += " and " + itoa(rest) + " more"
-	}
-	return text
-}
 
 func usage(u task.Usage) string {
 	tokens := plural(int(u.Tokens), "token")

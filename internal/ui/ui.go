@@ -105,6 +105,24 @@ func each[T, R any](all []T, of func(T) R) (results []R) {
 	return results
 }
 
+// first returns the first of some names, at most n, and how many more there are. count is how many there are in all.
+func first(n int, names []string, count int, between string) string {
+	names = names[:min(len(names), n)]
+	text := Clean(strings.Join(names, between))
+	if more := count - len(names); more > 0 {
+		text += " and " + itoa(more) + " more"
+	}
+	return text
+}
+
+// titled returns a title with what it is about on one line, "" if there is nothing.
+func titled(title string, list []string, between string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return title + Clean(strings.Join(list, between))
+}
+
 // fields are names with values, one below the other. A value of several lines stays in its column.
 type fields struct {
 	style Style
