@@ -59,9 +59,8 @@ func (c *Client) Alive(ctx context.Context, id string) error { return c.alive(ct
 
 func (c *Client) alive(ctx context.Context, id string, f Family) error {
 	d, err := c.asked(ctx, id)
-	var gone *serviceerror.NotFound
 	switch {
-	case errors.As(err, &gone):
+	case gone(err):
 		return f.NotFound(id)
 	case err != nil:
 		return c.Unreachable(ctx, err)
@@ -89,18 +88,26 @@ func known(info *workflowpb.WorkflowExecutionInfo) string {
 	return string(status)
 }
 
+// gone reports whether an error says that Temporal does not know a workflow, or knows it no longer.
+func gone(err error) bool {
+	_, is := errors.AsType[*serviceerror.NotFound](err)
+	return is
+}
+
 // State asks a loop for its state. An error means that no worker answered.
 func (c *Client) State(ctx context.Context, id string) (loop.State, error) {
-	var s loop.State
-	err := c.query(ctx, workerTimeout, id, &s, "state")
-	return s, err
+	return ask[loop.State](ctx, c, id, "state")
 }
 
 // Gate asks a loop what it waits for. An error means that no worker answered.
 func (c *Client) Gate(ctx context.Context, id string) (*loop.Gate, error) {
-	var g *loop.Gate
-	err := c.query(ctx, workerTimeout, id, &g, "gate")
-	return g, err
+	return ask[*loop.Gate](ctx, c, id, "gate")
+}
+
+// ask returns a workflow's answer to a query. An error means that no worker answered.
+func ask[T any](ctx context.Context, c *Client, id, query string, args ...any) (answer T, err error) {
+	err = c.query(ctx, workerTimeout, id, &answer, query, args...)
+	return answer, err
 }
 
 func (c *Client) query(ctx context.Context, limit time.Duration, id string, out any, name string, args ...any) error {
@@ -150,6 +157,5 @@ func NoEngine() error {
 // Over reports whether the loop or steward with that ID has ended, or Temporal does not know it any more.
 func (c *Client) Over(ctx context.Context, id string) bool {
 	d, err := c.asked(ctx, id)
-	var gone *serviceerror.NotFound
-	return errors.As(err, &gone) || err == nil && endStatus(d.GetWorkflowExecutionInfo().GetStatus()).Ended()
+	return gone(err) || err == nil && endStatus(d.GetWorkflowExecutionInfo().GetStatus()).Ended()
 }

@@ -133,9 +133,8 @@ func leave[M any](ctx context.Context, c *Client, id, name string, m message[M])
 	if err := c.Bring(ctx); err != nil {
 		return err
 	}
-	var gone *serviceerror.NotFound
 	err = c.SDK.SignalWorkflow(ctx, id, "", name, payload)
-	if errors.As(err, &gone) { // `pawl up` starts the loop again on this engine
+	if gone(err) { // `pawl up` starts the loop again on this engine
 		return NoEngine()
 	}
 	return err
@@ -168,7 +167,6 @@ func (c *Client) update(ctx context.Context, id, name string, f Family, payload 
 // refused turns the error of an update into the fault with which it was refused.
 func (c *Client) refused(ctx context.Context, id string, f Family, err error) error {
 	var app *temporal.ApplicationError
-	var gone *serviceerror.NotFound
 	switch {
 	case err == nil:
 		return nil
@@ -176,7 +174,7 @@ func (c *Client) refused(ctx context.Context, id string, f Family, err error) er
 		return wire.Decode(err)
 	case errors.As(err, &app):
 		return fault.New(fault.InfrastructureError, "%s", app.Message())
-	case errors.As(err, &gone): // it ended between the query and the update
+	case gone(err): // it ended between the query and the update
 		return f.over(id, "")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -77,8 +76,8 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, c.Torn(id, err)
 	}
 	d, err := c.asked(ctx, id)
-	var gone *serviceerror.NotFound
-	if err != nil && !errors.As(err, &gone) {
+	gone := gone(err)
+	if err != nil && !gone {
 		// After damage, the service may be unable to read just this one record.
 		if state, found := of.recorded(ctx, id); found == nil && c.answers(ctx) {
 			return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not return its record of this " + of.Word, Trouble: c.unread(err), Ill: true}}, nil
@@ -103,11 +102,11 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 	}
 	state, found := of.recorded(ctx, id)
 	switch {
-	case found == nil && gone != nil:
+	case found == nil && gone:
 		return Snapshot[S]{state, Source{Ledger: true, Why: "Temporal does not know this " + of.Word + " any more", Gone: true}}, nil
 	case found == nil:
 		return Snapshot[S]{of.outside(state, info), Source{Ledger: true, Why: "no worker answers", Trouble: c.troubleOf(ctx, d)}}, nil
-	case gone != nil:
+	case gone:
 		if r, here := c.Record(id); here {
 			if what := c.unreadable(ctx, r); what != "" {
 				return s, fault.New(fault.LedgerDamaged, "Temporal does not know the %s %s any more, and %s", of.Word, id, what)
@@ -213,15 +212,11 @@ func (c *Client) Record(id string) (workspace.Record, bool) {
 		return r, true
 	}
 	records, err := workspace.List(c.Home)
-	if err != nil {
+	i := slices.IndexFunc(records, func(r workspace.Record) bool { return r.Ref == id })
+	if err != nil || i < 0 {
 		return workspace.Record{}, false
 	}
-	for _, r := range records {
-		if r.Ref == id {
-			return r, true
-		}
-	}
-	return workspace.Record{}, false
+	return records[i], true
 }
 
 // Later returns the names of the records with the same ID that are younger than the one that Record returns. There are
@@ -250,8 +245,7 @@ func (c *Client) Untold(id string) []string {
 
 // Contract asks a loop for its contract, with what a person wants to know before approving it.
 func (c *Client) Contract(ctx context.Context, id string) (launch.ContractView, error) {
-	var v launch.ContractView
-	err := c.query(ctx, workerTimeout, id, &v, "contract")
+	v, err := ask[launch.ContractView](ctx, c, id, "contract")
 	if err == nil && v.Contract == nil {
 		err = errors.New("it is not drawn yet")
 	}
@@ -269,20 +263,10 @@ func (c *Client) Events(ctx context.Context, id string, after int64) (launch.Eve
 		return v, nil
 	}
 	if recorded, err := c.History(ctx, id); err == nil {
-		v.Events = append(between(recorded, after, v.Events[0].Seq), v.Events...)
+		missing := slices.DeleteFunc(recorded, func(e loop.Event) bool { return e.Seq <= after || e.Seq >= v.Events[0].Seq })
+		v.Events = append(missing, v.Events...)
 	}
 	return v, nil
-}
-
-// between returns the events after one and before another.
-func between(events []loop.Event, after, before int64) []loop.Event {
-	var out []loop.Event
-	for _, e := range events {
-		if e.Seq > after && e.Seq < before {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // History returns all events of a loop from this host's ledger.

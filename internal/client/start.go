@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"pawl/internal/act"
@@ -36,9 +38,9 @@ func (c *Client) start(ctx context.Context, o sdk.StartWorkflowOptions, k kind.K
 		args = append(args, launch.From(ledger))
 	}
 	run, err := c.SDK.ExecuteWorkflow(ctx, o, k.Workflow, args...)
-	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	_, already := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err)
 	switch {
-	case errors.As(err, &already):
+	case already:
 		return nil, running
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -61,15 +63,9 @@ func (c *Client) polled(ctx context.Context, queue string, of enumspb.TaskQueueT
 	ctx, cancel := context.WithTimeout(ctx, workerTimeout)
 	defer cancel()
 	d, err := c.SDK.DescribeTaskQueue(ctx, queue, of)
-	if err != nil {
-		return false
-	}
-	for _, p := range d.GetPollers() {
-		if c.Now().Sub(p.GetLastAccessTime().AsTime()) < lastPoll {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(d.GetPollers(), func(p *taskqueuepb.PollerInfo) bool {
+		return c.Now().Sub(p.GetLastAccessTime().AsTime()) < lastPoll
+	})
 }
 
 // AWorker names the command that starts a worker for this service.

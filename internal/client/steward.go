@@ -78,18 +78,15 @@ func boundTask(what string, m steward.Message, open []loop.Gate) steward.Message
 
 // Gates asks a steward for its open gates. An error means that no worker answered.
 func (c *Client) Gates(ctx context.Context, name string) ([]loop.Gate, error) {
-	var v launch.GatesView
-	err := c.query(ctx, workerTimeout, name, &v, "gates")
+	v, err := ask[launch.GatesView](ctx, c, name, "gates")
 	return v.Gates, err
 }
 
 // Task asks a steward for one task, nil if it has none with that ID. The steward's state lacks tasks if there are
 // many. An error means that no worker answered.
 func (c *Client) Task(ctx context.Context, name, id string) (*steward.Task, error) {
-	var t *steward.Task
-	err := c.query(ctx, workerTimeout, name, &t, "task", id)
-	var none *serviceerror.QueryFailed
-	if errors.As(err, &none) {
+	t, err := ask[*steward.Task](ctx, c, name, "task", id)
+	if _, none := errors.AsType[*serviceerror.QueryFailed](err); none {
 		return nil, nil
 	}
 	return t, err
@@ -97,9 +94,7 @@ func (c *Client) Task(ctx context.Context, name, id string) (*steward.Task, erro
 
 // StewardState asks a steward for its state. An error means that no worker answered.
 func (c *Client) StewardState(ctx context.Context, name string) (steward.State, error) {
-	var s steward.State
-	err := c.query(ctx, workerTimeout, name, &s, "state")
-	return s, err
+	return ask[steward.State](ctx, c, name, "state")
 }
 
 // Stewarding returns a steward's state: from the steward itself, else from the ledger of this host.
@@ -121,15 +116,13 @@ func (c *Client) Complete(ctx context.Context, name string, s steward.State) (st
 	var err error
 	if s.GatesCount > len(s.Gates) {
 		s.Gates, err = pages(func(from int) ([]loop.Gate, int, error) {
-			var v launch.GatesView
-			err := c.query(ctx, workerTimeout, name, &v, "gates", from)
+			v, err := ask[launch.GatesView](ctx, c, name, "gates", from)
 			return v.Gates, v.Next, err
 		})
 	}
 	if err == nil && s.TasksCount > len(s.Tasks) { // some may be over and forgotten
 		s.Tasks, err = pages(func(from int) ([]steward.Task, int, error) {
-			var v launch.TasksView
-			err := c.query(ctx, workerTimeout, name, &v, "tasks", from)
+			v, err := ask[launch.TasksView](ctx, c, name, "tasks", from)
 			return v.Tasks, v.Next, err
 		})
 	}

@@ -162,9 +162,8 @@ func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
 		return ""
 	}
 	d, err := c.asked(ctx, r.Loop)
-	var gone *serviceerror.NotFound
 	switch {
-	case errors.As(err, &gone):
+	case gone(err):
 		return ""
 	case err != nil:
 		return c.unread(err)
@@ -187,8 +186,7 @@ func (c *Client) unread(err error) string {
 	if full := c.Home.Full(); full != "" && !c.Explicit {
 		return "the disk is full: " + full + ". It continues once there is space; nothing is lost"
 	}
-	var late *serviceerror.DeadlineExceeded
-	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) {
+	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || errors.Is(err, context.DeadlineExceeded) {
 		return "Temporal did not return its record in time"
 	}
 	return fmt.Sprintf("Temporal can't read its record: %v", err)
@@ -211,8 +209,7 @@ func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
 	if err == nil && head == "" && workspace.Noted(c.Home, r.Ref)[r.Ledger] != "" && !r.Steward() {
 		err = fmt.Errorf("%s is missing from the store %s", r.Ledger, r.Store)
 	}
-	var none *serviceerror.NotFound
-	if err == nil || errors.As(err, &none) || ctx.Err() != nil {
+	if err == nil || gone(err) || ctx.Err() != nil {
 		return ""
 	}
 	first, _, _ := strings.Cut(held.Known(err.Error()), "\n")

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -96,11 +97,7 @@ func (c *Client) News(ctx context.Context, id string, known int64) (*News, int64
 		if err != nil {
 			return u, v.Seq
 		}
-		for _, e := range more.Events {
-			if e.Seq <= u.State.Seq {
-				u.Events = append(u.Events, e)
-			}
-		}
+		u.Events = append(u.Events, slices.DeleteFunc(more.Events, func(e loop.Event) bool { return e.Seq > u.State.Seq })...)
 		return u, u.State.Seq
 	}
 	return u, v.Seq

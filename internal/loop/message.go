@@ -125,14 +125,18 @@ func Plain(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// Clip cuts text to at most n bytes at a rune boundary, and marks the cut with "…".
+// Clip cuts text to at most n bytes at a rune boundary, and marks the cut with "…" if there is room for the mark.
 func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	cut := n - len("…")
+	mark := "…"
+	if n < len(mark) {
+		mark = ""
+	}
+	cut := max(0, n-len(mark))
 	for cut > 0 && !utf8.RuneStart(text[cut]) {
 		cut--
 	}
-	return text[:cut] + "…"
+	return text[:cut] + mark
 }

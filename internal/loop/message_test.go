@@ -50,7 +50,7 @@ func FuzzDecodeMessage(f *testing.F) {
 }
 
 func TestClipCutsAtRunes(t *testing.T) {
-	for n := 4; n < 20; n++ {
+	for n := range 20 {
 		s := loop.Clip("äöüäöüäöüäöü", n)
 		require.True(t, utf8.ValidString(s))
 		require.LessOrEqual(t, len(s), n)
