@@ -40,7 +40,7 @@ type deliver struct {
 
 func (l *deliver) law() deliverRules { return rulesOf(deliverVersions, l.rules, l.spec) }
 
-func (l *deliver) course() govern.Course { return *l.State().Course }
+func (l *deliver) course() loop.Course { return *l.State().Course }
 
 func (l *deliver) decisions() loopRules { return l.law() }
 

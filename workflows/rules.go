@@ -52,13 +52,13 @@ type improveRules interface {
 
 // deliverRules are the decisions of the phase machine.
 type deliverRules interface {
-	AfterAgent(govern.Course, phase.Phase, govern.AgentVerdict) govern.Move
-	AfterGuard(govern.Course, phase.Phase, govern.GuardVerdict) govern.Move
+	AfterAgent(loop.Course, phase.Phase, govern.AgentVerdict) govern.Move
+	AfterGuard(loop.Course, phase.Phase, govern.GuardVerdict) govern.Move
 	TestsPass(govern.TestVerdict) bool
-	RerunDue(c govern.Course, signature string, broken bool) bool
-	AfterTest(govern.Course, govern.TestVerdict) govern.Move
+	RerunDue(c loop.Course, signature string, broken bool) bool
+	AfterTest(loop.Course, govern.TestVerdict) govern.Move
 	AfterVerify(govern.VerifyVerdict) govern.Move
-	AfterReview(govern.Course, govern.Opinion) govern.Move
+	AfterReview(loop.Course, govern.Opinion) govern.Move
 	AfterDiff(approved bool, by, note string) govern.Move
 	loopRules
 }

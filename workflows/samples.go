@@ -198,7 +198,7 @@ func (l *improve) claim(ctx workflow.Context) error {
 	c := loop.Claim{}
 	var noise sampling.Noise
 	if s.Sampler != nil {
-		noise, c.FalseKeeps = s.Sampler.Noise, rules.FalseKeeps(s.Judgements())
+		noise, c.FalseKeeps = s.Sampler.Noise, sampling.FalseKeeps(s.Judgements())
 	}
 	switch {
 	case s.KeptCount == 0:

@@ -50,11 +50,14 @@ type Findings struct {
 	Environment []string
 }
 
-// Problem is one precondition that is not met.
+// Problem is one thing that keeps a loop from starting, or a steward from working.
 type Problem struct {
-	Check string `json:"check"` // repository, scope, setup, agent, verify, guard, test or check
+	Check string `json:"check"`         // repository, scope, setup, agent, verify, guard, test, check; spec; a steward's secret
+	Key   string `json:"key,omitempty"` // of the spec, with the file and the line, if they are known
 	What  string `json:"what"`
-	Do    string `json:"do"`
+	Do    string `json:"do,omitempty"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
 }
 
 // DryRun opens a loop of the spec, without Temporal, in its own folder, which is removed afterwards. The code of a
@@ -198,7 +201,7 @@ func (f *Findings) leaves(k kind.Kind, name string, r act.Outcome) {
 }
 
 func (f *Findings) problem(check, what, do string) {
-	f.Problems = append(f.Problems, Problem{check, what, do})
+	f.Problems = append(f.Problems, Problem{Check: check, What: what, Do: do})
 }
 
 // notes adds the notes about the contract, including those about which the loop would warn too.

@@ -59,7 +59,7 @@ type Validation struct {
 	Loop     string              `json:"loop,omitempty"`
 	Repo     string              `json:"repo,omitempty"`
 	Branch   string              `json:"branch,omitempty"`
-	Problems []ValidationProblem `json:"problems"`
+	Problems []preflight.Problem `json:"problems"`
 	Notes    []string            `json:"notes"`
 	Hash     string              `json:"hash,omitempty"` // of the contract
 	Contract *ledger.Contract    `json:"contract,omitempty"`
@@ -69,16 +69,6 @@ type Validation struct {
 	VerifyMs int64               `json:"verifyMs,omitempty"`
 	GuardMs  int64               `json:"guardMs,omitempty"`
 	TestMs   int64               `json:"testMs,omitempty"`
-}
-
-// ValidationProblem is one thing that keeps the loop from starting, or the steward from working.
-type ValidationProblem struct {
-	Check string `json:"check"` // spec, repository, scope, setup, agent, verify, guard, test, check; a steward's secret
-	Key   string `json:"key,omitempty"`
-	What  string `json:"what"`
-	Do    string `json:"do,omitempty"`
-	File  string `json:"file,omitempty"`
-	Line  int    `json:"line,omitempty"`
 }
 
 func (a *app) validate(ctx context.Context, o runOptions) error {
@@ -116,7 +106,7 @@ func (a *app) invalid(err error) error {
 	}
 	v := Validation{Notes: []string{}}
 	for _, p := range problems {
-		v.Problems = append(v.Problems, ValidationProblem{"spec", p.Key, p.What, p.Want, p.File, p.Line})
+		v.Problems = append(v.Problems, preflight.Problem{Check: "spec", Key: p.Key, What: p.What, Do: p.Want, File: p.File, Line: p.Line})
 	}
 	return errors.Join(a.printJSON(v), &leaving{code: exitUsage})
 }
@@ -139,14 +129,10 @@ func (a *app) dryRun(ctx context.Context, id string, sp spec.Spec) (f preflight.
 
 // validation returns the result of a dry run for --json.
 func validation(id string, f preflight.Findings) Validation {
-	v := Validation{
-		Loop: id, Repo: f.Repo, Problems: []ValidationProblem{}, Notes: append([]string{}, f.Notes...),
+	return Validation{
+		Loop: id, Repo: f.Repo, Problems: append([]preflight.Problem{}, f.Problems...), Notes: append([]string{}, f.Notes...),
 		InScope: f.InScope, Baseline: f.Baseline, VerifyMs: took(f.Verify), GuardMs: took(f.Guard), TestMs: took(f.Test),
 	}
-	for _, p := range f.Problems {
-		v.Problems = append(v.Problems, ValidationProblem{Check: p.Check, What: p.What, Do: p.Do})
-	}
-	return v
 }
 
 // validated shows the result of a dry run of a loop's spec.

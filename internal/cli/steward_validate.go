@@ -129,13 +129,13 @@ func plannerNote(c charter.Charter) []string {
 }
 
 // secrets returns a problem for each secret of the charter that can't be read on this host.
-func secrets(h home.Home, c charter.Charter) (problems []ValidationProblem) {
+func secrets(h home.Home, c charter.Charter) (problems []preflight.Problem) {
 	read := func(key, file string) {
 		if file == "" {
 			return
 		}
 		if _, err := h.Secret(file); err != nil {
-			problems = append(problems, ValidationProblem{Check: "secret", Key: key, What: key + ": " + err.Error(), Do: "Put the secret there; a relative path starts at " + h.Dir + "."})
+			problems = append(problems, preflight.Problem{Check: "secret", Key: key, What: key + ": " + err.Error(), Do: "Put the secret there; a relative path starts at " + h.Dir + "."})
 		}
 	}
 	for i, t := range c.Triggers {

@@ -67,9 +67,9 @@ func (e *examination) temporal() {
 	e.strangers(ctx, t)
 
 	d, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.Namespace})
-	var unknown *serviceerror.NamespaceNotFound
+	_, unknown := errors.AsType[*serviceerror.NamespaceNotFound](err)
 	switch {
-	case errors.As(err, &unknown):
+	case unknown:
 		e.failed("namespace", fmt.Sprintf("Create it: temporal operator namespace create --namespace %s, or set TEMPORAL_NAMESPACE.", t.Namespace), "%s does not exist", t.Namespace)
 		return
 	case err != nil:
@@ -100,8 +100,7 @@ func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 		_, err = c.WorkflowService().SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
 			Namespace: t.Namespace, SignalName: "approve", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "pawl-doctor-" + rand.Text()},
 		})
-		var none *serviceerror.NotFound
-		if err == nil || errors.As(err, &none) {
+		if _, none := errors.AsType[*serviceerror.NotFound](err); err == nil || none {
 			fix := "Have the service require an API key or a certificate (TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH), or keep its address out of reach."
 			if !t.Explicit {
 				fix = "Start the engine with `pawl up --auth`: it then requires a token."

@@ -24,9 +24,6 @@ func DeliverOf(s spec.Spec) Deliver {
 	return Deliver{TestRequired: s.TestRequired(), FixAttempts: s.Limits.FixAttempts, Approval: ApprovalOf(s)}
 }
 
-// Course is where a Deliver loop stands within its iteration.
-type Course = loop.Course
-
 // If the same failure occurs this often, or this many fixes make it worse, the approach is given up.
 const (
 	sameFailures = 3
@@ -67,7 +64,7 @@ type AgentVerdict struct {
 
 // AfterAgent decides what follows an agent call in plan, write or fix. The agent's own claim of success plays no part
 // (P10). A fixer that leaves known failures as they are has done its task.
-func (r Deliver) AfterAgent(c Course, at phase.Phase, v AgentVerdict) Move {
+func (r Deliver) AfterAgent(c loop.Course, at phase.Phase, v AgentVerdict) Move {
 	role := map[phase.Phase]string{phase.Plan: "planner", phase.Write: "writer", phase.Fix: "fixer"}[at]
 	switch {
 	case at == phase.Fix && v.NoChange && v.Excused:
@@ -105,7 +102,7 @@ type GuardVerdict struct {
 
 // AfterGuard decides what follows the guard gate on the change of write or fix. Nothing else leads from there to test
 // (L1). When a person continues a blocked loop, the guard runs again, and its new verdict comes here.
-func (r Deliver) AfterGuard(c Course, at phase.Phase, v GuardVerdict) Move {
+func (r Deliver) AfterGuard(c loop.Course, at phase.Phase, v GuardVerdict) Move {
 	switch {
 	case v.Violates:
 		return Move{Do: Block, Reason: v.Why}
@@ -125,7 +122,7 @@ func (r Deliver) AfterGuard(c Course, at phase.Phase, v GuardVerdict) Move {
 // failures. It is not repeated if something could not be built or loaded, or if the tests failed in the same way
 // before the last fix: then chance is not the cause. c is the course before Failed. The result of the rerun is the
 // verdict, and its failures have to be fixed.
-func (Deliver) RerunDue(c Course, signature string, broken bool) bool {
+func (Deliver) RerunDue(c loop.Course, signature string, broken bool) bool {
 	return !broken && (signature == "" || signature != c.Signature)
 }
 
@@ -151,7 +148,7 @@ func (r Deliver) TestsPass(v TestVerdict) bool {
 // AfterTest decides what follows a test run. If the tests failed, c is the course after Failed. Flaky tests are
 // reported and not fixed (L2: the test phase has passed by its rerun). Tests that failed before the first write are named
 // and do not count.
-func (r Deliver) AfterTest(c Course, v TestVerdict) Move {
+func (r Deliver) AfterTest(c loop.Course, v TestVerdict) Move {
 	known := loop.Clip(strings.Join(v.Known, ", "), 500)
 	switch {
 	case v.TimedOut:
@@ -203,7 +200,7 @@ func (r Deliver) AfterVerify(v VerifyVerdict) Move {
 
 // AfterReview decides what follows the reviewer's answer, which c already counts. A rejection goes back to write. If
 // only the reviewer is asked and fails for good, the loop fails, as with every agent of a delivery.
-func (r Deliver) AfterReview(c Course, o Opinion) Move {
+func (r Deliver) AfterReview(c loop.Course, o Opinion) Move {
 	switch {
 	case o.TimedOut:
 		return timedOut(phase.Verify)

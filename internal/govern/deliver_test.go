@@ -63,7 +63,7 @@ func TestL2_WhatFailedBeforeTheFirstWriteDoesNotCount(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.v.Passed = c.rules.TestsPass(c.v)
-			m := c.rules.AfterTest(govern.Course{}, c.v)
+			m := c.rules.AfterTest(loop.Course{}, c.v)
 			require.Equal(t, c.want, brief(m))
 			if m.Do != govern.Stop {
 				require.Equal(t, c.reason, m.Reason)
@@ -71,33 +71,33 @@ func TestL2_WhatFailedBeforeTheFirstWriteDoesNotCount(t *testing.T) {
 		})
 	}
 	spent := govern.TestVerdict{Excused: true, Known: known}
-	require.Equal(t, fault.MaxFixAttempts, rules.AfterTest(govern.Course{Fixes: 3}, spent).End.Code, "L3: fixes that change nothing for the better are bounded")
-	require.Equal(t, "guard", brief(rules.AfterAgent(govern.Course{}, phase.Fix, govern.AgentVerdict{NoChange: true, Excused: true})))
-	require.Equal(t, "rework", brief(rules.AfterAgent(govern.Course{}, phase.Fix, govern.AgentVerdict{NoChange: true})))
-	require.Equal(t, "rework", brief(rules.AfterAgent(govern.Course{}, phase.Write, govern.AgentVerdict{NoChange: true, Excused: true})))
+	require.Equal(t, fault.MaxFixAttempts, rules.AfterTest(loop.Course{Fixes: 3}, spent).End.Code, "L3: fixes that change nothing for the better are bounded")
+	require.Equal(t, "guard", brief(rules.AfterAgent(loop.Course{}, phase.Fix, govern.AgentVerdict{NoChange: true, Excused: true})))
+	require.Equal(t, "rework", brief(rules.AfterAgent(loop.Course{}, phase.Fix, govern.AgentVerdict{NoChange: true})))
+	require.Equal(t, "rework", brief(rules.AfterAgent(loop.Course{}, phase.Write, govern.AgentVerdict{NoChange: true, Excused: true})))
 }
 
 func TestAfterAgent(t *testing.T) {
-	reworked := govern.Course{Iteration: 1, Reworks: 2}
+	reworked := loop.Course{Iteration: 1, Reworks: 2}
 	for _, c := range []struct {
 		name   string
 		at     phase.Phase
-		course govern.Course
+		course loop.Course
 		v      govern.AgentVerdict
 		want   string
 	}{
-		{"a plan is written next", phase.Plan, govern.Course{}, govern.AgentVerdict{NoChange: true}, "write"},
-		{"L1 a write is guarded", phase.Write, govern.Course{}, govern.AgentVerdict{}, "guard"},
-		{"L1 a fix is guarded", phase.Fix, govern.Course{}, govern.AgentVerdict{}, "guard"},
-		{"a failure is tried again", phase.Write, govern.Course{}, govern.AgentVerdict{Failed: true}, "rework"},
+		{"a plan is written next", phase.Plan, loop.Course{}, govern.AgentVerdict{NoChange: true}, "write"},
+		{"L1 a write is guarded", phase.Write, loop.Course{}, govern.AgentVerdict{}, "guard"},
+		{"L1 a fix is guarded", phase.Fix, loop.Course{}, govern.AgentVerdict{}, "guard"},
+		{"a failure is tried again", phase.Write, loop.Course{}, govern.AgentVerdict{Failed: true}, "rework"},
 		{"a failure for good ends", phase.Write, reworked, govern.AgentVerdict{Failed: true}, "ALO_AGENT_FAILED"},
 		{"a planner that fails for good ends", phase.Plan, reworked, govern.AgentVerdict{Failed: true}, "ALO_AGENT_FAILED"},
-		{"L10 time ends", phase.Fix, govern.Course{}, govern.AgentVerdict{TimedOut: true, Failed: true}, "ALO_PHASE_TIMEOUT"},
-		{"a fixer that gives up", phase.Fix, govern.Course{}, govern.AgentVerdict{GaveUp: "no idea"}, "ALO_TEST_FAILED"},
-		{"a writer that gives up", phase.Write, govern.Course{}, govern.AgentVerdict{GaveUp: "no idea"}, "ALO_AGENT_FAILED"},
-		{"a fixer that asks for another approach", phase.Fix, govern.Course{}, govern.AgentVerdict{Regenerate: true}, "write regenerate"},
-		{"a writer can't ask for another approach", phase.Write, govern.Course{}, govern.AgentVerdict{Regenerate: true}, "guard"},
-		{"a writer that changes nothing", phase.Write, govern.Course{}, govern.AgentVerdict{NoChange: true}, "rework"},
+		{"L10 time ends", phase.Fix, loop.Course{}, govern.AgentVerdict{TimedOut: true, Failed: true}, "ALO_PHASE_TIMEOUT"},
+		{"a fixer that gives up", phase.Fix, loop.Course{}, govern.AgentVerdict{GaveUp: "no idea"}, "ALO_TEST_FAILED"},
+		{"a writer that gives up", phase.Write, loop.Course{}, govern.AgentVerdict{GaveUp: "no idea"}, "ALO_AGENT_FAILED"},
+		{"a fixer that asks for another approach", phase.Fix, loop.Course{}, govern.AgentVerdict{Regenerate: true}, "write regenerate"},
+		{"a writer can't ask for another approach", phase.Write, loop.Course{}, govern.AgentVerdict{Regenerate: true}, "guard"},
+		{"a writer that changes nothing", phase.Write, loop.Course{}, govern.AgentVerdict{NoChange: true}, "rework"},
 		{"a writer that goes on changing nothing", phase.Write, reworked, govern.AgentVerdict{NoChange: true}, "ALO_AGENT_FAILED"},
 		{"a fixer that goes on changing nothing is judged by the tests", phase.Fix, reworked, govern.AgentVerdict{NoChange: true}, "guard"},
 	} {
@@ -111,25 +111,25 @@ func TestL1_AfterGuard(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		usual  govern.Deliver
-		course govern.Course
+		course loop.Course
 		at     phase.Phase
 		v      govern.GuardVerdict
 		want   string
 	}{
-		{"a write that passes is tested", usual, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "test"},
-		{"a fix that passes is tested", usual, govern.Course{}, phase.Fix, govern.GuardVerdict{Passed: true}, "test"},
-		{"L2 without required tests the skip is said", lax, govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "verify skipped"},
-		{"a failure is reworked", usual, govern.Course{Reworks: 1}, phase.Write, govern.GuardVerdict{}, "rework"},
-		{"a failed fix is reworked", usual, govern.Course{}, phase.Fix, govern.GuardVerdict{}, "rework"},
-		{"a failure after the last rework blocks", usual, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{}, "block"},
-		{"L9 a violation blocks at once", usual, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true}, "block"},
-		{"L10 time ends, and is no failure of the guard's", usual, govern.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
-		{"L9 a violation blocks, whatever time there is", usual, govern.Course{}, phase.Write, govern.GuardVerdict{Violates: true, TimedOut: true}, "block"},
-		{"a violation is no pass", lax, govern.Course{}, phase.Fix, govern.GuardVerdict{Violates: true, Passed: true}, "block"},
+		{"a write that passes is tested", usual, loop.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "test"},
+		{"a fix that passes is tested", usual, loop.Course{}, phase.Fix, govern.GuardVerdict{Passed: true}, "test"},
+		{"L2 without required tests the skip is said", lax, loop.Course{}, phase.Write, govern.GuardVerdict{Passed: true}, "verify skipped"},
+		{"a failure is reworked", usual, loop.Course{Reworks: 1}, phase.Write, govern.GuardVerdict{}, "rework"},
+		{"a failed fix is reworked", usual, loop.Course{}, phase.Fix, govern.GuardVerdict{}, "rework"},
+		{"a failure after the last rework blocks", usual, loop.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{}, "block"},
+		{"L9 a violation blocks at once", usual, loop.Course{}, phase.Write, govern.GuardVerdict{Violates: true}, "block"},
+		{"L10 time ends, and is no failure of the guard's", usual, loop.Course{Reworks: 2}, phase.Write, govern.GuardVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
+		{"L9 a violation blocks, whatever time there is", usual, loop.Course{}, phase.Write, govern.GuardVerdict{Violates: true, TimedOut: true}, "block"},
+		{"a violation is no pass", lax, loop.Course{}, phase.Fix, govern.GuardVerdict{Violates: true, Passed: true}, "block"},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(c.usual.AfterGuard(c.course, c.at, c.v))) })
 	}
-	require.Equal(t, "test.required is false", lax.AfterGuard(govern.Course{}, phase.Write, govern.GuardVerdict{Passed: true}).Reason)
+	require.Equal(t, "test.required is false", lax.AfterGuard(loop.Course{}, phase.Write, govern.GuardVerdict{Passed: true}).Reason)
 }
 
 func TestL3_AfterTest(t *testing.T) {
@@ -138,37 +138,37 @@ func TestL3_AfterTest(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		usual  govern.Deliver
-		course govern.Course
+		course loop.Course
 		v      govern.TestVerdict
 		want   string
 	}{
-		{"a pass is verified", usual, govern.Course{}, govern.TestVerdict{Passed: true}, "verify"},
-		{"a failure is fixed", usual, govern.Course{Same: 1}, govern.TestVerdict{}, "fix"},
-		{"the last fix that is allowed", usual, govern.Course{Fixes: 2}, govern.TestVerdict{}, "fix"},
-		{"no fix is left", usual, govern.Course{Fixes: 3}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
-		{"no fix is left, whatever else there is", usual, govern.Course{Fixes: 3, Same: 3, Worse: 2}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
-		{"no fix is allowed at all", none, govern.Course{}, govern.TestVerdict{}, "ALO_TEST_FAILED"},
-		{"a pass after the last fix", usual, govern.Course{Fixes: 3}, govern.TestVerdict{Passed: true}, "verify"},
-		{"a flaky test passes", usual, govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}, "verify"},
-		{"a flaky test among others that fail", usual, govern.Course{}, govern.TestVerdict{Flaky: []string{"p TestA"}}, "fix"},
-		{"L10 time ends", usual, govern.Course{}, govern.TestVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
-		{"twice the same failure", usual, govern.Course{Same: 2}, govern.TestVerdict{}, "fix"},
-		{"three times the same failure", usual, govern.Course{Same: 3, Fixes: 2}, govern.TestVerdict{}, "fix regenerate"},
-		{"a fix that made it worse", usual, govern.Course{Worse: 1, LastWorse: true, Fixes: 1}, govern.TestVerdict{}, "fix undo"},
-		{"two fixes that made it worse", usual, govern.Course{Worse: 2, LastWorse: true, Fixes: 2}, govern.TestVerdict{}, "fix undo regenerate"},
-		{"a fix that made it worse long ago", usual, govern.Course{Worse: 1, Fixes: 2}, govern.TestVerdict{}, "fix"},
+		{"a pass is verified", usual, loop.Course{}, govern.TestVerdict{Passed: true}, "verify"},
+		{"a failure is fixed", usual, loop.Course{Same: 1}, govern.TestVerdict{}, "fix"},
+		{"the last fix that is allowed", usual, loop.Course{Fixes: 2}, govern.TestVerdict{}, "fix"},
+		{"no fix is left", usual, loop.Course{Fixes: 3}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
+		{"no fix is left, whatever else there is", usual, loop.Course{Fixes: 3, Same: 3, Worse: 2}, govern.TestVerdict{}, "ALO_MAX_FIX_ATTEMPTS_EXCEEDED"},
+		{"no fix is allowed at all", none, loop.Course{}, govern.TestVerdict{}, "ALO_TEST_FAILED"},
+		{"a pass after the last fix", usual, loop.Course{Fixes: 3}, govern.TestVerdict{Passed: true}, "verify"},
+		{"a flaky test passes", usual, loop.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}, "verify"},
+		{"a flaky test among others that fail", usual, loop.Course{}, govern.TestVerdict{Flaky: []string{"p TestA"}}, "fix"},
+		{"L10 time ends", usual, loop.Course{}, govern.TestVerdict{TimedOut: true}, "ALO_PHASE_TIMEOUT"},
+		{"twice the same failure", usual, loop.Course{Same: 2}, govern.TestVerdict{}, "fix"},
+		{"three times the same failure", usual, loop.Course{Same: 3, Fixes: 2}, govern.TestVerdict{}, "fix regenerate"},
+		{"a fix that made it worse", usual, loop.Course{Worse: 1, LastWorse: true, Fixes: 1}, govern.TestVerdict{}, "fix undo"},
+		{"two fixes that made it worse", usual, loop.Course{Worse: 2, LastWorse: true, Fixes: 2}, govern.TestVerdict{}, "fix undo regenerate"},
+		{"a fix that made it worse long ago", usual, loop.Course{Worse: 1, Fixes: 2}, govern.TestVerdict{}, "fix"},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(c.usual.AfterTest(c.course, c.v))) })
 	}
-	require.Contains(t, usual.AfterTest(govern.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}).Reason, "p TestA")
+	require.Contains(t, usual.AfterTest(loop.Course{}, govern.TestVerdict{Passed: true, Flaky: []string{"p TestA"}}).Reason, "p TestA")
 }
 
 func TestAfterVerifyReviewAndDiff(t *testing.T) {
 	auto, reviewer, autoReviewer := usual, usual, usual
 	auto.Diff, reviewer.Reviewer = spec.Auto, true
 	autoReviewer.Diff, autoReviewer.Reviewer = spec.Auto, true
-	first := govern.Course{Iteration: 1}
-	verify := func(r govern.Deliver, c govern.Course, v govern.VerifyVerdict) string {
+	first := loop.Course{Iteration: 1}
+	verify := func(r govern.Deliver, c loop.Course, v govern.VerifyVerdict) string {
 		return brief(r.AfterVerify(v))
 	}
 	require.Equal(t, "ask", verify(usual, first, govern.VerifyVerdict{Passed: true}))
@@ -178,7 +178,7 @@ func TestAfterVerifyReviewAndDiff(t *testing.T) {
 	require.Equal(t, "finish", verify(usual, first, govern.VerifyVerdict{}))
 	require.Equal(t, "ALO_PHASE_TIMEOUT", verify(usual, first, govern.VerifyVerdict{TimedOut: true}))
 
-	review := func(r govern.Deliver, c govern.Course, d govern.Decision) string {
+	review := func(r govern.Deliver, c loop.Course, d govern.Decision) string {
 		return brief(r.AfterReview(c, govern.Opinion{Decision: d, Note: "n"}))
 	}
 	require.Equal(t, "complete approved", review(autoReviewer, first, govern.SaysApproved))
@@ -196,7 +196,7 @@ func TestAfterVerifyReviewAndDiff(t *testing.T) {
 
 // TestTheSameFailureThreeTimesOverChangesTheStrategy follows the counters of a course.
 func TestTheSameFailureThreeTimesOverChangesTheStrategy(t *testing.T) {
-	c := govern.Course{}.Begin(1).Enter(phase.Write).Enter(phase.Test).Failed("a", true)
+	c := loop.Course{}.Begin(1).Enter(phase.Write).Enter(phase.Test).Failed("a", true)
 	require.False(t, c.LastWorse, "there was no fix that could have made it worse")
 	c = c.Enter(phase.Fix).Rework().Enter(phase.Test).Failed("a", false)
 	require.Equal(t, 2, c.Same)
@@ -210,14 +210,14 @@ func TestTheSameFailureThreeTimesOverChangesTheStrategy(t *testing.T) {
 	c = c.Enter(phase.Fix).Enter(phase.Write)
 	require.Zero(t, c.Same, "another approach starts anew")
 	require.Equal(t, 3, c.Fixes, "but not its fixes: they are bounded per iteration (L3)")
-	require.Equal(t, govern.Course{Iteration: 2}, c.Begin(2))
+	require.Equal(t, loop.Course{Iteration: 2}, c.Begin(2))
 }
 
 func TestAFailureIsRunAgainOnceToSeeWhetherItIsFlaky(t *testing.T) {
-	require.True(t, usual.RerunDue(govern.Course{}, "a", false))
-	require.True(t, usual.RerunDue(govern.Course{Signature: "b"}, "a", false), "it fails in another way now")
-	require.False(t, usual.RerunDue(govern.Course{Signature: "a"}, "a", false), "it failed so before")
-	require.False(t, usual.RerunDue(govern.Course{}, "a", true), "what does not build is not flaky")
+	require.True(t, usual.RerunDue(loop.Course{}, "a", false))
+	require.True(t, usual.RerunDue(loop.Course{Signature: "b"}, "a", false), "it fails in another way now")
+	require.False(t, usual.RerunDue(loop.Course{Signature: "a"}, "a", false), "it failed so before")
+	require.False(t, usual.RerunDue(loop.Course{}, "a", true), "what does not build is not flaky")
 }
 
 func TestL2_ADeliveryNamesTheTestsThatStillFail(t *testing.T) {
@@ -274,7 +274,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 		}
 		iterations := map[loop.Resource]int64{loop.Iterations: 1 + random.Int63n(3)}
 		m := kind.Deliver.Machine(kind.Version(), r.TestRequired)
-		at, c := phase.None, govern.Course{}.Begin(1)
+		at, c := phase.None, loop.Course{}.Begin(1)
 		tested, guarded, rejected := false, false, false
 		move := govern.Move{Do: govern.Enter, To: phase.Plan}
 	course:
@@ -355,7 +355,7 @@ func TestL6_NoCourseOfEventsLeavesTheMachine(t *testing.T) {
 // If nobody else decides, a reviewer that fails counts like any other failed agent of a delivery.
 func TestL11_AReviewerThatFailsForGoodFailsTheDelivery(t *testing.T) {
 	auto := govern.Deliver{Approval: govern.Approval{Diff: spec.Auto, Reviewer: true, Reworks: 2}}
-	first := govern.Course{Iteration: 1}
+	first := loop.Course{Iteration: 1}
 	last := first.Undecided().Undecided().Undecided()
 	failed := govern.Opinion{Failed: "the agent failed (exit 1)", Why: "the agent failed (exit 1)"}
 	require.Equal(t, "review", brief(auto.AfterReview(first, failed)), "it is asked again first")

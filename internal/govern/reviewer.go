@@ -26,17 +26,14 @@ const (
 
 // Opinion is a reviewer's answer, parsed.
 type Opinion struct {
-	Decision Decision    `json:"decision"`
-	Hash     string      `json:"hash,omitempty"` // as the answer gave it
-	Note     string      `json:"note,omitempty"`
-	Criteria []Criterion `json:"criteria,omitempty"` // one for each criterion of the spec, in its order
-	Why      string      `json:"why,omitempty"`      // why it is not a decision
-	Failed   string      `json:"-"`                  // how the reviewer failed, "" if it answered
-	TimedOut bool        `json:"-"`                  // there is no answer, because the phase's time is used up
+	Decision Decision         `json:"decision"`
+	Hash     string           `json:"hash,omitempty"` // as the answer gave it
+	Note     string           `json:"note,omitempty"`
+	Criteria []loop.Criterion `json:"criteria,omitempty"` // one for each criterion of the spec, in its order
+	Why      string           `json:"why,omitempty"`      // why it is not a decision
+	Failed   string           `json:"-"`                  // how the reviewer failed, "" if it answered
+	TimedOut bool             `json:"-"`                  // there is no answer, because the phase's time is used up
 }
-
-// Criterion is the reviewer's answer to one acceptance criterion.
-type Criterion = loop.Criterion
 
 // Limits of an answer.
 const (
@@ -100,10 +97,10 @@ func (r Opinion) check(hash string, criteria []string) Opinion {
 	given := r.Criteria
 	r.Criteria = nil
 	for i, c := range criteria {
-		answers := slices.DeleteFunc(slices.Clone(given), func(g Criterion) bool {
+		answers := slices.DeleteFunc(slices.Clone(given), func(g loop.Criterion) bool {
 			return strings.TrimSpace(g.Criterion) != strconv.Itoa(i+1) && !sameWords(g.Criterion, c)
 		})
-		found := Criterion{Criterion: c}
+		found := loop.Criterion{Criterion: c}
 		switch {
 		case len(answers) > 1:
 			return undecided("criterion %d is answered %d times", i+1, len(answers))
@@ -159,7 +156,7 @@ func readObject(object []byte) (Opinion, error) {
 		if !ok {
 			return Opinion{}, errors.New("a criterion is named by its text or its number")
 		}
-		out.Criteria = append(out.Criteria, Criterion{Criterion: name, Met: c.Met, Evidence: c.Evidence})
+		out.Criteria = append(out.Criteria, loop.Criterion{Criterion: name, Met: c.Met, Evidence: c.Evidence})
 	}
 	return out, nil
 }
@@ -250,7 +247,7 @@ func readText(text string, criteria int) (r Opinion, words int) {
 			continue
 		}
 		if m := criterionLine.FindStringSubmatch(line); m != nil && len(r.Criteria) <= 2*criteria {
-			r.Criteria = append(r.Criteria, Criterion{Criterion: strings.TrimLeft(m[2], "0"), Met: m[1] != " ", Evidence: m[3]})
+			r.Criteria = append(r.Criteria, loop.Criterion{Criterion: strings.TrimLeft(m[2], "0"), Met: m[1] != " ", Evidence: m[3]})
 		}
 	}
 	return r, words

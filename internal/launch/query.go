@@ -52,19 +52,21 @@ type GatesView struct {
 	Ledger string      `json:"ledger"`
 }
 
-// Number reads the argument of a query, a whole number; 0 without one. A query that takes the number itself would answer
-// a mistake with Go's types.
-func Number(argument json.RawMessage) (n int, err error) {
-	if len(argument) > 0 && json.Unmarshal(argument, &n) != nil {
-		return 0, fmt.Errorf("the argument must be a whole number such as 10, not %s", loop.Clip(string(argument), 80))
-	}
-	return n, nil
+// Number reads the argument of a query, a whole number; 0 without one.
+func Number(argument json.RawMessage) (int, error) {
+	return read[int](argument, "a whole number such as 10")
 }
 
 // Text reads the argument of a query, a text; "" without one.
-func Text(argument json.RawMessage) (text string, err error) {
-	if len(argument) > 0 && json.Unmarshal(argument, &text) != nil {
-		return "", fmt.Errorf("the argument must be a text such as \"retry\", not %s", loop.Clip(string(argument), 80))
+func Text(argument json.RawMessage) (string, error) {
+	return read[string](argument, `a text such as "retry"`)
+}
+
+// read reads the argument of a query. A query that takes a value of the type itself would answer a mistake with Go's
+// types.
+func read[T any](argument json.RawMessage, want string) (value T, err error) {
+	if len(argument) > 0 && json.Unmarshal(argument, &value) != nil {
+		return *new(T), fmt.Errorf("the argument must be %s, not %s", want, loop.Clip(string(argument), 80))
 	}
-	return text, nil
+	return value, nil
 }

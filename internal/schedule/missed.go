@@ -38,11 +38,7 @@ func (r Reader) Missed(ctx context.Context, c charter.Charter, known map[string]
 		if err != nil {
 			return nil, nil, fmt.Errorf("asking for the schedule %s: %w", s.Name, err)
 		}
-		before, has := slots[s.Name]
-		if !has { // an earlier version used Temporal's count unchanged
-			before.Counted = known[s.Name]
-		}
-		n, now, err := Since(before, At{d, r.Now(), catchUp(s)}, func(from, to time.Time, enough int) (int, error) {
+		n, now, err := Since(slots[s.Name], At{d, r.Now(), catchUp(s)}, func(from, to time.Time, enough int) (int, error) {
 			return r.between(ctx, id, from, to, enough)
 		})
 		if err != nil {

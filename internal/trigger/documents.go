@@ -95,7 +95,6 @@ func readStandard(r request) (e incoming.Event, why string, err error) {
 // alerts is the format of Alertmanager.
 type alerts struct {
 	GroupKey          string            `json:"groupKey"`
-	Status            string            `json:"status"`
 	GroupLabels       map[string]string `json:"groupLabels"`
 	CommonLabels      map[string]string `json:"commonLabels"`
 	CommonAnnotations map[string]string `json:"commonAnnotations"`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -86,7 +85,7 @@ func (t *Temporal) Refresh(ctx context.Context) (bool, error) {
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for s := range maps.Values(t.stewards) {
+	for _, s := range t.stewards {
 		if len(s.triggers) > 0 {
 			return true, nil
 		}
@@ -142,8 +141,7 @@ func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo
 	answer, err := t.Client.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: t.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetWorkflowId(), RunId: run.GetRunId()}, MaximumPageSize: 1,
 	})
-	var gone *serviceerror.NotFound
-	if errors.As(err, &gone) {
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return s, nil
 	}
 	if err != nil {
@@ -174,8 +172,7 @@ func (t *Temporal) Submit(ctx context.Context, id string, work task.Task, tr tas
 		return err
 	}
 	err = t.Client.SignalWorkflow(ctx, id, "", machine.MessageSubmit, machine.Message{Task: doc, By: incoming.Source(tr.Name), Trigger: &tr})
-	var gone *serviceerror.NotFound
-	if errors.As(err, &gone) {
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return ErrGone
 	}
 	return err

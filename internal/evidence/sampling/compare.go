@@ -6,7 +6,7 @@ const (
 	Branch = "branch"
 )
 
-// missed is how many branches that are better by delta the test may judge as no better. It is lower than for changes,
+// missed is how many branches that are better by delta the test may judge as no better. It is lower than beta,
 // because many changes made a branch. The limit of MaxSamples may raise it.
 const missed = .2
 
@@ -16,7 +16,6 @@ const missed = .2
 // trunk, MeasureCandidate for the branch, or the verdict.
 func (s Sampler) Compare(r Rules, p Pairs) Judgement {
 	r = r.full()
-	r.Beta = min(r.Beta, missed)
 	pairs := Sampler{Scale: s.Scale, Noise: s.Noise}
 	for i := range max(len(p.Baseline), len(p.Head)) {
 		if i < len(p.Baseline) {
@@ -27,7 +26,7 @@ func (s Sampler) Compare(r Rules, p Pairs) Judgement {
 		}
 	}
 	j, n := pairs.weigh(r), len(p.Head)
-	keep, discard := r.boundaries()
+	keep, discard := boundaries(missed)
 	switch whole := n > 0 && len(p.Baseline) == n; {
 	case whole && j.LLR >= keep && (j.LLR == certain || n >= LeastSamples):
 		j.Do = Keep

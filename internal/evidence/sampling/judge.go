@@ -43,7 +43,7 @@ func (j Judgement) Final() bool {
 func (s Sampler) Next(r Rules) Judgement {
 	r = r.full()
 	j := s.weigh(r)
-	keep, discard := r.boundaries()
+	keep, discard := boundaries(beta)
 	n := len(s.Trial.Values)
 	switch {
 	case s.Missing() > 0:

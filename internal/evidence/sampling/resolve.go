@@ -15,7 +15,7 @@ type Resolution struct {
 // drifts towards the keep boundary K by δ²/2σ². So it takes 2Kσ²/δ² evaluations if the reference is well known.
 func (s Sampler) Resolve(r Rules) Resolution {
 	r = r.full()
-	keep, _ := r.boundaries()
+	keep, _ := boundaries(beta)
 	reference, _ := centre(s.counting(), s.Noise.Sigma())
 	sigma, delta := s.Noise.Sigma(), s.delta(r, reference)
 	out := Resolution{Delta: said(s.Scale, delta), Unit: s.Scale.unit(), Samples: 1}
