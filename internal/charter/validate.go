@@ -66,7 +66,7 @@ func (c Charter) Planner() (a spec.Agent, ok bool) {
 	return a, a.Use != spec.UseCommand || !a.Command.IsZero()
 }
 
-// check goes through the keys in the order of the contract's table.
+// check returns everything that is wrong with c, in the order of the contract's table.
 func (c Charter) check() spec.Problems {
 	var k spec.Checker
 	const missing = "is missing"
@@ -76,7 +76,6 @@ func (c Charter) check() spec.Problems {
 	case err != nil:
 		k.Add("name", err.Error(), "a steward's ID such as shop")
 	}
-	k.OneOf("kind", c.Kind, Words["kind"])
 	k.Repo(c.Repo)
 	k.Globs("governance", c.Governance)
 	for i, r := range c.Tiers {
@@ -98,21 +97,9 @@ func (c Charter) check() spec.Problems {
 		k.Fragment("defaults", c.Defaults, Partial...)
 	}
 	c.planner(&k)
-
-	least := func(key string, n int) { k.Least(key, n, Leasts[key]) }
-	least("limits.actions", c.Limits.Actions)
-	least("limits.noProgress", c.Limits.NoProgress)
-	least("limits.sameResult", c.Limits.SameResult)
-	least("limits.sameError", c.Limits.SameError)
-	k.Positive("limits.executing", c.Limits.Executing)
-	least("limits.retries", c.Limits.Retries)
-	k.Positive("limits.waiting", c.Limits.Waiting)
 	if cost := c.Limits.CostUSD; cost != nil && cost.Sign() <= 0 {
 		k.Add("limits.costUSD", "is "+cost.String(), "more than 0, or leave it out for no limit")
 	}
-	least("limits.parallel", c.Limits.Parallel)
-	least("limits.queue", c.Limits.Queue)
-	k.Positive("validateEvery", c.ValidateEvery)
 	named := map[string]bool{}
 	for i, s := range c.Schedules {
 		key := fmt.Sprintf("schedules[%d]", i)
@@ -136,7 +123,7 @@ func (c Charter) check() spec.Problems {
 	}
 	c.Remote.check(&k)
 	k.Notify(c.Notify)
-	k.OneOf("mode", c.Mode, Words["mode"])
+	k.Tables(c, Keys(), Words, Leasts, nil)
 	return k.Problems
 }
 

@@ -85,9 +85,9 @@ type fields struct {
 
 var fieldsOf sync.Map // the fields of each reflect.Type that was asked for
 
-// value returns the value of a key.
-func (s Spec) value(key string) reflect.Value {
-	v := reflect.ValueOf(s)
+// valueOf returns the value of a key of a struct.
+func valueOf(target any, key string) reflect.Value {
+	v := reflect.ValueOf(target)
 	for name := range strings.SplitSeq(key, ".") {
 		_, index := Fields(v.Type())
 		v = v.Field(index[name])

@@ -121,7 +121,7 @@ func (s Spec) check() Problems {
 	}
 	s.metrics(&c)
 	for _, need := range k.Needed(s.TestRequired()) {
-		c.Present(need.Key, s.value(need.Key).String(), need.Want)
+		c.Present(need.Key, valueOf(s, need.Key).String(), need.Want)
 	}
 	if _, known := s.Policies[s.Guard.Policy]; !known && s.Guard.Policy != PolicyDefault {
 		add("guard.policy", "is "+Show(s.Guard.Policy), "the name of one of policies: "+strings.Join(s.policyNames(), ", "))
@@ -211,20 +211,20 @@ func (s Spec) check() Problems {
 		}
 	}
 	c.Notify(s.Notify)
-	s.tables(&c)
-	c.Problems.sort(keys())
+	c.Tables(s, keys(), Words, Leasts, mosts)
 	return c.Problems
 }
 
-// tables checks what the type of a key and the tables say about its value.
-func (s Spec) tables(c *Checker) {
-	for _, key := range keys() {
-		v := reflect.Indirect(s.value(key))
+// Tables checks what the type of each of a struct's keys and the tables say about its value. It puts all problems into
+// the order of the keys.
+func (c *Checker) Tables(target any, keys []string, words map[string][]string, leasts, mosts map[string]int) {
+	for _, key := range keys {
+		v := reflect.Indirect(valueOf(target, key))
 		if !v.IsValid() { // not given, and nil is its default
 			continue
 		}
-		words, listed := Words[key]
-		least, bounded := Leasts[key]
+		words, listed := words[key]
+		least, bounded := leasts[key]
 		most, limited := mosts[key]
 		switch {
 		case v.Type() == durationType:
@@ -239,6 +239,7 @@ func (s Spec) tables(c *Checker) {
 			c.Command(key, v.String())
 		}
 	}
+	c.Problems.sort(keys)
 }
 
 // asksOfTools checks that a person can be asked about tools that an agent was not allowed to use.
