@@ -29,8 +29,11 @@ working tree is updated too and must be clean.
 
 --how patch writes the proposal as a patch, to --out or to stdout, and touches no branch.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
+			if out != "" && in.How != act.Patch {
+				return usage("--out is for --how patch")
+			}
 			in.Loop = args[0]
-			return a.apply(ctx, in, out)
+			return a.visit(ctx, func(s *session) error { return a.apply(ctx, s, in, out) })
 		}),
 	}
 	cmd.Flags().StringVar(&in.Hash, "hash", "", "the hash that was approved (default: the proposal's)")
@@ -40,13 +43,6 @@ working tree is updated too and must be clean.
 	return cmd
 }
 
-func (a *app) apply(ctx context.Context, in act.Apply, out string) error {
-	if out != "" && in.How != act.Patch {
-		return usage("--out is for --how patch")
-	}
-	return a.visit(ctx, func(s *session) error { return a.applyFrom(ctx, s, in, out) })
-}
-
 // applyReviewed applies a proposal that was just approved, of a loop that has ended.
 func (a *app) applyReviewed(ctx context.Context, s *session, m loop.Message, sent client.Sent, p loop.Proposal) error {
 	if !a.json { // with --json, one document is enough
@@ -54,10 +50,10 @@ func (a *app) applyReviewed(ctx context.Context, s *session, m loop.Message, sen
 			return err
 		}
 	}
-	return a.applyFrom(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
+	return a.apply(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
 }
 
-func (a *app) applyFrom(ctx context.Context, s *session, in act.Apply, out string) error {
+func (a *app) apply(ctx context.Context, s *session, in act.Apply, out string) error {
 	done, err := s.Apply(ctx, in)
 	if err != nil {
 		return client.Loop.Naming(in.Loop, err)
@@ -73,11 +69,8 @@ func (a *app) reportApplied(done act.Applied, out string) error {
 		return fault.New(fault.BaseMoved, "%s has moved since the proposal was made, so nothing was applied. A new proposal on top of it was made: %s", done.Branch, ui.Proposal(*m)).
 			Advise(fmt.Sprintf("Review it (`pawl diff %s`), approve it (`pawl approve %s --hash %s`) and apply it. It was not measured on the new base.", done.Loop, done.Loop, m.Hash[:16]))
 	}
-	if done.Patch != "" && !a.json {
-		return a.copyPatch(done, out)
-	}
-	if done.Patch != "" && out != "" {
-		if err := a.copyPatch(done, out); err != nil {
+	if done.Patch != "" && (!a.json || out != "") {
+		if err := a.copyPatch(done, out); err != nil || !a.json {
 			return err
 		}
 		done.Patch = out

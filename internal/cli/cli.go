@@ -208,7 +208,6 @@ here, from the Temporal CLI or from the Temporal UI.
 		root.AddCommand(a.demoCommand(), a.upCommand())
 	}
 	root.AddCommand(a.runCommand(), a.startCommand(), a.listCommand(), a.showCommand(), a.watchCommand(), a.reportCommand(), a.logCommand(), a.diffCommand(), a.applyCommand(), a.cleanCommand(), a.inboxCommand(), a.stewardCommand())
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(a.messageCommands()...)
 	root.AddCommand(a.initCommand(), a.validateCommand(), a.doctorCommand())
 	return a.versioned(root)

@@ -89,7 +89,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	case err == nil && there.IsDir():
 		return fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away: the spec needs this name.")
 	case err == nil && !o.force:
-		return fault.New(fault.InvalidSpec, "%s already exists", path).Advise("Replace it with --force, or change it by hand.")
+		return exists(path)
 	}
 	if k.Reference || !k.Loop {
 		if err := a.direct(ctx, o, root, tracked, &found); err != nil {
@@ -145,11 +145,15 @@ func (a *app) keep(path, text string, force bool) error {
 		return tmp.Replace()
 	}
 	if err := tmp.Create(); errors.Is(err, fs.ErrExist) {
-		return fault.New(fault.InvalidSpec, "%s already exists", path).Advise("Replace it with --force, or change it by hand.")
+		return exists(path)
 	} else if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
+}
+
+func exists(path string) error {
+	return fault.New(fault.InvalidSpec, "%s already exists", path).Advise("Replace it with --force, or change it by hand.")
 }
 
 // loads reads a spec of any kind.
