@@ -89,8 +89,7 @@ func settings() []string {
 	return files
 }
 
-// uiVariable is the variable with the UI of a service that is not embedded. Temporal's own settings have no name for
-// it.
+// uiVariable names the UI of a service that is not embedded. Temporal's own settings have no name for it.
 const uiVariable = "PAWL_TEMPORAL_UI"
 
 // At returns the embedded engine at an address. p is the pass that the engine requires, nil if it requires none. If

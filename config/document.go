@@ -120,8 +120,7 @@ func (d *document) pair(flag, set, example string) (key []string, value string, 
 	return key, value, ok
 }
 
-// path splits a dotted key and its value. A part in quotes may contain anything: policies."v1.2".maxFiles=3. ok is false
-// if there is no valid key.
+// path splits a dotted key and its value. A part in quotes may contain anything: policies."v1.2".maxFiles=3.
 func path(text string) (parts []string, value string, ok bool) {
 	for {
 		var part string
@@ -148,8 +147,7 @@ func path(text string) (parts []string, value string, ok bool) {
 	}
 }
 
-// problems adds a position to each problem and sorts them by line; problems without a line come last. It limits their
-// number.
+// problems adds positions, sorts by line (problems without one come last), and limits the number.
 func (d *document) problems(found spec.Problems) spec.Problems {
 	all := append(spec.Problems{}, d.wrong...)
 	for _, p := range found {

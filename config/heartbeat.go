@@ -9,8 +9,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// heartbeatAnswer is how long the service may take to answer a heartbeat. It is shorter than the time after which a
-// silent worker counts as dead.
+// heartbeatAnswer is how long an answer to a heartbeat may take: less than a silent worker has until it counts as dead.
 const heartbeatAnswer = 20 * time.Second
 
 // patient gives a heartbeat more time for its answer. The SDK gives it the time between two heartbeats, which is a

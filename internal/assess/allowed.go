@@ -52,8 +52,7 @@ func Allowed(c charter.Charter, command string) (ok bool, why string) {
 	return true, ""
 }
 
-// simpleCommands returns the words of the simple commands in a line of shell code. why says why the line can't be
-// judged.
+// simpleCommands returns the words of the simple commands in a line of shell code, or why it can't be judged.
 func simpleCommands(line string) (commands [][]string, why string) {
 	if len(line) > maxCommand {
 		return nil, fmt.Sprintf("it is longer than %d bytes", maxCommand)
@@ -176,8 +175,7 @@ func (r *wordReader) word(w *syntax.Word) string {
 	return b.String()
 }
 
-// unquoted marks the characters that are only special without quotes around them, so that '~/x' is not the same as
-// ~/x.
+// unquoted marks the characters that are only special without quotes, so that '~/x' is not the same as ~/x.
 var unquoted = strings.NewReplacer("~", "\x01~", "*", "\x01*", "?", "\x01?", "[", "\x01[", "{", "\x01{")
 
 func (r *wordReader) literal(b *strings.Builder, text string) {

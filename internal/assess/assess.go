@@ -82,8 +82,7 @@ func Assess(c charter.Charter, w Work) Assessment {
 	return a
 }
 
-// Rank returns the position of a tier in task.Tiers. T1, the strictest tier, is the highest; T0 is 0. An unknown tier
-// is below all of them.
+// Rank returns the position of a tier in task.Tiers: T1, the strictest, is the highest. An unknown tier is below all.
 func Rank(t task.Tier) int { return slices.Index(task.Tiers, t) }
 
 type match struct {
@@ -92,8 +91,7 @@ type match struct {
 	why  string
 }
 
-// some returns the first few names that matched. Names come from repositories and plans, so those that can't be shown
-// on one line are quoted.
+// some returns the first few names that matched, quoted if they can't be shown on one line: others have chosen them.
 func some(names []string) string {
 	const most = 5
 	var shown []string

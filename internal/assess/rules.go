@@ -256,8 +256,7 @@ func (r reach) harmless() bool {
 	return !slices.ContainsFunc(r.scope, func(scope string) bool { return !within(scope, globs) })
 }
 
-// Commands returns the commands that a loop runs, as shell code: setup, verify, guard, test and check, the agents'
-// commands, and those of notify.
+// Commands returns the commands that a loop runs, as shell code: its own, those of its agents and of notify.
 func Commands(s spec.Spec) []string {
 	all := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command}
 	for _, a := range s.Agent.All() {

@@ -274,8 +274,7 @@ func Specs(key string, t task.Task) spec.Problems {
 	return k.Problems
 }
 
-// check adds problems with a trigger. A delivery needs a secret, which proves its sender; a health check needs a
-// command or an address to try.
+// check adds problems with a trigger. A delivery needs a secret, a health check something to try.
 func (t Trigger) check(k *spec.Checker, key string) {
 	if t.From == Health {
 		switch {

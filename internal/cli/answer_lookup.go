@@ -109,8 +109,7 @@ func (a *app) lookAtProposal(ctx context.Context, s *session, id string, p loop.
 	return a.askAbout(ctx, s, id, &seen, "Approve?", "not approved")
 }
 
-// How many files of a change are listed at a gate, and up to which size, in bytes, the first line of a new file is
-// shown.
+// How many files a gate lists, and up to which size, in bytes, it shows the first line of a new file.
 const (
 	maxListed = 100
 	maxBegins = 1 << 20

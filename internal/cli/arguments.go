@@ -47,8 +47,7 @@ func commandLine(cmd *cobra.Command) string {
 	return line
 }
 
-// noArguments is for a command that takes none. If it has commands of its own, an unknown one is named with those that
-// it may have been meant for.
+// noArguments is for a command that takes none. An unknown command is named with those that it may have been meant for.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if cmd.HasSubCommands() {
 		return cobra.NoArgs(cmd, args)

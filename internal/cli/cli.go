@@ -109,8 +109,7 @@ type app struct {
 	ran  bool // the arguments were understood
 }
 
-// Execute runs a command line and returns its exit code. Data goes to stdout, everything else to
-// stderr.
+// Execute runs a command line and returns its exit code. Data goes to stdout, everything else to stderr.
 func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, d Deps) int {
 	a := newApp(stdin, stdout, stderr, d)
 	return a.execute(ctx, a.root(), args)
@@ -165,8 +164,7 @@ func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) i
 // takesNumber annotates a command whose last argument is a number.
 const takesNumber = "number"
 
-// negative moves a negative number to the end, behind `--`, if the command takes a number. Elsewhere a word such as -5
-// is a flag.
+// negative moves a negative number behind `--` if the command takes a number. Elsewhere a word such as -5 is a flag.
 func negative(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil || cmd.Annotations[takesNumber] == "" || slices.Contains(args, "--") {
@@ -218,8 +216,7 @@ func (a *app) common(root *cobra.Command) {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print data as JSON")
 }
 
-// command wraps the function of a command. Once it runs, the arguments are understood, so its error is not a usage
-// error.
+// command wraps the function of a command. Once it runs, the arguments are understood: its error is no usage error.
 func (a *app) command(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.ran = true
@@ -230,8 +227,7 @@ func (a *app) command(do func(*cobra.Command, []string) error) func(*cobra.Comma
 	}
 }
 
-// blank refuses empty arguments. A script has them where a variable is not set. For a steward, no task would mean all of
-// them.
+// blank refuses empty arguments, as of a variable that is not set. For a steward, no task would mean all of them.
 func blank(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if strings.TrimSpace(arg) == "" {

@@ -187,8 +187,7 @@ func next(k kind.Kind, path string, tracked bool) (steps []string) {
 	return append(steps, validate, start)
 }
 
-// editorSchema writes the schema to the place where editors find it, and returns its path. It returns "" if that
-// fails, because nothing depends on it.
+// editorSchema writes the schema to where editors find it and returns its path, "" if that fails: nothing depends on it.
 func (a *app) editorSchema() string {
 	h, err := home.Open()
 	if err != nil {

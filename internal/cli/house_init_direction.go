@@ -85,8 +85,7 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 	return nil
 }
 
-// trial is the result of trying a benchmark: the direction that its output tells and what it printed, or how it
-// failed.
+// trial is the result of trying a benchmark: the direction that its output tells and what it printed, or how it failed.
 type trial struct{ direction, says, fails string }
 
 // tryMetric runs the metric's command in a clone.

@@ -34,8 +34,7 @@ func elsewhere() *localWorker {
 	return &localWorker{cancel: func() { close(done) }, done: done}
 }
 
-// startWorker starts the worker, or stands by if another process is the host's worker. It does not wait for the
-// worker to be ready.
+// startWorker starts the worker, or stands by if another process is this host's. It does not wait until it is ready.
 func (s *session) startWorker(parent context.Context) *localWorker {
 	ctx, cancel := context.WithCancel(parent)
 	w := &localWorker{cancel: cancel, done: make(chan struct{}), ready: make(chan bool, 4), triggers: make(chan string, 4)}

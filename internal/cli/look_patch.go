@@ -104,8 +104,7 @@ func (a *app) page(write func(io.Writer) error) error {
 	return err
 }
 
-// pages are a change that is read at a question, page by page. A pager can't be used there, because the question
-// reads the terminal's input.
+// pages are a change that is read at a question, page by page. A pager would compete for the terminal's input.
 type pages struct {
 	lines []string
 	at    int

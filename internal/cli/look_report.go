@@ -90,8 +90,7 @@ func (f *follower) recall(events []loop.Event, err error) {
 	}
 }
 
-// same reports whether the ledger on this host belongs to the loop in this state, and not to another one of that
-// name.
+// same reports whether this host's ledger belongs to the loop in this state, and not to another one of that name.
 func same(ctx context.Context, s *session, id string, state loop.State) bool {
 	recorded, err := s.Recorded(ctx, id)
 	return err == nil && recorded.StartedAt.Equal(state.StartedAt) && recorded.Seq == state.Seq

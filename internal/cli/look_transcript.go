@@ -90,8 +90,7 @@ func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
 	return calls
 }
 
-// callsOf returns a function that selects the steps of an iteration: those within it, and those that made the
-// candidate that it took.
+// callsOf selects the steps of an iteration: those within it, and those that made the candidate that it took.
 func callsOf(events []loop.Event, iteration int) func(loop.Event) bool {
 	taken := 0
 	for _, e := range events {
@@ -144,8 +143,7 @@ func (c *Transcribed) read() {
 	}
 }
 
-// transcriptText renders the calls for people. The files contain the agent's words, and anybody may have written to
-// them since.
+// transcriptText renders the calls for people. Their words are an agent's, and anybody may have written to the files.
 func transcriptText(calls []Transcribed) string {
 	var b strings.Builder
 	for _, c := range calls {

@@ -129,8 +129,7 @@ func (a *app) noteEngine(e Engine) {
 	}
 }
 
-// visit connects for a command that only reads or answers. It starts nothing: if no engine runs, the session has no
-// client.
+// visit connects for a command that only reads or answers. If no engine runs, the session has no client.
 func (a *app) visit(ctx context.Context, do func(*session) error) error {
 	s, err := a.attach(ctx)
 	if err != nil {

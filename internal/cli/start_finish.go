@@ -104,8 +104,7 @@ func (f *follower) places(ctx context.Context, r loop.Result) ui.Places {
 	return p
 }
 
-// lacking returns why the repository lacks the loop's branch as it is now. A refused push is reported once, but a
-// later push may have succeeded.
+// lacking returns why the repository lacks the loop's branch as it is now: a push after a refused one may have succeeded.
 func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	if r.Branch == "" || r.Remote && f.unpushed == "" {
 		return ""
@@ -155,8 +154,7 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 // stayEvery is how often a process that stays checks whether it still has to.
 const stayEvery = 2 * time.Second
 
-// stay keeps this process alive while other loops run in its worker, because they would stop with it. Loops that wait
-// for a person do not count.
+// stay keeps this process alive while other loops run in its worker. Loops that wait for a person do not count.
 func (f *follower) stay(ctx context.Context) {
 	told := ""
 	for f.w.polls.Load() {

@@ -32,8 +32,7 @@ the loop waits for your approval.`,
 
 var wholeHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// start starts a loop and leaves it to a worker. It never starts a worker, because the loop should outlive this
-// process.
+// start starts a loop and leaves it to a worker. It starts none, because the loop should outlive this process.
 func (a *app) start(ctx context.Context, o runOptions) error {
 	sp, id, err := o.load()
 	if err != nil {

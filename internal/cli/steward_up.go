@@ -54,8 +54,7 @@ Temporal service.`,
 	return cmd
 }
 
-// secretsAreThere checks that this host has the secrets of a charter, if it is the steward's host. It can't check
-// another host.
+// secretsAreThere checks that this host has the secrets of a charter, if it is the steward's host.
 func (a *app) secretsAreThere(c charter.Charter) error {
 	h, err := home.Open()
 	if err != nil {

@@ -46,8 +46,7 @@ type Proposals interface {
 	ReviewHere(context.Context, act.Review) (act.Reviewed, error)
 }
 
-// How long a query waits for its answer. workerTimeout is for finding out whether a worker runs, QueryTimeout for
-// following a loop.
+// How long a query waits for its answer: to find out whether a worker runs, and when following a loop.
 const (
 	workerTimeout = 3 * time.Second
 	QueryTimeout  = 5 * time.Second

@@ -72,8 +72,7 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Troubl
 	return inOrder(waiting), unknown, nil
 }
 
-// waiting returns the gates of one loop or steward. For a steward it also returns an entry without a gate for each
-// loop that works for it.
+// waiting returns the gates of a loop or steward. For a steward, each of its loops has an entry without a gate, too.
 func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err error) {
 	if r.Steward() {
 		s, err := c.Stewarding(ctx, r.Loop)

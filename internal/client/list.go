@@ -72,8 +72,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	return c.tornRows(rows), nil
 }
 
-// addRecorded adds to a row of Temporal's list what the ledger of its record says. If that can't be read, the row stays
-// without usage.
+// addRecorded adds to a row of Temporal's list what the ledger of its record says, if that can be read.
 func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspace.Record) {
 	r.Mended = mending.Lines(c.Home.Loop(record.Ref))
 	if record.Steward() {

@@ -42,8 +42,7 @@ type Source struct {
 	Mended []string
 }
 
-// Snapshot returns a loop's state: from the loop itself, else from the ledger of this host. So people can look while
-// no worker runs.
+// Snapshot returns a loop's state: from the loop itself, or, while no worker runs, from the ledger of this host.
 func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot[loop.State], error) {
 	return find(ctx, c, id, subject[loop.State]{
 		Family: Loop, asked: c.State, recorded: c.Recorded, outside: endedOutside,

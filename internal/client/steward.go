@@ -34,8 +34,7 @@ func (c *Client) StartSteward(ctx context.Context, ch charter.Charter, by, ledge
 	return c.start(ctx, StewardOptions(ch, by), kind.Steward, ch, ledger, running)
 }
 
-// SendTask carries a message to a steward, as Send does to a loop. If one gate of the task is open, an answer is
-// bound to it.
+// SendTask carries a message to a steward, as Send does to a loop. An answer is bound to its task's only open gate.
 func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Message) (Sent, error) {
 	return carry(ctx, c, name, what, message[steward.Message]{
 		Family: Steward,
@@ -187,8 +186,7 @@ func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string
 	return ledger.OpenSteward(st), head, err
 }
 
-// Plan returns the PLAN.md of a steward's task with that hash, from the ledger on this host. It returns "" if this host
-// does not have it.
+// Plan returns the PLAN.md of a steward's task with that hash, "" if this host does not have it.
 func (c *Client) Plan(ctx context.Context, name, id, hash string) string {
 	book, head, err := c.book(ctx, name)
 	if err != nil {

@@ -20,19 +20,16 @@ import (
 	"pawl/internal/workspace"
 )
 
-// Trouble is a failure that keeps a loop from continuing although it waits for nobody. Without a report the loop
-// would just seem to run.
+// Trouble is a failure that keeps a loop from continuing. Without a report the loop would just seem to run.
 type Trouble struct {
 	Loop string `json:"loop"`
 	What string `json:"what"`
 }
 
-// manyTries is how often a workflow task must fail before that is reported: the replacement of a worker costs one
-// attempt.
+// manyTries is how often a workflow task must fail to be reported: the replacement of a worker costs one attempt.
 const manyTries = 3
 
-// troubleOf returns what keeps a loop or steward from continuing, "" for nothing: what fails and is tried again, or what
-// no worker takes.
+// troubleOf returns what keeps a loop or steward from continuing: what fails and is tried again, or no worker takes.
 func (c *Client) troubleOf(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
 	if what := failure(d); what != "" {
 		return what
@@ -173,8 +170,7 @@ func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
 	return c.troubleOf(ctx, d)
 }
 
-// asked asks the service for its record of a workflow, for a limited time: a service whose disk is full does not
-// answer, and a command asks about many.
+// asked asks the service for its record of a workflow, for a limited time: one whose disk is full does not answer.
 func (c *Client) asked(ctx context.Context, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, QueryTimeout)
 	defer cancel()

@@ -100,8 +100,7 @@ func (c *Client) branch(ctx context.Context, store *store.Store, record workspac
 	return err
 }
 
-// known returns the ledger commit that the workflow of a loop or a steward knows. ok is false if no workflow for
-// exactly this ledger answers.
+// known returns the ledger commit that the workflow of exactly this ledger knows; ok is false if none answers.
 func (c *Client) known(ctx context.Context, record workspace.Record) (commit string, ok bool) {
 	var state struct {
 		Ledger string `json:"ledger"`

@@ -23,8 +23,7 @@ const (
 	Executing      = "executing"
 )
 
-// Rule is one rule of loop detection (S8). A count may reach the limit. A count beyond the limit stops the task until
-// a person has answered.
+// Rule is one rule of loop detection (S8). A count beyond the limit stops the task until a person has answered.
 type Rule struct {
 	Name   string
 	Counts string // what is counted
@@ -165,8 +164,7 @@ func streaks(list []Streak) (all []counted) {
 	return all
 }
 
-// length formats milliseconds in the way specs write durations. It rounds up, so that a time beyond a limit never
-// looks equal to the limit.
+// length formats milliseconds as specs do. It rounds up, so that a time beyond a limit never looks equal to it.
 func length(ms int64) string {
 	const second = int64(time.Second / time.Millisecond)
 	return spec.Duration(time.Duration((ms+second-1)/second) * time.Second).String()

@@ -165,8 +165,7 @@ func (w Window) cycles() (times int, sequence []task.State) {
 	return 1, nil
 }
 
-// again returns the streaks with one more occurrence of name. If the result is another one than last time, the count
-// starts at 1.
+// again returns the streaks with one more occurrence of name. With another result than last time it is the first.
 func again(streaks []Streak, name, result string) []Streak {
 	s := Streak{Key: digest(name), Name: evidence.Description(name), Result: result}
 	streaks = slices.Clone(streaks)

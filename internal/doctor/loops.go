@@ -7,8 +7,7 @@ import (
 	"pawl/internal/workspace"
 )
 
-// mended lists what was damaged and repaired on this host. Otherwise nobody would notice, because everything
-// continues as before.
+// mended lists what was damaged and repaired on this host, which nobody would notice otherwise.
 func (e *examination) mended() {
 	if e.o.HomeErr != nil {
 		return

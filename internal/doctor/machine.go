@@ -109,8 +109,7 @@ func (e *examination) disk() {
 	}
 }
 
-// agents checks the known agents that are installed. None has to be installed, because any program that edits files
-// works.
+// agents checks the known agents that are installed. None has to be: any program that edits files works.
 func (e *examination) agents() {
 	found := 0
 	for _, agent := range draft.Agents {

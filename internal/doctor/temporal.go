@@ -116,8 +116,7 @@ func (e *examination) strangers(ctx context.Context, t config.Temporal) {
 	e.ok(name, "only those who have the token, API key or certificate: a signal without them was refused")
 }
 
-// refused reports whether a service has turned a stranger away, rather than failed: it says so, or it does not speak to
-// who has no certificate.
+// refused reports whether a service has turned a stranger away: it says so, or does not speak without a certificate.
 func refused(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false

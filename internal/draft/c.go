@@ -33,8 +33,7 @@ func c(t tree) Repository {
 
 var makeTests = lazyregexp.New(`(?m)^(check|test)[ \t]*:([^=]|$)`)
 
-// autotools returns the command that makes the Makefile of a repository that has none, and the target of it that runs
-// tests.
+// autotools returns the command that makes the Makefile of a repository without one, and its target that runs tests.
 func (t tree) autotools() (setup, test string) {
 	if made, _ := t.makes(); made != "" {
 		return "", ""

@@ -65,8 +65,7 @@ func (t tree) words() (n int) {
 
 var code = lazyregexp.New("(?ms)^ *```.*?^ *```|`[^`\n]*`")
 
-// deadLinks counts the links to files that do not exist. out reports whether others lead out of the repository, where
-// nobody looks.
+// deadLinks counts the links to files that do not exist. out reports whether others lead out of the repository.
 func (t tree) deadLinks() (n int, out bool) {
 	for _, name := range t.files {
 		if !page(name) {

@@ -172,8 +172,7 @@ func commands(metrics []Metric) (all []string) {
 	return all
 }
 
-// size returns a metric that every repository has: the bytes of the files in scope. It uses find, because git would
-// not count new files.
+// size returns the bytes of the files in scope as a metric. It uses find, because git would not count new files.
 func size(scope []string) Metric {
 	var folders, names []string
 	for _, glob := range scope {

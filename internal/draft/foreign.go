@@ -21,8 +21,7 @@ var generatedNames = []struct{ suffix, glob string }{
 // generatedMark matches the line that Go's tools, and many others, put into generated files.
 var generatedMark = lazyregexp.New(`(?m)^(?://|#|/\*) ?Code generated .* DO NOT EDIT\.`)
 
-// manyMarked limits how many generated files of a folder are named one by one; manyRead limits how many files are
-// searched for the mark.
+// How many generated files of a folder are named one by one, and how many files are searched for the mark.
 const (
 	manyMarked = 20
 	manyRead   = 3000

@@ -10,8 +10,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// manyProjects is how many other projects are named. deepest is the depth of folders down to which projects are
-// searched for.
+// How many other projects are named, and down to which depth of folders projects are searched for.
 const (
 	manyProjects = 10
 	deepest      = 3
@@ -47,8 +46,7 @@ func (t tree) project(folder string, made Repository) (dir string, others []stri
 	return dir, others[:min(len(others), manyProjects)], true
 }
 
-// within describes the project of a folder. Its commands start with a cd to that folder. Only the setup stays at the
-// root if the lockfile is there.
+// within describes the project of a folder. Its commands start there, except a setup of the root's lockfile.
 func (t tree) within(dir string, others []string) Repository {
 	inner := tree{has: map[string]bool{}, program: t.program, outer: &t, missing: t.missing}
 	inner.read = func(name string) string { return t.read(dir + "/" + name) }

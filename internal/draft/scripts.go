@@ -64,8 +64,7 @@ var testNames = lazyregexp.New(`^(?:(?:scripts?|bin|tools|tests?)/)?(?:tests?|ch
 // shebang matches the first line of a script, with the name of its interpreter.
 var shebang = lazyregexp.New(`^#! ?(?:/usr/bin/env +|/\S*/)([a-z]+)[\d.]*\s`)
 
-// runs returns the command that runs a script, by its extension or else by its first line. It returns "" for any other
-// file.
+// runs returns the command that runs a script, by its extension or else its first line; "" for any other file.
 func (t tree) runs(name string) string {
 	by := strings.TrimPrefix(path.Ext(name), ".")
 	if by == "" {

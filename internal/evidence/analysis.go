@@ -34,8 +34,7 @@ type Trial struct {
 	Idea        string // what was intended, however the writer worded the result; "" if nobody said it
 }
 
-// AreaStat counts the trials in one area, or of one type of file, kind of change or reason. Analysis counts all four
-// in the same way.
+// AreaStat counts the trials in one area, or of one type of file, kind of change or reason.
 type AreaStat struct {
 	Area           string  `json:"a"`
 	Tried          int     `json:"t"`
@@ -172,8 +171,7 @@ func (a Analysis) Improved() []AreaStat {
 	return pick(a.Areas, func(s AreaStat) bool { return s.Kept > 0 })
 }
 
-// AlwaysDiscarded returns the areas that were tried at least twice and never with success, the most often tried
-// first.
+// AlwaysDiscarded returns the areas that were tried twice or more, never with success, the most often tried first.
 func (a Analysis) AlwaysDiscarded() []AreaStat {
 	return pick(a.Areas, func(s AreaStat) bool { return s.Kept == 0 && s.Tried > 1 })
 }

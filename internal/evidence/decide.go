@@ -19,8 +19,7 @@ func Decide(direction string, reference, value, minDelta Decimal) (keep bool, de
 	return gain.Sign() > 0 && gain.Cmp(minDelta) >= 0, delta
 }
 
-// TargetMet reports whether value has reached target in the given direction. A value equal to the target has reached
-// it.
+// TargetMet reports whether value is at target, or beyond it in the given direction.
 func TargetMet(direction string, value, target Decimal) bool {
 	if direction == Lower {
 		return value.Cmp(target) <= 0

@@ -81,8 +81,7 @@ func conjunction(s string) (from, to int) {
 	return max(m[2], m[4]), max(m[3], m[5])
 }
 
-// Fingerprint returns what two descriptions of the same change have in common: their words in lower case, without
-// punctuation and articles.
+// Fingerprint returns the words of a description in lower case, without punctuation and articles.
 func Fingerprint(description string) string {
 	words := strings.FieldsFunc(strings.ToLower(description), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'

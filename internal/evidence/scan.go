@@ -101,8 +101,7 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 	return i, grouped
 }
 
-// Text with digits that is not a number, or is a number in groups. If the pattern's group matches, the match does not
-// count.
+// Text with digits that is no number, or is one in groups. If the pattern's group matches, the match does not count.
 var (
 	thousands   = lazyregexp.New(`^[1-9]\d{0,2}(?:,\d{3})+(,?\d)?`)
 	hexadecimal = lazyregexp.New(`^0[xX]\w*`)

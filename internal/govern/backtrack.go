@@ -56,8 +56,7 @@ func (r Improve) Turn(s loop.State) Turn {
 	return Turn{Do: Stay}
 }
 
-// fork decides whether a loop at its head continues from an earlier commit: on a plateau, if another iteration may
-// follow.
+// fork decides whether a loop at its head continues from an earlier commit: on a plateau, if an iteration may follow.
 func (r Improve) fork(s loop.State) Turn {
 	barren := s.DiscardsInARow - s.Backtrack.Since
 	if !atRest(s) || barren < r.ShiftAfter || s.DiscardsInARow >= r.Discards || exhausted(s) != "" {

@@ -36,8 +36,7 @@ const (
 	canaryTime  = 30 * time.Second
 )
 
-// Blind returns the problem, and the advice, for commands that should guard the code but do not notice that it is
-// broken.
+// Blind returns the problem and the advice for commands that do not notice that the code they should guard is broken.
 func Blind(c act.Canaried, commands ...string) (what, do string) {
 	what = fmt.Sprintf("the guard does not see your code: pawl put a syntax error into %s in scope (%s), but this still passed: %s",
 		evidence.Counted(c.Files, "file"), strings.Join(c.Broken, ", "), inCode(commands))

@@ -30,8 +30,7 @@ const (
 	worseFixes   = 2
 )
 
-// Before decides whether another iteration starts, and if not, how the loop ends (L7). The checks are in the order of
-// E4.
+// Before decides in the order of E4 whether another iteration starts, and if not, how the loop ends (L7).
 func (r Deliver) Before(s loop.State) Move {
 	if s.HaltRequested != "" {
 		return stops(Interrupted.Because(s.HaltRequested))

@@ -80,8 +80,7 @@ func (e End) Exhausted(b loop.Budget) []loop.Resource {
 	return spent
 }
 
-// Fault returns the end as an error that matches its code, its cause and their families (E5); nil if the loop has
-// completed.
+// Fault returns the end as an error with its code, its cause and their families (E5); nil if the loop has completed.
 func (e End) Fault() *fault.Error {
 	if e.Code == "" {
 		return nil

@@ -181,8 +181,7 @@ func (r Improve) AfterCommit(t Tries, v CommitVerdict) Move {
 	return enter(phase.Verify, "")
 }
 
-// AfterReject decides what follows when a person rejects a blocked change: the change is dropped, and the loop
-// continues.
+// AfterReject decides what follows when a person rejects a blocked change: it is dropped, and the loop continues.
 func (r Improve) AfterReject(blocked Move, _, _ string) Move { return discard(blocked.Drop) }
 
 // Measurement is the result of the verify command.
@@ -249,8 +248,7 @@ func (r Improve) Decide(reference, metric evidence.Decimal) (m Move, delta evide
 	return Move{Do: Finish, Kept: keep, Measured: true, Judged: true}, delta
 }
 
-// After decides what happens between two iterations: AskPerson if the verify command itself seems to be at fault (P5),
-// else Enter.
+// After decides what happens between two iterations: AskPerson if verify itself seems to be at fault (P5), else Enter.
 func (r Improve) After(s loop.State) Move {
 	if s.NoNumbers >= noNumbers {
 		return Move{Do: AskPerson, Reason: "verify printed no number twice in a row, so the command seems to be at fault, not the change", Choices: []string{Retry, HaltLoop}}
@@ -279,8 +277,7 @@ func (r Improve) ShiftDue(s loop.State) bool {
 	return r.ShiftAfter > 0 && n > 0 && n < r.Discards && n%r.ShiftAfter == 0
 }
 
-// rework asks for another attempt, or discards if the reworks for that reason, or the iteration's agent calls, are used
-// up.
+// rework asks for another attempt, or discards if the reworks for that reason, or the agent calls, are used up.
 func (r Improve) rework(t Tries, why string) Move {
 	allowed := r.Reworks
 	if why == reason.NotAtomic || why == reason.Policy+spec.RuleSealed {

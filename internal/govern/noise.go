@@ -41,8 +41,7 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 	return n
 }
 
-// Told returns what an agent is told about a metric that varies: how much it varies, and how large an improvement has
-// to be.
+// Told returns what an agent is told about a metric that varies, and about how large an improvement has to be.
 func Told(s sampling.Sampler, sp spec.Spec) string {
 	rules := ImproveOf(sp).Samples
 	sigma, unit := s.Sigma()

@@ -17,8 +17,7 @@ func Needs(at string) []string {
 	return []string{spec.CanExecuteTasks}
 }
 
-// Permit returns nil if a role has a permission, or a fault PERMISSION_DENIED that names both. Without a role there
-// is no permission.
+// Permit returns nil if a role has a permission, or a fault PERMISSION_DENIED that names both.
 func Permit(s spec.Spec, role, permission string) error {
 	if role == "" {
 		return fault.New(fault.PermissionDenied, "no role was given, so %s is not permitted", permission)

@@ -15,8 +15,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// Diff is one changed path as the policies see it. A rename counts as a deletion and an addition, and each is judged
-// by itself.
+// Diff is one changed path as the policies see it. A rename is a deletion and an addition.
 type Diff struct {
 	Path    string
 	Added   bool     // it is not in the parent
@@ -39,8 +38,7 @@ type Change struct {
 	Unread     bool            // the change is longer than the part that was searched for secrets
 }
 
-// Verdict is the policies' judgement of a change. Without a violation and without a question the change may be
-// committed.
+// Verdict is the policies' judgement of a change, which may be committed if there is neither violation nor question.
 type Verdict struct {
 	Violations []act.Violation // blocking violations first; capped
 	Asks       []string        // new files that need approval (newFiles: ask), unquoted

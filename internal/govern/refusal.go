@@ -53,8 +53,7 @@ func AfterRefusal(a spec.Agent, class outcome.Class, r act.Refused, times int, n
 	return Patience{Ask: fmt.Sprintf("the provider of %s does not answer as it should (%s, %s): answer %s once it works again", a.Use, said, often, Retry)}
 }
 
-// GoOn is a choice for a person after an agent was not allowed to use a tool: the agent's work without the tool is
-// judged.
+// GoOn is a person's choice after an agent was not allowed to use a tool: its work without the tool is judged.
 const GoOn = "go-on"
 
 // AfterDenial returns what a person is asked after a call in which an agent was not allowed to use some tools, "" if

@@ -124,8 +124,7 @@ func undecided(format string, args ...any) Opinion {
 	return Opinion{Why: loop.Clip(fmt.Sprintf(format, args...), 500)}
 }
 
-// readObject reads the review object strictly. encoding/json would accept keys in any case, and the last of two equal
-// keys.
+// readObject reads the review object strictly: encoding/json takes keys in any case, and the last of two equal keys.
 func readObject(object []byte) (Opinion, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if err := exactKeys(d, "review", []string{"decision", "hash", "note", "criteria"}); err != nil {
@@ -161,8 +160,7 @@ func readObject(object []byte) (Opinion, error) {
 	return out, nil
 }
 
-// exactKeys reads one value: an object with no keys but these, each once. It may contain only simple values and lists
-// of criteria.
+// exactKeys reads one object with no keys but these, each once, of simple values and lists of criteria.
 func exactKeys(d *json.Decoder, what string, keys []string) error {
 	t, err := d.Token()
 	if err != nil {

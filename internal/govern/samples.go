@@ -17,8 +17,7 @@ const claimEvaluations = 10
 // autoBaseline is how often the baseline is measured to find out whether the metric is noisy.
 const autoBaseline = 3
 
-// Judging decides from evaluations of the unchanged code how the metric is judged, "" if more evaluations are needed
-// (`verify.evidence`).
+// Judging decides from evaluations of the unchanged code how the metric is judged, "" if more are needed.
 func (r Improve) Judging(values []evidence.Decimal) string {
 	switch {
 	case r.Evidence == spec.Single:
@@ -36,8 +35,7 @@ func (r Improve) Judging(values []evidence.Decimal) string {
 // Sampling returns the rules for judging samples.
 func (r Improve) Sampling() sampling.Rules { return r.Samples }
 
-// Broken returns why the further metrics forbid keeping a change: the reason for the record, and a sentence. Both are
-// "" if they allow it.
+// Broken returns why the further metrics forbid keeping a change, for the record and as a sentence; "" if they do not.
 func (r Improve) Broken(baseline, values map[string]evidence.Decimal) (why, sentence string) {
 	if b, broken := evidence.Broken(r.Bounds, baseline, values); broken {
 		return reason.Bound + b.Name, b.String()
@@ -54,8 +52,7 @@ func (r Improve) Sampled(j sampling.Judgement) Move {
 	return m
 }
 
-// RefreshDue reports whether a head that was just kept is measured now. Its reference is gone, and something will
-// still be compared with it.
+// RefreshDue reports whether a head that was just kept is measured now, because something will be compared with it.
 func (r Improve) RefreshDue(s loop.State) bool {
 	return s.Sampler != nil && s.Sampler.Missing() > 0 && s.HaltRequested == "" && (r.Target != nil || r.Before(s).Do != Stop)
 }

@@ -24,8 +24,7 @@ type Folder struct {
 	file *os.File
 }
 
-// Open opens the folder at a path. If there is no folder, it returns the system's error. The caller closes the
-// folder.
+// Open opens the folder at a path. The caller closes it. Without a folder it returns the system's error.
 func Open(path string) (*Folder, error) {
 	f, err := open(path)
 	if err != nil {
@@ -40,8 +39,7 @@ func (f *Folder) Close() error { return f.file.Close() }
 // Here returns the folder's path in this process, and in a child of it until the child executes its program.
 func (f *Folder) Here() string { return by(f.Path, f.file.Fd()) }
 
-// Within returns the folder's path for a process whose working directory is the folder, and for that process's
-// children.
+// Within returns the folder's path for a process whose working directory it is, and for that process's children.
 func (f *Folder) Within() string {
 	if names == "" {
 		return f.Path
@@ -134,8 +132,7 @@ func InPlace(path string) error {
 	return nil
 }
 
-// again opens the folder's path once more, in the mounts of the calling thread. It returns an error if the path has
-// another folder now.
+// again opens the folder's path once more, in the calling thread's mounts. Another folder there is an error.
 func (f *Folder) again() (*Folder, error) {
 	now, err := Open(f.Path)
 	if err != nil {

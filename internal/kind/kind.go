@@ -176,8 +176,7 @@ func (k Kind) Phases() (all []string) {
 	return all
 }
 
-// Edits reports whether, in any kind, an agent's work in that phase is a change of the source. In all other phases an
-// agent's changes are thrown away.
+// Edits reports whether, in any kind, an agent's work in that phase is a change. In others it is thrown away.
 func Edits(at phase.Phase) bool {
 	return slices.ContainsFunc(All, func(k Kind) bool {
 		return slices.ContainsFunc(k.Machines, func(m phase.Machine) bool { return m.Row(at).Edits })

@@ -20,8 +20,7 @@ import (
 	"pawl/internal/spec"
 )
 
-// TaskTimeout is shorter than Temporal's default of ten seconds, because a worker that dies inside a workflow task
-// costs this time.
+// TaskTimeout is below Temporal's ten seconds, because a worker that dies inside a workflow task costs this time.
 const TaskTimeout = 2 * time.Second
 
 // StewardTaskTimeout is longer: with a thousand tasks, a steward's history takes seconds to replay on a busy machine.
@@ -125,8 +124,7 @@ func fitting(limit, most int, text func(most int) string) string {
 	}
 }
 
-// details returns what was asked for, as Markdown. People can read it without a running worker. The current details
-// show what the loop does.
+// details returns what was asked for, as Markdown, which needs no worker. The current details show what the loop does.
 func details(id string, sp spec.Spec, most int) string {
 	var w table
 	fmt.Fprintf(&w, "%s\n\n| | |\n|---|---|\n", markdown.Block(loop.Clip(strings.TrimSpace(sp.Goal), 4*most)))

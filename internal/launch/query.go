@@ -10,8 +10,7 @@ import (
 	"pawl/internal/steward"
 )
 
-// IterationsView is the answer to the query `iterations`: the last ones, how many there are, and the ledger commit that
-// has all of them.
+// IterationsView answers the query `iterations`: the last ones, their number, and the ledger commit that has all.
 type IterationsView struct {
 	Iterations []loop.Iteration `json:"iterations"`
 	Count      int              `json:"count"`
@@ -25,8 +24,7 @@ type EventsView struct {
 	Ledger string       `json:"ledger"`
 }
 
-// ContractView is the answer to the query `contract`: everything that the hash covers, and more that a person wants to
-// know before approving it.
+// ContractView answers the query `contract`: all that the hash covers, and more that a person wants to know before.
 type ContractView struct {
 	Contract    *loop.Contract    `json:"contract"`
 	Spec        spec.Spec         `json:"spec"`
@@ -62,8 +60,7 @@ func Text(argument json.RawMessage) (string, error) {
 	return read[string](argument, `a text such as "retry"`)
 }
 
-// read reads the argument of a query. A query that takes a value of the type itself would answer a mistake with Go's
-// types.
+// read reads the argument of a query, which, if it took a T itself, would answer a mistake with Go's types.
 func read[T any](argument json.RawMessage, want string) (value T, err error) {
 	if len(argument) > 0 && json.Unmarshal(argument, &value) != nil {
 		return *new(T), fmt.Errorf("the argument must be %s, not %s", want, loop.Clip(string(argument), 80))

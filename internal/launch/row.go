@@ -8,8 +8,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// Row is a loop or steward in a list, made from its search attributes and memo, or from its ledger. Times are RFC 3339
-// UTC in data.
+// Row is a loop or steward in a list, made from its search attributes and memo, or from its ledger.
 type Row struct {
 	Loop      string            `json:"loop"`
 	Run       string            `json:"run,omitempty"`

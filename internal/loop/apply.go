@@ -37,8 +37,7 @@ func Fold[S interface{ Apply(Event) S }](s S, events []Event) S {
 	return s
 }
 
-// effects has what each type of event does to a state. Functions never change a slice in place, because older states
-// share it.
+// effects has what each type of event does to a state. Older states share its slices, so none is changed in place.
 var effects = map[Type]func(*State, Event){
 	LoopOpened: func(s *State, e Event) {
 		o := e.Opened

@@ -53,8 +53,7 @@ func (s State) Underway() bool {
 	return s.Iteration > 0 && (n == 0 || s.Iterations[n-1].N != s.Iteration)
 }
 
-// Unjudged returns the commit at the head of the branch if it belongs to the iteration under way and is not accepted
-// yet, else nil.
+// Unjudged returns the commit at the branch's head if it is of the iteration under way and not accepted yet, else nil.
 func (s State) Unjudged() *Change {
 	if c := s.LastChange; s.Underway() && c != nil && c.Commit == s.Head && !c.Accepted {
 		return c

@@ -70,8 +70,7 @@ func (b Budget) Spend(r Resource, n evidence.Decimal) Budget {
 	return out
 }
 
-// Keeping returns the budget with n less of r remaining, because n is reserved for something else. Used does not
-// change.
+// Keeping returns the budget with n less of r remaining, because n is reserved for something else.
 func (b Budget) Keeping(r Resource, n int64) Budget {
 	a := b[r]
 	if a.Remaining == nil || n <= 0 {

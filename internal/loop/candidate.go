@@ -54,8 +54,7 @@ type Trial struct {
 // Triable reports whether there is a change to try that was not tried.
 func (c Candidate) Triable() bool { return c.Made && c.Commit != "" && c.Trial == nil }
 
-// Stage returns what the loop does, in one word: its phase, or "candidates" if it makes or tries them between two
-// iterations.
+// Stage returns the phase, or "candidates" if the loop makes or tries candidates between two iterations.
 func (s State) Stage() string {
 	ready := func(c Candidate) bool { return c.Made && !c.Triable() }
 	if s.Underway() || !slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return !ready(c) }) {

@@ -57,8 +57,7 @@ var Messages = []MessageName{
 	{MessageSetMode, "Change the mode; away from mission ends the loop for good: {\"mode\": \"plan\"}"},
 }
 
-// When a pause begins: at once, which interrupts the running step; before the next step; before the next iteration.
-// The last two interrupt nothing.
+// When a pause begins: at once, interrupting the running step; before the next step; before the next iteration.
 const (
 	PauseNow       = ""
 	PauseStep      = "step"

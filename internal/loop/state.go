@@ -163,8 +163,7 @@ func (s State) Footing() string { return cmp.Or(s.Moved, s.Begun, s.Base) }
 // Own returns the commit from which the diff of the loop's own changes begins.
 func (s State) Own() string { return cmp.Or(s.Moved, s.Base) }
 
-// New returns the state of a loop that has only an ID and a kind. Its lists are empty and not null, even if nothing
-// is ever added.
+// New returns the state of a loop that has only an ID and a kind. Its lists are empty, never null.
 func New(id, kind string) State {
 	return State{Loop: id, Kind: kind, Status: Running, ChangedFiles: []string{}, Iterations: []Iteration{}, Kept: []Kept{}}
 }
@@ -184,8 +183,7 @@ type Claim struct {
 	Holdout    *sampling.Claim `json:"holdout,omitempty"` // by verify.holdout.command
 }
 
-// Scratch is the result of judging a head from scratch: in a judge that was made anew, and in caches that no change of
-// the loop has written.
+// Scratch is the result of judging a head in a new judge, in caches that no change of the loop has written.
 type Scratch struct {
 	Head   string            `json:"head"`
 	Passed bool              `json:"passed"`
@@ -440,8 +438,7 @@ type Kept struct {
 	Description string `json:"description"`
 }
 
-// Tried is a tree that was judged and discarded. The loop does not judge the same change again (P2: avoid what
-// failed).
+// Tried is a tree that was judged and discarded. It is not judged again (P2: avoid what failed).
 type Tried struct {
 	Tree   string            `json:"tree"`
 	Metric *evidence.Decimal `json:"metric,omitempty"`

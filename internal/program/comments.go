@@ -1,7 +1,6 @@
 package program
 
-// uncommented returns JSON without what programs let people write into their settings: comments, and commas before a
-// closing bracket.
+// uncommented returns JSON without the comments and last commas that people may write into programs' settings.
 func uncommented(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	comma := -1 // the index of the last comma, if only space follows it

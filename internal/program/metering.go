@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Metering says how to make a program call pawl's meter instead of its provider. The zero value is for a program for
-// which that is impossible.
+// Metering says how a program is made to call pawl's meter, not its provider. The zero value: it can't be.
 type Metering struct {
 	Base string // the variable with its provider's base URL
 	At   string // the base URL if that variable is not set
@@ -34,8 +33,7 @@ type Metering struct {
 	Choice, ChosenBy string
 }
 
-// Key is a variable with a key. If the file Yields exists in the home, the program signs in with that file instead;
-// "" for none.
+// Key is a variable with a key. If the file Yields exists in the home, the program signs in with that instead.
 type Key struct{ Name, Yields string }
 
 // Route says where a program's meter sends its requests, and what the program needs to find the meter.

@@ -101,8 +101,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// between counts the slots of a schedule after from and not after to. It stops once it has enough. Temporal lists a
-// thousand at once.
+// between counts the slots of a schedule after from and not after to, until it has enough. Temporal lists a thousand.
 func (r Reader) between(ctx context.Context, id string, from, to time.Time, enough int) (n int, err error) {
 	for n < enough {
 		list, err := r.Client.WorkflowService().ListScheduleMatchingTimes(ctx, &workflowservice.ListScheduleMatchingTimesRequest{

@@ -28,8 +28,7 @@ import (
 // SubmitWorkflow is the type of the workflow that a slot starts.
 const SubmitWorkflow = "Submit"
 
-// CatchUp is how late a slot may still be taken, unless the charter sets it: a laptop that has slept overnight takes
-// the slot in the morning.
+// CatchUp is how late a slot is taken by default: a laptop that has slept overnight takes it in the morning.
 const CatchUp = 24 * time.Hour
 
 // memo is the key of two memos. In the memo of a schedule it has the steward for which the schedule was made. In the

@@ -9,8 +9,7 @@ import (
 	"pawl/internal/program"
 )
 
-// UseCommand is the value of `agent.use` for a program that is not in pawl's table. The other values are in
-// internal/program.
+// UseCommand is `agent.use` for a program that is not in pawl's table. The other values are in internal/program.
 const UseCommand = program.Command
 
 // Agent is the program that makes the changes.
@@ -43,8 +42,7 @@ type Override struct {
 	Fallback []Substitute `json:"fallback,omitempty"` // replaces the loop's list
 }
 
-// OffersIdeas reports whether the ideator is asked first. By default it is for built-in agents and is not for a
-// command.
+// OffersIdeas reports whether the ideator is asked first: by default for every agent but a command.
 func (a Agent) OffersIdeas() bool {
 	own := a.For(RoleIdeator)
 	return or(own.Ideas, own.Use != UseCommand)
@@ -115,8 +113,7 @@ func (a Agent) behind() (program.Program, bool) {
 	return program.OfACP(slices.Concat(a.Command.Args(), a.Args))
 }
 
-// Row returns the row of the table for agent.use. For the Agent Client Protocol it includes what is known about the
-// agent behind it.
+// Row returns the row of the table for agent.use, with what is known about an agent behind the Agent Client Protocol.
 func (a Agent) Row() (p program.Program, known bool) {
 	p, known = program.Lookup(a.Use)
 	if of, is := a.behind(); is && a.Use == program.ACP {

@@ -7,8 +7,7 @@ import (
 	"pawl/internal/kind"
 )
 
-// The keys of a running loop's contract that may be amended, by the kind of amendment. A goal never changes and a
-// scope never widens (A10).
+// The keys of a running loop's contract that may be amended. A goal never changes, and a scope never widens (A10).
 var (
 	// Extendable are the budgets.
 	Extendable = []string{

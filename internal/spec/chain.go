@@ -41,8 +41,7 @@ func (a Agent) All() []Keyed {
 	return all
 }
 
-// keyed returns the chain of a role that has its own agent, or for "" the chain of the loop, each with its key in the
-// spec.
+// keyed returns the chain of a role with its own agent, or for "" that of the loop, each with its key in the spec.
 func (a Agent) keyed(role string) (all []Keyed) {
 	key := "agent"
 	if role != "" {

@@ -8,8 +8,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// How a metric loop decides on a change (`verify.evidence`), besides Auto: with Auto the baseline shows which of the
-// two fits.
+// How a metric loop decides on a change (`verify.evidence`). With Auto the baseline shows which of the two fits.
 const (
 	Single     = "single"     // one measurement of each change: the protocol of the source
 	Sequential = "sequential" // measures reference and change in turn, until one is shown to be better

@@ -104,8 +104,7 @@ func HostName(name string) string {
 	return name
 }
 
-// Names reports whether the entry includes host, an address or a name as HostName returns it, at port. It never
-// resolves a name.
+// Names reports whether the entry includes host, an address or a HostName, at port. It never resolves a name.
 func (h Host) Names(host string, port uint16) bool {
 	if h.Port != 0 && h.Port != port {
 		return false

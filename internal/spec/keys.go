@@ -48,8 +48,7 @@ func rank(key string, all []string) int {
 	return beside
 }
 
-// meant suggests which key was meant by an unknown one: a key beside it with a similar spelling, else a key elsewhere
-// that has this name.
+// meant suggests the key that was meant: one beside it with a similar spelling, else one elsewhere of this name.
 func meant(parent, name string, beside, all []string) string {
 	if best := Alike(name, beside); best != "" {
 		return join(parent, best) + " (did you mean it?)"

@@ -18,8 +18,7 @@ func Webhook(to string) bool {
 	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// Addressee returns a name for a value of notify, without parts that may be secret: the host of an address, the first
-// word of a command.
+// Addressee returns a value of notify without parts that may be secret: an address's host, a command's first word.
 func Addressee(to string) string {
 	if u, err := url.Parse(to); Webhook(to) && err == nil {
 		return strings.ToLower(u.Scheme) + "://" + u.Host

@@ -16,8 +16,7 @@ func (s Spec) AtOnce() int { return or(s.Limits.Parallel, 1) }
 // Backtracks reports whether the loop may continue from an earlier kept commit on a plateau (`limits.backtrack`).
 func (s Spec) Backtracks() bool { return or(s.Limits.Backtrack, false) }
 
-// parallel checks limits.parallel and limits.backtrack. Both are only for loops in which a metric decides what is
-// kept.
+// parallel checks limits.parallel and limits.backtrack, which are only for loops in which a metric decides.
 func (s Spec) parallel(c *Checker, k kind.Kind) {
 	if n := s.AtOnce(); n > 1 && n <= mostParallel && k.Name != "" && !k.Reference {
 		c.Add("limits.parallel", fmt.Sprintf("is %d, but a loop of kind %s makes one change at a time", n, s.Kind), "1, or kind: improve")

@@ -7,8 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Match reports whether a path, relative to the root of the repository and with slashes, is in scope. A sealed file
-// may not change even if it is in scope.
+// Match reports whether a path from the root of the repository is in scope. If it is sealed, it still may not change.
 func (s Spec) Match(path string) bool { return MatchAny(s.Scope, path) }
 
 // MatchAny reports whether one of the globs matches a path. "*" matches within a folder and "**" across folders.

@@ -239,8 +239,7 @@ const (
 // not set it and the machine has cgroups. It is far more than builds need, and far less than a machine can have.
 const DefaultProcesses = 4096
 
-// Defaults returns a spec with only the defaults of the contract, with the budgets of the profile a1 (A2). Required
-// keys are empty.
+// Defaults returns the defaults of the contract, with the budgets of the profile a1 (A2). Required keys are empty.
 func Defaults() Spec {
 	return Spec{
 		Kind:     kind.Improve.Name,

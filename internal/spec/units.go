@@ -10,8 +10,7 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// Size is a number of bytes. Its only written form has a unit, such as "512MiB" or "2GiB", because the unit of a bare
-// number would not be clear.
+// Size is a number of bytes. It is written with a unit, such as "512MiB", because a bare number would not be clear.
 type Size int64
 
 // SizeForm is the written form of a size. The schema uses it too.

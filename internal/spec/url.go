@@ -49,8 +49,7 @@ func (r Repo) Endpoint() string {
 	return ""
 }
 
-// badURL returns what is wrong with the URL of a repository, and what would be right. It never repeats a part of the
-// URL that may be secret.
+// badURL returns what is wrong with a repository's URL, and what would be right. It repeats no part that may be secret.
 func badURL(address string) (what, want string) {
 	if bad := unprintable(address); bad != "" {
 		return bad, urlExample

@@ -307,8 +307,7 @@ func (s Spec) Kept() error {
 	return c.Problems.Err()
 }
 
-// check adds a problem if the agent can't be called, if it can't be limited to the tools, or if costs are capped and
-// nothing reports its costs.
+// check adds a problem if the agent can't be called, can't be limited to the tools, or can't keep capped costs.
 func (a Agent) check(key string, tools []string, capped bool, add func(key, what, want string)) {
 	text := func(key, value string) {
 		if strings.ContainsRune(value, 0) {

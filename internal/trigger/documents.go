@@ -31,8 +31,7 @@ func (o object) text(names ...string) string {
 	return ""
 }
 
-// event returns the content of an object as an event. Without a text for the body, the body is the whole
-// object.
+// event returns the content of an object as an event. Without a text for the body, it is the whole object.
 func (o object) event() incoming.Event {
 	e := incoming.Event{
 		Title: o.text("title", "summary", "subject"), Body: o.text("body", "description", "message"), Name: o.text("name", "type"),
@@ -60,8 +59,7 @@ func decode(body []byte) (o object, err error) {
 	return o, nil
 }
 
-// readJSON reads plain JSON. Only the body is signed, so the body is the key: an old body with the name of a new
-// delivery makes no second task.
+// readJSON reads plain JSON. Only the body is signed, so it is the key: under a new name it makes no second task.
 func readJSON(r request) (e incoming.Event, why string, err error) {
 	o, err := decode(r.body)
 	if err != nil {

@@ -292,8 +292,7 @@ func (e *Endpoint) wait(route Route) time.Duration {
 	return wait
 }
 
-// memory remembers the latest keys, and as many before them. The steward knows those that it has forgotten, also because
-// of a restart.
+// memory remembers the latest keys, and as many before them. The steward knows those that it has forgotten.
 type memory struct {
 	mu              sync.Mutex
 	latest, earlier map[string]bool

@@ -82,8 +82,7 @@ func verifyStandard(r request, secret []byte) error {
 	return nil
 }
 
-// verifyBearer is for a sender that can't sign. It compares digests, so the comparison takes the same time for every
-// length.
+// verifyBearer is for a sender that can't sign. It compares digests, which takes the same time for every length.
 func verifyBearer(r request, secret []byte) error {
 	token, found := strings.CutPrefix(r.header.Get("Authorization"), "Bearer ")
 	given, wanted := sha256.Sum256([]byte(token)), sha256.Sum256(secret)

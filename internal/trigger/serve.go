@@ -37,8 +37,7 @@ type Options struct {
 	Serving  func(addr string) // called with the address when the endpoint begins to serve, with "" when it ends; may be nil
 }
 
-// Run serves the endpoint as long as a steward with triggers runs, until ctx ends. If it can't listen, it logs the
-// error and tries again.
+// Run serves the endpoint while a steward with triggers runs, until ctx ends. If it can't listen, it tries again.
 func Run(ctx context.Context, o Options) {
 	if o.Address == config.NoTriggers {
 		return

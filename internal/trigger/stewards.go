@@ -133,8 +133,7 @@ func (t *Temporal) list(ctx context.Context) (map[string]steward, error) {
 	}
 }
 
-// read reads a steward's triggers from the input of its run, which is the charter. A steward whose input can't be read
-// has none; it ends by itself.
+// read reads a steward's triggers from its charter, the input of its run. One that can't be read has none, and ends.
 func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) (steward, error) {
 	run := e.GetExecution()
 	s := steward{run: run.GetRunId(), first: e.GetFirstRunId()}

@@ -2,8 +2,7 @@ package ui
 
 import "pawl/internal/loop"
 
-// exploring returns from which earlier commit the loop continues, and what it can return to. It returns nothing while
-// the loop continues from its head.
+// exploring returns from which earlier commit the loop continues, and what it can return to, if it explores a branch.
 func exploring(st loop.State) []string {
 	b := st.Exploring()
 	if b == nil {

@@ -6,8 +6,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// candidates returns a line for each candidate that no iteration has taken yet. over says that no iteration will take
-// them any more.
+// candidates returns a line for each candidate that no iteration has taken. over says that none will take them.
 func candidates(all []loop.Candidate, over bool) (lines []string) {
 	for _, c := range all {
 		how := madeOf(c)

@@ -275,8 +275,7 @@ func program(a spec.Agent) []string {
 	}
 }
 
-// environment returns the variables that the spec gives to agents, as the spec writes them, and those of the worker
-// that agents and commands get.
+// environment returns the variables that the spec gives to agents, and those of the worker that agents and commands get.
 func environment(sp spec.Spec, inherited []string) []string {
 	lines := append(slices.Clone(inherited), given("", sp.Agent.Env, nil)...)
 	for _, role := range slices.Sorted(maps.Keys(sp.Agent.Roles)) {
@@ -370,8 +369,7 @@ func sealCount(seals []loop.Seal) string {
 	return text
 }
 
-// sealed returns what judges the work: first files by their names, then the globs, then what is outside the
-// repository.
+// sealed returns what judges the work: files by their names, then the globs, then what is outside the repository.
 func sealed(seals []loop.Seal) (lines []string) {
 	if len(seals) == 0 {
 		return []string{"nothing"}

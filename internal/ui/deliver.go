@@ -9,8 +9,7 @@ import (
 	"pawl/internal/phase"
 )
 
-// Delivery is what a reader wants to know at the end of a loop that runs tests. It is gathered from the loop's
-// events.
+// Delivery is what a reader wants to know at the end of a loop that runs tests, gathered from its events.
 type Delivery struct {
 	Fixes  int
 	First  *loop.Tests // the tests of the first change that reached them

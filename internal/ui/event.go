@@ -12,8 +12,7 @@ import (
 	"pawl/internal/steward"
 )
 
-// Event renders an event of a loop as a line for people, and says whether it is of note. Other events are only for
-// people who want to see everything.
+// Event renders an event of a loop as a line, and says whether it is of note. Other events are only for `log --all`.
 func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
 	text, color, ofNote := s.describe(e)
 	if e.Record != nil {
@@ -26,8 +25,7 @@ func (s Style) Event(k kind.Kind, e loop.Event) (line string, ofNote bool) {
 	return s.Dim(e.Time.In(s.zone()).Format(time.DateTime)) + "  " + at + "  " + s.paint(color, text), ofNote
 }
 
-// Note renders an event as a line under a loop's iterations, without its time. The end, the gates and the iterations
-// themselves have other forms.
+// Note renders an event as a line under a loop's iterations. The end, gates and iterations themselves have other forms.
 func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 	switch e.Type {
 	case loop.IterationSucceeded, loop.IterationFailed, loop.BaselineMeasured, loop.GateOpened,

@@ -7,8 +7,7 @@ import (
 	"pawl/internal/loop"
 )
 
-// figure is how a part of a loop's progress is shown: as a row of `pawl show`, and on the moving line. An empty text
-// shows nothing.
+// figure is how a part of a loop's progress is shown, if there is a text: as a row of `pawl show`, on the moving line.
 type figure struct {
 	label     string
 	row, part func(loop.State) string

@@ -11,8 +11,7 @@ import (
 	"pawl/internal/shell"
 )
 
-// List renders loops as a table: also how long each has run, and what it has cost, if its ledger on this host says
-// it.
+// List renders loops as a table, with how long each has run and what it has cost, as far as this host's ledger says.
 func (s Style) List(rows []launch.Row, now time.Time) string {
 	var cells [][]string
 	for _, r := range rows {

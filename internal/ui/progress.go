@@ -87,8 +87,7 @@ func (s Style) stage(st loop.State, since, now time.Time) string {
 // FirstWord is how long something may take before the first line about it, if no line can move.
 const FirstWord = 10 * time.Second
 
-// Pace says when to report that something is still running: after ten seconds, after a minute, and then at longer and
-// longer intervals.
+// Pace says when to report that something still runs: after ten seconds, a minute, and at longer and longer intervals.
 type Pace struct{ next time.Duration }
 
 // Due reports whether it is time for a report.

@@ -13,8 +13,7 @@ import (
 	"pawl/internal/task"
 )
 
-// Steward renders the state of a steward for people: first what waits and how to answer, then the steward, its
-// metrics (S13) and its tasks.
+// Steward renders the state of a steward: what waits and how to answer, then the steward, its metrics (S13), its tasks.
 func (s Style) Steward(st steward.State, now time.Time) string {
 	var b strings.Builder
 	open, more := st.Open(), st.GatesCount-len(st.Gates)
@@ -64,8 +63,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	return b.String()
 }
 
-// unlisted returns how many tasks the table lacks: of those that have started, of the queue, and of those that are
-// over.
+// unlisted returns how many tasks the table lacks: of those that have started, are in the queue, are over.
 func (s Style) unlisted(st steward.State) (text string) {
 	started, waiting := " more that have begun", " more in the queue"
 	if st.Status.Ended() {

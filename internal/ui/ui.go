@@ -145,8 +145,7 @@ func (f *fields) add(name string, lines ...string) {
 
 func (f *fields) String() string { return strings.TrimSuffix(f.b.String(), "\n") }
 
-// table renders rows under a head. Each column is as wide as its widest cell; the last one takes the rest of the
-// screen.
+// table renders rows under a head. Each column is as wide as its widest cell; the last one takes the rest.
 func (s Style) table(head []string, rows [][]string) string {
 	widths := make([]int, len(head))
 	for _, row := range append([][]string{head}, rows...) {

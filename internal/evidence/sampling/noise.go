@@ -91,8 +91,7 @@ func centre(arm []float64, sigma float64) (mean float64, count int) {
 	return average(arm), len(arm)
 }
 
-// within returns an arm without its spikes. If half of it or more would be spikes, nobody can tell which, and all
-// values count.
+// within returns an arm without its spikes. If that left half of it or less, nobody could tell which, and all count.
 func within(arm []float64, sigma float64) []float64 {
 	if sigma == 0 || len(arm) < 2 {
 		return arm

@@ -37,8 +37,7 @@ func (r Reference) with(y, sigma float64) Reference {
 	return r
 }
 
-// differ reports whether the older half of the reference differs from the newer one by more than three standard
-// errors.
+// differ reports whether the halves of the reference differ by more than three standard errors.
 func (r Reference) differ(sigma float64) bool {
 	half := len(r.Values) / 2
 	before, m := centre(r.Values[:half], sigma)
@@ -73,8 +72,7 @@ type Sampler struct {
 	Trial     Trial     `json:"trial,omitzero"`
 }
 
-// Deterministic reports whether at least three evaluations of one commit are equal to the digit. For such a metric
-// one evaluation is enough.
+// Deterministic reports whether three or more evaluations of one commit are equal: then one is enough.
 func Deterministic(baseline []evidence.Decimal) bool {
 	for _, v := range baseline {
 		if v.Cmp(baseline[0]) != 0 {

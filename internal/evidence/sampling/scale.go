@@ -44,8 +44,7 @@ func ScaleOf(direction string, values ...evidence.Decimal) Scale {
 	return s
 }
 
-// of returns a metric's value on the scale. It is finite, and rounded, so that machines agree whose logarithms differ
-// in the last bit.
+// of returns a metric on the scale, finite, and rounded so that machines agree whose logarithms differ in the last bit.
 func (s Scale) of(v evidence.Decimal) float64 {
 	y, farthest := v.Float(), farthestLinear
 	if s.Log {
