@@ -13,7 +13,6 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/client"
 	"pawl/internal/fault"
-	"pawl/internal/loop"
 	"pawl/internal/ui"
 )
 
@@ -41,16 +40,6 @@ working tree is updated too and must be clean.
 	cmd.Flags().StringVar(&in.By, "by", config.User(), "who does this, for the record")
 	cmd.Flags().StringVar(&out, "out", "", "the file to write a patch to (default: stdout)")
 	return cmd
-}
-
-// applyReviewed applies a proposal that was just approved, of a loop that has ended.
-func (a *app) applyReviewed(ctx context.Context, s *session, m loop.Message, sent client.Sent, p loop.Proposal) error {
-	if !a.json { // with --json, one document is enough
-		if err := a.reportReview(s, sent, p, nil); err != nil {
-			return err
-		}
-	}
-	return a.apply(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
 }
 
 func (a *app) apply(ctx context.Context, s *session, in act.Apply, out string) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/config"
+	"pawl/internal/act"
 	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
@@ -205,10 +206,13 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 			m.Hash = p.Hash
 		}
 		if sent, p, done, err := s.Review(ctx, id, loop.MessageApprove, m); done {
-			if err == nil && m.Apply != "" {
-				return a.applyReviewed(ctx, s, m, sent, p)
+			if err != nil || m.Apply == "" || !a.json { // with --json, one document is enough
+				err = a.reportReview(s, sent, p, err)
 			}
-			return a.reportReview(s, sent, p, err)
+			if err != nil || m.Apply == "" {
+				return err
+			}
+			return a.apply(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
 		}
 		if m.Hash == "" {
 			if m, err = a.lookUp(ctx, s, id, "Approve?", m); err != nil {

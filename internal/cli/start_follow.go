@@ -58,13 +58,6 @@ const (
 	followLogging = 500 * time.Millisecond
 )
 
-func (a *app) every() time.Duration {
-	if a.screen.Moves() {
-		return followEvery
-	}
-	return followLogging
-}
-
 // lookEvery is how often the free space of the disk is checked. With a full disk the engine can't even record that.
 const lookEvery = 2 * time.Second
 
@@ -79,7 +72,11 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run sdk
 	defer redraw.Stop()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	updates, workerDone := s.Watch(ctx, f.id, a.every()), w.done
+	every := followLogging
+	if a.screen.Moves() {
+		every = followEvery
+	}
+	updates, workerDone := s.Watch(ctx, f.id, every), w.done
 	for {
 		var err error
 		select {

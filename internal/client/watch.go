@@ -7,9 +7,12 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/wire"
@@ -77,6 +80,34 @@ func (c *Client) underWay(ctx context.Context, id string) *News {
 		return &News{Live: &u}
 	}
 	return nil
+}
+
+// spending returns what the running agent call has spent, from its heartbeats, and false if none runs. The loop books
+// it when the step has ended (A8).
+func spending(d *workflowservice.DescribeWorkflowExecutionResponse) (loop.Usage, bool) {
+	for _, a := range d.GetPendingActivities() {
+		var live act.Live
+		if a.GetActivityType().GetName() != act.CallName || a.GetHeartbeatDetails() == nil {
+			continue
+		}
+		if converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &live) == nil {
+			return live.Usage, true
+		}
+	}
+	return loop.Usage{}, false
+}
+
+// Live returns the state for people, including what the running step has spent.
+func (c *Client) Live(ctx context.Context, id string, state loop.State) loop.State {
+	if state.Status.Ended() {
+		return state
+	}
+	if d, err := c.asked(ctx, id); err == nil {
+		if u, runs := spending(d); runs {
+			return state.Spending(u)
+		}
+	}
+	return state
 }
 
 // News returns what happened after the event known, nil for nothing, and the number of the last event.

@@ -17,7 +17,6 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/git"
-	"pawl/internal/home"
 	"pawl/internal/proc"
 	"pawl/internal/workspace"
 )
@@ -49,19 +48,15 @@ func (e *examination) home() {
 	if torn, err := workspace.Torn(e.o.Home); err == nil && len(torn) > 0 && e.o.Troubles == nil {
 		e.note("records", "The next `pawl up` makes them again from the ledgers.", "those of the loops %s are damaged", strings.Join(torn, ", "))
 	}
+	worker := "no worker now"
+	if locked, err := durable.Locked(e.o.Home.WorkerLock()); err == nil && locked {
+		worker = "its worker runs"
+	}
 	if id, err := e.o.Home.HostID(); err == nil {
-		e.ok("host", "%s%s", id, worker(e.o.Home))
+		e.ok("host", "%s, %s", id, worker)
 	} else {
 		e.failed("host", "Check the folder "+dir+".", "%s", firstLine(err))
 	}
-}
-
-// worker returns whether a process of this host is its worker, as part of a sentence.
-func worker(h home.Home) string {
-	if locked, err := durable.Locked(h.WorkerLock()); err == nil && locked {
-		return ", its worker runs"
-	}
-	return ", no worker now"
 }
 
 // git checks that git is installed and new enough.

@@ -3,15 +3,12 @@ package draft
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"pawl/internal/lazyregexp"
 )
 
-// pages reports whether the repository has Markdown pages.
-func (t tree) pages() bool { return slices.ContainsFunc(t.files, page) }
-
+// page reports whether a file is Markdown.
 func page(name string) bool {
 	ext := strings.ToLower(path.Ext(name))
 	return ext == ".md" || ext == ".markdown"

@@ -142,7 +142,7 @@ func (t tree) look(folder string) Repository {
 		r.Metric = metrics[slices.IndexFunc(metrics, func(m Metric) bool { return m.Command == chosen })]
 	}
 	r.Scope = or(r.Scope, t.under("src", "lib", "app")...)
-	if len(r.Languages) == 0 && len(r.Scope) == 0 && t.pages() && r.Metric.Command == "" {
+	if len(r.Languages) == 0 && len(r.Scope) == 0 && slices.ContainsFunc(t.files, page) && r.Metric.Command == "" {
 		r.Scope, r.Metric = []string{"**/*.{md,markdown}"}, t.docs()
 	}
 	r.Scope = or(r.Scope, "**")

@@ -62,14 +62,11 @@ const (
 
 // Part names a part of the code, with its size.
 func Part(p canary.Part) string {
-	return fmt.Sprintf("%s (%s: %s%s)", p.Name, evidence.Counted(len(p.Files), "file"), p.Files[0], more(len(p.Files)))
-}
-
-func more(files int) string {
-	if files > 1 {
-		return ", …"
+	first := p.Files[0]
+	if len(p.Files) > 1 {
+		first += ", …"
 	}
-	return ""
+	return fmt.Sprintf("%s (%s: %s)", p.Name, evidence.Counted(len(p.Files), "file"), first)
 }
 
 // Unseen returns the problem for commands that see the code, but not these parts of it.

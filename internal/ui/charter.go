@@ -55,14 +55,12 @@ func (s Style) Charter(v Charter) string {
 	f.add("tells", told(c.Notify)...)
 	fragment := c.Fragment()
 	f.add("variables", append(environment(fragment, v.Environment), given("planner: ", planner.Env, fragment.Agent.Env)...)...)
-	f.add("granted", append(each(fragment.Sandbox.Allow, allowed), granted(fragment)...)...)
+	writable := each(fragment.Sandbox.Allow, func(path string) string {
+		return "agent and commands may write " + Clean(path) + ", as far as the loop's contract says"
+	})
+	f.add("granted", append(writable, granted(fragment)...)...)
 	f.add("protection", s.protections(v.Protections)...)
 	return s.Bold("Charter of "+Clean(c.Name)) + "\n\n" + f.String()
-}
-
-// allowed says what a path in sandbox.allow of a charter means. Each loop's contract says what it means for that loop.
-func allowed(path string) string {
-	return "agent and commands may write " + Clean(path) + ", as far as the loop's contract says"
 }
 
 // loops adds what the charter gives its loops.

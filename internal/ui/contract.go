@@ -67,8 +67,12 @@ func (s Style) Contract(c Contract) string {
 	default:
 		f.add("test", "not required: the tests are skipped")
 	}
-	if sp.Verify.Command != "" {
-		f.add("verify", append(append(written(sp.Verify.Command), pattern(sp.Verify)...), s.Dim(verified(c.Kind, sp.Verify)))...)
+	if v := sp.Verify; v.Command != "" {
+		lines := written(v.Command)
+		if v.Pattern != "" {
+			lines = append(lines, "the metric is what "+strings.Join(written(v.Pattern), `\n`)+" finds last")
+		}
+		f.add("verify", append(lines, s.Dim(verified(c.Kind, v)))...)
 	}
 	f.add("criteria", criteria(s, sp)...)
 	if sp.Guard.Command != "" {
@@ -82,7 +86,9 @@ func (s Style) Contract(c Contract) string {
 	if c.Kind.Reference {
 		f.add("baseline", number(c.Baseline))
 		f.add("noise", Clean(c.Noise))
-		f.add("holdout", holdout(s, sp)...)
+		if holdout := sp.Verify.Holdout.Command; holdout != "" {
+			f.add("holdout", append(written(holdout), s.Dim("only for the claim; the agent does not know of it"))...)
+		}
 		f.add("metrics", bounds(sp.Metrics)...)
 	}
 	f.add("tells", told(sp.Notify)...)
@@ -157,14 +163,6 @@ func verified(k kind.Kind, v spec.Verify) string {
 		text += ", until " + v.Target.String()
 	}
 	return text
-}
-
-// holdout returns the second command that measures the claim.
-func holdout(s Style, sp spec.Spec) []string {
-	if sp.Verify.Holdout.Command == "" {
-		return nil
-	}
-	return append(written(sp.Verify.Holdout.Command), s.Dim("only for the claim; the agent does not know of it"))
 }
 
 // bounds returns the further metrics that are read.
@@ -297,14 +295,6 @@ func given(role string, env, said map[string]string) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// pattern returns the expression that reads the metric, if the spec has one.
-func pattern(v spec.Verify) []string {
-	if v.Pattern == "" {
-		return nil
-	}
-	return []string{"the metric is what " + strings.Join(written(v.Pattern), `\n`) + " finds last"}
 }
 
 // granted returns what the spec lets agent and commands reach and keep beyond what they need. The protections say

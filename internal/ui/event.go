@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
@@ -107,7 +106,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 	case loop.AutonomyStarted:
 		return "started" + by(e), "", true
 	case loop.IterationStarted:
-		return "iteration starts" + remaining(e.BudgetsRemaining), "", false
+		return "iteration starts" + titled("; left: ", amounts(e.BudgetsRemaining), ", "), "", false
 	case loop.CheckpointCreated:
 		return "checkpoint " + Short(e.Head), "", false
 	case loop.PhaseEntered:
@@ -283,17 +282,4 @@ func note(text string) string {
 		return ""
 	}
 	return ": " + text
-}
-
-func remaining(left map[loop.Resource]evidence.Decimal) string {
-	var parts []string
-	for _, r := range loop.Resources {
-		if n, ok := left[r]; ok {
-			parts = append(parts, amount(r, n))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "; left: " + strings.Join(parts, ", ")
 }

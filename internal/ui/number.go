@@ -90,15 +90,14 @@ func counted(n evidence.Decimal, word string) string {
 	return n.String() + " " + word + "s"
 }
 
-// left returns what remains of the limited resources, without the iterations, which the progress bar shows.
-func left(b loop.Budget) []string {
-	var parts []string
+// amounts returns quantities of resources in words.
+func amounts(of map[loop.Resource]evidence.Decimal) (all []string) {
 	for _, r := range loop.Resources {
-		if a := b[r]; a.Remaining != nil && r != loop.Iterations {
-			parts = append(parts, amount(r, *a.Remaining))
+		if n, is := of[r]; is {
+			all = append(all, amount(r, n))
 		}
 	}
-	return parts
+	return all
 }
 
 // number returns a metric, or a dash if there is none.

@@ -15,14 +15,12 @@ import (
 // written out: control characters, characters that change the direction of text or have no width, blanks that are not
 // spaces, bytes that are not text. Tabs stay, because they indent. After each such mark it switches back to color.
 func (s Style) Exact(line, color string) string {
-	return visible.Line(line, func(text string) string { return s.standOut(text, color) })
-}
-
-func (s Style) standOut(text, color string) string {
-	if !s.Color {
-		return text
-	}
-	return reverse + text + reset + color
+	return visible.Line(line, func(text string) string {
+		if !s.Color {
+			return text
+		}
+		return reverse + text + reset + color
+	})
 }
 
 // Patch writes a git patch for people: each line exact, and in colour if there is colour. It reads the patch and

@@ -29,8 +29,10 @@ func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) s
 			parts = append(parts, part)
 		}
 	}
-	if rest := left(st.Budget); len(rest) > 0 {
-		parts = append(parts, "left: "+strings.Join(rest, ", "))
+	left := st.Budget.Left()
+	delete(left, loop.Iterations) // the bar shows them
+	if len(left) > 0 {
+		parts = append(parts, "left: "+strings.Join(amounts(left), ", "))
 	}
 	line := parts[0]
 	for _, part := range parts[1:] {

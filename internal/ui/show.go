@@ -23,7 +23,8 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	f.add("loop", Clean(st.Loop)+" ("+st.Kind+")")
 	title, _, _ := strings.Cut(strings.TrimLeft(st.Goal, "# "), "\n") // of an issue, whose text is long
 	f.add("goal", Clean(title))
-	f.add("status", s.status(st.Status)+endedBecause(st), next(st))
+	because, next := ending(st)
+	f.add("status", s.status(st.Status)+because, next)
 	if l := st.Sleep; l != nil {
 		f.add("asleep", "until "+s.when(l.Until)+" ("+Duration(max(l.Until.Sub(now), 0))+"); "+Clean(l.String()), "continues by itself, or at once: pawl continue "+shell.Quote(st.Loop))
 	}
@@ -130,23 +131,15 @@ func (s Style) status(status loop.Status) string {
 	return s.paint(color, string(status))
 }
 
-func endedBecause(st loop.State) string {
+// ending returns why a loop has ended, and what to do if it did not end as it should.
+func ending(st loop.State) (because, next string) {
 	if !st.Status.Ended() {
-		return ""
+		return "", ""
 	}
-	text := note(st.Reason)
-	if st.ErrorCode != "" {
-		text += " (" + st.ErrorCode + ")"
+	if because = note(st.Reason); st.ErrorCode != "" {
+		because, next = because+" ("+st.ErrorCode+")", Clean(st.Recovery)
 	}
-	return text
-}
-
-// next is what to do about a loop that did not end as it should, "" for any other.
-func next(st loop.State) string {
-	if !st.Status.Ended() || st.ErrorCode == "" {
-		return ""
-	}
-	return Clean(st.Recovery)
+	return because, next
 }
 
 // budget returns a line for each limited resource.

@@ -17,7 +17,6 @@
 package ui
 
 import (
-	"os"
 	"strings"
 	"time"
 
@@ -65,9 +64,6 @@ func (s Style) zone() *time.Location {
 	}
 	return s.Zone
 }
-
-// colorWanted follows https://no-color.org: any non-empty value means no colour.
-func colorWanted() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
 // Clean makes other people's text fit for one line. Control characters and line breaks become spaces; characters that
 // have no width or change the direction of text are written out.
