@@ -30,7 +30,10 @@ func putGoal(doc *document, path, flag string) {
 			return
 		}
 	}
-	source, err := readGoal(path)
+	source, err := readFile(path, issue.MaxSource)
+	if what, _, _ := notText(source); err == nil && what != "" {
+		err = fmt.Errorf("%s %s", path, what)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		wrong("there is no file "+path, file)
@@ -39,15 +42,4 @@ func putGoal(doc *document, path, flag string) {
 	default:
 		doc.put([]string{"goal"}, issue.Parse(source).Goal(maxGoal), flag)
 	}
-}
-
-func readGoal(path string) ([]byte, error) {
-	source, err := readFile(path, issue.MaxSource)
-	if err != nil {
-		return nil, err
-	}
-	if what, _, _ := notText(source); what != "" {
-		return nil, fmt.Errorf("%s %s", path, what)
-	}
-	return source, nil
 }

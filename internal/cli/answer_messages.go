@@ -76,7 +76,15 @@ total, not an addition. Without --hash, at a terminal, the gate is shown first a
 --set verify.command='./measure.sh --fast', --set 'approvals.tools=[read, edit, shell]'. The
 amended contract has a new hash and must be approved next. The question says which of these keys you may amend:
 ` + strings.Join(slices.Concat(spec.Amendable, spec.Approvable), ", ") + `.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error { return a.amend(ctx, args[0], sets, m) }),
+		RunE: a.brief(func(ctx context.Context, args []string) (err error) {
+			if len(sets) == 0 {
+				return usage("amend needs --set with the correction, for example --set 'verify.command=…'")
+			}
+			if m.Spec, err = config.Fragment("--set", sets); err != nil {
+				return err
+			}
+			return a.message(ctx, args[0], loop.MessageAmend, m)
+		}),
 	})
 	amend.Flags().StringArrayVar(&sets, "set", nil, "a key of the spec and its value (may be repeated)")
 	return []*cobra.Command{
@@ -173,17 +181,6 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 		}
 		return a.deliver(ctx, s, id, loop.MessageExtend, m)
 	})
-}
-
-func (a *app) amend(ctx context.Context, id string, sets []string, m loop.Message) error {
-	if len(sets) == 0 {
-		return usage("amend needs --set with the correction, for example --set 'verify.command=…'")
-	}
-	var err error
-	if m.Spec, err = config.Fragment("--set", sets); err != nil {
-		return err
-	}
-	return a.message(ctx, id, loop.MessageAmend, m)
 }
 
 // approve approves with a hash, or shows what waits and asks.

@@ -29,10 +29,14 @@ type Trouble struct {
 // manyTries is how often a workflow task must fail to be reported: the replacement of a worker costs one attempt.
 const manyTries = 3
 
-// troubleOf returns what keeps a loop or steward from continuing: what fails and is tried again, or no worker takes.
+// troubleOf returns what keeps a loop or steward from continuing: what fails and is tried again, or no worker takes. The
+// loop itself can't know: the service retries its activities and its workflow tasks.
 func (c *Client) troubleOf(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
-	if what := failure(d); what != "" {
-		return what
+	if a := failing(d); a != nil {
+		return a.GetActivityType().GetName() + " fails and is tried again: " + a.GetLastFailure().GetMessage()
+	}
+	if t := d.GetPendingWorkflowTask(); t.GetAttempt() > manyTries {
+		return fmt.Sprintf("the workflow fails and is tried again (%d times): its history says why", t.GetAttempt())
 	}
 	for _, a := range d.GetPendingActivities() {
 		queue := a.GetActivityOptions().GetTaskQueue().GetName()
@@ -40,18 +44,6 @@ func (c *Client) troubleOf(ctx context.Context, d *workflowservice.DescribeWorkf
 		if waits && queue != "" && c.Served(ctx) && !c.polled(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY) {
 			return fmt.Sprintf("%s waits on the queue %s, and no worker polls it: start pawl on that host; if there is no such host, correct repo.host and start again", a.GetActivityType().GetName(), queue)
 		}
-	}
-	return ""
-}
-
-// failure returns what fails in a loop and is tried again, "" if nothing does. The loop itself can't know: the
-// service retries its activities and its workflow tasks.
-func failure(d *workflowservice.DescribeWorkflowExecutionResponse) string {
-	if a := failing(d); a != nil {
-		return a.GetActivityType().GetName() + " fails and is tried again: " + a.GetLastFailure().GetMessage()
-	}
-	if t := d.GetPendingWorkflowTask(); t.GetAttempt() > manyTries {
-		return fmt.Sprintf("the workflow fails and is tried again (%d times): its history says why", t.GetAttempt())
 	}
 	return ""
 }

@@ -11,11 +11,9 @@ import (
 // vendored matches a file in a folder with code of others.
 var vendored = lazyregexp.New(`^(?:.*/)?(vendor|third_party|third-party|node_modules|bower_components|\.venv|venv)/`)
 
-// generatedNames lists name endings of files that programs write, with a glob for each.
-var generatedNames = []struct{ suffix, glob string }{
-	{".pb.go", "**/*.pb.go"}, {".pb.gw.go", "**/*.pb.gw.go"}, {"_pb2.py", "**/*_pb2.py"}, {"_pb2_grpc.py", "**/*_pb2_grpc.py"},
-	{"_pb2.pyi", "**/*_pb2.pyi"}, {".pb.cc", "**/*.pb.cc"}, {".pb.h", "**/*.pb.h"}, {".min.js", "**/*.min.js"}, {".min.css", "**/*.min.css"},
-	{"_generated.go", "**/*_generated.go"}, {".generated.ts", "**/*.generated.ts"}, {".g.dart", "**/*.g.dart"},
+// generated lists the endings of the names of files that programs write.
+var generated = []string{
+	".pb.go", ".pb.gw.go", "_pb2.py", "_pb2_grpc.py", "_pb2.pyi", ".pb.cc", ".pb.h", ".min.js", ".min.css", "_generated.go", ".generated.ts", ".g.dart",
 }
 
 // generatedMark matches the line that Go's tools, and many others, put into generated files.
@@ -39,8 +37,8 @@ func (t tree) own(files []string) (own, foreign []string) {
 			foreign = append(foreign, name[:m[3]]+"/**")
 			continue
 		}
-		if glob := generatedBy(name); glob != "" {
-			foreign = append(foreign, glob)
+		if i := slices.IndexFunc(generated, func(ending string) bool { return strings.HasSuffix(name, ending) }); i >= 0 {
+			foreign = append(foreign, "**/*"+generated[i])
 			continue
 		}
 		if ext := path.Ext(name); i < manyRead && (ext == ".go" || ext == ".rs" || ext == ".ts") && generatedMark.MatchString(t.read(name)) {
@@ -57,13 +55,4 @@ func (t tree) own(files []string) (own, foreign []string) {
 	}
 	slices.Sort(foreign)
 	return own, slices.Compact(foreign)
-}
-
-func generatedBy(name string) string {
-	for _, g := range generatedNames {
-		if strings.HasSuffix(name, g.suffix) {
-			return g.glob
-		}
-	}
-	return ""
 }

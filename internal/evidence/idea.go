@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -39,7 +40,8 @@ func Idea(description string) string {
 			continue
 		}
 		if !slices.Contains(fillers, w) {
-			out = append(out, stem(w))
+			w = cut(w)
+			out = append(out, cmp.Or(byStem[w], w))
 		}
 	}
 	return strings.Join(out, " ")
@@ -53,14 +55,6 @@ var byStem = func() map[string]string {
 	}
 	return m
 }()
-
-func stem(word string) string {
-	s := cut(word)
-	if same, is := byStem[s]; is {
-		return same
-	}
-	return s
-}
 
 // cut removes the endings of an English word: caches, cached, caching and cache become cach. A word with a digit or
 // an underscore is a name and stays.

@@ -80,7 +80,9 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("check", written(sp.Check.Command)...)
 	f.add("agent", append(agents(sp), s.tools(sp, c.Contract.Tools)...)...)
-	f.add("permissions", permissions(sp)...)
+	f.add("permissions", each(slices.Sorted(maps.Keys(sp.Permissions)), func(role string) string {
+		return Clean(role) + ": " + cmp.Or(strings.Join(sp.Permissions[role], ", "), "nothing")
+	})...)
 	f.add("budgets", budgets(sp.Limits))
 	f.add("stops", "after "+stops(c.Kind, sp.Limits))
 	if c.Kind.Reference {
@@ -327,15 +329,6 @@ func idle(s spec.Sandbox) (keys []string) {
 		keys = append(keys, "sandbox.network")
 	}
 	return keys
-}
-
-// permissions are those of the roles of which the spec says something.
-func permissions(sp spec.Spec) (lines []string) {
-	for _, role := range slices.Sorted(maps.Keys(sp.Permissions)) {
-		may := strings.Join(sp.Permissions[role], ", ")
-		lines = append(lines, Clean(role)+": "+cmp.Or(may, "nothing"))
-	}
-	return lines
 }
 
 // sealCount returns how much is sealed, in a few words.
