@@ -107,9 +107,6 @@ var hardened = []string{
 	"index.version=2",
 	"core.splitIndex=false",
 	"core.sparseCheckout=false",
-	// fast-import leaves one pack instead of one loose object (and an fsync) for each object and a second process: 4
-	// ms instead of 7. The store combines the packs from time to time.
-	"fastimport.unpackLimit=0",
 	"pack.writeReverseIndex=false",
 	"advice.addEmbeddedRepo=false",
 }

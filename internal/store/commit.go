@@ -144,6 +144,18 @@ func (c *commitCache) get(id string) (git.Commit, bool) {
 	return i, ok
 }
 
+// hasTree reports whether one of the commits has the tree.
+func (c *commitCache) hasTree(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, i := range c.info {
+		if i.Tree == id {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *commitCache) put(i git.Commit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,13 +180,30 @@ func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
 	if err := git.CheckHashes(append([]string{n.Tree}, n.Parents...)...); err != nil {
 		return "", err
 	}
-	tree, err := s.run.Run(ctx, "rev-parse", "--verify", "--end-of-options", n.Tree+"^{tree}")
+	tree, err := s.treeOf(ctx, n.Tree)
 	if err != nil {
 		return "", err
 	}
-	o := git.NewCommit(strings.TrimSpace(string(tree)), n.Parents, n.Author, n.Time, n.Message, n.Trailers)
-	if _, err := s.run.Command("hash-object", "-t", "commit", "-w", "--stdin").Input(string(o.Content())).Run(ctx); err != nil {
+	lock, err := s.lock(ctx)
+	if err != nil {
 		return "", err
 	}
-	return o.ID, nil
+	defer lock.Close()
+	o := git.NewCommit(tree, n.Parents, n.Author, n.Time, n.Message, n.Trailers)
+	var p pack
+	p.add("commit", o.Content())
+	_, err = s.write(&p)
+	return o.ID, err
+}
+
+// treeOf returns the tree of a commit, and a tree itself.
+func (s *Store) treeOf(ctx context.Context, id string) (tree string, err error) {
+	if c, known := s.commits.get(id); known {
+		return c.Tree, nil
+	}
+	err = s.run.Batch(ctx, func(b *git.Batch) (err error) {
+		tree, _, _, err = b.Get(id+"^{tree}", -1)
+		return err
+	})
+	return tree, err
 }

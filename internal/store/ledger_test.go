@@ -231,7 +231,7 @@ func TestTransactDoesCodeAndLedgerTogether(t *testing.T) {
 	assert.Equal(t, done.Code, b.StoreGit("rev-parse", b.Branch), "nothing was done")
 }
 
-// fast-import moves one ref after the other: a crash can come between them, in either order.
+// One ref is moved after the other: a crash can come between them. Earlier versions of pawl moved them in either order.
 func TestATransactionCutBetweenItsRefsIsCompletedByItsRetry(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"the ledger", "the branch"} {

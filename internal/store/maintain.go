@@ -17,10 +17,9 @@ func (s *Store) foldPacks(ctx context.Context, lock *os.File) {
 	if packs, _ := fs.Glob(os.DirFS(s.path()), "objects/pack/*.pack"); len(packs) <= maxPacks {
 		return
 	}
-	// fast-import leaves a report in the git directory when it crashes.
-	reports, _ := fs.Glob(os.DirFS(s.path()), "fast_import_crash_*")
-	for _, r := range reports {
-		_ = os.Remove(s.path(r))
+	drafts, _ := fs.Glob(os.DirFS(s.path()), "objects/pack/"+draftPack+"*") // of transactions that died
+	for _, d := range drafts {
+		_ = os.Remove(s.path(d))
 	}
 	// Geometric: a large pack (the user's history) is left alone while it outweighs the others.
 	_, _ = s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index").Locked(lock).Run(ctx)

@@ -30,6 +30,7 @@ type Store struct {
 	dir     string
 	run     git.Runner
 	commits commitCache
+	entries entryCache
 	logs    logCache
 }
 

@@ -1,15 +1,14 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
-	"strings"
 
 	"pawl/internal/git"
 )
@@ -31,8 +30,8 @@ type TxResult struct {
 	Entry string // "" without Entry
 }
 
-// Transact checks that the refs are where the transaction starts from, then makes the commits and moves the refs, all
-// in one git process. If any ref is elsewhere, it moves nothing and the error is *Fenced.
+// Transact checks that the refs are where the transaction starts from, makes the commits durable, and moves the refs. If
+// any ref is elsewhere, it moves nothing and the error is *Fenced.
 func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 	lock, err := s.lock(ctx)
 	if err != nil {
@@ -60,18 +59,25 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		code, branch, from = &o, tx.Revert.Branch, tx.Revert.Commit
 	}
 
-	var script importScript
+	var p pack
+	type move struct{ ref, to string }
+	var moves []move
 	if code != nil {
 		r.Code = code.ID
 		switch have, err := s.refForCAS(ctx, branch, from); {
 		case err != nil:
 			return TxResult{}, err
 		case have == from:
-			script.commit(branch, *code)
+			if err := errors.Join(s.need(ctx, from), s.needTree(ctx, code.Tree)); err != nil {
+				return TxResult{}, err
+			}
+			p.add("commit", code.Content())
+			moves = append(moves, move{branch, code.ID})
 		case have != r.Code:
 			return TxResult{}, &Fenced{Ref: branch, Want: from, Have: have}
 		}
 	}
+	var root *folder
 	if tx.Entry != nil {
 		e, err := tx.Entry(r.Code)
 		if err != nil {
@@ -85,13 +91,25 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		case err != nil:
 			return TxResult{}, err
 		case have == e.Prev:
-			script.entry(e)
+			for _, c := range e.Keeps {
+				err = errors.Join(err, s.need(ctx, c))
+			}
+			if e.Code != r.Code {
+				err = errors.Join(err, s.need(ctx, e.Code))
+			}
+			if err != nil {
+				return TxResult{}, err
+			}
+			if r.Entry, root, err = s.entry(ctx, e, &p); err != nil {
+				return TxResult{}, err
+			}
+			moves = append(moves, move{e.Ref, r.Entry})
 		case have == "":
 			return TxResult{}, &Fenced{Ref: e.Ref, Want: e.Prev, Have: have}
 		default:
-			// It may be this very entry, from an attempt that died, even before it moved the branch: the order in which
-			// fast-import moves refs is its own.
-			would, err := s.dryRun(ctx, e, lock)
+			// It may be this very entry, from an attempt that died, even before it moved the branch, as earlier versions
+			// of pawl could.
+			would, err := s.wouldBe(ctx, e)
 			if err != nil {
 				return TxResult{}, err
 			}
@@ -101,16 +119,18 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 			r.Entry = have
 		}
 	}
-	if len(script.refs) > 0 {
-		ids, err := s.importScript(ctx, &script, lock)
+	if len(moves) > 0 {
+		at, err := s.write(&p)
 		if err != nil {
 			return TxResult{}, err
 		}
-		if script.code != "" && ids[0] != r.Code {
-			return TxResult{}, fmt.Errorf("git made commit %s where %s was computed", ids[0], r.Code)
+		for _, m := range moves {
+			if err := s.moveRef(ctx, m.ref, m.to, lock); err != nil {
+				return TxResult{}, err
+			}
 		}
-		if script.hasEntry {
-			r.Entry = ids[len(ids)-1]
+		if root != nil {
+			s.entries.put(r.Entry, root, at)
 		}
 	}
 	if code != nil {
@@ -118,6 +138,12 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 	}
 	s.foldPacks(ctx, lock)
 	return r, nil
+}
+
+// need returns an error if the store lacks a commit on which something is to be built.
+func (s *Store) need(ctx context.Context, commit string) error {
+	_, err := s.ReadCommit(ctx, commit)
+	return err
 }
 
 // refForCAS reads a ref that is about to be compared. An unreadable ref counts as one that is elsewhere.
@@ -129,9 +155,23 @@ func (s *Store) refForCAS(ctx context.Context, ref, want string) (string, error)
 	return have, err
 }
 
-// dryRun writes an entry's objects without moving its ref, and returns its ID. It returns "" if the commits that it
-// builds on are missing, because then it can't have been appended.
-func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, error) {
+// needTree returns an error if the store lacks a tree. A tree that was just staged is usually a file of its own.
+func (s *Store) needTree(ctx context.Context, tree string) error {
+	if _, err := os.Stat(s.path("objects", tree[:2], tree[2:])); err == nil || s.commits.hasTree(tree) {
+		return nil
+	}
+	return s.run.Batch(ctx, func(b *git.Batch) error {
+		_, kind, _, err := b.Get(tree, -1)
+		if err == nil && kind != "tree" {
+			err = fmt.Errorf("%s is a %s: %w", tree, kind, git.ErrNotFound)
+		}
+		return err
+	})
+}
+
+// wouldBe returns the ID that an entry would have. It returns "" if the commits that it builds on are missing, because
+// then it can't have been appended.
+func (s *Store) wouldBe(ctx context.Context, e Entry) (string, error) {
 	for _, c := range append([]string{e.Prev, e.Code}, e.Keeps...) {
 		if c == "" {
 			continue
@@ -143,95 +183,86 @@ func (s *Store) dryRun(ctx context.Context, e Entry, lock *os.File) (string, err
 			return "", err
 		}
 	}
-	e.Ref = "refs/pawl-scratch/entry"
-	var script importScript
-	script.entry(e)
-	// Only fast-import itself ever sees this ref; it is gone before refs are written.
-	fmt.Fprintf(&script.b, "reset %s\nfrom %s\n\n", e.Ref, git.NoHash)
-	script.refs = nil
-	ids, err := s.importScript(ctx, &script, lock)
-	if err != nil {
-		return "", err
-	}
-	return ids[0], nil
+	id, _, err := s.entry(ctx, e, &pack{})
+	return id, err
 }
 
-// importScript is the input for one git fast-import.
-type importScript struct {
-	b        bytes.Buffer
-	refs     []string // the refs that it moves, in this order
-	marks    int
-	code     string // the ID of mark 1; "" if that is not a commit of code
-	hasEntry bool
-}
-
-func (sc *importScript) begin(ref string, o git.Commit) {
-	if sc.b.Len() == 0 {
-		sc.b.WriteString("feature done\n")
-	}
-	sc.marks++
-	fmt.Fprintf(&sc.b, "commit %s\nmark :%d\nauthor %s\ncommitter %[3]s\n", ref, sc.marks, o.Signature())
-	sc.data([]byte(o.Message))
-	sc.refs = append(sc.refs, ref)
-}
-
-func (sc *importScript) data(content []byte) {
-	fmt.Fprintf(&sc.b, "data %d\n", len(content))
-	sc.b.Write(content)
-	sc.b.WriteByte('\n')
-}
-
-// commit adds a commit of a tree that is already in the store.
-func (sc *importScript) commit(ref string, o git.Commit) {
-	sc.begin(ref, o)
-	sc.code = o.ID
-	fmt.Fprintf(&sc.b, "from %s\nM 040000 %s \n\n", o.Parents[0], o.Tree)
-}
-
-// entry adds a ledger commit: the files of the previous entry with some replaced, and the code head as second parent.
-func (sc *importScript) entry(e Entry) {
-	sc.begin(e.Ref, git.NewCommit("", nil, e.Author, e.Time, e.Message, nil))
-	if e.Prev != "" {
-		fmt.Fprintf(&sc.b, "from %s\n", e.Prev)
-	}
-	code := e.Code
-	if code == sc.code {
-		code = ":1" // fast-import can't find by ID what it has not written yet
-	}
-	for _, parent := range append([]string{code}, e.Keeps...) {
-		fmt.Fprintf(&sc.b, "merge %s\n", parent)
-	}
+// entry puts a ledger commit into a pack: the files of the previous entry with some replaced, and the code head as
+// second parent. It returns the commit's ID and its folder.
+func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *folder, err error) {
+	root = s.entries.take(e.Prev)
+	blobs := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		content := e.Files[name]
-		if content == nil {
-			fmt.Fprintf(&sc.b, "D %s\n", name)
-			continue
+		blobs[name] = ""
+		if content := e.Files[name]; content != nil {
+			blobs[name] = p.add("blob", content)
 		}
-		fmt.Fprintf(&sc.b, "M 100644 inline %s\n", name)
-		sc.data(content)
 	}
-	sc.b.WriteByte('\n')
-	sc.hasEntry = true
+	edit := func(read func(tree string) ([]byte, error)) error {
+		for _, name := range slices.Sorted(maps.Keys(blobs)) {
+			if err := root.set(name, blobs[name], read); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err = errUnread
+	if e.Prev == "" {
+		root = &folder{}
+	}
+	if root != nil {
+		err = edit(func(string) ([]byte, error) { return nil, errUnread })
+	}
+	if errors.Is(err, errUnread) {
+		err = s.run.Batch(ctx, func(b *git.Batch) error {
+			read := func(name string) ([]byte, error) {
+				_, _, content, err := b.Get(name, -1)
+				return content, err
+			}
+			if root == nil {
+				raw, err := read(e.Prev + "^{tree}")
+				if err != nil {
+					return err
+				}
+				f, err := parseFolder(raw)
+				if err != nil {
+					return err
+				}
+				root = &f
+			}
+			return edit(read)
+		})
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	parents := append([]string{e.Code}, e.Keeps...)
+	if e.Prev != "" {
+		parents = append([]string{e.Prev}, parents...)
+	}
+	c := git.NewCommit(root.write(p), parents, e.Author, e.Time, e.Message, nil)
+	return p.add("commit", c.Content()), root, nil
 }
 
-// importScript runs the script and returns the IDs of its commits.
-func (s *Store) importScript(ctx context.Context, sc *importScript, lock *os.File) ([]string, error) {
-	for _, ref := range sc.refs {
-		if err := s.dropStaleLock(ref); err != nil {
-			return nil, err
-		}
+// moveRef sets a ref, which the caller has compared, as git does: its lock becomes its file. The caller holds the store's
+// lock.
+func (s *Store) moveRef(ctx context.Context, ref, to string, lock *os.File) error {
+	if err := s.dropStaleLock(ref); err != nil {
+		return err
 	}
-	for m := 1; m <= sc.marks; m++ {
-		fmt.Fprintf(&sc.b, "get-mark :%d\n", m)
+	path := s.path(filepath.FromSlash(ref))
+	if is, err := os.Lstat(path); err != nil || !is.Mode().IsRegular() {
+		// git knows what may be in the way of a new ref.
+		_, err := s.run.Command("update-ref", "--stdin", "-z").Input("update " + ref + "\x00" + to + "\x00\x00").Locked(lock).Run(ctx)
+		return err
 	}
-	sc.b.WriteString("done\n")
-	out, err := s.run.Command("fast-import", "--quiet").Input(sc.b.String()).Locked(lock).Run(ctx)
+	f, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ids := strings.Fields(string(out))
-	if len(ids) != sc.marks || git.CheckHashes(ids...) != nil {
-		return nil, fmt.Errorf("git fast-import answered %q", out)
+	_, err = f.WriteString(to + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return ids, nil
+	return os.Rename(f.Name(), path)
 }

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pawl/internal/git"
+)
+
+// folder is a folder of a ledger's entry, in git's order.
+type folder []item
+
+type item struct {
+	name   string
+	id     string // of the file or the folder; "" for a folder that was changed
+	folder bool
+	within *folder // nil for a file, and for a folder that was not read
+}
+
+// order compares two names as git sorts them in a tree: a folder's as if it ended with a slash.
+func (i item) order(with item) int {
+	slash := func(i item) string {
+		if i.folder {
+			return i.name + "/"
+		}
+		return i.name
+	}
+	return cmp.Compare(slash(i), slash(with))
+}
+
+// errUnread says that a folder has to be read first.
+var errUnread = errors.New("the folder was not read yet")
+
+// parseFolder reads a tree object.
+func parseFolder(raw []byte) (f folder, err error) {
+	for len(raw) > 0 { // "<mode> <name>NUL<20 bytes>", repeated
+		head, rest, ok := bytes.Cut(raw, []byte{0})
+		mode, name, named := strings.Cut(string(head), " ")
+		if !ok || !named || len(rest) < 20 || mode != fileMode && mode != folderMode {
+			return nil, errors.New("a tree of the ledger has something that does not belong there: " + git.Quote(string(head)))
+		}
+		f = append(f, item{name: name, id: hex.EncodeToString(rest[:20]), folder: mode == folderMode})
+		raw = rest[20:]
+	}
+	return f, nil
+}
+
+const (
+	fileMode   = "100644"
+	folderMode = "40000"
+)
+
+// set gives a file at a path below the folder another content, by its ID; "" removes it. read returns the content of a
+// tree object.
+func (f *folder) set(path, id string, read func(tree string) ([]byte, error)) error {
+	name, rest, below := strings.Cut(path, "/")
+	i := slices.IndexFunc(*f, func(i item) bool { return i.name == name })
+	if below {
+		var is item
+		switch {
+		case i < 0 && id == "":
+			return nil
+		case i < 0 || !(*f)[i].folder:
+			is = item{name: name, folder: true, within: &folder{}}
+		default:
+			is = (*f)[i]
+		}
+		if is.within == nil {
+			raw, err := read(is.id)
+			if err != nil {
+				return err
+			}
+			within, err := parseFolder(raw)
+			if err != nil {
+				return err
+			}
+			is.within = &within
+		}
+		if err := is.within.set(rest, id, read); err != nil {
+			return err
+		}
+		is.id = ""
+		f.put(i, is, len(*is.within) == 0)
+		return nil
+	}
+	f.put(i, item{name: name, id: id}, id == "")
+	return nil
+}
+
+// put replaces item i, or inserts an item if i is negative.
+func (f *folder) put(i int, is item, remove bool) {
+	if i >= 0 {
+		*f = slices.Delete(*f, i, i+1)
+	}
+	if !remove {
+		at, _ := slices.BinarySearchFunc(*f, is, item.order)
+		*f = slices.Insert(*f, at, is)
+	}
+}
+
+// write puts the folder and the changed folders below it into a pack, and returns the folder's ID.
+func (f *folder) write(p *pack) string {
+	var b bytes.Buffer
+	for i := range *f {
+		is := &(*f)[i]
+		mode := fileMode
+		if is.folder {
+			mode = folderMode
+			if is.id == "" {
+				is.id = is.within.write(p)
+			}
+		}
+		id, _ := hex.DecodeString(is.id)
+		b.WriteString(mode + " " + is.name + "\x00")
+		b.Write(id)
+	}
+	return p.add("tree", b.Bytes())
+}
+
+// entryCache remembers the folders of the ledgers' last entries that this process wrote, so that the next entry needs
+// no process to read them. An entry counts only as long as its pack is as it was written: so damage is noticed, and
+// what was packed anew is read once. A full cache is emptied.
+type entryCache struct {
+	mu   sync.Mutex
+	last map[string]lastEntry // by commit
+}
+
+type lastEntry struct {
+	root    *folder
+	pack    string
+	size    int64
+	written time.Time
+}
+
+const entryCacheSize = 64
+
+// take removes and returns the folder of an entry, nil if it is not known.
+func (c *entryCache) take(commit string) *folder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.last[commit]
+	delete(c.last, commit)
+	if now, err := os.Stat(e.pack); !ok || err != nil || now.Size() != e.size || !now.ModTime().Equal(e.written) {
+		return nil
+	}
+	return e.root
+}
+
+func (c *entryCache) put(commit string, root *folder, pack string) {
+	is, err := os.Stat(pack)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || len(c.last) >= entryCacheSize {
+		c.last = map[string]lastEntry{}
+	}
+	c.last[commit] = lastEntry{root, pack, is.Size(), is.ModTime()}
+}
