@@ -14,7 +14,7 @@ import (
 func Text(text string) string {
 	words := strings.Split(visible.Clean(text), " ")
 	for i, word := range words {
-		if linked.MatchString(word) {
+		if strings.ContainsAny(word, ":.@") && linked.MatchString(word) { // the expression is slow, and most words have none of these
 			words[i] = unlinked(word)
 		} else {
 			words[i] = escape.Replace(word)

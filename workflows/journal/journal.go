@@ -190,16 +190,17 @@ func fitting(events []loop.Event) []loop.Event {
 	return events
 }
 
-// newest returns the last of the events, as many as MostRecent allows.
+// newest returns the last of the events, as many as MostRecent allows. The journal appends behind them, so whoever
+// appends to the result gets a copy.
 func newest(events []loop.Event) []loop.Event {
 	size := 0
 	for i, e := range slices.Backward(events) {
 		doc, err := json.Marshal(e)
 		if size += len(doc); err != nil || size > MostRecent {
-			return events[i+1:]
+			return slices.Clip(events[i+1:])
 		}
 	}
-	return events
+	return slices.Clip(events)
 }
 
 func (j *Journal[S]) number(ctx workflow.Context, e loop.Event, seq int64) loop.Event {
@@ -210,7 +211,7 @@ func (j *Journal[S]) number(ctx workflow.Context, e loop.Event, seq int64) loop.
 
 func (j *Journal[S]) apply(e loop.Event) {
 	j.state = j.state.Apply(e)
-	j.recent = append(slices.Clip(j.recent), e)
+	j.recent = append(j.recent, e) // most of the time without a copy: events are large
 	if len(j.recent) > Recent {
 		j.recent = j.recent[len(j.recent)-Recent:]
 	}
