@@ -192,8 +192,11 @@ func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
 	o := git.NewCommit(tree, n.Parents, n.Author, n.Time, n.Message, n.Trailers)
 	var p pack
 	p.add("commit", o.Content())
-	_, err = s.write(&p)
-	return o.ID, err
+	if _, err := s.write(&p); err != nil {
+		return "", err
+	}
+	s.foldPacks(ctx, lock)
+	return o.ID, nil
 }
 
 // treeOf returns the tree of a commit, and a tree itself.

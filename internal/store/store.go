@@ -219,10 +219,16 @@ func (s *Store) SetRef(ctx context.Context, ref, to, from string) error {
 	case have != from:
 		return &Fenced{Ref: ref, Want: from, Have: have}
 	}
+	if to != "" {
+		if err := s.need(ctx, to); err != nil {
+			return err
+		}
+		return s.moveRef(ctx, ref, to, lock)
+	}
 	if err := s.dropStaleLock(ref); err != nil {
 		return err
 	}
-	script := "update " + ref + "\x00" + cmp.Or(to, git.NoHash) + "\x00" + cmp.Or(from, git.NoHash) + "\x00"
+	script := "delete " + ref + "\x00" + from + "\x00"
 	_, err = s.run.Command("update-ref", "--stdin", "-z").Input(script).Locked(lock).Run(ctx)
 	return err
 }

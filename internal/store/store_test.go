@@ -3,12 +3,14 @@ package store_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/git"
 	"pawl/internal/gittest"
 	"pawl/internal/mending"
 	"pawl/internal/store"
@@ -101,6 +103,45 @@ func TestRefReadsPackedRefsAndReportsDamage(t *testing.T) {
 	gittest.Write(t, filepath.Join(b.Store.Dir(), b.Branch), "")
 	_, err = b.Store.Ref(ctx, b.Branch)
 	assert.Error(t, err, "what a power cut leaves is not an absent ref")
+}
+
+func TestARefIsMadeWhereGitWouldMakeIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(b *gittest.Bed)
+		ref    string
+		fails  bool
+	}{
+		"in a new folder": {func(*gittest.Bed) {}, "refs/heads/a/b/c", false},
+		"over an empty folder": {func(b *gittest.Bed) {
+			require.NoError(b, os.MkdirAll(filepath.Join(b.Store.Dir(), "refs/heads/a/b"), 0o755))
+		}, "refs/heads/a", false},
+		"below a ref": {func(b *gittest.Bed) { b.StoreGit("update-ref", "refs/heads/a", b.Base) }, "refs/heads/a/b", true},
+		"over a ref":  {func(b *gittest.Bed) { b.StoreGit("update-ref", "refs/heads/a/b", b.Base) }, "refs/heads/a", true},
+		"below a packed ref": {func(b *gittest.Bed) {
+			b.StoreGit("update-ref", "refs/heads/a", b.Base)
+			b.StoreGit("pack-refs", "--all")
+		}, "refs/heads/a/b", true},
+		"beside refs that are packed": {func(b *gittest.Bed) {
+			b.StoreGit("update-ref", "refs/heads/a", b.Base)
+			b.StoreGit("pack-refs", "--all")
+		}, "refs/heads/b", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := gittest.NewBed(t, gittest.SomeFiles)
+			c.before(b)
+			err := b.Store.SetRef(ctx, c.ref, b.Base, "")
+			if at, _ := gittest.TryGit(b.Store.Dir(), "rev-parse", "--verify", "-q", c.ref); c.fails {
+				require.Error(t, err)
+				assert.Empty(t, at)
+			} else {
+				require.NoError(t, err)
+				assert.Equal(t, b.Base, strings.TrimSpace(at))
+			}
+		})
+	}
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	require.ErrorIs(t, b.Store.SetRef(ctx, "refs/heads/a", strings.Repeat("12", 20), ""), git.ErrNotFound)
 }
 
 // A killed git leaves its lock on the ref.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -245,15 +246,21 @@ func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *f
 }
 
 // moveRef sets a ref, which the caller has compared, as git does: its lock becomes its file. The caller holds the store's
-// lock.
+// lock. git itself makes a new ref if something may be in its way.
 func (s *Store) moveRef(ctx context.Context, ref, to string, lock *os.File) error {
 	if err := s.dropStaleLock(ref); err != nil {
 		return err
 	}
 	path := s.path(filepath.FromSlash(ref))
-	if is, err := os.Lstat(path); err != nil || !is.Mode().IsRegular() {
-		// git knows what may be in the way of a new ref.
-		_, err := s.run.Command("update-ref", "--stdin", "-z").Input("update " + ref + "\x00" + to + "\x00\x00").Locked(lock).Run(ctx)
+	is, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, packed := os.Lstat(s.path("packed-refs")); errors.Is(packed, fs.ErrNotExist) {
+			err = os.MkdirAll(filepath.Dir(path), 0o777)
+		}
+	}
+	if err != nil || is != nil && !is.Mode().IsRegular() {
+		script := "update " + ref + "\x00" + to + "\x00\x00"
+		_, err := s.run.Command("update-ref", "--stdin", "-z").Input(script).Locked(lock).Run(ctx)
 		return err
 	}
 	f, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
