@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -17,6 +18,7 @@ import (
 type serverLogger struct {
 	out   *slog.Logger
 	stage *stage
+	tags  []tag.Tag // of With; the server calls that for each request, and hardly ever logs anything
 }
 
 // stage is the stage of a server's life; the meaning of a log line depends on it.
@@ -73,12 +75,12 @@ func (l serverLogger) Fatal(msg string, tags ...tag.Tag) {
 }
 
 func (l serverLogger) With(tags ...tag.Tag) log.Logger {
-	return serverLogger{out: l.out.With(attributes(tags)...), stage: l.stage}
+	return serverLogger{out: l.out, stage: l.stage, tags: slices.Concat(l.tags, tags)}
 }
 
 // SLog serves the parts of the server that use slog themselves (its Nexus and SDK workers).
 func (l serverLogger) SLog() *slog.Logger {
-	return slog.New(quietHandler{Handler: l.out.Handler(), stage: l.stage})
+	return slog.New(quietHandler{Handler: l.out.With(attributes(l.tags)...).Handler(), stage: l.stage})
 }
 
 func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
@@ -90,7 +92,7 @@ func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
 	if !l.out.Enabled(context.Background(), level) {
 		return
 	}
-	l.out.Log(context.Background(), level, msg, attributes(tags)...)
+	l.out.Log(context.Background(), level, msg, attributes(slices.Concat(l.tags, tags))...)
 }
 
 // harmless reports whether a line is normal for a good start, or comes from a stranger's request.
