@@ -3,12 +3,14 @@ package engine_test
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -210,6 +212,16 @@ func execute(t *testing.T, c client.Client, wf any, args ...any) client.Workflow
 	return run
 }
 
+// indexes returns the indexes of a table that are not part of its definition.
+func indexes(t *testing.T, path, table string) (names string) {
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro")
+	require.NoError(t, err)
+	defer db.Close()
+	const query = "SELECT group_concat(name ORDER BY name) FROM sqlite_master WHERE type = 'index' AND tbl_name = '%s' AND sql IS NOT NULL"
+	require.NoError(t, db.QueryRowContext(t.Context(), fmt.Sprintf(query, table)).Scan(&names))
+	return names
+}
+
 func TestWhatAnEngineHeldIsThereWhenItIsStartedAgain(t *testing.T) {
 	o := options(t)
 	o.SearchAttributes = map[string]enumspb.IndexedValueType{
@@ -237,6 +249,7 @@ func TestWhatAnEngineHeldIsThereWhenItIsStartedAgain(t *testing.T) {
 	require.NoError(t, first.Close(), "closing twice")
 	_, ok := engine.Find(t.Context(), o.Dir)
 	require.False(t, ok, "a closed engine is not found")
+	assert.Equal(t, "by_status,by_workflow_id,by_workflow_type,default_idx", indexes(t, filepath.Join(o.Dir, "temporal.db"), "executions_visibility"))
 
 	o.SearchAttributes["PawlGate"] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	o.SearchAttributes["PawlBest"] = enumspb.INDEXED_VALUE_TYPE_DOUBLE
