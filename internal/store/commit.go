@@ -204,9 +204,9 @@ func (s *Store) treeOf(ctx context.Context, id string) (tree string, err error) 
 	if c, known := s.commits.get(id); known {
 		return c.Tree, nil
 	}
-	err = s.run.Batch(ctx, func(b *git.Batch) (err error) {
-		tree, _, _, err = b.Get(id+"^{tree}", -1)
-		return err
-	})
-	return tree, err
+	if s.needTree(ctx, id) == nil {
+		return id, nil
+	}
+	c, err := s.ReadCommit(ctx, id)
+	return c.Tree, err
 }

@@ -162,7 +162,7 @@ func (s *Store) needTree(ctx context.Context, tree string) error {
 		return nil
 	}
 	return s.run.Batch(ctx, func(b *git.Batch) error {
-		_, kind, _, err := b.Get(tree, -1)
+		kind, _, err := b.Get(tree, -1)
 		if err == nil && kind != "tree" {
 			err = fmt.Errorf("%s is a %s: %w", tree, kind, git.ErrNotFound)
 		}
@@ -217,7 +217,7 @@ func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *f
 	if errors.Is(err, errUnread) {
 		err = s.run.Batch(ctx, func(b *git.Batch) error {
 			read := func(name string) ([]byte, error) {
-				_, _, content, err := b.Get(name, -1)
+				_, content, err := b.Get(name, -1)
 				return content, err
 			}
 			if root == nil {

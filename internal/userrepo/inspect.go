@@ -168,6 +168,8 @@ type inspector struct {
 	ctx  context.Context
 	repo Repo
 	env  []string
+	set  map[string]string // see settings
+	dir  string            // what --git-dir answers, "" if git was not asked yet
 }
 
 func (in *inspector) git(args ...string) (string, error) {
@@ -202,9 +204,27 @@ func unreadable(where string, err error) error {
 }
 
 func (in *inspector) origin(s *Source) error {
-	remote, _, err := in.maybe("config", "--get", "remote.origin.url")
-	s.Origin = Origin(remote)
+	set, err := in.settings()
+	s.Origin = Origin(set["remote.origin.url"])
 	return err
+}
+
+// settings returns the settings of git that Inspect needs, in one process: the last value of each name that is not empty.
+func (in *inspector) settings() (map[string]string, error) {
+	if in.set != nil {
+		return in.set, nil
+	}
+	out, _, err := in.maybe("config", "-z", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor|remote\.origin\.url|(user|author)\.(name|email))$`)
+	if err != nil {
+		return nil, err
+	}
+	in.set = map[string]string{}
+	for _, rec := range git.Fields([]byte(out)) {
+		if key, value, _ := strings.Cut(rec, "\n"); value != "" || in.set[key] == "" {
+			in.set[key] = value
+		}
+	}
+	return in.set, nil
 }
 
 // ascend continues at the top of the working tree. A held folder is the top already.
@@ -225,7 +245,11 @@ func (in *inspector) ascend() error {
 
 // gitDir returns the path of one of git's folders, by the option of rev-parse that names it.
 func (in *inspector) gitDir(which string) (string, error) {
-	dir, err := in.git("rev-parse", which)
+	var err error
+	dir := in.dir
+	if dir == "" || which != "--git-dir" {
+		dir, err = in.git("rev-parse", which)
+	}
 	if err != nil || filepath.IsAbs(dir) {
 		return dir, err
 	}
@@ -257,7 +281,9 @@ func (in *inspector) toplevel() (string, error) {
 }
 
 func (in *inspector) format() error {
-	format, err := in.git("rev-parse", "--show-object-format")
+	out, err := in.git("rev-parse", "--show-object-format", "--git-dir")
+	format, dir, _ := strings.Cut(out, "\n")
+	in.dir = dir
 	if err == nil && format != "sha1" {
 		err = &Precondition{Code: ObjectFormat, What: fmt.Sprintf("the repository's object format is %s", git.Quote(format)),
 			Do: "use a repository with SHA-1 objects; pawl knows no other yet"}
@@ -306,8 +332,13 @@ func (in *inspector) branch(s *Source, base string) error {
 // whole checks that a partial clone (git clone --filter) has everything that its branch needs. git does not fetch
 // missing objects for another repository.
 func (in *inspector) whole(s *Source) error {
-	if _, partial, err := in.maybe("config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`); !partial {
+	set, err := in.settings()
+	if err != nil {
 		return err
+	}
+	partial := func(key string) bool { return key == "extensions.partialclone" || strings.HasSuffix(key, ".promisor") }
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(set)), partial) {
+		return nil // it is a full clone
 	}
 	missing := false
 	c := in.repo.user().Command("rev-list", "--objects", "--missing=print", s.Head, "--")
@@ -452,15 +483,9 @@ func (in *inspector) unfinished(unmerged []string) error {
 }
 
 func (in *inspector) identity() (id git.Identity, err error) {
-	out, _, err := in.maybe("config", "-z", "--get-regexp", `^(user|author)\.(name|email)$`)
+	set, err := in.settings()
 	if err != nil {
 		return id, err
-	}
-	set := map[string]string{} // the last value of each key counts
-	for rec := range strings.SplitSeq(out, "\x00") {
-		if key, value, _ := strings.Cut(rec, "\n"); value != "" {
-			set[key] = value
-		}
 	}
 	id = git.Identity{Name: cmp.Or(set["author.name"], set["user.name"]), Email: cmp.Or(set["author.email"], set["user.email"])}
 	if id.Name == "" || id.Email == "" {
