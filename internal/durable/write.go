@@ -125,8 +125,8 @@ func CacheJSON(path string, v any) error {
 	return WriteCache(path, b)
 }
 
-// sumOf matches the checksum at the end of a record, which covers the rest of the record.
-var sumOf = regexp.MustCompile(`,\s*"sha256":\s*"([0-9a-f]{64})"(\s*}\s*)$`)
+// sumOf matches the checksum at the end of a record, which covers the rest of the record. It begins at the last comma.
+var sumOf = regexp.MustCompile(`^,\s*"sha256":\s*"([0-9a-f]{64})"(\s*}\s*)$`)
 
 // summed adds a checksum to an object, so that a changed byte on disk is noticed. It does not change any other value.
 func summed(b []byte) []byte {
@@ -146,12 +146,13 @@ func summed(b []byte) []byte {
 // verified returns a record without its checksum, and an error if the checksum is wrong. It accepts a record without
 // one.
 func verified(b []byte) ([]byte, error) {
-	at := sumOf.FindSubmatchIndex(b)
-	if at == nil {
+	body := b[:max(0, bytes.LastIndexByte(b, ','))]
+	found := sumOf.FindSubmatch(b[len(body):])
+	if found == nil {
 		return b, nil
 	}
-	text := slices.Concat(b[:at[0]], bytes.TrimRight(b[at[4]:at[5]], "\n"))
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != string(b[at[2]:at[3]]) {
+	text := slices.Concat(body, bytes.TrimRight(found[2], "\n"))
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != string(found[1]) {
 		return nil, errors.New("its checksum is another one")
 	}
 	return text, nil
