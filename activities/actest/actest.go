@@ -13,6 +13,7 @@ import (
 
 	"pawl/activities"
 	"pawl/internal/proc"
+	"pawl/internal/testdir"
 )
 
 // When is the time at which each of them began.
@@ -21,6 +22,7 @@ var When = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // Main runs the tests of a package. The test binary is the supervisor of its loops, too.
 func Main(m *testing.M) {
 	proc.Main()
+	testdir.InMemory()
 	os.Exit(m.Run())
 }
 

@@ -14,11 +14,13 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/proc"
 	"pawl/internal/store"
+	"pawl/internal/testdir"
 	"pawl/internal/workspace"
 )
 
 func TestMain(m *testing.M) {
 	proc.Main()
+	testdir.InMemory()
 	os.Exit(m.Run())
 }
 

@@ -34,6 +34,7 @@ import (
 	"pawl/internal/mending"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
+	"pawl/internal/testdir"
 	"pawl/internal/workspace"
 )
 
@@ -51,6 +52,7 @@ type service struct {
 
 func TestMain(m *testing.M) {
 	proc.Main()
+	testdir.InMemory()
 	os.Exit(m.Run())
 }
 

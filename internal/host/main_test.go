@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"pawl/internal/proc"
+	"pawl/internal/testdir"
 )
 
 func TestMain(m *testing.M) {
 	proc.Main()
+	testdir.InMemory()
 	os.Exit(m.Run())
 }

@@ -21,10 +21,12 @@ import (
 	"pawl/internal/proc"
 	"pawl/internal/remove"
 	"pawl/internal/sandbox"
+	"pawl/internal/testdir"
 )
 
 func TestMain(m *testing.M) {
 	proc.Main()
+	testdir.InMemory()
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // for every process with the race detector
 	os.Exit(m.Run())
 }
@@ -281,7 +283,7 @@ func TestE6_AsAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is an ordinary user")
 	}
-	dir, err := os.MkdirTemp("", "pawl-user-")
+	dir, err := os.MkdirTemp("", "user-")
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	const nobody = 65534

@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/sandbox"
 	"pawl/internal/testbin"
+	"pawl/internal/testdir"
 )
 
 // Update makes tests write what they compare with: docs/escapes.md, the histories of loops.
@@ -28,6 +29,7 @@ var Scratch string
 // Main runs the tests of a package from the module's root, and ends what they share.
 func Main(m *testing.M) int {
 	sandbox.Main()
+	testdir.InMemory()
 	testbin.Parallel(6)
 	if err := enter(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

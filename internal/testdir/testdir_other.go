@@ -1,0 +1,6 @@
+//go:build !linux
+
+package testdir
+
+// InMemory does nothing here.
+func InMemory() {}
