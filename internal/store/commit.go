@@ -195,6 +195,7 @@ func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
 	if _, err := s.write(&p); err != nil {
 		return "", err
 	}
+	s.commits.put(o)
 	s.foldPacks(ctx, lock)
 	return o.ID, nil
 }
@@ -204,9 +205,12 @@ func (s *Store) treeOf(ctx context.Context, id string) (tree string, err error) 
 	if c, known := s.commits.get(id); known {
 		return c.Tree, nil
 	}
-	if s.needTree(ctx, id) == nil {
+	if s.commits.hasTree(id) {
 		return id, nil
 	}
 	c, err := s.ReadCommit(ctx, id)
+	if err != nil && s.needTree(ctx, id) == nil {
+		return id, nil
+	}
 	return c.Tree, err
 }
