@@ -123,8 +123,8 @@ func (f File) other(kinds []string, advice string) error {
 
 // finish adds positions in the file to the problems. If there are none, it makes repo.path absolute.
 func (f File) finish(err error, repo *spec.Repo) error {
-	var found spec.Problems
-	if err != nil && !errors.As(err, &found) {
+	found, are := errors.AsType[spec.Problems](err)
+	if err != nil && !are {
 		return err
 	}
 	for i, p := range found {

@@ -160,20 +160,14 @@ func (c Charter) planner(k *spec.Checker) {
 	if c.Agent.Vendor != "" || c.Agent.Roles[spec.RolePlanner].Vendor != "" {
 		k.Add("agent.vendor", "has no effect on a steward", "defaults.agent.vendor, for its loops")
 	}
-	if a, ok := c.Planner(); ok || c.asksFor() {
-		key := "agent"
-		if _, own := c.Agent.Roles[spec.RolePlanner]; own {
-			key = "agent.roles.planner"
-		}
+	key := "agent"
+	_, own := c.Agent.Roles[spec.RolePlanner]
+	if own {
+		key = "agent.roles.planner"
+	}
+	if a, ok := c.Planner(); ok || own || a.Model != "" || len(a.Args) > 0 || len(a.Env) > 0 { // something is set for it
 		k.Agent(key, a, c.Limits.CostUSD != nil)
 	}
-}
-
-// asksFor reports whether the charter sets something for the planner, besides which program it is.
-func (c Charter) asksFor() bool {
-	a := c.Agent.For(spec.RolePlanner)
-	_, own := c.Agent.Roles[spec.RolePlanner]
-	return own || a.Model != "" || len(a.Args) > 0 || len(a.Env) > 0
 }
 
 // name adds a problem if a name is not valid, or if another one in the list has it.

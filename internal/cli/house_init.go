@@ -127,8 +127,8 @@ func (a *app) keep(path, text string, force bool) error {
 	if _, err = tmp.WriteString(text); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	var problems spec.Problems
-	if err := loads(tmp.Name()); errors.As(err, &problems) {
+	err = loads(tmp.Name())
+	if problems, are := errors.AsType[spec.Problems](err); are {
 		problems = slices.DeleteFunc(problems, func(p spec.Problem) bool { return p.Key == leftToTheUser })
 		for i := range problems {
 			if problems[i].File == tmp.Name() {

@@ -100,8 +100,8 @@ func (a *app) validate(ctx context.Context, o runOptions) error {
 
 // invalid prints the problems of a spec as JSON if --json is set.
 func (a *app) invalid(err error) error {
-	var problems spec.Problems
-	if !a.json || !errors.As(err, &problems) {
+	problems, are := errors.AsType[spec.Problems](err)
+	if !a.json || !are {
 		return err
 	}
 	v := Validation{Notes: []string{}}

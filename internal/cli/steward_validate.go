@@ -100,8 +100,7 @@ func lacking(c charter.Charter) map[string][]string {
 	keys := map[string][]string{}
 	for _, k := range kind.Loops() {
 		_, err := c.Loop(task.Step{ID: "step", Kind: k}, charter.Caps{Loop: c.Name, Goal: "the task"})
-		var problems spec.Problems
-		errors.As(err, &problems)
+		problems, _ := errors.AsType[spec.Problems](err)
 		keys[k] = nil
 		for _, p := range problems {
 			keys[k] = append(keys[k], p.Key)

@@ -41,8 +41,8 @@ func (f Family) NotFound(id string) *fault.Error {
 // Naming returns a fault whose advice has commands with this ID, because the general advice in the table of faults
 // knows no ID. It returns any other error unchanged.
 func (f Family) Naming(id string, err error) error {
-	var general *fault.Error
-	if !errors.As(err, &general) {
+	general, is := errors.AsType[*fault.Error](err)
+	if !is {
 		return err
 	}
 	exact := strings.NewReplacer("`pawl show`", "`"+f.show+" "+id+"`", "`pawl diff`", "`pawl diff "+id+"`", "`pawl approve ID ", "`pawl approve "+id+" ", "the loop", "the "+f.Word).Replace(general.Advice())
