@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -161,4 +162,19 @@ func (d *document) problems(found spec.Problems) spec.Problems {
 		return cmp.Compare(uint(a.Line-1), uint(b.Line-1)) // problems without a line come last
 	})
 	return all.Capped()
+}
+
+// Fragment returns the JSON object of a list of "key=value", in the syntax of Open's sets. Problems name the flag
+// with which they came. The caller checks the meaning of the keys.
+func Fragment(flag string, sets []string) (json.RawMessage, error) {
+	doc := newDocument(flag)
+	for _, set := range sets {
+		if key, value, ok := doc.pair(flag, set, "key=value"); ok {
+			doc.put(key, text(value), flag)
+		}
+	}
+	if problems := doc.problems(nil); len(problems) > 0 {
+		return nil, problems
+	}
+	return json.Marshal(doc.values)
 }

@@ -47,17 +47,16 @@ func InWords(c task.Cost) string {
 
 // Compared returns, in words, how the actual cost compares with the estimate.
 func Compared(estimate task.Cost, actual evidence.Decimal) string {
-	spent := dollars(actual) + " spent"
+	how := "not above the median"
 	switch high := High(estimate); {
 	case high == nil:
-		return spent + ", no estimate (n = 0)"
+		return dollars(actual) + " spent, no estimate (n = 0)"
 	case actual.Cmp(*high) > 0:
-		return fmt.Sprintf("%s, above the estimate: %s", spent, InWords(estimate))
+		how = "above the estimate"
 	case actual.Cmp(*estimate.Median) > 0:
-		return fmt.Sprintf("%s, within the estimate: %s", spent, InWords(estimate))
-	default:
-		return fmt.Sprintf("%s, not above the median: %s", spent, InWords(estimate))
+		how = "within the estimate"
 	}
+	return fmt.Sprintf("%s spent, %s: %s", dollars(actual), how, InWords(estimate))
 }
 
 // The beginning of a reason about a tier, and of one about an estimate.

@@ -170,21 +170,15 @@ func reachOf(c charter.Charter, w Work) reach {
 			r.fresh = append(r.fresh, s.Scope...)
 		}
 	}
-	for _, file := range w.Files {
-		if slices.ContainsFunc(w.Specs, func(s spec.Spec) bool { return s.Match(file) && !spec.MatchAny(s.Protect, file) }) {
-			r.changeable = append(r.changeable, file)
-		}
-	}
+	r.changeable = slices.DeleteFunc(slices.Clone(w.Files), func(file string) bool {
+		return !slices.ContainsFunc(w.Specs, func(s spec.Spec) bool { return s.Match(file) && !spec.MatchAny(s.Protect, file) })
+	})
 	return r
 }
 
 // matches returns what the rule matches.
 func (rule Rule) matches(r reach) (names []string) {
-	for _, file := range r.changeable {
-		if spec.MatchAny(rule.Globs, strings.ToLower(file)) {
-			names = append(names, file)
-		}
-	}
+	names = slices.DeleteFunc(slices.Clone(r.changeable), func(file string) bool { return !spec.MatchAny(rule.Globs, strings.ToLower(file)) })
 	for _, glob := range rule.Globs {
 		if name := path.Base(glob); name == "**" || !strings.Contains(name, "*") {
 			names = append(names, r.new(strings.TrimPrefix(glob, "**/"))...)
@@ -200,11 +194,7 @@ func (rule Rule) matches(r reach) (names []string) {
 
 // globs returns what the charter's globs match among the files that may change and the possible new files.
 func (r reach) globs(globs []string) (names []string) {
-	for _, file := range r.changeable {
-		if spec.MatchAny(globs, file) {
-			names = append(names, file)
-		}
-	}
+	names = slices.DeleteFunc(slices.Clone(r.changeable), func(file string) bool { return !spec.MatchAny(globs, file) })
 	for _, glob := range globs {
 		names = append(names, r.new(glob)...)
 	}

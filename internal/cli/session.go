@@ -103,11 +103,8 @@ func exposed() bool {
 func (s *session) asked() error {
 	asks := s.engine.Found().Pass != nil
 	switch {
-	case s.app.auth == pass.Wanted && !asks:
-		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires no token").
-			Advise("End that one first: `pawl doctor` says which process it is.")
-	case s.app.auth == pass.Unwanted && asks:
-		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires a token").
+	case s.app.auth == pass.Wanted && !asks, s.app.auth == pass.Unwanted && asks:
+		return fault.New(fault.PreconditionFailed, "another pawl runs the engine, and that engine requires %s token", map[bool]string{true: "a", false: "no"}[asks]).
 			Advise("End that one first: `pawl doctor` says which process it is.")
 	case s.app.auth == pass.AsBefore && asks && exposed():
 		s.app.say("agents have no network of their own on this machine, so the engine requires a token; `--auth=false` turns that off")

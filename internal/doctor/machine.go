@@ -107,7 +107,9 @@ func (e *examination) disk() {
 // agents checks the known agents that are installed. None has to be: any program that edits files works.
 func (e *examination) agents() {
 	found := 0
+	var names []string
 	for _, agent := range draft.Agents {
+		names = append(names, agent.Name)
 		path, err := exec.LookPath(agent.Name)
 		if err != nil {
 			continue
@@ -121,10 +123,6 @@ func (e *examination) agents() {
 		e.ok("agent "+agent.Name, "%s (%s)", version, path)
 	}
 	if found == 0 {
-		var names []string
-		for _, agent := range draft.Agents {
-			names = append(names, agent.Name)
-		}
 		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on the PATH", strings.Join(names, ", "))
 	}
 }

@@ -1,9 +1,9 @@
 package loop
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"pawl/internal/evidence"
@@ -150,13 +150,7 @@ func (u Usage) OfTask() task.Usage {
 }
 
 // Count converts a whole number to the decimals of budgets.
-func Count(n int64) evidence.Decimal {
-	var d evidence.Decimal
-	if err := json.Unmarshal(fmt.Append(nil, n), &d); err != nil {
-		panic(err) // a whole number always is a decimal
-	}
-	return d
-}
+func Count(n int64) evidence.Decimal { return evidence.MustDecimal(strconv.FormatInt(n, 10)) }
 
 // Ample returns a limit of r that is twice what was used, or twice the old limit if that is more. It is written as in
 // the spec and shown to people who are asked for a new limit.

@@ -209,6 +209,17 @@ type Approvals struct {
 // AsksOfTools reports whether a person is asked when an agent was not allowed to use a tool (`approvals.onDenied: ask`).
 func (s Spec) AsksOfTools() bool { return or(s.Approvals.OnDenied, Deny) == Ask }
 
+// The keys that a steward sets in the session of a loop that it starts. A session contains what the starter of a loop
+// says; pawl shows it, but does not check it.
+const (
+	SessionSteward    = "steward"    // the steward's workflow ID; the loop reports its state to it
+	SessionTask       = "task"       // the task that the loop is a step of
+	SessionPlan       = "plan"       // the SHA-256 of the task's PLAN.md
+	SessionApprovedBy = "approvedBy" // who approved that plan
+	SessionBase       = "base"       // the commit at which the task began: its proposal covers all steps since
+	SessionOnto       = "onto"       // the branch that the task's work is applied to
+)
+
 // The words that are values in a spec.
 const (
 	Deny  = "deny"

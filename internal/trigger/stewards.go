@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -85,12 +86,7 @@ func (t *Temporal) Refresh(ctx context.Context) (bool, error) {
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	for _, s := range t.stewards {
-		if len(s.triggers) > 0 {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(slices.Collect(maps.Values(t.stewards)), func(s steward) bool { return len(s.triggers) > 0 }), nil
 }
 
 // refresh reads the list. If that fails, the last list stays.
