@@ -25,8 +25,14 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/store"
+	"pawl/internal/testdir"
 	"pawl/internal/userrepo"
 )
+
+func TestMain(m *testing.M) {
+	testdir.InMemory()
+	os.Exit(m.Run())
+}
 
 var (
 	ctx  = context.Background()
