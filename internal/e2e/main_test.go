@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	proc.Main()
-	os.Exit(world.Main(m))
+	os.Exit(world.OnDisk(m))
 }
 
 // program is the program in node.

@@ -26,10 +26,16 @@ var Update = flag.Bool("update", false, "write what tests compare anew: docs/esc
 // Scratch is the folder of this package's test run.
 var Scratch string
 
-// Main runs the tests of a package from the module's root, and ends what they share.
+// Main runs the tests of a package from the module's root, in memory if possible, and ends what they share.
 func Main(m *testing.M) int {
 	sandbox.Main()
 	testdir.InMemory()
+	return OnDisk(m)
+}
+
+// OnDisk is Main for tests that are about what is on disk when a process dies.
+func OnDisk(m *testing.M) int {
+	sandbox.Main()
 	testbin.Parallel(6)
 	if err := enter(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
