@@ -14,9 +14,13 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/gittest"
 	"pawl/internal/pin"
+	"pawl/internal/testdir"
 )
 
-func TestMain(m *testing.M) { gittest.Main(m) }
+func TestMain(m *testing.M) {
+	testdir.InMemory()
+	gittest.Main(m)
+}
 
 var ctx = context.Background()
 

@@ -20,14 +20,12 @@ import (
 
 	"pawl/internal/git"
 	"pawl/internal/store"
-	"pawl/internal/testdir"
 	"pawl/internal/trees"
 	"pawl/internal/userrepo"
 )
 
 // Main runs the tests with their own home, and with an environment that would mislead any git that obeys it.
 func Main(m *testing.M) {
-	testdir.InMemory()
 	home, err := os.MkdirTemp("", "git-home-")
 	if err != nil {
 		panic(err)

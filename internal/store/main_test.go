@@ -5,8 +5,12 @@ import (
 	"testing"
 
 	"pawl/internal/gittest"
+	"pawl/internal/testdir"
 )
 
-func TestMain(m *testing.M) { gittest.Main(m) }
+func TestMain(m *testing.M) {
+	testdir.InMemory()
+	gittest.Main(m)
+}
 
 var ctx = context.Background()

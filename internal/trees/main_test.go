@@ -8,6 +8,7 @@ import (
 	"pawl/internal/trees"
 )
 
+// They stay on the disk: they are about the times of files there.
 func TestMain(m *testing.M) { gittest.Main(m) }
 
 var ctx = context.Background()
