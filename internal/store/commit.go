@@ -208,9 +208,15 @@ func (s *Store) treeOf(ctx context.Context, id string) (tree string, err error) 
 	if s.commits.hasTree(id) {
 		return id, nil
 	}
-	c, err := s.ReadCommit(ctx, id)
-	if err != nil && s.needTree(ctx, id) == nil {
-		return id, nil
-	}
-	return c.Tree, err
+	err = s.run.Batch(ctx, func(b *git.Batch) error {
+		kind, _, err := b.Get(id, -1)
+		if err != nil || kind == "tree" {
+			tree = id
+			return err
+		}
+		c, err := b.Commit(id)
+		tree = c.Tree
+		return err
+	})
+	return tree, err
 }
