@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"pawl/internal/crash"
 	"pawl/internal/git"
 )
 
@@ -125,10 +126,12 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		if err != nil {
 			return TxResult{}, err
 		}
+		crash.At("store.packed")
 		for _, m := range moves {
 			if err := s.moveRef(ctx, m.ref, m.to, lock); err != nil {
 				return TxResult{}, err
 			}
+			crash.At("store.moved")
 		}
 		if root != nil {
 			s.entries.put(r.Entry, root, at)
