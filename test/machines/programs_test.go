@@ -3,6 +3,7 @@ package machines_test
 import (
 	"encoding/json"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,6 +23,9 @@ func TestTheEngineOutlivesEveryProcessThatOwnsIt(t *testing.T) {
 	world.Slow(t, "TestALoopOutlivesItsEngine")
 	w := world.Alone(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 3}})
 	t.Parallel()
+	// An engine that was killed comes back to its port. Those of other tests begin at Temporal's own, so none takes this one.
+	require.NoError(t, os.MkdirAll(filepath.Join(w.Home, "engine"), 0o700))
+	w.Write("home/engine/engine.json", `{"port": 17233, "preferred": 7233}`)
 	owner, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
 	require.NoError(t, err)
 	w.Until("the owner is the worker", func() bool { return strings.Contains(world.ReadFile(owner.Log), "the worker is ready") })
@@ -35,6 +39,7 @@ func TestTheEngineOutlivesEveryProcessThatOwnsIt(t *testing.T) {
 	w.At(1)
 
 	address := w.Engine().Address
+	require.Contains(t, address, ":172")
 	kill := func(pid int) {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		w.Until("another owns the engine", func() bool { return w.Engine().PID != pid })
