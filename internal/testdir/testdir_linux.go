@@ -23,7 +23,7 @@ func InMemory() {
 	}
 	runtime.LockOSThread() // the mount is in this thread's namespace, and the thread that executes a program keeps its own
 	dir := filepath.Join(os.TempDir(), "pawl-test")
-	_ = os.Mkdir(dir, 0o755) // an earlier run has left it
+	_ = os.Mkdir(dir, 0o755) // it stays: whoever removes it unmounts what other processes have there
 	if syscall.Unshare(syscall.CLONE_NEWNS) != nil || syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "") != nil ||
 		syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=1777") != nil {
 		return
