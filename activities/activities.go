@@ -9,12 +9,7 @@
 package activities
 
 import (
-	"context"
-	"errors"
-	"time"
-
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
 	"pawl/activities/calls"
@@ -27,7 +22,6 @@ import (
 	"pawl/activities/stewards"
 	"pawl/internal/act"
 	"pawl/internal/home"
-	"pawl/internal/notify"
 )
 
 // Activities are this host's activities. One value serves all loops of a worker.
@@ -82,20 +76,4 @@ func (a *Activities) RegisterTrees(r worker.ActivityRegistry) {
 		act.AmendName: a.Amend, act.ReviewName: a.Review, act.ApplyName: a.Apply, act.RecordTasksName: a.RecordTasks,
 		act.JoinName: a.Join, act.ValidateName: a.Validate,
 	})
-}
-
-// notifyBound is how long one attempt to notify somebody may take.
-const notifyBound = 30 * time.Second
-
-// Notify notifies one receiver of spec.notify. A command runs in the user's repository, if that is on this host.
-func (a *Activities) Notify(ctx context.Context, in act.Notify) error {
-	ctx, cancel := context.WithTimeout(ctx, notifyBound)
-	defer cancel()
-	dir, leave := a.Workplace(in.Ref)
-	defer leave()
-	err := notify.Send(ctx, in.To, in.Notice, hosted.Notifying(), dir)
-	if final, ok := errors.AsType[*notify.Final](err); ok {
-		return temporal.NewNonRetryableApplicationError(final.Error(), "Notify", nil)
-	}
-	return err
 }
