@@ -87,3 +87,24 @@ func TestNothingIsBuiltOnWhatIsGone(t *testing.T) {
 		})
 	}
 }
+
+func TestAnEntryNamesOnlyCommitsThatAreThere(t *testing.T) {
+	t.Parallel()
+	b := gittest.NewBed(t, gittest.SomeFiles)
+	first := b.Append(gittest.Entry("", b.Base, map[string]string{"state.json": "1"}))
+	gone := strings.Repeat("12", 20)
+	for what, e := range map[string]store.Entry{
+		"its code": gittest.Entry(first, gone, map[string]string{"state.json": "2"}),
+		"what it keeps": func() store.Entry {
+			e := gittest.Entry(first, b.Base, map[string]string{"state.json": "2"})
+			e.Keeps = []string{gone}
+			return e
+		}(),
+	} {
+		_, err := gittest.Append(b.Store, e)
+		require.ErrorIs(t, err, git.ErrNotFound, what)
+		at, err := b.Store.Ref(ctx, gittest.LedgerRef)
+		require.NoError(t, err)
+		assert.Equal(t, first, at, what)
+	}
+}
