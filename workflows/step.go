@@ -186,7 +186,8 @@ func (r *run) inTime(s *act.Step) {
 }
 
 // recordWith records that the role has its permission, and lets an agent call bring the pending events to the ledger
-// first. It returns how many they are. If the call can't report its result they stay pending: an append then finds that the ledger has them.
+// first. It returns how many they are. If the call can't report its result they stay pending: an append then finds that
+// the ledger has them.
 func (r *run) recordWith(ctx workflow.Context, c *act.Call) int {
 	if govern.PermitPhase(r.spec, c.Role, c.Phase) == nil { // activities report refusals
 		r.Emit(ctx, loop.Event{Type: loop.PermissionGranted, Phase: r.iteration.phase, Step: c.Key.Name, Role: c.Role, Attempt: c.Key.Attempt, Idea: r.iteration.idea, Reason: strings.Join(govern.Needs(c.Phase), ", ")})

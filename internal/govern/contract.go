@@ -78,7 +78,7 @@ func AskHash(contract *loop.Contract, g loop.Gate, b loop.Budget) string {
 
 func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
-// Missing names all unmet preconditions of autonomy at once (A1). Only then is the plan approved.
+// Missing names all unmet preconditions of autonomy at once (A1). The contract is approved when nothing is missing.
 func Missing(s loop.State, sp spec.Spec, opened bool) []string {
 	var missing []string
 	for _, c := range []struct {
