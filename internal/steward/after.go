@@ -31,7 +31,7 @@ func AfterPlan(s State, c charter.Charter, j Job, p act.TaskPlanned) []loop.Even
 	switch {
 	case t == nil:
 		return nil
-	case p.Interrupted || t.Outcome != "" || t.State != task.Planning || t.Plan != nil: // the planner gave way, or a person stopped the task: it is planned again later
+	case p.Interrupted || s.HaltRequested != "" || t.Outcome != "" || t.State != task.Planning || t.Plan != nil: // the planner gave way, or a person stopped the task: it is planned again later
 		if *used == (loop.Usage{}) {
 			return nil
 		}
@@ -222,8 +222,12 @@ func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 		return []loop.Event{{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e}} // its cost counts
 	}
 	t, st := s.child(e.Loop)
-	if t == nil || (e.Seq != 0 && (e.Seq < st.Seq || (e.Seq == st.Seq && e.Event == st.Said))) {
-		return nil // the loop belongs to a plan that was given up, or the report is known already
+	switch {
+	case t == nil: // the loop belongs to a plan that was given up
+		return nil
+	case e.Seq == 0 && e.Event == task.ChildEnded: // nobody knows how far the loop came
+	case e.Seq < st.Seq || e.Seq != 0 && e.Seq == st.Seq && e.Event == st.Said: // it is older than what the steward knows, or known
+		return nil
 	}
 	n := next{State: s, charter: c}
 	n.events = append(n.events, loop.Event{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e})

@@ -54,6 +54,8 @@ func TestS11_AReportThatComesLateChangesNothing(t *testing.T) {
 	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 12, Event: task.ChildAsks, Gate: &task.ChildGate{ID: "question-1", Kind: "question"}})
 	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 20, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: true}})
 	require.Equal(t, before, o.s)
+	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildStands}) // read before its first event
+	require.Equal(t, before, o.s)
 }
 
 // A run that was reset to before its ledger's head fails with fewer events than the loop had. Its end counts, and what was

@@ -61,6 +61,31 @@ func TestS5_APlannerGivesWayAndNothingOfItIsLost(t *testing.T) {
 	require.Empty(t, o.s.Find("low").Interrupted)
 }
 
+func TestS5_APlanThatWasMadeBeforeThePlannerGaveWayCounts(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "low", Body: "x"}, task.T3)
+	planning := o.next(nil)
+	o.submit(task.Task{ID: "high", Body: "x", Priority: 5}, task.T3)
+	require.Equal(t, Drop, o.next(planning)[0].Do)
+	o.job(planning[0])
+	plan := o.s.Find("low").Plan.Hash
+	o.settle()
+	o.end("s-high-one", "completed", "")
+	o.settle()
+	require.Equal(t, "running", o.loops["s-low-one"])
+	require.Equal(t, plan, o.s.Find("low").Plan.Hash, "it is not planned again")
+	require.Empty(t, o.s.Find("low").Interrupted)
+}
+
+func TestAStewardThatEndsTakesNoPlan(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	planning := o.next(nil)
+	require.NoError(t, o.say(loop.MessageHalt, Message{By: "ann"}))
+	o.job(planning[0])
+	require.Nil(t, o.s.Find("a").Plan)
+}
+
 func TestAReplanWaitsForAPlace(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)

@@ -106,7 +106,7 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	var out act.TaskPlanned
 	err := r.execute(ctx, act.PlanTaskName, "plan "+j.Task, in, &out)
 	switch {
-	case ctx.Err() != nil: // the planner gave way, or nobody wants the task any more; its cost counts
+	case err != nil && ctx.Err() != nil: // the planner gave way, or nobody wants the task any more; a plan that it had just made counts
 		out.Interrupted = true
 	case err != nil:
 		out.Problems = append(out.Problems, "it could not be planned: "+notices.Plain(err))
