@@ -18,103 +18,73 @@ import (
 )
 
 // messageCommands are the commands that carry a message to a loop.
-func (a *app) messageCommands() []*cobra.Command {
-	m := loop.Message{}
-	flags := func(cmd *cobra.Command) *cobra.Command {
+func (a *app) messageCommands() (all []*cobra.Command) {
+	var m loop.Message
+	var limits, sets []string
+	add := func(use, short, long string, args cobra.PositionalArgs, do func(context.Context, []string) error) *cobra.Command {
+		cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: args, RunE: a.brief(do)}
 		cmd.Flags().StringVar(&m.By, "by", config.User(), "who does this, for the record")
 		cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the open one)")
 		cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
+		all = append(all, cmd)
 		return cmd
 	}
-	const hash = "the hash of what is approved, at least its first 16 digits"
-	simple := func(use, short string) *cobra.Command {
-		name, _, _ := strings.Cut(use, " ")
-		return flags(&cobra.Command{
-			Use: use, Short: short, Args: oneLoop,
-			RunE: a.brief(func(ctx context.Context, args []string) error { return a.message(ctx, args[0], name, m) }),
-		})
+	send := func(name string) func(context.Context, []string) error {
+		return func(ctx context.Context, args []string) error { return a.message(ctx, args[0], name, m) }
 	}
-	reject := simple("reject ID", "Reject what waits at a gate")
-	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is rejected")
-	pause := simple("pause ID", "Pause a loop: interrupt the running step, and repeat it on continue")
-	pause.Flags().StringVar(&m.Choice, "before", "", "step or iteration: pause before the next one and interrupt nothing")
-	answer := flags(&cobra.Command{
-		Use: "answer ID CHOICE", Short: "Answer a question", Args: arguments(1, 2),
-		RunE: a.brief(func(ctx context.Context, args []string) error {
-			if len(args) > 1 {
-				if m.Choice != "" && m.Choice != args[1] {
-					return usage("the choice is given twice: " + args[1] + " and --choice " + m.Choice)
-				}
-				m.Choice = args[1]
-			}
-			return a.message(ctx, args[0], loop.MessageAnswer, m)
-		}),
-	})
-	answer.Flags().StringVar(&m.Choice, "choice", "", "the same as CHOICE")
-	approve := flags(&cobra.Command{
-		Use: "approve ID", Short: "Approve what waits at a gate, by its hash", Args: oneLoop,
-		Long: `Approve what waits at a gate, by its hash. Without --hash, at a terminal, it is shown
+	const hash = "the hash of what is approved, at least its first 16 digits"
+	approve := add("approve ID", "Approve what waits at a gate, by its hash", `Approve what waits at a gate, by its hash. Without --hash, at a terminal, it is shown
 first and you are asked. --apply also applies an approved change to the branch that the loop
-started from, as ` + "`pawl apply`" + ` does. The command waits for the result, reports it, and
-fails if nothing was applied.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) }),
-	})
+started from, as `+"`pawl apply`"+` does. The command waits for the result, reports it, and
+fails if nothing was applied.`, oneLoop, func(ctx context.Context, args []string) error { return a.approve(ctx, args[0], m) })
 	approve.Flags().StringVar(&m.Hash, "hash", "", hash)
 	approve.Flags().StringVar(&m.Apply, "apply", "", "also apply what is approved: ff, merge or squash")
-	var limits, sets []string
-	extend := flags(&cobra.Command{
-		Use: "extend ID", Short: "Raise a budget that is used up", Args: oneLoop,
-		Long: `Raise a budget that is used up: --limit iterations=20 --limit activeTime=1h. A limit is the new
+	reject := add("reject ID", "Reject what waits at a gate", "", oneLoop, send(loop.MessageReject))
+	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is rejected")
+	extend := add("extend ID", "Raise a budget that is used up", `Raise a budget that is used up: --limit iterations=20 --limit activeTime=1h. A limit is the new
 total, not an addition. Without --hash, at a terminal, the gate is shown first and you are asked.`,
-		RunE: a.brief(func(ctx context.Context, args []string) error { return a.extend(ctx, args[0], limits, m) }),
-	})
+		oneLoop, func(ctx context.Context, args []string) error { return a.extend(ctx, args[0], limits, m) })
 	extend.Flags().StringVar(&m.Hash, "hash", "", hash)
 	extend.Flags().StringArrayVar(&limits, "limit", nil, "a budget and its new total, such as iterations=20 (may be repeated)")
-	amend := flags(&cobra.Command{
-		Use: "amend ID", Short: "Correct a command that does not work, or approve a tool", Args: oneLoop,
-		Long: `Correct a command that does not work, or approve a tool, when the loop asks about it:
+	amend := add("amend ID", "Correct a command that does not work, or approve a tool", `Correct a command that does not work, or approve a tool, when the loop asks about it:
 --set verify.command='./measure.sh --fast', --set 'approvals.tools=[read, edit, shell]'. The
 amended contract has a new hash and must be approved next. The question says which of these keys you may amend:
-` + strings.Join(slices.Concat(spec.Amendable, spec.Approvable), ", ") + `.`,
-		RunE: a.brief(func(ctx context.Context, args []string) (err error) {
-			if len(sets) == 0 {
-				return usage("amend needs --set with the correction, for example --set 'verify.command=…'")
-			}
-			if m.Spec, err = config.Fragment("--set", sets); err != nil {
-				return err
-			}
-			return a.message(ctx, args[0], loop.MessageAmend, m)
-		}),
+`+strings.Join(slices.Concat(spec.Amendable, spec.Approvable), ", ")+`.`, oneLoop, func(ctx context.Context, args []string) (err error) {
+		if len(sets) == 0 {
+			return usage("amend needs --set with the correction, for example --set 'verify.command=…'")
+		}
+		if m.Spec, err = config.Fragment("--set", sets); err != nil {
+			return err
+		}
+		return a.message(ctx, args[0], loop.MessageAmend, m)
 	})
 	amend.Flags().StringArrayVar(&sets, "set", nil, "a key of the spec and its value (may be repeated)")
-	return []*cobra.Command{
-		approve,
-		reject,
-		extend,
-		amend,
-		flags(&cobra.Command{
-			Use: "mode ID MODE", Short: "Change the mode; any mode but mission ends the loop for good", Args: arguments(2, 2),
-			Long: `Change a loop's mode (answer, plan or mission). Any mode but mission ends the loop for good, with
-its report. The command sends the message setMode.`,
-			RunE: a.brief(func(ctx context.Context, args []string) error {
-				m.Mode = args[1]
-				return a.message(ctx, args[0], loop.MessageSetMode, m)
-			}),
-		}),
-		pause,
-		simple("continue ID", "Resume a loop after a pause, a breakpoint or a block"),
-		simple("halt ID", "End a loop for good, with its report"),
-		flags(&cobra.Command{
-			Use: "steer ID NOTE...", Short: "Give guidance to the next agent call", Args: arguments(1, -1),
-			RunE: a.brief(func(ctx context.Context, args []string) error {
-				if len(args) > 1 {
-					m.Note = strings.Join(args[1:], " ")
-				}
-				return a.message(ctx, args[0], loop.MessageSteer, m)
-			}),
-		}),
-		answer,
-	}
+	add("mode ID MODE", "Change the mode; any mode but mission ends the loop for good", `Change a loop's mode (answer, plan or mission). Any mode but mission ends the loop for good, with
+its report. The command sends the message setMode.`, arguments(2, 2), func(ctx context.Context, args []string) error {
+		m.Mode = args[1]
+		return a.message(ctx, args[0], loop.MessageSetMode, m)
+	})
+	pause := add("pause ID", "Pause a loop: interrupt the running step, and repeat it on continue", "", oneLoop, send(loop.MessagePause))
+	pause.Flags().StringVar(&m.Choice, "before", "", "step or iteration: pause before the next one and interrupt nothing")
+	add("continue ID", "Resume a loop after a pause, a breakpoint or a block", "", oneLoop, send(loop.MessageContinue))
+	add("halt ID", "End a loop for good, with its report", "", oneLoop, send(loop.MessageHalt))
+	add("steer ID NOTE...", "Give guidance to the next agent call", "", arguments(1, -1), func(ctx context.Context, args []string) error {
+		if len(args) > 1 {
+			m.Note = strings.Join(args[1:], " ")
+		}
+		return a.message(ctx, args[0], loop.MessageSteer, m)
+	})
+	answer := add("answer ID CHOICE", "Answer a question", "", arguments(1, 2), func(ctx context.Context, args []string) error {
+		if len(args) > 1 {
+			if m.Choice != "" && m.Choice != args[1] {
+				return usage("the choice is given twice: " + args[1] + " and --choice " + m.Choice)
+			}
+			m.Choice = args[1]
+		}
+		return a.message(ctx, args[0], loop.MessageAnswer, m)
+	})
+	answer.Flags().StringVar(&m.Choice, "choice", "", "the same as CHOICE")
+	return all
 }
 
 func (a *app) message(ctx context.Context, id, name string, m loop.Message) error {

@@ -37,7 +37,7 @@ key as an earlier task is the same task.`,
 			if err != nil {
 				return err
 			}
-			return a.toSteward(ctx, args[0], steward.MessageSubmit, steward.Message{Task: doc, By: by})
+			return a.toSteward(ctx, args[0], steward.MessageSubmit, "", steward.Message{Task: doc, By: by})
 		}),
 	}
 	cmd.Flags().StringVar(&by, "by", config.User(), "who does this, for the record")
@@ -65,11 +65,10 @@ of the gate's choices. ` + "`pawl steward show NAME` and `pawl inbox`" + ` print
 			case approve:
 				message = loop.MessageApprove
 			}
-			m.Task = taskID(id)
-			return a.toSteward(ctx, args[0], message, m)
+			return a.toSteward(ctx, args[0], message, id, m)
 		}),
 	}
-	stewardFlags(cmd, &m, &id)
+	recordFlags(cmd, &m, &id)
 	cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the task's)")
 	cmd.Flags().StringVar(&m.Hash, "hash", "", "the hash of the plan that is approved, at least its first 16 digits")
 	cmd.Flags().StringVar(&m.Choice, "choice", "", "one of the choices that the gate lists")
@@ -82,13 +81,15 @@ type taskMessage struct {
 	name, message, short string
 	needs                bool   // it has to name a task
 	value                string // the argument that follows, "" for none
-	number               bool   // a number, which may be negative
 	read                 func(m *steward.Message, value string) error
 }
 
+// priority is the one argument that is a number, which may be negative.
+const priority = "PRIORITY"
+
 // taskMessages are all such commands except submit, answer and extend.
 var taskMessages = []taskMessage{
-	{name: "prioritize", message: steward.MessagePrioritize, short: "Set the priority of a task; higher comes first", needs: true, value: "PRIORITY", number: true, read: func(m *steward.Message, value string) error {
+	{"prioritize", steward.MessagePrioritize, "Set the priority of a task; higher comes first", true, priority, func(m *steward.Message, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil {
 			return usage(fmt.Sprintf("the priority is %q; it has to be a whole number", value))
@@ -96,15 +97,15 @@ var taskMessages = []taskMessage{
 		m.Priority = &n
 		return nil
 	}},
-	{name: "tier", message: steward.MessageSetTier, short: "Set the risk of a task: T0, T1, T2 or T3", needs: true, value: "TIER", read: func(m *steward.Message, value string) error {
+	{"tier", steward.MessageSetTier, "Set the risk of a task: T0, T1, T2 or T3", true, "TIER", func(m *steward.Message, value string) error {
 		m.Tier = task.Tier(value)
 		return nil
 	}},
-	{name: "steer", message: loop.MessageSteer, short: "Give guidance to the next agent call of a task", needs: true, value: "NOTE", read: func(m *steward.Message, value string) error {
+	{"steer", loop.MessageSteer, "Give guidance to the next agent call of a task", true, "NOTE", func(m *steward.Message, value string) error {
 		m.Note = value
 		return nil
 	}},
-	{name: "mode", message: loop.MessageSetMode, short: "Change the mode: mission runs tasks, plan only plans them, answer starts none", value: "MODE", read: func(m *steward.Message, value string) error {
+	{"mode", loop.MessageSetMode, "Change the mode: mission runs tasks, plan only plans them, answer starts none", false, "MODE", func(m *steward.Message, value string) error {
 		m.Mode = value
 		return nil
 	}},
@@ -134,87 +135,75 @@ addition.`,
 			if m.Limits, err = config.Fragment("--limit", limits); err != nil {
 				return err
 			}
-			m.Task = taskID(id)
-			return a.toSteward(ctx, args[0], loop.MessageExtend, m)
+			return a.toSteward(ctx, args[0], loop.MessageExtend, id, m)
 		}),
 	}
-	stewardFlags(extend, &m, &id)
+	recordFlags(extend, &m, &id)
 	extend.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the task's)")
 	extend.Flags().StringVar(&m.Hash, "hash", "", "the gate's hash, at least its first 16 digits")
 	extend.Flags().StringArrayVar(&limits, "limit", nil, "the budget and its new total, costUSD=10")
 	return append(all, extend)
 }
 
-// taskCommand makes one command of the table. The task may be an argument, or --task.
+// taskCommand makes one command of the table. The task may be an argument, or --task. mode is for the whole steward.
 func (a *app) taskCommand(t taskMessage) *cobra.Command {
 	var m steward.Message
 	var id string
-	use := t.name + " NAME"
+	cmd := &cobra.Command{Use: t.name + " NAME", Short: t.short, Args: arguments(1, -1)}
+	ofTask := t.needs || t.value == ""
 	switch {
 	case t.needs:
-		use += " TASK"
-	case t.value == "":
-		use += " [TASK]"
+		cmd.Use += " TASK"
+	case ofTask:
+		cmd.Use += " [TASK]"
 	}
 	if t.value != "" {
-		use += " " + t.value
+		cmd.Use += " " + t.value
 	}
-	cmd := &cobra.Command{
-		Use: use, Short: t.short, Args: arguments(1, -1),
-		RunE: a.brief(func(ctx context.Context, args []string) error {
-			name, rest := args[0], args[1:]
-			if id == "" && len(rest) > 0 && (t.needs || t.value == "") {
-				id, rest = rest[0], rest[1:]
+	cmd.RunE = a.brief(func(ctx context.Context, args []string) error {
+		name, rest := args[0], args[1:]
+		if id == "" && len(rest) > 0 && ofTask {
+			id, rest = rest[0], rest[1:]
+		}
+		if (t.value == "") != (len(rest) == 0) || t.needs && id == "" {
+			return usage("use `pawl steward " + cmd.Use + "`")
+		}
+		if t.value != "" {
+			if err := t.read(&m, strings.Join(rest, " ")); err != nil {
+				return err
 			}
-			if t.value != "" && len(rest) == 0 || t.value == "" && len(rest) > 0 || t.needs && id == "" {
-				return usage("use `pawl steward " + use + "`")
-			}
-			if t.value != "" {
-				if err := t.read(&m, strings.Join(rest, " ")); err != nil {
-					return err
-				}
-			}
-			m.Task = taskID(id)
-			return a.toSteward(ctx, name, t.message, m)
-		}),
-	}
-	if t.number {
+		}
+		return a.toSteward(ctx, name, t.message, id, m)
+	})
+	if t.value == priority {
 		cmd.Annotations = map[string]string{takesNumber: t.value}
 	}
-	if t.needs || t.value == "" { // mode is for the whole steward
-		taskFlag(cmd, &id)
+	if ofTask {
+		recordFlags(cmd, &m, &id)
+	} else {
+		recordFlags(cmd, &m, nil)
 	}
-	recordFlags(cmd, &m)
 	return cmd
 }
 
-func stewardFlags(cmd *cobra.Command, m *steward.Message, id *string) {
-	recordFlags(cmd, m)
-	taskFlag(cmd, id)
-}
-
-func recordFlags(cmd *cobra.Command, m *steward.Message) {
+// recordFlags adds the flags of all messages, and --task if the message may be about a task.
+func recordFlags(cmd *cobra.Command, m *steward.Message, id *string) {
 	cmd.Flags().StringVar(&m.By, "by", config.User(), "who does this, for the record")
 	cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
-}
-
-func taskFlag(cmd *cobra.Command, id *string) {
-	cmd.Flags().StringVar(id, "task", "", "the ID of the task")
-}
-
-// taskID returns the ID of a task as messages carry it, nil if none is named.
-func taskID(id string) json.RawMessage {
-	if id == "" {
-		return nil
+	if id != nil {
+		cmd.Flags().StringVar(id, "task", "", "the ID of the task")
 	}
-	doc, err := json.Marshal(id)
-	if err != nil {
-		panic(err) // a string
-	}
-	return doc
 }
 
-func (a *app) toSteward(ctx context.Context, name, message string, m steward.Message) error {
+// toSteward sends a message about the task id, if one is named.
+func (a *app) toSteward(ctx context.Context, name, message, id string, m steward.Message) error {
+	if id != "" {
+		doc, err := json.Marshal(id)
+		if err != nil {
+			return err
+		}
+		m.Task = doc
+	}
 	return a.visit(ctx, func(s *session) error {
 		sent, err := s.SendTask(ctx, name, message, m)
 		over := err == nil || fault.CodeOf(err) == fault.GateClosed && s.SDK != nil
