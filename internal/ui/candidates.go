@@ -13,11 +13,7 @@ func candidates(all []loop.Candidate, over bool) (lines []string) {
 		if over && !c.Made {
 			how = "was not made"
 		}
-		line := itoa(c.N) + ": " + how
-		if what := cmp.Or(c.Description, c.Idea); what != "" {
-			line += ": " + Clean(loop.Clip(what, 100))
-		}
-		lines = append(lines, line)
+		lines = append(lines, itoa(c.N)+": "+how+note(loop.Clip(cmp.Or(c.Description, c.Idea), 100)))
 	}
 	return lines
 }
@@ -45,9 +41,7 @@ func tried(t loop.Trial) string {
 	if t.Passed {
 		text = "would be kept"
 	}
-	if t.Reason != "" {
-		text += " (" + Clean(t.Reason) + ")"
-	}
+	text += around(" (", Clean(t.Reason), ")")
 	if t.Metric != nil {
 		text += ", " + number(t.Metric)
 	}

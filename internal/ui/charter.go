@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -99,12 +100,5 @@ func rule(r charter.Rule) string {
 }
 
 func slots(sc charter.Schedule) string {
-	when := "every " + sc.Every.String()
-	if sc.Cron != "" {
-		when = sc.Cron
-	}
-	if sc.TimeZone != "" {
-		when += " " + sc.TimeZone
-	}
-	return when
+	return cmp.Or(sc.Cron, "every "+sc.Every.String()) + around(" ", sc.TimeZone, "")
 }

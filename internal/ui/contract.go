@@ -103,18 +103,16 @@ func (s Style) Contract(c Contract) string {
 }
 
 // steward returns what a steward says about itself and its task in the session of a loop that it starts.
-func (s Style) steward(sp spec.Spec) (lines []string) {
+func (s Style) steward(sp spec.Spec) []string {
 	if sp.Session[spec.SessionSteward] == "" {
 		return nil
 	}
-	lines = append(lines, Clean(govern.Approver(sp)))
-	if base := sp.Session[spec.SessionBase]; base != "" {
-		lines = append(lines, "its proposal begins at "+Short(Clean(base)))
+	return []string{
+		Clean(govern.Approver(sp)),
+		around("its proposal begins at ", Short(Clean(sp.Session[spec.SessionBase])), ""),
+		around("its work is applied to ", Clean(sp.Session[spec.SessionOnto]), ""),
+		s.Dim("as its session says; nobody has checked it"),
 	}
-	if onto := sp.Session[spec.SessionOnto]; onto != "" {
-		lines = append(lines, "its work is applied to "+Clean(onto))
-	}
-	return append(lines, s.Dim("as its session says; nobody has checked it"))
 }
 
 // stops returns the limits, besides the budgets, that end a loop of the kind.
@@ -254,9 +252,7 @@ func program(a spec.Agent) []string {
 	if a.Use != spec.UseCommand {
 		name = a.Use
 	}
-	if a.Model != "" {
-		name += " with the model " + Clean(a.Model)
-	}
+	name += around(" with the model ", Clean(a.Model), "")
 	command := a.Command
 	if command.Shell == "" {
 		command.List = slices.Concat(command.List, a.Args)

@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"pawl/internal/loop"
 	"pawl/internal/phase"
@@ -54,12 +53,10 @@ func (s Style) Review(e loop.Event) []string {
 
 // delivered renders the final report of a loop that runs tests.
 func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
-	var b strings.Builder
 	word := "Delivered"
 	if status != loop.Completed {
 		word = "Not delivered"
 	}
-	b.WriteString(word + ": " + plural(r.Iterations, "iteration") + ", " + plural(d.Fixes, "fix") + "\n")
 	f := s.fields(11)
 	if d.Last == nil {
 		f.add("tests", "were not run")
@@ -72,8 +69,8 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 		}
 		if !d.Passed {
 			f.add("failing", names(d.Last.Failing))
-		} else if len(d.Last.Known) > 0 {
-			f.add("failing", names(d.Last.Known)+", as before the first write")
+		} else {
+			f.add("failing", around("", names(d.Last.Known), ", as before the first write"))
 		}
 		f.add("flaky", names(d.Flaky))
 	}
@@ -81,8 +78,7 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 		f.add("review", append([]string{reviewed(*d.Review)}, s.Review(*d.Review)[1:]...)...)
 	}
 	f.add("advice", advice(status, r))
-	b.WriteString(f.String())
-	return b.String()
+	return word + ": " + plural(r.Iterations, "iteration") + ", " + plural(d.Fixes, "fix") + "\n" + f.String()
 }
 
 // advice returns what to do with a delivery.
@@ -112,15 +108,9 @@ func tests(j loop.Judgement) string {
 	} else if !j.Passed && len(others) > 0 {
 		text += "; failing: " + names(others)
 	}
-	if len(j.Tests.Known) > 0 {
-		text += "; failing as before the first write: " + names(j.Tests.Known)
-	}
-	if len(j.Tests.Fixed) > 0 {
-		text += "; fixed: " + names(j.Tests.Fixed)
-	}
-	if len(j.Tests.Flaky) > 0 {
-		text += "; flaky (passed when run again unchanged): " + names(j.Tests.Flaky)
-	}
+	text += around("; failing as before the first write: ", names(j.Tests.Known), "")
+	text += around("; fixed: ", names(j.Tests.Fixed), "")
+	text += around("; flaky (passed when run again unchanged): ", names(j.Tests.Flaky), "")
 	if !j.Passed && j.Tests.Failed == 0 && !j.Tests.Broken && j.Reason != "tests" {
 		text += note(j.Reason)
 	}

@@ -188,11 +188,8 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 	case loop.ProposalApproved, loop.ProposalRejected, loop.ProposalApplied:
 		if p := e.Proposal; p != nil {
-			text := "proposal " + digest(p.Hash) + " " + strings.TrimPrefix(string(e.Type), "proposal_")
-			if e.How != "" {
-				text += " (" + Clean(e.How) + ")"
-			}
-			return text + by(e) + note(e.Note), "", true
+			what := strings.TrimPrefix(string(e.Type), "proposal_") + around(" (", Clean(e.How), ")")
+			return "proposal " + digest(p.Hash) + " " + what + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyCompleted:
 		return "completed" + note(e.Reason), green, true
@@ -252,10 +249,7 @@ func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) 
 	if measured(it) {
 		text += " " + it.Metric.String() + " (" + signed(it.Delta) + ")"
 	}
-	if it.Agent != "" {
-		text += " by " + Clean(it.Agent)
-	}
-	return text + ": " + Clean(it.Description), color, true
+	return text + around(" by ", Clean(it.Agent), "") + ": " + Clean(it.Description), color, true
 }
 
 func by(e loop.Event) string {
@@ -263,23 +257,10 @@ func by(e loop.Event) string {
 	if who == "" && e.Answer != nil {
 		who = e.Answer.By
 	}
-	if who = Clean(who); who == "" {
-		return ""
-	}
-	return " by " + who
+	return around(" by ", Clean(who), "")
 }
 
 // ofTask names the steward's task that an event is about.
-func ofTask(e loop.Event) string {
-	if e.Task == "" {
-		return ""
-	}
-	return Clean(e.Task) + ": "
-}
+func ofTask(e loop.Event) string { return around("", Clean(e.Task), ": ") }
 
-func note(text string) string {
-	if text = Clean(text); text == "" {
-		return ""
-	}
-	return ": " + text
-}
+func note(text string) string { return around(": ", Clean(text), "") }

@@ -97,10 +97,7 @@ func (s Style) supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 	case loop.TriggerReceived:
 		text = "trigger"
 		if tr := e.Trigger; tr != nil {
-			text += " " + Clean(tr.Name) + " " + Clean(tr.Result)
-			if tr.Task != "" {
-				text += ", task " + Clean(tr.Task)
-			}
+			text += " " + Clean(tr.Name) + " " + Clean(tr.Result) + around(", task ", Clean(tr.Task), "")
 		}
 	default:
 		return "", "", false, false

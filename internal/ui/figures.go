@@ -7,61 +7,31 @@ import (
 	"pawl/internal/loop"
 )
 
-// figure is how a part of a loop's progress is shown, if there is a text: as a row of `pawl show`, on the moving line.
-type figure struct {
-	label     string
-	row, part func(loop.State) string
+// row returns how a figure of a loop's progress is shown as a row of `pawl show`, with an empty text if there is nothing to say.
+func row(f kind.Figure, st loop.State) (label, text string) {
+	switch {
+	case f == kind.Keeps:
+		kept := itoa(st.KeptCount) + " kept, " + itoa(st.Discarded) + " discarded, " + itoa(st.DiscardsInARow) + " in a row"
+		return "iteration", itoa(st.Iteration) + ": " + kept
+	case f == kind.Fixes:
+		return "iteration", itoa(st.Iteration) + ": " + plural(st.FixAttempts, "fix") + " in it"
+	case f == kind.Suite && st.LastTest != nil && st.LastTest.Tests != nil:
+		return "tests", strings.TrimPrefix(tests(*st.LastTest), "tests: ")
+	case f == kind.Gate && st.LastGuard != nil && !st.LastGuard.Passed:
+		return "guard", "failed" + note(st.LastGuard.Reason)
+	}
+	return "", ""
 }
 
-// figures are all figures that a kind can have.
-var figures = map[kind.Figure]figure{
-	kind.Keeps: {
-		"iteration",
-		func(st loop.State) string {
-			return itoa(st.Iteration) + ": " + itoa(st.KeptCount) + " kept, " + itoa(st.Discarded) + " discarded, " + itoa(st.DiscardsInARow) + " in a row"
-		},
-		func(st loop.State) string {
-			if st.Best == nil {
-				return ""
-			}
-			return itoa(st.KeptCount) + " kept, " + itoa(st.Discarded) + " discarded"
-		},
-	},
-	kind.Fixes: {
-		"iteration",
-		func(st loop.State) string {
-			return itoa(st.Iteration) + ": " + plural(st.FixAttempts, "fix") + " in it"
-		},
-		func(st loop.State) string {
-			if st.FixAttempts == 0 {
-				return ""
-			}
-			return plural(st.FixAttempts, "fix")
-		},
-	},
-	kind.Suite: {
-		"tests",
-		func(st loop.State) string {
-			if st.LastTest == nil || st.LastTest.Tests == nil {
-				return ""
-			}
-			return strings.TrimPrefix(tests(*st.LastTest), "tests: ")
-		},
-		func(st loop.State) string {
-			if st.LastTest == nil || st.LastTest.Tests == nil {
-				return ""
-			}
-			return "tests: " + counts(*st.LastTest.Tests)
-		},
-	},
-	kind.Gate: {
-		"guard",
-		func(st loop.State) string {
-			if st.LastGuard == nil || st.LastGuard.Passed {
-				return ""
-			}
-			return "failed" + note(st.LastGuard.Reason)
-		},
-		func(loop.State) string { return "" },
-	},
+// part returns how a figure is shown on the moving line, "" if it is not.
+func part(f kind.Figure, st loop.State) string {
+	switch {
+	case f == kind.Keeps && st.Best != nil:
+		return itoa(st.KeptCount) + " kept, " + itoa(st.Discarded) + " discarded"
+	case f == kind.Fixes && st.FixAttempts != 0:
+		return plural(st.FixAttempts, "fix")
+	case f == kind.Suite && st.LastTest != nil && st.LastTest.Tests != nil:
+		return "tests: " + counts(*st.LastTest.Tests)
+	}
+	return ""
 }

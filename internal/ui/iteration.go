@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"time"
 
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -26,10 +25,7 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 	if it.Metric != nil || k.Reference {
 		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
 	}
-	line += Clean(it.Description)
-	if it.Agent != "" {
-		line += s.Dim(" by " + Clean(it.Agent))
-	}
+	line += Clean(it.Description) + s.Dim(around(" by ", Clean(it.Agent), ""))
 	if it.Branch > 0 {
 		line += s.Dim(" (branch " + itoa(it.Branch) + ")")
 	}
@@ -40,7 +36,7 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 		line += s.Dim(" (" + itoa(it.Attempts) + " attempts)")
 	}
 	if it.DurationMs > 0 {
-		line += s.Dim("  " + Duration(time.Duration(it.DurationMs)*time.Millisecond))
+		line += s.Dim("  " + Duration(millis(float64(it.DurationMs))))
 	}
 	return line
 }

@@ -33,14 +33,11 @@ func (s Style) Patch(to io.Writer, patch io.Reader) error {
 		if line != "" {
 			text := strings.TrimSuffix(line, "\n")
 			color := h.color(text)
-			if !s.Color {
-				color = ""
+			shown := s.Exact(text, color)
+			if s.Color && color != "" {
+				shown = color + shown + reset
 			}
-			end := ""
-			if color != "" {
-				end = reset
-			}
-			if _, err := io.WriteString(to, color+s.Exact(text, color)+end+"\n"); err != nil {
+			if _, err := io.WriteString(to, shown+"\n"); err != nil {
 				return err
 			}
 		}

@@ -24,8 +24,8 @@ func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) s
 		}
 		parts = append(parts, best)
 	}
-	for _, name := range k.Figures {
-		if part := figures[name].part(st); part != "" {
+	for _, figure := range k.Figures {
+		if part := part(figure, st); part != "" {
 			parts = append(parts, part)
 		}
 	}

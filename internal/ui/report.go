@@ -114,14 +114,7 @@ type Places struct {
 // Ended renders how a loop ended, and where its work is.
 func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	f := s.fields(11)
-	how := string(status)
-	if r.Reason != "" {
-		how += ": " + Clean(r.Reason)
-	}
-	if r.ErrorCode != "" {
-		how += " (" + r.ErrorCode + ")"
-	}
-	f.add("ended", how, r.Recovery)
+	f.add("ended", string(status)+note(r.Reason)+around(" (", r.ErrorCode, ")"), r.Recovery)
 	if v := r.Scratch; v != nil && !v.Judged {
 		f.add("scratch", fromScratch(v))
 	}

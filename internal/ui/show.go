@@ -37,8 +37,8 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		f.add("phase", stage)
 		f.add("requested", requested(st)...)
 	}
-	for _, name := range k.Figures {
-		f.add(figures[name].label, figures[name].row(st))
+	for _, figure := range k.Figures {
+		f.add(row(figure, st))
 	}
 	f.add("candidates", candidates(st.Candidates, st.Status.Ended())...)
 	if st.Plan != nil {
@@ -102,10 +102,7 @@ func requested(st loop.State) (lines []string) {
 		case st.Gate != nil:
 			line += " once the loop works again"
 		}
-		if st.PausedBy != "" {
-			line += ", by " + Clean(st.PausedBy)
-		}
-		lines = append(lines, line)
+		lines = append(lines, line+around(", by ", Clean(st.PausedBy), ""))
 	}
 	if n := len(st.Guidance); n > 0 {
 		lines = append(lines, plural(n, "note")+" for the next agent call")

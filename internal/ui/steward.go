@@ -189,10 +189,6 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("after", Clean(strings.Join(t.After, ", ")))
 	f.add("source", Clean(t.Source))
 	if p := t.Plan; p != nil {
-		approved := ""
-		if t.ApprovedBy != "" {
-			approved = ", approved by " + Clean(t.ApprovedBy)
-		}
 		because := p.Needs
 		if len(because) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has set the tier
 			because = []string{"its tier is " + string(t.Tier)}
@@ -205,7 +201,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 		default:
 			why = "needs an approval: " + Clean(strings.Join(because, "; "))
 		}
-		f.add("plan", digest(p.Hash)+", made by "+cmp.Or(Clean(p.By), "–")+approved, why)
+		f.add("plan", digest(p.Hash)+", made by "+cmp.Or(Clean(p.By), "–")+around(", approved by ", Clean(t.ApprovedBy), ""), why)
 		f.add("estimate", assess.Compared(*cmp.Or(p.Cost, &task.Cost{}), t.Cost.CostUSD))
 	}
 	f.add("cost", usage(t.Cost))

@@ -113,10 +113,15 @@ func first(n int, names []string, count int, between string) string {
 
 // titled returns a title with what it is about on one line, "" if there is nothing.
 func titled(title string, list []string, between string) string {
-	if len(list) == 0 {
+	return around(title, Clean(strings.Join(list, between)), "")
+}
+
+// around returns a text with what belongs before and after it, "" if there is no text.
+func around(before, text, after string) string {
+	if text == "" {
 		return ""
 	}
-	return title + Clean(strings.Join(list, between))
+	return before + text + after
 }
 
 // fields are names with values, one below the other. A value of several lines stays in its column.
