@@ -41,11 +41,7 @@ func tried(t loop.Trial) string {
 	if t.Passed {
 		text = "would be kept"
 	}
-	text += around(" (", Clean(t.Reason), ")")
-	if t.Metric != nil {
-		text += ", " + number(t.Metric)
-	}
-	return text
+	return text + around(" (", Clean(t.Reason), ")") + known(", ", t.Metric, "")
 }
 
 // candidate describes an event of a candidate, and says whether it is of note.

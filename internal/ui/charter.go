@@ -46,10 +46,7 @@ func (s Style) Charter(v Charter) string {
 	f.add("stops", fmt.Sprintf("a task stops and asks you after %s, %d without progress, the same result %s, the same error %s, or %s without a milestone",
 		plural(l.Actions, "action"), l.NoProgress, plural(l.SameResult, "time"), plural(l.SameError, "time"), l.Executing))
 	bounds := fmt.Sprintf("%s at once, %s in the queue, a step that fails is repeated %s", plural(l.Parallel, "loop"), plural(l.Queue, "task"), plural(l.Retries, "time"))
-	if l.CostUSD != nil {
-		bounds += ", $" + l.CostUSD.String() + " for a task"
-	}
-	f.add("bounds", bounds, fmt.Sprintf("reminds you of a question after %s and after %s, then every %s; checks its record every %s", l.Waiting/8, l.Waiting, l.Waiting, c.ValidateEvery))
+	f.add("bounds", bounds+known(", $", l.CostUSD, " for a task"), fmt.Sprintf("reminds you of a question after %s and after %s, then every %s; checks its record every %s", l.Waiting/8, l.Waiting, l.Waiting, c.ValidateEvery))
 	f.add("schedules", each(c.Schedules, func(sc charter.Schedule) string { return Clean(sc.Name + ": " + slots(sc)) })...)
 	f.add("triggers", each(c.Triggers, func(t charter.Trigger) string { return Clean(t.Name + ": from " + t.From) })...)
 	f.add("remote", Clean(c.Remote.API))
@@ -83,20 +80,11 @@ func (s Style) loops(f *fields, v Charter) {
 }
 
 func rule(r charter.Rule) string {
-	var parts []string
-	if len(r.Paths) > 0 {
-		parts = append(parts, "paths "+strings.Join(r.Paths, "  "))
-	}
-	if len(r.Words) > 0 {
-		parts = append(parts, "words "+strings.Join(r.Words, ", "))
-	}
+	files := ""
 	if r.Files != nil {
-		parts = append(parts, plural(*r.Files, "file")+" or more")
+		files = plural(*r.Files, "file") + " or more"
 	}
-	if r.CostUSD != nil {
-		parts = append(parts, "$"+r.CostUSD.String()+" or more")
-	}
-	return strings.Join(parts, "; ")
+	return joined("; ", titled("paths ", r.Paths, "  "), titled("words ", r.Words, ", "), files, known("$", r.CostUSD, " or more"))
 }
 
 func slots(sc charter.Schedule) string {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pawl/internal/evidence"
@@ -143,11 +142,7 @@ func criteria(s Style, sp spec.Spec) (lines []string) {
 // verified returns how the result of verify is judged.
 func verified(k kind.Kind, v spec.Verify) string {
 	if !k.Reference {
-		text := "has to exit 0 within " + v.Timeout.String()
-		if v.Target != nil {
-			text += " and to print " + v.Target.String() + " or better (" + v.Direction + ")"
-		}
-		return text
+		return "has to exit 0 within " + v.Timeout.String() + known(" and to print ", v.Target, " or better ("+v.Direction+")")
 	}
 	text := "within " + v.Timeout.String() + "; " + v.Direction + " is better"
 	switch v.Judging() {
@@ -159,10 +154,7 @@ func verified(k kind.Kind, v spec.Verify) string {
 	if !v.MinDelta.IsZero() {
 		text += ", by at least " + v.MinDelta.String()
 	}
-	if v.Target != nil {
-		text += ", until " + v.Target.String()
-	}
-	return text
+	return text + known(", until ", v.Target, "")
 }
 
 // bounds returns the further metrics that are read.
@@ -405,26 +397,18 @@ func policy(s spec.Spec) string {
 }
 
 func budgets(l spec.Limits) string {
-	parts := []string{plural(l.Iterations, "iteration"), l.ActiveTime.String() + " active", plural(l.ToolCalls, "tool call")}
+	tokens, processes, agents := "", "", ""
 	if l.Tokens != nil {
-		parts = append(parts, counted(loop.Count(*l.Tokens), "token"))
-	}
-	if l.CostUSD != nil {
-		parts = append(parts, "$"+l.CostUSD.String())
-	}
-	if l.WallClock != nil {
-		parts = append(parts, l.WallClock.String()+" in all")
-	}
-	if l.Memory != nil {
-		parts = append(parts, l.Memory.String()+" of memory at a time")
+		tokens = counted(loop.Count(*l.Tokens), "token")
 	}
 	if l.Processes != nil {
-		parts = append(parts, strconv.Itoa(*l.Processes)+" processes and threads at a time")
+		processes = itoa(*l.Processes) + " processes and threads at a time"
 	}
-	if l.Parallel != nil && *l.Parallel > 1 {
-		parts = append(parts, strconv.Itoa(*l.Parallel)+" agents at once")
+	if l.Parallel != nil {
+		agents = above(1, "", *l.Parallel, " agents at once")
 	}
-	return strings.Join(parts, ", ")
+	return joined(", ", plural(l.Iterations, "iteration"), l.ActiveTime.String()+" active", plural(l.ToolCalls, "tool call"), tokens,
+		known("$", l.CostUSD, ""), known("", l.WallClock, " in all"), known("", l.Memory, " of memory at a time"), processes, agents)
 }
 
 // told returns the commands by which the loop notifies people. They run with the reader's rights, too.

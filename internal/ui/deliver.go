@@ -153,12 +153,5 @@ func counts(t loop.Tests) string {
 	if t.Passed+t.Failed+t.Skipped == 0 {
 		return "the output names none"
 	}
-	text := itoa(t.Passed) + " passed"
-	if t.Failed > 0 {
-		text = itoa(t.Failed) + " failed, " + text
-	}
-	if t.Skipped > 0 {
-		text += ", " + itoa(t.Skipped) + " skipped"
-	}
-	return text
+	return above(0, "", t.Failed, " failed, ") + itoa(t.Passed) + " passed" + above(0, ", ", t.Skipped, " skipped")
 }

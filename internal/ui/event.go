@@ -110,11 +110,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 	case loop.CheckpointCreated:
 		return "checkpoint " + Short(e.Head), "", false
 	case loop.PhaseEntered:
-		text := "phase " + string(e.Phase)
-		if e.Attempt > 1 {
-			text += ", attempt " + itoa(e.Attempt)
-		}
-		return text, "", false
+		return "phase " + string(e.Phase) + above(1, ", attempt ", e.Attempt, ""), "", false
 	case loop.StepEnded:
 		text := "ended: " + Clean(cmp.Or(e.Step, "step"))
 		if e.Usage != nil {
@@ -226,10 +222,7 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 			verdict, color, ofNote = "blocked", red, true
 		}
 	}
-	text = Clean(e.Step) + " " + verdict
-	if e.Metric != nil {
-		text += ", metric " + e.Metric.String()
-	}
+	text = Clean(e.Step) + " " + verdict + known(", metric ", e.Metric, "")
 	if by := j.Samples; by != nil {
 		text += " (" + plural(by.Samples, "evaluation") + " against " + by.Reference.String() + ", log likelihood ratio " + strconv.FormatFloat(by.LLR, 'g', 3, 64) + ")"
 	}

@@ -93,18 +93,10 @@ type Serving struct {
 // Serving renders them.
 func (s Style) Serving(v Serving) string {
 	f := s.fields(11)
-	whose := ""
-	switch v.Engine {
-	case "ours":
-		whose = " (embedded, in this process)"
-	case "another's":
-		whose = " (embedded, in another pawl)"
-	}
+	whose := map[string]string{"ours": " (embedded, in this process)", "another's": " (embedded, in another pawl)"}[v.Engine]
 	f.add("Temporal", v.Address+whose+", namespace "+v.Namespace)
 	f.add("Temporal UI", v.UI)
-	if v.CLI != "" {
-		f.add("CLI", v.CLI+" …")
-	}
+	f.add("CLI", around("", v.CLI, " …"))
 	f.add("worker", v.Worker)
 	f.add("log", v.Log)
 	return f.String()

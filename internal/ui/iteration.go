@@ -26,15 +26,9 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
 	}
 	line += Clean(it.Description) + s.Dim(around(" by ", Clean(it.Agent), ""))
-	if it.Branch > 0 {
-		line += s.Dim(" (branch " + itoa(it.Branch) + ")")
-	}
-	if it.Samples > 1 {
-		line += s.Dim(" (" + itoa(it.Samples) + " evaluations)")
-	}
-	if it.Attempts > 1 {
-		line += s.Dim(" (" + itoa(it.Attempts) + " attempts)")
-	}
+	line += s.Dim(above(0, " (branch ", it.Branch, ")"))
+	line += s.Dim(above(1, " (", it.Samples, " evaluations)"))
+	line += s.Dim(above(1, " (", it.Attempts, " attempts)"))
 	if it.DurationMs > 0 {
 		line += s.Dim("  " + Duration(millis(float64(it.DurationMs))))
 	}

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +19,7 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		case r.Trouble != "":
 			doing = "in trouble"
 		case r.Gate != "":
-			doing = "waits: " + r.Gate
-			if r.Gates > 1 {
-				doing += fmt.Sprintf(" and %d more", r.Gates-1)
-			}
+			doing = "waits: " + r.Gate + above(0, " and ", r.Gates-1, " more")
 		case loop.Status(r.Status) == loop.Sleeping:
 			doing += ", its agent's provider refuses work"
 		case loop.Status(r.Status).Ended() && r.Proposal != "":
@@ -31,10 +27,7 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		case loop.Status(r.Status).Ended():
 			doing = ""
 		}
-		best := ""
-		if r.Best != nil {
-			best = r.Best.String()
-		}
+		best := known("", r.Best, "")
 		started, took := "", ""
 		if r.StartedAt != nil {
 			until := now
@@ -95,9 +88,6 @@ func (s Style) Mended(what []string) string {
 
 // mendedLast renders the last mending, and how many came before.
 func (s Style) mendedLast(loop string, what []string) string {
-	text := s.paint(yellow, "mended") + "  " + Clean(loop) + ": " + Clean(what[len(what)-1])
-	if more := len(what) - 1; more > 0 {
-		text += " (and " + itoa(more) + " before: pawl show " + shell.Quote(loop) + ")"
-	}
-	return text
+	before := above(0, " (and ", len(what)-1, " before: pawl show "+shell.Quote(loop)+")")
+	return s.paint(yellow, "mended") + "  " + Clean(loop) + ": " + Clean(what[len(what)-1]) + before
 }

@@ -23,10 +23,6 @@ func Beside(explores bool, e loop.Event) bool {
 func (c Course) Follow(e loop.Event, beside bool) Course {
 	switch {
 	case beside:
-		if e.Record != nil && len(c) > 0 {
-			return append(c, c[len(c)-1])
-		}
-		return c
 	case e.Type == loop.BranchKept && e.Metric != nil && len(c) > 0:
 		return append(c[:len(c)-1:len(c)-1], e.Metric.Float())
 	case e.Type == loop.BaselineMeasured && e.Metric != nil:
@@ -35,7 +31,8 @@ func (c Course) Follow(e loop.Event, beside bool) Course {
 		return append(c[:len(c)-1:len(c)-1], e.Judgement.Samples.Reference.Float())
 	case e.Record != nil && e.Record.Kept && e.Record.Metric != nil:
 		return append(c, e.Record.Metric.Float())
-	case e.Record != nil && len(c) > 0:
+	}
+	if e.Record != nil && len(c) > 0 {
 		return append(c, c[len(c)-1])
 	}
 	return c

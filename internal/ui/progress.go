@@ -74,8 +74,8 @@ func (s Style) stage(st loop.State, since, now time.Time) string {
 		at, since = "asleep until "+s.when(st.Sleep.Until)+":", st.Sleep.Since
 	case st.Phase == "":
 		at = "starting"
-	case st.Attempt > 1:
-		at += ", attempt " + itoa(st.Attempt)
+	default:
+		at += above(1, ", attempt ", st.Attempt, "")
 	}
 	if limit := st.Budget[loop.Iterations].Limit; limit != nil && st.Iteration > 0 {
 		at = itoa(st.Iteration) + "/" + limit.String() + " " + at

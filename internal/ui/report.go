@@ -86,11 +86,7 @@ func fromScratch(v *loop.Scratch) string {
 	case !v.Passed:
 		return "failed: " + Clean(v.Reason)
 	}
-	text := "the head passes in caches that no change of the loop has written"
-	if v.Metric != nil {
-		text += ", and measures " + v.Metric.String()
-	}
-	return text
+	return "the head passes in caches that no change of the loop has written" + known(", and measures ", v.Metric, "")
 }
 
 // measuredAnew reports whether a claim says more than baseline and best do.

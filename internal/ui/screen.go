@@ -20,14 +20,11 @@ type Screen struct {
 
 // NewScreen returns a screen on w, which is a terminal's if w is one.
 func NewScreen(w io.Writer) *Screen {
-	s := &Screen{out: w, fd: -1}
-	if fd, ok := Terminal(w); ok {
-		s.fd = fd
-	}
-	return s
+	fd, _ := Terminal(w)
+	return &Screen{out: w, fd: fd}
 }
 
-// Terminal reports whether a reader or writer is a terminal, and its descriptor. It checks for a window size, because
+// Terminal reports whether a reader or writer is a terminal, and its descriptor, -1 if it is none. It checks for a window size, because
 // that works in the same way on all systems.
 func Terminal(v any) (fd int, ok bool) {
 	f, isFile := v.(*os.File)
@@ -69,11 +66,10 @@ func (s *Screen) Print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = strings.TrimSuffix(text, "\n") + "\n"
-	if s.live == "" {
-		io.WriteString(s.out, text)
-		return
+	if s.live != "" {
+		text = erase + text + s.live
 	}
-	io.WriteString(s.out, erase+text+s.live)
+	io.WriteString(s.out, text)
 }
 
 const erase = "\r\x1b[2K"
@@ -97,8 +93,7 @@ func (s *Screen) Ask(question string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live != "" {
-		io.WriteString(s.out, erase)
-		s.live = ""
+		question, s.live = erase+question, ""
 	}
 	io.WriteString(s.out, question)
 }

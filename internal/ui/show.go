@@ -30,11 +30,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	}
 	if !st.Status.Ended() {
 		f.add("refused", s.refusing(st, now)...)
-		stage := st.Doing()
-		if st.Attempt > 1 {
-			stage += ", attempt " + itoa(st.Attempt)
-		}
-		f.add("phase", stage)
+		f.add("phase", st.Doing()+above(1, ", attempt ", st.Attempt, ""))
 		f.add("requested", requested(st)...)
 	}
 	for _, figure := range k.Figures {

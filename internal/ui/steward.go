@@ -193,15 +193,11 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 		if len(because) == 0 && (t.Tier == task.T1 || t.Tier == task.T2) { // a person has set the tier
 			because = []string{"its tier is " + string(t.Tier)}
 		}
-		why := "needs no approval"
-		switch {
-		case len(because) == 0:
-		case t.ApprovedBy != "":
-			why = "needed an approval: " + Clean(strings.Join(because, "; "))
-		default:
-			why = "needs an approval: " + Clean(strings.Join(because, "; "))
+		needs := "needs an approval: "
+		if t.ApprovedBy != "" {
+			needs = "needed an approval: "
 		}
-		f.add("plan", digest(p.Hash)+", made by "+cmp.Or(Clean(p.By), "–")+around(", approved by ", Clean(t.ApprovedBy), ""), why)
+		f.add("plan", digest(p.Hash)+", made by "+cmp.Or(Clean(p.By), "–")+around(", approved by ", Clean(t.ApprovedBy), ""), cmp.Or(titled(needs, because, "; "), "needs no approval"))
 		f.add("estimate", assess.Compared(*cmp.Or(p.Cost, &task.Cost{}), t.Cost.CostUSD))
 	}
 	f.add("cost", usage(t.Cost))

@@ -17,6 +17,8 @@
 package ui
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,11 +106,7 @@ func each[T, R any](all []T, of func(T) R) (results []R) {
 // first returns the first of some names, at most n, and how many more there are. count is how many there are in all.
 func first(n int, names []string, count int, between string) string {
 	names = names[:min(len(names), n)]
-	text := Clean(strings.Join(names, between))
-	if more := count - len(names); more > 0 {
-		text += " and " + itoa(more) + " more"
-	}
-	return text
+	return Clean(strings.Join(names, between)) + above(0, " and ", count-len(names), " more")
 }
 
 // titled returns a title with what it is about on one line, "" if there is nothing.
@@ -122,6 +120,27 @@ func around(before, text, after string) string {
 		return ""
 	}
 	return before + text + after
+}
+
+// known is around for a value that may be unknown.
+func known[T fmt.Stringer](before string, value *T, after string) string {
+	if value == nil {
+		return ""
+	}
+	return before + (*value).String() + after
+}
+
+// above is around for a number that is of note only above a bound.
+func above(bound int, before string, n int, after string) string {
+	if n <= bound {
+		return ""
+	}
+	return before + itoa(n) + after
+}
+
+// joined joins the texts that are not empty.
+func joined(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
 }
 
 // fields are names with values, one below the other. A value of several lines stays in its column.
