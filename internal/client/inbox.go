@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"pawl/internal/govern"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
@@ -46,25 +44,20 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Troubl
 	}
 	rows = slices.DeleteFunc(rows, func(r launch.Row) bool { return loop.Status(r.Status).Ended() })
 	var mu sync.Mutex
-	var asking errgroup.Group
-	asking.SetLimit(atOnce)
-	for _, r := range rows {
-		asking.Go(func() error {
-			found, err := c.waiting(ctx, r)
-			damage := ""
-			if err != nil {
-				damage = c.damage(ctx, r.Loop)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				unknown = append(unknown, Trouble{r.Loop, damage})
-			}
-			waiting = append(waiting, found...)
-			return nil
-		})
-	}
-	_ = asking.Wait()
+	several(atOnce, len(rows), func(i int) {
+		id := rows[i].Loop
+		found, err := c.waiting(ctx, rows[i])
+		damage := ""
+		if err != nil {
+			damage = c.damage(ctx, id)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			unknown = append(unknown, Trouble{id, damage})
+		}
+		waiting = append(waiting, found...)
+	})
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,55 +40,102 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []launch.Row
-	var held []*workspace.Record // those of the rows
-	for page := []byte(nil); ; {
-		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery, NextPageToken: page})
-		if err != nil {
-			return nil, c.Unreachable(ctx, err)
-		}
-		for _, e := range answer.GetExecutions() {
-			record := recordOf(records, e)
-			rows, held = append(rows, c.row(ctx, e, record)), append(held, record)
-		}
-		if page = answer.GetNextPageToken(); len(page) == 0 {
-			break
-		}
+	executions, err := c.executions(ctx, loopsQuery)
+	if err != nil {
+		return nil, err
 	}
-	var g errgroup.Group
-	g.SetLimit(readers)
-	for i := range rows {
-		g.Go(func() error {
-			if held[i] != nil {
-				c.addRecorded(ctx, &rows[i], *held[i])
-			}
-			if !loop.Status(rows[i].Status).Ended() {
-				c.addDescribed(ctx, &rows[i])
-			}
-			return nil
-		})
-	}
-	_ = g.Wait()
+	rows := make([]launch.Row, len(executions))
+	several(readers, len(rows), func(i int) {
+		r, published := row(executions[i])
+		if record := recordOf(records, executions[i]); record != nil {
+			c.addRecorded(ctx, &r, *record, published)
+		}
+		if !loop.Status(r.Status).Ended() {
+			c.addDescribed(ctx, &r)
+		}
+		rows[i] = r
+	})
 	newestFirst(rows)
 	return c.tornRows(rows), nil
 }
 
-// addRecorded adds to a row of Temporal's list what the ledger of its record says, if that can be read.
-func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspace.Record) {
-	r.Mended = mending.Lines(c.Home.Loop(record.Ref))
+// executions returns what a query finds in Temporal's list.
+func (c *Client) executions(ctx context.Context, query string) (all []*workflowpb.WorkflowExecutionInfo, err error) {
+	for page := []byte(nil); ; {
+		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: page})
+		if err != nil {
+			return nil, c.Unreachable(ctx, err)
+		}
+		all = append(all, answer.GetExecutions()...)
+		if page = answer.GetNextPageToken(); len(page) == 0 {
+			return all, nil
+		}
+	}
+}
+
+// several calls do for the numbers below n, at most so many at the same time.
+func several(atOnce, n int, do func(i int)) {
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for i := range n {
+		g.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = g.Wait()
+}
+
+// addRecorded adds to a row what the ledger of its record says, if that can be read. If the loop has published its
+// search attributes, that is what they lack, and what is newer. The memo was written before the loop knew its branch, so
+// the branch of the record is preferred.
+func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspace.Record, published bool) {
+	r.Branch, r.Mended = git.BranchName(record.Branch), mending.Lines(c.Home.Loop(record.Ref))
 	if record.Steward() {
-		if loop.Status(r.Status).Ended() {
-			s, _ := c.RecordedSteward(ctx, record.Ref)
-			since(r, s.StartedAt)
+		if r.Kind = kind.Steward.Name; !published || loop.Status(r.Status).Ended() {
+			c.addSteward(ctx, r, record, published)
 		}
 		return
 	}
-	if s, err := c.RecordedAt(ctx, record); err == nil && s.Loop != "" {
-		r.Usage, r.Proposal = &s.Usage, proposalOf(s)
-		if s.Iteration >= r.Iteration { // a loop updates its search attributes later than its ledger
-			r.Iteration, r.Phase, r.Best = s.Iteration, s.Stage(), s.HeadBest()
-		}
-		since(r, s.StartedAt)
+	s, err := c.RecordedAt(ctx, record)
+	if err != nil || s.Loop == "" {
+		return
+	}
+	since(r, s.StartedAt)
+	r.Usage = &s.Usage
+	if s.Proposal != nil {
+		r.Proposal = s.Proposal.State
+	}
+	if s.Iteration >= r.Iteration { // a loop updates its search attributes later than its ledger
+		r.Iteration, r.Phase, r.Best = s.Iteration, s.Stage(), s.HeadBest()
+	}
+	if published {
+		return
+	}
+	r.Kind, r.Repo, r.Branch, r.Goal = s.Kind, s.Repo, git.BranchName(s.Branch), s.Goal
+	if r.Source == "ledger" || s.Status.Ended() {
+		r.Status = string(s.Status)
+	}
+	if s.Gate != nil {
+		r.Gate = string(s.Gate.Kind)
+	}
+}
+
+// addSteward is addRecorded for a steward.
+func (c *Client) addSteward(ctx context.Context, r *launch.Row, record workspace.Record, published bool) {
+	s, err := c.RecordedSteward(ctx, record.Ref)
+	since(r, s.StartedAt)
+	if err != nil || published {
+		return
+	}
+	r.Phase, r.Repo, r.Goal = string(s.State), s.Repo, launch.StewardGoal
+	if r.Source == "ledger" || s.Status.Ended() {
+		r.Status = string(s.Status)
+	}
+	if s.Status.Ended() {
+		r.Phase = ""
+	} else if len(s.Gates) > 0 {
+		r.Gate, r.Gates = string(s.Gates[0].Kind), len(s.Gates)
 	}
 }
 
@@ -123,24 +171,15 @@ func (c *Client) tornRows(rows []launch.Row) []launch.Row {
 	return rows
 }
 
-// proposalOf returns the state of a loop's proposal, "" if it has none.
-func proposalOf(s loop.State) string {
-	if s.Proposal == nil {
-		return ""
-	}
-	return s.Proposal.State
-}
-
 // readers is how many ledgers are read at once for a list.
 const readers = 8
 
-// row returns an execution as its search attributes and memo describe it. If the namespace has no such attributes,
-// this host's ledger does. The memo was written before the loop knew its branch, so the record of a host that has the
-// loop is preferred.
-func (c *Client) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, record *workspace.Record) launch.Row {
+// row returns an execution as its search attributes and memo describe it. published is false if the namespace has no such
+// attributes, and only the ledger of the loop's host tells more.
+func row(e *workflowpb.WorkflowExecutionInfo) (r launch.Row, published bool) {
 	status := endStatus(e.GetStatus())
 	k, _ := kind.OfWorkflow(e.GetType().GetName()) // loopsQuery asks for no others
-	r := launch.Row{
+	r = launch.Row{
 		Loop: e.GetExecution().GetWorkflowId(), Run: e.GetExecution().GetRunId(), Kind: k.Name, Status: string(status), Source: "temporal",
 	}
 	if t := e.GetStartTime(); t != nil {
@@ -153,34 +192,28 @@ func (c *Client) row(ctx context.Context, e *workflowpb.WorkflowExecutionInfo, r
 	decode(memo[launch.MemoGoal], &r.Goal)
 	decode(memo[launch.MemoBranch], &r.Branch)
 	decode(memo[launch.MemoStartedBy], &r.StartedBy)
-	if record != nil {
-		r.Branch = git.BranchName(record.Branch)
-	}
 	attributes := e.GetSearchAttributes().GetIndexedFields()
 	if attributes[launch.Status] == nil {
-		if record != nil {
-			c.describe(ctx, &r, *record)
-		}
-		return r
+		return r, false
 	}
 	decode(attributes[launch.Kind], &r.Kind)
 	decode(attributes[launch.Phase], &r.Phase)
 	decode(attributes[launch.Repo], &r.Repo)
 	decode(attributes[launch.Iteration], &r.Iteration)
 	decode(attributes[launch.Best], &r.Best)
-	var published string
-	decode(attributes[launch.Status], &published)
-	switch known := loop.Status(published); {
-	case status.Ended() && known.Ended(): // a halt completes the workflow too
-		r.Status = published
+	var known string
+	decode(attributes[launch.Status], &known)
+	switch {
+	case status.Ended() && loop.Status(known).Ended(): // a halt completes the workflow too
+		r.Status = known
 	case !status.Ended() && known != "":
-		r.Status = published
+		r.Status = known
 		decode(attributes[launch.Gate], &r.Gate)
 	}
 	if r.Steward() && status.Ended() { // it does nothing any more, whatever the state of its tasks
 		r.Phase = ""
 	}
-	return r
+	return r, true
 }
 
 // recordOf returns this host's workspace record of an execution, nil if it has none.
@@ -202,8 +235,8 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 	}
 	var rows []launch.Row
 	for _, record := range records {
-		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Branch: git.BranchName(record.Branch), Status: unknown, Source: "ledger", Mended: mending.Lines(c.Home.Loop(record.Ref))}
-		c.describe(ctx, &r, record)
+		r := launch.Row{Loop: record.Loop, Repo: record.Repo, Status: unknown, Source: "ledger"}
+		c.addRecorded(ctx, &r, record, false)
 		begins := r.Status == unknown && c.begins(ctx, record)
 		switch {
 		case begins && record.Closed: // its start was refused
@@ -235,30 +268,6 @@ func (c *Client) begins(ctx context.Context, r workspace.Record) bool {
 	return head == "" && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
-// describe fills in what the ledger of a record says.
-func (c *Client) describe(ctx context.Context, r *launch.Row, record workspace.Record) {
-	if record.Steward() {
-		r.Kind = kind.Steward.Name
-		if s, err := c.RecordedSteward(ctx, record.Ref); err == nil {
-			r.Phase, r.Repo = string(s.State), s.Repo
-			if r.Source == "ledger" || s.Status.Ended() {
-				r.Status = string(s.Status)
-			}
-			r.Goal = launch.StewardGoal
-			if s.Status.Ended() {
-				r.Phase = ""
-			} else if len(s.Gates) > 0 {
-				r.Gate, r.Gates = string(s.Gates[0].Kind), len(s.Gates)
-			}
-			since(r, s.StartedAt)
-		}
-		return
-	}
-	if state, err := c.RecordedAt(ctx, record); err == nil {
-		fill(r, state)
-	}
-}
-
 // RecordedAt returns the state of a record's loop from its ledger.
 func (c *Client) RecordedAt(ctx context.Context, r workspace.Record) (loop.State, error) {
 	l, head, err := OpenRecord(ctx, r)
@@ -266,22 +275,6 @@ func (c *Client) RecordedAt(ctx context.Context, r workspace.Record) (loop.State
 		return loop.State{}, err
 	}
 	return l.State(ctx, head)
-}
-
-func fill(r *launch.Row, state loop.State) {
-	if state.Loop == "" {
-		return
-	}
-	r.Kind, r.Phase, r.Iteration, r.Best = state.Kind, state.Stage(), state.Iteration, state.HeadBest()
-	r.Repo, r.Branch, r.Goal = state.Repo, git.BranchName(state.Branch), state.Goal
-	r.Usage, r.Proposal = &state.Usage, proposalOf(state)
-	if r.Source == "ledger" || state.Status.Ended() {
-		r.Status = string(state.Status)
-	}
-	if state.Gate != nil {
-		r.Gate = string(state.Gate.Kind)
-	}
-	since(r, state.StartedAt)
 }
 
 // since notes that a loop began at t, if that is earlier than its row says.
@@ -292,13 +285,9 @@ func since(r *launch.Row, t time.Time) {
 }
 
 func newestFirst(rows []launch.Row) {
-	at := func(r launch.Row) time.Time {
-		if r.StartedAt == nil {
-			return time.Time{}
-		}
-		return *r.StartedAt
-	}
-	slices.SortStableFunc(rows, func(a, b launch.Row) int { return at(b).Compare(at(a)) })
+	slices.SortStableFunc(rows, func(a, b launch.Row) int {
+		return cmp.Or(b.StartedAt, new(time.Time)).Compare(*cmp.Or(a.StartedAt, new(time.Time)))
+	})
 }
 
 func utc(t time.Time) *time.Time {

@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/act"
 	"pawl/internal/git"
@@ -75,17 +74,11 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 		return nil, err
 	}
 	found := make([]string, len(records))
-	var g errgroup.Group
-	g.SetLimit(readers)
-	for i, r := range records {
-		if !r.Closed {
-			g.Go(func() error {
-				found[i] = c.unwell(ctx, r)
-				return nil
-			})
+	several(readers, len(records), func(i int) {
+		if !records[i].Closed {
+			found[i] = c.unwell(ctx, records[i])
 		}
-	}
-	_ = g.Wait()
+	})
 	for i, what := range found {
 		if what != "" {
 			out = append(out, Trouble{records[i].Loop, what})
@@ -107,25 +100,17 @@ func (c *Client) unopened(ctx context.Context, records []workspace.Record) (out 
 	if err != nil {
 		return nil, err
 	}
-	for page := []byte(nil); ; {
-		answer, err := c.SDK.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: loopsQuery + " AND ExecutionStatus = 'Running'", NextPageToken: page})
-		if err != nil {
-			return nil, c.Unreachable(ctx, err)
+	running, err := c.executions(ctx, loopsQuery+" AND ExecutionStatus = 'Running'")
+	for _, e := range running {
+		id := e.GetExecution().GetWorkflowId()
+		if recordOf(records, e) != nil {
+			continue
 		}
-		for _, e := range answer.GetExecutions() {
-			if recordOf(records, e) != nil {
-				continue
-			}
-			id := e.GetExecution().GetWorkflowId()
-			d, err := c.asked(ctx, id)
-			if err == nil && failing(d).GetLastWorkerIdentity() == act.HostQueue(host) {
-				out = append(out, Trouble{id, c.troubleOf(ctx, d)})
-			}
-		}
-		if page = answer.GetNextPageToken(); len(page) == 0 {
-			return out, nil
+		if d, err := c.asked(ctx, id); err == nil && failing(d).GetLastWorkerIdentity() == act.HostQueue(host) {
+			out = append(out, Trouble{id, c.troubleOf(ctx, d)})
 		}
 	}
+	return out, err
 }
 
 // tornRecord describes a loop whose workspace record is damaged.

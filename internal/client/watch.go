@@ -168,11 +168,7 @@ func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
 // endOf returns the end of a workflow that did not complete. It failed with a code, and the result is in the error's
 // details, or somebody ended it without asking it.
 func endOf(err error) Ending {
-	var app *temporal.ApplicationError
-	var cancelled *temporal.CanceledError
-	var terminated *temporal.TerminatedError
-	switch {
-	case errors.As(err, &app):
+	if app, failed := errors.AsType[*temporal.ApplicationError](err); failed {
 		e := Ending{Status: loop.Failed, Code: fault.Code(app.Type())}
 		if !app.HasDetails() || app.Details(&e.Result) != nil || e.Result.ExitStatus == "" {
 			e.Result = loop.Result{ErrorCode: app.Type(), Reason: app.Message()}
@@ -181,16 +177,13 @@ func endOf(err error) Ending {
 			}
 		}
 		return e
-	case errors.As(err, &cancelled):
-		return lost(enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED)
-	case errors.As(err, &terminated):
-		return lost(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED)
 	}
-	return lost(enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT)
-}
-
-// lost returns the end of a loop that has no result.
-func lost(status enumspb.WorkflowExecutionStatus) Ending {
+	status := enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT
+	if _, cancelled := errors.AsType[*temporal.CanceledError](err); cancelled {
+		status = enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED
+	} else if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated {
+		status = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
+	}
 	end := outside[status]
 	return Ending{Status: end.Status, Code: end.Code, Lost: end.Reason}
 }
