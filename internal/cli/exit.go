@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"pawl/internal/fault"
 	"pawl/internal/govern"
@@ -35,12 +34,11 @@ var exitMeanings = [...]string{
 }
 
 func exitTable() string {
-	var b strings.Builder
-	b.WriteString("Exit codes:\n")
+	table := "Exit codes:"
 	for code, meaning := range exitMeanings {
-		fmt.Fprintf(&b, "  %d  %s\n", code, meaning)
+		table += fmt.Sprintf("\n  %d  %s", code, meaning)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return table
 }
 
 // leaving ends a command with an exit code of its own, and with a last message if the user has not seen it yet.

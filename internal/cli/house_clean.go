@@ -102,7 +102,11 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	}
 	if do {
 		out.Removed = len(out.Items) > 0
-		if err := removeItems(ctx, out.Items); err != nil {
+		var failed []error
+		for _, r := range out.Items {
+			failed = append(failed, r.remove(ctx))
+		}
+		if err := errors.Join(failed...); err != nil {
 			return err
 		}
 		if out.Removed && !a.json {
@@ -164,15 +168,14 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 			}
 		}
 	}
-	if c.workerRuns {
-		for _, r := range chosen {
-			needed[r.Store] = "a worker runs on this host"
-		}
-	}
 	stores := map[string]bool{}
 	for _, r := range chosen {
-		c.loop(ctx, r, needed[r.Store])
-		if needed[r.Store] == "" && !stores[r.Store] {
+		why := needed[r.Store]
+		if c.workerRuns {
+			why = "a worker runs on this host"
+		}
+		c.loop(ctx, r, why)
+		if why == "" && !stores[r.Store] {
 			stores[r.Store] = true
 			c.add(Removal{Loop: r.Ref, Kind: "store", Path: r.Store})
 		}
@@ -253,7 +256,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 			at, lacks := c.pushed(ctx, r, ref)
 			switch {
 			case ref == clean && (ref == "" || at == ""): // it does not exist or has no name
-			case needed != "" && needed != "a worker runs on this host":
+			case needed != "" && !c.workerRuns:
 				c.Kept = append(c.Kept, Keeping{r.Ref, kind, "it stays with its store: " + needed})
 			case lacks != "":
 				c.Kept = append(c.Kept, Keeping{r.Ref, kind, lacks})
@@ -299,21 +302,11 @@ func size(path string) (n int64) {
 	return n
 }
 
-// removeItems removes everything it can and returns what failed.
-func removeItems(ctx context.Context, items []Removal) error {
-	var failed []error
-	for _, r := range items {
-		if r.at != "" {
-			failed = append(failed, drop(ctx, r))
-		} else {
-			failed = append(failed, remove.All(r.Path))
-		}
+// remove removes it: a ref from the repository in which it was found.
+func (r Removal) remove(ctx context.Context) error {
+	if r.at == "" {
+		return remove.All(r.Path)
 	}
-	return errors.Join(failed...)
-}
-
-// drop removes a ref from the repository in which it was found.
-func drop(ctx context.Context, r Removal) error {
 	repo, err := r.of.Hold()
 	if err != nil {
 		return fmt.Errorf("%s can't be opened: %w", r.Repo, err)

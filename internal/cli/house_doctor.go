@@ -29,15 +29,6 @@ type Diagnosis struct {
 	Rows []doctor.Row `json:"rows"`
 }
 
-// troubles returns the loops of this host that can't continue, and why.
-func (a *app) troubles(ctx context.Context) (found []client.Trouble, err error) {
-	err = a.visit(ctx, func(s *session) error {
-		found, err = s.Troubles(ctx)
-		return err
-	})
-	return found, err
-}
-
 func (a *app) doctor(ctx context.Context) error {
 	o := doctor.Options{Dial: func(ctx context.Context, t config.Temporal) (sdk.Client, error) {
 		return a.deps.Dial(ctx, t, "pawl-doctor", slog.New(slog.DiscardHandler))
@@ -48,7 +39,13 @@ func (a *app) doctor(ctx context.Context) error {
 		o.Engine = a.deps.Embedded.Look
 	}
 	if o.HomeErr == nil && o.TemporalErr == nil {
-		o.Troubles = a.troubles
+		o.Troubles = func(ctx context.Context) (found []client.Trouble, err error) {
+			err = a.visit(ctx, func(s *session) error {
+				found, err = s.Troubles(ctx)
+				return err
+			})
+			return found, err
+		}
 	}
 	a.screen.Live("checking …")
 	rows := doctor.Examine(ctx, o)

@@ -185,11 +185,12 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 		s.Bring = s.share
 	}
 	if logs {
-		if err := s.openLog(); err != nil {
-			return nil, err
-		}
+		err = s.openLog()
 	}
-	if err := s.observe(works); err != nil {
+	if err == nil {
+		err = s.observe(works)
+	}
+	if err != nil {
 		s.close()
 		return nil, err
 	}
@@ -265,32 +266,29 @@ const maxLog = 10 << 20
 // openLog sends the messages of worker, SDK and engine to a file, because on the terminal they would tear the
 // progress line. A program without such a line sends them to the writer that it names.
 func (s *session) openLog() error {
-	if s.app.logs != nil {
-		logger, err := config.Logger(s.app.logs)
-		if err != nil {
-			return usage(err.Error())
+	to := s.app.logs
+	if to == nil {
+		if err := os.MkdirAll(s.Home.Logs(), 0o700); err != nil {
+			return home.Unusable("making the folder for logs", err)
 		}
-		s.logger = logger
-		return nil
+		path := s.logPath()
+		if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
+			_ = os.Rename(path, path+".1")
+		}
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return home.Unusable("opening the log", err)
+		}
+		s.logFile, to = f, f
 	}
-	if err := os.MkdirAll(s.Home.Logs(), 0o700); err != nil {
-		return home.Unusable("making the folder for logs", err)
-	}
-	path := s.logPath()
-	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
-		_ = os.Rename(path, path+".1")
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	logger, err := config.Logger(to)
 	if err != nil {
-		return home.Unusable("opening the log", err)
-	}
-	logger, err := config.Logger(f)
-	if err != nil {
-		f.Close()
 		return usage(err.Error())
 	}
-	s.logFile = f
-	s.logger = logger.With("pid", os.Getpid())
+	if s.logFile != nil {
+		logger = logger.With("pid", os.Getpid())
+	}
+	s.logger = logger
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pawl/activities/hosted"
 	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/git"
@@ -117,17 +118,11 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	if err != nil || ours == "" {
 		return f.unpushed
 	}
-	repo := userrepo.At(r.Repo)
-	if r.Local() != "" {
-		folder, err := r.Hold()
-		if err != nil {
-			return f.unpushed
-		}
-		if repo = userrepo.Held(folder); r.Remote {
-			repo = userrepo.HeldAt(r.Repo, folder)
-		}
-		defer repo.Close()
+	repo, err := hosted.RepositoryOf(r)
+	if err != nil {
+		return f.unpushed
 	}
+	defer repo.Close()
 	refs, err := userrepo.Refs(ctx, s, repo, r.Branch)
 	name := git.BranchName(r.Branch)
 	there := refs[r.Branch]

@@ -42,8 +42,6 @@ func (c *Client) start(ctx context.Context, o sdk.StartWorkflowOptions, k kind.K
 	switch {
 	case already:
 		return nil, running
-	case err != nil && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
 	case err != nil:
 		return nil, c.Unreachable(ctx, err)
 	}
