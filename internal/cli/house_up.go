@@ -58,16 +58,16 @@ func (a *app) up(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	w := s.startWorker(context.WithoutCancel(ctx))
-	defer w.stop(a.stopTimeout())
+	s.startWorker(context.WithoutCancel(ctx))
 	if err := a.serving(s); err != nil {
 		return err
 	}
-	return a.serve(ctx, s, w)
+	return a.serve(ctx, s)
 }
 
 // serve stays while the worker runs, until it is interrupted, and reports what changes.
-func (a *app) serve(ctx context.Context, s *session, w *localWorker) error {
+func (a *app) serve(ctx context.Context, s *session) error {
+	w := s.worker
 	owner, polling := s.engine != nil && s.engine.Owner(), false
 	if s.engine != nil && !owner {
 		a.say("another pawl runs the engine; this one takes over when that one exits")

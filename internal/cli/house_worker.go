@@ -35,9 +35,11 @@ func elsewhere() *localWorker {
 }
 
 // startWorker starts the worker, or stands by if another process is this host's. It does not wait until it is ready.
-func (s *session) startWorker(parent context.Context) *localWorker {
+// close ends it.
+func (s *session) startWorker(parent context.Context) {
 	ctx, cancel := context.WithCancel(parent)
 	w := &localWorker{cancel: cancel, done: make(chan struct{}), ready: make(chan bool, 4), triggers: make(chan string, 4)}
+	s.worker = w
 	go func() {
 		defer close(w.done)
 		o := host.Options{
@@ -72,7 +74,6 @@ func (s *session) startWorker(parent context.Context) *localWorker {
 			}
 		}
 	}()
-	return w
 }
 
 // How often a worker that lost the engine starts again, and how long that may fail.

@@ -41,7 +41,7 @@ func (s *session) aLoop(ctx context.Context, id, instead string) error {
 // ended returns how a loop ended, and a follower to report it. The ledger comes first, because it also knows the
 // later state of the proposal.
 func (a *app) ended(ctx context.Context, s *session, id string) (*follower, client.Ending, error) {
-	f := &follower{app: a, s: s, w: elsewhere(), id: id}
+	f := &follower{app: a, s: s, id: id}
 	r, err := s.Snapshot(ctx, id)
 	if err != nil {
 		return nil, client.Ending{}, err

@@ -43,7 +43,7 @@ func (a *app) watchLoop(parent context.Context, id string) error {
 		}
 		return ended(e.Status, e.Code)
 	}
-	return a.follow(parent, s, elsewhere(), s.SDK.GetWorkflow(parent, id, ""), runOptions{watch: true})
+	return a.follow(parent, s, s.SDK.GetWorkflow(parent, id, ""), runOptions{watch: true})
 }
 
 // followable returns nil if a loop can be followed. If no engine runs, the loop must have ended.

@@ -32,6 +32,7 @@ type session struct {
 	logger   *slog.Logger
 	logFile  *os.File
 	shown    *telemetry.Telemetry // nil if nobody asked for it
+	worker   *localWorker
 }
 
 // work connects for a command that runs loops. If no other service is configured, it starts the embedded engine.
@@ -172,7 +173,7 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler)}
+	s := &session{app: a, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler), worker: elsewhere()}
 	if t.UI != "" {
 		s.page = func(page string) string { return t.UI + page }
 	}
@@ -233,6 +234,7 @@ const deliverTimeout = 2 * time.Second
 const closeTimeout = 10 * time.Second
 
 func (s *session) close() {
+	s.worker.stop(s.app.stopTimeout())
 	if s.SDK != nil {
 		s.SDK.Close()
 	}

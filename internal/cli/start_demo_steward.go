@@ -43,8 +43,7 @@ func (a *app) demoSteward(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	w := s.startWorker(context.WithoutCancel(ctx))
-	defer w.stop(a.stopTimeout())
+	s.startWorker(context.WithoutCancel(ctx))
 	a.say("a steward takes five tasks for a café; its agents are scripts")
 	a.say("repository %s, spec %s", d.Repo, d.Spec)
 	run, err := s.StartSteward(ctx, c, config.User(), "")
@@ -52,7 +51,7 @@ func (a *app) demoSteward(ctx context.Context) error {
 		return err
 	}
 	a.say("steward %s on %s%s", name, where(s), uiHint(s, name))
-	p := &stewardDemo{app: a, s: s, w: w, d: d, name: name}
+	p := &stewardDemo{app: a, s: s, d: d, name: name}
 	if err := p.play(ctx); err != nil {
 		if ctx.Err() != nil {
 			a.say("left; the steward %s stays where it is. `pawl up` serves it again, `pawl steward show %s` shows it", name, name)
@@ -76,7 +75,6 @@ func (a *app) demoSteward(ctx context.Context) error {
 type stewardDemo struct {
 	*app
 	s    *session
-	w    *localWorker
 	d    demo.Demo
 	name string
 
@@ -109,8 +107,8 @@ func (p *stewardDemo) play(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-p.w.done:
-			return fmt.Errorf("the worker ended: %w; see %s", p.w.err, p.s.logPath())
+		case <-p.s.worker.done:
+			return fmt.Errorf("the worker ended: %w; see %s", p.s.worker.err, p.s.logPath())
 		case <-time.After(followEvery):
 		}
 	}

@@ -152,7 +152,7 @@ const stayEvery = 2 * time.Second
 // stay keeps this process alive while other loops run in its worker. Loops that wait for a person do not count.
 func (f *follower) stay(ctx context.Context) {
 	told := ""
-	for f.w.polls.Load() {
+	for f.s.worker.polls.Load() {
 		others := f.s.busy(ctx, f.id)
 		if len(others) == 0 {
 			return
@@ -163,7 +163,7 @@ func (f *follower) stay(ctx context.Context) {
 		}
 		select {
 		case <-f.deps.Signals:
-			f.w.stop(leaveTimeout)
+			f.s.worker.stop(leaveTimeout)
 			return
 		case <-ctx.Done():
 			return

@@ -22,7 +22,6 @@ import (
 type follower struct {
 	*app
 	s  *session
-	w  *localWorker
 	o  runOptions
 	id string
 
@@ -62,10 +61,10 @@ const (
 const lookEvery = 2 * time.Second
 
 // follow shows the loop until it ends or its user leaves, then its report.
-func (a *app) follow(parent context.Context, s *session, w *localWorker, run sdk.WorkflowRun, o runOptions) error {
+func (a *app) follow(parent context.Context, s *session, run sdk.WorkflowRun, o runOptions) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	f := &follower{app: a, s: s, w: w, o: o, id: run.GetID(), runToken: run, phaseSince: a.deps.Now(), sent: make(chan error, 4)}
+	f := &follower{app: a, s: s, o: o, id: run.GetID(), runToken: run, phaseSince: a.deps.Now(), sent: make(chan error, 4)}
 	over := make(chan client.Ending, 1)
 	go func() { over <- s.Await(ctx, run) }()
 	redraw := time.NewTicker(redrawEvery)
@@ -76,7 +75,7 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run sdk
 	if a.screen.Moves() {
 		every = followEvery
 	}
-	updates, workerDone := s.Watch(ctx, f.id, every), w.done
+	updates, workerDone := s.Watch(ctx, f.id, every), s.worker.done
 	for {
 		var err error
 		select {
@@ -100,8 +99,8 @@ func (a *app) follow(parent context.Context, s *session, w *localWorker, run sdk
 		case sig := <-a.deps.Signals:
 			err = f.signal(ctx, sig)
 		case <-workerDone:
-			if w.err != nil {
-				return fmt.Errorf("the worker failed, the loop %s stays: %w; see %s", f.id, w.err, s.logPath())
+			if err := s.worker.err; err != nil {
+				return fmt.Errorf("the worker failed, the loop %s stays: %w; see %s", f.id, err, s.logPath())
 			}
 			workerDone = nil
 		}
@@ -272,8 +271,8 @@ func (f *follower) leave() error {
 	switch {
 	case f.deps.Thin, f.o.watch:
 		f.say("left; the loop %s continues in its worker. `pawl show %s` shows it", f.id, f.id)
-	case f.w.polls.Load():
-		f.w.stop(leaveTimeout)
+	case f.s.worker.polls.Load():
+		f.s.worker.stop(leaveTimeout)
 		f.say("left; the loop %s stays where it is. `pawl up` resumes it, `pawl show %s` shows it", f.id, f.id)
 	default:
 		f.say("left; the loop %s continues in the pawl that is this host's worker. `pawl show %s` shows it", f.id, f.id)

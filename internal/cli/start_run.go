@@ -102,18 +102,16 @@ func (a *app) run(parent context.Context, o runOptions) error {
 		return err
 	}
 	defer s.close()
-	w := elsewhere()
 	if !a.deps.Thin {
-		w = s.startWorker(parent)
+		s.startWorker(parent)
 	}
-	defer w.stop(a.stopTimeout())
 	run, err := s.Start(starting, id, sp, "")
 	stop()
 	if err != nil {
 		return err
 	}
 	a.say("loop %s on %s%s", id, where(s), uiHint(s, id))
-	return a.follow(parent, s, w, run, o)
+	return a.follow(parent, s, run, o)
 }
 
 func where(s *session) string {

@@ -97,11 +97,9 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 		return err
 	}
 	defer s.close()
-	w := elsewhere()
 	if !o.detach {
-		w = s.startWorker(context.WithoutCancel(ctx))
+		s.startWorker(context.WithoutCancel(ctx))
 	}
-	defer w.stop(a.stopTimeout())
 	tasks, last := s.LeftBehind(ctx, c.Name)
 	run, err := s.StartSteward(ctx, c, config.User(), o.ledger)
 	if err != nil {
@@ -125,5 +123,5 @@ func (a *app) stewardUp(ctx context.Context, file string, o stewardStart) error 
 	if o.detach {
 		return nil
 	}
-	return a.serve(ctx, s, w)
+	return a.serve(ctx, s)
 }
