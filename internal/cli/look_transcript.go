@@ -76,11 +76,7 @@ func (a *app) transcript(ctx context.Context, s *session, id string, iteration i
 
 // transcribed returns the calls of an iteration that have transcripts.
 func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
-	of := callsOf(events, iteration)
-	for _, e := range events {
-		if !of(e) {
-			continue
-		}
+	for _, e := range callsOf(events, iteration) {
 		for _, name := range e.EvidenceIDs {
 			if file, digest, ok := act.TranscriptIn(name); ok {
 				calls = append(calls, Transcribed{Iteration: iteration, Attempt: e.Attempt, Step: e.Step, Role: e.Role, File: file, SHA256: digest})
@@ -90,40 +86,36 @@ func transcribed(events []loop.Event, iteration int) (calls []Transcribed) {
 	return calls
 }
 
-// callsOf selects the steps of an iteration: those within it, and those that made the candidate that it took.
-func callsOf(events []loop.Event, iteration int) func(loop.Event) bool {
+// callsOf returns the steps of an iteration: those within it, and those that made the candidate that it took.
+func callsOf(events []loop.Event, iteration int) []loop.Event {
 	taken := 0
 	for _, e := range events {
 		if e.Type == loop.CandidateTaken && e.Iteration == iteration && e.Candidate != nil {
 			taken = e.Candidate.N
 		}
 	}
-	return func(e loop.Event) bool {
-		switch {
-		case e.Type != loop.StepEnded:
-			return false
-		case e.Candidate != nil:
-			return e.Candidate.N == taken
+	return slices.DeleteFunc(slices.Clone(events), func(e loop.Event) bool {
+		if e.Candidate != nil {
+			return e.Type != loop.StepEnded || e.Candidate.N != taken
 		}
-		return e.Iteration == iteration
-	}
+		return e.Type != loop.StepEnded || e.Iteration != iteration
+	})
 }
 
 // noTranscript returns an error that says why there is no transcript.
 func noTranscript(id string, iteration int, events []loop.Event) error {
-	last, called, of := 0, false, callsOf(events, iteration)
+	last := 0
 	for _, e := range events {
 		last = max(last, e.Iteration)
-		called = called || of(e) && e.Role != ""
 	}
-	why, advice := fmt.Sprintf("no agent was called in iteration %d of %s", iteration, id), "`pawl log "+id+" --all` shows what happened."
-	switch {
-	case iteration > last:
-		why, advice = fmt.Sprintf("%s has no iteration %d", id, iteration), fmt.Sprintf("The last one is %d.", last)
-	case called:
-		why = fmt.Sprintf("the agent calls of iteration %d of %s have no transcript: no call has ended by itself yet, or an older pawl made the calls", iteration, id)
+	if iteration > last {
+		return fault.New(fault.PreconditionFailed, "%s has no iteration %d", id, iteration).Advise(fmt.Sprintf("The last one is %d.", last))
 	}
-	return fault.New(fault.PreconditionFailed, "%s", why).Advise(advice)
+	why := "no agent was called in iteration %d of %s"
+	if slices.ContainsFunc(callsOf(events, iteration), func(e loop.Event) bool { return e.Role != "" }) {
+		why = "the agent calls of iteration %d of %s have no transcript: no call has ended by itself yet, or an older pawl made the calls"
+	}
+	return fault.New(fault.PreconditionFailed, why, iteration, id).Advise("`pawl log " + id + " --all` shows what happened.")
 }
 
 // read reads the file and compares it with what was recorded.

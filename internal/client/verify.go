@@ -42,7 +42,7 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 		v.Faults = append(v.Faults, ledger.Fault{What: fmt.Sprintf(format, args...)})
 	}
 	// The workflow is asked first: the ledger must contain everything that the workflow knows by now.
-	known, asked := c.known(ctx, record)
+	known := c.known(ctx, record)
 	copied, err := copyOf(ctx, record)
 	if err != nil {
 		return v, err
@@ -67,15 +67,11 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 	v.Entries, v.Events, v.Rows = report.Entries, report.Events, report.Rows
 	v.Faults = append(v.Faults, report.Faults...)
 	v.Contract = report.Terms
-	if asked && known != "" {
-		if v.Workflow = has(report, known); v.Workflow == Differs {
-			wrong("the workflow's ledger is at %s, but this ledger has no such entry: it was cut off or rewritten", known)
-		}
+	if v.Workflow = has(report, known); v.Workflow == Differs {
+		wrong("the workflow's ledger is at %s, but this ledger has no such entry: it was cut off or rewritten", known)
 	}
-	if copied != "" {
-		if v.Copy = has(report, copied); v.Copy == Differs {
-			wrong("the copy in %s is at %s, but this ledger has no such entry: one of the two was cut off or rewritten", record.Repo, copied)
-		}
+	if v.Copy = has(report, copied); v.Copy == Differs {
+		wrong("the copy in %s is at %s, but this ledger has no such entry: one of the two was cut off or rewritten", record.Repo, copied)
 	}
 	if record.Branch != "" && report.Code != "" && len(v.Faults) == 0 {
 		if err := c.branch(ctx, store, record, report, wrong); err != nil {
@@ -100,20 +96,19 @@ func (c *Client) branch(ctx context.Context, store *store.Store, record workspac
 	return err
 }
 
-// known returns the ledger commit that the workflow of exactly this ledger knows; ok is false if none answers.
-func (c *Client) known(ctx context.Context, record workspace.Record) (commit string, ok bool) {
-	var state struct {
-		Ledger string `json:"ledger"`
-	}
+// known returns the ledger commit that the workflow of exactly this ledger knows, "" if none answers.
+func (c *Client) known(ctx context.Context, record workspace.Record) string {
 	if c.SDK == nil {
-		return "", false
+		return ""
 	}
 	d, err := c.asked(ctx, record.Loop)
 	if err != nil || d.GetWorkflowExecutionInfo().GetFirstRunId() != record.FirstRun {
-		return "", false
+		return ""
 	}
-	err = c.query(ctx, workerTimeout, record.Loop, &state, "state")
-	return state.Ledger, err == nil
+	state, _ := ask[struct {
+		Ledger string `json:"ledger"`
+	}](ctx, c, record.Loop, "state")
+	return state.Ledger
 }
 
 // copyOf returns the head of the ledger's copy in the user's repository, "" if there is none.
@@ -134,11 +129,12 @@ func copyOf(ctx context.Context, record workspace.Record) (string, error) {
 	return head, nil // a repository that is gone says nothing
 }
 
+// has says whether a ledger has the commit that somebody else knows, if anybody does.
 func has(r ledger.Report, commit string) string {
 	switch {
 	case slices.Contains(r.Commits, commit):
 		return Agrees
-	case r.Cut:
+	case r.Cut, commit == "":
 		return Unknown
 	}
 	return Differs
