@@ -47,19 +47,16 @@ func listen(address string) (string, error) {
 	if address == "" || address == "none" {
 		return "", nil
 	}
-	host, port, found := strings.Cut(address, ":")
-	if !found {
-		host, port = "", address
-	} else if h, p, err := net.SplitHostPort(address); err == nil {
-		host, port = h, p
+	whole := address
+	if !strings.Contains(address, ":") {
+		whole = ":" + address
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+	host, port, err := net.SplitHostPort(whole)
+	n, bad := strconv.ParseUint(port, 10, 16)
+	if err != nil || bad != nil {
 		return "", fmt.Errorf("PAWL_METRICS_LISTEN is %q; it may be a port, host:port or none", address)
-	} else {
-		port = strconv.FormatUint(n, 10)
 	}
-	host = cmp.Or(host, "127.0.0.1")
-	return net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), strconv.FormatUint(n, 10)), nil
 }
 
 // JSONLog reports whether the log is JSON (PAWL_LOG_FORMAT).

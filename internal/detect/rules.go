@@ -35,7 +35,8 @@ type Rule struct {
 	limit func(charter.Limits) int64 // the highest count that is allowed
 	warn  func(limit int64) int64    // it warns above this count; nil if it never warns
 	count func(Window) []counted
-	says  func(count, limit int64, what string) string
+	words func(count int64) string // the count for people
+	says  string                   // a format over the count in words, the limit, what is counted, and the limit in words
 }
 
 // counted is one count of a rule. Some rules count several things, for example one count for each action.
@@ -53,9 +54,7 @@ var Rules = []Rule{
 		Source: "If executed > 10 actions without task progress → STOP",
 		limit:  func(l charter.Limits) int64 { return int64(l.NoProgress) },
 		count:  func(w Window) []counted { return []counted{{n: int64(w.SinceProgress)}} },
-		says: func(n, limit int64, _ string) string {
-			return fmt.Sprintf("%s without progress; the limit is %d", actions(n), limit)
-		},
+		words:  actions, says: "%[1]s without progress; the limit is %[2]d",
 	},
 	{
 		Name: TooManyActions, Key: "limits.actions",
@@ -66,9 +65,7 @@ var Rules = []Rule{
 		count: func(w Window) []counted {
 			return []counted{{n: int64(w.Actions - w.Granted), told: w.told(TooManyActions)}}
 		},
-		says: func(n, limit int64, _ string) string {
-			return fmt.Sprintf("%s; the limit is %d", actions(n), limit)
-		},
+		words: actions, says: "%[1]s; the limit is %[2]d",
 	},
 	{
 		Name: SameResult, Key: "limits.sameResult",
@@ -77,9 +74,7 @@ var Rules = []Rule{
 		limit: func(l charter.Limits) int64 { return int64(l.SameResult) },
 		warn:  func(limit int64) int64 { return max(limit-1, 1) }, // the first result is not a repetition
 		count: func(w Window) []counted { return streaks(w.Results) },
-		says: func(n, limit int64, what string) string {
-			return fmt.Sprintf("%q had the same result %s in a row; the limit is %d", what, times(n), limit)
-		},
+		words: times, says: "%[3]q had the same result %[1]s in a row; the limit is %[2]d",
 	},
 	{
 		Name: SameError, Key: "limits.sameError",
@@ -87,9 +82,7 @@ var Rules = []Rule{
 		Source: "If same error occurs > 5 times → STOP",
 		limit:  func(l charter.Limits) int64 { return int64(l.SameError) },
 		count:  func(w Window) []counted { return streaks(w.Errors) },
-		says: func(n, limit int64, what string) string {
-			return fmt.Sprintf("the error %q occurred %s without progress; the limit is %d", what, times(n), limit)
-		},
+		words:  times, says: "the error %[3]q occurred %[1]s without progress; the limit is %[2]d",
 	},
 	{
 		Name:   Cycle,
@@ -104,9 +97,7 @@ var Rules = []Rule{
 			}
 			return []counted{{n: int64(times), what: strings.Join(names, " → ")}}
 		},
-		says: func(n, _ int64, what string) string {
-			return fmt.Sprintf("the task went through the states %s %s without progress", what, times(n))
-		},
+		words: times, says: "the task went through the states %[3]s %[1]s without progress",
 	},
 	{
 		Name:   Replan,
@@ -114,9 +105,7 @@ var Rules = []Rule{
 		Source: "If transition EXECUTING → PLANNING without progress → STOP",
 		limit:  func(charter.Limits) int64 { return 0 },
 		count:  func(w Window) []counted { return []counted{{n: int64(w.Replans)}} },
-		says: func(n, _ int64, _ string) string {
-			return fmt.Sprintf("the task went back from EXECUTING to PLANNING %s without progress", times(n))
-		},
+		words:  times, says: "the task went back from EXECUTING to PLANNING %[1]s without progress",
 	},
 	{
 		Name: Executing, Key: "limits.executing",
@@ -125,9 +114,7 @@ var Rules = []Rule{
 		limit: func(l charter.Limits) int64 { return l.Executing.D().Milliseconds() },
 		warn:  func(limit int64) int64 { return limit / 4 * 3 },
 		count: func(w Window) []counted { return []counted{{n: w.ExecutingMs, told: w.told(Executing)}} },
-		says: func(n, limit int64, _ string) string {
-			return fmt.Sprintf("executing for %s without a milestone; the limit is %s", length(n), length(limit))
-		},
+		words: length, says: "executing for %[1]s without a milestone; the limit is %[4]s",
 	},
 }
 
@@ -143,7 +130,8 @@ func Check(w Window, limits charter.Limits, at task.State) (all []task.Finding) 
 			if !stop && (r.warn == nil || c.told || c.n <= r.warn(limit)) {
 				continue
 			}
-			f := task.Finding{Rule: r.Name, Stop: stop, Count: c.n, Limit: limit, State: at, Text: r.says(c.n, limit, c.what)}
+			text := fmt.Sprintf(r.says, r.words(c.n), limit, c.what, r.words(limit))
+			f := task.Finding{Rule: r.Name, Stop: stop, Count: c.n, Limit: limit, State: at, Text: text}
 			if r.Name == SameResult {
 				f.Action = c.what
 			} else if n := len(w.Results); n > 0 {
