@@ -188,15 +188,15 @@ func nothingYet(r workspace.Record) string {
 
 // OpenRecord returns the ledger of a workspace record with its head, "" if nothing is recorded yet.
 func OpenRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string, error) {
-	if _, err := os.Stat(held.At(r.Store)); err != nil {
-		return nil, "", fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
-	}
 	st, head, err := openStore(ctx, r)
 	return ledger.Open(st), head, err
 }
 
-// openStore returns the store of a workspace record, with the head of its ledger.
+// openStore returns the store of a workspace record, with the head of its ledger. It makes no store.
 func openStore(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+	if _, err := os.Stat(held.At(r.Store)); err != nil {
+		return nil, "", fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
+	}
 	st, err := store.Open(ctx, r.Store)
 	if err != nil {
 		return nil, "", err

@@ -180,7 +180,7 @@ func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string
 		return nil, "", Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
 	}
 	st, head, err := openStore(ctx, r)
-	if err == nil && head == "" {
+	if head == "" && (err == nil || c.begins(ctx, r)) {
 		err = Steward.NotFound(name).Advise(nothingYet(r))
 	}
 	return ledger.OpenSteward(st), head, err

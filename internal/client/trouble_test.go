@@ -18,6 +18,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/client"
+	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/workspace"
 )
@@ -74,6 +75,22 @@ func TestWhatIsBeingOpenedIsInNoTrouble(t *testing.T) {
 		}
 		require.Contains(t, troubles[0].What, r.Store)
 	}
+}
+
+// TestReadingAStewardMakesNoStore: an empty store in place of one that is gone would hide the damage.
+func TestReadingAStewardMakesNoStore(t *testing.T) {
+	c := at(t, &namespace{})
+	r := workspace.Record{Loop: "crew", Kind: "steward", Ref: "crew", Ledger: "refs/pawl-ledger/crew", Store: filepath.Join(t.TempDir(), "stores", "x.git"), FirstRun: "first"}
+	require.NoError(t, workspace.Write(c.Home, r))
+	_, err := c.RecordedSteward(t.Context(), "crew")
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+	require.ErrorContains(t, err, "has recorded nothing yet")
+	require.NoDirExists(t, r.Store)
+
+	workspace.Note(c.Home, "crew", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
+	_, err = c.RecordedSteward(t.Context(), "crew")
+	require.ErrorContains(t, err, r.Store)
+	require.NoDirExists(t, r.Store)
 }
 
 // untaken is a service with one loop, whose activity waits on the queue of a host. A worker polls the queues in polled.
