@@ -25,13 +25,13 @@ With --auth the engine requires a token, which is in $PAWL_HOME: other users of 
 machine and agents in a sandbox can't read it. pawl sends the token by itself. For the
 Temporal CLI, "pawl up" prints a profile to use, and for a browser a link. The engine
 keeps requiring the token, also in "pawl run", until you pass --auth=false.`,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error {
+		PreRunE: a.command(func(cmd *cobra.Command, args []string) error {
 			if f := cmd.Flags().Lookup(auth); f.Changed {
 				if a.auth = pass.Unwanted; f.Value.String() == "true" {
 					a.auth = pass.Wanted
 				}
 			}
-			return a.configureWorker(cmd)
+			return a.configureWorker(cmd, args)
 		}),
 		RunE: a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
 	})
@@ -47,7 +47,7 @@ func (a *app) workerCommand() *cobra.Command {
 TEMPORAL_ADDRESS or a profile in temporal.toml names. Its identity and its loops' trees
 are in $PAWL_HOME, so a worker that starts there again continues where the last one
 stopped. A second worker stands by and takes over. The log goes to stderr.`,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		PreRunE: a.command(a.configureWorker),
 		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.up(ctx) }),
 	}))
 }

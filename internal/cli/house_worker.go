@@ -104,7 +104,7 @@ func (w *localWorker) serves(address string) {
 func (a *app) stopTimeout() time.Duration { return a.worker.StopTimeout + 5*time.Second }
 
 // configureWorker reads the worker's settings, from the environment and the command's flags.
-func (a *app) configureWorker(cmd *cobra.Command) (err error) {
+func (a *app) configureWorker(cmd *cobra.Command, _ []string) (err error) {
 	given := map[string]string{}
 	for _, setting := range config.WorkerSettings {
 		if f := cmd.Flags().Lookup(setting.Flag); f != nil && f.Changed {

@@ -32,7 +32,7 @@ go and git, but no API key. The demo approves its own contract.`,
 func (a *app) loopDemo(use, short, long string, scenario demo.Scenario, about string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Args: noArguments,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		PreRunE: a.command(a.configureWorker),
 		RunE:    a.command(func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), scenario, about) }),
 	}
 }

@@ -24,7 +24,7 @@ func (a *app) demoStewardCommand() *cobra.Command {
 task runs by itself, one asks for an approval, one is interrupted by an urgent one and
 goes on afterwards, and one goes in circles until it is stopped and cancelled. It needs
 git, but no API key. The demo gives the answers itself, and shows the commands.`,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		PreRunE: a.command(a.configureWorker),
 		RunE:    a.brief(func(ctx context.Context, _ []string) error { return a.demoSteward(ctx) }),
 	}
 }

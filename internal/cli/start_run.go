@@ -38,7 +38,7 @@ func (a *app) runCommand() *cobra.Command {
 contract is shown and approved first. Ctrl-C offers to detach, to pause or to end the
 loop; without a terminal it ends the loop with its report. A second Ctrl-C leaves at
 once; ` + "`pawl up`" + ` resumes the loop later.`,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		PreRunE: a.command(a.configureWorker),
 		RunE: a.command(func(cmd *cobra.Command, args []string) error {
 			o.use(args)
 			return a.run(cmd.Context(), o)

@@ -38,7 +38,7 @@ as "pawl validate" does (without the canary), and lists what would keep loops fr
 Ctrl-C leaves; the steward stays as it is, and ` + "`pawl up`" + ` serves it again. --detach
 starts it and leaves it to the worker of ` + "`pawl up`" + `, or to another one of the same
 Temporal service.`,
-		PreRunE: a.command(func(cmd *cobra.Command, _ []string) error { return a.configureWorker(cmd) }),
+		PreRunE: a.command(a.configureWorker),
 		RunE: a.brief(func(ctx context.Context, args []string) error {
 			file := "steward.yaml"
 			if len(args) == 1 {
