@@ -160,16 +160,12 @@ func verified(k kind.Kind, v spec.Verify) string {
 // bounds returns the further metrics that are read.
 func bounds(metrics []evidence.Bound) (lines []string) {
 	for _, m := range metrics {
-		line := Clean(m.Name) + " (" + cmp.Or(m.Direction, evidence.Higher) + " is better)"
-		switch {
-		case m.AtWorst == nil:
-			line += ", recorded only"
-		case m.AtWorst.Percent:
-			line += ", at worst " + m.AtWorst.String() + " worse than at the baseline"
-		default:
-			line += ", at worst " + m.AtWorst.String()
+		relative := ""
+		if m.AtWorst != nil && m.AtWorst.Percent {
+			relative = " worse than at the baseline"
 		}
-		lines = append(lines, line)
+		bound := cmp.Or(known(", at worst ", m.AtWorst, relative), ", recorded only")
+		lines = append(lines, Clean(m.Name)+" ("+cmp.Or(m.Direction, evidence.Higher)+" is better)"+bound)
 	}
 	return lines
 }
@@ -397,18 +393,16 @@ func policy(s spec.Spec) string {
 }
 
 func budgets(l spec.Limits) string {
-	tokens, processes, agents := "", "", ""
+	tokens, agents := "", ""
 	if l.Tokens != nil {
 		tokens = counted(loop.Count(*l.Tokens), "token")
-	}
-	if l.Processes != nil {
-		processes = itoa(*l.Processes) + " processes and threads at a time"
 	}
 	if l.Parallel != nil {
 		agents = above(1, "", *l.Parallel, " agents at once")
 	}
 	return joined(", ", plural(l.Iterations, "iteration"), l.ActiveTime.String()+" active", plural(l.ToolCalls, "tool call"), tokens,
-		known("$", l.CostUSD, ""), known("", l.WallClock, " in all"), known("", l.Memory, " of memory at a time"), processes, agents)
+		known("$", l.CostUSD, ""), known("", l.WallClock, " in all"), known("", l.Memory, " of memory at a time"),
+		known("", l.Processes, " processes and threads at a time"), agents)
 }
 
 // told returns the commands by which the loop notifies people. They run with the reader's rights, too.

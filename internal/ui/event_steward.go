@@ -29,11 +29,7 @@ func (s Style) supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 			color = yellow
 		}
 	case loop.TaskPrioritized:
-		text = about + "priority"
-		if e.Priority != nil {
-			text += " " + itoa(*e.Priority)
-		}
-		text += by(e)
+		text = about + "priority" + known(" ", e.Priority, "") + by(e)
 	case loop.TaskInterrupted:
 		text, color = about+"gives way to "+cmp.Or(Clean(e.Reason), "another task"), yellow
 		switch {

@@ -123,11 +123,11 @@ func around(before, text, after string) string {
 }
 
 // known is around for a value that may be unknown.
-func known[T fmt.Stringer](before string, value *T, after string) string {
+func known[T any](before string, value *T, after string) string {
 	if value == nil {
 		return ""
 	}
-	return before + (*value).String() + after
+	return before + fmt.Sprint(*value) + after
 }
 
 // above is around for a number that is of note only above a bound.
