@@ -26,11 +26,7 @@ type Charter struct {
 func (s Style) Charter(v Charter) string {
 	c := v.Charter
 	f := s.fields(10)
-	at := "at " + Short(v.Base)
-	if c.Repo.Base != "" {
-		at = "branch " + Clean(c.Repo.Base) + " " + at
-	}
-	f.add("repository", Clean(v.Repo), at)
+	f.add("repository", Clean(v.Repo), around("branch ", Clean(c.Repo.Base), " ")+"at "+Short(v.Base))
 	planner, asked := c.Planner()
 	if asked {
 		f.add("planner", program(planner)...)

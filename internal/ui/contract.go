@@ -42,11 +42,7 @@ func (s Style) Contract(c Contract) string {
 	sp := c.Spec
 	f := s.fields(10)
 	f.add("goal", written(sp.Goal)...)
-	at := "at " + Short(c.Contract.Base)
-	if sp.Repo.Base != "" {
-		at = "branch " + Clean(sp.Repo.Base) + " " + at
-	}
-	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), at)
+	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), around("branch ", Clean(sp.Repo.Base), " ")+"at "+Short(c.Contract.Base))
 	f.add("branch", Clean(branchName(c.Branch))+" (new; yours stay as they are)")
 	inScope := ""
 	if c.InScope >= 0 {

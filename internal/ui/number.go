@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -101,12 +102,7 @@ func amounts(of map[loop.Resource]evidence.Decimal) (all []string) {
 }
 
 // number returns a metric, or a dash if there is none.
-func number(d *evidence.Decimal) string {
-	if d == nil {
-		return "–"
-	}
-	return d.String()
-}
+func number(d *evidence.Decimal) string { return cmp.Or(known("", d, ""), "–") }
 
 // digest returns the part of a SHA-256 that people see, which is as much as an approval must give.
 func digest(hash string) string { return hash[:min(16, len(hash))] }

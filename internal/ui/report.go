@@ -115,9 +115,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 		f.add("scratch", fromScratch(v))
 	}
 	f.add("spent", spent(r.Usage))
-	if p.Branch != "" {
-		f.add("branch", Clean(branchName(p.Branch))+" in "+Clean(p.Repo))
-	}
+	f.add("branch", around("", Clean(branchName(p.Branch)), " in "+Clean(p.Repo)))
 	in := "git -C " + shell.Quote(p.Repo) + " "
 	give, how := "to fetch it", in+"fetch "+shell.Quote(p.Store)+" "
 	if p.Remote || p.Lacks != "" {

@@ -55,9 +55,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	f.add("noise", Clean(st.Noise))
 	f.add("budget", s.budget(st.Budget)...)
 	f.add("spent", spent(st.Usage))
-	if st.Branch != "" {
-		f.add("branch", Clean(branchName(st.Branch))+" at "+Short(st.Head))
-	}
+	f.add("branch", around("", Clean(branchName(st.Branch)), " at "+Short(st.Head)))
 	f.add("repository", Clean(st.Repo))
 	f.add("changed", first(maxChanged, st.ChangedFiles, st.ChangedFilesCount, "  "))
 	if st.Contract != nil {

@@ -106,10 +106,7 @@ func standing(st steward.State) string {
 const maxQueued = 5
 
 func usage(u task.Usage) string {
-	tokens := plural(int(u.Tokens), "token")
-	if u.OutputTokens > 0 {
-		tokens += fmt.Sprintf(" (%d output)", u.OutputTokens)
-	}
+	tokens := plural(int(u.Tokens), "token") + above(0, " (", int(u.OutputTokens), " output)")
 	return fmt.Sprintf("$%s, %s, %s, %s active", u.CostUSD.String(), tokens, plural(u.ToolCalls, "tool call"), whole(millis(float64(u.ActiveMs))))
 }
 
@@ -201,17 +198,13 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 		f.add("estimate", assess.Compared(*cmp.Or(p.Cost, &task.Cost{}), t.Cost.CostUSD))
 	}
 	f.add("cost", usage(t.Cost))
-	if t.CostLimit != nil {
-		f.add("cost limit", "$"+t.CostLimit.String()+", raised by a person")
-	}
+	f.add("cost limit", known("$", t.CostLimit, ", raised by a person"))
 	f.add("actions", itoa(t.Actions)+", "+itoa(t.Retries)+" retries")
 	if !t.ProgressAt.IsZero() {
 		f.add("progress", s.when(t.ProgressAt))
 	}
 	f.add("stopped by", Clean(t.Tripped))
-	if t.Head != "" {
-		f.add("work", Short(t.Base)+" → "+Short(t.Head))
-	}
+	f.add("work", around(Short(t.Base)+" → ", Short(t.Head), ""))
 	if t.Outcome == steward.Done { // before that it is the proposal of a step
 		f.add("proposal", digest(t.Proposal))
 	}
