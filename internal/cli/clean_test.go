@@ -115,8 +115,9 @@ func TestCleanLeavesRecordsToAWorkerThatRuns(t *testing.T) {
 // TestCleanSaysWhyALedgerStays: the reason for a ledger differs from that for a store which another loop needs.
 func TestCleanSaysWhyALedgerStays(t *testing.T) {
 	b := newBench(t, newFake())
-	held(t, b)
+	h := held(t, b)
 	require.Equal(t, 0, b.run(nil, "clean", "--refs", "old"), b.stderr.String())
 	require.Contains(t, b.stdout.String(), "stays   old: store (the loop older uses it too)")
 	require.Contains(t, b.stdout.String(), "stays   old: ledger (it stays with its store: the loop older uses it too)")
+	require.NoDirExists(t, filepath.Join(h.Dir, "gone.git"), "looking makes no store")
 }

@@ -18,7 +18,6 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/held"
 	"pawl/internal/remove"
-	"pawl/internal/store"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -222,12 +221,12 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 	if _, err := os.Stat(r.Repo); err != nil {
 		return "", "the repository of " + r.Ref + " is gone, or not on this host"
 	}
-	store, err := store.Open(ctx, r.Store)
-	if err != nil {
-		return "", err.Error()
+	ours := ""
+	store, err := client.OpenStore(ctx, r)
+	if err == nil {
+		ours, err = store.Ref(ctx, ref)
 	}
-	ours, err := store.Ref(ctx, ref)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a store that is gone has nothing that the repository could lack
 		return "", err.Error()
 	}
 	repo, err := r.Hold()

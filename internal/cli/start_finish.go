@@ -17,7 +17,6 @@ import (
 	"pawl/internal/host"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
-	"pawl/internal/store"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
@@ -110,7 +109,7 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	if r.Branch == "" || r.Remote && f.unpushed == "" {
 		return ""
 	}
-	s, err := store.Open(ctx, r.Store)
+	s, err := client.OpenStore(ctx, r)
 	if err != nil {
 		return f.unpushed
 	}

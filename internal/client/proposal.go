@@ -153,5 +153,5 @@ func (c *Client) Store(ctx context.Context, id string) (*store.Store, error) {
 	if !here {
 		return nil, Loop.NotFound(id)
 	}
-	return store.Open(ctx, record.Store)
+	return OpenStore(ctx, record)
 }

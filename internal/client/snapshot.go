@@ -192,12 +192,17 @@ func OpenRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string
 	return ledger.Open(st), head, err
 }
 
-// openStore returns the store of a workspace record, with the head of its ledger. It makes no store.
-func openStore(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+// OpenStore returns the store of a workspace record. If the store is gone, it makes none; the error is fs.ErrNotExist.
+func OpenStore(ctx context.Context, r workspace.Record) (*store.Store, error) {
 	if _, err := os.Stat(held.At(r.Store)); err != nil {
-		return nil, "", fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
+		return nil, fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
 	}
-	st, err := store.Open(ctx, r.Store)
+	return store.Open(ctx, r.Store)
+}
+
+// openStore returns the store of a workspace record, with the head of its ledger.
+func openStore(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+	st, err := OpenStore(ctx, r)
 	if err != nil {
 		return nil, "", err
 	}
