@@ -24,34 +24,27 @@ type question struct {
 func questionAt(g loop.Gate, b loop.Budget) question {
 	switch {
 	case g.Kind == loop.GateContract:
-		return question{"Approve this contract and start? [y/N] ", readContract, true}
+		return question{"Approve this contract and start? [y/N] ", readApproval, true}
 	case g.Kind == loop.GateDiff:
-		return question{"Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later ", readDiff, false}
+		return question{"Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later ", readApproval, false}
 	case g.Kind == loop.GateBudget:
 		return question{"New total for " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject; Enter: later ", readLimit, false}
 	case len(g.Choices) > 0:
 		return question{"Choose " + strings.Join(g.Choices, " or ") + ": ", readChoice, true}
 	}
 	if g.OffersDiff() {
-		return question{"Approve this change? d: show it; y: approve; n: reject; Enter: later ", readDiff, false}
+		return question{"Approve this change? d: show it; y: approve; n: reject; Enter: later ", readApproval, false}
 	}
 	return question{"Answer " + strings.Join(g.Answers, " or ") + " (Enter: later): ", readWord, false}
 }
 
-func readContract(g loop.Gate, typed string) (string, loop.Message) {
-	if yes(typed) {
-		return loop.MessageApprove, loop.Message{Hash: g.Hash}
-	}
-	return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
-}
-
-func readDiff(g loop.Gate, typed string) (string, loop.Message) {
+func readApproval(g loop.Gate, typed string) (string, loop.Message) {
 	switch {
 	case yes(typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash}
 	case g.Kind == loop.GateDiff && slices.Contains(govern.AppliedAtOnce, typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash, Apply: typed}
-	case no(typed):
+	case no(typed), g.Kind == loop.GateContract: // whatever does not approve a contract declines it
 		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
 	}
 	return "", loop.Message{}
