@@ -75,33 +75,25 @@ func (d *folder) openFile(path string) (f *os.File, err error) {
 
 // within calls do with the open folder that contains path, and path's last component.
 func (d *folder) within(path string, do func(dir *folder, name string) error) error {
-	dir, name, err := d.at(path)
-	if err != nil {
-		return err
-	}
-	if dir != d {
-		defer dir.Close()
-	}
-	return do(dir, name)
-}
-
-// at opens the folder that contains path and returns it with path's last component.
-func (d *folder) at(path string) (*folder, string, error) {
-	dir, name := filepath.Split(path)
-	cur := d
-	for dir != "" {
-		var first string
-		first, dir, _ = strings.Cut(dir, "/")
-		next, err := cur.open(first)
-		if cur != d {
-			_ = cur.Close()
+	at := d
+	leave := func() {
+		if at != d {
+			_ = at.Close()
 		}
+	}
+	defer leave()
+	for {
+		first, rest, below := strings.Cut(path, "/")
+		if !below {
+			return do(at, path)
+		}
+		next, err := at.open(first)
 		if err != nil {
-			return nil, "", err
+			return err
 		}
-		cur = next
+		leave()
+		at, path = next, rest
 	}
-	return cur, name, nil
 }
 
 // statAt describes what is at a path, through real folders only. It follows no link.
@@ -148,15 +140,13 @@ func (d *folder) touch(path string) error {
 
 // remove removes whatever is at path, with everything in it. A missing path is no error.
 func (d *folder) remove(path string) error {
-	dir, name, err := d.at(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+	reached := false
+	err := d.within(path, func(dir *folder, name string) error {
+		reached = true
+		return remove.At(dir.f, name, filepath.Join(d.abs, path))
+	})
+	if !reached && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)) {
 		return nil // not reachable through real folders, so it does not exist
 	}
-	if err != nil {
-		return err
-	}
-	if dir != d {
-		defer dir.Close()
-	}
-	return remove.At(dir.f, name, filepath.Join(d.abs, path))
+	return err
 }

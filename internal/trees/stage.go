@@ -117,29 +117,20 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 			return Change{}, err
 		}
 	}
-	for _, f := range c.Files {
+	for i, f := range c.Files {
 		if f.OldMode == git.ModeGitlink || f.NewMode == git.ModeGitlink {
 			s.violate(f.Path, "a submodule was added, removed or moved")
+		}
+		if f.HasContent() {
+			is, _ := s.root.lstatAt(f.Path) // a file that is gone counts as 0
+			c.Files[i].Size = is.Size
 		}
 	}
 	if err := s.contents(ctx, c.Files); err != nil {
 		return Change{}, err
 	}
 	c.Violations = s.violations
-	s.sizes(c.Files)
 	return c, s.t.store.Git().ReadTargets(ctx, c.Files)
-}
-
-// sizes records how large the changed files are. A file that is gone counts as 0.
-func (s *staging) sizes(files []git.FileChange) {
-	for i, f := range files {
-		if !f.HasContent() {
-			continue
-		}
-		if is, err := s.root.lstatAt(f.Path); err == nil {
-			files[i].Size = is.Size
-		}
-	}
 }
 
 func (s *staging) violate(path, why string) {
