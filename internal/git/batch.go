@@ -90,14 +90,20 @@ func (b *Batch) Get(name string, most int) (kind string, content []byte, err err
 	return f[1], content[:size], nil
 }
 
+// Of is Get for an object of one kind. The error is ErrNotFound if it is of another kind.
+func (b *Batch) Of(kind, id string, most int) ([]byte, error) {
+	is, content, err := b.Get(id, most)
+	if err == nil && is != kind {
+		err = fmt.Errorf("%s is a %s, not a %s: %w", id, is, kind, ErrNotFound)
+	}
+	return content, err
+}
+
 // Commit reads a commit. The error is ErrNotFound if there is none.
 func (b *Batch) Commit(id string) (Commit, error) {
-	kind, raw, err := b.Get(id, -1)
+	raw, err := b.Of("commit", id, -1)
 	if err != nil {
 		return Commit{}, err
-	}
-	if kind != "commit" {
-		return Commit{}, fmt.Errorf("%s is a %s, not a commit: %w", id, kind, ErrNotFound)
 	}
 	return ParseCommit(id, raw)
 }

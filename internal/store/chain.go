@@ -1,11 +1,10 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pawl/internal/git"
 )
@@ -26,9 +25,13 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 		return err
 	}
 	at := Damage{Commit: head}
+	var visited error // an error of the visitor, as opposed to damage
 	err := s.run.Batch(ctx, func(b *git.Batch) error {
-		var chain []LedgerCommit // newest first
-		var trees []string
+		type link struct {
+			LedgerCommit
+			tree string
+		}
+		var chain []link // newest first
 		for id := head; id != ""; {
 			at = Damage{Commit: id}
 			raw, err := sound(b, id, "commit")
@@ -43,16 +46,15 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 			if err != nil {
 				return err
 			}
-			chain, trees = append(chain, l), append(trees, c.Tree)
+			chain = append(chain, link{l, c.Tree})
 			id = l.Prev
 		}
 		seen := map[string][]byte{} // the blobs of the previous entry
 		folders := lister{batch: b, known: map[string][]file{}}
-		for i := range chain {
-			l, tree := chain[len(chain)-1-i], trees[len(chain)-1-i]
-			at = Damage{N: i + 1, Commit: l.Commit}
+		for i, l := range slices.Backward(chain) {
+			at = Damage{N: len(chain) - i, Commit: l.Commit}
 			l.Files = map[string][]byte{}
-			files, err := folders.list(tree, 0)
+			files, err := folders.list(l.tree, 0)
 			if err != nil {
 				return err
 			}
@@ -67,14 +69,14 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 				l.Files[f.name], now[f.blob] = content, content
 			}
 			seen = now
-			if err := visit(i+1, l); err != nil {
-				return &visitError{err}
+			if visited = visit(at.N, l.LedgerCommit); visited != nil {
+				return visited
 			}
 		}
 		return nil
 	})
-	if visited, ok := errors.AsType[*visitError](err); ok {
-		return visited.error
+	if visited != nil {
+		return visited
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -82,9 +84,6 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 	at.What = err.Error()
 	return &at
 }
-
-// visitError is an error of a visitor, as opposed to damage.
-type visitError struct{ error }
 
 // sound reads an object and checks it against its hash.
 func sound(b *git.Batch, id, kind string) ([]byte, error) {
@@ -131,27 +130,22 @@ func (l *lister) list(tree string, depth int) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	items, err := parseFolder(raw, depth < maxDepth)
+	if err != nil {
+		return nil, err
+	}
 	var files []file
-	for len(raw) > 0 {
-		// "<mode> <name>NUL<20 bytes>", repeated.
-		head, rest, ok := bytes.Cut(raw, []byte{0})
-		mode, name, named := bytes.Cut(head, []byte{' '})
-		folder := string(mode) == "40000" && depth < maxDepth
-		if !ok || !named || len(rest) < 20 || string(mode) != "100644" && !folder {
-			return nil, fmt.Errorf("its tree has something that does not belong in a ledger: %s", git.Quote(string(head)))
-		}
-		id := hex.EncodeToString(rest[:20])
-		raw = rest[20:]
-		if !folder {
-			files = append(files, file{string(name), id})
+	for _, i := range items {
+		if !i.folder {
+			files = append(files, file{i.name, i.id})
 			continue
 		}
-		below, err := l.list(id, depth+1)
+		below, err := l.list(i.id, depth+1)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", git.Quote(string(name)), err)
+			return nil, fmt.Errorf("%s: %w", git.Quote(i.name), err)
 		}
 		for _, f := range below {
-			files = append(files, file{string(name) + "/" + f.name, f.blob})
+			files = append(files, file{i.name + "/" + f.name, f.blob})
 		}
 	}
 	switch depth {

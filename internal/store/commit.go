@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,46 +42,37 @@ func (s *Store) Commit(ctx context.Context, in CommitInput) (string, error) {
 	return r.Code, err
 }
 
-func (in CommitInput) object() (git.Commit, error) {
+func (in CommitInput) commit() (git.Commit, error) {
 	if err := errors.Join(git.CheckHashes(in.Tree, in.Parent), git.CheckRef(in.Branch)); err != nil {
 		return git.Commit{}, err
 	}
 	return git.NewCommit(in.Tree, []string{in.Parent}, in.Author, in.Time, in.Message, in.Trailers), nil
 }
 
-// revert makes the commit that `git revert --no-edit` makes of a branch's tip. Its tree is the parent's, so it needs no
-// working tree and can't conflict. A merge commit is refused; pawl makes none.
+// revert makes the commit that `git revert --no-edit` makes of a branch's tip. Its tree is the parent's, or that of the
+// commit to go on from, so it needs no working tree and can't conflict. A merge commit is refused; pawl makes none.
 func (s *Store) revert(ctx context.Context, in RevertInput) (git.Commit, error) {
 	if err := errors.Join(git.CheckHashes(in.Commit), git.CheckRef(in.Branch)); err != nil {
 		return git.Commit{}, err
 	}
+	c, err := s.ReadCommit(ctx, cmp.Or(in.GoOn, in.Commit))
+	if err != nil {
+		return git.Commit{}, err
+	}
 	if in.GoOn != "" {
-		return s.goOn(ctx, in)
+		trailers := append(slices.Clip(in.Trailers), git.Trailer{Key: goneOn, Value: in.GoOn})
+		text := "Go on from \"" + c.Subject() + "\"\n\nThis brings back the files of commit " + in.GoOn + "."
+		return git.NewCommit(c.Tree, []string{in.Commit}, in.Author, in.Time, text, trailers), nil
 	}
-	undone, err := s.ReadCommit(ctx, in.Commit)
+	if len(c.Parents) != 1 {
+		return git.Commit{}, fmt.Errorf("%s has %d parents and cannot be reverted", in.Commit, len(c.Parents))
+	}
+	before, err := s.ReadCommit(ctx, c.Parents[0])
 	if err != nil {
 		return git.Commit{}, err
 	}
-	if len(undone.Parents) != 1 {
-		return git.Commit{}, fmt.Errorf("%s has %d parents and cannot be reverted", in.Commit, len(undone.Parents))
-	}
-	before, err := s.ReadCommit(ctx, undone.Parents[0])
-	if err != nil {
-		return git.Commit{}, err
-	}
-	text := "Revert \"" + undone.Subject() + "\"\n\nThis reverts commit " + in.Commit + "."
+	text := "Revert \"" + c.Subject() + "\"\n\nThis reverts commit " + in.Commit + "."
 	return git.NewCommit(before.Tree, []string{in.Commit}, in.Author, in.Time, text, in.Trailers), nil
-}
-
-// goOn makes a commit on top of the branch with the tree of an earlier one.
-func (s *Store) goOn(ctx context.Context, in RevertInput) (git.Commit, error) {
-	to, err := s.ReadCommit(ctx, in.GoOn)
-	if err != nil {
-		return git.Commit{}, err
-	}
-	trailers := append(slices.Clip(in.Trailers), git.Trailer{Key: goneOn, Value: in.GoOn})
-	text := "Go on from \"" + to.Subject() + "\"\n\nThis brings back the files of commit " + in.GoOn + "."
-	return git.NewCommit(to.Tree, []string{in.Commit}, in.Author, in.Time, text, trailers), nil
 }
 
 // goneOn is the trailer that names the commit whose files a commit restores.

@@ -38,13 +38,13 @@ func (i item) order(with item) int {
 // errUnread says that a folder has to be read first.
 var errUnread = errors.New("the folder was not read yet")
 
-// parseFolder reads a tree object.
-func parseFolder(raw []byte) (f folder, err error) {
+// parseFolder reads a tree object of a ledger, with the folders in it only if deep is true.
+func parseFolder(raw []byte, deep bool) (f folder, err error) {
 	for len(raw) > 0 { // "<mode> <name>NUL<20 bytes>", repeated
 		head, rest, ok := bytes.Cut(raw, []byte{0})
 		mode, name, named := strings.Cut(string(head), " ")
-		if !ok || !named || len(rest) < 20 || mode != fileMode && mode != folderMode {
-			return nil, errors.New("a tree of the ledger has something that does not belong there: " + git.Quote(string(head)))
+		if !ok || !named || len(rest) < 20 || mode != fileMode && !(deep && mode == folderMode) {
+			return nil, errors.New("its tree has something that does not belong in a ledger: " + git.Quote(string(head)))
 		}
 		f = append(f, item{name: name, id: hex.EncodeToString(rest[:20]), folder: mode == folderMode})
 		raw = rest[20:]
@@ -77,7 +77,7 @@ func (f *folder) set(path, id string, read func(tree string) ([]byte, error)) er
 			if err != nil {
 				return err
 			}
-			within, err := parseFolder(raw)
+			within, err := parseFolder(raw, true)
 			if err != nil {
 				return err
 			}

@@ -127,8 +127,15 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 		return m, err
 	}
 	refs := map[string]string{}
-	for _, name := range names(damaged, before, want, noted) {
-		for _, at := range []string{want[name], before[name], noted[name], fresh.brought(ctx, name)} {
+	names := maps.Clone(before)
+	maps.Copy(names, want)
+	maps.Copy(names, noted)
+	for _, name := range damaged {
+		names[name] = ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		brought, _ := fresh.Ref(ctx, scratchRefs+strings.TrimPrefix(name, "refs/")) // "" if it was not fetched
+		for _, at := range []string{want[name], before[name], noted[name], brought} {
 			if at != "" && fresh.Holds(ctx, at) {
 				refs[name] = at
 				break
@@ -148,25 +155,6 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 		return m, err
 	}
 	return m, s.replaceRefs(ctx, refs, lock)
-}
-
-// names returns the names of all refs, sorted.
-func names(damaged []string, refs ...map[string]string) []string {
-	all := slices.Clone(damaged)
-	for _, some := range refs {
-		all = slices.AppendSeq(all, maps.Keys(some))
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// brought returns the fetched value of a ref, "" if it was not fetched.
-func (s *Store) brought(ctx context.Context, name string) string {
-	at, err := s.Ref(ctx, scratchRefs+strings.TrimPrefix(name, "refs/"))
-	if err != nil {
-		return ""
-	}
-	return at
 }
 
 // Holds reports whether a commit is complete in the store, with everything that it refers to.

@@ -46,12 +46,8 @@ func (s *Store) BlobByID(ctx context.Context, blob string, most int) ([]byte, er
 		return nil, err
 	}
 	var content []byte
-	err := s.run.Batch(ctx, func(b *git.Batch) error {
-		kind, c, err := b.Get(blob, most)
-		if err == nil && kind != "blob" {
-			err = fmt.Errorf("%s is a %s: %w", blob, kind, git.ErrNotFound)
-		}
-		content = c
+	err := s.run.Batch(ctx, func(b *git.Batch) (err error) {
+		content, err = b.Of("blob", blob, most)
 		return err
 	})
 	return content, err

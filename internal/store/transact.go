@@ -42,42 +42,36 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 	defer lock.Close()
 
 	var r TxResult
-	var code *git.Commit
+	var code git.Commit // the zero value if the transaction makes none
 	var branch, from string
 	switch {
 	case tx.Commit != nil && tx.Revert != nil:
 		return r, errors.New("a transaction commits or reverts, not both")
 	case tx.Commit != nil:
-		o, err := tx.Commit.object()
-		if err != nil {
-			return r, err
-		}
-		code, branch, from = &o, tx.Commit.Branch, tx.Commit.Parent
+		branch, from = tx.Commit.Branch, tx.Commit.Parent
+		code, err = tx.Commit.commit()
 	case tx.Revert != nil:
-		o, err := s.revert(ctx, *tx.Revert)
-		if err != nil {
-			return r, err
-		}
-		code, branch, from = &o, tx.Revert.Branch, tx.Revert.Commit
+		branch, from = tx.Revert.Branch, tx.Revert.Commit
+		code, err = s.revert(ctx, *tx.Revert)
+	}
+	if err != nil {
+		return r, err
 	}
 
 	var p pack
 	type move struct{ ref, to string }
 	var moves []move
-	if code != nil {
-		r.Code = code.ID
-		switch have, err := s.refForCAS(ctx, branch, from); {
-		case err != nil:
-			return TxResult{}, err
-		case have == from:
-			if err := errors.Join(s.need(ctx, from), s.needTree(ctx, code.Tree)); err != nil {
-				return TxResult{}, err
-			}
+	if code.ID != "" {
+		begins, err := s.begins(ctx, branch, from, func() (string, error) { return code.ID, nil })
+		if begins {
+			err = errors.Join(s.need(ctx, from), s.needTree(ctx, code.Tree))
 			p.add("commit", code.Content())
 			moves = append(moves, move{branch, code.ID})
-		case have != r.Code:
-			return TxResult{}, &Fenced{Ref: branch, Want: from, Have: have}
 		}
+		if err != nil {
+			return TxResult{}, err
+		}
+		r.Code = code.ID
 	}
 	var root *folder
 	if tx.Entry != nil {
@@ -89,36 +83,24 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 		if err := e.check(); err != nil {
 			return TxResult{}, err
 		}
-		switch have, err := s.refForCAS(ctx, e.Ref, e.Prev); {
-		case err != nil:
-			return TxResult{}, err
-		case have == e.Prev:
-			for _, c := range e.Keeps {
-				err = errors.Join(err, s.need(ctx, c))
-			}
+		// An attempt that died may have appended this very entry, even before it moved the branch, as earlier versions of
+		// pawl could.
+		begins, err := s.begins(ctx, e.Ref, e.Prev, func() (_ string, err error) {
+			r.Entry, err = s.wouldBe(ctx, e)
+			return r.Entry, err
+		})
+		if begins {
+			builtOn := slices.Clone(e.Keeps)
 			if e.Code != r.Code {
-				err = errors.Join(err, s.need(ctx, e.Code))
+				builtOn = append(builtOn, e.Code)
 			}
-			if err != nil {
-				return TxResult{}, err
-			}
-			if r.Entry, root, err = s.entry(ctx, e, &p); err != nil {
-				return TxResult{}, err
+			if err = s.need(ctx, builtOn...); err == nil {
+				r.Entry, root, err = s.entry(ctx, e, &p)
 			}
 			moves = append(moves, move{e.Ref, r.Entry})
-		case have == "":
-			return TxResult{}, &Fenced{Ref: e.Ref, Want: e.Prev, Have: have}
-		default:
-			// It may be this very entry, from an attempt that died, even before it moved the branch, as earlier versions
-			// of pawl could.
-			would, err := s.wouldBe(ctx, e)
-			if err != nil {
-				return TxResult{}, err
-			}
-			if would != have {
-				return TxResult{}, &Fenced{Ref: e.Ref, Want: e.Prev, Have: have}
-			}
-			r.Entry = have
+		}
+		if err != nil {
+			return TxResult{}, err
 		}
 	}
 	if len(moves) > 0 {
@@ -137,26 +119,37 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 			s.entries.put(r.Entry, root, at)
 		}
 	}
-	if code != nil {
-		s.commits.put(*code)
+	if code.ID != "" {
+		s.commits.put(code)
 	}
 	s.foldPacks(ctx, lock)
 	return r, nil
 }
 
-// need returns an error if the store lacks a commit on which something is to be built.
-func (s *Store) need(ctx context.Context, commit string) error {
-	_, err := s.ReadCommit(ctx, commit)
-	return err
+// begins reports whether a ref is where a transaction starts from. If it is anywhere else but where the transaction
+// moves it, which would returns, the error is *Fenced. So it is for a ref that can't be read.
+func (s *Store) begins(ctx context.Context, ref, from string, would func() (string, error)) (bool, error) {
+	have, err := s.Ref(ctx, ref)
+	switch {
+	case errors.Is(err, ErrDamagedRef):
+		have = Damaged
+	case err != nil || have == from:
+		return err == nil, err
+	case have != "":
+		if to, err := would(); err != nil || to == have {
+			return false, err
+		}
+	}
+	return false, &Fenced{Ref: ref, Want: from, Have: have}
 }
 
-// refForCAS reads a ref that is about to be compared. An unreadable ref counts as one that is elsewhere.
-func (s *Store) refForCAS(ctx context.Context, ref, want string) (string, error) {
-	have, err := s.Ref(ctx, ref)
-	if errors.Is(err, ErrDamagedRef) {
-		return "", &Fenced{Ref: ref, Want: want, Have: Damaged}
+// need returns an error if the store lacks one of the commits on which something is to be built.
+func (s *Store) need(ctx context.Context, commits ...string) (err error) {
+	for _, c := range commits {
+		_, missing := s.ReadCommit(ctx, c)
+		err = errors.Join(err, missing)
 	}
-	return have, err
+	return err
 }
 
 // needTree returns an error if the store lacks a tree. A tree that was just staged is usually a file of its own.
@@ -165,10 +158,7 @@ func (s *Store) needTree(ctx context.Context, tree string) error {
 		return nil
 	}
 	return s.run.Batch(ctx, func(b *git.Batch) error {
-		kind, _, err := b.Get(tree, -1)
-		if err == nil && kind != "tree" {
-			err = fmt.Errorf("%s is a %s: %w", tree, kind, git.ErrNotFound)
-		}
+		_, err := b.Of("tree", tree, -1)
 		return err
 	})
 }
@@ -195,16 +185,13 @@ func (s *Store) wouldBe(ctx context.Context, e Entry) (string, error) {
 // second parent. It returns the commit's ID and its folder.
 func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *folder, err error) {
 	root = s.entries.take(e.Prev)
-	blobs := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
-		blobs[name] = ""
-		if content := e.Files[name]; content != nil {
-			blobs[name] = p.add("blob", content)
-		}
-	}
 	edit := func(read func(tree string) ([]byte, error)) error {
-		for _, name := range slices.Sorted(maps.Keys(blobs)) {
-			if err := root.set(name, blobs[name], read); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(e.Files)) {
+			blob := ""
+			if content := e.Files[name]; content != nil {
+				blob = p.add("blob", content)
+			}
+			if err := root.set(name, blob, read); err != nil {
 				return err
 			}
 		}
@@ -228,7 +215,7 @@ func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *f
 				if err != nil {
 					return err
 				}
-				f, err := parseFolder(raw)
+				f, err := parseFolder(raw, true)
 				if err != nil {
 					return err
 				}
@@ -238,7 +225,7 @@ func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *f
 		})
 	}
 	if err != nil {
-		return "", nil, err
+		return "", nil, fmt.Errorf("an entry of the ledger %s: %w", e.Ref, err)
 	}
 	parents := append([]string{e.Code}, e.Keeps...)
 	if e.Prev != "" {
