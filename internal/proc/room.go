@@ -80,7 +80,7 @@ func (s *server) clear(p *sandbox.Policy) {
 // bound sets the limits for what starts from now on, as far as this machine can enforce them. The contract says what it
 // can't.
 func (s *server) bound(l sandbox.Limits) *sandbox.Bounds {
-	if s.bounds == nil || s.bounds.Limits() != l {
+	if s.bounds == nil || s.bounds.Limits != l {
 		if s.bounds != nil {
 			s.bounds.Close()
 		}

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -37,7 +35,7 @@ func (r Reached) Since(earlier Reached) Reached {
 // beyond the limits, and the rest of the machine is not affected. Version 1 needs one cgroup for each limit, version 2
 // one for both.
 type Bounds struct {
-	limits  Limits
+	Limits  Limits            // as requested
 	groups  map[string]string // the folder of the cgroup of each controller
 	unified int               // version 2: a descriptor of the cgroup in which commands are started; -1 for none
 	joining []*os.File        // version 1: the files through which a thread joins
@@ -52,7 +50,7 @@ const memoryController, processController = "memory", "pids"
 // NewBounds makes the cgroups of a token, or reuses what is left of them. If a limit can't be enforced, the error says
 // why, and the others are enforced. Close it when nothing runs in it any more.
 func NewBounds(token string, l Limits) (*Bounds, error) {
-	b := &Bounds{limits: l, groups: map[string]string{}, unified: -1}
+	b := &Bounds{Limits: l, groups: map[string]string{}, unified: -1}
 	var failed []error
 	for controller, limit := range map[string]int64{memoryController: l.Memory, processController: l.Processes} {
 		if limit > 0 {
@@ -137,9 +135,6 @@ func (b *Bounds) Join() error {
 	return nil
 }
 
-// Limits returns the requested limits.
-func (b *Bounds) Limits() Limits { return b.limits }
-
 // relievedWithin is how long the kernel may take to free the memory of a room that is gone.
 const relievedWithin = 2 * time.Second
 
@@ -149,8 +144,7 @@ func (b *Bounds) Relieved() {
 	dir := b.groups[memoryController]
 	for deadline := time.Now().Add(relievedWithin); dir != "" && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		for _, name := range []string{"memory.current", "memory.usage_in_bytes"} {
-			text, err := os.ReadFile(filepath.Join(dir, name))
-			if used, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && bad == nil && used < b.limits.Memory/2 {
+			if used, err := strconv.ParseInt(said(dir, name), 10, 64); err == nil && used < b.Limits.Memory/2 {
 				return
 			}
 		}
@@ -169,26 +163,39 @@ func (b *Bounds) Reached() (r Reached) {
 }
 
 // counts adds up a number over a cgroup and all cgroups in it, because a version 1 cgroup counts only itself.
-func counts(dir, file, name string) (n int64) {
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			n += count(path, file, name)
-		}
-		return nil
-	})
+func counts(top, file, name string) (n int64) {
+	for _, dir := range cgroups(top) {
+		n += count(dir, file, name)
+	}
 	return n
 }
 
 // count reads a number from lines of "name number". It returns 0 if the name is missing.
 func count(dir, file, name string) int64 {
-	text, _ := os.ReadFile(filepath.Join(dir, file))
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.SplitSeq(said(dir, file), "\n") {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			n, _ := strconv.ParseInt(value, 10, 64)
 			return n
 		}
 	}
 	return 0
+}
+
+// said returns the content of a file of a cgroup without white space around it, "" if it can't be read.
+func said(dir, file string) string {
+	text, _ := os.ReadFile(filepath.Join(dir, file))
+	return strings.TrimSpace(string(text))
+}
+
+// cgroups returns a cgroup and all cgroups in it, each before those in it. What can't be read is left out.
+func cgroups(top string) (all []string) {
+	_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			all = append(all, path)
+		}
+		return nil
+	})
+	return all
 }
 
 // Close closes the files. The cgroups stay until RemoveBounds.
@@ -209,16 +216,11 @@ func RemoveBounds(token string) error {
 	name := boundsName(token)
 	var failed []error
 	for _, m := range hierarchies() {
-		_ = filepath.WalkDir(m.at, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || !e.IsDir() {
-				return nil // what can't be read can't have been made
+		for _, dir := range cgroups(m.at) { // what can't be read can't have been made
+			if filepath.Base(dir) == name {
+				failed = append(failed, removeBounds(dir))
 			}
-			if e.Name() == name {
-				failed = append(failed, removeBounds(path))
-				return fs.SkipDir
-			}
-			return nil
-		})
+		}
 	}
 	return errors.Join(failed...)
 }
@@ -226,18 +228,10 @@ func RemoveBounds(token string) error {
 // removeBounds removes a cgroup with everything in it.
 func removeBounds(top string) error {
 	for deadline := time.Now().Add(removeWithin); ; time.Sleep(2 * time.Millisecond) {
-		var dirs []string
-		_ = filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.IsDir() {
-				dirs = append(dirs, path)
-			}
-			return nil
-		})
 		var err error
-		for _, dir := range slices.Backward(dirs) {
-			left, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-			for line := range strings.Lines(string(left)) {
-				if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 1 && pid != os.Getpid() {
+		for _, dir := range slices.Backward(cgroups(top)) {
+			for _, number := range strings.Fields(said(dir, "cgroup.procs")) {
+				if pid, err := strconv.Atoi(number); err == nil && pid > 1 && pid != os.Getpid() {
 					_ = unix.Kill(pid, unix.SIGKILL)
 				}
 			}
@@ -262,8 +256,8 @@ type hierarchy struct {
 // hierarchies returns those of this machine (proc_pid_mountinfo(5)).
 func hierarchies() (all []hierarchy) {
 	text, _ := os.ReadFile("/proc/self/mountinfo")
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		mount, kind, _ := strings.Cut(lines.Text(), " - ")
+	for line := range strings.Lines(string(text)) {
+		mount, kind, _ := strings.Cut(line, " - ")
 		of, is := strings.Fields(mount), strings.Fields(kind)
 		if len(of) < 5 || len(is) < 3 || is[0] != "cgroup" && is[0] != "cgroup2" {
 			continue
@@ -277,35 +271,35 @@ func hierarchies() (all []hierarchy) {
 // process's own and, with version 2, its parents, because a cgroup that has processes can't be divided. It does not go
 // above a cgroup whose memory is limited more than that of its parents.
 func parentsOf(controller string) (parents []string, second bool, err error) {
-	own, _ := os.ReadFile("/proc/self/cgroup")
-	at := func(h hierarchy, mine func(controllers string) bool) string {
-		for line := range strings.Lines(string(own)) {
-			parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-			if len(parts) == 3 && mine(parts[1]) {
-				if h.root != "/" {
-					return filepath.Join(h.at, strings.TrimPrefix(parts[2], h.root))
-				}
-				return filepath.Join(h.at, parts[2])
-			}
-		}
-		return ""
-	}
-	for _, h := range hierarchies() {
-		if !h.second && slices.Contains(h.options, controller) {
-			if dir := at(h, func(all string) bool { return slices.Contains(strings.Split(all, ","), controller) }); dir != "" {
-				return []string{dir}, false, nil
+	own := map[string]string{} // this process's cgroup for each controller of version 1, and as "" for version 2
+	for line := range strings.SplitSeq(said("/proc/self", "cgroup"), "\n") {
+		if parts := strings.SplitN(line, ":", 3); len(parts) == 3 {
+			for of := range strings.SplitSeq(parts[1], ",") {
+				own[of] = parts[2]
 			}
 		}
 	}
-	for _, h := range hierarchies() {
+	at := func(h hierarchy, of string) string {
+		if own[of] == "" {
+			return ""
+		}
+		return filepath.Join(h.at, strings.TrimPrefix(own[of], h.root))
+	}
+	all := hierarchies()
+	for _, h := range all {
+		if dir := at(h, controller); !h.second && slices.Contains(h.options, controller) && dir != "" {
+			return []string{dir}, false, nil
+		}
+	}
+	for _, h := range all {
 		if !h.second {
 			continue
 		}
-		for dir := at(h, func(all string) bool { return all == "" }); within(dir, h.at) && dir != ""; dir = filepath.Dir(dir) {
-			if given, _ := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control")); slices.Contains(strings.Fields(string(given)), controller) {
+		for dir := at(h, ""); within(dir, h.at) && dir != ""; dir = filepath.Dir(dir) {
+			if slices.Contains(strings.Fields(said(dir, "cgroup.subtree_control")), controller) {
 				parents = append(parents, dir)
 			}
-			if most, err := os.ReadFile(filepath.Join(dir, "memory.max")); dir == h.at || err == nil && strings.TrimSpace(string(most)) != "max" {
+			if most := said(dir, "memory.max"); dir == h.at || most != "" && most != "max" {
 				break
 			}
 		}

@@ -65,7 +65,7 @@ func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) 
 		info, err := os.Stat(held.At(place.Path))
 		there := err == nil
 		// bubblewrap would follow a link that an agent put into its layer, while it still sees the whole machine.
-		if around, _ := covering(p.Places[:i], filepath.Dir(place.Path)); around.Access == Layer && around.Upper != "" && place.Access != Link {
+		if around := covering(p.Places[:i], filepath.Dir(place.Path)); around.Access == Layer && around.Upper != "" && place.Access != Link {
 			dir := place.Access == Empty || place.Access == Layer || there && info.IsDir()
 			if mountPoint(held.At(filepath.Join(around.Upper, upper)), strings.TrimPrefix(place.Path, around.Path), dir) != nil {
 				continue

@@ -65,23 +65,20 @@ func Claims(f Facts) []Claim {
 			Asked: []Question{{Writing, f.Repo}, {Writing, f.Repo + "/.git"}},
 		})
 	}
-	network := Claim{
-		Holds: "sandbox, by " + by + ": a network of their own, whose only way out is pawl's proxy, which lets " + wanted(f.Policy),
-		Fails: "THE ENGINE CAN BE REACHED: agent and commands could answer a gate",
-	}
-	if f.Policy.Network == None {
-		network.Holds = "sandbox, by " + by + ": a network of their own, with no way out"
-	}
-	if f.Policy.Network == Open {
-		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; only Landlock closes ports of the engine, its UI and the stewards' triggers (no connection to port " + ports(f.Policy.Closed) + "), so through another port of the engine, such as its HTTP API, or another program, an agent could answer its own gates"
-		if len(f.Policy.Closed) == 0 {
-			network.Holds = "THE NETWORK IS THIS MACHINE'S, and no port of Temporal's could be closed: an agent could answer its own gates"
-		}
-	}
+	network := Claim{Fails: "THE ENGINE CAN BE REACHED: agent and commands could answer a gate"}
 	// A command that can read files can read the token.
 	asks := f.Policy.Network == Open && f.Auth && m.Files != ByNothing
-	if asks {
+	switch {
+	case asks:
 		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; the engine and its UI answer nobody without pawl's token, which is out of their reach, but an agent could still answer its own gates through another program that reads your files"
+	case f.Policy.Network == Open && len(f.Policy.Closed) == 0:
+		network.Holds = "THE NETWORK IS THIS MACHINE'S, and no port of Temporal's could be closed: an agent could answer its own gates"
+	case f.Policy.Network == Open:
+		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; only Landlock closes ports of the engine, its UI and the stewards' triggers (no connection to port " + ports(f.Policy.Closed) + "), so through another port of the engine, such as its HTTP API, or another program, an agent could answer its own gates"
+	case f.Policy.Network == None:
+		network.Holds = "sandbox, by " + by + ": a network of their own, with no way out"
+	default:
+		network.Holds = "sandbox, by " + by + ": a network of their own, whose only way out is pawl's proxy, which lets " + wanted(f.Policy)
 	}
 	for _, at := range f.Engine {
 		if _, err := netip.ParseAddrPort(at); err == nil { // a name is useless without a resolver
@@ -143,7 +140,7 @@ const maxNamed = 10
 func Named(p, unnamed Policy) (lines []string) {
 	more := 0
 	for _, l := range p.Places {
-		if around, ok := covering(unnamed.Places, l.Path); l.Access != Read || ok && around.Access >= Read {
+		if l.Access != Read || covering(unnamed.Places, l.Path).Access >= Read {
 			continue
 		}
 		if more++; len(lines) < maxNamed {
@@ -159,8 +156,7 @@ func Named(p, unnamed Policy) (lines []string) {
 // granted returns where a path of sandbox.allow is, "" if it does not exist, and the place that it is in.
 func (p Policy) granted(path string) (at string, around Place) {
 	at = resolved(allowed(path, homes()))
-	around, _ = covering(p.Places, at)
-	return at, around
+	return at, covering(p.Places, at)
 }
 
 // The sentences of the contract about a limit that can't be kept.
@@ -222,23 +218,21 @@ func ports(all []int) string {
 // Said returns the sentences that may be said after the findings, and the claims that do not hold. A claim without
 // findings does not hold either.
 func Said(claims []Claim, found []Finding) (lines, broken []string) {
-	done := map[Question]bool{}
-	tried := map[Question]bool{}
+	failed := map[Question]bool{} // what was tried and did not work
 	for _, f := range found {
-		tried[f.Question] = true
-		done[f.Question] = f.Done
+		failed[f.Question] = !f.Done
 	}
 	for _, c := range claims {
 		holds := true
 		for _, q := range c.Asked {
-			holds = holds && tried[q] && !done[q]
+			holds = holds && failed[q]
 		}
 		if holds {
 			lines = append(lines, c.Holds)
-		} else {
-			lines = append(lines, c.Fails)
+			continue
 		}
-		if !holds && !c.Wish {
+		lines = append(lines, c.Fails)
+		if !c.Wish {
 			broken = append(broken, c.Fails)
 		}
 	}

@@ -207,16 +207,10 @@ func gather(places []Place, kept shelved, folders held.Folders) (pieces []piece,
 // estranged reports whether a path is in one of the public places that need no masks, and not in another place inside
 // that.
 func estranged(apart, places []Place, path string) bool {
-	in, ok := covering(apart, path)
-	if !ok {
-		return false
-	}
-	for _, p := range places {
-		if p.Access != Hidden && p.Access != Link && len(p.Path) > len(in.Path) && within(path, p.Path) {
-			return false
-		}
-	}
-	return true
+	in := covering(apart, path)
+	return in.Path != "" && !slices.ContainsFunc(places, func(p Place) bool {
+		return p.Access != Hidden && p.Access != Link && len(p.Path) > len(in.Path) && within(path, p.Path)
+	})
 }
 
 // put adds a place to the new root.
@@ -442,12 +436,14 @@ func openTree(path string, recursive uint, attributes uint64) (int, error) {
 // dropCapabilities removes the capabilities that could undo the sandbox: mounting, tracing, loading code into the
 // kernel.
 func dropCapabilities(all bool) {
-	spared := map[int]bool{}
+	var spared uint64 // a bit for each
 	for _, c := range kept {
-		spared[c.number] = !all
+		if !all {
+			spared |= 1 << c.number
+		}
 	}
 	for c := range unix.CAP_LAST_CAP + 1 {
-		if !spared[c] {
+		if spared&(1<<c) == 0 {
 			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) // without CAP_SETPCAP there is nothing to drop
 		}
 	}
@@ -456,12 +452,7 @@ func dropCapabilities(all bool) {
 	var data [2]unix.CapUserData
 	if unix.Capget(&header, &data[0]) == nil { // dropping is always allowed
 		for half := range data {
-			var left uint32
-			for c := range spared {
-				if spared[c] && c/32 == half {
-					left |= 1 << (c % 32)
-				}
-			}
+			left := uint32(spared >> (32 * half))
 			data[half].Inheritable = 0
 			data[half].Permitted &= left
 			data[half].Effective &= left

@@ -159,11 +159,8 @@ func Make(r Request) Policy {
 		}
 	}
 	value := Values(r.Env)
-	for _, dir := range scratch {
+	for _, dir := range slices.Concat(scratch, d.homes) {
 		d.places = append(d.places, Place{Path: dir, Access: Empty})
-	}
-	for _, home := range d.homes {
-		d.places = append(d.places, Place{Path: home, Access: Empty})
 	}
 	for _, name := range scratchVariables {
 		if is := d.find(value[name]); is.at != "" && !d.holds(is.at) {
@@ -295,11 +292,11 @@ func allowed(path string, homes []string) string {
 func (d *draft) withoutSockets(places []Place) []Place {
 	var hidden []Place
 	for _, path := range Sockets() {
-		if around, ok := covering(places, path); ok && around.Access == Empty { // most are in /run
+		if covering(places, path).Access == Empty { // most are in /run
 			continue
 		}
 		path = resolved(path) // the other program may see other files
-		if around, ok := covering(places, path); ok && around.Access == Read {
+		if covering(places, path).Access == Read {
 			hidden = append(hidden, Place{Path: path, Access: Hidden})
 		}
 	}
@@ -348,7 +345,7 @@ func (d *draft) open(paths ...string) {
 			within(at, "/proc") || within(at, "/dev") || within(at, "/sys") {
 			continue
 		}
-		if around, ok := covering(d.places, at); d.whole(at) || ok && around.Access >= Read {
+		if d.whole(at) || covering(d.places, at).Access >= Read {
 			d.names(path)
 			continue
 		}

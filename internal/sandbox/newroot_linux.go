@@ -122,7 +122,7 @@ func (r newRoot) write(path string, data []byte, mode os.FileMode) error {
 
 // clear removes what is in the way in a layer, which belongs to the agent. Outside of layers, it removes nothing.
 func (r newRoot) clear(s spot, path string) error {
-	if around, ok := covering(r.places, filepath.Dir(path)); ok && around.Access == Layer {
+	if covering(r.places, filepath.Dir(path)).Access == Layer {
 		return remove.All(s.path())
 	}
 	return nil

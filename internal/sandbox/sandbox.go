@@ -92,11 +92,8 @@ type Policy struct {
 // Opens reports whether a path is accessible.
 func (p Policy) Opens(path string) bool {
 	at := resolved(path)
-	if at == "" {
-		return false
-	}
-	around, ok := covering(p.Places, at)
-	return ok && (around.Access == Read || around.Access == Write || around.Access == Layer)
+	around := covering(p.Places, at)
+	return at != "" && (around.Access == Read || around.Access == Write || around.Access == Layer)
 }
 
 // Rooted reports whether commands get their root from the thread that starts them.
@@ -140,14 +137,10 @@ type Limits struct {
 // sorted returns the places from the outside in. The last place for a path counts. A read-only place in a read-only
 // place is dropped.
 func sorted(places []Place) []Place {
-	last := make(map[string]int, len(places))
-	for i, p := range places {
-		last[p.Path] = i
-	}
-	all := make([]Place, 0, len(last))
-	for i, p := range places {
-		if last[p.Path] == i {
-			all = append(all, p)
+	all, seen := make([]Place, 0, len(places)), make(map[string]bool, len(places))
+	for _, p := range slices.Backward(places) {
+		if !seen[p.Path] {
+			seen[p.Path], all = true, append(all, p)
 		}
 	}
 	slices.SortFunc(all, func(a, b Place) int {
@@ -155,31 +148,30 @@ func sorted(places []Place) []Place {
 	})
 	var out []Place
 	for _, p := range all {
-		around, ok := covering(out, p.Path)
-		if ok && around.Access == p.Access && !(p.Whole && around.Public) && (p.Access == Read || p.Access == Write) || !ok && p.Access == Hidden {
-			continue
+		around := covering(out, p.Path)
+		inside := around.Path != ""
+		switch {
+		case !inside && p.Access == Hidden:
+		case inside && around.Access == p.Access && !(p.Whole && around.Public) && (p.Access == Read || p.Access == Write):
+		case inside && around.Access != Empty && p.Access == Link: // it is there already
+		case around.Access == Write && (p.Access == Layer || p.Access == Copy):
+			// It adds nothing to a place where everything may be written, and making it would change the machine's folder.
+		default:
+			out = append(out, p)
 		}
-		if ok && p.Access == Link && around.Access != Empty { // it is there already
-			continue
-		}
-		// In a place where everything may be written, a layer or copy adds nothing, and making it would change the
-		// machine's folder.
-		if ok && around.Access == Write && (p.Access == Layer || p.Access == Copy) {
-			continue
-		}
-		out = append(out, p)
 	}
 	return out
 }
 
-// covering returns the innermost place that contains a path, the last of several. ok is false if there is none.
-func covering(places []Place, path string) (found Place, ok bool) {
+// covering returns the innermost place that contains a path, the last of several; the zero Place, which is Hidden, if
+// there is none.
+func covering(places []Place, path string) (found Place) {
 	for _, p := range places {
 		if p.Access != Link && len(p.Path) >= len(found.Path) && within(path, p.Path) {
-			found, ok = p, true
+			found = p
 		}
 	}
-	return found, ok
+	return found
 }
 
 // within reports whether path is dir or below it.
@@ -204,26 +196,21 @@ func resolved(path string) string {
 
 // links returns the symbolic links on the way to a path, so that the name that people use leads there too.
 func links(path string) (all []Place) {
-	for range 40 { // the kernel's limit
-		at := "/"
-		again := false
-		parts := strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
-		for i, part := range parts {
-			at = filepath.Join(at, part)
-			target, err := os.Readlink(held.At(at))
-			if err != nil {
-				continue
-			}
-			all = append(all, Place{Path: at, Access: Link, Target: target})
-			if !filepath.IsAbs(target) {
-				target = filepath.Join(filepath.Dir(at), target)
-			}
-			path, again = filepath.Join(append([]string{target}, parts[i+1:]...)...), true
-			break
+	split := func(path string) []string { return strings.Split(strings.TrimPrefix(filepath.Clean(path), "/"), "/") }
+	at := "/"
+	for rest := split(path); len(rest) > 0; {
+		at, rest = filepath.Join(at, rest[0]), rest[1:]
+		target, err := os.Readlink(held.At(at))
+		if err != nil {
+			continue
 		}
-		if !again {
-			return all
+		if all = append(all, Place{Path: at, Access: Link, Target: target}); len(all) == 40 { // the kernel's limit
+			return nil
 		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(at), target)
+		}
+		at, rest = "/", append(split(target), rest...)
 	}
-	return nil
+	return all
 }
