@@ -59,14 +59,8 @@ func NoteEnvironment(h home.Home) error {
 // WorkersEnvironment returns what loops get of the environment of this host's worker. ok is false if none runs: then
 // the process that starts a loop is its worker.
 func WorkersEnvironment(h home.Home) (env []string, ok bool) {
-	lock, err := durable.TryLock(h.WorkerLock())
-	if err == nil {
-		lock.Close()
-	}
-	if !errors.Is(err, durable.ErrLocked) {
-		return nil, false
-	}
-	if durable.ReadJSON(h.WorkerEnvironment(), &env) != nil {
+	runs, _ := durable.Locked(h.WorkerLock())
+	if !runs || durable.ReadJSON(h.WorkerEnvironment(), &env) != nil {
 		return nil, false
 	}
 	env, _ = govern.Inherited(env)

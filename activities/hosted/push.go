@@ -87,19 +87,20 @@ func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string,
 	if refused == "" && !branch { // an earlier refusal concerned the branch
 		return "", nil
 	}
-	if ws.known(refused) {
-		return "", nil
+	return ws.news(ctx, refused), nil
+}
+
+// news records why a push was refused, "" if it was not. It returns and logs that if the push before was not refused for
+// the same reason; else it returns "". The caller holds ws.mu.
+func (ws *Workspace) news(ctx context.Context, refused string) string {
+	before := ws.pushes.untaken
+	ws.pushes.untaken = refused
+	if refused == "" || refused == before {
+		return ""
 	}
 	ws.Machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", refused)
 	ws.Machine.Telemetry.PushRefused(ctx)
-	return refused, nil
-}
-
-// known records why a push was refused, "" if it was not, and reports whether that is old. The caller holds ws.mu.
-func (ws *Workspace) known(refused string) bool {
-	same := refused == "" || refused == ws.pushes.untaken
-	ws.pushes.untaken = refused
-	return same
+	return refused
 }
 
 // notTaken returns, in words, what the repository refused, and what to do if the user has moved the loop's branch.
@@ -193,11 +194,7 @@ func (ws *Workspace) Publish(ctx context.Context, branch bool) error {
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if !ws.known(why) {
-		ws.pushes.refused = why
-		ws.Machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", why)
-		ws.Machine.Telemetry.PushRefused(ctx)
-	}
+	ws.pushes.refused = cmp.Or(ws.news(ctx, why), ws.pushes.refused)
 	return nil
 }
 
