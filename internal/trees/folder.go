@@ -96,24 +96,13 @@ func (d *folder) within(path string, do func(dir *folder, name string) error) er
 	}
 }
 
-// statAt describes what is at a path, through real folders only. It follows no link.
-func (d *folder) statAt(path string) (st unix.Stat_t, err error) {
-	err = d.within(path, func(dir *folder, name string) error {
+// lstatAt describes what is at a path, through real folders only. It follows no link.
+func (d *folder) lstatAt(path string) (stamp, error) {
+	var st unix.Stat_t
+	err := d.within(path, func(dir *folder, name string) error {
 		return unix.Fstatat(dir.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	})
-	return st, err
-}
-
-// lstatAt returns the stamp of what is at a path.
-func (d *folder) lstatAt(path string) (stamp, error) {
-	st, err := d.statAt(path)
 	return stampOf(st), err
-}
-
-// isLinked reports whether a path is a regular file that has other names.
-func (d *folder) isLinked(path string) (bool, error) {
-	st, err := d.statAt(path)
-	return st.Nlink > 1 && st.Mode&unix.S_IFMT == unix.S_IFREG, err
 }
 
 // sum returns the SHA-256 of a file's content, or "" if it can't be read.

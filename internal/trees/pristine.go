@@ -122,7 +122,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 			continue
 		}
 		sum := ""
-		if linked, err := root.isLinked(f.path); err == nil && linked {
+		if f.linked {
 			sum = root.sum(f.path)
 		}
 		p[f.path] = made{*f.is, sum}

@@ -14,7 +14,9 @@ type found struct {
 	path string      // relative, with '/'
 	mode fs.FileMode // type bits only
 	shut string      // why a folder was not looked into
-	is   *stamp      // from stat, if the walk asked for it
+	// From stat, if the walk asked for it: what it is, and whether it is a regular file that has other names.
+	is     *stamp
+	linked bool
 }
 
 // isOdd reports whether git can't store it: a FIFO, a socket, a device.
@@ -81,7 +83,7 @@ func (w *walker) list(d *folder, prefix string, depth int) error {
 			case err != nil:
 				return &os.PathError{Op: "lstat", Path: filepath.Join(d.abs, name), Err: err}
 			}
-			f.is = new(stampOf(st))
+			f.is, f.linked = new(stampOf(st)), st.Nlink > 1 && st.Mode&unix.S_IFMT == unix.S_IFREG
 		}
 		at := len(w.found)
 		w.found = append(w.found, f)
