@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"pawl/internal/git"
@@ -27,6 +28,7 @@ type object struct {
 	id      string
 	kind    string
 	content []byte
+	at, sum uint32 // of what encode wrote: where it begins in the pack, and its checksum
 }
 
 // kinds are the numbers of the kinds of objects in a pack.
@@ -36,7 +38,7 @@ var kinds = map[string]byte{"commit": 1, "tree": 2, "blob": 3}
 func (p *pack) add(kind string, content []byte) string {
 	id := git.ObjectID(kind, content)
 	if !slices.ContainsFunc(p.objects, func(o object) bool { return o.id == id }) {
-		p.objects = append(p.objects, object{id, kind, content})
+		p.objects = append(p.objects, object{id: id, kind: kind, content: content})
 	}
 	return id
 }
@@ -83,12 +85,10 @@ func (p *pack) encode() (content, index []byte, name string, err error) {
 	var b bytes.Buffer
 	b.WriteString("PACK")
 	b.Write(be.AppendUint32(be.AppendUint32(nil, 2), uint32(len(p.objects))))
-	type place struct{ sum, at uint32 }
-	places := map[string]place{}
 	w := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(w)
-	for _, o := range p.objects {
-		at := b.Len()
+	for i := range p.objects {
+		o, at := &p.objects[i], b.Len()
 		// Four bits of the size, then seven in each byte, the lowest first.
 		size := len(o.content)
 		head := kinds[o.kind]<<4 | byte(size&15)
@@ -102,7 +102,7 @@ func (p *pack) encode() (content, index []byte, name string, err error) {
 		if err = errors.Join(err, w.Close()); err != nil {
 			return nil, nil, "", err
 		}
-		places[o.id] = place{crc32.ChecksumIEEE(b.Bytes()[at:]), uint32(at)}
+		o.at, o.sum = uint32(at), crc32.ChecksumIEEE(b.Bytes()[at:])
 	}
 	if b.Len() > 1<<31-1 {
 		return nil, nil, "", errors.New("the entry is too large for a pack")
@@ -110,22 +110,18 @@ func (p *pack) encode() (content, index []byte, name string, err error) {
 	sum := sha1.Sum(b.Bytes())
 	b.Write(sum[:])
 
-	ids := make([]string, 0, len(p.objects))
-	for _, o := range p.objects {
-		ids = append(ids, o.id)
-	}
-	slices.Sort(ids)
 	var starts [256]uint32 // how many IDs begin with at most this byte
 	var raw, sums, offsets []byte
-	for _, id := range ids {
-		n, err := hex.DecodeString(id)
+	byID := slices.SortedFunc(slices.Values(p.objects), func(a, b object) int { return strings.Compare(a.id, b.id) })
+	for _, o := range byID {
+		n, err := hex.DecodeString(o.id)
 		if err != nil {
 			return nil, nil, "", err
 		}
 		for i := int(n[0]); i < len(starts); i++ {
 			starts[i]++
 		}
-		raw, sums, offsets = append(raw, n...), be.AppendUint32(sums, places[id].sum), be.AppendUint32(offsets, places[id].at)
+		raw, sums, offsets = append(raw, n...), be.AppendUint32(sums, o.sum), be.AppendUint32(offsets, o.at)
 	}
 	index = be.AppendUint32([]byte("\xfftOc"), 2)
 	for _, n := range starts {
