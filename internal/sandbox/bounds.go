@@ -157,7 +157,7 @@ func (b *Bounds) Reached() (r Reached) {
 		r.Killed = count(dir, "memory.events", "oom_kill") + counts(dir, "memory.oom_control", "oom_kill")
 	}
 	if dir := b.groups[processController]; dir != "" {
-		r.Refused = max(count(dir, "pids.events", "max"), counts(dir, "pids.events", "max"))
+		r.Refused = counts(dir, "pids.events", "max")
 	}
 	return r
 }

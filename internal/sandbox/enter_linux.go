@@ -131,9 +131,6 @@ func ownRoot(p Policy, kept shelved) error {
 		return err
 	}
 	defer root.close()
-	if p.Machine.Overlay {
-		together(pieces)
-	}
 	for _, p := range pieces {
 		if err := p.put(root); err != nil {
 			return fmt.Errorf("%s: %w", p.Path, err)
@@ -283,49 +280,6 @@ func (p piece) hide(root newRoot) error {
 	return unix.MoveMount(null, "", s.in, s.name, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// together puts all caches that the machine does not have into one layer, if there are lower layers. A folder on disk
-// for each, made and removed with every judgement, would cost more than everything else about a room. If that fails,
-// each cache gets a layer of its own.
-func together(pieces []piece) {
-	var all []Place
-	for _, p := range pieces {
-		if p.shared() && p.tree < 0 {
-			all = append(all, p.Place)
-		}
-	}
-	if len(all) == 0 {
-		return
-	}
-	at := filepath.Join(staging, missing)
-	if os.MkdirAll(at, 0o755) != nil || (piece{Place: shared(all)}).overlay(at) != nil {
-		return
-	}
-	for i, p := range pieces {
-		if p.shared() && p.tree < 0 {
-			pieces[i].tree = branch(filepath.Join(at, filepath.Base(p.Upper), upper))
-		}
-	}
-	_ = unix.Unmount(at, unix.MNT_DETACH)
-	_ = os.Remove(at)
-}
-
-// shared reports whether a place is in the one layer for all missing caches.
-func (p Place) shared() bool {
-	return p.Access == Layer && p.Missing && p.Upper != "" && len(p.Lower) > 0
-}
-
-// shared returns the layer for all missing caches.
-func shared(all []Place) Place {
-	one := Place{Upper: filepath.Join(filepath.Dir(all[0].Upper), missing)}
-	for _, dir := range all[0].Lower {
-		one.Lower = append(one.Lower, filepath.Dir(filepath.Dir(dir)))
-	}
-	for _, p := range all {
-		_ = os.MkdirAll(held.At(p.Lower[0]), 0o755) // otherwise it can't be opened
-	}
-	return one
-}
-
 // through returns the place with the folders of its layer replaced by at.
 func (p Place) through(at func(path string) string) Place {
 	p.Upper, p.Lower = at(p.Upper), slices.Clone(p.Lower)
@@ -333,12 +287,6 @@ func (p Place) through(at func(path string) string) Place {
 		p.Lower[i] = at(dir)
 	}
 	return p
-}
-
-// branch opens a part of a mount, -1 if it can't.
-func branch(path string) int {
-	tree, _ := openTree(path, 0, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	return tree
 }
 
 // opaque reports whether a folder of a layer hides what is below it.

@@ -72,37 +72,48 @@ func shelve(p Policy) shelved {
 	return kept
 }
 
-// overlaid returns the layers of a policy that have something below them, by their upper.
+// overlaid returns the layers of a policy that have something below them, by their upper. All caches that the machine
+// does not have are in one layer: a folder on disk for each, made and removed with every judgement, would cost more than
+// everything else about a room.
 func overlaid(places []Place) map[string]Place {
 	all := map[string]Place{}
-	var lacking []Place
 	for _, p := range places {
 		switch {
 		case p.shared():
-			lacking = append(lacking, p)
+			one := Place{Upper: p.missing()}
+			for _, dir := range p.Lower {
+				one.Lower = append(one.Lower, filepath.Dir(filepath.Dir(dir)))
+			}
+			_ = os.MkdirAll(held.At(p.Lower[0]), 0o755) // otherwise it can't be opened
+			all[one.Upper] = one
 		case p.Access == Layer && p.Upper != "" && len(p.Lower) > 0:
 			all[p.Upper] = p
 		}
 	}
-	if len(lacking) > 0 {
-		one := shared(lacking)
-		all[one.Upper] = one
-	}
 	return all
 }
 
+// shared reports whether a place is in the one layer for all missing caches.
+func (p Place) shared() bool {
+	return p.Access == Layer && p.Missing && p.Upper != "" && len(p.Lower) > 0
+}
+
+// missing returns the upper of that layer.
+func (p Place) missing() string { return filepath.Join(filepath.Dir(p.Upper), missing) }
+
 // open opens the mount for a place, -1 if there is none.
 func (s shelved) open(p Place, folders held.Folders) int {
-	if at := s[p.Upper]; at != "" && p.Upper != "" {
-		return branch(folders.At(at))
+	at := s[p.Upper]
+	if p.shared() {
+		if at = s[p.missing()]; at != "" {
+			at = filepath.Join(at, filepath.Base(p.Upper), upper)
+		}
 	}
-	if !p.shared() {
+	if at == "" {
 		return -1
 	}
-	if at := s[filepath.Join(filepath.Dir(p.Upper), missing)]; at != "" {
-		return branch(folders.At(filepath.Join(at, filepath.Base(p.Upper), upper)))
-	}
-	return -1
+	tree, _ := openTree(folders.At(at), 0, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	return tree
 }
 
 // asMade reports whether an empty folder is unchanged since it was made: it has the mode and owner of the folder beside
