@@ -27,14 +27,12 @@ const (
 	maxChangingBytes = 64 << 20
 )
 
+// changingPath is the list of the files that are known to change.
 func (t *Tree) changingPath() string { return filepath.Join(t.state, "changing.json") }
 func (t *Tree) copyPath(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Join(t.state, "copies", hex.EncodeToString(sum[:]))
 }
-
-// changing returns the files that are known to change.
-func (t *Tree) changing() ([]string, error) { return readPaths(t.changingPath()) }
 
 // readPaths reads a list of paths. The list can be made again, so a missing or torn file reads as an empty list.
 func readPaths(file string) (paths []string, err error) {
@@ -47,7 +45,7 @@ func readPaths(file string) (paths []string, err error) {
 
 // noteChanging adds paths to the files that are known to change.
 func (t *Tree) noteChanging(more []string) error {
-	known, err := t.changing()
+	known, err := readPaths(t.changingPath())
 	if err != nil || len(more) == 0 {
 		return err
 	}
@@ -59,7 +57,7 @@ func (t *Tree) noteChanging(more []string) error {
 
 // copyChanging copies those of them that setup has just made.
 func (t *Tree) copyChanging(root *folder, p pristine) error {
-	paths, err := t.changing()
+	paths, err := readPaths(t.changingPath())
 	if err != nil || len(paths) == 0 {
 		return err
 	}

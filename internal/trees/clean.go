@@ -121,7 +121,7 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, reco
 	if err != nil {
 		return err
 	}
-	made, err := t.loadMade()
+	made, err := readPaths(t.madePath())
 	if err != nil {
 		return err
 	}

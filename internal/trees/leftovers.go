@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/durable"
 	"pawl/internal/git"
 )
 
@@ -44,7 +43,7 @@ func (t *Tree) Leftovers(ctx context.Context, head string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := t.loadMade()
+	made, err := readPaths(t.madePath())
 	return slices.DeleteFunc(untracked, func(p string) bool { return slices.Contains(made, p) || inAny(made, p) }), err
 }
 
@@ -61,20 +60,8 @@ func (t *Tree) untracked(ctx context.Context, lock *os.File) ([]string, error) {
 	return names, nil
 }
 
+// madePath is the list of the files that setup made and git does not ignore, as untracked lists them.
 func (t *Tree) madePath() string { return filepath.Join(t.state, "made.json") }
-
-// loadMade returns the files that setup made and git does not ignore, as untracked lists them; none if the record is
-// missing.
-func (t *Tree) loadMade() ([]string, error) { return readPaths(t.madePath()) }
-
-// saveMade records the files that setup made and git does not ignore.
-func (t *Tree) saveMade(ctx context.Context, lock *os.File) error {
-	made, err := t.untracked(ctx, lock)
-	if err != nil {
-		return err
-	}
-	return durable.CacheJSON(t.madePath(), made)
-}
 
 // apart returns those of the paths below which the index has nothing.
 func (ix *index) apart(paths ...[]string) (all []string) {

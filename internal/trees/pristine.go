@@ -139,7 +139,11 @@ func (t *Tree) Pristine(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if err := t.saveMade(ctx, lock); err != nil {
+	made, err := t.untracked(ctx, lock)
+	if err == nil {
+		err = durable.CacheJSON(t.madePath(), made)
+	}
+	if err != nil {
 		return err
 	}
 	return t.savePristine(p)

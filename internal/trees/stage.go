@@ -170,7 +170,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			s.excluded = append(s.excluded, p)
 		}
 	}
-	made, err := s.t.loadMade()
+	made, err := readPaths(s.t.madePath())
 	if err != nil {
 		return err
 	}
