@@ -59,7 +59,7 @@ type chapter[S any] struct {
 func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, chapter[S])) (Report, error) {
 	var r Report
 	var before S
-	err := b.store.Chain(ctx, head, func(n int, e store.LedgerCommit) error {
+	err := b.store.Chain(ctx, head, func(n int, e store.LedgerCommit) {
 		r.Entries, r.Commits, r.Code = n, append(r.Commits, e.Commit), e.Code
 		c := chapter[S]{LedgerCommit: e, N: n}
 		c.wrong = func(format string, args ...any) {
@@ -96,7 +96,6 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 		}
 		check(&r, c)
 		before = c.state
-		return nil
 	})
 	if damage, ok := errors.AsType[*store.Damage](err); ok {
 		r.Cut = true

@@ -20,12 +20,11 @@ func (e *Damage) Error() string { return fmt.Sprintf("%s: %s", e.Commit, e.What)
 
 // Chain walks a ledger from its first entry to head and calls visit for each, with its number from 1 and all its files. It
 // trusts no answer of git: it computes the hash of every commit, folder and file again. The error is *Damage if an object does not match or is missing.
-func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry LedgerCommit) error) error {
+func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry LedgerCommit)) error {
 	if err := git.CheckHashes(head); err != nil {
 		return err
 	}
 	at := Damage{Commit: head}
-	var visited error // an error of the visitor, as opposed to damage
 	err := s.run.Batch(ctx, func(b *git.Batch) error {
 		type link struct {
 			LedgerCommit
@@ -69,15 +68,10 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 				l.Files[f.name], now[f.blob] = content, content
 			}
 			seen = now
-			if visited = visit(at.N, l.LedgerCommit); visited != nil {
-				return visited
-			}
+			visit(at.N, l.LedgerCommit)
 		}
 		return nil
 	})
-	if visited != nil {
-		return visited
-	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
