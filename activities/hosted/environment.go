@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"pawl/internal/durable"
 	"pawl/internal/govern"
@@ -93,11 +92,20 @@ func Notifying() []string {
 
 // Granted returns agent.env with $NAME and ${NAME} from the worker's environment: the spec only names keys.
 func Granted(env map[string]string) []string {
-	var out []string
+	return listed(env, os.ExpandEnv)
+}
+
+// Later returns the environment with one value for each name, the last. Programs differ in which of two they read.
+func Later(env []string) []string {
+	return listed(sandbox.Values(env), func(value string) string { return value })
+}
+
+// listed returns variables with their values as of says, sorted by their names.
+func listed(env map[string]string, of func(value string) string) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		out = append(out, name+"="+os.ExpandEnv(env[name]))
+		all = append(all, name+"="+of(env[name]))
 	}
-	return out
+	return all
 }
 
 // Present returns those variables of these names that the worker has.
@@ -108,20 +116,4 @@ func Present(names []string) (env []string) {
 		}
 	}
 	return env
-}
-
-// Later returns the environment with one value for each name, the last. Programs differ in which of two they read.
-func Later(env []string) []string {
-	last := map[string]int{}
-	for i, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		last[name] = i
-	}
-	var out []string
-	for i, kv := range env {
-		if name, _, _ := strings.Cut(kv, "="); last[name] == i {
-			out = append(out, kv)
-		}
-	}
-	return out
 }
