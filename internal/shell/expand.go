@@ -208,19 +208,9 @@ func (b *builder) done() Word {
 }
 
 // EscapeGlob returns a pattern that matches exactly s.
-func EscapeGlob(s string) string {
-	if !strings.ContainsAny(s, `*?[]{},\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := range len(s) {
-		if strings.IndexByte(`*?[]{},\`, s[i]) >= 0 {
-			b.WriteByte('\\')
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+func EscapeGlob(s string) string { return globSigns.Replace(s) }
+
+var globSigns = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, ",", `\,`, `\`, `\\`)
 
 func escapedIf(plain bool, s string) string {
 	if plain {
