@@ -111,10 +111,9 @@ func Open(dir *os.File, name string) (*os.File, error) {
 	sub, err := open(int(dir.Fd()), name)
 	if errors.Is(err, fs.ErrPermission) {
 		// This follows no symlink: open has just found a directory.
-		if err := unix.Fchmodat(int(dir.Fd()), name, 0o700, 0); err != nil {
-			return nil, &os.PathError{Op: "open", Path: name, Err: err}
+		if err = unix.Fchmodat(int(dir.Fd()), name, 0o700, 0); err == nil {
+			sub, err = open(int(dir.Fd()), name)
 		}
-		sub, err = open(int(dir.Fd()), name)
 	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
