@@ -38,6 +38,20 @@ func (i item) order(with item) int {
 // errUnread says that a folder has to be read first.
 var errUnread = errors.New("the folder was not read yet")
 
+// open reads the folder of an item, unless that was done before. read returns the content of a tree object.
+func (i *item) open(read func(tree string) ([]byte, error)) error {
+	if i.within != nil {
+		return nil
+	}
+	raw, err := read(i.id)
+	if err != nil {
+		return err
+	}
+	within, err := parseFolder(raw, true)
+	i.within = &within
+	return err
+}
+
 // parseFolder reads a tree object of a ledger, with the folders in it only if deep is true.
 func parseFolder(raw []byte, deep bool) (f folder, err error) {
 	for len(raw) > 0 { // "<mode> <name>NUL<20 bytes>", repeated
@@ -57,8 +71,7 @@ const (
 	folderMode = "40000"
 )
 
-// set gives a file at a path below the folder another content, by its ID; "" removes it. read returns the content of a
-// tree object.
+// set gives a file at a path below the folder another content, by its ID; "" removes it.
 func (f *folder) set(path, id string, read func(tree string) ([]byte, error)) error {
 	name, rest, below := strings.Cut(path, "/")
 	i := slices.IndexFunc(*f, func(i item) bool { return i.name == name })
@@ -72,16 +85,8 @@ func (f *folder) set(path, id string, read func(tree string) ([]byte, error)) er
 		default:
 			is = (*f)[i]
 		}
-		if is.within == nil {
-			raw, err := read(is.id)
-			if err != nil {
-				return err
-			}
-			within, err := parseFolder(raw, true)
-			if err != nil {
-				return err
-			}
-			is.within = &within
+		if err := is.open(read); err != nil {
+			return err
 		}
 		if err := is.within.set(rest, id, read); err != nil {
 			return err

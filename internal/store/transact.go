@@ -184,44 +184,32 @@ func (s *Store) wouldBe(ctx context.Context, e Entry) (string, error) {
 // entry puts a ledger commit into a pack: the files of the previous entry with some replaced, and the code head as
 // second parent. It returns the commit's ID and its folder.
 func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *folder, err error) {
-	root = s.entries.take(e.Prev)
+	top := item{id: e.Prev + "^{tree}", within: s.entries.take(e.Prev)}
+	if e.Prev == "" {
+		top.within = &folder{}
+	}
 	edit := func(read func(tree string) ([]byte, error)) error {
+		if err := top.open(read); err != nil {
+			return err
+		}
 		for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 			blob := ""
 			if content := e.Files[name]; content != nil {
 				blob = p.add("blob", content)
 			}
-			if err := root.set(name, blob, read); err != nil {
+			if err := top.within.set(name, blob, read); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	err = errUnread
-	if e.Prev == "" {
-		root = &folder{}
-	}
-	if root != nil {
-		err = edit(func(string) ([]byte, error) { return nil, errUnread })
-	}
+	err = edit(func(string) ([]byte, error) { return nil, errUnread })
 	if errors.Is(err, errUnread) {
 		err = s.run.Batch(ctx, func(b *git.Batch) error {
-			read := func(name string) ([]byte, error) {
-				_, content, err := b.Get(name, -1)
+			return edit(func(tree string) ([]byte, error) {
+				_, content, err := b.Get(tree, -1)
 				return content, err
-			}
-			if root == nil {
-				raw, err := read(e.Prev + "^{tree}")
-				if err != nil {
-					return err
-				}
-				f, err := parseFolder(raw, true)
-				if err != nil {
-					return err
-				}
-				root = &f
-			}
-			return edit(read)
+			})
 		})
 	}
 	if err != nil {
@@ -231,8 +219,8 @@ func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *f
 	if e.Prev != "" {
 		parents = append([]string{e.Prev}, parents...)
 	}
-	c := git.NewCommit(root.write(p), parents, e.Author, e.Time, e.Message, nil)
-	return p.add("commit", c.Content()), root, nil
+	c := git.NewCommit(top.within.write(p), parents, e.Author, e.Time, e.Message, nil)
+	return p.add("commit", c.Content()), top.within, nil
 }
 
 // moveRef sets a ref, which the caller has compared, as git does: its lock becomes its file. The caller holds the store's
