@@ -12,11 +12,7 @@ import (
 // or write more, and for a text that it can't read.
 func Begins(command string, words []string) bool {
 	stmts, ok := parse(command)
-	return ok && len(stmts) > 0 && all(stmts, words)
-}
-
-func all(stmts []*syntax.Stmt, words []string) bool {
-	return !slices.ContainsFunc(stmts, func(s *syntax.Stmt) bool { return !begins(s, words) })
+	return ok && len(stmts) > 0 && !slices.ContainsFunc(stmts, func(s *syntax.Stmt) bool { return !begins(s, words) })
 }
 
 func begins(s *syntax.Stmt, words []string) bool {
