@@ -18,7 +18,7 @@ var gitleaks []byte
 type ruleSet struct {
 	Rules     []*rule    `toml:"rules"`
 	Allowlist *allowlist `toml:"allowlist"`
-	words     *automaton // the hints of all formats and, after them, the keywords of all rules
+	words     *words     // the hints of all formats and, after them, the keywords of all rules
 }
 
 type rule struct {
@@ -56,17 +56,15 @@ var all = sync.OnceValue(func() *ruleSet {
 	set.Rules = slices.DeleteFunc(set.Rules, func(r *rule) bool {
 		return r.Regex == "" || r.Path != "" || len(r.Keywords) == 0 || slices.Contains(passed, r.ID)
 	})
-	var words []string
-	var of []int
+	set.words = &words{}
 	for i, f := range formats {
-		words, of = append(words, strings.ToLower(f.hint)), append(of, i)
+		set.words.add(f.hint, i)
 	}
 	for i, r := range set.Rules {
 		for _, w := range r.Keywords {
-			words, of = append(words, strings.ToLower(w)), append(of, len(formats)+i)
+			set.words.add(w, len(formats)+i)
 		}
 	}
-	set.words = newAutomaton(words, of)
 	return &set
 })
 
