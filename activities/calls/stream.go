@@ -25,8 +25,6 @@ const (
 	streamLimit = 64 << 20
 	// lookEvery is the time between two looks at a stream. It limits by how much a budget can be exceeded.
 	lookEvery = 250 * time.Millisecond
-	// lookAtMost limits the memory of one look.
-	lookAtMost = 1 << 20
 )
 
 // call is one call of an agent whose stdout is a stream. The stream is read while the program writes it, and the
@@ -117,11 +115,10 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 			case <-ended:
 				return
 			case <-tick.C:
+				if running.Err() == nil && c.poll() {
+					interrupt()
+				}
 			}
-			if running.Err() != nil || !c.poll() {
-				continue
-			}
-			interrupt()
 		}
 	})
 	result, err := s.Run(running, command)
@@ -144,12 +141,7 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 
 // poll reads new output, and reports whether the program has to be ended.
 func (c *call) poll() bool {
-	for {
-		n, err := c.readMore()
-		if err != nil || n == 0 {
-			break // output that can't be read now is read at the end
-		}
-	}
+	_ = c.read() // output that can't be read now is read at the end
 	if c.meter != nil {
 		before := c.meter.at
 		_ = c.meter.read() // what can't be read now is read at the end
@@ -180,46 +172,41 @@ func (c *call) busy() bool {
 }
 
 func (c *call) finish() error {
-	for {
-		n, err := c.readMore()
-		if err != nil {
-			return fmt.Errorf("reading what the agent said: %w", err)
-		}
-		if n == 0 {
-			c.stream.Close()
-			break
-		}
+	if err := c.read(); err != nil {
+		return fmt.Errorf("reading what the agent said: %w", err)
 	}
+	c.stream.Close()
 	if c.meter != nil {
 		return c.meter.read()
 	}
 	return nil
 }
 
-func (c *call) readMore() (int64, error) {
+// read reads what the program has printed since the last look.
+func (c *call) read() error {
 	f, err := os.Open(held.At(c.file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // the program has not begun
+		return nil // the program has not begun
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.NewSectionReader(f, c.at, min(lookAtMost, max(0, streamLimit-c.at))))
-	if err != nil {
-		return 0, err
-	}
+	_, err = io.Copy(c, io.NewSectionReader(f, c.at, streamLimit-c.at))
+	return err
+}
+
+// Write follows the next bytes of the output.
+func (c *call) Write(b []byte) (int, error) {
 	c.at += int64(len(b))
-	if len(b) > 0 {
-		c.heard = time.Now()
-	}
+	c.heard = time.Now()
 	for _, e := range c.stream.Feed(b) {
 		if e.Kind == stream.ToolCall {
 			c.tool = e.Tool
 		}
 	}
-	if len(b) > 0 && c.tell != nil {
+	if c.tell != nil {
 		c.tell(c.spent(), c.tool)
 	}
-	return int64(len(b)), nil
+	return len(b), nil
 }
