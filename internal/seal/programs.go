@@ -15,82 +15,66 @@ const builtins = ". : [ alias bg break cd command continue echo eval exec exit e
 // returns only those that always run: a program beside || or in a condition may be missing. It leaves out programs
 // that are named by a path or by a variable. A wrapper (env, timeout) is one program, and the command that it runs is
 // another. It returns none for a command that can't be parsed.
-func Programs(command string) (names []string) {
+func Programs(command string) []string {
 	p := programs{}
 	p.read(command)
 	return p.names
 }
 
-// Called returns the programs that a call of make needs for its target and for the prerequisites of that target. It
-// returns none for any other command, or if there is no such target.
+// Called returns the programs that a call of make needs for its target and for the prerequisites of that target, also
+// those that these name by a path outside the repository (/… and ~/…). It returns none for any other command, or if
+// there is no such target.
 func Called(command string, read func(file string) string) []string {
-	if !strings.HasPrefix(command, "make ") {
-		return nil
+	p := programs{outside: true}
+	if strings.HasPrefix(command, "make ") {
+		p.behind(command, read)
 	}
-	all, targets := behind(command, read)
-	return all.programs(targets...)
+	return p.names
 }
 
 // Scripted returns the programs that a call of npm, pnpm or yarn needs for a script of package.json, and for the
 // scripts that run before and after it. It returns none for any other command, and none if yarn keeps programs
 // outside of node_modules (.pnp.cjs).
 func Scripted(command string, read func(file string) string) []string {
-	if strings.HasPrefix(command, "make ") || strings.HasPrefix(command, "yarn ") && read(".pnp.cjs") != "" {
-		return nil
+	p := programs{outside: true}
+	if !strings.HasPrefix(command, "make ") && !(strings.HasPrefix(command, "yarn ") && read(".pnp.cjs") != "") {
+		p.behind(command, read)
 	}
-	all, targets := behind(command, read)
-	return slices.DeleteFunc(all.programs(targets...), func(name string) bool { return name == "node-gyp" }) // npm contains it
+	return slices.DeleteFunc(p.names, func(name string) bool { return name == "node-gyp" }) // npm contains it
 }
 
-// behind returns what a call of make, npm, pnpm or yarn runs: the recipes of its file, and the targets to run.
-func behind(command string, read func(file string) string) (all recipes, targets []string) {
+// behind reads what a call of make, npm, pnpm or yarn runs.
+func (p *programs) behind(command string, read func(file string) string) {
 	words := strings.Fields(command)
 	if len(words) > 0 && words[0] == "make" {
 		for _, file := range strings.Fields(tasks["make"].names) {
 			if text := read(file); text != "" {
-				target, _ := strings.CutPrefix(command, "make ")
-				return makeRecipes(text), []string{strings.TrimPrefix(target, "--silent ")}
+				p.follow(makeRecipes(text), strings.TrimPrefix(strings.TrimPrefix(command, "make "), "--silent "))
+				return
 			}
 		}
-		return all, nil
+		return
 	}
 	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") })
 	if len(words) > 1 && contains("run run-script", words[1]) {
 		words = slices.Delete(words, 1, 2)
 	}
-	if len(words) < 2 || !contains("npm pnpm yarn", words[0]) {
-		return all, nil
+	if len(words) > 1 && contains("npm pnpm yarn", words[0]) {
+		p.follow(packageScripts(read("package.json")), stages(words[0], words[1])...)
 	}
-	return packageScripts(read("package.json")), stages(words[0], words[1])
 }
 
-// programs returns what Programs returns for the commands of targets and of their prerequisites, and also the
-// programs that these name by a path outside the repository (/… and ~/…).
-func (all recipes) programs(targets ...string) []string {
-	p := programs{outside: true}
-	p.follow(all, targets...)
-	return p.names
-}
-
-// follow reads the commands of targets and of what runs before them.
+// follow reads the commands of targets and of what runs before them. It takes each target out of all, so that none is
+// read twice.
 func (p *programs) follow(all recipes, targets ...string) {
-	seen := map[string]bool{}
-	var follow func(name string)
-	follow = func(name string) {
-		one := all.targets[name]
-		if one == nil || seen[name] {
-			return
-		}
-		seen[name] = true
-		for _, before := range one.before {
-			follow(before)
-		}
-		for _, command := range one.commands {
-			p.read(command)
-		}
-	}
 	for _, name := range targets {
-		follow(name)
+		if one := all.targets[name]; one != nil {
+			delete(all.targets, name)
+			p.follow(all, one.before...)
+			for _, command := range one.commands {
+				p.read(command)
+			}
+		}
 	}
 }
 

@@ -38,7 +38,6 @@ func Rewrites(command string, read func(file string) string) (found string) {
 		}
 	}}
 	p.read(command)
-	all, targets := behind(command, read)
-	p.follow(all, targets...)
+	p.behind(command, read)
 	return found
 }

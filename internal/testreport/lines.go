@@ -20,15 +20,9 @@ func eachLine(outputs [][]byte, f func(line string)) {
 // eachRaw calls f with at most the first most bytes of each line, unchanged.
 func eachRaw(outputs [][]byte, most int, f func(line []byte)) {
 	for _, out := range outputs {
-		for len(out) > 0 {
-			line := out
-			if end := bytes.IndexByte(out, '\n'); end >= 0 {
-				line, out = out[:end], out[end+1:]
-			} else {
-				out = nil
-			}
-			line = line[:min(len(line), most)]
-			f(bytes.TrimSuffix(line, []byte("\r")))
+		for line := range bytes.Lines(out) {
+			line = bytes.TrimSuffix(line, []byte("\n"))
+			f(bytes.TrimSuffix(line[:min(len(line), most)], []byte("\r")))
 		}
 	}
 }
