@@ -3,6 +3,8 @@ package testreport
 import (
 	"fmt"
 	"strings"
+
+	"pawl/internal/loop"
 )
 
 // Digest returns the description of a run for a fixer, at most limit bytes of valid text: first the names of the
@@ -23,7 +25,7 @@ func Digest(r Report, limit int, output ...[]byte) string {
 	}
 	const begins, heading = "\nThe output begins with:\n", "\nThe output ends with:\n"
 	if room := min(w.left()/4, tailOutput); r.Format == "" && room > 200 && tailOf(output, min(w.left(), 4*tailOutput)) != tailOf(output, 1<<20) {
-		w.add(room, begins+headOf(output, room-len(begins)-1)+"\n")
+		w.add(room, begins+parts(output, room-len(begins)-1, startOf)+"\n")
 	}
 	if room := w.left() - len(heading); room > 80 {
 		if tail := tailOf(readable(r, output), min(room, 4*tailOutput)); tail != "" {
@@ -69,7 +71,7 @@ func (b *bounded) left() int { return b.limit - b.Len() }
 
 // add appends as much of text as room and the limit allow.
 func (b *bounded) add(room int, text string) {
-	b.WriteString(clip(text, max(0, min(room, b.left()))))
+	b.WriteString(loop.Clip(text, max(0, min(room, b.left()))))
 }
 
 // list adds the names of as many failing tests as there is room for.
@@ -97,14 +99,14 @@ func (b *bounded) list(room int, r Report) {
 func ends(s string, n int) string {
 	const between = "\n[…]\n"
 	if len(s) <= n || n < 200 {
-		return clip(s, n)
+		return loop.Clip(s, n)
 	}
 	half := (n - len(between)) / 2
 	head, tail := s[:half], s[len(s)-half:]
 	if end := strings.LastIndexByte(head, '\n'); end > 0 {
 		head = head[:end]
 	} else {
-		head = clip(head, half)
+		head = loop.Clip(head, half)
 	}
 	if _, rest, more := strings.Cut(tail, "\n"); more && rest != "" {
 		tail = rest

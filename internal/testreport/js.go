@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/loop"
 )
 
 var (
@@ -124,7 +125,7 @@ func (r *nodeReader) tree(level int, mark, name string, excused bool) {
 	path := strings.Join(append(append([]string{}, r.suites...), name), " > ")
 	switch {
 	case mark == "▶":
-		r.suites = append(r.suites, clip(name, maxName))
+		r.suites = append(r.suites, loop.Clip(name, maxName))
 	case closes, excused: // the tests of a suite count, not the suite
 	case mark == "✔":
 		r.named("", path)

@@ -28,8 +28,7 @@ var (
 // character that XML does not allow, and would hold each text in memory.
 type junitReader struct {
 	*collector
-	test    *Test
-	message excerpt
+	test    *Test  // the open testcase
 	inside  string // the open verdict: failure or error
 	verdict string
 }
@@ -90,7 +89,7 @@ func (r *junitReader) read(src []byte) {
 // say adds to the message of the open verdict.
 func (r *junitReader) say(text []byte, decode func(string) string) {
 	if r.inside != "" && len(bytes.TrimSpace(text)) > 0 {
-		r.message.write(string(evidence.Plain([]byte(decode(string(text))))))
+		r.test.out.write(string(evidence.Plain([]byte(decode(string(text))))))
 	}
 }
 
@@ -98,12 +97,12 @@ func (r *junitReader) start(name string, attributes []byte) {
 	switch {
 	case name == "testcase":
 		a := attributesOf(attributes)
-		r.test = &Test{Package: a["classname"], Name: a["name"], File: a["file"]}
-		r.message, r.verdict = excerpt{}, ""
+		r.test = &Test{Package: a["classname"], Name: a["name"], File: a["file"], out: &excerpt{}}
+		r.verdict = ""
 	case r.test != nil && (name == "failure" || name == "error"):
 		r.verdict, r.inside = "failed", name
 		if a := attributesOf(attributes); a["message"]+a["type"] != "" {
-			r.message.line(cmp.Or(a["message"], a["type"]))
+			r.test.out.line(cmp.Or(a["message"], a["type"]))
 		}
 	case r.test != nil && r.verdict == "" && (name == "skipped" || name == "disabled"):
 		r.verdict = "skipped"
@@ -114,11 +113,10 @@ func (r *junitReader) end(name string) {
 	switch {
 	case name == r.inside:
 		r.inside = ""
-		r.message.line("")
+		r.test.out.line("")
 	case name == "testcase" && r.test != nil:
 		switch r.verdict {
 		case "failed":
-			r.test.Message = r.message.String()
 			r.fail(*r.test)
 		case "skipped":
 			r.skipped++

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/loop"
 )
 
 // eachLine calls f with each line of the outputs, without colours and line ends. If a line is too long, f gets only
@@ -108,26 +108,8 @@ func tidy(text string) string {
 	return strings.TrimRight(text[len(blankLines.FindString(text)):], " \t\n")
 }
 
-// clip returns at most n bytes of s, cut between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const dots = "…"
-	if n < len(dots) {
-		return ""
-	}
-	end := n - len(dots)
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + dots
-}
-
-// tailOf returns the ends of standard output and standard error, headOf their starts, each at most n bytes together.
+// tailOf returns the ends of standard output and standard error, at most n bytes together.
 func tailOf(outputs [][]byte, n int) string { return parts(outputs, n, endOf) }
-
-func headOf(outputs [][]byte, n int) string { return parts(outputs, n, startOf) }
 
 // parts returns a part of standard output and one of standard error, at most n bytes together. If both have text, each
 // gets half. It ignores report files, which are not for people.
@@ -152,7 +134,7 @@ func startOf(out []byte, n int) string {
 			text = text[:end]
 		}
 	}
-	return clip(tidy(text), n)
+	return loop.Clip(tidy(text), n)
 }
 
 // endOf returns the end of an output, at most n bytes. It begins at the start of a line if possible.
@@ -170,7 +152,7 @@ func endOf(out []byte, n int) string {
 			text = rest
 		}
 	}
-	return clip(tidy(text), n)
+	return loop.Clip(tidy(text), n)
 }
 
 // atoi returns a count, 0 if s is not a number.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/loop"
 )
 
 // listed describes a runner that lists its failing tests, each with its message, and counts all tests in a summary.
@@ -155,7 +156,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 				open.Name = m["suite"] + " > " + open.Name
 			}
 			if open.File == "" { // otherwise the title says no more than the name
-				open.Message = clip(tidy(line), headBytes)
+				open.Message = loop.Clip(tidy(line), headBytes)
 			}
 			if _, titled := m["name"]; !titled {
 				c.close()

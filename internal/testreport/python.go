@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/loop"
 )
 
 var (
@@ -102,7 +103,7 @@ func (r *pytestReader) name(id, why string) {
 	}
 	r.broken = r.broken || name == "" // a file that could not be collected
 	r.known[file+"\x00"+name] = len(r.tests)
-	r.tests = append(r.tests, Test{Package: file, Name: name, File: file, Message: tidy(clip(why, headBytes))})
+	r.tests = append(r.tests, Test{Package: file, Name: name, File: file, Message: tidy(loop.Clip(why, headBytes))})
 }
 
 // total reads the last line of a session.

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/loop"
 )
 
 // The limits of a report.
@@ -324,5 +325,5 @@ func clean(name string) string {
 		}
 		return r
 	}, name)
-	return clip(strings.TrimSpace(name), maxName)
+	return loop.Clip(strings.TrimSpace(name), maxName)
 }

@@ -6,6 +6,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/loop"
 )
 
 var (
@@ -108,7 +109,7 @@ func (r *tapReader) line(line string) {
 func (r *tapReader) comment(line string) {
 	text := strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
 	if m := tapFailed.FindStringSubmatch(line); m != nil && r.last == nil {
-		r.saying = r.said.of(clip(m[1], maxName), MaxTests)
+		r.saying = r.said.of(loop.Clip(m[1], maxName), MaxTests)
 	}
 	switch {
 	case r.last != nil && !r.last.ok:
@@ -127,7 +128,7 @@ func (r *tapReader) diagnose(line string) {
 		return
 	}
 	if m := tapLocation.FindStringSubmatch(text); m != nil && r.last.file == "" {
-		r.last.file = clip(m[1], maxName)
+		r.last.file = loop.Clip(m[1], maxName)
 	}
 	if !r.last.ok {
 		r.last.diagnosis.line(line)
@@ -146,11 +147,11 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 		}
 	}
 	rest = strings.TrimSuffix(strings.TrimSpace(rest), " {") // TAP 14 and node-tap may open a block
-	n.name = unescape.Replace(clip(strings.TrimSpace(strings.TrimPrefix(rest, "-")), maxName))
+	n.name = unescape.Replace(loop.Clip(strings.TrimSpace(strings.TrimPrefix(rest, "-")), maxName))
 	if n.name == "" {
 		n.name = "test " + number
 	} else if grouped {
-		n.name = clip(clip(r.group, maxName/2)+" > "+n.name, maxName)
+		n.name = loop.Clip(loop.Clip(r.group, maxName/2)+" > "+n.name, maxName)
 	}
 	if level == 0 {
 		r.seen++
@@ -159,7 +160,7 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 	failed := false
 	for deeper := level + 1; deeper <= maxLevel; deeper++ {
 		for _, part := range r.levels[deeper] {
-			part.name = clip(n.name+" > "+part.name, maxName)
+			part.name = loop.Clip(n.name+" > "+part.name, maxName)
 			failed = failed || !part.ok && !part.skip
 			n.leaf = false
 			r.levels[level] = append(r.levels[level], part)
