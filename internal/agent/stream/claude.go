@@ -117,25 +117,16 @@ func names(rules []string) (tools []string) {
 
 // claude reads Claude Code's stream-json.
 type claude struct {
-	within bool // the input includes tokens from a cache
-	tools  calls
-	done   spending            // the usage of complete messages
+	totals                     // of complete messages; last is the refusal after which it asks its provider again
+	within bool                // the input includes tokens from a cache
 	open   map[string]*message // the open message of each agent, by the tool call that started the agent
 	agents map[string]*helper  // the agents that it started, by the tool call that started each
 	model  string
 	result *claudeLine
 	limit  *outcome.Refusal // the last report of its rate limit
-	trying *outcome.Refusal // the refusal after which it asks its provider again
 }
 
-func (c *claude) busy() bool { return c.tools.busy() }
-
-func (c *claude) refusal() *outcome.Refusal {
-	if c.limit != nil {
-		return c.limit
-	}
-	return c.trying
-}
+func (c *claude) refusal() *outcome.Refusal { return cmp.Or(c.limit, c.last) }
 
 // helper is an agent that Claude Code has started. If another helper has started it, its messages are not in the
 // stream. The stream then only has the number of its tool calls and the size of its last request.
@@ -152,26 +143,11 @@ func (h helper) hidden() int64 { return max(h.told-h.shown, 0) }
 // message is one answer of the model while it arrives.
 type message struct {
 	id, model string
-	spent     claudeUsage
+	used      claudeUsage
 }
 
-// spending is the usage of messages.
-type spending struct {
-	in, out, nano int64 // nano are billionths of a dollar
-}
-
-// maxNano is a million dollars, more than any call costs.
-const maxNano = int64(1e15)
-
-func (s spending) plus(m message) spending {
-	s.in = count(s.in + m.spent.in())
-	s.out = count(s.out + count(m.spent.Output))
-	s.nano = min(s.nano+m.spent.nano(m.model), maxNano)
-	return s
-}
-
-func (s spending) sum(t spending) spending {
-	return spending{in: count(s.in + t.in), out: count(s.out + t.out), nano: min(s.nano+t.nano, maxNano)}
+func (m message) spent() spending {
+	return spending{in: m.used.in(), out: count(m.used.Output), nano: m.used.nano(m.model)}
 }
 
 type claudeLine struct {
@@ -199,14 +175,14 @@ type claudeLine struct {
 		Type    string        `json:"type"`
 		Message claudeMessage `json:"message"`
 		Block   claudeBlock   `json:"content_block"`
-		Usage   *claudeUsage  `json:"usage"`
+		Usage   claudeUsage   `json:"usage"`
 	} `json:"event"`
 
-	IsError  bool         `json:"is_error"`
-	Result   string       `json:"result"`
-	Errors   []any        `json:"errors"`
-	Cost     json.Number  `json:"total_cost_usd"`
-	Usage    *claudeUsage `json:"usage"`
+	IsError  bool        `json:"is_error"`
+	Result   string      `json:"result"`
+	Errors   []any       `json:"errors"`
+	Cost     json.Number `json:"total_cost_usd"`
+	Usage    claudeUsage `json:"usage"`
 	PerModel map[string]struct {
 		Input       int64 `json:"inputTokens"`
 		Output      int64 `json:"outputTokens"`
@@ -245,7 +221,7 @@ type claudeMessage struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
 	Content json.RawMessage `json:"content"`
-	Usage   *claudeUsage    `json:"usage"`
+	Usage   claudeUsage     `json:"usage"`
 }
 
 type claudeBlock struct {
@@ -316,8 +292,8 @@ func (c *claude) line(raw []byte) (events []Event) {
 	if !decode(raw, &l) {
 		return nil
 	}
-	for _, u := range []*claudeUsage{l.Usage, l.Message.Usage, l.Event.Usage, l.Event.Message.Usage} {
-		if u != nil && c.within {
+	for _, u := range []*claudeUsage{&l.Usage, &l.Message.Usage, &l.Event.Usage, &l.Event.Message.Usage} {
+		if c.within {
 			u.Input = max(count(u.Input)-count(u.CacheRead)-count(u.CacheCreate), 0)
 		}
 	}
@@ -328,24 +304,23 @@ func (c *claude) line(raw []byte) (events []Event) {
 			events = append(events, Event{Kind: Started, Session: l.SessionID, Model: l.Model, Version: l.Version})
 		}
 		if l.Subtype == "api_retry" {
-			c.trying = l.retry()
+			c.last = l.retry()
 		}
 		if by := cmp.Or(l.TaskCall, l.Task); by != "" {
 			h := c.helper(by)
-			if h.deep = h.deep || l.Depth > 1; l.Usage != nil {
-				c.progress(h, *l.Usage)
-			}
+			h.deep = h.deep || l.Depth > 1
+			c.progress(h, l.Usage)
 		}
 	case "stream_event":
 		switch l.Event.Type {
 		case "message_start":
-			c.trying = nil
+			c.last = nil
 			c.begin(l.Parent, l.Event.Message)
 		case "content_block_start":
 			events = c.block(l.Parent, l.Event.Block, events)
 		case "message_delta":
-			if m := c.open[l.Parent]; m != nil && l.Event.Usage != nil {
-				m.spent = m.spent.most(*l.Event.Usage)
+			if m := c.open[l.Parent]; m != nil {
+				m.used = m.used.most(l.Event.Usage)
 			}
 		}
 	case "user":
@@ -357,14 +332,12 @@ func (c *claude) line(raw []byte) (events []Event) {
 			}
 		}
 	case "assistant":
-		if c.trying = nil; l.APIError { // its own text about the provider's answer
-			c.trying = l.refused()
+		if c.last = nil; l.APIError { // its own text about the provider's answer
+			c.last = l.refused()
 		}
 		c.begin(l.Parent, l.Message)
 		var blocks []claudeBlock
-		if !decode(l.Message.Content, &blocks) {
-			return events
-		}
+		_ = decode(l.Message.Content, &blocks)
 		for _, b := range blocks {
 			events = c.block(l.Parent, b, events)
 			switch {
@@ -388,9 +361,7 @@ func (c *claude) line(raw []byte) (events []Event) {
 		c.result = &l
 		end := l.end()
 		if end.Failure != "" && end.Exhausted == "" {
-			if end.Refusal = c.limit; end.Refusal == nil {
-				end.Refusal = l.refused()
-			}
+			end.Refusal = cmp.Or(c.limit, l.refused())
 		}
 		events = append(events, Event{Kind: Ended, End: end})
 	}
@@ -415,7 +386,7 @@ func (c *claude) progress(h *helper, u claudeUsage) {
 	more := max(count(u.Tools)-h.told, 0)
 	h.told += more
 	if h.deep && more > 0 {
-		h.spent = h.spent.plus(message{model: c.model, spent: claudeUsage{Input: count(count(u.Total) * min(more, 1000))}})
+		h.spent.add(message{model: c.model, used: claudeUsage{Input: count(count(u.Total) * min(more, 1000))}}.spent())
 	}
 }
 
@@ -424,22 +395,18 @@ func (c *claude) begin(parent string, m claudeMessage) {
 	if h := c.agents[parent]; h != nil && h.deep { // this version shows the helper's messages
 		h.deep, h.spent = false, spending{}
 	}
-	var spent claudeUsage
-	if m.Usage != nil {
-		spent = *m.Usage
-	}
 	if was := c.open[parent]; was != nil && was.id == m.ID {
-		was.spent = was.spent.most(spent)
+		was.used = was.used.most(m.Usage)
 		return
 	} else if was != nil {
-		c.done = c.done.plus(*was)
+		c.add(was.spent())
 	} else if len(c.open) >= maxTools {
 		for parent, was := range c.open {
-			c.done = c.done.plus(*was)
+			c.add(was.spent())
 			delete(c.open, parent)
 		}
 	}
-	c.open[parent] = &message{id: m.ID, model: m.Model, spent: spent}
+	c.open[parent] = &message{id: m.ID, model: m.Model, used: m.Usage}
 }
 
 // block counts the tool call in a block of a message.
@@ -496,18 +463,17 @@ func (l claudeLine) refused() *outcome.Refusal {
 // showed, such as those of another model for a summary, and the cost. But it lacks a message that was cut off. So
 // tokens are the larger of both, and the cost is the result's if it has one.
 func (c *claude) usage() loop.Usage {
-	s, tools := c.done, c.tools.count
+	all, r := c.totals, c.result
 	for _, m := range c.open {
-		s = s.plus(*m)
+		all.add(m.spent())
 	}
-	r := c.result
 	for _, h := range c.agents {
-		tools = count(tools + h.hidden())
+		all.tools.count = count(all.tools.count + h.hidden())
 		if r == nil {
-			s = s.sum(h.spent)
+			all.add(h.spent)
 		}
 	}
-	u := loop.Usage{AgentCalls: 1, ToolCalls: tools, InputTokens: s.in, OutputTokens: s.out, CostUSD: Dollars(s.nano)}
+	u := all.usage()
 	if r == nil {
 		return u
 	}
@@ -516,10 +482,8 @@ func (c *claude) usage() loop.Usage {
 		in += count(m.Input) + count(m.CacheRead) + count(m.CacheCreate)
 		out += count(m.Output)
 	}
-	if r.Usage != nil {
-		in, out = max(in, r.Usage.in()), max(out, count(r.Usage.Output))
-	}
-	u.InputTokens, u.OutputTokens = max(u.InputTokens, count(in)), max(u.OutputTokens, count(out))
+	u.InputTokens = max(u.InputTokens, count(in), r.Usage.in())
+	u.OutputTokens = max(u.OutputTokens, count(out), count(r.Usage.Output))
 	if nano := nanoOf(r.Cost); nano > 0 {
 		u.CostUSD = Dollars(nano)
 	}
@@ -557,10 +521,5 @@ func (l claudeLine) end() *End {
 // Dollars turns billionths of a dollar into the exact number.
 func Dollars(nano int64) evidence.Decimal {
 	text := fmt.Sprintf("%d.%09d", nano/1e9, nano%1e9)
-	text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-	d, err := evidence.ParseDecimal(text)
-	if err != nil {
-		panic("stream: " + strconv.Quote(text) + " is no number") // digits with one point always are a number
-	}
-	return d
+	return evidence.MustDecimal(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
 }

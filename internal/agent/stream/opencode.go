@@ -94,9 +94,8 @@ func (o *opencode) line(raw []byte) []Event {
 		return []Event{{Kind: Text, Text: p.Text}}
 	case "step_finish":
 		t := p.Tokens
-		o.in = count(o.in + count(t.Input) + count(t.Cache.Read) + count(t.Cache.Write))
-		o.out = count(o.out + count(t.Output) + count(t.Reasoning))
-		o.nano = min(o.nano+nanoOf(p.Cost), maxNano)
+		in, out := count(t.Input)+count(t.Cache.Read)+count(t.Cache.Write), count(t.Output)+count(t.Reasoning)
+		o.add(spending{in, out, nanoOf(p.Cost)})
 		if p.Reason != "tool-calls" { // there is nothing more to do
 			end := &End{}
 			if p.Reason != "stop" {

@@ -93,9 +93,8 @@ func (p *pi) message(l piLine) []Event {
 	if m.Role != "assistant" {
 		return nil
 	}
-	p.in = count(p.in + count(m.Usage.Input) + count(m.Usage.Read) + count(m.Usage.Write))
-	p.out = count(p.out + count(m.Usage.Output))
-	p.nano = min(p.nano+nanoOf(m.Usage.Cost.Total), maxNano)
+	in := count(m.Usage.Input) + count(m.Usage.Read) + count(m.Usage.Write)
+	p.add(spending{in, count(m.Usage.Output), nanoOf(m.Usage.Cost.Total)})
 	p.failure, p.last = "", nil
 	if m.Stop == "error" || m.Stop == "aborted" {
 		p.failure = why(m.Error, "it ended with "+m.Stop)

@@ -100,13 +100,8 @@ type Stream struct {
 func (s *Stream) Feed(b []byte) []Event {
 	var events []Event
 	for len(b) > 0 {
-		i := bytes.IndexByte(b, '\n')
-		part, whole := b, i >= 0
-		if whole {
-			part, b = b[:i], b[i+1:]
-		} else {
-			b = nil
-		}
+		part, rest, whole := bytes.Cut(b, []byte("\n"))
+		b = rest
 		if s.skipping = s.skipping || len(s.line)+len(part) > maxLine; s.skipping {
 			s.line = nil
 		} else {
@@ -174,9 +169,7 @@ func (s *Stream) End() End {
 	end := *s.end
 	end.Text = cmp.Or(end.Text, s.text)
 	if end.Refusal == nil && end.Failure != "" && end.Exhausted == "" {
-		if end.Refusal = s.reader.refusal(); end.Refusal == nil {
-			end.Refusal = outcome.In(end.Failure)
-		}
+		end.Refusal = cmp.Or(s.reader.refusal(), outcome.In(end.Failure))
 	}
 	return end
 }
@@ -244,12 +237,23 @@ func (c *calls) add(id string) bool {
 	return true
 }
 
+// spending is the usage of messages.
+type spending struct {
+	in, out, nano int64 // nano are billionths of a dollar
+}
+
+// maxNano is a million dollars, more than any call costs.
+const maxNano = int64(1e15)
+
+func (s *spending) add(t spending) {
+	s.in, s.out, s.nano = count(s.in+t.in), count(s.out+t.out), min(s.nano+t.nano, maxNano)
+}
+
 // totals are what a program has reported so far.
 type totals struct {
-	tools   calls
-	in, out int64
-	nano    int64            // the cost, in billionths of a dollar
-	last    *outcome.Refusal // of the last answer; nil for a program that reports a refusal when it ends
+	tools calls
+	spending
+	last *outcome.Refusal // of the last answer; nil for a program that reports a refusal when it ends
 }
 
 func (t *totals) busy() bool { return t.tools.busy() }
