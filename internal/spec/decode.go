@@ -62,6 +62,17 @@ var written = map[reflect.Type]struct {
 	}},
 }
 
+// forms has the kinds whose values are of one type in a document: that type, and what it is in words.
+var forms = map[reflect.Kind]struct {
+	of reflect.Type
+	is string
+}{
+	reflect.String: {reflect.TypeFor[string](), "a string"},
+	reflect.Bool:   {reflect.TypeFor[bool](), "true or false"},
+	reflect.Struct: {reflect.TypeFor[map[string]any](), "an object with keys of its own"},
+	reflect.Map:    {reflect.TypeFor[map[string]any](), "an object"},
+}
+
 // Fields returns the keys of a struct, in its order, and their indices. All callers share the result.
 func Fields(t reflect.Type) (names []string, index map[string]int) {
 	if known, is := fieldsOf.Load(t); is {
@@ -149,6 +160,10 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		v.Set(reflect.ValueOf(command))
 		return
 	}
+	if form, is := forms[v.Kind()]; is && reflect.TypeOf(raw) != form.of {
+		wrong(form.is)
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		target := reflect.New(v.Type().Elem())
@@ -158,23 +173,13 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 			v.Set(target)
 		}
 	case reflect.String:
-		s, ok := raw.(string)
-		if !ok {
-			wrong("a string")
-			return
-		}
-		if !utf8.ValidString(s) {
+		if !utf8.ValidString(raw.(string)) {
 			d.problems.Add(key, "is not valid UTF-8", "text in UTF-8")
 			return
 		}
-		v.SetString(s)
+		v.SetString(raw.(string))
 	case reflect.Bool:
-		b, ok := raw.(bool)
-		if !ok {
-			wrong("true or false")
-			return
-		}
-		v.SetBool(b)
+		v.SetBool(raw.(bool))
 	case reflect.Int, reflect.Int64:
 		n, ok := integer(raw)
 		if !ok || v.OverflowInt(n) {
@@ -187,12 +192,7 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		}
 		v.SetInt(n)
 	case reflect.Struct:
-		doc, ok := raw.(map[string]any)
-		if !ok {
-			wrong("an object with keys of its own")
-			return
-		}
-		d.object(v, doc, key)
+		d.object(v, raw.(map[string]any), key)
 	case reflect.Slice:
 		list, ok := raw.([]any)
 		if !ok {
@@ -205,11 +205,7 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		}
 		v.Set(slice)
 	case reflect.Map:
-		doc, ok := raw.(map[string]any)
-		if !ok {
-			wrong("an object")
-			return
-		}
+		doc := raw.(map[string]any)
 		if len(doc) == 0 {
 			v.SetZero()
 			return
@@ -278,27 +274,14 @@ func number(raw any) (evidence.Decimal, error) {
 
 // integer returns a whole number of any type. 3.0 is one; 3.5 and "3" are not.
 func integer(raw any) (int64, bool) {
-	switch n := raw.(type) {
-	case json.Number:
-		if i, err := n.Int64(); err == nil {
-			return i, true
-		}
-		f, err := n.Float64()
-		return whole(f, err == nil)
-	case int:
-		return int64(n), true
-	case int64:
-		return n, true
-	case float64:
-		return whole(n, true)
-	}
-	return 0, false
-}
-
-func whole(f float64, ok bool) (int64, bool) {
 	const exact = 1 << 53
-	if !ok || f != math.Trunc(f) || math.Abs(f) > exact {
+	d, err := number(raw)
+	if _, text := raw.(string); text || err != nil {
 		return 0, false
 	}
-	return int64(f), true
+	if n, err := strconv.ParseInt(d.String(), 10, 64); err == nil {
+		return n, true
+	}
+	f := d.Float()
+	return int64(f), f == math.Trunc(f) && math.Abs(f) <= exact
 }
