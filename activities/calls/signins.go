@@ -49,9 +49,6 @@ func signedIn(programs []program.Program, home, stdout string) (signIns, error) 
 func (s signIns) check() (warnings []string, err error) {
 	for path, before := range s.before {
 		after, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) && before == nil {
-			continue
-		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return warnings, fmt.Errorf("reading a sign-in: %w", err)
 		}

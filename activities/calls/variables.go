@@ -59,34 +59,31 @@ func emptyFile(root *os.Root, name string) (f emptiedFile, err error) {
 			return f, fmt.Errorf("%s is no folder", dir)
 		}
 	}
-	for _, dir := range f.made {
-		if err := root.Mkdir(dir, 0o755); err != nil {
-			return f, err
-		}
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return f, err
 	}
-	switch info, err := root.Lstat(name); {
+	info, err := root.Lstat(name)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return f, root.WriteFile(name, nil, 0o644)
 	case err != nil:
-		return f, err
 	case info.IsDir():
 		return f, nil // it is not a file, so it has no variables
 	case info.Mode()&fs.ModeSymlink != 0:
-		if f.link, err = root.Readlink(name); err != nil {
-			return f, err
-		}
+		f.link, err = root.Readlink(name)
 	case info.Mode().IsRegular() && info.Size() <= maxLeft:
 		f.mode = info.Mode().Perm()
-		if f.was, err = root.ReadFile(name); err != nil {
-			return f, err
-		}
+		f.was, err = root.ReadFile(name)
 	default:
-		return f, fmt.Errorf("%s is no file that can be put back", name)
+		err = fmt.Errorf("%s is no file that can be put back", name)
 	}
-	if err := root.Remove(name); err != nil { // the file may have a second name, so it is not truncated
-		return f, err
+	if err == nil {
+		err = root.Remove(name) // the file may have a second name, so it is not truncated
 	}
-	return f, root.WriteFile(name, nil, 0o644)
+	if err == nil {
+		err = root.WriteFile(name, nil, 0o644)
+	}
+	return f, err
 }
 
 // putBack restores the files, whatever the agent wrote. If it removed or replaced one, that is a change, which is judged.

@@ -2,7 +2,6 @@ package steps
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,36 +12,23 @@ import (
 	"pawl/internal/workspace"
 )
 
-// underway counts the activities that this worker runs, by workflow.
-type underway struct {
-	mu    sync.Mutex
-	count map[string]int
-}
-
-func (r *underway) add(workflow string, n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.count == nil {
-		r.count = map[string]int{}
+// count adds n to the number of activities that this worker runs of a workflow, and reports whether any is left.
+func (s *steps) count(workflow string, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.underway[workflow] += n; s.underway[workflow] == 0 {
+		delete(s.underway, workflow)
 	}
-	if r.count[workflow] += n; r.count[workflow] == 0 {
-		delete(r.count, workflow)
-	}
-}
-
-func (r *underway) any(workflow string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.count[workflow] > 0
+	return s.underway[workflow] > 0
 }
 
 // Left ends the steps of a loop whose run is lost, and reports whether this worker no longer runs anything of that
 // run. Until then the ledger may still grow.
 func (a *Runner) Left(r workspace.Record) bool {
-	if a.underway.any(r.Loop) {
+	if a.steps.count(r.Loop, 0) {
 		a.Release(r.Ref)
 	}
-	return !a.underway.any(r.Loop)
+	return !a.steps.count(r.Loop, 0)
 }
 
 // beatEvery is the time between two heartbeats of an activity. Their answers bring pause, halt and cancellation.
@@ -51,8 +37,8 @@ const beatEvery = time.Second
 // Beating runs an activity, and sends heartbeats until it ends, so that no activity has to send them itself.
 func (a *Runner) Beating(ctx context.Context, in *interceptor.ExecuteActivityInput, next interceptor.ActivityInboundInterceptor) (any, error) {
 	workflow := activity.GetInfo(ctx).WorkflowExecution.ID
-	a.underway.add(workflow, 1)
-	defer a.underway.add(workflow, -1)
+	a.steps.count(workflow, 1)
+	defer a.steps.count(workflow, -1)
 	h := &heart{}
 	if activity.HasHeartbeatDetails(ctx) {
 		var before act.Live // the last attempt's report counts until this one reports more

@@ -31,13 +31,12 @@ import (
 // Runner runs the steps of loops.
 type Runner struct {
 	*hosted.Workspaces
-	steps    steps
-	underway underway
+	steps steps
 }
 
 // New returns a runner that runs nothing yet.
 func New(all *hosted.Workspaces) *Runner {
-	return &Runner{Workspaces: all, steps: steps{running: map[string]*Running{}, orphaned: make(chan struct{}, 1)}}
+	return &Runner{Workspaces: all, steps: steps{running: map[string]*Running{}, underway: map[string]int{}, orphaned: make(chan struct{}, 1)}}
 }
 
 // joinWithin is how long a step continues while no attempt waits for it. If the service gave up an attempt (because
@@ -165,7 +164,8 @@ func (a *Runner) Progress(ctx context.Context, in act.Progress) (act.Spent, erro
 type steps struct {
 	mu       sync.Mutex
 	running  map[string]*Running
-	orphaned chan struct{} // of capacity one: signals that a loop may be over
+	underway map[string]int // the activities that this worker runs, by workflow
+	orphaned chan struct{}  // of capacity one: signals that a loop may be over
 }
 
 // joinOrStart returns the step that runs under id, or starts it.
