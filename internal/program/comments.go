@@ -1,39 +1,25 @@
 package program
 
-// uncommented returns JSON without the comments and last commas that people may write into programs' settings.
+import (
+	"strings"
+
+	"pawl/internal/lazyregexp"
+)
+
+// What people may write into programs' settings besides JSON: comments, and a comma after the last item. Both
+// expressions also match texts, in which the same characters mean nothing.
+var (
+	comment = lazyregexp.New(`(?s)"(?:\\.|[^"\\])*"?|//[^\n]*|/\*.*?(?:\*/|$)`)
+	comma   = lazyregexp.New(`(?s)"(?:\\.|[^"\\])*"?|,[ \t\r\n]*[}\]]`)
+)
+
+// uncommented returns JSON without such comments and commas.
 func uncommented(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	comma := -1 // the index of the last comma, if only space follows it
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			from := i
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
-			out, comma = append(out, text[from:min(i+1, len(text))]...), -1
-		case c == '/' && i+1 < len(text) && text[i+1] == '/':
-			for i < len(text) && text[i] != '\n' {
-				i++
-			}
-		case c == '/' && i+1 < len(text) && text[i+1] == '*':
-			for i += 2; i+1 < len(text) && (text[i] != '*' || text[i+1] != '/'); {
-				i++
-			}
-			i++
-		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
-			out = append(out, c)
-		default:
-			if comma >= 0 && (c == '}' || c == ']') {
-				out[comma] = ' '
-			}
-			if comma = -1; c == ',' {
-				comma = len(out)
-			}
-			out = append(out, c)
+	json := comment.ReplaceAllStringFunc(string(text), func(found string) string {
+		if found[0] == '"' {
+			return found
 		}
-	}
-	return out
+		return ""
+	})
+	return []byte(comma.ReplaceAllStringFunc(json, func(found string) string { return strings.TrimPrefix(found, ",") }))
 }
