@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/phase"
 	"pawl/internal/spec"
 )
 
@@ -62,7 +64,7 @@ func (b Brief) Text() string {
 	section("Your task now", b.task())
 	section("What the other agents try", b.beside())
 	section("Where you start from", b.branch())
-	section(b.repairTitle(), b.repair())
+	section(cmp.Or(b.Kind.Tasks[phase.Phase(b.Phase)].Repair, "Why you are asked again"), b.repair())
 	section("Acceptance criteria", b.criteria())
 	section("What the commands say", b.judged())
 	section("The proposal", fenced("diff", loop.Clip(b.Diff, BoundProposal)))

@@ -53,13 +53,6 @@ func (b Brief) regenerate() string {
 	return `write {"regenerate": true} to the file named by $PAWL_RESULT`
 }
 
-func (b Brief) repairTitle() string {
-	if title := b.Kind.Tasks[phase.Phase(b.Phase)].Repair; title != "" {
-		return title
-	}
-	return "Why you are asked again"
-}
-
 func (b Brief) repair() string {
 	if b.Repair == "" {
 		return ""

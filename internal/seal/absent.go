@@ -1,7 +1,6 @@
 package seal
 
 import (
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -20,24 +19,23 @@ func (r *refs) free(dir string, w shell.Word) {
 	}
 }
 
-// searched yields the folders of the repository that a variable such as PATH has for a command.
-func (r *refs) searched(c shell.Command, variable string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		value := c.Env[variable].Path
-		for _, w := range c.All { // env PATH=…
-			if rest, ok := strings.CutPrefix(w.Path, variable+"="); ok {
-				value = rest
-			}
-		}
-		if value == "" {
-			return
-		}
-		for dir := range strings.SplitSeq(value, ":") {
-			if at := r.relative(shell.Resolve(c.Dir, dir)); !strings.Contains(dir, "$") && !path.IsAbs(at) && !strings.HasPrefix(at, "..") && !yield(at) {
-				return
-			}
+// searched returns the folders of the repository that a variable such as PATH has for a command.
+func (r *refs) searched(c shell.Command, variable string) (folders []string) {
+	value := c.Env[variable].Path
+	for _, w := range c.All { // env PATH=…
+		if rest, ok := strings.CutPrefix(w.Path, variable+"="); ok {
+			value = rest
 		}
 	}
+	if value == "" {
+		return nil
+	}
+	for dir := range strings.SplitSeq(value, ":") {
+		if at := r.relative(shell.Resolve(c.Dir, dir)); !strings.Contains(dir, "$") && !path.IsAbs(at) && !strings.HasPrefix(at, "..") {
+			folders = append(folders, at)
+		}
+	}
+	return folders
 }
 
 // made seals the name of a target or of a prerequisite, if the base has no file of that name. If there were one, make

@@ -129,13 +129,13 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 		}
 	} else if !first.Unknown && !first.Glob && first.Path != "" {
 		r.outside[first.Path] = true // the shell looks it up in PATH
-		for dir := range r.searched(c, "PATH") {
+		for _, dir := range r.searched(c, "PATH") {
 			r.free(dir, first)
 		}
 	}
 	name := called(first)
 	if contains("python pypy pytest py.test coverage", name) {
-		for dir := range r.searched(c, "PYTHONPATH") {
+		for _, dir := range r.searched(c, "PYTHONPATH") {
 			r.first(dir, pythonRuns)
 		}
 	}

@@ -51,14 +51,9 @@ func Compare(before, after Report) Change {
 
 // ran reports whether t passed in this run, if it is not among the failing tests.
 func (r Report) ran(t Test) bool {
-	if _, passed := r.passed[hashOf(t.Package, t.Name)]; passed {
-		return true
-	}
-	if t.Name == "" && !r.Broken && !r.Partial && r.Format != "" {
-		return true // the whole package could not run before, and now it can
-	}
-	if _, passed := r.passed[hashOf(t.Package, "")]; passed && !r.named {
-		return true // its whole package passed
-	}
-	return !r.named && !r.Broken && !r.Partial && r.Format != ""
+	_, itself := r.passed[hashOf(t.Package, t.Name)]
+	_, pkg := r.passed[hashOf(t.Package, "")]
+	whole := r.Format != "" && !r.Broken && !r.Partial
+	// A package that could not run before now can. If passing tests have no names, the others have passed.
+	return itself || t.Name == "" && whole || !r.named && (pkg || whole)
 }
