@@ -26,18 +26,7 @@ func (w *Work) Test(ctx context.Context, in act.Test) (out act.Tested, err error
 	if out.Outcome, err = w.Judged(ctx, in.Command, in.Reports...); err != nil || out.Interrupted {
 		return out, err
 	}
-	if unchanged, there, err := reportOf(in.Known); err != nil {
-		return out, fmt.Errorf("reading the report of the unchanged code: %w", err)
-	} else if there && out.OK() && !in.Fewer {
-		printed, err := outputsOf(w.Dir)
-		if err != nil {
-			return out, err
-		}
-		if r := testreport.Read(printed...); !r.Partial {
-			out.Failure = fewer(r.Passed, unchanged.Passed)
-		}
-	}
-	out.Tests, err = readTests(out.OK(), in.Before, in.Known, w.Dir)
+	out.Tests, err = readTests(&out.Outcome, in, w.Dir)
 	return out, err
 }
 
@@ -52,38 +41,41 @@ const (
 	maxTests  = 20       // names of tests in history
 )
 
-// readTests reads which tests failed from the output of a test command, and what changed since the run whose log is
-// before. It marks the tests that already failed in the run whose log is known, the one on the unchanged code.
-func readTests(passed bool, before, known, dir string) (*loop.Tests, error) {
+// readTests reads which tests failed from the output of a test command, and what changed since the run before. It
+// marks the tests that already failed on the unchanged code. The run fails if fewer tests pass than there.
+func readTests(out *act.Outcome, in act.Test, dir string) (*loop.Tests, error) {
+	unchanged, there, err := reportOf(in.Known)
+	if err != nil {
+		return nil, fmt.Errorf("reading the report of the unchanged code: %w", err)
+	}
 	outputs, err := outputsOf(dir)
 	if err != nil {
 		return nil, err
 	}
 	report := testreport.Read(outputs...)
-	earlier, _, err := reportOf(before)
+	if there && out.OK() && !in.Fewer && !report.Partial {
+		out.Failure = fewer(report.Passed, unchanged.Passed)
+	}
+	earlier, _, err := reportOf(in.Before)
 	if err != nil {
 		return nil, fmt.Errorf("reading the report of the run before: %w", err)
 	}
 	change := testreport.Compare(earlier, report).Short(maxTests)
-	if before == "" { // without an earlier run, nothing is new
+	if in.Before == "" { // without an earlier run, nothing is new
 		change.New, change.Fixed = nil, nil
 	}
 	tests := &loop.Tests{
 		Passed: report.Passed, Failed: report.Failed, Skipped: report.Skipped, Broken: report.Broken,
-		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && before != "",
-	}
-	unchanged, there, err := reportOf(known)
-	if err != nil {
-		return nil, fmt.Errorf("reading the report of the unchanged code: %w", err)
+		Failing: change.Failing, New: change.New, Fixed: change.Fixed, Worse: change.Worse && in.Before != "",
 	}
 	if there { // if the report is missing, its host is gone, and all failures count
 		since := testreport.Compare(unchanged, report)
 		tests.Known = since.Short(maxTests).Still
 		tests.Progress = len(since.Fixed) > 0 || report.Passed > unchanged.Passed
-		tests.Excused = !passed && report.Failed > 0 && report.Failed == len(since.Still) && report.Passed >= unchanged.Passed &&
+		tests.Excused = !out.OK() && report.Failed > 0 && report.Failed == len(since.Still) && report.Passed >= unchanged.Passed &&
 			!report.Partial && (unchanged.Broken || !report.Broken)
 	}
-	if !passed {
+	if !out.OK() {
 		tests.Signature = testreport.Signature(report)
 		if err := durable.WriteFile(filepath.Join(dir, digestFile), []byte(testreport.Digest(report, maxDigest, outputs...)), 0o600); err != nil {
 			return nil, fmt.Errorf("writing the digest: %w", err)
