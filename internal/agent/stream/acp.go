@@ -95,10 +95,7 @@ type acp struct {
 }
 
 func (a *acp) line(raw []byte) []Event {
-	var l ACPLine
-	if !decode(raw, &l) {
-		return nil
-	}
+	l := decode[ACPLine](raw)
 	switch l.Type {
 	case ACPStarted:
 		return []Event{{Kind: Started, Session: l.Session, Model: l.Agent, Version: l.Version}}

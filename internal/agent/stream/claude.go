@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -238,14 +239,11 @@ type claudeBlock struct {
 
 // textIn returns the text of a content: a string, or the text blocks in a list that are not blank.
 func textIn(content json.RawMessage) string {
-	var text string
-	if len(content) > 0 && content[0] == '"' && decode(content, &text) {
-		return text
+	if bytes.HasPrefix(content, []byte(`"`)) {
+		return decode[string](content)
 	}
-	var blocks []struct{ Type, Text string }
-	_ = decode(content, &blocks)
 	var said []string
-	for _, b := range blocks {
+	for _, b := range decode[[]struct{ Type, Text string }](content) {
 		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
 			said = append(said, b.Text)
 		}
@@ -288,10 +286,7 @@ func (u claudeUsage) nano(model string) int64 {
 }
 
 func (c *claude) line(raw []byte) (events []Event) {
-	var l claudeLine
-	if !decode(raw, &l) {
-		return nil
-	}
+	l := decode[claudeLine](raw)
 	for _, u := range []*claudeUsage{&l.Usage, &l.Message.Usage, &l.Event.Usage, &l.Event.Message.Usage} {
 		if c.within {
 			u.Input = max(count(u.Input)-count(u.CacheRead)-count(u.CacheCreate), 0)
@@ -324,9 +319,7 @@ func (c *claude) line(raw []byte) (events []Event) {
 			}
 		}
 	case "user":
-		var blocks []claudeBlock
-		_ = decode(l.Message.Content, &blocks)
-		for _, b := range blocks {
+		for _, b := range decode[[]claudeBlock](l.Message.Content) {
 			if c.tools.end(b.Of); b.Type == "tool_result" {
 				events = append(events, Event{Kind: Answered, Call: b.Of, Text: textIn(b.Content), Failed: b.Error})
 			}
@@ -336,9 +329,7 @@ func (c *claude) line(raw []byte) (events []Event) {
 			c.last = l.refused()
 		}
 		c.begin(l.Parent, l.Message)
-		var blocks []claudeBlock
-		_ = decode(l.Message.Content, &blocks)
-		for _, b := range blocks {
+		for _, b := range decode[[]claudeBlock](l.Message.Content) {
 			events = c.block(l.Parent, b, events)
 			switch {
 			case strings.HasSuffix(b.Type, "tool_use"):

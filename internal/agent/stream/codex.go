@@ -71,10 +71,7 @@ type codexLine struct {
 }
 
 func (c *codex) line(raw []byte) []Event {
-	var l codexLine
-	if !decode(raw, &l) {
-		return nil
-	}
+	l := decode[codexLine](raw)
 	switch l.Type {
 	case "thread.started":
 		return []Event{{Kind: Started, Session: l.Thread}}

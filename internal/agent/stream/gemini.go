@@ -77,10 +77,7 @@ type geminiLine struct {
 }
 
 func (g *gemini) line(raw []byte) []Event {
-	var l geminiLine
-	if !decode(raw, &l) {
-		return nil
-	}
+	l := decode[geminiLine](raw)
 	switch l.Type {
 	case "init":
 		return []Event{{Kind: Started, Session: l.Session, Model: l.Model}}

@@ -78,10 +78,7 @@ type opencodeLine struct {
 }
 
 func (o *opencode) line(raw []byte) []Event {
-	var l opencodeLine
-	if !decode(raw, &l) {
-		return nil
-	}
+	l := decode[opencodeLine](raw)
 	switch p := l.Part; l.Type {
 	case "step_start":
 		o.last = nil

@@ -66,10 +66,7 @@ type piLine struct {
 }
 
 func (p *pi) line(raw []byte) []Event {
-	var l piLine
-	if !decode(raw, &l) {
-		return nil
-	}
+	l := decode[piLine](raw)
 	switch l.Type {
 	case "session":
 		p.session = l.ID

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"pawl/internal/evidence"
@@ -279,12 +280,15 @@ func (t *totals) answered(id, result string, failed bool) Event {
 	return Event{Kind: Answered, Call: id, Text: result, Failed: failed}
 }
 
-// decode reads JSON into l and reports whether it was well formed. If a part has another type than expected, the rest
-// is still read.
-func decode(raw []byte, l any) bool {
-	err := json.Unmarshal(raw, l)
-	_, mistyped := err.(*json.UnmarshalTypeError)
-	return err == nil || mistyped
+// decode reads JSON. If a part has another type than expected, the rest is still read. If the text is not well formed,
+// the result is the zero value, which no reader knows as a line.
+func decode[L any](raw []byte) L {
+	var l L
+	err := json.Unmarshal(raw, &l)
+	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !mistyped {
+		return *new(L)
+	}
+	return l
 }
 
 // count limits a number that a program reported.
