@@ -1,7 +1,9 @@
 package program
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -112,9 +114,7 @@ func (m Metering) Direction(env map[string]string, args []string, model string, 
 	if len(m.Chosen) > 0 && !m.chosen(args, read) {
 		return Route{}, "is not set to sign in with a key"
 	}
-	if r.Upstream = env[m.Base]; r.Upstream == "" {
-		r.Upstream = m.At
-	}
+	r.Upstream = cmp.Or(env[m.Base], m.At)
 	for _, arg := range m.Args {
 		r.Args = append(r.Args, strings.ReplaceAll(arg, "{key}", r.Keys[0]))
 	}
@@ -136,7 +136,8 @@ func (m Metering) chosen(args []string, read func(string) []byte) bool {
 	}
 	for _, s := range m.Chosen {
 		var all any
-		if json.Unmarshal([]byte(s.Of(read(s.File))), &all) == nil && within(all, m.Choice) {
+		_ = json.Unmarshal([]byte(s.Of(read(s.File))), &all)
+		if within(all, m.Choice) {
 			return true
 		}
 	}
@@ -149,11 +150,7 @@ func within(value any, text string) bool {
 	case string:
 		return v == text
 	case map[string]any:
-		for _, inner := range v {
-			if within(inner, text) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), func(inner any) bool { return within(inner, text) })
 	}
 	return false
 }
@@ -186,9 +183,7 @@ func (m ByModel) direction(env map[string]string, model string, read func(string
 	var settings []map[string]any
 	for _, file := range m.Files {
 		var all map[string]any
-		if json.Unmarshal(uncommented(read(file)), &all) != nil {
-			continue
-		}
+		_ = json.Unmarshal(uncommented(read(file)), &all) // a file that is not JSON has no settings
 		settings = append(settings, all)
 		if named, is := all[m.Model].(string); is && model == "" {
 			model = named
@@ -204,20 +199,16 @@ func (m ByModel) direction(env map[string]string, model string, read func(string
 	}
 	own := map[string]any{}
 	for _, all := range settings {
-		if providers, is := all[m.In].(map[string]any); is {
-			if provider, is := providers[name].(map[string]any); is {
-				own = provider
-			}
+		providers, _ := all[m.In].(map[string]any)
+		if provider, is := providers[name].(map[string]any); is {
+			own = provider
 		}
 	}
 	var keys []string
 	if i := slices.IndexFunc(m.Known, func(p Provider) bool { return p.Name == name }); i >= 0 {
 		r.Upstream, keys = m.Known[i].At, m.Known[i].Keys
 	}
-	if at := textAt(own, m.Base); at != "" {
-		r.Upstream = at
-	}
-	if r.Upstream == "" {
+	if r.Upstream = cmp.Or(textAt(own, m.Base), r.Upstream); r.Upstream == "" {
 		return Route{}, "speaks to " + name + ", whose address pawl does not know"
 	}
 	switch secret := textAt(own, m.Secret); {

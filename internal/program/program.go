@@ -108,9 +108,7 @@ type Settings struct {
 // Of returns the JSON for a loop's own copy of the user's file, "" if the file has none of the keys.
 func (s Settings) Of(text []byte) string {
 	var all map[string]any
-	if json.Unmarshal(uncommented(text), &all) != nil {
-		return ""
-	}
+	_ = json.Unmarshal(uncommented(text), &all) // a file that is not JSON has none of the keys
 	own := map[string]any{}
 	for _, key := range s.Keys {
 		if value, there := at(all, key); there {
@@ -120,10 +118,7 @@ func (s Settings) Of(text []byte) string {
 	if len(own) == 0 {
 		return ""
 	}
-	b, err := json.Marshal(own)
-	if err != nil {
-		return "" // it was JSON
-	}
+	b, _ := json.Marshal(own) // it was JSON
 	return string(b)
 }
 

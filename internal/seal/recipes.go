@@ -350,9 +350,7 @@ func packageScripts(text string) recipes {
 	var manifest struct {
 		Scripts map[string]json.RawMessage `json:"scripts"`
 	}
-	if json.Unmarshal([]byte(text), &manifest) != nil {
-		return all
-	}
+	_ = json.Unmarshal([]byte(text), &manifest) // a file that is not JSON has no scripts
 	for name, script := range manifest.Scripts {
 		one := all.add(name)
 		var command string
