@@ -42,16 +42,12 @@ type GiveUp string
 // UnmarshalJSON reads a boolean or a string.
 func (g *GiveUp) UnmarshalJSON(b []byte) error {
 	var flag bool
-	if err := json.Unmarshal(b, &flag); err == nil {
-		*g = ""
-		if flag {
-			*g = NoReason
-		}
-		return nil
-	}
 	var text string
-	if err := json.Unmarshal(b, &text); err != nil {
+	if json.Unmarshal(b, &flag) != nil && json.Unmarshal(b, &text) != nil {
 		return fmt.Errorf("giveUp must be true, false or a text")
+	}
+	if flag {
+		text = NoReason
 	}
 	*g = GiveUp(text)
 	return nil

@@ -157,7 +157,7 @@ func (d Decimal) String() string { return cmp.Or(d.text, "0") }
 func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalJSON reads a number, or a string that contains one.
-func (d *Decimal) UnmarshalJSON(data []byte) error {
+func (d *Decimal) UnmarshalJSON(data []byte) (err error) {
 	s := string(data)
 	if s == "null" {
 		return nil
@@ -167,12 +167,8 @@ func (d *Decimal) UnmarshalJSON(data []byte) error {
 			return err
 		}
 	}
-	v, err := parse(strings.TrimSpace(s), slack)
-	if err != nil {
-		return err
-	}
-	*d = v
-	return nil
+	*d, err = parse(strings.TrimSpace(s), slack)
+	return err
 }
 
 // FormatDelta writes a delta as in the results file, with a sign and two decimals (P7).

@@ -55,15 +55,12 @@ func (t Threshold) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a number, or a string that contains a number or a percentage.
-func (t *Threshold) UnmarshalJSON(data []byte) error {
+func (t *Threshold) UnmarshalJSON(data []byte) (err error) {
 	var text string
 	if json.Unmarshal(data, &text) != nil || !strings.HasSuffix(strings.TrimSpace(text), "%") {
 		t.Percent = false
 		return t.Value.UnmarshalJSON(data)
 	}
-	read, err := ParseThreshold(text)
-	if err == nil {
-		*t = read
-	}
+	*t, err = ParseThreshold(text)
 	return err
 }

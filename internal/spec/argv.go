@@ -25,24 +25,17 @@ func (a Argv) IsZero() bool { return a.Shell == "" && len(a.List) == 0 }
 
 // MarshalJSON writes a string or a list, in the form in which it was read.
 func (a Argv) MarshalJSON() ([]byte, error) {
-	switch {
-	case a.Shell != "":
+	if a.Shell != "" {
 		return json.Marshal(a.Shell)
-	case a.List != nil:
-		return json.Marshal(a.List)
 	}
-	return []byte("null"), nil
+	return json.Marshal(a.List)
 }
 
 // UnmarshalJSON reads a string or a list of strings.
 func (a *Argv) UnmarshalJSON(data []byte) error {
 	*a = Argv{}
-	if json.Unmarshal(data, &a.Shell) == nil {
-		return nil
+	if json.Unmarshal(data, &a.Shell) != nil && json.Unmarshal(data, &a.List) != nil {
+		return errors.New("a command is a list of strings, or one string for the shell")
 	}
-	a.Shell = ""
-	if json.Unmarshal(data, &a.List) == nil {
-		return nil
-	}
-	return errors.New("a command is a list of strings, or one string for the shell")
+	return nil
 }

@@ -44,15 +44,12 @@ func (s Size) String() string {
 func (s Size) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
 
 // UnmarshalJSON reads only the string form.
-func (s *Size) UnmarshalJSON(data []byte) error {
+func (s *Size) UnmarshalJSON(data []byte) (err error) {
 	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
+	if json.Unmarshal(data, &text) != nil {
 		return fmt.Errorf("%s is not a size such as \"512MiB\"", data)
 	}
-	v, err := ParseSize(text)
-	if err == nil {
-		*s = v
-	}
+	*s, err = ParseSize(text)
 	return err
 }
 
