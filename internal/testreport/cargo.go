@@ -44,12 +44,12 @@ func readCargo(c *collector, outputs [][]byte) {
 		clear(blocks)
 	}
 	eachLine(outputs, func(line string) {
-		if m := cargoTarget.FindStringSubmatch(line); m != nil {
+		var m match
+		switch {
+		case m.by(cargoTarget, line):
 			flush()
 			target = m[1] + m[2]
-			return
-		}
-		if m := cargoTest.FindStringSubmatch(line); m != nil {
+		case m.by(cargoTest, line):
 			switch m[2] {
 			case "ok":
 				passed++
@@ -60,27 +60,20 @@ func readCargo(c *collector, outputs [][]byte) {
 			default:
 				named(m[1])
 			}
-			return
-		}
-		if m := cargoBlock.FindStringSubmatch(line); m != nil {
+		case m.by(cargoBlock, line):
 			if out, listed = blocks.of(m[1], MaxTests), false; failing {
 				named(m[1])
 			}
-			return
-		}
-		if m := cargoResult.FindStringSubmatch(line); m != nil {
+		case m.by(cargoResult, line):
 			c.passed += max(count(atoi(m[1]))-passed, 0)
 			c.failed += max(count(atoi(m[2]))-len(failed), 0)
 			c.skipped += max(count(atoi(m[3]))-skipped, 0)
 			flush()
-			return
-		}
-		switch {
 		case line == "failures:" || line == "successes:":
 			failing = line == "failures:"
 			out, listed = nil, failing
-		case listed && cargoName.MatchString(line):
-			named(cargoName.FindStringSubmatch(line)[1])
+		case listed && m.by(cargoName, line):
+			named(m[1])
 		case strings.HasPrefix(line, "error: could not compile "):
 			failedBuild, inError = true, false
 			errors.line(line)

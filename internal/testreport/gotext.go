@@ -8,7 +8,7 @@ import (
 
 var (
 	goVerdict = lazyregexp.New(`^\s*--- (FAIL|PASS|SKIP): (\S+) \([\d.]+s\)`)
-	goEnd     = lazyregexp.New(`^(FAIL|ok  |\?   |---)\t(\S+)(?:[ \t]+(?:\(cached\)|[\d.]+s)?(.*))?$`)
+	goEnd     = lazyregexp.New(`^(FAIL|ok  |\?   )\t(\S+)(?:[ \t]+(?:\(cached\)|[\d.]+s)?(.*))?$`)
 	goBuild   = lazyregexp.New(`^# (\S+)(?: \[\S+\])?$`)
 )
 
@@ -35,29 +35,23 @@ func readGo(c *collector, outputs [][]byte) {
 }
 
 func (r *goTextReader) line(line string) {
-	if strings.HasPrefix(line, "=== ") {
+	var m match
+	switch {
+	case strings.HasPrefix(line, "=== "):
 		if f := strings.Fields(line); len(f) == 3 {
 			r.out = r.running.of(f[2], maxNodes)
 		}
-		return
-	}
-	if m := goVerdict.FindStringSubmatch(line); m != nil {
+	case m.by(goVerdict, line):
 		r.verdict(m[1], m[2])
-		return
-	}
-	if m := goEnd.FindStringSubmatch(line); m != nil && m[1] != "---" {
+	case m.by(goEnd, line):
 		r.packageEnd(strings.TrimSpace(m[1]), m[2], m[3])
-		return
-	}
-	if m := goBuild.FindStringSubmatch(line); m != nil {
+	case m.by(goBuild, line):
 		r.out = r.builds.of(m[1], MaxTests)
-		return
-	}
-	if line == "FAIL" || line == "PASS" {
+	case line == "FAIL" || line == "PASS":
 		r.out = r.loose
-		return
+	default:
+		r.out.line(line)
 	}
-	r.out.line(line)
 }
 
 func (r *goTextReader) verdict(verdict, name string) {

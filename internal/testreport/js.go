@@ -20,7 +20,10 @@ func readMocha(c *collector, outputs [][]byte) {
 		counted int
 	)
 	eachLine(outputs, func(line string) {
-		if m := mochaTotal.FindStringSubmatch(line); m != nil {
+		text := strings.TrimSpace(line)
+		var m match
+		switch {
+		case m.by(mochaTotal, line):
 			c.close()
 			switch n := atoi(m[1]); m[2] {
 			case "passing":
@@ -30,15 +33,8 @@ func readMocha(c *collector, outputs [][]byte) {
 			default:
 				failing, counted = true, counted+n
 			}
-			return
-		}
-		if !failing {
-			return
-		}
-		text := strings.TrimSpace(line)
-		m := mochaTitle.FindStringSubmatch(line)
-		switch {
-		case m != nil:
+		case !failing:
+		case m.by(mochaTitle, line):
 			c.open(Test{Name: strings.TrimSuffix(m[2], ":")})
 			titled = strings.HasSuffix(m[2], ":")
 		case c.test != nil && !titled && text != "" && len(c.test.Name) < maxName:
@@ -87,7 +83,9 @@ func readNode(c *collector, outputs [][]byte) {
 }
 
 func (r *nodeReader) line(line string) {
-	if m := nodeCount.FindStringSubmatch(line); m != nil {
+	var m match
+	switch {
+	case m.by(nodeCount, line):
 		r.out, r.end = nil, true
 		switch m[1] {
 		case "fail", "cancelled":
@@ -97,15 +95,9 @@ func (r *nodeReader) line(line string) {
 		case "pass":
 			r.passed += atoi(m[2])
 		}
-		return
-	}
-	if m := nodeAt.FindStringSubmatch(line); m != nil && r.end {
+	case r.end && m.by(nodeAt, line):
 		r.file, r.out = m[1], nil
-		return
-	}
-	m := nodeTest.FindStringSubmatch(line)
-	switch {
-	case m == nil:
+	case !m.by(nodeTest, line):
 		r.out.line(line)
 	case r.end && m[2] == "✖" && r.file != "":
 		r.again(m[3])

@@ -27,6 +27,15 @@ func eachRaw(outputs [][]byte, most int, f func(line []byte)) {
 	}
 }
 
+// match has the groups of the expression that matched a line last.
+type match []string
+
+// by reports whether an expression matches a line.
+func (m *match) by(e *lazyregexp.Regexp, line string) bool {
+	*m = e.FindStringSubmatch(line)
+	return *m != nil
+}
+
 // excerpt keeps the start and the end of what is written to it. Its zero value is empty.
 type excerpt struct {
 	head, tail []byte

@@ -36,38 +36,30 @@ func readProve(c *collector, outputs [][]byte) {
 	}
 	eachLine(outputs, func(line string) {
 		verbose = verbose || tapTest.MatchString(line) && !proveFile.MatchString(line)
-		if m := proveFile.FindStringSubmatch(line); m != nil {
+		diagnosis := strings.TrimLeft(line, " ")
+		var m match
+		switch {
+		case m.by(proveFile, line):
 			if m[2] == "ok" {
 				c.pass(m[1], "")
 			} else {
 				c.skipped++
 			}
-			return
-		}
-		if m := proveTotal.FindStringSubmatch(line); m != nil {
+		case m.by(proveTotal, line):
 			ran += atoi(m[1])
-			return
-		}
-		if m := proveListed.FindStringSubmatch(line); m != nil {
+		case m.by(proveListed, line):
 			failed += atoi(m[3])
 			if len(files) < MaxTests {
 				files = append(files, &file{name: m[1], failed: m[2] != "0" || m[3] != "0"})
 			}
-			return
-		}
-		if len(files) > 0 && strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   ") {
+		case len(files) > 0 && strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   "):
 			last := files[len(files)-1]
 			last.says.line(line)
 			if strings.HasPrefix(line, "  Parse errors:") {
 				c.broken, last.failed = true, true
 			}
-			return
-		}
-		diagnosis := strings.TrimLeft(line, " ")
-		if !strings.HasPrefix(diagnosis, "#") || len(tests) >= MaxTests {
-			return
-		}
-		if m := perlFailed.FindStringSubmatch(line); m != nil {
+		case !strings.HasPrefix(diagnosis, "#") || len(tests) >= MaxTests:
+		case m.by(perlFailed, line):
 			t := Test{Name: cmp.Or(m[2], m[3]), out: &excerpt{}}
 			t.out.line(says.String())
 			says = excerpt{}
@@ -78,11 +70,11 @@ func readProve(c *collector, outputs [][]byte) {
 				t.Name = todo
 			}
 			tests = append(tests, t)
-		} else if m := perlAt.FindStringSubmatch(line); m != nil && len(tests) > 0 && tests[len(tests)-1].Package == "" {
+		case len(tests) > 0 && tests[len(tests)-1].Package == "" && m.by(perlAt, line):
 			tests[len(tests)-1].Package = at(m[1])
-		} else if line != diagnosis {
+		case line != diagnosis:
 			says.line(line)
-		} else if len(tests) > 0 && strings.HasPrefix(line, "#    ") {
+		case len(tests) > 0 && strings.HasPrefix(line, "#    "):
 			tests[len(tests)-1].out.line(strings.TrimPrefix(line, "#"))
 		}
 	})

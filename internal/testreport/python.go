@@ -34,39 +34,33 @@ func readPytest(c *collector, outputs [][]byte) {
 }
 
 func (r *pytestReader) line(line string) {
-	if m := pytestTotal.FindStringSubmatch(line); m != nil {
+	var m match
+	inTracebacks, inSummary := r.section == "FAILURES" || r.section == "ERRORS", r.section == "short test summary info"
+	switch {
+	case m.by(pytestTotal, line):
 		r.total(m[1])
-		return
-	}
-	if m := pytestSection.FindStringSubmatch(line); m != nil {
+	case m.by(pytestSection, line):
 		r.section = m[1]
-		return
-	}
-	switch r.section {
-	case "FAILURES", "ERRORS":
-		if m := pytestTitle.FindStringSubmatch(line); m != nil {
-			if len(r.blocks) < MaxTests {
-				r.blocks = append(r.blocks, Test{Name: blockName(m[1]), out: &excerpt{}})
-			} else {
-				r.section = "" // that is enough
-			}
-		} else if n := len(r.blocks); n > 0 {
+	case inTracebacks && m.by(pytestTitle, line):
+		if len(r.blocks) < MaxTests {
+			r.blocks = append(r.blocks, Test{Name: blockName(m[1]), out: &excerpt{}})
+		} else {
+			r.section = "" // that is enough
+		}
+	case inTracebacks:
+		if n := len(r.blocks); n > 0 {
 			r.blocks[n-1].out.line(line)
 		}
-	case "short test summary info":
-		if m := pytestFailed.FindStringSubmatch(line); m != nil {
-			id, why := cutReason(m[2])
-			r.name(id, why)
+	case inSummary:
+		if m.by(pytestFailed, line) {
+			r.name(cutReason(m[2]))
 		}
-	default:
-		if m := pytestVerbose.FindStringSubmatch(line); m != nil {
-			switch m[2] {
-			case "PASSED", "XPASS":
-				file, name := pytestName(m[1])
-				r.named(file, name)
-			case "FAILED", "ERROR":
-				r.name(m[1], "")
-			}
+	case m.by(pytestVerbose, line):
+		switch m[2] {
+		case "PASSED", "XPASS":
+			r.named(pytestName(m[1]))
+		case "FAILED", "ERROR":
+			r.name(m[1], "")
 		}
 	}
 }
@@ -181,13 +175,14 @@ func readUnittest(c *collector, outputs [][]byte) {
 		failed  = map[string]bool{} // the failed tests of this run; a test with failed subtests counts once
 	)
 	eachLine(outputs, func(line string) {
+		var m match
 		switch {
 		case len(line) >= 70 && strings.Trim(line, "=") == "":
 			c.close()
 			heading = true
 			return
 		case heading:
-			if m := unitTitle.FindStringSubmatch(line); m != nil {
+			if m.by(unitTitle, line) {
 				pkg, name := unitName(m[2], m[3], m[4])
 				c.broken = c.broken || strings.HasSuffix(pkg, "._FailedTest") // a module that can't be imported
 				c.open(Test{Package: pkg, Name: name})
@@ -196,12 +191,12 @@ func readUnittest(c *collector, outputs [][]byte) {
 				}
 			}
 		case len(line) >= 70 && strings.Trim(line, "-") == "":
-		case unitRan.MatchString(line):
+		case m.by(unitRan, line):
 			c.close()
-			ran = atoi(unitRan.FindStringSubmatch(line)[1])
-		case ran > 0 && unitTotal.MatchString(line):
+			ran = atoi(m[1])
+		case ran > 0 && m.by(unitTotal, line):
 			skipped := 0
-			for _, m := range unitCount.FindAllStringSubmatch(unitTotal.FindStringSubmatch(line)[1], 10) {
+			for _, m := range unitCount.FindAllStringSubmatch(m[1], 10) {
 				if kind := strings.TrimSpace(m[1]); kind == "skipped" || kind == "expected failures" {
 					skipped += atoi(m[2])
 				}
@@ -212,11 +207,8 @@ func readUnittest(c *collector, outputs [][]byte) {
 			clear(failed)
 		case c.test != nil:
 			c.say(line)
-		default:
-			if m := unitVerbose.FindStringSubmatch(line); m != nil && m[4] == "ok" {
-				pkg, name := unitName(m[1], m[2], m[3])
-				c.named(pkg, name)
-			}
+		case m.by(unitVerbose, line) && m[4] == "ok":
+			c.named(unitName(m[1], m[2], m[3]))
 		}
 		heading = false
 	})

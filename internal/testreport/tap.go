@@ -76,7 +76,7 @@ func (r *tapReader) line(line string) {
 		}
 		return
 	}
-	level := min(indent/4, maxLevel)
+	var m match
 	switch {
 	case text == "---" && r.last != nil:
 		r.yaml = strings.Repeat(" ", indent) + "---"
@@ -89,18 +89,12 @@ func (r *tapReader) line(line string) {
 	case strings.HasPrefix(text, "# duration_ms ") && indent == 0:
 	case strings.HasPrefix(text, "#"):
 		r.comment(text)
-	case indent == 0 && tapPlan.MatchString(text):
-		r.planned = count(r.planned + atoi(tapPlan.FindStringSubmatch(text)[1]))
-		r.last = nil
-	case tapPlan.MatchString(text):
-		r.last = nil
-	default:
-		if !strings.HasPrefix(text, "ok") && !strings.HasPrefix(text, "not ok") {
-			return
+	case m.by(tapPlan, text):
+		if r.last = nil; indent == 0 {
+			r.planned = count(r.planned + atoi(m[1]))
 		}
-		if m := tapTest.FindStringSubmatch(text); m != nil {
-			r.point(level, m[1] == "", m[2], m[3])
-		}
+	case m.by(tapTest, text):
+		r.point(min(indent/4, maxLevel), m[1] == "", m[2], m[3])
 	}
 }
 
