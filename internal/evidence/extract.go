@@ -63,8 +63,8 @@ func Extract(stdout []byte, pattern *regexp.Regexp) (Reading, error) {
 	if pattern != nil {
 		return byPattern(out, pattern)
 	}
-	if name, value, found := metricLine(out); found {
-		return byMetricLine(name, value)
+	if lines := metricLines(out); len(lines) > 0 {
+		return byMetricLine(lines[len(lines)-1])
 	}
 	last, count := lastNumber(out)
 	reading, err := read(last, count, out)
@@ -96,7 +96,9 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 	return reading, nil
 }
 
-func byMetricLine(name string, value []byte) (Reading, error) {
+// byMetricLine reads a match of metricPattern.
+func byMetricLine(line [][]byte) (Reading, error) {
+	name, value := clean(string(line[1]), 80), bytes.TrimSpace(line[2])
 	t, _ := scan(value, 0)
 	if t.kind != number || t.from != 0 {
 		return Reading{}, &NoNumber{"the line METRIC " + name + "= has no number", quote(string(value))}
@@ -112,17 +114,12 @@ func byMetricLine(name string, value []byte) (Reading, error) {
 // metricPattern matches a line METRIC <name>=<value>, but not METRICS=5, METRIC = 5 or "METRIC of the day = 5".
 var metricPattern = lazyregexp.New(`(?:^|[\r\n])[ \t]*METRIC[ \t]+([^ \t=\r\n]+)[ \t]*=([^\r\n]*)`)
 
-// metricLine returns the last line of the form METRIC <name>=<value>.
-func metricLine(out []byte) (name string, value []byte, found bool) {
+// metricLines returns the matches of metricPattern.
+func metricLines(out []byte) [][][]byte {
 	if !bytes.Contains(out, []byte("METRIC")) { // the pattern is slow on megabytes
-		return "", nil, false
+		return nil
 	}
-	lines := metricPattern.FindAllSubmatch(out, -1)
-	if len(lines) == 0 {
-		return "", nil, false
-	}
-	last := lines[len(lines)-1]
-	return clean(string(last[1]), 80), bytes.TrimSpace(last[2]), true
+	return metricPattern.FindAllSubmatch(out, -1)
 }
 
 // lastNumber returns the last token in out, and how many numbers there are.

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,16 +15,15 @@ const MostNames = 32
 // Named returns the values in the lines METRIC <name>=<number> of an output: the last of each name, for at most 32
 // names. It skips a line without a number.
 func Named(stdout []byte) map[string]Decimal {
-	out := Plain(stdout)
-	if !bytes.Contains(out, []byte("METRIC")) { // the pattern is slow on megabytes
+	lines := metricLines(Plain(stdout))
+	if lines == nil {
 		return nil
 	}
 	named := map[string]Decimal{}
-	for _, line := range metricPattern.FindAllSubmatch(out, -1) {
-		name := clean(string(line[1]), 80)
-		reading, err := byMetricLine(name, bytes.TrimSpace(line[2]))
-		if _, known := named[name]; err == nil && (known || len(named) < MostNames) {
-			named[name] = reading.Value
+	for _, line := range lines {
+		reading, err := byMetricLine(line)
+		if _, known := named[reading.Name]; err == nil && (known || len(named) < MostNames) {
+			named[reading.Name] = reading.Value
 		}
 	}
 	return named
