@@ -18,10 +18,11 @@ var place = lazyregexp.New(`^((?i:in|inside|within|for) [^,]{1,60}), +(.+)$`)
 // fillers are words that say nothing about the change.
 var fillers = strings.Fields("a an the this that these those its our my your please now just simply also again let lets us we i you should could would can will ll s try trying")
 
-// synonyms are words with the same meaning for a change of a program, by the form that Idea gives them.
+// synonyms are words with the same meaning for a change of a program, all in the form that cut gives them: delet is
+// delete.
 var synonyms = map[string]string{
-	"drop": "remove", "delete": "remove", "eliminate": "remove", "decrease": "reduce", "lower": "reduce", "raise": "increase", "enlarge": "increase",
-	"introduce": "add", "inside": "in", "within": "in",
+	"drop": "remov", "delet": "remov", "eliminat": "remov", "decreas": "reduc", "lower": "reduc", "rais": "increas", "enlarg": "increas",
+	"introduc": "add", "insid": "in", "within": "in",
 }
 
 // Idea returns what different wordings of one idea have in common: their words in order, without fillers, in a form
@@ -41,20 +42,11 @@ func Idea(description string) string {
 		}
 		if !slices.Contains(fillers, w) {
 			w = cut(w)
-			out = append(out, cmp.Or(byStem[w], w))
+			out = append(out, cmp.Or(synonyms[w], w))
 		}
 	}
 	return strings.Join(out, " ")
 }
-
-// byStem are the synonyms by their stems.
-var byStem = func() map[string]string {
-	m := map[string]string{}
-	for word, same := range synonyms {
-		m[cut(word)] = cut(same)
-	}
-	return m
-}()
 
 // cut removes the endings of an English word: caches, cached, caching and cache become cach. A word with a digit or
 // an underscore is a name and stays.
