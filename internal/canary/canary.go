@@ -13,8 +13,9 @@ import (
 	"pawl/internal/lazyregexp"
 )
 
-// language says how the files of a language are broken.
+// language says how the files of a language are broken. Languages that are built together share a name.
 type language struct {
+	name string
 	// function matches the head of a function up to where its body begins: up to the opening brace, or, in a language
 	// with indented bodies, up to the end of the line. If it is nil, functions are not changed.
 	function *lazyregexp.Regexp
@@ -32,19 +33,22 @@ var (
 	pyFunction   = lazyregexp.New(`(?m)^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[^\n]*:[ \t]*(?:#[^\n]*)?$`)
 )
 
-var js = language{function: jsFunction, fails: `throw new Error("broken by pawl on purpose");`}
+var (
+	js  = language{name: "JavaScript", function: jsFunction, fails: `throw new Error("broken by pawl on purpose");`}
+	cpp = language{name: "C"}
+)
 
 // languages has the languages by file name extension.
 var languages = map[string]language{
-	".go": {function: goFunction, fails: `panic("broken by pawl on purpose")`},
+	".go": {name: "Go", function: goFunction, fails: `panic("broken by pawl on purpose")`},
 	".js": js, ".mjs": js, ".cjs": js, ".jsx": js, ".ts": js, ".mts": js, ".cts": js, ".tsx": js,
-	".py":   {function: pyFunction, fails: `raise RuntimeError("broken by pawl on purpose")`, indented: true},
-	".rs":   {function: rustFunction, fails: `panic!("broken by pawl on purpose");`},
-	".java": {function: javaFunction, fails: `throw new RuntimeException("broken by pawl on purpose");`},
-	".c":    {function: cFunction, fails: `__builtin_trap();`}, ".h": {},
-	".cc": {}, ".cpp": {}, ".cxx": {}, ".hpp": {}, ".hh": {},
-	".cs": {}, ".kt": {}, ".scala": {}, ".swift": {}, ".rb": {}, ".ex": {}, ".exs": {}, ".lua": {}, ".zig": {}, ".dart": {},
-	".php": {after: "<?php"},
+	".py":   {name: "Python", function: pyFunction, fails: `raise RuntimeError("broken by pawl on purpose")`, indented: true},
+	".rs":   {name: "Rust", function: rustFunction, fails: `panic!("broken by pawl on purpose");`},
+	".java": {name: "Java", function: javaFunction, fails: `throw new RuntimeException("broken by pawl on purpose");`},
+	".c":    {name: "C", function: cFunction, fails: `__builtin_trap();`}, ".h": cpp, ".cc": cpp, ".cpp": cpp, ".cxx": cpp, ".hpp": cpp, ".hh": cpp,
+	".kt": {name: "Java"}, ".scala": {name: "Java"}, ".cs": {name: "C#"}, ".swift": {name: "Swift"}, ".rb": {name: "Ruby"},
+	".ex": {name: "Elixir"}, ".exs": {name: "Elixir"}, ".lua": {name: "Lua"}, ".zig": {name: "Zig"}, ".dart": {name: "Dart"},
+	".php": {name: "PHP", after: "<?php"},
 }
 
 // aside lists folders with files that a guard does not have to protect.

@@ -13,13 +13,6 @@ type Part struct {
 	Files []string
 }
 
-// names has the names of the languages by file name extension. Languages that are built together share a name.
-var names = map[string]string{
-	".go": "Go", ".js": "JavaScript", ".mjs": "JavaScript", ".cjs": "JavaScript", ".jsx": "JavaScript", ".ts": "JavaScript", ".mts": "JavaScript", ".cts": "JavaScript", ".tsx": "JavaScript",
-	".py": "Python", ".rs": "Rust", ".java": "Java", ".kt": "Java", ".scala": "Java", ".c": "C", ".h": "C", ".cc": "C", ".cpp": "C", ".cxx": "C", ".hpp": "C", ".hh": "C",
-	".cs": "C#", ".swift": "Swift", ".rb": "Ruby", ".ex": "Elixir", ".exs": "Elixir", ".lua": "Lua", ".zig": "Zig", ".dart": "Dart", ".php": "PHP",
-}
-
 // manifests are files that make their folder a package of its own.
 var manifests = []string{
 	"package.json", "go.mod", "Cargo.toml", "pyproject.toml", "setup.py", "setup.cfg", "pom.xml", "build.gradle", "build.gradle.kts", "composer.json", "mix.exs", "Package.swift", "pubspec.yaml",
@@ -34,26 +27,26 @@ func Parts(files, all []string) (parts []Part) {
 		}
 	}
 	type key struct{ dir, language string }
-	found, languages := map[key][]string{}, map[string]int{}
+	found, spoken := map[key][]string{}, map[string]int{}
 	for _, file := range files {
 		dir := path.Dir(file)
 		for dir != "." && !own[dir] {
 			dir = path.Dir(dir)
 		}
-		k := key{dir, names[path.Ext(file)]}
+		k := key{dir, languages[path.Ext(file)].name}
 		if found[k] == nil {
-			languages[dir]++
+			spoken[dir]++
 		}
 		found[k] = append(found[k], file)
 	}
 	for k, files := range found {
 		name := strings.TrimPrefix(k.dir, ".")
 		switch {
-		case name == "" && len(languages) == 1:
+		case name == "" && len(spoken) == 1:
 			name = k.language
 		case name == "":
 			name = "what is in no package (" + k.language + ")"
-		case languages[k.dir] > 1:
+		case spoken[k.dir] > 1:
 			name += " (" + k.language + ")"
 		}
 		parts = append(parts, Part{name, slices.Sorted(slices.Values(files))})
