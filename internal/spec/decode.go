@@ -260,14 +260,10 @@ func orEmpty(v any) any {
 // number returns a number of any type, or of a text.
 func number(raw any) (evidence.Decimal, error) {
 	switch v := raw.(type) {
-	case json.Number:
-		return evidence.ParseDecimal(v.String())
-	case string:
-		return evidence.ParseDecimal(v)
+	case json.Number, string, int, int64:
+		return evidence.ParseDecimal(fmt.Sprint(v))
 	case float64:
 		return evidence.ParseDecimal(strconv.FormatFloat(v, 'g', -1, 64))
-	case int, int64:
-		return evidence.ParseDecimal(fmt.Sprint(v))
 	}
 	return evidence.Decimal{}, errors.New("it is no number")
 }
