@@ -47,14 +47,10 @@ func (e *Exchange) Collect(out *act.Called, stdout string, in act.Call) (printed
 	if err != nil {
 		out.Warn(err.Error())
 	}
-	if line := hosted.Said(r.Description); line != "" {
-		out.Description = line
-	}
+	out.Description = cmp.Or(hosted.Said(r.Description), out.Description)
 	out.Session = cmp.Or(out.Session, loop.Clip(hosted.Said(r.SessionID), 100))
 	out.Idea = hosted.Said(r.Idea)
-	if gave := hosted.Said(string(r.GiveUp)); gave != "" {
-		out.GiveUp = loop.Clip(gave, 300)
-	}
+	out.GiveUp = cmp.Or(loop.Clip(hosted.Said(string(r.GiveUp)), 300), out.GiveUp)
 	if e.classify(out, refusal, time.Now()); out.Refused != nil && e.call == nil && r.ToolCalls == nil {
 		out.Usage.ToolCalls = 0 // the provider did not let it work
 	}

@@ -187,12 +187,11 @@ func ExchangeFor(ws *hosted.Workspace, key act.Key, prompt string, c *proc.Comma
 	if err := os.MkdirAll(held.At(e.Dir), 0o700); err != nil {
 		return nil, fmt.Errorf("making the exchange: %w", err)
 	}
-	if err := os.WriteFile(held.At(e.promptFile()), []byte(prompt), 0o600); err != nil {
-		return nil, fmt.Errorf("writing the prompt: %w", err)
-	}
 	// The copy beside the logs is the record. The agent may change its own copy.
-	if err := os.WriteFile(held.At(filepath.Join(filepath.Dir(c.Stdout), "prompt.md")), []byte(prompt), 0o600); err != nil {
-		return nil, fmt.Errorf("writing the prompt: %w", err)
+	for _, file := range []string{e.promptFile(), filepath.Join(filepath.Dir(c.Stdout), "prompt.md")} {
+		if err := os.WriteFile(held.At(file), []byte(prompt), 0o600); err != nil {
+			return nil, fmt.Errorf("writing the prompt: %w", err)
+		}
 	}
 	c.Stdin = e.promptFile()
 	return e, nil

@@ -107,10 +107,8 @@ type Averages map[string]Average
 
 // With returns the averages with one more evaluation, for at most 32 names. It does not change a.
 func (a Averages) With(values map[string]Decimal) Averages {
-	out := maps.Clone(a)
-	if out == nil {
-		out = Averages{}
-	}
+	out := Averages{}
+	maps.Copy(out, a)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if before, known := out[name]; known {
 			out[name] = Average{before.N + 1, before.Sum.Add(values[name])}

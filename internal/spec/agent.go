@@ -63,7 +63,7 @@ func (a Agent) with(o Override) Agent {
 	if !o.Command.IsZero() || o.Model != "" { // the models may be another vendor's
 		own.Vendor = ""
 	}
-	own.Vendor, own.Model = cmp.Or(o.Vendor, own.Vendor), cmp.Or(o.Model, own.Model)
+	own.Vendor, own.Model, own.Ideas = cmp.Or(o.Vendor, own.Vendor), cmp.Or(o.Model, own.Model), cmp.Or(o.Ideas, own.Ideas)
 	if o.Fallback != nil {
 		own.Fallback = o.Fallback
 	}
@@ -72,9 +72,6 @@ func (a Agent) with(o Override) Agent {
 	}
 	if o.Args != nil {
 		own.Args = o.Args
-	}
-	if o.Ideas != nil {
-		own.Ideas = o.Ideas
 	}
 	if len(o.Env) > 0 {
 		merged := map[string]string{}

@@ -61,7 +61,7 @@ type codexLine struct {
 		Exit    *int            `json:"exit_code"`
 		Status  string          `json:"status"`
 	} `json:"item"`
-	Usage *struct {
+	Usage struct {
 		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
 	} `json:"usage"`
@@ -86,9 +86,7 @@ func (c *codex) line(raw []byte) []Event {
 			return c.tool(l)
 		}
 	case "turn.completed":
-		if l.Usage != nil {
-			c.in, c.out = max(c.in, count(l.Usage.Input)), max(c.out, count(l.Usage.Output))
-		}
+		c.in, c.out = max(c.in, count(l.Usage.Input)), max(c.out, count(l.Usage.Output))
 		return []Event{{Kind: Ended, End: &End{}}}
 	case "turn.failed":
 		return []Event{{Kind: Ended, End: &End{Failure: why(l.Error.Message, c.trouble)}}}

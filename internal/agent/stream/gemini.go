@@ -69,7 +69,7 @@ type geminiLine struct {
 	Error    struct {
 		Message string `json:"message"`
 	} `json:"error"`
-	Stats *struct {
+	Stats struct {
 		Total  int64 `json:"total_tokens"`
 		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
@@ -99,10 +99,9 @@ func (g *gemini) line(raw []byte) []Event {
 	case "error":
 		g.trouble = why(l.Message, l.Error.Message)
 	case "result":
-		if s := l.Stats; s != nil {
-			g.in = max(g.in, count(s.Input))
-			g.out = max(g.out, count(s.Output), count(s.Total)-count(s.Input)) // only the total includes thoughts
-		}
+		s := l.Stats
+		g.in = max(g.in, count(s.Input))
+		g.out = max(g.out, count(s.Output), count(s.Total)-count(s.Input)) // only the total includes thoughts
 		end := &End{}
 		if l.Status != "success" || l.Error.Message != "" {
 			end.Failure = why(l.Error.Message, g.trouble)
