@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +72,9 @@ func (h Heard) Read(p []byte) (int, error) {
 
 // talk speaks the protocol with an agent until its turn has ended.
 func talk(ctx context.Context, o Options, in io.Writer, out io.Reader, stdout io.Writer) {
-	s := &session{Options: o, print: json.NewEncoder(stdout), tools: map[protocol.ToolCallId]*tool{}, over: make(chan struct{})}
+	s := &session{Options: o, print: json.NewEncoder(stdout), tools: map[protocol.ToolCallId]*tool{}}
+	s.allowed, s.stop = context.WithCancel(ctx)
+	defer s.stop()
 	ready := make(chan struct{})
 	conn := protocol.NewClientSideConnection(s, in, Heard{Reader: out, From: ready})
 	conn.SetLogger(slog.New(slog.DiscardHandler)) // agents also send messages that are not in the protocol
@@ -102,7 +105,8 @@ type session struct {
 	text      strings.Builder
 	spent     stream.ACPLine
 	exhausted loop.Resource
-	over      chan struct{}    // closed when a budget is used up
+	allowed   context.Context // ends when a budget is used up, and when pawl interrupts the agent
+	stop      context.CancelFunc
 	held      []stream.ACPLine // the lines that are printed after the agent has reported its usage
 }
 
@@ -136,7 +140,7 @@ func (s *session) turn(ctx context.Context, conn *protocol.ClientSideConnection)
 		started.Agent, started.Version = hello.AgentInfo.Name, hello.AgentInfo.Version
 	}
 	s.tell(started)
-	if mode := s.mode(opened.Modes); mode != "" {
+	if mode := s.mode(opened.Modes); mode != "" && mode != opened.Modes.CurrentModeId {
 		if _, err := conn.SetSessionMode(ctx, protocol.SetSessionModeRequest{SessionId: opened.SessionId, ModeId: mode}); err != nil {
 			return failed("session/set_mode", err)
 		}
@@ -146,50 +150,32 @@ func (s *session) turn(ctx context.Context, conn *protocol.ClientSideConnection)
 			return failed("session/set_model", err)
 		}
 	}
-	return s.prompt(ctx, conn, opened.SessionId)
+	return s.prompt(conn, opened.SessionId)
 }
 
 // prompt sends the agent its prompt. It cancels the turn if a budget is used up or pawl interrupts it.
-func (s *session) prompt(ctx context.Context, conn *protocol.ClientSideConnection, id protocol.SessionId) stream.ACPLine {
-	type answer struct {
-		protocol.PromptResponse
-		err error
-	}
-	answered := make(chan answer, 1)
-	asking, abandon := context.WithCancel(context.Background())
+func (s *session) prompt(conn *protocol.ClientSideConnection, id protocol.SessionId) stream.ACPLine {
+	asking, abandon := context.WithCancel(context.Background()) // an agent reports its usage after it was cancelled
 	defer abandon()
-	go func() {
-		r, err := conn.Prompt(asking, protocol.PromptRequest{SessionId: id, Prompt: []protocol.ContentBlock{protocol.TextBlock(s.Prompt)}})
-		answered <- answer{r, err}
-	}()
-	var a answer
-	select {
-	case a = <-answered:
-	case <-s.over:
-		a.StopReason = protocol.StopReasonCancelled
-	case <-ctx.Done():
-		a.StopReason = protocol.StopReasonCancelled
-	}
-	if a.StopReason == protocol.StopReasonCancelled {
+	defer context.AfterFunc(s.allowed, func() {
 		_ = conn.Cancel(asking, protocol.CancelNotification{SessionId: id})
-		select {
-		case a = <-answered:
-		case <-time.After(cancelled):
-			return stream.ACPLine{Failure: "it did not end its turn after pawl cancelled it"}
-		}
+		time.AfterFunc(cancelled, abandon)
+	})()
+	r, err := conn.Prompt(asking, protocol.PromptRequest{SessionId: id, Prompt: []protocol.ContentBlock{protocol.TextBlock(s.Prompt)}})
+	switch {
+	case asking.Err() != nil:
+		return stream.ACPLine{Failure: "it did not end its turn after pawl cancelled it"}
+	case err != nil:
+		return failed("session/prompt", err)
 	}
-	if a.err != nil {
-		return failed("session/prompt", a.err)
-	}
-	s.count(a.PromptResponse)
-	if a.StopReason != protocol.StopReasonEndTurn {
-		return stream.ACPLine{Failure: "it ended with " + string(a.StopReason)}
+	s.count(r)
+	if r.StopReason != protocol.StopReasonEndTurn {
+		return stream.ACPLine{Failure: "it ended with " + string(r.StopReason)}
 	}
 	return stream.ACPLine{}
 }
 
-// mode returns the mode in which the agent asks pawl before it does what is not approved, "" if the agent is already
-// in it. In the first mode of Codex and Qwen Code, a model answers these questions instead of the contract, and its
+// mode returns the mode in which the agent asks pawl before it does what is not approved, "" if it has none. In the first mode of Codex and Qwen Code, a model answers these questions instead of the contract, and its
 // usage is in no count.
 func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId {
 	if modes == nil {
@@ -200,13 +186,8 @@ func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId 
 		codex = "workspace-write"
 	}
 	for _, want := range []protocol.SessionModeId{codex, "default"} { // Codex's mode, then that of the other agents
-		for _, m := range modes.AvailableModes {
-			if m.Id == want {
-				if modes.CurrentModeId == want {
-					return ""
-				}
-				return want
-			}
+		if slices.ContainsFunc(modes.AvailableModes, func(m protocol.SessionMode) bool { return m.Id == want }) {
+			return want
 		}
 	}
 	return ""
@@ -255,10 +236,8 @@ func (s *session) put(l stream.ACPLine) {
 
 // exhaust ends the turn because a budget is used up.
 func (s *session) exhaust(r loop.Resource) {
-	if s.exhausted == "" {
-		s.exhausted = r
-		close(s.over)
-	}
+	s.exhausted = cmp.Or(s.exhausted, r)
+	s.stop()
 }
 
 // say prints a message that came in pieces.
@@ -303,14 +282,10 @@ func given[T any](value *T) (is T) {
 }
 
 func shown(title string, input any) string {
-	if input == nil {
-		return loop.Clip(title, maxShown)
+	if b, err := json.Marshal(input); err == nil && input != nil {
+		title = strings.TrimSpace(title + " " + string(b))
 	}
-	b, err := json.Marshal(input)
-	if err != nil {
-		return loop.Clip(title, maxShown)
-	}
-	return loop.Clip(strings.TrimSpace(title+" "+string(b)), maxShown)
+	return loop.Clip(title, maxShown)
 }
 
 // end records that a tool call has ended.
@@ -370,13 +345,12 @@ func (s *session) RequestPermission(_ context.Context, r protocol.RequestPermiss
 	defer s.mu.Unlock()
 	t := s.call(r.ToolCall.ToolCallId, given(r.ToolCall.Kind), given(r.ToolCall.Title), r.ToolCall.RawInput)
 	var option protocol.PermissionOptionId
-	if s.exhausted == "" && s.Allow(t.kind, t.input) {
-		option = approving(r.Options, s.always(t.kind))
-	}
-	if option == "" && s.exhausted == "" {
-		s.put(stream.ACPLine{Type: stream.ACPDenied, Tool: t.name()})
-		s.end(r.ToolCall.ToolCallId, t, protocol.ToolCallStatusFailed, nil, nil) // not every agent reports that
-		option = choose(r.Options, protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways)
+	if s.exhausted == "" {
+		if option = s.approving(r.Options, t.kind, t.input); option == "" {
+			s.put(stream.ACPLine{Type: stream.ACPDenied, Tool: t.name()})
+			s.end(r.ToolCall.ToolCallId, t, protocol.ToolCallStatusFailed, nil, nil) // not every agent reports that
+			option = choose(r.Options, protocol.PermissionOptionKindRejectOnce, protocol.PermissionOptionKindRejectAlways)
+		}
 	}
 	if option == "" {
 		return protocol.RequestPermissionResponse{Outcome: protocol.NewRequestPermissionOutcomeCancelled()}, nil

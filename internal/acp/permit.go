@@ -72,15 +72,17 @@ func commandOf(input any) string {
 	return ""
 }
 
-// approving returns the option that allows what an agent asks for, "" if there is none. It prefers an option that counts
-// once, so that the contract answers the next question too. always says that an option which counts for good allows no
+// approving returns the option that allows a tool, "" if there is none or the contract does not approve it. It prefers
+// an option that counts once, so that the contract answers the next question too. One that counts for good must allow no
 // more than the contract.
-func approving(options []protocol.PermissionOption, always bool) protocol.PermissionOptionId {
-	kinds := []protocol.PermissionOptionKind{protocol.PermissionOptionKindAllowOnce}
-	if always {
-		kinds = append(kinds, protocol.PermissionOptionKindAllowAlways)
+func (r Rules) approving(options []protocol.PermissionOption, kind protocol.ToolKind, input any) protocol.PermissionOptionId {
+	switch {
+	case !r.Allow(kind, input):
+		return ""
+	case r.always(kind):
+		return choose(options, protocol.PermissionOptionKindAllowOnce, protocol.PermissionOptionKindAllowAlways)
 	}
-	return choose(options, kinds...)
+	return choose(options, protocol.PermissionOptionKindAllowOnce)
 }
 
 // choose returns the first option of the first kind that there is, "" if there is none.
