@@ -80,6 +80,7 @@ func (c *Trace) Add(e loop.Event) []Span {
 		c.seed = fmt.Sprintf("%s\x00%d", e.Loop, e.Time.UnixNano())
 		sum := sha256.Sum256([]byte("trace\x00" + c.seed))
 		copy(c.trace[:], sum[:])
+		c.since = since{map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}}
 		c.begin(ofLoop, "loop", 0, e)
 	}
 	if len(c.open) == 0 {

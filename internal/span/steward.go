@@ -26,13 +26,12 @@ func init() {
 			return nil
 		},
 		loop.TaskSubmitted: func(c *Trace, e loop.Event) []Span {
-			c.since.tasks = noted(c.since.tasks, e.Task, e.Time)
-			c.since.states = noted(c.since.states, e.Task, e.Time)
+			c.since.tasks[e.Task], c.since.states[e.Task] = e.Time, e.Time
 			return nil
 		},
 		loop.TaskStateChanged: func(c *Trace, e loop.Event) []Span {
 			s := c.stretch("task "+string(e.From), c.since.states[e.Task], e, Attribute{"pawl.to", string(e.To)})
-			c.since.states = noted(c.since.states, e.Task, e.Time)
+			c.since.states[e.Task] = e.Time
 			return []Span{s}
 		},
 		loop.ActionTaken: func(c *Trace, e loop.Event) []Span {
@@ -61,14 +60,6 @@ func init() {
 	})
 }
 
-func noted(m map[string]time.Time, key string, at time.Time) map[string]time.Time {
-	if m == nil {
-		m = map[string]time.Time{}
-	}
-	m[key] = at
-	return m
-}
-
 // stretch returns a span of a steward that ends with an event.
 func (c *Trace) stretch(name string, from time.Time, e loop.Event, attributes ...Attribute) Span {
 	if from.IsZero() || from.Before(c.open[0].Start) {
@@ -85,7 +76,7 @@ func (c *Trace) gate(e loop.Event) []Span {
 		return nil
 	}
 	if e.Type == loop.GateOpened {
-		c.since.gates = noted(c.since.gates, e.Gate.ID, e.Time)
+		c.since.gates[e.Gate.ID] = e.Time
 		return nil
 	}
 	from := c.since.gates[e.Gate.ID]

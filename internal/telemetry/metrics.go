@@ -76,47 +76,30 @@ func newMeters(address string, about *resource.Resource, count census, logger *s
 
 // instruments creates pawl's own metrics. Their labels have few values: never a loop, a commit or a text.
 func (m *meters) instruments(meter metric.Meter, count census) error {
-	var errs []error
-	counter := func(to *metric.Int64Counter, name, about string) {
-		c, err := meter.Int64Counter(name, metric.WithDescription(about))
-		*to, errs = c, append(errs, err)
-	}
-	histogram := func(to *metric.Float64Histogram, name, about string) {
-		h, err := meter.Float64Histogram(name, metric.WithDescription(about), metric.WithUnit("s"))
-		*to, errs = h, append(errs, err)
-	}
-	gauge := func(name, about string) metric.Int64ObservableGauge {
-		g, err := meter.Int64ObservableGauge(name, metric.WithDescription(about))
-		errs = append(errs, err)
-		return g
-	}
-	counter(&m.iterations, "pawl.iterations", "Finished iterations, by outcome and reason")
-	counter(&m.ended, "pawl.loops.ended", "Loops that ended, by status and error code")
-	counter(&m.refused, "pawl.pushes.refused", "Pushes that the user's repository did not take")
-	counter(&m.calls, "pawl.agent.calls", "Agent calls, by role")
-	counter(&m.toolCalls, "pawl.agent.tool_calls", "Tool calls that agents reported, by role")
-	counter(&m.tokens, "pawl.agent.tokens", "Tokens that agents reported, by role and direction")
-	histogram(&m.iterationSeconds, "pawl.iteration.duration", "Wall clock time of an iteration")
-	histogram(&m.stepSeconds, "pawl.step.duration", "Active time of a step, by step and outcome")
-	histogram(&m.taskSeconds, "pawl.steward.task.executing", "Executing time of a task that is over")
-	histogram(&m.gateWait, "pawl.gate.wait", "Time until a gate was answered, by kind and answer")
-	counter(&m.transitions, "pawl.steward.transitions", "Transitions of a steward's tasks, by state")
-	counter(&m.actions, "pawl.steward.actions", "Actions for a steward's tasks, by kind and result")
-	counter(&m.milestones, "pawl.steward.milestones", "Finished steps and approved proposals")
-	counter(&m.findings, "pawl.steward.findings", "What loop detection has found, by rule")
-	counter(&m.over, "pawl.steward.tasks.ended", "Tasks that ended, by outcome")
-	var err error
-	m.taskActions, err = meter.Float64Histogram("pawl.steward.task.actions", metric.WithDescription("Actions of a task that is over"),
-		metric.WithExplicitBucketBoundaries(1, 2, 5, 10, 20, 50, 100, 200, 500))
-	errs = append(errs, err)
-	m.executing, err = meter.Float64Counter("pawl.steward.executing.seconds", metric.WithDescription("Executing time of a steward's tasks"))
-	errs = append(errs, err)
-	m.cost, err = meter.Float64Counter("pawl.agent.cost.usd", metric.WithDescription("What agents reported to have cost, in USD, by role"))
-	errs = append(errs, err)
-	active := gauge("pawl.loops.active", "Loops of this host that have not ended, by status")
-	gates := gauge("pawl.gates.open", "Open gates of this host's loops, by kind")
-	repeats := gauge("pawl.steward.repeats", "The longest streak of one action with one result now, of all tasks")
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	about, inSeconds := metric.WithDescription, metric.WithUnit("s")
+	m.iterations = must(meter.Int64Counter("pawl.iterations", about("Finished iterations, by outcome and reason")))
+	m.ended = must(meter.Int64Counter("pawl.loops.ended", about("Loops that ended, by status and error code")))
+	m.refused = must(meter.Int64Counter("pawl.pushes.refused", about("Pushes that the user's repository did not take")))
+	m.calls = must(meter.Int64Counter("pawl.agent.calls", about("Agent calls, by role")))
+	m.toolCalls = must(meter.Int64Counter("pawl.agent.tool_calls", about("Tool calls that agents reported, by role")))
+	m.tokens = must(meter.Int64Counter("pawl.agent.tokens", about("Tokens that agents reported, by role and direction")))
+	m.cost = must(meter.Float64Counter("pawl.agent.cost.usd", about("What agents reported to have cost, in USD, by role")))
+	m.iterationSeconds = must(meter.Float64Histogram("pawl.iteration.duration", about("Wall clock time of an iteration"), inSeconds))
+	m.stepSeconds = must(meter.Float64Histogram("pawl.step.duration", about("Active time of a step, by step and outcome"), inSeconds))
+	m.gateWait = must(meter.Float64Histogram("pawl.gate.wait", about("Time until a gate was answered, by kind and answer"), inSeconds))
+	m.transitions = must(meter.Int64Counter("pawl.steward.transitions", about("Transitions of a steward's tasks, by state")))
+	m.actions = must(meter.Int64Counter("pawl.steward.actions", about("Actions for a steward's tasks, by kind and result")))
+	m.milestones = must(meter.Int64Counter("pawl.steward.milestones", about("Finished steps and approved proposals")))
+	m.findings = must(meter.Int64Counter("pawl.steward.findings", about("What loop detection has found, by rule")))
+	m.over = must(meter.Int64Counter("pawl.steward.tasks.ended", about("Tasks that ended, by outcome")))
+	m.executing = must(meter.Float64Counter("pawl.steward.executing.seconds", about("Executing time of a steward's tasks")))
+	m.taskSeconds = must(meter.Float64Histogram("pawl.steward.task.executing", about("Executing time of a task that is over"), inSeconds))
+	m.taskActions = must(meter.Float64Histogram("pawl.steward.task.actions", about("Actions of a task that is over"),
+		metric.WithExplicitBucketBoundaries(1, 2, 5, 10, 20, 50, 100, 200, 500)))
+	active := must(meter.Int64ObservableGauge("pawl.loops.active", about("Loops of this host that have not ended, by status")))
+	gates := must(meter.Int64ObservableGauge("pawl.gates.open", about("Open gates of this host's loops, by kind")))
+	repeats := must(meter.Int64ObservableGauge("pawl.steward.repeats", about("The longest streak of one action with one result now, of all tasks")))
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		loops, open, longest := count()
 		o.ObserveInt64(repeats, longest)
 		for status, n := range loops {
@@ -127,7 +110,15 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 		}
 		return nil
 	}, active, gates, repeats)
-	return errors.Join(append(errs, err)...)
+	return err
+}
+
+// must returns an instrument. Making one fails only if its name is invalid, and a test makes all of them.
+func must[I any](instrument I, err error) I {
+	if err != nil {
+		panic(err)
+	}
+	return instrument
 }
 
 func (m *meters) count(ctx context.Context, of string, e loop.Event) {
@@ -173,13 +164,12 @@ func (m *meters) count(ctx context.Context, of string, e loop.Event) {
 }
 
 func (m *meters) step(ctx context.Context, e loop.Event) {
-	u := e.Usage
-	if u == nil {
+	if e.Usage == nil {
 		return
 	}
-	m.stepSeconds.Record(ctx, float64(u.ActiveMs)/1000, with("step", e.Step, "outcome", span.Outcome(e)))
+	m.stepSeconds.Record(ctx, float64(e.Usage.ActiveMs)/1000, with("step", e.Step, "outcome", span.Outcome(e)))
 	if e.Role != "" {
-		m.spent(ctx, e.Role, *u)
+		m.spent(ctx, e.Role, *e.Usage)
 	}
 }
 
