@@ -43,32 +43,16 @@ type Page[S any] struct {
 	contract *Contract // the contract if the entry amends it, else nil
 }
 
-// form says in which files the entries of a ledger keep the state: in StateFile, and perhaps in further files.
-type form[S any] interface {
-	// write returns the files that differ between two states, always with StateFile. A file that is removed has the
-	// value nil.
-	write(before, after S) map[string][]byte
-	// read returns the state from StateFile and from the files that more returns.
-	read(file []byte, more func(names []string) (map[string][]byte, error)) (S, error)
-}
-
-// inOneFile is the form of a small state.
-type inOneFile[S any] struct{}
-
-func (inOneFile[S]) write(_, after S) map[string][]byte {
-	return map[string][]byte{StateFile: indent(after)}
-}
-
-func (inOneFile[S]) read(file []byte, _ func([]string) (map[string][]byte, error)) (state S, err error) {
-	return state, json.Unmarshal(file, &state)
-}
-
 // Book reads the entries of one ledger and prepares new ones. It keeps the last page for the next append.
 type Book[S State[S]] struct {
 	store *store.Store
 	begin func(loop string) S // the state before the first event
 	check func(S) error       // returns an error if the state is not one of this kind
-	form  form[S]             // how entries keep the state
+	// write returns the files that differ between two states, always with StateFile. A file that is removed has the
+	// value nil.
+	write func(before, after S) map[string][]byte
+	// read returns the state from StateFile and from the files that more returns.
+	read func(file []byte, more func(names []string) (map[string][]byte, error)) (S, error)
 
 	mu   sync.Mutex
 	head string // the entry of page
@@ -90,7 +74,7 @@ func (b *Book[S]) Read(ctx context.Context, head string) (Page[S], error) {
 		return Page[S]{}, fmt.Errorf("reading the ledger: %w", err)
 	}
 	p := Page[S]{Results: files[ResultsFile]}
-	p.State, err = b.form.read(files[StateFile], func(names []string) (map[string][]byte, error) {
+	p.State, err = b.read(files[StateFile], func(names []string) (map[string][]byte, error) {
 		return b.store.ReadLedger(ctx, head, names...)
 	})
 	if err == nil {
@@ -129,7 +113,7 @@ func (b *Book[S]) Entry(ctx context.Context, prev string, events []loop.Event) (
 	}
 	before := page.State
 	page.State = loop.Fold(before, events).At(prev)
-	files := b.form.write(before, page.State)
+	files := b.write(before, page.State)
 	files[EventsFile] = lines.Bytes()
 	return files, page, nil
 }

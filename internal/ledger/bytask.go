@@ -8,9 +8,8 @@ import (
 	"pawl/internal/steward"
 )
 
-// byTask is the form of a steward's state. StateFile names the tasks, and each task has its own file. So the size of
-// an entry does not depend on how many tasks are in the queue.
-type byTask struct{}
+// In a steward's entries, StateFile names the tasks, and each task has its own file. So the size of an entry does not
+// depend on how many tasks are in the queue.
 
 // named is a state with the IDs of its tasks.
 type named struct {
@@ -18,7 +17,7 @@ type named struct {
 	Tasks []string `json:"tasks"` // instead of those of State
 }
 
-func (byTask) write(before, after steward.State) map[string][]byte {
+func writeByTask(before, after steward.State) map[string][]byte {
 	files := map[string][]byte{}
 	had := map[string]*steward.Task{}
 	for i := range before.Tasks {
@@ -40,7 +39,7 @@ func (byTask) write(before, after steward.State) map[string][]byte {
 	return files
 }
 
-func (byTask) read(file []byte, more func(names []string) (map[string][]byte, error)) (steward.State, error) {
+func readByTask(file []byte, more func(names []string) (map[string][]byte, error)) (steward.State, error) {
 	var n named
 	if err := json.Unmarshal(file, &n); err != nil {
 		return n.State, err

@@ -41,13 +41,10 @@ func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
 			return Facts{}, err
 		}
 		c, err := book.Charter(ctx, head)
-		if err != nil {
-			return Facts{}, err
-		}
 		return Facts{
 			Name: state.Steward, Kind: kind.Steward.Name, Status: state.Status, Repo: state.Repo, Onto: c.Repo.Base, Desk: state.Desk,
 			Spec: spec.Spec{Repo: c.Repo, Sandbox: c.Sandbox()}, Charter: c,
-		}, nil
+		}, err
 	}
 	book := Open(s)
 	state, err := book.State(ctx, head)
@@ -55,10 +52,7 @@ func About(ctx context.Context, s *store.Store, head string) (Facts, error) {
 		return Facts{}, err
 	}
 	c, err := book.Contract(ctx, head)
-	if err != nil {
-		return Facts{}, err
-	}
 	return Facts{
 		Name: state.Loop, Kind: state.Kind, Status: state.Status, Repo: state.Repo, Onto: c.Branch, Desk: state.Desk, Spec: c.Spec,
-	}, nil
+	}, err
 }

@@ -42,8 +42,14 @@ func Open(store *store.Store) *Ledger {
 		_, err := kind.Of(s.Kind)
 		return err
 	}
-	begin := func(string) loop.State { return loop.State{} }
-	return &Ledger{Book: &Book[loop.State]{store: store, begin: begin, check: check, form: inOneFile[loop.State]{}}}
+	return &Ledger{Book: &Book[loop.State]{
+		store: store, check: check,
+		begin: func(string) loop.State { return loop.State{} },
+		write: func(_, after loop.State) map[string][]byte { return map[string][]byte{StateFile: indent(after)} },
+		read: func(file []byte, _ func([]string) (map[string][]byte, error)) (state loop.State, err error) {
+			return state, json.Unmarshal(file, &state)
+		},
+	}}
 }
 
 // Contract returns the contract at head.

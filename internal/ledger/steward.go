@@ -58,7 +58,7 @@ func OpenSteward(store *store.Store) *Steward {
 		}
 		return nil
 	}
-	return &Steward{&Book[steward.State]{store: store, begin: steward.New, check: check, form: byTask{}}}
+	return &Steward{&Book[steward.State]{store: store, begin: steward.New, check: check, write: writeByTask, read: readByTask}}
 }
 
 // isSteward reports whether the ledger at head has the file that stewards alone have; Verify checks the content.

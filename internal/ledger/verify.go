@@ -81,7 +81,7 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 			}
 		}
 		r.Events += len(c.events)
-		c.state, err = b.form.read(e.Files[StateFile], func([]string) (map[string][]byte, error) { return e.Files, nil })
+		c.state, err = b.read(e.Files[StateFile], func([]string) (map[string][]byte, error) { return e.Files, nil })
 		if err != nil {
 			c.wrong("%s can't be read: %v", StateFile, err)
 		}
@@ -98,9 +98,8 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 		before = c.state
 	})
 	if damage, ok := errors.AsType[*store.Damage](err); ok {
-		r.Cut = true
-		r.Faults = append(r.Faults, Fault{damage.N, damage.Commit, damage.What})
-		err = nil
+		r.Cut, r.Faults = true, append(r.Faults, Fault{damage.N, damage.Commit, damage.What})
+		return r, nil
 	}
 	return r, err
 }
@@ -214,14 +213,10 @@ func after(file []byte, events []loop.Event) ([]byte, error) {
 // differs returns the first keys in which two states differ, "" if they are equal.
 func differs[S any](is, want S) string {
 	a, b := keys(is), keys(want)
-	var names []string
 	all := maps.Clone(a)
 	maps.Copy(all, b)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !bytes.Equal(a[name], b[name]) {
-			names = append(names, name)
-		}
-	}
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return bytes.Equal(a[name], b[name]) })
+	names := slices.Sorted(maps.Keys(all))
 	if len(names) > 5 {
 		names = append(names[:5], fmt.Sprintf("and %d more", len(names)-5))
 	}
@@ -232,15 +227,9 @@ func differs[S any](is, want S) string {
 func keys[S any](s S) map[string]json.RawMessage {
 	var once S
 	out := map[string]json.RawMessage{}
-	first, err := json.Marshal(s)
+	err := json.Unmarshal(indent(s), &once)
 	if err == nil {
-		err = json.Unmarshal(first, &once)
-	}
-	if err == nil {
-		first, err = json.Marshal(once)
-	}
-	if err == nil {
-		err = json.Unmarshal(first, &out)
+		err = json.Unmarshal(indent(once), &out)
 	}
 	if err != nil {
 		panic(err) // a state has only plain values
