@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 
+	"go.temporal.io/sdk/worker"
+
 	"pawl/activities"
 )
 
@@ -16,3 +18,9 @@ func Sweep(ctx context.Context, o Options, a *activities.Activities) { sweepOnce
 
 // Attributes reports whether the namespace has the search attributes.
 func Attributes(ctx context.Context, o Options) bool { return attributes(ctx, o) }
+
+// Work is the part of RunWorker after the recovery, with the test's own workers. They call fatal if the service refuses
+// them.
+func Work(ctx context.Context, o Options, a *activities.Activities, workers func(fatal func(error)) []worker.Worker) error {
+	return o.work(ctx, a, func(_ *activities.Activities, fatal func(error)) []worker.Worker { return workers(fatal) })
+}

@@ -164,13 +164,14 @@ func RunWorker(ctx context.Context, o Options) error {
 		return err
 	}
 	a.Survey(ctx)
-	refused := make(chan error, 1)
-	workers := o.workers(id, a, func(err error) {
-		select {
-		case refused <- err:
-		default:
-		}
-	})
+	return o.work(ctx, a, o.workers)
+}
+
+// work runs the workers of all queues until ctx ends or the service refuses them for good.
+func (o Options) work(ctx context.Context, a *activities.Activities, made func(*activities.Activities, func(error)) []worker.Worker) error {
+	polling, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	workers := made(a, refuse)
 	for i, w := range slices.Backward(workers) {
 		if err := w.Start(); err != nil {
 			stop(workers[i+1:])
@@ -178,28 +179,28 @@ func RunWorker(ctx context.Context, o Options) error {
 		}
 	}
 	o.ready(true)
-	serving, endServing := context.WithCancel(ctx)
-	defer endServing()
-	var served sync.WaitGroup
-	served.Go(func() { o.serveTriggers(serving, id) })
-	sweep(ctx, o, a)
-	select {
-	case <-ctx.Done():
-	case err = <-refused: // permanent: the namespace, or the access to it, is gone
-		err = fmt.Errorf("the service refuses the worker: %w", err)
-	}
-	endServing()
-	served.Wait()
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		trigger.Run(polling, trigger.Options{ // S5
+			Stewards: &trigger.Temporal{Client: o.Client, Namespace: o.Namespace, Host: a.Host, Now: time.Now},
+			Home:     o.Home, Logger: o.Logger, Address: o.Worker.Triggers, Serving: o.Triggers,
+		})
+	})
+	sweep(polling, o, a)
+	serving.Wait()
 	// Workflow tasks first, so that nothing new is scheduled while steps are being ended.
 	workers[0].Stop()
 	stop(workers[1:])
 	a.Stop()
-	return err
+	if ctx.Err() == nil { // permanent: the namespace, or the access to it, is gone
+		return fmt.Errorf("the service refuses the worker: %w", context.Cause(polling))
+	}
+	return nil
 }
 
 // workers returns a worker for each queue. The first one is for workflow tasks.
-func (o Options) workers(id string, a *activities.Activities, fatal func(error)) []worker.Worker {
-	options := o.options(id, fatal)
+func (o Options) workers(a *activities.Activities, fatal func(error)) []worker.Worker {
+	options := o.options(a.Host, fatal)
 	options.Interceptors = a.Interceptors()
 	shared := worker.New(o.Client, act.TaskQueue, options)
 	Register(shared)
@@ -208,12 +209,12 @@ func (o Options) workers(id string, a *activities.Activities, fatal func(error))
 		a.RegisterTrees(shared)
 	}
 	options.DisableWorkflowWorker = true
-	trees := worker.New(o.Client, act.HostQueue(id), options)
+	trees := worker.New(o.Client, act.HostQueue(a.Host), options)
 	a.RegisterShared(trees)
 	a.RegisterTrees(trees)
 	// This queue is served even if loops no longer use it, because older loops may still send their calls there.
 	options.MaxConcurrentActivityExecutionSize = cmp.Or(o.Worker.Agents, config.DefaultAgents)
-	agents := worker.New(o.Client, act.AgentQueue(id), options)
+	agents := worker.New(o.Client, act.AgentQueue(a.Host), options)
 	a.RegisterAgents(agents)
 	return []worker.Worker{shared, trees, agents}
 }
@@ -225,14 +226,6 @@ func stop(workers []worker.Worker) {
 		ending.Go(w.Stop)
 	}
 	ending.Wait()
-}
-
-// serveTriggers serves the stewards' triggers until ctx ends (S5).
-func (o Options) serveTriggers(ctx context.Context, id string) {
-	trigger.Run(ctx, trigger.Options{
-		Stewards: &trigger.Temporal{Client: o.Client, Namespace: o.Namespace, Host: id, Now: time.Now},
-		Home:     o.Home, Logger: o.Logger, Address: o.Worker.Triggers, Serving: o.Triggers,
-	})
 }
 
 func (o Options) ready(ours bool) {
