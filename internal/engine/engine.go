@@ -53,8 +53,6 @@ type Options struct {
 	Auth pass.Wish
 	// SearchAttributes are registered in the namespace "default".
 	SearchAttributes map[string]enumspb.IndexedValueType
-
-	known string // the ID of the engine to which this process's clients are connected
 }
 
 // Engine is this process's share in the engine of a directory.
@@ -65,7 +63,6 @@ type Engine struct {
 	closing context.Context
 	leave   context.CancelFunc
 	turn    sync.Mutex
-	closed  bool     // guarded by turn
 	lock    *os.File // guarded by turn; nil unless this process owns the engine
 
 	mu       sync.Mutex // guards what follows
@@ -165,7 +162,7 @@ func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error 
 	if err := e.closing.Err(); err != nil {
 		return errors.Join(err, lock.Close())
 	}
-	s, err := start(ctx, e.knowing(), lock, takeover)
+	s, err := start(ctx, e.options, e.Endpoint().ClusterID, lock, takeover)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start the engine in %s: %w", e.options.Dir, err), lock.Close())
 	}
@@ -173,15 +170,6 @@ func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error 
 	e.serves(s)
 	go e.watch()
 	return nil
-}
-
-// knowing returns the options with the ID of the engine of which this process has been a client.
-func (e *Engine) knowing() Options {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	o := e.options
-	o.known = e.endpoint.ClusterID
-	return o
 }
 
 // serves records which server runs.
@@ -242,11 +230,11 @@ func (e *Engine) watch() {
 func (e *Engine) restart(s *server) error {
 	e.turn.Lock()
 	defer e.turn.Unlock()
-	if e.closed {
+	if e.closing.Err() != nil {
 		return nil
 	}
 	s.stop()
-	next, err := start(e.closing, e.knowing(), e.lock, true)
+	next, err := start(e.closing, e.options, s.endpoint.ClusterID, e.lock, true)
 	if err != nil {
 		return err
 	}
@@ -260,11 +248,6 @@ func (e *Engine) Close() error {
 	e.leave()
 	e.turn.Lock()
 	defer e.turn.Unlock()
-	if e.closed {
-		return nil
-	}
-	e.closed = true
-
 	e.mu.Lock()
 	s := e.server
 	e.server = nil

@@ -26,8 +26,9 @@ const (
 	bindPatience = 500 * time.Millisecond
 )
 
-// start brings the database up to date, starts a server on it and writes its endpoint.
-func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*server, error) {
+// start brings the database up to date, starts a server on it and writes its endpoint. known is the ID of the engine to
+// which this process's clients are connected, "" for none.
+func start(ctx context.Context, o Options, known string, lock *os.File, takeover bool) (*server, error) {
 	began := time.Now()
 	// From here on the lock file names this process, so the endpoint that the last owner left is no longer valid.
 	if err := own(lock); err != nil {
@@ -38,7 +39,7 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 		o.Logger.Warn("The engine's endpoint can't be read and is written anew", "error", err)
 	}
 	if err != nil {
-		last = Endpoint{ClusterID: cmp.Or(o.known, uuid.NewString())}
+		last = Endpoint{ClusterID: cmp.Or(known, uuid.NewString())}
 	}
 	key, err := pass.Settle(o.Dir, o.Auth)
 	if err != nil {
@@ -119,14 +120,10 @@ func start(ctx context.Context, o Options, lock *os.File, takeover bool) (*serve
 // process had it, its clients come back to its last port. An engine that was closed starts at the port that it was
 // asked to use, so it does not stay on another port for good.
 func preferredPort(o Options, last Endpoint, takeover bool) (port int, wait time.Duration) {
-	switch {
-	case last.Port == 0:
-		return o.Port, 0
-	case takeover || !last.Stopped && last.Preferred == o.Port:
+	if last.Port != 0 && (takeover || !last.Stopped && last.Preferred == o.Port) {
 		return last.Port, bindPatience
-	default:
-		return o.Port, 0
 	}
+	return o.Port, 0
 }
 
 // identifyBinary gives the SDK a name for this binary. Otherwise the SDK would hash the whole file, 200 MB in 0.4 s,

@@ -55,52 +55,45 @@ func onlyVisitors(p *pass.Pass, run string, next http.Handler) http.Handler {
 
 // ServeHTTP serves the UI to visitors, and begins sessions.
 func (v *visitors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	name := cookieName(r)
-	if token, ok := strings.CutPrefix(r.URL.Path, linkPath); ok {
-		session, ok := v.open(token)
-		if !ok && !v.knows(r, name) {
-			refuse(w)
-			return
-		}
-		if ok {
-			http.SetCookie(w, &http.Cookie{Name: name, Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-		}
+	token, visit := strings.CutPrefix(r.URL.Path, linkPath)
+	session := ""
+	if visit {
+		session = v.open(token)
+	}
+	switch {
+	case session == "" && !v.knows(r):
 		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("Referrer-Policy", "no-referrer")
-		http.Redirect(w, r, local(r.URL.Query().Get("to")), http.StatusSeeOther)
+		http.Error(w, "This page needs a link with a token. `pawl doctor` shows a new one. Each link is good for one visit.", http.StatusUnauthorized)
 		return
-	}
-	if !v.knows(r, name) {
-		refuse(w)
+	case !visit:
+		v.next.ServeHTTP(w, r)
 		return
+	case session != "":
+		http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	}
-	v.next.ServeHTTP(w, r)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	http.Redirect(w, r, local(r.URL.Query().Get("to")), http.StatusSeeOther)
 }
 
-// open begins the session of a link. ok is false if the link is not valid, or was used before.
-func (v *visitors) open(token string) (session string, ok bool) {
+// open begins the session of a link, and returns "" if the link is not valid, or was used before.
+func (v *visitors) open(token string) (session string) {
 	once, mac, _ := strings.Cut(token, ".")
-	if !hmac.Equal([]byte(mac), []byte(signed(v.pass, v.run, once))) {
-		return "", false
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.used[once] {
-		return "", false
+	if v.used[once] || !hmac.Equal([]byte(mac), []byte(signed(v.pass, v.run, once))) {
+		return ""
 	}
 	session = rand.Text()
 	v.used[once], v.sessions[session] = true, true
-	return session, true
+	return session
 }
 
-func (v *visitors) knows(r *http.Request, name string) bool {
-	c, err := r.Cookie(name)
-	if err != nil {
-		return false
-	}
+func (v *visitors) knows(r *http.Request) bool {
+	c, err := r.Cookie(cookieName(r))
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.sessions[c.Value]
+	return err == nil && v.sessions[c.Value]
 }
 
 // cookieName contains the port, because the engines on several ports have one host.
@@ -115,9 +108,4 @@ func local(to string) string {
 		return "/"
 	}
 	return to
-}
-
-func refuse(w http.ResponseWriter) {
-	w.Header().Set("Cache-Control", "no-store")
-	http.Error(w, "This page needs a link with a token. `pawl doctor` shows a new one. Each link is good for one visit.", http.StatusUnauthorized)
 }
