@@ -156,9 +156,9 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, steward, trigg
 	case r.Method != http.MethodPost:
 		return refuse(http.StatusMethodNotAllowed, "send POST")
 	}
-	body, refusal := read(w, r)
-	if refusal != nil {
-		return *refusal
+	body, status, why := read(w, r)
+	if status != 0 {
+		return refuse(status, why)
 	}
 	form, built := forms[route.Trigger.From]
 	secret, err := e.secret(route.Trigger.SecretFile)
@@ -196,28 +196,24 @@ func (e *Endpoint) answer(w http.ResponseWriter, r *http.Request, steward, trigg
 	return e.once(r.Context(), route, t)
 }
 
-// read returns the body, or the answer if it can't be used.
-func read(w http.ResponseWriter, r *http.Request) ([]byte, *Answer) {
-	refused := func(status int, why string) ([]byte, *Answer) {
-		a := refuse(status, why)
-		return nil, &a
+// read returns the body, or the status and the reason to refuse it with.
+func read(w http.ResponseWriter, r *http.Request) (body []byte, status int, why string) {
+	tooLarge := r.ContentLength > maxBody
+	var err error
+	if !tooLarge {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		tooLarge = errors.As(err, new(*http.MaxBytesError))
 	}
-	tooLarge := fmt.Sprintf("a delivery may have at most %d bytes", maxBody)
-	if r.ContentLength > maxBody {
-		return refused(http.StatusRequestEntityTooLarge, tooLarge)
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
 	var slow net.Error
 	switch {
-	case errors.As(err, &large):
-		return refused(http.StatusRequestEntityTooLarge, tooLarge)
+	case tooLarge:
+		return nil, http.StatusRequestEntityTooLarge, fmt.Sprintf("a delivery may have at most %d bytes", maxBody)
 	case errors.As(err, &slow) && slow.Timeout():
-		return refused(http.StatusRequestTimeout, "the body did not come in time")
+		return nil, http.StatusRequestTimeout, "the body did not come in time"
 	case err != nil:
-		return refused(http.StatusBadRequest, "the body could not be read")
+		return nil, http.StatusBadRequest, "the body could not be read"
 	}
-	return body, nil
+	return body, 0, ""
 }
 
 // secret reads a trigger's secret from its file each time, so that a change takes effect at once.
