@@ -23,12 +23,10 @@ func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Ki
 	w := work(steps.CanaryStep, spec.Duration(2*time.Duration(in.LimitMs)*time.Millisecond))
 	in.Step, in.Hollow = w.In, true
 	r, err := w.Canary(ctx, in)
-	if err == nil && r.Interrupted {
-		err = context.Cause(ctx)
+	if err := unlessInterrupted(ctx, r.Outcome, err); err != nil {
+		return err
 	}
 	switch {
-	case err != nil:
-		return err
 	case r.Blind():
 		what, do := govern.Blind(r, in.Guard, in.Test)
 		if k.Mends { // the loop may be there to write the first tests
@@ -74,10 +72,7 @@ func (f *Findings) tryParts(ctx context.Context, ws *hosted.Workspace, in act.Ca
 		w.Dir = steps.StepDir(ws.Machine, w.In.Ref, w.In.Key)
 		in.Step = w.In
 		seen, r, err := w.Sees(ctx, in, part.Files)
-		if err == nil && r.Interrupted {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
+		if err := unlessInterrupted(ctx, r, err); err != nil {
 			return err
 		}
 		last := time.Duration(r.ElapsedMs) * time.Millisecond

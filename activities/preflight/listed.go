@@ -37,12 +37,10 @@ func (f *Findings) listed(ctx context.Context, ws *hosted.Workspace, s spec.Spec
 		tell("list of tests")
 		w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "list", Sample: i}, Head: d.Contract.Base, LimitMs: listTime.Milliseconds()}, &steps.Running{})
 		r, err := w.Judged(ctx, "cd "+shell.Quote(cmp.Or(l.Dir, "."))+" && "+l.Command)
-		switch {
-		case err != nil:
+		if err := unlessInterrupted(ctx, r, err); err != nil {
 			return err
-		case r.Interrupted:
-			return context.Cause(ctx)
-		case !r.OK():
+		}
+		if !r.OK() {
 			continue // this runner can't list them
 		}
 		printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)

@@ -3,7 +3,6 @@ package preflight
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,11 +112,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	out.Repo, out.Branch = ws.Repo, git.BranchName(record.Branch)
 	base, err := opening.Base(ctx, ws, source)
 	if err != nil {
-		var f *fault.Error
-		if err = plainly(err); errors.As(err, &f) && f.Code == fault.PreconditionFailed {
-			out.problem("repository", f.What, f.Do)
-			return out, nil
-		}
+		err = out.unmet("repository", err)
 		return out, err
 	}
 	d, err := contracts.Draw(ctx, ws, s, base)
@@ -155,11 +150,8 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		return out, err
 	}
 	out.Environment = append(out.Environment, counting...)
-	var f *fault.Error
 	key, err := calls.Uncounted(ws, s)
-	if err = plainly(err); errors.As(err, &f) && f.Code == fault.PreconditionFailed {
-		out.problem(key, f.What, f.Do)
-	} else if err != nil {
+	if err := out.unmet(key, err); err != nil {
 		return out, err
 	}
 	tell("programs")
@@ -204,18 +196,21 @@ func (f *Findings) problem(check, what, do string) {
 	f.Problems = append(f.Problems, Problem{Check: check, What: what, Do: do})
 }
 
+// unmet adds a problem for a precondition that does not hold. It returns any other error.
+func (f *Findings) unmet(check string, err error) error {
+	if refused := wire.Decode(err); refused != nil && refused.Code == fault.PreconditionFailed {
+		f.problem(check, refused.What, refused.Do)
+		return nil
+	}
+	return plainly(err)
+}
+
 // notes adds the notes about the contract, including those about which the loop would warn too.
 func (f *Findings) notes(s spec.Spec, d contracts.Drawn) {
 	f.Notes = append(f.Notes, d.Warnings...)
-	var open []string
-	for _, dir := range d.Unsealed {
-		for _, name := range d.Names {
-			if strings.HasPrefix(name, dir+"/") && s.Match(name) {
-				open = append(open, dir)
-				break
-			}
-		}
-	}
+	open := slices.DeleteFunc(slices.Clone(d.Unsealed), func(dir string) bool {
+		return !slices.ContainsFunc(d.Names, func(name string) bool { return strings.HasPrefix(name, dir+"/") && s.Match(name) })
+	})
 	if len(open) > 0 {
 		f.Notes = append(f.Notes, "your commands name folders in which the agent may change files: "+git.QuoteSome(open)+". Add the files that must not change to protect")
 	}

@@ -42,52 +42,43 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	work := func(name string, limit spec.Duration) *steps.Work {
 		return steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: name}, Head: base, LimitMs: limit.D().Milliseconds()}, &steps.Running{})
 	}
-	unlessInterrupted := func(r act.Outcome, err error) error {
-		if err == nil && r.Interrupted {
-			return context.Cause(ctx)
-		}
-		return err
-	}
-	// setupFailed adds a problem if setup failed, which is not a failure of the command that needed the tree.
-	setupFailed := func(err error) bool {
-		refused := wire.Decode(err)
-		if refused == nil || refused.Code != fault.PreconditionFailed {
-			return false
-		}
-		out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // the log is removed with the folder
-		return true
-	}
-	// over reports whether the dry runs have to end: because of the error, or because setup failed, without one.
-	over := func(r act.Outcome, err error) (bool, error) {
-		if err = unlessInterrupted(r, err); setupFailed(err) {
+	// over reports whether the dry runs have to end: because of the error, or because setup failed, without one. That is
+	// not a failure of the command that needed the tree.
+	over := func(name string, r act.Outcome, err error) (bool, error) {
+		err = unlessInterrupted(ctx, r, err)
+		if refused := wire.Decode(err); refused != nil && refused.Code == fault.PreconditionFailed {
+			out.problem("setup", refused.What, "Run it in a fresh clone of the repository.") // the log is removed with the folder
 			return true, nil
+		}
+		if err == nil {
+			out.leaves(k, name, r)
 		}
 		return err != nil, plainly(err)
 	}
-	// lacks reports whether a program of the command is known to be missing, so that it need not run.
-	lacks := func(check string) bool {
-		return slices.ContainsFunc(out.Problems, func(p Problem) bool { return p.Check == check })
-	}
-	if s.Setup.Command != "" {
-		if lacks("setup") {
-			return nil // the next commands may need what setup fetches
+	// runs reports whether a command has to run: it need not if one of its programs is known to be missing.
+	runs := func(check, command string) bool {
+		if command == "" || slices.ContainsFunc(out.Problems, func(p Problem) bool { return p.Check == check }) {
+			return false
 		}
-		tell("setup")
-		if done, err := over(act.Outcome{}, ws.Restore(ctx, ws.Judge, base)); done {
+		tell(check)
+		return true
+	}
+	if runs("setup", s.Setup.Command) {
+		if done, err := over("setup", act.Outcome{}, ws.Restore(ctx, ws.Judge, base)); done {
 			return err
 		}
+	} else if s.Setup.Command != "" {
+		return nil // the next commands may need what setup fetches
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
 	var measured act.Measured
-	if s.Verify.Command != "" && !lacks("verify") {
-		tell("verify")
+	if runs("verify", s.Verify.Command) {
 		w := work("verify", s.Verify.Timeout)
 		r, err := w.Verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
-		if done, err := over(r.Outcome, err); done {
+		if done, err := over("verify", r.Outcome, err); done {
 			return err
 		}
 		out.Verify, out.Baseline = &r.Outcome, r.Metric
-		out.leaves(k, "verify", r.Outcome)
 		if took := time.Duration(r.ElapsedMs) * time.Millisecond; k.Reference && r.OK() && took > govern.LongVerify {
 			out.Notes = append(out.Notes, govern.Slow(s.Verify.Command, took))
 		}
@@ -105,14 +96,12 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 		measured = r
 	}
-	if s.Guard.Command != "" && !lacks("guard") {
-		tell("guard")
+	if runs("guard", s.Guard.Command) {
 		r, err := work("guard", s.Guard.Timeout).Judged(ctx, s.Guard.Command, s.ReportsOf(s.Guard.Command)...)
-		if done, err := over(r, err); done {
+		if done, err := over("guard", r, err); done {
 			return err
 		}
 		out.Guard = &r
-		out.leaves(k, "guard", r)
 		switch {
 		case r.OK():
 		case k.Mends:
@@ -121,13 +110,11 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(r)), again+" before there is anything to guard."+inTime("guard.timeout", r))
 		}
 	}
-	if k.Tests && s.TestRequired() && !lacks("test") {
-		tell("test")
+	if k.Tests && s.TestRequired() && runs("test", s.Test.Command) {
 		r, err := work("test", s.Test.Timeout).Test(ctx, act.Test{Command: s.Test.Command, Reports: s.ReportsOf(s.Test.Command)})
-		if done, err := over(r.Outcome, err); done {
+		if done, err := over("test", r.Outcome, err); done {
 			return err
 		}
-		out.leaves(k, "test", r.Outcome)
 		if out.Test = &r.Outcome; !r.OK() {
 			what := fails("test", s.Test.Command, r.Outcome)
 			if t := r.Tests; t != nil && t.Failed > 0 {
@@ -140,13 +127,11 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			out.Notes = append(out.Notes, what+advice)
 		}
 	}
-	if s.Check.Command != "" && !lacks("check") {
-		tell("check")
+	if runs("check", s.Check.Command) {
 		r, err := work("check", s.Limits.PhaseTimeout).Judged(ctx, s.Check.Command)
-		if done, err := over(r, err); done {
+		if done, err := over("check", r, err); done {
 			return err
 		}
-		out.leaves(k, "check", r)
 		if err := out.rewrites(ctx, ws, s, d); err != nil {
 			return err
 		}
@@ -171,10 +156,18 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			again.In.Key.Sample, again.In.Clean = sample, true
 			again.Dir = steps.StepDir(ws.Machine, again.In.Ref, again.In.Key)
 			r, err := again.Verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
-			return r, unlessInterrupted(r.Outcome, err)
+			return r, unlessInterrupted(ctx, r.Outcome, err)
 		}))
 	}
 	return nil
+}
+
+// unlessInterrupted returns the error of a command, or why the command was interrupted.
+func unlessInterrupted(ctx context.Context, r act.Outcome, err error) error {
+	if err == nil && r.Interrupted {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // varyTime is how long vary may measure the unchanged code.
