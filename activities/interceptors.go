@@ -19,27 +19,23 @@ func (a *Activities) Interceptors() []interceptor.WorkerInterceptor {
 	return []interceptor.WorkerInterceptor{&around{does: a.reported}, &around{does: a.Beating}, &around{does: a.mended}}
 }
 
-// around is an interceptor that does something around each activity.
+// around is an interceptor that does something around each activity. Each activity gets a copy of it.
 type around struct {
 	interceptor.WorkerInterceptorBase
+	interceptor.ActivityInboundInterceptorBase
 	does func(context.Context, *interceptor.ExecuteActivityInput, interceptor.ActivityInboundInterceptor) (any, error)
 }
 
 // InterceptActivity returns the interceptor of one activity.
 func (a *around) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	in := &inside{around: a}
+	in := *a
 	in.Next = next
-	return in
-}
-
-type inside struct {
-	interceptor.ActivityInboundInterceptorBase
-	around *around
+	return &in
 }
 
 // ExecuteActivity runs the activity with what is done around it.
-func (i *inside) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	return i.around.does(ctx, in, i.Next)
+func (a *around) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	return a.does(ctx, in, a.Next)
 }
 
 // reported logs how an activity ends, with loop, iteration and phase, which the SDK's own log lines lack.

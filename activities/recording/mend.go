@@ -64,16 +64,12 @@ func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string,
 		}
 	}
 	a.Logger.Error("a store is damaged", "loop", r.Loop, "what", what)
-	as, refs := map[string]string{}, []string{}
+	as := map[string]string{}
 	for _, each := range all {
-		refs = append(refs, each.Branch, each.Ledger)
-		if each.Onto != "" {
-			refs = append(refs, "refs/heads/"+each.Onto)
-		}
-	}
-	for _, ref := range refs {
-		if ref != "" {
-			as[ref] = "refs/pawl-mend/" + strings.TrimPrefix(ref, "refs/")
+		for _, ref := range []string{each.Branch, each.Ledger, "refs/heads/" + each.Onto} {
+			if ref != "" && ref != "refs/heads/" {
+				as[ref] = "refs/pawl-mend/" + strings.TrimPrefix(ref, "refs/")
+			}
 		}
 	}
 	m, err := s.Mend(ctx, known, places, func(ctx context.Context, fresh *store.Store) error {
@@ -110,10 +106,7 @@ func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string,
 
 // damageOf describes the damage of a store that a loop needs.
 func damageOf(ctx context.Context, s *store.Store, r workspace.Record, want map[string]string, deep bool) (string, error) {
-	refs := []string{r.Ledger}
-	if r.Branch != "" {
-		refs = append(refs, r.Branch)
-	}
+	refs := slices.DeleteFunc([]string{r.Ledger, r.Branch}, func(ref string) bool { return ref == "" })
 	for _, ref := range refs {
 		if at, err := s.Ref(ctx, ref); err == nil && at == "" && want[ref] != "" {
 			return fmt.Sprintf("%s is missing from the store %s", ref, s.Dir()), nil
@@ -193,11 +186,9 @@ func ofStore(ws *hosted.Workspace) {
 // noted returns where the refs of a loop were, as far as that is known.
 func noted(h home.Home, r workspace.Record) map[string]string {
 	at := workspace.Noted(h, r.Ref)
-	for ref, hash := range at {
-		if !git.IsHash(hash) || ref != r.Ledger && ref != r.Branch || ref == "" {
-			delete(at, ref)
-		}
-	}
+	maps.DeleteFunc(at, func(ref, hash string) bool {
+		return !git.IsHash(hash) || ref != r.Ledger && ref != r.Branch || ref == ""
+	})
 	return at
 }
 
@@ -208,16 +199,14 @@ func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
 		return false
 	}
 	known, what := map[string]string{}, ""
-	var lost *store.Fenced
-	var failed *git.Error
 	_, gone := os.Stat(held.At(r.Store))
-	switch {
-	case errors.As(cause, &lost) && (lost.Have == "" || lost.Have == store.Damaged):
+	switch lost := absent(cause); {
+	case lost != nil:
 		known[lost.Ref] = lost.Want
 		what = fmt.Sprintf("%s is damaged in the store %s", lost.Ref, r.Store)
 	case errors.Is(gone, fs.ErrNotExist):
 		what = "the store " + r.Store + " is gone"
-	case errors.As(cause, &failed), errors.Is(cause, store.ErrDamagedRef), errors.Is(cause, git.ErrNotFound):
+	case errors.As(cause, new(*git.Error)), errors.Is(cause, store.ErrDamagedRef), errors.Is(cause, git.ErrNotFound):
 		if !a.due(r.Store) {
 			return false
 		}
@@ -232,14 +221,19 @@ func (a *Mender) MendAfter(ctx context.Context, ref string, cause error) bool {
 	return what != ""
 }
 
+// absent returns an error that says that a ref was not moved but is gone or damaged, nil for any other error.
+func absent(err error) *store.Fenced {
+	if f, ok := errors.AsType[*store.Fenced](err); ok && (f.Have == "" || f.Have == store.Damaged) {
+		return f
+	}
+	return nil
+}
+
 // Lost returns the fault LEDGER_DAMAGED if an error comes from a store that has become whole again without a commit that the
 // loop stands on, else nil. The loop can't go on from there: what is left is older.
 func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause error) error {
-	var failed *git.Error
-	var fenced *store.Fenced
 	r, ok := a.RecordOf(ref)
-	absent := errors.As(cause, &fenced) && (fenced.Have == "" || fenced.Have == store.Damaged)
-	if !ok || !absent && !errors.As(cause, &failed) && !errors.Is(cause, git.ErrNotFound) {
+	if !ok || absent(cause) == nil && !errors.As(cause, new(*git.Error)) && !errors.Is(cause, git.ErrNotFound) {
 		return nil
 	}
 	s, err := store.Open(ctx, r.Store)
