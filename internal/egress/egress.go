@@ -185,15 +185,19 @@ func (p *proxy) tunnel(client, server net.Conn) {
 			_ = from.Close()
 			return
 		}
-		if half, ok := to.(interface{ CloseWrite() error }); ok {
-			_ = half.CloseWrite()
-		} else {
-			_ = to.Close()
-		}
+		_ = closeWrite(to)
 	}
 	both.Go(func() { flow(server, client) })
 	flow(client, server)
 	both.Wait()
+}
+
+// closeWrite ends one direction of a connection, and the whole connection if it can't be ended by halves.
+func closeWrite(conn net.Conn) error {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return conn.Close()
 }
 
 // peeked is a connection whose first bytes were already read.
@@ -222,12 +226,7 @@ func (c *peeked) WriteTo(w io.Writer) (int64, error) {
 
 func (c *peeked) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
-func (c *peeked) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return c.Close()
-}
+func (c *peeked) CloseWrite() error { return closeWrite(c.Conn) }
 
 func (c *peeked) Close() error {
 	c.p.drop(c.Conn)

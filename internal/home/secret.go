@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,18 +31,12 @@ func (h Home) Secret(path string) (Secret, error) {
 		return Secret{}, fmt.Errorf("reading a secret: %w", err)
 	case !info.Mode().IsRegular(): // opening a FIFO would wait for its other end
 		return Secret{}, fmt.Errorf("the secret %s is not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return Secret{}, fmt.Errorf("reading a secret: %w", err)
-	}
-	defer f.Close()
-	value, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err != nil {
-		return Secret{}, fmt.Errorf("reading a secret: %w", err)
-	}
-	if len(value) > maxSecret {
+	case info.Size() > maxSecret:
 		return Secret{}, fmt.Errorf("the secret %s has more than %d bytes", path, maxSecret)
+	}
+	value, err := os.ReadFile(path)
+	if err != nil {
+		return Secret{}, fmt.Errorf("reading a secret: %w", err)
 	}
 	s := Secret{Value: bytes.TrimSpace(value)}
 	if len(s.Value) == 0 {
