@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
@@ -295,17 +294,8 @@ func Must[T any](v T, err error) T {
 // Documented runs the command that the contract documents, and returns a hash of its output.
 func Documented(t testing.TB, dir, base, head string) string {
 	t.Helper()
-	cmd := exec.Command("git", "diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", base, head)
-	cmd.Dir = dir
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "GIT_") {
-			cmd.Env = append(cmd.Env, kv)
-		}
-	}
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	sum := sha256.Sum256(out)
-	return hex.EncodeToString(sum[:])
+	out := Git(t, dir, "diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", base, head) + "\n"
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(out)))
 }
 
 // VariedChange changes a desk in every way that a diff can show, and returns the commit.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -67,7 +66,7 @@ func build(root, pkg, made, to string, flags []string) error {
 	if os.Link(shared, to) == nil {
 		return nil
 	}
-	return copyFile(shared, to) // it is on another file system
+	return exec.Command("cp", shared, to).Run() // it is on another file system
 }
 
 // place returns the path at which all tests of this checkout share the program of a package.
@@ -142,20 +141,4 @@ func sources(root string) (string, error) {
 func identity(f fs.FileInfo) string {
 	file, _ := f.Sys().(*syscall.Stat_t)
 	return fmt.Sprint(" ", file.Ino, f.Size(), f.ModTime().UnixNano())
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Close()
 }
