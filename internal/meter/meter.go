@@ -78,10 +78,9 @@ type Meter struct {
 	budget  budget
 	file    *os.File
 
+	serving sync.RWMutex // read-locked by every request that is under way
 	mu      sync.Mutex
-	ended   bool
-	serving sync.WaitGroup
-	failed  error // of the first line that could not be written
+	failed  error // of the lines that could not be written; guarded by mu
 
 	touched atomic.Int64 // when the file was last touched, in Unix seconds
 }
@@ -145,26 +144,20 @@ func roots(files []string) *x509.CertPool {
 // End refuses further requests, ends those under way, and returns when all costs are recorded. It returns an error if
 // a record could not be written.
 func (m *Meter) End() error {
-	m.mu.Lock()
-	m.ended = true
-	m.mu.Unlock()
 	m.end()
-	m.serving.Wait()
+	m.serving.Lock()
+	defer m.serving.Unlock()
 	return errors.Join(m.failed, m.file.Close())
 }
 
 // ServeHTTP answers a request of the program.
 func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.mu.Lock()
-	if m.ended {
-		m.mu.Unlock()
+	m.serving.RLock()
+	defer m.serving.RUnlock()
+	if m.ctx.Err() != nil {
 		http.Error(w, "The call of the agent has ended.", http.StatusServiceUnavailable)
 		return
 	}
-	m.serving.Add(1)
-	m.mu.Unlock()
-	defer m.serving.Done()
-
 	switch {
 	case !m.known(r):
 		tell(w, r, http.StatusUnauthorized, "pawl's meter takes requests with the key in the environment of the agent's program alone.")

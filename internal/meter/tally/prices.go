@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -88,10 +89,7 @@ func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 	if o := p.Over; o != nil && u.Input > o.Tokens {
 		p.Input, p.Output, p.CacheRead, p.CacheWrite = o.Input, o.Output, o.CacheRead, o.CacheWrite
 	}
-	written := p.CacheWrite
-	if written == 0 {
-		written = p.Input
-	}
+	written := cmp.Or(p.CacheWrite, p.Input)
 	fresh := max(0, u.Input-u.Cached-u.CacheWrite)
 	// A dollar per million tokens is 1000 billionths per token.
 	sum := 1000 * (float64(fresh)*p.Input + float64(u.Cached)*p.CacheRead + float64(u.CacheWrite)*written + float64(u.Output)*p.Output)

@@ -287,21 +287,16 @@ func (c *Counter) read(raw []byte) {
 
 // blocks counts the tool calls of Anthropic's API.
 func (c *Counter) blocks(p piece) {
-	is := func(b typed) bool {
-		return b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use"
-	}
+	var all []typed
 	switch p.Type {
 	case "content_block_start":
-		if is(p.Block) {
-			c.answer.Tools++
-		}
+		all = []typed{p.Block}
 	case "message":
-		var all []typed
 		_ = json.Unmarshal(p.Content, &all)
-		for _, b := range all {
-			if is(b) {
-				c.answer.Tools++
-			}
+	}
+	for _, b := range all {
+		if b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use" {
+			c.answer.Tools++
 		}
 	}
 }
