@@ -358,10 +358,11 @@ func (m *Meter) watch(r *http.Response) error {
 	e.mu.Lock()
 	e.counter.Stream = strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream")
 	e.mu.Unlock()
+	var to io.Writer = e
 	if r.Header.Get("Content-Encoding") == "gzip" {
-		e.unpack()
+		to = e.unpack()
 	}
-	var body io.Reader = passing{r.Body, e}
+	var body io.Reader = passing{r.Body, to, e}
 	if e.status >= 400 { // Qwen Code hangs up at the status; read the reason before it does
 		begin, _ := io.ReadAll(io.LimitReader(body, maxBody)) // an error of the reader comes again with the rest
 		body = io.MultiReader(bytes.NewReader(begin), body)
@@ -376,12 +377,14 @@ func (m *Meter) watch(r *http.Response) error {
 // passing is the body of an answer that the meter reads as it passes.
 type passing struct {
 	from io.Reader
+	to   io.Writer // counts it
 	e    *exchange
 }
 
 func (p passing) Read(b []byte) (int, error) {
 	n, err := p.from.Read(b)
-	p.e.passed(b[:n])
+	p.e.heard()
+	_, _ = p.to.Write(b[:n])
 	p.e.ended = p.e.ended || err != nil
 	return n, err
 }
@@ -403,8 +406,8 @@ type exchange struct {
 	unpacked chan struct{}
 }
 
-// unpack counts the uncompressed content of a compressed answer.
-func (e *exchange) unpack() {
+// unpack returns a writer for a compressed answer, whose uncompressed content it counts.
+func (e *exchange) unpack() io.Writer {
 	var from *io.PipeReader
 	from, e.packed = io.Pipe()
 	e.unpacked = make(chan struct{})
@@ -415,16 +418,7 @@ func (e *exchange) unpack() {
 		}
 		_, _ = io.Copy(io.Discard, from)
 	}()
-}
-
-// passed reads a part of the answer as it came.
-func (e *exchange) passed(b []byte) {
-	e.heard()
-	if e.packed != nil {
-		_, _ = e.packed.Write(b)
-	} else {
-		_, _ = e.Write(b)
-	}
+	return e.packed
 }
 
 // Write counts a part of the uncompressed answer.

@@ -40,9 +40,14 @@ type Telemetry struct {
 	metrics *meters
 	traces  *tracers
 
-	mu      sync.Mutex
-	loops   map[string]Seen    // the last known state of each loop and steward that is not over, by ID
-	courses map[string]*course // the traces of these, by ID
+	mu    sync.Mutex
+	loops map[string]followed // the loops and stewards that are not over, by ID
+}
+
+// followed is a loop or a steward: its last known state, and its trace.
+type followed struct {
+	Seen
+	course *course
 }
 
 // course is a loop's trace. It has a lock because an abandoned attempt of an activity may still append while the next
@@ -70,7 +75,7 @@ func Start(ctx context.Context, s Settings, instance string, logger *slog.Logger
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES can't be used: %w", err)
 	}
-	t := &Telemetry{logger: logger, loops: map[string]Seen{}, courses: map[string]*course{}}
+	t := &Telemetry{logger: logger, loops: map[string]followed{}}
 	if s.Traces != "" {
 		if t.traces, err = newTracers(ctx, s.Traces, about, logger); err != nil {
 			return nil, fmt.Errorf("PAWL_TRACES is %q: %w", s.Traces, err)
@@ -120,16 +125,16 @@ func (t *Telemetry) Appended(ctx context.Context, after Seen, events []loop.Even
 	if t == nil {
 		return
 	}
-	known := t.replace(after)
+	counted, course := t.replace(after)
 	if t.metrics != nil {
 		for _, e := range events {
-			if e.Seq > known.Seq {
+			if e.Seq > counted {
 				t.metrics.count(ctx, after.Kind, e)
 			}
 		}
 	}
 	if t.traces != nil {
-		t.trace(ctx, after.ID, events, before)
+		t.trace(ctx, course, after.ID, events, before)
 	}
 	if after.Status.Ended() {
 		t.Forget(after.ID)
@@ -164,28 +169,20 @@ func Steward(s steward.State) Seen {
 	return seen
 }
 
-// replace stores the state of a loop and returns the one before, or the zero value for a new loop.
-func (t *Telemetry) replace(after Seen) Seen {
+// replace stores the state of a loop. It returns the number of the last event before, 0 for a new loop, and the trace.
+func (t *Telemetry) replace(after Seen) (seq int64, c *course) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := t.loops[after.ID]
-	if !known.StartedAt.Equal(after.StartedAt) { // another loop with the same ID
-		known = Seen{}
-		delete(t.courses, after.ID)
+	known, met := t.loops[after.ID]
+	if !met || !known.StartedAt.Equal(after.StartedAt) { // a new loop, or another one with the same ID
+		known = followed{course: &course{}}
 	}
-	t.loops[after.ID] = after
-	return known
+	t.loops[after.ID] = followed{after, known.course}
+	return known.Seq, known.course
 }
 
 // trace exports the spans that have ended.
-func (t *Telemetry) trace(ctx context.Context, id string, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
-	t.mu.Lock()
-	c := t.courses[id]
-	if c == nil {
-		c = &course{}
-		t.courses[id] = c
-	}
-	t.mu.Unlock()
+func (t *Telemetry) trace(ctx context.Context, c *course, id string, events []loop.Event, before func(context.Context) ([]loop.Event, error)) {
 	c.Lock()
 	defer c.Unlock()
 	if !c.met {
@@ -214,7 +211,7 @@ func (t *Telemetry) Met(s Seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, met := t.loops[s.ID]; !met {
-		t.loops[s.ID] = s
+		t.loops[s.ID] = followed{s, &course{}}
 	}
 }
 
@@ -226,7 +223,6 @@ func (t *Telemetry) Forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.loops, id)
-	delete(t.courses, id)
 }
 
 // PushRefused counts a push that the user's repository refused.
