@@ -175,8 +175,9 @@ func (s *session) prompt(conn *protocol.ClientSideConnection, id protocol.Sessio
 	return stream.ACPLine{}
 }
 
-// mode returns the mode in which the agent asks pawl before it does what is not approved, "" if it has none. In the first mode of Codex and Qwen Code, a model answers these questions instead of the contract, and its
-// usage is in no count.
+// mode returns the mode in which the agent asks pawl before it does what is not approved, "" if it has none. In the
+// first mode of Codex and Qwen Code, a model answers these questions instead of the contract, and its usage is in no
+// count.
 func (s *session) mode(modes *protocol.SessionModeState) protocol.SessionModeId {
 	if modes == nil {
 		return ""
