@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/reason"
@@ -24,21 +26,15 @@ type Span struct {
 	Name       string  // one of few values: "iteration", "phase verify"
 	Start, End time.Time
 	Failed     string // why it failed, "" if it did not
-	Attributes []Attribute
+	Attributes []attribute.KeyValue
 	Points     []Point // what happened during the span
-}
-
-// Attribute is a named value of a span: a string, an int64, a float64 or a bool.
-type Attribute struct {
-	Key   string
-	Value any
 }
 
 // Point is an event within a span (L12).
 type Point struct {
 	Name       string
 	Time       time.Time
-	Attributes []Attribute
+	Attributes []attribute.KeyValue
 }
 
 // rank says how deep a span is nested.
@@ -100,7 +96,7 @@ func (c *Trace) Add(e loop.Event) []Span {
 var transitions = map[loop.Type]func(*Trace, loop.Event) []Span{
 	loop.LoopOpened: func(c *Trace, e loop.Event) []Span {
 		if o := e.Opened; o != nil {
-			c.note(ofLoop, Attribute{"pawl.kind", o.Kind}, Attribute{"pawl.branch", o.Branch}, Attribute{"pawl.base", o.Base}, Attribute{"pawl.host", o.Host})
+			c.note(ofLoop, text("pawl.kind", o.Kind), text("pawl.branch", o.Branch), text("pawl.base", o.Base), text("pawl.host", o.Host))
 		}
 		return nil
 	},
@@ -127,7 +123,7 @@ var transitions = map[loop.Type]func(*Trace, loop.Event) []Span{
 		done := c.end(ofPhase, e)
 		c.begin(ofPhase, "phase "+string(e.Phase), e.Seq, e)
 		if e.Attempt > 0 {
-			c.note(ofPhase, Attribute{"pawl.attempt", int64(e.Attempt)})
+			c.note(ofPhase, attribute.Int("pawl.attempt", e.Attempt))
 		}
 		return done
 	},
@@ -136,13 +132,13 @@ var transitions = map[loop.Type]func(*Trace, loop.Event) []Span{
 		done := c.end(ofGate, e)
 		if e.Gate != nil {
 			c.begin(ofGate, "gate "+string(e.Gate.Kind), e.Seq, e)
-			c.note(ofGate, Attribute{"pawl.gate", e.Gate.ID}, Attribute{"pawl.hash", e.Gate.Hash})
+			c.note(ofGate, text("pawl.gate", e.Gate.ID), text("pawl.hash", e.Gate.Hash))
 		}
 		return done
 	},
 	loop.GateClosed: func(c *Trace, e loop.Event) []Span {
 		if e.Answer != nil {
-			c.note(ofGate, Attribute{"pawl.answer", e.Answer.Message})
+			c.note(ofGate, text("pawl.answer", e.Answer.Message))
 		}
 		return c.end(ofGate, e)
 	},
@@ -153,12 +149,12 @@ func endIteration(c *Trace, e loop.Event) []Span {
 	done := c.end(ofPhase, e)
 	if r := e.Record; r != nil {
 		if r.Metric != nil {
-			c.note(ofIteration, Attribute{"pawl.metric", r.Metric.Float()}, Attribute{"pawl.delta", r.Delta.Float()})
+			c.note(ofIteration, attribute.Float64("pawl.metric", r.Metric.Float()), attribute.Float64("pawl.delta", r.Delta.Float()))
 		}
-		c.note(ofIteration, Attribute{"pawl.kept", r.Kept}, Attribute{"pawl.commit", r.Commit}, Attribute{"pawl.attempts", int64(r.Attempts)})
+		c.note(ofIteration, attribute.Bool("pawl.kept", r.Kept), text("pawl.commit", r.Commit), attribute.Int("pawl.attempts", r.Attempts))
 	}
 	if e.FailureReason != "" {
-		c.note(ofIteration, Attribute{"pawl.reason", e.FailureReason})
+		c.note(ofIteration, text("pawl.reason", e.FailureReason))
 	}
 	if reason.Failed(e.FailureReason) {
 		c.fail(ofIteration, e.FailureReason)
@@ -167,8 +163,8 @@ func endIteration(c *Trace, e loop.Event) []Span {
 }
 
 func endLoop(c *Trace, e loop.Event) []Span {
-	c.note(ofLoop, Attribute{"pawl.status", string(e.Status)}, Attribute{"pawl.exit_status", e.ExitStatus}, Attribute{"pawl.error_code", e.ErrorCode},
-		Attribute{"pawl.iterations", int64(e.Iteration)})
+	c.note(ofLoop, text("pawl.status", string(e.Status)), text("pawl.exit_status", e.ExitStatus), text("pawl.error_code", e.ErrorCode),
+		attribute.Int("pawl.iterations", e.Iteration))
 	if u := e.Usage; u != nil {
 		c.note(ofLoop, usage(u)...)
 	}
@@ -182,12 +178,12 @@ func endLoop(c *Trace, e loop.Event) []Span {
 func (c *Trace) step(e loop.Event) Span {
 	s := Span{
 		Trace: c.trace, ID: c.id(e.Seq), Parent: c.inner().ID, Name: "step " + e.Step, Start: e.Time, End: e.Time,
-		Attributes: append(append(common(e), Attribute{"pawl.step", e.Step}), said(Attribute{"pawl.role", e.Role})...),
+		Attributes: said(append(common(e), text("pawl.step", e.Step), text("pawl.role", e.Role))...),
 	}
 	if e.Attempt > 0 {
-		s.Attributes = append(s.Attributes, Attribute{"pawl.attempt", int64(e.Attempt)})
+		s.Attributes = append(s.Attributes, attribute.Int("pawl.attempt", e.Attempt))
 	}
-	s.Attributes = append(s.Attributes, said(Attribute{"pawl.result", e.Reason})...)
+	s.Attributes = append(s.Attributes, said(text("pawl.result", e.Reason))...)
 	if Outcome(e) == "failed" {
 		s.Failed = e.Reason
 	}
@@ -212,11 +208,12 @@ func Outcome(e loop.Event) string {
 	return "failed"
 }
 
-func usage(u *loop.Usage) []Attribute {
-	out := []Attribute{{"pawl.active_ms", u.ActiveMs}}
+func usage(u *loop.Usage) []attribute.KeyValue {
+	out := []attribute.KeyValue{attribute.Int64("pawl.active_ms", u.ActiveMs)}
 	if u.AgentCalls > 0 {
-		out = append(out, Attribute{"pawl.agent_calls", u.AgentCalls}, Attribute{"pawl.tool_calls", u.ToolCalls},
-			Attribute{"pawl.input_tokens", u.InputTokens}, Attribute{"pawl.output_tokens", u.OutputTokens}, Attribute{"pawl.cost_usd", u.CostUSD.Float()})
+		out = append(out, attribute.Int64("pawl.agent_calls", u.AgentCalls), attribute.Int64("pawl.tool_calls", u.ToolCalls),
+			attribute.Int64("pawl.input_tokens", u.InputTokens), attribute.Int64("pawl.output_tokens", u.OutputTokens),
+			attribute.Float64("pawl.cost_usd", u.CostUSD.Float()))
 	}
 	return out
 }
@@ -250,14 +247,16 @@ func (c *Trace) at(r rank) *open {
 	return &open{}
 }
 
-func (c *Trace) note(r rank, attributes ...Attribute) {
+func (c *Trace) note(r rank, attributes ...attribute.KeyValue) {
 	s := c.at(r)
 	s.Attributes = append(s.Attributes, said(attributes...)...)
 }
 
-// said removes attributes whose value is the empty text.
-func said(attributes ...Attribute) []Attribute {
-	return slices.DeleteFunc(attributes, func(a Attribute) bool { return a.Value == "" })
+// text is an attribute that said removes if its value is empty.
+var text = attribute.String
+
+func said(attributes ...attribute.KeyValue) []attribute.KeyValue {
+	return slices.DeleteFunc(attributes, func(a attribute.KeyValue) bool { return a.Value == attribute.StringValue("") })
 }
 
 func (c *Trace) fail(r rank, why string) { c.at(r).Failed = why }
@@ -271,11 +270,11 @@ func (c *Trace) point(e loop.Event) {
 		return
 	}
 	p := Point{Name: string(e.Type), Time: e.Time, Attributes: said(
-		Attribute{"pawl.step", e.Step}, Attribute{"pawl.failure_reason", e.FailureReason}, Attribute{"pawl.commit", e.Commit},
-		Attribute{"pawl.message", e.Message}, Attribute{"pawl.exhausted_budget", string(e.ExhaustedBudget)}, Attribute{"pawl.error_code", e.ErrorCode},
+		text("pawl.step", e.Step), text("pawl.failure_reason", e.FailureReason), text("pawl.commit", e.Commit),
+		text("pawl.message", e.Message), text("pawl.exhausted_budget", string(e.ExhaustedBudget)), text("pawl.error_code", e.ErrorCode),
 	)}
 	if j := e.Judgement; j != nil {
-		p.Attributes = append(p.Attributes, Attribute{"pawl.passed", j.Passed})
+		p.Attributes = append(p.Attributes, attribute.Bool("pawl.passed", j.Passed))
 	}
 	s.Points = append(s.Points, p)
 }
@@ -289,10 +288,10 @@ func (c *Trace) id(n int64) (id [8]byte) {
 }
 
 // common returns the attributes of every span. They serve to find a loop's spans, and to sort those that take no time.
-func common(e loop.Event) []Attribute {
-	out := []Attribute{{"pawl.loop", e.Loop}, {"pawl.seq", e.Seq}}
+func common(e loop.Event) []attribute.KeyValue {
+	out := []attribute.KeyValue{text("pawl.loop", e.Loop), attribute.Int64("pawl.seq", e.Seq)}
 	if e.Iteration > 0 {
-		out = append(out, Attribute{"pawl.iteration", int64(e.Iteration)})
+		out = append(out, attribute.Int("pawl.iteration", e.Iteration))
 	}
 	return out
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"pawl/internal/loop"
 )
 
@@ -20,7 +22,7 @@ func init() {
 	maps.Copy(transitions, map[loop.Type]func(*Trace, loop.Event) []Span{
 		loop.StewardOpened: func(c *Trace, e loop.Event) []Span {
 			if o := e.Opened; o != nil && !c.steward {
-				c.note(ofLoop, Attribute{"pawl.kind", o.Kind}, Attribute{"pawl.base", o.Base}, Attribute{"pawl.host", o.Host})
+				c.note(ofLoop, text("pawl.kind", o.Kind), text("pawl.base", o.Base), text("pawl.host", o.Host))
 			}
 			c.steward = true
 			return nil
@@ -30,7 +32,7 @@ func init() {
 			return nil
 		},
 		loop.TaskStateChanged: func(c *Trace, e loop.Event) []Span {
-			s := c.stretch("task "+string(e.From), c.since.states[e.Task], e, Attribute{"pawl.to", string(e.To)})
+			s := c.stretch("task "+string(e.From), c.since.states[e.Task], e, text("pawl.to", string(e.To)))
 			c.since.states[e.Task] = e.Time
 			return []Span{s}
 		},
@@ -44,14 +46,14 @@ func init() {
 				took = max(took, u.ActiveMs)
 			}
 			s := c.stretch("action "+a.What, e.Time.Add(-time.Duration(took)*time.Millisecond), e,
-				Attribute{"pawl.step", a.Step}, Attribute{"pawl.loop_id", a.Loop}, Attribute{"pawl.result", a.Outcome})
+				text("pawl.step", a.Step), text("pawl.loop_id", a.Loop), text("pawl.result", a.Outcome))
 			if a.Error != "" {
 				s.Failed = a.Outcome
 			}
 			return []Span{s}
 		},
 		loop.TaskEnded: func(c *Trace, e loop.Event) []Span {
-			s := c.stretch("task", c.since.tasks[e.Task], e, Attribute{"pawl.outcome", e.Outcome}, Attribute{"pawl.commit", e.Commit})
+			s := c.stretch("task", c.since.tasks[e.Task], e, text("pawl.outcome", e.Outcome), text("pawl.commit", e.Commit))
 			delete(c.since.tasks, e.Task)
 			delete(c.since.states, e.Task)
 			return []Span{s}
@@ -61,13 +63,12 @@ func init() {
 }
 
 // stretch returns a span of a steward that ends with an event.
-func (c *Trace) stretch(name string, from time.Time, e loop.Event, attributes ...Attribute) Span {
+func (c *Trace) stretch(name string, from time.Time, e loop.Event, attributes ...attribute.KeyValue) Span {
 	if from.IsZero() || from.Before(c.open[0].Start) {
 		from = c.open[0].Start
 	}
-	s := Span{Trace: c.trace, ID: c.id(e.Seq), Parent: c.open[0].ID, Name: name, Start: from, End: e.Time}
-	s.Attributes = append(append(common(e), said(Attribute{"pawl.task", e.Task})...), said(attributes...)...)
-	return s
+	attributes = append(append(common(e), text("pawl.task", e.Task)), attributes...)
+	return Span{Trace: c.trace, ID: c.id(e.Seq), Parent: c.open[0].ID, Name: name, Start: from, End: e.Time, Attributes: said(attributes...)}
 }
 
 // gate returns the span of a steward's gate once the gate is closed.
@@ -85,5 +86,5 @@ func (c *Trace) gate(e loop.Event) []Span {
 	if e.Answer != nil {
 		answer = e.Answer.Message
 	}
-	return []Span{c.stretch("gate "+string(e.Gate.Kind), from, e, Attribute{"pawl.gate", e.Gate.ID}, Attribute{"pawl.hash", e.Gate.Hash}, Attribute{"pawl.answer", answer})}
+	return []Span{c.stretch("gate "+string(e.Gate.Kind), from, e, text("pawl.gate", e.Gate.ID), text("pawl.hash", e.Gate.Hash), text("pawl.answer", answer))}
 }

@@ -3,13 +3,11 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
@@ -102,7 +100,7 @@ func (t *tracers) shutdown(ctx context.Context) error {
 // export exports a span. The span has a link to the SDK's span in which it was recorded, because that span is in
 // another trace.
 func (t *tracers) export(ctx context.Context, s span.Span) {
-	options := []trace.SpanStartOption{trace.WithTimestamp(s.Start), trace.WithAttributes(attributes(s.Attributes)...)}
+	options := []trace.SpanStartOption{trace.WithTimestamp(s.Start), trace.WithAttributes(s.Attributes...)}
 	if recorded := trace.SpanContextFromContext(ctx); recorded.IsValid() {
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: recorded}))
 	}
@@ -114,7 +112,7 @@ func (t *tracers) export(ctx context.Context, s span.Span) {
 	}
 	_, out := t.loops.Tracer("pawl").Start(as, s.Name, options...)
 	for _, p := range s.Points {
-		out.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(attributes(p.Attributes)...))
+		out.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(p.Attributes...))
 	}
 	if s.Failed != "" {
 		out.SetStatus(codes.Error, s.Failed)
@@ -135,21 +133,4 @@ func (given) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 func (given) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	s, _ := ctx.Value(givenKey{}).(span.Span)
 	return s.ID
-}
-
-func attributes(list []span.Attribute) []attribute.KeyValue {
-	out := make([]attribute.KeyValue, len(list))
-	for i, a := range list {
-		switch v := a.Value.(type) {
-		case int64:
-			out[i] = attribute.Int64(a.Key, v)
-		case float64:
-			out[i] = attribute.Float64(a.Key, v)
-		case bool:
-			out[i] = attribute.Bool(a.Key, v)
-		default:
-			out[i] = attribute.String(a.Key, fmt.Sprint(v))
-		}
-	}
-	return out
 }
