@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.temporal.io/server/api/adminservice/v1"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
@@ -51,11 +52,12 @@ var errNotOurs = errors.New("not a database that this engine can open")
 
 // prepared is what prepare has done.
 type prepared struct {
-	created  bool        // there was no database
-	damaged  bool        // replaced is damaged, and not merely of another version
-	replaced string      // the path of the database that was moved aside, "" for none
-	amended  string      // the rows that were removed because they could not be decoded, "" for none
-	goingOn  []execution // runs whose tasks have to be made again
+	created  bool   // there was no database
+	damaged  bool   // replaced is damaged, and not merely of another version
+	replaced string // the path of the database that was moved aside, "" for none
+	amended  string // the rows that were removed because they could not be decoded, "" for none
+	// goingOn makes the tasks of the runs that are not over again.
+	goingOn []*adminservice.RefreshWorkflowTasksRequest
 }
 
 // prepare makes sure that there is a database of the running code's schema in which every row can be read. It moves

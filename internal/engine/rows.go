@@ -13,6 +13,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/server/api/adminservice/v1"
 	persistencespb "go.temporal.io/server/api/persistence/v1"
 	"go.temporal.io/server/common/persistence/serialization"
 	"google.golang.org/protobuf/proto"
@@ -228,20 +229,16 @@ func forget(ctx context.Context, tx *sql.Tx, run []byte) error {
 	return err
 }
 
-// execution identifies a run that is not over.
-type execution struct{ namespace, workflow, run string }
-
-// goingOn returns the runs that are not over.
-func goingOn(ctx context.Context, db *sql.DB) (all []execution, err error) {
+// goingOn returns the requests that make the tasks of the runs that are not over again.
+func goingOn(ctx context.Context, db *sql.DB) (all []*adminservice.RefreshWorkflowTasksRequest, err error) {
 	err = each(ctx, db, "SELECT namespace_id, workflow_id, run_id FROM current_executions WHERE state <> 3", func(rows *sql.Rows) error {
 		var namespace, run uuid.UUID
-		var e execution
-		if err := rows.Scan(&namespace, &e.workflow, &run); err != nil {
-			return err
-		}
-		e.namespace, e.run = namespace.String(), run.String()
-		all = append(all, e)
-		return nil
+		var workflow string
+		err := rows.Scan(&namespace, &workflow, &run)
+		all = append(all, &adminservice.RefreshWorkflowTasksRequest{
+			NamespaceId: namespace.String(), Execution: &commonpb.WorkflowExecution{WorkflowId: workflow, RunId: run.String()},
+		})
+		return err
 	})
 	return all, err
 }

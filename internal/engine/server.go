@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/server/api/adminservice/v1"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
@@ -129,7 +128,7 @@ func (s *server) ready(ctx context.Context, address string) error {
 }
 
 // refresh makes the server create the tasks of runs again.
-func (s *server) refresh(ctx context.Context, all []execution) error {
+func (s *server) refresh(ctx context.Context, all []*adminservice.RefreshWorkflowTasksRequest) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -139,10 +138,8 @@ func (s *server) refresh(ctx context.Context, all []execution) error {
 	}
 	defer conn.Close()
 	admin := adminservice.NewAdminServiceClient(conn)
-	for _, e := range all {
-		_, failed := admin.RefreshWorkflowTasks(ctx, &adminservice.RefreshWorkflowTasksRequest{
-			NamespaceId: e.namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: e.workflow, RunId: e.run},
-		})
+	for _, one := range all {
+		_, failed := admin.RefreshWorkflowTasks(ctx, one)
 		err = errors.Join(err, failed)
 	}
 	return err

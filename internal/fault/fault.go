@@ -136,14 +136,14 @@ func Recovery(code Code) string {
 }
 
 // Error is a fault that happened: its code, what happened, and what to do where that is more
-// exact than the table's general advice.
+// exact than the table's general advice. Package wire sends it as JSON.
 type Error struct {
-	Code Code
-	What string
-	Do   string
+	Code Code   `json:"code"`
+	What string `json:"what"`
+	Do   string `json:"advice,omitempty"`
 	// Cause is the rule that was enforced, where the code says only what came of it: a loop that is out
 	// of wall clock ends with BUDGET_EXHAUSTED. It is matched as the code is.
-	Cause Code
+	Cause Code `json:"cause,omitempty"`
 }
 
 // New returns a fault with the table's advice.

@@ -10,21 +10,13 @@ import (
 	"pawl/internal/fault"
 )
 
-// carried is a fault in the details.
-type carried struct {
-	Code   fault.Code `json:"code"`
-	What   string     `json:"what"`
-	Advice string     `json:"advice,omitempty"` // if it is more exact than that of the table
-	Cause  fault.Code `json:"cause,omitempty"`
-}
-
 // Encode returns the error with which an activity, an update or a workflow fails for a fault. Its type is the fault's
 // code, and it is never retried. A result, unless nil, comes first in the details, as the contract says for loops that
 // failed.
 func Encode(f *fault.Error, result any) error {
-	details := []any{carried{f.Code, f.What, f.Do, f.Cause}}
+	details := []any{*f}
 	if result != nil {
-		details = []any{result, details[0]}
+		details = []any{result, *f}
 	}
 	return temporal.NewNonRetryableApplicationError(f.Error(), string(f.Code), nil, details...)
 }
@@ -48,9 +40,9 @@ func Decode(err error) *fault.Error {
 		return nil
 	}
 	code := fault.Code(app.Type())
-	for _, c := range details(app) {
-		if c.Code == code && code != "" {
-			return &fault.Error{Code: c.Code, What: c.What, Do: c.Advice, Cause: c.Cause}
+	for _, f := range details(app) {
+		if f.Code == code && code != "" {
+			return &f
 		}
 	}
 	if _, known := fault.Lookup(code); known {
@@ -66,17 +58,17 @@ func Is(err error, code fault.Code) bool {
 }
 
 // details returns the possible faults in the details: the first and the second detail.
-func details(app *temporal.ApplicationError) (found []carried) {
+func details(app *temporal.ApplicationError) (found []fault.Error) {
 	var first, second any // the SDK panics if it must read a value of its own process as another type
 	_ = app.Details(&first)
 	_ = app.Details(&first, &second)
 	for _, detail := range []any{first, second} {
 		switch v := detail.(type) {
-		case carried:
+		case fault.Error:
 			found = append(found, v)
 		case map[string]any:
 			text := func(key string) string { s, _ := v[key].(string); return s }
-			found = append(found, carried{fault.Code(text("code")), text("what"), text("advice"), fault.Code(text("cause"))})
+			found = append(found, fault.Error{Code: fault.Code(text("code")), What: text("what"), Do: text("advice"), Cause: fault.Code(text("cause"))})
 		}
 	}
 	return found
