@@ -25,15 +25,12 @@ import (
 
 // Place reports whether a silent host is gone, and another one can continue its loop, as all that was recorded is in the
 // repository. If another run has continued the ledger, the error is LEDGER_AHEAD.
-func (a *Opener) Place(ctx context.Context, in act.Place) (act.Placed, error) {
-	out, err := a.hostGone(ctx, in)
-	if err == nil {
-		a.Logger.Info("a loop asks whether its host is gone", "loop", in.Loop, "gone", out.Gone, "why", out.Why)
-	}
-	return out, err
-}
-
-func (a *Opener) hostGone(ctx context.Context, in act.Place) (act.Placed, error) {
+func (a *Opener) Place(ctx context.Context, in act.Place) (out act.Placed, err error) {
+	defer func() {
+		if err == nil {
+			a.Logger.Info("a loop asks whether its host is gone", "loop", in.Loop, "gone", out.Gone, "why", out.Why)
+		}
+	}()
 	if in.Host == a.Host {
 		return act.Placed{Why: "this is the host"}, nil
 	}

@@ -13,9 +13,8 @@ import (
 )
 
 var (
-	mu    sync.Mutex
-	total int
-	seen  = map[string]int{}
+	mu   sync.Mutex
+	seen = map[string]int{} // how often each point was passed, and "" for all points together
 )
 
 // At kills the process with SIGKILL at the n-th passage of the point named by PAWL_CRASH=<point>#<n> (n is 1 if it is
@@ -26,7 +25,7 @@ func At(point string) {
 	mu.Lock()
 	defer mu.Unlock()
 	seen[point]++
-	total++
+	seen[""]++
 	if trace := os.Getenv("PAWL_CRASH_TRACE"); trace != "" {
 		if f, err := os.OpenFile(trace, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
 			fmt.Fprintln(f, time.Now().UnixNano(), point)
@@ -34,27 +33,20 @@ func At(point string) {
 		}
 	}
 	want, nth, found := strings.Cut(os.Getenv("PAWL_CRASH"), "#")
-	if want == "" && nth == "" {
+	if want == "" && nth == "" || want != "" && want != point {
 		return
 	}
 	n := 1
 	if found {
 		n, _ = strconv.Atoi(nth)
 	}
-	passed := total
-	if want != "" {
-		if want != point {
-			return
-		}
-		passed = seen[point]
-	}
 	if victim := os.Getenv("PAWL_CRASH_VICTIM"); victim != "" {
-		if passed%n == 0 {
+		if seen[want]%n == 0 {
 			killOther(victim)
 		}
 		return
 	}
-	if passed == n {
+	if seen[want] == n {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
