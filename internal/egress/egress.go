@@ -77,7 +77,11 @@ func serve(l net.Listener, g *guard, own http.Handler, refused func(target, why 
 	defer func() {
 		end()
 		_ = web.Close()
-		p.closeAll()
+		p.mu.Lock()
+		for conn := range p.open {
+			_ = conn.Close()
+		}
+		p.mu.Unlock()
 		serving.Wait()
 	}()
 	for {
@@ -153,14 +157,6 @@ func (p *proxy) drop(conn net.Conn) {
 	delete(p.open, conn)
 	p.mu.Unlock()
 	_ = conn.Close()
-}
-
-func (p *proxy) closeAll() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for conn := range p.open {
-		_ = conn.Close()
-	}
 }
 
 // tell reports a refusal and returns it; it returns nil for any other error.

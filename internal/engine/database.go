@@ -99,8 +99,9 @@ func (d database) open(mode string) (*sql.DB, error) {
 	return db, err
 }
 
-// bad returns the rows that can't be decoded, and none if reading them takes longer than rowsTime.
-func (d database) bad(mode string) ([]badRow, error) {
+// bad decodes every row that the server may read, except the histories of runs that are over. It returns the rows that
+// can't be decoded, and none if reading them takes longer than rowsTime.
+func (d database) bad(mode string) (bad []badRow, err error) {
 	db, err := d.open(mode)
 	if err != nil {
 		return nil, err
@@ -108,11 +109,17 @@ func (d database) bad(mode string) ([]badRow, error) {
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), rowsTime)
 	defer cancel()
-	bad, err := badRows(ctx, db)
-	if ctx.Err() != nil {
-		return nil, nil
+	for _, c := range columns {
+		found, err := c.bad(ctx, db)
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", c.table, err)
+		}
+		bad = append(bad, found...)
 	}
-	return bad, err
+	return bad, nil
 }
 
 // amend removes the rows that can't be decoded. The error is errNotOurs if that is impossible.
@@ -196,15 +203,6 @@ func (d database) version() (string, error) {
 	return fmt.Sprintf("%d.%d", v>>16, v&0xffff), nil
 }
 
-// userVersion returns a schema version as one number, in which "0.11" is greater than "0.9".
-func userVersion(version string) (uint32, error) {
-	var major, minor uint16
-	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		return 0, fmt.Errorf("schema version %q is not major.minor: %w", version, err)
-	}
-	return uint32(major)<<16 | uint32(minor), nil
-}
-
 // create makes the file under another name and renames it, so a file called temporal.db is always complete. It uses
 // one transaction: the server's SetupSchema would commit, and so sync, each of its hundred statements.
 func (d database) create() (err error) {
@@ -213,9 +211,9 @@ func (d database) create() (err error) {
 			err = fmt.Errorf("create engine database: %w", err)
 		}
 	}()
-	version, err := userVersion(sqliteschema.Version)
-	if err != nil {
-		return err
+	var major, minor uint16
+	if _, err := fmt.Sscanf(sqliteschema.Version, "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("schema version %q is not major.minor: %w", sqliteschema.Version, err)
 	}
 	draft := database{d.path + ".new"}
 	if err := draft.remove(); err != nil {
@@ -235,7 +233,7 @@ func (d database) create() (err error) {
 		return err
 	}
 	statements := append(slices.Clip(hintPlanner),
-		fmt.Sprintf("PRAGMA user_version = %d", version), fmt.Sprintf("PRAGMA application_id = %d", applicationID))
+		fmt.Sprintf("PRAGMA user_version = %d", uint32(major)<<16|uint32(minor)), fmt.Sprintf("PRAGMA application_id = %d", applicationID))
 	for _, statement := range statements {
 		if _, err := tx.Exec(statement); err != nil {
 			return err

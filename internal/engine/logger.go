@@ -28,17 +28,6 @@ type stage struct {
 	alarm    chan struct{} // has room for one: the server has logged an error
 }
 
-// raise tells Engine.watch about an error, whose cause may be a damaged database.
-func (s *stage) raise(level slog.Level) {
-	if level < slog.LevelError {
-		return
-	}
-	select {
-	case s.alarm <- struct{}{}:
-	default:
-	}
-}
-
 // fatalError is what a Fatal log line becomes while the server is being built.
 type fatalError struct{ msg string }
 
@@ -88,7 +77,12 @@ func (l serverLogger) log(level slog.Level, msg string, tags []tag.Tag) {
 	if harmless(msg, tags) {
 		level = slog.LevelDebug
 	}
-	l.stage.raise(level)
+	if level >= slog.LevelError { // its cause may be a damaged database, for which Engine.watch looks
+		select {
+		case l.stage.alarm <- struct{}{}:
+		default:
+		}
+	}
 	if !l.out.Enabled(context.Background(), level) {
 		return
 	}

@@ -93,18 +93,6 @@ func (b badRow) String() string {
 	return text
 }
 
-// badRows decodes every row that the server may read, except the histories of runs that are over.
-func badRows(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
-	for _, c := range columns {
-		found, err := c.bad(ctx, db)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", c.table, err)
-		}
-		bad = append(bad, found...)
-	}
-	return bad, nil
-}
-
 func (c column) bad(ctx context.Context, db *sql.DB) (bad []badRow, err error) {
 	whose, from := "x''", c.table
 	switch c.owner {

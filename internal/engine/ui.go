@@ -47,7 +47,7 @@ func serveUI(listener net.Listener, frontend string, e Endpoint) *userInterface 
 		handler.ServeHTTP(w, r)
 	})
 	if e.pass != nil {
-		pages = onlyVisitors(e.pass, e.run(), pages)
+		pages = &visitors{pass: e.pass, run: e.run(), next: pages, used: map[string]bool{}, sessions: map[string]bool{}}
 	}
 	ui := &userInterface{
 		server: &http.Server{

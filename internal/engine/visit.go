@@ -37,7 +37,7 @@ func signed(p *pass.Pass, run, once string) string {
 	return p.Sign("visit of the UI " + run + " " + once)[:32]
 }
 
-// visitors serves the UI to browsers that came with a link.
+// visitors serves the UI to browsers that came with a link, and to nobody else.
 type visitors struct {
 	pass *pass.Pass
 	run  string // which of the engine's runs this is
@@ -46,11 +46,6 @@ type visitors struct {
 	mu       sync.Mutex
 	used     map[string]bool // links
 	sessions map[string]bool
-}
-
-// onlyVisitors refuses requests of browsers that have not come with a link.
-func onlyVisitors(p *pass.Pass, run string, next http.Handler) http.Handler {
-	return &visitors{pass: p, run: run, next: next, used: map[string]bool{}, sessions: map[string]bool{}}
 }
 
 // ServeHTTP serves the UI to visitors, and begins sessions.

@@ -133,7 +133,12 @@ func (m *meters) count(ctx context.Context, of string, e loop.Event) {
 			m.iterationSeconds.Record(ctx, float64(e.Record.DurationMs)/1000, with("kind", of, "outcome", outcome))
 		}
 	case loop.StepEnded:
-		m.step(ctx, e)
+		if u := e.Usage; u != nil {
+			m.stepSeconds.Record(ctx, float64(u.ActiveMs)/1000, with("step", e.Step, "outcome", span.Outcome(e)))
+			if e.Role != "" {
+				m.spent(ctx, e.Role, *u)
+			}
+		}
 	case loop.GateClosed:
 		if e.Gate != nil && e.Answer != nil {
 			m.gateWait.Record(ctx, e.Time.Sub(e.Gate.OpenedAt).Seconds(), with("gate", string(e.Gate.Kind), "answer", e.Answer.Message))
@@ -160,16 +165,6 @@ func (m *meters) count(ctx context.Context, of string, e loop.Event) {
 		m.taskSeconds.Record(ctx, float64(e.ExecutingMs)/1000, with("outcome", e.Outcome))
 	case loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed:
 		m.ended.Add(ctx, 1, with("kind", of, "status", string(e.Status), "code", e.ErrorCode))
-	}
-}
-
-func (m *meters) step(ctx context.Context, e loop.Event) {
-	if e.Usage == nil {
-		return
-	}
-	m.stepSeconds.Record(ctx, float64(e.Usage.ActiveMs)/1000, with("step", e.Step, "outcome", span.Outcome(e)))
-	if e.Role != "" {
-		m.spent(ctx, e.Role, *e.Usage)
 	}
 }
 
