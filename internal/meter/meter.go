@@ -122,20 +122,15 @@ func New(c Config) (*Meter, error) {
 	return m, nil
 }
 
-// roots returns the system's certificates and those of the files; nil, which means the system's, if there are no
-// files.
+// roots returns the system's certificates and those of the files. Without a file that can't be read, the provider's
+// certificate may not be trusted: the program gets that error.
 func roots(files []string) *x509.CertPool {
-	var pool *x509.CertPool
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
 	for _, file := range files {
-		pem, err := os.ReadFile(file)
-		if err != nil {
-			continue // then the provider's certificate is not trusted, and the program gets that error
-		}
-		if pool == nil {
-			if pool, err = x509.SystemCertPool(); err != nil {
-				pool = x509.NewCertPool()
-			}
-		}
+		pem, _ := os.ReadFile(file)
 		pool.AppendCertsFromPEM(pem)
 	}
 	return pool

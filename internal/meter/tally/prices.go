@@ -99,11 +99,10 @@ func (ps Prices) Nano(model string, u Usage) (nano int64, ok bool) {
 // names reports whether a part names a model. A date of four or more digits may follow a version (-20250929), but no
 // further number.
 func names(part, model string) bool {
-	i := strings.Index(model, part)
-	if i < 0 {
+	_, rest, found := strings.Cut(model, part)
+	if !found {
 		return false
 	}
-	rest := model[i+len(part):]
 	digits := func(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 	if part == "" || digits(part[len(part)-1:]) == 0 || rest == "" {
 		return true
