@@ -108,7 +108,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		return out, err
 	}
 	a.Keep(ws)
-	defer func() { out.relative(ws.Judge.Dir+"/", ws.Desk.Dir+"/") }()
+	defer func() { out.relative(strings.NewReplacer(ws.Judge.Dir+"/", "", ws.Desk.Dir+"/", "")) }()
 	out.Repo, out.Branch = ws.Repo, git.BranchName(record.Branch)
 	base, err := opening.Base(ctx, ws, source)
 	if err != nil {
@@ -217,15 +217,13 @@ func (f *Findings) notes(s spec.Spec, d contracts.Drawn) {
 }
 
 // relative makes paths in the trees paths in the repository: the trees are gone when somebody reads them.
-func (f *Findings) relative(trees ...string) {
-	for _, tree := range trees {
-		f.Printed = strings.ReplaceAll(f.Printed, tree, "")
-		for i := range f.Problems {
-			f.Problems[i].What = strings.ReplaceAll(f.Problems[i].What, tree, "")
-		}
-		for i := range f.Notes {
-			f.Notes[i] = strings.ReplaceAll(f.Notes[i], tree, "")
-		}
+func (f *Findings) relative(trees *strings.Replacer) {
+	f.Printed = trees.Replace(f.Printed)
+	for i := range f.Problems {
+		f.Problems[i].What = trees.Replace(f.Problems[i].What)
+	}
+	for i := range f.Notes {
+		f.Notes[i] = trees.Replace(f.Notes[i])
 	}
 }
 

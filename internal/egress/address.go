@@ -94,7 +94,7 @@ func here() (station, error) {
 		return s, fmt.Errorf("list this host's addresses: %w", err)
 	}
 	for _, a := range addresses {
-		if prefix, ok := prefixOf(a); ok {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
 			s.own[prefix.Addr()] = true
 		}
 	}
@@ -112,25 +112,12 @@ func here() (station, error) {
 			continue
 		}
 		for _, a := range addresses {
-			if prefix, ok := prefixOf(a); ok && prefix.Addr().IsGlobalUnicast() {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
 				s.guests = append(s.guests, prefix.Masked())
 			}
 		}
 	}
 	return s, nil
-}
-
-func prefixOf(a net.Addr) (netip.Prefix, bool) {
-	n, ok := a.(*net.IPNet)
-	if !ok {
-		return netip.Prefix{}, false
-	}
-	addr, ok := netip.AddrFromSlice(n.IP)
-	bits, _ := n.Mask.Size()
-	if addr.Is4In6() && bits > 32 {
-		bits -= 96
-	}
-	return netip.PrefixFrom(addr.Unmap(), bits), ok
 }
 
 // mine reports whether addr belongs to this host. Routes can make whole ranges local, beside the addresses of

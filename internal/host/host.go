@@ -283,12 +283,10 @@ func attributes(ctx context.Context, o Options) bool {
 			o.Logger.Debug("search attributes can't be listed", "error", err)
 			return SearchAttributes
 		}
-		out := map[string]enumspb.IndexedValueType{}
-		for name, kind := range SearchAttributes {
-			if known.GetCustomAttributes()[name] != kind {
-				out[name] = kind
-			}
-		}
+		out := maps.Clone(SearchAttributes)
+		maps.DeleteFunc(out, func(name string, kind enumspb.IndexedValueType) bool {
+			return known.GetCustomAttributes()[name] == kind
+		})
 		return out
 	}
 	lacking := missing()
