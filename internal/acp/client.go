@@ -139,7 +139,9 @@ func (s *session) turn(ctx context.Context, conn *protocol.ClientSideConnection)
 	if hello.AgentInfo != nil {
 		started.Agent, started.Version = hello.AgentInfo.Name, hello.AgentInfo.Version
 	}
-	s.tell(started)
+	s.mu.Lock()
+	s.put(started)
+	s.mu.Unlock()
 	if mode := s.mode(opened.Modes); mode != "" && mode != opened.Modes.CurrentModeId {
 		if _, err := conn.SetSessionMode(ctx, protocol.SetSessionModeRequest{SessionId: opened.SessionId, ModeId: mode}); err != nil {
 			return failed("session/set_mode", err)
@@ -220,13 +222,7 @@ func (s *session) count(r protocol.PromptResponse) {
 	_ = s.print.Encode(s.spent) // before the held lines, because the reader stops at a used-up budget
 }
 
-// tell prints a line, or keeps it until the agent has reported its usage.
-func (s *session) tell(l stream.ACPLine) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put(l)
-}
-
+// put prints a line, or keeps it until the agent has reported its usage.
 func (s *session) put(l stream.ACPLine) {
 	if s.exhausted != "" {
 		s.held = append(s.held, l)

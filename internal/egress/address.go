@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"syscall"
 )
 
@@ -83,7 +82,7 @@ func barredRange(addr netip.Addr) string {
 // station is what this host has in the network at one moment: its addresses and inner networks.
 type station struct {
 	own    map[netip.Addr]bool
-	guests []netip.Prefix // networks that exist on this host only
+	guests []netip.Prefix // networks that exist on this host only: those of containers and virtual machines
 }
 
 // here asks the system. Interfaces come and go (a VPN, a container), so it is called for each connection.
@@ -137,9 +136,4 @@ func (s station) mine(addr netip.Addr) (bool, error) {
 	defer func() { _ = probe.Close() }()
 	from, ok := probe.LocalAddr().(*net.UDPAddr)
 	return ok && from.AddrPort().Addr().Unmap() == addr, nil
-}
-
-// guest reports whether addr is in a network of this host alone: that of a container or virtual machine.
-func (s station) guest(addr netip.Addr) bool {
-	return slices.ContainsFunc(s.guests, func(guests netip.Prefix) bool { return guests.Contains(addr) })
 }

@@ -204,7 +204,7 @@ func (p *pass) check(addr netip.Addr) error {
 				return p.refuse(fmt.Sprintf("pawl keeps %s out of reach, and that is %s", h.Written, addr))
 			}
 		}
-		if !p.meant && p.guest(form) {
+		if !p.meant && slices.ContainsFunc(p.guests, func(guests netip.Prefix) bool { return guests.Contains(form) }) {
 			return p.refuse(addr.String() + " is a container or virtual machine on this host, and sandbox.hosts names neither this address nor a name for it")
 		}
 	}
