@@ -153,11 +153,8 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 		if err := record.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) { // a person may have put it elsewhere
 			return workspace.Record{}, err
 		}
-		switch is, err := a.isAt(ctx, record, in.From); {
-		case err != nil:
-			return workspace.Record{}, err
-		case is:
-			return record, nil
+		if is, err := a.isAt(ctx, record, in.From); is || err != nil {
+			return record, err
 		}
 	}
 	repo, err := hosted.Find(ctx, in.Wanted)

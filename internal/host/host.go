@@ -94,25 +94,6 @@ const (
 	deadlock = 20 * time.Second
 )
 
-// options returns the options that the workers of all queues have in common.
-func (o Options) options(id string, fatal func(error)) worker.Options {
-	options := worker.Options{
-		Identity: Identity(id), WorkerStopTimeout: o.Worker.StopTimeout,
-		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
-		MaxConcurrentActivityExecutionSize: o.Worker.Activities, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
-		OnFatalError: fatal,
-	}
-	if o.Worker.Deployment != "" {
-		options.DeploymentOptions = worker.DeploymentOptions{
-			UseVersioning: true,
-			Version:       worker.WorkerDeploymentVersion{DeploymentName: o.Worker.Deployment, BuildID: o.Worker.BuildID},
-			// A loop lives for days, and each new worker may continue it: the rules have versions of their own.
-			DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
-		}
-	}
-	return options
-}
-
 // RunWorker runs the host's worker until ctx ends. If another process is the host's worker, it waits and takes over
 // when that process is gone.
 func RunWorker(ctx context.Context, o Options) error {
@@ -200,8 +181,20 @@ func (o Options) work(ctx context.Context, a *activities.Activities, made func(*
 
 // workers returns a worker for each queue. The first one is for workflow tasks.
 func (o Options) workers(a *activities.Activities, fatal func(error)) []worker.Worker {
-	options := o.options(a.Host, fatal)
-	options.Interceptors = a.Interceptors()
+	options := worker.Options{
+		Identity: Identity(a.Host), WorkerStopTimeout: o.Worker.StopTimeout,
+		MaxHeartbeatThrottleInterval: heartbeatThrottle, DefaultHeartbeatThrottleInterval: heartbeatThrottle,
+		MaxConcurrentActivityExecutionSize: o.Worker.Activities, DeadlockDetectionTimeout: deadlock, StickyScheduleToStartTimeout: stickyTimeout,
+		OnFatalError: fatal, Interceptors: a.Interceptors(),
+	}
+	if o.Worker.Deployment != "" {
+		options.DeploymentOptions = worker.DeploymentOptions{
+			UseVersioning: true,
+			Version:       worker.WorkerDeploymentVersion{DeploymentName: o.Worker.Deployment, BuildID: o.Worker.BuildID},
+			// A loop lives for days, and each new worker may continue it: the rules have versions of their own.
+			DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+		}
+	}
 	shared := worker.New(o.Client, act.TaskQueue, options)
 	Register(shared)
 	a.RegisterShared(shared)
