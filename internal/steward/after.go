@@ -191,10 +191,7 @@ func AfterJoin(s State, c charter.Charter, j Job, out act.Joined) []loop.Event {
 	}
 	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
 	if len(out.Conflicts) > 0 && n.wanted(*t, j) {
-		n.stuck(*t, task.Finding{
-			Rule: StopConflict, Stop: true, Count: 1, State: t.State, Action: a.Name,
-			Text: "the work of the steps before " + j.Step.ID + " cannot be joined: they conflict in " + loop.Clip(a.Reason, 500),
-		})
+		n.stuckBy(*t, StopConflict, "the work of the steps before "+j.Step.ID+" cannot be joined: they conflict in "+loop.Clip(a.Reason, 500), a.Name)
 	}
 	return n.events
 }
@@ -218,27 +215,27 @@ func CannotBegin(s State, j Job, why string) []loop.Event {
 // AfterChild returns what follows from a child's report: an action, loop detection (S8), perhaps a finished step.
 func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	e = s.counted(e)
-	if t := s.leaving(e.Loop); t != nil {
-		return []loop.Event{{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e}} // its cost counts
-	}
-	t, st := s.child(e.Loop)
+	t, st, left := s.child(e.Loop)
 	switch {
-	case t == nil: // the loop belongs to a plan that was given up
+	case t == nil: // the loop works for no task
 		return nil
-	case e.Seq == 0 && e.Event == task.ChildEnded: // nobody knows how far the loop came
+	case left, e.Seq == 0 && e.Event == task.ChildEnded: // its cost counts; nobody knows how far the loop came
 	case e.Seq < st.Seq || e.Seq != 0 && e.Seq == st.Seq && e.Event == st.Said: // it is older than what the steward knows, or known
 		return nil
 	}
 	n := next{State: s, charter: c}
 	n.events = append(n.events, loop.Event{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e})
+	if left {
+		return n.events // its cost counts
+	}
 	switch e.Event {
 	case task.ChildAsks:
 		if !s.pausedBySteward(*st, *e.Gate) && t.State == task.Executing {
 			n.waitAt(*t, WaitingFor{Loop: e.Loop, Kind: e.Gate.Kind, What: e.Gate.Summary})
 		}
 	case task.ChildAnswered, task.ChildStands:
-		if st.Status == Asking && t.State == task.Waiting && t.WaitingFor != nil && t.WaitingFor.Loop == e.Loop {
-			n.resume(t.ID, "at the loop "+e.Loop)
+		if st.Status == Asking {
+			n.back(*t, e)
 		}
 	case task.IterationEnded:
 		n.back(*t, e) // the report of the answer may have been lost
@@ -265,16 +262,9 @@ func (s State) counted(e task.ChildEvent) task.ChildEvent {
 		return e
 	}
 	r := *e.Result
-	if t := s.leaving(e.Loop); t != nil {
-		for _, st := range t.Ending {
-			if st.Loop == e.Loop {
-				r.Usage = r.Usage.Max(st.Usage)
-			}
-		}
-	}
-	if _, st := s.child(e.Loop); st != nil {
+	if _, st, left := s.child(e.Loop); st != nil {
 		r.Usage = r.Usage.Max(st.Usage)
-		if e.Event == task.ChildEnded && e.Seq < st.Seq {
+		if !left && e.Event == task.ChildEnded && e.Seq < st.Seq {
 			e.Seq = 0
 			r.Head, r.Base, r.Branch, r.Proposal = "", "", "", nil
 		}
@@ -311,10 +301,8 @@ func (s State) pausedBySteward(st Step, g task.ChildGate) bool {
 // limited lets a task sleep until a rate limit ends. If that time is unknown, it asks a person.
 func (n *next) limited(t Task, l task.RateLimit) []loop.Event {
 	if l.Until.IsZero() {
-		n.stuck(t, task.Finding{
-			Rule: StopResources, Stop: true, Count: 1, State: t.State, Action: cmp.Or(t.Step, "plan"),
-			Text: "an agent has used up its rate limit, and nobody knows when it ends: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing"),
-		})
+		why := "an agent has used up its rate limit, and nobody knows when it ends: " + cmp.Or(loop.Clip(l.Said, 300), "it says nothing")
+		n.stuckBy(t, StopResources, why, cmp.Or(t.Step, "plan"))
 		return n.events
 	}
 	n.events = append(n.events, loop.Event{Type: loop.RateLimited, Task: t.ID, RateLimit: &l})
@@ -336,26 +324,19 @@ func Slept(s State, id string, until time.Time) []loop.Event {
 	return []loop.Event{{Type: loop.RateLimitOver, Task: id}}
 }
 
-// child finds the task and the step that a loop works for.
-func (s *State) child(id string) (*Task, *Step) {
+// child finds the task and the step that a loop works for, or has worked for: left says that the task has given the
+// step's plan up, and that the loop has not ended yet.
+func (s *State) child(id string) (t *Task, st *Step, left bool) {
 	for i := range s.Tasks {
-		for k := range s.Tasks[i].Steps {
-			if st := &s.Tasks[i].Steps[k]; st.Loop == id && st.Status != Over && st.Status != Pending {
-				return &s.Tasks[i], st
-			}
+		t := &s.Tasks[i]
+		if st := find(t.Ending, func(st Step) bool { return st.Loop == id }); st != nil {
+			return t, st, true
+		}
+		if st := find(t.Steps, func(st Step) bool { return st.Loop == id && st.atWork() }); st != nil {
+			return t, st, false
 		}
 	}
-	return nil, nil
-}
-
-// leaving finds the task that gave up a loop that has not ended yet.
-func (s *State) leaving(id string) *Task {
-	for i := range s.Tasks {
-		if slices.ContainsFunc(s.Tasks[i].Ending, func(st Step) bool { return st.Loop == id }) {
-			return &s.Tasks[i]
-		}
-	}
-	return nil
+	return nil, nil, false
 }
 
 // iterated returns a child's iteration as an action.
@@ -379,8 +360,7 @@ func iterated(st Step, e task.ChildEvent) task.Action {
 func (n *next) act(t Task, a task.Action) {
 	n.events = append(n.events, loop.Event{Type: loop.ActionTaken, Task: t.ID, Action: &a})
 	after := loop.Fold(n.State, n.events).Find(t.ID)
-	atChild := after != nil && after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != ""
-	if after == nil || (after.State != task.Executing && !atChild) {
+	if after == nil || after.State != task.Executing && (after.State != task.Waiting || !after.atLoop()) {
 		return
 	}
 	for _, f := range detect.Check(after.Window, n.charter.Limits, after.State) {
@@ -390,6 +370,11 @@ func (n *next) act(t Task, a task.Action) {
 		}
 		n.events = append(n.events, loop.Event{Type: loop.LoopWarned, Task: t.ID, Finding: &f})
 	}
+}
+
+// stuckBy is stuck for a rule that counts nothing.
+func (n *next) stuckBy(t Task, rule, why, action string) {
+	n.stuck(t, task.Finding{Rule: rule, Stop: true, Count: 1, Text: why, State: t.State, Action: action})
 }
 
 // stuck stops a task and asks a person (S9). The question names the rule, the counts, the state and the work under way.
@@ -406,7 +391,7 @@ func (n *next) stuck(t Task, f task.Finding) {
 		n.events = append(n.events, gate)
 		return
 	}
-	n.to(t, task.Waiting, task.Evidence{Reason: f.Text, Stop: stopOf(f.Rule)}, gate)
+	n.to(t, task.Waiting, task.Evidence{Reason: f.Text, Stop: cmp.Or(stopOf[f.Rule], StopCircle)}, gate)
 }
 
 // childEnded handles the end of a step's loop: the step is done, or starts again, or a person is asked.
@@ -417,44 +402,42 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 		ActiveMs: r.Usage.ActiveMs - st.Counted,
 	}
 	rejected := r.Proposal != nil && r.Proposal.State == "rejected"
-	if r.Status == string(loop.Completed) && !rejected {
-		a.Progress, a.Milestone = true, true
-		n.back(t, e)
-		n.act(*loop.Fold(n.State, n.events).Find(t.ID), a)
-		n.events = append(n.events, loop.Event{Type: loop.MilestoneReached, Task: t.ID, Step: st.ID, Reason: milestone(t, st.ID)})
-		return
-	}
-	a.Error = strings.TrimSpace(r.ErrorCode + " " + r.Reason)
 	spent, stopped := r.ErrorCode == string(fault.BudgetExhausted), r.ErrorCode == string(fault.Cancelled)
-	switch { // none of these is a failure of the step
+	switch { // only the last is a failure of the step
+	case r.Status == string(loop.Completed) && !rejected:
+		a.Progress, a.Milestone = true, true
 	case r.RateLimit != nil:
-		a.Outcome, a.Reason, a.Error = task.RateLimited, until(*r.RateLimit), ""
+		a.Outcome, a.Reason = task.RateLimited, until(*r.RateLimit)
 	case spent:
-		a.Outcome, a.Error = task.Spent, ""
+		a.Outcome = task.Spent
 	case rejected, stopped:
-		a.Outcome, a.Error = task.Stopped, ""
+		a.Outcome = task.Stopped
+	default:
+		a.Error = strings.TrimSpace(r.ErrorCode + " " + r.Reason)
 	}
 	n.back(t, e)
 	n.act(*loop.Fold(n.State, n.events).Find(t.ID), a)
+	if a.Milestone {
+		n.events = append(n.events, loop.Event{Type: loop.MilestoneReached, Task: t.ID, Step: st.ID, Reason: milestone(t, st.ID)})
+		return
+	}
 	after := loop.Fold(n.State, n.events).Find(t.ID)
-	elsewhere := after.State == task.Waiting && after.WaitingFor != nil && after.WaitingFor.Loop != "" // another loop asks
+	elsewhere := after.State == task.Waiting && after.atLoop() // another loop asks
 	if after.State != task.Executing && !elsewhere {
 		return // loop detection stopped it
 	}
-	switch why := ""; {
+	switch {
 	case rejected:
-		n.stuck(*after, task.Finding{Rule: "rejected", Stop: true, Count: 1, Text: "a person has rejected what the step " + st.ID + " has made", State: after.State, Action: a.Name})
+		n.stuckBy(*after, "rejected", "a person has rejected what the step "+st.ID+" has made", a.Name)
 	case elsewhere && (spent || r.RateLimit != nil): // checked before the step starts again
 	case r.RateLimit != nil:
 		n.limited(*after, *r.RateLimit)
 	case spent && n.moneyIsSpent(*after, Job{}) != "":
 		n.waitsForMoney(*after, n.moneyIsSpent(*after, Job{}))
 	case spent && (st.Cap == nil || r.Usage.CostUSD.Cmp(*st.Cap) < 0): // else it used up its share, and gets another one
-		why = "the loop of the step " + st.ID + " has used up a budget of its own: " + r.Reason
-		n.stuck(*after, task.Finding{Rule: StopResources, Stop: true, Count: 1, Text: why, State: after.State, Action: a.Name})
+		n.stuckBy(*after, StopResources, "the loop of the step "+st.ID+" has used up a budget of its own: "+r.Reason, a.Name)
 	case stopped:
-		why = "the loop of the step " + st.ID + " was halted: " + r.Reason
-		n.stuck(*after, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: after.State, Action: a.Name})
+		n.stuckBy(*after, "halted", "the loop of the step "+st.ID+" was halted: "+r.Reason, a.Name)
 	}
 }
 

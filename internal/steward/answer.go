@@ -185,7 +185,7 @@ func (a answering) open() (loop.Gate, error) {
 		return found[0], nil
 	case len(found) > 1:
 		return loop.Gate{}, fault.New(fault.GateMismatch, "%d gates wait: say which one", len(found)).Advise("Name it, with --gate or as the message's `gate`: " + a.named(found) + ".")
-	case a.task != nil && a.task.WaitingFor != nil && a.task.WaitingFor.Loop != "":
+	case a.task != nil && a.task.atLoop():
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the task %s waits at its loop %s", a.id, a.task.WaitingFor.Loop).
 			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
 	case a.at.AnswerTo(a.Gate) != nil:
@@ -305,9 +305,8 @@ func (a answering) asked(set loop.Event) []loop.Event {
 	g := a.at.Gates[i]
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{set}}
 	t := *loop.Fold(a.at, n.events).Find(a.id)
-	if needs := n.unapproved(t); len(needs) > 0 {
-		anew := *n.tierGate(t, strings.Join(needs, "; ")).Gate
-		g.Summary = anew.Summary
+	if needs := n.needsApproval(t, Job{}); needs != "" {
+		g.Summary = n.tierGate(t, needs).Gate.Summary
 		n.events[0].Gate = &g
 		return n.events
 	}
@@ -478,13 +477,12 @@ func (a answering) halt() (govern.Reply, error) {
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
 	switch a.task.State {
 	case task.Executing:
-		n.stuck(*a.task, task.Finding{Rule: "halted", Stop: true, Count: 1, Text: why, State: a.task.State, Action: a.task.Step})
+		n.stuckBy(*a.task, "halted", why, a.task.Step)
+		return govern.Reply{Text: "halting " + a.id, Events: n.events}, nil
 	case task.Idle: // it has not started, so it can't be resumed
 		n.finish(*a.task, Cancelled, why)
-		return govern.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 	default:
 		a.cancel(&n, *a.task, why)
-		return govern.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 	}
-	return govern.Reply{Text: "halting " + a.id, Events: n.events}, nil
+	return govern.Reply{Text: a.id + " is cancelled", Events: n.events}, nil
 }

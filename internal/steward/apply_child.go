@@ -77,7 +77,7 @@ func (s *State) reported(t *Task, e loop.Event) {
 	}
 	for i := range t.steps() {
 		st := &t.Steps[i]
-		if st.Loop != c.Loop || st.Status == Over || st.Status == Pending {
+		if st.Loop != c.Loop || !st.atWork() {
 			continue
 		}
 		if c.Seq >= st.Seq {

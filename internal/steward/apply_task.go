@@ -168,7 +168,7 @@ func (t Task) asks() *WaitingFor {
 // giveUp removes the task's steps. Their loops that still run are moved to Ending.
 func (t *Task) giveUp() {
 	for _, st := range t.Steps {
-		if st.Loop != "" && st.Status != Over && st.Status != Pending {
+		if st.atWork() {
 			t.Ending = append(slices.Clip(t.Ending), Step{ID: st.ID, Loop: st.Loop, Status: Running, Usage: st.Usage, Cap: st.Cap})
 		}
 	}

@@ -24,7 +24,7 @@ func (n *next) dispatch() {
 	}
 	free := n.charter.Limits.Parallel - n.busy()
 	asking := n.asking()
-	var gaveWay []Task
+	var gaveWay []string
 	for _, p := range n.inOrder() {
 		t := *p
 		if t.Outcome != "" || t.State == task.Waiting || !n.ready(t) {
@@ -43,7 +43,7 @@ func (n *next) dispatch() {
 			n.issue(asking[0])
 			asking = asking[1:]
 		} else if !n.active(t) { // it has no slot yet: another task may give way
-			gaveWay = append(gaveWay, n.giveWay(t, gaveWay)...)
+			gaveWay = append(gaveWay, n.giveWay(t, gaveWay))
 		}
 	}
 }
@@ -106,8 +106,8 @@ func (n *next) runs(id, loop string) bool {
 
 // Asks reports whether a loop asks a person, as far as the state knows.
 func (s State) Asks(id string) bool {
-	_, st := s.child(id)
-	return st != nil && st.Status == Asking
+	_, st, left := s.child(id)
+	return st != nil && !left && st.Status == Asking
 }
 
 // asking returns the messages that pause loops that ask, so that they give up their slots.
@@ -127,16 +127,9 @@ func (n *next) active(t Task) bool {
 	return len(n.does(Plan, t.ID)) > 0 || slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Status == Running })
 }
 
-// want is one thing that a task could do now.
-type want struct {
-	plan   bool
-	step   task.Step
-	from   string // the branch of an earlier attempt, from which the step continues
-	paused string // the loop that may continue
-}
-
-// wants returns what a task could do now, besides what is under way.
-func (n *next) wants(t Task) (all []want) {
+// wants returns the jobs that a task could do now, besides those under way. do completes the one that it issues. An
+// empty job says that an idle task may start.
+func (n *next) wants(t Task) (all []Job) {
 	switch t.State {
 	case task.Idle:
 		if why := n.afterNothing(t, Job{}); why != "" {
@@ -146,10 +139,10 @@ func (n *next) wants(t Task) (all []want) {
 		if len(t.After) > 0 {
 			return nil
 		}
-		return []want{{}}
+		return []Job{{}}
 	case task.Planning:
-		if t.Plan == nil && len(n.does(Plan, t.ID)) == 0 && n.stopped(Job{Do: Plan, Task: t.ID}) == nil {
-			return []want{{plan: true}}
+		if j := (Job{Do: Plan, Task: t.ID}); t.Plan == nil && len(n.does(Plan, t.ID)) == 0 && n.stopped(j) == nil {
+			return []Job{j}
 		}
 		return nil
 	}
@@ -164,11 +157,11 @@ func (n *next) wants(t Task) (all []want) {
 		switch {
 		case st.Status == Paused:
 			if !slices.ContainsFunc(n.does(Tell, t.ID), func(j Job) bool { return j.Loop == st.Loop }) {
-				all = append(all, want{paused: st.Loop})
+				all = append(all, Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessageContinue})
 			}
 		case st.Status == Pending && n.Mode == spec.ModeMission && t.Plan != nil && i < len(t.Plan.Steps) && !slices.ContainsFunc(t.Plan.Steps[i].After, func(id string) bool { return !done[id] }):
 			if !slices.ContainsFunc(n.does(Begin, t.ID), func(j Job) bool { return j.Step.ID == st.ID }) {
-				all = append(all, want{step: t.Plan.Steps[i], from: st.Kept})
+				all = append(all, Job{Do: Begin, Task: t.ID, Step: t.Plan.Steps[i], From: st.Kept})
 			}
 		}
 	}
@@ -190,7 +183,7 @@ func (n *next) planned(t Task) {
 // fit returns the evidence that a task may execute (S1), with the ledger entry whose artifacts show it.
 func (n *next) fit(t Task) task.Evidence {
 	approval := cmp.Or(t.ApprovedBy, "none is needed for "+string(t.Tier))
-	if len(n.unapproved(t)) > 0 {
+	if n.needsApproval(t, Job{}) != "" {
 		approval = ""
 	}
 	return task.Evidence{Plan: t.Plan.Hash, Tier: t.Tier, Estimate: t.Plan.Cost.String(), Approval: approval, Written: n.Ledger}
@@ -204,8 +197,8 @@ func (n *next) resume(id, answer string) {
 		n.to(*t, task.Planning, task.Evidence{Answer: answer})
 		return
 	}
-	if needs := n.unapproved(*t); len(needs) > 0 {
-		n.events = append(n.events, n.tierGate(*t, strings.Join(needs, "; ")))
+	if needs := n.needsApproval(*t, Job{}); needs != "" {
+		n.events = append(n.events, n.tierGate(*t, needs))
 		return
 	}
 	e := n.fit(*t)
@@ -221,24 +214,20 @@ func (n *next) blocked(t Task, why string) {
 }
 
 // do gives a task the first thing that it wants, and reports whether that uses a free slot.
-func (n *next) do(t Task, wants []want, free int) bool {
-	w := wants[0]
+func (n *next) do(t Task, wants []Job, free int) bool {
+	j := wants[0]
 	switch {
 	case t.State == task.Idle:
 		n.to(t, task.Planning, task.Evidence{Trigger: cmp.Or(t.Source, "submitted")})
 		return true
-	case w.plan:
-		left := n.left(t)
-		if left != nil && left.Sign() <= 0 { // its loops have reserved it all; they may not spend it all
+	case j.Do == Begin:
+		return n.begin(t, j, min(len(wants), free))
+	case j.Do == Plan:
+		if j.Cap = n.left(t); j.Cap != nil && j.Cap.Sign() <= 0 { // its loops have reserved it all; they may not spend it all
 			return false
 		}
-		n.issue(Job{Do: Plan, Task: t.ID, Note: strings.Join(t.Notes, "\n"), Notes: len(t.Notes), Cap: left})
-		return true
-	case w.paused == "":
-		return n.begin(t, w, min(len(wants), free))
-	}
-	j := Job{Do: Tell, Task: t.ID, Loop: w.paused, Message: loop.MessageContinue}
-	if n.stopped(j) != nil {
+		j.Note, j.Notes = strings.Join(t.Notes, "\n"), len(t.Notes)
+	case n.stopped(j) != nil:
 		return false
 	}
 	n.issue(j)
@@ -246,10 +235,10 @@ func (n *next) do(t Task, wants []want, free int) bool {
 }
 
 // begin starts a step with a share of the money that is left. If loops have reserved all of it, the step waits.
-func (n *next) begin(t Task, w want, sharers int) bool {
-	j := Job{Do: Begin, Task: t.ID, Step: w.step, Loop: n.LoopID(t, w.step.ID), Plan: t.Plan.Hash, Last: slices.Contains(task.Last(t.Plan.Steps), w.step.ID), From: w.from}
+func (n *next) begin(t Task, j Job, sharers int) bool {
+	j.Loop, j.Plan, j.Last = n.LoopID(t, j.Step.ID), t.Plan.Hash, slices.Contains(task.Last(t.Plan.Steps), j.Step.ID)
 	for _, st := range t.Steps {
-		if slices.Contains(w.step.After, st.ID) {
+		if slices.Contains(j.Step.After, st.ID) {
 			j.After = append(j.After, st)
 		}
 	}
@@ -296,31 +285,27 @@ func (n *next) left(t Task) *evidence.Decimal {
 	return &left
 }
 
-// giveWay makes the task of the lowest priority give way to a strictly higher priority, and returns it. Its loops pause
-// at the next boundary of a step. Its planner stops at once, because it loses nothing but time.
-func (n *next) giveWay(to Task, already []Task) []Task {
+// giveWay makes the task of the lowest priority give way to a strictly higher priority, and returns its ID, "" if there
+// is none besides those that do so already. Its loops pause at the next boundary of a step. Its planner stops at once,
+// because it loses nothing but time.
+func (n *next) giveWay(to Task, already []string) string {
 	var lowest *Task
 	for i := range n.Tasks { // called for each task that waits for a slot
 		t := &n.Tasks[i]
-		if t.Outcome != "" || t.State != task.Executing && t.State != task.Planning || t.Priority >= to.Priority || !n.active(*t) {
-			continue
-		}
-		if slices.ContainsFunc(already, func(a Task) bool { return a.ID == t.ID }) {
-			continue
-		}
-		if lowest == nil || t.Priority < lowest.Priority {
+		works := t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) && n.active(*t)
+		if works && t.Priority < to.Priority && !slices.Contains(already, t.ID) && (lowest == nil || t.Priority < lowest.Priority) {
 			lowest = t
 		}
 	}
 	if lowest == nil {
-		return nil
+		return ""
 	}
 	if lowest.Interrupted != to.ID {
 		n.events = append(n.events, loop.Event{Type: loop.TaskInterrupted, Task: lowest.ID, Reason: to.ID})
 	}
 	n.drop(*lowest)
 	n.pauseAll(*lowest, loop.PauseStep)
-	return []Task{*lowest}
+	return lowest.ID
 }
 
 // LoopID returns the workflow ID of a step's loop: a new one only when the step starts again. It differs for task x with

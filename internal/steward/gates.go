@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"pawl/internal/govern"
@@ -49,7 +50,7 @@ var gates = govern.Gates{
 		{Message: loop.MessageApprove, What: "approve exactly this plan", Say: approval},
 		{Message: loop.MessageAnswer, Say: choice},
 	},
-	loop.GatePause:    {{Message: loop.MessageContinue, What: "continue the task", Say: itsTask}},
+	loop.GatePause:    {{Message: loop.MessageContinue, What: "continue the task"}},
 	GateStuck:         {{Message: loop.MessageAnswer, Say: choice}},
 	GateDrift:         {{Message: loop.MessageAnswer, Say: choice}},
 	loop.GateQuestion: {{Message: loop.MessageAnswer, Say: choice}},
@@ -83,8 +84,11 @@ func Ways(name string, g loop.Gate) []govern.Way {
 		}
 		return shell.Join(append(append(all, "--gate", g.ID), words...)...)
 	})
-	if g.Kind == loop.GatePause { // not a gate: a task that a person has to let continue
-		for _, w := range ways {
+	for _, w := range ways {
+		if g.Task != "" {
+			w.Payload["task"] = g.Task
+		}
+		if g.Kind == loop.GatePause { // not a gate: a task that a person has to let continue
 			delete(w.Payload, "gate")
 		}
 	}
@@ -93,30 +97,14 @@ func Ways(name string, g loop.Gate) []govern.Way {
 
 const hashDigits = 16
 
-func itsTask(g loop.Gate, _ loop.Budget) []govern.Saying {
-	return []govern.Saying{{Fields: of(g, map[string]any{})}}
-}
-
-// of adds the gate's task to the fields of an answer.
-func of(g loop.Gate, fields map[string]any) map[string]any {
-	if g.Task != "" {
-		fields["task"] = g.Task
-	}
-	return fields
-}
-
 func approval(g loop.Gate, _ loop.Budget) []govern.Saying {
 	hash := g.Hash[:min(hashDigits, len(g.Hash))]
-	return []govern.Saying{{Fields: of(g, map[string]any{"hash": hash}), Words: []string{"--approve", "--hash", hash}}}
+	return []govern.Saying{{Fields: map[string]any{"hash": hash}, Words: []string{"--approve", "--hash", hash}}}
 }
 
 func choice(g loop.Gate, _ loop.Budget) (all []govern.Saying) {
 	for _, c := range g.Choices {
-		what := "answer " + c
-		if m := meaning[c]; m != "" {
-			what = m
-		}
-		all = append(all, govern.Saying{Fields: of(g, map[string]any{"choice": c}), Words: []string{"--choice", c}, What: what})
+		all = append(all, govern.Saying{Fields: map[string]any{"choice": c}, Words: []string{"--choice", c}, What: cmp.Or(meaning[c], "answer "+c)})
 	}
 	return all
 }
@@ -127,7 +115,7 @@ func extension(g loop.Gate, _ loop.Budget) []govern.Saying {
 		limit = g.Limit.Add(*g.Limit).String()
 	}
 	return []govern.Saying{{
-		Fields: of(g, map[string]any{"hash": hash, "limits": map[string]any{string(loop.CostUSD): json.Number(limit)}}),
+		Fields: map[string]any{"hash": hash, "limits": map[string]any{string(loop.CostUSD): json.Number(limit)}},
 		Words:  []string{"--hash", hash, "--limit", string(loop.CostUSD) + "=" + limit},
 	}}
 }

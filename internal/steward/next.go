@@ -136,15 +136,13 @@ func (n *next) ending() {
 func (n *next) halt() {
 	open := false
 	for _, t := range n.Tasks {
+		open = open || slices.ContainsFunc(t.Ending, func(st Step) bool { return st.Told != loop.MessageHalt })
 		for _, st := range t.Steps {
-			if st.Loop != "" && st.Status != Over && st.Status != Pending && st.Told != loop.MessageHalt {
+			if st.atWork() && st.Told != loop.MessageHalt {
 				open = true
 				n.issue(Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessageHalt, Note: "its steward was ended: " + n.HaltRequested})
 			}
 		}
-	}
-	for _, t := range n.Tasks {
-		open = open || slices.ContainsFunc(t.Ending, func(st Step) bool { return st.Told != loop.MessageHalt })
 	}
 	if !open {
 		n.jobs = append(n.jobs, Job{Do: End})
@@ -220,14 +218,6 @@ func (n *next) executing(t Task) {
 	}
 }
 
-// unapproved returns the reasons why the task's plan still needs an approval; none if it was approved or needs none.
-func (n *next) unapproved(t Task) []string {
-	if t.Plan == nil || t.ApprovedBy != "" {
-		return nil
-	}
-	return t.needs()
-}
-
 func (n *next) tierGate(t Task, needs string) loop.Event {
 	switch {
 	case t.PersonsTier() != "":
@@ -261,15 +251,6 @@ func (n *next) limit(t Task) *evidence.Decimal {
 		return t.CostLimit
 	}
 	return n.charter.Limits.CostUSD
-}
-
-// overCost reports whether a task has spent its whole limit. A task that has spent nothing is never over it.
-func (n *next) overCost(t Task) (over bool, limit evidence.Decimal) {
-	l := n.limit(t)
-	if l == nil {
-		return false, limit
-	}
-	return t.Cost.CostUSD.Cmp(*l) >= 0, *l
 }
 
 func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {

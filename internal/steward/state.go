@@ -196,8 +196,10 @@ func (s Step) Doing() string {
 
 // AtLoop reports whether a task of the steward waits for an answer at one of its loops.
 func (s State) AtLoop(t Task) bool {
-	return !s.Status.Ended() && t.WaitingFor != nil && t.WaitingFor.Loop != ""
+	return !s.Status.Ended() && t.atLoop()
 }
+
+func (t Task) atLoop() bool { return t.WaitingFor != nil && t.WaitingFor.Loop != "" }
 
 // The outcomes of tasks.
 const (
@@ -237,6 +239,9 @@ const (
 	Over    = "done"
 )
 
+// atWork reports whether a loop of the step has started and has not ended, as far as the steward knows.
+func (s Step) atWork() bool { return s.Loop != "" && s.Status != Over && s.Status != Pending }
+
 // Known remembers a task by digests of its keys, so that a task that comes again is recognised.
 type Known struct {
 	Key  string `json:"k"`
@@ -271,26 +276,21 @@ func (s State) Find(id string) *Task {
 
 // Foremost returns the first n tasks as people see them: started ones, then the queue, then the last finished ones.
 func (s State) Foremost(n int) []Task {
-	n = min(n, len(s.Tasks))
-	all := make([]Task, 0, n)
-	for _, waits := range []bool{false, true} {
-		for i := range s.Tasks { // by index, because a task is large
-			if t := &s.Tasks[i]; len(all) < n && t.Outcome == "" && (t.State == task.Idle) == waits {
-				all = append(all, *t)
-			}
+	var started, queue, over []*Task
+	for i := range s.Tasks { // by index, because a task is large
+		switch t := &s.Tasks[i]; {
+		case t.Outcome != "":
+			over = append(over, t)
+		case t.State == task.Idle:
+			queue = append(queue, t)
+		default:
+			started = append(started, t)
 		}
 	}
-	over := n - len(all)
-	from := len(s.Tasks)
-	for ; over > 0; from-- {
-		if s.Tasks[from-1].Outcome != "" {
-			over--
-		}
-	}
-	for _, t := range s.Tasks[from:] {
-		if t.Outcome != "" {
-			all = append(all, t)
-		}
+	open := first(append(started, queue...), n)
+	all := make([]Task, 0, min(n, len(s.Tasks)))
+	for _, t := range slices.Concat(open, last(over, n-len(open))) {
+		all = append(all, *t)
 	}
 	return all
 }

@@ -101,10 +101,8 @@ func init() { // in init, because the rows refer to functions that read Stops
 
 // pauseAt returns where the loops of a task pause if it waits for that condition.
 func pauseAt(name string) string {
-	for _, s := range Stops {
-		if s.Name == name {
-			return s.At
-		}
+	if s := find(Stops, func(s Stop) bool { return s.Name == name }); s != nil {
+		return s.At
 	}
 	return loop.PauseStep
 }
@@ -197,10 +195,8 @@ func (n *next) waitsForContinue(t Task, _ string) {
 
 // conflict says that the record itself is in doubt. Nothing is done until a person has looked at it.
 func (n *next) conflict(Task, Job) string {
-	for _, d := range n.Drift {
-		if d.Name == task.DriftLedger {
-			return d.Text
-		}
+	if d := find(n.Drift, func(d task.Drift) bool { return d.Name == task.DriftLedger }); d != nil {
+		return d.Text
 	}
 	return ""
 }
@@ -234,22 +230,27 @@ func LoopSpec(s State, c charter.Charter, j Job, from, onto string) (spec.Spec, 
 	})
 }
 
-func (n *next) needsApproval(t Task, _ Job) string { return strings.Join(n.unapproved(t), "; ") }
+// needsApproval returns the reasons why the task's plan still needs an approval, "" if it was approved or needs none.
+func (n *next) needsApproval(t Task, _ Job) string {
+	if t.Plan == nil || t.ApprovedBy != "" {
+		return ""
+	}
+	return strings.Join(t.needs(), "; ")
+}
 
 func (n *next) waitsForApproval(t Task, why string) {
 	n.to(t, task.Waiting, task.Evidence{Reason: "it needs an approval: " + why, Stop: StopApproval}, n.tierGate(t, why))
 }
 
 func (n *next) moneyIsSpent(t Task, _ Job) string {
-	if over, _ := n.overCost(t); over {
+	if limit := n.limit(t); limit != nil && t.Cost.CostUSD.Cmp(*limit) >= 0 {
 		return "its cost has reached its limit"
 	}
 	return ""
 }
 
 func (n *next) waitsForMoney(t Task, why string) {
-	_, limit := n.overCost(t)
-	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopResources}, n.budgetGate(t, limit))
+	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopResources}, n.budgetGate(t, *n.limit(t)))
 }
 
 // circle returns the first exceeded limit of loop detection, or nil; with checkIn, that between iterations.
@@ -298,7 +299,7 @@ func asksCircle(checkIn bool) func(*next, Task, string) {
 }
 
 func (n *next) stuckByGuardrail(t Task, why string) {
-	n.stuck(t, task.Finding{Rule: StopGuardrail, Stop: true, Count: 1, Text: why, State: t.State, Action: cmp.Or(t.Step, "begin a step")})
+	n.stuckBy(t, StopGuardrail, why, cmp.Or(t.Step, "begin a step"))
 }
 
 // afterNothing names a task that has to be done first and never will be.
@@ -311,19 +312,8 @@ func (n *next) afterNothing(t Task, _ Job) string {
 	return ""
 }
 
-// stopOf returns the stop condition to which a rule of loop detection, or of the steward itself, belongs.
-func stopOf(rule string) string {
-	switch rule {
-	case detect.Executing:
-		return StopCheckIn
-	case StopGuardrail, StopConflict, StopResources:
-		return rule
-	case "halted":
-		return StopPerson
-	case "blocked":
-		return StopDependency
-	case "rejected":
-		return StopAmbiguity
-	}
-	return StopCircle
+// stopOf has the stop conditions of the rules of loop detection, and of the steward itself, that do not mean a circle.
+var stopOf = map[string]string{
+	StopGuardrail: StopGuardrail, StopConflict: StopConflict, StopResources: StopResources,
+	detect.Executing: StopCheckIn, "halted": StopPerson, "blocked": StopDependency, "rejected": StopAmbiguity,
 }
