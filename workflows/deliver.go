@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/converter"
@@ -51,7 +52,7 @@ func (l *deliver) ahead(workflow.Context) (bool, error) { return false, nil }
 
 // begin tells the first writer of an iteration why the previous iteration was not the last.
 func (l *deliver) begin() {
-	l.turn, l.lastTest, l.prevTest, l.lastFix, l.left = 0, "", "", "", false
+	*l = deliver{run: l.run}
 	if past := l.State().Iterations; len(past) > 0 && past[len(past)-1].Reason != reason.Interrupted {
 		l.iteration.why = past[len(past)-1].Reason
 	}
@@ -157,9 +158,6 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 // what guard leaves behind; check says so each time.
 func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error) {
 	for _, c := range l.judges(func(*act.Step) {}) {
-		if c.command == "" {
-			continue
-		}
 		out, err := c.run(ctx)
 		if err != nil {
 			return nil, err
@@ -288,9 +286,6 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
 	judged := govern.GuardVerdict{Passed: true}
 	for _, c := range l.judges(l.named) {
-		if c.command == "" {
-			continue
-		}
 		out, err := c.run(ctx)
 		if err != nil {
 			return judged, passed, err
@@ -312,9 +307,10 @@ type judge struct {
 	run                   func(workflow.Context) (act.Outcome, error)
 }
 
-// judges are check and guard, in their order, for a commit that passed the policies. begin gets each step first.
+// judges are check and guard, those that the spec has, in their order, for a commit that passed the policies. begin gets
+// each step first.
 func (l *deliver) judges(begin func(*act.Step)) []judge {
-	return []judge{
+	all := []judge{
 		{"check", l.spec.Check.Command, reason.CheckFailed, func(ctx workflow.Context) (act.Outcome, error) {
 			in := l.newCheck()
 			in.AsIs, in.Ledger, in.Leftovers = false, "", nil
@@ -328,6 +324,7 @@ func (l *deliver) judges(begin func(*act.Step)) []judge {
 			return l.runGuard(ctx, in)
 		}},
 	}
+	return slices.DeleteFunc(all, func(c judge) bool { return c.command == "" })
 }
 
 // unnamed stands for the failures of a run whose output names no test.
@@ -432,11 +429,7 @@ func (l *deliver) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 		if l.iteration.shown = out.Log; out.OK() { // without a target a metric is optional here
 			l.iteration.metric = out.Metric
 		}
-		reason := ""
-		if !judged.Passed {
-			reason = judged.Why
-		}
-		l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, reason)})
+		l.Emit(ctx, loop.Event{Type: loop.ChangeJudged, Step: "verify", Metric: out.Metric, Judgement: l.measured(out, unless(judged.Passed, judged.Why))})
 	}
 	if judged.Passed {
 		why, err := l.unreproduced(ctx)
@@ -486,11 +479,11 @@ func (l *deliver) askReviewer(ctx workflow.Context, from govern.Move) (govern.Mo
 
 // askPerson opens the diff gate.
 func (l *deliver) askPerson(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
-	approved, by, note, err := l.askDiff(ctx)
+	a, err := l.askDiff(ctx)
 	if err != nil {
 		return govern.Move{}, err
 	}
-	return l.law().AfterDiff(approved, by, note), nil
+	return l.law().AfterDiff(a.Message == loop.MessageApprove, a.By, a.Note), nil
 }
 
 // complete returns the end of a delivery that reached its goal.

@@ -12,8 +12,7 @@ import (
 
 // wait opens a gate and waits until a person answers it, the only way of waiting for people. A halt ends the loop.
 func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
-	pause := g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
-	if pause {
+	if g.Pauses() {
 		paused := loop.Event{Type: loop.AutonomyPaused, Reason: string(g.Kind)}
 		if g.Kind == loop.GatePause {
 			paused.By = r.State().PausedBy
@@ -27,7 +26,7 @@ func (r *run) wait(ctx workflow.Context, g loop.Gate) (loop.Answer, error) {
 	if !answered {
 		return loop.Answer{}, stop(govern.Interrupted.Because(r.State().HaltRequested))
 	}
-	if pause {
+	if g.Pauses() {
 		r.Emit(ctx, loop.Event{Type: loop.AutonomyResumed, By: a.By})
 	}
 	r.report(ctx, task.ChildAnswered)

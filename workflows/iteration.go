@@ -213,10 +213,7 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 func newFiles(c act.Committed) string {
 	const room = 300
 	all, named := max(c.NewFilesAll, len(c.NewFiles)), 0
-	text := "1 new file: "
-	if all > 1 {
-		text = fmt.Sprintf("%d new files: ", all)
-	}
+	text := evidence.Counted(all, "new file") + ": "
 	for _, name := range c.NewFiles {
 		if named > 0 && len(text)+len(name) > room {
 			break
@@ -372,8 +369,8 @@ func (r *run) block(ctx workflow.Context, m govern.Move, rules loopRules) (gover
 		Kind:    loop.GateGuard,
 		Summary: fmt.Sprintf("the change is blocked by %s (fix it on the desk %s and continue, or reject it)", m.Reason, desk),
 	})
-	if end, halted := isStopped(err); halted && end.Code == govern.Interrupted.Code {
-		err = stop(rules.AfterHalt(end.Reason))
+	if s, is := errors.AsType[*stopped](err); is && s.end.Code == govern.Interrupted.Code {
+		err = stop(rules.AfterHalt(s.end.Reason))
 	}
 	if err == nil && a.Message == loop.MessageReject {
 		return rules.AfterReject(m, a.By, a.Note), nil
@@ -390,9 +387,4 @@ func (r *run) summary(format string, args ...any) string {
 	return fmt.Sprintf("%s %d: ", what, n) + fmt.Sprintf(format, args...)
 }
 
-func short(commit string) string {
-	if len(commit) > 10 {
-		return commit[:10]
-	}
-	return commit
-}
+func short(commit string) string { return commit[:min(10, len(commit))] }

@@ -17,17 +17,12 @@ func (r *run) notify(ctx workflow.Context, event loop.Type, reason string) {
 		r.report(ctx, task.ChildAsks)
 	}
 	s := r.State()
-	g := s.Gate
-	if g != nil && g.Kind == loop.GatePause {
+	if s.Gate != nil && s.Gate.Kind == loop.GatePause {
 		return
-	}
-	var ways []govern.Way
-	if g != nil {
-		ways = govern.Ways(s.Loop, *g, s.Budget)
 	}
 	notice := notices.About(act.Notice{
 		Loop: s.Loop, Kind: s.Kind, Event: event, Status: s.Status, Reason: loop.Clip(reason, 1000), Time: workflow.Now(ctx).UTC(),
-	}, g, ways)
+	}, s.Gate, func(g loop.Gate) []govern.Way { return govern.Ways(s.Loop, g, s.Budget) })
 	r.notifier.Tell(ctx, r.host.Queue(), r.host.Opened.Ref, r.spec.Notify, notice, func(ctx workflow.Context, warning string) {
 		_ = r.Turn(ctx, func() { r.Emit(ctx, loop.Event{Type: loop.Warned, Reason: warning}) })
 	})

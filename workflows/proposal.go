@@ -35,7 +35,7 @@ func (r *run) propose(ctx workflow.Context, rules loopRules) error {
 	if m.Do != govern.AskPerson {
 		return nil
 	}
-	_, _, _, err := r.askDiff(ctx)
+	_, err := r.askDiff(ctx)
 	return err
 }
 
@@ -43,22 +43,29 @@ func (r *run) propose(ctx workflow.Context, rules loopRules) error {
 func (r *run) note(ctx workflow.Context, o govern.Opinion, m govern.Move) {
 	switch {
 	case o.Decision == govern.SaysRejected:
-		r.rejected(ctx, spec.RoleReviewer, o.Note)
+		r.decided(ctx, false, spec.RoleReviewer, o.Note)
 	case m.Approved:
-		r.approved(ctx, spec.RoleReviewer, o.Note)
+		r.decided(ctx, true, spec.RoleReviewer, o.Note)
 	}
+}
+
+// decided records somebody's decision on the proposal.
+func (r *run) decided(ctx workflow.Context, approved bool, by, note string) {
+	event, p := loop.ProposalApproved, *r.State().Proposal
+	p.State, p.By = govern.Approved, cmp.Or(by, "a person")
+	if !approved {
+		event, p.State = loop.ProposalRejected, govern.Rejected
+	}
+	r.Emit(ctx, loop.Event{Type: event, By: by, Note: note, Proposal: &p})
 }
 
 // makeProposal makes the diff from base to head a proposal, unless it is one already.
 func (r *run) makeProposal(ctx workflow.Context) error {
-	base := r.State().Footing()
-	if r.State().Head == base || r.nothingKept() {
+	s, base := r.State(), r.State().Footing()
+	if s.Head == base || r.nothingKept() || s.Proposal != nil && s.Proposal.Head == s.Head {
 		return nil
 	}
-	if p := r.State().Proposal; p != nil && p.Head == r.State().Head {
-		return nil
-	}
-	return r.append(ctx, act.ProposeName, "the proposal: "+short(base)+" to "+short(r.State().Head), []loop.Event{{Type: loop.ProposalMade}}, func(e act.Entry) any {
+	return r.append(ctx, act.ProposeName, "the proposal: "+short(base)+" to "+short(s.Head), []loop.Event{{Type: loop.ProposalMade}}, func(e act.Entry) any {
 		return act.Propose{Entry: e, Base: base, Head: r.State().Head, Anew: r.State().Moved != ""}
 	})
 }
@@ -92,7 +99,7 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, 
 
 // askDiff is the diff gate: a person approves or rejects exactly this proposal, and may have it applied at once. If the
 // base has moved, there is a new proposal, which needs a new review.
-func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err error) {
+func (r *run) askDiff(ctx workflow.Context) (loop.Answer, error) {
 	for what := "the change as a whole"; ; what = "the same change on top of the new base, where it was not measured" {
 		p := r.State().Proposal
 		a, err := r.wait(ctx, loop.Gate{
@@ -100,18 +107,14 @@ func (r *run) askDiff(ctx workflow.Context) (approved bool, by, note string, err
 			Summary: fmt.Sprintf("approve %s: %s, +%d -%d, on %s", what, evidence.Counted(p.Files, "file"), p.Insertions, p.Deletions, r.State().Branch),
 		})
 		if err != nil {
-			return false, "", "", err
+			return a, err
 		}
-		if a.Message == loop.MessageReject {
-			r.rejected(ctx, a.By, a.Note)
-			return false, a.By, a.Note, nil
-		}
-		r.approved(ctx, a.By, a.Note)
-		if a.Apply == "" {
-			return true, a.By, a.Note, nil
+		r.decided(ctx, a.Message != loop.MessageReject, a.By, a.Note)
+		if a.Apply == "" { // only an approval has it
+			return a, nil
 		}
 		if again, err := r.applyNow(ctx, a); err != nil || !again {
-			return true, a.By, a.Note, err
+			return a, err
 		}
 	}
 }
@@ -152,18 +155,4 @@ func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err err
 	}
 	r.Emit(ctx, loop.Event{Type: loop.ProposalApplied, By: a.By, How: a.Apply, Proposal: out.Proposal, Commit: out.Commit})
 	return false, nil
-}
-
-func (r *run) approved(ctx workflow.Context, by, note string) {
-	r.Emit(ctx, loop.Event{Type: loop.ProposalApproved, By: by, Note: note, Proposal: decided(*r.State().Proposal, govern.Approved, by)})
-}
-
-func (r *run) rejected(ctx workflow.Context, by, note string) {
-	r.Emit(ctx, loop.Event{Type: loop.ProposalRejected, By: by, Note: note, Proposal: decided(*r.State().Proposal, govern.Rejected, by)})
-}
-
-// decided returns a proposal with somebody's decision on it.
-func decided(p loop.Proposal, state, by string) *loop.Proposal {
-	p.State, p.By = state, cmp.Or(by, "a person")
-	return &p
 }

@@ -238,7 +238,7 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 		at = r.machine.Unbegun(s.Phase) // nothing was tried yet
 	}
 	o, asked := r.host.Opened, s.PauseRequested
-	if s.Underway() && len(r.since) > 0 && carriesOn(s.Gate) {
+	if s.Underway() && len(r.since) > 0 && (s.Gate == nil || s.Gate.Pauses()) { // else the gate's subject is lost
 		if goesOn, can := p.again(s); can {
 			at, r.midway = goesOn, goesOn
 			asked = asked || s.Gate != nil
@@ -256,11 +256,6 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	}
 	r.iteration = iteration{description: "the run before this one was lost"}
 	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
-}
-
-// carriesOn reports whether the gate that was open when a run was lost only made the loop wait.
-func carriesOn(g *loop.Gate) bool {
-	return g == nil || g.Kind == loop.GatePause || g.Kind == loop.GateBreakpoint
 }
 
 // iterationSince restores an iteration that another run has begun from its events, and returns these.
@@ -396,8 +391,8 @@ func (r *run) nothingKept() bool {
 
 // endOf turns the error that ended the main line into one of the ends of the contract.
 func (r *run) endOf(ctx workflow.Context, err error) govern.End {
-	if end, ok := isStopped(err); ok {
-		return end
+	if s, is := errors.AsType[*stopped](err); is {
+		return s.end
 	}
 	if temporal.IsCanceledError(err) || ctx.Err() != nil {
 		return govern.Interrupted.Because(cmp.Or(r.State().HaltRequested, "cancelled through Temporal"))
@@ -431,14 +426,6 @@ func (s *stopped) Unwrap() error {
 }
 
 func stop(end govern.End) error { return &stopped{end} }
-
-// isStopped returns the end in an error, and whether there is one.
-func isStopped(err error) (govern.End, bool) {
-	if s, ok := errors.AsType[*stopped](err); ok {
-		return s.end, true
-	}
-	return govern.End{}, false
-}
 
 func notReady(format string, args ...any) error {
 	return stop(govern.NotReady.Because(fmt.Sprintf(format, args...)))

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -233,15 +234,15 @@ func (l *improve) claim(ctx workflow.Context) error {
 // late judges the head from scratch, and measures the claim, of a loop that ended within an iteration; the iteration is
 // recorded first. Only a loop that a budget ended makes a claim.
 func (l *improve) late(ctx workflow.Context, err error) error {
-	end, stopped := isStopped(err)
-	if !stopped || ctx.Err() != nil {
+	s, is := errors.AsType[*stopped](err)
+	if !is || ctx.Err() != nil {
 		return err
 	}
-	claims := end.Budget != "" && !l.claimed && l.law().ClaimDue(l.State())
+	claims := s.end.Budget != "" && !l.claimed && l.law().ClaimDue(l.State())
 	if !claims && (l.State().HaltRequested != "" || !l.host.IsOpen() || !l.scratchDue()) {
 		return err
 	}
-	if failed := l.cutShort(ctx, end); failed != nil {
+	if failed := l.cutShort(ctx, s.end); failed != nil {
 		return failed
 	}
 	if failed := l.reproduce(ctx); failed != nil || !claims {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/workflow"
@@ -58,8 +59,8 @@ func (r *run) retry(ctx workflow.Context, commands []retrial) (judged bool, why 
 				return false, fmt.Sprintf("the budget %s is used up", spent), nil
 			}
 			out, said, err := c.run(ctx, try)
-			if end, is := isStopped(err); is && end.Budget != "" {
-				return false, end.Reason, nil
+			if s, is := errors.AsType[*stopped](err); is && s.end.Budget != "" {
+				return false, s.end.Reason, nil
 			}
 			if f := wire.Decode(err); f != nil && f.Code == fault.PreconditionFailed { // such as setup.command
 				why = "from scratch " + f.What

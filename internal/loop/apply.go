@@ -74,7 +74,7 @@ var effects = map[Type]func(*State, Event){
 		s.Phase = e.Phase
 		s.awake()
 		if g := s.Gate; g != nil { // the gate's subject is lost, but a person still wants the loop to wait
-			s.PauseRequested = s.PauseRequested || g.Kind == GatePause || g.Kind == GateBreakpoint
+			s.PauseRequested = s.PauseRequested || g.Pauses()
 			s.Gate, s.Status, s.PauseReason = nil, Running, ""
 			s.startClock(e.Time)
 		}

@@ -260,6 +260,9 @@ func (g Gate) Preface() string {
 	return "New files on " + g.On + "\nas the tree " + g.Tree + "\n\n"
 }
 
+// Pauses reports whether the gate only makes the loop wait.
+func (g Gate) Pauses() bool { return g.Kind == GatePause || g.Kind == GateBreakpoint }
+
 // OffersDiff reports whether `pawl diff` shows what the gate asks to approve.
 func (g Gate) OffersDiff() bool { return g.Kind == GateDiff || g.Tree != "" }
 

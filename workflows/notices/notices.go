@@ -31,14 +31,14 @@ type Notifier struct{ underway int }
 // Quiet reports whether no notification is under way.
 func (n *Notifier) Quiet() bool { return n.underway == 0 }
 
-// About adds to a notice its gate and the ways to answer it.
-func About(notice act.Notice, g *loop.Gate, ways []govern.Way) act.Notice {
+// About adds to a notice its gate, if it has one, and the ways to answer it.
+func About(notice act.Notice, g *loop.Gate, ways func(loop.Gate) []govern.Way) act.Notice {
 	notice.How = []act.How{}
 	if g == nil {
 		return notice
 	}
 	notice.Gate = &act.NoticeGate{ID: g.ID, Kind: g.Kind, Summary: g.Summary, Hash: g.Hash, Answers: g.Answers}
-	for _, w := range ways {
+	for _, w := range ways(*g) {
 		notice.How = append(notice.How, act.How{Answer: w.Message, Payload: w.Payload, Command: w.Command})
 	}
 	return notice

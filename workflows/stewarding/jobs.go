@@ -93,54 +93,36 @@ func (s *stopped) Error() string { return s.why }
 
 // works has the function for each sort of job.
 var works = map[steward.Do]func(*run, workflow.Context, steward.Job) error{
-	steward.Plan: (*run).plan, steward.Assess: (*run).assess, steward.Begin: (*run).begin, steward.Tell: (*run).tell,
+	steward.Plan: (*run).plan, steward.Assess: (*run).plan, steward.Begin: (*run).begin, steward.Tell: (*run).tell,
 }
 
-// plan makes the planner plan a task, and assesses the plan (S3).
+// plan makes the planner plan a task and assesses the plan (S3), or assesses the plan that the task has again (S12).
 func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 	if r.may(j) != nil { // its task may be gone by now
 		return nil
 	}
-	in := r.planning(j)
-	in.Claims = steward.Claims(r.State(), r.charter, j.Task)
+	s := r.State()
+	t := s.Find(j.Task)
+	in := act.PlanTask{
+		Step:    act.Step{Ref: r.opened.Ref, Key: act.Key{Iteration: t.Actions, Name: string(j.Do) + "-" + t.ID, Repeat: int(s.Seq)}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
+		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), CostUSD: j.Cap, Again: j.Plan,
+	}
+	what, failed, after := "plan "+t.ID, "it could not be planned: ", steward.AfterPlan
+	if j.Do == steward.Assess {
+		what, failed, after = "assess the plan of "+t.ID+" once more", "its risk could not be assessed: ", steward.AfterAssess
+	} else {
+		in.Claims = steward.Claims(s, r.charter, t.ID)
+	}
 	var out act.TaskPlanned
-	err := r.execute(ctx, act.PlanTaskName, "plan "+j.Task, in, &out)
+	err := r.execute(ctx, act.PlanTaskName, what, in, &out)
 	switch {
 	case err != nil && ctx.Err() != nil: // the planner gave way, or nobody wants the task any more; a plan that it had just made counts
 		out.Interrupted = true
 	case err != nil:
-		out.Problems = append(out.Problems, "it could not be planned: "+notices.Plain(err))
+		out.Problems = append(out.Problems, failed+notices.Plain(err))
 	}
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterPlan(s, r.charter, j, out) })
-}
-
-// planning returns the input for planning or assessing a task.
-func (r *run) planning(j steward.Job) act.PlanTask {
-	s := r.State()
-	t := s.Find(j.Task)
-	return act.PlanTask{
-		Step:    act.Step{Ref: r.opened.Ref, Key: act.Key{Iteration: t.Actions, Name: string(j.Do) + "-" + t.ID, Repeat: int(s.Seq)}, LimitMs: r.charter.Limits.Executing.D().Milliseconds()},
-		Steward: s.Steward, Ledger: s.Ledger, Charter: r.charter, Task: t.ID, Note: j.Note, Tier: t.PersonsTier(), CostUSD: j.Cap,
-	}
-}
-
-// assess assesses the plan of a task again (S12).
-func (r *run) assess(ctx workflow.Context, j steward.Job) error {
-	if r.may(j) != nil {
-		return nil
-	}
-	in := r.planning(j)
-	in.Again = j.Plan
-	var out act.TaskPlanned
-	err := r.execute(ctx, act.PlanTaskName, "assess the plan of "+j.Task+" once more", in, &out)
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil:
-		out.Problems = append(out.Problems, "its risk could not be assessed: "+notices.Plain(err))
-	}
-	return r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterAssess(s, r.charter, j, out) })
+	return r.follow(ctx, func(s steward.State) []loop.Event { return after(s, r.charter, j, out) })
 }
 
 // begin starts the loop of a step, or adopts a running loop. A loop with the step's ID belongs to the step if it was

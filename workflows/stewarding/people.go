@@ -110,12 +110,8 @@ func (r *run) sleep(ctx workflow.Context) {
 func (r *run) notify(ctx workflow.Context, event loop.Type, gate, reason string) {
 	s := r.State()
 	notice := act.Notice{Loop: s.Steward, Kind: r.charter.Kind, Event: event, Status: s.Status, Reason: loop.Clip(reason, 1000), Time: workflow.Now(ctx).UTC()}
-	g := s.Waits(gate)
-	var ways []govern.Way
-	if g != nil {
-		ways = steward.Ways(s.Steward, *g)
-	}
-	r.notifier.Tell(ctx, r.queue(), r.opened.Ref, r.charter.Notify, notices.About(notice, g, ways), func(ctx workflow.Context, warning string) {
+	notice = notices.About(notice, s.Waits(gate), func(g loop.Gate) []govern.Way { return steward.Ways(s.Steward, g) })
+	r.notifier.Tell(ctx, r.queue(), r.opened.Ref, r.charter.Notify, notice, func(ctx workflow.Context, warning string) {
 		_ = r.emit(ctx, loop.Event{Type: loop.Warned, Reason: warning})
 	})
 }
