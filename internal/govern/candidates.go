@@ -74,7 +74,7 @@ func exhausted(s loop.State) loop.Resource {
 	if len(s.Candidates) == 0 {
 		return s.Budget.Exhausted()
 	}
-	if a := s.Budget[loop.Iterations]; a.Limit != nil && a.Remaining.Sign() <= 0 {
+	if s.Budget[loop.Iterations].UsedUp() {
 		return loop.Iterations
 	}
 	return StepExhausted(s, false)

@@ -251,11 +251,8 @@ func DeliveredWith(last *loop.Judgement) End {
 		return Verified
 	}
 	t := last.Tests
-	text := evidence.Counted(t.Failed, "test") + " failed before the first write and still fails: "
-	if t.Failed != 1 {
-		text = evidence.Counted(t.Failed, "test") + " failed before the first write and still fail: "
-	}
-	text += loop.Clip(strings.Join(t.Known, ", "), 500)
+	still := map[bool]string{true: "still fails", false: "still fail"}[t.Failed == 1]
+	text := fmt.Sprintf("%s failed before the first write and %s: %s", evidence.Counted(t.Failed, "test"), still, loop.Clip(strings.Join(t.Known, ", "), 500))
 	if !t.Progress {
 		text += ". No more tests pass than before, so read the change"
 	}

@@ -1,6 +1,7 @@
 package govern
 
 import (
+	"cmp"
 	"fmt"
 
 	"pawl/internal/evidence"
@@ -73,7 +74,7 @@ func (e End) Exhausted(b loop.Budget) []loop.Resource {
 		spent = append(spent, e.Budget)
 	}
 	for _, r := range loop.Resources {
-		if a := b[r]; r != e.Budget && a.Limit != nil && a.Remaining.Sign() <= 0 {
+		if r != e.Budget && b[r].UsedUp() {
 			spent = append(spent, r)
 		}
 	}
@@ -91,15 +92,7 @@ func (e End) Fault() *fault.Error {
 }
 
 // recovery returns the advice: that of the end itself, else that of the cause, else that of the code.
-func (e End) recovery() string {
-	if e.Advice != "" {
-		return e.Advice
-	}
-	if e.Cause != "" {
-		return fault.Recovery(e.Cause)
-	}
-	return fault.Recovery(e.Code)
-}
+func (e End) recovery() string { return cmp.Or(e.Advice, fault.Recovery(cmp.Or(e.Cause, e.Code))) }
 
 // ExitCode returns the exit code of a command whose loop has ended with that status and code: 0 completed, 2 a spec
 // or precondition, 3 failed, 5 interrupted, 6 a budget.
@@ -170,7 +163,7 @@ func StepExhausted(s loop.State, agent bool) loop.Resource {
 		if r == loop.Iterations || (!agent && r != loop.ActiveTime && r != loop.WallClock) {
 			continue
 		}
-		if a := s.Budget[r]; a.Limit != nil && a.Remaining.Sign() <= 0 {
+		if s.Budget[r].UsedUp() {
 			return r
 		}
 	}

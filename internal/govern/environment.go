@@ -88,17 +88,12 @@ func allowed(name string) bool {
 }
 
 func credential(name, value string) bool {
-	if slices.Contains(harmless, name) {
+	switch upper := strings.ToUpper(name); {
+	case slices.Contains(harmless, name):
 		return false
-	}
-	upper := strings.ToUpper(name)
-	if slices.ContainsFunc(hidden, func(part string) bool { return strings.Contains(upper, part) }) {
-		return true
-	}
-	if slices.ContainsFunc(strings.Split(upper, "_"), func(word string) bool { return slices.Contains(hiddenWords, word) }) {
-		return true
-	}
-	if withUser.MatchString(value) || assigned.MatchString(value) {
+	case slices.ContainsFunc(hidden, func(part string) bool { return strings.Contains(upper, part) }),
+		slices.ContainsFunc(strings.Split(upper, "_"), func(word string) bool { return slices.Contains(hiddenWords, word) }),
+		withUser.MatchString(value), assigned.MatchString(value):
 		return true
 	}
 	return len(findIn(value)) > 0 || len(secret.Find(name+"="+value)) > 0
@@ -199,11 +194,9 @@ func Environment(s spec.Spec, env []string) []string {
 	_, out := Inherited(env)
 	says := []string{"the worker's variables that builds need (PATH, HOME, LANG, GO…, NODE… and the like); all others stay out, and so does whatever looks like a credential"}
 	commands, given := Commands(s), map[string]map[string]string{}
-	for _, a := range s.Agent.All() {
-		given[a.Key+".command"] = a.Env
-	}
 	seen := map[string]bool{}
 	for _, a := range s.Agent.All() {
+		given[a.Key+".command"] = a.Env
 		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 			value := a.Env[name]
 			if kv := name + "=" + value; !seen[kv] && value != "" && !strings.Contains(value, "$") && credential(name, value) {

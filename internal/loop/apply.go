@@ -95,9 +95,8 @@ var effects = map[Type]func(*State, Event){
 	},
 	AutonomyStarted: func(s *State, e Event) {
 		if s.Contract != nil {
-			c, at := *s.Contract, e.Time
-			c.ApprovedBy, c.ApprovedAt = e.By, &at
-			s.Contract = &c
+			s.Contract = new(*s.Contract)
+			s.Contract.ApprovedBy, s.Contract.ApprovedAt = e.By, new(e.Time)
 		}
 	},
 	PlanMade: func(s *State, e Event) { s.Plan, s.Contract = e.Plan, e.Contract },
@@ -136,11 +135,7 @@ var effects = map[Type]func(*State, Event){
 		switch e.Step {
 		case "verify":
 			s.LastVerify = e.Judgement
-			if e.Judgement.Reason == reason.NoNumber {
-				s.NoNumbers++
-			} else {
-				s.NoNumbers = 0
-			}
+			s.NoNumbers = inARow(s.NoNumbers, e.Judgement.Reason == reason.NoNumber)
 		case "guard", "policy", "check":
 			s.LastGuard = e.Judgement
 		case "test":
@@ -160,9 +155,8 @@ var effects = map[Type]func(*State, Event){
 			}
 		})
 		if ofHead := e.Of == sampling.MeasureReference && s.Sampler != nil && s.Sampler.Missing() == 0; ofHead || e.Of == sampling.Head && s.Sampler != nil {
-			best := s.Sampler.Best()
-			s.Best = &best
-			s.measured(best)
+			s.Best = new(s.Sampler.Best())
+			s.measured(*s.Best)
 		}
 	},
 	ClaimMade:         func(s *State, e Event) { s.Claim = e.Claim },
@@ -174,10 +168,9 @@ var effects = map[Type]func(*State, Event){
 		s.Head = e.Head
 		s.sample((*sampling.Sampler).Settle)
 	},
-	CandidateBegun: func(s *State, e Event) { s.candidate(*e.Candidate) },
-	CandidateMade:  func(s *State, e Event) { s.candidate(*e.Candidate) },
+	CandidateBegun: candidate, CandidateMade: candidate,
 	CandidateJudged: func(s *State, e Event) {
-		s.candidate(*e.Candidate)
+		candidate(s, e)
 		s.sample((*sampling.Sampler).Settle)
 	},
 	CandidateTaken:   func(s *State, e Event) { s.take(*e.Candidate) },
@@ -229,11 +222,7 @@ var effects = map[Type]func(*State, Event){
 		s.sample((*sampling.Sampler).Settle)
 		s.DiscardsInARow++
 		s.Discarded++
-		if e.FailureReason == reason.AgentFailed {
-			s.AgentFailures++
-		} else {
-			s.AgentFailures = 0
-		}
+		s.AgentFailures = inARow(s.AgentFailures, e.FailureReason == reason.AgentFailed)
 		if e.Tree != "" {
 			s.Tried = last(append(slices.Clip(s.Tried), Tried{e.Tree, e.Metric, e.Record.N}), KeepTried)
 		}
@@ -254,9 +243,8 @@ var effects = map[Type]func(*State, Event){
 	},
 	GateEscalated: func(s *State, e Event) {
 		if s.Gate != nil {
-			g := *s.Gate
-			g.Escalated++
-			s.Gate = &g
+			s.Gate = new(*s.Gate)
+			s.Gate.Escalated++
 		}
 	},
 	GateClosed: func(s *State, e Event) {
@@ -274,10 +262,8 @@ var effects = map[Type]func(*State, Event){
 		s.asleep()
 	},
 	AgentReplaced: func(s *State, e Event) {
-		refusing := maps.Clone(s.Refusing)
-		if refusing == nil {
-			refusing = map[string]time.Time{}
-		}
+		refusing := map[string]time.Time{}
+		maps.Copy(refusing, s.Refusing)
 		refusing[e.Agent] = e.Until
 		s.Refusing = refusing
 	},
@@ -341,9 +327,8 @@ func (s *State) asleep() {
 // wake brings the end of a sleep forward to now.
 func (s *State) wake(now time.Time) {
 	if s.Sleep != nil && now.Before(s.Sleep.Until) {
-		sleep := *s.Sleep
-		sleep.Until = now
-		s.Sleep = &sleep
+		s.Sleep = new(*s.Sleep)
+		s.Sleep.Until = now
 	}
 }
 
@@ -363,18 +348,24 @@ func (s *State) withdrawPause() { s.PauseRequested, s.PauseAt, s.PausedBy = fals
 // sample changes the sampler of a loop that has one. Older states keep theirs.
 func (s *State) sample(do func(*sampling.Sampler)) {
 	if s.Sampler != nil {
-		next := *s.Sampler
-		do(&next)
-		s.Sampler = &next
+		s.Sampler = new(*s.Sampler)
+		do(s.Sampler)
 	}
+}
+
+// inARow returns how often something has happened in a row, if it has happened once more or not.
+func inARow(n int, again bool) int {
+	if again {
+		return n + 1
+	}
+	return 0
 }
 
 // accept records that the last change stays on the branch.
 func (s *State) accept() {
 	if s.LastChange != nil {
-		c := *s.LastChange
-		c.Accepted = true
-		s.LastChange = &c
+		s.LastChange = new(*s.LastChange)
+		s.LastChange.Accepted = true
 	}
 }
 

@@ -40,6 +40,9 @@ type Amount struct {
 // Budget is what a loop may spend and has spent, per resource (A8).
 type Budget map[Resource]Amount
 
+// UsedUp reports whether the whole limit is spent. It returns false if there is no limit.
+func (a Amount) UsedUp() bool { return a.Limit != nil && a.Remaining.Sign() <= 0 }
+
 // NewBudget returns a budget with nothing used. It lists resources without a limit too.
 func NewBudget(limits map[Resource]evidence.Decimal) Budget {
 	b := Budget{}
@@ -103,7 +106,7 @@ func leaves(of, used evidence.Decimal) *evidence.Decimal {
 // with a timeout, whatever else it has used up (E4).
 func (b Budget) Exhausted() Resource {
 	for _, r := range append([]Resource{ActiveTime, WallClock}, Resources...) {
-		if b[r].Limit != nil && b[r].Remaining.Sign() <= 0 {
+		if b[r].UsedUp() {
 			return r
 		}
 	}

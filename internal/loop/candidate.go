@@ -110,7 +110,8 @@ func (s *State) undone(commit string) {
 }
 
 // candidate records what is known about a candidate now.
-func (s *State) candidate(c Candidate) {
+func candidate(s *State, e Event) {
+	c := *e.Candidate
 	s.Candidates = slices.Clone(s.Candidates)
 	if i := slices.IndexFunc(s.Candidates, func(known Candidate) bool { return known.N == c.N }); i >= 0 {
 		s.Candidates[i] = c
