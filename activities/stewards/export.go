@@ -51,7 +51,7 @@ func note(ws *hosted.Workspace, name string) (exported, error) {
 	return n, err
 }
 
-func setNote(ws *hosted.Workspace, name string, n exported) error {
+func setNote(ws *hosted.Workspace, name string, n any) error {
 	path := noteFile(ws, name)
 	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
 		return err
@@ -59,11 +59,13 @@ func setNote(ws *hosted.Workspace, name string, n exported) error {
 	return durable.WriteJSON(path, n)
 }
 
+// ownerNote is the note that names the steward which has the folder. It is about no file.
+const ownerNote = "owner"
+
 // ownsFolder reports whether this steward has the project's folder. It takes it if no other running steward has it.
 func ownsFolder(ws *hosted.Workspace) (bool, error) {
-	path := filepath.Join(ws.Store, "pawl-exports", ownerFile)
 	var owner string
-	if durable.ReadJSON(path, &owner) == nil {
+	if durable.ReadJSON(noteFile(ws, ownerNote), &owner) == nil {
 		if owner == ws.Ref {
 			return true, nil
 		}
@@ -71,13 +73,10 @@ func ownsFolder(ws *hosted.Workspace) (bool, error) {
 			return false, nil
 		}
 	}
-	if err := os.MkdirAll(held.At(filepath.Dir(path)), 0o700); err != nil {
-		return false, err
-	}
 	if err := takeFolder(ws); err != nil {
 		return false, err
 	}
-	return true, durable.WriteJSON(path, ws.Ref)
+	return true, setNote(ws, ownerNote, ws.Ref)
 }
 
 // takeFolder forgets what people said about the files of an earlier steward, because that was for that steward alone.
@@ -110,14 +109,12 @@ func noted(ws *hosted.Workspace) (names []string, err error) {
 		return nil, err
 	}
 	for _, file := range files {
-		if name, is := strings.CutSuffix(strings.ReplaceAll(file.Name(), ",", "/"), ".json"); is && file.Name() != ownerFile {
+		if name, is := strings.CutSuffix(strings.ReplaceAll(file.Name(), ",", "/"), ".json"); is && name != ownerNote {
 			names = append(names, name)
 		}
 	}
 	return names, nil
 }
-
-const ownerFile = "owner.json"
 
 // exportArtifacts writes the artifacts of an entry into the project's folder. It returns the drift that it found
 // there, and the drift that has passed.
@@ -143,10 +140,6 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading what is to be exported: %w", err)
 	}
-	digests := map[string]string{}
-	for name, content := range files {
-		digests[name] = ledger.HashOf(content)
-	}
 	if owns, err := ownsFolder(ws); err != nil || !owns {
 		return nil, nil, err
 	}
@@ -166,7 +159,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 	case userrepo.Unwritten(err) || err == nil && folder == nil && ws.Remote:
 		return nil, nil, nil
 	case err == nil && folder == nil:
-		return nil, nil, keepAway(ws, names, digests)
+		return nil, nil, keepAway(ws, names, files)
 	case err != nil:
 		return nil, nil, fmt.Errorf("opening the project's folder: %w", err)
 	}
@@ -191,7 +184,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 			}
 			names = slices.Sorted(maps.Keys(files))
 		case said.choice == steward.Keep && said.drift.Theirs == deleted.Theirs:
-			if err := keepAway(ws, slices.Concat(missing, names), digests); err != nil {
+			if err := keepAway(ws, slices.Concat(missing, names), files); err != nil {
 				return nil, nil, err
 			}
 		default:
@@ -258,9 +251,10 @@ func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *t
 	return missing, new(driftOf(userrepo.FolderName, text, "nothing of "+digest, digest)), nil
 }
 
-// keepAway records that a person wants the folder to stay deleted, with these files, even those never written.
-func keepAway(ws *hosted.Workspace, files []string, digests map[string]string) error {
-	for _, name := range append(slices.Clip(files), userrepo.FolderName) {
+// keepAway records that a person wants the folder to stay deleted, with these files, even those never written. contents
+// are those that pawl would write.
+func keepAway(ws *hosted.Workspace, names []string, contents map[string][]byte) error {
+	for _, name := range append(slices.Clip(names), userrepo.FolderName) {
 		n, err := note(ws, name)
 		if err != nil {
 			return err
@@ -270,8 +264,8 @@ func keepAway(ws *hosted.Workspace, files []string, digests map[string]string) e
 		}
 		n.Kept = new(userrepo.Absent)
 		n.Written = slices.DeleteFunc(n.Written, func(digest string) bool { return digest == userrepo.Absent })
-		if len(n.Written) == 0 && digests[name] != "" {
-			n.Written = []string{digests[name]}
+		if content, has := contents[name]; has && len(n.Written) == 0 {
+			n.Written = []string{ledger.HashOf(content)}
 		}
 		if err := setNote(ws, name, n); err != nil {
 			return err

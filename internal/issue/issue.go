@@ -190,18 +190,16 @@ func line(n ast.Node, src []byte) string {
 
 // after returns the source after a heading.
 func after(h *ast.Heading, src []byte) string {
-	if lines := h.Lines(); lines.Len() > 0 {
-		rest := string(src[lines.At(lines.Len()-1).Stop:])
-		if _, below, more := strings.Cut(rest, "\n"); more {
-			underline, further, _ := strings.Cut(below, "\n")
-			if u := strings.TrimSpace(underline); u != "" && strings.Trim(u, "=") == "" || h.Level == 2 && u != "" && strings.Trim(u, "-") == "" && src[lines.At(0).Start] != '#' && !atx(h, src) {
-				return further
-			}
-			return below
-		}
-		return ""
+	lines := h.Lines()
+	if lines.Len() == 0 {
+		return string(src)
 	}
-	return string(src)
+	_, below, _ := strings.Cut(string(src[lines.At(lines.Len()-1).Stop:]), "\n")
+	underline, further, _ := strings.Cut(below, "\n")
+	if u := strings.TrimSpace(underline); u != "" && strings.Trim(u, "=") == "" || h.Level == 2 && u != "" && strings.Trim(u, "-") == "" && src[lines.At(0).Start] != '#' && !atx(h, src) {
+		return further
+	}
+	return below
 }
 
 // atx reports whether a heading begins with #.

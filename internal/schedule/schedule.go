@@ -68,15 +68,11 @@ func Ensure(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter
 // Remove deletes all schedules that Ensure has made for a steward, and no others. It also deletes those of c that
 // Temporal's list does not have yet.
 func Remove(ctx context.Context, schedules sdk.ScheduleClient, c charter.Charter) error {
-	ids, err := listed(ctx, schedules, c.Name)
-	if err != nil {
+	if err := Ensure(ctx, schedules, charter.Charter{Name: c.Name}); err != nil {
 		return err
 	}
 	for _, s := range c.Schedules {
-		ids = append(ids, idOf(c.Name, s.Name))
-	}
-	for _, id := range ids {
-		if err := removeOwn(ctx, schedules, id); err != nil {
+		if err := removeOwn(ctx, schedules, idOf(c.Name, s.Name)); err != nil {
 			return err
 		}
 	}

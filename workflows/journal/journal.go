@@ -174,9 +174,6 @@ func (j *Journal[S]) Append(ctx workflow.Context, more []loop.Event, write func(
 
 // fitting returns the first of the events, as many as an entry may hold, but at least one.
 func fitting(events []loop.Event) []loop.Event {
-	if len(events) < 2 {
-		return events
-	}
 	size := 0
 	for i, e := range events {
 		doc, err := json.Marshal(e)
