@@ -50,27 +50,13 @@ func (l *deliver) between(workflow.Context) error { return nil }
 // ahead has nothing to do: a task is one change.
 func (l *deliver) ahead(workflow.Context) (bool, error) { return false, nil }
 
-// begin tells the first writer of an iteration why the previous iteration was not the last.
-func (l *deliver) begin() {
+// begin tells the first writer of an iteration why the previous iteration was not the last. In one that continues, it
+// finds out which step names are taken, and which logs there are.
+func (l *deliver) begin(since []loop.Event) {
 	*l = deliver{run: l.run}
-	if past := l.State().Iterations; len(past) > 0 && past[len(past)-1].Reason != reason.Interrupted {
+	if past := l.State().Iterations; len(since) == 0 && len(past) > 0 && past[len(past)-1].Reason != reason.Interrupted {
 		l.iteration.why = past[len(past)-1].Reason
 	}
-}
-
-// reproduce does nothing: each proposal was judged from scratch before it was made.
-func (l *deliver) reproduce(workflow.Context) error { return nil }
-
-// claim does nothing: a delivery has no metric to compare.
-func (l *deliver) claim(workflow.Context) error { return nil }
-
-// again returns the phase to begin again, in which an agent was at work.
-func (l *deliver) again(s loop.State) (phase.Phase, bool) {
-	return s.Phase, (s.Phase == phase.Write || s.Phase == phase.Fix) && s.Unjudged() == nil
-}
-
-// resume finds out which step names are taken, and how much time the phases have left.
-func (l *deliver) resume(since []loop.Event) {
 	for _, e := range since {
 		switch e.Type {
 		case loop.PermissionGranted: // the call may still have to be made
@@ -89,6 +75,17 @@ func (l *deliver) resume(since []loop.Event) {
 			}
 		}
 	}
+}
+
+// reproduce does nothing: each proposal was judged from scratch before it was made.
+func (l *deliver) reproduce(workflow.Context) error { return nil }
+
+// claim does nothing: a delivery has no metric to compare.
+func (l *deliver) claim(workflow.Context) error { return nil }
+
+// again returns the phase to begin again, in which an agent was at work.
+func (l *deliver) again(s loop.State) (phase.Phase, bool) {
+	return s.Phase, (s.Phase == phase.Write || s.Phase == phase.Fix) && s.Unjudged() == nil
 }
 
 // leaving records what a move to another phase leaves out, and checks for a loop-stop file in a long iteration.
@@ -319,9 +316,7 @@ func (l *deliver) judges(begin func(*act.Step)) []judge {
 			return out.Outcome, err
 		}},
 		{"guard", l.spec.Guard.Command, reason.GuardFailed, func(ctx workflow.Context) (act.Outcome, error) {
-			in := l.newGuard()
-			begin(&in.Step)
-			return l.runGuard(ctx, in)
+			return l.runGuard(ctx, begin)
 		}},
 	}
 	return slices.DeleteFunc(all, func(c judge) bool { return c.command == "" })

@@ -50,7 +50,7 @@ func (l *improve) law() improveRules { return rulesOf(improveVersions, l.rules, 
 
 func (l *improve) decisions() loopRules { return l.law() }
 
-func (l *improve) begin() {}
+func (l *improve) begin([]loop.Event) {}
 
 // again continues with the attempt under way, whose steps are on disk. A commit that nobody judged is measured.
 func (l *improve) again(s loop.State) (phase.Phase, bool) {
@@ -64,8 +64,6 @@ func (l *improve) again(s loop.State) (phase.Phase, bool) {
 	}
 	return phase.Modify, true
 }
-
-func (l *improve) resume([]loop.Event) {}
 
 func (l *improve) leaving(workflow.Context, govern.Move) error { return nil }
 
@@ -97,7 +95,7 @@ func (l *improve) prepare(ctx workflow.Context) error {
 	var guard act.Outcome
 	tests, leftovers := 0, verify.Leftovers
 	if l.spec.Guard.Command != "" {
-		if guard, err = l.runGuard(ctx, l.newGuard()); err != nil {
+		if guard, err = l.runGuard(ctx); err != nil {
 			return err
 		}
 		if !guard.OK() {
@@ -312,7 +310,7 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	if t := l.trial(); t != nil {
 		return l.guardedAsTried(ctx, *t.Guard), nil
 	}
-	out, err := l.runGuard(ctx, l.newGuard())
+	out, err := l.runGuard(ctx)
 	if err != nil {
 		return govern.Move{}, err
 	}

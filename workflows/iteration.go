@@ -67,7 +67,7 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 		return err
 	}
 	r.startIteration(ctx)
-	p.begin()
+	p.begin(nil)
 	return r.carryOut(ctx, first, p)
 }
 

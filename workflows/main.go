@@ -20,10 +20,8 @@ type protocol interface {
 	again(loop.State) (phase.Phase, bool)
 	// ahead prepares several iterations at once, if its kind does that, and reports whether there was one to prepare.
 	ahead(workflow.Context) (bool, error)
-	// begin readies the protocol for an iteration that has just begun.
-	begin()
-	// resume prepares it for an iteration that continues, after begin: since are the iteration's events so far.
-	resume(since []loop.Event)
+	// begin readies the protocol for an iteration that has just begun, or that continues: since are its events so far.
+	begin(since []loop.Event)
 	// leaving is called before a move to another phase.
 	leaving(workflow.Context, govern.Move) error
 	// work returns the work for a move: that of a phase, or of a part of one.
@@ -59,8 +57,8 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 	}
 	if at := r.midway; at != phase.None {
 		r.midway = phase.None
-		p.begin()
-		p.resume(r.iterationSince(r.since))
+		r.iterationSince(r.since)
+		p.begin(r.since)
 		r.since = nil
 		if err := r.carryOut(ctx, at, p); err != nil {
 			return err

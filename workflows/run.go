@@ -258,8 +258,8 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	return r.settle(ctx, govern.Unfinished(govern.Interrupted))
 }
 
-// iterationSince restores an iteration that another run has begun from its events, and returns these.
-func (r *run) iterationSince(events []loop.Event) []loop.Event {
+// iterationSince restores an iteration that another run has begun from its events.
+func (r *run) iterationSince(events []loop.Event) {
 	it := iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, description: r.host.Opened.Unjudged}
 	for _, e := range events {
 		it.idea = cmp.Or(e.Idea, it.idea)
@@ -279,7 +279,6 @@ func (r *run) iterationSince(events []loop.Event) []loop.Event {
 		}
 	}
 	r.iteration = it
-	return events
 }
 
 // continueAsNewIfLong limits the history: between iterations, the loop continues in a new run with the same state.
@@ -398,15 +397,10 @@ func (r *run) endOf(ctx workflow.Context, err error) govern.End {
 		return govern.Interrupted.Because(cmp.Or(r.State().HaltRequested, "cancelled through Temporal"))
 	}
 	if f := wire.Decode(err); f != nil {
-		switch f.Code {
-		case fault.PreconditionFailed:
-			return govern.NotReady.Of(f)
-		case fault.InvalidSpec:
-			return govern.SpecInvalid.Of(f)
-		case fault.LedgerAhead:
-			return govern.BehindItsLedger.Of(f)
-		case fault.LedgerDamaged:
-			return govern.LedgerLost.Of(f)
+		for _, end := range []govern.End{govern.NotReady, govern.SpecInvalid, govern.BehindItsLedger, govern.LedgerLost} {
+			if end.Code == f.Code {
+				return end.Of(f)
+			}
 		}
 	}
 	return govern.MachineFailed.Because(err.Error())

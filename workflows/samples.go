@@ -195,11 +195,9 @@ func (l *improve) claim(ctx workflow.Context) error {
 		return nil
 	}
 	l.claimed = true
-	rules, v := law.Sampling(), l.spec.Verify
-	c := loop.Claim{}
-	var noise sampling.Noise
+	v, c := l.spec.Verify, loop.Claim{}
 	if s.Sampler != nil {
-		noise, c.FalseKeeps = s.Sampler.Noise, sampling.FalseKeeps(s.Judgements())
+		c.FalseKeeps = sampling.FalseKeeps(s.Judgements())
 	}
 	switch {
 	case s.KeptCount == 0:
@@ -207,24 +205,16 @@ func (l *improve) claim(ctx workflow.Context) error {
 	case s.Judging == loop.JudgedExactly:
 		c.Claim = sampling.Exact(v.Direction, *s.Baseline, *s.Best)
 	default:
-		pairs, err := l.pairs(ctx, "claim", v.Command)
-		if err != nil || pairs == nil {
+		shown, err := l.claimBy(ctx, "claim", v.Command, s.Sampler)
+		if err != nil || shown == nil {
 			return err
 		}
-		scale := sampling.ScaleOf(v.Direction, append(pairs.Baseline, pairs.Head...)...)
-		if s.Sampler != nil {
-			scale = s.Sampler.Scale
-		}
-		c.Claim = sampling.ClaimOf(scale, noise, rules, *pairs)
+		c.Claim = *shown
 	}
 	if v.Holdout.Command != "" && s.KeptCount > 0 {
-		pairs, err := l.pairs(ctx, "holdout", v.Holdout.Command)
-		if err != nil {
+		var err error
+		if c.Holdout, err = l.claimBy(ctx, "holdout", v.Holdout.Command, nil); err != nil {
 			return err
-		}
-		if pairs != nil {
-			scale := sampling.ScaleOf(v.Direction, append(pairs.Baseline, pairs.Head...)...)
-			c.Holdout = new(sampling.ClaimOf(scale, sampling.Noise{}, rules, *pairs))
 		}
 	}
 	l.Emit(ctx, loop.Event{Type: loop.ClaimMade, Claim: &c})
@@ -259,17 +249,22 @@ func (l *improve) reserve() int64 {
 	return l.law().Reserve(l.State())
 }
 
-// pairs evaluates baseline and head in turn: nil, with a warning, if one can't be measured or the time is used up.
-func (l *improve) pairs(ctx workflow.Context, name, command string) (*sampling.Pairs, error) {
+// claimBy evaluates baseline and head in turn by a command, whose noise is known if it has a sampler. It returns what they
+// show: nil, with a warning, if one can't be measured or the time is used up.
+func (l *improve) claimBy(ctx workflow.Context, name, command string, known *sampling.Sampler) (*sampling.Claim, error) {
 	var pairs sampling.Pairs
-	lacks := func(why string) (*sampling.Pairs, error) {
+	lacks := func(why string) (*sampling.Claim, error) {
 		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: name, Reason: "nothing is claimed by " + name + ": " + why})
 		return nil, nil
 	}
 	for sample := 0; ; sample++ {
 		of := pairs.Next(0)
 		if of == "" {
-			return &pairs, nil
+			scale, noise := sampling.ScaleOf(l.spec.Verify.Direction, append(pairs.Baseline, pairs.Head...)...), sampling.Noise{}
+			if known != nil {
+				scale, noise = known.Scale, known.Noise
+			}
+			return new(sampling.ClaimOf(scale, noise, l.law().Sampling(), pairs)), nil
 		}
 		if spent := govern.StepExhausted(l.State(), false); spent != "" {
 			return lacks(fmt.Sprintf("the budget %s is used up", spent))

@@ -93,9 +93,7 @@ func (r *run) guardFromScratch() []retrial {
 		return nil
 	}
 	return []retrial{{"guard", r.spec.Guard.Command, func(ctx workflow.Context, try int) (act.Outcome, string, error) {
-		in := r.newGuard()
-		scratched(&in.Step, try)
-		out, err := r.runGuard(ctx, in)
+		out, err := r.runGuard(ctx, func(s *act.Step) { scratched(s, try) })
 		return out, unless(out.OK(), out.Ending()), err
 	}}}
 }

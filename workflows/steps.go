@@ -47,7 +47,8 @@ func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error)
 	return step[act.Measured](ctx, r, act.VerifyName, in.Command, &in)
 }
 
-func (r *run) newGuard() act.Guard {
+// runGuard runs the guard command. begin gets its step first.
+func (r *run) runGuard(ctx workflow.Context, begin ...func(*act.Step)) (act.Outcome, error) {
 	g := act.Guard{Step: r.newStep("guard", r.attempt(), r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command, Reports: r.spec.ReportsOf(r.spec.Guard.Command)}
 	if !r.spec.FewerTests() {
 		g.Tests = r.State().GuardTests
@@ -55,11 +56,10 @@ func (r *run) newGuard() act.Guard {
 	if c := r.candidate; c != nil {
 		g.At, g.Trial = c.Commit, true
 	}
-	return g
-}
-
-func (r *run) runGuard(ctx workflow.Context, in act.Guard) (act.Outcome, error) {
-	return step[act.Outcome](ctx, r, act.GuardName, in.Command, &in)
+	for _, do := range begin {
+		do(&g.Step)
+	}
+	return step[act.Outcome](ctx, r, act.GuardName, g.Command, &g)
 }
 
 // canary breaks the code in scope and ends the loop if the commands that guard it do not notice.
