@@ -38,7 +38,7 @@ type Stop struct {
 
 	of    []Do                                      // the actions before which it is checked; nil: a planner or a loop reports it
 	holds func(n *next, t Task, j Job) (why string) // returns "" if the condition does not hold
-	asks  func(n *next, t Task, why string)         // moves the task to WAITING_FOR_HUMAN
+	asks  func(n *next, t Task, why string)         // moves the task to WAITING_FOR_HUMAN; nil: nothing else is asked
 }
 
 var (
@@ -55,12 +55,12 @@ func init() { // in init, because the rows refer to functions that read Stops
 		{
 			Name: StopPerson, Immediate: true, At: loop.PauseNow, Source: "Explicit \"STOP\" command; emergency override; system shutdown",
 			When: "`pause` or `halt`, of the task or of the steward, or a file `loop-stop`",
-			of:   anything, holds: (*next).stoppedByPerson, asks: (*next).waitsForContinue,
+			of:   anything, holds: (*next).stoppedByPerson,
 		},
 		{
 			Name: StopConflict, Immediate: true, At: loop.PauseNow, Source: "Cannot reconcile state across sources; git conflict cannot be resolved",
 			When: "the ledger is not where the steward left it (a drift gate), or the steward cannot join the work of several steps",
-			of:   anything, holds: (*next).conflict, asks: (*next).waitsForDrift,
+			of:   anything, holds: (*next).conflict,
 		},
 		{
 			Name: StopGuardrail, Immediate: true, At: loop.PauseNow, Source: "Critical guardrail violation",
@@ -152,8 +152,14 @@ func (n *next) stopped(j Job) *Stopping {
 // outdated says why a step does not start yet.
 const outdated = "the charter or the governance files have changed since its risk was assessed: it is assessed again first"
 
+// stop moves a task to WAITING_FOR_HUMAN, unless it is just not wanted now. While a steward is being ended, nobody calls
+// it: the loops of a task are ended then, and it stays in its state.
 func (n *next) stop(t Task, s Stopping) {
-	if s.Stop != nil {
+	switch {
+	case s.Stop == nil:
+	case s.Stop.asks == nil:
+		n.to(t, task.Waiting, task.Evidence{Reason: s.Why, Stop: s.Stop.Name})
+	default:
 		s.Stop.asks(n, t, s.Why)
 	}
 }
@@ -174,23 +180,14 @@ func (n *next) wanted(t Task, j Job) bool {
 		slices.ContainsFunc(t.Steps, func(st Step) bool { return st.ID == j.Step.ID && st.Status == Pending })
 }
 
-// paused says why a task waits that a person paused.
-const paused = "paused by a person"
-
 func (n *next) stoppedByPerson(t Task, _ Job) string {
 	switch {
 	case n.HaltRequested != "":
 		return "the steward is being ended: " + n.HaltRequested
 	case t.Paused || n.Paused:
-		return paused
+		return "paused by a person"
 	}
 	return ""
-}
-
-func (n *next) waitsForContinue(t Task, _ string) {
-	if n.HaltRequested == "" { // else its loops are ended, and it stays in its state
-		n.to(t, task.Waiting, task.Evidence{Reason: paused, Stop: StopPerson})
-	}
 }
 
 // conflict says that the record itself is in doubt. Nothing is done until a person has looked at it.
@@ -199,10 +196,6 @@ func (n *next) conflict(Task, Job) string {
 		return d.Text
 	}
 	return ""
-}
-
-func (n *next) waitsForDrift(t Task, why string) {
-	n.to(t, task.Waiting, task.Evidence{Reason: why, Stop: StopConflict})
 }
 
 // unlawful says how the loop of a step violates the present charter, which may have changed since the plan.
