@@ -113,9 +113,8 @@ func (r *run) amended(ctx workflow.Context, a loop.Answer, sealed []loop.Seal) e
 	if err != nil {
 		return err
 	}
-	now := workflow.Now(ctx).UTC()
 	r.Emit(ctx, loop.Event{Type: loop.ContractAmended, By: a.By, Note: a.Note, Amendment: a.Amendment, Limits: govern.Limits(c.Spec), Contract: &loop.Contract{
-		Hash: c.Hash(), Base: c.Base, Sealed: sealed, Tools: c.Tools, ApprovedBy: cmp.Or(a.By, "a person"), ApprovedAt: &now,
+		Hash: c.Hash(), Base: c.Base, Sealed: sealed, Tools: c.Tools, ApprovedBy: cmp.Or(a.By, "a person"), ApprovedAt: new(workflow.Now(ctx).UTC()),
 	}})
 	r.spec, r.host.Opened.Contract, r.host.Opened.Sealed = c.Spec, c.Hash(), sealed
 	return r.record(ctx, "the contract is amended", false)

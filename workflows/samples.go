@@ -73,15 +73,13 @@ func (l *improve) calibrate(first act.Measured, again func() (act.Measured, erro
 // noted records what the baseline shows, and what its noise means for the person who approves the contract.
 func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judgement, tests int) {
 	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values()}
-	if c.judging != loop.JudgedBySamples {
-		l.Emit(ctx, e)
-		return
+	var noise govern.Noisy
+	if c.judging == loop.JudgedBySamples {
+		sampler := sampling.Start(l.law().Sampling(), c.values)
+		judgement.DurationMs = c.spentMs / int64(len(c.values))
+		noise = govern.Noise(sampler, l.spec, time.Duration(judgement.DurationMs)*time.Millisecond)
+		e.Metric, e.Sampler, e.Note = new(sampler.Best()), &sampler, noise.Says
 	}
-	sampler := sampling.Start(l.law().Sampling(), c.values)
-	best := sampler.Best()
-	judgement.DurationMs = c.spentMs / int64(len(c.values))
-	noise := govern.Noise(sampler, l.spec, time.Duration(judgement.DurationMs)*time.Millisecond)
-	e.Metric, e.Sampler, e.Note = &best, &sampler, noise.Says
 	l.Emit(ctx, e)
 	for _, line := range noise.Warnings {
 		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: line})
@@ -94,9 +92,8 @@ func (l *improve) bySamples() *sampling.Judgement {
 	if s == nil {
 		return nil
 	}
-	j := s.Next(l.law().Sampling())
-	l.iteration.samples = &j
-	return &j
+	l.iteration.samples = new(s.Next(l.law().Sampling()))
+	return l.iteration.samples
 }
 
 // reference measures the reference of the change, again if that fails. It reports whether it succeeded.

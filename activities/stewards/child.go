@@ -2,7 +2,6 @@ package stewards
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"pawl/activities/hosted"
@@ -17,8 +16,7 @@ import (
 // means that neither could be asked now; the activity is tried again.
 func (a *Stewards) ReadChild(ctx context.Context, in act.ReadChild) (act.ChildRead, error) {
 	snapshot, err := loopsOf(ctx, a.Machine).Snapshot(ctx, in.Loop)
-	var f *fault.Error
-	if errors.As(err, &f) && f.Code == fault.LoopNotFound {
+	if fault.CodeOf(err) == fault.LoopNotFound {
 		return act.ChildRead{}, nil
 	}
 	if err != nil {

@@ -151,8 +151,7 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 		}
 	}
 	folder, err := folder(ctx, ws)
-	var pre *userrepo.Precondition
-	if errors.As(err, &pre) {
+	if pre, is := errors.AsType[*userrepo.Precondition](err); is {
 		return []task.Drift{driftOf(userrepo.FolderName, pre.What, "", "")}, nil, nil
 	}
 	switch {

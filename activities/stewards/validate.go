@@ -221,9 +221,8 @@ func (v *validation) children(ctx context.Context) error {
 	c := loopsOf(ctx, v.ws.Machine)
 	for _, child := range v.in.Children {
 		found, err := c.Snapshot(ctx, child.Loop)
-		var f *fault.Error
 		switch {
-		case errors.As(err, &f) && f.Code == fault.LoopNotFound:
+		case fault.CodeOf(err) == fault.LoopNotFound:
 			v.found(task.DriftEngine, child.Loop, "", child.Status, "neither Temporal nor a ledger on this host knows the loop %s, which is %s as recorded", child.Loop, child.Status)
 			continue
 		case err != nil:

@@ -114,28 +114,26 @@ func Commands(s spec.Spec) map[string]string {
 // Contained returns why a spec may not be started if one of its variables, commands or texts contains a credential: the
 // spec is in the ledger, which pawl pushes and which never changes. What only might be one is said in the contract.
 func Contained(s spec.Spec) *fault.Error {
+	var first *fault.Error
+	look := func(key, text, advice string) {
+		if found := findIn(text); len(found) > 0 && first == nil {
+			first = kept(fault.InvalidSpec, key, found).Advise(advice)
+		}
+	}
 	for _, a := range s.Agent.All() {
 		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
-			if found := findIn(name + "=" + a.Env[name]); len(found) > 0 {
-				return kept(fault.InvalidSpec, a.Key+".env."+name, found).Advise("Set " + name + " in the worker's environment, and name it in the spec: " + name + ": $" + name)
-			}
+			look(a.Key+".env."+name, name+"="+a.Env[name], "Set "+name+" in the worker's environment, and name it in the spec: "+name+": $"+name)
 		}
 	}
 	all := Commands(s)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if found := secret.Find(strings.ReplaceAll(all[key], "\n", " ")); len(found) > 0 {
-			return kept(fault.InvalidSpec, key, found).Advise("Let the command read it from a file.")
-		}
+		look(key, strings.ReplaceAll(all[key], "\n", " "), "Let the command read it from a file.")
 	}
 	for i, to := range s.Notify {
-		if found := findIn(to); len(found) > 0 {
-			return kept(fault.InvalidSpec, fmt.Sprintf("notify[%d]", i), found).Advise("Let a command read the address from a file, such as: curl -fsS --data @- \"$(cat ~/.config/hook)\"")
-		}
+		look(fmt.Sprintf("notify[%d]", i), to, "Let a command read the address from a file, such as: curl -fsS --data @- \"$(cat ~/.config/hook)\"")
 	}
-	if found := findIn(s.Goal); len(found) > 0 {
-		return kept(fault.InvalidSpec, "goal", found).Advise("Leave it out of the goal.")
-	}
-	return nil
+	look("goal", s.Goal, "Leave it out of the goal.")
+	return first
 }
 
 // Carried returns why a message with that payload, JSON, is refused if a text in it contains a credential.

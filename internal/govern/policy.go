@@ -152,10 +152,8 @@ func (j *judge) because(file, by string) string {
 	if by != "" {
 		return " (" + by + " runs or reads it)"
 	}
-	for _, glob := range j.spec.Protect {
-		if spec.MatchAny([]string{glob}, file) {
-			return " (protect has " + glob + ")"
-		}
+	if i := slices.IndexFunc(j.spec.Protect, func(glob string) bool { return spec.MatchAny([]string{glob}, file) }); i >= 0 {
+		return " (protect has " + j.spec.Protect[i] + ")"
 	}
 	return ""
 }

@@ -23,8 +23,7 @@ import (
 // caller applies the events, and the validator of an update drops them.
 func Answer(s State, c charter.Charter, name string, m Message) (govern.Reply, error) {
 	reply, err := answer(s, c, name, m)
-	var general *fault.Error
-	if errors.As(err, &general) { // the general advice is for loops
+	if general, is := errors.AsType[*fault.Error](err); is { // the general advice is for loops
 		show := "`" + shell.Join("pawl", "steward", "show", s.Steward) + "`"
 		if advice := strings.ReplaceAll(general.Advice(), "`pawl show`", show); advice != general.Advice() {
 			err = general.Advise(strings.ReplaceAll(advice, "the loop", "the steward"))

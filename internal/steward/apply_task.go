@@ -31,10 +31,9 @@ func (s *State) applied(t *Task, e loop.Event) {
 			}
 		}
 		t.Tier, t.TierBy, t.TierWhy = e.Tier, e.By, e.Reason
-		if p := t.Plan; p != nil && e.TaskPlan == nil && e.By == byPerson { // replaces the tier of the assessment
-			anew := *p
-			anew.Needs = slices.DeleteFunc(slices.Clone(p.Needs), func(need string) bool { return strings.HasPrefix(need, assess.NeedTier) })
-			t.Plan = &anew
+		if t.Plan != nil && e.TaskPlan == nil && e.By == byPerson { // replaces the tier of the assessment
+			t.Plan = new(*t.Plan)
+			t.Plan.Needs = slices.DeleteFunc(slices.Clone(t.Plan.Needs), func(need string) bool { return strings.HasPrefix(need, assess.NeedTier) })
 		}
 	case loop.TaskPrioritized:
 		t.Priority = *e.Priority
@@ -185,8 +184,7 @@ func (s *State) answered(t *Task, e loop.Event) {
 		t.After = nil // it continues without the tasks that it waited for
 	case a.Message == loop.MessageExtend:
 		if e.Limits != nil {
-			limit := e.Limits[loop.CostUSD]
-			t.CostLimit = &limit
+			t.CostLimit = new(e.Limits[loop.CostUSD])
 		}
 	case a.Choice == Continue || a.Choice == Replan:
 		t.restart()
@@ -228,9 +226,8 @@ func (s *State) ended(t *Task, e loop.Event) {
 	t.Outcome, t.Reason, t.Ended, t.Proposal, t.Head = e.Outcome, e.Reason, e.Time, e.Commit, cmp.Or(e.Head, t.Head)
 	t.Window, t.Log, t.Notes, t.Interrupted, t.WaitingFor, t.Paused, t.Until = detect.Window{}, nil, nil, "", nil, false, time.Time{}
 	if t.Plan != nil {
-		small := *t.Plan
-		small.Steps = nil
-		t.Plan = &small
+		t.Plan = new(*t.Plan)
+		t.Plan.Steps = nil
 	}
 	if e.Outcome == Done {
 		s.Indicators.Done++

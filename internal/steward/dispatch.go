@@ -246,8 +246,7 @@ func (n *next) begin(t Task, j Job, sharers int) bool {
 		if left.Sign() <= 0 {
 			return false
 		}
-		share := left.Share(sharers)
-		j.Cap = &share
+		j.Cap = new(left.Share(sharers))
 	}
 	if stop := n.stopped(j); stop != nil {
 		if !slices.ContainsFunc(n.events, func(e loop.Event) bool { return e.Task == t.ID }) {

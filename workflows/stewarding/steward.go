@@ -324,8 +324,7 @@ func plainly(err error) error {
 	if f := wire.Decode(err); f != nil {
 		return wire.Encode(f, nil)
 	}
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) {
+	if _, is := errors.AsType[*temporal.ApplicationError](err); is {
 		return err
 	}
 	return wire.Encode(fault.New(fault.InfrastructureError, "%v", err), nil)
