@@ -110,7 +110,7 @@ func (l *deliver) work(m govern.Move) work {
 		return l.askPerson
 	}
 	return map[phase.Phase]work{
-		phase.Write: l.write, phase.Test: l.test, phase.Fix: l.fix, phase.Verify: l.verify, phase.Complete: l.complete,
+		phase.Write: l.author, phase.Test: l.test, phase.Fix: l.author, phase.Verify: l.verify, phase.Complete: l.complete,
 	}[l.State().Phase]
 }
 
@@ -179,7 +179,7 @@ func (l *deliver) plan(ctx workflow.Context) error {
 		return err
 	}
 	for {
-		out, err := l.call(ctx, spec.RolePlanner)
+		out, err := l.call(ctx)
 		if err != nil {
 			return err
 		}
@@ -207,26 +207,18 @@ func (l *deliver) plan(ctx workflow.Context) error {
 	}
 }
 
-func (l *deliver) write(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
-	return l.author(ctx, spec.RoleWriter)
-}
-
-// fix lets the fixer work on the desk. If the rules have given the approach up, nobody is asked.
-func (l *deliver) fix(ctx workflow.Context, from govern.Move) (govern.Move, error) {
-	if from.Regenerate {
-		l.iteration.why = from.Reason
+// author lets writer or fixer work on the desk. A rework starts from the state at the beginning of the phase. If the rules
+// have given the approach up, no fixer is asked.
+func (l *deliver) author(ctx workflow.Context, from govern.Move) (govern.Move, error) {
+	it := &l.iteration
+	if from.Regenerate && l.State().Phase == phase.Fix {
+		it.why = from.Reason
 		return govern.Move{Do: govern.Enter, To: phase.Write, Reason: from.Reason}, nil
 	}
-	return l.author(ctx, spec.RoleFixer)
-}
-
-// author asks a role to work on the desk. A rework starts from the state at the beginning of the phase.
-func (l *deliver) author(ctx workflow.Context, role string) (govern.Move, error) {
-	out, err := l.call(ctx, role)
+	out, err := l.call(ctx)
 	if err != nil {
 		return govern.Move{}, err
 	}
-	it := &l.iteration
 	it.evidence = append(it.evidence, evidenceOf(out.Outcome)...)
 	if said := evidence.Description(out.Description); said != "" {
 		it.description = said
@@ -486,8 +478,9 @@ func (l *deliver) complete(workflow.Context, govern.Move) (govern.Move, error) {
 	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: new(govern.DeliveredWith(l.State().LastTest))}, nil
 }
 
-// call calls an agent in the current phase of the loop, within what is left of the phase's time.
-func (l *deliver) call(ctx workflow.Context, role string) (act.Called, error) {
+// call calls the agent of the current phase, within what is left of the phase's time.
+func (l *deliver) call(ctx workflow.Context) (act.Called, error) {
+	role := l.machine.Row(l.State().Phase).Role
 	c := l.newCall(role, string(l.State().Phase), l.State().Attempt)
 	c.Key.Name, c.Attempt = role, l.course().Reworks+1
 	l.named(&c.Step)

@@ -219,11 +219,6 @@ func (a answering) sendOn(n *next, t Task, g loop.Gate) {
 	if a.name == loop.MessageAnswer {
 		said = a.Choice
 	}
-	if g.Kind == loop.GateQuestion && said == Replan && t.Plan == nil && t.Began.IsZero() {
-		// It was never planned: the person lets it continue without the task that it waited for.
-		n.to(t, task.Planning, task.Evidence{Answer: a.said(said)})
-		return
-	}
 	switch said {
 	case loop.MessageApprove:
 		// A task with steps goes to EXECUTING. Otherwise its plan starts once the ledger has the approval.
@@ -232,7 +227,7 @@ func (a answering) sendOn(n *next, t Task, g loop.Gate) {
 		n.resume(t.ID, a.said(said))
 	case Replan:
 		n.to(t, task.Planning, task.Evidence{Answer: a.said(said)})
-		if a.Note != "" {
+		if a.Note != "" && !t.Began.IsZero() { // else the person only lets it continue without the task that it waited for
 			n.events = append(n.events, loop.Event{Type: loop.MessageReceived, Task: t.ID, Message: loop.MessageSteer, By: a.By, Note: a.Note})
 		}
 	case Cancel:

@@ -122,10 +122,8 @@ func (s State) Apply(e loop.Event) State {
 	case loop.StewardEnded:
 		s.Status, s.Reason = cmp.Or(e.Status, loop.Completed), e.Reason
 	}
-	if e.Task != "" {
-		if t := s.Find(e.Task); t != nil {
-			s.applied(t, e)
-		}
+	if t := s.Find(e.Task); t != nil {
+		s.applied(t, e)
 	}
 	s.derive()
 	return s

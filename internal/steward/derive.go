@@ -86,14 +86,12 @@ func began(t *Task) int64 {
 	return t.Began.UnixMilli()
 }
 
+// without returns a list without an entry, nil if nothing is left.
 func without(list []string, what string) []string {
-	if !slices.Contains(list, what) {
-		return list
+	if rest := slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what }); len(rest) > 0 {
+		return rest
 	}
-	if len(list) == 1 {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == what })
+	return nil
 }
 
 func last[T any](list []T, n int) []T {

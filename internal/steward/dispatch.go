@@ -55,18 +55,7 @@ func (n *next) ready(t Task) bool {
 
 // buffered reports whether a schedule's task waits for the task of an earlier slot.
 func (n *next) buffered(t Task) bool {
-	if overlapOf(n.charter, t.Source) != charter.Buffer {
-		return false
-	}
-	for _, before := range n.Tasks { // in order of arrival
-		if before.ID == t.ID {
-			return false
-		}
-		if before.Source == t.Source && before.Outcome == "" {
-			return true
-		}
-	}
-	return false
+	return overlapOf(n.charter, t.Source) == charter.Buffer && n.openOf(t.Source).ID != t.ID // in order of arrival
 }
 
 // busy counts the slots in use: by loops that run or could continue at any time, and by jobs that start something.
@@ -89,13 +78,8 @@ func (n *next) busy() (count int) {
 
 // takes reports whether a job that is under way uses a slot of its own.
 func (n *next) takes(j Job) bool {
-	switch {
-	case j.Do == Plan:
-		return true
-	case j.Do == Begin:
-		return !n.runs(j.Task, j.Loop)
-	}
-	return j.Do == Tell && j.Message == loop.MessageContinue && !n.runs(j.Task, j.Loop)
+	starts := j.Do == Begin || j.Do == Tell && j.Message == loop.MessageContinue
+	return j.Do == Plan || starts && !n.runs(j.Task, j.Loop)
 }
 
 // runs reports whether the state lists a loop of a task as one that runs or asks.

@@ -3,7 +3,6 @@ package steward
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -255,9 +254,9 @@ func (n *next) limit(t Task) *evidence.Decimal {
 
 func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
 	summary := fmt.Sprintf("%q has cost %s US dollars; its limit is %s", t.ID, t.Cost.CostUSD, limit)
-	sum := sha256.Sum256([]byte(n.Steward + " " + t.ID + " " + summary))
+	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(n.Steward+" "+t.ID+" "+summary)))
 	return loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
-		Kind: loop.GateBudget, Task: t.ID, Limit: &limit, Hash: hex.EncodeToString(sum[:]), Budget: loop.CostUSD, Choices: choices[loop.GateBudget], Summary: summary,
+		Kind: loop.GateBudget, Task: t.ID, Limit: &limit, Hash: hash, Budget: loop.CostUSD, Choices: choices[loop.GateBudget], Summary: summary,
 	}}
 }
 

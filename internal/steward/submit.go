@@ -95,27 +95,21 @@ func triggered(m Message, id, result string) loop.Event {
 // overlapping says why a schedule's slot is skipped: the task of an earlier slot is not over, and the schedule has
 // `overlap: skip`. It returns "" if the slot is not skipped.
 func (s State) overlapping(c charter.Charter, t task.Task) string {
-	if o := overlapOf(c, t.Source); o != charter.Skip {
-		return ""
-	}
-	for _, other := range s.Tasks {
-		if other.Source == t.Source && other.Outcome == "" {
-			return fmt.Sprintf("the task %s of the previous slot is not over", other.ID)
-		}
+	if open := s.openOf(t.Source); open != nil && overlapOf(c, t.Source) == charter.Skip {
+		return fmt.Sprintf("the task %s of the previous slot is not over", open.ID)
 	}
 	return ""
 }
 
+// openOf returns the first task from a source that is not over, or nil.
+func (s State) openOf(source string) *Task {
+	return find(s.Tasks, func(t Task) bool { return t.Source == source && t.Outcome == "" })
+}
+
 // overlapOf returns what a schedule does while the task of an earlier slot is not over; "" for no schedule.
 func overlapOf(c charter.Charter, source string) string {
-	name, scheduled := strings.CutPrefix(source, task.Scheduled)
-	if !scheduled {
-		return ""
-	}
-	for _, sc := range c.Schedules {
-		if sc.Name == name {
-			return cmp.Or(sc.Overlap, charter.Skip)
-		}
+	if sc := find(c.Schedules, func(sc charter.Schedule) bool { return task.Scheduled+sc.Name == source }); sc != nil {
+		return cmp.Or(sc.Overlap, charter.Skip)
 	}
 	return ""
 }

@@ -217,12 +217,8 @@ func asked(d task.Drift) string {
 // concerned returns the task with that loop, branch or plan, else the first task at work, "" if there is none.
 func (s State) concerned(d task.Drift) string {
 	for _, t := range s.Tasks {
-		if t.Outcome != "" {
-			continue
-		}
-		if strings.HasPrefix(d.What, "tasks/"+t.ID+"/") || slices.ContainsFunc(t.Steps, func(st Step) bool {
-			return st.Loop != "" && d.What == st.Loop || st.on(d.What)
-		}) {
+		own := func(st Step) bool { return st.Loop != "" && d.What == st.Loop || st.on(d.What) }
+		if t.Outcome == "" && (strings.HasPrefix(d.What, "tasks/"+t.ID+"/") || slices.ContainsFunc(t.Steps, own)) {
 			return t.ID
 		}
 	}
