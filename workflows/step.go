@@ -206,12 +206,9 @@ func (r *run) left(own spec.Agent) map[loop.Resource]evidence.Decimal {
 	if row, _ := own.Row(); row.Metering.Meterable() && own.Metered() {
 		told = []loop.Resource{loop.ToolCalls, loop.Tokens, loop.CostUSD}
 	}
-	var left map[loop.Resource]evidence.Decimal
+	left := map[loop.Resource]evidence.Decimal{}
 	for _, resource := range told {
 		if remaining := r.State().Budget[resource].Remaining; remaining != nil {
-			if left == nil {
-				left = map[loop.Resource]evidence.Decimal{}
-			}
 			left[resource] = *remaining
 		}
 	}

@@ -1,6 +1,7 @@
 package stewards
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -177,12 +178,5 @@ func tasksMessage(events []loop.Event) string {
 		return "ledger(steward)"
 	}
 	last := events[len(events)-1]
-	of := last.Task
-	if last.Submitted != nil {
-		of = last.Submitted.ID
-	}
-	if of == "" {
-		return "ledger(steward): " + string(last.Type)
-	}
-	return fmt.Sprintf("ledger(%s): %s", of, last.Type)
+	return fmt.Sprintf("ledger(%s): %s", cmp.Or(last.Task, "steward"), last.Type)
 }

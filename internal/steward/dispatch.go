@@ -275,8 +275,8 @@ func (n *next) giveWay(to Task, already []string) string {
 	var lowest *Task
 	for i := range n.Tasks { // called for each task that waits for a slot
 		t := &n.Tasks[i]
-		works := t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) && n.active(*t)
-		if works && t.Priority < to.Priority && !slices.Contains(already, t.ID) && (lowest == nil || t.Priority < lowest.Priority) {
+		begun := t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) && !slices.Contains(already, t.ID)
+		if begun && t.Priority < to.Priority && (lowest == nil || t.Priority < lowest.Priority) && n.active(*t) {
 			lowest = t
 		}
 	}

@@ -220,13 +220,8 @@ func (k *Keeper[S]) Emit(ctx workflow.Context, events ...loop.Event) {
 const maxRefused = 100
 
 func (k *Keeper[S]) refuse(ctx workflow.Context, name string, err error) {
-	refused := 0
-	for _, e := range k.journal.Pending() {
-		if e.Type == loop.MessageRefused {
-			refused++
-		}
-	}
-	if refused >= maxRefused {
+	refused := slices.DeleteFunc(k.journal.Pending(), func(e loop.Event) bool { return e.Type != loop.MessageRefused })
+	if len(refused) >= maxRefused {
 		workflow.GetLogger(ctx).Warn("message refused and not recorded", "message", name, "reason", err.Error())
 		return
 	}

@@ -2,6 +2,7 @@ package stewarding
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -87,11 +88,9 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 	if len(r.Pending()) == 0 && len(more) == 0 && !closing {
 		return nil
 	}
-	events := append(r.Pending(), more...)
-	milestone := closing
-	for _, e := range events {
-		milestone = milestone || e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged || e.Type == loop.LoopDetected
-	}
+	milestone := closing || slices.ContainsFunc(append(r.Pending(), more...), func(e loop.Event) bool {
+		return e.Type == loop.MilestoneReached || e.Type == loop.TaskStateChanged || e.Type == loop.LoopDetected
+	})
 	var out act.TasksRecorded
 	_, err := r.Append(ctx, more, func(entry func() act.Entry) (act.Appended, bool, error) {
 		e := entry()
