@@ -169,12 +169,7 @@ func node(value any) *yaml.Node {
 	case map[string]any:
 		n := &yaml.Node{Kind: yaml.MappingNode}
 		rank := func(name string) int { return slices.Index(atTheEnd, name) + 1 }
-		for _, name := range slices.SortedFunc(maps.Keys(v), func(a, b string) int {
-			if d := rank(a) - rank(b); d != 0 {
-				return d
-			}
-			return strings.Compare(a, b)
-		}) {
+		for _, name := range slices.SortedFunc(maps.Keys(v), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) }) {
 			key := node(name)
 			if strings.Contains(name, "\n") {
 				key.Style = yaml.DoubleQuotedStyle
