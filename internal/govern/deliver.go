@@ -251,7 +251,10 @@ func DeliveredWith(last *loop.Judgement) End {
 		return Verified
 	}
 	t := last.Tests
-	still := map[bool]string{true: "still fails", false: "still fail"}[t.Failed == 1]
+	still := "still fail"
+	if t.Failed == 1 {
+		still = "still fails"
+	}
 	text := fmt.Sprintf("%s failed before the first write and %s: %s", evidence.Counted(t.Failed, "test"), still, loop.Clip(strings.Join(t.Known, ", "), 500))
 	if !t.Progress {
 		text += ". No more tests pass than before, so read the change"

@@ -216,18 +216,18 @@ func CannotBegin(s State, j Job, why string) []loop.Event {
 func AfterChild(s State, c charter.Charter, e task.ChildEvent) []loop.Event {
 	e = s.counted(e)
 	t, st, left := s.child(e.Loop)
+	if t == nil {
+		return nil // the loop works for no task
+	}
+	reported := loop.Event{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e}
 	switch {
-	case t == nil: // the loop works for no task
-		return nil
-	case left, e.Seq == 0 && e.Event == task.ChildEnded: // its cost counts; nobody knows how far the loop came
+	case left: // its cost counts
+		return []loop.Event{reported}
+	case e.Seq == 0 && e.Event == task.ChildEnded: // nobody knows how far the loop came
 	case e.Seq < st.Seq || e.Seq != 0 && e.Seq == st.Seq && e.Event == st.Said: // it is older than what the steward knows, or known
 		return nil
 	}
-	n := next{State: s, charter: c}
-	n.events = append(n.events, loop.Event{Type: loop.ChildReported, Task: t.ID, LoopID: e.Loop, Child: &e})
-	if left {
-		return n.events // its cost counts
-	}
+	n := next{State: s, charter: c, events: []loop.Event{reported}}
 	switch e.Event {
 	case task.ChildAsks:
 		if !s.pausedBySteward(*st, *e.Gate) && t.State == task.Executing {

@@ -127,12 +127,12 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 }
 
 // begins reports whether a ref is where a transaction starts from. If it is anywhere else but where the transaction
-// moves it, which would returns, the error is *Fenced. So it is for a ref that can't be read.
+// moves it, which would returns, or if it can't be read, the error is *Fenced.
 func (s *Store) begins(ctx context.Context, ref, from string, would func() (string, error)) (bool, error) {
 	have, err := s.Ref(ctx, ref)
 	switch {
 	case errors.Is(err, ErrDamagedRef):
-		have = Damaged
+		return false, &Fenced{Ref: ref, Want: from, Have: Damaged}
 	case err != nil || have == from:
 		return err == nil, err
 	case have != "":

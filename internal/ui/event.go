@@ -83,7 +83,11 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 	case loop.PlanMade:
 		if e.Plan != nil {
-			return "the plan " + digest(e.Plan.Hash) + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true
+			text := "the plan " + digest(e.Plan.Hash)
+			if e.Contract != nil {
+				text += ", contract " + digest(e.Contract.Hash)
+			}
+			return text + ": " + Clean(strings.SplitN(strings.TrimSpace(e.Plan.Text), "\n", 2)[0]), "", true
 		}
 		if p := e.TaskPlan; p != nil {
 			return Clean(e.Task) + ": the plan " + digest(p.Hash) + ", " + plural(len(p.Steps), "step"), "", true
