@@ -7,7 +7,8 @@ import (
 	"pawl/internal/loop"
 )
 
-// row returns how a figure of a loop's progress is shown as a row of `pawl show`, with an empty text if there is nothing to say.
+// row returns how a figure of a loop's progress is shown as a row of `pawl show`. The text is empty if there is nothing to
+// say.
 func row(f kind.Figure, st loop.State) (label, text string) {
 	switch {
 	case f == kind.Keeps:

@@ -24,8 +24,8 @@ func NewScreen(w io.Writer) *Screen {
 	return &Screen{out: w, fd: fd}
 }
 
-// Terminal reports whether a reader or writer is a terminal, and its descriptor, -1 if it is none. It checks for a window size, because
-// that works in the same way on all systems.
+// Terminal reports whether a reader or writer is a terminal, and its descriptor, -1 if it is none. It checks for a
+// window size, because that works in the same way on all systems.
 func Terminal(v any) (fd int, ok bool) {
 	f, isFile := v.(*os.File)
 	if !isFile || f == nil {

@@ -194,7 +194,8 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 		if t.ApprovedBy != "" {
 			needs = "needed an approval: "
 		}
-		f.add("plan", digest(p.Hash)+", made by "+cmp.Or(Clean(p.By), "–")+around(", approved by ", Clean(t.ApprovedBy), ""), cmp.Or(titled(needs, because, "; "), "needs no approval"))
+		made := digest(p.Hash) + ", made by " + cmp.Or(Clean(p.By), "–") + around(", approved by ", Clean(t.ApprovedBy), "")
+		f.add("plan", made, cmp.Or(titled(needs, because, "; "), "needs no approval"))
 		f.add("estimate", assess.Compared(*cmp.Or(p.Cost, &task.Cost{}), t.Cost.CostUSD))
 	}
 	f.add("cost", usage(t.Cost))
