@@ -251,10 +251,8 @@ const pivotAfter = 3
 
 func (b Brief) strategy() string {
 	var w strings.Builder
-	for i, a := range b.State.Analysis.Stuck(pivotAfter) {
-		if i == 5 {
-			break
-		}
+	stuck := b.State.Analysis.Stuck(pivotAfter)
+	for _, a := range stuck[:min(len(stuck), 5)] {
 		fmt.Fprintf(&w, "\n- %d discards in a row in %s: choose another file or another technique.", a.DiscardsInARow, loop.Clip(a.Area, boundLine))
 	}
 	shifts := b.Spec.Limits.ShiftAfter // after this many discards in a row the strategy shifts, again and again
