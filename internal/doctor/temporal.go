@@ -205,6 +205,7 @@ func (e *examination) skew(c client.Client, namespace string) {
 				return
 			}
 		}
+		time.Sleep(20 * time.Millisecond) // the service may be somebody's cluster
 	}
 }
 
