@@ -195,7 +195,7 @@ func OpenRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string
 // OpenStore returns the store of a workspace record. If the store is gone, it makes none; the error is fs.ErrNotExist.
 func OpenStore(ctx context.Context, r workspace.Record) (*store.Store, error) {
 	if _, err := os.Stat(held.At(r.Store)); err != nil {
-		return nil, fmt.Errorf("opening the store of the loop %s: %w", r.Loop, err)
+		return nil, fmt.Errorf("opening the store of %s: %w", r.Loop, held.Named(err, r.Store))
 	}
 	return store.Open(ctx, r.Store)
 }
