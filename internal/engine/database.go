@@ -56,7 +56,7 @@ type prepared struct {
 	damaged  bool   // replaced is damaged, and not merely of another version
 	replaced string // the path of the database that was moved aside, "" for none
 	amended  string // the rows that were removed because they could not be decoded, "" for none
-	// goingOn makes the tasks of the runs that are not over again.
+	// goingOn has, for each run that has not ended, the request to make its tasks again.
 	goingOn []*adminservice.RefreshWorkflowTasksRequest
 }
 

@@ -217,7 +217,7 @@ func forget(ctx context.Context, tx *sql.Tx, run []byte) error {
 	return err
 }
 
-// goingOn returns the requests that make the tasks of the runs that are not over again.
+// goingOn returns, for each run that has not ended, the request to make its tasks again.
 func goingOn(ctx context.Context, db *sql.DB) (all []*adminservice.RefreshWorkflowTasksRequest, err error) {
 	err = each(ctx, db, "SELECT namespace_id, workflow_id, run_id FROM current_executions WHERE state <> 3", func(rows *sql.Rows) error {
 		var namespace, run uuid.UUID

@@ -86,5 +86,6 @@ func (c *Trace) gate(e loop.Event) []Span {
 	if e.Answer != nil {
 		answer = e.Answer.Message
 	}
-	return []Span{c.stretch("gate "+string(e.Gate.Kind), from, e, text("pawl.gate", e.Gate.ID), text("pawl.hash", e.Gate.Hash), text("pawl.answer", answer))}
+	return []Span{c.stretch("gate "+string(e.Gate.Kind), from, e,
+		text("pawl.gate", e.Gate.ID), text("pawl.hash", e.Gate.Hash), text("pawl.answer", answer))}
 }

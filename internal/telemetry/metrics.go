@@ -98,7 +98,8 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 		metric.WithExplicitBucketBoundaries(1, 2, 5, 10, 20, 50, 100, 200, 500)))
 	active := must(meter.Int64ObservableGauge("pawl.loops.active", about("Loops of this host that have not ended, by status")))
 	gates := must(meter.Int64ObservableGauge("pawl.gates.open", about("Open gates of this host's loops, by kind")))
-	repeats := must(meter.Int64ObservableGauge("pawl.steward.repeats", about("The longest streak of one action with one result now, of all tasks")))
+	repeats := must(meter.Int64ObservableGauge("pawl.steward.repeats",
+		about("The longest streak of one action with one result now, of all tasks")))
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		loops, open, longest := count()
 		o.ObserveInt64(repeats, longest)
