@@ -122,8 +122,8 @@ func New(c Config) (*Meter, error) {
 	return m, nil
 }
 
-// roots returns the system's certificates and those of the files. Without a file that can't be read, the provider's
-// certificate may not be trusted: the program gets that error.
+// roots returns the system's certificates and those of the files that can be read. If the provider's certificate is then
+// not trusted, the program gets that error.
 func roots(files []string) *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
