@@ -122,6 +122,7 @@ func (w *machine) requireRaised() outcome {
 }
 
 func TestTheWorkerIsKilledWhileAnAgentWorks(t *testing.T) {
+	world.Slow(t, "TestKilledAtEveryPoint kills it at other points")
 	t.Parallel()
 	w := newWaiting(t, waiting)
 	w.start(engineRole)

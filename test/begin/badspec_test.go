@@ -146,6 +146,7 @@ func TestA1_ContractApprovedBySpec(t *testing.T) {
 
 // A loop's ID can be nearly anything. Its names in git and on disk are always valid.
 func TestOddLoopIDs(t *testing.T) {
+	world.Slow(t, "the other tests have ordinary IDs")
 	w := world.New(t, world.Raises).Set(doc{"verify": doc{"target": 10}})
 	delete(w.Spec, "name")
 	file := w.SpecFile()

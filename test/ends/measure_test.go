@@ -57,6 +57,7 @@ func TestP5_VerifyThatHangsLaterEndsTheLoop(t *testing.T) {
 
 // If a command prints no number twice in a row, a person is asked.
 func TestP5_NoNumberTwiceInARowIsAQuestion(t *testing.T) {
+	world.Slow(t, "a table of internal/govern decides it")
 	w := world.New(t, `echo "$PAWL_ITERATION" >>work/other; echo "change something"`).
 		Set(doc{"verify": doc{"command": "test $(wc -l <work/other) -gt 1 || cat work/n"}, "limits": doc{"iterations": 5}})
 	s := w.Pawl("run", "--yes", w.SpecFile())

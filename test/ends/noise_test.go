@@ -157,6 +157,7 @@ func TestMeasurementsOfAHostTakeTurns(t *testing.T) {
 
 // TestTheListSaysThatCandidatesAreMade while the first ones are: no iteration has begun then.
 func TestTheListSaysThatCandidatesAreMade(t *testing.T) {
+	world.Slow(t, "the list of the other tests has iterations")
 	w := world.New(t, world.WaitsFor("go")).Set(doc{"limits": doc{"iterations": 2, "parallel": 2}})
 	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile()).Code)
 	w.Until("the list says so", func() bool { return strings.Contains(w.Done("list").Out, " candidates ") })

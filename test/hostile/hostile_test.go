@@ -14,6 +14,7 @@ import (
 
 // Conflict markers are content like any other: the guard has to notice them.
 func TestConflictThatAnAgentLeaves(t *testing.T) {
+	world.Slow(t, "the tests of internal/trees have an agent that leaves one")
 	deeds := []deed{{"leave a conflict", `g commit -qam mine; g checkout -q -b theirs HEAD~1; echo bad >work/other; g commit -qam theirs
 		g checkout -q -b ours HEAD~1; echo ours >work/other; g commit -qam ours; g merge -q theirs; grep "<<<<<<<" work/other && touch "$WORLD/conflict"; echo 11 >work/n`, "guard-fail"},
 		{"raise the number", ``, ""}}

@@ -149,6 +149,7 @@ esac`)
 
 // TestE6_ACacheDeeperThanAPathMayBeLongStopsNothing: pawl moves what kept changes wrote to caches, folder by folder.
 func TestE6_ACacheDeeperThanAPathMayBeLongStopsNothing(t *testing.T) {
+	world.Slow(t, "a cache of ordinary depth is moved in the same way")
 	needsWay(t, byRoot)
 	w, use := worldOf(t, byRoot)
 	w.Script(world.Raises)

@@ -224,6 +224,7 @@ func TestTwoApprovalsAtOnceAreOne(t *testing.T) {
 }
 
 func TestAnswersThatNothingWaitsFor(t *testing.T) {
+	world.Slow(t, "the gatekeeper's tests refuse such answers")
 	w := world.New(t, world.WaitsFor("go"))
 	c := w.Start("run", "--json", "--yes", w.SpecFile())
 	w.At(1)

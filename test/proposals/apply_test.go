@@ -48,10 +48,10 @@ func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
 	require.NotContains(t, w.Git("for-each-ref"), clean)
 }
 
-// TestE3_AProposalIsAppliedAfterItsApprovalAlone takes one proposal through its whole life.
 // TestE3_AnApprovalThatIsSentAgainApprovesNothingElse: the diff of the first change, which adds a file, is the diff of the
 // proposal to the byte.
 func TestE3_AnApprovalThatIsSentAgainApprovesNothingElse(t *testing.T) {
+	world.Slow(t, "the tests of internal/govern refuse it")
 	w := world.New(t, world.Raises+"\necho x >work/new").Set(doc{"newFiles": "ask", "limits": doc{"iterations": 1}, "approvals": doc{"diff": "required"}})
 	require.Equal(t, 0, w.Pawl("start", "--yes", w.SpecFile()).Code)
 	var files world.State
@@ -76,6 +76,7 @@ func TestE3_AnApprovalThatIsSentAgainApprovesNothingElse(t *testing.T) {
 	require.Contains(t, w.Done("approve", w.Loop, "--hash", p.Hash).Out, "approved by Ann: 2 files, +2 -1; it had this answer before, so nothing changes")
 }
 
+// TestE3_AProposalIsAppliedAfterItsApprovalAlone takes one proposal through its whole life.
 func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	w, p := proposes(t)
 	other := strings.Repeat("0", 64)
@@ -264,6 +265,7 @@ func TestA7_AMovedBaseHasAHashOfItsOwn(t *testing.T) {
 }
 
 func TestA7_ABaseThatConflictsIsForAPerson(t *testing.T) {
+	world.Slow(t, "the tests of internal/userrepo have such a base")
 	w, p := proposes(t)
 	w.Done("approve", w.Loop, "--hash", p.Hash)
 	w.Write("repo/work/n", "99\n")

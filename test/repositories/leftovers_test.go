@@ -11,6 +11,7 @@ import (
 // TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents has a repository without a .gitignore, whose setup, verify, guard and
 // check all leave files, and an agent that runs the tests before its end.
 func TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents(t *testing.T) {
+	world.Slow(t, "the tests of internal/trees tell such files")
 	w := world.New(t, `cat modules/lib >/dev/null; `+world.Raises+`; sh test.sh; cp work/n work/new`)
 	w.Write("repo/test.sh", "mkdir -p out/deep; date >out/deep/$$; echo '<ok/>' >report.xml\n")
 	w.Commit("tests that leave something")
