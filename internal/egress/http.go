@@ -23,19 +23,16 @@ func (p *proxy) handler() http.Handler {
 		MaxIdleConnsPerHost: 4, MaxIdleConns: 64, IdleConnTimeout: 30 * time.Second,
 		DisableCompression: true, // a client that did not ask for compression gets none
 	}
-	forward := &httputil.ReverseProxy{
+	forward := Forwarding(&httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, ErrorHandler: p.fail,
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host, r.Out.URL.RawQuery = "", r.In.URL.RawQuery }, // the URL's
-	}
+	})
 	context.AfterFunc(p.ctx, transport.CloseIdleConnections)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodConnect:
 			p.connect(w, r)
 		case r.URL.Scheme == "http" && r.URL.Host != "":
-			// Without full duplex, Go's server discards the rest of a request when the answer begins, which cuts the
-			// answer off.
-			_ = http.NewResponseController(w).EnableFullDuplex()
 			forward.ServeHTTP(w, r)
 		case p.own != nil && strings.HasPrefix(r.RequestURI, "/"):
 			p.own.ServeHTTP(w, r)

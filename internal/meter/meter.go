@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"pawl/internal/egress"
 	"pawl/internal/held"
 	"pawl/internal/meter/tally"
 )
@@ -71,7 +72,7 @@ const maxBody = 64 << 10
 type Meter struct {
 	keys    map[string]string
 	prices  tally.Prices
-	forward *httputil.ReverseProxy
+	forward http.Handler
 	at      *url.URL
 	ctx     context.Context
 	end     context.CancelFunc
@@ -114,10 +115,10 @@ func New(c Config) (*Meter, error) {
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots(c.Roots)},
 	}
 	m.ctx, m.end = context.WithCancel(context.Background())
-	m.forward = &httputil.ReverseProxy{
+	m.forward = egress.Forwarding(&httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, Rewrite: m.rewrite, ModifyResponse: m.watch, ErrorHandler: unreachable,
 		ErrorLog: log.New(io.Discard, "", 0),
-	}
+	})
 	context.AfterFunc(m.ctx, transport.CloseIdleConnections)
 	return m, nil
 }
@@ -170,7 +171,7 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
 	if !generates(r) {
-		m.pass(w, r)
+		m.forward.ServeHTTP(w, r)
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/responses") {
@@ -198,15 +199,7 @@ func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		done(c)
 		m.note(c)
 	}()
-	m.pass(w, r.WithContext(context.WithValue(ctx, exchangeKey{}, e)))
-}
-
-// pass sends a request to the provider and returns the answer.
-func (m *Meter) pass(w http.ResponseWriter, r *http.Request) {
-	// Without full duplex, Go's server discards the rest of the request when the answer begins. The provider never
-	// gets it, and the answer is cut off.
-	_ = http.NewResponseController(w).EnableFullDuplex() // only HTTP/1 needs it
-	m.forward.ServeHTTP(w, r)
+	m.forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, exchangeKey{}, e)))
 }
 
 // note writes a line at once, so the usage stays known even if pawl dies now.
