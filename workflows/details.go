@@ -42,7 +42,7 @@ func Details(s loop.State) string {
 	row("phase", s.Doing())
 	row("iteration", fmt.Sprint(s.Iteration))
 	if s.Baseline != nil {
-		row("metric", fmt.Sprintf("best %s, baseline %s", s.HeadBest(), s.Baseline))
+		row("metric", fmt.Sprintf("best %s, baseline %s", s.Reached(), s.Baseline))
 	}
 	row("kept / discarded", fmt.Sprintf("%d / %d, %s in a row", s.KeptCount, s.Discarded, evidence.Counted(s.DiscardsInARow, "discard")))
 	row("budget", budgetLine(s.Budget))

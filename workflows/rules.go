@@ -69,6 +69,7 @@ var (
 	improveVersions = []func(spec.Spec) improveRules{
 		func(s spec.Spec) improveRules { return govern.ImproveOf(s) },
 		func(s spec.Spec) improveRules { return govern.Improve2Of(s) },
+		func(s spec.Spec) improveRules { return govern.Improve3Of(s) },
 	}
 	deliverVersions = []func(spec.Spec) deliverRules{
 		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },

@@ -14,19 +14,19 @@ import (
 )
 
 // lenient is a next version of the rules that keeps a metric that stays the same.
-type lenient struct{ govern.Improve2 }
+type lenient struct{ govern.Improve3 }
 
 // next is its number.
-const next workflow.Version = 3
+const next workflow.Version = 4
 
 func (r lenient) Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal) {
-	m, delta := r.Improve2.Decide(reference, metric)
+	m, delta := r.Improve3.Decide(reference, metric)
 	m.Kept = delta.Sign() >= 0
 	return m, delta
 }
 
 func addLenient(t *testing.T) {
-	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.Improve2Of(s)} }))
+	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.Improve3Of(s)} }))
 }
 
 func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {
 	}
 }
 
-// The two versions that pawl has: version 1 takes an idea in other words for a new one.
+// Version 1 takes an idea in other words for a new one.
 func TestP2_FromVersion2OnADiscardedIdeaIsRecognisedInOtherWords(t *testing.T) {
 	for version, calls := range map[workflow.Version][]string{
 		1: {"0.0 verify", "1.1 ideate", "1.1 modify", "1.1 verify", "2.1 ideate", "2.1 modify", "2.1 verify"},
@@ -53,7 +53,7 @@ func TestP2_FromVersion2OnADiscardedIdeaIsRecognisedInOtherWords(t *testing.T) {
 		w.ideas[1], w.ideas[2] = []try{{Idea: "cache the parser"}}, []try{{Idea: "caching the parsers"}, {Idea: "inline the loop"}}
 		doc := specOf(map[string]any{"limits": map[string]any{"iterations": 2}, "agent": map[string]any{"ideas": true}})
 		p := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) {
-			env.OnGetVersion("rules", workflow.Version(1), workflow.Version(2)).Return(version)
+			env.OnGetVersion("rules", workflow.Version(1), next-1).Return(version)
 		})
 		require.Nil(t, p.err)
 		require.Equal(t, calls, p.steps, "version %d", version)

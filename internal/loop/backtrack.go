@@ -65,6 +65,15 @@ func (s State) HeadBest() *evidence.Decimal {
 	return s.Best
 }
 
+// Reached returns what the loop has reached: HeadBest, but the baseline while nothing is kept. Further samples of the
+// unchanged code are the reference for changes, and no gain.
+func (s State) Reached() *evidence.Decimal {
+	if s.KeptCount == 0 && s.Exploring() == nil && s.Baseline != nil {
+		return s.Baseline
+	}
+	return s.HeadBest()
+}
+
 // Forked returns the branch that would continue from a kept change. It does not begin the branch.
 func (s State) Forked(from Node) Branch {
 	return Branch{

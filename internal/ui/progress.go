@@ -17,7 +17,7 @@ const barWidth = 20
 func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) string {
 	done := st.KeptCount + st.Discarded
 	parts := []string{s.bar(st, done) + " " + s.stage(st, phaseSince, now)}
-	if of := st.HeadBest(); of != nil {
+	if of := st.Reached(); of != nil {
 		best := "best " + of.String()
 		if st.Baseline != nil && of.Cmp(*st.Baseline) != 0 {
 			best += " (" + signed(of.Sub(*st.Baseline)) + ")"

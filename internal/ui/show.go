@@ -41,7 +41,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		f.add("plan", digest(st.Plan.Hash)+", fixed once the contract is approved")
 	}
 	f.add("exploring", exploring(st)...)
-	if of := st.HeadBest(); of != nil {
+	if of := st.Reached(); of != nil {
 		best := of.String()
 		if st.Baseline != nil {
 			best += " (baseline " + st.Baseline.String() + ", delta " + signed(of.Sub(*st.Baseline)) + ")"
