@@ -28,15 +28,15 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 		return err
 	}
 	a.fromLedger(r.Source, r.State.Status)
+	if !r.Ledger {
+		r.State = s.Live(ctx, id, r.State)
+	}
 	if a.json {
 		return a.printJSON(struct {
 			loop.State
 			Trouble string   `json:"trouble,omitempty"`
 			Mended  []string `json:"mended,omitempty"`
 		}{r.State, r.Trouble, r.Mended})
-	}
-	if !r.Ledger {
-		r.State = s.Live(ctx, id, r.State)
 	}
 	k, err := kind.Of(r.State.Kind)
 	if err != nil {

@@ -393,12 +393,11 @@ func applyStep(s *State, e Event) {
 	if u == nil {
 		return
 	}
-	s.Usage = s.Usage.Add(*u)
+	*s = s.Spending(*u)
 	s.IterationSteps += int(u.AgentCalls)
 	if u.AgentCalls > 0 {
 		s.RateLimit = e.RateLimit
 	}
-	s.Budget = s.Spending(*u).Budget
 	if e.Told > 0 {
 		s.Guidance = slices.DeleteFunc(slices.Clone(s.Guidance), func(n Note) bool { return n.Seq <= e.Told })
 	}

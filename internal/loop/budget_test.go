@@ -19,7 +19,9 @@ func TestA8_WhatAStepUnderWaySpendsIsShownAndNotBooked(t *testing.T) {
 	require.Equal(t, "10", s.Budget[loop.ToolCalls].Remaining.String())
 	require.Equal(t, s, s.Spending(loop.Usage{}))
 	require.Equal(t, loop.Usage{ActiveMs: 14, AgentCalls: 2, ToolCalls: 6, InputTokens: 200, OutputTokens: 40, CostUSD: evidence.MustDecimal("0.4")}, u.Add(u))
-	require.Equal(t, loop.State{}, loop.State{}.Spending(u))
+	require.Equal(t, u, shown.Usage)
+	require.Zero(t, s.Usage)
+	require.Equal(t, loop.State{Usage: u}, loop.State{}.Spending(u))
 }
 
 func TestA2_AnAmpleLimitLeavesAsMuchAgain(t *testing.T) {

@@ -498,7 +498,7 @@ type Result struct {
 	Scratch    *Scratch    `json:"scratch,omitempty"`
 }
 
-// Spending returns the state with the spending of a running step in its budgets, for people who look at it meanwhile.
+// Spending returns the state with the spending of a running step in budgets and usage, for people who look at it meanwhile.
 // The loop itself adds it when the step has ended.
 func (s State) Spending(u Usage) State {
 	for _, r := range Resources {
@@ -506,6 +506,7 @@ func (s State) Spending(u Usage) State {
 			s.Budget = s.Budget.Spend(r, n)
 		}
 	}
+	s.Usage = s.Usage.Add(u)
 	return s
 }
 
