@@ -49,6 +49,8 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		r, published := row(executions[i])
 		if record := recordOf(records, executions[i]); record != nil {
 			c.addRecorded(ctx, &r, *record, published)
+		} else if !published && !r.Steward() && r.Status == string(loop.Completed) {
+			c.addResult(ctx, &r)
 		}
 		if !loop.Status(r.Status).Ended() {
 			c.addDescribed(ctx, &r)
@@ -86,6 +88,14 @@ func several(atOnce, n int, do func(i int)) {
 	_ = g.Wait()
 }
 
+// addResult adds to a row what the result of the loop says. A loop that is halted before it has opened completes too, and
+// has no record and no search attributes.
+func (c *Client) addResult(ctx context.Context, r *launch.Row) {
+	ctx, cancel := context.WithTimeout(ctx, workerTimeout)
+	defer cancel()
+	r.Status = cmp.Or(string(c.Await(ctx, c.SDK.GetWorkflow(ctx, r.Loop, r.Run)).Status), r.Status)
+}
+
 // addRecorded adds to a row what the ledger of its record says, if that can be read. If the loop has published its
 // search attributes, that is what they lack, and what is newer. The memo was written before the loop knew its branch, so
 // the branch of the record is preferred.
@@ -107,7 +117,7 @@ func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspac
 		r.Proposal = s.Proposal.State
 	}
 	if s.Iteration >= r.Iteration { // a loop updates its search attributes later than its ledger
-		r.Iteration, r.Phase, r.Best = s.Iteration, s.Stage(), s.HeadBest()
+		r.Iteration, r.Phase, r.Best = s.Iteration, s.Stage(), s.Reached()
 	}
 	if published {
 		return

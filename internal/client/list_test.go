@@ -82,6 +82,16 @@ func (n *namespace) QueryWorkflow(_ context.Context, id, _, name string, args ..
 	return value{answer}, nil
 }
 
+// A halt completes a workflow, and its result says so.
+func (n *namespace) GetWorkflow(context.Context, string, string) sdk.WorkflowRun { return halted{} }
+
+type halted struct{ sdk.WorkflowRun }
+
+func (halted) Get(_ context.Context, result any) error {
+	result.(*loop.Result).ErrorCode = string(fault.Cancelled)
+	return nil
+}
+
 func listed(t *testing.T, id, workflow string, begun int, status enumspb.WorkflowExecutionStatus, attributes map[string]any) *workflowpb.WorkflowExecutionInfo {
 	t.Helper()
 	fields := map[string]*commonpb.Payload{}
@@ -112,6 +122,7 @@ func TestTheListIsWhatTemporalKnowsOfEachLoop(t *testing.T) {
 		listed(t, "waits", "Deliver", 30, running, map[string]any{launch.Status: "waiting", launch.Kind: "deliver", launch.Gate: "contract", launch.Iteration: 4}),
 		listed(t, "killed", "Improve", 20, terminated, map[string]any{launch.Status: "running", launch.Kind: "improve"}),
 		listed(t, "plain", "Improve", 5, running, nil),
+		listed(t, "early", "Improve", 4, completed, nil),
 	}}
 	rows, err := at(t, n).Listed(t.Context())
 	require.NoError(t, err)
@@ -125,6 +136,7 @@ func TestTheListIsWhatTemporalKnowsOfEachLoop(t *testing.T) {
 		{"killed", "improve", "halted", "", ""},
 		{"over", "improve", "halted", "", ""},
 		{"plain", "improve", "running", "", ""},
+		{"early", "improve", "halted", "", ""}, // before it had opened
 	}, got, "all pages, the newest first; an end from outside counts more than what the loop has published")
 }
 
