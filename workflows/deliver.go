@@ -144,10 +144,18 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 		return err
 	}
 	l.iteration.phaseSpent = 0 // the planner has all of its time
-	j := l.judgement(out.Outcome, unless(out.OK(), "tests"))
+	j := l.judgement(out.Outcome, whyTests(out.Outcome))
 	j.Tests, j.Leftovers = out.Tests, loop.Union(leftovers, j.Leftovers)
 	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j})
 	return nil
+}
+
+// whyTests returns why a run of the tests failed: "tests" if the command said so itself, by its exit code.
+func whyTests(out act.Outcome) string {
+	if out.ExitCode > 0 {
+		return "tests"
+	}
+	return unless(out.OK(), out.Ending())
 }
 
 // unchanged runs check and guard on the unchanged code. If one fails, a person hears of it before an agent is called:
@@ -345,7 +353,7 @@ func (l *deliver) test(ctx workflow.Context, _ govern.Move) (govern.Move, error)
 		tests.Flaky, tests.New, tests.Fixed, tests.Worse = flaky, was.New, was.Fixed, was.Worse
 	}
 	l.prevTest, l.lastTest, l.iteration.evidence = l.lastTest, out.Log, append(l.iteration.evidence, evidenceOf(out.Outcome)...)
-	j := l.judgement(out.Outcome, unless(out.OK(), "tests"))
+	j := l.judgement(out.Outcome, whyTests(out.Outcome))
 	if j.Tests = &tests; judged.Passed {
 		j.Passed, j.Reason = true, ""
 	}

@@ -381,6 +381,12 @@ func TestL10_EveryPhaseEndsWithinItsTime(t *testing.T) {
 	require.Equal(t, map[string]int64{"write": 100, "test": 100, "fix": 100}, last.PhaseMs)
 }
 
+func TestL10_TestsThatTookTooLongDidNotFailByTheirNames(t *testing.T) {
+	d := deliver(t, map[string][]stepped{"test": {{TimedOut: true, ExitCode: -1, ElapsedMs: 2000, Tests: &loop.Tests{}}}})
+	p := d.run(specOfDelivery(nil))
+	require.Equal(t, "took too long and was ended after 2s", p.final.LastTest.Reason)
+}
+
 func TestL4_BreakpointsOfDeliver(t *testing.T) {
 	for _, at := range []string{"plan", "write", "test", "verify", "complete"} {
 		d := deliver(t, nil)

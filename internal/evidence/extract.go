@@ -141,7 +141,7 @@ func read(t token, count int, out []byte) (Reading, error) {
 	switch t.kind {
 	case nothing:
 		if len(bytes.TrimSpace(out)) == 0 {
-			return Reading{}, &NoNumber{Why: "the output is empty, a number was expected"}
+			return Reading{}, &NoNumber{Why: "the output is empty, a number was expected on stdout"}
 		}
 		return Reading{}, &NoNumber{"no number in the output, which ends with", tail(out)}
 	case notFinite:

@@ -101,8 +101,8 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 
 func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 	for _, test := range []struct{ name, out, pattern, want string }{
-		{"nothing", "", "", "the output is empty, a number was expected"},
-		{"blank", " \n\t\n", "", "the output is empty, a number was expected"},
+		{"nothing", "", "", "the output is empty, a number was expected on stdout"},
+		{"blank", " \n\t\n", "", "the output is empty, a number was expected on stdout"},
 		{"words", "all fine\nbye\n\n", "", `no number in the output, which ends with: "bye"`},
 		{"NaN", "NaN\n", "", `the last value in the output is not a number: "NaN"`},
 		{"NaN after a number", "epoch 3: loss=nan", "", `the last value in the output is not a number: "nan"`},

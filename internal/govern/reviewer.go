@@ -87,7 +87,7 @@ func (r Opinion) check(hash string, criteria []string) Opinion {
 	case r.Why != "":
 		return undecided("%s", r.Why)
 	case r.Decision != SaysApproved && r.Decision != SaysRejected:
-		return undecided("it says neither APPROVED nor REJECTED")
+		return undecided("it says neither APPROVED nor REJECTED on a line of its own")
 	case len(r.Hash) < minHash || len(r.Hash) > len(hash):
 		return undecided("it does not name the proposal's hash, at least its first %d digits", minHash)
 	case !strings.HasPrefix(strings.ToLower(hash), strings.ToLower(r.Hash)):

@@ -28,7 +28,7 @@ func TestE3_AReviewCountsOnlyWhenItIsExplicitAndForThatHash(t *testing.T) {
 		{"with the line ends of Windows", "", "ok\r\nAPPROVED " + short + "\r\n", govern.SaysApproved, ""},
 		{"said twice the same", "", "APPROVED " + short + "\nAPPROVED " + short, govern.SaysApproved, ""},
 		{"nothing", "", "", "", "neither"},
-		{"praise", "", "looks good to me", "", "neither"},
+		{"praise", "", "looks good to me", "", "neither APPROVED nor REJECTED on a line of its own"},
 		{"no hash", "", "APPROVED", "", "hash"},
 		{"too short a hash", "", "APPROVED " + hash[:15], "", "first 16"},
 		{"another hash", "", "APPROVED " + other, "", "another proposal"},

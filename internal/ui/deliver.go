@@ -11,9 +11,10 @@ import (
 // Delivery is what a reader wants to know at the end of a loop that runs tests, gathered from its events.
 type Delivery struct {
 	Fixes  int
-	First  *loop.Tests // the tests of the first change that reached them
+	First  string // how the tests of the first change that reached them ended
 	Last   *loop.Tests
 	Passed bool // the last run of the tests passed
+	Runs   int  // of the tests
 	Flaky  []string
 	Review *loop.Event // the reviewer's last answer
 }
@@ -25,8 +26,8 @@ func (d Delivery) Follow(e loop.Event) Delivery {
 		d.Fixes++
 	case e.Type == loop.ChangeJudged && e.Step == "test" && e.Judgement != nil && e.Judgement.Tests != nil:
 		d.Last, d.Passed = e.Judgement.Tests, e.Judgement.Passed
-		if d.First == nil {
-			d.First = d.Last
+		if d.Runs++; d.Runs == 1 {
+			d.First = ended(*d.Last, d.Passed)
 		}
 		d.Flaky = append(d.Flaky[:len(d.Flaky):len(d.Flaky)], d.Last.Flaky...)
 	case e.Type == loop.ProposalReviewed:
@@ -62,8 +63,8 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 		f.add("tests", "were not run")
 	} else {
 		after := ended(*d.Last, d.Passed)
-		if d.First != d.Last {
-			f.add("tests", "at first:   "+counts(*d.First), "at the end: "+after)
+		if d.Runs > 1 {
+			f.add("tests", "at first:   "+d.First, "at the end: "+after)
 		} else {
 			f.add("tests", after)
 		}
@@ -111,10 +112,18 @@ func tests(j loop.Judgement) string {
 	text += around("; failing as before the first write: ", names(j.Tests.Known), "")
 	text += around("; fixed: ", names(j.Tests.Fixed), "")
 	text += around("; flaky (passed when run again unchanged): ", names(j.Tests.Flaky), "")
-	if !j.Passed && j.Tests.Failed == 0 && !j.Tests.Broken && j.Reason != "tests" {
-		text += note(j.Reason)
+	if !j.Passed && j.Tests.Failed == 0 && !j.Tests.Broken {
+		text += note(otherThanTests(j))
 	}
 	return text
+}
+
+// otherThanTests returns why a run of the tests failed, "" if that is because of the tests.
+func otherThanTests(j loop.Judgement) string {
+	if j.Reason == "tests" {
+		return ""
+	}
+	return j.Reason
 }
 
 // ended returns how a test run ended: how many tests passed and failed, and whether it passed if no test is named.

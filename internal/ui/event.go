@@ -96,11 +96,11 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		if e.Judgement == nil || e.Judgement.Passed || e.Judgement.Tests == nil {
 			return "the tests ran on the unchanged code", "", false
 		}
-		text := "what fails there does not count: " + tests(*e.Judgement)
+		why, text := "", "what fails there does not count: "+tests(*e.Judgement)
 		if len(e.Judgement.Tests.Failing) == 0 {
-			text = "no failing test is named, so every failure counts"
+			why, text = around(" (", Clean(otherThanTests(*e.Judgement)), ")"), "no failing test is named, so every failure counts"
 		}
-		return "the tests fail on the unchanged code; " + text, yellow, true
+		return "the tests fail on the unchanged code" + why + "; " + text, yellow, true
 	case loop.TestsSkipped:
 		return "the tests are skipped" + note(e.Reason), "", true
 	case loop.ChangeAccepted:
@@ -122,7 +122,11 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		return text + note(e.Reason), "", false
 	case loop.ChangeCommitted:
-		return "committed " + Short(e.Commit) + ": " + plural(len(e.Files), "file") + note(e.Note), "", e.Note != ""
+		files := plural(len(e.Files), "file")
+		if e.TotalFiles > len(e.Files) { // the list may be cut
+			files = "at least " + files
+		}
+		return "committed " + Short(e.Commit) + ": " + files + note(e.Note), "", e.Note != ""
 	case loop.ChangeReverted:
 		return "reverted " + Short(e.Commit) + note(e.Reason), "", false
 	case loop.ChangeJudged:

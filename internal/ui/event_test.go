@@ -51,6 +51,15 @@ func TestALineIsForThePersonWhoFollowsWhereItNotesSomething(t *testing.T) {
 	require.True(t, ofNote, "limits.atomic: note")
 	require.Contains(t, line, "the description names several changes")
 
+	e.Files, e.TotalFiles = []string{"a", "b"}, 9
+	line, _ = style.Note(e)
+	require.Contains(t, line, "at least 2 files", "the list is cut")
+
+	slow := &loop.Judgement{Reason: "took too long and was ended after 2s", Tests: &loop.Tests{}}
+	line, _ = style.Note(loop.Event{Type: loop.TestsKnown, Judgement: slow})
+	require.Contains(t, line, "the tests fail on the unchanged code (took too long and was ended after 2s); no failing test is named")
+	line, _ = style.Note(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: slow})
+	require.Equal(t, "tests: failed; the output names none: took too long and was ended after 2s", strings.TrimSpace(line))
 	line, _ = style.Note(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Passed: true, Tests: &loop.Tests{Flaky: []string{"a failure that names no test"}}}})
 	require.Contains(t, line, "tests: passed; the output names none; flaky")
 	line, _ = style.Note(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Reason: "tests", Tests: &loop.Tests{}}})

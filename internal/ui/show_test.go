@@ -144,6 +144,16 @@ func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
 	golden(t, "deliver-show", style.State(kind.Deliver, st, now)+"\n"+ui.Style{Width: 200, Zone: zone}.Progress(kind.Deliver, st, now, now))
 }
 
+func TestAReportSaysHowTheTestsEndedThatNameNone(t *testing.T) {
+	var d ui.Delivery
+	for _, passed := range []bool{false, true} {
+		d = d.Follow(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(passed, loop.Tests{})})
+	}
+	text := style.Report(kind.Deliver, loop.Completed, loop.Result{}, d)
+	require.Contains(t, text, "at first:   failed; the output names none")
+	require.Contains(t, text, "at the end: passed; the output names none")
+}
+
 // Whoever looks at a loop that has failed is told what to do, as its report does.
 func TestShowSaysWhatToDoAboutALoopThatFailed(t *testing.T) {
 	st := running()
