@@ -138,7 +138,9 @@ func (a *Proposals) ended(ctx context.Context, id string) (*hosted.Workspace, st
 	}
 	head, err := ws.Objects.Ref(ctx, ws.Ledger)
 	if err == nil && head == "" {
-		err = fault.New(fault.LoopNotFound, "the loop %s has recorded nothing yet", id)
+		if err = workspace.Lost(a.Home, r); err == nil {
+			err = fault.New(fault.LoopNotFound, "the loop %s has recorded nothing yet", id)
+		}
 	}
 	if err != nil {
 		return nil, "", loop.State{}, err

@@ -54,7 +54,7 @@ func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Troubl
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
-			unknown = append(unknown, Trouble{id, damage})
+			unknown = append(unknown, Trouble{Loop: id, What: damage})
 		}
 		waiting = append(waiting, found...)
 	})

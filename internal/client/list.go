@@ -19,6 +19,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
+	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
 	"pawl/internal/workspace"
@@ -251,6 +252,8 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 		switch {
 		case begins && record.Closed: // its start was refused
 			r.Status = string(loop.Failed)
+		case r.Status == unknown && record.Closed:
+			r.Trouble = c.unreadable(ctx, record)
 		case record.Closed:
 		case begins:
 			r.Status = opening
@@ -280,11 +283,11 @@ func (c *Client) begins(ctx context.Context, r workspace.Record) bool {
 
 // RecordedAt returns the state of a record's loop from its ledger.
 func (c *Client) RecordedAt(ctx context.Context, r workspace.Record) (loop.State, error) {
-	l, head, err := OpenRecord(ctx, r)
+	st, head, err := c.open(ctx, r)
 	if err != nil || head == "" {
 		return loop.State{}, err
 	}
-	return l.State(ctx, head)
+	return ledger.Open(st).State(ctx, head)
 }
 
 // since notes that a loop began at t, if that is earlier than its row says.

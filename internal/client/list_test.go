@@ -241,9 +241,11 @@ func TestALoopThatWasCutOffWhileItOpenedIsSaidToOpen(t *testing.T) {
 	require.NoError(t, workspace.Write(c.Home, crew))
 	rows, err := c.Kept(t.Context())
 	require.NoError(t, err)
-	status := map[string]string{}
+	status, trouble := map[string]string{}, map[string]string{}
 	for _, r := range rows {
-		status[r.Loop] = r.Status
+		status[r.Loop], trouble[r.Loop] = r.Status, r.Trouble
 	}
+	require.Contains(t, trouble["gone"], "refs/pawl-ledger/gone is missing from the store "+store)
+	require.Empty(t, trouble["closed"])
 	require.Equal(t, map[string]string{"cut": "opening", "crew": "opening", "lost": "unknown", "closed": "failed", "gone": "unknown"}, status, "what is closed without an entry was refused")
 }

@@ -44,12 +44,13 @@ func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) 
 // neither its ledger nor an engine says whether it has ended.
 func (c *Client) Proposed(ctx context.Context, id string) (p loop.Proposal, here, over bool, err error) {
 	var state loop.State
-	if _, here = c.Record(id); here {
+	r, here := c.Record(id)
+	if here {
 		state, err = c.Recorded(ctx, id)
 	} else if c.SDK != nil && fault.CodeOf(c.Alive(ctx, id)) == fault.GateClosed {
 		state, err = c.State(ctx, id)
 	}
-	if err != nil && c.SDK == nil {
+	if err != nil && (c.SDK == nil || r.Closed && fault.CodeOf(err) == fault.LedgerDamaged) {
 		return p, here, false, err
 	}
 	if err != nil || !state.Status.Ended() || state.Proposal == nil { // if there is an engine, the loop itself answers
@@ -153,5 +154,6 @@ func (c *Client) Store(ctx context.Context, id string) (*store.Store, error) {
 	if !here {
 		return nil, Loop.NotFound(id)
 	}
-	return OpenStore(ctx, record)
+	st, _, err := c.open(ctx, record)
+	return st, err
 }

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -171,11 +173,11 @@ func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string,
 	if !ok {
 		return nil, "", Loop.NotFound(id)
 	}
-	l, head, err := OpenRecord(ctx, r)
+	st, head, err := c.open(ctx, r)
 	if err == nil && head == "" {
 		err = Loop.NotFound(id).Advise(nothingYet(r))
 	}
-	return l, head, err
+	return ledger.Open(st), head, err
 }
 
 // nothingYet says why a record's ledger is empty.
@@ -198,6 +200,15 @@ func OpenStore(ctx context.Context, r workspace.Record) (*store.Store, error) {
 		return nil, fmt.Errorf("opening the store of %s: %w", r.Loop, held.Named(err, r.Store))
 	}
 	return store.Open(ctx, r.Store)
+}
+
+// open is openStore for a record of this host. If what the ledger had is gone, the error is LEDGER_DAMAGED.
+func (c *Client) open(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+	st, head, err := openStore(ctx, r)
+	if err == nil && head == "" || errors.Is(err, fs.ErrNotExist) {
+		err = cmp.Or(workspace.Lost(c.Home, r), err)
+	}
+	return st, head, err
 }
 
 // openStore returns the store of a workspace record, with the head of its ledger.

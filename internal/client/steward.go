@@ -179,7 +179,7 @@ func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string
 	if !r.Steward() {
 		return nil, "", Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
 	}
-	st, head, err := openStore(ctx, r)
+	st, head, err := c.open(ctx, r)
 	if head == "" && (err == nil || c.begins(ctx, r)) {
 		err = Steward.NotFound(name).Advise(nothingYet(r))
 	}

@@ -13,16 +13,18 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"pawl/internal/act"
+	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/held"
-	"pawl/internal/loop"
 	"pawl/internal/workspace"
 )
 
-// Trouble is a failure that keeps a loop from continuing. Without a report the loop would just seem to run.
+// Trouble is a failure that keeps a loop from continuing, or from being read if it has ended. Without a report the loop
+// would just seem to run.
 type Trouble struct {
-	Loop string `json:"loop"`
-	What string `json:"what"`
+	Loop  string `json:"loop"`
+	What  string `json:"what"`
+	Ended bool   `json:"ended,omitempty"`
 }
 
 // manyTries is how often a workflow task must fail to be reported: the replacement of a worker costs one attempt.
@@ -58,7 +60,7 @@ func failing(d *workflowservice.DescribeWorkflowExecutionResponse) *workflowpb.P
 	return nil
 }
 
-// Troubles returns the loops of this host that can't continue, according to their files and, if an engine runs, to
+// Troubles returns the loops of this host that can't continue, or whose ledger is gone, according to their files and, if an engine runs, to
 // Temporal. They are in the order of their names.
 func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	torn, err := workspace.Torn(c.Home)
@@ -67,7 +69,7 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	}
 	var out []Trouble
 	for _, ref := range torn {
-		out = append(out, Trouble{ref, tornRecord})
+		out = append(out, Trouble{Loop: ref, What: tornRecord})
 	}
 	records, err := workspace.List(c.Home)
 	if err != nil {
@@ -77,11 +79,13 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	several(readers, len(records), func(i int) {
 		if !records[i].Closed {
 			found[i] = c.unwell(ctx, records[i])
+		} else if _, _, err := c.open(ctx, records[i]); fault.CodeOf(err) == fault.LedgerDamaged {
+			found[i] = c.unreadable(ctx, records[i])
 		}
 	})
 	for i, what := range found {
 		if what != "" {
-			out = append(out, Trouble{records[i].Loop, what})
+			out = append(out, Trouble{records[i].Loop, what, records[i].Closed})
 		}
 	}
 	unopened, err := c.unopened(ctx, records)
@@ -107,7 +111,7 @@ func (c *Client) unopened(ctx context.Context, records []workspace.Record) (out 
 			continue
 		}
 		if d, err := c.asked(ctx, id); err == nil && failing(d).GetLastWorkerIdentity() == act.HostQueue(host) {
-			out = append(out, Trouble{id, c.troubleOf(ctx, d)})
+			out = append(out, Trouble{Loop: id, What: c.troubleOf(ctx, d)})
 		}
 	}
 	return out, err
@@ -170,21 +174,19 @@ func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
 	if c.begins(ctx, r) {
 		return ""
 	}
-	head := ""
 	var err error
 	if r.Steward() {
 		_, err = c.RecordedSteward(ctx, r.Ref)
 	} else {
-		var s loop.State
-		s, err = c.RecordedAt(ctx, r)
-		head = s.Ledger
-	}
-	if err == nil && head == "" && workspace.Noted(c.Home, r.Ref)[r.Ledger] != "" && !r.Steward() {
-		err = fmt.Errorf("%s is missing from the store %s", r.Ledger, r.Store)
+		_, err = c.RecordedAt(ctx, r)
 	}
 	if err == nil || gone(err) || ctx.Err() != nil {
 		return ""
 	}
 	first, _, _ := strings.Cut(held.Known(err.Error()), "\n")
-	return "its ledger can't be read: " + first + "; the worker mends it from the repository"
+	what := "its ledger can't be read: " + first + "; the worker mends it from the repository"
+	if r.Closed {
+		return what + " when it starts, if that has it" // it was pushed at the loop's end, and may have been removed since
+	}
+	return what
 }

@@ -77,6 +77,26 @@ func TestWhatIsBeingOpenedIsInNoTrouble(t *testing.T) {
 	}
 }
 
+// What an ended loop had recorded can still be applied, so pawl says that it is gone, and what brings it back.
+func TestALedgerThatIsGoneIsToldAfterTheEndToo(t *testing.T) {
+	c := at(t, &namespace{listed: []*workflowpb.WorkflowExecutionInfo{listed(t, "other", "Improve", 1, running, nil)}})
+	r := workspace.Record{Loop: "hill", Kind: "improve", Ref: "hill", Ledger: "refs/pawl-ledger/hill", Store: filepath.Join(t.TempDir(), "stores", "x.git"), FirstRun: "first", Closed: true}
+	require.NoError(t, workspace.Write(c.Home, r))
+	workspace.Note(c.Home, "hill", map[string]string{r.Ledger: "1111111111111111111111111111111111111111"})
+	troubles, err := c.Troubles(t.Context())
+	require.NoError(t, err)
+	require.Len(t, troubles, 1)
+	require.True(t, troubles[0].Ended)
+	_, shown := c.Snapshot(t.Context(), "hill")
+	_, _, _, proposed := c.Proposed(t.Context(), "hill")
+	_, diffed := c.Store(t.Context(), "hill")
+	_, verified := c.Verify(t.Context(), "hill", r)
+	for _, err := range []error{shown, proposed, diffed, verified} {
+		require.Equal(t, fault.LedgerDamaged, fault.CodeOf(err), err)
+	}
+	require.NoDirExists(t, r.Store)
+}
+
 // TestReadingAStewardMakesNoStore: an empty store in place of one that is gone would hide the damage.
 func TestReadingAStewardMakesNoStore(t *testing.T) {
 	c := at(t, &namespace{})

@@ -2,12 +2,12 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"slices"
 
 	"pawl/internal/git"
-	"pawl/internal/held"
 	"pawl/internal/ledger"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
@@ -47,10 +47,10 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 	if err != nil {
 		return v, err
 	}
-	if _, err := os.Stat(held.At(record.Store)); err != nil {
-		return v, fmt.Errorf("opening the store of %s: %w", record.Loop, err)
+	store, err := OpenStore(ctx, record)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, _, err = c.open(ctx, record)
 	}
-	store, err := store.Open(ctx, record.Store)
 	if err != nil {
 		return v, err
 	}

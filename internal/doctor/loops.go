@@ -28,7 +28,7 @@ func (e *examination) mended() {
 	}
 }
 
-// loops lists the loops of this host that can't continue.
+// loops lists the loops of this host that can't continue, and those that have ended and can't be read any more.
 func (e *examination) loops() {
 	if e.o.Troubles == nil || e.o.HomeErr != nil {
 		return
@@ -40,6 +40,10 @@ func (e *examination) loops() {
 	}
 	for _, t := range found {
 		what, _, _ := strings.Cut(t.What, "\n")
+		if t.Ended {
+			e.note("loop "+t.Loop, "Start a worker (`pawl up`), or restart yours. If the repository lacks the ledger too, `pawl clean "+t.Loop+"` removes what is left on this host.", "has ended; %s", what)
+			continue
+		}
 		e.failed("loop "+t.Loop, "The worker repairs what it can and tries again (`pawl up` starts one). The log says what it did. `pawl show "+t.Loop+"` says where the loop stands.", "%s", what)
 	}
 	if len(found) == 0 {

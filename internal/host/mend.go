@@ -66,6 +66,28 @@ func mend(ctx context.Context, o Options, a *activities.Activities) error {
 	return nil
 }
 
+// restore brings back ledgers of ended loops that are gone from this host's stores: people may still apply what those
+// loops proposed. A store that a running loop needs is mended with that loop.
+func restore(ctx context.Context, o Options, a *activities.Activities) error {
+	records, err := workspace.List(o.Home)
+	for _, r := range records {
+		if !r.Closed || workspace.Noted(o.Home, r.Ref)[r.Ledger] == "" {
+			continue
+		}
+		s, err := store.Open(ctx, r.Store)
+		if err != nil {
+			o.Logger.Warn("the store of an ended loop can't be opened", "loop", r.Loop, "error", err)
+			continue
+		}
+		if at, err := s.Ref(ctx, r.Ledger); err == nil && at == "" {
+			if what, err := a.Mend(ctx, r, false); err != nil && ctx.Err() == nil {
+				o.Logger.Error("the store of an ended loop is damaged and can't be repaired", "loop", r.Loop, "what", what, "error", err)
+			}
+		}
+	}
+	return err
+}
+
 // remade returns the record of the loop whose folder on this host is ref, fs.ErrNotExist if it is in no ledger.
 func remade(ctx context.Context, o Options, ref string) (workspace.Record, error) {
 	stores, err := fs.Glob(os.DirFS(held.At(o.Home.Dir)), "stores/*.git") // not filepath.Glob: $PAWL_HOME may have a bracket in it

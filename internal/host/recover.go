@@ -33,6 +33,9 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 		return fmt.Errorf("making damaged records again: %w", err)
 	}
 	records, err := cutOff(o)
+	if err == nil {
+		err = restore(ctx, o, a)
+	}
 	if err != nil {
 		return fmt.Errorf("listing this host's loops: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pawl/internal/durable"
+	"pawl/internal/fault"
 	"pawl/internal/held"
 	"pawl/internal/home"
 	"pawl/internal/kind"
@@ -213,6 +214,15 @@ func Noted(h home.Home, ref string) map[string]string {
 		return nil
 	}
 	return at
+}
+
+// Lost returns the fault LEDGER_DAMAGED for a record whose ledger is not in its store, nil if nothing was ever recorded.
+func Lost(h home.Home, r Record) error {
+	if Noted(h, r.Ref)[r.Ledger] == "" {
+		return nil
+	}
+	return fault.New(fault.LedgerDamaged, "%s is missing from the store %s", r.Ledger, r.Store).
+		Advise("A worker that starts (`pawl up`) mends the store from the repository, if that still has the ledger.")
 }
 
 // Note records these positions, and reports whether the earlier ones could not be read. They are needed if a ref or

@@ -238,3 +238,26 @@ func (kind damage) strike(t *testing.T, down bool) {
 		require.Contains(t, w.Pawl("doctor").Out, "mended engine")
 	}
 }
+
+// The store of a loop that has ended is deleted. pawl says so, and the next worker brings it back from the repository, with
+// the proposal.
+func TestTheStoreOfAnEndedLoopComesBack(t *testing.T) {
+	w := world.Alone(t, world.Raises)
+	t.Parallel()
+	require.Equal(t, 0, w.Pawl("run", "--yes", w.SpecFile()).Code)
+	hash := w.Show().Proposal.Hash
+	require.NoError(t, os.RemoveAll(filepath.Join(w.Home, "stores")))
+	const gone = "is missing from the store"
+	require.Contains(t, w.Pawl("list").Out, gone)
+	require.Contains(t, w.Pawl("doctor").Out, gone)
+	for _, args := range [][]string{{"show", w.Loop}, {"diff", w.Loop}, {"apply", w.Loop}, {"approve", w.Loop, "--hash", hash}} {
+		s := w.Pawl(args...)
+		require.Equal(t, 3, s.Code, args)
+		require.Contains(t, s.Err, gone, args)
+	}
+	up, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, up.Stop()) }()
+	require.NotContains(t, w.Pawl("doctor").Out, gone)
+	require.Equal(t, 0, w.Pawl("approve", w.Loop, "--hash", hash).Code)
+}
