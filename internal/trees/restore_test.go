@@ -42,6 +42,9 @@ func TestRestoreMakesTheCommit(t *testing.T) {
 	gittest.Git(t, b.Dir, "clone", "-q", "--branch", "pawl/x", b.Store.Dir(), clone)
 	assert.Equal(t, gittest.Listing(t, clone), gittest.Listing(t, tree.Dir), "as a clone would be")
 
+	// NFS and FUSE can't remove a folder in which a file is open, as the lock is.
+	assert.NoFileExists(t, filepath.Join(b.Dir, "odd state", "lock"))
+	assert.FileExists(t, filepath.Join(b.Dir, "odd state.lock"))
 	require.NoError(t, tree.Remove(ctx))
 	assert.NoDirExists(t, tree.Dir)
 	require.NoError(t, tree.Remove(ctx), "twice")

@@ -88,7 +88,9 @@ func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(held.At(t.state), 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := durable.Lock(ctx, filepath.Join(t.state, "lock"))
+	// Beside the folder: NFS and FUSE keep a name for a file that is removed while it is open, and a folder with such a
+	// name can't be removed.
+	lock, err := durable.Lock(ctx, t.state+".lock")
 	if err != nil {
 		return nil, err
 	}
