@@ -57,7 +57,7 @@ const (
 	followLogging = 500 * time.Millisecond
 )
 
-// lookEvery is how often the free space of the disk is checked. With a full disk the engine can't even record that.
+// lookEvery is how often pawl tries whether its disk can be written. If it can't, the engine can't even record that.
 const lookEvery = 2 * time.Second
 
 // follow shows the loop until it ends or its user leaves, then its report.
@@ -186,19 +186,27 @@ func (f *follower) show(events []loop.Event) {
 	}
 }
 
-// room says when the disk of pawl's files is full, and when it has space again.
-type room struct{ full bool }
+// room says when nothing can be written to pawl's files, and when that is over.
+type room struct {
+	none bool
+	at   time.Time // the last look
+}
 
-// look says what has changed since the last time. waits is what continues once there is space.
+// look says what has changed since the last time. waits is what continues then.
 func (r *room) look(s *session, waits string) {
-	what := s.Home.Full()
-	switch {
-	case what != "" && !r.full:
-		s.app.say("the disk is full: %s. %s once there is space; nothing is lost", what, waits)
-	case what == "" && r.full:
-		s.app.say("there is space again at %s", s.Home.Dir)
+	now := s.app.deps.Now()
+	if now.Sub(r.at) < lookEvery {
+		return
 	}
-	r.full = what != ""
+	r.at = now
+	what := s.Home.Unwritable()
+	switch {
+	case what != "" && !r.none:
+		s.app.say("%s. %s once it can be written again", what, waits)
+	case what == "" && r.none:
+		s.app.say("%s can be written again", s.Home.Dir)
+	}
+	r.none = what != ""
 }
 
 // draw draws the moving line. There is none while a question is open.

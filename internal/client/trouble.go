@@ -158,10 +158,11 @@ func (c *Client) asked(ctx context.Context, id string) (*workflowservice.Describ
 	return c.SDK.DescribeWorkflowExecution(ctx, id, "")
 }
 
-// unread says why the service does not return a record. A full disk is the usual reason of an engine on this host.
+// unread says why the service does not return a record. The usual reason of an engine on this host is a disk that is full
+// or read-only.
 func (c *Client) unread(err error) string {
-	if full := c.Home.Full(); full != "" && !c.Explicit {
-		return "the disk is full: " + full + ". It continues once there is space; nothing is lost"
+	if why := c.Home.Unwritable(); why != "" && !c.Explicit {
+		return why + ". The loop continues once it can be written again"
 	}
 	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || errors.Is(err, context.DeadlineExceeded) {
 		return "Temporal did not return its record in time"

@@ -36,6 +36,8 @@ func (e *examination) home() {
 	}
 	owner, known := fi.Sys().(*syscall.Stat_t)
 	switch {
+	case err != nil && !errors.Is(err, fs.ErrPermission):
+		e.failed("home", "Make it writable again: loops continue then.", "%s can't be written: %s", dir, firstLine(err))
 	case err != nil:
 		e.failed("home", another, "%s can't be written: %s", dir, firstLine(err))
 	case known && int(owner.Uid) != os.Getuid():

@@ -131,18 +131,28 @@ var hostID = regexp.MustCompile(`^[!-~]+$`)
 // tooLittle is the number of free bytes below which the engine and git may fail to write.
 const tooLittle = 1 << 20
 
-// Full returns, in words, what the disk of pawl's files lacks, "" if there is room. If the file system gives no
-// answer, it returns "".
-func (h Home) Full() string {
+// Unwritable says why pawl's files can't be written, as a full disk or one that an error has made read-only. It returns
+// "" if they can.
+func (h Home) Unwritable() string {
 	var st unix.Statfs_t
-	if unix.Statfs(held.At(h.Dir), &st) != nil {
-		return ""
+	if unix.Statfs(held.At(h.Dir), &st) == nil {
+		switch free := int64(st.Bavail) * int64(st.Bsize); {
+		case free < tooLittle:
+			return fmt.Sprintf("the disk is full: %d KB are free at %s", free>>10, h.Dir)
+		case st.Files > 0 && st.Ffree == 0:
+			return "the disk is full: no more files can be made at " + h.Dir
+		}
 	}
-	switch free := int64(st.Bavail) * int64(st.Bsize); {
-	case free < tooLittle:
-		return fmt.Sprintf("%d KB are free at %s", free>>10, h.Dir)
-	case st.Files > 0 && st.Ffree == 0:
-		return "no more files can be made at " + h.Dir
+	d, err := durable.NewDraft(filepath.Join(h.Dir, "probe"), 0o600)
+	if err == nil {
+		_, err = d.WriteString("a quota may allow a file and nothing in it\n")
+		d.Discard()
+	}
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		err = file.Err
+	}
+	if err != nil {
+		return fmt.Sprintf("nothing can be written to %s: %v", h.Dir, err)
 	}
 	return ""
 }

@@ -75,3 +75,15 @@ func TestAFolderThatCannotBeUsedIsAPrecondition(t *testing.T) {
 	require.Empty(t, fault.CodeOf(full), "a full disk is the machine's")
 	require.True(t, errors.Is(full, syscall.ENOSPC))
 }
+
+func TestAFolderThatCannotBeWrittenIsToldWithTheReason(t *testing.T) {
+	t.Setenv("PAWL_HOME", t.TempDir())
+	h, err := home.Open()
+	require.NoError(t, err)
+	require.Empty(t, h.Unwritable())
+	left, err := os.ReadDir(h.Dir)
+	require.NoError(t, err)
+	require.Empty(t, left, "what was tried is gone")
+	require.NoError(t, os.Remove(h.Dir))
+	require.Equal(t, "nothing can be written to "+h.Dir+": no such file or directory", h.Unwritable())
+}
