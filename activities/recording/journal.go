@@ -253,8 +253,12 @@ func Fenced(ctx context.Context, ws *hosted.Workspace, err error, doing string) 
 	if lostEntries(ctx, ws, elsewhere) {
 		return hosted.Refuse(damaged(ws.Record, elsewhere.Have, elsewhere.Want))
 	}
-	return hosted.Refuse(fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
-		ws.Loop, elsewhere.Ref, cmp.Or(elsewhere.Have, "missing"), cmp.Or(elsewhere.Want, "missing")))
+	f := fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
+		ws.Loop, elsewhere.Ref, elsewhere.Have, cmp.Or(elsewhere.Want, "missing"))
+	if elsewhere.Ref == ws.Ledger {
+		f = f.Advise("This run was reset or restored to a point before its last record. Start it again from its ledger: `" + ws.Resuming() + " " + elsewhere.Have + "`.")
+	}
+	return hosted.Refuse(f)
 }
 
 // Message is the line for this entry in `git log` of the ledger.

@@ -32,6 +32,7 @@ func TestEventsThatTheLedgerHasAreNotAppendedTwice(t *testing.T) {
 	in.Events[1].Reason = "another run's"
 	_, err = l.Record(t.Context(), act.Record{Entry: in})
 	require.True(t, wire.Is(err, fault.LedgerAhead), "%v", err)
+	require.Contains(t, wire.Decode(err).Advice(), "--ledger "+both.Ledger+"`", "the command is complete")
 }
 
 func TestARevertedChangeIsGoneFromBranchAndDesk(t *testing.T) {

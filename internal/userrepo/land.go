@@ -140,7 +140,7 @@ func lend(ctx context.Context, s *store.Store, repo Repo, commit string) error {
 // file would be overwritten.
 func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) error {
 	// The comparison below uses what the index knows about the files' times.
-	if _, err := in.git("update-index", "-q", "--refresh"); err != nil && !git.Exited(err, 1) {
+	if _, err := in.git("update-index", "--refresh"); err != nil && !git.Exited(err, 1) {
 		return err
 	}
 	if err := in.clean(&Source{Branch: l.Branch, Current: l.Branch}); err != nil {

@@ -205,3 +205,15 @@ func TestE6_NamesThatOtherSystemsTakeForGitAreNotWritten(t *testing.T) {
 		require.NoFileExists(t, filepath.Join(b.User, name))
 	}
 }
+
+// A git process that died has left its lock. git itself says what to do about that, so its words are kept.
+func TestLandingNamesALockInItsWay(t *testing.T) {
+	t.Parallel()
+	b, l := landBed(t)
+	lock := b.User + "/.git/index.lock"
+	gittest.Write(b, lock, "")
+	require.ErrorContains(t, userrepo.Land(ctx, b.Store, l), lock)
+	require.NoError(t, os.Remove(lock))
+	require.NoError(t, userrepo.Land(ctx, b.Store, l))
+	require.Equal(t, l.To, tip(b, "main"))
+}
