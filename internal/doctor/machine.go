@@ -95,10 +95,10 @@ func (e *examination) disk() {
 	free := int64(st.Bavail) * int64(st.Bsize)
 	const fix = "Remove what is not needed (`pawl clean` for loops that ended), or set PAWL_HOME to another disk."
 	switch {
-	case free < noRoom:
-		e.failed("disk", fix, "%s free at %s", bytes(free), dir)
 	case st.Files > 0 && st.Ffree < fewInodes:
 		e.failed("disk", fix, "%s can still be made at %s", evidence.Counted(int(st.Ffree), "file"), dir)
+	case free < noRoom:
+		e.failed("disk", fix, "%s free at %s", bytes(free), dir)
 	case free < littleRoom:
 		e.note("disk", fix, "%s free at %s; each loop has two clones of its repository", bytes(free), dir)
 	default:
