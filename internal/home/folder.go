@@ -9,14 +9,18 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"pawl/internal/held"
 )
 
 // Folder identifies a folder, whatever is at its path later. The device only counts until the machine restarts,
-// because it may have another number then.
+// because it may have another number then. A disk that is plugged in again has another number too, and the same file
+// system.
 type Folder struct {
 	Boot   string `json:"boot,omitempty"`
 	Device uint64 `json:"device,omitempty"`
+	System uint64 `json:"system,omitempty"` // the ID of the file system, 0 if it has none
 	Inode  uint64 `json:"inode,omitempty"`
 }
 
@@ -30,12 +34,17 @@ func Identify(path string) (Folder, error) {
 	if !ok || !st.IsDir() {
 		return Folder{}, &fs.PathError{Op: "identify", Path: path, Err: syscall.ENOTDIR}
 	}
-	return Folder{Boot: boot(), Device: uint64(is.Dev), Inode: is.Ino}, nil
+	f := Folder{Boot: boot(), Device: uint64(is.Dev), Inode: is.Ino}
+	var system unix.Statfs_t
+	if unix.Statfs(path, &system) == nil {
+		f.System = uint64(uint32(system.Fsid.Val[0]))<<32 | uint64(uint32(system.Fsid.Val[1]))
+	}
+	return f, nil
 }
 
 // Same reports whether now is the same folder. The zero Folder, which was never identified, equals every folder.
 func (f Folder) Same(now Folder) bool {
-	return f == Folder{} || f.Inode == now.Inode && (f.Device == now.Device || f.Boot != now.Boot)
+	return f == Folder{} || f.Inode == now.Inode && (f.Device == now.Device || f.Boot != now.Boot || f.System != 0 && f.System == now.System)
 }
 
 var boot = sync.OnceValue(func() string {

@@ -39,6 +39,11 @@ func TestAnotherFolderInItsPlaceIsNoticed(t *testing.T) {
 	later.Boot, later.Device = "another", 99
 	require.True(t, was.Same(later), "devices are numbered anew when the machine starts")
 	later.Boot = was.Boot
+	was.System, later.System = 7, 7
+	require.True(t, was.Same(later), "the disk was plugged in again")
+	later.System = 8
+	require.False(t, was.Same(later))
+	was.System, later.System = 0, 0
 	require.False(t, was.Same(later))
 }
 
