@@ -24,6 +24,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/held"
+	"pawl/internal/home"
 	"pawl/internal/pass"
 )
 
@@ -122,7 +123,7 @@ func (e *Engine) join(ctx context.Context) error {
 			return e.serve(ctx, lock, false)
 		}
 		if !errors.Is(err, durable.ErrLocked) {
-			return fmt.Errorf("take the engine's lock: %w", err)
+			return home.Unusable("taking the engine's lock", err)
 		}
 		if endpoint, ok := Find(ctx, e.options.Dir); ok {
 			e.endpoint = endpoint

@@ -68,7 +68,11 @@ func Unusable(doing string, err error) error {
 			return fmt.Errorf("%s: %w", doing, err)
 		}
 	}
-	return fault.New(fault.PreconditionFailed, "%s: %v", doing, err).Advise("Set PAWL_HOME to a folder that you can write.")
+	advice := "Set PAWL_HOME to a folder that you can write."
+	if link := (*os.LinkError)(nil); errors.As(err, &link) && link.Op == "link" || errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EOPNOTSUPP) {
+		advice = "Set PAWL_HOME to a folder on a file system with hard links and locks, such as one of a local disk."
+	}
+	return fault.New(fault.PreconditionFailed, "%s: %v", doing, err).Advise(advice)
 }
 
 // Engine returns the folder in which the embedded engine keeps its file and lock.

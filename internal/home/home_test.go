@@ -3,6 +3,7 @@ package home_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -86,4 +87,14 @@ func TestAFolderThatCannotBeWrittenIsToldWithTheReason(t *testing.T) {
 	require.Empty(t, left, "what was tried is gone")
 	require.NoError(t, os.Remove(h.Dir))
 	require.Equal(t, "nothing can be written to "+h.Dir+": no such file or directory", h.Unwritable())
+}
+
+func TestAFileSystemWithoutLinksOrLocksIsNamed(t *testing.T) {
+	for _, err := range []error{
+		&os.LinkError{Op: "link", Old: "a", New: "b", Err: syscall.EPERM},
+		&fs.PathError{Op: "lock", Path: "a", Err: syscall.ENOLCK}, &fs.PathError{Op: "lock", Path: "a", Err: syscall.EOPNOTSUPP},
+	} {
+		require.ErrorContains(t, home.Unusable("trying", err), "a file system with hard links and locks")
+	}
+	require.NotContains(t, home.Unusable("trying", &os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EACCES}).Error(), "hard links")
 }
