@@ -242,6 +242,9 @@ func (t tree) languages() []language {
 	if !known && bare != nil && most > 0 {
 		present = append(present, *bare)
 	}
+	if i := slices.IndexFunc(t.files, func(name string) bool { return path.Ext(name) == ".bats" }); len(present) == 0 && i >= 0 {
+		present = append(present, languages[slices.IndexFunc(languages, func(l language) bool { return l.name == "shell" })])
+	}
 	slices.SortStableFunc(present, func(a, b language) int { return weight[b.name] - weight[a.name] })
 	return present
 }

@@ -53,6 +53,11 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 			test:     "PYTHONPATH=src python3 -m pytest -q", check: "python3 -m compileall -q src",
 			missing: "python3 has no pytest, which the tests need: pawl validate fails until it is installed",
 		},
+		"test functions, which unittest would not find": {
+			files:    map[string]string{"pyproject.toml": "", "a/__init__.py": "", "tests/test_a.py": "from a import b\n\ndef test_b(): assert b()\n"},
+			programs: []string{"python3", "python3 -m pytest"},
+			test:     "python3 -m pytest -q", check: "python3 -m compileall -q a", nothingMissing: true,
+		},
 		"nothing of Python's": {
 			files:    map[string]string{"pyproject.toml": "pytest", "a.py": "", "test_a.py": "import pytest\n"},
 			programs: []string{"python3", "python3 -m pytest"},
@@ -451,6 +456,10 @@ func TestLanguagesWithTheirOwnRunner(t *testing.T) {
 		"bats": {
 			files: map[string]string{"bin/run": bash, "lib/a.bash": "", "docs/a.bats": "", "test/a.bats": "", "test/b/c.bats": ""}, programs: []string{"bats"},
 			language: "shell", test: "bats --recursive test", scope: "bin/** lib/**", sealed: "**/*.bats pawl.yaml test/**",
+		},
+		"bats and nothing else with an extension": {
+			files: map[string]string{"bin/run": bash, "test/a.bats": ""}, programs: []string{"bats"},
+			language: "shell", test: "bats --recursive test", scope: "bin/**", sealed: "**/*.bats pawl.yaml test/**",
 		},
 		"shell scripts without extensions": {
 			files: map[string]string{"shunit2": sh, "a_test.sh": "", "test_runner": sh, "lib/a.sh": "", "LICENSE": "free\n", "init.sh": ""}, programs: []string{"sh"},
