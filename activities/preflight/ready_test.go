@@ -15,6 +15,7 @@ import (
 	"pawl/activities/hosted"
 	"pawl/activities/preflight"
 	"pawl/internal/durable"
+	"pawl/internal/evidence"
 	"pawl/internal/gittest"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -251,13 +252,18 @@ func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
 	s := l.Spec
 	auto := "auto"
 	s.Verify.Command, s.Verify.Evidence = "echo 1", &auto
+	target := evidence.MustDecimal("1")
+	s.Verify.Target = &target
+	var f preflight.Findings
 	try := func(guard string) (told []string) {
 		t.Helper()
 		s.Guard.Command = guard
-		_, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(step string) { told = append(told, step) })
+		var err error
+		f, err = preflight.DryRun(t.Context(), l.Home, "validated", s, func(step string) { told = append(told, step) })
 		require.NoError(t, err)
 		return told
 	}
 	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary"}, try("exit 3"))
 	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary", "verify, run 2", "verify, run 3"}, try("true"))
+	assert.Contains(t, f.Notes, "the unchanged code, with 1, meets verify.target (1) already, so the loop would end at once")
 }

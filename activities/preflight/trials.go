@@ -198,6 +198,9 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 		noise := govern.Noise(sampler, s, time.Duration(spent/int64(len(values)))*time.Millisecond)
 		f.Baseline, f.Noise, f.Notes = &best, noise.Says, append(f.Notes, noise.Warnings...)
 	}
+	if target := s.Verify.Target; target != nil && evidence.TargetMet(s.Verify.Direction, *f.Baseline, *target) {
+		f.Notes = append(f.Notes, fmt.Sprintf("the unchanged code, with %s, meets verify.target (%s) already, so the loop would end at once", f.Baseline, target))
+	}
 	return nil
 }
 

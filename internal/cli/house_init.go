@@ -99,6 +99,9 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if k.Tests && found.Test == "" {
 		found.Missing = append(found.Missing, "no tests were found, so verify.command has to say when the work is done: fill it in")
 	}
+	if k.Tests && o.goal == "" && !slices.Contains(files, "TASK.md") {
+		found.Missing = append(found.Missing, "there is no TASK.md, so goal has to say what to build: fill it in")
+	}
 	d := ui.Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
 	options := draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema(), Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
 	for _, agent := range slices.Backward(draft.Agents) {

@@ -183,6 +183,7 @@ func TestInitLeavesOpenWhenADeliveryIsDone(t *testing.T) {
 	code, stdout, stderr := execute(t, "init", "--kind", "deliver", root)
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stdout, "no tests were found, so verify.command has to say when the work is done: fill it in")
+	require.Contains(t, stdout, "there is no TASK.md, so goal has to say what to build: fill it in")
 	text, err := os.ReadFile(filepath.Join(root, "pawl.yaml"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "verify:\n  command: \"\" # such as sh check.sh\n")

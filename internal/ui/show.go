@@ -71,7 +71,9 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	if p := st.Proposal; p != nil {
 		f.add("proposal", Proposal(*p), strings.Join(proposalNext(st.Loop, *p), " · "))
 	}
-	f.add("desk", Clean(st.Desk))
+	if !st.Status.Ended() { // then its trees are gone
+		f.add("desk", Clean(st.Desk))
+	}
 	f.add("host", st.Host)
 	f.add("ledger", Short(st.Ledger))
 	f.add("started", s.when(st.StartedAt))
