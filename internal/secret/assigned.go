@@ -10,18 +10,22 @@ import (
 // its own line (SECRET_KEY=…) or in an assignment to a variable in capitals, because a word without quotes in code is
 // mostly another name.
 func assigned(line string) (out []Found) {
+	end, room := 0, maxAssigned // end is that of the name before line[i]
 	for i := 1; i < len(line); i++ {
+		if strings.IndexByte(": \t\"'`", line[i-1]) < 0 {
+			end = i
+		}
 		if line[i] != '=' && line[i] != ':' || len(line)-i < leastPassword {
+			continue
+		}
+		left := line[:end]
+		name := left[max(0, end-maxSecretName-1):]
+		if name = name[strings.LastIndexFunc(name, notInName)+1:]; !secretName(name) {
 			continue
 		}
 		value := strings.TrimLeft(line[i+1:], "=> \t")
 		if value == "" {
 			break
-		}
-		left := strings.TrimRight(line[:i], ": \t\"'`")
-		name := left[strings.LastIndexFunc(left, notInName)+1:]
-		if !secretName(name) {
-			continue
 		}
 		kind, start := "a secret in quotes", len(line)-len(value)
 		switch quote := value[0]; quote {
@@ -41,6 +45,9 @@ func assigned(line string) (out []Found) {
 			}
 			value, _, _ = strings.Cut(value, " #")
 			value = strings.TrimSpace(value)
+			if room -= len(value); room < 0 {
+				return out
+			}
 			if strings.ContainsFunc(value, notInSetting) && !(strings.ContainsAny(value, "!@#$%^&*") && password(value)) {
 				continue
 			}
@@ -61,6 +68,13 @@ const (
 	leastPassword = 12
 )
 
+// maxSecretName is the length of the longest name that is looked at. maxAssigned is how many bytes of values without quotes
+// are looked at in a line. Such values can overlap, and an agent may write any line.
+const (
+	maxSecretName = 100
+	maxAssigned   = 1 << 20
+)
+
 func among(set string) func(rune) bool {
 	return func(r rune) bool {
 		return !letter(r) && (r < '0' || r > '9') && !strings.ContainsRune(set, r)
@@ -78,7 +92,7 @@ var (
 // secretName reports whether a name says that its value is a secret: client_secret, DB_PASSWORD and accessKeyId do;
 // tokenizer, secretName and passwordHash do not.
 func secretName(name string) bool {
-	if len(name) > 100 {
+	if len(name) > maxSecretName {
 		return false
 	}
 	name = strings.ToLower(joined.Replace(name))

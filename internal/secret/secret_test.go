@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -202,5 +203,15 @@ func BenchmarkSecretScan(b *testing.B) {
 		for i, l := range lines {
 			scan.Line("a.go", i, true, l)
 		}
+	}
+}
+
+// TestALongLineTakesLittleTime: agents write lines of any length, and a program prints them.
+func TestALongLineTakesLittleTime(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{"=", ":", ": ", "X_TOKEN=", "token:"} {
+		began := time.Now()
+		secret.Find("token" + strings.Repeat(piece, (1<<20)/len(piece)) + "x")
+		require.Less(t, time.Since(began), 20*time.Second, "%q", piece) // quadratic time would be minutes
 	}
 }
