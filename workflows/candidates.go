@@ -12,6 +12,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -175,12 +176,7 @@ func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve,
 			}
 		}
 	}
-	for _, side := range all {
-		if !side.candidate.Made {
-			rest = append(rest, side)
-		}
-	}
-	return rest, err
+	return list.Filter(all, func(side *improve) bool { return !side.candidate.Made }), err
 }
 
 // atRest handles whatever the candidates stopped for.

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/govern"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
 	"pawl/internal/phase"
@@ -345,9 +346,7 @@ func recordedAs(it loop.Iteration) string {
 func (r *run) violated(violations []act.Violation, blocked bool) loop.Event {
 	j := &loop.Judgement{
 		Blocked: blocked, Policy: cmp.Or(violations[0].Policy, "default"), Reason: reason.Policy + violations[0].Rule, Iteration: r.State().Iteration,
-	}
-	for _, v := range violations {
-		j.Violations = append(j.Violations, v.String())
+		Violations: list.Map(violations, act.Violation.String),
 	}
 	return loop.Event{Type: loop.ChangeJudged, Step: "policy", Judgement: j}
 }

@@ -22,6 +22,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/remove"
 	"pawl/internal/spec"
@@ -182,10 +183,7 @@ func throwAway(ctx context.Context, ws *hosted.Workspace, in act.Call, out *act.
 	if change.Empty() {
 		return nil
 	}
-	var names []string
-	for _, f := range change.Files[:min(len(change.Files), 3)] {
-		names = append(names, git.Quote(f.Path))
-	}
+	names := list.Map(change.Files[:min(len(change.Files), 3)], func(f git.FileChange) string { return git.Quote(f.Path) })
 	out.Denied = fmt.Sprintf("the role %s changed source in the phase %s, where no role is permitted %s: its changes to %s (%s) are thrown away",
 		in.Role, in.Phase, spec.CanEditSource, evidence.Counted(len(change.Files)+len(change.Violations), "file"), strings.Join(names, ", "))
 	return nil

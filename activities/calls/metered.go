@@ -21,6 +21,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/meter"
 	"pawl/internal/meter/tally"
@@ -209,9 +210,7 @@ func metered(ws *hosted.Workspace, p program.Program, r program.Route, dir strin
 		m.Keys[placeholder] = r.Secret
 	}
 	told := strings.NewReplacer("{base}", "http://"+meter.Address, "{key}", placeholder, "{dir}", dir)
-	for _, variable := range r.Env {
-		c.Env = append(c.Env, told.Replace(variable))
-	}
+	c.Env = append(c.Env, list.Map(r.Env, told.Replace)...)
 	for name, text := range r.Files {
 		m.Files[filepath.Join(dir, name)] = told.Replace(text)
 	}

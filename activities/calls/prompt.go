@@ -28,6 +28,7 @@ import (
 	"pawl/internal/issue"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/meter"
 	"pawl/internal/proc"
@@ -52,9 +53,7 @@ type Exchange struct {
 
 // RunAgent lets the loop's supervisor run an agent. The agent gets no variables from the repository.
 func RunAgent(ctx context.Context, w *steps.Work, c proc.Command, e *Exchange) (out act.Outcome, err error) {
-	for _, p := range e.programs {
-		w.Agents = append(w.Agents, p.Name)
-	}
+	w.Agents = append(w.Agents, list.Map(e.programs, func(p program.Program) string { return p.Name })...)
 	variables, err := emptyVariables(c.Dir, e.programs)
 	run := steps.Plainly
 	if e.call != nil { // its stdout is a stream, which is followed

@@ -20,6 +20,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/held"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/seal"
 	"pawl/internal/secret"
@@ -280,10 +281,7 @@ func radius(ctx context.Context, ws *hosted.Workspace, at, head string, rules sp
 		if err != nil {
 			return err
 		}
-		all := map[string]bool{}
-		for _, path := range append(touched, paths...) {
-			all[path] = true
-		}
+		all := list.Set(append(touched, paths...))
 		out.TotalFiles, judged.TotalFiles = len(all), len(all)
 	}
 	if rules.MaxTotalLines == nil || out.Tree == "" {

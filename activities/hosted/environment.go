@@ -12,6 +12,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/govern"
 	"pawl/internal/home"
+	"pawl/internal/list"
 	"pawl/internal/sandbox"
 )
 
@@ -102,10 +103,7 @@ func Later(env []string) []string {
 
 // listed returns variables with their values as of says, sorted by their names.
 func listed(env map[string]string, of func(value string) string) (all []string) {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		all = append(all, name+"="+of(env[name]))
-	}
-	return all
+	return list.Map(slices.Sorted(maps.Keys(env)), func(name string) string { return name + "=" + of(env[name]) })
 }
 
 // Present returns those variables of these names that the worker has.

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -216,9 +217,7 @@ func elsewhere(ctx context.Context, service string) (all []string) {
 		return nil
 	}
 	addresses, _ := net.DefaultResolver.LookupHost(ctx, host) // the name itself is always tried
-	for _, at := range append(addresses, host) {
-		all = append(all, net.JoinHostPort(at, port))
-	}
+	all = list.Map(append(addresses, host), func(at string) string { return net.JoinHostPort(at, port) })
 	slices.Sort(all)
 	return slices.Compact(all)
 }

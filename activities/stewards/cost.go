@@ -8,6 +8,7 @@ import (
 	"pawl/activities/hosted"
 	"pawl/internal/assess"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/steward"
 	"pawl/internal/task"
 	"pawl/internal/workspace"
@@ -55,9 +56,7 @@ func (p *planning) estimate(ctx context.Context, plan task.Plan) (task.Cost, err
 }
 
 func kindsOf(steps []task.Step) (kinds []string) {
-	for _, s := range steps {
-		kinds = append(kinds, s.Kind)
-	}
+	kinds = list.Map(steps, func(s task.Step) string { return s.Kind })
 	slices.Sort(kinds)
 	return kinds
 }
@@ -66,10 +65,7 @@ func kindsOf(steps []task.Step) (kinds []string) {
 // PLAN.md of a finished task says which steps it had.
 func costs(ctx context.Context, ws *hosted.Workspace, s steward.State, head string, kinds []string) (all []task.Usage, err error) {
 	done := slices.DeleteFunc(slices.Clone(s.Tasks), func(t steward.Task) bool { return t.Outcome != steward.Done || t.Plan == nil })
-	names := make([]string, len(done))
-	for i, t := range done {
-		names[i] = ledger.TaskPlanFile(t.ID)
-	}
+	names := list.Map(done, func(t steward.Task) string { return ledger.TaskPlanFile(t.ID) })
 	if len(names) == 0 {
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/crash"
 	"pawl/internal/git"
+	"pawl/internal/list"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
 )
@@ -32,11 +33,7 @@ func (a *Stewards) Join(ctx context.Context, in act.Join) (act.Joined, error) {
 		var conflict *store.Conflict
 		switch at, err = merge(ctx, ws, in, at, head); {
 		case errors.As(err, &conflict):
-			var names []string
-			for _, name := range conflict.Paths {
-				names = append(names, git.Quote(name))
-			}
-			return act.Joined{Conflicts: names}, nil
+			return act.Joined{Conflicts: list.Map(conflict.Paths, git.Quote)}, nil
 		case err != nil:
 			return act.Joined{}, fmt.Errorf("joining %s: %w", head, err)
 		}

@@ -29,6 +29,7 @@ import (
 	"pawl/internal/held"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/seal"
 	"pawl/internal/spec"
@@ -144,9 +145,7 @@ func (p *planning) read(ctx context.Context) (err error) {
 	if p.files, err = ws.Objects.Entries(ctx, commit); err != nil {
 		return fmt.Errorf("listing the project's files: %w", err)
 	}
-	for _, f := range p.files {
-		p.names = append(p.names, f.Path)
-	}
+	p.names = list.Map(p.files, func(f store.TreeEntry) string { return f.Path })
 	return nil
 }
 
@@ -241,9 +240,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 	defaults := p.in.Charter.Fragment()
 	brief := agent.TaskBrief{
 		Task: p.task, Note: p.in.Note, Governance: governance, Kinds: kind.Loops(), Scope: defaults.Scope, Commands: p.in.Charter.Allow, Streams: adapter.Streams(),
-	}
-	for _, name := range p.names {
-		brief.Files = append(brief.Files, git.Quote(name))
+		Files: list.Map(p.names, git.Quote),
 	}
 	e, err := calls.ExchangeFor(ws, p.in.Key, brief.Text(), &command)
 	if err != nil {
@@ -332,10 +329,7 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 		if f := d.Closed(p.Workspace, s); f != nil {
 			wrong(f.What)
 		}
-		var missing []string
-		for _, own := range s.Agent.All() {
-			missing = append(missing, lacks(own.Agent))
-		}
+		missing := list.Map(s.Agent.All(), func(own spec.Keyed) string { return lacks(own.Agent) })
 		tools, err := p.missing(s)
 		if err != nil {
 			return err
@@ -427,9 +421,5 @@ func problemsOf(err error) []string {
 	if !errors.As(err, &several) {
 		return []string{err.Error()}
 	}
-	var all []string
-	for _, one := range several {
-		all = append(all, one.String())
-	}
-	return all
+	return list.Map(several, spec.Problem.String)
 }

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
@@ -263,10 +264,7 @@ func (b Brief) strategy() string {
 }
 
 func (b Brief) history() string {
-	var lines []string
-	for _, l := range b.Log[:min(len(b.Log), logLines)] {
-		lines = append(lines, loop.Clip(l, boundLine))
-	}
+	lines := list.Map(b.Log[:min(len(b.Log), logLines)], func(l string) string { return loop.Clip(l, boundLine) })
 	return fenced("", strings.Join(lines, "\n"))
 }
 

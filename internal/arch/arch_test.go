@@ -32,6 +32,7 @@ var pure = []string{
 	"internal/kind",
 	"internal/lazyregexp",
 	"internal/launch",
+	"internal/list",
 	"internal/loop",
 	"internal/markdown",
 	"internal/meter/tally",

@@ -10,6 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"pawl/internal/charter"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 )
 
@@ -106,10 +107,7 @@ func (r *wordReader) statement(s *syntax.Stmt) {
 		if len(x.Assigns) > 0 {
 			r.refuse("a variable is set for a command")
 		}
-		var words []string
-		for _, w := range x.Args {
-			words = append(words, r.word(w))
-		}
+		words := list.Map(x.Args, r.word)
 		if len(words) > 0 {
 			r.commands = append(r.commands, words)
 		}

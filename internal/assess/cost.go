@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/task"
 )
 
@@ -14,10 +15,7 @@ func Estimate(past []task.Usage) task.Cost {
 	if len(past) == 0 {
 		return task.Cost{}
 	}
-	costs := make([]evidence.Decimal, len(past))
-	for i, usage := range past {
-		costs[i] = usage.CostUSD
-	}
+	costs := list.Map(past, func(usage task.Usage) evidence.Decimal { return usage.CostUSD })
 	slices.SortFunc(costs, evidence.Decimal.Cmp)
 	rank := func(percent int) *evidence.Decimal {
 		return &costs[(percent*len(costs)+99)/100-1]

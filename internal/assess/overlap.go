@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/list"
 	"pawl/internal/spec"
 )
 
@@ -40,9 +41,7 @@ func forms(glob string) (all []string, ok bool) {
 			all = append(all, next)
 			continue
 		}
-		for _, part := range parts {
-			todo = append(todo, next[:open]+part+next[end:])
-		}
+		todo = append(todo, list.Map(parts, func(part string) string { return next[:open] + part + next[end:] })...)
 	}
 	return all, true
 }

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/remove"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
@@ -101,10 +102,7 @@ func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
 	}
 	if do {
 		out.Removed = len(out.Items) > 0
-		var failed []error
-		for _, r := range out.Items {
-			failed = append(failed, r.remove(ctx))
-		}
+		failed := list.Map(out.Items, func(r Removal) error { return r.remove(ctx) })
 		if err := errors.Join(failed...); err != nil {
 			return err
 		}

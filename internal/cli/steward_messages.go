@@ -13,6 +13,7 @@ import (
 	"pawl/config"
 	"pawl/internal/charter"
 	"pawl/internal/fault"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/schedule"
 	"pawl/internal/steward"
@@ -118,9 +119,7 @@ var taskMessages = []taskMessage{
 }
 
 func (a *app) taskCommands() (all []*cobra.Command) {
-	for _, t := range taskMessages {
-		all = append(all, a.taskCommand(t))
-	}
+	all = list.Map(taskMessages, a.taskCommand)
 	var limits []string
 	var m steward.Message
 	var id string

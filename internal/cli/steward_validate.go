@@ -16,6 +16,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/kind"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 	"pawl/internal/ui"
@@ -101,10 +102,7 @@ func lacking(c charter.Charter) map[string][]string {
 	for _, k := range kind.Loops() {
 		_, err := c.Loop(task.Step{ID: "step", Kind: k}, charter.Caps{Loop: c.Name, Goal: "the task"})
 		problems, _ := errors.AsType[spec.Problems](err)
-		keys[k] = nil
-		for _, p := range problems {
-			keys[k] = append(keys[k], p.Key)
-		}
+		keys[k] = list.Map(problems, func(p spec.Problem) string { return p.Key })
 	}
 	return keys
 }

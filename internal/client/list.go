@@ -20,6 +20,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
 	"pawl/internal/workspace"
@@ -28,10 +29,7 @@ import (
 // loopsQuery finds loops and stewards of all kinds in Temporal's list. It excludes runs that continued as new,
 // because their successor is the same loop.
 var loopsQuery = func() string {
-	var types []string
-	for _, k := range kind.All {
-		types = append(types, "'"+k.Workflow+"'")
-	}
+	types := list.Map(kind.All, func(k kind.Kind) string { return "'" + k.Workflow + "'" })
 	return "WorkflowType IN (" + strings.Join(types, ", ") + ") AND ExecutionStatus != 'ContinuedAsNew'"
 }()
 

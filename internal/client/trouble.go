@@ -16,6 +16,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/workspace"
 )
 
@@ -67,10 +68,7 @@ func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Trouble
-	for _, ref := range torn {
-		out = append(out, Trouble{Loop: ref, What: tornRecord})
-	}
+	out := list.Map(torn, func(ref string) Trouble { return Trouble{Loop: ref, What: tornRecord} })
 	records, err := workspace.List(c.Home)
 	if err != nil {
 		return nil, err

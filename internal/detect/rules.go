@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -91,10 +92,7 @@ var Rules = []Rule{
 		limit:  func(charter.Limits) int64 { return 1 },
 		count: func(w Window) []counted {
 			times, sequence := w.cycles()
-			var names []string
-			for _, s := range sequence {
-				names = append(names, string(s))
-			}
+			names := list.Map(sequence, func(s task.State) string { return string(s) })
 			return []counted{{n: int64(times), what: strings.Join(names, " → ")}}
 		},
 		words: times, says: "the task went through the states %[3]s %[1]s without progress",
@@ -145,11 +143,8 @@ func Check(w Window, limits charter.Limits, at task.State) (all []task.Finding) 
 
 func (w Window) told(rule string) bool { return slices.Contains(w.Warned, rule) }
 
-func streaks(list []Streak) (all []counted) {
-	for _, s := range list {
-		all = append(all, counted{int64(s.Count), s.Name, s.Warned})
-	}
-	return all
+func streaks(all []Streak) []counted {
+	return list.Map(all, func(s Streak) counted { return counted{int64(s.Count), s.Name, s.Warned} })
 }
 
 // length formats milliseconds as specs do. It rounds up, so that a time beyond a limit never looks equal to it.

@@ -24,6 +24,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/host"
+	"pawl/internal/list"
 )
 
 // temporal checks the engine, if it is pawl's own, and the service.
@@ -166,10 +167,7 @@ func (e *examination) workers(ctx context.Context, c client.Client, namespace st
 	case len(d.GetPollers()) == 0:
 		e.note("worker", "`pawl up` and `pawl run` start one.", "none takes tasks from the queue %s", act.TaskQueue)
 	default:
-		var names []string
-		for _, p := range d.GetPollers() {
-			names = append(names, p.GetIdentity())
-		}
+		names := list.Map(d.GetPollers(), func(p *taskqueuepb.PollerInfo) string { return p.GetIdentity() })
 		e.ok("worker", "%s", strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", "))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/list"
 	"pawl/internal/seal"
 )
 
@@ -166,10 +167,7 @@ func (t tree) lookingFirst(commands []string) []string {
 }
 
 func commands(metrics []Metric) (all []string) {
-	for _, m := range metrics {
-		all = append(all, m.Command)
-	}
-	return all
+	return list.Map(metrics, func(m Metric) string { return m.Command })
 }
 
 // size returns the bytes of the files in scope as a metric. It uses find, because git would not count new files.

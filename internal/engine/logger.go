@@ -10,6 +10,8 @@ import (
 
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/log/tag"
+
+	"pawl/internal/list"
 )
 
 // serverLogger passes the server's warnings and errors to slog. The server logs several lines a second at Info, so
@@ -136,11 +138,7 @@ func (h quietHandler) WithGroup(name string) slog.Handler {
 }
 
 func attributes(tags []tag.Tag) []any {
-	attrs := make([]any, 0, len(tags))
-	for _, t := range tags {
-		attrs = append(attrs, slog.Any(t.Key(), t.Value()))
-	}
-	return attrs
+	return list.Map(tags, func(t tag.Tag) any { return slog.Any(t.Key(), t.Value()) })
 }
 
 func describe(msg string, tags []tag.Tag) string {

@@ -17,6 +17,8 @@ import (
 	persistencespb "go.temporal.io/server/api/persistence/v1"
 	"go.temporal.io/server/common/persistence/serialization"
 	"google.golang.org/protobuf/proto"
+
+	"pawl/internal/list"
 )
 
 // The server reads one row at a time and trusts it. A row that it can't decode blocks all others: a damaged task
@@ -234,10 +236,7 @@ func goingOn(ctx context.Context, db *sql.DB) (all []*adminservice.RefreshWorkfl
 // described returns a text about bad rows, with the first three by name.
 func described(bad []badRow) string {
 	const most = 3
-	var texts []string
-	for _, b := range bad[:min(len(bad), most)] {
-		texts = append(texts, b.String())
-	}
+	texts := list.Map(bad[:min(len(bad), most)], badRow.String)
 	texts = slices.Compact(texts)
 	if len(bad) > most {
 		texts = append(texts, fmt.Sprintf("and %d more", len(bad)-most))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 // The maximum of what an Analysis remembers. Together these limits keep its JSON under about 8 KB, and the prompt at
@@ -78,7 +80,7 @@ type Rejected struct {
 // Add adds one trial. Iteration 0, the baseline, is only a point of the metric's course.
 func (a *Analysis) Add(t Trial) {
 	if t.Metric != nil {
-		a.Points = last(append(slices.Clone(a.Points), Point{*t.Metric, t.Kept}), maxPoints)
+		a.Points = list.Last(append(slices.Clone(a.Points), Point{*t.Metric, t.Kept}), maxPoints)
 	}
 	if t.N == 0 {
 		return
@@ -107,7 +109,7 @@ func (a *Analysis) Add(t Trial) {
 		if idea := Idea(words); idea != "" {
 			r.Idea = hash(idea)
 		}
-		a.Rejected = last(append(slices.Clone(a.Rejected), r), maxRejected)
+		a.Rejected = list.Last(append(slices.Clone(a.Rejected), r), maxRejected)
 	}
 }
 
@@ -130,15 +132,7 @@ func count(stats []AreaStat, most int, name string, t Trial) []AreaStat {
 	} else {
 		stat.DiscardsInARow++
 	}
-	return last(append(counted, stat), most)
-}
-
-// last returns the last n items of list, in an array of its own.
-func last[T any](list []T, n int) []T {
-	if len(list) <= n {
-		return list
-	}
-	return slices.Clone(list[len(list)-n:])
+	return list.Last(append(counted, stat), most)
 }
 
 func hash(s string) string {

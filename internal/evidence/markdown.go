@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 // Markdown returns the analysis for the agent's prompt: a list of at most maxBytes bytes. What does not fit is left
@@ -34,10 +36,7 @@ func (a Analysis) Markdown(maxBytes int) string {
 		return fmt.Sprintf("%s: 0 of %d, last in iteration %d", code(s.Area), s.Tried, s.Last)
 	})
 	inLine := func(title string, stats []AreaStat, show func(AreaStat) string) {
-		var parts []string
-		for _, s := range stats[:min(len(stats), 8)] {
-			parts = append(parts, show(s))
-		}
+		parts := list.Map(stats[:min(len(stats), 8)], show)
 		if len(parts) > 0 {
 			lines = append(lines, "- "+title+": "+strings.Join(parts, ", ")+".")
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 )
 
 // Shape is the extent of a change, according to its diff.
@@ -18,11 +19,7 @@ type Shape struct {
 
 // ShapeOf returns the shape of a change of these files. A rename counts as two files.
 func ShapeOf(files []string, hunks int) Shape {
-	areas := map[string]bool{}
-	for _, file := range files {
-		areas[path.Dir(file)] = true
-	}
-	return Shape{Areas: len(areas), Files: len(files), Hunks: hunks}
+	return Shape{Areas: len(list.Set(list.Map(files, path.Dir))), Files: len(files), Hunks: hunks}
 }
 
 // A change of this size is large, whatever its description.

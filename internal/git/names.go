@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pawl/internal/list"
 )
 
 // RefName converts a loop ID to one component of a ref. Characters that git does not allow there become '-'. So does
@@ -172,10 +174,7 @@ const MaxNamed = 5
 
 // QuoteSome returns the first paths, MaxNamed at most, and the number of the others.
 func QuoteSome(paths []string) string {
-	var quoted []string
-	for _, p := range paths[:min(len(paths), MaxNamed)] {
-		quoted = append(quoted, Quote(p))
-	}
+	quoted := list.Map(paths[:min(len(paths), MaxNamed)], Quote)
 	text := strings.Join(quoted, ", ")
 	if more := len(paths) - len(quoted); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/pin"
 )
 
@@ -252,9 +253,7 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 func (c *Command) lead(cmd *exec.Cmd) (known func(text string) string) {
 	r := c.runner
 	lent, byFolder := held.Lend(cmd)
-	for _, arg := range c.args {
-		cmd.Args = append(cmd.Args, lent(arg))
-	}
+	cmd.Args = append(cmd.Args, list.Map(c.args, lent)...)
 	cmd.Env = r.environ()
 	for _, kv := range r.env {
 		name, value, _ := strings.Cut(kv, "=")

@@ -8,6 +8,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/canary"
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 )
 
@@ -77,10 +78,7 @@ func Unseen(parts []string, commands ...string) string {
 
 // PartsLeft returns the note on parts that were not broken by themselves because that would take too long.
 func PartsLeft(parts []canary.Part, commands ...string) string {
-	var names []string
-	for _, p := range parts[:min(len(parts), maxParts)] {
-		names = append(names, p.Name)
-	}
+	names := list.Map(parts[:min(len(parts), maxParts)], func(p canary.Part) string { return p.Name })
 	if rest := len(parts) - len(names); rest > 0 {
 		names = append(names, fmt.Sprintf("%d more", rest))
 	}

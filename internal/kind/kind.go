@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pawl/internal/fault"
+	"pawl/internal/list"
 	"pawl/internal/phase"
 )
 
@@ -141,10 +142,7 @@ func Loops() []string {
 }
 
 func names(kinds []Kind) (all []string) {
-	for _, k := range kinds {
-		all = append(all, k.Name)
-	}
-	return all
+	return list.Map(kinds, func(k Kind) string { return k.Name })
 }
 
 // Version returns the newest version of the rules in which a kind has a table of its own.
@@ -170,10 +168,7 @@ func (k Kind) Machine(version int, tests bool) phase.Machine {
 
 // Phases lists all phases of the newest table, in order.
 func (k Kind) Phases() (all []string) {
-	for _, p := range k.Machine(len(k.Machines), true).Phases() {
-		all = append(all, string(p))
-	}
-	return all
+	return list.Map(k.Machine(len(k.Machines), true).Phases(), func(p phase.Phase) string { return string(p) })
 }
 
 // Edits reports whether, in any kind, an agent's work in that phase is a change. In others it is thrown away.

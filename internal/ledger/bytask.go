@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"pawl/internal/list"
 	"pawl/internal/steward"
 )
 
@@ -44,10 +45,7 @@ func readByTask(file []byte, more func(names []string) (map[string][]byte, error
 	if err := json.Unmarshal(file, &n); err != nil {
 		return n.State, err
 	}
-	var names []string
-	for _, id := range n.Tasks {
-		names = append(names, TaskStateFile(id))
-	}
+	names := list.Map(n.Tasks, TaskStateFile)
 	files, err := more(names)
 	if err != nil {
 		return n.State, err

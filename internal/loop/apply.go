@@ -9,6 +9,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/kind"
+	"pawl/internal/list"
 	"pawl/internal/outcome"
 	"pawl/internal/reason"
 	"pawl/internal/task"
@@ -111,7 +112,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	StepEnded: applyStep,
 	IdeaQueued: func(s *State, e Event) {
-		s.Ideas = last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
+		s.Ideas = list.Last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
 	},
 	IdeaTaken: func(s *State, e Event) {
 		if len(s.Ideas) > 0 {
@@ -176,7 +177,7 @@ var effects = map[Type]func(*State, Event){
 	CandidateTaken:   func(s *State, e Event) { s.take(*e.Candidate) },
 	CandidateDropped: func(s *State, e Event) { s.drop(e.Candidate.N) },
 	CandidateConflicted: func(s *State, e Event) {
-		s.Ideas = last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
+		s.Ideas = list.Last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
 	},
 	BranchBegun: func(s *State, e Event) {
 		s.branch(e)
@@ -213,7 +214,7 @@ var effects = map[Type]func(*State, Event){
 		})
 		s.accept()
 		s.KeptCount++
-		s.Kept = last(append(slices.Clip(s.Kept), Kept{e.Record.N, e.Record.Commit, e.Record.Description}), KeepCommits)
+		s.Kept = list.Last(append(slices.Clip(s.Kept), Kept{e.Record.N, e.Record.Commit, e.Record.Description}), KeepCommits)
 		s.keptOn(on, e)
 		s.AgentFailures = 0
 		s.record(e)
@@ -224,7 +225,7 @@ var effects = map[Type]func(*State, Event){
 		s.Discarded++
 		s.AgentFailures = inARow(s.AgentFailures, e.FailureReason == reason.AgentFailed)
 		if e.Tree != "" {
-			s.Tried = last(append(slices.Clip(s.Tried), Tried{e.Tree, e.Metric, e.Record.N}), KeepTried)
+			s.Tried = list.Last(append(slices.Clip(s.Tried), Tried{e.Tree, e.Metric, e.Record.N}), KeepTried)
 		}
 		s.record(e)
 	},
@@ -251,7 +252,7 @@ var effects = map[Type]func(*State, Event){
 		s.Gate, s.Answered, s.Status, s.PauseReason = nil, e.Answer, Running, ""
 		if given := *e.Answer; given.Hash != "" { // another answer approves nothing
 			given.Amendment, given.Note = nil, ""
-			s.Given = last(append(slices.Clip(s.Given), given), KeepAnswers)
+			s.Given = list.Last(append(slices.Clip(s.Given), given), KeepAnswers)
 		}
 		if e.Gate.Kind == GateQuestion && e.Answer.Message == MessageAnswer && !s.Underway() {
 			s.NoNumbers = 0
@@ -299,7 +300,7 @@ var effects = map[Type]func(*State, Event){
 		case MessageHalt, MessageSetMode:
 			s.HaltRequested = cmp.Or(s.HaltRequested, e.Reason, "halted")
 		case MessageSteer:
-			s.Guidance = last(append(slices.Clip(s.Guidance), Note{e.Seq, e.By, e.Note}), KeepNotes)
+			s.Guidance = list.Last(append(slices.Clip(s.Guidance), Note{e.Seq, e.By, e.Note}), KeepNotes)
 		}
 	},
 	ProposalMade: func(s *State, e Event) {
@@ -409,7 +410,7 @@ func (s *State) record(e Event) {
 	if s.Taken = nil; r.Kept || len(s.Candidates) == 0 {
 		s.Alike = ""
 	}
-	s.Iterations = last(append(slices.Clip(s.Iterations), r), KeepIterations)
+	s.Iterations = list.Last(append(slices.Clip(s.Iterations), r), KeepIterations)
 	s.Analysis.Add(evidence.Trial{
 		N: r.N, Area: e.Area, Files: r.Files, Kept: r.Kept, Delta: r.Delta, Metric: e.Metric,
 		Reason: r.Reason, Description: r.Description, Idea: e.Idea,
@@ -432,11 +433,4 @@ func Union(files, more []string) []string {
 		}
 	}
 	return files
-}
-
-func last[T any](list []T, n int) []T {
-	if len(list) > n {
-		return list[len(list)-n:]
-	}
-	return list
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 )
 
 // Backtrack is the memory of a loop that may continue from an earlier commit than its head (limits.backtrack): the
@@ -151,7 +152,7 @@ func (s *State) node(do func(*Node)) {
 func (s *State) keptOn(on int, e Event) {
 	s.backtrack(func(b *Backtrack) {
 		b.Since = 0
-		b.Kept = last(append(b.Kept, Node{
+		b.Kept = list.Last(append(b.Kept, Node{
 			Iteration: e.Record.N, On: on, Commit: e.Record.Commit, Tree: e.Record.Tree, Description: Clip(e.Record.Description, 200),
 			Metric: e.Metric, Count: s.KeptCount,
 		}), KeepCommits)

@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/held"
+	"pawl/internal/list"
 )
 
 // Damage is what was found and repaired.
@@ -43,10 +44,7 @@ func In(dir string) []Damage {
 
 // Lines returns the notes of a folder as text, one line each.
 func Lines(dir string) (lines []string) {
-	for _, d := range In(dir) {
-		lines = append(lines, d.At.UTC().Format(time.DateTime)+" UTC: "+d.What)
-	}
-	return lines
+	return list.Map(In(dir), func(d Damage) string { return d.At.UTC().Format(time.DateTime) + " UTC: " + d.What })
 }
 
 // Note adds a note, if it can. Its caller goes on if it can't.

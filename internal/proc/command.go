@@ -17,6 +17,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/sandbox"
 )
 
@@ -90,9 +91,7 @@ func (s *server) run(id uint64, c Command) (Result, error) {
 		s.clear(c.Sandbox)
 	}
 	failures = append(failures, err, s.metering.end())
-	for _, o := range j.outputs {
-		failures = append(failures, o.finish(drainWithin))
-	}
+	failures = append(failures, list.Map(j.outputs, func(o *capture) error { return o.finish(drainWithin) })...)
 	if !result.Interrupted && !result.TimedOut {
 		failures = append(failures, j.unbegun(c))
 	}

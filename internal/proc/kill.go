@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pawl/internal/list"
 	"pawl/internal/sandbox"
 )
 
@@ -215,11 +216,7 @@ func descendants(all []process, of ...int) []process {
 }
 
 func ids(ps []process) []int {
-	pids := make([]int, len(ps))
-	for i, p := range ps {
-		pids[i] = p.pid
-	}
-	return pids
+	return list.Map(ps, func(p process) int { return p.pid })
 }
 
 // clearable returns dirs as the kernel shows them. It refuses directories that only a mistake of the caller can name:

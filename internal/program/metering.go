@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 // Metering says how a program is made to call pawl's meter, not its provider. The zero value: it can't be.
@@ -56,10 +58,7 @@ func (m Metering) Meterable() bool { return m.Base != "" || m.ByModel != nil }
 
 // KeyNames returns the variables that may have its key, if they do not depend on the name of its model.
 func (m Metering) KeyNames() (all []string) {
-	for _, key := range m.Keys {
-		all = append(all, key.Name)
-	}
-	return all
+	return list.Map(m.Keys, func(key Key) string { return key.Name })
 }
 
 // Public returns a JSON document of the program's settings without the Secrets.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 // Class is a class of tools that a contract approves, whatever a program calls them (A1).
@@ -196,9 +198,5 @@ func (p Program) named() string {
 
 // ClassNames are the names of all classes, for people.
 func ClassNames() string {
-	var names []string
-	for _, c := range Classes {
-		names = append(names, string(c))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(list.Map(Classes, func(c Class) string { return string(c) }), ", ")
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pawl/internal/list"
 )
 
 // The limits that Outgrows can try.
@@ -366,9 +368,7 @@ func Outgrows(token, what string) (outgrew bool) {
 	}
 	defer null.Close()
 	files := []uintptr{null.Fd(), null.Fd(), null.Fd()}
-	for _, tasks := range b.joining {
-		files = append(files, tasks.Fd())
-	}
+	files = append(files, list.Map(b.joining, func(tasks *os.File) uintptr { return tasks.Fd() })...)
 	var attributes syscall.SysProcAttr
 	b.Begin(&attributes)
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{outgrowName, what, strconv.Itoa(len(b.joining))},

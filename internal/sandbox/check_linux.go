@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/egress"
+	"pawl/internal/list"
 )
 
 // Answer tries the questions in the sandbox of a policy: on the calling thread, which must be in it, or in a process in
@@ -53,11 +54,7 @@ func answerAsked() {
 }
 
 func tried(asked []Question) []Finding {
-	found := make([]Finding, len(asked))
-	for i, q := range asked {
-		found[i] = Finding{q, q.done()}
-	}
-	return found
+	return list.Map(asked, func(q Question) Finding { return Finding{q, q.done()} })
 }
 
 func (q Question) done() bool {

@@ -3,17 +3,14 @@ package seal
 import (
 	"slices"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 // Changed returns those of the directives that differ between the two texts of a file such as go.mod.
 func Changed(before, after string, directives []string) (changed []string) {
 	was, is := statements(before), statements(after)
-	for _, d := range directives {
-		if !slices.Equal(was[d], is[d]) {
-			changed = append(changed, d)
-		}
-	}
-	return changed
+	return list.Filter(directives, func(d string) bool { return !slices.Equal(was[d], is[d]) })
 }
 
 // statements returns the arguments of each directive, in order: the rest of its line, or each line of its block.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/list"
 	"pawl/internal/shell"
 )
 
@@ -123,10 +124,7 @@ func (p *programs) simple(words []shell.Word) {
 	case len(words) > 2 && strings.HasPrefix(name[strings.LastIndexByte(name, '/')+1:], "python") && words[1].Text == "-m":
 		words = words[2:]
 	}
-	var text []string
-	for _, w := range words {
-		text = append(text, w.Text)
-	}
+	text := list.Map(words, func(w shell.Word) string { return w.Text })
 	if len(text) > 0 {
 		p.called(text)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 	"pawl/internal/shell"
 )
 
@@ -156,10 +157,7 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	}
 	switch name {
 	case "eval":
-		var text []string
-		for _, w := range args {
-			text = append(text, w.Text)
-		}
+		text := list.Map(args, func(w shell.Word) string { return w.Text })
 		r.scripts(strings.Join(text, " "), c.Dir, c.Env, depth+1)
 		return
 	case "hyperfine":

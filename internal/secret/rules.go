@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"pawl/internal/list"
 )
 
 //go:embed gitleaks.toml
@@ -115,11 +117,7 @@ func (a *allowlist) allows(text, match, line string) bool {
 	if len(a.Paths) > 0 && len(a.Regexes) > 0 {
 		return false // gitleaks wants both to match
 	}
-	a.compiled.Do(func() {
-		for _, expression := range a.Regexes {
-			a.re = append(a.re, regexp.MustCompile(expression))
-		}
-	})
+	a.compiled.Do(func() { a.re = list.Map(a.Regexes, regexp.MustCompile) })
 	target := text
 	switch a.Target {
 	case "match":

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"pawl/internal/list"
 )
 
 // Word is a shell word. Only some expansions are known: variables that the command itself assigns, $PWD, $(pwd) and
@@ -101,9 +103,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 		return
 	case *syntax.DeclClause:
 		c.Words = append(c.Words, r.literal(x.Variant))
-		for _, a := range x.Args {
-			c.Words = append(c.Words, r.assign(a))
-		}
+		c.Words = append(c.Words, list.Map(x.Args, r.assign)...)
 		c.All = append(c.All, c.Words...)
 		r.add(c)
 		return
@@ -143,9 +143,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 	case *syntax.CaseClause:
 		c.All = append(c.All, r.word(x.Word))
 		for _, item := range x.Items {
-			for _, pattern := range item.Patterns {
-				c.All = append(c.All, r.word(pattern))
-			}
+			c.All = append(c.All, list.Map(item.Patterns, r.word)...)
 			r.list(item.Stmts)
 		}
 	case *syntax.FuncDecl:
@@ -167,9 +165,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 // call reads a simple command whose redirections and reserved words are known already.
 func (r *reader) call(c Command, x *syntax.CallExpr) {
 	env := r.env
-	for _, a := range x.Assigns {
-		c.All = append(c.All, r.assign(a))
-	}
+	c.All = append(c.All, list.Map(x.Assigns, r.assign)...)
 	c.Env = r.env
 	for _, arg := range x.Args {
 		if w := r.word(arg); w.Text != "" || len(arg.Parts) > 0 && !substitutesOnly(arg) {

@@ -4,7 +4,11 @@
 // Start reading at [Read].
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"pawl/internal/list"
+)
 
 // plain are the characters without a special meaning in any shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/:@%+=,-"
@@ -19,9 +23,5 @@ func Quote(text string) string {
 
 // Join joins words to a command.
 func Join(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = Quote(w)
-	}
-	return strings.Join(quoted, " ")
+	return strings.Join(list.Map(words, Quote), " ")
 }

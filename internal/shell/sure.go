@@ -1,6 +1,10 @@
 package shell
 
-import "mvdan.cc/sh/v3/syntax"
+import (
+	"mvdan.cc/sh/v3/syntax"
+
+	"pawl/internal/list"
+)
 
 // Sure returns the words of the commands in a text for the shell that run in any case, in their order, and the names of
 // the functions that the text defines. It leaves out commands beside || or in a condition. It returns nothing for a
@@ -12,10 +16,7 @@ func Sure(src string) (commands [][]Word, functions []string) {
 			switch x := node.(type) {
 			case *syntax.CallExpr:
 				r := reader{src: src}
-				var words []Word
-				for _, arg := range x.Args {
-					words = append(words, r.word(arg))
-				}
+				words := list.Map(x.Args, r.word)
 				commands = append(commands, words)
 			case *syntax.FuncDecl:
 				functions = append(functions, x.Name.Value)

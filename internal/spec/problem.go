@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 // Problem is one problem with a spec, in words for its author.
@@ -40,11 +42,7 @@ type Problems []Problem
 
 // Error returns one line for each problem.
 func (p Problems) Error() string {
-	lines := make([]string, len(p))
-	for i, problem := range p {
-		lines[i] = problem.String()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(list.Map(p, Problem.String), "\n")
 }
 
 // maxProblems is how many problems of one spec are kept. A generated document, or one that is no spec, must not fill

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/kind"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 	"pawl/internal/phase"
 	"pawl/internal/program"
 )
@@ -100,10 +101,7 @@ func (s Spec) check() Problems {
 		add("scope", MissingKey, `the globs of the files that may change, such as ["src/**"]`)
 	}
 	c.Globs("scope", s.Scope)
-	protected := map[string]bool{}
-	for _, glob := range s.Protect {
-		protected[Tidy(glob)] = true
-	}
+	protected := list.Set(list.Map(s.Protect, Tidy))
 	for i, glob := range s.Scope {
 		if protected[Tidy(glob)] {
 			add(fmt.Sprintf("scope[%d]", i), "is in protect too, and protect wins: no file that it matches may change", "the glob in only one of the two")

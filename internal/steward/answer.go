@@ -13,6 +13,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
@@ -206,11 +207,7 @@ func (a answering) named(gates []loop.Gate) string {
 	if len(fits) == 0 {
 		fits = gates
 	}
-	var ways []string
-	for _, g := range fits[:min(len(fits), 5)] {
-		ways = append(ways, g.ID)
-	}
-	return strings.Join(ways, " or ")
+	return strings.Join(list.Map(fits[:min(len(fits), 5)], func(g loop.Gate) string { return g.ID }), " or ")
 }
 
 // sendOn lets the task continue as the answer says (S2). Only a person's answer ends WAITING_FOR_HUMAN.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pawl/internal/charter"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -89,11 +90,11 @@ func (s State) Apply(e loop.Event) State {
 		}
 	case loop.GateClosed:
 		s.Gates = slices.DeleteFunc(slices.Clone(s.Gates), func(g loop.Gate) bool { return g.ID == e.Answer.Gate })
-		s.Answered = last(append(slices.Clip(s.Answered), *e.Answer), KeepAnswers)
+		s.Answered = list.Last(append(slices.Clip(s.Answered), *e.Answer), KeepAnswers)
 		if e.Drift != nil {
 			s.Drift = slices.DeleteFunc(slices.Clone(s.Drift), func(known task.Drift) bool { return same(known, *e.Drift) })
 			if e.Answer.Choice == Keep && e.Drift.Well == "" { // drift that has passed is asked about if it comes again
-				s.Accepted = last(append(slices.Clip(s.Accepted), *e.Drift), KeepAnswers)
+				s.Accepted = list.Last(append(slices.Clip(s.Accepted), *e.Drift), KeepAnswers)
 			}
 		}
 	case loop.DriftFound:

@@ -2,10 +2,12 @@ package steward
 
 import (
 	"cmp"
+	"slices"
+
 	"pawl/internal/fault"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/task"
-	"slices"
 )
 
 // begun records the loop that does a step.
@@ -28,7 +30,7 @@ func (s *State) acted(t *Task, e loop.Event) {
 	a := *e.Action
 	t.Actions++
 	t.Window = t.Window.Add(a)
-	t.Log = last(append(slices.Clip(t.Log), a), KeepActions)
+	t.Log = list.Last(append(slices.Clip(t.Log), a), KeepActions)
 	s.spend(t, e)
 	s.Indicators.Actions++
 	s.Indicators.ExecutingMs += a.ActiveMs

@@ -2,13 +2,15 @@ package steward
 
 import (
 	"cmp"
-	"pawl/internal/assess"
-	"pawl/internal/detect"
-	"pawl/internal/loop"
-	"pawl/internal/task"
 	"slices"
 	"strings"
 	"time"
+
+	"pawl/internal/assess"
+	"pawl/internal/detect"
+	"pawl/internal/list"
+	"pawl/internal/loop"
+	"pawl/internal/task"
 )
 
 func (s *State) applied(t *Task, e loop.Event) {
@@ -213,7 +215,7 @@ func messaged(t *Task, e loop.Event) {
 		t.Paused, t.Until = false, time.Time{}
 		t.restart()
 	case loop.MessageSteer:
-		t.Notes = last(append(slices.Clip(t.Notes), e.Note), KeepNotes)
+		t.Notes = list.Last(append(slices.Clip(t.Notes), e.Note), KeepNotes)
 	case Intervene:
 		t.WaitingFor = &WaitingFor{Kind: Intervene, What: "a person has stepped in, until `continue`"}
 	}

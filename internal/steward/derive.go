@@ -93,10 +93,3 @@ func without(list []string, what string) []string {
 	}
 	return nil
 }
-
-func last[T any](list []T, n int) []T {
-	if len(list) > n {
-		return slices.Clone(list[len(list)-n:])
-	}
-	return list
-}

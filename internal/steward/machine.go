@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pawl/internal/fault"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -38,12 +39,7 @@ func change(t Task, to task.State, e task.Evidence) (loop.Event, error) {
 	if i < 0 {
 		return loop.Event{}, fault.New(fault.InvalidTransition, "the task %s may not go from %s to %s", t.ID, t.State, to)
 	}
-	var missing []string
-	for _, need := range Transitions[i].Needs {
-		if given(e)[need] == "" {
-			missing = append(missing, need)
-		}
-	}
+	missing := list.Filter(Transitions[i].Needs, func(need string) bool { return given(e)[need] == "" })
 	if len(missing) > 0 {
 		return loop.Event{}, fault.New(fault.InvalidTransition, "the task %s may not go from %s to %s without %s", t.ID, t.State, to, strings.Join(missing, " and "))
 	}

@@ -10,6 +10,7 @@ import (
 	"pawl/internal/assess"
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -102,12 +103,7 @@ func (n *next) issue(j Job) {
 
 // does returns the jobs of that sort for a task that are under way or were just issued.
 func (n *next) does(do Do, id string) (all []Job) {
-	for _, j := range slices.Concat(n.underWay, n.jobs) {
-		if j.Do == do && j.Task == id {
-			all = append(all, j)
-		}
-	}
-	return all
+	return list.Filter(slices.Concat(n.underWay, n.jobs), func(j Job) bool { return j.Do == do && j.Task == id })
 }
 
 // to moves a task to a state. If the table refuses that, a bug of this package, the task stays, with a warning.

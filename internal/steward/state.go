@@ -11,6 +11,7 @@ import (
 	"pawl/internal/assess"
 	"pawl/internal/detect"
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -289,7 +290,7 @@ func (s State) Foremost(n int) []Task {
 	}
 	open := first(append(started, queue...), n)
 	all := make([]Task, 0, min(n, len(s.Tasks)))
-	for _, t := range slices.Concat(open, last(over, n-len(open))) {
+	for _, t := range slices.Concat(open, list.Last(over, n-len(open))) {
 		all = append(all, *t)
 	}
 	return all

@@ -18,6 +18,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 )
 
@@ -178,11 +179,7 @@ func node(value any) *yaml.Node {
 		}
 		return n
 	case []any:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, item := range v {
-			n.Content = append(n.Content, node(item))
-		}
-		return n
+		return &yaml.Node{Kind: yaml.SequenceNode, Content: list.Map(v, node)}
 	case string:
 		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
 		if v == "<<" || strings.TrimLeft(v, " \n") != v || strings.ContainsFunc(v, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {

@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/kind"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 )
 
@@ -59,10 +60,7 @@ func Order(steps []Step) (order []Step, circle []string) {
 			return !slices.ContainsFunc(s.After, func(id string) bool { return !done[id] })
 		})
 		if next < 0 {
-			for _, s := range left {
-				circle = append(circle, s.ID)
-			}
-			return order, circle
+			return order, list.Map(left, func(s Step) string { return s.ID })
 		}
 		order = append(order, left[next])
 		done[left[next].ID] = true

@@ -20,6 +20,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"pawl/internal/kind"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/span"
 	"pawl/internal/steward"
@@ -163,9 +164,7 @@ func Loop(s loop.State) Seen {
 // Steward returns what telemetry shows of a steward's state.
 func Steward(s steward.State) Seen {
 	seen := Seen{ID: s.Steward, Kind: kind.Steward.Name, Status: s.Status, Seq: s.Seq, StartedAt: s.StartedAt, Repeats: s.Indicators.Repeats}
-	for _, g := range s.Gates {
-		seen.Gates = append(seen.Gates, g.Kind)
-	}
+	seen.Gates = list.Map(s.Gates, func(g loop.Gate) loop.GateKind { return g.Kind })
 	return seen
 }
 

@@ -1,6 +1,10 @@
 package testreport
 
-import "slices"
+import (
+	"slices"
+
+	"pawl/internal/list"
+)
 
 // Change is what happened to the tests between two runs, by ID. The lists leave out failing tests beyond the limits
 // of a report.
@@ -27,10 +31,7 @@ func (c Change) Short(n int) Change {
 // ones counts as fixed, unless something could not be built or loaded or a part of the output was left out.
 func Compare(before, after Report) Change {
 	c := Change{Failing: after.IDs(), Worse: after.Failed > before.Failed || after.Broken && !before.Broken}
-	failed := map[string]bool{}
-	for _, t := range before.Failing {
-		failed[t.ID()] = true
-	}
+	failed := list.Set(before.IDs())
 	for _, id := range c.Failing {
 		if failed[id] {
 			c.Still = append(c.Still, id)

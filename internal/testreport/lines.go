@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 )
 
@@ -127,11 +128,7 @@ func parts(outputs [][]byte, n int, part func(out []byte, n int) string) string 
 	if len(outputs) > 1 {
 		n = (n - 1) / 2
 	}
-	var all []string
-	for _, out := range outputs {
-		all = append(all, part(out, n))
-	}
-	return strings.Join(all, "\n")
+	return strings.Join(list.Map(outputs, func(out []byte) string { return part(out, n) }), "\n")
 }
 
 // startOf returns the start of an output, at most n bytes, in whole lines if possible.

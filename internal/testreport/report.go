@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 )
 
@@ -82,11 +83,7 @@ func (t Test) ID() string {
 
 // IDs returns the IDs of the listed failing tests.
 func (r Report) IDs() []string {
-	ids := make([]string, len(r.Failing))
-	for i, t := range r.Failing {
-		ids[i] = t.ID()
-	}
-	return ids
+	return list.Map(r.Failing, func(t Test) string { return t.ID() })
 }
 
 // format is a format of test results. If sign matches a line, the output may have this format. read reads the

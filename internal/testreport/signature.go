@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 )
 
 // noise lists what differs between two runs that fail in the same way, and what replaces it. The order matters. Plain
@@ -42,10 +43,7 @@ func Signature(r Report) string {
 	if len(r.Failing) == 0 && r.Tail == "" && r.Failed == 0 {
 		return ""
 	}
-	var parts []string
-	for _, t := range r.Failing {
-		parts = append(parts, normal(t.ID())+"\x00"+normal(t.Message))
-	}
+	parts := list.Map(r.Failing, func(t Test) string { return normal(t.ID()) + "\x00" + normal(t.Message) })
 	slices.Sort(parts)
 	if len(r.Failing) == 0 {
 		parts = []string{normal(r.Tail)}

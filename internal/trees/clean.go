@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/git"
+	"pawl/internal/list"
 	"pawl/internal/store"
 )
 
@@ -229,11 +230,7 @@ func (t *Tree) ignored(ctx context.Context, paths []string, lock *os.File) (map[
 	if err != nil && !git.Exited(err, 1) { // 1: none
 		return nil, err
 	}
-	m := map[string]bool{}
-	for _, p := range git.Fields(out) {
-		m[strings.TrimPrefix(p, "./")] = true
-	}
-	return m, nil
+	return list.Set(list.Map(git.Fields(out), func(p string) string { return strings.TrimPrefix(p, "./") })), nil
 }
 
 // inAny reports whether p is below one of the folders.

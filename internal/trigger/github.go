@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-github/v75/github"
 
 	"pawl/internal/incoming"
+	"pawl/internal/list"
 )
 
 // readGitHub takes work from three events: a failed workflow run, a failed check suite, and an issue that was opened or
@@ -112,8 +113,6 @@ func newIssue(event *github.IssuesEvent) (e incoming.Event, why string) {
 		Title: issue.GetTitle(), Body: issue.GetBody(), Name: fmt.Sprintf("#%d", issue.GetNumber()), Action: event.GetAction(),
 		Repo: event.GetRepo().GetFullName(), URL: issue.GetHTMLURL(),
 	}
-	for _, l := range issue.Labels {
-		e.Labels = append(e.Labels, l.GetName())
-	}
+	e.Labels = list.Map(issue.Labels, func(l *github.Label) string { return l.GetName() })
 	return e, ""
 }

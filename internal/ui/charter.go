@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/internal/charter"
+	"pawl/internal/list"
 )
 
 // Charter is what a person wants to know about a steward before starting it.
@@ -35,7 +36,7 @@ func (s Style) Charter(v Charter) string {
 	}
 	f.add("governance", Clean(strings.Join(c.Governance, "  ")))
 	f.add("production", Clean(strings.Join(c.Production, "  ")))
-	f.add("tiers", each(c.Tiers, func(r charter.Rule) string { return Clean(string(r.Tier) + ": " + rule(r)) })...)
+	f.add("tiers", list.Map(c.Tiers, func(r charter.Rule) string { return Clean(string(r.Tier) + ": " + rule(r)) })...)
 	f.add("commands", Clean(strings.Join(c.Allow, ", ")))
 	s.loops(f, v)
 	l := c.Limits
@@ -43,13 +44,13 @@ func (s Style) Charter(v Charter) string {
 		plural(l.Actions, "action"), l.NoProgress, plural(l.SameResult, "time"), plural(l.SameError, "time"), l.Executing))
 	bounds := fmt.Sprintf("%s at once, %s in the queue, a step that fails is repeated %s", plural(l.Parallel, "loop"), plural(l.Queue, "task"), plural(l.Retries, "time"))
 	f.add("bounds", bounds+known(", $", l.CostUSD, " for a task"), fmt.Sprintf("reminds you of a question after %s and after %s, then every %s; checks its record every %s", l.Waiting/8, l.Waiting, l.Waiting, c.ValidateEvery))
-	f.add("schedules", each(c.Schedules, func(sc charter.Schedule) string { return Clean(sc.Name + ": " + slots(sc)) })...)
-	f.add("triggers", each(c.Triggers, func(t charter.Trigger) string { return Clean(t.Name + ": from " + t.From) })...)
+	f.add("schedules", list.Map(c.Schedules, func(sc charter.Schedule) string { return Clean(sc.Name + ": " + slots(sc)) })...)
+	f.add("triggers", list.Map(c.Triggers, func(t charter.Trigger) string { return Clean(t.Name + ": from " + t.From) })...)
 	f.add("remote", Clean(c.Remote.API))
 	f.add("tells", told(c.Notify)...)
 	fragment := c.Fragment()
 	f.add("variables", append(environment(fragment, v.Environment), given("planner: ", planner.Env, fragment.Agent.Env)...)...)
-	writable := each(fragment.Sandbox.Allow, func(path string) string {
+	writable := list.Map(fragment.Sandbox.Allow, func(path string) string {
 		return "agent and commands may write " + Clean(path) + ", as far as the loop's contract says"
 	})
 	f.add("granted", append(writable, granted(fragment)...)...)
@@ -67,7 +68,7 @@ func (s Style) loops(f *fields, v Charter) {
 	f.add("guard", written(d.Guard.Command)...)
 	f.add("check", written(d.Check.Command)...)
 	f.add("agent", agents(d)...)
-	f.add("loops", each(slices.Sorted(maps.Keys(v.Lacking)), func(kind string) string {
+	f.add("loops", list.Map(slices.Sorted(maps.Keys(v.Lacking)), func(kind string) string {
 		if keys := v.Lacking[kind]; len(keys) > 0 {
 			return Clean(kind + ": a plan has to set " + strings.Join(keys, ", "))
 		}

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/issue"
 	"pawl/internal/kind"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	programs "pawl/internal/program"
 	"pawl/internal/secret"
@@ -75,7 +76,7 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("check", written(sp.Check.Command)...)
 	f.add("agent", append(agents(sp), s.tools(sp, c.Contract.Tools)...)...)
-	f.add("permissions", each(slices.Sorted(maps.Keys(sp.Permissions)), func(role string) string {
+	f.add("permissions", list.Map(slices.Sorted(maps.Keys(sp.Permissions)), func(role string) string {
 		return Clean(role) + ": " + cmp.Or(strings.Join(sp.Permissions[role], ", "), "nothing")
 	})...)
 	f.add("budgets", budgets(sp.Limits))
@@ -118,7 +119,7 @@ func stops(k kind.Kind, l spec.Limits) string {
 		"limits.iterations":   plural(l.Iterations, "iteration") + " without success",
 		"limits.phaseTimeout": "a phase over " + l.PhaseTimeout.String(),
 	}
-	return strings.Join(each(k.Stops, func(key string) string { return words[key] }), ", or ")
+	return strings.Join(list.Map(k.Stops, func(key string) string { return words[key] }), ", or ")
 }
 
 // criteria returns what the reviewer ticks off, if there is a reviewer.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/internal/govern"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 	"pawl/internal/steward"
@@ -30,7 +31,7 @@ func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
 	case g.Kind == steward.GateTier:
 		hint = "The plan: " + shell.Join("pawl", "steward", "show", name, g.Task)
 	}
-	return s.waiting(g, now, each(steward.Ways(name, g), command), hint)
+	return s.waiting(g, now, list.Map(steward.Ways(name, g), command), hint)
 }
 
 func command(w govern.Way) string { return w.Command }
@@ -92,7 +93,7 @@ func amending(g loop.Gate) string {
 
 // Commands returns the shell commands that answer a gate of a loop with that budget, ready to be copied.
 func Commands(id string, g loop.Gate, b loop.Budget) []string {
-	all := each(govern.Ways(id, g, b), command)
+	all := list.Map(govern.Ways(id, g, b), command)
 	if len(g.Answers) == 1 { // no answer says no: the person can always end the loop
 		all = append(all, shell.Join("pawl", loop.MessageHalt, id))
 	}

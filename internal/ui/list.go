@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl/internal/launch"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 )
@@ -83,7 +84,7 @@ func (s Style) Trouble(loop, what string) string {
 
 // Mended renders what was damaged in a loop and is mended, one line each, "" for nothing.
 func (s Style) Mended(what []string) string {
-	return strings.Join(each(what, func(line string) string { return s.paint(yellow, "mended") + "  " + Clean(line) }), "\n")
+	return strings.Join(list.Map(what, func(line string) string { return s.paint(yellow, "mended") + "  " + Clean(line) }), "\n")
 }
 
 // mendedLast renders the last mending, and how many came before.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/internal/assess"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 	"pawl/internal/steward"
@@ -45,7 +46,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 		plural(int(i.Transitions), "transition"), plural(int(i.Errors), "error"), i.Repeats),
 		"executing for "+whole(millis(float64(i.ExecutingMs))))
 	f.add("usage", usage(st.Usage))
-	f.add("drift", each(st.Drift, func(d task.Drift) string { return s.paint(yellow, Clean(d.Name+" "+d.What)) + ": " + Clean(d.Now()) })...)
+	f.add("drift", list.Map(st.Drift, func(d task.Drift) string { return s.paint(yellow, Clean(d.Name+" "+d.What)) + ": " + Clean(d.Now()) })...)
 	f.add("repository", Clean(st.Repo))
 	f.add("base", Short(st.Base))
 	f.add("remote", Clean(st.Remote))
@@ -135,7 +136,7 @@ func (s Style) StewardReport(st steward.State) string {
 
 func (s Style) tasks(st steward.State) string {
 	head := []string{"TASK", "TIER", "STATE", "PRIORITY", "STEPS", "ACTIONS", "COST", "TITLE"}
-	return s.table(head, each(st.Tasks, func(t steward.Task) []string {
+	return s.table(head, list.Map(st.Tasks, func(t steward.Task) []string {
 		return []string{
 			Clean(t.ID), string(t.Tier), s.doing(st, t), itoa(t.Priority), steps(t), itoa(t.Actions), "$" + t.Cost.CostUSD.String(), Clean(t.Title),
 		}
@@ -212,12 +213,12 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("submitted", s.when(t.Submitted))
 	b.WriteString(f.String())
 	if len(t.Steps) > 0 {
-		b.WriteString("\n\n" + s.table([]string{"STEP", "STATUS", "HEAD", "LOOP"}, each(t.Steps, func(step steward.Step) []string {
+		b.WriteString("\n\n" + s.table([]string{"STEP", "STATUS", "HEAD", "LOOP"}, list.Map(t.Steps, func(step steward.Step) []string {
 			return []string{Clean(step.ID), step.Doing(), Short(step.Head), Clean(step.Loop)}
 		})))
 	}
 	if len(t.Log) > 0 {
-		b.WriteString("\n\n" + s.table([]string{"ACTION", "RESULT", "METRIC", "WHY"}, each(t.Log, func(a task.Action) []string {
+		b.WriteString("\n\n" + s.table([]string{"ACTION", "RESULT", "METRIC", "WHY"}, list.Map(t.Log, func(a task.Action) []string {
 			return []string{Clean(a.Name), Clean(a.Outcome), number(a.Metric), Clean(cmp.Or(a.Error, a.Reason))}
 		})) + more(t.Actions, len(t.Log)))
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/visible"
 )
 
@@ -94,14 +95,6 @@ func padLeft(text string, n int) string { return runewidth.FillLeft(text, n) }
 
 // plural returns "1 iteration", "2 iterations".
 func plural(n int, word string) string { return evidence.Counted(n, word) }
-
-// each returns the results of a function for each of some values.
-func each[T, R any](all []T, of func(T) R) (results []R) {
-	for _, v := range all {
-		results = append(results, of(v))
-	}
-	return results
-}
 
 // first returns the first of some names, at most n, and how many more there are. count is how many there are in all.
 func first(n int, names []string, count int, between string) string {
@@ -184,5 +177,5 @@ func (s Style) table(head []string, rows [][]string) string {
 		}
 		return strings.TrimRight(b.String(), " ")
 	}
-	return strings.Join(append([]string{s.Dim(line(head))}, each(rows, line)...), "\n")
+	return strings.Join(append([]string{s.Dim(line(head))}, list.Map(rows, line)...), "\n")
 }

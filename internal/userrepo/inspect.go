@@ -23,6 +23,7 @@ import (
 
 	"pawl/internal/git"
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/store"
 )
 
@@ -72,20 +73,12 @@ func (e *Precondition) Error() string { return e.What + "; " + e.Do }
 type Preconditions []*Precondition
 
 func (p Preconditions) Error() string {
-	lines := make([]string, len(p))
-	for i, one := range p {
-		lines[i] = one.Error()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(list.Map(p, (*Precondition).Error), "\n")
 }
 
 // Unwrap lets errors.As find the first one.
 func (p Preconditions) Unwrap() []error {
-	all := make([]error, len(p))
-	for i, one := range p {
-		all[i] = one
-	}
-	return all
+	return list.Map(p, func(one *Precondition) error { return one })
 }
 
 // Failed returns the unmet conditions in an error of Inspect, none for any other error.

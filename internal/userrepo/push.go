@@ -15,6 +15,7 @@ import (
 
 	"pawl/internal/git"
 	"pawl/internal/held"
+	"pawl/internal/list"
 	"pawl/internal/shell"
 	"pawl/internal/store"
 )
@@ -78,9 +79,7 @@ func FetchTags(ctx context.Context, s *store.Store, source Repo, ref string) err
 		return err
 	}
 	args = append(args, "--", from, "+"+ref+":refs/pawl-tagged")
-	for _, tag := range moved {
-		args = append(args, "+"+tag+":"+tag)
-	}
+	args = append(args, list.Map(moved, func(tag string) string { return "+" + tag + ":" + tag })...)
 	_, err = run.Run(ctx, args...)
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/govern"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/wire"
@@ -109,10 +110,7 @@ func (k *Keeper[S]) unknown(ctx workflow.Context) []string {
 
 // dismiss refuses the unknown signals that have arrived.
 func (k *Keeper[S]) dismiss(ctx workflow.Context) {
-	var known []string
-	for _, m := range k.rules.Messages {
-		known = append(known, m.Name)
-	}
+	known := list.Map(k.rules.Messages, func(m loop.MessageName) string { return m.Name })
 	for _, name := range k.unknown(ctx) {
 		channel := workflow.GetSignalChannel(ctx, name)
 		var raw converter.RawValue

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 )
 
@@ -81,13 +82,7 @@ func (j *Journal[S]) Unrecorded() []loop.Event { return slices.Concat(j.pending,
 
 // Since returns the recent events after a number.
 func (j *Journal[S]) Since(seq int64) []loop.Event {
-	events := []loop.Event{}
-	for _, e := range newest(j.recent) {
-		if e.Seq > seq {
-			events = append(events, e)
-		}
-	}
-	return events
+	return append([]loop.Event{}, list.Filter(newest(j.recent), func(e loop.Event) bool { return e.Seq > seq })...)
 }
 
 // Emit records that something happened: the event is numbered, applied, and kept for the ledger. All but the writer of

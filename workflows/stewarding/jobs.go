@@ -16,6 +16,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
@@ -244,9 +245,7 @@ func (r *run) footing(ctx workflow.Context, j steward.Job) (branch string, err e
 		return j.After[0].Branch, nil
 	}
 	in := act.Join{Ref: r.opened.Ref, Task: j.Task, Step: j.Step.ID}
-	for _, st := range j.After {
-		in.Heads = append(in.Heads, st.Head)
-	}
+	in.Heads = list.Map(j.After, func(st steward.Step) string { return st.Head })
 	var out act.Joined
 	j.Do = steward.Join
 	if err = r.may(j); err == nil {

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/steward"
@@ -152,9 +153,7 @@ func (r *run) validate(ctx workflow.Context) error {
 				loops = append(loops, st.Loop)
 			}
 		}
-		for _, st := range t.Ending {
-			loops = append(loops, st.Loop)
-		}
+		loops = append(loops, list.Map(t.Ending, func(st steward.Step) string { return st.Loop })...)
 	}
 	var out act.Validated
 	if err := r.execute(ctx, act.ValidateName, "is everything as recorded?", in, &out); err != nil {

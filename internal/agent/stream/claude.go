@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/meter/tally"
 	"pawl/internal/outcome"
@@ -91,10 +92,7 @@ func (c Call) servers() (rules []string) {
 		return nil
 	}
 	names, _ := program.Servers(c.Agent.Args)
-	for _, name := range names {
-		rules = append(rules, "mcp__"+name)
-	}
-	return rules
+	return list.Map(names, func(name string) string { return "mcp__" + name })
 }
 
 // ofServer reports whether a tool belongs to an MCP server. --tools does not accept such tools.

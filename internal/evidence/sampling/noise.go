@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"pawl/internal/list"
 )
 
 // cut is how many standard deviations an evaluation may be from the median of its arm. One that is farther away is a
@@ -135,10 +137,7 @@ func median(arm []float64) float64 {
 // deviation returns the median distance from the middle, scaled to the standard deviation of normal noise, and
 // corrected for few values (n/(n-.8), Croux and Rousseeuw).
 func deviation(arm []float64, middle float64) float64 {
-	distances := make([]float64, len(arm))
-	for i, y := range arm {
-		distances[i] = math.Abs(y - middle)
-	}
+	distances := list.Map(arm, func(y float64) float64 { return math.Abs(y - middle) })
 	n := float64(len(arm))
 	return 1.4826 * median(distances) * n / (n - .8)
 }

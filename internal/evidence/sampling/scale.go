@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 )
 
 // Units of differences of a metric.
@@ -60,11 +61,7 @@ func (s Scale) of(v evidence.Decimal) float64 {
 
 // all returns the values of a metric on the scale.
 func (s Scale) all(values []evidence.Decimal) []float64 {
-	out := make([]float64, len(values))
-	for i, v := range values {
-		out[i] = s.of(v)
-	}
-	return out
+	return list.Map(values, s.of)
 }
 
 // logarithm returns ln(x), also of subnormal numbers, which math.Log on amd64 treats as 2^-1023.
