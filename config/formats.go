@@ -28,7 +28,7 @@ func readTOML(text []byte, file string, doc *document) {
 	if err == nil {
 		return
 	}
-	p := spec.Problem{File: file, What: "not valid TOML: " + goWords.ReplaceAllString(err.Error(), ""), Want: "valid TOML"}
+	p := spec.Problem{File: file, What: "not valid TOML: " + goWords().ReplaceAllString(err.Error(), ""), Want: "valid TOML"}
 	var at *toml.DecodeError
 	switch {
 	case errors.As(err, &at):

@@ -59,7 +59,7 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 			found.Add("body", "is given in the front matter, and text follows that", "one of the two")
 		}
 		doc.values["body"] = body
-		if m := heading.FindStringSubmatch(body); m != nil && doc.values["title"] == nil {
+		if m := heading().FindStringSubmatch(body); m != nil && doc.values["title"] == nil {
 			doc.values["title"] = m[1]
 		}
 	}
@@ -85,7 +85,7 @@ func guess(text []byte) string {
 	switch start := bytes.TrimSpace(text); {
 	case bytes.HasPrefix(start, []byte("{")):
 		return ".json"
-	case aKey.Match(start):
+	case aKey().Match(start):
 		return ".yaml"
 	}
 	return ".md"

@@ -78,7 +78,7 @@ var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
 func yamlProblem(err error, text []byte, file string) spec.Problem {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	p := spec.Problem{File: file, Want: "valid YAML"}
-	m := yamlLine.FindStringSubmatch(first)
+	m := yamlLine().FindStringSubmatch(first)
 	p.Line, _ = strconv.Atoi(m[1])
 	p.What = "not valid YAML: " + m[2]
 	for i, line := range bytes.Split(text, []byte("\n")) {

@@ -177,7 +177,7 @@ func filtered(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEnt
 		if err != nil && !errors.Is(err, git.ErrTooLarge) {
 			return nil, fmt.Errorf("reading %s: %w", git.Quote(e.Path), err)
 		}
-		for _, found := range filter.FindAllSubmatch(b, -1) {
+		for _, found := range filter().FindAllSubmatch(b, -1) {
 			name := string(found[1])
 			if slices.Contains(names, name) || len(names) == git.MaxNamed {
 				continue

@@ -47,7 +47,7 @@ func printed(dir string, limit int, read func(path string) []byte, cut func(text
 	var said []string
 	for _, name := range []string{"stdout", "stderr"} {
 		text := strings.ToValidUTF8(string(evidence.Plain(read(filepath.Join(dir, name)))), "?")
-		if text = strings.TrimSpace(emptyLines.ReplaceAllString(text, "\n")); text != "" {
+		if text = strings.TrimSpace(emptyLines().ReplaceAllString(text, "\n")); text != "" {
 			said = append(said, text)
 		}
 	}

@@ -274,7 +274,7 @@ func found(ctx context.Context, store *store.Store, repo userrepo.Repo, id strin
 	names := map[string]string{}
 	for ref, at := range refs {
 		name, ok := strings.CutPrefix(ref, below)
-		if rest, is := strings.CutPrefix(name, git.RefName(id)); ok && is && numbered.MatchString(rest) {
+		if rest, is := strings.CutPrefix(name, git.RefName(id)); ok && is && numbered().MatchString(rest) {
 			names[name] = at
 		}
 	}

@@ -196,7 +196,7 @@ func cleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) e
 	tip := base
 	for _, c := range kept {
 		tip, err = ws.Objects.Make(ctx, store.NewCommit{
-			Tree: c.Tree, Parents: []string{tip}, Author: c.Author, Time: c.Time, Message: iterated.ReplaceAllString(c.Message, ""),
+			Tree: c.Tree, Parents: []string{tip}, Author: c.Author, Time: c.Time, Message: iterated().ReplaceAllString(c.Message, ""),
 		})
 		if err != nil {
 			return err

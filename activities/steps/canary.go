@@ -204,9 +204,9 @@ func (w *Work) origins(ctx context.Context, in act.Canary, files []string) (all 
 		return nil, nil
 	}
 	python := "python3"
-	if found := pythonWord.FindString(in.Guard + " " + in.Test); found != "" {
+	if found := pythonWord().FindString(in.Guard + " " + in.Test); found != "" {
 		python = found
-	} else if found := besideIt.FindStringSubmatch(in.Guard + " " + in.Test); found != nil {
+	} else if found := besideIt().FindStringSubmatch(in.Guard + " " + in.Test); found != nil {
 		python = found[1] + "python"
 	}
 	const program = `import importlib.util as u, sys
@@ -239,7 +239,7 @@ func packages(files []string) (names []string) {
 		if top, _, nested := strings.Cut(file, "/"); nested {
 			name = top
 		}
-		if isPython && identifier.MatchString(name) && !slices.Contains(names, name) && len(names) < git.MaxNamed {
+		if isPython && identifier().MatchString(name) && !slices.Contains(names, name) && len(names) < git.MaxNamed {
 			names = append(names, name)
 		}
 	}

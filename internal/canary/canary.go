@@ -18,7 +18,7 @@ type language struct {
 	name string
 	// function matches the head of a function up to where its body begins: up to the opening brace, or, in a language
 	// with indented bodies, up to the end of the line. If it is nil, functions are not changed.
-	function *lazyregexp.Regexp
+	function lazyregexp.Regexp
 	fails    string // the new body: a statement that always fails
 	indented bool   // indentation marks the bodies
 	after    string // what comes before the first code in a file, "" for nothing
@@ -66,7 +66,7 @@ var tests = lazyregexp.New(`(?:^test_|_test\.|\.test\.|\.spec\.|_spec\.|Tests?\.
 // Breakable reports whether a file is source code in a known language, and not a test, an example or a setting.
 func Breakable(file string) bool {
 	base := path.Base(file)
-	if _, known := languages[path.Ext(base)]; !known || settings.MatchString(base) || tests.MatchString(base) {
+	if _, known := languages[path.Ext(base)]; !known || settings().MatchString(base) || tests().MatchString(base) {
 		return false
 	}
 	return !slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(dir string) bool { return slices.Contains(aside, dir) })
@@ -95,7 +95,7 @@ func Empty(file string, content []byte) ([]byte, int) {
 	}
 	var out []byte
 	n, from := 0, 0
-	for _, at := range l.function.FindAllIndex(content, -1) {
+	for _, at := range l.function().FindAllIndex(content, -1) {
 		if at[0] < from { // inside a body that is already replaced
 			continue
 		}

@@ -40,7 +40,7 @@ func (t tree) autotools() (setup, test string) {
 	}
 	if t.has["Makefile.am"] {
 		test = "make check"
-	} else if m := makeTests.FindStringSubmatch(t.read("Makefile.in")); m != nil {
+	} else if m := makeTests().FindStringSubmatch(t.read("Makefile.in")); m != nil {
 		test = "make " + m[1]
 	}
 	switch {

@@ -28,11 +28,11 @@ var (
 // both.
 func Direction(output string) string {
 	last := LastNumber(output)
-	if m := metricLine.FindStringSubmatch(last); m != nil {
+	if m := metricLine().FindStringSubmatch(last); m != nil {
 		last = strings.NewReplacer("-", "_", ".", "_").Replace(m[1])
 	}
-	rate := rates.MatchString(last)
-	cost := costs.MatchString(rates.ReplaceAllString(last, " "))
+	rate := rates().MatchString(last)
+	cost := costs().MatchString(rates().ReplaceAllString(last, " "))
 	switch {
 	case rate && !cost:
 		return higher
@@ -46,8 +46,8 @@ func Direction(output string) string {
 func LastNumber(output string) (last string) {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
-		isMetric := metricLine.MatchString(line)
-		if isMetric || aNumber.MatchString(line) && !metricLine.MatchString(last) {
+		isMetric := metricLine().MatchString(line)
+		if isMetric || aNumber().MatchString(line) && !metricLine().MatchString(last) {
 			last = line
 		}
 	}

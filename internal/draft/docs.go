@@ -64,7 +64,7 @@ func (t tree) deadLinks() (n int, out bool) {
 		if !page(name) {
 			continue
 		}
-		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(t.read(name), ""), -1) {
+		for _, m := range link().FindAllStringSubmatch(code().ReplaceAllString(t.read(name), ""), -1) {
 			to := path.Join(path.Dir(name), m[1])
 			switch {
 			case strings.HasPrefix(to, ".."):

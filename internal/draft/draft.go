@@ -214,7 +214,7 @@ func (r *Repository) WithoutBenchmark(how string) {
 func (t tree) languages() []language {
 	weight, most := map[string]int{}, 0
 	for _, name := range t.files {
-		if aside.MatchString(path.Dir(name)) || strings.HasPrefix(name, ".") { // tests and examples may be in another language
+		if aside().MatchString(path.Dir(name)) || strings.HasPrefix(name, ".") { // tests and examples may be in another language
 			continue
 		}
 		for _, l := range languages {

@@ -33,7 +33,7 @@ func (t tree) own(files []string) (own, foreign []string) {
 			own = append(own, name)
 			continue
 		}
-		if m := vendored.FindStringSubmatchIndex(name); m != nil {
+		if m := vendored().FindStringSubmatchIndex(name); m != nil {
 			foreign = append(foreign, name[:m[3]]+"/**")
 			continue
 		}
@@ -41,7 +41,7 @@ func (t tree) own(files []string) (own, foreign []string) {
 			foreign = append(foreign, "**/*"+generated[i])
 			continue
 		}
-		if ext := path.Ext(name); i < manyRead && (ext == ".go" || ext == ".rs" || ext == ".ts") && generatedMark.MatchString(t.read(name)) {
+		if ext := path.Ext(name); i < manyRead && (ext == ".go" || ext == ".rs" || ext == ".ts") && generatedMark().MatchString(t.read(name)) {
 			marked[path.Dir(name)] = append(marked[path.Dir(name)], name)
 			continue
 		}

@@ -168,7 +168,7 @@ func golang(t tree) Repository {
 		if slices.ContainsFunc(modules, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
 			continue
 		}
-		if found := goBenchmark.FindAllString(t.read(name), -1); strings.HasSuffix(name, "_test.go") && len(found) > 0 {
+		if found := goBenchmark().FindAllString(t.read(name), -1); strings.HasSuffix(name, "_test.go") && len(found) > 0 {
 			unknown = unknown || strings.Contains(t.read(name), "b.Run(")
 			packages, benchmarks = append(packages, "./"+path.Dir(name)), benchmarks+len(found)
 		}

@@ -78,10 +78,10 @@ func (t tree) projects(meant string) map[string]int {
 	for _, name := range t.files {
 		dir := strings.TrimPrefix(path.Dir(name), ".")
 		around := dir != "" && strings.HasPrefix(meant+"/", dir+"/")
-		if aside.MatchString(dir) && !around {
+		if aside().MatchString(dir) && !around {
 			continue
 		}
-		if manifest(path.Base(name)) && (around || strings.Count(dir, "/") < deepest) && (dir == "" || folder.MatchString(dir)) {
+		if manifest(path.Base(name)) && (around || strings.Count(dir, "/") < deepest) && (dir == "" || folder().MatchString(dir)) {
 			size[dir] = 0
 		}
 	}

@@ -126,7 +126,7 @@ func (t tree) sources(scope []string) string {
 	var dirs []string
 	for _, glob := range scope {
 		dir, whole := strings.CutSuffix(glob, "/**")
-		if !whole || !folder.MatchString(dir) {
+		if !whole || !folder().MatchString(dir) {
 			return "."
 		}
 		dirs = append(dirs, dir)

@@ -26,7 +26,7 @@ func (t tree) makefile() (r Repository) {
 	if name != "" {
 		r.Protect = []string{name} // otherwise a loop could change it to get a better number
 	}
-	for _, m := range makeTarget.FindAllStringSubmatch(text, -1) {
+	for _, m := range makeTarget().FindAllStringSubmatch(text, -1) {
 		targets[m[1]] = true
 	}
 	for _, name := range []string{"test", "check"} {
@@ -68,7 +68,7 @@ var shebang = lazyregexp.New(`^#! ?(?:/usr/bin/env +|/\S*/)([a-z]+)[\d.]*\s`)
 func (t tree) runs(name string) string {
 	by := strings.TrimPrefix(path.Ext(name), ".")
 	if by == "" {
-		if m := shebang.FindStringSubmatch(t.read(name)); m != nil {
+		if m := shebang().FindStringSubmatch(t.read(name)); m != nil {
 			by = m[1]
 		}
 	}
@@ -88,7 +88,7 @@ var printedMetric = lazyregexp.New(`METRIC [A-Za-z_][\w./-]*=`)
 // testScript returns the command for a script whose name says that it runs tests, "" if there is none.
 func (t tree) testScript() string {
 	for _, name := range t.files {
-		if command := t.runs(name); command != "" && testNames.MatchString(name) {
+		if command := t.runs(name); command != "" && testNames().MatchString(name) {
 			return command
 		}
 	}
@@ -105,18 +105,18 @@ func shell(t tree) Repository {
 		case ext == ".bats":
 			r.Protect = append(r.Protect, "**/*.bats")
 			top, _, below := strings.Cut(name, "/")
-			if !below || !folder.MatchString(top) {
+			if !below || !folder().MatchString(top) {
 				top = "."
 			}
 			if tests[top]++; r.Test == "" || tests[top] > most {
 				r.Test, most = "bats --recursive "+top, tests[top]
 			}
-		case strings.Contains(name, "/") || testNames.MatchString(name) || measures.MatchString(name):
+		case strings.Contains(name, "/") || testNames().MatchString(name) || measures().MatchString(name):
 		case strings.HasSuffix(name, "_test.sh"):
 			r.Protect = append(r.Protect, "**/*_test.sh")
 		case ext == ".sh" || ext == ".bash":
 			root = append(root, "*"+ext)
-		case ext == "" && folder.MatchString(name) && shebang.MatchString(t.read(name)):
+		case ext == "" && folder().MatchString(name) && shebang().MatchString(t.read(name)):
 			r.Scope = append(r.Scope, name)
 		}
 	}
@@ -127,9 +127,9 @@ func shell(t tree) Repository {
 // scripts returns a metric for each script whose name says that it measures something.
 func (t tree) scripts() (found []Metric) {
 	for _, name := range t.files {
-		if measures.MatchString(name) && !prepares.MatchString(name) {
+		if measures().MatchString(name) && !prepares().MatchString(name) {
 			metric := benchmark("Improve what "+name+" measures", t.runs(name), "a script in this repository"+numberLast)
-			if printed := printedMetric.FindAllString(t.read(name), -1); len(printed) > 0 {
+			if printed := printedMetric().FindAllString(t.read(name), -1); len(printed) > 0 {
 				metric.Direction = Direction(strings.Join(printed, "1\n") + "1")
 			}
 			found = append(found, metric)

@@ -59,7 +59,7 @@ var words = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"
 // deep its key is.
 func quote(s string, deep int) string {
 	switch {
-	case plain.MatchString(s) && strings.TrimSpace(s) == s && !slices.Contains(words, strings.ToLower(s)):
+	case plain().MatchString(s) && strings.TrimSpace(s) == s && !slices.Contains(words, strings.ToLower(s)):
 		return s
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		b, err := json.Marshal(s)

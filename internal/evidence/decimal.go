@@ -55,7 +55,7 @@ func MustDecimal(s string) Decimal {
 var numeral = lazyregexp.New(`^([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]+))?$`)
 
 func parse(s string, slack int) (Decimal, error) {
-	m := numeral.FindStringSubmatch(s[:min(len(s), maxText+1)])
+	m := numeral().FindStringSubmatch(s[:min(len(s), maxText+1)])
 	if m == nil || len(s) > maxText || m[2]+m[3] == "" {
 		return Decimal{}, fmt.Errorf("%s is not a number", quote(s))
 	}

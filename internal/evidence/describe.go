@@ -74,7 +74,7 @@ var and = lazyregexp.New(strings.ReplaceAll(`(?i)(?:^|[^J])(and)(?:[^J]|$)|(?:^|
 // "R&D", "and_then" and "search-and-replace" name one change. Commas and semicolons do not count, because a rule that
 // guesses would reject good changes.
 func conjunction(s string) (from, to int) {
-	m := and.FindStringSubmatchIndex(s)
+	m := and().FindStringSubmatchIndex(s)
 	if m == nil {
 		return -1, -1
 	}

@@ -119,7 +119,7 @@ func metricLines(out []byte) [][][]byte {
 	if !bytes.Contains(out, []byte("METRIC")) { // the pattern is slow on megabytes
 		return nil
 	}
-	return metricPattern.FindAllSubmatch(out, -1)
+	return metricPattern().FindAllSubmatch(out, -1)
 }
 
 // lastNumber returns the last token in out, and how many numbers there are.
@@ -176,5 +176,5 @@ func Plain(out []byte) []byte {
 	if bytes.IndexByte(out, 0x1b) < 0 {
 		return out
 	}
-	return escape.ReplaceAll(out, nil)
+	return escape().ReplaceAll(out, nil)
 }

@@ -29,8 +29,8 @@ var synonyms = map[string]string{
 // that does not depend on plural, tense and spelling. The order stays, and so does every word that could change the
 // meaning, because two different ideas must never be taken for one (P2).
 func Idea(description string) string {
-	description = label.ReplaceAllString(strings.TrimSpace(description), "")
-	if m := place.FindStringSubmatch(description); m != nil {
+	description = label().ReplaceAllString(strings.TrimSpace(description), "")
+	if m := place().FindStringSubmatch(description); m != nil {
 		description = m[2] + " " + m[1]
 	}
 	var out []string

@@ -115,8 +115,8 @@ var (
 const preRelease = `(?:[-+]\w+(?:[-.+]\w+)*)?`
 
 // length returns how much of b[i:] a pattern matches.
-func length(pattern *lazyregexp.Regexp, b []byte, i int) int {
-	m := pattern.FindSubmatchIndex(b[i:])
+func length(pattern lazyregexp.Regexp, b []byte, i int) int {
+	m := pattern().FindSubmatchIndex(b[i:])
 	if m == nil || len(m) > 2 && m[2] >= 0 {
 		return 0
 	}

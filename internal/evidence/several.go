@@ -74,7 +74,7 @@ func clause(text string) bool {
 	for len(words) > 0 && slices.Contains([]string{"then", "also", "to"}, words[0]) {
 		words = words[1:]
 	}
-	return len(words) > 1 && (verbs.MatchString(words[0]) || nouns.MatchString(words[0]) && articles.MatchString(words[1]))
+	return len(words) > 1 && (verbs().MatchString(words[0]) || nouns().MatchString(words[0]) && articles().MatchString(words[1]))
 }
 
 // How the second half of a description may begin: "add", "adds", "added", "adding".
@@ -90,6 +90,6 @@ var (
 )
 
 // words matches each of these words, with the endings of a verb.
-func words(all ...string) *lazyregexp.Regexp {
+func words(all ...string) lazyregexp.Regexp {
 	return lazyregexp.New(`^(?:` + strings.Join(all, "|") + `)(?:e?s|e?d|ing)?$`)
 }

@@ -93,7 +93,7 @@ func credential(name, value string) bool {
 		return false
 	case slices.ContainsFunc(hidden, func(part string) bool { return strings.Contains(upper, part) }),
 		slices.ContainsFunc(strings.Split(upper, "_"), func(word string) bool { return slices.Contains(hiddenWords, word) }),
-		withUser.MatchString(value), assigned.MatchString(value):
+		withUser().MatchString(value), assigned().MatchString(value):
 		return true
 	}
 	return len(findIn(value)) > 0 || len(secret.Find(name+"="+value)) > 0

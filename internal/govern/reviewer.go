@@ -219,7 +219,7 @@ func readText(text string, criteria int) (r Opinion, words int) {
 	fence := ""
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(line, " \t\r")
-		if m := fenceLine.FindStringSubmatch(line); m != nil {
+		if m := fenceLine().FindStringSubmatch(line); m != nil {
 			switch {
 			case fence == "":
 				fence = m[1]
@@ -231,7 +231,7 @@ func readText(text string, criteria int) (r Opinion, words int) {
 		if fence != "" {
 			continue
 		}
-		if m := decisionLine.FindStringSubmatch(line); m != nil {
+		if m := decisionLine().FindStringSubmatch(line); m != nil {
 			words++
 			d := Decision(m[1])
 			switch {
@@ -244,7 +244,7 @@ func readText(text string, criteria int) (r Opinion, words int) {
 			}
 			continue
 		}
-		if m := criterionLine.FindStringSubmatch(line); m != nil && len(r.Criteria) <= 2*criteria {
+		if m := criterionLine().FindStringSubmatch(line); m != nil && len(r.Criteria) <= 2*criteria {
 			r.Criteria = append(r.Criteria, loop.Criterion{Criterion: strings.TrimLeft(m[2], "0"), Met: m[1] != " ", Evidence: m[3]})
 		}
 	}

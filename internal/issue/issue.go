@@ -140,7 +140,7 @@ func criteria(doc ast.Node, src []byte) []string {
 		case *ast.Heading:
 			if inside == 0 || n.Level <= inside {
 				inside = 0
-				if section.MatchString(line(n, src)) {
+				if section().MatchString(line(n, src)) {
 					inside = n.Level
 				}
 			}
@@ -272,7 +272,7 @@ var blankLines = lazyregexp.New(`^\s*\n`)
 
 // trim removes blank lines at both ends.
 func trim(s string) string {
-	return strings.TrimRight(s[len(blankLines.FindString(s)):], " \t\n")
+	return strings.TrimRight(s[len(blankLines().FindString(s)):], " \t\n")
 }
 
 // clip returns at most n bytes of s, cut between characters.

@@ -35,7 +35,7 @@ const taskFolder = "tasks/"
 var taskID = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func checkID(id string) error {
-	if !taskID.MatchString(id) {
+	if !taskID().MatchString(id) {
 		return fmt.Errorf("%s can't be the ID of a task", git.Quote(id))
 	}
 	return nil

@@ -14,14 +14,14 @@ import (
 func Text(text string) string {
 	words := strings.Split(visible.Clean(text), " ")
 	for i, word := range words {
-		if strings.ContainsAny(word, ":.@") && linked.MatchString(word) { // the expression is slow, and most words have none of these
+		if strings.ContainsAny(word, ":.@") && linked().MatchString(word) { // the expression is slow, and most words have none of these
 			words[i] = unlinked(word)
 		} else {
 			words[i] = escape.Replace(word)
 		}
 	}
 	line := strings.Join(words, " ")
-	if m := block.FindStringSubmatchIndex(line); m != nil {
+	if m := block().FindStringSubmatchIndex(line); m != nil {
 		at := max(m[2], m[4])
 		line = line[:at] + `\` + line[at:]
 	}
@@ -42,7 +42,7 @@ var (
 func unlinked(word string) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range append(apart.FindAllStringIndex(word, -1), []int{len(word), len(word)}) {
+	for _, m := range append(apart().FindAllStringIndex(word, -1), []int{len(word), len(word)}) {
 		if at < m[0] {
 			b.WriteString("`" + word[at:m[0]] + "`")
 		}

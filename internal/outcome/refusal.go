@@ -36,7 +36,7 @@ func ByStatus(status int) Class {
 // model's text. The first match decides.
 var words = []struct {
 	class Class
-	words *lazyregexp.Regexp
+	words lazyregexp.Regexp
 }{
 	{RateLimited, lazyregexp.New(`(?i)(usage|rate|session|weekly|5-hour|hit your|quota)[ _-]?limit|hit your limit|quota (was |is )?(exceeded|exhausted)|(exceeded|exhausted) your (\w+ )*quota|RESOURCE_EXHAUSTED|too many requests`)},
 	{AuthMissing, lazyregexp.New(`(?i)unauthori[sz]ed|authentication[_ ](failed|error|required)|(invalid|incorrect|missing|no|set an?|provide an?) (\S+ )?(api[ _-]?key|auth method|credentials)|api[ _-]?key (is )?(not (valid|found|set)|invalid|missing)|not (logged|signed) in|/login\b|please (log|sign) in|missing environment variable`)},
@@ -48,13 +48,13 @@ var statusIn = lazyregexp.New(`(?i)(?:^\W*|(?:status|error|http|code)[^0-9a-z]{1
 
 // ByWords returns the class of a program's failure from its words, "" if it is no refusal to work.
 func ByWords(failure string) Class {
-	if m := statusIn.FindStringSubmatch(failure); m != nil {
+	if m := statusIn().FindStringSubmatch(failure); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil && ByStatus(n) != "" {
 			return ByStatus(n)
 		}
 	}
 	for _, w := range words {
-		if w.words.MatchString(failure) {
+		if w.words().MatchString(failure) {
 			return w.class
 		}
 	}
@@ -68,7 +68,7 @@ func In(failure string) *Refusal {
 		return nil
 	}
 	r := &Refusal{Class: class, Said: failure}
-	if m := resets.FindStringSubmatch(failure); m != nil {
+	if m := resets().FindStringSubmatch(failure); m != nil {
 		if at, err := strconv.ParseInt(m[1], 10, 64); err == nil {
 			r.Until = time.Unix(at, 0).UTC()
 		}
@@ -100,9 +100,9 @@ func (r Refusal) When(now time.Time) time.Time {
 	case r.Class != RateLimited:
 		return time.Time{}
 	}
-	if m := howLong.FindStringSubmatch(r.Said); m != nil {
+	if m := howLong().FindStringSubmatch(r.Said); m != nil {
 		var d time.Duration
-		for _, p := range part.FindAllStringSubmatch(m[1], -1) {
+		for _, p := range part().FindAllStringSubmatch(m[1], -1) {
 			n, err := strconv.ParseFloat(p[1], 64)
 			if err != nil || n > 1e6 {
 				return time.Time{}
@@ -117,7 +117,7 @@ func (r Refusal) When(now time.Time) time.Time {
 
 // atTime finds a time of day and returns the end of that minute, because programs cut the seconds off.
 func atTime(said string, now time.Time) time.Time {
-	m := ofDay.FindStringSubmatch(said)
+	m := ofDay().FindStringSubmatch(said)
 	if m == nil {
 		return time.Time{}
 	}

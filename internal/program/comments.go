@@ -15,11 +15,11 @@ var (
 
 // uncommented returns JSON without such comments and commas.
 func uncommented(text []byte) []byte {
-	json := comment.ReplaceAllStringFunc(string(text), func(found string) string {
+	json := comment().ReplaceAllStringFunc(string(text), func(found string) string {
 		if found[0] == '"' {
 			return found
 		}
 		return ""
 	})
-	return []byte(comma.ReplaceAllStringFunc(json, func(found string) string { return strings.TrimPrefix(found, ",") }))
+	return []byte(comma().ReplaceAllStringFunc(json, func(found string) string { return strings.TrimPrefix(found, ",") }))
 }

@@ -83,7 +83,7 @@ func (r *refs) first(dir, modules string) {
 // first.
 func (r *refs) standard(text, dir string) {
 	var names []string
-	for _, m := range pythonImport.FindAllStringSubmatch(text, -1) {
+	for _, m := range pythonImport().FindAllStringSubmatch(text, -1) {
 		if m[2] != "" { // relative
 			continue
 		}
@@ -127,8 +127,8 @@ func (r *refs) told(dir, settings string) {
 			continue
 		}
 		r.within(func() {
-			for _, m := range helper.FindAllStringSubmatch(text, -1) {
-				for _, name := range inSettings.FindAllString(m[1], -1) {
+			for _, m := range helper().FindAllStringSubmatch(text, -1) {
+				for _, name := range inSettings().FindAllString(m[1], -1) {
 					r.helper(at, name)
 				}
 			}

@@ -233,7 +233,7 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 func tested(name, subs string, args []shell.Word) bool {
 	var plain []string
 	for _, w := range args {
-		if w.Text != "" && !strings.HasPrefix(w.Text, "-") && !assignment.MatchString(w.Text) {
+		if w.Text != "" && !strings.HasPrefix(w.Text, "-") && !assignment().MatchString(w.Text) {
 			plain = append(plain, w.Text)
 		}
 	}
@@ -241,7 +241,7 @@ func tested(name, subs string, args []shell.Word) bool {
 	case runs && len(plain) == 0:
 		return true
 	case runs:
-		return slices.ContainsFunc(plain, testing.MatchString)
+		return slices.ContainsFunc(plain, testing().MatchString)
 	case subs == "":
 		return true
 	}
@@ -280,7 +280,7 @@ func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some 
 			r.group("", shell.EscapeGlob(at), Group{There: true})
 		case at != "." && r.folder(at):
 			some = true
-			if testFolder.MatchString(at) || slices.Contains(tests, "/"+path.Base(at)+"/**") { // prove t
+			if testFolder().MatchString(at) || slices.Contains(tests, "/"+path.Base(at)+"/**") { // prove t
 				r.group(at, "**", Group{There: true})
 			} else { // the folder has the tested code too
 				for _, glob := range tests {
@@ -302,7 +302,7 @@ func (r *refs) given(dir, name string, tests []string, args []shell.Word) (some 
 func (r *refs) testFolders(dir string, words []shell.Word) {
 	for _, w := range words {
 		at := r.relative(shell.Resolve(dir, strings.TrimSuffix(w.Path, "/")))
-		if !w.Unknown && !w.Glob && testFolder.MatchString(at) && r.folder(at) {
+		if !w.Unknown && !w.Glob && testFolder().MatchString(at) && r.folder(at) {
 			r.group(at, "**", Group{There: true})
 		}
 	}
@@ -310,9 +310,9 @@ func (r *refs) testFolders(dir string, words []shell.Word) {
 
 // testsIn seals the test folders in the strings of a program's text: ruby -e 'Dir["test/**/test_*.rb"].each { … }'.
 func (r *refs) testsIn(dir, text string) {
-	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+	for _, m := range quoted().FindAllStringSubmatch(text, -1) {
 		at := r.relative(shell.Resolve(dir, m[1]))
-		if found := testFolder.FindStringIndex(at); found != nil {
+		if found := testFolder().FindStringIndex(at); found != nil {
 			r.testFolders("", []shell.Word{{Path: at[:found[1]]}})
 		}
 	}

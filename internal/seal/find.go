@@ -249,7 +249,7 @@ func (r *refs) refer(dir string, w shell.Word) {
 		}
 		return
 	}
-	if dirs := r.dirs; assignment.MatchString(w.Path) {
+	if dirs := r.dirs; assignment().MatchString(w.Path) {
 		r.dirs = nil
 		defer func() { r.dirs = dirs }()
 	}
@@ -266,7 +266,7 @@ func (r *refs) seal(dir, name string) bool {
 		r.mark(file)
 		return true
 	}
-	if path.IsAbs(file) && !r.out && !(r.named && scratch.MatchString(file)) {
+	if path.IsAbs(file) && !r.out && !(r.named && scratch().MatchString(file)) {
 		r.outside[file] = true
 	}
 	if r.dirs != nil && file != "." {

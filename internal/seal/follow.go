@@ -73,7 +73,7 @@ func language(by, file, text string) string {
 	if _, known := interpreters[by]; known {
 		return by
 	}
-	if m := shebang.FindStringSubmatch(text); m != nil {
+	if m := shebang().FindStringSubmatch(text); m != nil {
 		if m[1] == "env" {
 			return m[2]
 		}

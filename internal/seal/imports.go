@@ -40,7 +40,7 @@ func (r *refs) imports(file, from string, depth int) {
 		}
 		return false
 	}
-	for _, m := range pythonImport.FindAllStringSubmatch(text, -1) {
+	for _, m := range pythonImport().FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(m[1], ",") { // import a.b as c, d
 			if first := strings.Fields(name); len(first) > 0 {
 				at := from
@@ -65,7 +65,7 @@ func (r *refs) imports(file, from string, depth int) {
 				module(at)
 			}
 		}
-		for _, name := range pythonNames.FindAllString(m[4]+m[5], -1) {
+		for _, name := range pythonNames().FindAllString(m[4]+m[5], -1) {
 			module(path.Join(at, name))
 		}
 	}
@@ -77,7 +77,7 @@ func (r *refs) requires(file string, depth int) {
 	if !ok {
 		return
 	}
-	for _, m := range scriptImport.FindAllStringSubmatch(text, -1) {
+	for _, m := range scriptImport().FindAllStringSubmatch(text, -1) {
 		at := path.Join(path.Dir(file), m[1])
 		for _, end := range []string{"", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".json", "/index.js", "/index.ts"} {
 			if name := at + end; r.exists[name] && helps(file, name) {

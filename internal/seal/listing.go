@@ -25,7 +25,7 @@ func (r *refs) listing(c shell.Command, name, lists string) {
 	var words []string
 	for _, w := range c.Words {
 		switch {
-		case w.Unknown || w.Glob && !asItStands.MatchString(w.Path):
+		case w.Unknown || w.Glob && !asItStands().MatchString(w.Path):
 			return
 		case w.Glob:
 			words = append(words, w.Path)

@@ -14,7 +14,7 @@ import (
 type own struct {
 	options string
 	files   string // its settings files, in the folder in which it runs or at the root
-	setting *lazyregexp.Regexp
+	setting lazyregexp.Regexp
 }
 
 var (
@@ -47,8 +47,8 @@ func (r *refs) patterns(dir, name string, args []shell.Word) (globs []string) {
 			told = append(told, value)
 		case i > 0 && contains(o.options, args[i-1].Text):
 			told = append(told, w.Text)
-		case o.setting == pythonFiles.setting:
-			if m := override.FindStringSubmatch(w.Text); m != nil {
+		case o.files == pythonFiles.files:
+			if m := override().FindStringSubmatch(w.Text); m != nil {
 				told = append(told, m[1])
 			}
 		}
@@ -58,17 +58,17 @@ func (r *refs) patterns(dir, name string, args []shell.Word) (globs []string) {
 			if r.text == nil || !r.exists[at] {
 				continue
 			}
-			for _, m := range o.setting.FindAllStringSubmatch(r.text(at), -1) {
+			for _, m := range o.setting().FindAllStringSubmatch(r.text(at), -1) {
 				told = append(told, m[1])
 			}
 			break
 		}
 	}
 	for _, list := range told {
-		for _, glob := range pattern.FindAllString(list, -1) {
+		for _, glob := range pattern().FindAllString(list, -1) {
 			glob = strings.TrimPrefix(strings.TrimPrefix(glob, "<rootDir>/"), "**/")
 			every := strings.Trim(strings.TrimSuffix(path.Base(glob), path.Ext(glob)), "*") == ""
-			if strings.ContainsAny(glob, "()!\\") || every && !testFolder.MatchString(path.Dir(glob)) || !doublestar.ValidatePattern(glob) {
+			if strings.ContainsAny(glob, "()!\\") || every && !testFolder().MatchString(path.Dir(glob)) || !doublestar.ValidatePattern(glob) {
 				continue
 			}
 			globs = append(globs, glob)

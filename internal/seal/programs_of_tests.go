@@ -12,7 +12,7 @@ import (
 type builder struct {
 	file string
 	// program has the name of a program that is built, and its sources; test the command of a test.
-	program, test *lazyregexp.Regexp
+	program, test lazyregexp.Regexp
 }
 
 var builders = map[string]builder{
@@ -40,15 +40,15 @@ func (r *refs) programsOfTests(name string) {
 		}
 		text, _ := r.once(file, name, 0)
 		named := func(words string) (files []string) {
-			for _, word := range pattern.FindAllString(words, -1) {
-				if at := shell.Resolve(path.Dir(file), sourceFolder.ReplaceAllString(word, "")); r.exists[at] {
+			for _, word := range pattern().FindAllString(words, -1) {
+				if at := shell.Resolve(path.Dir(file), sourceFolder().ReplaceAllString(word, "")); r.exists[at] {
 					files = append(files, at)
 				}
 			}
 			return files
 		}
 		r.within(func() {
-			for _, m := range b.program.FindAllStringSubmatch(text, -1) {
+			for _, m := range b.program().FindAllStringSubmatch(text, -1) {
 				sources := named(m[2])
 				for _, source := range sources {
 					if test(m[1]) && (test(path.Base(source)) || len(sources) == 1) {
@@ -56,9 +56,9 @@ func (r *refs) programsOfTests(name string) {
 					}
 				}
 			}
-			for _, m := range b.test.FindAllStringSubmatch(text, -1) {
+			for _, m := range b.test().FindAllStringSubmatch(text, -1) {
 				for _, word := range named(m[1]) {
-					if !cSource.MatchString(word) {
+					if !cSource().MatchString(word) {
 						r.mark(word)
 					}
 				}

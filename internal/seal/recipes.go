@@ -200,7 +200,7 @@ func makeRecipes(text string) recipes {
 	value := map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "SHELL": "sh"}
 	expand := func(s string) string {
 		for range 5 { // a variable may contain others
-			s = makeUse.ReplaceAllStringFunc(s, func(use string) string {
+			s = makeUse().ReplaceAllStringFunc(s, func(use string) string {
 				if v, known := value[use[2:len(use)-1]]; known && len(s) < shell.MaxCommand {
 					return v
 				}
@@ -222,14 +222,14 @@ func makeRecipes(text string) recipes {
 			continue
 		}
 		line = strings.TrimSpace(strings.Split(line+" ", " #")[0])
-		if m := makeInclude.FindStringSubmatch(line); m != nil {
+		if m := makeInclude().FindStringSubmatch(line); m != nil {
 			all.include = append(all.include, strings.Fields(expand(m[1]))...)
-		} else if m := makeVariable.FindStringSubmatch(line); m != nil {
+		} else if m := makeVariable().FindStringSubmatch(line); m != nil {
 			if m[2] == "+" && value[m[1]] != "" {
 				m[3] = value[m[1]] + " " + m[3]
 			}
 			value[m[1]] = m[3]
-		} else if m := makeRule.FindStringSubmatch(line); m != nil {
+		} else if m := makeRule().FindStringSubmatch(line); m != nil {
 			in = nil
 			before, inline, _ := strings.Cut(expand(m[2]), ";")
 			for name := range strings.FieldsSeq(expand(m[1])) {
@@ -310,11 +310,11 @@ func justRecipes(text string) recipes {
 			}
 			continue
 		}
-		if m := justVariable.FindStringSubmatch(line); m != nil {
+		if m := justVariable().FindStringSubmatch(line); m != nil {
 			value[m[1]] = m[2]
-		} else if m := justInclude.FindStringSubmatch(line); m != nil {
+		} else if m := justInclude().FindStringSubmatch(line); m != nil {
 			all.include = append(all.include, m[1])
-		} else if m := justRule.FindStringSubmatch(line); m != nil {
+		} else if m := justRule().FindStringSubmatch(line); m != nil {
 			in = all.add(m[1])
 			for word := range strings.FieldsSeq(m[2]) {
 				in.before = append(in.before, strings.Trim(word, "()&"))
@@ -325,13 +325,13 @@ func justRecipes(text string) recipes {
 	}
 	for _, one := range all.targets {
 		for i, command := range one.commands {
-			command = justUse.ReplaceAllStringFunc(command, func(use string) string {
+			command = justUse().ReplaceAllStringFunc(command, func(use string) string {
 				if v, known := value[strings.Trim(use, "{} ")]; known {
 					return v
 				}
 				return use
 			})
-			one.commands[i] = justAny.ReplaceAllString(command, "$$_just")
+			one.commands[i] = justAny().ReplaceAllString(command, "$$_just")
 		}
 		if len(one.commands) > 0 && strings.HasPrefix(one.commands[0], "#!") { // a single script, in any language
 			how := language("", "", one.commands[0])

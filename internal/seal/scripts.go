@@ -221,7 +221,7 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 				r.free(c.Dir, w)
 			}
 			loaded = true
-		case contains(in.inline, w.Text) || shells[name] && commandOption.MatchString(w.Text):
+		case contains(in.inline, w.Text) || shells[name] && commandOption().MatchString(w.Text):
 			if n+1 < len(args) && shells[name] {
 				r.scripts(args[n+1].Text, c.Dir, c.Env, depth+1)
 			} else if n+1 < len(args) && r.judges {
@@ -322,7 +322,7 @@ func (r *refs) task(dir, name string, args []shell.Word, depth int) {
 			names = []string{value}
 		case takesDir:
 			dir = shell.Resolve(dir, value)
-		case !strings.HasPrefix(option, "-") && !assignment.MatchString(args[n].Text):
+		case !strings.HasPrefix(option, "-") && !assignment().MatchString(args[n].Text):
 			plain = append(plain, args[n])
 		}
 	}
@@ -331,7 +331,7 @@ func (r *refs) task(dir, name string, args []shell.Word, depth int) {
 	} else if t.only == "*" {
 		sub = "install"
 	}
-	if contains("npm pnpm yarn bun", name) && slices.ContainsFunc(args, func(w shell.Word) bool { return spread.MatchString(w.Text) }) {
+	if contains("npm pnpm yarn bun", name) && slices.ContainsFunc(args, func(w shell.Word) bool { return spread().MatchString(w.Text) }) {
 		r.workspaces(dir, plain, depth)
 	}
 	if t.only == "*" && contains(ownCommands, sub) || t.only != "" && t.only != "*" && !contains(t.only, sub) {
@@ -381,7 +381,7 @@ func unwrap(args []shell.Word, options string) []shell.Word {
 			return args[1:]
 		case contains(options, text):
 			args = args[min(2, len(args)):]
-		case strings.HasPrefix(text, "-"), assignment.MatchString(text), quantity.MatchString(text), text == "stat", text == "record":
+		case strings.HasPrefix(text, "-"), assignment().MatchString(text), quantity().MatchString(text), text == "stat", text == "record":
 			args = args[1:]
 		default:
 			return args
@@ -405,7 +405,7 @@ func called(w shell.Word) string {
 	if name == "." { // a path that nobody knows is empty
 		return ""
 	}
-	if trimmed := versions.ReplaceAllString(name, ""); len(trimmed) > 1 { // c8 is no version of c
+	if trimmed := versions().ReplaceAllString(name, ""); len(trimmed) > 1 { // c8 is no version of c
 		return trimmed
 	}
 	return name

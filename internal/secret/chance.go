@@ -20,10 +20,10 @@ var written = lazyregexp.New(`(?i)(?:^|[_-])your(?:[_-]|$)|xxxx$`)
 
 func placeholder(text string) bool {
 	small := strings.ToLower(text)
-	if slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(small, p) }) || written.MatchString(text) {
+	if slices.ContainsFunc(placeholders, func(p string) bool { return strings.Contains(small, p) }) || written().MatchString(text) {
 		return true
 	}
-	rest := counted.ReplaceAllString(text, "")
+	rest := counted().ReplaceAllString(text, "")
 	return rest != text && (len(rest) < leastSecret || !random(rest))
 }
 
@@ -36,7 +36,7 @@ var (
 // random reports whether a text looks random: it has letters and digits, does not consist of words or names, and has
 // nearly as much information as possible.
 func random(text string) bool {
-	if !strings.ContainsAny(text, "0123456789") || !strings.ContainsFunc(text, letter) || uuid.MatchString(text) {
+	if !strings.ContainsAny(text, "0123456789") || !strings.ContainsFunc(text, letter) || uuid().MatchString(text) {
 		return false
 	}
 	if strings.ContainsAny(text, "$%") { // $NAME or %NAME%: a variable
@@ -44,10 +44,10 @@ func random(text string) bool {
 	}
 	words := true
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("-_./=+~:!?,;@#^&*", r) }) {
-		words = words && wordy.MatchString(part)
+		words = words && wordy().MatchString(part)
 	}
 	least := 3.5
-	if hex.MatchString(text) {
+	if hex().MatchString(text) {
 		least = 3.1 // hex digits carry less information
 	}
 	if len(text) < 20 {

@@ -8,7 +8,7 @@ import "pawl/internal/lazyregexp"
 type format struct {
 	kind   string
 	hint   string
-	find   *lazyregexp.Regexp
+	find   lazyregexp.Regexp
 	random bool
 }
 
@@ -80,7 +80,7 @@ var formats = []format{
 
 // in calls add for each credential of the format in a line.
 func (f *format) in(line string, add func(Found)) {
-	for _, m := range f.find.FindAllStringSubmatchIndex(line, -1) {
+	for _, m := range f.find().FindAllStringSubmatchIndex(line, -1) {
 		start, end := m[len(m)-2], m[len(m)-1]
 		if text := line[start:end]; !placeholder(text) && (!f.random || random(text)) {
 			add(Found{f.kind, start, end, text})

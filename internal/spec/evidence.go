@@ -44,7 +44,7 @@ func (s Spec) metrics(c *Checker) {
 		switch {
 		case m.Name == "":
 			c.Add(key+".name", MissingKey, "the name that verify prints in a line METRIC name=number")
-		case !metricName.MatchString(m.Name):
+		case !metricName().MatchString(m.Name):
 			c.Add(key+".name", "is "+Show(m.Name), "a name of up to 80 characters, without spaces and =")
 		case seen[m.Name]:
 			c.Add(key+".name", "is given twice", "each metric once")

@@ -97,7 +97,7 @@ func HostName(name string) string {
 		return ""
 	}
 	for _, l := range labels {
-		if len(l) > 63 || !label.MatchString(l) {
+		if len(l) > 63 || !label().MatchString(l) {
 			return ""
 		}
 	}

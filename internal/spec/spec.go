@@ -124,7 +124,7 @@ var surefire = []string{"**/target/surefire-reports/TEST-*.xml", "**/target/fail
 // ReportsOf returns the globs of the reports that a command writes: those of the spec, else those of Maven and Gradle
 // if the command runs one of them.
 func (s Spec) ReportsOf(command string) []string {
-	if len(s.Test.Report) == 0 && builders.MatchString(command) {
+	if len(s.Test.Report) == 0 && builders().MatchString(command) {
 		return surefire
 	}
 	return s.Test.Report

@@ -24,7 +24,7 @@ var (
 
 // ParseSize reads a size.
 func ParseSize(text string) (Size, error) {
-	if m := sized.FindStringSubmatch(text); m != nil {
+	if m := sized().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.ParseInt(m[1], 10, 64)
 		return Size(n << (10 * slices.Index(units, m[2]))), nil // at most six digits, and at most 40 bits more: it fits
 	}

@@ -31,7 +31,7 @@ const urlExample = "an https, ssh, git or file URL, or host:path, such as https:
 // Endpoint returns the host and port to which git connects for the repository, as an entry of hosts; "" for a path or
 // a file URL. It does not know what the settings of ssh make of a host name.
 func (r Repo) Endpoint() string {
-	if m := urlShape.FindStringSubmatch(r.URL); m != nil {
+	if m := urlShape().FindStringSubmatch(r.URL); m != nil {
 		port := map[string]string{"http": "80", "https": "443", "ssh": "22", "git": "9418"}[m[1]]
 		host := m[2][strings.LastIndex(m[2], "@")+1:]
 		switch {
@@ -42,7 +42,7 @@ func (r Repo) Endpoint() string {
 		}
 		return host + ":" + port
 	}
-	if scpShape.MatchString(r.URL) {
+	if scpShape().MatchString(r.URL) {
 		host, _, _ := strings.Cut(r.URL, ":")
 		return host[strings.LastIndex(host, "@")+1:] + ":22"
 	}
@@ -59,7 +59,7 @@ func badURL(address string) (what, want string) {
 		switch {
 		case strings.HasPrefix(address, "/"):
 			return "is a path", "file://" + address + ", or repo.path if it is a working tree on this host"
-		case scpShape.MatchString(address):
+		case scpShape().MatchString(address):
 			return "", ""
 		}
 		return "is not the address of a repository", urlExample
@@ -72,7 +72,7 @@ func badURL(address string) (what, want string) {
 				"the URL without it: git asks your credential helper (`git config credential.helper`), or ssh its agent"
 		}
 	}
-	shape := urlShape.FindStringSubmatch(address)
+	shape := urlShape().FindStringSubmatch(address)
 	if shape == nil {
 		return "is not the address of a repository", urlExample
 	}
@@ -80,7 +80,7 @@ func badURL(address string) (what, want string) {
 	switch {
 	case scheme == "file" && host != "" && host != "localhost":
 		return "names a host, which a file URL can't", "file:///path/to/project.git"
-	case scheme != "file" && !hostShape.MatchString(host):
+	case scheme != "file" && !hostShape().MatchString(host):
 		return "names no host", urlExample
 	}
 	return "", ""

@@ -363,7 +363,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		variableKey := Join(key+".env", name)
 		switch {
-		case !variable.MatchString(name):
+		case !variable().MatchString(name):
 			add(variableKey, "is not the name of a variable", "letters, digits and _, not starting with a digit")
 		case strings.HasPrefix(name, "PAWL_"):
 			add(variableKey, "is set by pawl itself", "another name")

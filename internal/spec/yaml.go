@@ -155,7 +155,7 @@ func YAMLScalar(n *yaml.Node) any {
 			return b
 		}
 	case "!!int", "!!float":
-		if _, err := evidence.ParseDecimal(n.Value); err == nil && !strings.Contains(n.Value, "_") && !octal.MatchString(n.Value) {
+		if _, err := evidence.ParseDecimal(n.Value); err == nil && !strings.Contains(n.Value, "_") && !octal().MatchString(n.Value) {
 			return json.Number(n.Value)
 		}
 		var i int64

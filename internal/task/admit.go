@@ -114,7 +114,7 @@ func (t Task) Check(key string) spec.Problems {
 // problems returns the problems of a task by itself.
 func (t *Task) problems() spec.Problems {
 	var c spec.Checker
-	if t.ID != "" && (len(t.ID) > maxID || !taskID.MatchString(t.ID)) {
+	if t.ID != "" && (len(t.ID) > maxID || !taskID().MatchString(t.ID)) {
 		c.Add("id", "is "+spec.Show(t.ID), fmt.Sprintf("at most %d of a to z, 0 to 9 and the hyphen, such as %q", maxID, derived(t.ID)))
 	}
 	checkLine(&c, "title", t.Title)
@@ -186,7 +186,7 @@ func refused(err error) error {
 // Called replaces "of a spec" by the document's name in problems, except in problems of specs inside the document.
 func Called(document string, problems spec.Problems) spec.Problems {
 	for i, p := range problems {
-		if ofSpec.MatchString(p.Key) {
+		if ofSpec().MatchString(p.Key) {
 			continue
 		}
 		problems[i].What = strings.ReplaceAll(problems[i].What, "of a spec", "of a "+document)

@@ -122,7 +122,7 @@ func cut(file []byte) (matter, text string, err error) {
 	if strings.TrimRight(first, " \t") != fence {
 		return "", "", errors.New("does not begin with front matter")
 	}
-	end := closing.FindStringIndex(rest)
+	end := closing().FindStringIndex(rest)
 	if end == nil {
 		return "", "", errors.New("has front matter that does not end")
 	}

@@ -99,7 +99,7 @@ func checkSteps(c *spec.Checker, key string, steps []Step) {
 	before := len(c.Problems)
 	for i, s := range steps {
 		own := fmt.Sprintf("%s[%d]", key, i)
-		if !stepID.MatchString(s.ID) {
+		if !stepID().MatchString(s.ID) {
 			c.Add(own+".id", "is "+spec.Show(s.ID), "1 to 40 of a to z, 0 to 9 and the hyphen")
 		}
 		c.OneOf(own+".kind", s.Kind, kind.Loops())

@@ -77,7 +77,7 @@ func readCargo(c *collector, outputs [][]byte) {
 		case strings.HasPrefix(line, "error: could not compile "):
 			failedBuild, inError = true, false
 			errors.line(line)
-		case cargoError.MatchString(line):
+		case cargoError().MatchString(line):
 			inError = true
 			errors.line(line)
 		case inError && line == "":
@@ -97,7 +97,7 @@ func readCargo(c *collector, outputs [][]byte) {
 }
 
 func rustFile(message string) string {
-	if m := cargoAt.FindStringSubmatch(message); m != nil {
+	if m := cargoAt().FindStringSubmatch(message); m != nil {
 		return m[1]
 	}
 	return ""

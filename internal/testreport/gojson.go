@@ -92,7 +92,7 @@ func (r *goReader) testEvent(e goEvent) {
 	case "run":
 		p.tests.of(e.Test, maxNamed)
 	case "output":
-		if !framing.MatchString(e.Output) {
+		if !framing().MatchString(e.Output) {
 			r.keep(out, e.Output)
 		}
 	case "pass", "skip", "fail":
@@ -177,7 +177,7 @@ var goPlace = lazyregexp.New(`[^ \t\n(]*?\.go:`)
 
 // goFile returns the file of the first "name.go:line:" in a message that is not one of Go's own.
 func goFile(message string) string {
-	for _, place := range goPlace.FindAllString(message, -1) {
+	for _, place := range goPlace().FindAllString(message, -1) {
 		if !strings.Contains(place, "/src/runtime/") && !strings.Contains(place, "/src/testing/") {
 			return strings.TrimSuffix(place, ":")
 		}

@@ -67,9 +67,9 @@ func (r *junitReader) read(src []byte) {
 		case bytes.HasPrefix(src, []byte("<!")), bytes.HasPrefix(src, []byte("<?")): // a DOCTYPE, an XML declaration
 			_, src, whole = bytes.Cut(src, []byte(">"))
 		default:
-			m := xmlTag.FindSubmatch(src[:min(len(src), usualTag)])
+			m := xmlTag().FindSubmatch(src[:min(len(src), usualTag)])
 			if m == nil {
-				m = xmlTag.FindSubmatch(src[:min(len(src), maxTag)])
+				m = xmlTag().FindSubmatch(src[:min(len(src), maxTag)])
 			}
 			if m == nil {
 				return
@@ -130,7 +130,7 @@ func (r *junitReader) end(name string) {
 // attributesOf returns the attributes of an element, each with a limited length.
 func attributesOf(text []byte) map[string]string {
 	a := map[string]string{}
-	for _, m := range xmlAttribute.FindAllSubmatch(text, maxAttributes) {
+	for _, m := range xmlAttribute().FindAllSubmatch(text, maxAttributes) {
 		value := html.UnescapeString(string(m[2]) + string(m[3]))
 		a[string(m[1])] = value[:min(len(value), headBytes)]
 	}

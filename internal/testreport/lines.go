@@ -32,8 +32,8 @@ func eachRaw(outputs [][]byte, most int, f func(line []byte)) {
 type match []string
 
 // by reports whether an expression matches a line.
-func (m *match) by(e *lazyregexp.Regexp, line string) bool {
-	*m = e.FindStringSubmatch(line)
+func (m *match) by(e lazyregexp.Regexp, line string) bool {
+	*m = e().FindStringSubmatch(line)
 	return *m != nil
 }
 
@@ -115,7 +115,7 @@ func tidy(text string) string {
 		}
 		return r
 	}, text)
-	return strings.TrimRight(text[len(blankLines.FindString(text)):], " \t\n")
+	return strings.TrimRight(text[len(blankLines().FindString(text)):], " \t\n")
 }
 
 // tailOf returns the ends of standard output and standard error, at most n bytes together.

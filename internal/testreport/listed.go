@@ -13,16 +13,16 @@ import (
 type listed struct {
 	// total matches a line of the summary: ran (all tests), or passed; failed, errors and more (all of them failed);
 	// skipped; or counts, each with its word.
-	total *lazyregexp.Regexp
+	total lazyregexp.Regexp
 	// begin and end are around a list of failing tests. Without begin, tests fail anywhere, and end ends a message.
-	begin, end *lazyregexp.Regexp
+	begin, end lazyregexp.Regexp
 	// test is the title of a failing test: pkg or file, and name (in a suite) or the next line. ok and skip are those
 	// of other tests.
-	test, ok, skip *lazyregexp.Regexp
+	test, ok, skip lazyregexp.Regexp
 	// start is the line before what a test prints, where some of that comes before the title.
-	start *lazyregexp.Regexp
+	start lazyregexp.Regexp
 	// group names the pkg or file of the tests after it, and whether all of them passed.
-	group  *lazyregexp.Regexp
+	group  lazyregexp.Regexp
 	alone  bool   // a title is the whole message
 	broken string // the name in the title of a file that can't be loaded
 }
@@ -116,7 +116,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			for name, sum := range sums {
 				*sum += atoi(m[name])
 			}
-			for _, n := range counted.FindAllStringSubmatch(m["counts"], 10) {
+			for _, n := range counted().FindAllStringSubmatch(m["counts"], 10) {
 				*sums[n[2]] += atoi(n[1])
 			}
 			before = nil
@@ -126,30 +126,30 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		case untitled:
 			untitled, open.Name = false, line
 			c.open(open)
-		case f.group != nil && f.group.MatchString(line):
+		case f.group != nil && f.group().MatchString(line):
 			c.close()
 			m := groups(f.group, line)
 			if pkg, file = cmp.Or(m["pkg"], m["file"]), m["file"]; m["passed"] != "" {
 				c.pass(pkg, "")
 			}
-		case f.begin != nil && f.begin.MatchString(line):
+		case f.begin != nil && f.begin().MatchString(line):
 			c.close()
 			in = true
-		case f.start != nil && f.start.MatchString(line):
+		case f.start != nil && f.start().MatchString(line):
 			c.close()
 			before = &excerpt{}
-		case f.end != nil && f.end.MatchString(line):
+		case f.end != nil && f.end().MatchString(line):
 			c.close()
 			in = f.begin == nil
-		case f.ok != nil && f.ok.MatchString(line):
+		case f.ok != nil && f.ok().MatchString(line):
 			c.close()
 			m := groups(f.ok, line)
 			c.named(cmp.Or(m["pkg"], pkg), m["name"])
 			before = nil
-		case f.skip != nil && f.skip.MatchString(line):
+		case f.skip != nil && f.skip().MatchString(line):
 			c.close()
 			skipped++
-		case in && f.test.MatchString(line):
+		case in && f.test().MatchString(line):
 			m := groups(f.test, line)
 			open = Test{Package: cmp.Or(m["pkg"], m["file"], pkg), Name: m["name"], File: cmp.Or(m["file"], file)}
 			if m["suite"] != "" {
@@ -180,7 +180,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 	})
 	c.close()
 	c.skipped += count(skipped)
-	if slices.Contains(f.total.SubexpNames(), "passed") {
+	if slices.Contains(f.total().SubexpNames(), "passed") {
 		failed = max(failed, ran-passed) // uvu's numbers do not include skipped tests
 	} else {
 		passed = max(passed, ran-failed-skipped)
@@ -190,13 +190,13 @@ func (f listed) read(c *collector, outputs [][]byte) {
 }
 
 // groups returns the named groups of a match, nil if the expression does not match.
-func groups(e *lazyregexp.Regexp, line string) map[string]string {
-	m := e.FindStringSubmatch(line)
+func groups(e lazyregexp.Regexp, line string) map[string]string {
+	m := e().FindStringSubmatch(line)
 	if m == nil {
 		return nil
 	}
 	all := map[string]string{}
-	for i, name := range e.SubexpNames() {
+	for i, name := range e().SubexpNames() {
 		if name != "" {
 			all[name] = m[i]
 		}

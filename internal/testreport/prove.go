@@ -35,7 +35,7 @@ func readProve(c *collector, outputs [][]byte) {
 		return where
 	}
 	eachLine(outputs, func(line string) {
-		verbose = verbose || tapTest.MatchString(line) && !proveFile.MatchString(line)
+		verbose = verbose || tapTest().MatchString(line) && !proveFile().MatchString(line)
 		diagnosis := strings.TrimLeft(line, " ")
 		var m match
 		switch {

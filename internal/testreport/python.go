@@ -103,7 +103,7 @@ func (r *pytestReader) name(id, why string) {
 // total reads the last line of a session.
 func (r *pytestReader) total(counts string) {
 	failed := 0
-	for _, m := range pytestCount.FindAllStringSubmatch(counts, 10) {
+	for _, m := range pytestCount().FindAllStringSubmatch(counts, 10) {
 		switch n := atoi(m[1]); m[2] {
 		case "passed", "xpassed":
 			r.passed += n
@@ -196,7 +196,7 @@ func readUnittest(c *collector, outputs [][]byte) {
 			ran = atoi(m[1])
 		case ran > 0 && m.by(unitTotal, line):
 			skipped := 0
-			for _, m := range unitCount.FindAllStringSubmatch(m[1], 10) {
+			for _, m := range unitCount().FindAllStringSubmatch(m[1], 10) {
 				if kind := strings.TrimSpace(m[1]); kind == "skipped" || kind == "expected failures" {
 					skipped += atoi(m[2])
 				}

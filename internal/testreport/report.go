@@ -91,7 +91,7 @@ func (r Report) IDs() []string {
 type format struct {
 	name    string
 	machine bool // a format for machines: if it has results, other formats are ignored. Not TAP, which is mixed with other output
-	sign    *lazyregexp.Regexp
+	sign    lazyregexp.Regexp
 	read    func(c *collector, outputs [][]byte)
 }
 
@@ -102,7 +102,7 @@ var formats = []format{
 	{"junit", true, lazyregexp.New(`<testsuite`), readJUnit},
 	{"tap", false, lazyregexp.New(`^(?:TAP version |1\.\.\d+\b|(?:not )?ok (?: *\d+(?: |$)| *- ))`), readTAP},
 	{"go", false, lazyregexp.New(`^(?:\s*--- (?:FAIL|PASS|SKIP): \S+ \([\d.]+s\)|(?:FAIL|ok  )\t\S+(?:[ \t]|$))`), readGo},
-	{"pytest", false, lazyregexp.New(`^(?:=.* test session starts |` + pytestTotal.String() + `)`), readPytest},
+	{"pytest", false, lazyregexp.New(`^(?:=.* test session starts |` + pytestTotal().String() + `)`), readPytest},
 	{"unittest", false, unitRan, readUnittest},
 	{"cargo", false, lazyregexp.New(`^(?:test result: |error: could not compile )`), readCargo},
 	{"jest", false, lazyregexp.New(`^Tests: +(.+, )?\d+ total`), jest.read},
@@ -183,7 +183,7 @@ func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 			partial = true
 		}
 		left = slices.DeleteFunc(left, func(f format) bool {
-			seen[f.name] = f.sign.MatchString(line)
+			seen[f.name] = f.sign().MatchString(line)
 			return seen[f.name]
 		})
 	})

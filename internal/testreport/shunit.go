@@ -25,13 +25,13 @@ func readShunit(c *collector, outputs [][]byte) {
 		c.say(line)
 	}
 	eachLine(outputs, func(line string) {
-		if m := shunitRan.FindStringSubmatch(line); m != nil {
+		if m := shunitRan().FindStringSubmatch(line); m != nil {
 			c.close()
 			ran, name = ran+atoi(m[1]), ""
-		} else if m := shunitError.FindStringSubmatch(line); m != nil {
+		} else if m := shunitError().FindStringSubmatch(line); m != nil {
 			fails(m[1], line)
 			c.close()
-		} else if shunitTest.MatchString(line) {
+		} else if shunitTest().MatchString(line) {
 			c.close()
 			name = line
 		} else if name != "" && strings.HasPrefix(line, "ASSERT:") {

@@ -14,7 +14,7 @@ import (
 // noise lists what differs between two runs that fail in the same way, and what replaces it. The order matters. Plain
 // numbers stay: "got 3" and "got 4" are different failures.
 var noise = []struct {
-	what *lazyregexp.Regexp
+	what lazyregexp.Regexp
 	is   string
 }{
 	{lazyregexp.New(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`), "<time>"},
@@ -55,7 +55,7 @@ func Signature(r Report) string {
 // normal returns a message without its noise.
 func normal(text string) string {
 	for _, n := range noise {
-		text = n.what.ReplaceAllString(text, n.is)
+		text = n.what().ReplaceAllString(text, n.is)
 	}
 	return strings.Join(strings.Fields(text), " ")
 }

@@ -102,7 +102,7 @@ func (r *tapReader) line(line string) {
 // it.
 func (r *tapReader) comment(line string) {
 	text := strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
-	if m := tapFailed.FindStringSubmatch(line); m != nil && r.last == nil {
+	if m := tapFailed().FindStringSubmatch(line); m != nil && r.last == nil {
 		r.saying = r.said.of(loop.Clip(m[1], maxName), MaxTests)
 	}
 	switch {
@@ -121,7 +121,7 @@ func (r *tapReader) diagnose(line string) {
 	if strings.HasPrefix(text, "duration_ms:") {
 		return
 	}
-	if m := tapLocation.FindStringSubmatch(text); m != nil && r.last.file == "" {
+	if m := tapLocation().FindStringSubmatch(text); m != nil && r.last.file == "" {
 		r.last.file = loop.Clip(m[1], maxName)
 	}
 	if !r.last.ok {
@@ -134,8 +134,8 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 	n := &tapNode{ok: ok, leaf: true}
 	grouped := level == 0 && r.group != "" && !strings.HasPrefix(rest, "-") // tape prints no dash
 	if strings.Contains(rest, "#") {
-		rest = tapTime.ReplaceAllString(rest, "")
-		if m := tapDirective.FindStringSubmatchIndex(rest); m != nil {
+		rest = tapTime().ReplaceAllString(rest, "")
+		if m := tapDirective().FindStringSubmatchIndex(rest); m != nil {
 			n.skip = true
 			rest = rest[:strings.LastIndexByte(rest[:m[2]], '#')]
 		}
