@@ -1,5 +1,5 @@
-// Package list makes slices from slices. The results are nil if they would be empty: JSON differs between the two. It is
-// for what package slices lacks.
+// Package list has what package slices lacks: slices made from slices. A result is nil if it would be empty, because
+// JSON differs between the two.
 package list
 
 // Map returns the results of a function for each value.

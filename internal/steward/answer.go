@@ -128,7 +128,7 @@ func (a answering) gate() (govern.Reply, error) {
 	}
 	n.events = append(n.events, closed)
 	if t := a.at.Find(g.Task); t != nil {
-		a.sendOn(&n, *t, g)
+		a.sendOn(&n, *t)
 	}
 	if closed.Drift != nil {
 		if err := a.settle(&n, *closed.Drift); err != nil {
@@ -211,7 +211,7 @@ func (a answering) named(gates []loop.Gate) string {
 }
 
 // sendOn lets the task continue as the answer says (S2). Only a person's answer ends WAITING_FOR_HUMAN.
-func (a answering) sendOn(n *next, t Task, g loop.Gate) {
+func (a answering) sendOn(n *next, t Task) {
 	said := a.name
 	if a.name == loop.MessageAnswer {
 		said = a.Choice

@@ -44,8 +44,12 @@ func (s Style) Charter(v Charter) string {
 		plural(l.Actions, "action"), l.NoProgress, plural(l.SameResult, "time"), plural(l.SameError, "time"), l.Executing))
 	bounds := fmt.Sprintf("%s at once, %s in the queue, a step that fails is repeated %s", plural(l.Parallel, "loop"), plural(l.Queue, "task"), plural(l.Retries, "time"))
 	f.add("bounds", bounds+known(", $", l.CostUSD, " for a task"), fmt.Sprintf("reminds you of a question after %s and after %s, then every %s; checks its record every %s", l.Waiting/8, l.Waiting, l.Waiting, c.ValidateEvery))
-	f.add("schedules", list.Map(c.Schedules, func(sc charter.Schedule) string { return Clean(sc.Name + ": " + slots(sc)) })...)
-	f.add("triggers", list.Map(c.Triggers, func(t charter.Trigger) string { return Clean(t.Name + ": from " + t.From) })...)
+	f.add("schedules", list.Map(c.Schedules, func(sc charter.Schedule) string {
+		return Clean(sc.Name + ": " + slots(sc))
+	})...)
+	f.add("triggers", list.Map(c.Triggers, func(t charter.Trigger) string {
+		return Clean(t.Name + ": from " + t.From)
+	})...)
 	f.add("remote", Clean(c.Remote.API))
 	f.add("tells", told(c.Notify)...)
 	fragment := c.Fragment()
