@@ -8,6 +8,7 @@
 package trigger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -243,8 +243,8 @@ func (e *Endpoint) once(ctx context.Context, route Route, t task.Task) Answer {
 	led := false
 	v, _, _ := e.flights.Do(keys[0], func() (any, error) {
 		led = true
-		if e.seen.has(keys...) {
-			return Answer{Result: "duplicate", Task: t.ID, status: http.StatusOK}, nil
+		if of := e.seen.task(keys...); of != "" {
+			return Answer{Result: "duplicate", Task: of, status: http.StatusOK}, nil
 		}
 		if wait := e.wait(route); wait > 0 {
 			return Answer{Result: "refused", Why: "this trigger delivers too often", status: http.StatusTooManyRequests, after: wait}, nil
@@ -261,7 +261,7 @@ func (e *Endpoint) once(ctx context.Context, route Route, t task.Task) Answer {
 			e.logger.Warn("a task can't be submitted", "steward", route.Steward, "task", t.ID, "error", err)
 			return away("Temporal does not accept the task now"), nil
 		}
-		e.seen.add(keys...)
+		e.seen.add(t.ID, keys...)
 		return Answer{Result: "accepted", Task: t.ID, status: http.StatusAccepted}, nil
 	})
 	a := v.(Answer)
@@ -288,25 +288,31 @@ func (e *Endpoint) wait(route Route) time.Duration {
 	return wait
 }
 
-// memory remembers the latest keys, and as many before them. The steward knows those that it has forgotten.
+// memory remembers the tasks of the latest keys, and of as many before them. The steward knows those that it has forgotten.
 type memory struct {
 	mu              sync.Mutex
-	latest, earlier map[string]bool
+	latest, earlier map[string]string
 }
 
-func (m *memory) has(keys ...string) bool {
+// task returns the task of the first key that is known, or "".
+func (m *memory) task(keys ...string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(keys, func(key string) bool { return m.latest[key] || m.earlier[key] })
+	for _, key := range keys {
+		if of := cmp.Or(m.latest[key], m.earlier[key]); of != "" {
+			return of
+		}
+	}
+	return ""
 }
 
-func (m *memory) add(keys ...string) {
+func (m *memory) add(task string, keys ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.latest == nil || len(m.latest) >= known {
-		m.latest, m.earlier = map[string]bool{}, m.latest
+		m.latest, m.earlier = map[string]string{}, m.latest
 	}
 	for _, key := range keys {
-		m.latest[key] = true
+		m.latest[key] = task
 	}
 }
