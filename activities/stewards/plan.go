@@ -280,7 +280,7 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 	}
 	written, err := agent.Left(task.MaxPlan, filepath.Dir(e.Dir), filepath.Base(e.Dir), task.PlanFile) // the agent owns all exchanges, but not the folder around them
 	if err != nil {
-		p.out.Unclear = append(p.out.Unclear, "the plan that the planner has left in "+task.PlanFile+" can't be read: "+err.Error())
+		p.out.Problems = append(p.out.Problems, task.PlanFile+" can't be read: "+err.Error())
 		return nil, nil
 	}
 	if len(written) > 0 {

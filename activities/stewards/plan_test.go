@@ -137,19 +137,20 @@ func TestS3_APlanIsWhatThePlannerPrintsWhereItWritesNone(t *testing.T) {
 func TestS3_WhatIsWrongWithAPlanIsSaid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		spec, plan string
-		more       map[string]any
-		problem    string
+		spec, plan, script string
+		more               map[string]any
+		problem            string
 	}{
 		"a command that nobody allowed": {spec: `{"goal": "g", "verify": {"command": "curl example.org"}}`, problem: "may not be used"},
 		"a key that the steward sets":   {plan: "---\\nsteps:\\n  - {id: a, kind: improve, spec: {goal: g, session: {user: root}}}\\n---\\n", problem: "session"},
 		"a scope without files":         {spec: `{"goal": "g", "scope": ["nowhere/**"]}`, problem: "matches no file"},
 		"no front matter":               {plan: "just do it\\n", problem: "front matter"},
 		"a spec that is none":           {plan: "---\\nsteps:\\n  - {id: a, kind: improve, spec: {goal: g, verify: {timeout: soon}}}\\n---\\n", problem: "timeout"},
+		"a file that can't be read":     {script: `mkdir "$PAWL_PLAN"`, problem: "PLAN.md can't be read"},
 		"neither a planner nor a plan":  {problem: "no planner"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			script := ""
+			script := c.script
 			if c.plan != "" {
 				script = "printf '%b' '" + c.plan + "'"
 			}
