@@ -64,7 +64,7 @@ func (a *Proposals) ReviewHere(ctx context.Context, in act.Review) (act.Reviewed
 	}
 	state, err := govern.Review(s.Proposal, in.Hash, in.Answer == loop.MessageApprove)
 	if err != nil {
-		return act.Reviewed{}, govern.Refused(err, s.Given, in.Answer, "", in.Hash)
+		return act.Reviewed{}, govern.Refused(err, s.Given, in.Answer, "", "", in.Hash)
 	}
 	proposal := *s.Proposal
 	if state == proposal.State {

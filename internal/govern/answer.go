@@ -60,12 +60,12 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 			given = append(slices.Clip(given), *s.Answered)
 		}
 		if err != nil {
-			return reply, Refused(err, given, name, m.Gate, m.Hash)
+			return reply, Refused(err, given, name, m.Choice, m.Gate, m.Hash)
 		}
 		before := Repeated(given, name, "", m.Hash)
 		if before != nil && name == loop.MessageApprove && s.Gate.Kind == loop.GateContract && m.Gate == "" {
 			// A contract that is amended back to an earlier one has its hash. What approved it then must not do so now.
-			return Reply{}, AnsweredBefore(fault.GateClosed, *before, name).Advise(NameIt(*s.Gate))
+			return Reply{}, AnsweredBefore(fault.GateClosed, *before, name, m.Choice).Advise(NameIt(*s.Gate))
 		}
 		return reply, nil
 	}
@@ -92,19 +92,19 @@ func Repeated(given []loop.Answer, message, gate, hash string) *loop.Answer {
 }
 
 // Refused returns the refusal of an answer. If the answer repeats one that was given before, the refusal says so.
-func Refused(err error, given []loop.Answer, message, gate, hash string) error {
+func Refused(err error, given []loop.Answer, message, choice, gate, hash string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	before := Repeated(given, message, gate, hash)
 	if !ok || before == nil {
 		return err
 	}
-	return AnsweredBefore(f.Code, *before, message)
+	return AnsweredBefore(f.Code, *before, message, choice)
 }
 
 // AnsweredBefore returns the refusal of an answer to a gate that is closed, with the answer that closed it.
-func AnsweredBefore(code fault.Code, before loop.Answer, message string) *fault.Error {
+func AnsweredBefore(code fault.Code, before loop.Answer, message, choice string) *fault.Error {
 	by := strings.Join(strings.Fields(before.Message+" "+before.Choice), " ") + " by " + cmp.Or(before.By, "a person")
-	if message != before.Message {
+	if message != before.Message || choice != before.Choice {
 		return fault.New(code, "the gate %s is closed: %s", before.Gate, by)
 	}
 	return fault.New(code, "the gate %s was answered like this already: %s", before.Gate, by).

@@ -90,7 +90,7 @@ func (a answering) gate() (govern.Reply, error) {
 	g, err := a.open()
 	if before := a.again(); before != nil && a.Gate == "" {
 		// Two plans with the same text have the same hash. What approved the first must not approve the second.
-		f := govern.AnsweredBefore(fault.GateClosed, *before, a.name)
+		f := govern.AnsweredBefore(fault.GateClosed, *before, a.name, a.Choice)
 		if err == nil && govern.CheckHash(g, a.name, a.Hash) == nil {
 			f = f.Advise(govern.NameIt(g))
 		}
@@ -189,7 +189,7 @@ func (a answering) open() (loop.Gate, error) {
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the task %s waits at its loop %s", a.id, a.task.WaitingFor.Loop).
 			Advise("Answer there: `pawl show " + a.task.WaitingFor.Loop + "` says how.")
 	case a.at.AnswerTo(a.Gate) != nil:
-		return loop.Gate{}, govern.AnsweredBefore(fault.GateClosed, *a.at.AnswerTo(a.Gate), a.name)
+		return loop.Gate{}, govern.AnsweredBefore(fault.GateClosed, *a.at.AnswerTo(a.Gate), a.name, a.Choice)
 	case a.at.Waits(a.Gate) != nil:
 		of := cmp.Or(a.at.Waits(a.Gate).Task, "the steward itself")
 		return loop.Gate{}, fault.New(fault.GateMismatch, "the gate %s is of %s, not of %s", a.Gate, of, a.id).Advise("Answer it without naming a task, or name its own.")

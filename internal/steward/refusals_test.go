@@ -110,6 +110,7 @@ func TestAnAnswerToAGateThatIsClosedIsToldWhoClosedIt(t *testing.T) {
 	err := o.say(loop.MessageApprove, Message{Gate: first.ID, Hash: first.Hash})
 	require.Equal(t, fault.GateClosed, fault.CodeOf(err))
 	require.ErrorContains(t, err, "the gate "+first.ID+" is closed: answer intervene by ann")
+	require.ErrorContains(t, o.say(loop.MessageAnswer, Message{Gate: first.ID, Choice: Cancel}), "the gate "+first.ID+" is closed: answer intervene by ann", "another choice is another answer")
 	require.Equal(t, fault.GateMismatch, fault.CodeOf(o.say(loop.MessageApprove, Message{Gate: "tier-999", Hash: first.Hash})), "there never was such a gate")
 }
 
