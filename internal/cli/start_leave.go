@@ -54,7 +54,7 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 		return err
 	}
 	v := s.started(id, run, client.Loop, s.Served(ctx))
-	return a.output(v, a.style().Started(v, sp.Approvals.Plan != spec.Auto))
+	return a.output(v, a.style().Started(v, o.ledger == "" && sp.Approvals.Plan != spec.Auto)) // a ledger has its approval
 }
 
 // started returns what to tell about a loop or a steward that was started, and says it at once if no worker serves it.
