@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -362,7 +363,7 @@ func TestEscapes(t *testing.T) {
 			assert.Empty(t, w.Read("wrong"), "each time the agent finds a copy of the true results")
 			assert.Equal(t, "precious\n", w.Read("precious"))
 			assert.Equal(t, "Ann <ann@example.com>", w.Git("log", "--format=%an <%ae>", "-1", "refs/heads/pawl/"+w.Loop))
-			noCanary(t, w)
+			noCanary(t, w, slices.ContainsFunc(deeds, func(e escape) bool { return strings.Contains(e.script, canaries) })) // a share may lack that deed
 			s := w.Pawl("log", "--verify", w.Loop)
 			assert.Equal(t, 0, s.Code, "%s%s", s.Out, s.Err)
 		})

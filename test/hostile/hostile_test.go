@@ -57,21 +57,21 @@ func TestProgramsThatAgentsPlantInGitNeverRun(t *testing.T) {
 		w := world.New(t, canaries+world.Raises).Set(doc{"limits": doc{"iterations": 3}})
 		w.Run(0)
 		require.Equal(t, "13", w.Kept("work/n"))
-		noCanary(t, w)
+		noCanary(t, w, true)
 	})
 	t.Run("with attributes that are committed", func(t *testing.T) {
 		w := world.New(t, canaries+`echo "* filter=evil diff=evil merge=evil -text ident" >work/.gitattributes; `+world.Raises).
 			Set(doc{"limits": doc{"iterations": 3}, "newFiles": "allow"})
 		w.Run(0)
 		require.Equal(t, "13", w.Kept("work/n"))
-		noCanary(t, w)
+		noCanary(t, w, true)
 	})
 	t.Run("in a nested repository", func(t *testing.T) {
 		world.Slow(t, "as in the desk")
 		w := world.New(t, `git init -q work/sub; cd work/sub; `+canaries+`cd ../..; `+world.Raises).Set(doc{"limits": doc{"iterations": 2}, "newFiles": "allow"})
 		w.Run(0)
 		require.Equal(t, "policy:fileType: raise the number", w.LastRow().Description())
-		noCanary(t, w)
+		noCanary(t, w, true)
 	})
 }
 
@@ -99,11 +99,12 @@ func TestE6_ProgramsThatArePlantedInThePATHNeverRun(t *testing.T) {
 	require.False(t, w.Exists("canary"), "pawl ran what was planted")
 }
 
-func noCanary(t *testing.T, w *world.World) {
+// noCanary checks that none of the canaries ran. planted says that they were planted, which it checks too.
+func noCanary(t *testing.T, w *world.World, planted bool) {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(w.Dir, "canary*"))
 	require.Empty(t, found, "a program that the agent planted was run")
-	require.True(t, w.Exists("bin/fsmonitor"), "they were planted")
+	require.True(t, !planted || w.Exists("bin/fsmonitor"), "they were planted")
 }
 
 // A file that ignores itself and others is not part of the change.
