@@ -108,7 +108,7 @@ func TestTemporalUI_AContractIsApprovedInABrowser(t *testing.T) {
 
 	var details string
 	b.does("the page is opened", chromedp.Navigate(started.UI), chromedp.Click(`//a[contains(., 'User Metadata')]`, chromedp.BySearch))
-	b.does("the details are read", chromedp.Poll(`[...document.querySelectorAll('iframe')]
+	b.does("the details are read", chromedp.Poll(`[...document.querySelectorAll('iframe')].filter(frame => frame.contentDocument?.readyState === 'complete')
 		.map(frame => frame.contentDocument?.body?.innerText).find(text => text?.includes('"hash"'))`, &details))
 	payload := regexp.MustCompile(`\{[^{}\n]*"hash"[^{}\n]*\}`).FindString(details)
 	require.Contains(t, payload, gate.Hash[:16], details)

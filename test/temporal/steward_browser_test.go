@@ -56,7 +56,7 @@ func TestTemporalUI_ATaskIsHandedInAndApprovedInABrowser(t *testing.T) {
 
 	var details string
 	b.does("the steward's page is opened", chromedp.Navigate(started.UI), chromedp.Click(`//a[contains(., 'User Metadata')]`, chromedp.BySearch))
-	b.does("the details are read", chromedp.Poll(`[...document.querySelectorAll('iframe')]
+	b.does("the details are read", chromedp.Poll(`[...document.querySelectorAll('iframe')].filter(frame => frame.contentDocument?.readyState === 'complete')
 		.map(frame => frame.contentDocument?.body?.innerText).find(text => text?.includes('"hash"'))`, &details))
 	require.Contains(t, details, "A delicate matter")
 	payload := regexp.MustCompile(`\{[^{}\n]*"hash"[^{}\n]*\}`).FindString(details)
