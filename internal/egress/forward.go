@@ -13,7 +13,7 @@ func Forwarding(by http.Handler) http.Handler {
 		if r.ContentLength != 0 && r.ProtoMajor == 1 {
 			// Otherwise Go's server discards the rest of the request when the answer begins, which cuts the answer off.
 			_ = http.NewResponseController(w).EnableFullDuplex()
-			body := &reading{ReadCloser: r.Body}
+			body := &reading{ReadCloser: r.Body, length: r.ContentLength}
 			w, r.Body = answering{w, body}, body
 		}
 		by.ServeHTTP(w, r)
@@ -23,12 +23,14 @@ func Forwarding(by http.Handler) http.Handler {
 // reading is the body of a request; ended is true once it was read to its end.
 type reading struct {
 	io.ReadCloser
-	ended atomic.Bool
+	length int64 // negative if it is not known
+	ended  atomic.Bool
+	read   int64
 }
 
 func (r *reading) Read(b []byte) (int, error) {
 	n, err := r.ReadCloser.Read(b)
-	if err == io.EOF {
+	if r.read += int64(n); err == io.EOF || r.read == r.length {
 		r.ended.Store(true)
 	}
 	return n, err
