@@ -51,7 +51,7 @@ func RepositoryOf(r workspace.Record) (userrepo.Repo, error) {
 	switch {
 	case errors.Is(err, workspace.ErrReplaced):
 		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.Replaced, What: fmt.Sprintf("%s is not the repository that the loop started with", git.Quote(r.Local())),
-			Do: "put that one back; if you replaced it on purpose, start the loop again from its ledger (" + r.Resuming() + " COMMIT, with the ledger that show --json names)"}
+			Do: "put that one back; if you replaced it on purpose, start the loop again from its ledger (" + r.Resuming() + " COMMIT; `pawl show --json` names the commit as ledger)"}
 	case errors.Is(err, fs.ErrNotExist):
 		return userrepo.Repo{}, &userrepo.Precondition{Code: userrepo.NoSuchPath, What: fmt.Sprintf("there is no repository at %s any more", git.Quote(r.Local())), Do: "bring it back"}
 	case err != nil:

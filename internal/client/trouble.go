@@ -61,8 +61,8 @@ func failing(d *workflowservice.DescribeWorkflowExecutionResponse) *workflowpb.P
 	return nil
 }
 
-// Troubles returns the loops of this host that can't continue, or whose ledger is gone, according to their files and, if an engine runs, to
-// Temporal. They are in the order of their names.
+// Troubles returns the loops of this host that can't continue, or whose ledger is gone, according to their files and, if
+// an engine runs, to Temporal. They are in the order of their names.
 func (c *Client) Troubles(ctx context.Context) ([]Trouble, error) {
 	torn, err := workspace.Torn(c.Home)
 	if err != nil {
@@ -183,9 +183,8 @@ func (c *Client) unreadable(ctx context.Context, r workspace.Record) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(held.Known(err.Error()), "\n")
-	what := "its ledger can't be read: " + first + "; the worker mends it from the repository"
-	if r.Closed {
-		return what + " when it starts, if that has it" // it was pushed at the loop's end, and may have been removed since
+	if r.Closed { // it was pushed at the loop's end, and may have been removed since
+		return "its ledger can't be read: " + first + "; a worker that starts mends it, if the repository still has it"
 	}
-	return what
+	return "its ledger can't be read: " + first + "; the worker mends it from the repository"
 }

@@ -13,9 +13,10 @@ func python(t tree) Repository {
 		return !(strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py") || strings.HasSuffix(base, "_test.py"))
 	})
 	asks := func(what string) bool {
-		return slices.ContainsFunc(tests, func(name string) bool { return strings.Contains(t.read(name), what) })
+		return slices.ContainsFunc(tests, func(name string) bool { return strings.Contains("\n"+t.read(name), what) })
 	}
-	pytest := t.has["pytest.ini"] || strings.Contains(config, "pytest") || t.has["conftest.py"] || t.has["tests/conftest.py"] || asks("import pytest") || asks("\ndef test_") // unittest finds no tests outside of classes
+	bare := asks("\ndef test_") // outside of classes unittest finds no tests
+	pytest := t.has["pytest.ini"] || strings.Contains(config, "pytest") || t.has["conftest.py"] || t.has["tests/conftest.py"] || asks("import pytest") || bare
 	run, setup := t.either("python", "python3"), ""
 	var keep []string
 	brought, built := true, false // setup installs what the tests need; and the project, from the tree that it runs in

@@ -57,3 +57,16 @@ func TestAfterAnEarlyAnswerTheNextRequestIsAnswered(t *testing.T) {
 	}
 	require.False(t, answers("GET / HTTP/1.1\r\nHost: proxy\r\n\r\n", ""), "a request without a body leaves its connection open")
 }
+
+func TestOnlyAnAnswerThatIsEarlyEndsItsConnection(t *testing.T) {
+	for read, want := range map[int]string{4: "close", 5: ""} {
+		request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("whole")) // it says that it ends at a further read only
+		answer := httptest.NewRecorder()
+		egress.Forwarding(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadFull(r.Body, make([]byte, read))
+			require.NoError(t, err)
+			w.WriteHeader(http.StatusOK)
+		})).ServeHTTP(answer, request)
+		require.Equal(t, want, answer.Header().Get("Connection"), read)
+	}
+}
