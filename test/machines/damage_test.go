@@ -258,6 +258,7 @@ func TestTheStoreOfAnEndedLoopComesBack(t *testing.T) {
 	up, err := world.StartUp(w.Home, filepath.Join(w.Dir, "up"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, up.Stop()) }()
+	w.Until("the worker has mended the store", func() bool { return w.Pawl("diff", w.Loop).Code == 0 })
 	require.NotContains(t, w.Pawl("doctor").Out, gone)
 	require.Equal(t, 0, w.Pawl("approve", w.Loop, "--hash", hash).Code)
 }
