@@ -151,7 +151,7 @@ func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 		out := w.Pawl("show", w.Loop).Out
 		return strings.Contains(out, "toolCalls  1 of 1000") && strings.Contains(out, "tokens     1280 of 100000")
 	})
-	require.Equal(t, json.Number("0"), *w.Show().Budget["toolCalls"].Used, "it is booked when the call has ended")
+	require.Equal(t, json.Number("1"), *w.Show().Budget["toolCalls"].Used, "A8: in JSON too, though it is booked when the call has ended")
 	require.Equal(t, 0, w.Pawl("pause", w.Loop).Code)
 	st := w.Waits("paused")
 	require.Equal(t, json.Number("1"), *st.Budget["toolCalls"].Used)
