@@ -77,6 +77,7 @@ func TestTemporalPage_EveryCommandRuns(t *testing.T) {
 	for _, text := range []string{"Make the parser faster", "Nightly is too slow, see #42", "startedBy", "PawlStatus", "### Waiting: contract", `"status":"waiting"`, `"kind":"contract"`, `"protections"`} {
 		require.Contains(t, out, text)
 	}
+	require.Contains(t, p.types("pawl show parser --json"), `"status": "waiting"`)
 	w.Until("visibility has it", func() bool { return len(w.Listed(`PawlGate = "contract"`)) == 1 })
 	out = p.run("Find loops")
 	require.Equal(t, 2, strings.Count(out, " parser "), "waiting, at its contract")
