@@ -141,6 +141,7 @@ func TestP2_DescriptionOfSeveralChanges(t *testing.T) {
 }
 
 func TestP2_IdeasAreOneChangeAtATime(t *testing.T) {
+	world.Slow(t, "workflows has the ideas")
 	w := world.New(t, `echo "$PAWL_ITERATION $PAWL_PHASE $PAWL_ROLE" >>"$WORLD/calls"; cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ITERATION-$PAWL_PHASE"
 		if [ "$PAWL_PHASE" = ideate ]; then echo 99 >work/n; echo '{"idea": "raise the number and polish the other file"}' >"$PAWL_RESULT"; exit; fi
 		`+world.Raises).Set(doc{"agent": doc{"ideas": true}, "limits": doc{"iterations": 2}})
@@ -164,6 +165,7 @@ func TestP2_TheSameChangeIsNotJudgedTwice(t *testing.T) {
 }
 
 func TestP3_SyntaxIsCheckedAfterTheEdit(t *testing.T) {
+	world.Slow(t, "workflows has the check")
 	w := world.New(t, `cp "$PAWL_PROMPT" "$WORLD/prompt-$PAWL_ATTEMPT"; echo 11 >work/n; echo "broken $PAWL_ATTEMPT" >work/other; echo "raise the number"`).
 		Set(doc{"check": doc{"command": "if grep broken work/other; then echo 'syntax error near X'; exit 1; fi"}})
 	w.Run(0)

@@ -116,6 +116,7 @@ func leadsTo(t *testing.T, port string) string {
 // What is written to a home or beside everything is gone with the sandbox; what is written where the spec allows it
 // stays.
 func TestE6_HomeAndScratch(t *testing.T) {
+	world.Slow(t, "internal/sandbox writes to both")
 	needsSandbox(t)
 	w, env := newTargets(t)
 	w.Script(`echo "alias ls=rm" >>"$HOME/.bashrc"; echo here >"$WORLD/scratch"; echo here >"$HOME/allowed/it"; setsid sleep 1000 & ` + world.Raises)
@@ -248,6 +249,7 @@ func stateOf(w *world.World, id string) world.State {
 
 // TestE6_TheContractSaysWhatPathsInTheSpecOpen has an agent read what a variable names, and what lies beside that.
 func TestE6_TheContractSaysWhatPathsInTheSpecOpen(t *testing.T) {
+	world.Slow(t, "internal/launch and activities/contracts have what a contract says")
 	needsSandbox(t)
 	dir := t.TempDir()
 	named, beside := filepath.Join(dir, "named"), filepath.Join(dir, "beside")

@@ -189,6 +189,7 @@ func TestSteerReachesTheNextPromptOnce(t *testing.T) {
 }
 
 func TestL4_BreakpointWaitsForContinue(t *testing.T) {
+	world.Slow(t, "workflows has breakpoints")
 	w := world.New(t, world.Raises).Set(doc{"breakpoints": []string{"commit"}})
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 4, s.Code)

@@ -148,6 +148,7 @@ func TestFiltersOfTheUsers(t *testing.T) {
 
 // A loop can start from any of the user's working trees, and changes none of them.
 func TestWorktreesOfTheUsers(t *testing.T) {
+	world.Slow(t, "TestA7_UserWorksOnWhileTheLoopRuns works beside the loop")
 	w := world.New(t, world.Raises)
 	side, other := filepath.Join(w.Dir, "side"), filepath.Join(w.Dir, "other")
 	w.Git("worktree", "add", "--quiet", "-b", "side", side)

@@ -110,6 +110,7 @@ func TestRepositoryThatGoesAway(t *testing.T) {
 }
 
 func TestTwoLoopsInOneRepositoryAtOnce(t *testing.T) {
+	world.Slow(t, "TestTwoLoopsOfOneName starts two")
 	w := world.New(t, `touch "$WORLD/at-$PAWL_LOOP"; until [ -e "$WORLD/go" ]; do sleep 0.05; done; `+world.Raises)
 	delete(w.Spec, "name")
 	file := w.SpecFile()
