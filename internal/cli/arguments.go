@@ -49,10 +49,20 @@ func commandLine(cmd *cobra.Command) string {
 
 // noArguments is for a command that takes none. An unknown command is named with those that it may have been meant for.
 func noArguments(cmd *cobra.Command, args []string) error {
-	if cmd.HasSubCommands() {
-		return cobra.NoArgs(cmd, args)
+	if !cmd.HasSubCommands() || len(args) == 0 {
+		return arguments(0, 0)(cmd, args)
 	}
-	return arguments(0, 0)(cmd, args)
+	return unknown(cmd, args[0])
+}
+
+// unknown is the error for a command that does not exist. The library's own names no similar commands.
+func unknown(cmd *cobra.Command, name string) error {
+	what := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2 // letters that may differ
+	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
+		what += "; did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return usage(what)
 }
 
 // helpCommand is the library's command, except that a topic that does not exist is an error.
@@ -63,7 +73,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			topic, rest, err := cmd.Root().Find(args)
 			if err == nil && len(rest) > 0 {
-				err = cobra.NoArgs(topic, rest)
+				err = unknown(topic, rest[0])
 			}
 			if err != nil {
 				return err

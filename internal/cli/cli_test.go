@@ -56,8 +56,9 @@ func TestAWrongNumberOfArgumentsIsAnsweredByTheCommandLine(t *testing.T) {
 		"list x":                "x is too much: use `pawl list`",
 		"steward submit shop":   "something is missing: use `pawl steward submit NAME FILE`",
 		"demo deliver x":        "x is too much: use `pawl demo deliver`",
-		"demo delivr":           `unknown command "delivr" for "pawl demo"`,
-		"help vlidate":          `unknown command "vlidate" for "pawl"`,
+		"demo delivr":           `unknown command "delivr" for "pawl demo"; did you mean deliver?`,
+		"help vlidate":          `unknown command "vlidate" for "pawl"; did you mean validate?`,
+		"shwo":                  `unknown command "shwo" for "pawl"; did you mean show?`,
 		"help steward answer x": `unknown command "x" for "pawl steward answer"`,
 	} {
 		b := newBench(t, waiting())

@@ -33,9 +33,12 @@ func c(t tree) Repository {
 
 var makeTests = lazyregexp.New(`(?m)^(check|test)[ \t]*:([^=]|$)`)
 
+// includesMade matches the line of a GNUmakefile, such as gnulib's, that reads the Makefile that configure makes.
+var includesMade = lazyregexp.New(`(?m)^include Makefile$`)
+
 // autotools returns the command that makes the Makefile of a repository without one, and its target that runs tests.
 func (t tree) autotools() (setup, test string) {
-	if made, _ := t.makes(); made != "" {
+	if made, text := t.makes(); made != "" && !includesMade().MatchString(text) {
 		return "", ""
 	}
 	if t.has["Makefile.am"] {

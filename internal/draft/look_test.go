@@ -123,7 +123,7 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 			test: `find . \( -name '*.ac' -o -name '*.am' -o -name '*.m4' \) -exec touch -t 200001010000 {} + && make check`,
 		},
 		"automake that nobody has run": {
-			files:    map[string]string{"configure.ac": "", "Makefile.am": "", "src/a.c": ""},
+			files:    map[string]string{"configure.ac": "", "Makefile.am": "", "src/a.c": "", "GNUmakefile": "ifneq ($(made),)\ninclude Makefile\nendif\n"},
 			programs: []string{"make"},
 			setup:    "autoreconf --install && ./configure --quiet", test: "make check",
 			missing: "autoreconf is not on the PATH, and it is needed for setup (autoreconf --install && ./configure --quiet): pawl validate fails until it is installed",

@@ -35,6 +35,8 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "letter e is no exponent", out: "12 e", want: "12"},
 		{name: "end of a sentence", out: "The total is 5.", want: "5"},
 		{name: "a point before, as bc writes it", out: ".8470", want: "0.8470"},
+		{name: "negative, with the minus sign of Unicode", out: "delta −0.5", want: "-0.5"},
+		{name: "negative, with the minus sign of Unicode, without a nought", out: "delta −.5", want: "-0.5"},
 		{name: "negative, as bc writes it", out: "-.5", want: "-0.5"},
 		{name: "thousands separators", out: "1,234.5 ns", want: "1234.5"},
 		{name: "millions", out: "(-1,234,567)", want: "-1234567"},

@@ -22,6 +22,9 @@ type token struct {
 	grouped bool
 }
 
+// minus is the sign of Unicode (U+2212), which programs print in some locales.
+var minus = []byte("\u2212")
+
 // scan finds the first number at or after i. It also returns where to continue.
 //
 // Numbers are what the grep of bench/floor.sh finds: [-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?, wherever they are. So
@@ -30,6 +33,7 @@ type token struct {
 //
 //   - Not numbers at all: versions and addresses (v1.2, 1.2.3, 127.0.0.1), hexadecimal (0x1f), dates (2026-03-27,
 //     2026/03/27), times of day (14:02:11) and both together.
+//   - "−5", with the minus sign of Unicode, is -5 and not 5.
 //   - ".5" is 0.5, as bc writes it, and not 5.
 //   - "1,234.5" is 1234.5 and not 234.5: a first group of one to three digits, then groups of exactly three. It is
 //     marked as grouped, because it could have been a list.
@@ -39,6 +43,12 @@ func scan(b []byte, i int) (token, int) {
 	for i < len(b) {
 		c := b[i]
 		switch {
+		case c == minus[0] && bytes.HasPrefix(b[i:], minus) && startsNumber(b, i+len(minus)-1):
+			t, next := scan(b, i+len(minus))
+			if t.kind == number && t.from == i+len(minus) {
+				t.from, t.text = i, "-"+t.text
+			}
+			return t, next
 		case isDigit(c) || (c == '.' || c == '-' || c == '+') && startsNumber(b, i):
 			if end := skip(b, i); end > i {
 				i = end
@@ -71,7 +81,7 @@ func startsNumber(b []byte, i int) bool {
 		return isDigit(at(b, i+1)) || at(b, i+1) == '.' && isDigit(at(b, i+2))
 	}
 	before := at(b, i-1)
-	return isDigit(at(b, i+1)) && before != '.' && before != ')' && before != ']' && !isWord(before) && before < 0x80
+	return isDigit(at(b, i+1)) && before != '.' && before != ')' && before != ']' && !isWord(before) && (before < 0x80 || bytes.HasSuffix(b[:i], minus))
 }
 
 // numberEnd returns the end of the number that starts at i, where its sign may be.
