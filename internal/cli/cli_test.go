@@ -195,10 +195,13 @@ func TestAnEndedLoopTakesNoMessages(t *testing.T) {
 }
 
 func TestWithoutAnEngineAnsweringSaysHowToStartIt(t *testing.T) {
-	b := newBench(t, waiting())
-	b.noEngine()
-	require.Equal(t, 2, b.run(nil, "halt", "loop-1"), "this host knows no such loop")
-	require.Contains(t, b.stderr.String(), "ALO_LOOP_NOT_FOUND")
+	for _, command := range []string{"halt", "show", "log", "diff"} {
+		b := newBench(t, waiting())
+		b.noEngine()
+		require.Equal(t, 2, b.run(nil, command, "loop-1"), "this host knows no such loop, but the engine does")
+		require.Contains(t, b.stderr.String(), "this host has no ledger of a loop loop-1, and no engine is running (ALO_LOOP_NOT_FOUND)", command)
+		require.Contains(t, b.stderr.String(), "pawl up", command)
+	}
 }
 
 func TestApproveAtATerminalShowsWhatWaitsAndAsks(t *testing.T) {

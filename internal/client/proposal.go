@@ -152,7 +152,7 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 func (c *Client) Store(ctx context.Context, id string) (*store.Store, error) {
 	record, here := c.Record(id)
 	if !here {
-		return nil, Loop.NotFound(id)
+		return nil, c.unknown(Loop, id)
 	}
 	st, _, err := c.open(ctx, record)
 	return st, err

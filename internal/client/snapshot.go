@@ -171,13 +171,23 @@ func (c *Client) Recorded(ctx context.Context, id string) (loop.State, error) {
 func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string, error) {
 	r, ok := c.Record(id)
 	if !ok {
-		return nil, "", Loop.NotFound(id)
+		return nil, "", c.unknown(Loop, id)
 	}
 	st, head, err := c.open(ctx, r)
 	if err == nil && head == "" {
 		err = Loop.NotFound(id).Advise(nothingYet(r))
 	}
 	return ledger.Open(st), head, err
+}
+
+// unknown returns the fault for an ID of which this host has no workspace record. A loop that was started shortly before
+// its engine ended has none yet; only the engine knows it.
+func (c *Client) unknown(f Family, id string) error {
+	if c.SDK == nil {
+		return fault.New(fault.LoopNotFound, "this host has no ledger of a %s %s, and no engine is running", f.Word, id).
+			Advise("A " + f.Word + " that was just started may be known to the engine alone. Start it with `pawl up`, then repeat this.")
+	}
+	return f.NotFound(id)
 }
 
 // nothingYet says why a record's ledger is empty.

@@ -174,7 +174,7 @@ func (c *Client) LeftBehind(ctx context.Context, name string) (tasks int, commit
 func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string, error) {
 	r, here := c.Record(name)
 	if !here {
-		return nil, "", Steward.NotFound(name)
+		return nil, "", c.unknown(Steward, name)
 	}
 	if !r.Steward() {
 		return nil, "", Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
