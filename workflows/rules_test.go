@@ -14,19 +14,19 @@ import (
 )
 
 // lenient is a next version of the rules that keeps a metric that stays the same.
-type lenient struct{ govern.Improve3 }
+type lenient struct{ govern.Improve4 }
 
 // next is its number.
-const next workflow.Version = 4
+const next workflow.Version = 5
 
 func (r lenient) Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal) {
-	m, delta := r.Improve3.Decide(reference, metric)
+	m, delta := r.Improve4.Decide(reference, metric)
 	m.Kept = delta.Sign() >= 0
 	return m, delta
 }
 
 func addLenient(t *testing.T) {
-	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.Improve3Of(s)} }))
+	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.Improve4Of(s)} }))
 }
 
 func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {

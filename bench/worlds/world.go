@@ -23,6 +23,7 @@ type World struct {
 	Drift  float64 // share by which the machine becomes slower with each evaluation
 	Wander float64 // standard deviation of a change of speed without direction, with each evaluation
 	Spikes float64 // share of evaluations that are 10 to 50 % slower
+	Slow   float64 // share of evaluations that are 10 % slower, for example because of the layout of memory
 	Carry  float64 // share of an evaluation's error that the next evaluation has, too
 }
 
@@ -44,6 +45,7 @@ func All() []World {
 		vary("faster by .2 % an evaluation", func(w *World) { w.Drift = -.002 }),
 		vary("wandering by .2 % an evaluation", func(w *World) { w.Wander = .002 }),
 		vary("8 % spikes", func(w *World) { w.Spikes = .08 }),
+		vary("two levels", func(w *World) { w.Noise, w.Slow = .005, .4 }),
 		vary("half an error carries over", func(w *World) { w.Carry = .5 }),
 	}
 }
@@ -91,6 +93,9 @@ func (s *session) measure(level float64) float64 {
 	y := level + s.now + s.error
 	if s.random.Float64() < s.Spikes {
 		y += math.Log(1.1 + .4*s.random.Float64())
+	}
+	if s.Slow > 0 && s.random.Float64() < s.Slow {
+		y += math.Log(1.1)
 	}
 	return y
 }

@@ -34,7 +34,9 @@
 // arms ([Noise]). Robust scales are not: averaged median deviations of arms of three are too small, and tripled the
 // false keeps. Robustness comes from leaving out spikes instead: evaluations farther than 3.5 σ from the median of
 // their arm (Iglewicz and Hoaglin, 1993) count neither for σ nor for a mean. The calibration does not know σ yet, so
-// it grows σ from the median deviation outwards, as a forward search does (Atkinson and Riani). Normal noise loses
+// it grows σ from the median deviation outwards, as a forward search does (Atkinson and Riani). At most a fifth of the
+// evaluations may be spikes. If more are far away, the metric has several levels, and all of them count: a loop that
+// left out the slower level would take its share in each arm for a difference of the programs. Normal noise loses
 // one evaluation in two thousand that way, so the plain variance theory above still holds. While σ has few degrees of
 // freedom, d/√v is Student's t and not normal. The test uses the normal deviate that is equally rare (Wallace, Annals
 // of Mathematical Statistics 30, 1959). Without that, luck keeps the first ten candidates after the calibration twice

@@ -16,12 +16,17 @@ const cut = 3.5
 // quieter, the noise follows within some hundred evaluations.
 const memory = 256.
 
+// rare is the largest share of evaluations that are spikes. If more of them are far from the others, the metric has
+// several levels (a processor's clock, the layout of memory), and all of them are its noise.
+const rare = .2
+
 // Noise is what is known about the spread of single evaluations: the squared residuals of all of them, each from the
 // mean of its own arm, and how many are independent. The zero value knows nothing.
 type Noise struct {
 	Squares float64 `json:"squares,omitempty"`
 	Degrees float64 `json:"degrees,omitempty"` // of freedom
-	Spikes  int     `json:"spikes,omitempty"`  // evaluations that were left out
+	Spikes  float64 `json:"spikes,omitempty"`  // evaluations that were left out; older ones weigh less here too
+	Levels  bool    `json:"levels,omitempty"`  // spikes that are not rare are levels, and count
 }
 
 // Sigma returns the standard deviation of one evaluation on the scale, 0 if nothing is known or nothing varied.
@@ -34,7 +39,7 @@ func (n Noise) Sigma() float64 {
 
 // with returns the noise with one more residual.
 func (n Noise) with(residual float64) Noise {
-	if sigma := n.Sigma(); sigma > 0 && math.Abs(residual) > cut*sigma {
+	if sigma := n.Sigma(); sigma > 0 && math.Abs(residual) > cut*sigma && (!n.Levels || n.Spikes+1 <= rare*(n.Degrees+n.Spikes+2)) {
 		n.Spikes++
 		return n
 	}
@@ -42,6 +47,7 @@ func (n Noise) with(residual float64) Noise {
 	n.Degrees++
 	if n.Degrees > memory {
 		n.Squares *= memory / n.Degrees
+		n.Spikes *= memory / n.Degrees
 		n.Degrees = memory
 	}
 	return n
@@ -71,7 +77,7 @@ func (n Noise) and(arm []float64) Noise {
 // calibrate returns the noise of an arm about which nothing is known. It starts with the median and the deviations
 // from it. From the inside out it adds every value within the cut of the spread so far, until it finds no more. So
 // normal noise is complete, and spikes are left out.
-func calibrate(arm []float64) Noise {
+func calibrate(arm []float64, levels bool) Noise {
 	middle := median(arm)
 	byDistance := slices.Clone(arm)
 	slices.SortStableFunc(byDistance, func(a, b float64) int { return cmp.Compare(math.Abs(a-middle), math.Abs(b-middle)) })
@@ -84,7 +90,10 @@ func calibrate(arm []float64) Noise {
 		inside++
 		sigma = max(sigma, spread(byDistance[:inside]))
 	}
-	return Noise{Spikes: len(arm) - inside}.and(byDistance[:inside])
+	if spikes := float64(len(arm) - inside); levels && spikes > rare*float64(len(arm)) {
+		inside = len(arm)
+	}
+	return Noise{Spikes: float64(len(arm) - inside), Levels: levels}.and(byDistance[:inside])
 }
 
 // centre returns the mean of an arm without its spikes, and the number of values in it.

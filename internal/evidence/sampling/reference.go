@@ -87,7 +87,7 @@ func Deterministic(baseline []evidence.Decimal) bool {
 func Start(r Rules, baseline []evidence.Decimal) Sampler {
 	s := Sampler{Scale: ScaleOf(r.Direction, baseline...)}
 	values := s.Scale.all(baseline)
-	s.Noise = calibrate(values)
+	s.Noise = calibrate(values, r.Levels)
 	for _, y := range values {
 		s.Reference = s.Reference.with(y, s.Noise.Sigma())
 	}

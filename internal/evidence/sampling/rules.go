@@ -13,6 +13,7 @@ type Rules struct {
 	MinDelta    evidence.Threshold // the improvement to look for; 2/3 of the noise
 	MaxSamples  int                // most evaluations of a candidate; 32, 3 to 256
 	Calibration int                // evaluations of the baseline; 12, between 12 and 64
+	Levels      bool               // spikes that are not rare are levels of the metric, and count as noise
 }
 
 // The defaults of Rules, and their limits. A spec with values beyond the limits is refused.

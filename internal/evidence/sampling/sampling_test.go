@@ -299,6 +299,43 @@ func TestNoiseIsThatOfTheProgramAndNotOfItsSpikes(t *testing.T) {
 	require.InDelta(t, .03, spiky, .006)
 }
 
+// If a loop left the slower level out, an arm that happens to have more of it would look slower: one interval in three
+// missed the truth.
+func TestLevelsOfAMetricAreNoise(t *testing.T) {
+	covered, sigma := 0., 0.
+	const runs = 200
+	rules := lower
+	rules.Levels = true
+	for seed := range uint64(runs) {
+		r := seeded(seed)
+		evaluate := func() evidence.Decimal {
+			y := 100 * math.Exp(.005*r.NormFloat64())
+			if r.IntN(2) == 0 {
+				y *= 1.1
+			}
+			return number(y)
+		}
+		var baseline []evidence.Decimal
+		for range 12 {
+			baseline = append(baseline, evaluate())
+		}
+		s := sampling.Start(rules, baseline)
+		for range 40 {
+			s.AddReference(evaluate())
+		}
+		sigma += s.Noise.Sigma() / runs
+		var p sampling.Pairs
+		for of := p.Next(0); of != ""; of = p.Next(0) {
+			p.Add(of, evaluate())
+		}
+		if c := sampling.ClaimOf(s.Scale, s.Noise, rules, p); c.Low <= 0 && 0 <= c.High {
+			covered += 1. / runs
+		}
+	}
+	require.InDelta(t, .048, sigma, .006)
+	require.Greater(t, covered, .93)
+}
+
 // Arms of two and three say as much about the noise as long ones: each evaluation but the first is one degree of
 // freedom.
 func TestNoiseIsRightHoweverSmallTheArmsAre(t *testing.T) {
