@@ -64,11 +64,11 @@ func claimed(c loop.Claim) (lines []string) {
 	case c.Estimate == 0:
 		return []string{"nothing was kept"}
 	default:
-		text += " (the metric does not vary)"
+		text += " (the baseline measured the same three times, so each change was measured once)"
 	}
 	lines = append(lines, text)
 	if c.FalseKeeps > 0 {
-		lines = append(lines, "expected number of changes that were kept by luck: at most "+strconv.FormatFloat(c.FalseKeeps, 'g', 2, 64))
+		lines = append(lines, "expected number of changes that were kept by luck: at most "+strconv.FormatFloat(c.FalseKeeps, 'g', 2, 64)+" if the machine is steady")
 	}
 	if c.Holdout != nil {
 		lines = append(lines, "by the holdout: "+c.Holdout.String())
