@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -327,6 +328,7 @@ const outgrowName = "pawl-sandbox-outgrow"
 // outgrow is the part of Outgrows that Main runs, in a process of its own: a thread that has joined a cgroup can't leave
 // it. It joins through the files from descriptor 3 on, and then uses too much. It ends with 0 if nothing keeps it from that.
 func outgrow(what string, joining int) {
+	runtime.LockOSThread() // on a busy machine, joining takes long enough for another thread to go on
 	for i := range joining {
 		if _, err := unix.Write(3+i, []byte("0")); err != nil {
 			os.Exit(0)
