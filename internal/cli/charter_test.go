@@ -56,6 +56,8 @@ func TestValidateOfAStewardShowsWhatItMayDo(t *testing.T) {
 	}
 	require.Equal(t, 2, b.run(nil, "validate", file, "--set", "defaults.agent.command=no-such-agent"))
 	require.Contains(t, b.stderr.String(), "the agent's program no-such-agent is not on the PATH")
+	require.Equal(t, 0, b.run(nil, "validate", file, "--set", "tiers=[]"))
+	require.Contains(t, b.stderr.String(), "ready; start it with `pawl steward up "+file+" --set 'tiers=[]'`", "as it was validated")
 	b.stdout = lockedBuffer{}
 	require.Equal(t, 0, b.run(nil, "validate", "--json", file))
 	var v cli.Validation

@@ -154,7 +154,7 @@ func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) i
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.ran {
-		err = usage(goWords.ReplaceAllString(err.Error(), ""))
+		err = usage(together.ReplaceAllString(goWords.ReplaceAllString(err.Error(), ""), "--$1 and --$2 can't be used together"))
 	}
 	a.screen.Still()
 	a.explain(err)
@@ -187,6 +187,9 @@ func negative(root *cobra.Command, args []string) []string {
 
 // goWords is the part of the flag library's errors that only a Go programmer understands.
 var goWords = regexp.MustCompile(`strconv\.[A-Za-z]+: `)
+
+// together matches the error of the flag library for two flags that exclude each other.
+var together = regexp.MustCompile(`^if any flags in the group \[(\S+) (\S+)\] are set none of the others can be; .*`)
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{

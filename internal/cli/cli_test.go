@@ -56,6 +56,7 @@ func TestAWrongNumberOfArgumentsIsAnsweredByTheCommandLine(t *testing.T) {
 		"list x":                "x is too much: use `pawl list`",
 		"steward submit shop":   "something is missing: use `pawl steward submit NAME FILE`",
 		"demo deliver x":        "x is too much: use `pawl demo deliver`",
+		"log x --verify -f":     "--verify and --follow can't be used together",
 		"demo delivr":           `unknown command "delivr" for "pawl demo"; did you mean deliver?`,
 		"help vlidate":          `unknown command "vlidate" for "pawl"; did you mean validate?`,
 		"shwo":                  `unknown command "shwo" for "pawl"; did you mean show?`,

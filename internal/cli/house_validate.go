@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,6 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
-	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/schema"
@@ -77,7 +75,7 @@ func (a *app) validate(ctx context.Context, o runOptions) error {
 		return a.invalid(err)
 	}
 	if f.Kind.Name == kind.Steward.Name {
-		return a.validateCharter(ctx, o.file, o.id, f)
+		return a.validateCharter(ctx, o, f)
 	}
 	sp, err := f.Loop()
 	if err != nil {
@@ -95,7 +93,7 @@ func (a *app) validate(ctx context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.validated(o.file, id, sp, found)
+	return a.validated(o, id, sp, found)
 }
 
 // invalid prints the problems of a spec as JSON if --json is set.
@@ -136,7 +134,7 @@ func validation(id string, f preflight.Findings) Validation {
 }
 
 // validated shows the result of a dry run of a loop's spec.
-func (a *app) validated(file, id string, sp spec.Spec, f preflight.Findings) error {
+func (a *app) validated(o runOptions, id string, sp spec.Spec, f preflight.Findings) error {
 	k, err := kind.Of(sp.Kind)
 	if err != nil {
 		return err
@@ -152,12 +150,12 @@ func (a *app) validated(file, id string, sp spec.Spec, f preflight.Findings) err
 			Contract:    loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
 		})
 	}
-	return a.conclude(v, shown, "keep this loop from starting", "pawl run", file)
+	return a.conclude(v, shown, "keep this loop from starting", "pawl run "+o.words())
 }
 
 // conclude prints a validation: the text for people, the notes and the problems. start is the command that starts
-// what the file describes. keeps says what its problems would prevent.
-func (a *app) conclude(v Validation, shown, keeps, start, file string) (err error) {
+// what was validated. keeps says what its problems would prevent.
+func (a *app) conclude(v Validation, shown, keeps, start string) (err error) {
 	v.OK = len(v.Problems) == 0
 	switch {
 	case a.json:
@@ -175,7 +173,7 @@ func (a *app) conclude(v Validation, shown, keeps, start, file string) (err erro
 	case a.json:
 		return &leaving{code: exitUsage}
 	case v.OK:
-		a.say("ready; start it with `%s %s`", start, shell.Quote(filepath.Clean(file)))
+		a.say("ready; start it with `%s`", start)
 		return nil
 	}
 	a.say("%s would %s (%s)", evidence.Counted(len(v.Problems), "problem"), keeps, fault.PreconditionFailed)

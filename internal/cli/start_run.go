@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"pawl/config"
 	"pawl/internal/govern"
 	"pawl/internal/launch"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
 
@@ -60,6 +62,23 @@ func (o *runOptions) chooses(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "override a key of the spec: --set limits.iterations=5 (may be repeated)")
 	cmd.Flags().StringVar(&o.kind, "kind", "", "the kind of loop, improve or deliver (as --set kind=KIND)")
 	cmd.Flags().StringVar(&o.goal, "goal-file", "", "take the goal from a Markdown file, such as an issue (as --set goal=@FILE)")
+}
+
+// words returns the arguments and flags that choose this loop, as a person types them.
+func (o runOptions) words() string {
+	words := []string{filepath.Clean(o.file)}
+	given := func(flag, value string) {
+		if value != "" {
+			words = append(words, "--"+flag, value)
+		}
+	}
+	given("id", o.id)
+	given("kind", o.kind)
+	given("goal-file", o.goal)
+	for _, set := range o.sets {
+		given("set", set)
+	}
+	return shell.Join(words...)
 }
 
 // use reads the arguments of those commands.

@@ -23,13 +23,13 @@ import (
 )
 
 // validateCharter is validate for the spec of a steward.
-func (a *app) validateCharter(ctx context.Context, file, id string, f config.File) error {
+func (a *app) validateCharter(ctx context.Context, o runOptions, f config.File) error {
 	c, err := f.Steward()
 	if err != nil {
 		return a.invalid(err)
 	}
-	if id != "" && id != c.Name {
-		return usage(fmt.Sprintf("--id is %q, but the ID of a steward is its name (%s)", id, c.Name))
+	if o.id != "" && o.id != c.Name {
+		return usage(fmt.Sprintf("--id is %q, but the ID of a steward is its name (%s)", o.id, c.Name))
 	}
 	v, found, err := a.tryCharter(ctx, c, tried(c))
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *app) validateCharter(ctx context.Context, file, id string, f config.Fil
 			Charter: c, Repo: found.Repo, Base: found.Contract.Base, Lacking: lacking(c), Protections: govern.Protected(found.Protections), Environment: found.Environment,
 		})
 	}
-	return a.conclude(v, shown, keepsSteward, "pawl steward up", file)
+	return a.conclude(v, shown, keepsSteward, "pawl steward up "+runOptions{file: o.file, sets: o.sets}.words())
 }
 
 // keepsSteward says what problems prevent for a steward.

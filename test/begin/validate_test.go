@@ -47,6 +47,8 @@ func TestP0_ValidateShowsTheContractThatRunAsksFor(t *testing.T) {
 	refs, _ := w.TryGit("for-each-ref")
 	require.NotContains(t, refs, "pawl")
 
+	set := w.Pawl("validate", w.SpecFile(), "--set", "goal=Raise the number")
+	require.Contains(t, set.Err, " --set 'goal=Raise the number'`", "it starts what was validated")
 	people := w.Pawl("validate", w.SpecFile())
 	require.Equal(t, 0, people.Code, people.Err)
 	require.Contains(t, people.Err, "ready; start it with `pawl run ")
