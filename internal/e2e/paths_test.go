@@ -454,7 +454,13 @@ func (w *machine) keepHistory(t *testing.T, name, run string) {
 	if !*world.Update {
 		return
 	}
-	file := filepath.Join(histories, name+"-v1.json")
+	file := ""
+	for n := 1; ; n++ { // an earlier one stays
+		file = filepath.Join(histories, fmt.Sprintf("%s-v%d.json", name, n))
+		if kept, err := filepath.Glob(file + "*"); err == nil && len(kept) == 0 {
+			break
+		}
+	}
 	if len(text) > 300<<10 {
 		var packed bytes.Buffer
 		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

@@ -64,6 +64,9 @@ func TestP9_TheReportBeginsWithWhatIsClaimed(t *testing.T) {
 		shown := style.State(kind.Improve, loop.State{Claim: &c, Noise: "the metric is noisy"}, now)
 		require.Contains(t, shown, c.String())
 		require.Contains(t, shown, "the metric is noisy")
+		if i == 1 {
+			require.Contains(t, shown, "(the baseline measured the same three times, so each change was measured once)")
+		}
 	}
 }
 
