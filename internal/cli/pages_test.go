@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"mvdan.cc/sh/v3/shell"
 )
 
 // Each pawl command in a sentence or a table of the docs must exist and accept its flags and arguments.
@@ -27,7 +28,9 @@ func TestCommandsInTheDocsAreCommands(t *testing.T) {
 			for _, m := range mentioned.FindAllStringSubmatch(string(text), -1) {
 				n++
 				a := newApp(&bytes.Buffer{}, &bytes.Buffer{}, &bytes.Buffer{}, programs[m[1]])
-				cmd, words := a.root(), wordsOf(m[2])
+				cmd := a.root()
+				words, err := shell.Fields(m[2], nil)
+				require.NoError(t, err, "%s: %s", path, m[0])
 				if m[1] == "worker" {
 					cmd = a.workerCommand()
 				}
@@ -45,12 +48,4 @@ func TestCommandsInTheDocsAreCommands(t *testing.T) {
 		}
 	}
 	require.Greater(t, n, 50)
-}
-
-// wordsOf splits a command as a shell would, as far as pages go.
-func wordsOf(s string) (words []string) {
-	for _, w := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(s, -1) {
-		words = append(words, strings.Trim(w, `"`))
-	}
-	return words
 }
