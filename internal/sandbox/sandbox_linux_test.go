@@ -58,6 +58,7 @@ func newPlace(t *testing.T, m sandbox.Machine) *place {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	t.Setenv("HOME", p.home)
+	t.Setenv("GOPATH", "") // its caches are those of this home
 	p.request = sandbox.Request{Policy: sandbox.Policy{Machine: m, Network: sandbox.Filtered, Tree: "desk"}, Home: p.pawl, Repo: p.repo, Own: []string{p.desk, p.exchange}, Env: os.Environ(),
 		Layers: []string{filepath.Join(p.pawl, "loops", "l", "layers")},
 	}
