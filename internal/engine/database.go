@@ -56,13 +56,14 @@ type prepared struct {
 	damaged  bool   // replaced is damaged, and not merely of another version
 	replaced string // the path of the database that was moved aside, "" for none
 	amended  string // the rows that were removed because they could not be decoded, "" for none
+	rewound  bool   // timers had been read further than the clock is
 	// goingOn has, for each run that has not ended, the request to make its tasks again.
 	goingOn []*adminservice.RefreshWorkflowTasksRequest
 }
 
 // prepare makes sure that there is a database of the running code's schema in which every row can be read. It moves
 // any other file aside. It never deletes or opens it.
-func (d database) prepare() (p prepared, err error) {
+func (d database) prepare(now time.Time) (p prepared, err error) {
 	suffix, err := d.version()
 	if errors.Is(err, fs.ErrNotExist) {
 		p.created = true
@@ -70,7 +71,7 @@ func (d database) prepare() (p prepared, err error) {
 	}
 	if err == nil && suffix == sqliteschema.Version {
 		if err = d.check(); err == nil {
-			if p, err = d.amend(); err == nil {
+			if p, err = d.amend(now); err == nil {
 				return p, nil
 			}
 		}
@@ -122,10 +123,11 @@ func (d database) bad(mode string) (bad []badRow, err error) {
 	return bad, nil
 }
 
-// amend removes the rows that can't be decoded. The error is errNotOurs if that is impossible.
-func (d database) amend() (p prepared, err error) {
+// amend removes the rows that can't be decoded, and rewinds timers that were read further than the clock. The error is
+// errNotOurs if the rows can't be removed.
+func (d database) amend(now time.Time) (p prepared, err error) {
 	bad, err := d.bad("rw")
-	if err != nil || len(bad) == 0 {
+	if err != nil {
 		return p, damage(err)
 	}
 	db, err := d.open("rw")
@@ -134,16 +136,21 @@ func (d database) amend() (p prepared, err error) {
 	}
 	defer db.Close()
 	ctx := context.Background()
-	done, err := amend(ctx, db, bad)
-	if err == nil && !done {
-		return p, fmt.Errorf("%w: %s", errNotOurs, described(bad))
+	if len(bad) > 0 {
+		done, err := amend(ctx, db, bad)
+		if err == nil && !done {
+			return p, fmt.Errorf("%w: %s", errNotOurs, described(bad))
+		}
+		if err != nil {
+			return p, damage(err)
+		}
+		p.amended = described(bad)
 	}
-	if err != nil {
-		return p, damage(err)
+	p.rewound, err = rewind(ctx, db, now)
+	if err == nil && (p.rewound || p.amended != "") {
+		p.goingOn, err = goingOn(ctx, db)
 	}
-	p.amended = described(bad)
-	p.goingOn, err = goingOn(ctx, db)
-	return p, err
+	return p, damage(err)
 }
 
 // damage adds errNotOurs to an error that damaged pages cause, and returns any other error unchanged.

@@ -54,6 +54,8 @@ type Options struct {
 	Auth pass.Wish
 	// SearchAttributes are registered in the namespace "default".
 	SearchAttributes map[string]enumspb.IndexedValueType
+
+	clock func() moment
 }
 
 // Engine is this process's share in the engine of a directory.
@@ -106,6 +108,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.clock == nil {
+		o.clock = newMoment
 	}
 	if o.Retention == 0 {
 		o.Retention = defaultRetention
@@ -192,9 +197,13 @@ const (
 
 // watch checks the database for damage whenever the server complains, as long as this process owns the engine. If it
 // finds damage, it starts the server again without the damaged rows: one row that can't be read keeps all loops
-// waiting.
+// waiting. It also starts the server again when the clock was set back: until the clock is where it was, no loop would
+// continue.
 func (e *Engine) watch() {
 	db := database{filepath.Join(e.options.Dir, databaseFile)}
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	since := e.options.clock()
 	for {
 		e.mu.Lock()
 		s := e.server
@@ -205,6 +214,13 @@ func (e *Engine) watch() {
 		select {
 		case <-e.closing.Done():
 			return
+		case <-look.C:
+			before := since
+			if since = e.options.clock(); since.setBack(before) > steadyClock {
+				e.options.Logger.Warn("The clock was set back: the engine starts again", "by", since.setBack(before))
+				e.again(s)
+			}
+			continue
 		case <-s.stage.alarm:
 		}
 		if pause(e.closing, lookAfter) != nil {
@@ -216,14 +232,19 @@ func (e *Engine) watch() {
 		}
 		if len(bad) > 0 || errors.Is(err, errNotOurs) {
 			e.options.Logger.Error("The engine's database is damaged: the engine starts again without what can't be read", "rows", described(bad), "error", err)
-			for err := e.restart(s); err != nil && e.closing.Err() == nil; err = e.restart(s) {
-				e.options.Logger.Error("The engine could not be started again", "dir", e.options.Dir, "error", err)
-				_ = pause(e.closing, lookAfter)
-			}
+			e.again(s)
 		}
 		if pause(e.closing, lookApart) != nil {
 			return
 		}
+	}
+}
+
+// again restarts the server until that works.
+func (e *Engine) again(s *server) {
+	for err := e.restart(s); err != nil && e.closing.Err() == nil; err = e.restart(s) {
+		e.options.Logger.Error("The engine could not be started again", "dir", e.options.Dir, "error", err)
+		_ = pause(e.closing, lookAfter)
 	}
 }
 

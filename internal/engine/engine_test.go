@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,6 +26,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -182,7 +184,9 @@ func startWorker(t *testing.T, c client.Client) {
 	w.RegisterWorkflow(double)
 	w.RegisterWorkflow(waitThenDouble)
 	w.RegisterWorkflow(mark)
+	w.RegisterWorkflow(retried)
 	w.RegisterActivity(times)
+	w.RegisterActivity(failsAtFirst)
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 }
@@ -198,6 +202,22 @@ func double(ctx workflow.Context, n int) (result int, err error) {
 func waitThenDouble(ctx workflow.Context, n int) (int, error) {
 	workflow.GetSignalChannel(ctx, "go").Receive(ctx, nil)
 	return double(ctx, n)
+}
+
+// retried calls an activity that fails at first, and waits for a timer.
+func retried(ctx workflow.Context) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: answerTime, RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Millisecond}})
+	if err := workflow.ExecuteActivity(ctx, failsAtFirst).Get(ctx, nil); err != nil {
+		return err
+	}
+	return workflow.Sleep(ctx, time.Millisecond)
+}
+
+func failsAtFirst(ctx context.Context) error {
+	if activity.GetInfo(ctx).Attempt == 1 {
+		return errors.New("at first")
+	}
+	return nil
 }
 
 // mark fails for good if the search attribute is not registered.
@@ -357,6 +377,40 @@ func TestAnotherProcessTakesOverFromAKilledOwner(t *testing.T) {
 	var got int
 	require.NoError(t, run.Get(t.Context(), &got))
 	assert.Equal(t, 8, got)
+}
+
+func TestAnEngineStartsAgainWhenTheClockIsSetBack(t *testing.T) {
+	var back atomic.Int64
+	e := share(t, options(t).WithClock(&back))
+	c := dial(t, e)
+	startWorker(t, c)
+	run := execute(t, c, waitThenDouble, 4)
+	before := e.Endpoint()
+	back.Store(int64(time.Hour))
+	require.Eventually(t, func() bool { return e.Endpoint().StartedAt.After(before.StartedAt) }, answerTime, time.Millisecond)
+	assert.Equal(t, before.Address, e.Address())
+
+	require.NoError(t, c.SignalWorkflow(t.Context(), run.GetID(), run.GetRunID(), "go", nil))
+	var got int
+	require.NoError(t, run.Get(t.Context(), &got))
+	assert.Equal(t, 8, got)
+}
+
+// An engine whose timers were read further than the clock is: it was set back while no engine ran.
+func TestTimersDoNotWaitForAClockThatWasSetBack(t *testing.T) {
+	o := options(t)
+	first := share(t, o)
+	c := dial(t, first)
+	run := execute(t, c, retried)
+	require.NoError(t, first.Close())
+	db, err := sql.Open("sqlite", "file://"+(&url.URL{Path: filepath.Join(o.Dir, "temporal.db")}).EscapedPath())
+	require.NoError(t, err)
+	engine.TimersReadTo(t, db, time.Now().Add(5*time.Hour))
+	require.NoError(t, db.Close())
+
+	c = dial(t, share(t, o))
+	startWorker(t, c)
+	require.NoError(t, c.GetWorkflow(t.Context(), run.GetID(), "").Get(t.Context(), nil))
 }
 
 func TestAnotherProcessTakesOverWhenTheOwnerCloses(t *testing.T) {

@@ -1,4 +1,38 @@
 package engine
 
+import (
+	"context"
+	"database/sql"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	persistencespb "go.temporal.io/server/api/persistence/v1"
+	"go.temporal.io/server/service/history/tasks"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
 // Opened returns an error if this process has not opened the database at a path.
 func Opened(path string) error { return database{path}.opened() }
+
+// WithClock returns options for an engine whose wall clock is set back by what back holds.
+func (o Options) WithClock(back *atomic.Int64) Options {
+	o.clock = func() moment {
+		m := newMoment()
+		m.wall = m.wall.Add(-time.Duration(back.Load()))
+		return m
+	}
+	return o
+}
+
+// TimersReadTo makes a database say that its timers have been read to a point in time.
+func TimersReadTo(t *testing.T, db *sql.DB, to time.Time) {
+	t.Helper()
+	require.NoError(t, changeShard(context.Background(), db, func(shard *persistencespb.ShardInfo) bool {
+		shard.QueueStates = map[int32]*persistencespb.QueueState{
+			int32(tasks.CategoryIDTimer): {ExclusiveReaderHighWatermark: &persistencespb.TaskKey{FireTime: timestamppb.New(to)}},
+		}
+		return true
+	}))
+}

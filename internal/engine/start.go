@@ -46,12 +46,15 @@ func start(ctx context.Context, o Options, known string, lock *os.File, takeover
 		return nil, err
 	}
 	db := database{filepath.Join(o.Dir, databaseFile)}
-	ready, err := db.prepare()
+	ready, err := db.prepare(o.clock().wall)
 	if err != nil {
 		return nil, err
 	}
 	if ready.replaced != "" {
 		o.Logger.Warn("The engine's database could not be used and was moved aside", "to", ready.replaced)
+	}
+	if ready.rewound {
+		o.Logger.Warn("The clock was set back: timers that wait until it is where it was are made again")
 	}
 	switch {
 	case ready.created && !last.StartedAt.IsZero():

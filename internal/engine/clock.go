@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	persistencespb "go.temporal.io/server/api/persistence/v1"
+	"go.temporal.io/server/common/persistence/serialization"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// The server reads its timers in the order of their times and keeps in the database how far it has read. If the clock is
+// set back, it waits until the clock is there again, with every timer of every loop: retries, timeouts and pauses. So the
+// server starts again when the clock was set back, and no server starts with a database that has been read further than
+// the clock.
+
+// steadyClock is how far the clock may be set back from one second to the next before the server starts again.
+const steadyClock = 5 * time.Second
+
+// moment is a point in time on two clocks: the wall clock, which people and programs set, and one that only goes on.
+type moment struct {
+	wall   time.Time
+	steady time.Duration
+}
+
+var started = time.Now() // of this process
+
+func newMoment() moment {
+	t := time.Now()
+	return moment{t.Round(0), t.Sub(started)}
+}
+
+// setBack returns by how much the wall clock was set back since an earlier moment, less than 0 if it was set forward.
+func (m moment) setBack(since moment) time.Duration {
+	return m.steady - since.steady - m.wall.Sub(since.wall)
+}
+
+// rewind makes the server read its timers from a point in time at the latest. It reports whether that changed anything.
+func rewind(ctx context.Context, db *sql.DB, to time.Time) (rewound bool, err error) {
+	err = changeShard(ctx, db, func(shard *persistencespb.ShardInfo) bool {
+		for _, queue := range shard.GetQueueStates() {
+			rewound = rewindQueue(queue, to) || rewound
+		}
+		return rewound
+	})
+	return rewound, err
+}
+
+// changeShard calls change for the state of the server's only shard, and writes what was changed.
+func changeShard(ctx context.Context, db *sql.DB, change func(*persistencespb.ShardInfo) (changed bool)) error {
+	blob := &commonpb.DataBlob{EncodingType: enumspb.ENCODING_TYPE_PROTO3}
+	err := db.QueryRowContext(ctx, "SELECT data FROM shards").Scan(&blob.Data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	server := serialization.NewSerializer()
+	shard, err := server.ShardInfoFromBlob(blob)
+	if err != nil || !change(shard) {
+		return err
+	}
+	if blob, err = server.ShardInfoToBlob(shard); err == nil {
+		_, err = db.ExecContext(ctx, "UPDATE shards SET data = ?", blob.GetData())
+	}
+	return err
+}
+
+// rewindQueue is rewind for one of the server's queues. Those without times have 1970 everywhere.
+func rewindQueue(queue *persistencespb.QueueState, to time.Time) bool {
+	if queue.GetExclusiveReaderHighWatermark().GetFireTime().AsTime().Sub(to) <= steadyClock {
+		return false
+	}
+	for _, reader := range queue.GetReaderStates() {
+		for _, scope := range reader.GetScopes() { // what was read and is not done
+			if first := scope.GetRange().GetInclusiveMin().GetFireTime().AsTime(); first.Before(to) {
+				to = first
+			}
+		}
+	}
+	queue.ReaderStates, queue.ExclusiveReaderHighWatermark = nil, &persistencespb.TaskKey{FireTime: timestamppb.New(to)}
+	return true
+}
