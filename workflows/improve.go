@@ -111,7 +111,7 @@ func (l *improve) prepare(ctx workflow.Context) error {
 			return err
 		}
 	}
-	known, why, verify, err := l.calibrate(verify, func() (act.Measured, error) { return l.evaluate(ctx, "verify", "") })
+	known, why, verify, err := l.calibrate(verify, func(form *evidence.Form) (act.Measured, error) { return l.evaluateIn(ctx, "verify", "", form) })
 	if err != nil {
 		return err
 	}
@@ -401,13 +401,14 @@ func (l *improve) between(ctx workflow.Context) error {
 func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	l.iteration = iteration{reworked: map[string]int{}} // the last iteration is recorded; this time is not part of it
 	name, sample := "verify-"+short(l.State().Contract.Hash), 0
-	again := func() (act.Measured, error) {
+	again := func(form *evidence.Form) (act.Measured, error) {
 		in := l.newVerify()
+		in.Form = form
 		in.Key.Name, in.Key.Sample, in.Clean, in.Alone = name, sample, sample > 0, !l.spec.Verify.Shares()
 		sample++
 		return l.measure(ctx, in)
 	}
-	out, err := again()
+	out, err := again(nil)
 	if err != nil {
 		return "", err
 	}

@@ -21,9 +21,13 @@ const failuresInARow = 3
 // evaluate measures once: the head, or a commit that stays on the branch. Each evaluation is a step of that name, so
 // nothing is lost if the worker dies between two of them.
 func (l *improve) evaluate(ctx workflow.Context, name, at string) (act.Measured, error) {
+	return l.evaluateIn(ctx, name, at, l.State().Form)
+}
+
+func (l *improve) evaluateIn(ctx workflow.Context, name, at string, form *evidence.Form) (act.Measured, error) {
 	s, it := l.State(), &l.iteration
 	in := l.newVerify()
-	in.At, in.Key.Name, in.Key.Sample = at, name, it.evaluations
+	in.At, in.Key.Name, in.Key.Sample, in.Form = at, name, it.evaluations, form
 	if c := l.candidate; c != nil && at == "" {
 		in.At, in.Trial = c.Commit, true
 	}
@@ -51,20 +55,21 @@ type calibrated struct {
 	judging string
 	values  []evidence.Decimal
 	metrics evidence.Averages
+	form    *evidence.Form
 	spentMs int64
 }
 
 // calibrate measures the unchanged code until the rules can judge the metric, or returns why that failed.
-func (l *improve) calibrate(first act.Measured, again func() (act.Measured, error)) (c calibrated, why string, out act.Measured, err error) {
+func (l *improve) calibrate(first act.Measured, again func(*evidence.Form) (act.Measured, error)) (c calibrated, why string, out act.Measured, err error) {
 	for out = first; ; {
 		if why = measurement(out).Reason(); why != "" {
 			return c, why, out, nil
 		}
-		c.values, c.metrics, c.spentMs = append(c.values, *out.Metric), c.metrics.With(out.Metrics), c.spentMs+out.ElapsedMs
+		c.values, c.metrics, c.form, c.spentMs = append(c.values, *out.Metric), c.metrics.With(out.Metrics), out.Form, c.spentMs+out.ElapsedMs
 		if c.judging = l.law().Judging(c.values); c.judging != "" {
 			return c, "", out, nil
 		}
-		if out, err = again(); err != nil {
+		if out, err = again(c.form); err != nil {
 			return c, "", out, err
 		}
 	}
@@ -72,7 +77,7 @@ func (l *improve) calibrate(first act.Measured, again func() (act.Measured, erro
 
 // noted records what the baseline shows, and what its noise means for the person who approves the contract.
 func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judgement, tests int) {
-	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values()}
+	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values(), Form: c.form}
 	var noise govern.Noisy
 	if c.judging == loop.JudgedBySamples {
 		sampler := sampling.Start(l.law().Sampling(), c.values)
@@ -250,6 +255,10 @@ func (l *improve) reserve() int64 {
 // show: nil, with a warning, if one can't be measured or the time is used up.
 func (l *improve) claimBy(ctx workflow.Context, name, command string, known *sampling.Sampler) (*sampling.Claim, error) {
 	var pairs sampling.Pairs
+	var form *evidence.Form
+	if command == l.spec.Verify.Command {
+		form = l.State().Form
+	}
 	lacks := func(why string) (*sampling.Claim, error) {
 		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: name, Reason: "nothing is claimed by " + name + ": " + why})
 		return nil, nil
@@ -267,7 +276,7 @@ func (l *improve) claimBy(ctx workflow.Context, name, command string, known *sam
 			return lacks(fmt.Sprintf("the budget %s is used up", spent))
 		}
 		in := l.newVerify()
-		in.Command, in.Key.Name, in.Key.Sample = command, name, sample
+		in.Command, in.Key.Name, in.Key.Sample, in.Form = command, name, sample, form
 		in.At, in.Clean, in.Alone = l.State().Head, true, !l.spec.Verify.Shares()
 		if of == sampling.Baseline {
 			in.At = l.State().Base
@@ -281,6 +290,7 @@ func (l *improve) claimBy(ctx workflow.Context, name, command string, known *sam
 			return lacks("the " + of + " can't be measured: " + explain(why, out))
 		}
 		pairs.Add(of, *out.Metric)
+		form = out.Form
 		if command == l.spec.Verify.Command {
 			l.took(ctx, of, out)
 		}

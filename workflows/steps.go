@@ -36,7 +36,7 @@ func (r *run) attempt() int {
 
 func (r *run) newVerify() act.Verify {
 	v := r.spec.Verify
-	in := act.Verify{Step: r.newStep("verify", r.attempt(), v.Timeout.D()), Command: v.Command, Pattern: v.Pattern}
+	in := act.Verify{Step: r.newStep("verify", r.attempt(), v.Timeout.D()), Command: v.Command, Pattern: v.Pattern, Form: r.State().Form}
 	for _, m := range r.spec.Metrics {
 		in.Names = append(in.Names, m.Name)
 	}

@@ -19,6 +19,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/seal"
 	"pawl/internal/secret"
@@ -74,7 +75,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	var measured act.Measured
 	if runs("verify", s.Verify.Command) {
 		w := work("verify", s.Verify.Timeout)
-		r, err := w.Verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
+		r, err := w.Verify(ctx, verifyOf(s, nil))
 		if done, err := over("verify", r.Outcome, err); done {
 			return err
 		}
@@ -155,11 +156,16 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			again := work("verify", s.Verify.Timeout)
 			again.In.Key.Sample, again.In.Clean = sample, true
 			again.Dir = steps.StepDir(ws.Machine, again.In.Ref, again.In.Key)
-			r, err := again.Verify(ctx, act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern})
+			r, err := again.Verify(ctx, verifyOf(s, measured.Form))
 			return r, unlessInterrupted(ctx, r.Outcome, err)
 		}))
 	}
 	return nil
+}
+
+// verifyOf returns a measurement, whose output has the form of an earlier one.
+func verifyOf(s spec.Spec, form *evidence.Form) act.Verify {
+	return act.Verify{Command: s.Verify.Command, Pattern: s.Verify.Pattern, Form: form, Names: list.Map(s.Metrics, func(m evidence.Bound) string { return m.Name })}
 }
 
 // unlessInterrupted returns the error of a command, or why the command was interrupted.

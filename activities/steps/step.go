@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -347,20 +346,34 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	if err != nil {
 		return out, fmt.Errorf("reading the output: %w", err)
 	}
-	if len(in.Names) > 0 {
-		out.Metrics = evidence.Named(printed)
-		maps.DeleteFunc(out.Metrics, func(name string, _ evidence.Decimal) bool { return !slices.Contains(in.Names, name) })
+	reading, err := evidence.Extract(printed, pattern, in.Names...)
+	if err == nil {
+		var value evidence.Decimal
+		value, err = in.Form.In("", reading)
+		out.Metric, out.Form = &value, in.Form.With("", reading)
 	}
-	reading, err := evidence.Extract(printed, pattern)
 	if none, ok := errors.AsType[*evidence.NoNumber](err); ok {
-		out.NoNumber = none.Error()
+		out.Metric, out.NoNumber = nil, none.Error()
 		return out, nil
 	}
-	if err == nil {
-		out.Metric = &reading.Value
+	if err != nil {
+		return out, err
+	}
+	if in.Form == nil || !in.Form.Guessed { // once is enough
 		out.Warn(reading.Warning())
 	}
-	return out, err
+	for name, further := range evidence.Named(printed) {
+		if !slices.Contains(in.Names, name) {
+			continue
+		}
+		if value, err := in.Form.In(name, further); err == nil {
+			if out.Metrics == nil {
+				out.Metrics = map[string]evidence.Decimal{}
+			}
+			out.Metrics[name], out.Form = value, out.Form.With(name, further)
+		}
+	}
+	return out, nil
 }
 
 // PutBack brings the desk back to where an interrupted agent started, so that people see that state during a pause. The

@@ -181,6 +181,8 @@ type Verify struct {
 	Pattern string `json:"pattern,omitempty"`
 	// Names are the names of the further metrics to read.
 	Names []string `json:"names,omitempty"`
+	// Form is how the unchanged code showed its numbers, nil if they are not measured yet.
+	Form *evidence.Form `json:"form,omitempty"`
 	// Alone makes sure that no other loop of the host measures at the same time.
 	Alone bool `json:"alone,omitempty"`
 }
@@ -191,6 +193,7 @@ type Measured struct {
 	Metric   *evidence.Decimal           `json:"metric,omitempty"`
 	NoNumber string                      `json:"noNumber,omitempty"`
 	Metrics  map[string]evidence.Decimal `json:"metrics,omitempty"` // the further ones
+	Form     *evidence.Form              `json:"form,omitempty"`
 }
 
 // Guard runs guard.command in the judge. Its result is an Outcome.

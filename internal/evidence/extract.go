@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"pawl/internal/lazyregexp"
@@ -24,7 +25,13 @@ type Reading struct {
 	Count   int     `json:"count"`             // how many numbers were found where Value was looked for
 	Several bool    `json:"several,omitempty"` // there was more than one number, and nothing said which one counts
 	Grouped bool    `json:"grouped,omitempty"` // Value was written with thousands separators
+	Unit    string  `json:"unit,omitempty"`    // the unit behind the number, if pawl knows it
+	// Others are the names in the METRIC lines that could have been meant as well.
+	Others []string `json:"others,omitempty"`
 }
+
+// Guessed reports whether something else could have been meant.
+func (r Reading) Guessed() bool { return r.Several || r.Grouped || len(r.Others) > 0 }
 
 // Warning returns what a user should know about a reading that was a guess; "" if it was not.
 func (r Reading) Warning() string {
@@ -32,10 +39,21 @@ func (r Reading) Warning() string {
 	switch {
 	case r.Several:
 		return fmt.Sprintf("%d numbers in the output, the last one, %s, was taken%s", r.Count, r.Value, hint)
+	case len(r.Others) > 0:
+		return fmt.Sprintf("METRIC lines of several names in the output, the last one, %s=%s, was taken, and not %s; print the metric last, or set verify.pattern to say which is meant", r.Name, r.Value, some(r.Others))
 	case r.Grouped:
 		return fmt.Sprintf("the commas in the number were read as thousands separators: %s%s", r.Value, hint)
 	}
 	return ""
+}
+
+// some returns the first few of these names.
+func some(names []string) string {
+	const most = 5
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // NoNumber is the error for output without a metric. The change is undone with error:no-number (P5).
@@ -53,18 +71,21 @@ func (e *NoNumber) Error() string {
 
 // Extract finds the metric in a command's output (P5). With a pattern it is the first group (without a group: the
 // whole) of the pattern's last match, else the value in the last line "METRIC <name>=<number>", else the last number
-// in the output. If the value that a rule finds is not a number (NaN, Inf, nothing, beyond 10^308), the error is a
-// *NoNumber. The next rule is not tried then, because that would judge a change by some other figure.
+// in the output. If the value that a rule finds is not a number (NaN, Inf, nothing, beyond 10^308) or may be another one
+// ("0,75"), the error is a *NoNumber. The next rule is not tried then, because that would judge a change by some other
+// figure. Further are the names of METRIC lines that are not the metric, unless such a line is the last.
 //
 // The output may be large, coloured and not UTF-8. Escape sequences are removed first. [scan] says what counts as a
 // number.
-func Extract(stdout []byte, pattern *regexp.Regexp) (Reading, error) {
+func Extract(stdout []byte, pattern *regexp.Regexp, further ...string) (Reading, error) {
 	out := Plain(stdout)
 	if pattern != nil {
 		return byPattern(out, pattern)
 	}
 	if lines := metricLines(out); len(lines) > 0 {
-		return byMetricLine(lines[len(lines)-1])
+		reading, err := byMetricLine(lines[len(lines)-1])
+		reading.Others = otherNames(lines, reading.Name, further)
+		return reading, err
 	}
 	last, count := lastNumber(out)
 	reading, err := read(last, count, out)
@@ -89,11 +110,27 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 	found := out[from:to]
 	last, count := lastNumber(found)
 	reading, err := read(last, count, found)
-	if err != nil {
+	switch {
+	case err != nil && last.pair:
+		return Reading{}, err
+	case err != nil:
 		return Reading{}, &NoNumber{"what the pattern found is not a number", quote(string(found))}
+	case last.to == len(found): // the group may leave the unit out
+		reading.Unit = unitAt(out, to)
 	}
 	reading.From = FromPattern
 	return reading, nil
+}
+
+// otherNames returns the names in METRIC lines besides that of the metric, none if the metric is the only one that is not a
+// further metric.
+func otherNames(lines [][][]byte, metric string, further []string) (others []string) {
+	for _, line := range lines {
+		if name := clean(string(line[1]), 80); name != metric && (slices.Contains(further, metric) || !slices.Contains(further, name)) && !slices.Contains(others, name) && len(others) < MostNames {
+			others = append(others, name)
+		}
+	}
+	return others
 }
 
 // byMetricLine reads a match of metricPattern.
@@ -147,6 +184,9 @@ func read(t token, count int, out []byte) (Reading, error) {
 	case notFinite:
 		return Reading{}, &NoNumber{"the last value in the output is not a number", quote(t.text)}
 	}
+	if t.pair {
+		return Reading{}, &NoNumber{"a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern", quote(t.text)}
+	}
 	text := t.text
 	if t.grouped {
 		text = strings.ReplaceAll(text, ",", "")
@@ -155,7 +195,7 @@ func read(t token, count int, out []byte) (Reading, error) {
 	if err != nil {
 		return Reading{}, &NoNumber{"the number is out of range", quote(t.text)}
 	}
-	return Reading{Value: value, Count: count, Grouped: t.grouped}, nil
+	return Reading{Value: value, Count: count, Grouped: t.grouped, Unit: unitAt(out, t.to)}, nil
 }
 
 // tail returns the last line of out that is not blank, for an error.

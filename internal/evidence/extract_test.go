@@ -42,7 +42,7 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "millions", out: "(-1,234,567)", want: "-1234567"},
 		{name: "a list with commas", out: "1,2,3", want: "3", several: true},
 		{name: "a list that is no thousands", out: "1,2,345", want: "345", several: true},
-		{name: "a list of long numbers", out: "1234,567", want: "567", several: true},
+		{name: "a list of decimals with commas", out: "1.5,2.5", want: "2.5", several: true},
 		{name: "a version is no number", out: "score 84.7 (tool v1.2.3)", want: "84.7"},
 		{name: "a short version is no number", out: "84.7 by v1.2", want: "84.7"},
 		{name: "a prerelease is no number", out: "84.7 by 1.2.3-rc.1+build5", want: "84.7"},
@@ -67,6 +67,11 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "a name with nan in it", out: "84.7 banana nano nan-test /nan/x", want: "84.7"},
 
 		{name: "METRIC line", out: "3 tests\nMETRIC coverage=84.70\ndone in 5s\n", want: "84.70", from: "METRIC", metric: "coverage"},
+		{name: "a duration as Go prints it", out: "took 1m2.5s", want: "62.5"},
+		{name: "a longer one", out: "METRIC t=-1h0m2.50s", want: "-3602.50", from: "METRIC", metric: "t"},
+		{name: "bash's time", out: "real\t0m1.234s", want: "1.234"},
+		{name: "a name that is no duration", out: "x1m2s 7", want: "7", several: true},
+
 		{name: "the last METRIC line", out: "METRIC a=1\nMETRIC b=2\n", want: "2", from: "METRIC", metric: "b"},
 		{name: "METRIC line with blanks and a unit", out: "  METRIC  p99 = 12.5 ms (was 13)\r\n", want: "12.5", from: "METRIC", metric: "p99"},
 		{name: "METRIC line in colour", out: "\x1b[1mMETRIC x=5\x1b[0m", want: "5", from: "METRIC", metric: "x"},
@@ -96,8 +101,28 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 			assert.Equal(t, test.from, got.From)
 			assert.Equal(t, test.metric, got.Name)
 			assert.Equal(t, test.several, got.Several, "several, of %d", got.Count)
-			assert.Equal(t, got.Several || got.Grouped, got.Warning() != "")
+			assert.Equal(t, got.Guessed(), got.Warning() != "")
 		})
+	}
+}
+
+func TestP5_AMetricAmongMETRICLinesOfOtherNamesIsAGuess(t *testing.T) {
+	for _, test := range []struct {
+		out     string
+		further []string
+		others  []string
+	}{
+		{out: "METRIC a=1\nMETRIC a=2\n"},
+		{out: "METRIC a=1\nMETRIC b=2\n", others: []string{"a"}},
+		{out: "METRIC a=1\nMETRIC b=2\n", further: []string{"a"}},
+		{out: "METRIC a=1\nMETRIC b=2\n", further: []string{"b"}, others: []string{"a"}},
+		{out: "METRIC b=2\n", further: []string{"b"}},
+	} {
+		got, err := evidence.Extract([]byte(test.out), nil, test.further...)
+		require.NoError(t, err)
+		assert.Equal(t, "2", got.Value.String())
+		assert.Equal(t, test.others, got.Others, "%+v", test)
+		assert.Equal(t, test.others != nil, strings.HasPrefix(got.Warning(), "METRIC lines of several names in the output, the last one, b=2, was taken, and not a; "), "%+v", test)
 	}
 }
 
@@ -110,6 +135,10 @@ func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 		{"NaN after a number", "epoch 3: loss=nan", "", `the last value in the output is not a number: "nan"`},
 		{"Inf", "-Inf", "", `the last value in the output is not a number: "Inf"`},
 		{"a version alone", "v1.2.3", "", `no number in the output, which ends with: "v1.2.3"`},
+		{"a decimal comma", "score: 0,75", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "0,75"`},
+		{"a decimal comma behind thousands", "1.234,5 ms", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "1.234,5"`},
+		{"a decimal comma in a METRIC line", "METRIC x=-0,75", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "-0,75"`},
+		{"a decimal comma in what the pattern found", "x: 0,75", `x: (.*)`, `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "0,75"`},
 		{"out of range", "1e999999999", "", `the number is out of range: "1e999999999"`},
 		{"METRIC NaN with numbers about", "5\nMETRIC x=NaN\n7", "", `the line METRIC x= has no number: "NaN"`},
 		{"METRIC empty", "METRIC x=\n7", "", `the line METRIC x= has no number: ""`},

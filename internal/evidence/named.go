@@ -12,18 +12,18 @@ import (
 // MostNames is how many further metrics are read from an output, and how many a spec may name.
 const MostNames = 32
 
-// Named returns the values in the lines METRIC <name>=<number> of an output: the last of each name, for at most 32
-// names. It skips a line without a number.
-func Named(stdout []byte) map[string]Decimal {
+// Named returns what the lines METRIC <name>=<number> of an output say: the last of each name, for at most 32 names. It
+// skips a line without a number.
+func Named(stdout []byte) map[string]Reading {
 	lines := metricLines(Plain(stdout))
 	if lines == nil {
 		return nil
 	}
-	named := map[string]Decimal{}
+	named := map[string]Reading{}
 	for _, line := range lines {
 		reading, err := byMetricLine(line)
 		if _, known := named[reading.Name]; err == nil && (known || len(named) < MostNames) {
-			named[reading.Name] = reading.Value
+			named[reading.Name] = reading
 		}
 	}
 	return named
@@ -78,7 +78,7 @@ func Broken(bounds []Bound, baseline, values map[string]Decimal) (broken BrokenB
 // String returns what is wrong.
 func (b BrokenBound) String() string {
 	if b.Missing {
-		return fmt.Sprintf("no line METRIC %s=<number> to hold against its bound", b.Name)
+		return fmt.Sprintf("no line METRIC %s=<number> that can be compared with its bound", b.Name)
 	}
 	return fmt.Sprintf("%s is %s, at worst it may be %s", b.Name, b.Value, b.Limit)
 }

@@ -3,6 +3,8 @@ package evidence
 import (
 	"bytes"
 
+	"github.com/shopspring/decimal"
+
 	"pawl/internal/lazyregexp"
 )
 
@@ -18,8 +20,10 @@ const (
 type token struct {
 	kind    kind
 	from    int
+	to      int // where the unit may begin
 	text    string
 	grouped bool
+	pair    bool // "0,75": nobody knows whether it is one number or two
 }
 
 // minus is the sign of Unicode (U+2212), which programs print in some locales.
@@ -37,6 +41,8 @@ var minus = []byte("\u2212")
 //   - ".5" is 0.5, as bc writes it, and not 5.
 //   - "1,234.5" is 1234.5 and not 234.5: a first group of one to three digits, then groups of exactly three. It is
 //     marked as grouped, because it could have been a list.
+//   - "0,75" is one token, a pair: 0.75 in some locales, a list of two in others. More numbers with commas are a list.
+//   - "1m2.5s", as Go prints a duration, is 62.5, in seconds.
 //   - NaN, Inf and Infinity as separate words are found too, as notFinite, so that "epoch 3: loss NaN" is not read
 //     as 3.
 func scan(b []byte, i int) (token, int) {
@@ -54,8 +60,14 @@ func scan(b []byte, i int) (token, int) {
 				i = end
 				continue
 			}
+			if m := duration().FindSubmatch(b[i:]); m != nil && !isWord(at(b, i-1)) && !isWord(at(b, i+len(m[0]))) {
+				return token{kind: number, from: i, to: i + len(m[0]) - 1, text: inSeconds(m)}, i + len(m[0])
+			}
 			end, grouped := numberEnd(b, i)
-			return token{kind: number, from: i, text: string(b[i:end]), grouped: grouped}, end
+			if n := length(pair, b, i); n > 0 && !grouped && at(b, i-1) != ',' && at(b, i-1) != '.' {
+				return token{kind: number, from: i, to: i + n, text: string(b[i : i+n]), pair: true}, i + n
+			}
+			return token{kind: number, from: i, to: end, text: string(b[i:end]), grouped: grouped}, end
 		case isLetter(c) && !isWord(at(b, i-1)):
 			end := i
 			for end < len(b) && isWord(b[end]) {
@@ -73,6 +85,17 @@ func scan(b []byte, i int) (token, int) {
 		}
 	}
 	return token{}, i
+}
+
+// inSeconds returns the seconds of a match of duration.
+func inSeconds(m [][]byte) string {
+	total := decimal.Zero
+	for i, size := range []string{"3600", "60", "1"} {
+		if len(m[i+2]) > 0 {
+			total = total.Add(decimal.RequireFromString(string(m[i+2])).Mul(decimal.RequireFromString(size)))
+		}
+	}
+	return string(m[1]) + exact(total).String()
 }
 
 // startsNumber reports whether the sign or point at i begins a number.
@@ -114,6 +137,8 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 // Text with digits that is no number, or is one in groups. If the pattern's group matches, the match does not count.
 var (
 	thousands   = lazyregexp.New(`^[1-9]\d{0,2}(?:,\d{3})+(,?\d)?`)
+	pair        = lazyregexp.New(`^[-+]?\d+(?:\.\d{3})*,\d+([,.]\d)?`)
+	duration    = lazyregexp.New(`^([-+]?)(?:(\d{1,9})h)?(\d{1,9})m(\d{1,9}(?:\.\d{1,9})?)s`)
 	hexadecimal = lazyregexp.New(`^0[xX]\w*`)
 	day         = lazyregexp.New(`^\d{4}(?:-[01]\d-|/[01]\d/)[0-3]\d(\d)?`) // ISO 8601
 	timeOfDay   = lazyregexp.New(`^\d{1,2}(?::[0-5]\d){2}(?:[.,]\d+|(:?\d))?`)

@@ -138,6 +138,7 @@ type Event struct {
 	Until     time.Time                     `json:"until,omitzero"`
 	Metric    *evidence.Decimal             `json:"metric,omitempty"`
 	Metrics   map[string]evidence.Decimal   `json:"metrics,omitempty"` // the further metrics of the baseline
+	Form      *evidence.Form                `json:"form,omitempty"`    // how the baseline's output shows its numbers
 	Of        string                        `json:"of,omitempty"`      // what was evaluated
 	Judging   string                        `json:"judging,omitempty"` // how the metric is judged from now on
 	Sampler   *sampling.Sampler             `json:"sampler,omitempty"` // of a metric that is judged by samples

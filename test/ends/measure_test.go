@@ -18,8 +18,20 @@ func TestP5_SeveralNumbersAreAWarningAndTheLastCounts(t *testing.T) {
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)
 	require.Contains(t, s.Err, "3 numbers in the output, the last one, 10, was taken")
+	require.Equal(t, 1, strings.Count(s.Err, "numbers in the output"), "once is enough")
 	require.Contains(t, s.Err, "METRIC <name>=<number>")
 	require.Equal(t, "11", w.LastRow()[1])
+}
+
+// The first improvement is in another unit, which is converted. The second number has a unit that can't be compared.
+func TestP5_AMetricInAnotherUnitIsConvertedOrRefused(t *testing.T) {
+	world.Slow(t, "internal/evidence converts the numbers")
+	w := world.New(t, "").Does(deed{"take microseconds", ``, ""}, deed{"take kilobytes", `echo 20 >work/n`, "error:no-number"}, deed{"take seconds", `echo 30 >work/n`, "no-improvement"}).
+		Set(doc{"verify": doc{"command": "case $(cat work/n) in 10) echo 1.01ms ;; 11) echo 999µs ;; 20) echo 1KB ;; 30) echo 5s ;; esac", "direction": "lower"}})
+	r := w.Run(0)
+	require.Equal(t, []string{"1.01", "0.999"}, []string{r.Result.Baseline.String(), r.Result.Best.String()})
+	require.Equal(t, 1, len(r.Result.Kept))
+	require.Contains(t, w.LastRow(), "5000")
 }
 
 func TestP5_VerifyThatFailsLater(t *testing.T) {

@@ -1,0 +1,127 @@
+package evidence
+
+import (
+	"maps"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/shopspring/decimal"
+)
+
+// unit is a unit that a number may be printed in.
+type unit struct {
+	name  string // as it is told to people: "µs" for us, usec and both signs of micro
+	base  string // units of the same base are converted; "" if the size of the unit is not certain
+	size  decimal.Decimal
+	glued bool // a unit only without a blank before it: a letter may be anything
+}
+
+// units are known by how programs write them. Whether K is 1000 or 1024 is not certain, nor is it for kB, so a number in K
+// is never compared with one in M.
+var units = func() map[string]unit {
+	all := map[string]unit{"%": {name: "%"}}
+	add := func(base, size string, names ...string) {
+		for _, n := range names {
+			all[n] = unit{name: names[0], base: base, size: decimal.RequireFromString(size)}
+		}
+	}
+	add("s", "1e-9", "ns", "nsec")
+	add("s", "1e-6", "µs", "μs", "us", "usec")
+	add("s", "1e-3", "ms", "msec")
+	add("s", "1", "s", "sec", "secs", "second", "seconds")
+	add("s", "60", "min", "mins", "minute", "minutes")
+	add("s", "3600", "h", "hour", "hours")
+	add("B", "1", "B", "byte", "bytes")
+	add("B", "1024", "KiB", "kiB")
+	add("B", "1048576", "MiB")
+	add("B", "1073741824", "GiB")
+	add("B", "1099511627776", "TiB")
+	for _, names := range [][]string{{"kB", "KB", "kb"}, {"MB", "mb"}, {"GB", "gb"}, {"TB", "tb"}} {
+		add("", "0", names...)
+	}
+	for _, names := range [][]string{{"K", "k"}, {"M"}, {"G"}, {"T"}, {"m"}} {
+		for _, n := range names {
+			all[n] = unit{name: names[0], glued: true}
+		}
+	}
+	return all
+}()
+
+// unitAt returns the name of the unit of a number that ends at i, "" if it has none: "12ms", "12 ms", "12 ms/op", "12%".
+func unitAt(b []byte, i int) string {
+	from := i
+	if c := at(b, i); c == ' ' || c == '\t' {
+		from++
+	}
+	to := from
+	if at(b, to) == '%' {
+		to++
+	}
+	for to == from || b[to-1] != '%' {
+		r, size := utf8.DecodeRune(b[min(to, len(b)):])
+		if size == 0 || !unicode.IsLetter(r) {
+			break
+		}
+		if to += size; to-from > len("seconds") {
+			return ""
+		}
+	}
+	u, known := units[string(b[from:to])]
+	if !known || isWord(at(b, to)) && u.name != "%" || u.glued && from > i {
+		return ""
+	}
+	return u.name
+}
+
+// Form is how an output shows its numbers. Later measurements are read in the form of the first one.
+type Form struct {
+	// Units are the units of the further metrics by their names, and under "" that of the metric; "" for a number
+	// without a unit.
+	Units map[string]string `json:"units,omitempty"`
+	// Guessed says that the output did not say which number is the metric, or how it is written.
+	Guessed bool `json:"guessed,omitempty"`
+}
+
+// In returns a reading in the unit that the metric has in this form. It returns a *NoNumber if the number has another one
+// that it cannot be converted from. A metric that is new to the form keeps its unit.
+func (f *Form) In(metric string, r Reading) (Decimal, error) {
+	if f == nil {
+		return r.Value, nil
+	}
+	want, known := f.Units[metric]
+	if !known || r.Unit == want || r.Unit == "" && r.Value.Sign() == 0 {
+		return r.Value, nil
+	}
+	from, to := units[r.Unit], units[want]
+	if from.base == "" || from.base != to.base {
+		return Decimal{}, &NoNumber{Why: "no number to compare: " + r.Value.String() + has(r.Unit) + ", and the number of the unchanged code" + has(want)}
+	}
+	v := r.Value.value()
+	in := v.Mul(from.size).DivRound(to.size, max(0, -v.Exponent())+18)
+	converted, err := ParseDecimal(in.String())
+	if err != nil {
+		return Decimal{}, &NoNumber{"the number is out of range", quote(r.Value.String() + r.Unit)}
+	}
+	return converted, nil
+}
+
+func has(unit string) string {
+	if unit == "" {
+		return " has no unit"
+	}
+	return " has the unit " + unit
+}
+
+// With returns the form with the unit of a further reading.
+func (f *Form) With(metric string, r Reading) *Form {
+	out := Form{Units: map[string]string{}}
+	if f != nil {
+		out.Guessed = f.Guessed
+		maps.Copy(out.Units, f.Units)
+	}
+	if _, known := out.Units[metric]; !known {
+		out.Units[metric] = r.Unit
+	}
+	out.Guessed = out.Guessed || metric == "" && r.Guessed()
+	return &out
+}
