@@ -27,7 +27,11 @@ func (c Course) Follow(e loop.Event, beside bool) Course {
 		return append(c[:len(c)-1:len(c)-1], e.Metric.Float())
 	case e.Type == loop.BaselineMeasured && e.Metric != nil:
 		return Course{e.Metric.Float()}
-	case e.Judgement != nil && e.Judgement.Samples != nil && len(c) > 0: // the latest estimate of the head
+	case e.Judgement != nil && e.Judgement.Samples != nil && len(c) > 0:
+		if c[len(c)-1] == c[0] { // nothing is kept: more samples of the unchanged code are no gain (loop.State.Reached)
+			return c
+		}
+		// The latest estimate of the head.
 		return append(c[:len(c)-1:len(c)-1], e.Judgement.Samples.Reference.Float())
 	case e.Record != nil && e.Record.Kept && e.Record.Metric != nil:
 		return append(c, e.Record.Metric.Float())

@@ -98,6 +98,20 @@ func TestTheCourseIsThatOfTheHeadAndNotOfBranches(t *testing.T) {
 	require.Equal(t, ui.Course{10, 15, 16, 16, 20, 21}, c)
 }
 
+func TestTheCourseIsThatOfTheBaselineWhileNothingIsKept(t *testing.T) {
+	judged := func(reference string) loop.Event {
+		return loop.Event{Type: loop.ChangeJudged, Judgement: &loop.Judgement{Samples: &sampling.Judgement{Reference: *ref(reference)}}}
+	}
+	record := func(kept bool, metric string) loop.Event {
+		return loop.Event{Type: loop.IterationFailed, Record: &loop.Iteration{Kept: kept, Metric: ref(metric)}}
+	}
+	var c ui.Course
+	for _, e := range []loop.Event{{Type: loop.BaselineMeasured, Metric: ref("10")}, judged("10.3"), record(false, "9"), judged("10.4"), record(true, "12"), judged("11.8"), record(false, "11")} {
+		c = c.Follow(e, false)
+	}
+	require.Equal(t, ui.Course{10, 10, 11.8, 11.8}, c)
+}
+
 func TestTheCourseIsDrawnAsSteps(t *testing.T) {
 	var c ui.Course
 	c = c.Follow(loop.Event{Type: loop.BaselineMeasured, Metric: ref("34051.6")}, false)
