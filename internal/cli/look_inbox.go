@@ -26,7 +26,7 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 		return err
 	}
 	if s.SDK == nil {
-		a.say("no engine is running; this is what the ledgers of this host last recorded (start it with `pawl up`)")
+		a.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts one)")
 	}
 	var elsewhere []string
 	for _, u := range unknown {

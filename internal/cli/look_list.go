@@ -27,7 +27,7 @@ func (a *app) rows(ctx context.Context, s *session, wanted func(launch.Row) bool
 	if s.SDK != nil {
 		all, err = s.Listed(ctx)
 	} else {
-		a.say("no engine is running; this is what the ledgers of this host last recorded (start it with `pawl up`)")
+		a.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts one)")
 		all, err = s.Kept(ctx)
 	}
 	if err != nil {

@@ -111,10 +111,9 @@ func TestWhereNoWorkerAnswersAMessageIsASignal(t *testing.T) {
 	require.Equal(t, "ann", s.sent.By)
 }
 
-// TestE3_AMessageThatWaitsForAWorkerNamesItsGate: when a worker comes, another gate may be open.
-func TestE3_AMessageThatWaitsForAWorkerNamesItsGate(t *testing.T) {
-	s := &service{silent: true}
-	c := reach(t, s)
+// waits makes this host hold the loop here, which waits at a breakpoint, with that record.
+func waits(t *testing.T, c *client.Client, r workspace.Record) {
+	t.Helper()
 	store := filepath.Join(t.TempDir(), "store.git")
 	script := exec.Command("sh", "-ec", `git init --quiet --bare "$0"; cd "$0"
 		tree=$(printf '100644 blob %s\tstate.json\n100644 blob %s\tloop-results.tsv\n' "$(git hash-object -w --stdin)" "$(git hash-object -w /dev/null)" | git mktree)
@@ -122,8 +121,41 @@ func TestE3_AMessageThatWaitsForAWorkerNamesItsGate(t *testing.T) {
 	script.Stdin = strings.NewReader(`{"loop": "here", "kind": "improve", "status": "paused", "gate": {"id": "breakpoint-7", "kind": "breakpoint"}}`)
 	out, err := script.CombinedOutput()
 	require.NoError(t, err, string(out))
-	require.NoError(t, workspace.Write(c.Home, workspace.Record{Loop: "here", Ref: "here", Kind: "improve", FirstRun: "first", Store: store, Ledger: "refs/pawl-ledger/here"}))
-	_, err = c.Recorded(t.Context(), "here")
+	r.Loop, r.Ref, r.Kind, r.FirstRun, r.Store, r.Ledger = "here", "here", "improve", "first", store, "refs/pawl-ledger/here"
+	require.NoError(t, workspace.Write(c.Home, r))
+}
+
+// The worker has noticed the end of a loop that was terminated. Its ledger does not say so.
+func TestALoopThatWasTerminatedWaitsForNobodyWithoutAnEngineToo(t *testing.T) {
+	for _, r := range []workspace.Record{{}, {Closed: true}, {Closed: true, Remote: true}} {
+		c := reach(t, &service{})
+		c.SDK = nil
+		waits(t, c, r)
+		s, err := c.Snapshot(t.Context(), "here")
+		require.NoError(t, err)
+		rows, err := c.Kept(t.Context())
+		require.NoError(t, err)
+		waiting, _, err := c.Inbox(t.Context())
+		require.NoError(t, err)
+		if !r.Closed || r.Remote { // with a URL it may go on on another host
+			require.Equal(t, []string{"paused", "paused"}, []string{string(s.State.Status), rows[0].Status})
+			require.Len(t, waiting, 1)
+			continue
+		}
+		require.Equal(t, []string{"halted", "halted"}, []string{string(s.State.Status), rows[0].Status})
+		require.Contains(t, s.State.Reason, "terminated from outside")
+		require.Nil(t, s.State.Gate)
+		require.Empty(t, rows[0].Gate)
+		require.Empty(t, waiting)
+	}
+}
+
+// TestE3_AMessageThatWaitsForAWorkerNamesItsGate: when a worker comes, another gate may be open.
+func TestE3_AMessageThatWaitsForAWorkerNamesItsGate(t *testing.T) {
+	s := &service{silent: true}
+	c := reach(t, s)
+	waits(t, c, workspace.Record{})
+	_, err := c.Recorded(t.Context(), "here")
 	require.NoError(t, err)
 	_, err = c.Send(t.Context(), "here", "continue", loop.Message{})
 	require.NoError(t, err)

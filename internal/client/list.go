@@ -253,6 +253,9 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 		case r.Status == unknown && record.Closed:
 			r.Trouble = c.unreadable(ctx, record)
 		case record.Closed:
+			if closing(record) != nil && !loop.Status(r.Status).Ended() {
+				r.Status, r.Gate, r.Gates, r.EndedAt = string(loop.Halted), "", 0, utc(record.ClosedAt)
+			}
 		case begins:
 			r.Status = opening
 		default:

@@ -12,6 +12,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/internal/fault"
 	"pawl/internal/git"
@@ -74,7 +75,10 @@ func find[S any](ctx context.Context, c *Client, id string, of subject[S]) (Snap
 func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Snapshot[S], err error) {
 	if c.SDK == nil {
 		state, err := of.recorded(ctx, id)
-		return Snapshot[S]{state, Source{Ledger: true, Why: "no engine is running"}}, c.Torn(id, err)
+		if r, here := c.Record(id); here && err == nil {
+			state = of.outside(state, closing(r))
+		}
+		return Snapshot[S]{State: state, Source: Source{Ledger: true, Why: "no engine is running"}}, c.Torn(id, err)
 	}
 	d, err := c.asked(ctx, id)
 	gone := gone(err)
@@ -147,6 +151,15 @@ func endedOutside(s loop.State, info *workflowpb.WorkflowExecutionInfo) loop.Sta
 	return s.Apply(e)
 }
 
+// closing returns what Temporal has told the worker about the workflow of a record: that it is over, or nothing. A loop with
+// a URL may have moved to another host.
+func closing(r workspace.Record) *workflowpb.WorkflowExecutionInfo {
+	if !r.Closed || r.Remote {
+		return nil
+	}
+	return &workflowpb.WorkflowExecutionInfo{Status: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, CloseTime: timestamppb.New(r.ClosedAt)}
+}
+
 // outside are the ends that somebody else causes.
 var outside = map[enumspb.WorkflowExecutionStatus]govern.End{
 	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: govern.Interrupted.Because("it was terminated from outside, without a report"),
@@ -185,7 +198,7 @@ func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string,
 func (c *Client) unknown(f Family, id string) error {
 	if c.SDK == nil {
 		return fault.New(fault.LoopNotFound, "this host has no ledger of a %s %s, and no engine is running", f.Word, id).
-			Advise("A " + f.Word + " that was just started may be known to the engine alone. Start it with `pawl up`, then repeat this.")
+			Advise("A " + f.Word + " that was just started may be known to the engine alone. Start the engine with `pawl up`, then repeat this.")
 	}
 	return f.NotFound(id)
 }
