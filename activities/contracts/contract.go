@@ -84,6 +84,7 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	}
 	d.Seals, d.Read, d.Contract = seals, read, govern.Draw(s, base, ws.Onto, sealed)
 	d.Warnings, err = filtered(ctx, ws, entries)
+	d.Warnings = append(d.Warnings, govern.Unpermitted(s)...)
 	if len(seals.Unread) > 0 {
 		d.Warnings = append(d.Warnings, "pawl can't tell what these run in turn, so that is sealed only if `protect` names it: "+git.QuoteSome(seals.Unread))
 	}

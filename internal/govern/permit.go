@@ -1,7 +1,10 @@
 package govern
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"pawl/internal/fault"
 	"pawl/internal/kind"
@@ -26,6 +29,17 @@ func Permit(s spec.Spec, role, permission string) error {
 		return fault.New(fault.PermissionDenied, "the role %s is not permitted %s", role, permission)
 	}
 	return nil
+}
+
+// Unpermitted says which roles a spec takes a permission from that every call of the role needs.
+func Unpermitted(s spec.Spec) (lines []string) {
+	for _, role := range slices.Sorted(maps.Keys(s.Permissions)) {
+		lacks := slices.DeleteFunc(slices.Clone(spec.Spec{}.Permitted(role)), func(p string) bool { return slices.Contains(s.Permitted(role), p) })
+		if len(lacks) > 0 {
+			lines = append(lines, fmt.Sprintf("permissions.%s lacks %s, so the loop ends (%s) when it would call that role", role, strings.Join(lacks, " and "), fault.PermissionDenied))
+		}
+	}
+	return lines
 }
 
 // PermitPhase is Permit for all permissions that a phase needs. Every agent call has to pass it.

@@ -82,3 +82,12 @@ func TestE5_EnforcementErrorsMatchAsAFamilyAndOneByOne(t *testing.T) {
 	require.NotErrorIs(t, errors.New("x"), fault.Enforcement)
 	require.NotErrorIs(t, fault.New("NO_SUCH_CODE", ""), fault.Enforcement)
 }
+
+func TestE1_ARoleThatCannotBeCalledIsToldBeforeTheLoopStarts(t *testing.T) {
+	require.Empty(t, govern.Unpermitted(spec.Spec{}))
+	require.Empty(t, govern.Unpermitted(spec.Spec{Permissions: map[string][]string{"ideator": {spec.CanExecuteTasks, spec.CanEditSource}, "writer": {spec.CanEditSource, spec.CanExecuteTasks}}}))
+	require.Equal(t, []string{
+		"permissions.reviewer lacks canExecuteTasks, so the loop ends (PERMISSION_DENIED) when it would call that role",
+		"permissions.writer lacks canExecuteTasks and canEditSource, so the loop ends (PERMISSION_DENIED) when it would call that role",
+	}, govern.Unpermitted(spec.Spec{Permissions: map[string][]string{"writer": {}, "reviewer": {spec.CanEditSource}}}))
+}
