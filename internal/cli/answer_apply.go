@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +30,9 @@ working tree is updated too and must be clean.
 
 --how patch writes the proposal as a patch, to --out or to stdout, and touches no branch.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
+			if !slices.Contains(act.Ways, in.How) {
+				return usage("--how is one of " + strings.Join(act.Ways, ", "))
+			}
 			if out != "" && in.How != act.Patch {
 				return usage("--out is for --how patch")
 			}

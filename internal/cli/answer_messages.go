@@ -24,7 +24,9 @@ func (a *app) messageCommands() (all []*cobra.Command) {
 	add := func(use, short, long string, args cobra.PositionalArgs, do func(context.Context, []string) error) *cobra.Command {
 		cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: args, RunE: a.brief(do)}
 		cmd.Flags().StringVar(&m.By, "by", config.User(), "who does this, for the record")
-		cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the open one)")
+		if govern.AnswersGates(cmd.Name()) {
+			cmd.Flags().StringVar(&m.Gate, "gate", "", "the gate to answer (default: the open one)")
+		}
 		cmd.Flags().StringVar(&m.Note, "note", "", "why, for the record")
 		all = append(all, cmd)
 		return cmd

@@ -113,7 +113,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
 		return err
 	}
-	d.Next = next(k, path, tracked)
+	d.Next = next(k, path, tracked, tracked && userrepo.Begun(ctx, root))
 	return a.output(d, a.style().Drafted(d, k.Reference))
 }
 
@@ -172,15 +172,17 @@ func loads(path string) error {
 	return err
 }
 
-// next returns the next steps for a new spec.
-func next(k kind.Kind, path string, tracked bool) (steps []string) {
+// next returns the next steps for a new spec, whose repository is there, and has begun with a commit, or not.
+func next(k kind.Kind, path string, tracked, begun bool) (steps []string) {
 	what, validate, start := "loop", "pawl validate", "pawl run"
 	if !k.Loop {
 		what, validate, start = k.Name, "pawl validate "+draft.File(k), "pawl "+k.Name+" up"
 	}
-
 	if !tracked {
-		steps = append(steps, "git init", "git add --all", `git commit -m "Everything so far"`)
+		steps = append(steps, "git init")
+	}
+	if !begun {
+		steps = append(steps, "git add --all", `git commit -m "Everything so far"`)
 	} else {
 		steps = append(steps, "git add "+draft.File(k), `git commit -m "A `+what+` of pawl" `+draft.File(k))
 	}

@@ -41,6 +41,7 @@ func initWorld(t *testing.T, git bool, agents ...string) string {
 	}
 	if git {
 		require.NoError(t, exec.Command(path, "init", "-q", root).Run())
+		require.NoError(t, exec.Command(path, "-C", root, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "x").Run())
 	}
 	return root
 }
@@ -141,6 +142,15 @@ func TestInitWritesNothingIntoARepositoryThatCannotBeRead(t *testing.T) {
 	require.Equal(t, 2, code, stderr)
 	require.Contains(t, stderr, "git is not on the PATH")
 	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
+}
+
+func TestInitInARepositoryWithoutACommitSaysToCommitEverything(t *testing.T) {
+	root := initWorld(t, true)
+	require.NoError(t, exec.Command("git", "-C", root, "update-ref", "-d", "HEAD").Run())
+	code, out, stderr := execute(t, "init", root)
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, out, "git add --all\n")
+	require.NotContains(t, out, "git init")
 }
 
 func TestInitWithoutARepositorySaysHowToMakeOne(t *testing.T) {

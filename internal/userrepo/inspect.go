@@ -523,6 +523,13 @@ func Root(ctx context.Context, dir string) (string, error) {
 	return top, unreadable(dir, err)
 }
 
+// Begun reports whether the branch that is checked out has a commit.
+func Begun(ctx context.Context, root string) bool {
+	in := inspector{ctx: ctx, repo: At(root)}
+	_, err := in.git("rev-parse", "-q", "--verify", "HEAD^{commit}")
+	return err == nil
+}
+
 // Files lists the files of the working tree at root, with slashes and sorted. It includes files that are not added
 // yet, but not those that git ignores.
 func Files(ctx context.Context, root string) ([]string, error) {
