@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
@@ -44,7 +46,13 @@ func Details(s loop.State) string {
 	if s.Baseline != nil {
 		row("metric", fmt.Sprintf("best %s, baseline %s", s.Reached(), s.Baseline))
 	}
-	row("kept / discarded", fmt.Sprintf("%d / %d, %s in a row", s.KeptCount, s.Discarded, evidence.Counted(s.DiscardsInARow, "discard")))
+	switch k, err := kind.Of(s.Kind); {
+	case err != nil:
+	case slices.Contains(k.Figures, kind.Fixes):
+		row("fixes", fmt.Sprintf("%d in this iteration", s.FixAttempts))
+	case slices.Contains(k.Figures, kind.Keeps):
+		row("kept / discarded", fmt.Sprintf("%d / %d, %s in a row", s.KeptCount, s.Discarded, evidence.Counted(s.DiscardsInARow, "discard")))
+	}
 	row("budget", budgetLine(s.Budget))
 	row("branch", s.Branch)
 	row("head", s.Head)

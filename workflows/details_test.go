@@ -56,6 +56,15 @@ func TestEveryAnswerThatIsShownIsTaken(t *testing.T) {
 	}
 }
 
+// A delivery keeps and discards nothing; it fixes.
+func TestDetailsShowWhatAKindCounts(t *testing.T) {
+	require.Contains(t, workflows.Details(loop.State{Kind: "improve", KeptCount: 2, Discarded: 1, DiscardsInARow: 1}), "| kept / discarded | 2 / 1, 1 discard in a row |")
+	require.Contains(t, workflows.Details(loop.State{Kind: "improve", Discarded: 2, DiscardsInARow: 2}), "0 / 2, 2 discards in a row")
+	delivery := workflows.Details(loop.State{Kind: "deliver", FixAttempts: 2})
+	require.Contains(t, delivery, "| fixes | 2 in this iteration |")
+	require.NotContains(t, delivery, "discard")
+}
+
 // A gate names only some of many files, so the details say where to see the others.
 func TestDetailsSayHowToSeeWhatIsApproved(t *testing.T) {
 	for _, c := range []struct {
@@ -99,9 +108,4 @@ func TestDetailsShowNoMetricThatWasNotMeasured(t *testing.T) {
 	}})
 	require.Contains(t, details, "| 1 | – | no | error:no-number: print nothing |")
 	require.Contains(t, details, "| 2 | 99 | **yes** | print less |")
-}
-
-func TestDetailsCountInWords(t *testing.T) {
-	require.Contains(t, workflows.Details(loop.State{KeptCount: 2, Discarded: 1, DiscardsInARow: 1}), "2 / 1, 1 discard in a row")
-	require.Contains(t, workflows.Details(loop.State{Discarded: 2, DiscardsInARow: 2}), "0 / 2, 2 discards in a row")
 }

@@ -141,6 +141,11 @@ func (a *app) extend(ctx context.Context, id string, limits []string, m loop.Mes
 	if m.Hash == "" && !a.terminal() {
 		return usage("extend needs --hash, the hash of the gate; `pawl show " + id + "` prints it")
 	}
+	for _, limit := range limits {
+		if !strings.Contains(limit, "=") {
+			return usage("--limit is a budget and its new total, such as iterations=20, not " + limit)
+		}
+	}
 	var err error
 	if m.Limits, err = config.Fragment("--limit", limits); err != nil {
 		return err

@@ -36,7 +36,7 @@ func (b *bench) noEngine() {
 func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
 	for _, args := range []string{
 		"shw", "show", "show a b", "list x", "run a b", "start a b", "run --nope", "approve", "approve loop-1", "approve loop-1 --hash 0123456789abcdef --apply patch", "apply loop-1 --how foo", "extend loop-1 --limit iterations=9",
-		"extend loop-1 --hash 0123456789abcdef", "amend loop-1", "mode loop-1", "watch", "report", "log", "up x", "halt loop-1 --hash x", "halt loop-1 --gate x", "mode loop-1 plan --gate x",
+		"extend loop-1 --hash 0123456789abcdef", "extend loop-1 --hash 0123456789abcdef --limit iterations", "amend loop-1", "mode loop-1", "watch", "report", "log", "up x", "halt loop-1 --hash x", "halt loop-1 --gate x", "mode loop-1 plan --gate x",
 	} {
 		b := newBench(t, waiting())
 		require.Equal(t, 2, b.run(nil, strings.Fields(args)...), args)

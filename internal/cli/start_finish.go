@@ -73,6 +73,11 @@ func (f *follower) catchUp(ctx context.Context) {
 }
 
 func (f *follower) report(ctx context.Context, e client.Ending) error {
+	if was := e.Result.Proposal; was != nil { // people may have said something about it since
+		if p, here, over, err := f.s.Proposed(ctx, f.id); err == nil && here && over && p.Hash == was.Hash {
+			e.Result.Proposal = &p
+		}
+	}
 	if f.json {
 		r := &e.Result
 		if e.Lost != "" {

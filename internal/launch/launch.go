@@ -146,7 +146,7 @@ func details(id string, sp spec.Spec, most int) string {
 	row("scope", strings.Join(sp.Scope, ", "))
 	row("verify", sp.Verify.Command)
 	row("guard", sp.Guard.Command)
-	row("agent", strings.TrimSpace(sp.Agent.Use+" "+strings.Join(sp.Agent.Command.Args(), " ")))
+	row("agent", called(sp.Agent))
 	row("started by", sp.Session["user"])
 	if steward := sp.Session[spec.SessionSteward]; steward != "" {
 		row("for", "the task "+sp.Session[spec.SessionTask]+" of "+govern.Approver(sp)+" (as its session says, nobody has checked it)")
@@ -154,6 +154,18 @@ func details(id string, sp spec.Spec, most int) string {
 	row("from", strings.TrimPrefix(sp.Session["host"]+":"+sp.Session["cwd"], ":"))
 	fmt.Fprintf(&w, "\nFollow it with %s and %s.\n", markdown.Code(shell.Join("pawl", "show", id)), markdown.Code(shell.Join("pawl", "log", "-f", id)))
 	return w.String()
+}
+
+// called returns an agent's program as its spec calls it.
+func called(a spec.Agent) string {
+	command := cmp.Or(a.Command.Shell, shell.Join(a.Command.List...))
+	switch {
+	case a.Use == spec.UseCommand:
+		return command
+	case command == "":
+		return a.Use
+	}
+	return a.Use + ": " + command
 }
 
 // table is Markdown with a table of two columns.

@@ -35,6 +35,17 @@ func TestTheDetailsSayWhatTheSessionOfAStewardSays(t *testing.T) {
 	require.Contains(t, launch.Of("x", "pawl/x", sp).Details, "| for | the task t1 of steward crew, plan cafe, approved by ann (as its session says, nobody has checked it) |")
 }
 
+func TestTheDetailsNameTheAgentAsTheSpecDoes(t *testing.T) {
+	for want, a := range map[string]spec.Agent{
+		"echo 'a b' \\| sh": {Use: "command", Command: spec.Argv{Shell: "echo 'a b' | sh"}},
+		"sh 'my agent.sh'":  {Use: "command", Command: spec.Argv{List: []string{"sh", "my agent.sh"}}},
+		"claude":            {Use: "claude"},
+		"acp: goose acp":    {Use: "acp", Command: spec.Argv{List: []string{"goose", "acp"}}},
+	} {
+		require.Contains(t, launch.Of("x", "pawl/x", spec.Spec{Agent: a}).Details, "| agent | "+want+" |")
+	}
+}
+
 func TestAStewardThatHasEndedIsNotListedAmongThoseThatWait(t *testing.T) {
 	s := steward.State{Steward: "crew", Status: loop.Waiting, Gates: []loop.Gate{{ID: "tier-1", Kind: steward.GateTier}}}
 	require.Equal(t, "tier", launch.PublishedOfSteward(s)[launch.Gate])

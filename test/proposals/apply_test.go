@@ -132,6 +132,7 @@ func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	done := w.Proposal()
 	require.Equal(t, []string{"applied", "main", p.Head}, []string{done.State, done.Branch, done.Commit})
 	require.Contains(t, w.Done("apply", w.Loop).Out, "is already in main")
+	require.Contains(t, w.Done("watch", w.Loop).Out, "applied to main", "what was done after the end")
 	w.Refused("GATE_CLOSED", "reject", w.Loop)
 
 	log := w.Done("log", w.Loop).Out
