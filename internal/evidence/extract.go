@@ -42,7 +42,7 @@ func (r Reading) Warning() string {
 	case len(r.Others) > 0:
 		return fmt.Sprintf("METRIC lines of several names in the output, the last one, %s=%s, was taken, and not %s; print the metric last, or set verify.pattern to say which is meant", r.Name, r.Value, some(r.Others))
 	case r.Grouped:
-		return fmt.Sprintf("the commas in the number were read as thousands separators: %s%s", r.Value, hint)
+		return fmt.Sprintf("the commas in the number were read as thousands separators: %s; print it without them (LC_ALL=C)", r.Value)
 	}
 	return ""
 }
