@@ -58,7 +58,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // unknown is the error for a command that does not exist. The library's own names no similar commands.
 func unknown(cmd *cobra.Command, name string) error {
 	what := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
-	cmd.SuggestionsMinimumDistance = 2 // letters that may differ
+	cmd.SuggestionsMinimumDistance = min(2, len(name)/2) // letters that may differ
 	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
 		what += "; did you mean " + strings.Join(similar, " or ") + "?"
 	}

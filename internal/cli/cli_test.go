@@ -60,6 +60,7 @@ func TestAWrongNumberOfArgumentsIsAnsweredByTheCommandLine(t *testing.T) {
 		"demo delivr":           `unknown command "delivr" for "pawl demo"; did you mean deliver?`,
 		"help vlidate":          `unknown command "vlidate" for "pawl"; did you mean validate?`,
 		"shwo":                  `unknown command "shwo" for "pawl"; did you mean show?`,
+		"foo":                   "unknown command \"foo\" for \"pawl\"\n", // and not log
 		"help steward answer x": `unknown command "x" for "pawl steward answer"`,
 	} {
 		b := newBench(t, waiting())
