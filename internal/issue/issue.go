@@ -10,11 +10,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	tasks "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 
 	"pawl/internal/lazyregexp"
 )
@@ -37,7 +38,40 @@ type Issue struct {
 // section matches the headings of acceptance criteria.
 var section = lazyregexp.New(`(?i)^\W*(acceptance( criteria| tests?)?|definition of done|done when|criteria)\b`)
 
-var markdown = goldmark.New(goldmark.WithExtensions(extension.TaskList))
+// markdown reads what matters here: blocks, task lists, and what is a comment or code. It leaves out links and emphasis,
+// and lists and quotes nested deeper than maxNesting: goldmark takes minutes and gigabytes for 64 KiB of some of those.
+var markdown = parser.NewParser(
+	parser.WithBlockParsers(shallowBlocks()...),
+	parser.WithInlineParsers(
+		util.Prioritized(extension.NewTaskCheckBoxParser(), 0), util.Prioritized(parser.NewCodeSpanParser(), 100), util.Prioritized(parser.NewRawHTMLParser(), 200),
+	),
+)
+
+// maxNesting is how deep blocks may be nested; a list counts twice, with its item.
+const maxNesting = 30
+
+// shallow is a parser of blocks with others inside. It opens none that is nested too deep, whose text then belongs to a
+// paragraph.
+type shallow struct{ parser.BlockParser }
+
+func (s shallow) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	for depth, n := 0, parent; n != nil; depth, n = depth+1, n.Parent() {
+		if depth >= maxNesting {
+			return nil, parser.NoChildren
+		}
+	}
+	return s.BlockParser.Open(parent, r, pc)
+}
+
+func shallowBlocks() []util.PrioritizedValue {
+	all := parser.DefaultBlockParsers()
+	for i, p := range all {
+		if p.Value == parser.NewListParser() || p.Value == parser.NewBlockquoteParser() {
+			all[i].Value = shallow{p.Value.(parser.BlockParser)}
+		}
+	}
+	return all
+}
 
 // Parse reads an issue. The title is the front matter's, else the first heading if the text begins with one, else the
 // first line. Acceptance criteria are the items of lists under a heading like "Acceptance criteria", or only the items
@@ -54,7 +88,7 @@ func Parse(source []byte) Issue {
 		}
 	}
 	src = uncommented([]byte(rest))
-	doc := markdown.Parser().Parse(text.NewReader(src))
+	doc := markdown.Parse(text.NewReader(src))
 	is := Issue{Criteria: criteria(doc, src)}
 	first := doc.FirstChild()
 	heading, headed := first.(*ast.Heading)
@@ -236,7 +270,7 @@ func FrontMatter(text string) (matter, rest string) {
 // uncommented returns the source without HTML comments. Comments in code stay.
 func uncommented(src []byte) []byte {
 	var cut [][2]int
-	doc := markdown.Parser().Parse(text.NewReader(src))
+	doc := markdown.Parse(text.NewReader(src))
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil

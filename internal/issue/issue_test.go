@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +67,25 @@ func TestGoalIsBoundedAndKeepsItsCriteria(t *testing.T) {
 	is = issue.Parse([]byte(many.String()))
 	require.LessOrEqual(t, len(is.Criteria), issue.MaxCriteria)
 	require.LessOrEqual(t, len(is.Goal(16<<10)), 16<<10)
+}
+
+// TestParseIsQuickOnHostileMarkdown has texts for which goldmark's own parser takes from seconds to minutes, or gigabytes.
+func TestParseIsQuickOnHostileMarkdown(t *testing.T) {
+	for _, piece := range []string{"> - ", "> ", ">", "* + ", "1. ", "[a](", "[a](b", "[a](<", "*a_ ", "[", "x <!-- ", "[a]: b\n", "> a\n", "- [ ] a\n"} {
+		began := time.Now()
+		is := issue.Parse([]byte("# T\n\n- [ ] one\n\n" + strings.Repeat(piece, issue.MaxSource/len(piece))))
+		require.Equal(t, "T", is.Title)
+		require.Equal(t, "one", is.Criteria[0])
+		require.Less(t, time.Since(began), 3*time.Second, "%q", piece)
+	}
+	deep := strings.Repeat("- ", 2000) + "a\n" + strings.Repeat("\n", 100<<10) + "\nThe end.\n"
+	require.Contains(t, issue.Parse([]byte(deep)).Body, "The end.")
+
+	nested := ""
+	for i := range 10 {
+		nested += strings.Repeat("  ", i) + fmt.Sprintf("- [ ] level %d\n", i)
+	}
+	require.Len(t, issue.Parse([]byte("# T\n\n"+nested)).Criteria, 10)
 }
 
 // TestParseReadsThisProjectsDocs reads Markdown that was not written for the test.
