@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/crash"
 	"pawl/internal/durable"
 	"pawl/internal/git"
 )
@@ -105,7 +106,13 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 		return m, err
 	}
 	defer lock.Close()
+	if err := s.goBack(); err != nil {
+		return m, err
+	}
 	fresh := &Store{dir: s.dir + ".mend", run: git.Hardened(s.dir + ".mend")}
+	if err := os.RemoveAll(fresh.path()); err != nil { // left by a process that died here
+		return m, err
+	}
 	if err := fresh.create(ctx, lock); err != nil {
 		return m, fmt.Errorf("making room to mend the store: %w", err)
 	}
@@ -151,10 +158,11 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 	if len(m.Lost) > 0 && unreached != nil {
 		return m, fmt.Errorf("what is lost of the store %s can't be fetched: %w", s.dir, unreached)
 	}
-	if m.Aside, err = s.exchange(fresh, whole); err != nil {
+	if err := fresh.replaceRefs(ctx, refs, lock); err != nil {
 		return m, err
 	}
-	return m, s.replaceRefs(ctx, refs, lock)
+	m.Aside, err = s.exchange(fresh, whole)
+	return m, err
 }
 
 // Holds reports whether a commit is complete in the store, with everything that it refers to.
@@ -282,16 +290,40 @@ func (s *Store) written() (refs map[string]string, damaged []string, err error) 
 	return refs, damaged, err
 }
 
-// exchange replaces this store's objects with another store's.
+// exchanged are the parts of a store that exchange replaces. Each is put aside first.
+var exchanged = []string{"objects", "refs"}
+
+const putAside = ".damaged"
+
+// goBack brings back a part that an exchange had put aside when its process died.
+func (s *Store) goBack() error {
+	for _, part := range exchanged {
+		if _, err := os.Lstat(s.path(part)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.Rename(s.path(part+putAside), s.path(part)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchange replaces this store's objects and refs with another store's.
 func (s *Store) exchange(fresh *Store, whole bool) (aside string, err error) {
-	objects, old := s.path("objects"), s.path("objects.damaged")
-	if err := os.RemoveAll(old); err != nil {
-		return "", err
+	for _, part := range exchanged {
+		now, old := s.path(part), s.path(part+putAside)
+		if err := os.RemoveAll(old); err != nil {
+			return "", err
+		}
+		if err := os.Rename(now, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		crash.At("mend.exchanging")
+		if err := durable.Rename(fresh.path(part), now); err != nil {
+			return "", err
+		}
 	}
-	if err := os.Rename(objects, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	if err := durable.Rename(fresh.path("objects"), objects); err != nil {
+	if err := os.Remove(s.path("packed-refs")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	if err := copyFile(fresh.path(shallowFile), s.path(shallowFile)); err != nil {
@@ -303,10 +335,11 @@ func (s *Store) exchange(fresh *Store, whole bool) (aside string, err error) {
 	if _, err := s.writeConfig(s.path()); err != nil {
 		return "", err
 	}
-	if whole {
-		return "", os.RemoveAll(old)
+	err = os.RemoveAll(s.path("refs" + putAside))
+	if aside = s.path("objects" + putAside); whole {
+		err, aside = errors.Join(err, os.RemoveAll(aside)), ""
 	}
-	return old, nil
+	return aside, err
 }
 
 // shallowFile is the file in a git directory that lists commits stored without their parents.
