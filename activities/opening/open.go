@@ -279,9 +279,39 @@ func (o Request) named(name string, by git.Identity) workspace.Record {
 // first attempt, even if the user has added commits.
 func Base(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (string, error) {
 	at := "refs/pawl/base/" + ws.Ref
-	if have, err := ws.Objects.Ref(ctx, at); err != nil || have != "" {
-		return have, err
+	commit, err := ws.Objects.Ref(ctx, at)
+	if err != nil {
+		return "", err
 	}
+	branch := ""
+	if ws.Branch != "" {
+		if branch, err = ws.Objects.Ref(ctx, ws.Branch); err != nil {
+			return "", err
+		}
+	}
+	if commit == "" {
+		if commit, err = fetch(ctx, ws, source); err != nil {
+			return "", err
+		}
+		if branch != "" && branch != commit {
+			return "", fmt.Errorf("making the loop's branch: %w", &store.Fenced{Ref: ws.Branch, Have: branch})
+		}
+		if err := ws.Objects.SetRef(ctx, at, commit, ""); err != nil {
+			return "", err
+		}
+		crash.At("open.based")
+	}
+	if ws.Branch != "" && branch == "" {
+		if err := ws.Objects.SetRef(ctx, ws.Branch, commit, ""); err != nil {
+			return "", fmt.Errorf("making the loop's branch: %w", err)
+		}
+	}
+	crash.At("open.branched")
+	return commit, nil
+}
+
+// fetch brings the base into the store.
+func fetch(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (string, error) {
 	repo, err := ws.Repository()
 	if err != nil {
 		return "", Precondition(err)
@@ -298,13 +328,7 @@ func Base(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (st
 			return "", Precondition(err)
 		}
 	}
-	if ws.Branch != "" {
-		if err := ws.Objects.SetRef(ctx, ws.Branch, commit, ""); err != nil {
-			return "", fmt.Errorf("making the loop's branch: %w", err)
-		}
-	}
-	crash.At("open.branched")
-	return commit, ws.Objects.SetRef(ctx, at, commit, "")
+	return commit, nil
 }
 
 // tags fetches the tags for the trees. A loop works without them if they can't be fetched.
