@@ -160,10 +160,13 @@ func own(ctx context.Context, ws *hosted.Workspace, contract ledger.Contract, fi
 // directives marks what a change does to lines that are sealed in a file that may change otherwise.
 func directives(ctx context.Context, ws *hosted.Workspace, sealed []loop.Seal, files []git.FileChange, judged []govern.Diff) error {
 	for _, f := range files {
-		path, added := cmp.Or(f.OldPath, f.Path), f.Status == 'A'
+		path := cmp.Or(f.OldPath, f.Path)
 		words := govern.Lines(sealed, path)
+		if len(words) == 0 || f.Status == 'A' {
+			continue
+		}
 		i := slices.IndexFunc(judged, func(d govern.Diff) bool { return d.Path == path && !d.Added })
-		if len(words) == 0 || added || i < 0 {
+		if i < 0 {
 			continue
 		}
 		before := store.TreeEntry{Path: path, Mode: f.OldMode, Blob: f.OldBlob}

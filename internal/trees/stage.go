@@ -103,6 +103,9 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 	if err := s.survey(ctx); err != nil {
 		return Change{}, err
 	}
+	if len(s.violations) >= maxUnaddable {
+		return Change{Violations: s.violations}, nil
+	}
 	if done, err := s.add(ctx); err != nil || done {
 		return Change{Violations: s.violations}, err
 	}
@@ -132,6 +135,10 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 	c.Violations = s.violations
 	return c, s.t.store.Git().ReadTargets(ctx, c.Files)
 }
+
+// maxUnaddable is how many violations are looked for: with as many, they are the whole result. git compares each file
+// with each path that it must not touch, so a million FIFOs would keep it at work for hours.
+const maxUnaddable = 1000
 
 func (s *staging) violate(path, why string) {
 	if !slices.ContainsFunc(s.violations, func(v Unaddable) bool { return v.Path == path }) {
@@ -226,9 +233,12 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		return err
 	}
 	for _, p := range odd {
-		if !ignored[p] {
-			s.violate(p, why[p])
-			s.excluded = append(s.excluded, p)
+		if ignored[p] {
+			continue
+		}
+		s.violate(p, why[p])
+		if s.excluded = append(s.excluded, p); len(s.violations) >= maxUnaddable {
+			break
 		}
 	}
 	return nil
@@ -291,6 +301,8 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 	}
 	for _, u := range changed {
 		switch {
+		case len(s.violations) >= maxUnaddable:
+			return nil
 		case u.Size > s.Largest:
 			u.Why = "larger than a file may be"
 		case total > most:
@@ -361,7 +373,9 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 		default:
 			return false, err
 		}
-		explained = true
+		if explained = true; len(s.violations) >= maxUnaddable {
+			return true, nil
+		}
 	}
 	if !explained {
 		return false, err

@@ -2,6 +2,7 @@ package trees_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -102,6 +103,33 @@ func TestBadThingsInAChangeAreViolations(t *testing.T) {
 			if !again {
 				assert.True(t, b.Stage(desk, b.Base).Empty())
 			}
+		})
+	}
+}
+
+// Of very many bad things the first ones are the whole result: git would compare each file with each of them.
+func TestManyViolationsAreTheWholeResult(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]func(path string) error{
+		"FIFOs": func(path string) error { return syscall.Mkfifo(path, 0o644) },
+		"sparse files": func(path string) error {
+			return errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, 2<<20))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := gittest.NewBed(t, gittest.SomeFiles)
+			desk := b.Tree("desk", b.Base)
+			gittest.Write(t, desk.Dir+"/other", "the rest of the change")
+			require.NoError(t, os.Mkdir(desk.Dir+"/many", 0o755))
+			for i := range 1500 {
+				require.NoError(t, bad(fmt.Sprintf("%s/many/%d", desk.Dir, i)))
+			}
+			got, err := desk.Stage(ctx, b.Base)
+			require.NoError(t, err)
+			require.Len(t, got.Violations, 1000)
+			require.Empty(t, got.Files)
+			b.Restore(desk, b.Base, trees.RestoreOptions{})
+			require.True(t, b.Stage(desk, b.Base).Empty())
 		})
 	}
 }
