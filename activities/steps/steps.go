@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -182,6 +183,11 @@ func (s *steps) joinOrStart(id string, run func(context.Context, *Running) (any,
 	go func() {
 		defer close(r.done)
 		defer cancel()
+		defer func() {
+			if p := recover(); p != nil { // it must not end the other loops
+				r.err = fmt.Errorf("the step panicked: %v\n%s", p, debug.Stack())
+			}
+		}()
 		r.out, r.err = run(ctx, r)
 	}()
 	return r
