@@ -38,7 +38,7 @@ type Workspace struct {
 
 	main     *Workspace         // of a workspace beside the loop's own: that one
 	sides    map[int]*Workspace // the workspaces beside it, by the numbers of their desks; under mu
-	Planning sync.Mutex         // a steward has one desk
+	planning chan struct{}      // has room for one: the planner on a steward's desk
 	pushes   pushes
 
 	mu         sync.Mutex
@@ -85,7 +85,7 @@ func (m *Machine) OpenWorkspace(ctx context.Context, r workspace.Record) (*Works
 	}
 	ws := &Workspace{
 		Record: r, Machine: m, caches: caches{epoch: strconv.FormatInt(time.Now().UnixNano(), 36)}, Objects: store, Book: ledger.Open(store), StewardBook: ledger.OpenSteward(store),
-		sides: map[int]*Workspace{},
+		sides: map[int]*Workspace{}, planning: make(chan struct{}, 1),
 	}
 	ws.Desk, ws.Judge = ws.tree(r.Beside(workspace.Desk(m.Home, r.Ref))), ws.tree(workspace.Judge(m.Home, r.Ref))
 	return ws, nil
@@ -116,6 +116,17 @@ func (ws *Workspace) At(desk int) *Workspace {
 	side.Judge = ws.tree(ws.Judge.Dir) // nothing of the candidate runs there
 	ws.sides[desk] = side
 	return side
+}
+
+// Planning waits until no other planner is on a steward's desk. The caller calls done when its planner has left. An error
+// says that ctx has ended.
+func (ws *Workspace) Planning(ctx context.Context) (done func(), err error) {
+	select {
+	case ws.planning <- struct{}{}:
+		return func() { <-ws.planning }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // Main returns the loop's own workspace, which appends to the ledger.

@@ -218,8 +218,12 @@ func (p *planning) again(ctx context.Context) (text []byte, by string, err error
 // ask lets the planner make the plan, on the desk. Its changes on the desk are thrown away.
 func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.Text) (text []byte, err error) {
 	ws := p.Workspace
-	ws.Planning.Lock() // there is only one desk
-	defer ws.Planning.Unlock()
+	done, interrupted := ws.Planning(ctx)
+	if interrupted != nil {
+		p.out.Interrupted = true
+		return nil, nil
+	}
+	defer done()
 	p.in.Head = p.out.Base
 	p.Work.In.Head = p.out.Base
 	adapter, built := stream.Lookup(own.Use)

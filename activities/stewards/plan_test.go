@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
 
 	"pawl/activities"
 	"pawl/activities/actest"
@@ -428,4 +430,34 @@ func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
 	s.AppendOpened()
 	s.Submit("four", improve)
 	require.Equal(t, 2, s.Plan("four", nil).Estimate.N, "the tasks of an earlier life count")
+}
+
+// TestAPlannerThatWaitsForTheDeskCanBeInterrupted: a worker that stops does not wait for the planner of another task.
+func TestAPlannerThatWaitsForTheDeskCanBeInterrupted(t *testing.T) {
+	t.Parallel()
+	s := actest.BeginSteward(t, nil, planner("true", nil))
+	s.Submit("one", `{}`)
+	ws, err := s.Workspace(t.Context(), s.Opened.Ref)
+	require.NoError(t, err)
+	done, err := ws.Planning(t.Context())
+	require.NoError(t, err)
+	defer done()
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	stop := make(chan struct{})
+	env.SetWorkerStopChannel(stop)
+	env.RegisterActivity(s.PlanTask)
+	planned := make(chan error)
+	go func() {
+		_, err := env.ExecuteActivity(s.PlanTask, act.PlanTask{
+			Step: act.Step{Ref: s.Opened.Ref, Key: act.Key{Name: "plan-one"}, LimitMs: 60_000}, Steward: "shop", Ledger: s.Ledger, Charter: s.Charter, Task: "one",
+		})
+		planned <- err
+	}()
+	close(stop)
+	select {
+	case err := <-planned:
+		require.ErrorContains(t, err, "the worker is stopping")
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for the other planner")
+	}
 }
