@@ -210,11 +210,12 @@ func (a *Workspaces) CloseTrees(ctx context.Context, ws *Workspace) error {
 	if err := ws.forget(); err != nil {
 		return err
 	}
-	ws.Closed, ws.ClosedAt = true, time.Now()
+	r := ws.Record // others may be reading that
+	r.Closed, r.ClosedAt = true, time.Now()
 	a.mu.Lock()
 	delete(a.workspaces, ws.Ref)
 	a.mu.Unlock()
-	return workspace.Write(a.Home, ws.Record)
+	return workspace.Write(a.Home, r)
 }
 
 // GiveUp removes a desk beside the loop's own, with what its commands left around it.

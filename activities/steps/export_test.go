@@ -2,8 +2,8 @@ package steps
 
 import "context"
 
-// ForgetReports removes the reports of an earlier run.
-var ForgetReports = forgetReports
+// ForgetReports removes the reports of an earlier run, KeepReports copies those of this one.
+var ForgetReports, KeepReports = forgetReports, keepReports
 
 // JoinOrStart starts a step that runs that, and returns what waits for its end.
 func (a *Runner) JoinOrStart(id string, run func() (any, error)) (wait func() (any, error)) {

@@ -26,11 +26,11 @@ const (
 	maxReportBytes = 4 << 20
 )
 
-// reportsIn returns the regular files below a folder that the globs match.
-func reportsIn(dir string, globs []string) (names []string, err error) {
+// reportsIn returns the regular files in a tree that the globs match. No link leads it out of the tree.
+func reportsIn(root *os.Root, globs []string) (names []string, err error) {
 	seen := map[string]bool{}
 	for _, glob := range globs {
-		err := doublestar.GlobWalk(os.DirFS(held.At(dir)), glob, func(name string, entry fs.DirEntry) error {
+		err := doublestar.GlobWalk(root.FS(), glob, func(name string, entry fs.DirEntry) error {
 			if entry.Type().IsRegular() && !seen[name] && len(names) < maxReports {
 				seen[name] = true
 				names = append(names, name)
@@ -54,7 +54,7 @@ func forgetReports(dir string, globs []string) error {
 		return fmt.Errorf("opening the judge: %w", err)
 	}
 	defer root.Close()
-	names, err := reportsIn(dir, globs)
+	names, err := reportsIn(root, globs)
 	for _, name := range names {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the report of a run before: %w", err)
@@ -68,7 +68,12 @@ func keepReports(dir string, globs []string, to string) error {
 	if len(globs) == 0 {
 		return nil
 	}
-	names, err := reportsIn(dir, globs)
+	root, err := os.OpenRoot(held.At(dir))
+	if err != nil {
+		return fmt.Errorf("opening the judge: %w", err)
+	}
+	defer root.Close()
+	names, err := reportsIn(root, globs)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -436,7 +438,7 @@ func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
 func TestAPlannerThatWaitsForTheDeskCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner("true", nil))
-	s.Submit("one", `{}`)
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "better"}})
 	ws, err := s.Workspace(t.Context(), s.Opened.Ref)
 	require.NoError(t, err)
 	done, err := ws.Planning(t.Context())
@@ -453,6 +455,10 @@ func TestAPlannerThatWaitsForTheDeskCanBeInterrupted(t *testing.T) {
 		})
 		planned <- err
 	}()
+	require.Eventually(t, func() bool {
+		stacks := make([]byte, 1<<20)
+		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*planning).ask")
+	}, 20*time.Second, time.Millisecond)
 	close(stop)
 	select {
 	case err := <-planned:
