@@ -11,3 +11,8 @@ func Surrounded(a *Workspaces, of workspace.Record) (closed, secrets []string, a
 	r := (&Workspace{Machine: a.Machine, Record: of}).request(sandbox.Machine{})
 	return r.Egress.Closed, r.Secrets, a.AsksToken()
 }
+
+// RoomIn returns a room of these bytes in a folder.
+func RoomIn(dir string, most int64) *Room {
+	return &Room{dirs: []string{dir}, most: most, home: dir, unnamed: func() int64 { return 0 }}
+}

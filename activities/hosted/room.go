@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -86,8 +87,12 @@ func (r *Room) Ended(ctx context.Context) string {
 
 func (r *Room) look(ctx context.Context) string {
 	if r.most > 0 {
-		if size := r.size(ctx, time.Time{}); size > r.most {
+		size, deep := r.size(ctx, time.Time{})
+		switch {
+		case size > r.most:
 			return fmt.Sprintf("limits.deskBytes (%s) was used up: tree and caches hold %s", spec.Size(r.most), mebibytes(size))
+		case deep:
+			return "limits.deskBytes can't be kept: tree or caches have folders so deep that what is in them can't be counted"
 		}
 	}
 	var st unix.Statfs_t
@@ -95,7 +100,7 @@ func (r *Room) look(ctx context.Context) string {
 		return ""
 	}
 	if free := int64(st.Bavail) * int64(st.Bsize); free < littleRoom {
-		if size := r.size(ctx, r.since); size > littleRoom {
+		if size, deep := r.size(ctx, r.since); size > littleRoom || deep {
 			return fmt.Sprintf("the disk is nearly full (%s are free at %s), and the command has written %s", mebibytes(free), r.home, mebibytes(size))
 		}
 	}
@@ -108,21 +113,24 @@ func (r *Room) look(ctx context.Context) string {
 	return ""
 }
 
-// size returns how many bytes the files changed after a time take, at least what a name and an inode take.
-func (r *Room) size(ctx context.Context, after time.Time) (bytes int64) {
+// size returns how many bytes the files changed after a time take, at least what a name and an inode take. deep says that
+// there are files that can't be counted.
+func (r *Room) size(ctx context.Context, after time.Time) (bytes int64, deep bool) {
 	bytes = r.unnamed()
-	r.changed(ctx, after, func(info fs.FileInfo) {
+	deep = r.changed(ctx, after, func(info fs.FileInfo) {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
 			bytes += max(int64(st.Blocks)*512, fileSize)
 		}
 	})
-	return bytes
+	return bytes, deep
 }
 
-// changed calls each for every file that was changed after a time, until ctx ends, unless it can't be read.
-func (r *Room) changed(ctx context.Context, after time.Time, each func(fs.FileInfo)) {
+// changed calls each for every file that was changed after a time, until ctx ends, unless it can't be read. deep says that
+// a folder has a longer path than the system accepts.
+func (r *Room) changed(ctx context.Context, after time.Time, each func(fs.FileInfo)) (deep bool) {
 	for _, dir := range r.dirs {
 		_ = filepath.WalkDir(held.At(dir), func(_ string, d fs.DirEntry, err error) error {
+			deep = deep || errors.Is(err, syscall.ENAMETOOLONG)
 			if err != nil || ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -132,6 +140,7 @@ func (r *Room) changed(ctx context.Context, after time.Time, each func(fs.FileIn
 			return nil
 		})
 	}
+	return deep
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
