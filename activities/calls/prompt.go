@@ -54,7 +54,8 @@ type Exchange struct {
 // RunAgent lets the loop's supervisor run an agent. The agent gets no variables from the repository.
 func RunAgent(ctx context.Context, w *steps.Work, c proc.Command, e *Exchange) (out act.Outcome, err error) {
 	w.Agents = append(w.Agents, list.Map(e.programs, func(p program.Program) string { return p.Name })...)
-	variables, err := emptyVariables(c.Dir, e.programs)
+	record := filepath.Join(w.Dir, "variables.json")
+	variables, err := emptyVariables(c.Dir, w.In.Head, record, e.programs)
 	run := steps.Plainly
 	if e.call != nil { // its stdout is a stream, which is followed
 		run = e.call.run
@@ -62,7 +63,11 @@ func RunAgent(ctx context.Context, w *steps.Work, c proc.Command, e *Exchange) (
 	if err == nil {
 		out, err = w.Run(ctx, c, run)
 	}
-	return out, cmp.Or(err, variables.putBack(c.Dir))
+	restored := variables.putBack(c.Dir)
+	if restored == nil {
+		_ = os.Remove(held.At(record))
+	}
+	return out, cmp.Or(err, restored)
 }
 
 func (e *Exchange) promptFile() string { return filepath.Join(e.Dir, "prompt.md") }

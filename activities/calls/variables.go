@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"pawl/activities/hosted"
+	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/held"
 	"pawl/internal/program"
@@ -19,71 +20,103 @@ import (
 type emptied []emptiedFile
 
 type emptiedFile struct {
-	name string
-	made []string // the folders that were made for it, the outermost first
-	was  []byte
-	mode fs.FileMode // the mode of the regular file that was there; 0 if there was none
-	link string      // the target of the link that was there
+	Name string
+	Made []string // the folders that were made for it, the outermost first
+	Was  []byte
+	Mode fs.FileMode // the mode of the regular file that was there; 0 if there was none
+	Link string      // the target of the link that was there
+	Dir  bool        // a folder is there, which has no variables
 }
 
-func emptyVariables(desk string, programs []program.Program) (all emptied, err error) {
+// kept is the record of what was emptied: if the call is lost in the middle, the next attempt still knows it. Git does not
+// bring back an ignored file.
+type kept struct {
+	Head  string // the commit of the desk
+	Files emptied
+}
+
+// emptyVariables empties these files on a desk that is at head. record is a file outside of the desk.
+func emptyVariables(desk, head, record string, programs []program.Program) (all emptied, err error) {
+	var lost kept
+	if durable.ReadJSON(record, &lost) == nil && lost.Head == head {
+		if err := lost.Files.putBack(desk); err != nil {
+			return nil, err
+		}
+	}
 	root, err := os.OpenRoot(held.At(desk))
 	if err != nil {
 		return nil, fmt.Errorf("opening the desk: %w", err)
 	}
 	defer root.Close()
+	refused := func(p program.Program, err error) error {
+		return hosted.Refuse(fault.New(fault.PreconditionFailed, "%s would take variables from the repository, which pawl can't prevent: %v", p.Name, err).
+			Advise(fmt.Sprintf("Make %s a folder, or remove it from the repository.", path.Dir(p.Variables))))
+	}
+	programs = slices.DeleteFunc(slices.Clone(programs), func(p program.Program) bool { return p.Variables == "" })
 	for _, p := range programs {
-		if p.Variables == "" {
-			continue
-		}
-		one, err := emptyFile(root, p.Variables)
+		one, err := look(root, p.Variables)
 		if err != nil {
-			return all, hosted.Refuse(fault.New(fault.PreconditionFailed, "%s would take variables from the repository, which pawl can't prevent: %v", p.Name, err).
-				Advise(fmt.Sprintf("Make %s a folder, or remove it from the repository.", path.Dir(p.Variables))))
+			return nil, refused(p, err)
 		}
 		all = append(all, one)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if err := durable.WriteJSON(record, kept{head, all}); err != nil {
+		return nil, err
+	}
+	for i, p := range programs {
+		if err := all[i].empty(root); err != nil {
+			return all, refused(p, err)
+		}
 	}
 	return all, nil
 }
 
-// emptyFile puts an empty file in place of whatever has the name. It follows no links on the way.
-func emptyFile(root *os.Root, name string) (f emptiedFile, err error) {
-	f.name = name
+// look returns what is at a name. It follows no links on the way.
+func look(root *os.Root, name string) (f emptiedFile, err error) {
+	f.Name = name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		switch info, err := root.Lstat(dir); {
 		case errors.Is(err, fs.ErrNotExist):
-			f.made = append([]string{dir}, f.made...)
+			f.Made = append([]string{dir}, f.Made...)
 		case err != nil:
 			return f, err
 		case !info.IsDir():
 			return f, fmt.Errorf("%s is no folder", dir)
 		}
 	}
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return f, err
-	}
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return f, root.WriteFile(name, nil, 0o644)
+		return f, nil
 	case err != nil:
 	case info.IsDir():
-		return f, nil // it is not a file, so it has no variables
+		f.Dir = true
 	case info.Mode()&fs.ModeSymlink != 0:
-		f.link, err = root.Readlink(name)
+		f.Link, err = root.Readlink(name)
 	case info.Mode().IsRegular() && info.Size() <= maxLeft:
-		f.mode = info.Mode().Perm()
-		f.was, err = root.ReadFile(name)
+		f.Mode = info.Mode().Perm()
+		f.Was, err = root.ReadFile(name)
 	default:
 		err = fmt.Errorf("%s is no file that can be put back", name)
 	}
-	if err == nil {
-		err = root.Remove(name) // the file may have a second name, so it is not truncated
-	}
-	if err == nil {
-		err = root.WriteFile(name, nil, 0o644)
-	}
 	return f, err
+}
+
+// empty puts an empty file in place of whatever has the name.
+func (f emptiedFile) empty(root *os.Root) error {
+	if f.Dir {
+		return nil
+	}
+	if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
+		return err
+	}
+	if err := root.Remove(f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) { // the file may have a second name, so it is not truncated
+		return err
+	}
+	return root.WriteFile(f.Name, nil, 0o644)
 }
 
 // putBack restores the files, whatever the agent wrote. If it removed or replaced one, that is a change, which is judged.
@@ -98,31 +131,31 @@ func (all emptied) putBack(desk string) error {
 	defer root.Close()
 	for _, f := range all {
 		if err := f.putBack(root); err != nil {
-			return fmt.Errorf("putting %s back: %w", f.name, err)
+			return fmt.Errorf("putting %s back: %w", f.Name, err)
 		}
 	}
 	return nil
 }
 
 func (f emptiedFile) putBack(root *os.Root) error {
-	for at := f.name; at != "."; at = path.Dir(at) {
-		if info, err := root.Lstat(at); err != nil || at == f.name && !info.Mode().IsRegular() || at != f.name && !info.IsDir() {
+	for at := f.Name; at != "."; at = path.Dir(at) {
+		if info, err := root.Lstat(at); err != nil || at == f.Name && !info.Mode().IsRegular() || at != f.Name && !info.IsDir() {
 			return nil //nolint:nilerr // the agent has removed or replaced it
 		}
 	}
-	if err := root.Remove(f.name); err != nil {
+	if err := root.Remove(f.Name); err != nil {
 		return err
 	}
 	switch {
-	case f.link != "":
-		return root.Symlink(f.link, f.name)
-	case f.mode != 0:
-		if err := root.WriteFile(f.name, f.was, f.mode); err != nil {
+	case f.Link != "":
+		return root.Symlink(f.Link, f.Name)
+	case f.Mode != 0:
+		if err := root.WriteFile(f.Name, f.Was, f.Mode); err != nil {
 			return err
 		}
-		return root.Chmod(f.name, f.mode)
+		return root.Chmod(f.Name, f.Mode)
 	}
-	for _, dir := range slices.Backward(f.made) {
+	for _, dir := range slices.Backward(f.Made) {
 		_ = root.Remove(dir) // the folder stays if the agent has put something into it
 	}
 	return nil

@@ -43,7 +43,7 @@ func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
 			desk := t.TempDir()
 			file := filepath.Join(desk, gemini.Variables)
 			of.lies(t, file)
-			all, err := emptyVariables(desk, []program.Program{gemini})
+			all, err := emptyVariables(desk, "head", filepath.Join(t.TempDir(), "record"), []program.Program{gemini})
 			require.NoError(t, err)
 			require.Equal(t, "-rw-r--r-- ", describe(t, file))
 			require.NoError(t, os.WriteFile(file, []byte("what the agent writes"), 0o644))
@@ -56,13 +56,38 @@ func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
 	}
 }
 
+// TestVariablesOfALostAttemptAreNotLost: git does not bring back a file that it ignores, such as one that setup has made.
+func TestVariablesOfALostAttemptAreNotLost(t *testing.T) {
+	t.Parallel()
+	gemini, _ := program.Lookup(program.Gemini)
+	desk, record := t.TempDir(), filepath.Join(t.TempDir(), "record")
+	file := filepath.Join(desk, gemini.Variables)
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o600))
+	for range 2 { // the worker dies during each of them
+		_, err := emptyVariables(desk, "head", record, []program.Program{gemini})
+		require.NoError(t, err)
+		require.Equal(t, "-rw-r--r-- ", describe(t, file))
+	}
+	all, err := emptyVariables(desk, "head", record, []program.Program{gemini})
+	require.NoError(t, err)
+	require.NoError(t, all.putBack(desk))
+	require.Equal(t, "-rw------- A=1", describe(t, file))
+
+	require.NoError(t, os.WriteFile(file, []byte("A=2"), 0o600)) // of another commit
+	all, err = emptyVariables(desk, "another head", record, []program.Program{gemini})
+	require.NoError(t, err)
+	require.NoError(t, all.putBack(desk))
+	require.Equal(t, "-rw------- A=2", describe(t, file))
+}
+
 func TestAProgramIsNotCalledWhereItWouldTakeVariables(t *testing.T) {
 	t.Parallel()
 	gemini, _ := program.Lookup(program.Gemini)
 	desk := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(desk, "src"), 0o700))
 	require.NoError(t, os.Symlink("src", filepath.Join(desk, ".gemini")))
-	_, err := emptyVariables(desk, []program.Program{gemini})
+	_, err := emptyVariables(desk, "head", filepath.Join(t.TempDir(), "record"), []program.Program{gemini})
 	require.ErrorContains(t, err, "gemini would take variables from the repository, which pawl can't prevent: .gemini is no folder")
 	require.NoFileExists(t, filepath.Join(desk, "src", ".env"))
 }
@@ -74,7 +99,7 @@ func TestWhatAnAgentPutsInThePlaceOfAFolderIsNotFollowed(t *testing.T) {
 	file := filepath.Join(desk, "src", ".env")
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
 	require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o600))
-	all, err := emptyVariables(desk, []program.Program{gemini})
+	all, err := emptyVariables(desk, "head", filepath.Join(t.TempDir(), "record"), []program.Program{gemini})
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(filepath.Join(desk, ".gemini")))
 	require.NoError(t, os.Symlink("src", filepath.Join(desk, ".gemini")))
