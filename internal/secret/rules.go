@@ -16,11 +16,11 @@ import (
 var gitleaks []byte
 
 // ruleSet is the part of gitleaks' configuration that says what a secret is. It leaves out which files gitleaks
-// skips, because a change could put a secret into such a file.
+// skips, because a change could put a secret into such a file, and what gitleaks allows everywhere, because
+// placeholder knows that better.
 type ruleSet struct {
-	Rules     []*rule    `toml:"rules"`
-	Allowlist *allowlist `toml:"allowlist"`
-	words     *words     // the hints of all formats and, after them, the keywords of all rules
+	Rules []*rule `toml:"rules"`
+	words *words  // the hints of all formats and, after them, the keywords of all rules
 }
 
 type rule struct {
@@ -35,13 +35,11 @@ type rule struct {
 	re          *regexp.Regexp
 }
 
+// allowlist is what a rule finds that is no secret.
 type allowlist struct {
-	Regexes   []string `toml:"regexes"`
-	Stopwords []string `toml:"stopwords"`
-	Target    string   `toml:"regexTarget"`
-	Paths     []string `toml:"paths"`
-	compiled  sync.Once
-	re        []*regexp.Regexp
+	Regexes  []string `toml:"regexes"`
+	compiled sync.Once
+	re       []*regexp.Regexp
 }
 
 // passed are rules that are not used. assigned replaces generic-api-key, which would also stop loops for many texts
@@ -71,7 +69,7 @@ var all = sync.OnceValue(func() *ruleSet {
 })
 
 // in calls add for each secret that a rule finds in a line.
-func (s *ruleSet) in(r *rule, line string, add func(Found)) {
+func (r *rule) in(line string, add func(Found)) {
 	r.compiled.Do(func() { r.re = regexp.MustCompile(r.Regex) })
 	for _, m := range r.re.FindAllStringSubmatchIndex(line, -1) {
 		start, end := r.group(m)
@@ -79,8 +77,7 @@ func (s *ruleSet) in(r *rule, line string, add func(Found)) {
 		if text == "" || entropy(text) <= r.Entropy || placeholder(text) || r.contextual() && !random(text) {
 			continue
 		}
-		match := line[m[0]:m[1]]
-		if !s.Allowlist.allows(text, match, line) && !slices.ContainsFunc(r.Allowlists, func(a *allowlist) bool { return a.allows(text, match, line) }) {
+		if !slices.ContainsFunc(r.Allowlists, func(a *allowlist) bool { return a.allows(text) }) {
 			add(Found{r.kind(), start, end, text})
 		}
 	}
@@ -113,19 +110,7 @@ func (r *rule) kind() string {
 	return "a " + name
 }
 
-func (a *allowlist) allows(text, match, line string) bool {
-	if len(a.Paths) > 0 && len(a.Regexes) > 0 {
-		return false // gitleaks wants both to match
-	}
+func (a *allowlist) allows(text string) bool {
 	a.compiled.Do(func() { a.re = list.Map(a.Regexes, regexp.MustCompile) })
-	target := text
-	switch a.Target {
-	case "match":
-		target = match
-	case "line":
-		target = line
-	}
-	lower := strings.ToLower(text)
-	return slices.ContainsFunc(a.re, func(re *regexp.Regexp) bool { return re.MatchString(target) }) ||
-		slices.ContainsFunc(a.Stopwords, func(w string) bool { return strings.Contains(lower, strings.ToLower(w)) })
+	return slices.ContainsFunc(a.re, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }

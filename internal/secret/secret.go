@@ -31,7 +31,7 @@ func Find(line string) (out []Found) {
 		if i < len(formats) {
 			formats[i].in(line, add)
 		} else {
-			rules.in(rules.Rules[i-len(formats)], line, add)
+			rules.Rules[i-len(formats)].in(line, add)
 		}
 	}
 	for _, f := range assigned(line) {

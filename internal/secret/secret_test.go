@@ -158,6 +158,13 @@ func TestWhatIsNoSecretIsNotTakenForOne(t *testing.T) {
 		`aws_secret_access_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"`,
 		`api_key = "0123456789abcdef0123456789abcdef"`,
 		`token = "abcdefghijklmnopqrstuvwxyz0123456789"`,
+		`curl -u "user:$PASSWORD" https://api.example.com`,
+		`curl -u user:test https://api.example.com`,
+		`password: "a1-b2-c3-d4-e5-f6"`,
+		`password: "A1-B2-C3-D4-E5-F6"`,
+		`password: "aB-cD-eF-gH-iJ-kL"`,
+		`password: "aB1aB1aB1aB1aB1aB1"`,
+		`password: "aB3dE6gH9jK2"`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			var scan secret.Scan
@@ -176,6 +183,39 @@ func TestRedactedTextHasNoCredentialLeft(t *testing.T) {
 	}
 	require.Equal(t, "speed up the loop", secret.Redact("speed up the loop"))
 	require.Equal(t, "use [a GitHub token] for now\n", secret.Redact(made("use gh", "p_", chance[:36], " for now\n")))
+}
+
+// TestOnlyTheCredentialIsHidden: what stands beside it remains, whichever source found it.
+func TestOnlyTheCredentialIsHidden(t *testing.T) {
+	github, aws := made("gh", "p_", chance[:36]), made("AK", "IAQ7ZP2XV5LK4TN6RW")
+	for _, c := range []struct{ line, want string }{
+		{"id " + github + " and " + aws + ".", "id [a GitHub token] and [an AWS access key]."}, // whatever the order of the formats
+		{github + " " + github, "[a GitHub token] [a GitHub token]"},
+		{"sonar.token=sq" + "p_" + by(hexa, 40) + " # CI", "sonar.token=[a sonar api token] # CI"},                                 // the group that the rule names
+		{"linear_secret = " + by(hexa, 32) + ";", "linear_secret = [a linear client secret];"},                                     // the first group
+		{"use xa" + "pp-1-A" + by(big, 10) + "-1239874560123-" + by(hexa, 64) + "!", "use [a slack app token]!"},                   // no group
+		{"key: PM" + "AK-" + by(hexa, 24) + "-" + by(hexa, 34), "key: [a postman api token]"},                                      // no vowel
+		{"EZ" + "AK" + by(alnum, 54), "[an easypost api token]"},                                                                   // a vowel
+		{"token = " + chance[:32] + " # mine", "token = [a secret in a setting] # mine"},                                           // the rest of a setting's line
+		{"run -e DB_PASSWORD=" + chance[:32] + " app", "run -e DB_PASSWORD=[a secret in a setting] app"},                           // the middle of a command
+		{"- token: " + chance[:32], "- token: [a secret in a setting]"},                                                            // an entry of a list
+		{"call(token=" + chance[:32] + ")", "call(token=" + chance[:32] + ")"},                                                     // a name in code
+		{"if a.TOKEN == " + chance[:32] + " {", "if a.TOKEN == " + chance[:32] + " {"},                                             // a name in code
+		{`password = "` + chance[:32] + ", and no end", `password = "` + chance[:32] + ", and no end"},                             // no end of the quotes
+		{strings.Repeat("x", 100) + `_token = "` + chance[:32] + `"`, strings.Repeat("x", 100) + `_token = "` + chance[:32] + `"`}, // no name is that long
+	} {
+		require.Equal(t, c.want, secret.Redact(c.line))
+	}
+}
+
+func TestOneSecretOfALineIsShown(t *testing.T) {
+	github, aws := made("gh", "p_", chance[:36]), made("AK", "IAQ7ZP2XV5LK4TN6RW")
+	var scan secret.Scan
+	for _, at := range []secret.Secret{{Path: "a", Line: 1}, {Path: "a", Line: 2}, {Path: "b", Line: 2}} {
+		scan.Line(at.Path, at.Line, true, aws+" "+github)
+	}
+	require.Equal(t, []secret.Secret{{Path: "a", Line: 1, Kind: "an AWS access key"}, {Path: "a", Line: 2, Kind: "an AWS access key"},
+		{Path: "b", Line: 2, Kind: "an AWS access key"}}, scan.Secrets())
 }
 
 func TestASecretThatOnlyMovesIsNotNew(t *testing.T) {
