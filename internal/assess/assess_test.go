@@ -19,7 +19,7 @@ import (
 
 var project = []string{
 	"AGENTS.md", "README.md", "docs/use.md", "docs/rules/a.md", "src/main.go", "src/main_test.go", "src/a.go", "go.mod", "go.sum", "web/package.json", "web/app.ts",
-	".github/workflows/ci.yml", "db/migrations/001.sql", ".github/CODEOWNERS", "ops/prod/site.yaml", "infra/main.tf", "old/Cargo.toml", "money/a.go",
+	".github/workflows/ci.yml", "db/migrations/001.sql", ".github/CODEOWNERS", "ops/prod/site.yaml", "infra/main.tf", "old/Cargo.toml", "money/a.go", "examples/a/x.go",
 }
 
 func loop(scope ...string) spec.Spec {
@@ -44,6 +44,10 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 	allowed.Permissions = map[string][]string{spec.RoleReviewer: {spec.CanEditSource}}
 	deploys := loop("src/**")
 	deploys.Verify.Command = "./to-live --now"
+	goal := loop("src/**")
+	goal.Goal = "Speed up prod"
+	sealed := loop("go.mod", "src/a.go")
+	sealed.Protect = []string{"go.mod"}
 	builds := loop("src/**")
 	builds.Verify.Command = "npm ci --production"
 	for _, c := range []struct {
@@ -69,10 +73,12 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 		{"by the charter's paths", "", []spec.Spec{loop("web/live/**"), fresh(loop("web/live/**"))}, "", task.T1, "a new file like web/live/**"},
 		{"by a word", "Restart PROD now", []spec.Spec{loop("src/**")}, "", task.T1, `the word "prod"`},
 		{"by the charter's word", "Push it to  the\nlive   site", []spec.Spec{loop("src/**")}, "", task.T1, `the word "live site"`},
+		{"by a word of a loop's goal", "", []spec.Spec{goal}, "", task.T1, `the word "prod"`},
 		{"a part of a word is none", "Improve reproduction of products", []spec.Spec{loop("src/**")}, "", task.T3, ""},
 		{"by a command with the charter's word", "", []spec.Spec{deploys}, "", task.T1, `the word "to-live"`},
 		{"a build for production is no change of it", "", []spec.Spec{builds}, "", task.T3, ""},
 		{"dependencies are T2", "", []spec.Spec{loop("go.*")}, "", task.T2, "T2: go.mod, go.sum: which third-party code is used (dependencies)"},
+		{"but not if they are protected", "", []spec.Spec{sealed}, "", task.T3, ""},
 		{"anywhere", "", []spec.Spec{loop("web/**")}, "", task.T2, "web/package.json"},
 		{"in any case of letters", "", []spec.Spec{loop("old/*")}, "", task.T2, "old/Cargo.toml"},
 		{"new ones at the root", "", []spec.Spec{fresh(loop("*.toml"))}, "", task.T2, "a new file like cargo.toml"},
@@ -90,6 +96,7 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 		{"an estimate of the limit is not", "", []spec.Spec{loop("src/**")}, "5.00", task.T3, ""},
 		{"all in one", "", []spec.Spec{loop("**")}, "", task.T1, "(ci)"},
 		{"a rule of the charter by paths", "", []spec.Spec{loop("m*/a.*")}, "", task.T1, "T1: money/a.go: the charter's own rule (tiers[0])"},
+		{"which comes first if it is the strictest", "", []spec.Spec{loop("m*/a.*", "go.mod")}, "", task.T1, "(tiers[0])\nT2: go.mod"},
 		{"by words", "Change the pricing", []spec.Spec{loop("src/main.go")}, "", task.T2, `T2: the word "pricing": the charter's own rule (tiers[1])`},
 		{"by files", "", []spec.Spec{loop("src/m*", "web/app.ts", "docs/use.md", "README.md")}, "", task.T2, "T2: 5 files: the charter's own rule (tiers[2])"},
 		{"by cost", "", []spec.Spec{loop("src/main.go")}, "3", task.T2, "an estimate of $3.00: the charter's own rule (tiers[3])"},
@@ -99,7 +106,7 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			five := 5
 			ch := charter.Charter{
-				Governance: []string{"AGENTS.md", "docs/rules/**"}, Production: []string{"live site", "web/live/**", "to-live"},
+				Governance: []string{"AGENTS.md", "docs/rules/**"}, Production: []string{"live site", "web/live/**", "to-live", " "},
 				Limits: charter.Limits{CostUSD: usd("5")},
 				Tiers: []charter.Rule{
 					{Tier: task.T1, Paths: []string{"money/**"}}, {Tier: task.T2, Words: []string{"pricing"}}, {Tier: task.T2, Files: &five}, {Tier: task.T2, CostUSD: usd("3.0")}, {Tier: task.T0, Paths: []string{"examples/**"}},
@@ -122,6 +129,24 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 	}
 }
 
+func TestS3_TheSandboxOfTheChartersDefaultsIsNoRisk(t *testing.T) {
+	c := charter.Charter{Defaults: json.RawMessage(`{"sandbox":{"allow":["/var/mirror"],"hosts":["proxy.example"]}}`)}
+	for _, x := range []struct {
+		sandbox spec.Sandbox
+		why     string
+	}{
+		{spec.Sandbox{Allow: []string{"/var/mirror"}, Hosts: []string{"proxy.example"}}, "T3: no rule matched"},
+		{spec.Sandbox{Allow: []string{"/var/mirror", "/var/cache"}, Hosts: []string{"proxy.example"}}, "T2: sandbox.allow opens /var/cache:"},
+		{spec.Sandbox{Hosts: []string{"proxy.example", "paste.example"}}, "T2: sandbox.hosts names paste.example:"},
+		{spec.Sandbox{}, "T2: sandbox.hosts names no host, so every host is allowed"},
+		{spec.Sandbox{Network: spec.None}, "T3: no rule matched"},
+	} {
+		s := loop("src/**")
+		s.Sandbox = x.sandbox
+		require.Contains(t, assess.Assess(c, assess.Work{Specs: []spec.Spec{s}, Files: project}).Why[0], x.why)
+	}
+}
+
 func TestS3_ThePlannerOnlyRaisesTheTierAndAPersonSetsIt(t *testing.T) {
 	c := charter.Charter{Governance: []string{"AGENTS.md"}}
 	for _, x := range []struct {
@@ -133,6 +158,7 @@ func TestS3_ThePlannerOnlyRaisesTheTierAndAPersonSetsIt(t *testing.T) {
 		{"src/**", "", "", task.T3, assess.ByRules},
 		{"src/**", task.T2, "", task.T2, assess.ByPlanner},
 		{"src/**", task.T0, "", task.T3, assess.ByRules},
+		{"src/**", task.T3, "", task.T3, assess.ByRules},
 		{"docs/**", task.T3, "", task.T3, assess.ByPlanner},
 		{"*.md", task.T2, "", task.T1, assess.ByRules},
 		{"*.md", task.T2, task.T0, task.T0, assess.ByPerson},
@@ -301,7 +327,16 @@ func TestS6_OnlyCommandsOfTheListMayBeUsed(t *testing.T) {
 		"go test & curl x":           "does not begin with an entry",
 		"go test || curl x":          "does not begin with an entry",
 		"go test\ncurl x":            "does not begin with an entry",
+		"curl x | go test":           `"curl x" does not begin with an entry`,
+		"curl x && go test":          `"curl x" does not begin with an entry`,
 		"(curl x)":                   "does not begin with an entry",
+		"{ curl x; }":                "does not begin with an entry",
+		"go test <&3 2>&-":           "",
+		"go\ttest >/dev/null":        "",
+		">/dev/null":                 "more than simple commands",
+		"go test <>/dev/null":        "redirected",
+		"go test >|/dev/null":        "redirected",
+		"go\x7ftest":                 "a control character",
 		"if true; then curl x; fi":   "does not begin with an entry",
 		"if true; then true; elif curl x; then true; else true; fi": "does not begin with an entry",
 		"echo $(curl x)":              "a variable or a substitution",
