@@ -82,6 +82,8 @@ func TestP1_Trend(t *testing.T) {
 		{"one dip", "higher", "80K 80 79 80 80", "plateau"},
 		{"up and down", "higher", "80K 78 80 78 80 78", "oscillating"},
 		{"up and down around plateaus", "lower", "80K 82 82 80 80 83 81 84", "oscillating"},
+		{"down, up and down", "higher", "80K 78 80 78", "oscillating"},
+		{"a better one was discarded", "higher", "80K 90 81 82K", "improving"},
 		{"slow swing", "higher", "80K 79 78 77 76 75 74 75 76 77 76 75", "plateau"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

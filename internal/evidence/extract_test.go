@@ -33,6 +33,7 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "plus sign", out: "+5", want: "5"},
 		{name: "exponent", out: "1.5e-3 s", want: "1.5e-3"},
 		{name: "letter e is no exponent", out: "12 e", want: "12"},
+		{name: "an exponent without digits", out: "12e-x", want: "12"},
 		{name: "end of a sentence", out: "The total is 5.", want: "5"},
 		{name: "a point before, as bc writes it", out: ".8470", want: "0.8470"},
 		{name: "negative, with the minus sign of Unicode", out: "delta −0.5", want: "-0.5"},

@@ -19,7 +19,10 @@ func TestFurtherMetricsAreTheLinesOfAnOutput(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&many, "METRIC m%d=%d\n", i, i)
 	}
-	require.Len(t, evidence.Named([]byte(many.String())), 32)
+	many.WriteString("METRIC m7=70\n")
+	named := evidence.Named([]byte(many.String()))
+	require.Len(t, named, 32)
+	require.Equal(t, evidence.MustDecimal("70"), named["m7"], "the last of a name, also when there are too many names")
 }
 
 func TestAFurtherMetricHasABound(t *testing.T) {

@@ -79,7 +79,7 @@ func (b *budget) admit(ctx context.Context, expected int64, seen func() tally.Ca
 			b.mu.Unlock()
 			return string(over), nil
 		}
-		if len(b.flights) == 0 || b.limits.over(known, tokens, nano) == "" {
+		if b.limits.over(known, tokens, nano) == "" { // always, if no other is under way
 			f := &flight{max(expected, largest.Input+largest.Output), seen}
 			b.flights[f] = true
 			b.mu.Unlock()

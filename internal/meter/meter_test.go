@@ -148,12 +148,16 @@ func TestE6_ARequestPassesUnchangedButForItsKey(t *testing.T) {
 
 func TestE6_WhoHasNoPlaceholderIsRefused(t *testing.T) {
 	at, _, file := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was passed on") }), nil)
-	for want, headers := range map[int][]string{
-		http.StatusUnauthorized:    {"X-Api-Key", "another"},
-		http.StatusUpgradeRequired: {"X-Api-Key", placeholder, "Connection", "Upgrade", "Upgrade", "websocket"},
+	for _, c := range []struct {
+		want    int
+		headers []string
+	}{
+		{http.StatusUnauthorized, []string{"X-Api-Key", "another"}},
+		{http.StatusUnauthorized, []string{"Authorization", "Basic " + placeholder}},
+		{http.StatusUpgradeRequired, []string{"X-Api-Key", placeholder, "Connection", "Upgrade", "Upgrade", "websocket"}},
 	} {
-		status, _ := ask(t, at+"/v1/messages", headers...)
-		require.Equal(t, want, status)
+		status, _ := ask(t, at+"/v1/messages", c.headers...)
+		require.Equal(t, c.want, status, c.headers)
 	}
 	require.Zero(t, noted(t, file))
 }
@@ -309,17 +313,66 @@ func TestA2_WhatWasCountedBeforeCounts(t *testing.T) {
 // Many agents ask at the same moment, near the end of a budget. The provider answers only when all sent requests have
 // arrived.
 func TestA2_AgentsAtOnceExceedABudgetByOneRequest(t *testing.T) {
-	const limit = 1000
-	at, m, file := serve(t, costs(100, 10), func(c *meter.Config) { c.Budget.Tokens = meter.Limit{Set: true, At: limit} })
-	status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder) // from here on, the size of a request is known
-	require.Equal(t, http.StatusOK, status)
-	var all sync.WaitGroup
-	for range 40 {
-		all.Go(func() { ask(t, at+"/v1/messages", "X-Api-Key", placeholder) })
+	for name, b := range map[string]meter.Budget{
+		"tokens":  {Tokens: meter.Limit{Set: true, At: 1000}},
+		"dollars": {Nano: meter.Limit{Set: true, At: 4_100_000}},
+	} {
+		at, m, file := serve(t, costs(100, 10), func(c *meter.Config) { c.Budget = b })
+		status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder) // from here on, the size of a request is known
+		require.Equal(t, http.StatusOK, status)
+		var all sync.WaitGroup
+		for range 40 {
+			all.Go(func() { ask(t, at+"/v1/messages", "X-Api-Key", placeholder) })
+		}
+		all.Wait()
+		require.NoError(t, m.End())
+		require.Equal(t, int64(1100), noted(t, file).Tokens(), "ten requests: the tenth begins before the budget is used up (%s)", name)
 	}
-	all.Wait()
+}
+
+// An agent's program asks again before the last answer has ended.
+func TestA2_WhatAnAnswerHasReportedCountsAtOnce(t *testing.T) {
+	for name, b := range map[string]meter.Budget{
+		"tokens":  {Tokens: meter.Limit{Set: true, At: 100}},
+		"costUSD": {Nano: meter.Limit{Set: true, At: 300_000}},
+	} {
+		reported := make(chan struct{})
+		at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			costs(100, 10)(w, r)
+			w.(http.Flusher).Flush()
+			close(reported) // and a second request would panic here
+			<-r.Context().Done()
+		}), func(c *meter.Config) { c.Budget = b })
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/v1/messages", strings.NewReader("{}"))
+		require.NoError(t, err)
+		r.Header.Set("X-Api-Key", placeholder)
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		require.NoError(t, err)
+		<-reported
+		_, err = io.ReadAtLeast(answer.Body, make([]byte, 1000), 200) // the program has seen it
+		require.NoError(t, err)
+		status, _ := ask(t, at+"/v1/messages", "X-Api-Key", placeholder)
+		require.Equal(t, http.StatusPaymentRequired, status)
+		require.NoError(t, m.End())
+		require.Equal(t, name, noted(t, file).Refused)
+	}
+}
+
+// Providers for tests and proxies often report no usage.
+func TestA2_AnAnswerWithoutItsUsageCountsByItsLength(t *testing.T) {
+	at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, strings.Repeat("y", 2000))
+	}), nil)
+	r, err := http.NewRequest(http.MethodPost, at+"/v1/messages", io.MultiReader(strings.NewReader(strings.Repeat("x", 4000)))) // of unknown length
+	require.NoError(t, err)
+	r.Header.Set("X-Api-Key", placeholder)
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
 	require.NoError(t, m.End())
-	require.Equal(t, int64(1100), noted(t, file).Tokens(), "ten requests: the tenth begins before the budget is used up")
+	got := noted(t, file)
+	require.Equal(t, []int64{1, tally.Guess(4000), tally.Guess(2000)}, []int64{got.Guessed, got.Input, got.Output})
 }
 
 func TestA2_WhatAProgramDidNotWaitForCounts(t *testing.T) {
