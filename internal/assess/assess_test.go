@@ -129,7 +129,7 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 	}
 }
 
-func TestS3_TheSandboxOfTheChartersDefaultsIsNoRisk(t *testing.T) {
+func TestTheSandboxOfTheChartersDefaultsIsNoRisk(t *testing.T) {
 	c := charter.Charter{Defaults: json.RawMessage(`{"sandbox":{"allow":["/var/mirror"],"hosts":["proxy.example"]}}`)}
 	for _, x := range []struct {
 		sandbox spec.Sandbox

@@ -90,6 +90,7 @@ func TestAnswerMeetsGates(t *testing.T) {
 		{"a diff without its hash", loop.GateDiff, "approve", loop.Message{}, fault.HashMismatch, false},
 		{"a diff, applied at once", loop.GateDiff, "approve", loop.Message{Hash: hash, Apply: "squash"}, "", true},
 		{"a diff, applied in no way there is", loop.GateDiff, "approve", loop.Message{Hash: hash, Apply: "force"}, fault.InvalidMessage, false},
+		{"a diff, applied and rejected", loop.GateDiff, "reject", loop.Message{Apply: "squash"}, fault.InvalidMessage, false},
 		{"a contract, applied", loop.GateContract, "approve", loop.Message{Hash: hash, Apply: "ff"}, fault.InvalidMessage, false},
 		{"the mode it has", "", "setMode", loop.Message{Mode: "mission"}, "", false},
 		{"another mode", "", "setMode", loop.Message{Mode: "plan"}, "", false},
@@ -132,6 +133,49 @@ func TestE3_AnApprovalCountsOnceAlsoForTheSameHash(t *testing.T) {
 	}
 	_, err = govern.Answer(s, valid, "reject", loop.Message{Hash: hash})
 	require.NoError(t, err, "nothing passes by a rejection")
+	s = s.Apply(loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "diff-32", Kind: loop.GateDiff, Hash: hash, Answers: govern.Answers(loop.GateDiff)}})
+	_, err = govern.Answer(s, valid, "approve", approval)
+	require.NoError(t, err, "only a contract can come back")
+}
+
+func TestWhatAMessageDoesWithoutAGate(t *testing.T) {
+	running, halting := loop.State{Status: loop.Running}, loop.State{Status: loop.Running, HaltRequested: "enough"}
+	for name, c := range map[string]struct {
+		s       loop.State
+		message string
+		m       loop.Message
+		text    string
+		reason  string // of the event, "-" if there is none
+	}{
+		"halt":                    {running, "halt", loop.Message{By: "ann"}, "halting", "halted by ann"},
+		"halt with a note":        {running, "halt", loop.Message{By: "ann", Note: "it is late"}, "halting", "it is late"},
+		"halt again":              {halting, "halt", loop.Message{}, "already halting", "-"},
+		"another mode":            {running, "setMode", loop.Message{Mode: "plan", By: "ann"}, "halting", "the mode was changed to plan by ann"},
+		"the mode that it has":    {running, "setMode", loop.Message{Mode: "mission"}, "the mode is mission already", "-"},
+		"another mode, once more": {halting, "setMode", loop.Message{Mode: "answer"}, "already halting", "-"},
+		"continue in a sleep":     {loop.State{Status: loop.Running, Sleep: &loop.Sleep{}}, "continue", loop.Message{}, "the agent is called again", ""},
+	} {
+		reply, err := govern.Answer(c.s, valid, c.message, c.m)
+		require.NoError(t, err, name)
+		require.Equal(t, c.text, reply.Text, name)
+		reason := "-"
+		for _, e := range reply.Events {
+			reason = e.Reason
+		}
+		require.Equal(t, c.reason, reason, name)
+	}
+}
+
+func TestTheHashOfAQuestionBindsItToItsContractAndBudget(t *testing.T) {
+	g, b := loop.Gate{Kind: loop.GateBudget, Summary: "more?"}, loop.Budget{}
+	other := g
+	other.Summary = "less?"
+	one, two := &loop.Contract{Hash: "1"}, &loop.Contract{Hash: "2"}
+	seen := map[string]bool{
+		govern.AskHash(nil, g, b): true, govern.AskHash(one, g, b): true, govern.AskHash(two, g, b): true, govern.AskHash(one, other, b): true,
+		govern.AskHash(one, g, loop.NewBudget(govern.Limits(valid))): true,
+	}
+	require.Len(t, seen, 5)
 }
 
 // TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne: it closes no other gate, and its sender learns who closed the first.
@@ -145,6 +189,9 @@ func TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne(t *testing.T) {
 	reply, err = govern.Answer(at(loop.GateNewFiles), valid, "reject", loop.Message{})
 	require.NoError(t, err)
 	closed := loop.Fold(at(loop.GateNewFiles), reply.Events)
+	reply, err = govern.Answer(at(loop.GateQuestion), valid, "answer", loop.Message{Choice: "retry"})
+	require.NoError(t, err)
+	chosen := loop.Fold(at(loop.GateQuestion), reply.Events)
 	require.Empty(t, closed.Given, "an answer without a hash leaves the state that earlier versions have recorded")
 	for _, c := range []struct {
 		name    string
@@ -160,6 +207,9 @@ func TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne(t *testing.T) {
 		{"a gate of another kind is open", paused, "approve", approval, fault.GateMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
 		{"another answer to the closed gate", asked, "reject", loop.Message{Gate: "newFiles-7"}, fault.GateMismatch, "the gate newFiles-7 is closed: approve by ann"},
 		{"the last answer, without a hash", closed, "reject", loop.Message{Gate: "newFiles-7"}, fault.GateClosed, "the gate newFiles-7 was answered like this already: reject by a person"},
+		{"no hash", asked, "approve", loop.Message{}, fault.HashMismatch, "approve needs the hash of what is approved"},
+		{"a rejection with the hash of an approval", asked, "reject", approval, fault.HashMismatch, "what waits has the hash ffffffffffffffff, not 0123"},
+		{"another choice", chosen, "answer", loop.Message{Gate: "question-7", Choice: "halt"}, fault.GateClosed, "the gate question-7 is closed: answer retry by a person"},
 		{"another hash", asked, "approve", loop.Message{Hash: strings.Repeat("e", 64)}, fault.HashMismatch, "what waits has the hash ffffffffffffffff, not eeee"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

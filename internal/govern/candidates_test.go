@@ -57,6 +57,7 @@ func TestP6_WhatFailedIsTakenInOrderAndThenTheBest(t *testing.T) {
 		"the highest":           {evidence.Higher, []loop.Candidate{exact(1, "11", true), exact(2, "13", true), exact(3, "12", true)}, []int{2, 3, 1}},
 		"the lowest":            {evidence.Lower, []loop.Candidate{exact(1, "11", true), exact(2, "13", true), exact(3, "12", true)}, []int{1, 3, 2}},
 		"alike":                 {evidence.Lower, []loop.Candidate{exact(2, "11", true), exact(1, "11", true)}, []int{1, 2}},
+		"one of them by LLR":    {evidence.Higher, []loop.Candidate{sampled(1, 7), exact(2, "3", true)}, []int{2, 1}},
 		"by LLR":                {evidence.Lower, []loop.Candidate{sampled(1, 2.4), sampled(2, 7), sampled(3, 3)}, []int{2, 3, 1}},
 	} {
 		var got []int

@@ -217,6 +217,7 @@ func TestAFailureIsRunAgainOnceToSeeWhetherItIsFlaky(t *testing.T) {
 	require.True(t, usual.RerunDue(loop.Course{}, "a", false))
 	require.True(t, usual.RerunDue(loop.Course{Signature: "b"}, "a", false), "it fails in another way now")
 	require.False(t, usual.RerunDue(loop.Course{Signature: "a"}, "a", false), "it failed so before")
+	require.True(t, usual.RerunDue(loop.Course{}, "", false), "what has no signature is not known to be the same")
 	require.False(t, usual.RerunDue(loop.Course{}, "a", true), "what does not build is not flaky")
 }
 
@@ -359,6 +360,7 @@ func TestL11_AReviewerThatFailsForGoodFailsTheDelivery(t *testing.T) {
 	last := first.Undecided().Undecided().Undecided()
 	failed := govern.Opinion{Failed: "the agent failed (exit 1)", Why: "the agent failed (exit 1)"}
 	require.Equal(t, "review", brief(auto.AfterReview(first, failed)), "it is asked again first")
+	require.Equal(t, "review", brief(auto.AfterReview(first.Undecided().Undecided(), failed)))
 	require.Equal(t, "ALO_AGENT_FAILED", brief(auto.AfterReview(last, failed)))
 	require.Equal(t, "the reviewer failed for good: the agent failed (exit 1)", auto.AfterReview(last, failed).End.Reason)
 	require.Equal(t, "complete", brief(auto.AfterReview(last, govern.Opinion{Why: "neither"})), "it answered, and a person may still approve")

@@ -63,7 +63,7 @@ type Tries struct {
 // has failed in every iteration, however few there were.
 func (r Improve) Before(s loop.State) Move {
 	m := r.before(s)
-	if m.Do != Stop || s.AgentFailures == 0 || len(s.Iterations) == 0 {
+	if m.Do != Stop || len(s.Iterations) == 0 {
 		return m
 	}
 	why := because(s.Iterations[len(s.Iterations)-1].Description)

@@ -133,6 +133,7 @@ func TestL5_TheChangeRadiusIsJudged(t *testing.T) {
 		{"a file too many by now", p, govern.Change{Files: two, TotalFiles: 4}, "maxTotalFiles"},
 		{"a line too many by now", p, govern.Change{Files: two, TotalLines: 21}, "maxTotalLines"},
 		{"more than can be read", p, govern.Change{Files: two, Unread: true}, "maxLines"},
+		{"more than can be searched", spec.Policy{}, govern.Change{Files: two, Unread: true}, "secrets"},
 		{"no limits", spec.Policy{}, govern.Change{Files: two, Lines: 1e6, TotalFiles: 1e6, TotalLines: 1e6}, ""},
 		{"secrets are allowed", spec.Policy{Secrets: spec.Allow}, govern.Change{Files: two, Secrets: []secret.Secret{{Path: "src/a"}}, Unread: true}, ""},
 	} {
@@ -226,6 +227,8 @@ func TestP3_GroupsAreJudgedByWhatTheBaseHas(t *testing.T) {
 		"a new go.mod":                        {govern.Diff{Path: "x/go.mod", Added: true}, "x/go.mod"},
 		"the go.mod of the base":              {govern.Diff{Path: "go.mod"}, ""},
 		"attributes of tests":                 {govern.Diff{Path: "tests/.gitattributes", Added: true}, "tests/.gitattributes"},
+		"attributes of something else":        {govern.Diff{Path: "src/.gitattributes", Added: true}, ""},
+		"a new file of a glob of old ones":    {govern.Diff{Path: "tests/c.py", Added: true}, ""},
 		"a nested repository where tests are": {govern.Diff{Path: "tests", Why: "a nested repository"}, "tests"},
 		"something else":                      {govern.Diff{Path: "src/x.py"}, ""},
 	} {

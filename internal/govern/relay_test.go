@@ -52,11 +52,12 @@ func TestAShortLimitIsWaitedFor(t *testing.T) {
 		until time.Duration
 		want  bool
 	}{
-		"soon over":            {outcome.RateLimited, 5 * time.Minute, false},
-		"later":                {outcome.RateLimited, 5*time.Minute + 1, true},
-		"nobody knows":         {outcome.RateLimited, 0, true},
-		"down":                 {outcome.ProviderDown, 0, true},
-		"a sign-in is missing": {outcome.AuthMissing, 0, true},
+		"soon over":              {outcome.RateLimited, 5 * time.Minute, false},
+		"later":                  {outcome.RateLimited, 5*time.Minute + 1, true},
+		"nobody knows":           {outcome.RateLimited, 0, true},
+		"down, but not for long": {outcome.ProviderDown, time.Minute, true},
+		"down":                   {outcome.ProviderDown, 0, true},
+		"a sign-in is missing":   {outcome.AuthMissing, 0, true},
 	} {
 		r := act.Refused{}
 		if c.until != 0 {
@@ -84,6 +85,9 @@ func TestOfAllRefusalsTheGentlestCounts(t *testing.T) {
 		want int
 	}{
 		"the one that ends first":        {[]act.Outcome{auth, long, short, down}, 2},
+		"the first that ends":            {[]act.Outcome{short, long, down, auth}, 0},
+		"the one that ends":              {[]act.Outcome{unknown, down, long}, 2},
+		"a known end stays":              {[]act.Outcome{long, unknown}, 0},
 		"one that ends before a sign-in": {[]act.Outcome{auth, long}, 1},
 		"one that may end":               {[]act.Outcome{auth, down, unknown}, 1},
 		"sign-ins alone":                 {[]act.Outcome{auth, auth}, 0},

@@ -119,6 +119,7 @@ func TestP9_WhatIsMeasuredWhenALoopIsOver(t *testing.T) {
 		"one measurement":                         {"", judged(loop.JudgedSingly, nil), false},
 		"one measurement and a holdout":           {`,"holdout":{"command":"h"}`, judged(loop.JudgedSingly, nil), true},
 		"a holdout and no time":                   {`,"holdout":{"command":"h"}`, judged(loop.JudgedExactly, late), false},
+		"a loop without a baseline":               {"", judged(loop.JudgedBySamples, func(s *loop.State) { s.Baseline = nil }), false},
 		"a loop of earlier rules":                 {"", judged("", nil), false},
 	} {
 		require.Equal(t, c.want, sampled(t, c.verify).ClaimDue(c.state), name)

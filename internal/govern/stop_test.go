@@ -38,6 +38,8 @@ func TestP8_Stop(t *testing.T) {
 		{"below the target", loop.State{Best: number("11.9"), Budget: budget(limits, nil)}, ""},
 		{"nine discards", loop.State{DiscardsInARow: 9, Budget: budget(limits, nil)}, ""},
 		{"ten discards", loop.State{DiscardsInARow: 10, Budget: budget(limits, nil)}, "completed "},
+		{"a failing agent in all of few iterations", loop.State{AgentFailures: 2, Iteration: 2, Iterations: []loop.Iteration{{}, {Description: "exit 1"}}, Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 3})}, "interrupted ALO_AGENT_FAILED"},
+		{"a failing agent in the last of them", loop.State{AgentFailures: 1, Iteration: 2, Iterations: []loop.Iteration{{}, {Description: "exit 1"}}, Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 3})}, "max_steps "},
 		{"two agent failures", loop.State{AgentFailures: 2, Budget: budget(limits, nil)}, ""},
 		{"three agent failures", loop.State{AgentFailures: 3, Budget: budget(limits, nil)}, "interrupted ALO_AGENT_FAILED"},
 		{"iterations used up", loop.State{Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 3})}, "max_steps "},

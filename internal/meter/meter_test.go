@@ -331,7 +331,7 @@ func TestA2_AgentsAtOnceExceedABudgetByOneRequest(t *testing.T) {
 }
 
 // An agent's program asks again before the last answer has ended.
-func TestA2_WhatAnAnswerHasReportedCountsAtOnce(t *testing.T) {
+func TestWhatAnAnswerHasReportedCountsAtOnce(t *testing.T) {
 	for name, b := range map[string]meter.Budget{
 		"tokens":  {Tokens: meter.Limit{Set: true, At: 100}},
 		"costUSD": {Nano: meter.Limit{Set: true, At: 300_000}},
@@ -359,7 +359,7 @@ func TestA2_WhatAnAnswerHasReportedCountsAtOnce(t *testing.T) {
 }
 
 // Providers for tests and proxies often report no usage.
-func TestA2_AnAnswerWithoutItsUsageCountsByItsLength(t *testing.T) {
+func TestAnAnswerWithoutItsUsageCountsByItsLength(t *testing.T) {
 	at, m, file := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, strings.Repeat("y", 2000))
