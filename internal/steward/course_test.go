@@ -34,6 +34,22 @@ func TestATaskGoesThroughPlanAndStepsToOneProposal(t *testing.T) {
 	require.Equal(t, loop.Fold(New("s"), o.events).Find("a"), o.s.Find("a"))
 }
 
+func TestAStepBeginsWithTheWorkOfThoseThatItComesAfter(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "one", Kind: "deliver"}, task.Step{ID: "two", Kind: "deliver"}, task.Step{ID: "three", Kind: "deliver", After: []string{"one"}})
+	for _, step := range []string{"s-a-one", "s-a-two"} {
+		o.settle()
+		o.loops[step] = "ended"
+		o.child(task.ChildEvent{Loop: step, Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}})
+	}
+	_, jobs := Next(o.s, o.c, nil)
+	require.Len(t, jobs, 1)
+	require.Equal(t, "three", jobs[0].Step.ID)
+	require.Len(t, jobs[0].After, 1)
+	require.Equal(t, "one", jobs[0].After[0].ID)
+	require.True(t, jobs[0].Last)
+}
+
 func TestS4_ATaskOfTierT1WaitsForExactlyItsPlan(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)

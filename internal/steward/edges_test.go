@@ -89,6 +89,32 @@ func TestS5_AnInterruptOfNothingSaysWhatHappens(t *testing.T) {
 	require.Equal(t, "b has the priority 1", says("b"))
 }
 
+func TestPrioritiesHaveAnEnd(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x", Priority: maxPriority}, task.T3)
+	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
+	o.settle()
+	for name, c := range map[string]struct {
+		message string
+		p       *int
+		says    string
+	}{
+		"beyond the end":   {MessagePrioritize, new(maxPriority + 1), "needs a priority from -1000 to 1000"},
+		"beyond the start": {MessagePrioritize, new(-maxPriority - 1), "needs a priority from -1000 to 1000"},
+		"none":             {MessagePrioritize, nil, "needs a priority from -1000 to 1000"},
+		"the end":          {MessagePrioritize, new(maxPriority), ""},
+		"the start":        {MessagePrioritize, new(-maxPriority), ""},
+		"above the end":    {MessageInterrupt, nil, "a task at work has the highest priority, 1000, already"},
+	} {
+		_, err := Answer(o.s, o.c, c.message, Message{Task: id("b"), Priority: c.p})
+		if c.says == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, c.says, name)
+		}
+	}
+}
+
 func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {
 	o := open(t, limits())
 	at := func(commit string) act.Validated {
