@@ -247,6 +247,19 @@ func TestASignalThatNobodyKnowsIsRefusedLikeAnyOther(t *testing.T) {
 	require.Contains(t, end.Why, `there is no message "aprove"; there are: answer, halt`)
 }
 
+func TestAFloodOfRefusedSignalsDoesNotFillTheLedger(t *testing.T) {
+	_, end := run(t, &premises{}, []loop.Gate{{Kind: question}}, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			for range 150 {
+				env.SignalWorkflow("answer", reply("another", "x"))
+			}
+			env.SignalWorkflow("answer", reply(state(t, env).Gates[0].ID, "yes"))
+		}, time.Minute)
+	})
+	require.Equal(t, 100, end.Refused, "until they are recorded")
+	require.Empty(t, end.Gates, "and what counts comes through")
+}
+
 // The ledger is pushed and stays: a message with a credential in it does not get there.
 func TestE6_AMessageWithACredentialIsRefused(t *testing.T) {
 	token := "ghp_" + strings.Repeat("q7Zp2X", 6)
@@ -274,6 +287,14 @@ func TestBeingEndedClosesNoGateAndWaitsForNobody(t *testing.T) {
 	})
 	require.Equal(t, []string{"unanswered", "unanswered"}, choices)
 	require.Len(t, end.Gates, 2)
+	p := &premises{}
+	choices, _ = run(t, p, []loop.Gate{{Kind: question}}, func(env *testsuite.TestWorkflowEnvironment) {
+		p.writing = func() { // both wait for their turn
+			env.SignalWorkflow("answer", reply("question-1", "yes"))
+			env.SignalWorkflow("halt", json.RawMessage(`{"note":"enough"}`))
+		}
+	})
+	require.Equal(t, []string{"unanswered"}, choices, "nothing begins with an answer that came with the end")
 }
 
 func TestWhileAnEntryIsWrittenMessagesWaitTheirTurn(t *testing.T) {

@@ -92,6 +92,64 @@ func TestAnEntryAskedForAgainIsTheSameUntilSomethingHappens(t *testing.T) {
 	})
 }
 
+// TestAnEntryIsNoLargerThanAnActivitysInput: what does not fit remains for the next one.
+func TestAnEntryIsNoLargerThanAnActivitysInput(t *testing.T) {
+	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
+		size := func(kb int) loop.Event { return loop.Event{Note: strings.Repeat("x", kb<<10)} }
+		write := func(more []loop.Event, want ...int64) {
+			_, err := j.Append(ctx, more, func(entry func() act.Entry) (act.Appended, bool, error) {
+				require.Equal(t, want, seqs(entry().Events))
+				return act.Appended{Ledger: "a"}, false, nil
+			})
+			require.NoError(t, err)
+		}
+		for _, e := range []loop.Event{size(1), size(600), size(600), size(1100), size(1)} {
+			j.Emit(ctx, e)
+		}
+		require.False(t, j.Light())
+		write(nil, 1, 2)
+		write(nil, 3)
+		write(nil, 4) // it is too large, but there must be an end
+		require.True(t, j.Light())
+		j.Emit(ctx, size(1100))
+		write([]loop.Event{{Reason: "one"}, {Reason: "two"}}, 5, 6, 7, 8) // more belongs to what came before
+		require.Empty(t, j.Pending())
+		require.Equal(t, "two", j.State().Reason)
+		for _, e := range j.Since(6) {
+			require.Equal(t, "count", e.Loop)
+		}
+		require.Empty(t, j.Unrecorded())
+		return nil
+	})
+}
+
+func TestAWorkflowIsQuietWhenNothingIsWrittenAndNobodyWaits(t *testing.T) {
+	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
+		var order []string
+		done := false
+		_, err := j.Append(ctx, nil, func(entry func() act.Entry) (act.Appended, bool, error) {
+			workflow.Go(ctx, func(ctx workflow.Context) {
+				require.NoError(t, j.Turn(ctx, func() { order = append(order, "a message") }))
+				done = true
+			})
+			require.NoError(t, workflow.Sleep(ctx, time.Hour))
+			order = append(order, "the entry")
+			return act.Appended{Ledger: "a"}, false, nil
+		})
+		require.NoError(t, err)
+		require.False(t, j.Quiet(), "a message waits for its turn")
+		require.NoError(t, workflow.Await(ctx, func() bool { return done }))
+		require.True(t, j.Quiet())
+		require.Equal(t, []string{"the entry", "a message"}, order)
+		j.Emit(ctx, loop.Event{Reason: "pending"})
+		j.Resume(count{Seq: 40}, "b")
+		require.Equal(t, count{Seq: 40, Ledger: "b"}, j.State())
+		require.Equal(t, "b", j.Ledger())
+		require.Empty(t, j.Pending())
+		return nil
+	})
+}
+
 func TestWhatTheLedgerHasAlreadyIsTakenOver(t *testing.T) {
 	in(t, func(ctx workflow.Context, j *journal.Journal[count]) error {
 		j.Emit(ctx, loop.Event{Reason: "pending"})
