@@ -203,7 +203,15 @@ func TestS5_WhatIsNotSignedIsRefused(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, b.send("POST", "/v1/shop/alertmanager", body, h).status)
 	}
 	require.Equal(t, http.StatusUnauthorized, b.send("POST", "/v1/shop/github", body, http.Header{"X-Github-Event": {"issues"}, "X-Hub-Signature": {"sha1=00"}}).status)
-	require.Equal(t, http.StatusUnauthorized, b.send("POST", "/v1/shop/standard", body, http.Header{"Webhook-Id": {"1"}, "Webhook-Timestamp": {"1"}, "Webhook-Signature": {"v1,AA=="}}).status)
+	hook, err := webhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	of, err := hook.Sign("1", b.now, []byte(body+" "))
+	require.NoError(t, err)
+	for _, sig := range []string{"", "v1,AA==", of} { // its time is right, so only the signature is wrong
+		require.Equal(t, http.StatusUnauthorized, b.send("POST", "/v1/shop/standard", body, http.Header{
+			"Webhook-Id": {"1"}, "Webhook-Timestamp": {fmt.Sprint(b.now.Unix())}, "Webhook-Signature": {sig},
+		}).status, sig)
+	}
 	require.Zero(t, b.asked)
 }
 
