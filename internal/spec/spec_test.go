@@ -143,7 +143,7 @@ func TestP0_YAMLGivesTheSameSpecAsJSON(t *testing.T) {
 }
 
 func TestP0_EverythingWrongIsReportedAtOnce(t *testing.T) {
-	for _, name := range []string{"types", "values", "missing", "unknown", "deliver", "agents"} {
+	for _, name := range []string{"types", "values", "missing", "unknown", "deliver", "agents", "together"} {
 		t.Run(name, func(t *testing.T) {
 			doc, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 			require.NoError(t, err)
