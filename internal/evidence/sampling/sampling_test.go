@@ -299,6 +299,37 @@ func TestNoiseIsThatOfTheProgramAndNotOfItsSpikes(t *testing.T) {
 	require.InDelta(t, .03, spiky, .006)
 }
 
+// Every evaluation but the first of an arm teaches a degree of freedom. A spike is counted, and moves nothing.
+func TestWhatEachEvaluationTeaches(t *testing.T) {
+	s := sampling.Start(lower, noisy(seeded(7), 12, 100))
+	best := s.Best().Float()
+	degrees, spikes := s.Noise.Degrees, s.Noise.Spikes
+	for _, c := range []struct {
+		what            string
+		do              func()
+		degrees, spikes float64
+	}{
+		{"one more of the head", func() { s.AddReference(number(101)) }, 1, 0},
+		{"the first of a candidate", func() { s.AddCandidate(number(99)) }, 0, 0},
+		{"the second of it", func() { s.AddCandidate(number(98)) }, 1, 0},
+		{"a spike of the head", func() { s.AddReference(number(300)) }, 0, 1},
+		{"a spike of the candidate", func() { s.AddCandidate(number(300)) }, 0, 1},
+		{"the first of a new head", func() { s.HeadChanged(); s.AddReference(number(70)) }, 0, 0},
+		{"the second of it", func() { s.AddReference(number(71)) }, 1, 0},
+	} {
+		c.do()
+		require.InDelta(t, degrees+c.degrees, s.Noise.Degrees, 1e-9, c.what)
+		require.InDelta(t, spikes+c.spikes, s.Noise.Spikes, 1e-9, c.what)
+		degrees, spikes = s.Noise.Degrees, s.Noise.Spikes
+		if c.what == "a spike of the head" {
+			require.InDelta(t, best, s.Best().Float(), 1)
+		}
+	}
+	flat := sampling.Start(lower, numbers(10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10))
+	flat.AddReference(number(11))
+	require.Positive(t, flat.Noise.Sigma(), "what never varied has no spikes")
+}
+
 // If a loop left the slower level out, an arm that happens to have more of it would look slower: one interval in three
 // missed the truth.
 func TestLevelsOfAMetricAreNoise(t *testing.T) {
