@@ -2,11 +2,14 @@ package steward
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/charter"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -71,6 +74,52 @@ func TestS3_AnEmptyPlanIsNoMissingOne(t *testing.T) {
 	doc := []byte(`{"id":"a","title":"x","plan":[ ]}`)
 	require.ErrorContains(t, o.say(MessageSubmit, Message{Task: doc}), "plan: has no steps")
 	require.NotContains(t, o.say(MessageSubmit, Message{Task: []byte(`{"plan":[]}`)}).Error(), "missing")
+}
+
+func TestAScheduleSkipsItsSlotWhileTheTaskOfThePreviousOneIsNotOver(t *testing.T) {
+	for overlap, skips := range map[string]bool{"": true, charter.Skip: true, charter.Buffer: false, charter.Allow: false} {
+		o := open(t, limits())
+		o.c.Schedules = []charter.Schedule{{Name: "nightly", Overlap: overlap}}
+		slot := func(id, source string) govern.Reply {
+			reply, err := Answer(o.s, o.c, MessageSubmit, Message{Task: fmt.Appendf(nil, `{"id":%q,"body":"x","source":%q}`, id, source), Trigger: &task.Trigger{Name: "nightly", From: "schedule"}})
+			require.NoError(t, err)
+			o.emit(reply.Events...)
+			return reply
+		}
+		slot("a", task.Scheduled+"nightly")
+		reply := slot("b", task.Scheduled+"nightly")
+		require.Equal(t, skips, o.s.Find("b") == nil, overlap)
+		if skips {
+			require.Equal(t, "the task a of the previous slot is not over", reply.Text)
+			require.Equal(t, "missed: "+reply.Text, reply.Events[0].Trigger.Result)
+		}
+		slot("c", task.Scheduled+"weekly")
+		require.NotNil(t, o.s.Find("c"), "of another schedule")
+		require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("a")}))
+		slot("d", task.Scheduled+"nightly")
+		require.NotNil(t, o.s.Find("d"), overlap)
+	}
+}
+
+func TestToContinueATaskIsToContinueNoOther(t *testing.T) {
+	o := open(t, limits())
+	o.c.Limits.Parallel = 2
+	for _, name := range []string{"a", "b"} {
+		o.submit(task.Task{ID: name, Body: "x"}, task.T3)
+		o.settle()
+		o.answer(name, loop.MessagePause, Message{})
+		o.settle()
+	}
+	reply, err := Answer(o.s, o.c, loop.MessageContinue, Message{Task: id("a")})
+	require.NoError(t, err)
+	for _, e := range reply.Events {
+		require.Equal(t, "a", e.Task)
+	}
+	o.emit(reply.Events...)
+	o.settle()
+	require.Equal(t, task.Executing, o.s.Find("a").State)
+	require.Equal(t, task.Waiting, o.s.Find("b").State)
+	require.Equal(t, "paused", o.loops["s-b-one"])
 }
 
 func TestAStewardThatIsPausedStandsForItsTasks(t *testing.T) {

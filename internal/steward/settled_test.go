@@ -35,6 +35,9 @@ func TestS6_ABudgetGateIsClosedWhenItsTaskNeedsNoMoreMoney(t *testing.T) {
 			require.Equal(t, loop.GateBudget, o.s.Gates[0].Kind)
 			require.Equal(t, task.Waiting, o.s.Find("a").State)
 			gate := o.s.Gates[0].ID
+			o.submit(task.Task{ID: "b", Body: "x"}, task.T1)
+			o.settle()
+			require.Len(t, o.s.Gates, 2)
 			o.end("s-a-one", "completed", "")
 			o.settle()
 			if steps == 2 {
@@ -44,7 +47,8 @@ func TestS6_ABudgetGateIsClosedWhenItsTaskNeedsNoMoreMoney(t *testing.T) {
 				return
 			}
 			require.Equal(t, Done, o.s.Find("a").Outcome)
-			require.Empty(t, o.s.Gates)
+			require.Len(t, o.s.Gates, 1)
+			require.Equal(t, "b", o.s.Gates[0].Task, "another task's question is for a person")
 			require.NotNil(t, o.s.AnswerTo(gate))
 			require.Equal(t, loop.Answer{
 				Gate: gate, Message: MessageSettled, By: BySteward, Note: "the loops have done every step meanwhile, so the task needs no more money",
