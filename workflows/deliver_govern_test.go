@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,24 @@ func TestL10_ThePhasesTimeIsThatOfOneEntryAndOfAllThatRunsInIt(t *testing.T) {
 	slow.ElapsedMs = 1000
 	d = deliver(t, map[string][]stepped{"guard": {slow, {}}})
 	require.Nil(t, d.run(specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint", "timeout": "1s"}})).err, "guard.timeout is the guard's failure")
+}
+
+// A pause near the end of a call must not leave too little time for what follows in the phase.
+func TestL10_AStepThatIsRunAgainHasTheTimeOfItsPhaseAgain(t *testing.T) {
+	spec := specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint"}, "limits": map[string]any{"phaseTimeout": "1m"}})
+	d := deliver(t, map[string][]stepped{"writer": {{Interrupted: true, ElapsedMs: 40000}, {ElapsedMs: 50000}}})
+	p := d.run(spec)
+	require.Nil(t, p.err)
+	require.Equal(t, []int64{60000, 60000}, d.limits["writer"])
+	require.Equal(t, []int64{10000}, d.limits["guard"])
+	require.Equal(t, int64(90100), p.final.Iterations[0].PhaseMs["write"], "the record has all of it")
+
+	cut := slices.IndexFunc(p.ledger, func(e loop.Event) bool { return e.Reason == "interrupted" })
+	p.ledger = p.ledger[:cut+1]
+	again := cutOffAfter(t, p, loop.LoopFailed)
+	again.since = p.ledger[slices.IndexFunc(p.ledger, func(e loop.Event) bool { return e.Type == loop.CheckpointCreated }):]
+	require.Nil(t, again.run(spec).err)
+	require.Equal(t, []int64{59900}, again.limits["guard"], "in another run, too")
 }
 
 func TestL4_ABreakpointPausesEachTimeThatItsPhaseIsEntered(t *testing.T) {

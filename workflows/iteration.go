@@ -53,7 +53,7 @@ type iteration struct {
 	phase      phase.Phase      // of a candidate; it is in none of the loop's phases
 	reworked   map[string]int   // reworks by reason
 	phaseMs    map[string]int64 // active time by phase (L10)
-	phaseSpent int64            // active milliseconds since the phase was entered (L10)
+	phaseSpent int64            // active milliseconds since the phase was entered, without steps that were run again (L10)
 	stopAsked  string           // which loop-stop file asks for the end, as a step saw it
 }
 

@@ -267,7 +267,9 @@ func (r *run) iterationSince(events []loop.Event) {
 		case loop.PhaseEntered:
 			it.phaseSpent = 0
 		case loop.StepEnded:
-			it.phaseSpent += e.Usage.ActiveMs
+			if e.Reason != (act.Outcome{Interrupted: true}).Ending() { // else it is run again from its start
+				it.phaseSpent += e.Usage.ActiveMs
+			}
 			it.phaseMs[string(e.Phase)] += e.Usage.ActiveMs
 		case loop.RepairAttempted:
 			it.reworked[e.FailureReason]++

@@ -136,7 +136,8 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 				return out, err
 			}
 		}
-		if !o.Interrupted {
+		if !o.Interrupted { // else its time counts against no phase, since it is run again from its start, with all of its time
+			r.iteration.phaseSpent += o.ElapsedMs
 			r.host.Uprooted = r.host.Uprooted && (!is.MakesDesk || s.Desk != 0)
 			return out, nil
 		}
@@ -144,10 +145,9 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 	}
 }
 
-// spend books a step's active time on its phase (L10), and records a loop-stop file that the step saw.
+// spend records a step's active time in its phase, and a loop-stop file that the step saw.
 func (r *run) spend(out act.Outcome) {
 	it := &r.iteration
-	it.phaseSpent += out.ElapsedMs
 	it.stopAsked = cmp.Or(it.stopAsked, out.Stop)
 	if it.phaseMs != nil {
 		it.phaseMs[string(cmp.Or(it.phase, r.State().Phase))] += out.ElapsedMs

@@ -57,6 +57,7 @@ type world struct {
 	taking     func(act.Take) act.Taken                                 // nil: a candidate always goes on top
 	kind       any                                                      // the workflow, Improve unless it says so
 	resume     *loop.State                                              // what Open finds in the ledger
+	since      []loop.Event                                             // and the events of the iteration that was under way
 	slow       time.Duration                                            // what an agent takes
 	commands   []string
 	notices    []act.Notify
@@ -170,7 +171,7 @@ func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
 	}
 	return act.Opened{
 		Site: act.Site{Ref: in.Loop, Host: "test", Queue: "pawl@test", Desk: "/desk"}, Terms: act.Terms{Contract: theHash},
-		Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", InScope: 1, Stop: w.stop, State: w.resume,
+		Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", InScope: 1, Stop: w.stop, State: w.resume, Since: w.since,
 	}, nil
 }
 
