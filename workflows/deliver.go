@@ -37,6 +37,7 @@ type deliver struct {
 	prevTest string // the log of the one before it
 	lastFix  string // the commit of the last fix, "" if it made none
 	left     bool   // the last fixer changed nothing
+	verified string // the head that verify passed
 }
 
 func (l *deliver) law() deliverRules { return rulesOf(deliverVersions, l.rules, l.spec) }
@@ -439,6 +440,7 @@ func (l *deliver) verify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	if !judged.Passed {
 		return m, nil
 	}
+	l.verified = l.State().Head
 	if err := l.makeProposal(ctx); err != nil {
 		return m, err
 	}
@@ -483,7 +485,7 @@ func (l *deliver) askPerson(ctx workflow.Context, _ govern.Move) (govern.Move, e
 
 // complete returns the end of a delivery that reached its goal.
 func (l *deliver) complete(workflow.Context, govern.Move) (govern.Move, error) {
-	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: new(govern.DeliveredWith(l.State().LastTest))}, nil
+	return govern.Move{Do: govern.Finish, Kept: true, Measured: true, End: new(govern.DeliveredWith(l.State().LastTest, l.State().Head != l.verified))}, nil
 }
 
 // call calls the agent of the current phase, within what is left of the phase's time.

@@ -64,7 +64,7 @@ func TestL5_AnIterationThatEndsTheLoopHasItsRecord(t *testing.T) {
 	require.Nil(t, p.result.Proposal, "A7: tests fail, so there is nothing to apply")
 	require.NotContains(t, p.types(), loop.ProposalMade)
 	last := p.final.Iterations[0]
-	require.Equal(t, "tests still fail after 1 fix", last.Reason)
+	require.Equal(t, "tests still fail, and no fix is left (limits.fixAttempts is 1)", last.Reason)
 	require.Equal(t, []string{"a.go", "b.go"}, last.Files, "of the write and of the fix")
 	require.Equal(t, "second", last.Description)
 	require.Equal(t, "commit-2", last.Commit, "it passed the guard and stays on the branch")
@@ -87,7 +87,7 @@ func TestA2_TheIterationsOfADeliveryAreABudget(t *testing.T) {
 	doc := map[string]any{"verify": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}}
 	p := deliver(t, map[string][]stepped{"verify": {exit1}}).run(specOfDelivery(doc))
 	require.Equal(t, loop.Iterations, p.events(loop.BudgetExhausted)[0].ExhaustedBudget)
-	require.Equal(t, "verify failed: exit 1, in the last of 1 iteration", p.result.Reason)
+	require.Equal(t, "verify failed: exit 1, and the limit of 1 iteration is reached", p.result.Reason)
 	require.Equal(t, "verify", string(p.final.Phase))
 
 	doc["limits"] = map[string]any{"iterations": 1, "onExhausted": "ask"}
@@ -95,6 +95,7 @@ func TestA2_TheIterationsOfADeliveryAreABudget(t *testing.T) {
 	p = d.run(specOfDelivery(doc), func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
 			require.Equal(t, loop.Iterations, s.Gate.Budget)
+			require.Equal(t, "verify failed: exit 1, and the limit of 1 iteration is reached (1 of 1): extend it, or reject and the loop ends", s.Gate.Summary)
 			env.SignalWorkflow("extend", map[string]any{"hash": s.Gate.Hash, "limits": map[string]any{"iterations": 2}})
 		})
 	})
@@ -204,10 +205,11 @@ func TestARejectionIsToldToTheWriterAlsoByAnotherRun(t *testing.T) {
 
 // The changes of others on the base are not part of the next proposal.
 func TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt(t *testing.T) {
-	d := deliver(t, nil)
-	d.apply = func(act.Apply) (act.Applied, error) {
+	moved := func(act.Apply) (act.Applied, error) {
 		return act.Applied{Branch: "main", Moved: &loop.Proposal{Hash: otherHash, Base: "moved", Head: "merged", Files: 1, State: "open"}}, nil
 	}
+	d := deliver(t, nil)
+	d.apply = moved
 	p := d.run(specOfDelivery(map[string]any{"approvals": map[string]any{"diff": "required"}}), func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {
 			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash, "apply": "ff"})
@@ -225,6 +227,18 @@ func TestA7_AProposalThatIsRejectedOnAMovedBaseIsFollowedByOneOnIt(t *testing.T)
 	require.Nil(t, p.err)
 	require.Equal(t, "approved", p.result.Proposal.State)
 	require.Equal(t, "moved", p.result.Proposal.Base)
+	require.Equal(t, "the change is tested and verified", p.result.Reason, "on the new base, after the rejection")
+
+	d = deliver(t, nil)
+	d.apply = moved
+	p = d.run(specOfDelivery(map[string]any{"approvals": map[string]any{"diff": "required"}}), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash, "apply": "ff"})
+		})
+		at(t, env, 2*time.Hour, func(s loop.State) { env.SignalWorkflow("approve", map[string]any{"hash": s.Gate.Hash}) })
+	})
+	require.Nil(t, p.err)
+	require.Equal(t, "the change is tested and verified, but not on top of the new base", p.result.Reason)
 }
 
 func TestLoopStopEndsADeliveryBetweenItsPhases(t *testing.T) {

@@ -91,7 +91,7 @@ var Table = []Row{
 	{LoopNotPaused, "the loop does not wait for `continue`", "Wait for a pause; `pawl show` says what the loop is doing.", 2, ""},
 	{MaxIterations, "the iteration limit was reached without success", "Abort, or raise `limits.iterations` and start again.", 3, ""},
 	{MaxFixAttempts, "the fix limit was reached with tests still failing", "Manual intervention: look at the last change and its test output.", 3, ""},
-	{GuardBlocked, "the guard blocked a change", "Fix the violations on the desk and `continue`, or `reject` the change.", 5, ""},
+	{GuardBlocked, "the guard blocked a change", "Start the loop again. While a loop is blocked, fix the violations on the desk and `continue`, or `reject` the change.", 5, ""},
 	{TestFailed, "tests failed for good", "Debug the tests: the output of the last run is in the step's log.", 3, ""},
 	{PhaseTimeout, "a phase took longer than its limit", "Increase the timeout (`test.timeout`, `verify.timeout`, `limits.phaseTimeout`), or make the command faster.", 3, ""},
 	{InvalidTransition, "a phase change that the machine does not allow", "Check the state machine: this is a bug in pawl, please report it.", 1, ""},

@@ -113,6 +113,14 @@ func TestAnswerMeetsGates(t *testing.T) {
 	}
 }
 
+func TestAnExtensionThatLeavesNothingSaysWhatIsUsed(t *testing.T) {
+	s := at(loop.GateBudget)
+	s.Gate.Budget = loop.ActiveTime
+	s.Budget = s.Budget.Spend(loop.ActiveTime, loop.Count(4004))
+	_, err := govern.Answer(s, valid, "extend", loop.Message{Hash: hash, Limits: []byte(`{"activeTime": "4s"}`)})
+	require.ErrorContains(t, err, "limits.activeTime has to be more than the 4.004s that are used")
+}
+
 // TestE3_AnApprovalCountsOnceAlsoForTheSameHash: a contract that is amended back to an earlier one has its hash.
 func TestE3_AnApprovalCountsOnceAlsoForTheSameHash(t *testing.T) {
 	approval := loop.Message{Hash: hash, By: "ann"}

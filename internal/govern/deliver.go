@@ -42,7 +42,7 @@ func (r Deliver) Before(s loop.State) Move {
 	case loop.Iterations:
 		end := MaxIterations
 		if n := len(s.Iterations); n > 0 && s.Iterations[n-1].Reason != "" {
-			end = end.Because(fmt.Sprintf("%s, in the last of %s", s.Iterations[n-1].Reason, evidence.Counted(int(s.Budget[spent].Limit.Float()), "iteration")))
+			end = end.Because(fmt.Sprintf("%s, and the limit of %s is reached", s.Iterations[n-1].Reason, evidence.Counted(int(s.Budget[spent].Limit.Float()), "iteration")))
 		}
 		end.Budget = spent
 		return stops(end)
@@ -164,7 +164,7 @@ func (r Deliver) AfterTest(c loop.Course, v TestVerdict) Move {
 	case r.FixAttempts == 0:
 		return stops(TestFailed.Because("tests fail, and no fix is allowed (limits.fixAttempts)"))
 	case c.Fixes >= r.FixAttempts:
-		return stops(MaxFixAttempts.Because("tests still fail after " + evidence.Counted(c.Fixes, "fix")))
+		return stops(MaxFixAttempts.Because(fmt.Sprintf("tests still fail, and no fix is left (limits.fixAttempts is %d)", r.FixAttempts)))
 	case c.Same >= sameFailures:
 		return Move{Do: Enter, To: phase.Fix, Regenerate: true, Reason: fmt.Sprintf("the tests failed in the same way %d times in a row: another approach", c.Same)}
 	case c.Worse >= worseFixes:
@@ -244,11 +244,16 @@ func (Deliver) AfterReject(_ Move, by, note string) Move {
 	return Move{Do: Rework, Reason: "the blocked change was rejected by " + cmp.Or(by, "a person") + because(note)}
 }
 
-// DeliveredWith returns the end of a delivery that reached its goal. It names the tests of the last run that fail as they
-// did before the first write, because nobody may read of them otherwise.
-func DeliveredWith(last *loop.Judgement) End {
+// DeliveredWith returns the end of a delivery that reached its goal. It says if what is proposed was made again on top of
+// a base that has moved, where nothing judged it, and names the tests of the last run that fail as they did before the
+// first write, because nobody may read of them otherwise.
+func DeliveredWith(last *loop.Judgement, again bool) End {
+	end, then := Verified, ", but "
+	if again {
+		end, then = end.Because(end.Reason+then+"not on top of the new base"), "; "
+	}
 	if last == nil || last.Tests == nil || len(last.Tests.Known) == 0 {
-		return Verified
+		return end
 	}
 	t := last.Tests
 	still := "still fail"
@@ -259,5 +264,5 @@ func DeliveredWith(last *loop.Judgement) End {
 	if !t.Progress {
 		text += ". No more tests pass than before, so read the change"
 	}
-	return Verified.Because("the change is tested and verified, but " + text)
+	return end.Because(end.Reason + then + text)
 }

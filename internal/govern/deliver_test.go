@@ -227,11 +227,14 @@ func TestL2_ADeliveryNamesTheTestsThatStillFail(t *testing.T) {
 		", but 1 test failed before the first write and still fails: TestDocker":                                                       {Tests: &loop.Tests{Failed: 1, Known: []string{"TestDocker"}, Progress: true}},
 		", but 2 tests failed before the first write and still fail: TestA, TestB. No more tests pass than before, so read the change": {Tests: &loop.Tests{Failed: 2, Known: []string{"TestA", "TestB"}}},
 	} {
-		end := govern.DeliveredWith(last)
+		end := govern.DeliveredWith(last, false)
 		require.Equal(t, loop.Completed, end.Status)
 		require.Equal(t, "the change is tested and verified"+want, end.Reason)
 	}
-	require.Equal(t, govern.Verified, govern.DeliveredWith(&loop.Judgement{Tests: &loop.Tests{Passed: 3}}))
+	require.Equal(t, govern.Verified, govern.DeliveredWith(&loop.Judgement{Tests: &loop.Tests{Passed: 3}}, false))
+	require.Equal(t, "the change is tested and verified, but not on top of the new base", govern.DeliveredWith(nil, true).Reason)
+	require.Equal(t, "the change is tested and verified, but not on top of the new base; 1 test failed before the first write and still fails: TestA",
+		govern.DeliveredWith(&loop.Judgement{Tests: &loop.Tests{Failed: 1, Known: []string{"TestA"}, Progress: true}}, true).Reason)
 }
 
 func TestL7_AnotherIterationOnlyWithinTheLimits(t *testing.T) {
@@ -257,7 +260,7 @@ func TestL7_AnotherIterationOnlyWithinTheLimits(t *testing.T) {
 	m := usual.Before(loop.State{
 		Budget: budget(limits, map[loop.Resource]int64{loop.Iterations: 2}), Iterations: []loop.Iteration{{Reason: "rejected by ada"}},
 	})
-	require.Equal(t, "rejected by ada, in the last of 2 iterations", m.End.Reason)
+	require.Equal(t, "rejected by ada, and the limit of 2 iterations is reached", m.End.Reason)
 	require.Equal(t, loop.Iterations, m.End.Budget, "A2: which budget")
 }
 

@@ -181,5 +181,13 @@ func (b Budget) Spent(r Resource) string {
 	return fmt.Sprintf("%s of %s", words(a.Used), words(*a.Limit))
 }
 
+// In returns an amount of the resource as people write it, without rounding: "12", "1m3.004s".
+func (r Resource) In(n evidence.Decimal) string {
+	if r.Timed() {
+		return (time.Duration(n.Float()) * time.Millisecond).String()
+	}
+	return n.String()
+}
+
 // Timed reports whether the resource is a time.
 func (r Resource) Timed() bool { return r == ActiveTime || r == WallClock }

@@ -10,7 +10,7 @@ import (
 
 // Delivery is what a reader wants to know at the end of a loop that runs tests, gathered from its events.
 type Delivery struct {
-	Fixes  int
+	Fixes  int    // that passed the guard
 	First  string // how the tests of the first change that reached them ended
 	Last   *loop.Tests
 	Passed bool // the last run of the tests passed
@@ -22,7 +22,7 @@ type Delivery struct {
 // Follow returns what is known after the event.
 func (d Delivery) Follow(e loop.Event) Delivery {
 	switch {
-	case e.Type == loop.PhaseEntered && e.Phase == phase.Fix:
+	case e.Type == loop.ChangeAccepted && e.Phase == phase.Fix:
 		d.Fixes++
 	case e.Type == loop.ChangeJudged && e.Step == "test" && e.Judgement != nil && e.Judgement.Tests != nil:
 		d.Last, d.Passed = e.Judgement.Tests, e.Judgement.Passed
@@ -60,7 +60,7 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 	}
 	f := s.fields(11)
 	if d.Last == nil {
-		f.add("tests", "were not run")
+		f.add("tests", "no change was tested")
 	} else {
 		after := ended(*d.Last, d.Passed)
 		if d.Runs > 1 {

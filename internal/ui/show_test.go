@@ -117,6 +117,8 @@ func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
 		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Test},
 		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}})},
 		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Fix},
+		{Type: loop.ChangeAccepted, Iteration: 1, Phase: phase.Fix},
+		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Fix}, // another approach, without a fix
 		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(true, loop.Tests{Passed: 7, Fixed: []string{"TestA"}, Flaky: []string{"TestD"}})},
 		review("REJECTED", false), review("APPROVED", true),
 	} {
