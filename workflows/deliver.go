@@ -140,6 +140,7 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 		return err
 	}
 	in := l.newTest(0)
+	l.inTime(&in.Step)
 	out, err := step[act.Tested](ctx, l.run, act.TestName, in.Command, &in)
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func whyTests(out act.Outcome) string {
 // every change that does not mend what it fails on is undone. It ends nothing, since that may be the task. leftovers are
 // what guard leaves behind; check says so each time.
 func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error) {
-	for _, c := range l.judges(func(*act.Step) {}) {
+	for _, c := range l.judges(l.inTime) {
 		out, err := c.run(ctx)
 		if err != nil {
 			return nil, err

@@ -136,6 +136,8 @@ func TestL10_ThePhasesTimeIsThatOfOneEntryAndOfAllThatRunsInIt(t *testing.T) {
 	p := d.run(specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint"}, "limits": limits}))
 	require.Nil(t, p.err)
 	require.Equal(t, []int64{59900, 59900, 59900}, d.limits["guard"], "of each entry anew, after the agent's 100 ms")
+	require.Equal(t, []int64{60000}, d.limits["unchanged guard"], "whatever guard.timeout is")
+	require.Equal(t, []int64{60000}, d.limits["baseline"])
 	require.Equal(t, []int64{60000, 60000}, d.limits["fixer"])
 	require.Equal(t, int64(60000), d.limits["test"][0], "no phase lasts longer, whatever test.timeout is")
 	require.Equal(t, int64(59900), d.limits["test"][1], "the second run is in the same phase")
