@@ -165,7 +165,7 @@ func (a answering) settle(n *next, d task.Drift) error {
 		return nil
 	}
 	for _, t := range a.at.Tasks {
-		if t.Outcome == "" && t.State == task.Waiting && t.Stop == StopConflict && t.resumable() && (a.Choice != Cancel || t.ID != d.Task) {
+		if t.Outcome == "" && t.State == task.Waiting && t.doubted() && (a.Choice != Cancel || t.ID != d.Task) {
 			n.resume(t.ID, a.said(a.Choice))
 		}
 	}
@@ -405,7 +405,7 @@ func (a answering) carryOn() (govern.Reply, error) {
 		return govern.Reply{Text: a.id + " continues when the steward does: " + all, Events: n.events}, nil
 	}
 	for _, t := range a.at.Tasks {
-		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || t.Stop == StopConflict || (a.id == "" && t.Paused) {
+		if t.Outcome != "" || t.State != task.Waiting || (a.id != "" && t.ID != a.id) || !t.resumable() || t.doubted() || (a.id == "" && t.Paused) {
 			continue
 		}
 		n.resume(t.ID, a.said(loop.MessageContinue))
@@ -420,6 +420,12 @@ func (a answering) carryOn() (govern.Reply, error) {
 // resumable reports whether a task only waits for a person to let it continue.
 func (t Task) resumable() bool {
 	return t.WaitingFor == nil || (t.WaitingFor.Gate == "" && t.WaitingFor.Loop == "")
+}
+
+// doubted reports whether a task waits because the ledger is in doubt. The answer to that lets it continue, and nothing
+// else. A task whose steps can't be joined has the same stop, but a gate or a person who has stepped in.
+func (t Task) doubted() bool {
+	return t.Stop == StopConflict && t.resumable() && (t.WaitingFor == nil || t.WaitingFor.Kind == "")
 }
 
 func (a answering) steer() (govern.Reply, error) {

@@ -172,6 +172,8 @@ func TestCancelOfADriftOfTheLedgerLetsTheOthersGoOn(t *testing.T) {
 	o.settle()
 	require.Equal(t, StopConflict, o.s.Find("a").Stop)
 	require.Equal(t, StopConflict, o.s.Find("b").Stop)
+	require.Equal(t, o.s.Gates, o.s.Open(), "only the question about the ledger: its tasks can't be continued")
+	require.Error(t, o.say(loop.MessageContinue, Message{Task: id("b")}))
 	before := len(o.events)
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Cancel, By: "ann"}))
 	for _, e := range o.events[before:] {

@@ -146,7 +146,7 @@ func (s State) outdated(t Task) bool {
 // Stands returns, in the form of a gate, that a task waits because a person paused it or stepped in. It is not a gate,
 // because nothing is asked, but a person has to let the task continue. ok is false for any other task.
 func (t Task) Stands() (g loop.Gate, ok bool) {
-	if t.Outcome != "" || t.State != task.Waiting || !t.resumable() {
+	if t.Outcome != "" || t.State != task.Waiting || !t.resumable() || t.doubted() {
 		return g, false
 	}
 	what := "it waits until you continue it"

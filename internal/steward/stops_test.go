@@ -338,6 +338,13 @@ func TestS6_WorkThatCannotBeJoinedIsAConflict(t *testing.T) {
 	require.Equal(t, StopConflict, a.Stop)
 	require.Equal(t, "conflict", a.Log[len(a.Log)-1].Outcome, "a join is an action, and recorded")
 	require.Contains(t, o.s.Gates[0].Summary, "main.go")
+	o.answer("a", loop.MessageAnswer, Message{Choice: Intervene})
+	o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "refs/pawl-ledger/s", Text: "it was moved"}}})
+	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
+	require.Equal(t, task.Waiting, o.s.Find("a").State, "the answer about the ledger is not for a task that a person has stepped into")
+	require.Len(t, o.s.Open(), 1)
+	o.answer("a", loop.MessageContinue, Message{})
+	require.Equal(t, task.Executing, o.s.Find("a").State)
 }
 
 func TestCancelAnswersADriftThatATaskIsConcernedBy(t *testing.T) {
