@@ -221,8 +221,8 @@ const (
 	shortestCatchUp = 10 * time.Second
 )
 
-// badCron returns what is wrong with a cron expression, "" if nothing is. Temporal reads every expression that it
-// accepts in the same way. A zone and an interval have keys of their own, and a comment is not allowed.
+// badCron returns what is wrong with a cron expression, "" if nothing is. Temporal accepts every expression that it
+// accepts. A zone and an interval have keys of their own, and a comment is not allowed.
 func badCron(text string) string {
 	if strings.ContainsAny(text, "?#=") || strings.HasPrefix(text, "@every") {
 		return "is " + spec.Show(text)
@@ -230,6 +230,9 @@ func badCron(text string) string {
 	slots, err := cron.ParseStandard(text)
 	if err != nil {
 		return "is " + spec.Show(text) + ": " + err.Error()
+	}
+	if s, fields := slots.(*cron.SpecSchedule); fields {
+		s.Dom |= 1 << 63 // the library's mark of a `*`: a day has to match both fields, as Temporal has it, not one of them
 	}
 	if slots.Next(time.Unix(0, 0).UTC()).IsZero() {
 		return "is " + spec.Show(text) + ", which never comes"
