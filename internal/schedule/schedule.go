@@ -180,7 +180,7 @@ func listed(ctx context.Context, schedules sdk.ScheduleClient, steward string) (
 		if err != nil {
 			return nil, fmt.Errorf("listing schedules: %w", err)
 		}
-		if strings.HasPrefix(s.ID, idOf(steward, "")) {
+		if name, has := strings.CutPrefix(s.ID, idOf(steward, "")); has && !strings.Contains(name, "/") { // else of a steward shop/eu
 			ids = append(ids, s.ID)
 		}
 	}

@@ -105,9 +105,9 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 		{Name: "hourly", Every: spec.Duration(time.Hour), CatchUp: spec.Duration(time.Minute), Overlap: "buffer", Task: task.Task{Title: "Look"}},
 	}}
 	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
-	require.NoError(t, schedule.Ensure(ctx, schedules, charter.Charter{Name: "shop2", Schedules: ch.Schedules[:1]}))
+	require.NoError(t, schedule.Ensure(ctx, schedules, charter.Charter{Name: "shop/eu", Schedules: ch.Schedules[:1]}))
 	require.Eventually(t, func() bool {
-		return slices.Equal([]string{"shop/hourly", "shop/nightly", "shop2/nightly"}, ids(t, c))
+		return slices.Equal([]string{"shop/eu/nightly", "shop/hourly", "shop/nightly"}, ids(t, c))
 	}, patience, 20*time.Millisecond)
 	nightly := describe(t, c, "shop/nightly")
 	require.Equal(t, "Europe/Berlin", nightly.Schedule.Spec.TimeZoneName)
@@ -159,10 +159,10 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 
 	ch.Schedules = ch.Schedules[1:]
 	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
-	require.Eventually(t, func() bool { return slices.Equal([]string{"shop/hourly", "shop2/nightly"}, ids(t, c)) }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Equal([]string{"shop/eu/nightly", "shop/hourly"}, ids(t, c)) }, patience, 20*time.Millisecond)
 	require.NoError(t, schedule.Remove(ctx, schedules, ch))
 	require.NoError(t, schedule.Remove(ctx, schedules, ch), "what is gone is gone")
-	require.Eventually(t, func() bool { return slices.Equal([]string{"shop2/nightly"}, ids(t, c)) }, patience, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return slices.Equal([]string{"shop/eu/nightly"}, ids(t, c)) }, patience, 20*time.Millisecond)
 	missed, _, err = reader.Missed(ctx, ch, nil, upTo)
 	require.NoError(t, err)
 	require.Empty(t, missed)
