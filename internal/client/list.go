@@ -46,7 +46,7 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 	rows := make([]launch.Row, len(executions))
 	several(readers, len(rows), func(i int) {
 		r, published := row(executions[i])
-		if record := recordOf(records, executions[i]); record != nil {
+		if record := c.recordOf(ctx, records, executions[i]); record != nil {
 			c.addRecorded(ctx, &r, *record, published)
 		} else if !published && !r.Steward() && r.Status == string(loop.Completed) {
 			c.addResult(ctx, &r)
@@ -155,8 +155,10 @@ func (c *Client) addDescribed(ctx context.Context, r *launch.Row) {
 	switch {
 	case err == nil:
 		r.Trouble = c.troubleOf(ctx, d)
-		if t := d.GetWorkflowExtendedInfo().GetOriginalStartTime(); t != nil {
-			since(r, t.AsTime())
+		if first := d.GetWorkflowExecutionInfo().GetFirstRunId(); first != "" && first != r.Run {
+			if d, err := c.askedRun(ctx, r.Loop, first); err == nil {
+				since(r, d.GetWorkflowExecutionInfo().GetStartTime().AsTime())
+			}
 		}
 	case ctx.Err() == nil:
 		r.Trouble = c.unread(err)
@@ -223,6 +225,19 @@ func row(e *workflowpb.WorkflowExecutionInfo) (r launch.Row, published bool) {
 		r.Phase = ""
 	}
 	return r, true
+}
+
+// recordOf is the function of that name for an execution of Temporal's list, which does not say which run began it.
+func (c *Client) recordOf(ctx context.Context, records []workspace.Record, e *workflowpb.WorkflowExecutionInfo) *workspace.Record {
+	id := e.GetExecution().GetWorkflowId()
+	if r := recordOf(records, e); r != nil || !slices.ContainsFunc(records, func(r workspace.Record) bool { return r.Loop == id }) {
+		return r
+	}
+	d, err := c.askedRun(ctx, id, e.GetExecution().GetRunId())
+	if err != nil {
+		return nil
+	}
+	return recordOf(records, d.GetWorkflowExecutionInfo())
 }
 
 // recordOf returns this host's workspace record of an execution, nil if it has none.

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pawl/internal/client"
@@ -36,9 +37,9 @@ type namespace struct {
 	listed  []*workflowpb.WorkflowExecutionInfo
 	answers map[string]any // by ID and query, "shop/state"
 	failing map[string]string
-	begun   *timestamppb.Timestamp // the start of the first run of each
-	mute    bool                   // it answers no question about a workflow
-	host    string                 // the worker that tried last what fails
+	first   *workflowpb.WorkflowExecutionInfo // the first run of each, which the list does not have: it has continued as new
+	mute    bool                              // it answers no question about a workflow
+	host    string                            // the worker that tried last what fails
 }
 
 func (n *namespace) ListWorkflow(_ context.Context, asked *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -50,7 +51,7 @@ func (n *namespace) ListWorkflow(_ context.Context, asked *workflowservice.ListW
 	return answer, nil
 }
 
-func (n *namespace) DescribeWorkflowExecution(ctx context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (n *namespace) DescribeWorkflowExecution(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	if _, limited := ctx.Deadline(); n.mute && limited {
 		return nil, context.DeadlineExceeded // as if the time had passed
 	}
@@ -59,8 +60,12 @@ func (n *namespace) DescribeWorkflowExecution(ctx context.Context, id, _ string)
 			continue
 		}
 		d := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: e}
-		if n.begun != nil {
-			d.WorkflowExtendedInfo = &workflowpb.WorkflowExecutionExtendedInfo{OriginalStartTime: n.begun}
+		if first := n.first.GetExecution().GetRunId(); first != "" && run == first {
+			d.WorkflowExecutionInfo = n.first
+		} else if first != "" { // Temporal's list does not say it, and an original start time is that of the run
+			d.WorkflowExecutionInfo = proto.CloneOf(e)
+			d.WorkflowExecutionInfo.FirstRunId = first
+			d.WorkflowExtendedInfo = &workflowpb.WorkflowExecutionExtendedInfo{OriginalStartTime: e.StartTime}
 		}
 		if why := n.failing[id]; why != "" {
 			d.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityType: &commonpb.ActivityType{Name: "Commit"}, LastFailure: &failurepb.Failure{Message: why}, LastWorkerIdentity: n.host}}
@@ -149,12 +154,23 @@ func TestARecordThatDoesNotComeInTimeIsSaidToBeLate(t *testing.T) {
 	require.Equal(t, "Temporal did not return its record in time", rows[0].Trouble)
 }
 
-// A long loop goes on in a new run now and then. The list says how long the loop has run, and not its last run.
+// A long loop goes on in a new run now and then. The list says how long the loop has run, and not its last run. It finds
+// the loop's record here, also after the loop's end.
 func TestALoopBeganWithItsFirstRun(t *testing.T) {
-	n := &namespace{begun: timestamppb.New(time.Unix(7, 0)), listed: []*workflowpb.WorkflowExecutionInfo{listed(t, "long", "Steward", 90, running, map[string]any{launch.Status: "running", launch.Kind: "steward"})}}
-	rows, err := at(t, n).Listed(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, int64(7), rows[0].StartedAt.Unix())
+	first := listed(t, "first", "Steward", 7, completed, nil)
+	published := map[string]any{launch.Status: "running", launch.Kind: "steward"}
+	for _, status := range []enumspb.WorkflowExecutionStatus{running, terminated} {
+		n := &namespace{first: first, listed: []*workflowpb.WorkflowExecutionInfo{listed(t, "long", "Steward", 90, status, published)}}
+		c := at(t, n)
+		record := workspace.Record{Loop: "long", Ref: "long", Kind: "steward", Branch: "refs/heads/here", FirstRun: "run-first"}
+		require.NoError(t, workspace.Write(c.Home, record))
+		rows, err := c.Listed(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "here", rows[0].Branch, "of the record")
+		if status == running {
+			require.Equal(t, int64(7), rows[0].StartedAt.Unix())
+		}
+	}
 }
 
 func TestTheInboxHasEveryGateOldestFirstAndSaysForWhomALoopWorks(t *testing.T) {

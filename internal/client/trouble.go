@@ -151,9 +151,14 @@ func (c *Client) unwell(ctx context.Context, r workspace.Record) string {
 
 // asked asks the service for its record of a workflow, for a limited time: one whose disk is full does not answer.
 func (c *Client) asked(ctx context.Context, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return c.askedRun(ctx, id, "")
+}
+
+// askedRun is asked for one run of the workflow, or for its newest one if run is "".
+func (c *Client) askedRun(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, QueryTimeout)
 	defer cancel()
-	return c.SDK.DescribeWorkflowExecution(ctx, id, "")
+	return c.SDK.DescribeWorkflowExecution(ctx, id, run)
 }
 
 // unread says why the service does not return a record. The usual reason of an engine on this host is a disk that is full
