@@ -34,6 +34,8 @@ type office struct {
 
 	assessed []string // tasks whose plans were assessed again
 	problems []string // the problems that an assessment finds
+
+	conflicts bool // the work of several steps can't be joined
 }
 
 func open(t testing.TB, c charter.Charter) *office {
@@ -144,6 +146,10 @@ func (o *office) job(j Job) {
 		p := act.TaskPlanned{Plan: o.s.Find(j.Task).Plan, Tier: o.tiers[j.Task], TierBy: "rules", Governance: o.s.Governance, Governs: o.tiers[j.Task] == task.T1, Problems: o.problems}
 		o.emit(AfterAssess(o.s, o.c, j, p)...)
 	case Begin:
+		if o.conflicts && len(j.After) > 1 {
+			o.emit(AfterJoin(o.s, o.c, j, act.Joined{Conflicts: []string{"main.go"}})...)
+			return
+		}
 		o.started[j.Loop]++
 		o.loops[j.Loop] = "running"
 		running := 0
