@@ -1,6 +1,7 @@
 package stewards
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -287,10 +288,14 @@ func (p *planning) ask(ctx context.Context, own spec.Agent, governance []agent.T
 		p.out.Problems = append(p.out.Problems, task.PlanFile+" can't be read: "+err.Error())
 		return nil, nil
 	}
-	if len(written) > 0 {
-		return written, nil
+	if len(written) == 0 {
+		written = unfenced(printed)
 	}
-	return unfenced(printed), nil
+	if len(bytes.TrimSpace(written)) == 0 {
+		p.out.Problems = append(p.out.Problems, "the planner has made none: "+task.PlanFile+" and what it printed are empty")
+		return nil, nil
+	}
+	return written, nil
 }
 
 // unfenced returns a plan without the Markdown fence around it, if there is one.

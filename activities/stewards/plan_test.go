@@ -149,6 +149,7 @@ func TestS3_WhatIsWrongWithAPlanIsSaid(t *testing.T) {
 		"a key that the steward sets":   {plan: "---\\nsteps:\\n  - {id: a, kind: improve, spec: {goal: g, session: {user: root}}}\\n---\\n", problem: "session"},
 		"a scope without files":         {spec: `{"goal": "g", "scope": ["nowhere/**"]}`, problem: "matches no file"},
 		"no front matter":               {plan: "just do it\\n", problem: "front matter"},
+		"no plan":                       {plan: "\\n", problem: "has made none"},
 		"a spec that is none":           {plan: "---\\nsteps:\\n  - {id: a, kind: improve, spec: {goal: g, verify: {timeout: soon}}}\\n---\\n", problem: "timeout"},
 		"a file that can't be read":     {script: `mkdir "$PAWL_PLAN"`, problem: "PLAN.md can't be read"},
 		"neither a planner nor a plan":  {problem: "no planner"},
