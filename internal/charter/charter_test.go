@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/spec"
+	"pawl/internal/task"
 )
 
 const minimal = `{"kind": "steward", "name": "shop"}`
@@ -184,4 +185,17 @@ func TestS5_AHealthCheckSaysWhatItTries(t *testing.T) {
 	require.ErrorContains(t, parse(`"from":"health","command":"a","secretFile":"x","task":{}`), "secretFile")
 	require.ErrorContains(t, parse(`"from":"health","url":"ftp://b","task":{}`), "triggers[0].url")
 	require.ErrorContains(t, parse(`"from":"json","secretFile":"x","url":"https://b","task":{}`), "only a health check")
+}
+
+// The project's folder may have another branch checked out than the one that the steward looks after.
+func TestALoopStartsFromTheBranchThatItsStewardLooksAfter(t *testing.T) {
+	c, err := charter.Parse([]byte(`{"kind": "steward", "name": "shop", "repo": {"path": "/src/shop"}, "defaults": {
+		"scope": ["**"], "goal": "g", "test": {"command": "true"}, "agent": {"command": ["agent"]}, "approvals": {"tools": ["*"]}}}`))
+	require.NoError(t, err)
+	for want, caps := range map[string]charter.Caps{"": {}, "main": {Onto: "main"}, "pawl/shop-a-one": {Onto: "main", From: "pawl/shop-a-one"}} {
+		caps.Loop = "shop-a-two"
+		s, err := c.Loop(task.Step{ID: "two", Kind: "deliver"}, caps)
+		require.NoError(t, err)
+		require.Equal(t, want, s.Repo.Base)
+	}
 }

@@ -1,6 +1,7 @@
 package charter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,7 +18,7 @@ type Caps struct {
 	Goal       string            // the goal if the step has none
 	Plan       string            // the SHA-256 of the task's PLAN.md
 	ApprovedBy string            // who approved the plan, "" if it needs no approval
-	From       string            // the branch from which the loop starts, "" for the project's branch
+	From       string            // the branch from which the loop starts, "" for Onto
 	Base       string            // the commit from which the task's work starts, "" for the first step
 	Onto       string            // the branch that the task's work is for
 	Last       bool              // its proposal is the task's proposal
@@ -68,9 +69,7 @@ func (c Charter) Loop(step task.Step, caps Caps) (spec.Spec, error) {
 		return spec.Spec{}, err
 	}
 	s.Repo = c.Repo
-	if caps.From != "" {
-		s.Repo.Base = caps.From
-	}
+	s.Repo.Base = cmp.Or(caps.From, caps.Onto, c.Repo.Base) // never the branch that happens to be checked out
 	if most := caps.CostUSD; most != nil && (s.Limits.CostUSD == nil || s.Limits.CostUSD.Cmp(*most) > 0) {
 		s.Limits.CostUSD = most
 	}

@@ -171,6 +171,21 @@ func TestS1_ThreeTasksOneRunsOneAsksOneGoesInCircles(t *testing.T) {
 	w.Until("the steward is over", func() bool { return w.state().Status.Ended() })
 }
 
+// People work in the project's folder meanwhile. A task neither takes their unfinished branch with it nor needs one.
+func TestATaskStartsFromTheBranchThatItsStewardLooksAfter(t *testing.T) {
+	w := open(t, nil)
+	w.Until("it has read the project", func() bool { return w.state().Base != "" })
+	main := strings.TrimSpace(w.Git("rev-parse", "HEAD"))
+	w.Git("checkout", "--quiet", "-b", "mine")
+	w.Git("commit", "--quiet", "--allow-empty", "--message", "not finished")
+	for id, checkout := range map[string]string{"branch": "mine", "detached": "HEAD~0"} {
+		w.Git("checkout", "--quiet", checkout)
+		w.submit(id, "Write a line.")
+		w.task(id, "is over or asks", func(t steward.Task) bool { return over(t) || waiting(t) })
+		require.Equal(t, main, strings.TrimSpace(w.Git("rev-parse", "pawl/crew-"+id+"-work~1")))
+	}
+}
+
 func TestS5_AnInterruptedTaskGoesOnAfterwardsAndNothingIsDoneTwice(t *testing.T) {
 	world.Slow(t, "workflows/stewarding interrupts them")
 	w := open(t, nil)
