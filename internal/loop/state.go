@@ -235,8 +235,9 @@ type Gate struct {
 	On        string    `json:"on,omitempty"`      // the head that the change is on, at a newFiles gate
 	Tree      string    `json:"tree,omitempty"`    // what that head would become
 	Escalated int       `json:"escalated,omitempty"`
-	// Limit is the limit that is used up, at a steward's budget gate.
+	// Limit is the limit that is used up, and Cost what the task has cost, at a steward's budget gate.
 	Limit *evidence.Decimal `json:"limit,omitempty"`
+	Cost  *evidence.Decimal `json:"cost,omitempty"`
 	Task  string            `json:"task,omitempty"`  // the steward's task that it is about
 	About string            `json:"about,omitempty"` // the drift or the rule that it is about
 	// Points are the separate points at the end of the summary, for a list.

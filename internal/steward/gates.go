@@ -112,7 +112,7 @@ func choice(g loop.Gate, _ loop.Budget) (all []govern.Saying) {
 func extension(g loop.Gate, _ loop.Budget) []govern.Saying {
 	hash, limit := g.Hash[:min(hashDigits, len(g.Hash))], "1"
 	if g.Limit != nil {
-		limit = g.Limit.Add(*g.Limit).String()
+		limit = g.Limit.Add(*cmp.Or(g.Cost, g.Limit)).String() // more than it has cost
 	}
 	return []govern.Saying{{
 		Fields: map[string]any{"hash": hash, "limits": map[string]any{string(loop.CostUSD): json.Number(limit)}},

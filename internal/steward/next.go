@@ -252,7 +252,7 @@ func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
 	summary := fmt.Sprintf("%q has cost %s US dollars; its limit is %s", t.ID, t.Cost.CostUSD, limit)
 	hash := fmt.Sprintf("%x", sha256.Sum256([]byte(n.Steward+" "+t.ID+" "+summary)))
 	return loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
-		Kind: loop.GateBudget, Task: t.ID, Limit: &limit, Hash: hash, Budget: loop.CostUSD, Choices: choices[loop.GateBudget], Summary: summary,
+		Kind: loop.GateBudget, Task: t.ID, Limit: &limit, Cost: &t.Cost.CostUSD, Hash: hash, Budget: loop.CostUSD, Choices: choices[loop.GateBudget], Summary: summary,
 	}}
 }
 

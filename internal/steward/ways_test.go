@@ -75,7 +75,7 @@ func TestEveryWayToAnswerThatPeopleAreShownIsAccepted(t *testing.T) {
 				}
 				id := pick(running...)
 				seq++
-				e := task.ChildEvent{Loop: id, Seq: seq, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: r.IntN(3) == 0, Reason: "no", Usage: task.Usage{CostUSD: evidence.MustDecimal(fmt.Sprint(r.IntN(3)))}}}
+				e := task.ChildEvent{Loop: id, Seq: seq, Event: task.IterationEnded, Result: &task.ChildResult{Status: "running", Kept: r.IntN(3) == 0, Reason: "no", Usage: task.Usage{CostUSD: evidence.MustDecimal(fmt.Sprint(r.IntN(4) * r.IntN(6)))}}}
 				switch r.IntN(9) {
 				case 0:
 					o.asks(id)
