@@ -20,9 +20,9 @@ func TestFurtherMetricsAreTheLinesOfAnOutput(t *testing.T) {
 		fmt.Fprintf(&many, "METRIC m%d=%d\n", i, i)
 	}
 	many.WriteString("METRIC m7=70\n")
-	named := evidence.Named([]byte(many.String()))
+	named = evidence.Named([]byte(many.String()))
 	require.Len(t, named, 32)
-	require.Equal(t, evidence.MustDecimal("70"), named["m7"], "the last of a name, also when there are too many names")
+	require.Equal(t, evidence.MustDecimal("70"), named["m7"].Value, "the last of a name, also when there are too many names")
 }
 
 func TestAFurtherMetricHasABound(t *testing.T) {
