@@ -241,7 +241,7 @@ func TestP9_TheReportCanBeHadAgain(t *testing.T) {
 func TestTheReportOfADeliveryIsOne(t *testing.T) {
 	f := waiting()
 	f.state.Kind = kind.Deliver.Name
-	f.emit(loop.Event{Type: loop.PhaseEntered, Phase: phase.Fix},
+	f.emit(loop.Event{Type: loop.ChangeAccepted, Phase: phase.Fix},
 		loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Passed: true, Tests: &loop.Tests{Passed: 7}}})
 	f.end(govern.MaxIterations)
 	b := newBench(t, f)
