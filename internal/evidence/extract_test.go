@@ -44,6 +44,9 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "a list with commas", out: "1,2,3", want: "3", several: true},
 		{name: "a list that is no thousands", out: "1,2,345", want: "345", several: true},
 		{name: "a list of decimals with commas", out: "1.5,2.5", want: "2.5", several: true},
+		{name: "a table without blanks", out: "test_case_1,64", want: "64", several: true},
+		{name: "a name with a hyphen in such a table", out: "BenchmarkSort-8,1234", want: "1234", several: true},
+		{name: "a decimal in such a table", out: "0.123,456", want: "456", several: true},
 		{name: "a version is no number", out: "score 84.7 (tool v1.2.3)", want: "84.7"},
 		{name: "a short version is no number", out: "84.7 by v1.2", want: "84.7"},
 		{name: "a prerelease is no number", out: "84.7 by 1.2.3-rc.1+build5", want: "84.7"},
@@ -71,6 +74,7 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "a duration as Go prints it", out: "took 1m2.5s", want: "62.5"},
 		{name: "a longer one", out: "METRIC t=-1h0m2.50s", want: "-3602.50", from: "METRIC", metric: "t"},
 		{name: "bash's time", out: "real\t0m1.234s", want: "1.234"},
+		{name: "bash's time in another locale", out: "real\t1m1,234s", want: "61.234"},
 		{name: "a name that is no duration", out: "x1m2s 7", want: "7", several: true},
 
 		{name: "the last METRIC line", out: "METRIC a=1\nMETRIC b=2\n", want: "2", from: "METRIC", metric: "b"},
@@ -137,6 +141,7 @@ func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 		{"Inf", "-Inf", "", `the last value in the output is not a number: "Inf"`},
 		{"a version alone", "v1.2.3", "", `no number in the output, which ends with: "v1.2.3"`},
 		{"a decimal comma", "score: 0,75", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "0,75"`},
+		{"a decimal comma with an exponent", "0,75e-3", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "0,75e-3"`},
 		{"a decimal comma behind thousands", "1.234,5 ms", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "1.234,5"`},
 		{"a decimal comma in a METRIC line", "METRIC x=-0,75", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "-0,75"`},
 		{"a decimal comma in what the pattern found", "x: 0,75", `x: (.*)`, `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "0,75"`},
@@ -162,7 +167,7 @@ func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 
 func TestP5_LargeOutputIsReadInLinearTime(t *testing.T) {
 	for name, piece := range map[string]string{
-		"digits": "7", "words": "word ", "numbers": "12.5 ", "metrics": "METRIC", "metric lines": "METRIC x\n", "escapes": "\x1b]", "colours": "\x1b[1m", "dots": "1.", "commas": "1,234", "blanks": " ", "signs": "+-", "nan": "nan ",
+		"digits": "7", "words": "word ", "numbers": "12.5 ", "metrics": "METRIC", "metric lines": "METRIC x\n", "escapes": "\x1b]", "colours": "\x1b[1m", "dots": "1.", "commas": "1,234", "blanks": " ", "signs": "+-", "nan": "nan ", "durations": "1m2.5s ", "pairs": "0,75 ",
 	} {
 		out := append(bytes.Repeat([]byte(piece), 1<<20/len(piece)), "\n84.7\n"...)
 		began := time.Now()
@@ -171,6 +176,24 @@ func TestP5_LargeOutputIsReadInLinearTime(t *testing.T) {
 		assert.Equal(t, "84.7", got.Value.String(), name)
 		assert.Less(t, time.Since(began), 20*time.Second, name) // quadratic time would be minutes
 	}
+}
+
+// A pattern that is tried at every number takes 30 times as long.
+func TestP5_LargeOutputIsReadFasterThanByOnePattern(t *testing.T) {
+	out := bytes.Repeat([]byte("12 "), 1<<18)
+	digits := regexp.MustCompile(`[0-9]+`)
+	took := func(f func()) (least time.Duration) {
+		least = time.Hour
+		for range 3 {
+			began := time.Now()
+			f()
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	search := took(func() { digits.FindAllIndex(out, -1) })
+	read := took(func() { _, _ = evidence.Extract(out, nil) })
+	assert.Less(t, read, search)
 }
 
 // floor is bench/floor.sh's number().

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -41,8 +42,9 @@ var minus = []byte("\u2212")
 //   - ".5" is 0.5, as bc writes it, and not 5.
 //   - "1,234.5" is 1234.5 and not 234.5: a first group of one to three digits, then groups of exactly three. It is
 //     marked as grouped, because it could have been a list.
-//   - "0,75" is one token, a pair: 0.75 in some locales, a list of two in others. More numbers with commas are a list.
-//   - "1m2.5s", as Go prints a duration, is 62.5, in seconds.
+//   - "0,75" is one token, a pair: 0.75 in some locales, a list of two in others. More numbers with commas are a list, and
+//     so is "utf8,75".
+//   - "1m2.5s", as Go prints a duration, is 62.5, in seconds, and so is "1m2,5s".
 //   - NaN, Inf and Infinity as separate words are found too, as notFinite, so that "epoch 3: loss NaN" is not read
 //     as 3.
 func scan(b []byte, i int) (token, int) {
@@ -60,12 +62,19 @@ func scan(b []byte, i int) (token, int) {
 				i = end
 				continue
 			}
-			if m := duration().FindSubmatch(b[i:]); m != nil && !isWord(at(b, i-1)) && !isWord(at(b, i+len(m[0]))) {
-				return token{kind: number, from: i, to: i + len(m[0]) - 1, text: inSeconds(m)}, i + len(m[0])
-			}
 			end, grouped := numberEnd(b, i)
-			if n := length(pair, b, i); n > 0 && !grouped && at(b, i-1) != ',' && at(b, i-1) != '.' {
-				return token{kind: number, from: i, to: i + n, text: string(b[i : i+n]), pair: true}, i + n
+			switch before := at(b, i-1); at(b, end) { // patterns are slow on megabytes
+			case 'h', 'm':
+				if m := duration().FindSubmatch(b[i:]); m != nil && !isWord(before) && !isWord(at(b, i+len(m[0]))) {
+					return token{kind: number, from: i, to: i + len(m[0]) - 1, text: inSeconds(m)}, i + len(m[0])
+				}
+			case ',':
+				if grouped || before == ',' || before == '.' || endsName(b, i) {
+					break
+				}
+				if n := length(pair, b, i); n > 0 {
+					return token{kind: number, from: i, to: i + n, text: string(b[i : i+n]), pair: true}, i + n
+				}
 			}
 			return token{kind: number, from: i, to: end, text: string(b[i:end]), grouped: grouped}, end
 		case isLetter(c) && !isWord(at(b, i-1)):
@@ -92,10 +101,20 @@ func inSeconds(m [][]byte) string {
 	total := decimal.Zero
 	for i, size := range []string{"3600", "60", "1"} {
 		if len(m[i+2]) > 0 {
-			total = total.Add(decimal.RequireFromString(string(m[i+2])).Mul(decimal.RequireFromString(size)))
+			n := strings.Replace(string(m[i+2]), ",", ".", 1)
+			total = total.Add(decimal.RequireFromString(n).Mul(decimal.RequireFromString(size)))
 		}
 	}
 	return string(m[1]) + exact(total).String()
+}
+
+// endsName reports whether the digits at i, or the hyphen before them, belong to a name: "utf8", "BenchmarkSort-8".
+func endsName(b []byte, i int) bool {
+	from := i
+	for isWord(at(b, from-1)) {
+		from--
+	}
+	return from < i && !isDigit(b[from])
 }
 
 // startsNumber reports whether the sign or point at i begins a number.
@@ -137,8 +156,8 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 // Text with digits that is no number, or is one in groups. If the pattern's group matches, the match does not count.
 var (
 	thousands   = lazyregexp.New(`^[1-9]\d{0,2}(?:,\d{3})+(,?\d)?`)
-	pair        = lazyregexp.New(`^[-+]?\d+(?:\.\d{3})*,\d+([,.]\d)?`)
-	duration    = lazyregexp.New(`^([-+]?)(?:(\d{1,9})h)?(\d{1,9})m(\d{1,9}(?:\.\d{1,9})?)s`)
+	pair        = lazyregexp.New(`^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d+),\d+(?:[eE][-+]?\d+)?([,.]\d)?`)
+	duration    = lazyregexp.New(`^([-+]?)(?:(\d{1,9})h)?(\d{1,9})m(\d{1,9}(?:[.,]\d{1,9})?)s`)
 	hexadecimal = lazyregexp.New(`^0[xX]\w*`)
 	day         = lazyregexp.New(`^\d{4}(?:-[01]\d-|/[01]\d/)[0-3]\d(\d)?`) // ISO 8601
 	timeOfDay   = lazyregexp.New(`^\d{1,2}(?::[0-5]\d){2}(?:[.,]\d+|(:?\d))?`)
