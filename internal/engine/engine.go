@@ -168,13 +168,14 @@ func (e *Engine) serve(ctx context.Context, lock *os.File, takeover bool) error 
 	if err := e.closing.Err(); err != nil {
 		return errors.Join(err, lock.Close())
 	}
+	since := e.options.clock() // a start takes a while, and clocks are set when a computer starts
 	s, err := start(ctx, e.options, e.Endpoint().ClusterID, lock, takeover)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start the engine in %s: %w", e.options.Dir, err), lock.Close())
 	}
 	e.lock = lock
 	e.serves(s)
-	go e.watch()
+	go e.watch(since)
 	return nil
 }
 
@@ -198,12 +199,11 @@ const (
 // watch checks the database for damage whenever the server complains, as long as this process owns the engine. If it
 // finds damage, it starts the server again without the damaged rows: one row that can't be read keeps all loops
 // waiting. It also starts the server again when the clock was set back: until the clock is where it was, no loop would
-// continue.
-func (e *Engine) watch() {
+// continue. since is a moment before the first start.
+func (e *Engine) watch(since moment) {
 	db := database{filepath.Join(e.options.Dir, databaseFile)}
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
-	since := e.options.clock()
 	for {
 		e.mu.Lock()
 		s := e.server

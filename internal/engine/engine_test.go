@@ -396,6 +396,12 @@ func TestAnEngineStartsAgainWhenTheClockIsSetBack(t *testing.T) {
 	assert.Equal(t, 8, got)
 }
 
+func TestAnEngineStartsAgainWhenTheClockIsSetBackWhileItStarts(t *testing.T) {
+	e := share(t, options(t).WithClockSetBackAtStart())
+	before := e.Endpoint()
+	require.Eventually(t, func() bool { return e.Endpoint().StartedAt.After(before.StartedAt) }, answerTime, time.Millisecond)
+}
+
 // An engine whose timers were read further than the clock is: it was set back while no engine ran.
 func TestTimersDoNotWaitForAClockThatWasSetBack(t *testing.T) {
 	o := options(t)

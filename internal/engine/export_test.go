@@ -26,6 +26,19 @@ func (o Options) WithClock(back *atomic.Int64) Options {
 	return o
 }
 
+// WithClockSetBackAtStart returns options for an engine whose wall clock is set back by an hour while it starts.
+func (o Options) WithClockSetBackAtStart() Options {
+	var looks atomic.Int64
+	o.clock = func() moment {
+		m := newMoment()
+		if looks.Add(1) > 1 {
+			m.wall = m.wall.Add(-time.Hour)
+		}
+		return m
+	}
+	return o
+}
+
 // TimersReadTo makes a database say that its timers have been read to a point in time.
 func TimersReadTo(t *testing.T, db *sql.DB, to time.Time) {
 	t.Helper()
