@@ -40,7 +40,7 @@ func emptyVariables(desk, head, record string, programs []program.Program) (all 
 	var lost kept
 	if durable.ReadJSON(record, &lost) == nil && lost.Head == head {
 		if err := lost.Files.putBack(desk); err != nil {
-			return nil, err
+			return lost.Files, err // the record is still needed
 		}
 	}
 	root, err := os.OpenRoot(held.At(desk))

@@ -69,7 +69,10 @@ func TestVariablesOfALostAttemptAreNotLost(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "-rw-r--r-- ", describe(t, file))
 	}
-	all, err := emptyVariables(desk, "head", record, []program.Program{gemini})
+	all, err := emptyVariables(desk+"/gone", "head", record, []program.Program{gemini})
+	require.Error(t, err)
+	require.Error(t, all.putBack(desk+"/gone"), "so RunAgent keeps the record")
+	all, err = emptyVariables(desk, "head", record, []program.Program{gemini})
 	require.NoError(t, err)
 	require.NoError(t, all.putBack(desk))
 	require.Equal(t, "-rw------- A=1", describe(t, file))
