@@ -89,7 +89,7 @@ func (f *Form) In(metric string, r Reading) (Decimal, error) {
 		return r.Value, nil
 	}
 	want, known := f.Units[metric]
-	if !known || r.Unit == want || r.Unit == "" && r.Value.Sign() == 0 {
+	if !known || r.Unit == want || r.Value.Sign() == 0 {
 		return r.Value, nil
 	}
 	from, to := units[r.Unit], units[want]

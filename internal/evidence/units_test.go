@@ -26,6 +26,7 @@ func TestP5_NumbersAreComparedInOneUnit(t *testing.T) {
 		{first: "84.7%", then: "85.70%", want: "85.70"},
 		{first: "12 tests", then: "13 things", want: "13"},
 		{first: "4.0K", then: "0", want: "0"},
+		{first: "1.2 MB", then: "0 B", want: "0"},
 
 		{first: "1.2M", then: "980K"},
 		{first: "1.2 MB", then: "980 kB"},
