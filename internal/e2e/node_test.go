@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,10 +22,11 @@ type node struct {
 	cmd     *exec.Cmd
 	log     string // the file with its stderr
 	started time.Time
-	engine  chan string   // gets its engine's address, once
-	worker  chan struct{} // closed when its worker polls
-	polled  time.Time     // the time of its first poll
-	gone    chan struct{} // closed when it has ended
+	engine  chan string     // gets its engine's address, once
+	worker  chan struct{}   // closed when its worker polls
+	polled  time.Time       // the time of its first poll
+	gone    chan struct{}   // closed when it has ended
+	living  context.Context // cancelled when it has ended
 }
 
 // The roles of a node.
@@ -59,6 +61,8 @@ func (w *machine) launch(role []string, env ...string) *node {
 		name: strings.TrimPrefix(strings.Join(role, ""), "-") + strconv.Itoa(w.nodes), started: time.Now(),
 		engine: make(chan string, 1), worker: make(chan struct{}), gone: make(chan struct{}),
 	}
+	var died context.CancelFunc
+	n.living, died = context.WithCancel(w.T.Context())
 	n.log = filepath.Join(w.Dir, n.name+".log")
 	args := append([]string{"-port", strconv.Itoa(w.port)}, role...)
 	if role[0] == "-worker" {
@@ -77,6 +81,7 @@ func (w *machine) launch(role []string, env ...string) *node {
 	n.started = time.Now()
 	require.NoError(w.T, n.cmd.Start())
 	go func() {
+		defer died()
 		defer close(n.gone)
 		for s := bufio.NewScanner(stdout); s.Scan(); {
 			what, rest, _ := strings.Cut(s.Text(), " ")

@@ -65,8 +65,8 @@ func (w *machine) crewSpec() json.RawMessage {
 }
 
 // crew asks the steward for its state.
-func (w *machine) crew() (s steward.State, err error) {
-	ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Second)
+func (w *machine) crew(ctx context.Context) (s steward.State, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	v, err := w.client.QueryWorkflow(ctx, w.Loop, "", "state")
 	if err != nil {
@@ -77,8 +77,8 @@ func (w *machine) crew() (s steward.State, err error) {
 
 // tell sends the steward a message as an update. It ignores errors: if the steward still waits for the message, the
 // caller sends it again.
-func (w *machine) tell(name, payload string) {
-	ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Second)
+func (w *machine) tell(ctx context.Context, name, payload string) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	_, _ = w.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: w.Loop, UpdateName: name, Args: []any{json.RawMessage(payload)}, WaitForStage: client.WorkflowUpdateStageCompleted,
@@ -87,7 +87,7 @@ func (w *machine) tell(name, payload string) {
 
 // people does once what people would do in that state of the steward: submit tasks, answer questions, end the steward
 // when all tasks are over. It reports whether the steward has ended.
-func (w *machine) people(s steward.State) (over bool) {
+func (w *machine) people(ctx context.Context, s steward.State) (over bool) {
 	if s.Status.Ended() {
 		return true
 	}
@@ -96,7 +96,7 @@ func (w *machine) people(s steward.State) (over bool) {
 		tasks = w.tasks
 	}
 	for _, t := range tasks[min(s.TasksCount, len(tasks)):] {
-		w.tell("submit", `{"task":`+t+`,"by":"ann"}`)
+		w.tell(ctx, "submit", `{"task":`+t+`,"by":"ann"}`)
 		return false
 	}
 	for _, g := range s.Gates {
@@ -104,15 +104,15 @@ func (w *machine) people(s steward.State) (over bool) {
 		case g.Kind == steward.GateStuck && s.Find(g.Task).Steps[0].Told != loop.MessagePause: // else it may end before the pause meets it
 		case g.Kind == steward.GateStuck:
 			w.Write("noticed", "")
-			w.tell("answer", fmt.Sprintf(`{"task":%q,"choice":"cancel","by":"ann"}`, g.Task))
+			w.tell(ctx, "answer", fmt.Sprintf(`{"task":%q,"choice":"cancel","by":"ann"}`, g.Task))
 		case g.Task == "never":
-			w.tell("answer", `{"task":"never","choice":"cancel","by":"ann"}`)
+			w.tell(ctx, "answer", `{"task":"never","choice":"cancel","by":"ann"}`)
 		default:
-			w.tell("approve", fmt.Sprintf(`{"task":%q,"hash":%q,"by":"ann"}`, g.Task, g.Hash))
+			w.tell(ctx, "approve", fmt.Sprintf(`{"task":%q,"hash":%q,"by":"ann"}`, g.Task, g.Hash))
 		}
 	}
 	if s.TasksCount == len(tasks) && !slices.ContainsFunc(s.Tasks, func(t steward.Task) bool { return t.Outcome == "" || len(t.Ending) > 0 }) {
-		w.tell("halt", `{"by":"ann","note":"all is done"}`)
+		w.tell(ctx, "halt", `{"by":"ann","note":"all is done"}`)
 	}
 	return false
 }
@@ -123,28 +123,25 @@ func (w *machine) supervise(n *node, spec json.RawMessage) (over bool) {
 	begun := false
 	for end := time.Now().Add(world.Patience); ; {
 		began := time.Now()
-		select {
-		case <-n.gone:
-			return false
-		default:
-		}
 		if began.After(end) {
-			s, err := w.crew()
+			s, err := w.crew(n.living)
 			w.T.Fatalf("the steward does not come to its end: %v %s", err, pretty(w, s))
 		}
 		if !begun {
 			begun = w.begin(spec) == nil
-			continue
-		}
-		if s, err := w.crew(); err == nil && w.people(s) {
-			ctx, cancel := context.WithTimeout(w.T.Context(), 5*time.Second)
+		} else if s, err := w.crew(n.living); err == nil && w.people(n.living, s) {
+			ctx, cancel := context.WithTimeout(n.living, 5*time.Second)
 			ended := w.client.GetWorkflow(ctx, w.Loop, "").Get(ctx, nil) == nil
 			cancel()
 			if ended {
 				return true
 			}
 		}
-		world.Rest(began)
+		select {
+		case <-n.gone:
+			return false
+		case <-world.Rested(began):
+		}
 	}
 }
 
@@ -177,7 +174,7 @@ func (w *machine) crewOutcome() (o crewOutcome) {
 	var asked steward.State
 	w.until("the steward that has ended says what it came to", func() bool {
 		var err error
-		asked, err = w.crew()
+		asked, err = w.crew(ctx)
 		return err == nil
 	})
 	require.Equal(w.T, pretty(w, folded.Shown(100)), pretty(w, asked), "the workflow's state must be the fold of the ledger's events")

@@ -32,7 +32,7 @@ func TestAStewardsHistory(t *testing.T) {
 	require.False(t, w.supervise(n, spec), "the worker is killed on the way")
 	require.True(t, w.supervise(w.start(workerRole), spec))
 
-	s, err := w.crew()
+	s, err := w.crew(w.T.Context())
 	require.NoError(t, err)
 	tiers := map[task.Tier]bool{}
 	for _, task := range s.Tasks {

@@ -68,7 +68,7 @@ esac
 	w.Write("go", "")
 	const tasks = 1
 	w.until("all tasks are there and the one at work is done", func() bool {
-		s, err := w.crew()
+		s, err := w.crew(w.T.Context())
 		return err == nil && s.TasksCount == senders*each+tasks && s.Indicators.Done == tasks
 	})
 	w.message("halt", doc{})

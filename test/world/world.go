@@ -178,7 +178,12 @@ func (w *World) SpecFile() string {
 
 // Rest waits between two looks at something, of which the last began at began. Looking takes at most a tenth of the time,
 // because it slows down what the test waits for. Nothing depends on the pace.
-func Rest(began time.Time) { time.Sleep(max(20*time.Millisecond, 9*time.Since(began))) }
+func Rest(began time.Time) { <-Rested(began) }
+
+// Rested is Rest for those who wait for something else, too: its channel gets a value when the wait is over.
+func Rested(began time.Time) <-chan time.Time {
+	return time.After(max(20*time.Millisecond, 9*time.Since(began)))
+}
 
 // Until waits for a condition.
 func (w *World) Until(what string, condition func() bool) {
