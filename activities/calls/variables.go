@@ -113,10 +113,20 @@ func (f emptiedFile) empty(root *os.Root) error {
 	if err := root.MkdirAll(path.Dir(f.Name), 0o755); err != nil {
 		return err
 	}
-	if err := root.Remove(f.Name); err != nil && !errors.Is(err, fs.ErrNotExist) { // the file may have a second name, so it is not truncated
+	return f.replace(root, func(draft string) error { return root.WriteFile(draft, nil, 0o644) })
+}
+
+// replace puts a new file in place of the one that has the name; that one may have a second name, so it is not written
+// to. The name is never missing, not even if the worker dies here: a missing one means that the agent removed it.
+func (f emptiedFile) replace(root *os.Root, create func(draft string) error) error {
+	draft := f.Name + ".pawl-draft"
+	if err := root.RemoveAll(draft); err != nil { // left by a worker that died here
 		return err
 	}
-	return root.WriteFile(f.Name, nil, 0o644)
+	if err := create(draft); err != nil {
+		return err
+	}
+	return root.Rename(draft, f.Name)
 }
 
 // putBack restores the files, whatever the agent wrote. If it removed or replaced one, that is a change, which is judged.
@@ -143,17 +153,19 @@ func (f emptiedFile) putBack(root *os.Root) error {
 			return nil //nolint:nilerr // the agent has removed or replaced it
 		}
 	}
-	if err := root.Remove(f.Name); err != nil {
-		return err
-	}
 	switch {
 	case f.Link != "":
-		return root.Symlink(f.Link, f.Name)
+		return f.replace(root, func(draft string) error { return root.Symlink(f.Link, draft) })
 	case f.Mode != 0:
-		if err := root.WriteFile(f.Name, f.Was, f.Mode); err != nil {
-			return err
-		}
-		return root.Chmod(f.Name, f.Mode)
+		return f.replace(root, func(draft string) error {
+			if err := root.WriteFile(draft, f.Was, f.Mode); err != nil {
+				return err
+			}
+			return root.Chmod(draft, f.Mode)
+		})
+	}
+	if err := root.Remove(f.Name); err != nil {
+		return err
 	}
 	for _, dir := range slices.Backward(f.Made) {
 		_ = root.Remove(dir) // the folder stays if the agent has put something into it

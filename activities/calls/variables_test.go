@@ -56,6 +56,42 @@ func TestAProgramsVariablesAreEmptyForACallAndThenAsTheyWere(t *testing.T) {
 	}
 }
 
+// TestAFileOfVariablesIsNeverMissing: a worker may die at any moment, and the next one takes a missing file for one that
+// the agent removed.
+func TestAFileOfVariablesIsNeverMissing(t *testing.T) {
+	t.Parallel()
+	gemini, _ := program.Lookup(program.Gemini)
+	desk, record := t.TempDir(), filepath.Join(t.TempDir(), "record")
+	file := filepath.Join(desk, gemini.Variables)
+	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("A=1"), 0o600))
+	require.NoError(t, os.WriteFile(file+".pawl-draft", nil, 0o600), "left by a worker that died")
+	over, missing := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-over:
+				missing <- n
+				return
+			default:
+			}
+			if _, err := os.Lstat(file); err != nil {
+				n++
+			}
+		}
+	}()
+	for range 300 {
+		all, err := emptyVariables(desk, "head", record, []program.Program{gemini})
+		require.NoError(t, err)
+		require.NoError(t, all.putBack(desk))
+	}
+	close(over)
+	require.Zero(t, <-missing)
+	require.Equal(t, "-rw------- A=1", describe(t, file))
+	require.NoFileExists(t, file+".pawl-draft")
+}
+
 // TestVariablesOfALostAttemptAreNotLost: git does not bring back a file that it ignores, such as one that setup has made.
 func TestVariablesOfALostAttemptAreNotLost(t *testing.T) {
 	t.Parallel()

@@ -217,12 +217,14 @@ func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
 		_, err = c.Run(ctx)
 		return err
 	}
-	if in("index-pack", "--stdin", "--fix-thin") == nil || ctx.Err() != nil {
-		return ctx.Err()
+	for _, how := range [][]string{{"index-pack", "--stdin", "--fix-thin"}, {"unpack-objects", "-r", "-q"}} { // the latter skips what is damaged
+		err := in(how...)
+		if ge := git.Failure(err); err == nil || ctx.Err() != nil || ge != nil && ge.OfMachine() {
+			return cmp.Or(ctx.Err(), err)
+		}
+		*whole = false
 	}
-	*whole = false
-	_ = in("unpack-objects", "-r", "-q") // it returns an error if it skipped an object
-	return ctx.Err()
+	return nil
 }
 
 // copyLoose copies the file of a loose object if its content matches its hash.
