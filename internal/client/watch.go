@@ -14,6 +14,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/wire"
 )
@@ -157,6 +158,9 @@ func (c *Client) Await(ctx context.Context, run sdk.WorkflowRun) Ending {
 		if _, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
 			return endOf(err)
 		}
+		if gone(err) {
+			return without(govern.Interrupted.Because("Temporal does not know it any more"))
+		}
 		select {
 		case <-ctx.Done():
 			return Ending{}
@@ -184,6 +188,8 @@ func endOf(err error) Ending {
 	} else if _, terminated := errors.AsType[*temporal.TerminatedError](err); terminated {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	}
-	end := outside[status]
-	return Ending{Status: end.Status, Code: end.Code, Lost: end.Reason}
+	return without(outside[status])
 }
+
+// without returns an end that has no result.
+func without(end govern.End) Ending { return Ending{Status: end.Status, Code: end.Code, Lost: end.Reason} }

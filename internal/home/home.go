@@ -113,6 +113,9 @@ func (h Home) HostID() (string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", Unusable("reading this host's id", err)
 		}
+		if target, notALink := os.Readlink(held.At(path)); err != nil && notALink == nil {
+			return "", Unusable("reading this host's id", fmt.Errorf("%s is a link to %s, where nothing is", path, target))
+		}
 		put := (*durable.Draft).Create
 		if err == nil {
 			put = (*durable.Draft).Replace

@@ -41,6 +41,14 @@ func TestAnIdThatAPowerCutDamagedIsMadeAgain(t *testing.T) {
 	}
 }
 
+// A link into a disk that is not mounted: with a new ID, everything of the old one would belong to another host.
+func TestAnIdBehindALinkThatLeadsNowhereIsAnError(t *testing.T) {
+	h := home.Home{Dir: t.TempDir()}
+	require.NoError(t, os.Symlink("/nowhere/host-id", filepath.Join(h.Dir, "host-id")))
+	_, err := h.HostID()
+	require.ErrorContains(t, err, "host-id is a link to /nowhere/host-id, where nothing is")
+}
+
 func TestAllWhoAskForAnIdAtOnceGetTheSame(t *testing.T) {
 	h := home.Home{Dir: t.TempDir()}
 	ids := make(chan string, 20)
