@@ -192,4 +192,6 @@ func endOf(err error) Ending {
 }
 
 // without returns an end that has no result.
-func without(end govern.End) Ending { return Ending{Status: end.Status, Code: end.Code, Lost: end.Reason} }
+func without(end govern.End) Ending {
+	return Ending{Status: end.Status, Code: end.Code, Lost: end.Reason}
+}
