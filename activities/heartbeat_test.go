@@ -14,12 +14,12 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"pawl/activities"
-	"pawl/activities/actest"
 	"pawl/internal/act"
-	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // beats records every heartbeat, and every activity that starts.

@@ -23,7 +23,7 @@ import (
 // TestHistoriesReplay runs the workflows on the histories of loops that ran on earlier code: a loop that was started
 // then must be able to continue now. These commands record them:
 //
-//	go test ./internal/e2e -run 'Paths|Deliveries|ContinueAsNew|StewardsHistory' -update
+//	go test ./test/e2e -run 'Paths|Deliveries|ContinueAsNew|StewardsHistory' -update
 //	go test ./test/temporal -run 'TestALoopGoesOnByItself' -update
 //
 // A change that breaks one needs a version. A new history is recorded under the next number, and

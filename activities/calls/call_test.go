@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/activities/calls"
 	"pawl/internal/act"
 	"pawl/internal/evidence"
@@ -18,6 +17,7 @@ import (
 	"pawl/internal/outcome"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
+	"pawl/test/actest"
 )
 
 func TestMain(m *testing.M) {

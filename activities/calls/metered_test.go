@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
@@ -24,6 +23,7 @@ import (
 	"pawl/internal/phase"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
+	"pawl/test/actest"
 )
 
 // asks is a program that stands for Codex. It finds its model by its arguments, as Codex does, and makes as many

@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/gittest"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // TestA7_NewFilesAreCommittedByTheHashOfTheirChange: an approval is for exactly one change.

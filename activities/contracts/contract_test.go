@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/activities/contracts"
 	"pawl/internal/fault"
-	"pawl/internal/gittest"
 	"pawl/internal/seal"
 	"pawl/internal/spec"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // drawn returns the contract of a loop on a repository that also has these files.

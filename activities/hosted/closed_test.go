@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/spec"
 	"pawl/internal/workspace"
+	"pawl/test/actest"
 )
 
 // TestARecordIsReadWhileItsLoopIsClosed is for the race detector: the sweep and the repair of stores read records at any time.

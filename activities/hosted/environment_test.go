@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
-	"pawl/internal/gittest"
 	"pawl/internal/workspace"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 func TestE6_WhatTheWorkerKeepsSecretIsNeitherInheritedNorStored(t *testing.T) {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
-	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // TestE6_OnlyWhatAKeptChangeLeftInCachesIsFound: a judged command writes something to a cache. It stays within the

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
-	"pawl/internal/gittest"
 	"pawl/internal/spec"
 	"pawl/internal/workspace"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // TestSetupRunsAgainWhereItHasToAndSaysWhy: what judge.keep names may change in the judge. Another lockfile means

@@ -10,13 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
-	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/telemetry"
 	"pawl/internal/workspace"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 func TestParkedTreesAreMadeAgainWhenSomethingRuns(t *testing.T) {

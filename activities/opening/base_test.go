@@ -5,11 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
-	"pawl/internal/gittest"
 	"pawl/internal/spec"
 	"pawl/internal/store"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // TestARetryKeepsTheBaseOfAnAttemptThatWasKilled opens a loop again that was killed after each of the refs that Open makes,

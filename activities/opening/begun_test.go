@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
 	"pawl/internal/workspace"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // later opens a loop for a later step of a task. It continues from the branch pawl/x, where the first step x has kept

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/activities"
-	"pawl/activities/actest"
 	"pawl/activities/hosted"
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
 	"pawl/internal/workspace"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // swap puts a git into the PATH that, once, before it runs a command with this word, renames the folder above a repository and

@@ -3,7 +3,7 @@ package opening_test
 import (
 	"testing"
 
-	"pawl/activities/actest"
+	"pawl/test/actest"
 )
 
 func TestMain(m *testing.M) { actest.Main(m) }

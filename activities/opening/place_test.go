@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/activities"
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // TestWhereAnotherHostCanGoOn: another host continues from everything that the lost host recorded, including what it

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/activities/preflight"
-	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
+	"pawl/test/gittest"
 )
 
 // TestP0_AGuardHasToSeeTheCode tries guards of a Python package: one that imports it from the clone, one that imports

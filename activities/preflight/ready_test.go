@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/activities/hosted"
 	"pawl/activities/preflight"
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
-	"pawl/internal/gittest"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // TestValidateUsesTheEnvironmentOfTheWorkerThatRuns: a loop gets its worker's environment. So the commands are tried

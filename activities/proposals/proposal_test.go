@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/gittest"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {

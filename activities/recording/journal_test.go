@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // A step appends some of its events before its agent starts. If it is cut off, the loop sends them again, with later

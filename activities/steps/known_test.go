@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/test/actest"
 )
 
 // TestL2_WhatFailedOnTheUnchangedCodeIsToldApart compares test runs with one in which a test already failed.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/spec"
+	"pawl/test/actest"
 )
 
 // A step that reaches a limit reports it in words, and the contract says beforehand whether the limit holds.

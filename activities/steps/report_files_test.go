@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
+	"pawl/test/actest"
 )
 
 // TestL2_ReportFilesAreRead: JUnit XML that a command writes into its tree counts like its output. Files of an

@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
-	"pawl/internal/gittest"
 	"pawl/internal/mending"
 	"pawl/internal/workspace"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 func TestAStepWhoseResultAPowerCutToreRunsAgain(t *testing.T) {

@@ -21,11 +21,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
-	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/task"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // nobody returns a Temporal client that knows no loop.

@@ -13,14 +13,14 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"pawl/activities"
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/evidence"
-	"pawl/internal/gittest"
 	"pawl/internal/loop"
 	"pawl/internal/sandbox"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 // defaults are the defaults of the loops of a steward under test.

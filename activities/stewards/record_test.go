@@ -9,15 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/activities/actest"
 	"pawl/internal/act"
 	"pawl/internal/fault"
-	"pawl/internal/gittest"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
 	"pawl/internal/wire"
+	"pawl/test/actest"
+	"pawl/test/gittest"
 )
 
 func TestS7_AStewardsRecordIsWholeAndRestoresIt(t *testing.T) {

@@ -97,6 +97,13 @@ func TestOnlyTheRootLinksTheServer(t *testing.T) {
 	}
 }
 
+func TestOnlyTestsImportWhatTestsShare(t *testing.T) {
+	out, err := exec.Command("go", "list", "-C", root, "-f", "{{.ImportPath}}: {{.Imports}}", ".", "./worker", "./starter", "./config", "./activities/...", "./workflows/...", "./internal/...").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "pawl/internal/cli: ")
+	require.NotContains(t, string(out), "pawl/test/")
+}
+
 // TestOneTemporalFreeCore keeps the rules free of Temporal, so that table tests can test them.
 func TestOneTemporalFreeCore(t *testing.T) {
 	for _, dir := range pure {
@@ -123,11 +130,10 @@ func TestTheClientKnowsNoCommandLine(t *testing.T) {
 	}
 }
 
-// subjects are the packages of the activities, in order: none imports a later one. The root package puts them together,
-// and actest has what their tests share.
+// subjects are the packages of the activities, in order: none imports a later one. The root package puts them together.
 var subjects = []string{
 	"activities/hosted", "activities/contracts", "activities/recording", "activities/changes", "activities/proposals",
-	"activities/steps", "activities/calls", "activities/opening", "activities/preflight", "activities/stewards", "activities", "activities/actest",
+	"activities/steps", "activities/calls", "activities/opening", "activities/preflight", "activities/stewards", "activities",
 }
 
 func TestNoSubjectOfTheActivitiesImportsALaterOne(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/proc"
 	"pawl/internal/store"
-	"pawl/internal/testdir"
 	"pawl/internal/workspace"
+	"pawl/test/testdir"
 )
 
 func TestMain(m *testing.M) {

@@ -34,8 +34,8 @@ import (
 	"pawl/internal/mending"
 	"pawl/internal/proc"
 	"pawl/internal/sandbox"
-	"pawl/internal/testdir"
 	"pawl/internal/workspace"
+	"pawl/test/testdir"
 )
 
 // service is a Temporal service as the doctor sees it. A call that no test expects panics.

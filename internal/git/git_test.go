@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/pin"
-	"pawl/internal/testdir"
+	"pawl/test/gittest"
+	"pawl/test/testdir"
 )
 
 func TestMain(m *testing.M) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
+	"pawl/test/gittest"
 )
 
 func TestRefNameIsAlwaysARef(t *testing.T) {

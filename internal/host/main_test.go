@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"pawl/internal/proc"
-	"pawl/internal/testdir"
+	"pawl/test/testdir"
 )
 
 func TestMain(m *testing.M) {

@@ -20,13 +20,13 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/ledger"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/store"
-	"pawl/internal/testdir"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
+	"pawl/test/testdir"
 )
 
 func TestMain(m *testing.M) {

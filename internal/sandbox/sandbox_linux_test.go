@@ -21,7 +21,7 @@ import (
 	"pawl/internal/proc"
 	"pawl/internal/remove"
 	"pawl/internal/sandbox"
-	"pawl/internal/testdir"
+	"pawl/test/testdir"
 )
 
 func TestMain(m *testing.M) {

@@ -39,7 +39,7 @@ type slot struct {
 	at     time.Time
 }
 
-var node = world.Building("node", "./internal/e2e/node", "-tags", "crashtest")
+var node = world.Building("node", "./test/e2e/node", "-tags", "crashtest")
 
 // service returns a client of an engine for this test, and a channel with the slots' workflows. The engine is the
 // program of the crash suite, which is built anyway. Linking the server into these tests would take longer than the

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/store"
 	"pawl/internal/trees"
+	"pawl/test/gittest"
 )
 
 func TestP4_CommitIsAPureFunctionOfItsInput(t *testing.T) {

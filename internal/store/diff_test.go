@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 func TestProposalHashIsTheDocumentedCommands(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/store"
+	"pawl/test/gittest"
 )
 
 func TestL8_TheLedgerIsAChainOfCommits(t *testing.T) {

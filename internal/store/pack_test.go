@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/store"
+	"pawl/test/gittest"
 )
 
 func TestAnEntrysFilesAreSortedAndStoredAsGitWants(t *testing.T) {

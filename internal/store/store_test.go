@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/mending"
 	"pawl/internal/store"
+	"pawl/test/gittest"
 )
 
 func TestOpenStoreMakesABareRepositoryOnceForAll(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/gittest"
 	"pawl/internal/trees"
+	"pawl/test/gittest"
 )
 
 // If evaluations must start alike, setup runs once more for what they change below judge.keep, and not each time.

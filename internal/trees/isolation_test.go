@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/gittest"
 	"pawl/internal/trees"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 // An agent's work in its tree changes nothing outside, and pawl runs nothing of it there.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/gittest"
 	"pawl/internal/trees"
+	"pawl/test/gittest"
 )
 
 // A repository that does not ignore its node_modules has them on the desk, iteration after iteration, and they never

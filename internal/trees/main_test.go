@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"pawl/internal/gittest"
 	"pawl/internal/trees"
+	"pawl/test/gittest"
 )
 
 // They stay on the disk: they are about the times of files there.

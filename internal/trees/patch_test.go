@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/store"
 	"pawl/internal/trees"
+	"pawl/test/gittest"
 )
 
 // readAll stages and returns the lines of the change by file, as "+3 text" and "-3 text".

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/gittest"
 	"pawl/internal/held"
 	"pawl/internal/trees"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 func TestRestoreMakesTheCommit(t *testing.T) {

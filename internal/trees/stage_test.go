@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/trees"
+	"pawl/test/gittest"
 )
 
 func TestNoChangeIsNoChange(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/trees"
+	"pawl/test/gittest"
 )
 
 func TestBadThingsInAChangeAreViolations(t *testing.T) {

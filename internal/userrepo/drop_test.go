@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/gittest"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 func TestARefIsDroppedOnlyWhereItWasSeenAndIsNotCheckedOut(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/gittest"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 // TestS7_WhatSomebodyHasJustChangedIsNotOverwritten writes files that are not what the writer saw a moment ago.

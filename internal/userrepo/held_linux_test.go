@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pawl/internal/gittest"
 	"pawl/internal/held"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 	"pawl/test/world"
 )
 

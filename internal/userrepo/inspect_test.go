@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 const loopRef = "refs/heads/pawl/x"

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/gittest"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 // landBed is a loop with a kept change that its user's repository does not have yet.

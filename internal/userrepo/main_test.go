@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"pawl/internal/gittest"
-	"pawl/internal/testdir"
+	"pawl/test/gittest"
+	"pawl/test/testdir"
 )
 
 func TestMain(m *testing.M) {

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 func TestFetchCopies(t *testing.T) {

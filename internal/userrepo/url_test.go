@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/git"
-	"pawl/internal/gittest"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
+	"pawl/test/gittest"
 )
 
 // shared returns a bare repository with two commits on main, its URL, and a store.

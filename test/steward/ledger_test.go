@@ -16,7 +16,7 @@ import (
 
 // A steward that was terminated in Temporal goes on from its ledger. One that is started without it says so.
 func TestS11_AStewardThatTemporalEndedGoesOnFromItsLedger(t *testing.T) {
-	world.Slow(t, "activities/stewards restores one, and internal/e2e kills it")
+	world.Slow(t, "activities/stewards restores one, and test/e2e kills it")
 	world.NeedCLI(t)
 	w := open(t, nil)
 	w.Env = append(w.Env, "TEMPORAL_ADDRESS="+w.Engine().Address)

@@ -125,7 +125,7 @@ func waiting(t steward.Task) bool {
 }
 
 func TestS1_ThreeTasksOneRunsOneAsksOneGoesInCircles(t *testing.T) {
-	world.Slow(t, "internal/e2e has such a course")
+	world.Slow(t, "test/e2e has such a course")
 	w := open(t, nil)
 	w.submit("plain", "Write a line.")
 	plain := w.task("plain", "is done", done)
@@ -202,7 +202,7 @@ func TestS5_AnInterruptedTaskGoesOnAfterwardsAndNothingIsDoneTwice(t *testing.T)
 }
 
 func TestS11_AStewardWhoseEngineAndWorkerAreKilledGoesOn(t *testing.T) {
-	world.Slow(t, "internal/e2e kills them at single points")
+	world.Slow(t, "test/e2e kills them at single points")
 	w := open(t, nil)
 	w.Write("wait", "")
 	w.submit("a", "Write a line.")

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/sandbox"
-	"pawl/internal/testbin"
-	"pawl/internal/testdir"
+	"pawl/test/testbin"
+	"pawl/test/testdir"
 )
 
 // Update makes tests write what they compare with: docs/escapes.md, the histories of loops.

@@ -13,10 +13,10 @@ import (
 
 	"pawl/activities"
 	"pawl/internal/act"
-	"pawl/internal/gittest"
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/test/gittest"
 )
 
 // Loop is a loop that has begun on this host.

@@ -25,7 +25,7 @@ func program(t testing.TB) string {
 	return path
 }
 
-var build = world.Building("node", "./internal/e2e/node", "-tags", "crashtest")
+var build = world.Building("node", "./test/e2e/node", "-tags", "crashtest")
 
 // lines splits a program's output into lines.
 func lines(out []byte) []string {

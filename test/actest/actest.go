@@ -13,7 +13,7 @@ import (
 
 	"pawl/activities"
 	"pawl/internal/proc"
-	"pawl/internal/testdir"
+	"pawl/test/testdir"
 )
 
 // When is the time at which each of them began.

@@ -1,5 +1,5 @@
 // Package gittest has what the tests of the packages that run git share: repositories to work on (Bed), the system's
-// git as a user would run it, unusual names. Only tests import it.
+// git as a user would run it, unusual names.
 package gittest
 
 import (

@@ -1,7 +1,7 @@
 // Package e2e kills pawl and compares the outcome of its loops with an undisturbed run. Its tests start real processes,
 // engine and worker together or apart, run a scripted loop on them, end them with kill -9 before and after every side
 // effect, and start them again. It also measures how long recovery takes, and records the histories that
-// workflows/testdata/histories holds for the replay test (go test ./internal/e2e -run
+// workflows/testdata/histories holds for the replay test (go test ./test/e2e -run
 // 'TestPaths|TestDeliveries|TestContinueAsNew' -update). Without PAWL_TEST_ALL=1 it kills at some of the points and
 // takes some of the paths; with PAWL_TEST_SHARE=1/4 as well, at every fourth point.
 //

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/testdir"
+	"pawl/test/testdir"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pawl/internal/testbin"
+	"pawl/test/testbin"
 )
 
 // A program is built from its current sources, even if they change right after the last build.
