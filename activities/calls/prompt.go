@@ -142,7 +142,7 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	}
 	if of := in.Proposal; of != nil {
 		brief.Criteria = issue.Parse([]byte(s.Goal)).Criteria
-		if brief.Diff, _, err = ws.Objects.Diff(ctx, of.Base, of.Head, agent.BoundProposal); err != nil {
+		if brief.Diff, err = ws.Objects.Diff(ctx, of.Base, of.Head, agent.BoundProposal); err != nil {
 			return nil, fmt.Errorf("reading the proposal: %w", err)
 		}
 	}
@@ -153,7 +153,7 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	})
 	if last := state.LastChange; last != nil {
 		g.Go(func() (err error) {
-			brief.LastDiff, _, err = ws.Objects.Diff(gctx, last.Parent, last.Commit, 8<<10)
+			brief.LastDiff, err = ws.Objects.Diff(gctx, last.Parent, last.Commit, 8<<10)
 			return err
 		})
 	}

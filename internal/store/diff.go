@@ -32,28 +32,20 @@ func (s *Store) Changes(ctx context.Context, base, head string) ([]git.FileChang
 
 // Diff returns the difference as text for people, cut off after maxBytes. It contains file contents as they are, so
 // whoever shows it has to neutralise control characters.
-func (s *Store) Diff(ctx context.Context, base, head string, maxBytes int) (text string, truncated bool, err error) {
+func (s *Store) Diff(ctx context.Context, base, head string, maxBytes int) (string, error) {
 	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
-		return "", false, err
+		return "", err
 	}
 	c := s.run.Command("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", base, head, "--")
 	var b bytes.Buffer
 	c.Stdout = func(r io.Reader) error {
-		if _, err := io.Copy(&b, io.LimitReader(r, int64(maxBytes)+1)); err != nil {
+		if _, err := io.Copy(&b, io.LimitReader(r, int64(maxBytes))); b.Len() < maxBytes {
 			return err
 		}
-		if b.Len() > maxBytes {
-			return git.ErrEnough
-		}
-		return nil
+		return git.ErrEnough
 	}
-	if _, err := c.Run(ctx); err != nil {
-		return "", false, err
-	}
-	if b.Len() > maxBytes {
-		return string(b.Bytes()[:maxBytes]), true, nil
-	}
-	return b.String(), false, nil
+	_, err := c.Run(ctx)
+	return b.String(), err
 }
 
 // Proposal is the diff between two commits with its hash, which a person approves.

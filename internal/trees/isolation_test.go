@@ -202,7 +202,7 @@ func TestNoProgramOfTheTreesRuns(t *testing.T) {
 	b.Restore(desk, head, trees.RestoreOptions{})
 	plant(desk.Dir + "/.git")
 	b.Restore(desk, head, trees.RestoreOptions{})
-	_, _, err = b.Store.Diff(ctx, b.Base, head, 10000)
+	_, err = b.Store.Diff(ctx, b.Base, head, 10000)
 	require.NoError(t, err)
 	_, err = b.Store.Proposal(ctx, "", b.Base, head)
 	require.NoError(t, err)
