@@ -14,6 +14,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/shell"
@@ -107,10 +108,7 @@ func contractDetails(s loop.State) string {
 		w.WriteString("The plan, which stays fixed:\n\n" + markdown.Block(s.Plan.Text) + "\n\n")
 	}
 	if c := s.Contract; c != nil && len(c.Sealed) > 0 {
-		var names []string
-		for _, f := range c.Sealed[:min(len(c.Sealed), maxSealed)] {
-			names = append(names, markdown.Code(f.Path))
-		}
+		names := list.Map(c.Sealed[:min(len(c.Sealed), maxSealed)], func(f loop.Seal) string { return markdown.Code(f.Path) })
 		if more := len(c.Sealed) - len(names); more > 0 {
 			names = append(names, fmt.Sprintf("%d more", more))
 		}

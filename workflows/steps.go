@@ -8,7 +8,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
+	"pawl/internal/evidence"
 	"pawl/internal/govern"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
 	"pawl/internal/reason"
@@ -37,9 +39,7 @@ func (r *run) attempt() int {
 func (r *run) newVerify() act.Verify {
 	v := r.spec.Verify
 	in := act.Verify{Step: r.newStep("verify", r.attempt(), v.Timeout.D()), Command: v.Command, Pattern: v.Pattern, Form: r.State().Form}
-	for _, m := range r.spec.Metrics {
-		in.Names = append(in.Names, m.Name)
-	}
+	in.Names = list.Map(r.spec.Metrics, func(m evidence.Bound) string { return m.Name })
 	return in
 }
 

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/seal"
 	"pawl/internal/spec"
@@ -77,11 +78,7 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 		return Drawn{}, err
 	}
 	sealed = append(sealed, outside...)
-	for _, name := range d.Names {
-		if s.Match(name) && seals.Has(name) {
-			d.Clash = append(d.Clash, name)
-		}
-	}
+	d.Clash = list.Filter(d.Names, func(name string) bool { return s.Match(name) && seals.Has(name) })
 	d.Seals, d.Read, d.Contract = seals, read, govern.Draw(s, base, ws.Onto, sealed)
 	d.Warnings, err = filtered(ctx, ws, entries)
 	d.Warnings = append(d.Warnings, govern.Unpermitted(s)...)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -42,11 +43,7 @@ func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []s
 		r.Sealed = append(r.Sealed, e.Path)
 	}
 	// The spec names the variables that it adds to the worker's environment.
-	for _, kv := range c.Env {
-		if !slices.Contains(inherited, kv) {
-			r.Named = append(r.Named, kv)
-		}
-	}
+	r.Named = append(r.Named, list.Filter(c.Env, func(kv string) bool { return !slices.Contains(inherited, kv) })...)
 	t := ws.Judge
 	if c.Dir == ws.Desk.Dir || c.Dir == ws.Exchange() {
 		t, r.Own = ws.Desk, append(r.Own, ws.Exchange())
@@ -170,9 +167,7 @@ func (ws *Workspace) Named(s spec.Spec) ([]string, error) {
 	r := ws.request(machine)
 	r.Env = env
 	unnamed := sandbox.Make(r)
-	for _, command := range govern.Commands(s) {
-		r.Named = append(r.Named, command)
-	}
+	r.Named = slices.AppendSeq(r.Named, maps.Values(govern.Commands(s)))
 	for _, a := range s.Agent.All() {
 		for _, value := range a.Env {
 			r.Named = append(r.Named, os.Expand(value, os.Getenv))
@@ -241,10 +236,7 @@ func Unconnected(refused []egress.Refusal) string {
 		return ""
 	}
 	const shown = 3
-	var all []string
-	for _, r := range refused[:min(len(refused), shown)] {
-		all = append(all, Said(r.Target+" ("+r.Why+")"))
-	}
+	all := list.Map(refused[:min(len(refused), shown)], func(r egress.Refusal) string { return Said(r.Target + " (" + r.Why + ")") })
 	more := ""
 	if len(refused) > shown {
 		more = fmt.Sprintf(" and %d more", len(refused)-shown)

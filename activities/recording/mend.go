@@ -18,6 +18,7 @@ import (
 	"pawl/internal/held"
 	"pawl/internal/home"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
 	"pawl/internal/store"
@@ -135,13 +136,8 @@ func rejoin(ctx context.Context, s *store.Store, r workspace.Record) error {
 // sharing returns the records of the loops that share the store of one loop, including that loop.
 func sharing(m *hosted.Machine, r workspace.Record) ([]workspace.Record, error) {
 	records, err := workspace.List(m.Home)
-	out := []workspace.Record{r}
-	for _, other := range records {
-		if other.Store == r.Store && other.Ref != r.Ref {
-			out = append(out, other)
-		}
-	}
-	return out, err
+	others := list.Filter(records, func(other workspace.Record) bool { return other.Store == r.Store && other.Ref != r.Ref })
+	return append([]workspace.Record{r}, others...), err
 }
 
 // NoteHeads records where ledger and branch are, beside the store, in case a ref is lost.

@@ -123,9 +123,7 @@ func (p *planning) read(ctx context.Context) (err error) {
 	}
 	var commit string
 	if failed := userrepo.Failed(err); len(failed) > 0 {
-		for _, pre := range failed {
-			p.out.Blockers = append(p.out.Blockers, pre.Error())
-		}
+		p.out.Blockers = list.Map(failed, (*userrepo.Precondition).Error)
 	} else if err != nil {
 		return err
 	}
@@ -399,12 +397,9 @@ func (p *planning) block() {
 		}
 	}
 	for _, claim := range p.in.Claims {
-		var both []string
-		for _, name := range p.names {
-			if spec.MatchAny(claim.Scope, name) && slices.ContainsFunc(p.specs, func(s spec.Spec) bool { return s.Match(name) }) {
-				both = append(both, name)
-			}
-		}
+		both := list.Filter(p.names, func(name string) bool {
+			return spec.MatchAny(claim.Scope, name) && slices.ContainsFunc(p.specs, func(s spec.Spec) bool { return s.Match(name) })
+		})
 		if len(both) > 0 {
 			p.out.Meets = append(p.out.Meets, act.Meeting{Task: claim.Task, On: git.QuoteSome(both)})
 		} else if glob := p.meets(claim.Scope); glob != "" {

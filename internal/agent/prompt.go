@@ -173,10 +173,7 @@ func (b Brief) judged() string {
 var verdicts = map[bool]string{true: "passed", false: "failed"}
 
 func (b Brief) guidance() string {
-	var lines []string
-	for _, n := range b.Guidance {
-		lines = append(lines, "- "+loop.Clip(strings.ReplaceAll(n.Text, "\n", " "), 1024))
-	}
+	lines := list.Map(b.Guidance, func(n loop.Note) string { return "- " + loop.Clip(strings.ReplaceAll(n.Text, "\n", " "), 1024) })
 	return strings.Join(lines, "\n")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/task"
@@ -252,11 +253,7 @@ func Commands(s spec.Spec) []string {
 	for _, a := range s.Agent.All() {
 		all = append(all, cmp.Or(a.Command.Shell, shell.Join(a.Command.List...)))
 	}
-	for _, to := range s.Notify {
-		if to != spec.Desktop && !spec.Webhook(to) {
-			all = append(all, to)
-		}
-	}
+	all = append(all, list.Filter(s.Notify, func(to string) bool { return to != spec.Desktop && !spec.Webhook(to) })...)
 	return distinct(slices.DeleteFunc(all, func(command string) bool { return strings.TrimSpace(command) == "" }))
 }
 

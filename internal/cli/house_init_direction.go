@@ -10,6 +10,7 @@ import (
 	"pawl/activities/preflight"
 	"pawl/internal/draft"
 	"pawl/internal/home"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 )
 
@@ -90,10 +91,7 @@ type trial struct{ direction, says, fails string }
 
 // tryMetric runs the metric's command in a clone.
 func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository) (trial, error) {
-	var scope []any
-	for _, glob := range found.Scope {
-		scope = append(scope, glob)
-	}
+	scope := list.Map(found.Scope, func(glob string) any { return glob })
 	keys := map[string]any{
 		"goal": found.Metric.Goal, "repo": map[string]any{"path": root}, "scope": scope, "approvals": map[string]any{"tools": []any{"*"}},
 		"agent": map[string]any{"command": "true"}, "verify": map[string]any{"command": found.Metric.Command, "timeout": found.Metric.Timeout, "direction": "lower", "evidence": spec.Single},

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
@@ -102,10 +103,9 @@ func (a *app) invalid(err error) error {
 	if !a.json || !are {
 		return err
 	}
-	v := Validation{Notes: []string{}}
-	for _, p := range problems {
-		v.Problems = append(v.Problems, preflight.Problem{Check: "spec", Key: p.Key, What: p.What, Do: p.Want, File: p.File, Line: p.Line})
-	}
+	v := Validation{Notes: []string{}, Problems: list.Map(problems, func(p spec.Problem) preflight.Problem {
+		return preflight.Problem{Check: "spec", Key: p.Key, What: p.What, Do: p.Want, File: p.File, Line: p.Line}
+	})}
 	return errors.Join(a.printJSON(v), &leaving{code: exitUsage})
 }
 

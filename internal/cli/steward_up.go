@@ -6,12 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pawl/activities/preflight"
 	"pawl/config"
 	"pawl/internal/charter"
 	"pawl/internal/client"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/list"
 	"pawl/internal/schedule"
 )
 
@@ -64,10 +66,7 @@ func (a *app) secretsAreThere(c charter.Charter) error {
 	if here, err := a.worksHere(h, c); err != nil || !here || len(missing) == 0 {
 		return err
 	}
-	var what []string
-	for _, p := range missing {
-		what = append(what, p.What)
-	}
+	what := list.Map(missing, func(p preflight.Problem) string { return p.What })
 	return fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(missing[0].Do)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 )
 
 // language is one programming language and how to describe a repository that has it.
@@ -263,11 +264,7 @@ func haskell(t tree) Repository {
 	if t.has["stack.yaml"] && !t.program("cabal") {
 		r.Test, r.Keep = "stack test", []string{".stack-work/**"}
 	}
-	for _, name := range t.files {
-		if !strings.Contains(name, "/") && strings.HasSuffix(name, ".cabal") {
-			r.Protect = append(r.Protect, name)
-		}
-	}
+	r.Protect = append(r.Protect, list.Filter(t.files, func(name string) bool { return !strings.Contains(name, "/") && strings.HasSuffix(name, ".cabal") })...)
 	return r
 }
 

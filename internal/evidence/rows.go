@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pawl/internal/list"
 )
 
 // Results is the name of the results file.
@@ -77,10 +79,7 @@ func (r Row) further() []string {
 	if r.LLR != nil {
 		llr = strconv.FormatFloat(*r.LLR, 'g', -1, 64)
 	}
-	var named []string
-	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
-		named = append(named, clean(name, 80)+"="+r.Metrics[name].String())
-	}
+	named := list.Map(slices.Sorted(maps.Keys(r.Metrics)), func(name string) string { return clean(name, 80) + "=" + r.Metrics[name].String() })
 	if len(named) > 0 {
 		metrics = strings.Join(named, " ")
 	}

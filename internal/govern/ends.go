@@ -6,6 +6,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 )
@@ -73,12 +74,7 @@ func (e End) Exhausted(b loop.Budget) []loop.Resource {
 	if e.Budget != "" {
 		spent = append(spent, e.Budget)
 	}
-	for _, r := range loop.Resources {
-		if r != e.Budget && b[r].UsedUp() {
-			spent = append(spent, r)
-		}
-	}
-	return spent
+	return append(spent, list.Filter(loop.Resources, func(r loop.Resource) bool { return r != e.Budget && b[r].UsedUp() })...)
 }
 
 // Fault returns the end as an error with its code, its cause and their families (E5); nil if the loop has completed.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/internal/act"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
@@ -158,11 +159,9 @@ func ampleLimit(g loop.Gate, b loop.Budget) []Saying {
 }
 
 func choices(g loop.Gate, _ loop.Budget) []Saying {
-	var all []Saying
-	for _, c := range g.Choices {
-		all = append(all, Saying{Fields: map[string]any{"choice": c}, Words: []string{c}, What: cmp.Or(chosen[c], "answer "+c)})
-	}
-	return all
+	return list.Map(g.Choices, func(c string) Saying {
+		return Saying{Fields: map[string]any{"choice": c}, Words: []string{c}, What: cmp.Or(chosen[c], "answer "+c)}
+	})
 }
 
 // chosen says what the choices of loops' questions do.

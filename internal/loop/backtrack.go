@@ -117,12 +117,9 @@ func (b Backtrack) Line(iteration int) (line []Node) {
 // Without returns the kept changes of the head that a branch leaves and that the branch does not have.
 func (b Backtrack) Without(branch Branch) (missing []Node) {
 	have := b.Line(branch.From)
-	for _, n := range b.Line(branch.BestIteration) {
-		if !slices.ContainsFunc(have, func(of Node) bool { return of.Iteration == n.Iteration }) {
-			missing = append(missing, n)
-		}
-	}
-	return missing
+	return list.Filter(b.Line(branch.BestIteration), func(n Node) bool {
+		return !slices.ContainsFunc(have, func(of Node) bool { return of.Iteration == n.Iteration })
+	})
 }
 
 // backtrack changes the memory of a loop that has one. Older states keep theirs.

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 // The values of agent.use.
@@ -296,11 +298,6 @@ func Telling() []string { return names(func(p Program) bool { return p.Use && p.
 func Uses() []string { return names(func(p Program) bool { return p.Use }) }
 
 // names returns the names of some programs of the table.
-func names(of func(Program) bool) (all []string) {
-	for _, p := range Table {
-		if of(p) {
-			all = append(all, p.Name)
-		}
-	}
-	return all
+func names(of func(Program) bool) []string {
+	return list.Map(list.Filter(Table, of), func(p Program) string { return p.Name })
 }

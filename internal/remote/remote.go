@@ -20,6 +20,7 @@ import (
 	"pawl/internal/charter"
 	"pawl/internal/home"
 	"pawl/internal/incoming"
+	"pawl/internal/list"
 )
 
 // The limits of a scan.
@@ -146,9 +147,7 @@ func (s *Status) readOpen(ctx context.Context, c *github.Client, owner, name str
 		for _, i := range issues {
 			item := Item{
 				Number: i.GetNumber(), Title: incoming.Line(i.GetTitle()), URL: incoming.Line(i.GetHTMLURL()), Pull: i.IsPullRequest(), At: i.GetUpdatedAt().UTC(),
-			}
-			for _, l := range i.Labels {
-				item.Labels = append(item.Labels, incoming.Line(l.GetName()))
+				Labels: list.Map(i.Labels, func(l *github.Label) string { return incoming.Line(l.GetName()) }),
 			}
 			s.Open = append(s.Open, item)
 		}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pawl/internal/list"
 	"pawl/internal/program"
 )
 
@@ -77,10 +78,7 @@ func (d *draft) agent(r Request, p program.Program) {
 func installed(program, path string) []string {
 	candidates := []string{program}
 	if !strings.Contains(program, "/") {
-		candidates = nil
-		for _, dir := range filepath.SplitList(path) {
-			candidates = append(candidates, filepath.Join(dir, program))
-		}
+		candidates = list.Map(filepath.SplitList(path), func(dir string) string { return filepath.Join(dir, program) })
 	}
 	const packages = "/node_modules"
 	for _, link := range candidates {

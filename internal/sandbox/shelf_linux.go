@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/held"
+	"pawl/internal/list"
 )
 
 // merged is where an overlay is mounted that several rooms share, beside its upper.
@@ -80,10 +81,7 @@ func overlaid(places []Place) map[string]Place {
 	for _, p := range places {
 		switch {
 		case p.shared():
-			one := Place{Upper: p.missing()}
-			for _, dir := range p.Lower {
-				one.Lower = append(one.Lower, filepath.Dir(filepath.Dir(dir)))
-			}
+			one := Place{Upper: p.missing(), Lower: list.Map(p.Lower, func(dir string) string { return filepath.Dir(filepath.Dir(dir)) })}
 			_ = os.MkdirAll(held.At(p.Lower[0]), 0o755) // otherwise it can't be opened
 			all[one.Upper] = one
 		case p.Access == Layer && p.Upper != "" && len(p.Lower) > 0:

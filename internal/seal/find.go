@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/list"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 
@@ -108,9 +109,7 @@ func Find(s spec.Spec, files []string, read func(file string) string) Set {
 		Groups:   slices.SortedFunc(maps.Values(r.groups), func(a, b Group) int { return strings.Compare(a.Glob, b.Glob) }),
 		Listings: r.listings, By: r.by,
 	}
-	for _, g := range seals.Groups {
-		seals.needs = append(seals.needs, literal(g.Glob))
-	}
+	seals.needs = list.Map(seals.Groups, func(g Group) string { return literal(g.Glob) })
 	return seals
 }
 

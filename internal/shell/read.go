@@ -53,11 +53,8 @@ func Read(src, dir string, env map[string]Word) []Command {
 		r.list(stmts)
 		return r.cmds
 	}
-	var all []Word
-	for _, text := range strings.FieldsFunc(src, func(c rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>{}\"'`$=,:@", c) }) {
-		all = append(all, Word{Text: text, Path: text})
-	}
-	return []Command{{Dir: dir, All: all, Loose: true}}
+	words := strings.FieldsFunc(src, func(c rune) bool { return strings.ContainsRune(" \t\r\n;&|()<>{}\"'`$=,:@", c) })
+	return []Command{{Dir: dir, All: list.Map(words, func(text string) Word { return Word{Text: text, Path: text} }), Loose: true}}
 }
 
 // parse returns the statements of a text; ok is false if it can't be parsed.

@@ -174,12 +174,7 @@ func (a answering) settle(n *next, d task.Drift) error {
 
 // open returns the gate that an answer is for. The answer names the gate, or a task that has only one.
 func (a answering) open() (loop.Gate, error) {
-	var found []loop.Gate
-	for _, g := range a.at.Gates {
-		if (a.Gate == "" || g.ID == a.Gate) && (a.id == "" || g.Task == a.id) {
-			found = append(found, g)
-		}
-	}
+	found := list.Filter(a.at.Gates, func(g loop.Gate) bool { return (a.Gate == "" || g.ID == a.Gate) && (a.id == "" || g.Task == a.id) })
 	switch {
 	case len(found) == 1:
 		return found[0], nil

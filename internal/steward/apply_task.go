@@ -135,9 +135,7 @@ func (s *State) entered(t *Task, e loop.Event) {
 		t.WaitingFor = nil
 	case task.Executing:
 		if len(t.Steps) == 0 && t.Plan != nil {
-			for _, st := range t.Plan.Steps {
-				t.Steps = append(t.Steps, Step{ID: st.ID, Status: Pending})
-			}
+			t.Steps = list.Map(t.Plan.Steps, func(st task.Step) Step { return Step{ID: st.ID, Status: Pending} })
 		}
 		t.WaitingFor = nil
 	case task.Waiting:

@@ -9,6 +9,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/task"
@@ -221,11 +222,7 @@ func (n *next) do(t Task, wants []Job, free int) bool {
 // begin starts a step with a share of the money that is left. If loops have reserved all of it, the step waits.
 func (n *next) begin(t Task, j Job, sharers int) bool {
 	j.Loop, j.Plan, j.Last = n.LoopID(t, j.Step.ID), t.Plan.Hash, slices.Contains(task.Last(t.Plan.Steps), j.Step.ID)
-	for _, st := range t.Steps {
-		if slices.Contains(j.Step.After, st.ID) {
-			j.After = append(j.After, st)
-		}
-	}
+	j.After = list.Filter(t.Steps, func(st Step) bool { return slices.Contains(j.Step.After, st.ID) })
 	if left := n.left(t); left != nil {
 		if left.Sign() <= 0 {
 			return false

@@ -74,11 +74,7 @@ func Clean(text string) string { return visible.Clean(text) }
 
 // written makes other people's text fit for several lines, because nothing may hide in a contract.
 func written(text string) []string {
-	var lines []string
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		lines = append(lines, visible.Line(line, nil))
-	}
-	return lines
+	return list.Map(strings.Split(strings.TrimRight(text, "\n"), "\n"), func(line string) string { return visible.Line(line, nil) })
 }
 
 // columns returns how wide text is at a terminal: wide characters take two columns, accents none.

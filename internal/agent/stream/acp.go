@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
 	"pawl/internal/program"
@@ -22,10 +23,7 @@ const ACPCommand = "acp-client"
 func acpArgv(c Call) []string {
 	argv, entries := []string{c.Self, ACPCommand}, c.Tools
 	if !c.MayEdit {
-		entries = nil
-		for _, class := range c.approved().Classes {
-			entries = append(entries, string(class))
-		}
+		entries = list.Map(c.approved().Classes, func(class program.Class) string { return string(class) })
 	}
 	for _, entry := range entries {
 		argv = append(argv, "--approve", entry)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/program"
 	"pawl/internal/spec"
@@ -129,13 +130,7 @@ func (c Call) approved() program.Approved {
 	if c.MayEdit {
 		return a
 	}
-	looks := program.Approved{}
-	for _, class := range []program.Class{program.Looks, program.Network} {
-		if a.May(class) {
-			looks.Classes = append(looks.Classes, class)
-		}
-	}
-	return looks
+	return program.Approved{Classes: list.Filter([]program.Class{program.Looks, program.Network}, a.May)}
 }
 
 // all reports whether every tool is approved.
