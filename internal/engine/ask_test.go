@@ -37,7 +37,7 @@ func dialWith(t *testing.T, e *engine.Engine) client.Client {
 	p := e.Endpoint().Pass()
 	require.NotNil(t, p)
 	c, err := client.Dial(client.Options{
-		HostPort: e.Address(), Credentials: client.NewAPIKeyStaticCredentials(p.Token), ConnectionOptions: client.ConnectionOptions{TLS: p.Client()},
+		HostPort: e.Endpoint().Address, Credentials: client.NewAPIKeyStaticCredentials(p.Token), ConnectionOptions: client.ConnectionOptions{TLS: p.Client()},
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -222,7 +222,7 @@ func TestE6_TheUIIsForVisitorsWithALink(t *testing.T) {
 	o := options(t)
 	o.Auth = pass.Wanted
 	e := share(t, o)
-	base, link := e.UI(), e.Endpoint().Link
+	base, link := e.Endpoint().UI, e.Endpoint().Link
 	get := func(c *http.Client, at string) (int, string) {
 		t.Helper()
 		answer, err := c.Get(at)
@@ -281,7 +281,7 @@ func TestE6_TheUIIsForVisitorsWithALink(t *testing.T) {
 // If an engine is gone, another one may have its address. That one refuses calls for the first one.
 func TestAnEngineRefusesWhatIsForAnother(t *testing.T) {
 	e := share(t, engine.Options{Dir: t.TempDir()})
-	conn, err := grpc.NewClient(e.Address(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(e.Endpoint().Address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()
 	for whom, refused := range map[string]bool{"": false, e.Endpoint().ClusterID: false, "another": true} {

@@ -310,12 +310,6 @@ func (e *Engine) Endpoint() Endpoint {
 	return e.endpoint
 }
 
-// Address returns the frontend's address, for Temporal clients: "127.0.0.1:7233".
-func (e *Engine) Address() string { return e.Endpoint().Address }
-
-// UI returns the Temporal UI's address: "http://127.0.0.1:8233".
-func (e *Engine) UI() string { return e.Endpoint().UI }
-
 // Moved reports whether the engine is on another port than the one asked for, because something else listened there.
 // The Temporal CLI then needs `--address`.
 func (e *Engine) Moved() bool { return e.Endpoint().Port != e.options.Port }

@@ -53,7 +53,7 @@ func durableSteps(b *testing.B, asks pass.Wish) {
 	e := benchEngine(b, b.TempDir(), asks)
 	quiet := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	o := client.Options{
-		HostPort: e.Address(),
+		HostPort: e.Endpoint().Address,
 		Logger:   quiet,
 		// On the loopback interface, compression costs more than it saves.
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},

@@ -172,7 +172,7 @@ func share(t *testing.T, o engine.Options) *engine.Engine {
 
 func dial(t *testing.T, e *engine.Engine) client.Client {
 	t.Helper()
-	c, err := client.Dial(client.Options{HostPort: e.Address(), Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	c, err := client.Dial(client.Options{HostPort: e.Endpoint().Address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -252,8 +252,8 @@ func TestWhatAnEngineHeldIsThereWhenItIsStartedAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, first.Owner())
 	assert.False(t, first.Moved())
-	assert.Equal(t, address(o.Port), first.Address())
-	assert.Equal(t, "http://"+address(o.Port+1000), first.UI())
+	assert.Equal(t, address(o.Port), first.Endpoint().Address)
+	assert.Equal(t, "http://"+address(o.Port+1000), first.Endpoint().UI)
 	info, err := os.Stat(o.Dir)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
@@ -274,7 +274,7 @@ func TestWhatAnEngineHeldIsThereWhenItIsStartedAgain(t *testing.T) {
 	o.SearchAttributes["PawlGate"] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	o.SearchAttributes["PawlBest"] = enumspb.INDEXED_VALUE_TYPE_DOUBLE
 	second := share(t, o)
-	assert.Equal(t, first.Address(), second.Address())
+	assert.Equal(t, first.Endpoint().Address, second.Endpoint().Address)
 	assert.Equal(t, first.Endpoint().ClusterID, second.Endpoint().ClusterID)
 	assert.Empty(t, second.Replaced())
 
@@ -320,7 +320,7 @@ func TestTheRetentionOfAnExistingNamespaceChanges(t *testing.T) {
 func TestTheUIAnswersToThisMachineOnly(t *testing.T) {
 	e := share(t, options(t))
 	get := func(path, host string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.UI()+path, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.Endpoint().UI+path, nil)
 		require.NoError(t, err)
 		if host != "" {
 			req.Host = host
@@ -369,8 +369,8 @@ func TestAnotherProcessTakesOverFromAKilledOwner(t *testing.T) {
 	run := execute(t, c, waitThenDouble, 4)
 	owner.kill(t)
 	require.Eventually(t, e.Owner, answerTime, time.Millisecond)
-	assert.Equal(t, owner.Endpoint.Address, e.Address())
-	assert.Equal(t, owner.Endpoint.UI, e.UI())
+	assert.Equal(t, owner.Endpoint.Address, e.Endpoint().Address)
+	assert.Equal(t, owner.Endpoint.UI, e.Endpoint().UI)
 	assert.Equal(t, os.Getpid(), e.Endpoint().PID)
 
 	require.NoError(t, c.SignalWorkflow(t.Context(), run.GetID(), run.GetRunID(), "go", nil))
@@ -388,7 +388,7 @@ func TestAnEngineStartsAgainWhenTheClockIsSetBack(t *testing.T) {
 	before := e.Endpoint()
 	back.Store(int64(time.Hour))
 	require.Eventually(t, func() bool { return e.Endpoint().StartedAt.After(before.StartedAt) }, answerTime, time.Millisecond)
-	assert.Equal(t, before.Address, e.Address())
+	assert.Equal(t, before.Address, e.Endpoint().Address)
 
 	require.NoError(t, c.SignalWorkflow(t.Context(), run.GetID(), run.GetRunID(), "go", nil))
 	var got int
@@ -425,7 +425,7 @@ func TestAnotherProcessTakesOverWhenTheOwnerCloses(t *testing.T) {
 	e := share(t, o)
 	assert.Empty(t, owner.end(t), "it prints nothing")
 	require.Eventually(t, e.Owner, answerTime, time.Millisecond)
-	assert.Equal(t, owner.Endpoint.Address, e.Address())
+	assert.Equal(t, owner.Endpoint.Address, e.Endpoint().Address)
 	assert.Equal(t, owner.Endpoint.ClusterID, e.Endpoint().ClusterID)
 }
 
@@ -437,7 +437,7 @@ func TestAShareThatIsClosedWhileItWaitsTakesNothing(t *testing.T) {
 	require.NoError(t, owner.Close())
 	require.Eventually(t, next.Owner, answerTime, time.Millisecond)
 	assert.False(t, waiting.Owner())
-	assert.Equal(t, owner.Address(), next.Address())
+	assert.Equal(t, owner.Endpoint().Address, next.Endpoint().Address)
 }
 
 func TestAKilledEngineStartsAgainWhereItWas(t *testing.T) {
@@ -452,7 +452,7 @@ func TestAKilledEngineStartsAgainWhereItWas(t *testing.T) {
 	require.NoError(t, occupied.Close())
 
 	e := share(t, o)
-	assert.Equal(t, owner.Endpoint.Address, e.Address())
+	assert.Equal(t, owner.Endpoint.Address, e.Endpoint().Address)
 	assert.True(t, e.Moved())
 	assert.Empty(t, e.Replaced())
 }
@@ -472,7 +472,7 @@ func TestAnEngineMovesWhenItsPortIsTaken(t *testing.T) {
 			assert.Greater(t, e.Endpoint().Port, o.Port)
 			found, ok := engine.Find(t.Context(), o.Dir)
 			assert.True(t, ok)
-			assert.Equal(t, e.Address(), found.Address)
+			assert.Equal(t, e.Endpoint().Address, found.Address)
 			require.NoError(t, e.Close())
 			require.NoError(t, foreign.Close())
 
@@ -492,7 +492,7 @@ func TestFindDoesNotBelieveAStrangersEndpoint(t *testing.T) {
 	}{
 		"a copied directory that nobody owns":       {e.Endpoint(), false},
 		"another Temporal on the port of our owner": {stranger, true},
-		"an owner that has not started yet":         {engine.Endpoint{Address: e.Address(), PID: -1, ClusterID: e.Endpoint().ClusterID}, true},
+		"an owner that has not started yet":         {engine.Endpoint{Address: e.Endpoint().Address, PID: -1, ClusterID: e.Endpoint().ClusterID}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -63,7 +63,7 @@ func run(ctx context.Context, runEngine, runWorker bool, port, long int, address
 			return err
 		}
 		defer e.Close()
-		address = e.Address()
+		address = e.Endpoint().Address
 		fmt.Println("engine", address)
 	}
 	if !runWorker {
