@@ -76,6 +76,9 @@ func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
 		`sh score.sh data.txt`:                     `score.sh`,
 		`bash -eu -o pipefail ./score.sh data.txt`: `score.sh`,
 		`score.sh`:                                         ``, // the shell looks it up in PATH
+		`PATH="$PWD/tests:$PATH" run.sh`:                   `tests/run.sh`,
+		`env PATH=nothing:sub:tests run.sh`:                `sub/run.sh`,
+		`cd sub && PATH=deep:$PATH run.sh`:                 `sub/deep/run.sh`,
 		`cat data.txt | wc -l`:                             ``,
 		`python measure.py --in data.txt`:                  `measure.py`,
 		`python3.12 -W ignore measure.py data.txt`:         `measure.py`,

@@ -74,6 +74,7 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		`make $TARGET`:                     {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "Makefile: $TARGET, tools/check.sh: $TOOL"},
 		`sh tools/check.sh`:                {checked, "tools/check.sh: $TOOL"},
 		`./tools/check.sh`:                 {checked, "tools/check.sh: $TOOL"},
+		`PATH=tools:$PATH check.sh`:        {checked, "tools/check.sh: $TOOL"},
 		`cd tools && ./inner.sh`:           {"tools/inner.sh", ""}, // inner.sh looks for tools/tools/sum.awk there
 		`sh tools/broken.sh`:               {"tools/broken.sh", "tools/broken.sh"},
 		`python3 bench/run.py`:             {"bench/run.py bench/bench_util.py bench/bench_more.py bench/lib/__init__.py bench/lib/stats.py bench/lib/deep.py bench/helper.py", ""},

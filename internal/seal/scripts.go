@@ -120,18 +120,15 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	r.program = called(first)
 	defer func() { r.program = within }()
 	if strings.Contains(first.Path, "/") {
-		if r.file(c.Dir, first) {
-			r.reads(c.Dir, first, "", depth)
-		} else {
-			if r.judges {
-				r.built(first)
-			}
-			r.free(c.Dir, first)
+		if !r.starts(c.Dir, first, depth) && r.judges {
+			r.built(first)
 		}
 	} else if !first.Unknown && !first.Glob && first.Path != "" {
 		r.outside[first.Path] = true // the shell looks it up in PATH
 		for _, dir := range r.searched(c, "PATH") {
-			r.free(dir, first)
+			if r.starts(c.Dir, shell.Word{Path: path.Join(shell.Root, dir, first.Path)}, depth) {
+				break
+			}
 		}
 	}
 	name := called(first)
@@ -187,6 +184,17 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	if in, ok := interpreters[name]; ok || first.Unknown { // $(RUNNER) tools/check.sh
 		r.interpret(c, name, in, args, depth)
 	}
+}
+
+// starts seals a program by its path, or that name if the base lacks it. It reports whether the base has the program.
+func (r *refs) starts(dir string, w shell.Word, depth int) bool {
+	has := r.file(dir, w)
+	if has {
+		r.reads(dir, w, "", depth)
+	} else {
+		r.free(dir, w)
+	}
+	return has
 }
 
 // built seals the source of a test program that a command builds before it runs it: for ./xmltest it is xmltest.cpp,
