@@ -45,9 +45,7 @@ func (r *refs) made(dir, name string) {
 	if strings.ContainsAny(name, "$%*?[(:|") || at == "." || r.exists[at] || r.folder(at) {
 		return
 	}
-	at = shell.EscapeGlob(at)
-	r.group("", at, Group{New: true})
-	r.group("", at+"/**", Group{New: true})
+	r.group("", shell.EscapeGlob(at)+"/**", Group{New: true}) // this matches the name itself too
 }
 
 // remade seals the names of files from which make's built-in rules would make the Makefile itself.
@@ -111,7 +109,7 @@ var (
 // told seals the files that the settings of a folder, or of the root, tell a runner to load: jest's setupFiles, mocha's require,
 // pytest's plugins. settings has the globs of the settings files.
 func (r *refs) told(dir, settings string) {
-	if r.text == nil || settings == "" {
+	if settings == "" {
 		return
 	}
 	globs := strings.Fields(settings)

@@ -331,18 +331,14 @@ func (r *refs) around(dir, glob string, g Group) {
 		r.group(dir, glob, g)
 	}
 	for up := dir; up != "" && up != "." && !path.IsAbs(up) && !strings.HasPrefix(up, ".."); {
-		if up = path.Dir(up); up == "." {
-			up = ""
-		}
+		up = path.Dir(up)
 		r.group(up, glob, g)
 	}
 }
 
 // group seals what a glob matches in a folder of the repository.
 func (r *refs) group(dir, glob string, g Group) {
-	if dir = r.relative(dir); dir == "." {
-		dir = ""
-	}
+	dir = r.relative(dir)
 	if path.IsAbs(dir) || dir == ".." || strings.HasPrefix(dir, "../") || len(r.groups) >= maxGroups {
 		return
 	}

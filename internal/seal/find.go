@@ -85,7 +85,9 @@ func literal(glob string) (longest string) {
 // available. If read is nil, Find reads nothing.
 func Find(s spec.Spec, files []string, read func(file string) string) Set {
 	r := newRefs(s, files)
-	r.text = read
+	if read != nil {
+		r.text = read
+	}
 	for _, file := range files {
 		if spec.MatchAny(s.Protect, file) {
 			r.sealed[file] = true
@@ -167,17 +169,17 @@ type refs struct {
 	dirs     map[string]bool // the folders that commands name; nil if nobody needs them
 
 	// What scripts, and targets of make and similar programs, run in turn is found in the texts of files of the base commit.
-	text   func(file string) string // if nil, nothing is read
-	depth  int                      // how many files are being read, each from within another
-	found  map[string]bool          // files that the files read so far run or import
-	unread map[string]bool          // Set.Unread
-	looked map[string]bool          // what was read already, and how
+	text   func(file string) string
+	depth  int             // how many files are being read, each from within another
+	found  map[string]bool // files that the files read so far run or import
+	unread map[string]bool // Set.Unread
+	looked map[string]bool // what was read already, and how
 }
 
 func newRefs(s spec.Spec, files []string) *refs {
 	r := &refs{
 		files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{},
-		found: map[string]bool{}, unread: map[string]bool{}, looked: map[string]bool{},
+		text: func(string) string { return "" }, found: map[string]bool{}, unread: map[string]bool{}, looked: map[string]bool{},
 	}
 	if path.IsAbs(s.Repo.Path) {
 		r.root = path.Clean(s.Repo.Path)
@@ -274,15 +276,16 @@ func (r *refs) seal(dir, name string) bool {
 	return false
 }
 
-func (r *refs) match(dir, pattern string) (found bool) {
+// match seals the files that a pattern matches, and returns them.
+func (r *refs) match(dir, pattern string) (found []string) {
 	pattern = r.relative(shell.Resolve(shell.EscapeGlob(dir), pattern))
 	if !doublestar.ValidatePattern(pattern) {
-		return false
+		return nil
 	}
 	for _, file := range r.files {
 		if doublestar.MatchUnvalidated(pattern, file) {
 			r.mark(file)
-			found = true
+			found = append(found, file)
 		}
 	}
 	return found
@@ -302,16 +305,17 @@ func (r *refs) relative(name string) string {
 // scratch matches the folders for temporary data of commands.
 var scratch = lazyregexp.New(`^/(tmp|var/tmp|dev|proc|run)(/|$)`)
 
-// file seals the file that a word names as a script, and reports whether the file exists.
-func (r *refs) file(dir string, w shell.Word) bool {
+// file seals the files that a word names, and returns them.
+func (r *refs) file(dir string, w shell.Word) []string {
 	switch {
 	case w.Unknown:
 		r.atHome(w)
-		return false
 	case w.Glob:
 		return r.match(dir, w.Path)
+	case r.seal(dir, w.Path):
+		return []string{r.relative(shell.Resolve(dir, w.Path))}
 	}
-	return r.seal(dir, w.Path)
+	return nil
 }
 
 // atHome records a path in the home of the user who runs the loop, if the rest of the word is known.

@@ -15,7 +15,7 @@ import (
 var repository = []string{
 	".gitignore", "Makefile", "sub/Makefile", "package.json", "sub/package.json", "check.sh", "score.sh", "data.txt", "go.mod", "main.go", "tools/measure/main.go", "tools/one.go",
 	"tests/run.sh", "tests/a_test.py", "tests/b_test.py", "tests/data/x.json", "conf/check.yml", "measure.py", "pkg/__main__.py", "pkg/mod.py", "bench/run.js", "bench/setup.js", "bench/index.js",
-	"prog.awk", "sub/run.sh", "sub/deep/run.sh", "build.gradle", "gradlew", "justfile", "with space.sh", "src/a.js", "src/b.js", "[x].sh", "x.sh",
+	"prog.awk", "sub/run.sh", "sub/deep/run.sh", "build.gradle", "gradlew", "justfile", "with space.sh", "src/a.js", "src/b.js", "[x].sh", "x.sh", "a@2.sh",
 }
 
 func TestP3_WordsOfTheGuardAreSealed(t *testing.T) {
@@ -31,6 +31,8 @@ func TestP3_WordsOfTheGuardAreSealed(t *testing.T) {
 		`lint --files src/a.js,src/b.js @data.txt`:        `data.txt|src/a.js|src/b.js`,
 		`lint src/*.js`:                        `src/a.js|src/b.js`,
 		`lint 'src/*.js'`:                      ``,
+		`lint --files=src/*.js`:                `src/a.js|src/b.js`,
+		`sh a@2.sh`:                            `a@2.sh`,
 		`lint "$PWD/check.sh" $(pwd)/score.sh`: `check.sh|score.sh`,
 		`cd sub && lint "$(git rev-parse --show-toplevel)/check.sh"`:  `check.sh`,
 		`DIR=tests; lint $DIR/run.sh ${DIR}/a_test.py`:                `tests/a_test.py|tests/run.sh`,
@@ -95,6 +97,10 @@ func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
 		`node -e 'x' data.txt`:                             ``,
 		`deno run -A bench/run.js`:                         `bench/run.js`,
 		`awk -f prog.awk data.txt`:                         `prog.awk`,
+		`awk -f prog.awk <data.txt`:                        `prog.awk`,
+		`php -f score.sh <data.txt`:                        `score.sh`,
+		`node -r ./bench/setup.js <bench/run.js`:           `bench/run.js|bench/setup.js`,
+		`python3 -m coverage run measure.py`:               `measure.py`,
 		`awk '{print}' data.txt`:                           ``,
 		`sed -n 5p data.txt`:                               ``,
 		`sh -c './score.sh data.txt'`:                      `score.sh`,
@@ -140,6 +146,7 @@ func TestP3_ScriptsThatCommandsExecuteAreSealed(t *testing.T) {
 		`while read x; do ./score.sh "$x"; done <data.txt`: `score.sh`,
 		`go run tools/one.go data.txt`:                     `tools/one.go`,
 		`go run ./tools/measure data.txt`:                  ``,
+		`go -C tools run one.go`:                           `tools/one.go`,
 		`go test -cover ./...`:                             ``,
 		`wc -c <data.txt`:                                  ``,
 		`./missing.sh`:                                     ``,

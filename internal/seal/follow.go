@@ -42,7 +42,7 @@ func (r *refs) because(what string) {
 // this way, or can't be read.
 func (r *refs) once(file, how string, depth int) (text string, ok bool) {
 	key := how + "\x00" + file
-	if r.text == nil || r.looked[key] {
+	if r.looked[key] {
 		return "", false
 	}
 	if depth > maxNesting || len(r.looked) >= maxRead {
@@ -82,12 +82,18 @@ func language(by, file, text string) string {
 	return map[string]string{".sh": "sh", ".bash": "bash", ".py": "python", ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "node"}[path.Ext(file)]
 }
 
-// reads follows what a script runs or imports. by is the program that it is passed to; "" if it is run directly.
-func (r *refs) reads(dir string, w shell.Word, by string, depth int) {
-	file := r.relative(shell.Resolve(dir, w.Path))
-	if w.Unknown || w.Glob || !r.exists[file] || r.text == nil {
-		return
+// reads seals the files that a word names as scripts, and follows what they run or import. by is the program that they
+// are passed to; "" if they are run directly. It reports whether there are any.
+func (r *refs) reads(dir string, w shell.Word, by string, depth int) bool {
+	files := r.file(dir, w)
+	for _, file := range files {
+		r.script(file, dir, by, depth)
 	}
+	return len(files) > 0
+}
+
+// script follows what a script that runs in dir runs or imports.
+func (r *refs) script(file, dir, by string, depth int) {
 	text := r.text(file)
 	switch how := language(by, file, text); {
 	case text == "" || interpreters[how].program: // programs for awk, sed and jq run nothing else

@@ -32,6 +32,9 @@ build: src/main.c
 loop: loop
 	./tools/loop.sh
 far: ; node $(shell sh tools/which.sh)/x.js
+each: ; for f in other extra; do sh tools/$$f.sh; done
+out: a.out
+%.out: ; sh tools/other.sh
 `,
 	"mk/more.mk":          "extra:\n\tbash tools/extra.sh $$HOME\n",
 	"sub/Makefile":        "test:\n\t./run-tests.sh\n",
@@ -71,11 +74,14 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		`make extra`:                       {"Makefile mk/more.mk tools/extra.sh", ""},
 		`make loop`:                        {"Makefile mk/more.mk tools/loop.sh", ""},
 		`make nothing`:                     {"Makefile mk/more.mk", "Makefile: nothing"},
+		`make each`:                        {"Makefile mk/more.mk tools/other.sh tools/extra.sh", ""},
+		`make out`:                         {"Makefile mk/more.mk", "Makefile: a.out"},
 		`make $TARGET`:                     {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "Makefile: $TARGET, tools/check.sh: $TOOL"},
 		`sh tools/check.sh`:                {checked, "tools/check.sh: $TOOL"},
 		`./tools/check.sh`:                 {checked, "tools/check.sh: $TOOL"},
 		`PATH=tools:$PATH check.sh`:        {checked, "tools/check.sh: $TOOL"},
 		`cd tools && ./inner.sh`:           {"tools/inner.sh", ""}, // inner.sh looks for tools/tools/sum.awk there
+		`sh tools/in*.sh`:                  {"tools/inner.sh tools/sum.awk", ""},
 		`sh tools/broken.sh`:               {"tools/broken.sh", "tools/broken.sh"},
 		`python3 bench/run.py`:             {"bench/run.py bench/bench_util.py bench/bench_more.py bench/lib/__init__.py bench/lib/stats.py bench/lib/deep.py bench/helper.py", ""},
 		`cd bench && python3 -m lib.stats`: {"bench/lib/stats.py bench/lib/deep.py", ""},
@@ -198,14 +204,14 @@ func FuzzFollow(f *testing.F) {
 func TestP3_WhatOutranksScriptsAndTargetsIsSealedWhileAbsent(t *testing.T) {
 	files := map[string]string{
 		"Makefile":     "-include local.mk mk/*.mk $(OBJECTS:.o=.d)\n.PHONY: check\ncheck: unit app.o\n\t./app\nunit:\n\tgo test ./...\ndocs: docs/a.md\n",
-		"bench/run.py": "import json, sys\nfrom csv import reader\nfrom solution import answer\nfrom .own import x\n",
+		"bench/run.py": "import json.decoder, sys, copy as c\nfrom csv import reader\nfrom solution import answer\nfrom .own import x\n",
 		"bench/own.py": "", "mk/a.mk": "", "docs/a.md": "",
 		"tests/test_a.py": "", "justfile": "import? 'local.just'\ncheck:\n  ./x.sh\n",
 	}
 	for command, want := range map[string]string{
 		"make check":             "+local.mk +mk/b.mk +unit +unit/x +app.o +app +Makefile.sh +local.mk.sh mk/a.mk -check -docs/b.md -solution.py",
 		"make docs":              "-docs/b.md -docs -check",
-		"python3 bench/run.py":   "+bench/json.py +bench/csv/__init__.py -bench/solution.py -bench/argparse.py -json.py",
+		"python3 bench/run.py":   "+bench/json.py +bench/csv/__init__.py +bench/copy.py -bench/solution.py -bench/argparse.py -bench/x.py -json.py",
 		"python3 -m unittest":    "+tests/__init__.py +tests/deep/__init__.py +signal.py -src/__init__.py -tests/helper.py -token_store.py",
 		"just check":             "+local.just +x.sh",
 		"sh -c '. ./hook; true'": "+hook",

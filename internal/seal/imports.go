@@ -50,9 +50,6 @@ func (r *refs) imports(file, from string, depth int) {
 				}
 			}
 		}
-		if m[2]+m[3] == "" {
-			continue
-		}
 		at := from
 		if dots := len(m[2]); dots > 0 { // a relative import
 			at = path.Dir(file)

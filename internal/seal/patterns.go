@@ -55,7 +55,7 @@ func (r *refs) patterns(dir, name string, args []shell.Word) (globs []string) {
 	}
 	for _, file := range strings.Fields(o.files) {
 		for _, at := range []string{r.relative(shell.Resolve(dir, file)), file} {
-			if r.text == nil || !r.exists[at] {
+			if !r.exists[at] {
 				continue
 			}
 			for _, m := range o.setting().FindAllStringSubmatch(r.text(at), -1) {

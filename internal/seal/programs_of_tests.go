@@ -30,7 +30,7 @@ var cSource = lazyregexp.New(`\.(?:c|cc|cpp|cxx|c\+\+|m|h|hh|hpp|hxx)$`)
 // so too, or its only one. It also seals the scripts and data that the command of a test names.
 func (r *refs) programsOfTests(name string) {
 	b, has := builders[name]
-	if !has || r.text == nil {
+	if !has {
 		return
 	}
 	test := func(name string) bool { return strings.Contains(strings.ToLower(name), "test") }

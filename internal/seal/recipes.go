@@ -48,9 +48,6 @@ var readRecipes = map[string]func(text string) recipes{
 // unread.
 func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) {
 	read := readRecipes[program]
-	if r.text == nil {
-		return
-	}
 	if read == nil {
 		r.unread[file] = true
 		return
@@ -89,6 +86,7 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 		case w.Unknown || w.Glob:
 			r.unread[file+": "+shortened(w.Text)] = true
 		case contains("run run-script exec", w.Text) && len(names) == 0 && contains("npm pnpm yarn bun composer", program):
+			args = args[1:]
 		default:
 			names = append(names, w.Text)
 		}
@@ -104,13 +102,10 @@ func (r *refs) targets(program, file, dir string, args []shell.Word, depth int) 
 		known = r.target(all, file, dir, name, depth) || known
 	}
 	if !known && contains("pnpm yarn", program) { // the name is a program of a package
-		if contains("run run-script", args[0].Text) {
-			args = args[1:]
-		}
 		r.within(func() { r.run(shell.Command{Dir: dir, Words: args, All: args}, args, depth+1) })
 		return
 	}
-	if !known && len(args) > 0 && !r.looked["target "+file+"\x00"+names[0]] {
+	if !known && len(args) > 0 {
 		r.unread[file+": "+shortened(strings.TrimPrefix(names[0], "pre"))] = true
 	}
 }
@@ -125,15 +120,13 @@ func stages(program, script string) []string {
 
 // workspaces seals the manifests of the packages below a folder, and follows those of their scripts that words name.
 func (r *refs) workspaces(dir string, words []shell.Word, depth int) {
+	dir = path.Clean(dir)
 	for _, file := range r.files {
 		at := path.Dir(file)
-		if path.Base(file) != "package.json" || at == "." || at == path.Clean(dir) || !within(at, dir) || slices.Contains(strings.Split(at, "/"), "node_modules") {
+		if path.Base(file) != "package.json" || at == dir || dir != "." && !strings.HasPrefix(at, dir+"/") || slices.Contains(strings.Split(at, "/"), "node_modules") {
 			continue
 		}
 		r.mark(file)
-		if r.text == nil {
-			continue
-		}
 		all := packageScripts(r.text(file))
 		for _, w := range words {
 			for _, name := range []string{"pre" + w.Text, w.Text, "post" + w.Text} {
@@ -141,12 +134,6 @@ func (r *refs) workspaces(dir string, words []shell.Word, depth int) {
 			}
 		}
 	}
-}
-
-// within reports whether the folder at is dir, or is below it.
-func within(at, dir string) bool {
-	dir = path.Clean(dir)
-	return dir == "." || at == dir || strings.HasPrefix(at, dir+"/")
 }
 
 // target follows one target and its prerequisites. It reports whether the target exists.
@@ -319,8 +306,6 @@ func justRecipes(text string) recipes {
 			for word := range strings.FieldsSeq(m[2]) {
 				in.before = append(in.before, strings.Trim(word, "()&"))
 			}
-		} else if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
-			in = nil
 		}
 	}
 	for _, one := range all.targets {

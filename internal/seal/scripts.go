@@ -29,7 +29,7 @@ var interpreters = map[string]interpreter{
 	"deno":   {inline: "eval", skip: []string{"run"}}, "bun": {inline: "-e --eval -p", loads: "-r --preload", skip: []string{"run"}},
 	"coverage": {skip: []string{"run"}},
 	"ts-node":  {inline: "-e"}, "tsx": {inline: "-e"},
-	"ruby": {inline: "-e", loads: "-r"}, "perl": {inline: "-e -E"}, "php": {inline: "-r", loads: "-f"}, "lua": {inline: "-e"},
+	"ruby": {inline: "-e", loads: "-r"}, "perl": {inline: "-e -E"}, "php": {inline: "-r"}, "lua": {inline: "-e"},
 	"luajit": {inline: "-e"}, "Rscript": {inline: "-e"}, "julia": {inline: "-e -E"}, "tclsh": {}, "expect": {inline: "-c"},
 	"octave": {inline: "--eval"}, "gnuplot": {inline: "-e"}, "bc": {}, "source": {}, ".": {},
 	"awk": {loads: "-f --file", program: true}, "gawk": {loads: "-f --file -i --include", program: true},
@@ -120,15 +120,20 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	r.program = called(first)
 	defer func() { r.program = within }()
 	if strings.Contains(first.Path, "/") {
-		if !r.starts(c.Dir, first, depth) && r.judges {
-			r.built(first)
+		if !r.reads(c.Dir, first, "", depth) {
+			if r.judges {
+				r.built(first)
+			}
+			r.free(c.Dir, first)
 		}
 	} else if !first.Unknown && !first.Glob && first.Path != "" {
 		r.outside[first.Path] = true // the shell looks it up in PATH
 		for _, dir := range r.searched(c, "PATH") {
-			if r.starts(c.Dir, shell.Word{Path: path.Join(shell.Root, dir, first.Path)}, depth) {
+			w := shell.Word{Path: path.Join(shell.Root, dir, first.Path)}
+			if r.reads(c.Dir, w, "", depth) {
 				break
 			}
+			r.free("", w)
 		}
 	}
 	name := called(first)
@@ -186,17 +191,6 @@ func (r *refs) run(c shell.Command, words []shell.Word, depth int) {
 	}
 }
 
-// starts seals a program by its path, or that name if the base lacks it. It reports whether the base has the program.
-func (r *refs) starts(dir string, w shell.Word, depth int) bool {
-	has := r.file(dir, w)
-	if has {
-		r.reads(dir, w, "", depth)
-	} else {
-		r.free(dir, w)
-	}
-	return has
-}
-
 // built seals the source of a test program that a command builds before it runs it: for ./xmltest it is xmltest.cpp,
 // in any folder.
 func (r *refs) built(program shell.Word) {
@@ -213,7 +207,6 @@ func (r *refs) built(program shell.Word) {
 
 // interpret seals what an interpreter runs.
 func (r *refs) interpret(c shell.Command, name string, in interpreter, args []shell.Word, depth int) {
-	loaded := false
 	for n := 0; n < len(args); n++ {
 		w := args[n]
 		option, value, joined := strings.Cut(w.Path, "=")
@@ -225,10 +218,9 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 			} else if n++; n < len(args) {
 				w = args[n]
 			}
-			if !r.file(c.Dir, w) {
+			if r.file(c.Dir, w) == nil {
 				r.free(c.Dir, w)
 			}
-			loaded = true
 		case contains(in.inline, w.Text) || shells[name] && commandOption().MatchString(w.Text):
 			if n+1 < len(args) && shells[name] {
 				r.scripts(args[n+1].Text, c.Dir, c.Env, depth+1)
@@ -249,34 +241,29 @@ func (r *refs) interpret(c shell.Command, name string, in interpreter, args []sh
 			for _, file := range []string{module + ".py", module + "/__main__.py"} {
 				if r.seal(c.Dir, file) {
 					r.imports(r.relative(shell.Resolve(c.Dir, file)), c.Dir, depth)
-					break
 				}
 			}
 			return
 		case strings.HasPrefix(w.Text, "-") && w.Text != "-":
 		case in.program:
 			return // program text, or data if the program was loaded from a file
-		case r.file(c.Dir, w):
-			r.reads(c.Dir, w, name, depth)
+		case r.reads(c.Dir, w, name, depth):
 			return // the rest are arguments of the script
 		case name == "source" || name == ".":
 			r.free(c.Dir, w)
 			return
-		case in.entry != "" && !w.Unknown && r.seal(c.Dir, path.Join(w.Path, in.entry)):
-			r.reads(c.Dir, shell.Word{Path: path.Join(w.Path, in.entry)}, name, depth)
+		case in.entry != "" && !w.Unknown && r.reads(c.Dir, shell.Word{Path: path.Join(w.Path, in.entry)}, name, depth):
 			if in.entry == "index.js" { // a manifest may name another file
 				r.group(shell.Resolve(c.Dir, w.Path), "package.json", Group{There: true, New: true})
 			}
 			return
 		}
 	}
-	if loaded || in.program {
+	if in.program {
 		return
 	}
 	for _, w := range c.Stdin { // sh <x
-		if r.file(c.Dir, w) {
-			r.reads(c.Dir, w, name, depth)
-		}
+		r.reads(c.Dir, w, name, depth)
 	}
 	if !shells[name] {
 		return
