@@ -137,17 +137,37 @@ func TestA9_WhatBecameOfATaskIsProven(t *testing.T) {
 		"a task that nobody submitted": {func(files map[string][]byte) {
 			files[ledger.TaskStateFile("c")] = files[ledger.TaskStateFile("a")]
 		}, "tasks/c/state.json does not belong in a steward's ledger"},
+		"another task than the submitted one": {func(files map[string][]byte) { files[ledger.TaskFile("a")] = []byte("{}") }, "tasks/a/TASK.json does not follow from the events"},
+		"a submitted task that is gone":       {func(files map[string][]byte) { files[ledger.TaskFile("b")] = nil }, "tasks/b/TASK.json does not follow from the events"},
+		"another plan":                        {func(files map[string][]byte) { files[ledger.TaskPlanFile("b")] = []byte("# other") }, "tasks/b/PLAN.md has the hash"},
+		"another charter":                     {func(files map[string][]byte) { files[ledger.CharterFile] = []byte("{ }") }, "charter.json has the hash"},
+		"nothing":                             {func(map[string][]byte) {}, "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCrew(t)
 			c.append(append(submitted("a", ""), submitted("b", "")...)...)
-			five := 5
-			c.seq++
-			files, _, err := c.book.Entry(ctx, c.head, []loop.Event{{Seq: c.seq, Loop: "crew", Time: when, Type: loop.TaskPrioritized, Task: "a", Priority: &five}}, nil)
+			five, plan := 5, []byte("# b")
+			files, _, err := c.book.Entry(ctx, c.head, []loop.Event{
+				{Seq: c.seq + 1, Loop: "crew", Time: when, Type: loop.TaskPrioritized, Task: "a", Priority: &five},
+				{Seq: c.seq + 2, Loop: "crew", Time: when, Type: loop.PlanMade, Task: "b", TaskPlan: &task.Plan{Hash: ledger.HashOf(plan)}},
+			}, func(string) ([]byte, error) { return plan, nil })
 			require.NoError(t, err)
 			forge.change(files)
 			c.put(files)
 			require.Contains(t, fmt.Sprint(c.faults()), forge.found)
 		})
+	}
+}
+
+// The ID of a task is the name of a folder, and it comes from whoever submits the task.
+func TestAnIDThatLeadsElsewhereGetsIntoNoLedger(t *testing.T) {
+	c := newCrew(t)
+	for _, id := range []string{"..", "../../etc", "a/b", "", ".git", "a\n"} {
+		_, _, err := c.book.Entry(ctx, c.head, submitted(id, ""), nil)
+		require.ErrorContains(t, err, "can't be the ID of a task")
+		_, err = c.book.Task(ctx, c.head, id)
+		require.ErrorContains(t, err, "can't be the ID of a task")
+		_, err = c.book.Plan(ctx, c.head, id)
+		require.ErrorContains(t, err, "can't be the ID of a task")
 	}
 }

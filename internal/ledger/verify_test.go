@@ -253,6 +253,7 @@ func TestL8_TamperingIsFound(t *testing.T) {
 		{"a record", 1, func(_ int, f map[string][]byte) { replace(f, "iteration.json", "84.70", "99.99") }, 4, "iteration.json"},
 		{"the contract", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 4, "contract"},
 		{"the contract, from the second entry on", 3, func(_ int, f map[string][]byte) { replace(f, "contract.json", "improve", "deliver") }, 2, "was drawn or approved"},
+		{"what no hash of the contract says", 1, func(_ int, f map[string][]byte) { replace(f, "contract.json", "{\n", "{\n \"more\": 1,\n") }, 4, "the contract does not follow"},
 		{"a plan that nobody made", 1, func(_ int, f map[string][]byte) { f["plan.md"] = []byte("1. take over") }, 4, "plan.md"},
 		{"an event taken out", 1, func(_ int, f map[string][]byte) { f["events.jsonl"] = []byte{} }, 4, "status"},
 		{"an event put in", 1, func(_ int, f map[string][]byte) {
