@@ -3,10 +3,12 @@ package testreport_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,6 +17,8 @@ import (
 
 	"pawl/internal/testreport"
 )
+
+var update = flag.Bool("update", false, "write the golden files anew")
 
 func sample(t testing.TB, name string) []byte {
 	t.Helper()
@@ -62,7 +66,7 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 		{[]string{"go.txt", "go.txt.err"}, "go", 0, 4, 0, true, goText, "got 1, want 2"},
 		{[]string{"gov.txt"}, "go", 3, 4, 1, true, goText, "got 1, want 2"},
 		{[]string{"node.tap"}, "tap", 2, 2, 2, false, []string{"bad", "suite > inner bad"}, "error: '1 == 2'"},
-		{[]string{"perl.tap", "perl.err"}, "tap", 2, 2, 1, false, []string{"two", "grp > out"}, "expected: '2'"},
+		{[]string{"perl.tap", "perl.tap.err"}, "tap", 2, 2, 1, false, []string{"two", "grp > out"}, "expected: '2'"},
 		{[]string{"tape.tap"}, "tap", 1, 2, 0, false, []string{"math > should be two", "throws > should be deeply equivalent"}, "operator: equal"},
 		{[]string{"node.junit.xml"}, "junit", 2, 2, 2, false, []string{"test bad", "test inner bad"}, "1 == 2"},
 		{[]string{"pytest.junit.xml"}, "junit", 2, 4, 2, false, []string{"test_y test_bad", "test_y.TestC test_m", "test_y test_e", "test_y test_p[x y]"}, "maps differ"},
@@ -98,6 +102,34 @@ func TestReadUnderstandsWhatRunnersPrint(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatFailingTestsOfTheSamplesSay has name, file and message of each; of a long message the first and the last lines.
+func TestWhatFailingTestsOfTheSamplesSay(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.*")
+	require.NoError(t, err)
+	var b strings.Builder
+	for _, file := range files {
+		if name := filepath.Base(file); !strings.HasSuffix(name, ".err") && !strings.HasSuffix(name, ".golden") {
+			outputs := [][]byte{sample(t, name)}
+			if slices.Contains(files, file+".err") {
+				outputs = append(outputs, sample(t, name+".err"))
+			}
+			fmt.Fprintf(&b, "== %s\n", name)
+			for _, test := range testreport.Read(outputs...).Failing {
+				lines := strings.Split(test.Message, "\n")
+				if len(lines) > 9 {
+					lines = slices.Concat(lines[:4], []string{fmt.Sprintf("(%d lines, %d bytes)", len(lines), len(test.Message))}, lines[len(lines)-4:])
+				}
+				fmt.Fprintf(&b, "-- %s (%s)\n%s\n", test.ID(), test.File, strings.Join(lines, "\n"))
+			}
+		}
+	}
+	const golden = "testdata/failing.golden"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o644))
+	}
+	require.Equal(t, string(sample(t, filepath.Base(golden))), b.String())
 }
 
 func TestPassesAreCountedWithoutNames(t *testing.T) {
@@ -136,6 +168,13 @@ func TestReadOfSmallOutputs(t *testing.T) {
 		{"half an XML", "<testsuites><testsuite><testcase name='a'><failure>no</failure></testcase><testcase name='b'><fail", "junit", 1, []string{"a"}, false},
 		{"XML with what no XML may have", "<testsuite><testcase name='a\x01\xff'><failure><![CDATA[x ]] > \x00 <b>]]></failure></testcase></testsuite>", "junit", 1, []string{"a ?"}, false},
 		{"a pytest file that can't be loaded", "=== short test summary info ===\nERROR test_z.py - ImportError: no\n=== 1 error in 0.10s ===\n", "pytest", 1, []string{"test_z.py"}, true},
+		{"a unittest module that can't be loaded", strings.Repeat("=", 70) + "\nERROR: test_z (unittest.loader._FailedTest.test_z)\n" + strings.Repeat("-", 70) + "\nImportError: no\n\nRan 1 test in 0.000s\n\nFAILED (errors=1)\n", "unittest", 1, []string{"unittest.loader._FailedTest test_z"}, true},
+		{"a cargo that only counts", "running 2 tests\n.F\nfailures:\n\n---- a stdout ----\nboom\n\n\nfailures:\n    a\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n", "cargo", 1, []string{"a"}, false},
+		{"a cargo without names", "running 3 tests\ntest result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n", "cargo", 2, nil, false},
+		{"cargo that can't build", "error[E0425]: cannot find value `x`\n --> src/lib.rs:2:5\n\nerror: could not compile `a` (lib) due to 1 previous error\n", "cargo", 1, []string{"(build)"}, true},
+		{"the same name in two targets of cargo", "     Running unittests src/lib.rs (target/debug/deps/a-1)\ntest t ... FAILED\ntest result: FAILED. 0 passed; 1 failed; 0 ignored;\n     Running tests/it.rs (target/debug/deps/it-1)\ntest t ... ok\ntest result: ok. 1 passed; 0 failed; 0 ignored;\n", "cargo", 1, []string{"src/lib.rs t"}, false},
+		{"a node that counts more than it names", "✖ a (1ms)\nℹ tests 3\nℹ pass 0\nℹ fail 1\nℹ cancelled 2\n", "node", 3, []string{"a"}, false},
+		{"a mocha that counts more than it names", "\n  1 passing (3ms)\n  2 failing\n\n  1) a:\n     Error\n", "mocha", 2, []string{"a"}, false},
 		{"a pytest without names", "=== FAILURES ===\n____ test_q ____\nE  x\n1 failed, 2 passed in 0.10s\n", "pytest", 1, []string{"test_q"}, false},
 		{"pytest with a dash in a parameter", "=== short test summary info ===\nFAILED a.py::t[x - y] - boom - bang\n1 failed in 0.1s\n", "pytest", 1, []string{"a.py t[x - y]"}, false},
 		{"rust that does not compile", "error[E0308]: mismatched types\n --> src/lib.rs:3:5\n  |\n\nerror: could not compile `rs` (lib test) due to 1 previous error\n", "cargo", 1, []string{"(build)"}, true},
@@ -399,4 +438,23 @@ func TestDigestHasTheEndOfALongMessage(t *testing.T) {
 func TestARunOfUvuInWhichNothingPasses(t *testing.T) {
 	r := read(" FAIL  \"a\"\n no\n\n  Total:     2\n  Passed:    0\n  Skipped:   1\n")
 	require.Equal(t, []int{0, 2, 1}, []int{r.Passed, r.Failed, r.Skipped})
+}
+
+// Tests that have ended, and packages, leave room for what later ones print.
+func TestAMessageComesAfterMuchOutput(t *testing.T) {
+	var b strings.Builder
+	event := func(pkg, test, action, output string) {
+		require.NoError(t, json.NewEncoder(&b).Encode(map[string]string{"Action": action, "Package": pkg, "Test": test, "Output": output}))
+	}
+	for i := range 9000 { // more than 16 MB
+		pkg, test := fmt.Sprintf("p%d", i/3), []string{"T", "U", ""}[i%3]
+		event(pkg, test, "run", "")
+		event(pkg, test, "output", strings.Repeat("words ", 500))
+		event(pkg, test, map[string]string{"T": "pass", "": "pass"}[test], "") // U never ends
+	}
+	event("last", "T", "run", "")
+	event("last", "T", "output", "a_test.go:3: boom")
+	event("last", "T", "fail", "")
+	r := read(b.String())
+	require.Equal(t, "a_test.go:3: boom", r.Failing[0].Message)
 }
