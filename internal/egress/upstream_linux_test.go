@@ -74,7 +74,7 @@ func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	var u fakeUpstream
 	go u.serve(l, there4+":80")
-	table := map[string][]string{"there.test": {"203.0.113.9"}, "here.test": {here4}, "temporal.test": {"203.0.113.7"}, "direct.test": {there4}, "no.test": {"203.0.113.3"},
+	table := map[string][]string{"there.test": {"203.0.113.9"}, "here.test": {here4}, "temporal.test": {"203.0.113.7"}, "direct.test": {there4}, "no.test": {"203.0.113.3"}, "mapped.test": {"::ffff:127.0.0.1"},
 		"mixed.test": {"203.0.113.9", "127.0.0.1"}, "also-temporal.test": {"203.0.113.9", "203.0.113.7"}}
 	const upstream = "http://me:secret@127.0.0.1:3128"
 	for _, c := range []struct {
@@ -92,6 +92,7 @@ func TestE6_ThroughTheProxyOfThisHost(t *testing.T) {
 		{"this host", egress.Rules{}, here4 + ":443", "is this host itself", ""},
 		{"this host by a name", egress.Rules{}, "here.test:443", "is this host itself", ""},
 		{"this host by a name that a person named", egress.Rules{Hosts: []string{"here.test"}}, "here.test:443", "is this host itself", ""},
+		{"this host by a name for an IPv4 address in IPv6", egress.Rules{}, "mapped.test:443", "is this host itself", ""},
 		{"a name of which one address is this host's", egress.Rules{}, "mixed.test:443", "is this host itself", ""},
 		{"also one that a person named", egress.Rules{Hosts: []string{"mixed.test"}}, "mixed.test:443", "is this host itself", ""},
 		{"a name of which one address is closed", egress.Rules{Closed: []string{"temporal.test"}}, "also-temporal.test:443", "pawl keeps temporal.test", ""},
@@ -151,14 +152,16 @@ func TestE6_ThroughASOCKSProxyOfThisHost(t *testing.T) {
 		return
 	}
 	greets(t, there.listen(t, there4+":80"), "there")
-	first := proxied(t, egress.Rules{})
+	first := proxied(t, egress.Rules{Closed: []string{there4 + ":81"}})
 	for _, scheme := range []string{"socks5", "socks5h"} {
 		at := proxied(t, egress.Rules{Upstream: scheme + "://" + first})
-		answer, err := through(at).Get("http://there.test/")
-		require.NoError(t, err)
-		b, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		_ = answer.Body.Close()
-		require.Equal(t, "there as there.test", string(b))
+		for port, want := range map[string]string{"": "there as there.test", ":81": "not allowed by ruleset"} { // which is what SOCKS says
+			answer, err := through(at).Get("http://there.test" + port)
+			require.NoError(t, err)
+			b, err := io.ReadAll(answer.Body)
+			require.NoError(t, err)
+			_ = answer.Body.Close()
+			require.Contains(t, string(b), want)
+		}
 	}
 }

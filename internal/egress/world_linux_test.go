@@ -25,8 +25,8 @@ import (
 
 // The addresses in these tests: this host, another host that it reaches, and a network of this host alone.
 const (
-	here4, there4, guest4 = "198.51.100.1", "198.51.100.2", "172.30.0.2"
-	here6, there6         = "2001:db8:77::1", "2001:db8:77::2"
+	here4, second4, there4, guest4 = "198.51.100.1", "198.51.100.3", "198.51.100.2", "172.30.0.2"
+	here6, there6                  = "2001:db8:77::1", "2001:db8:77::2"
 )
 
 // inWorld runs the calling test again in a process with its own network, and reports whether this is that process. It
@@ -122,6 +122,7 @@ func setUp(t *testing.T) {
 	tid := fmt.Sprint(there.tid)
 	command(t, "ip", "link", "add", "out", "type", "veth", "peer", "name", "far", "netns", tid)
 	command(t, "ip", "addr", "add", here4+"/24", "dev", "out")
+	command(t, "ip", "addr", "add", second4+"/24", "dev", "out") // packets to it come from the first one
 	command(t, "ip", "-6", "addr", "add", here6+"/64", "dev", "out", "nodad")
 	command(t, "ip", "link", "set", "out", "up")
 	there.do(func() {
