@@ -202,6 +202,30 @@ func TestS8_ACheckInComesAtTheEndOfAnIteration(t *testing.T) {
 	require.Contains(t, o.told, "s-a-one pause iteration")
 }
 
+// A task waits at the question of one loop, and its other loop goes in circles: nothing else would stop that one.
+func TestS8_CirclesAreFoundWhileAnotherLoopAsks(t *testing.T) {
+	o := open(t, limits())
+	o.c.Limits.Parallel = 2
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "x", Kind: "deliver"}, task.Step{ID: "y", Kind: "deliver"})
+	o.settle()
+	o.asks("s-a-x")
+	for n := range o.c.Limits.NoProgress { // its plan was an action without progress, too
+		require.Equal(t, "running", o.loops["s-a-y"])
+		o.iterate("s-a-y", false, fmt.Sprint(n))
+		o.settle()
+	}
+	require.Len(t, o.s.Gates, 1)
+	require.Equal(t, GateStuck, o.s.Gates[0].Kind)
+	require.Equal(t, detect.NoProgress, o.s.Gates[0].About)
+	require.Equal(t, "paused", o.loops["s-a-y"])
+	o.answerAt("s-a-x")
+	o.settle()
+	require.Equal(t, "paused", o.loops["s-a-y"], "the answer to one question is none to the other")
+	o.answer("a", loop.MessageAnswer, Message{Choice: Continue})
+	o.settle()
+	require.Equal(t, "running", o.loops["s-a-y"])
+}
+
 // TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked: every loop counts once, and planners do not count.
 func TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked(t *testing.T) {
 	o := open(t, limits())
