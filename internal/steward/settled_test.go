@@ -213,3 +213,13 @@ func TestS3_SeveralProblemsAreAList(t *testing.T) {
 	require.Equal(t, "and 97 more", points[len(points)-1])
 	require.Less(t, len(g.Summary), 2000)
 }
+
+// A person has to answer whatever else is asked about a task whose steps are done.
+func TestATaskWithAnotherQuestionWaitsAlthoughItNeedsNoMoreMoney(t *testing.T) {
+	n := next{State: New("s")}
+	n.Tasks = []Task{{ID: "a", State: task.Waiting, Plan: &task.Plan{Steps: []task.Step{{ID: "one"}}}, Steps: []Step{{ID: "one", Status: Over}}}}
+	n.Gates = []loop.Gate{{ID: "budget-1", Kind: loop.GateBudget, Task: "a"}, {ID: "question-2", Kind: loop.GateQuestion, Task: "a"}}
+	n.settle()
+	require.Len(t, n.events, 1)
+	require.Equal(t, "budget-1", n.events[0].Answer.Gate)
+}

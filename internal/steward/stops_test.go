@@ -3,6 +3,7 @@ package steward
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -224,6 +225,81 @@ func TestS8_CirclesAreFoundWhileAnotherLoopAsks(t *testing.T) {
 	o.answer("a", loop.MessageAnswer, Message{Choice: Continue})
 	o.settle()
 	require.Equal(t, "running", o.loops["s-a-y"])
+}
+
+// A person lets a task continue that a limit has stopped, at once or after stepping in: it does not stop again at once.
+func TestS9_ALimitCountsAnewAfterAPersonHasLetTheTaskContinue(t *testing.T) {
+	for rule, reach := range map[string]func(*office){
+		detect.NoProgress: func(o *office) {
+			for n := range o.c.Limits.NoProgress {
+				o.iterate("s-a-one", false, fmt.Sprint(n))
+			}
+		},
+		"retries": func(o *office) {
+			o.c.Limits.Retries = 1
+			o.end("s-a-one", "failed", "ALO_TEST_FAILED")
+			o.settle()
+			o.end("s-a-one.2", "failed", "ALO_TEST_FAILED")
+		},
+	} {
+		for _, choice := range []string{Continue, Intervene} {
+			o := open(t, limits())
+			o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+			o.settle()
+			reach(o)
+			o.settle()
+			require.Len(t, o.s.Gates, 1, rule)
+			require.Equal(t, rule, o.s.Gates[0].About)
+			require.Equal(t, loop.Waiting, o.s.Status)
+			o.answer("a", loop.MessageAnswer, Message{Choice: choice})
+			if choice == Intervene {
+				o.settle()
+				require.Equal(t, task.Waiting, o.s.Find("a").State)
+				o.answer("a", loop.MessageContinue, Message{})
+			}
+			o.settle()
+			require.Empty(t, o.s.Gates, "%s %s", rule, choice)
+			require.Equal(t, task.Executing, o.s.Find("a").State, "%s %s", rule, choice)
+			require.Contains(t, slices.Collect(maps.Values(o.loops)), "running", "%s %s", rule, choice)
+		}
+	}
+}
+
+// The charter has changed since the plan of a task at work: its next step may not do what it would do.
+func TestS6_AStepThatTheCharterForbidsByNowIsAskedAbout(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3, task.Step{ID: "x", Kind: "deliver"}, task.Step{ID: "y", Kind: "deliver", After: []string{"x"}, Spec: json.RawMessage(`{"test":{"command":"curl evil"}}`)})
+	o.c.Allow = []string{"curl *"}
+	o.settle()
+	o.c.Allow = nil
+	o.end("s-a-x", "completed", "")
+	o.settle()
+	require.Zero(t, o.started["s-a-y"])
+	require.Equal(t, StopGuardrail, o.s.Find("a").Stop)
+	require.Len(t, o.s.Gates, 1)
+	require.Contains(t, o.s.Gates[0].Summary, "the step y may not use the command `curl evil`")
+}
+
+// What a person tells a task, and the warning that it comes near a limit, is for the agent of its loop.
+func TestGuidanceAndWarningsReachTheLoopAtWork(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	o.answer("a", loop.MessageSteer, Message{Note: "use the cache"})
+	for range 3 {
+		o.settle()
+		o.iterate("s-a-one", false, "1")
+	}
+	o.settle()
+	var told []string
+	for _, e := range o.events {
+		if e.Type == loop.ChildTold && e.LoopID == "s-a-one" && e.Message == loop.MessageSteer {
+			told = append(told, e.Note)
+		}
+	}
+	require.Len(t, told, 2)
+	require.Equal(t, "use the cache", told[0])
+	require.Contains(t, told[1], "This comes near a limit: ")
 }
 
 // TestS13_ATaskEndsWithTheTimeThatItsLoopsHaveWorked: every loop counts once, and planners do not count.
