@@ -123,6 +123,9 @@ func usageOf(u task.Usage) *loop.Usage {
 // entered applies a new state to a task: its plan becomes steps, or is given up.
 func (s *State) entered(t *Task, e loop.Event) {
 	t.Stop = ""
+	if e.To != task.Waiting {
+		t.WaitingFor = nil
+	}
 	switch e.To {
 	case task.Planning:
 		if t.Began.IsZero() {
@@ -132,12 +135,10 @@ func (s *State) entered(t *Task, e loop.Event) {
 			t.giveUp()
 			t.Plan, t.ApprovedBy, t.Retries = nil, "", 0
 		}
-		t.WaitingFor = nil
 	case task.Executing:
 		if len(t.Steps) == 0 && t.Plan != nil {
 			t.Steps = list.Map(t.Plan.Steps, func(st task.Step) Step { return Step{ID: st.ID, Status: Pending} })
 		}
-		t.WaitingFor = nil
 	case task.Waiting:
 		if e.Evidence == nil {
 			break
@@ -149,8 +150,6 @@ func (s *State) entered(t *Task, e loop.Event) {
 		if t.WaitingFor == nil {
 			t.WaitingFor = &WaitingFor{What: cmp.Or(e.Evidence.Reason, e.Evidence.Answer)}
 		}
-	case task.Idle:
-		t.WaitingFor = nil
 	}
 }
 

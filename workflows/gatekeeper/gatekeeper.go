@@ -140,9 +140,7 @@ func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawV
 func (k *Keeper[S]) pump(ctx workflow.Context, name string, channel workflow.ReceiveChannel) {
 	for {
 		var raw converter.RawValue
-		if more := channel.Receive(ctx, &raw); !more {
-			return
-		}
+		channel.Receive(ctx, &raw)
 		if k.journal.Turn(ctx, func() { k.signal(ctx, name, raw) }) != nil {
 			return
 		}
