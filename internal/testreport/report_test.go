@@ -307,6 +307,27 @@ func TestDigestNamesTheFailingTestsFirst(t *testing.T) {
 		require.Contains(t, d, "\ntest 0 ü:\n")
 		require.Contains(t, d, "message 0")
 	})
+	t.Run("what is said of each test, and of what is missing", func(t *testing.T) {
+		r := testreport.Report{Format: "tap", Failed: 4, Passed: 1, Broken: true, Partial: true, Failing: []testreport.Test{
+			{Name: "a", File: "a.js", Message: "boom"}, {Package: "b.js", Name: "x", File: "b.js", Message: "boom"}, {Name: "c"},
+		}}
+		require.Equal(t, `4 failed, 1 passed, 0 skipped (tap); something could not be built, loaded or finished, so tests are missing; a part of the output was left out
+
+- a (a.js)
+- b.js x
+- c
+… and 1 more
+
+a:
+boom
+
+b.js x:
+as a
+
+The output ends with:
+out
+err`, testreport.Digest(r, 1000, []byte("out\n"), []byte("err\n")))
+	})
 	t.Run("what is not understood is shown by its end", func(t *testing.T) {
 		d := testreport.Digest(read("boom\n"), 1000, []byte("a.c:3: error: no such type\n"+strings.Repeat("noise\n", 10000)+"boom\n"))
 		require.Contains(t, d, "no test results were recognised")
@@ -457,4 +478,10 @@ func TestAMessageComesAfterMuchOutput(t *testing.T) {
 	event("last", "T", "fail", "")
 	r := read(b.String())
 	require.Equal(t, "a_test.go:3: boom", r.Failing[0].Message)
+}
+
+func TestTheCompilersErrorsAreTheMessageOfABuildThatFails(t *testing.T) {
+	r := read("   Compiling a v0.1.0\nwarning: unused variable\n\nerror[E0425]: cannot find value `x`\n --> src/lib.rs:2:5\n\nfor more information\nerror: could not compile `a` (lib) due to 1 previous error\nwarning: build failed\n")
+	require.Equal(t, "error[E0425]: cannot find value `x`\n --> src/lib.rs:2:5\nerror: could not compile `a` (lib) due to 1 previous error", r.Failing[0].Message)
+	require.Equal(t, "src/lib.rs", r.Failing[0].File)
 }
