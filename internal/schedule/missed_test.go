@@ -55,6 +55,10 @@ func TestS5_AMissedSlotIsCountedOnce(t *testing.T) {
 			{at: night(2).Add(7 * time.Hour), taken: []time.Time{night(1)}},
 			{at: night(2).Add(8 * time.Hour), counted: 2, taken: []time.Time{night(1)}, missed: 1},
 		},
+		"one is taken, and the next is missed": {
+			{at: night(1).Add(time.Minute), taken: []time.Time{night(1)}},
+			{at: night(3).Add(7 * time.Hour), counted: 2, taken: []time.Time{night(1), night(2)}, missed: 1},
+		},
 		"a slot taken late is not missed": {
 			{at: night(1).Add(time.Minute), taken: []time.Time{night(1)}},
 			{at: night(3).Add(5 * time.Hour), counted: 1, taken: []time.Time{night(1), night(3)}, missed: 1},

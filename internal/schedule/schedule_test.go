@@ -136,14 +136,18 @@ func TestS5_TheSchedulesOfACharterAreTemporals(t *testing.T) {
 	before := describe(t, c, "shop/nightly").Info.LastUpdateAt
 	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
 	require.Equal(t, before, describe(t, c, "shop/nightly").Info.LastUpdateAt)
-	ch.Schedules[0].Cron, ch.Schedules[0].Task.Title = "0 5 * * *", "Update"
+	ch.Schedules[0].Cron, ch.Schedules[0].Task.Title, ch.Schedules[0].CatchUp = "0 5 * * *", "Update", spec.Duration(2*time.Hour)
+	ch.Schedules[1].Task.Spec = json.RawMessage(`{"goal":"look"}`)
 	require.NoError(t, schedule.Ensure(ctx, schedules, ch))
 	require.NoError(t, schedule.Ensure(ctx, schedules, ch), "and once only")
 	changed := describe(t, c, "shop/nightly")
 	require.True(t, changed.Schedule.State.Paused)
 	require.Equal(t, "holidays", changed.Schedule.State.Note)
+	require.Equal(t, 2*time.Hour, changed.Schedule.Policy.CatchupWindow)
 	require.NoError(t, schedules.GetHandle(ctx, "shop/nightly").Trigger(ctx, sdk.ScheduleTriggerOptions{}))
 	require.Contains(t, string(next(t, slots).Task), `"title":"Update"`)
+	require.NoError(t, schedules.GetHandle(ctx, "shop/hourly").Trigger(ctx, sdk.ScheduleTriggerOptions{}))
+	require.NotContains(t, string(next(t, slots).Task), `"body"`, "a task has a body or a spec")
 
 	reader := schedule.Reader{Client: c, Namespace: "default", Now: time.Now}
 	missed, upTo, err := reader.Missed(ctx, ch, map[string]int{"hourly": 3}, nil)

@@ -203,6 +203,9 @@ func TestS3_SeveralProblemsAreAList(t *testing.T) {
 	require.Equal(t, []string{"one", "two lines"}, points)
 	require.Equal(t, `"a": the plan is not valid: one; two lines`, g.Summary)
 
+	g = asked(act.TaskPlanned{Unclear: []string{"which page?"}, Plan: &task.Plan{Hash: "h", Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T3})
+	require.Equal(t, `"a": the planner asks: which page?`, g.Summary, "it asks, although there is a plan")
+
 	g = asked(act.TaskPlanned{Blockers: []string{"only one"}})
 	first, points = g.Listed()
 	require.Equal(t, `"a": it is blocked: only one`, first)
