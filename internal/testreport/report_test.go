@@ -485,3 +485,26 @@ func TestTheCompilersErrorsAreTheMessageOfABuildThatFails(t *testing.T) {
 	require.Equal(t, "error[E0425]: cannot find value `x`\n --> src/lib.rs:2:5\nerror: could not compile `a` (lib) due to 1 previous error", r.Failing[0].Message)
 	require.Equal(t, "src/lib.rs", r.Failing[0].File)
 }
+
+// A test that failed before has passed if the runner says so by name, and not because it is missing.
+func TestWhatPassesIsKnownByName(t *testing.T) {
+	for file, test := range map[string]testreport.Test{
+		"go.json": {Package: "ex/a", Name: "TestSub/good"}, "gov.txt": {Package: "ex/a", Name: "TestOK"}, "cargo.txt": {Package: "src/lib.rs", Name: "tests::ok"},
+		"unittestv.txt": {Package: "test_x.T", Name: "test_ok"}, "pytestv.txt": {Package: "test_y.py", Name: "test_ok"}, "node.spec": {Name: "suite > inner ok"}, "node.tap": {Name: "suite > inner ok"},
+		"perl.tap": {Name: "one"}, "node.junit.xml": {Package: "test", Name: "fine"}, "automake.txt": {Package: "tests", Name: "good.sh"}, "gtest.txt": {Package: "spec/a_spec.lua", Name: "sum adds"},
+		"ctest.txt": {Name: "good"}, "meson.txt": {Name: "x / good"},
+	} {
+		other := testreport.Test{Package: test.Package, Name: test.Name + " other"}
+		before := testreport.Report{Failed: 2, Failing: []testreport.Test{test, other}}
+		require.Equal(t, []string{test.ID()}, testreport.Compare(before, testreport.Read(sample(t, file))).Fixed, file)
+	}
+}
+
+// A command may run two test runners, and the first writes what machines read.
+func TestAFailureOfASecondRunnerIsRead(t *testing.T) {
+	const mocha = "\n  1 passing (3ms)\n  1 failing\n\n  1) a:\n     Error: boom\n"
+	for status, want := range map[string]string{"pass": "mocha, go-json 1 failed, 2 passed: a", "fail": "go-json 1 failed, 0 passed: p T"} {
+		r := read(`{"Action":"run","Package":"p","Test":"T"}` + "\n" + `{"Action":"` + status + `","Package":"p","Test":"T"}` + "\n" + mocha)
+		require.Equal(t, want, fmt.Sprintf("%s %d failed, %d passed: %s", r.Format, r.Failed, r.Passed, strings.Join(r.IDs(), ", ")))
+	}
+}
