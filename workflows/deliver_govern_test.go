@@ -418,6 +418,10 @@ func TestL2_WhatFailsOnTheUnchangedCodeIsKnown(t *testing.T) {
 	require.True(t, p.final.KnownTests.Passed)
 
 	d = deliver(t, nil)
+	d.run(specOfDelivery(map[string]any{"guard": map[string]any{"fewerTests": true}}))
+	require.Equal(t, []string{"/log/baseline1, or fewer"}, d.known)
+
+	d = deliver(t, nil)
 	p = d.run(specOfDelivery(map[string]any{"test": map[string]any{"required": false}, "verify": map[string]any{"command": "check"}}))
 	require.Empty(t, p.events(loop.TestsKnown))
 }

@@ -75,7 +75,7 @@ func (d *delivery) step(ctx context.Context, in asked) (stepped, error) {
 	} else if in.Test != nil && again {
 		out.Tests = &loop.Tests{Passed: 3}
 	} else if in.Test != nil {
-		d.known = append(d.known, in.Test.Known)
+		d.known = append(d.known, in.Test.Known+map[bool]string{true: ", or fewer"}[in.Test.Fewer])
 		d.before = append(d.before, in.Test.Before)
 		if out.Tests == nil {
 			out.Tests = &loop.Tests{Passed: 3}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
@@ -121,6 +122,38 @@ func TestS12_GovernanceThatChangesBetweenTwoStepsIsAssessedBeforeTheSecond(t *te
 	w.say(3*time.Hour, "approve", func() string { return fmt.Sprintf(`{"task":"a","hash":%q,"by":"ann"}`, w.state().Gates[0].Hash) })
 	require.Equal(t, int64(1), w.run().Indicators.Done)
 	require.Equal(t, "ann", w.specs["crew-a-two"]["session"].(map[string]any)["approvedBy"])
+}
+
+// A step builds on the branch of the step before it, or on one that joins those of several. If they can't be joined, it
+// does not begin.
+func TestAStepStartsFromTheWorkOfTheStepsBeforeIt(t *testing.T) {
+	for _, conflicts := range [][]string{nil, {"main.go"}} {
+		w := setUp(t)
+		w.planner = func(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
+			p, err := w.plan(ctx, in)
+			p.Plan.Steps = []task.Step{{ID: "x", Kind: "deliver"}, {ID: "y", Kind: "deliver"}, {ID: "z", Kind: "deliver", After: []string{"x", "y"}}, {ID: "last", Kind: "deliver", After: []string{"z"}}}
+			return p, err
+		}
+		var heads []string
+		w.env.OnActivity(act.JoinName, mock.Anything, mock.Anything).Return(func(_ context.Context, in act.Join) (act.Joined, error) {
+			heads = in.Heads
+			return act.Joined{Branch: "joined", Conflicts: conflicts}, nil
+		})
+		w.submit(time.Second, `{"id":"a","body":"x"}`)
+		result := w.run()
+		require.Equal(t, []string{"h-crew-a-x", "h-crew-a-y"}, heads)
+		from := func(id string) any {
+			repo, _ := w.specs[id]["repo"].(map[string]any)
+			return repo["base"]
+		}
+		require.Equal(t, from("crew-a-x"), from("crew-a-y"))
+		if conflicts == nil {
+			require.Equal(t, []any{"joined", "pawl/crew-a-z", int64(1)}, []any{from("crew-a-z"), from("crew-a-last"), result.Indicators.Done})
+			continue
+		}
+		require.NotContains(t, w.specs, "crew-a-z")
+		require.True(t, slices.ContainsFunc(w.ledger, func(e loop.Event) bool { return e.Type == loop.GateOpened && strings.Contains(e.Gate.Summary, "they conflict in main.go") }))
+	}
 }
 
 // A person answers at a loop while the steward sends the message that its slot is needed. The loop reports the answer
