@@ -152,7 +152,9 @@ func TestAStepStartsFromTheWorkOfTheStepsBeforeIt(t *testing.T) {
 			continue
 		}
 		require.NotContains(t, w.specs, "crew-a-z")
-		require.True(t, slices.ContainsFunc(w.ledger, func(e loop.Event) bool { return e.Type == loop.GateOpened && strings.Contains(e.Gate.Summary, "they conflict in main.go") }))
+		require.True(t, slices.ContainsFunc(w.ledger, func(e loop.Event) bool {
+			return e.Type == loop.GateOpened && strings.Contains(e.Gate.Summary, "they conflict in main.go")
+		}))
 	}
 }
 
