@@ -42,6 +42,7 @@ func TestL9_WhatAPersonIsToMendStaysOnTheDesk(t *testing.T) {
 	})
 	require.Nil(t, p.err)
 	require.Zero(t, d.calls["park"])
+	require.Equal(t, []string{"writer", "commit", "commit", "test"}, d.ran, "what the person has made of it is judged: no agent writes over it")
 	require.Equal(t, 1, p.events(loop.ChangeJudged)[0].Judgement.Iteration)
 }
 

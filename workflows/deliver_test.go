@@ -280,6 +280,7 @@ func TestL9_AGuardThatGoesOnFailingBlocks(t *testing.T) {
 	})
 	require.Equal(t, "plan write test verify complete", p.phases())
 	require.Equal(t, []string{"commit-1", "commit-2", "commit-3"}, d.reverts)
+	require.Equal(t, []string{"writer", "commit", "guard", "writer", "commit", "guard", "commit", "guard", "commit", "guard", "test"}, d.ran)
 
 	d = deliver(t, nil)
 	d.changes = []act.Committed{{Violations: []act.Violation{{Rule: "sealed", Path: "guard.sh", Blocks: true}}}}
@@ -432,4 +433,19 @@ func TestDeliverGoesOnFromItsLedger(t *testing.T) {
 	q := again.run(specOfDelivery(nil))
 	require.Equal(t, "completed", q.result.ExitStatus)
 	require.Equal(t, []string{"1 no - interrupted", "2 yes -"}, q.course())
+}
+
+// It says why, and leaves the ledger as it is.
+func TestALedgerThatNoRunCanContinueIsRefused(t *testing.T) {
+	d := deliver(t, map[string][]stepped{"test": {passing}})
+	p := d.run(specOfDelivery(nil))
+	for kind, why := range map[string]string{"deliver": "the loop of this ledger has ended (completed)", "improve": "the loop of this ledger is of kind improve, this one of kind deliver"} {
+		again := cutOffAfter(t, p, loop.AutonomyCompleted)
+		again.resume.Kind = kind
+		entries := len(again.ledger)
+		q := again.run(specOfDelivery(nil))
+		require.Contains(t, q.err.Error(), why)
+		require.Equal(t, string(fault.PreconditionFailed), q.err.Type())
+		require.Len(t, again.ledger, entries)
+	}
 }

@@ -226,11 +226,12 @@ func (r *run) begun(ctx workflow.Context) {
 // continues where it was in the ledger. If that is not known, it is recorded as interrupted, and a commit that nobody
 // has judged is undone.
 func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
-	if s.Status.Ended() {
+	if want := r.State().Kind; s.Status.Ended() || s.Kind != want {
+		r.host.Opened = act.Opened{} // nothing is recorded in that ledger
+		if s.Kind != want {
+			return notReady("the loop of this ledger is of kind %s, this one of kind %s", s.Kind, want)
+		}
 		return notReady("the loop of this ledger has ended (%s)", s.Status)
-	}
-	if want := r.State().Kind; s.Kind != want {
-		return notReady("the loop of this ledger is of kind %s, this one of kind %s", s.Kind, want)
 	}
 	r.Resume(s, s.Ledger)
 	at := r.machine.Between()

@@ -158,6 +158,25 @@ func TestAStepStartsFromTheWorkOfTheStepsBeforeIt(t *testing.T) {
 	}
 }
 
+// A person pauses while the steward joins the work of several steps: the step that follows does not begin.
+func TestS6_WhatAPersonStopsMeanwhileDoesNotBegin(t *testing.T) {
+	w := setUp(t)
+	w.planner = func(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
+		p, err := w.plan(ctx, in)
+		p.Plan.Steps = []task.Step{{ID: "x", Kind: "deliver"}, {ID: "y", Kind: "deliver"}, {ID: "z", Kind: "deliver", After: []string{"x", "y"}}}
+		return p, err
+	}
+	w.env.OnActivity(act.JoinName, mock.Anything, mock.Anything).After(time.Hour).Return(act.Joined{Branch: "joined"}, nil)
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	w.say(30*time.Minute, "pause", func() string { return `{"by":"ann"}` })
+	w.env.RegisterDelayedCallback(func() {
+		require.Contains(t, w.specs, "crew-a-y")
+		require.NotContains(t, w.specs, "crew-a-z")
+	}, 3*time.Hour)
+	w.say(4*time.Hour, "continue", func() string { return `{"by":"ann"}` })
+	require.Equal(t, int64(1), w.run().Indicators.Done)
+}
+
 // A person answers at a loop while the steward sends the message that its slot is needed. The loop reports the answer
 // later, and keeps its slot until it pauses.
 func TestALoopThatWasAnsweredJustNowKeepsItsPlaceUntilItPauses(t *testing.T) {
