@@ -238,7 +238,7 @@ func TestP3_NamesThatWouldOutrankASealedFileAreSealedWhileAbsent(t *testing.T) {
 		`pytest`:                                `conftest.py tests/conftest.py pytest.ini .pytest.ini tox.ini setup.cfg src/setup.cfg`,
 		`cd api && pytest`:                      `conftest.py pytest.ini api/conftest.py api/x/conftest.py`,
 		`python3 -m pytest tests`:               `conftest.py pytest.py pytest/__init__.py tests/conftest.py`,
-		`python3 -m unittest discover -s tests`: `unittest.py unittest/__init__.py tests/__init__.py tests/unit/__init__.py`,
+		`python3 -m unittest discover -s tests`: `unittest.py unittest/__init__.py tests/__init__.py tests/unit/__init__.py tests/random.py`,
 		`npm test`:                              `.npmrc sub/.npmrc node_modules/.bin/jest node_modules sub/node_modules/x/index.js jest.config.js vitest.config.ts`,
 		`npm --prefix=sub test`:                 `.npmrc sub/.npmrc sub/node_modules/.bin/x`,
 		`npx jest`:                              `.npmrc node_modules/.bin/jest jest.config.mjs`,

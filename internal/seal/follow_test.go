@@ -32,6 +32,10 @@ build: src/main.c
 loop: loop
 	./tools/loop.sh
 far: ; node $(shell sh tools/which.sh)/x.js
+ALL := tools/other.sh
+ALL += tools/extra.sh
+plus:
+	for f in $(ALL); do sh $$f; done
 each: ; for f in other extra; do sh tools/$$f.sh; done
 out: a.out
 %.out: ; sh tools/other.sh
@@ -59,7 +63,7 @@ out: a.out
 	"package.json":   `{"scripts": {"pretest": "sh tools/env.sh", "test": "npm run unit && jest", "unit": "node js/bench.mjs", "lint": "eslint src"}}`,
 	"jest.config.js": "",
 	"justfile":       "dir := \"tools\"\nimport 'more.just'\ndefault: test\ntest arg='x': (prepare 'y') lint\n  @sh {{dir}}/check.sh {{arg}}\nprepare x:\n    bash {{ dir }}/extra.sh\nlint:\n  #!/usr/bin/env bash\n  set -e\n  python3 -m tools.lint\nruby:\n  #!/usr/bin/env ruby\n  puts 1\n",
-	"more.just":      "more:\n  sh tools/other.sh\n",
+	"more.just":      "more:\n\tsh tools/other.sh\n",
 	"composer.json":  `{"scripts": {"test": ["@lint", "sh tools/env.sh"], "lint": "sh tools/extra.sh"}}`,
 	"tools/asks.sh":  "[ -e x ] || sh tools/other.sh\n",
 	"Rakefile":       "task :default\n", "tool.rb": "require './x'\n",
@@ -75,6 +79,7 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		`make loop`:                        {"Makefile mk/more.mk tools/loop.sh", ""},
 		`make nothing`:                     {"Makefile mk/more.mk", "Makefile: nothing"},
 		`make each`:                        {"Makefile mk/more.mk tools/other.sh tools/extra.sh", ""},
+		`make plus`:                        {"Makefile mk/more.mk tools/other.sh tools/extra.sh", ""},
 		`make out`:                         {"Makefile mk/more.mk", "Makefile: a.out"},
 		`make $TARGET`:                     {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "Makefile: $TARGET, tools/check.sh: $TOOL"},
 		`sh tools/check.sh`:                {checked, "tools/check.sh: $TOOL"},
