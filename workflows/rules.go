@@ -71,6 +71,7 @@ var (
 		func(s spec.Spec) improveRules { return govern.Improve2Of(s) },
 		func(s spec.Spec) improveRules { return govern.Improve3Of(s) },
 		func(s spec.Spec) improveRules { return govern.Improve4Of(s) },
+		func(s spec.Spec) improveRules { return govern.Improve5Of(s) },
 	}
 	deliverVersions = []func(spec.Spec) deliverRules{
 		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },

@@ -181,7 +181,7 @@ const varyTime = 5 * time.Minute
 
 // vary measures the unchanged code again, as a loop would, and notes how its metric would be judged.
 func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) (act.Measured, error)) error {
-	rules := govern.Improve4Of(s)
+	rules := govern.Improve5Of(s)
 	values, spent := []evidence.Decimal{*first.Metric}, first.ElapsedMs
 	for rules.Judging(values) == "" {
 		if each := spent / int64(len(values)); spent+each > varyTime.Milliseconds() {

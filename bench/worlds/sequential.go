@@ -10,7 +10,7 @@ const pairs = 5
 
 // Pawl is pawl's own rule.
 func Pawl(s *session) Outcome {
-	rules := sampling.Rules{Direction: evidence.Lower, Levels: true}
+	rules := sampling.Rules{Direction: evidence.Lower, Levels: true, Exact: true}
 	var baseline []evidence.Decimal
 	for range rules.Evaluations() {
 		baseline = append(baseline, printed(s.measure(s.base)))

@@ -22,8 +22,11 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 	rules := ImproveOf(sp).Samples
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
+	if sigma == 0 {
+		return Noisy{Says: fmt.Sprintf("the metric has not varied; one evaluation takes %s. A change is kept after %d evaluations of it, and evaluated at most %d times", lasting(each), sampling.LeastSamples, rules.MaxSamples)}
+	}
 	n := Noisy{Says: fmt.Sprintf(
-		"the metric is noisy: one evaluation varies by %s (one standard deviation) and takes %s. Each change and the code before it are evaluated in turn, at most %d times each. To show an improvement of %s takes about %d evaluations of the change",
+		"the metric is noisy: one evaluation varies by %s (one standard deviation) and takes %s. Each change is compared with the code before it, and evaluated at most %d times. To show an improvement of %s takes about %d evaluations of the change",
 		amountOf(sigma, unit), lasting(each), rules.MaxSamples, amountOf(r.Delta, r.Unit), r.Samples,
 	)}
 	if r.TooNoisy {
@@ -46,6 +49,9 @@ func Told(s sampling.Sampler, sp spec.Spec) string {
 	rules := ImproveOf(sp).Samples
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
+	if sigma == 0 {
+		return fmt.Sprintf("The metric may vary, so changes are judged by several evaluations, at most %d of each.", rules.MaxSamples)
+	}
 	return fmt.Sprintf(
 		"The metric varies: one evaluation by %s (one standard deviation), so that a single measurement says little. Changes are judged by several evaluations, at most %d of each. The goal is an improvement of %s; a smaller one mostly can't be shown.",
 		amountOf(sigma, unit), rules.MaxSamples, amountOf(r.Delta, r.Unit),

@@ -2,6 +2,7 @@ package govern_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -144,7 +145,7 @@ func TestP6_TheNewHeadIsMeasuredWhereSomethingIsStillComparedWithIt(t *testing.T
 func TestA1_WhatNoiseMeansIsSaidInNumbers(t *testing.T) {
 	r := sampled(t, "")
 	quiet := govern.Noise(sampling.Start(r.Samples, twelve), noisySpec(t, ""), 1500*time.Millisecond)
-	require.Regexp(t, `^the metric is noisy: one evaluation varies by \d\.\d+ % \(one standard deviation\) and takes 1\.5s\. .* at most 32 times each\. To show an improvement of \d\.\d+ % takes about \d+ evaluations of the change$`, quiet.Says)
+	require.Regexp(t, `^the metric is noisy: one evaluation varies by \d\.\d+ % \(one standard deviation\) and takes 1\.5s\. .* evaluated at most 32 times\. To show an improvement of \d\.\d+ % takes about \d+ evaluations of the change$`, quiet.Says)
 	require.Empty(t, quiet.Warnings)
 
 	const fine = `,"minDelta":"0.01%"`
@@ -152,6 +153,10 @@ func TestA1_WhatNoiseMeansIsSaidInNumbers(t *testing.T) {
 	require.Len(t, loud.Warnings, 2, "%v", loud.Warnings)
 	require.Contains(t, loud.Warnings[0], "an improvement of 0.01 % can't be shown within verify.maxSamples (32)")
 	require.Contains(t, loud.Warnings[1], "limits.activeTime is 10m:")
+
+	steady := sampling.Start(govern.Improve5Of(noisySpec(t, "")).Samples, slices.Repeat(twelve[:1], 12))
+	require.Equal(t, "the metric has not varied; one evaluation takes 1s. A change is kept after 3 evaluations of it, and evaluated at most 32 times", govern.Noise(steady, noisySpec(t, ""), time.Second).Says)
+	require.NotContains(t, govern.Told(steady, noisySpec(t, "")), "improvement of 0")
 }
 
 func TestP6_ABoundIsNotWaived(t *testing.T) {

@@ -78,13 +78,13 @@ func ClaimOf(scale Scale, noise Noise, r Rules, p Pairs) Claim {
 		claim.TooNoisy = true
 		return claim
 	}
-	own := Noise{}.and(within(baseline, noise.Sigma())).and(within(head, noise.Sigma()))
+	own := Noise{Exact: noise.Exact}.and(within(baseline, noise.Sigma())).and(within(head, noise.Sigma()))
 	if own.Sigma() > noise.Sigma() {
 		noise = own
 	}
 	sigma := noise.Sigma()
-	from, b := centre(baseline, sigma)
-	to, a := centre(head, sigma)
+	from, b := noise.centre(baseline)
+	to, a := noise.centre(head)
 	d, se := to-from, sigma*math.Sqrt(1/float64(b)+1/float64(a))
 	two, one := 0., 0.
 	if noise.Degrees > 0 {

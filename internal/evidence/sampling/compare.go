@@ -28,7 +28,7 @@ func (s Sampler) Compare(r Rules, p Pairs) Judgement {
 	j, n := pairs.weigh(r), len(p.Head)
 	keep, discard := boundaries(missed)
 	switch whole := n > 0 && len(p.Baseline) == n; {
-	case whole && j.LLR >= keep && (j.LLR == certain || n >= LeastSamples):
+	case whole && j.LLR >= keep && (j.LLR == certain && !r.Exact || n >= LeastSamples):
 		j.Do = Keep
 	case whole && j.LLR <= discard:
 		j.Do = Discard

@@ -52,7 +52,7 @@ func (s Sampler) Next(r Rules) Judgement {
 		j.Do = MeasureCandidate
 	case s.Trial.References == 0: // a reference that is never renewed would not show that the machine drifts
 		j.Do = MeasureReference
-	case j.LLR >= keep && (j.LLR == certain || n >= LeastSamples && s.Trial.References >= LeastSamples):
+	case j.LLR >= keep && (j.LLR == certain && !r.Exact || n >= LeastSamples && s.Trial.References >= LeastSamples):
 		j.Do = Keep
 	case j.LLR >= keep && n >= LeastSamples:
 		j.Do = MeasureReference
@@ -83,8 +83,8 @@ func (s Sampler) stale() bool {
 // replaced by the equally rare deviate for a known v.
 func (s Sampler) weigh(r Rules) Judgement {
 	sigma, counting := s.Noise.Sigma(), s.counting()
-	reference, b := centre(counting, sigma)
-	candidate, a := centre(s.Trial.Values, sigma)
+	reference, b := s.Noise.centre(counting)
+	candidate, a := s.Noise.centre(s.Trial.Values)
 	j := Judgement{Samples: len(s.Trial.Values), References: len(counting), Drift: s.Reference.Drifts,
 		Mean: decimal(s.Scale.metric(candidate), digits), Reference: decimal(s.Scale.metric(reference), digits)}
 	if spread := spread(s.Trial.Values); s.Scale.Log {

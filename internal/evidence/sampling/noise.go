@@ -27,6 +27,7 @@ type Noise struct {
 	Degrees float64 `json:"degrees,omitempty"` // of freedom
 	Spikes  float64 `json:"spikes,omitempty"`  // evaluations that were left out; older ones weigh less here too
 	Levels  bool    `json:"levels,omitempty"`  // spikes that are not rare are levels, and count
+	Exact   bool    `json:"exact,omitempty"`   // the mean of equal values is that value, to the last bit
 }
 
 // Sigma returns the standard deviation of one evaluation on the scale, 0 if nothing is known or nothing varied.
@@ -60,13 +61,13 @@ func (n Noise) next(arm []float64, y float64) Noise {
 	if len(arm) == 0 {
 		return n
 	}
-	mean, count := centre(arm, n.Sigma())
+	mean, count := n.centre(arm)
 	return n.with((y - mean) * math.Sqrt(float64(count)/float64(count+1)))
 }
 
 // and returns the noise with all of an arm.
 func (n Noise) and(arm []float64) Noise {
-	mean := average(arm)
+	mean := n.average(arm)
 	for _, y := range arm {
 		n.Squares += float64((y - mean) * (y - mean))
 	}
@@ -77,7 +78,7 @@ func (n Noise) and(arm []float64) Noise {
 // calibrate returns the noise of an arm about which nothing is known. It starts with the median and the deviations
 // from it. From the inside out it adds every value within the cut of the spread so far, until it finds no more. So
 // normal noise is complete, and spikes are left out.
-func calibrate(arm []float64, levels bool) Noise {
+func calibrate(arm []float64, r Rules) Noise {
 	middle := median(arm)
 	byDistance := slices.Clone(arm)
 	slices.SortStableFunc(byDistance, func(a, b float64) int { return cmp.Compare(math.Abs(a-middle), math.Abs(b-middle)) })
@@ -90,16 +91,16 @@ func calibrate(arm []float64, levels bool) Noise {
 		inside++
 		sigma = max(sigma, spread(byDistance[:inside]))
 	}
-	if spikes := float64(len(arm) - inside); levels && spikes > rare*float64(len(arm)) {
+	if spikes := float64(len(arm) - inside); r.Levels && spikes > rare*float64(len(arm)) {
 		inside = len(arm)
 	}
-	return Noise{Spikes: float64(len(arm) - inside), Levels: levels}.and(byDistance[:inside])
+	return Noise{Spikes: float64(len(arm) - inside), Levels: r.Levels, Exact: r.Exact}.and(byDistance[:inside])
 }
 
 // centre returns the mean of an arm without its spikes, and the number of values in it.
-func centre(arm []float64, sigma float64) (mean float64, count int) {
-	arm = within(arm, sigma)
-	return average(arm), len(arm)
+func (n Noise) centre(arm []float64) (mean float64, count int) {
+	arm = within(arm, n.Sigma())
+	return n.average(arm), len(arm)
 }
 
 // within returns an arm without its spikes. If that left half of it or less, nobody could tell which, and all count.
@@ -115,20 +116,25 @@ func within(arm []float64, sigma float64) []float64 {
 	return near
 }
 
-func average(arm []float64) float64 {
+// average returns the mean of an arm. What is summed are the distances from its first value: rounding must not find
+// noise in equal evaluations, as every other one would then be a spike.
+func (n Noise) average(arm []float64) float64 {
 	if len(arm) == 0 {
 		return 0
 	}
-	sum := 0.
-	for _, y := range arm {
-		sum += y
+	sum, from := 0., 0.
+	if n.Exact {
+		from = arm[0]
 	}
-	return sum / float64(len(arm))
+	for _, y := range arm {
+		sum += y - from
+	}
+	return from + sum/float64(len(arm))
 }
 
 // spread returns the standard deviation of an arm, 0 for fewer than two values.
 func spread(arm []float64) float64 {
-	return Noise{}.and(arm).Sigma()
+	return Noise{Exact: true}.and(arm).Sigma()
 }
 
 func median(arm []float64) float64 {

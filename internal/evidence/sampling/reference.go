@@ -24,12 +24,12 @@ type Reference struct {
 
 // with returns the reference with one more evaluation. A difference between its halves shows that the machine drifts:
 // they are of the same program, so nothing else can cause it.
-func (r Reference) with(y, sigma float64) Reference {
+func (r Reference) with(y float64, n Noise) Reference {
 	values := make([]float64, 0, mostReference)
 	values = append(append(values, r.Values[max(0, len(r.Values)+1-mostReference):]...), y)
 	r.Values = values
 	switch {
-	case len(values) >= leastTested && r.differ(sigma):
+	case len(values) >= leastTested && r.differ(n):
 		r.Drifts = true
 	case len(values) >= steadyAfter:
 		r.Drifts = false
@@ -38,11 +38,11 @@ func (r Reference) with(y, sigma float64) Reference {
 }
 
 // differ reports whether the halves of the reference differ by more than three standard errors.
-func (r Reference) differ(sigma float64) bool {
+func (r Reference) differ(noise Noise) bool {
 	half := len(r.Values) / 2
-	before, m := centre(r.Values[:half], sigma)
-	after, n := centre(r.Values[half:], sigma)
-	return math.Abs(after-before) > halves*sigma*math.Sqrt(1/float64(m)+1/float64(n))
+	before, m := noise.centre(r.Values[:half])
+	after, n := noise.centre(r.Values[half:])
+	return math.Abs(after-before) > halves*noise.Sigma()*math.Sqrt(1/float64(m)+1/float64(n))
 }
 
 // counting returns the evaluations of the head that count: all of them, or, if the machine drifts, the last four and
@@ -87,9 +87,9 @@ func Deterministic(baseline []evidence.Decimal) bool {
 func Start(r Rules, baseline []evidence.Decimal) Sampler {
 	s := Sampler{Scale: ScaleOf(r.Direction, baseline...)}
 	values := s.Scale.all(baseline)
-	s.Noise = calibrate(values, r.Levels)
+	s.Noise = calibrate(values, r)
 	for _, y := range values {
-		s.Reference = s.Reference.with(y, s.Noise.Sigma())
+		s.Reference = s.Reference.with(y, s.Noise)
 	}
 	return s
 }
@@ -107,7 +107,7 @@ func (s Sampler) Missing() int {
 func (s *Sampler) AddReference(v evidence.Decimal) {
 	y := s.Scale.of(v)
 	s.Noise = s.Noise.next(s.counting(), y)
-	s.Reference = s.Reference.with(y, s.Noise.Sigma())
+	s.Reference = s.Reference.with(y, s.Noise)
 	s.Trial.References++
 	s.Trial.Since = 0
 }
@@ -132,7 +132,7 @@ func (s *Sampler) HeadChanged() {
 
 // Best returns the reference's estimate for the head, in the metric's own unit.
 func (s Sampler) Best() evidence.Decimal {
-	mean, _ := centre(s.counting(), s.Noise.Sigma())
+	mean, _ := s.Noise.centre(s.counting())
 	return decimal(s.Scale.metric(mean), digits)
 }
 

@@ -16,7 +16,7 @@ type Resolution struct {
 func (s Sampler) Resolve(r Rules) Resolution {
 	r = r.full()
 	keep, _ := boundaries(beta)
-	reference, _ := centre(s.counting(), s.Noise.Sigma())
+	reference, _ := s.Noise.centre(s.counting())
 	sigma, delta := s.Noise.Sigma(), s.delta(r, reference)
 	out := Resolution{Delta: said(s.Scale, delta), Unit: s.Scale.unit(), Samples: 1}
 	out.Smallest = said(s.Scale, sigma*math.Sqrt(2*keep/float64(r.MaxSamples)))

@@ -14,6 +14,7 @@ type Rules struct {
 	MaxSamples  int                // most evaluations of a candidate; 32, 3 to 256
 	Calibration int                // evaluations of the baseline; 12, between 12 and 64
 	Levels      bool               // spikes that are not rare are levels of the metric, and count as noise
+	Exact       bool               // equal evaluations show no noise at all, and no keep takes fewer than LeastSamples
 }
 
 // The defaults of Rules, and their limits. A spec with values beyond the limits is refused.

@@ -330,6 +330,43 @@ func TestWhatEachEvaluationTeaches(t *testing.T) {
 	require.Positive(t, flat.Noise.Sigma(), "what never varied has no spikes")
 }
 
+// Twelve equal evaluations prove little. Luck keeps no more of a metric that shows its usual number most of the time
+// than of any other: rounding finds no noise in equal evaluations, and one that differs decides nothing alone.
+func TestAMetricThatSeldomVariesKeepsNoLuck(t *testing.T) {
+	rules := sampling.Rules{Direction: evidence.Lower, Levels: true, Exact: true}
+	for _, usual := range []float64{1000, 84.7, 3, .1, -12.3} {
+		s := sampling.Start(rules, slices.Repeat(numbers(usual), 12))
+		for range 5 {
+			s.AddReference(number(usual))
+		}
+		require.Zero(t, s.Noise.Sigma(), "%v", usual)
+		j := judge(&s, rules, always(usual), always(usual))
+		require.Equal(t, sampling.Discard, j.Do, "equal to %v", usual)
+		s.Settle()
+		j = judge(&s, rules, always(usual), always(usual-.01))
+		require.Equal(t, []any{sampling.Keep, 3}, []any{j.Do, j.Samples}, "better than %v", usual)
+	}
+	kept := 0
+	const loops, changes = 200, 20
+	for seed := range uint64(loops) {
+		r := seeded(seed)
+		evaluate := func() evidence.Decimal {
+			if r.IntN(10) == 0 {
+				return number(1000 + float64(3-6*r.IntN(2)))
+			}
+			return number(1000)
+		}
+		s := sampling.Start(rules, slices.Repeat(numbers(1000), 12))
+		for range changes {
+			if judge(&s, rules, evaluate, evaluate).Do == sampling.Keep {
+				kept++
+			}
+			s.Settle()
+		}
+	}
+	require.Less(t, float64(kept)/loops/changes, .01)
+}
+
 // If a loop left the slower level out, an arm that happens to have more of it would look slower: one interval in three
 // missed the truth.
 func TestLevelsOfAMetricAreNoise(t *testing.T) {
