@@ -237,7 +237,8 @@ func asksAbout(r *http.Request) bool {
 // generates reports whether a request makes a model work.
 func generates(r *http.Request) bool {
 	ends := []string{"/messages", "/responses", "/responses/compact", "/completions", ":generateContent", ":streamGenerateContent"}
-	return r.Method == http.MethodPost && slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) })
+	stores := strings.Contains(r.URL.Path, "/threads/") // a message that OpenAI keeps; no model reads it
+	return r.Method == http.MethodPost && !stores && slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) })
 }
 
 // stays reads a request to OpenAI's responses. If it asks for work that goes on after the answer, whose cost nobody

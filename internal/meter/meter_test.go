@@ -179,7 +179,7 @@ func TestE6_TheUsersKeyIsForModelsAlone(t *testing.T) {
 	}
 	for _, line := range []string{
 		"POST /v1/messages/batches", "POST /v1/complete", "POST /v1/images/generations", "POST /v1/audio/speech", "POST /v1/videos", "POST /v1/embeddings",
-		"POST /v1/realtime/client_secrets", "POST /v1/realtime/sessions", "POST /v1/threads/runs", "POST /v1/fine_tuning/jobs", "POST /v1/batches",
+		"POST /v1/realtime/client_secrets", "POST /v1/realtime/sessions", "POST /v1/threads/runs", "POST /v1/threads/thread_1/messages", "POST /v1/fine_tuning/jobs", "POST /v1/batches",
 		"POST /v1beta/models/imagen-4:predict", "POST /v1beta/models/veo-3:predictLongRunning", "POST /v1beta/models/g:batchGenerateContent", "POST /v1beta/cachedContents",
 		"GET /v1/files", "GET /v1/files/file-1/content", "GET /v1/responses/resp_1", "GET /v1/organizations/api_keys", "GET /v1beta/files", "GET /credits",
 		"DELETE /v1/models/ft:mine", "PATCH /v1beta/tunedModels/mine", "GET /v1/models/../files", "GET /v1/models/..%2Ffiles", "GET /v1/models/%2e%2e/files", "POST /v1/messages/",
