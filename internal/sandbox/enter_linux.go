@@ -251,6 +251,11 @@ func (p piece) apart(at string) error {
 		return err
 	}
 	defer os.Remove(nothing)
+	if err := memory(nothing, "mode=0755,size=1m"); err != nil {
+		return err
+	}
+	// The overlay keeps what is mounted there. Over a folder that is removed it could list nothing.
+	defer unix.Unmount(nothing, unix.MNT_DETACH)
 	return unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+escaped(p.from)+":"+nothing)
 }
 

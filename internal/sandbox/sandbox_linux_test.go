@@ -228,6 +228,7 @@ func TestE6_WhatIsInReachOfAgents(t *testing.T) {
 				{"write the system", `echo 1 >/usr/new || echo 1 >>/etc/passwd`, false},
 				{"read what is root's alone", `grep -q . /etc/shadow`, false},
 				{"read the repository", `grep -q theirs $W/repo/file`, true},
+				{"list the repository", `ls -A $W/repo | grep -q '^file$'`, true},
 				{"write the repository", `echo 1 >$W/repo/file`, false},
 				{"make files in the repository", `echo 1 >$W/repo/.git/hooks/pre-commit || echo 1 >$W/repo/.git/new`, false},
 				{"remove a file of the repository", `rm -f $W/repo/file || mv $W/repo/file $W/repo/other`, false},
