@@ -111,6 +111,52 @@ func TestE3_ARunningLoopAppliesWhatWasApproved(t *testing.T) {
 	require.Equal(t, govern.Approved, in.Running.Proposal.State, "what was given is not changed")
 }
 
+// TestE3_AnApplyThatWasCutOffIsTakenUpWhereverTheBaseIs: a worker dies after it has changed something and before anybody
+// knows, and the user commits before the next one tries again.
+func TestE3_AnApplyThatWasCutOffIsTakenUpWhereverTheBaseIs(t *testing.T) {
+	begun := func(t *testing.T, how string) (*actest.Loop, act.Apply, func(string) string) {
+		l := actest.Begin(t, spec.Deny)
+		l.Iterate()
+		gittest.Write(t, l.Opened.Desk+"/work/a", "better\n")
+		l.CommitDesk("")
+		gittest.Git(t, l.User, "fetch", "-q", l.Store(), "pawl/x")
+		hash := sum(gittest.Git(t, l.User, "diff", "--binary", "--full-index", l.Opened.Base, l.Head) + "\n")
+		p := loop.Proposal{Hash: hash, Base: l.Opened.Base, Head: l.Head, State: govern.Approved}
+		return l, act.Apply{Loop: "x", Hash: hash, How: how, Time: actest.When, Running: &act.Running{Proposal: p, Ledger: l.Ledger}}, func(text string) string {
+			gittest.Write(t, l.User+"/README.md", text)
+			gittest.Git(t, l.User, "add", "README.md")
+			gittest.Git(t, l.User, "commit", "-qm", text)
+			return gittest.Git(t, l.User, "rev-parse", "main")
+		}
+	}
+	t.Run("the proposal was made again", func(t *testing.T) {
+		l, in, commits := begun(t, act.FastForward)
+		var last string
+		for _, text := range []string{"moved\n", "moved again\n"} {
+			tip := commits(text)
+			for range 2 {
+				out, err := l.ApplyHere(t.Context(), in)
+				require.NoError(t, err)
+				require.Equal(t, tip, out.Moved.Base)
+				require.Equal(t, []string{l.Head, tip}, strings.Fields(gittest.Git(t, l.Store(), "log", "-1", "--format=%P", out.Moved.Head)))
+				last = out.Moved.Head
+			}
+		}
+		require.Equal(t, last, gittest.Git(t, l.Store(), "rev-parse", "pawl/x"))
+	})
+	t.Run("the branch has it", func(t *testing.T) {
+		l, in, commits := begun(t, act.Squash)
+		_, err := l.ApplyHere(t.Context(), in)
+		require.NoError(t, err)
+		tip := commits("mine\n")
+		out, err := l.ApplyHere(t.Context(), in)
+		require.NoError(t, err)
+		require.True(t, out.Already)
+		require.Nil(t, out.Moved)
+		require.Equal(t, tip, out.Proposal.Commit)
+	})
+}
+
 func sum(text string) string {
 	h := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(h[:])

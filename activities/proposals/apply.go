@@ -140,10 +140,12 @@ func apply(ctx context.Context, ws *hosted.Workspace, head string, s loop.State,
 		out.Commit, err = x.land(ctx)
 	} else {
 		out.Commit, err = x.landed(ctx, tip)
-		out.Already = out.Commit != ""
-		if err == nil && !out.Already {
-			out.Moved, err = x.renew(ctx, tip)
+		if err == nil && out.Commit == "" {
+			if out.Moved, err = x.renew(ctx, tip); err == nil && out.Moved == nil {
+				out.Commit = tip
+			}
 		}
+		out.Already = out.Commit != ""
 	}
 	if err == nil && out.Commit != "" {
 		x.proposal.State, x.proposal.Branch, x.proposal.Commit = govern.Applied, x.branch, out.Commit
@@ -230,8 +232,8 @@ func (x *application) check(ctx context.Context) error {
 	return err
 }
 
-// landed returns the commit by which the branch already has the proposal, "" if it does not: an earlier attempt was
-// cut off, or somebody has merged it by hand.
+// landed returns the commit by which the branch already has the proposal, "" if it has no such commit: an earlier
+// attempt was cut off, or somebody has merged it by hand.
 func (x *application) landed(ctx context.Context, tip string) (string, error) {
 	for _, commit := range []string{x.proposal.Commit, x.proposal.Head} {
 		if commit == "" {
@@ -245,14 +247,12 @@ func (x *application) landed(ctx context.Context, tip string) (string, error) {
 			return commit, nil
 		}
 	}
-	if is, err := x.from(ctx, tip); err != nil || is != x.change {
-		return "", err
-	}
-	return tip, nil
+	return "", nil
 }
 
 // renew merges the moved base into the loop's branch. The result is a new proposal: nobody has approved its hash, and
-// the work was measured on the old base only.
+// the work was measured on the old base only. It returns nil if the base already has everything: an earlier attempt
+// that squashed was cut off, or somebody has taken the change by hand, and more commits may have come since.
 func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, error) {
 	parents := []string{x.proposal.Head, tip}
 	tree, err := x.Objects.Merge(ctx, x.proposal.Head, tip)
@@ -260,8 +260,15 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 		return nil, fault.New(fault.BaseMoved, "%s has moved and conflicts with the proposal: %s", x.branch, conflict.Error()).
 			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", git.BranchName(x.Branch), x.branch))
 	}
+	var base git.Commit
+	if err == nil {
+		base, err = x.Objects.ReadCommit(ctx, tip)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("putting the proposal onto %s: %w", x.branch, err)
+	}
+	if base.Tree == tree {
+		return nil, nil
 	}
 	head, err := x.Objects.Make(ctx, store.NewCommit{
 		Tree: tree, Parents: parents, Author: x.Author(), Time: x.in.Time,
@@ -274,10 +281,13 @@ func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, er
 	if err != nil {
 		return nil, err
 	}
-	if c, err := x.Objects.ReadCommit(ctx, at); err == nil && slices.Equal(c.Parents, parents) && c.Tree == tree {
-		head = at // an earlier attempt was cut off
+	from := x.proposal.Head
+	if c, err := x.Objects.ReadCommit(ctx, at); err == nil && len(c.Parents) == 2 && c.Parents[0] == from { // an earlier attempt was cut off
+		if from = at; c.Parents[1] == tip && c.Tree == tree {
+			head = at
+		}
 	}
-	if err := x.Objects.SetRef(ctx, x.Branch, head, x.proposal.Head); err != nil {
+	if err := x.Objects.SetRef(ctx, x.Branch, head, from); err != nil {
 		return nil, recording.Fenced(ctx, x.Workspace, err, "moving the loop's branch")
 	}
 	crash.At("apply.renewed")
