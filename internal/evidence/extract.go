@@ -115,7 +115,7 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 		return Reading{}, err
 	case err != nil:
 		return Reading{}, &NoNumber{"what the pattern found is not a number", quote(string(found))}
-	case last.to == len(found): // the group may leave the unit out
+	case last.to == len(found) && !last.seconds: // the group may leave the unit out
 		reading.Unit = unitAt(out, to)
 	}
 	reading.From = FromPattern
@@ -195,7 +195,11 @@ func read(t token, count int, out []byte) (Reading, error) {
 	if err != nil {
 		return Reading{}, &NoNumber{"the number is out of range", quote(t.text)}
 	}
-	return Reading{Value: value, Count: count, Grouped: t.grouped, Unit: unitAt(out, t.to)}, nil
+	unit := "s"
+	if !t.seconds {
+		unit = unitAt(out, t.to)
+	}
+	return Reading{Value: value, Count: count, Grouped: t.grouped, Unit: unit}, nil
 }
 
 // tail returns the last line of out that is not blank, for an error.

@@ -2,9 +2,6 @@ package evidence
 
 import (
 	"bytes"
-	"strings"
-
-	"github.com/shopspring/decimal"
 
 	"pawl/internal/lazyregexp"
 )
@@ -25,6 +22,7 @@ type token struct {
 	text    string
 	grouped bool
 	pair    bool // "0,75": nobody knows whether it is one number or two
+	seconds bool // a duration of several parts, which text has in seconds
 }
 
 // minus is the sign of Unicode (U+2212), which programs print in some locales.
@@ -44,7 +42,7 @@ var minus = []byte("\u2212")
 //     marked as grouped, because it could have been a list.
 //   - "0,75" is one token, a pair: 0.75 in some locales, a list of two in others. More numbers with commas are a list, and
 //     so is "utf8,75".
-//   - "1m2.5s", as Go prints a duration, is 62.5, in seconds, and so is "1m2,5s".
+//   - "1h30m" and "1m2.5s" are one number, in seconds: 5400 and 62.5. See [duration].
 //   - NaN, Inf and Infinity as separate words are found too, as notFinite, so that "epoch 3: loss NaN" is not read
 //     as 3.
 func scan(b []byte, i int) (token, int) {
@@ -63,10 +61,10 @@ func scan(b []byte, i int) (token, int) {
 				continue
 			}
 			end, grouped := numberEnd(b, i)
-			switch before := at(b, i-1); at(b, end) { // patterns are slow on megabytes
-			case 'h', 'm':
-				if m := duration().FindSubmatch(b[i:]); m != nil && !isWord(before) && !isWord(at(b, i+len(m[0]))) {
-					return token{kind: number, from: i, to: i + len(m[0]) - 1, text: inSeconds(m)}, i + len(m[0])
+			switch before := at(b, i-1); at(b, end) { // this is done for each number of megabytes
+			case ' ', 'd', 'h', 'm', 's', 'u', 'n', "µ"[0], "μ"[0]:
+				if text, end := duration(b, i); end > i {
+					return token{kind: number, from: i, to: end, text: text, seconds: true}, end
 				}
 			case ',':
 				if grouped || before == ',' || before == '.' || endsName(b, i) {
@@ -94,18 +92,6 @@ func scan(b []byte, i int) (token, int) {
 		}
 	}
 	return token{}, i
-}
-
-// inSeconds returns the seconds of a match of duration.
-func inSeconds(m [][]byte) string {
-	total := decimal.Zero
-	for i, size := range []string{"3600", "60", "1"} {
-		if len(m[i+2]) > 0 {
-			n := strings.Replace(string(m[i+2]), ",", ".", 1)
-			total = total.Add(decimal.RequireFromString(n).Mul(decimal.RequireFromString(size)))
-		}
-	}
-	return string(m[1]) + exact(total).String()
 }
 
 // endsName reports whether the digits at i, or the hyphen before them, belong to a name: "utf8", "BenchmarkSort-8".
@@ -157,7 +143,6 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 var (
 	thousands   = lazyregexp.New(`^[1-9]\d{0,2}(?:,\d{3})+(,?\d)?`)
 	pair        = lazyregexp.New(`^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d+),\d+(?:[eE][-+]?\d+)?([,.]\d)?`)
-	duration    = lazyregexp.New(`^([-+]?)(?:(\d{1,9})h)?(\d{1,9})m(\d{1,9}(?:[.,]\d{1,9})?)s`)
 	hexadecimal = lazyregexp.New(`^0[xX]\w*`)
 	day         = lazyregexp.New(`^\d{4}(?:-[01]\d-|/[01]\d/)[0-3]\d(\d)?`) // ISO 8601
 	timeOfDay   = lazyregexp.New(`^\d{1,2}(?::[0-5]\d){2}(?:[.,]\d+|(:?\d))?`)

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"maps"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -53,24 +54,81 @@ func unitAt(b []byte, i int) string {
 	if c := at(b, i); c == ' ' || c == '\t' {
 		from++
 	}
-	to := from
-	if at(b, to) == '%' {
-		to++
-	}
-	for to == from || b[to-1] != '%' {
-		r, size := utf8.DecodeRune(b[min(to, len(b)):])
-		if size == 0 || !unicode.IsLetter(r) {
-			break
-		}
-		if to += size; to-from > len("seconds") {
-			return ""
-		}
+	to := letters(b, from)
+	if at(b, from) == '%' {
+		to = from + 1
 	}
 	u, known := units[string(b[from:to])]
 	if !known || isWord(at(b, to)) && u.name != "%" || u.glued && from > i {
 		return ""
 	}
 	return u.name
+}
+
+// letters returns the end of the letters at i, or of the first few: more are no unit.
+func letters(b []byte, i int) int {
+	for to := i; ; {
+		r, size := utf8.DecodeRune(b[min(to, len(b)):])
+		if !unicode.IsLetter(r) || to-i > len("seconds") {
+			return to
+		}
+		to += size
+	}
+}
+
+// duration reads a duration of several parts at i: "1h30m", "1m2.5s", "1m 02s", "1 minute 2.5 seconds". The units of the parts
+// get smaller, no part reaches the unit before it, and only the last one has decimals. It returns the seconds and where the
+// duration ends, or i if there is none.
+func duration(b []byte, i int) (seconds string, end int) {
+	from := i
+	if c := at(b, i); c == '-' || c == '+' {
+		from++
+	}
+	sign, total, parts, before, whole := b[i:from], decimal.Zero, 0, decimal.Zero, true
+	for end = i; whole; parts++ {
+		to := from + digits(b[from:])
+		if c := at(b, to); (c == '.' || c == ',') && isDigit(at(b, to+1)) {
+			whole, to = false, to+1+digits(b[to+1:])
+		}
+		name := to
+		if at(b, to) == ' ' {
+			name++
+		}
+		last := letters(b, name)
+		if to == from || to-from > longestPart || last == name {
+			break
+		}
+		size := partOf(string(b[name:last]))
+		n := decimal.RequireFromString(strings.Replace(string(b[from:to]), ",", ".", 1)).Mul(size)
+		if size.IsZero() || parts > 0 && n.GreaterThanOrEqual(before) {
+			break
+		}
+		total, before, end, from = total.Add(n), size, last, last
+		if at(b, from) == ' ' {
+			from++
+		}
+	}
+	if parts < 2 || isWord(at(b, end)) || isWord(at(b, i-1)) {
+		return "", i
+	}
+	return string(sign) + exact(total).String(), end
+}
+
+// longestPart is how many digits a part of a duration may have.
+const longestPart = 30
+
+// partOf returns the seconds of a unit in a duration of several parts, 0 if it is none: there m is a minute, and not a million.
+func partOf(name string) decimal.Decimal {
+	switch name {
+	case "d", "day", "days":
+		return decimal.NewFromInt(86400)
+	case "m":
+		name = "min"
+	}
+	if u := units[name]; u.base == "s" {
+		return u.size
+	}
+	return decimal.Zero
 }
 
 // Form is how an output shows its numbers. Later measurements are read in the form of the first one.
