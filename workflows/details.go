@@ -57,8 +57,14 @@ func Details(s loop.State) string {
 	row("budget", budgetLine(s.Budget))
 	row("branch", s.Branch)
 	row("head", s.Head)
-	row("desk", s.Desk)
+	if !s.Status.Ended() { // then its trees are gone
+		row("desk", s.Desk)
+	}
 	row("host", s.Host)
+	if p := s.Proposal; p != nil {
+		fmt.Fprintf(&w, "| proposal | %s, %s: %s says whether it is approved and applied, and how to do so |\n",
+			markdown.Code(p.Hash[:min(len(p.Hash), 16)]), evidence.Counted(p.Files, "file"), markdown.CodeCell(shell.Join("pawl", "show", s.Loop)))
+	}
 	if s.Status.Ended() {
 		row("ended", strings.TrimSpace(fmt.Sprintf("%s: %s %s", s.ExitStatus, s.Reason, s.ErrorCode)))
 	}
@@ -73,7 +79,7 @@ func Details(s loop.State) string {
 			if it.Reason != "" {
 				what = it.Reason + ": " + what
 			}
-			if it.Metric != nil && !it.Unmeasured {
+			if it.Measured() {
 				metric = it.Metric.String()
 			}
 			fmt.Fprintf(&w, "| %d | %s | %s | %s |\n", it.N, metric, kept, markdown.Text(loop.Clip(what, 120)))

@@ -56,6 +56,29 @@ func TestEveryAnswerThatIsShownIsTaken(t *testing.T) {
 	}
 }
 
+// The row of a change whose guard failed carries the reference (P7), which nobody should take for its metric.
+func TestDetailsShowOnlyMetricsThatWereMeasured(t *testing.T) {
+	metric := evidence.MustDecimal("28356.6")
+	details := workflows.Details(loop.State{Kind: "improve", Iterations: []loop.Iteration{
+		{N: 1, Kept: true, Metric: &metric, Delta: evidence.MustDecimal("-5695"), Description: "the nearest one"},
+		{N: 2, Metric: &metric, Reason: "guard-fail", Description: "leave one out"},
+		{N: 3, Metric: &metric, Description: "no better"},
+	}})
+	require.Contains(t, details, "| 1 | 28356.6 | **yes** | the nearest one |")
+	require.Contains(t, details, "| 2 | – | no | guard-fail: leave one out |")
+	require.Contains(t, details, "| 3 | 28356.6 | no | no better |")
+}
+
+// A person who has only the UI learns there that a proposal waits, and not of a desk that is gone.
+func TestDetailsOfALoopThatHasEndedShowItsProposal(t *testing.T) {
+	s := loop.State{Loop: "demo-1", Kind: "improve", Status: loop.Running, Desk: "/home/a/desk"}
+	require.Contains(t, workflows.Details(s), "| desk | /home/a/desk |")
+	s.Status, s.Proposal = loop.Completed, &loop.Proposal{Hash: theHash, State: "open", Files: 3}
+	details := workflows.Details(s)
+	require.NotContains(t, details, "desk")
+	require.Contains(t, details, "| proposal | `"+theHash[:16]+"`, 3 files: `pawl show demo-1` says whether it is approved and applied, and how to do so |")
+}
+
 // A delivery keeps and discards nothing; it fixes.
 func TestDetailsShowWhatAKindCounts(t *testing.T) {
 	require.Contains(t, workflows.Details(loop.State{Kind: "improve", KeptCount: 2, Discarded: 1, DiscardsInARow: 1}), "| kept / discarded | 2 / 1, 1 discard in a row |")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/spec"
 	"pawl/internal/task"
 )
 
@@ -164,19 +165,19 @@ func (b Budget) Ample(r Resource) string {
 	}
 	enough = enough.Add(enough)
 	if r.Timed() {
-		return max((time.Duration(enough.Float()) * time.Millisecond).Round(time.Second), time.Second).String()
+		return spec.Duration(max((time.Duration(enough.Float()) * time.Millisecond).Round(time.Second), time.Second)).String()
 	}
 	return enough.String()
 }
 
-// Spent says how much of the limit of r was used: "2 of 3", "1m3s of 10m0s".
+// Spent says how much of the limit of r was used: "2 of 3", "1m3s of 10m".
 func (b Budget) Spent(r Resource) string {
 	a := b[r]
 	if !r.Timed() || a.Limit == nil {
 		return fmt.Sprintf("%s of %s", a.Used, a.Limit)
 	}
-	words := func(ms evidence.Decimal) time.Duration {
-		return (time.Duration(ms.Float()) * time.Millisecond).Round(100 * time.Millisecond)
+	words := func(ms evidence.Decimal) spec.Duration {
+		return spec.Duration((time.Duration(ms.Float()) * time.Millisecond).Round(100 * time.Millisecond))
 	}
 	return fmt.Sprintf("%s of %s", words(a.Used), words(*a.Limit))
 }
@@ -184,7 +185,7 @@ func (b Budget) Spent(r Resource) string {
 // In returns an amount of the resource as people write it, without rounding: "12", "1m3.004s".
 func (r Resource) In(n evidence.Decimal) string {
 	if r.Timed() {
-		return (time.Duration(n.Float()) * time.Millisecond).String()
+		return spec.Duration(time.Duration(n.Float()) * time.Millisecond).String()
 	}
 	return n.String()
 }

@@ -29,7 +29,7 @@ func TestA2_AnAmpleLimitLeavesAsMuchAgain(t *testing.T) {
 		loop.Iterations: loop.Count(3), loop.CostUSD: evidence.MustDecimal("0.50"), loop.ActiveTime: loop.Count(600_000),
 	}).Spend(loop.Iterations, loop.Count(2)).Spend(loop.CostUSD, evidence.MustDecimal("0.75")).Spend(loop.ActiveTime, loop.Count(600_100)).Spend(loop.WallClock, loop.Count(7))
 	for r, want := range map[loop.Resource]string{
-		loop.Iterations: "6", loop.CostUSD: "1.50", loop.ActiveTime: "20m0s", loop.WallClock: "1s", loop.Tokens: "0",
+		loop.Iterations: "6", loop.CostUSD: "1.50", loop.ActiveTime: "20m", loop.WallClock: "1s", loop.Tokens: "0",
 	} {
 		require.Equal(t, want, b.Ample(r), r)
 	}
@@ -40,7 +40,7 @@ func TestA8_WhatIsSpentIsSaidInWords(t *testing.T) {
 		loop.Iterations: loop.Count(3), loop.CostUSD: evidence.MustDecimal("0.50"), loop.ActiveTime: loop.Count(600_000),
 	}).Spend(loop.Iterations, loop.Count(2)).Spend(loop.CostUSD, evidence.MustDecimal("0.75")).Spend(loop.ActiveTime, loop.Count(63_712))
 	for r, want := range map[loop.Resource]string{
-		loop.Iterations: "2 of 3", loop.CostUSD: "0.75 of 0.50", loop.ActiveTime: "1m3.7s of 10m0s",
+		loop.Iterations: "2 of 3", loop.CostUSD: "0.75 of 0.50", loop.ActiveTime: "1m3.7s of 10m",
 	} {
 		require.Equal(t, want, b.Spent(r), r)
 	}

@@ -436,6 +436,12 @@ type Iteration struct {
 	Metrics map[string]evidence.Decimal `json:"metrics,omitempty"`
 }
 
+// Measured reports whether the record's metric is its own. A row without a measurement, or whose guard failed,
+// carries the reference (P7).
+func (it Iteration) Measured() bool {
+	return it.Metric != nil && (it.Kept || it.Reason == "" || !it.Delta.IsZero())
+}
+
 // Kept is a commit that stayed.
 type Kept struct {
 	Iteration   int    `json:"iteration"`

@@ -247,7 +247,7 @@ func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) 
 	if !it.Kept {
 		color = ""
 	}
-	if measured(it) {
+	if it.Measured() {
 		text += " " + it.Metric.String() + " (" + signed(it.Delta) + ")"
 	}
 	return text + around(" by ", Clean(it.Agent), "") + ": " + Clean(it.Description), color, true

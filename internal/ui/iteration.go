@@ -18,7 +18,7 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 		color = yellow
 	}
 	metric, delta := "–", ""
-	if measured(it) {
+	if it.Measured() {
 		metric, delta = it.Metric.String(), signed(it.Delta)
 	}
 	line := padLeft(itoa(it.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  "
@@ -49,12 +49,6 @@ func outcomeOf(k kind.Kind, it loop.Iteration) string {
 		return k.NotKept.Word
 	}
 	return Clean(it.Reason)
-}
-
-// measured reports whether the record's metric is its own. A row without a measurement, or whose guard failed,
-// carries the reference (P7).
-func measured(it loop.Iteration) bool {
-	return it.Metric != nil && (it.Kept || it.Reason == "" || !it.Delta.IsZero())
 }
 
 // Meaning explains an iteration's outcome.

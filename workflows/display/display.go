@@ -3,6 +3,7 @@
 package display
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -97,10 +98,11 @@ func Ways(ways []govern.Way) string {
 	var w strings.Builder
 	w.WriteString("| answer | signal or update, JSON input | shell |\n|---|---|---|\n")
 	for _, way := range ways {
-		payload, err := json.Marshal(way.Payload)
+		payload, err := json.MarshalIndent(way.Payload, "", "")
 		if err != nil {
 			payload = []byte("{}") // it contains only plain values
 		}
+		payload = bytes.ReplaceAll(payload, []byte("\n"), []byte(" ")) // blanks let the UI break it, which else cuts the table off
 		fmt.Fprintf(&w, "| %s | `%s` with %s | %s |\n", markdown.Text(way.What), way.Message, markdown.CodeCell(string(payload)), markdown.CodeCell(way.Command))
 	}
 	return w.String()
