@@ -59,11 +59,18 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func unknown(cmd *cobra.Command, name string) error {
 	what := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = min(2, len(name)/2) // letters that may differ
-	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
-		what += "; did you mean " + strings.Join(similar, " or ") + "?"
+	similar := cmd.SuggestionsFor(name)
+	if cmd.Flag(name) != nil {
+		similar = append(similar, "--"+name)
+	}
+	if len(similar) > 0 {
+		what += meaning(strings.Join(similar, " or "))
 	}
 	return usage(what)
 }
+
+// meaning is how an error ends that knows what was meant.
+func meaning(what string) string { return "; did you mean " + what + "?" }
 
 // helpCommand is the library's command, except that a topic that does not exist is an error.
 func helpCommand() *cobra.Command {

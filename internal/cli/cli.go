@@ -34,6 +34,8 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/held"
 	"pawl/internal/host"
+	"pawl/internal/launch"
+	"pawl/internal/list"
 	"pawl/internal/pass"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
@@ -152,11 +154,14 @@ func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) i
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.ran {
 		err = usage(together.ReplaceAllString(goWords.ReplaceAllString(err.Error(), ""), "--$1 and --$2 can't be used together"))
 	}
 	a.screen.Still()
+	if misused, is := errors.AsType[*usageError](err); is {
+		misused.of = cmd.CommandPath()
+	}
 	a.explain(err)
 	return exitCode(err)
 }
@@ -226,8 +231,26 @@ func (a *app) command(do func(*cobra.Command, []string) error) func(*cobra.Comma
 		if err := blank(cmd, args); err != nil {
 			return err
 		}
-		return do(cmd, args)
+		return a.suggesting(cmd.Context(), args, do(cmd, args))
 	}
+}
+
+// suggesting returns the error of a command. If nobody knows the loop or steward that its first argument names, the error
+// says which one may have been meant.
+func (a *app) suggesting(ctx context.Context, args []string, err error) error {
+	unknown, is := errors.AsType[*fault.Error](err)
+	if !is || unknown.Code != fault.LoopNotFound || len(args) == 0 {
+		return err
+	}
+	_ = a.visit(ctx, func(s *session) error {
+		rows, err := s.rows(ctx)
+		ids := list.Map(rows, func(r launch.Row) string { return r.Loop })
+		if meant := spec.Alike(args[0], ids); err == nil && meant != "" && !slices.Contains(ids, args[0]) {
+			unknown = fault.New(unknown.Code, "%s%s", unknown.What, meaning(meant)).Advise(unknown.Do)
+		}
+		return nil
+	})
+	return unknown
 }
 
 // blank refuses empty arguments, as of a variable that is not set. For a steward, no task would mean all of them.
@@ -331,7 +354,7 @@ func (a *app) explain(err error) {
 		a.told.Error(held.Known(err.Error()), "code", fault.CodeOf(err), "advice", advice)
 	case errors.As(err, &misused):
 		a.say("%s", ui.Clean(misused.what))
-		a.indent(fmt.Sprintf("See `%[1]s --help`, or `%[1]s COMMAND --help`.", a.deps.Program))
+		a.indent(fmt.Sprintf("See `%s --help`.", cmp.Or(misused.of, a.deps.Program)))
 	case errors.As(err, &left):
 		if left.why != "" {
 			a.say("%s", left.why)

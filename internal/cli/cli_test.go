@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/loop"
 	"pawl/internal/mending"
+	"pawl/internal/pass"
 	"pawl/internal/ui"
 	"pawl/internal/workspace"
 )
@@ -60,6 +62,8 @@ func TestAWrongNumberOfArgumentsIsAnsweredByTheCommandLine(t *testing.T) {
 		"demo delivr":           `unknown command "delivr" for "pawl demo"; did you mean deliver?`,
 		"help vlidate":          `unknown command "vlidate" for "pawl"; did you mean validate?`,
 		"shwo":                  `unknown command "shwo" for "pawl"; did you mean show?`,
+		"version":               `unknown command "version" for "pawl"; did you mean --version?`,
+		"mode x":                "See `pawl mode --help`.\n",
 		"foo":                   "unknown command \"foo\" for \"pawl\"\n", // and not log
 		"help steward answer x": `unknown command "x" for "pawl steward answer"`,
 	} {
@@ -204,6 +208,20 @@ func TestWithoutAnEngineAnsweringSaysHowToStartIt(t *testing.T) {
 		require.Contains(t, b.stderr.String(), "this host has no ledger of a loop loop-1, and no engine is running (ALO_LOOP_NOT_FOUND)", command)
 		require.Contains(t, b.stderr.String(), "pawl up", command)
 	}
+}
+
+// An ID is typed by hand and seldom known by heart.
+func TestAnUnknownIDIsAnsweredByTheOneThatWasMeant(t *testing.T) {
+	for _, command := range []string{"show lop-1", "log loop1", "halt loop-2", "watch loop", "diff loop-11", "approve loop-2 --hash 0123456789abcdef", "report loop-1x", "steward show loop-2"} {
+		b := newBench(t, waiting())
+		require.Equal(t, 2, b.run(nil, strings.Fields(command)...), command)
+		require.Contains(t, b.stderr.String(), "; did you mean loop-1? (ALO_LOOP_NOT_FOUND)\n", command)
+	}
+	b := newBench(t, waiting())
+	require.Equal(t, 2, b.run(nil, "show", "something-else"))
+	require.Contains(t, b.stderr.String(), "there is no loop something-else (ALO_LOOP_NOT_FOUND)")
+	require.Contains(t, b.stderr.String(), "pawl list")
+	require.NotContains(t, b.stderr.String(), "did you mean")
 }
 
 func TestApproveAtATerminalShowsWhatWaitsAndAsks(t *testing.T) {
@@ -361,6 +379,22 @@ func TestUpServesUntilInterrupted(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &v))
 	require.Equal(t, "127.0.0.1:7233", v.Address)
 	require.Equal(t, "ours", v.Engine)
+}
+
+// The process that starts the engine says where it is. A second one would only repeat it.
+func TestOnlyTheEnginesOwnerSaysThatThePortIsTaken(t *testing.T) {
+	for _, joined := range []bool{false, true} {
+		b := newBench(t, newFake())
+		b.deps.Embedded.Share = func(context.Context, string, pass.Wish, *slog.Logger) (cli.Engine, error) {
+			return fakeEngine{moved: true, joined: joined}, nil
+		}
+		go func() {
+			b.awaitStderr("the worker is ready")
+			b.signals <- os.Interrupt
+		}()
+		require.Equal(t, 0, b.run(nil, "up"), b.stderr.String())
+		require.Equal(t, !joined, strings.Contains(b.stderr.String(), "Temporal's own port is taken; the engine is at 127.0.0.1:7233"), b.stderr.String())
+	}
 }
 
 func TestAProgramWithoutAnEngineNeedsAnAddress(t *testing.T) {

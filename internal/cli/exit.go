@@ -61,11 +61,11 @@ func ended(status loop.Status, code fault.Code) error {
 }
 
 // usageError is a command line that was not understood.
-type usageError struct{ what string }
+type usageError struct{ what, of string } // of is the command whose help says more
 
 func (u *usageError) Error() string { return u.what }
 
-func usage(what string) error { return &usageError{what} }
+func usage(what string) error { return &usageError{what: what} }
 
 // exitCode returns the exit code of the process for an error. No other code decides this.
 func exitCode(err error) int {

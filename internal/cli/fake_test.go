@@ -343,12 +343,12 @@ func (e encoded) Get(out any) error { return json.Unmarshal(e.data, out) }
 // found is the address of the embedded engine.
 var found = cli.Found{Address: "127.0.0.1:7233", Link: func(page string) string { return "http://127.0.0.1:8233" + page }}
 
-// fakeEngine is an embedded engine that this process owns.
-type fakeEngine struct{}
+// fakeEngine is an embedded engine that this process owns, unless it has joined one.
+type fakeEngine struct{ moved, joined bool }
 
 func (fakeEngine) Found() cli.Found { return found }
-func (fakeEngine) Owner() bool      { return true }
-func (fakeEngine) Moved() bool      { return false }
+func (e fakeEngine) Owner() bool    { return !e.joined }
+func (e fakeEngine) Moved() bool    { return e.moved }
 func (fakeEngine) Replaced() string { return "" }
 func (fakeEngine) Close() error     { return nil }
 

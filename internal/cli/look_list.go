@@ -21,15 +21,20 @@ far as this host's ledger has it. TIME is how long the loop has run, waits inclu
 	}
 }
 
-// rows lists the loops and stewards that wanted selects, or prints none if there are none.
-func (a *app) rows(ctx context.Context, s *session, wanted func(launch.Row) bool, none string) (err error) {
-	var all []launch.Row
-	if s.SDK != nil {
-		all, err = s.Listed(ctx)
-	} else {
-		a.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts one)")
-		all, err = s.Kept(ctx)
+// rows returns all loops and stewards, as Temporal knows them, or else as the ledgers of this host do.
+func (s *session) rows(ctx context.Context) ([]launch.Row, error) {
+	if s.SDK == nil {
+		return s.Kept(ctx)
 	}
+	return s.Listed(ctx)
+}
+
+// rows lists the loops and stewards that wanted selects, or prints none if there are none.
+func (a *app) rows(ctx context.Context, s *session, wanted func(launch.Row) bool, none string) error {
+	if s.SDK == nil {
+		a.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts one)")
+	}
+	all, err := s.rows(ctx)
 	if err != nil {
 		return err
 	}

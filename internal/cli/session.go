@@ -118,7 +118,7 @@ func (a *app) noteEngine(e Engine) {
 	if old := e.Replaced(); old != "" {
 		a.say("the engine's database was damaged or of another version, so pawl moved it aside: %s. This host's loops continue from their ledgers", old)
 	}
-	if f := e.Found(); e.Moved() {
+	if f := e.Found(); e.Moved() && e.Owner() {
 		hint := " (for the Temporal CLI: --address " + f.Address + ")"
 		if f.Pass != nil { // its profile has the address
 			hint = ""
