@@ -145,6 +145,19 @@ func TestWhatIsForLoopsSaysWhatThereIsForASteward(t *testing.T) {
 	}
 }
 
+// There is nothing to prove, and nothing is damaged.
+func TestALedgerWithoutAnEntryIsNotCalledDamaged(t *testing.T) {
+	for closed, why := range map[bool]string{false: "has recorded nothing yet", true: "its start was refused"} {
+		b := newBench(t, newFake())
+		b.recorded(closed)
+		b.noEngine()
+		require.Equal(t, 2, b.run(nil, "log", "--verify", "shop"), closed)
+		require.Contains(t, b.stderr.String(), "there is no steward shop (ALO_LOOP_NOT_FOUND)")
+		require.Contains(t, b.stderr.String(), why)
+		require.Empty(t, b.stdout.String())
+	}
+}
+
 func TestCleanRemovesWhatAStewardThatHasEndedHolds(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		b := newBench(t, newFake())

@@ -21,7 +21,7 @@ func (a *app) verify(ctx context.Context, s *session, id string) error {
 				return err
 			}
 		}
-		return s.Torn(id, fault.New(fault.LoopNotFound, "this host has no ledger of the %s %s", of.Word, id).Advise("Run this on the "+of.Word+"'s host."))
+		return s.Torn(id, fault.New(fault.LoopNotFound, "this host has no ledger of the %s %s", of.Word, id).Advise("Run this on the "+of.Word+"'s host. If its start was refused, there is none."))
 	}
 	v, err := s.Verify(ctx, id, record)
 	if err != nil {
@@ -55,13 +55,11 @@ func proofText(v client.Verified) string {
 		}
 		fmt.Fprintf(&b, "\n  %s: %s", where, ui.Clean(f.What))
 	}
-	fmt.Fprintf(&b, "\n  the workflow %s, the copy in the repository %s", saying(v.Workflow), saying(v.Copy))
-	return b.String()
-}
-
-func saying(what string) string {
-	if what == client.Unknown {
-		return "could not be asked, or does not know the ledger"
+	for who, says := range []string{v.Workflow, v.Copy} {
+		if says == client.Unknown {
+			says = [...]string{"could not be asked", "can't be read, or there is none"}[who]
+		}
+		fmt.Fprintf(&b, "\n  the %s %s", [...]string{"workflow", "copy in the repository"}[who], says)
 	}
-	return what
+	return b.String()
 }

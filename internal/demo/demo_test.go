@@ -50,6 +50,18 @@ func TestUnpackMakesACleanRepositoryOnABranch(t *testing.T) {
 	require.FileExists(t, filepath.Join(d.Dir, "agent", "agent.sh"))
 }
 
+// A loop's ID begins with the name in its spec, so the command in the file does, too.
+func TestTheCommandInASpecFitsTheSpec(t *testing.T) {
+	for _, scenario := range []demo.Scenario{demo.Improve, demo.Deliver} {
+		d, err := demo.Unpack(t.Context(), home.Home{Dir: t.TempDir()}, scenario)
+		require.NoError(t, err)
+		text, err := os.ReadFile(d.Spec)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "\nname: "+d.Name+"\n")
+		require.Contains(t, string(text), "pawl run --id "+d.Name+"-")
+	}
+}
+
 // TestL_TheDeliverDemoFailsOnceAndIsMended plays `pawl demo deliver` by hand: the repository has a failing test, the
 // writer's change makes another one fail, the fixer's makes all pass, and the reviewer ticks off only what holds.
 // Without PAWL_TEST_ALL=1 it ends with the writer.

@@ -108,10 +108,10 @@ func (s Style) since(t, now time.Time) string {
 	return s.when(t)
 }
 
-// when returns a time for people, with its date.
+// when returns a time for people, with its date, "" for none.
 func (s Style) when(t time.Time) string {
 	if t.IsZero() {
-		return "–"
+		return ""
 	}
 	return t.In(s.zone()).Format(time.DateTime)
 }

@@ -165,6 +165,12 @@ func TestShowSaysWhatToDoAboutALoopThatFailed(t *testing.T) {
 	require.Regexp(t, `(?m)^  status +failed: its last entries are lost \(LEDGER_DAMAGED\)\n +Resume from what is left: .pawl start --id x --ledger 12.\.$`, style.State(kind.Improve, st, now))
 }
 
+// A loop whose start was refused never started.
+func TestShowHasNoTimeForWhatDidNotHappen(t *testing.T) {
+	require.NotContains(t, style.State(kind.Deliver, loop.State{Loop: "x", Status: loop.Failed}, now), "started")
+	require.Contains(t, style.State(kind.Improve, running(), now), "\n  started ")
+}
+
 func TestIterationsLineUp(t *testing.T) {
 	lines := []string{style.Baseline("34051.6")}
 	for _, it := range iterations() {

@@ -53,9 +53,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	f.add("host", st.Host)
 	f.add("ledger", Short(st.Ledger))
 	f.add("started", s.when(st.StartedAt))
-	if !st.ValidatedAt.IsZero() {
-		f.add("validated", s.when(st.ValidatedAt))
-	}
+	f.add("validated", s.when(st.ValidatedAt))
 	b.WriteString(f.String())
 	if len(st.Tasks) > 0 {
 		b.WriteString("\n\n" + s.tasks(st))
@@ -128,7 +126,7 @@ func (s Style) StewardReport(st steward.State) string {
 	for _, t := range st.Tasks {
 		if t.Proposal != "" && len(t.Loops) > 0 {
 			last := t.Loops[len(t.Loops)-1]
-			w.WriteString("\n  " + strings.Join(proposalNext(last, loop.Proposal{State: "open", Hash: t.Proposal})[:2], " · "))
+			w.WriteString("\n  " + strings.Join(proposalNext(last, loop.Proposal{State: "open", Hash: t.Proposal}), " · "))
 		}
 	}
 	return w.String()
@@ -202,9 +200,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("cost", usage(t.Cost))
 	f.add("cost limit", known("$", t.CostLimit, ", raised by a person"))
 	f.add("actions", itoa(t.Actions)+", "+itoa(t.Retries)+" retries")
-	if !t.ProgressAt.IsZero() {
-		f.add("progress", s.when(t.ProgressAt))
-	}
+	f.add("progress", s.when(t.ProgressAt))
 	f.add("stopped by", Clean(t.Tripped))
 	f.add("work", around(Short(t.Base)+" → ", Short(t.Head), ""))
 	if t.Outcome == steward.Done { // before that it is the proposal of a step
