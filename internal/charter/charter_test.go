@@ -111,6 +111,8 @@ func TestEverythingThatIsWrongIsSaid(t *testing.T) {
 		"a cron that never comes":              {`"schedules": [{"name": "a", "cron": "0 2 31 2 *", ` + task + `}]`, "schedules[0].cron", "never comes"},
 		"a cron without a day for both fields": {`"schedules": [{"name": "a", "cron": "0 2 30 2 1", ` + task + `}]`, "schedules[0].cron", "never comes"},
 		"an interval below Temporal's":         {`"schedules": [{"name": "a", "every": "1ms", ` + task + `}]`, "schedules[0].every", "is 1ms"},
+		"validations all the time":             {`"validateEvery": "1ns"`, "validateEvery", "is 1ns"},
+		"no time between validations":          {`"validateEvery": "0s"`, "validateEvery", "is 0s"},
 		"an unknown zone":                      {`"schedules": [{"name": "a", "cron": "@daily", "timeZone": "Mars/Olympus", ` + task + `}]`, "schedules[0].timeZone", "Mars"},
 		"whichever zone the host is in":        {`"schedules": [{"name": "a", "cron": "@daily", "timeZone": "Local", ` + task + `}]`, "schedules[0].timeZone", "Local"},
 		"an unknown overlap":                   {`"schedules": [{"name": "a", "cron": "@daily", "overlap": "cancel", ` + task + `}]`, "schedules[0].overlap", "cancel"},

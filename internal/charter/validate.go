@@ -100,6 +100,9 @@ func (c Charter) check() spec.Problems {
 	if cost := c.Limits.CostUSD; cost != nil && cost.Sign() <= 0 {
 		k.Add("limits.costUSD", "is "+cost.String(), "more than 0, or leave it out for no limit")
 	}
+	if every := c.ValidateEvery; every > 0 && every < spec.Duration(shortest) { // Tables refuses 0
+		k.Add("validateEvery", "is "+every.String(), spec.Duration(shortest).String()+" or more")
+	}
 	named := map[string]bool{}
 	for i, s := range c.Schedules {
 		key := fmt.Sprintf("schedules[%d]", i)
@@ -215,7 +218,7 @@ func (s Schedule) check(k *spec.Checker, key string) {
 	template(k, key+".task", s.Task)
 }
 
-// Temporal's own limits.
+// The shortest times: of a schedule's interval and a validation's, and Temporal's own of a schedule's catch-up.
 const (
 	shortest        = time.Second
 	shortestCatchUp = 10 * time.Second

@@ -10,7 +10,6 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/client"
-	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -215,8 +214,7 @@ func (a *app) sendApproval(ctx context.Context, s *session, id string, m loop.Me
 		}
 	}
 	if sent.Via == "signal" {
-		return fault.New(fault.EngineUnreachable, "nothing is applied yet").
-			Advise("The loop applies the change once a worker runs; `pawl show " + id + "` says whether it has.")
+		return &leaving{code: exitInternal, why: "nothing is applied yet: the loop does it once a worker runs (" + s.AWorker() + "); `pawl show " + id + "` says whether it has"}
 	}
 	a.screen.Live("applying the change …")
 	done, err := s.AwaitApplied(ctx, id, from)

@@ -140,7 +140,8 @@ func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *test
 	f.noWorker = true
 	b := newBench(t, f)
 	require.Equal(t, 1, b.run(nil, "approve", "loop-1", "--hash", testHash, "--apply", "ff"))
-	require.Contains(t, b.stderr.String(), "nothing is applied yet")
+	require.Contains(t, b.stderr.String(), "nothing is applied yet: the loop does it once a worker runs (`pawl up`)")
+	require.NotContains(t, b.stderr.String(), "ENGINE_UNREACHABLE", "Temporal has taken the approval")
 }
 
 func TestAChangeMayBeJudgedLater(t *testing.T) {
