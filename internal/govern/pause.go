@@ -38,8 +38,11 @@ func pause(s loop.State, m loop.Message) (Reply, error) {
 		}
 		return Reply{Text: "already paused"}, nil
 	}
-	// If the steward has paused the loop, a person's pause begins when the steward lets the loop continue.
-	reply := received(loop.MessagePause, m, pauses[n].text, "")
+	text := pauses[n].text
+	if m.Choice == loop.PauseNow && s.Gate != nil { // its answer may end the loop
+		text += " once the loop works again"
+	}
+	reply := received(loop.MessagePause, m, text, "")
 	reply.Events[0].How = m.Choice
 	return reply, nil
 }

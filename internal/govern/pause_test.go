@@ -88,6 +88,19 @@ func TestAStewardIsToldWhatItsLoopHasSpent(t *testing.T) {
 	require.Equal(t, task.Usage{Tokens: 120, OutputTokens: 20, ToolCalls: 3, ActiveMs: 50}, govern.Child(s, "ended").Result.Usage)
 }
 
+// Its answer may end the loop, as an approval does.
+func TestAPauseWhileAGateIsOpenIsNotPromisedAtOnce(t *testing.T) {
+	s := loop.State{Status: loop.Waiting, Gate: &loop.Gate{ID: "diff-7", Kind: loop.GateDiff}}
+	for choice, want := range map[string]string{loop.PauseNow: "pausing once the loop works again", loop.PauseStep: "pausing before the next step"} {
+		reply, err := govern.Answer(s, valid, loop.MessagePause, loop.Message{Choice: choice})
+		require.NoError(t, err)
+		require.Equal(t, want, reply.Text)
+	}
+	reply, err := govern.Answer(loop.State{Status: loop.Running}, valid, loop.MessagePause, loop.Message{})
+	require.NoError(t, err)
+	require.Equal(t, "pausing", reply.Text)
+}
+
 func TestAPauseThatHasNotBegunIsNotCalledAPause(t *testing.T) {
 	for status, says := range map[loop.Status]string{loop.Waiting: "a pause is requested already", loop.Paused: "already paused"} {
 		reply, err := govern.Answer(loop.State{Status: status, PauseRequested: true}, valid, "pause", loop.Message{})
