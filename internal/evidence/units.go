@@ -99,8 +99,11 @@ func duration(b []byte, i int) (seconds string, end int) {
 			break
 		}
 		size := partOf(string(b[name:last]))
+		if size.IsZero() {
+			break
+		}
 		n := decimal.RequireFromString(strings.Replace(string(b[from:to]), ",", ".", 1)).Mul(size)
-		if size.IsZero() || parts > 0 && n.GreaterThanOrEqual(before) {
+		if parts > 0 && n.GreaterThanOrEqual(before) {
 			break
 		}
 		total, before, end, from = total.Add(n), size, last, last
