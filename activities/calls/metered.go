@@ -153,7 +153,7 @@ func unpriced(ws *hosted.Workspace, own spec.Agent, p program.Program, capped bo
 		return nil
 	}
 	return hosted.Refuse(fault.New(fault.PreconditionFailed, "limits.costUSD can't be kept: pawl knows no price of the model %s, and %s does not say what it costs", evidence.Description(own.Model), p.Name).
-		Advise(fmt.Sprintf(`Add {"model": %q, "input": …, "output": …, "cacheRead": …} to %s, in dollars per million tokens, or take limits.costUSD out.`, own.Model, filepath.Join(ws.Machine.Home.Dir, pricesFile))))
+		Advise(fmt.Sprintf(`Add {"model": %q, "input": …, "output": …, "cacheRead": …} to %s, in dollars per million tokens, or take limits.costUSD out.`, own.Model, filepath.Join(ws.Machine.Main.Dir, pricesFile))))
 }
 
 // routeOf returns the direction of an agent in a call at this moment.
@@ -232,7 +232,7 @@ const pricesFile = "prices.json"
 
 // prices returns the person's own prices and the list prices.
 func prices(m *hosted.Machine) (tally.Prices, error) {
-	path := filepath.Join(m.Home.Dir, pricesFile)
+	path := filepath.Join(m.Main.Dir, pricesFile)
 	text, err := os.ReadFile(held.At(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return tally.Listed(), nil

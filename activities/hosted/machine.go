@@ -22,7 +22,10 @@ import (
 
 // Machine is what this host's activities know about the host.
 type Machine struct {
-	Home      home.Home
+	Home home.Home
+	// Main is $PAWL_HOME, with the engine and what people put there. Home is the same, but for `pawl validate`, whose
+	// loop has a home of its own inside.
+	Main      home.Home
 	Host      string // this host's id
 	Queue     string // the task queue for work on this host's trees
 	Namespace string
@@ -42,8 +45,6 @@ type Machine struct {
 	Services []string
 	// Keys are files with what identifies this worker to that service.
 	Keys []string
-	// Asks says that the embedded engine of another home, whose ports are in Closed, requires a token.
-	Asks bool
 
 	sums       sums           // the sums of files outside of repositories
 	Client     sdk.Client     // nil for the connection of the activity; tests set their own
@@ -64,7 +65,7 @@ type Workspaces struct {
 func New(h home.Home, host, queue, namespace string, attributes bool) *Workspaces {
 	return &Workspaces{
 		Machine: &Machine{
-			Home: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
+			Home: h, Main: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
 		},
 		workspaces: map[string]*Workspace{},
 	}

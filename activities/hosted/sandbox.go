@@ -64,7 +64,7 @@ func (ws *Workspace) Confine(ctx context.Context, c *proc.Command, inherited []s
 
 // request returns what the requests of all the loop's commands have in common.
 func (ws *Workspace) request(machine sandbox.Machine) sandbox.Request {
-	r := sandbox.Request{Home: ws.Machine.Home.Dir, Repo: ws.Local(), Allow: ws.Sandbox.Allow, Secrets: ws.Machine.Keys}
+	r := sandbox.Request{Home: ws.Machine.Main.Dir, Repo: ws.Local(), Allow: ws.Sandbox.Allow, Secrets: ws.Machine.Keys}
 	r.Machine, r.Network, r.Closed = machine, cmp.Or(sandbox.Network(ws.Sandbox.Network), sandbox.Filtered), ws.Machine.ClosedPorts()
 	r.Limits = sandbox.Limits{Memory: int64(ws.Memory), Processes: int64(cmp.Or(ws.Processes, spec.DefaultProcesses))}
 	r.Egress.Hosts = ws.Sandbox.Hosts
@@ -98,7 +98,7 @@ const StockPort, StockUI = 7233, 8233
 
 // ClosedPorts returns the ports of the engine, its UI and the triggers. The embedded engine and the triggers record
 // their ports on disk, and may change them while a loop runs.
-func (m *Machine) ClosedPorts() []int { return append(m.EnginePorts(), m.Home.TriggerPorts()...) }
+func (m *Machine) ClosedPorts() []int { return append(m.EnginePorts(), m.Main.TriggerPorts()...) }
 
 // EnginePorts returns the ports of the Temporal services that commands must not reach.
 func (m *Machine) EnginePorts() []int { return append(slices.Clone(m.Closed), m.embedded().Ports...) }
@@ -109,7 +109,7 @@ func (m *Machine) embedded() (e struct {
 	Ports   []int  `json:"ports"`
 	Auth    bool   `json:"auth"`
 }) {
-	if b, err := os.ReadFile(held.At(filepath.Join(m.Home.Engine(), "engine.json"))); err == nil {
+	if b, err := os.ReadFile(held.At(filepath.Join(m.Main.Engine(), "engine.json"))); err == nil {
 		_ = json.Unmarshal(b, &e)
 	}
 	return e
@@ -118,7 +118,7 @@ func (m *Machine) embedded() (e struct {
 // AsksToken reports whether the service is an embedded engine that requires a token.
 func (m *Machine) AsksToken() bool {
 	e := m.embedded()
-	return m.Asks || e.Auth && (len(m.Services) == 0 || m.Services[0] == e.Address)
+	return e.Auth && (len(m.Services) == 0 || m.Services[0] == e.Address)
 }
 
 // Protections returns what the contract says about the sandbox on this machine. Each sentence was tried in the loop's
@@ -186,7 +186,7 @@ func (ws *Workspace) Named(s spec.Spec) ([]string, error) {
 func (ws *Workspace) facts(ctx context.Context, policy sandbox.Policy) sandbox.Facts {
 	f := sandbox.Facts{Policy: policy, Repo: ws.Local(), Allow: ws.Sandbox.Allow, Sockets: sandbox.Sockets(), Auth: ws.Machine.AsksToken(), DefaultProcesses: ws.Processes == 0}
 	home := ws.Machine.Home
-	f.Private = []string{home.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
+	f.Private = []string{ws.Machine.Main.Engine(), filepath.Dir(ws.Store), filepath.Join(home.Loop(ws.Ref), "workspace.json")}
 	for _, port := range ws.Machine.ClosedPorts() {
 		f.Engine = append(f.Engine, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	}

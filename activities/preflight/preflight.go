@@ -70,12 +70,10 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	}
 	defer discard()
 	a := hosted.New(home.Home{Dir: dir}, "", "", "", false)
-	users := hosted.New(h, "", "", "", false)
-	a.Asks = users.AsksToken()
-	if a.Closed = users.EnginePorts(); len(a.Closed) == 0 {
+	a.Main = h
+	if len(a.EnginePorts()) == 0 {
 		a.Closed = []int{hosted.StockPort, hosted.StockUI} // the engine's ports, unless they are taken
 	}
-	a.Closed = append(a.Closed, h.TriggerPorts()...)
 	defer a.Stop()
 	in := act.Open{Loop: id, FirstRun: "validate-" + filepath.Base(dir), Spec: s}
 

@@ -220,6 +220,41 @@ func TestE6_AnAgentsVersionIsAskedForInItsSandbox(t *testing.T) {
 	require.NoFileExists(t, outside)
 }
 
+// TestE6_ValidateKnowsThePersonsOwnHome, although its loop has a home of its own inside: nothing opens it to a command,
+// and the prices in it count.
+func TestE6_ValidateKnowsThePersonsOwnHome(t *testing.T) {
+	l := actest.Begin(t, spec.Deny)
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "codex"), []byte("#!/bin/sh\n"), 0o755))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("CODEX_API_KEY", "a-key")
+	s, off := l.Spec, false
+	s.Validation.Canary = &off
+	s.Agent.Use, s.Agent.Command, s.Agent.Model = "codex", spec.Argv{}, "of-our-own"
+	cost := evidence.MustDecimal("1")
+	s.Limits.CostUSD = &cost
+	s.Sandbox.Allow = []string{l.Home.Dir}
+	try := func() (priced string, f preflight.Findings) {
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		for _, p := range f.Problems {
+			if p.Check == "limits.costUSD" {
+				priced += p.What + " " + p.Do
+			}
+		}
+		return priced, f
+	}
+	prices := filepath.Join(l.Home.Dir, "prices.json")
+	priced, f := try()
+	require.Contains(t, priced, " to "+prices+",")
+	require.NoError(t, os.WriteFile(prices, []byte(`[{"model": "of-our-own", "input": 1, "output": 2}]`), 0o600))
+	priced, _ = try()
+	require.Empty(t, priced)
+	if sandbox.Probe().Files != sandbox.ByNothing {
+		require.Contains(t, f.Protections, "agent and commands do not reach "+l.Home.Dir+", although sandbox.allow names it")
+	}
+}
+
 // TestACheckThatRewritesFilesIsNoted, because what the check changes becomes part of each change.
 func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 	t.Parallel()
