@@ -330,17 +330,11 @@ func (v *validation) remote(ctx context.Context) error {
 		v.out.Remote = "the remote can't be read now: " + err.Error()
 		return nil
 	}
-	pulls := 0
-	for _, item := range status.Open {
-		if item.Pull {
-			pulls++
-		}
-	}
 	more := ""
 	if status.More {
 		more = " or more"
 	}
-	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", evidence.Counted(len(status.Open)-pulls, "issue"), evidence.Counted(pulls, "pull request"), more, v.ws.Onto, status.CI)
+	v.out.Remote = fmt.Sprintf("%s and %s%s are open, CI of %s: %s", evidence.Counted(status.Issues, "issue"), evidence.Counted(status.Pulls, "pull request"), more, v.ws.Onto, status.CI)
 	if len(status.Failing) > 0 {
 		v.out.Remote += " (" + strings.Join(status.Failing, ", ") + ")"
 	}

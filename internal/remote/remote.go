@@ -20,7 +20,6 @@ import (
 	"pawl/internal/charter"
 	"pawl/internal/home"
 	"pawl/internal/incoming"
-	"pawl/internal/list"
 )
 
 // The limits of a scan.
@@ -40,24 +39,14 @@ const (
 	None    = "none" // no check has run
 )
 
-// Item is an open issue or pull request.
-type Item struct {
-	Number int       `json:"number"`
-	Title  string    `json:"title"`
-	URL    string    `json:"url"`
-	Pull   bool      `json:"pull,omitempty"`
-	Labels []string  `json:"labels,omitempty"`
-	At     time.Time `json:"at"` // its last change
-}
-
 // Status is the result of a scan.
 type Status struct {
-	Open    []Item   `json:"open"`           // the item that changed last comes first
-	More    bool     `json:"more,omitempty"` // there are more items than were read
-	CI      string   `json:"ci"`             // Success, Failure, Pending or None
-	Failing []string `json:"failing,omitempty"`
-	Base    string   `json:"base"`   // the branch or commit whose CI status this is
-	Commit  string   `json:"commit"` // the commit of Base, according to the host
+	Issues, Pulls int      // how many are open
+	More          bool     // there are more than were read
+	CI            string   // Success, Failure, Pending or None
+	Failing       []string // checks
+	Base          string   // the branch or commit whose CI status this is
+	Commit        string   // the commit of Base, according to the host
 }
 
 // RateLimited says until when the host refuses further requests.
@@ -76,7 +65,7 @@ func Scan(ctx context.Context, h home.Home, r charter.Remote, base string, now t
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Base: base, Open: []Item{}}
+	s := Status{Base: base}
 	if err := s.readOpen(ctx, c, owner, name); err != nil {
 		return Status{}, fmt.Errorf("reading the remote's open work: %w", limited(err, now))
 	}
@@ -136,20 +125,20 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// readOpen reads issues. GitHub's list of issues includes pull requests.
+// readOpen counts issues. GitHub's list of issues includes pull requests.
 func (s *Status) readOpen(ctx context.Context, c *github.Client, owner, name string) error {
-	o := &github.IssueListByRepoOptions{State: "open", Sort: "updated", Direction: "desc", ListOptions: github.ListOptions{PerPage: perPage}}
+	o := &github.IssueListByRepoOptions{State: "open", ListOptions: github.ListOptions{PerPage: perPage}}
 	for page := range maxPages {
 		issues, res, err := c.Issues.ListByRepo(ctx, owner, name, o)
 		if err != nil {
 			return err
 		}
 		for _, i := range issues {
-			item := Item{
-				Number: i.GetNumber(), Title: incoming.Line(i.GetTitle()), URL: incoming.Line(i.GetHTMLURL()), Pull: i.IsPullRequest(), At: i.GetUpdatedAt().UTC(),
-				Labels: list.Map(i.Labels, func(l *github.Label) string { return incoming.Line(l.GetName()) }),
+			if i.IsPullRequest() {
+				s.Pulls++
+			} else {
+				s.Issues++
 			}
-			s.Open = append(s.Open, item)
 		}
 		if res.NextPage == 0 {
 			return nil
