@@ -74,7 +74,7 @@ func costs(ctx context.Context, ws *hosted.Workspace, s steward.State, head stri
 		return nil, fmt.Errorf("reading the plans of earlier tasks: %w", err)
 	}
 	for i, t := range done {
-		if plan, _, err := task.ParsePlan(files[names[i]]); err == nil && slices.Equal(kindsOf(plan.Steps), kinds) {
+		if plan, err := task.ParsePlan(files[names[i]]); err == nil && slices.Equal(kindsOf(plan.Steps), kinds) {
 			all = append(all, t.Cost)
 		}
 	}

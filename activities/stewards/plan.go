@@ -78,7 +78,7 @@ func (p *planning) plan(ctx context.Context) error {
 	if err != nil || text == nil {
 		return err
 	}
-	plan, _, err := task.ParsePlan(text)
+	plan, err := task.ParsePlan(text)
 	if err != nil {
 		p.out.Problems = problemsOf(err)
 		return nil

@@ -118,7 +118,7 @@ func TestS_TheStewardDemoHasAPlanForEachTask(t *testing.T) {
 		require.NoError(t, err)
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		plan, _, err := task.ParsePlan(text)
+		plan, err := task.ParsePlan(text)
 		require.NoError(t, err)
 		require.Len(t, plan.Steps, 1)
 		size := func() int {

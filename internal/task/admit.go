@@ -75,7 +75,7 @@ func Admit(t Task, known func(id string) bool) (Task, error) {
 	}
 	file, err := RenderPlan(t)
 	if err == nil {
-		_, _, err = ParsePlan(file) // a file that can't be read can't be approved either
+		_, err = ParsePlan(file) // a file that can't be read can't be approved either
 	}
 	if err != nil {
 		return Task{}, refused(err)

@@ -38,16 +38,16 @@ type front struct {
 const fence = "---"
 
 // ParsePlan reads a PLAN.md: YAML between two lines of ---, then Markdown. It returns the plan, with its steps
-// InOrder and the SHA-256 of the file, which an approval names, and the Markdown. If the author gives a cost, it is the median of Cost, with N
-// 0. The error is spec.Problems with all problems (S3).
-func ParsePlan(file []byte) (Plan, string, error) {
-	matter, text, err := cut(file)
+// InOrder and the SHA-256 of the file, which an approval names. If the author gives a cost, it is the median of Cost,
+// with N 0. The error is spec.Problems with all problems (S3).
+func ParsePlan(file []byte) (Plan, error) {
+	matter, err := frontMatter(file)
 	if err != nil {
-		return Plan{}, "", problem(err, "--- on the first line, tier, cost and steps in YAML, --- again, and the plan in Markdown")
+		return Plan{}, problem(err, "--- on the first line, tier, cost and steps in YAML, --- again, and the plan in Markdown")
 	}
 	doc, lines, wrong, err := readMatter(matter)
 	if err != nil {
-		return Plan{}, "", problem(err, "valid YAML")
+		return Plan{}, problem(err, "valid YAML")
 	}
 	var f front
 	problems := spec.FillMap(doc, &f, wrong, func() spec.Problems {
@@ -65,13 +65,13 @@ func ParsePlan(file []byte) (Plan, string, error) {
 			problems[i].File, problems[i].Line = PlanFile, cmp.Or(p.Line, lineOf(lines, p.Key))+1 // the fence is line 1
 		}
 		slices.SortStableFunc(problems, func(a, b spec.Problem) int { return a.Line - b.Line })
-		return Plan{}, "", Called("plan", problems).Capped()
+		return Plan{}, Called("plan", problems).Capped()
 	}
 	p := Plan{Hash: fmt.Sprintf("%x", sha256.Sum256(file)), Tier: f.Tier, Steps: f.Steps}
 	if f.Cost != nil {
 		p.Cost = &Cost{Median: f.Cost}
 	}
-	return p, text, nil
+	return p, nil
 }
 
 // RenderPlan writes the PLAN.md of a task that has its own steps, always the same bytes. ParsePlan reads them.
@@ -109,24 +109,24 @@ func problem(err error, want string) error {
 	return spec.Problems{{File: PlanFile, Line: 1, What: err.Error(), Want: want}}
 }
 
-// cut separates the front matter of a file from its text.
-func cut(file []byte) (matter, text string, err error) {
+// frontMatter returns the front matter of a file.
+func frontMatter(file []byte) (string, error) {
 	switch {
 	case len(file) > MaxPlan:
-		return "", "", fmt.Errorf("is %d bytes long, and a plan has at most %d", len(file), MaxPlan)
+		return "", fmt.Errorf("is %d bytes long, and a plan has at most %d", len(file), MaxPlan)
 	case !utf8.Valid(file):
-		return "", "", errors.New("is not valid UTF-8")
+		return "", errors.New("is not valid UTF-8")
 	}
 	whole := strings.ReplaceAll(strings.TrimPrefix(string(file), "\uFEFF"), "\r\n", "\n")
 	first, rest, _ := strings.Cut(whole, "\n")
 	if strings.TrimRight(first, " \t") != fence {
-		return "", "", errors.New("does not begin with front matter")
+		return "", errors.New("does not begin with front matter")
 	}
 	end := closing().FindStringIndex(rest)
 	if end == nil {
-		return "", "", errors.New("has front matter that does not end")
+		return "", errors.New("has front matter that does not end")
 	}
-	return rest[:end[0]], strings.TrimLeft(rest[end[1]:], "\n"), nil
+	return rest[:end[0]], nil
 }
 
 var closing = lazyregexp.New(`(?m)^---[ \t]*$`)
