@@ -250,6 +250,7 @@ func TestP3_NamesThatWouldOutrankASealedFileAreSealedWhileAbsent(t *testing.T) {
 		`node bench`:                            `bench/package.json`,
 		`golangci-lint run`:                     `.golangci.yml parser/.golangci.toml`,
 		`sh check.sh`:                           ``,
+		`python3 -m mytool`:                     `mytool.py mytool/__main__.py`,
 		`make docs`:                             `Makefile.sh Makefile,v s.Makefile SCCS/s.Makefile RCS/Makefile,v Makefile.c`,
 		`PYTHONPATH=lib pytest`:                 `lib/sitecustomize.py usercustomize.py lib/argparse.py x.dist-info/entry_points.txt lib/x.egg-info/entry_points.txt .venv/bin/python`,
 		`env PYTHONPATH=./lib python3 measure.py`: `lib/argparse.py sitecustomize.py`,

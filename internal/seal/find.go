@@ -206,7 +206,6 @@ func (r *refs) words(command, dir string, env map[string]shell.Word, depth int) 
 		for _, w := range c.All {
 			r.named, r.out = true, w.Out
 			r.refer(c.Dir, w)
-			r.named, r.out = false, false
 			if strings.ContainsAny(w.Text, " \t\n;") { // sh -c 'diff a b', hyperfine './x y'
 				outer := r.inner
 				r.inner = outer || slices.ContainsFunc(c.Words, func(w shell.Word) bool { return interpreters[called(w)].program })

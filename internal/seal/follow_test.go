@@ -80,6 +80,9 @@ func TestP3_WhatScriptsAndTargetsRunInTurnIsSealed(t *testing.T) {
 		`make nothing`:                     {"Makefile mk/more.mk", "Makefile: nothing"},
 		`make each`:                        {"Makefile mk/more.mk tools/other.sh tools/extra.sh", ""},
 		`make plus`:                        {"Makefile mk/more.mk tools/other.sh tools/extra.sh", ""},
+		`make far`:                         {"Makefile mk/more.mk", ""},
+		`yarn tsx js/bench.mjs`:            {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
+		`pnpm run tsx js/bench.mjs`:        {"package.json js/bench.mjs js/lib/x.js js/y.js js/z.json jest.config.js", ""},
 		`make out`:                         {"Makefile mk/more.mk", "Makefile: a.out"},
 		`make $TARGET`:                     {"Makefile mk/more.mk sub/Makefile sub/run-tests.sh tools/lint.py bench/compare.py " + checked, "Makefile: $TARGET, tools/check.sh: $TOOL"},
 		`sh tools/check.sh`:                {checked, "tools/check.sh: $TOOL"},
@@ -244,13 +247,15 @@ func TestP3_WhatOutranksScriptsAndTargetsIsSealedWhileAbsent(t *testing.T) {
 // Settings can name files that a runner loads before the tests, or in place of what they use.
 func TestP3_WhatSettingsHaveARunnerLoadIsSealed(t *testing.T) {
 	for name, c := range map[string]struct{ command, file, text, want string }{
-		"jest's setup":          {"npx jest", "jest.config.js", "module.exports = { setupFilesAfterEnv: ['<rootDir>/lib/setup.js'], collectCoverageFrom: ['lib/app.js'] }", "lib/setup.js"},
-		"its transform":         {"npx jest", "package.json", `{"main": "lib/app.js", "jest": {"transform": {"^.+$": "./lib/setup"}}}`, "lib/setup.js"},
-		"vitest's setup":        {"npx vitest run", "vitest.config.ts", "export default { test: { globalSetup: './lib/setup.js',\n include: ['lib/app.js'] } }", "lib/setup.js"},
-		"mocha's require":       {"npx mocha", ".mocharc.yml", "spec: lib/app.js\nrequire:\n  - lib/setup.js\n  - x\n", "lib/setup.js"},
-		"pytest's plugins":      {"pytest", "conftest.py", "pytest_plugins = ['lib.plugin']\n", "lib/plugin.py"},
-		"what a config imports": {"npx eslint lib", "eslint.config.js", "export default { plugins: { own: require('./lib/setup.js') } }", "lib/setup.js"},
-		"not what is measured":  {"npx jest", "package.json", `{"main": "./lib/app.js", "jest": {}}`, ""},
+		"jest's setup":                 {"npx jest", "jest.config.js", "module.exports = { setupFilesAfterEnv: ['<rootDir>/lib/setup.js'], collectCoverageFrom: ['lib/app.js'] }", "lib/setup.js"},
+		"its transform":                {"npx jest", "package.json", `{"main": "lib/app.js", "jest": {"transform": {"^.+$": "./lib/setup"}}}`, "lib/setup.js"},
+		"vitest's setup":               {"npx vitest run", "vitest.config.ts", "export default { test: { globalSetup: './lib/setup.js',\n include: ['lib/app.js'] } }", "lib/setup.js"},
+		"mocha's require":              {"npx mocha", ".mocharc.yml", "spec: lib/app.js\nrequire:\n  - lib/setup.js\n  - x\n", "lib/setup.js"},
+		"pytest's plugins":             {"pytest", "conftest.py", "pytest_plugins = ['lib.plugin']\n", "lib/plugin.py"},
+		"what a config imports":        {"npx eslint lib", "eslint.config.js", "export default { plugins: { own: require('./lib/setup.js') } }", "lib/setup.js"},
+		"what a conftest imports":      {"cd lib && pytest", "lib/conftest.py", "from plugin import x\n", "lib/plugin.py"},
+		"what a nearer config imports": {"cd lib && npx eslint .", "lib/eslint.config.js", "import own from './setup.js'\n", "lib/setup.js"},
+		"not what is measured":         {"npx jest", "package.json", `{"main": "./lib/app.js", "jest": {}}`, ""},
 	} {
 		files := map[string]string{"lib/setup.js": "", "lib/app.js": "", "lib/plugin.py": "", c.file: c.text}
 		for scope, want := range map[string]string{"**": c.want, "lib/**": ""} {
