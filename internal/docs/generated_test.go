@@ -142,7 +142,7 @@ sealed files before you approve it. These are sealed:
   verify, guard, test and check run; and the file in which a runner such as make or npm finds its targets. A scope never opens
   these.
 - **Files that those use**: what shell scripts run and source; what targets of make, just, npm, pnpm, yarn, bun and composer run,
-  with one level of ` + "`" + `include` + "`" + ` and with ` + "`" + `$(MAKE) other` + "`" + `; for a workspace (` + "`" + `--workspaces` + "`" + `, ` + "`" + `--filter` + "`" + `, ` + "`" + `-r` + "`" + `, lerna, turbo, nx) the
+  with one level of ` + "`" + `include` + "`" + `, with ` + "`" + `$(MAKE) other` + "`" + ` and ` + "`" + `$(shell x)` + "`" + `; for a workspace (` + "`" + `--workspaces` + "`" + `, ` + "`" + `--filter` + "`" + `, ` + "`" + `-r` + "`" + `, lerna, turbo, nx) the
   manifests of its packages, and their scripts of that name; what Python and JavaScript import from the folder of the importing
   script, or below. pawl reads the files of the base commit. A scope opens these files if it names the file or its
   folder (` + "`" + `src/**` + "`" + `, not ` + "`" + `**` + "`" + ` or ` + "`" + `*.py` + "`" + `), because a benchmark runs the code that it measures. At the repository's root, imported

@@ -248,7 +248,7 @@ func makeRecipes(text string) recipes {
 	return all
 }
 
-// makeFunctions replaces what only make knows by a variable that the shell does not know.
+// makeFunctions replaces what only make knows by a variable that the shell does not know, and $(shell x) by $(x).
 func makeFunctions(command string) string {
 	var out strings.Builder
 	for i := 0; i < len(command); i++ {
@@ -258,6 +258,9 @@ func makeFunctions(command string) string {
 		case command[i+1] == '$':
 			out.WriteString("$$")
 			i++
+		case strings.HasPrefix(command[i+1:], "(shell "):
+			out.WriteString("$$(")
+			i += len("(shell ")
 		case command[i+1] == '(' || command[i+1] == '{':
 			depth := 0
 			for i++; i < len(command); i++ {
