@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,7 @@ type premises struct {
 	ledger  []loop.Event
 	told    []string
 	writing func() // runs while an entry is being written
+	ends    bool   // by the signal "elsewhere"
 }
 
 func (p *premises) write(_ context.Context, in act.Entry) (act.Appended, error) {
@@ -137,6 +139,11 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 	}
 	if err := k.Handle(ctx); err != nil {
 		return nil, err
+	}
+	if p.ends {
+		workflow.GetSignalChannel(ctx, "elsewhere").Receive(ctx, nil)
+		k.Drain(ctx)
+		return []string{j.State().Halt, strconv.Itoa(j.State().Refused)}, nil
 	}
 	choices := make([]string, len(gates))
 	wait := workflow.NewWaitGroup(ctx)
@@ -279,6 +286,20 @@ func TestE6_AMessageWithACredentialIsRefused(t *testing.T) {
 	require.Equal(t, 1, end.Refused)
 	require.Contains(t, end.Why, "choice contains a GitHub token")
 	require.NotContains(t, end.Why, token)
+}
+
+// A run continues as new at once: signals of the same workflow task are handled, not lost with the run.
+func TestSignalsThatArriveWithTheEndOfARunAreHandled(t *testing.T) {
+	handed, _ := run(t, &premises{ends: true}, nil, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() {
+			env.SignalWorkflowSkippingWorkflowTask("answer", reply("question-8", "no"))
+			env.SignalWorkflowSkippingWorkflowTask("answer", reply("question-9", "no"))
+			env.SignalWorkflowSkippingWorkflowTask("nothing", nil)
+			env.SignalWorkflowSkippingWorkflowTask("halt", json.RawMessage(`{"note":"enough"}`))
+			env.SignalWorkflow("elsewhere", nil)
+		}, time.Minute)
+	})
+	require.Equal(t, []string{"enough", "3"}, handed, "what the next run gets")
 }
 
 func TestBeingEndedClosesNoGateAndWaitsForNobody(t *testing.T) {
