@@ -309,9 +309,7 @@ func (r *run) hear(ctx workflow.Context) {
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for {
 			var raw converter.RawValue
-			if more := channel.Receive(ctx, &raw); !more {
-				return
-			}
+			channel.Receive(ctx, &raw)
 			if r.take(ctx, raw) != nil {
 				return
 			}
