@@ -193,3 +193,16 @@ func filtered(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEnt
 
 // Regular reports whether an entry of a tree is a file, and not a link or submodule.
 func Regular(e store.TreeEntry) bool { return e.Mode == "100644" || e.Mode == "100755" }
+
+// Programs returns the programs with which an agent is started.
+func Programs(a spec.Agent) []string {
+	switch {
+	case len(a.Command.List) > 0:
+		return a.Command.List[:1]
+	case a.Command.Shell != "":
+		return seal.Programs(a.Command.Shell)
+	case a.Use != spec.UseCommand:
+		return []string{a.Use}
+	}
+	return nil
+}

@@ -144,3 +144,16 @@ func (s *sums) of(path string) (string, error) {
 	s.known[path] = [2]string{is, sum}
 	return sum, nil
 }
+
+// LookUp finds a program on the PATH of an environment, "" if it does not exist. A name with a slash is a path. A
+// relative path is returned as it is, because it is in a tree.
+func LookUp(env []string, name string) string {
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
+		return name
+	}
+	at := Located(name, env)
+	if fi, err := os.Stat(at); err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 == 0 {
+		return ""
+	}
+	return at
+}

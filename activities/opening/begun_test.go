@@ -67,6 +67,28 @@ func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testin
 	require.ErrorContains(t, err, "the mode is plan, but a loop starts only in mode mission")
 }
 
+// The person who approves the contract learns that it can't work here, and not three failed iterations later.
+func TestAnAgentThatTheHostDoesNotHaveIsToldBeforeTheApproval(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		agent spec.Agent
+		told  bool
+	}{
+		{spec.Agent{Use: "command", Command: spec.Argv{List: []string{"no-such-program", "sh"}}}, true},
+		{spec.Agent{Use: "command", Command: spec.Argv{Shell: "no-such-program --fast"}}, true},
+		{spec.Agent{Use: "command", Command: spec.Argv{List: []string{"./in-the-tree.sh"}}}, false},
+		{spec.Agent{Use: "command", Command: spec.Argv{List: []string{"sh", "no-such-program"}}}, false},
+	} {
+		l := actest.Begin(t, spec.Deny)
+		s := l.Spec
+		s.Name, s.Agent = "y", c.agent
+		o, err := l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
+		require.NoError(t, err)
+		warned := strings.Join(o.Warnings, "\n")
+		require.Equal(t, c.told, strings.Contains(warned, "an agent's program is not on the PATH of this host's worker, so its calls will fail: no-such-program."), warned)
+	}
+}
+
 // What only the base commit tells is named with what the user's files tell.
 func TestA1_AScopeThatIsWrongIsNamedWithWhatElseIsMissing(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"pawl/activities/calls"
 	"pawl/activities/contracts"
@@ -12,6 +13,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/durable"
 	"pawl/internal/fault"
+	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/spec"
@@ -26,7 +28,11 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 	if f := d.Closed(ws, s); f != nil {
 		return hosted.Refuse(f)
 	}
-	out.Terms, out.InScope, out.Warnings = d.Terms(), d.InScope, d.Warnings
+	missing, err := without(ws, s)
+	if err != nil {
+		return err
+	}
+	out.Terms, out.InScope, out.Warnings = d.Terms(), d.InScope, append(d.Warnings, missing...)
 	if _, err := calls.Uncounted(ws, s); err != nil {
 		return err
 	}
@@ -42,6 +48,23 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 	out.Protections = append(out.Protections, named...)
 	ws.Book.Bind(d.Contract)
 	return durable.WriteJSON(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.ContractFile), d.Contract)
+}
+
+// without warns of agents whose program this host does not have: every call would fail, but only after the approval.
+func without(ws *hosted.Workspace, s spec.Spec) (warning []string, err error) {
+	env, err := ws.Environment()
+	var missing []string
+	for _, agent := range s.Agent.All() {
+		for _, name := range contracts.Programs(agent.Agent) {
+			if !slices.Contains(missing, name) && hosted.LookUp(append(slices.Clone(env), hosted.Granted(agent.Env)...), name) == "" {
+				missing = append(missing, name)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		warning = []string{"an agent's program is not on the PATH of this host's worker, so its calls will fail: " + git.QuoteSome(missing) + ". Install it, or name another agent"}
+	}
+	return warning, err
 }
 
 // Amend draws up the contract that the loop would have with another spec. An event makes it the loop's, once approved.

@@ -48,7 +48,7 @@ func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec,
 	}
 	for i, c := range commands {
 		for _, name := range programs[i].needs {
-			switch at := LookUp(env, name); {
+			switch at := hosted.LookUp(env, name); {
 			case at == "":
 				f.problem(c.Check, fmt.Sprintf("%s.command needs %s, which is not on the PATH: `%s`", c.Check, git.Quote(name), c.Command), "Install it, or use another command.")
 			case slices.Contains(shut, name):
@@ -56,7 +56,7 @@ func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec,
 			}
 		}
 		for _, name := range programs[i].calls {
-			switch at := LookUp(env, name); {
+			switch at := hosted.LookUp(env, name); {
 			case at == "":
 				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which does not exist", c.Check, c.Command, git.Quote(name)))
 			case slices.Contains(shut, name):
@@ -66,7 +66,7 @@ func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec,
 	}
 	seen := map[string]bool{}
 	for _, agent := range s.Agent.All() {
-		for _, name := range programsOf(agent.Agent) {
+		for _, name := range contracts.Programs(agent.Agent) {
 			if seen[name] || ctx.Err() != nil {
 				continue
 			}
@@ -106,7 +106,7 @@ const unhide = "It leads to a folder that the sandbox does not show: name the pr
 func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []string, argv ...string) ([]string, error) {
 	var asked strings.Builder
 	for _, name := range names {
-		if at := LookUp(env, name); strings.HasPrefix(name, "~/") {
+		if at := hosted.LookUp(env, name); strings.HasPrefix(name, "~/") {
 			asked.WriteString(at + "\n")
 		} else if filepath.IsAbs(at) {
 			asked.WriteString(name + "\n")
@@ -136,7 +136,7 @@ func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []stri
 	printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
 	missing := strings.Split(string(printed), "\n")
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return !slices.Contains(missing, name) && (!strings.HasPrefix(name, "~/") || !slices.Contains(missing, LookUp(env, name)))
+		return !slices.Contains(missing, name) && (!strings.HasPrefix(name, "~/") || !slices.Contains(missing, hosted.LookUp(env, name)))
 	}), err
 }
 
@@ -155,22 +155,9 @@ func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (a
 	return w.Run(ctx, c, steps.Plainly)
 }
 
-// programsOf returns the programs with which an agent is started.
-func programsOf(a spec.Agent) []string {
-	switch {
-	case len(a.Command.List) > 0:
-		return a.Command.List[:1]
-	case a.Command.Shell != "":
-		return seal.Programs(a.Command.Shell)
-	case a.Use != spec.UseCommand:
-		return []string{a.Use}
-	}
-	return nil
-}
-
 // agent checks that an agent's program exists, here and in the sandbox, and starts it with --version, if it has that.
 func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string, a spec.Agent, env []string) error {
-	path := LookUp(env, name)
+	path := hosted.LookUp(env, name)
 	if path == "" {
 		f.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
 		return nil
@@ -196,16 +183,3 @@ func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string,
 
 // versionTime is how long an agent's program may take to print its version.
 const versionTime = 15 * time.Second
-
-// LookUp finds a program on the PATH of an environment, "" if it does not exist. A name with a slash is a path. A
-// relative path is returned as it is, because it is in a tree.
-func LookUp(env []string, name string) string {
-	if strings.Contains(name, "/") && !filepath.IsAbs(name) && !strings.HasPrefix(name, "~/") {
-		return name
-	}
-	at := hosted.Located(name, env)
-	if fi, err := os.Stat(at); err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 == 0 {
-		return ""
-	}
-	return at
-}
