@@ -149,7 +149,9 @@ func details(id string, sp spec.Spec, most int) string {
 	row("agent", called(sp.Agent))
 	row("started by", sp.Session["user"])
 	if steward := sp.Session[spec.SessionSteward]; steward != "" {
-		row("for", "the task "+sp.Session[spec.SessionTask]+" of "+govern.Approver(sp)+" (as its session says, nobody has checked it)")
+		plan := sp.Session[spec.SessionPlan] // the UI would cut the table off behind a whole hash
+		by := strings.Replace(govern.Approver(sp), plan, plan[:min(len(plan), 16)], 1)
+		row("for", "the task "+sp.Session[spec.SessionTask]+" of "+by+" (as its session says, nobody has checked it)")
 	}
 	row("from", strings.TrimPrefix(sp.Session["host"]+":"+sp.Session["cwd"], ":"))
 	fmt.Fprintf(&w, "\nFollow it with %s and %s.\n", markdown.Code(shell.Join("pawl", "show", id)), markdown.Code(shell.Join("pawl", "log", "-f", id)))

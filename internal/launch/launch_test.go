@@ -31,8 +31,8 @@ func TestAGoalOfAnyKindIsASummaryThatTheServiceTakes(t *testing.T) {
 }
 
 func TestTheDetailsSayWhatTheSessionOfAStewardSays(t *testing.T) {
-	sp := spec.Spec{Session: map[string]string{"user": "crew", "steward": "crew", "task": "t1", "plan": "cafe", "approvedBy": "ann"}}
-	require.Contains(t, launch.Of("x", "pawl/x", sp).Details, "| for | the task t1 of steward crew, plan cafe, approved by ann (as its session says, nobody has checked it) |")
+	sp := spec.Spec{Session: map[string]string{"user": "crew", "steward": "crew", "task": "t1", "plan": strings.Repeat("cafe", 16), "approvedBy": "ann"}}
+	require.Contains(t, launch.Of("x", "pawl/x", sp).Details, "| for | the task t1 of steward crew, plan cafecafecafecafe, approved by ann (as its session says, nobody has checked it) |")
 }
 
 func TestTheDetailsNameTheAgentAsTheSpecDoes(t *testing.T) {
