@@ -48,6 +48,7 @@ func TestEveryAnswerThatIsShownIsTaken(t *testing.T) {
 			shown = append(shown, m[1])
 			message, err := loop.DecodeMessage([]byte(strings.ReplaceAll(m[2], "\\|", "|")))
 			require.NoError(t, err, m[2])
+			require.NotContains(t, m[2], `":"`, "without blanks, the UI can't break it, and cuts the table off")
 			_, err = govern.Answer(s, sp, m[1], message)
 			require.NoError(t, err, "%s with %s", m[1], m[2])
 			require.Equal(t, message.Hash != "", strings.Contains(m[4], "--hash "+theHash[:16]))
