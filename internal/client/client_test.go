@@ -111,6 +111,13 @@ func TestWhereNoWorkerAnswersAMessageIsASignal(t *testing.T) {
 	require.Equal(t, "ann", s.sent.By)
 }
 
+// TestNobodySaysThatAMessageArrivedThatHasNoReply: an update that no worker has accepted dies with the engine.
+func TestNobodySaysThatAMessageArrivedThatHasNoReply(t *testing.T) {
+	_, err := reach(t, &service{refuses: context.DeadlineExceeded}).Send(t.Context(), "here", "pause", loop.Message{})
+	require.ErrorContains(t, err, "the loop here has not replied to the message")
+	require.ErrorContains(t, err, "send the message again")
+}
+
 // waits makes this host hold the loop here, which waits at a breakpoint, with that record.
 func waits(t *testing.T, c *client.Client, r workspace.Record) {
 	t.Helper()

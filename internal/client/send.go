@@ -179,6 +179,6 @@ func (c *Client) refused(ctx context.Context, id string, f Family, err error) er
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return fault.New(fault.InfrastructureError, "the %s %s took the message but has not replied: %v", f.Word, id, err).
-		Advise("See `" + f.show + " " + id + "` for whether it took effect.")
+	return fault.New(fault.InfrastructureError, "the %s %s has not replied to the message: %v", f.Word, id, err).
+		Advise("See `" + f.show + " " + id + "` for whether it took effect. If an engine ended before that, send the message again.")
 }

@@ -55,6 +55,12 @@ func TestTheTasksOfAStewardThatHasEndedWereNotDone(t *testing.T) {
 	require.Regexp(t, "(?s)state +PLANNING.*queue +d.*in the queue", Style{}.Steward(st, time.Now()))
 }
 
+// TestAFailedStepIsNoRetry: the last failure is followed by a question, not by another try.
+func TestAFailedStepIsNoRetry(t *testing.T) {
+	page := Style{}.Task(steward.State{}, steward.Task{ID: "a", Actions: 5, Retries: 2}, time.Now())
+	require.Regexp(t, "actions +5, 2 failed attempts", page)
+}
+
 func TestAStewardWithSeveralGatesSaysHowManyWait(t *testing.T) {
 	list := func(gates int) string {
 		return Style{}.List([]launch.Row{{Loop: "shop", Kind: "steward", Status: "running", Gate: "drift", Gates: gates}}, time.Now())

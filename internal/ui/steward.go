@@ -199,7 +199,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	}
 	f.add("cost", usage(t.Cost))
 	f.add("cost limit", known("$", t.CostLimit, ", raised by a person"))
-	f.add("actions", itoa(t.Actions)+", "+itoa(t.Retries)+" retries")
+	f.add("actions", itoa(t.Actions)+", "+plural(t.Retries, "failed attempt"))
 	f.add("progress", s.when(t.ProgressAt))
 	f.add("stopped by", Clean(t.Tripped))
 	f.add("work", around(Short(t.Base)+" → ", Short(t.Head), ""))
