@@ -55,11 +55,14 @@ func proofText(v client.Verified) string {
 		}
 		fmt.Fprintf(&b, "\n  %s: %s", where, ui.Clean(f.What))
 	}
-	for who, says := range []string{v.Workflow, v.Copy} {
-		if says == client.Unknown {
-			says = [...]string{"could not be asked", "can't be read, or there is none"}[who]
+	for _, other := range []struct{ name, says, unknown string }{
+		{"workflow", v.Workflow, "could not be asked"},
+		{"copy in the repository", v.Copy, "was not read, or there is none"},
+	} {
+		if other.says == client.Unknown {
+			other.says = other.unknown
 		}
-		fmt.Fprintf(&b, "\n  the %s %s", [...]string{"workflow", "copy in the repository"}[who], says)
+		fmt.Fprintf(&b, "\n  the %s %s", other.name, other.says)
 	}
 	return b.String()
 }
