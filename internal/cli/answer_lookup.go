@@ -93,7 +93,8 @@ func (a *app) showGate(ctx context.Context, s *session, state loop.State) {
 	if g.OffersDiff() {
 		a.summarise(ctx, s, state.Loop, patchOf(state))
 	}
-	a.screen.Print("\n" + style.Gate(state.Loop, g, state.Budget, a.deps.Now()) + "\n")
+	now := a.deps.Now()
+	a.screen.Print("\n" + style.Gate(state.Loop, g, state.Ticking(now).Budget, now) + "\n")
 }
 
 // answered returns a typed line as answers are compared.

@@ -20,6 +20,9 @@ type question struct {
 	must bool // an empty line is no answer, so the question is asked again
 }
 
+// budget returns the loop's budget at this moment.
+func (f *follower) budget() loop.Budget { return f.state.Ticking(f.deps.Now()).Budget }
+
 // questionAt returns the question for a gate.
 func questionAt(g loop.Gate, b loop.Budget) question {
 	switch {
@@ -82,7 +85,7 @@ func no(typed string) bool { return slices.Contains([]string{"n", "no", "reject"
 func (f *follower) ask() {
 	f.asking = true
 	f.listen()
-	f.screen.Ask(questionAt(*f.gate, f.state.Budget).text)
+	f.screen.Ask(questionAt(*f.gate, f.budget()).text)
 }
 
 // answer handles a line of stdin for the open gate. Lines that are typed while nothing is asked are dropped.
@@ -110,14 +113,14 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		return nil
 	}
 	f.asking = false
-	q := questionAt(g, f.state.Budget)
+	q := questionAt(g, f.budget())
 	name, m := q.read(g, typed)
 	switch {
 	case name != "":
 		m.By, m.Gate = config.User(), g.ID
 		f.send(ctx, name, m)
 	case typed == "" && !q.must:
-		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, g, f.state.Budget), ", "))
+		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, g, f.budget()), ", "))
 	default:
 		f.ask()
 	}

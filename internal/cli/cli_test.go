@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/cli"
+	"pawl/internal/evidence"
 	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/loop"
@@ -261,6 +262,18 @@ func TestShowPrintsTheStateExactly(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), b.stdout.String())
 	require.Empty(t, b.stderr.String())
+}
+
+// A loop that waits makes no event, but a person must not be offered a limit that is used up already.
+func TestTheWallClockGoesOnWhileALoopWaits(t *testing.T) {
+	f := waiting()
+	f.state.Gate = &loop.Gate{ID: "budget-5", Kind: loop.GateBudget, Hash: testHash, Budget: loop.WallClock}
+	f.state.Budget = loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.WallClock: loop.Count(2000)})
+	for _, args := range [][]string{{"show", "loop-1"}, {"inbox"}} {
+		b := newBench(t, f)
+		require.Equal(t, 0, b.run(nil, args...))
+		require.Contains(t, b.stdout.String(), "wallClock=20s", "twice what is used by now")
+	}
 }
 
 // A loop continues after damage was mended as if nothing had happened. People who look later see it.

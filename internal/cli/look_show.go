@@ -42,7 +42,8 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 	if err != nil {
 		return err
 	}
-	text := a.style().State(k, r.State, a.deps.Now())
+	now := a.deps.Now()
+	text := a.style().State(k, r.State.Ticking(now), now)
 	if g := r.State.Gate; g != nil && g.Kind == loop.GateContract {
 		if c, err := s.contract(ctx, id); err == nil {
 			text += "\n\n" + a.style().Contract(c)

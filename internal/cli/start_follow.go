@@ -340,7 +340,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 // nobody leaves a loop that waits for an answer when there is nobody to ask.
 func (f *follower) nobody(g loop.Gate) error {
 	if g.Kind == loop.GateContract {
-		f.screen.Print(f.screen.Style().Gate(f.id, g, f.state.Budget, f.deps.Now()))
+		f.screen.Print(f.screen.Style().Gate(f.id, g, f.budget(), f.deps.Now()))
 	}
 	next := "Answer as above"
 	if !f.deps.Thin { // the worker ends with this process, and there may be no other

@@ -18,7 +18,6 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"pawl/internal/client"
-	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/loop"
@@ -33,8 +32,7 @@ type service struct {
 	silent  bool  // no worker answers
 	refuses error // the error of an update
 	status  enumspb.WorkflowExecutionStatus
-	begun   time.Time // when the loop began
-	via     string    // how the last message came
+	via     string // how the last message came
 	sent    loop.Message
 }
 
@@ -50,7 +48,7 @@ func (s *service) QueryWorkflow(_ context.Context, _, _, name string, _ ...any) 
 		return nil, context.DeadlineExceeded
 	}
 	gate := &loop.Gate{ID: "contract-5", Kind: loop.GateContract}
-	return value{map[string]any{"gate": gate, "state": loop.State{Loop: "here", Status: loop.Waiting, Gate: gate, StartedAt: s.begun, Budget: loop.NewBudget(map[loop.Resource]evidence.Decimal{loop.WallClock: loop.Count(2000)})}}[name]}, nil
+	return value{map[string]any{"gate": gate, "state": loop.State{Loop: "here", Status: loop.Waiting, Gate: gate}}[name]}, nil
 }
 
 func (s *service) SignalWorkflow(_ context.Context, _, _, _ string, arg any) error {
@@ -118,18 +116,6 @@ func TestNobodySaysThatAMessageArrivedThatHasNoReply(t *testing.T) {
 	_, err := reach(t, &service{refuses: context.DeadlineExceeded}).Send(t.Context(), "here", "pause", loop.Message{})
 	require.ErrorContains(t, err, "the loop here has not replied to the message")
 	require.ErrorContains(t, err, "send the message again")
-}
-
-// TestTheWallClockOfALoopThatWaitsGoesOn: otherwise a person is offered a limit that is used up already.
-func TestTheWallClockOfALoopThatWaitsGoesOn(t *testing.T) {
-	now := time.Now()
-	s := &service{begun: now.Add(-time.Hour)}
-	c := reach(t, s)
-	c.Now = func() time.Time { return now }
-	snapshot, err := c.Snapshot(t.Context(), "here")
-	require.NoError(t, err)
-	clock := snapshot.State.Budget[loop.WallClock]
-	require.Equal(t, []string{"3600000", "0"}, []string{clock.Used.String(), clock.Remaining.String()})
 }
 
 // waits makes this host hold the loop here, which waits at a breakpoint, with that record.

@@ -89,7 +89,8 @@ func (c *Client) waiting(ctx context.Context, r launch.Row) (all []Waiting, err 
 	}
 	s, err := c.Snapshot(ctx, r.Loop)
 	if g := s.State.Gate; err == nil && g != nil && !s.State.Status.Ended() && !pausedBySteward(s.State) {
-		all = []Waiting{{Loop: r.Loop, Gate: *g, Ways: govern.Ways(r.Loop, *g, s.State.Budget), Source: s.name(), Budget: s.State.Budget}}
+		budget := s.State.Ticking(c.Now()).Budget
+		all = []Waiting{{Loop: r.Loop, Gate: *g, Ways: govern.Ways(r.Loop, *g, budget), Source: s.name(), Budget: budget}}
 	}
 	return all, err
 }

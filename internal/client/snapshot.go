@@ -45,20 +45,15 @@ type Source struct {
 	Mended []string
 }
 
-// Snapshot returns a loop's state: from the loop itself, or, while no worker runs, from the ledger of this host. A loop
-// that waits makes no event, so what its wall clock has used is counted here.
+// Snapshot returns a loop's state: from the loop itself, or, while no worker runs, from the ledger of this host.
 func (c *Client) Snapshot(ctx context.Context, id string) (Snapshot[loop.State], error) {
-	s, err := find(ctx, c, id, subject[loop.State]{
+	return find(ctx, c, id, subject[loop.State]{
 		Family: Loop, asked: c.State, recorded: c.Recorded, outside: endedOutside,
 		// Only the ledger has what people say about the proposal after the end.
 		late: func(known, recorded loop.State) bool {
 			return known.Status.Ended() && recorded.Status.Ended() && known.ErrorCode != string(fault.LedgerAhead) && recorded.Loop == known.Loop && recorded.StartedAt.Equal(known.StartedAt) && recorded.Seq > known.Seq
 		},
 	})
-	if err == nil && !s.State.Status.Ended() {
-		s.State.Budget = s.State.Clocked(c.Now())
-	}
-	return s, err
 }
 
 // subject is how to find the state of a loop or a steward.

@@ -18,6 +18,14 @@ func (s State) Clocked(now time.Time) Budget {
 	return s.Budget.Spend(WallClock, more)
 }
 
+// Ticking returns the state for people: with what its wall clock has used by now, since a loop that waits makes no event.
+func (s State) Ticking(now time.Time) State {
+	if !s.Status.Ended() {
+		s.Budget = s.Clocked(now)
+	}
+	return s
+}
+
 // clockFrom returns the start time that gives the used time without any stop of the clock.
 func (s State) clockFrom() time.Time {
 	if s.ClockFrom.IsZero() {

@@ -51,7 +51,7 @@ func TestTemporalCLI_StartLookApproveAndList(t *testing.T) {
 		"PawlKind": "improve", "PawlStatus": "waiting", "PawlPhase": "baseline", "PawlGate": "contract", "PawlRepo": w.Repo, "PawlIteration": "0", "PawlBest": "10",
 	}, attributes(w))
 	details := w.Temporal("workflow", "metadata", "--workflow-id", w.Loop)
-	for _, text := range []string{"### Waiting: contract", `{"gate":"` + st.Gate.ID + `","hash":"` + st.Gate.Hash[:16] + `"}`, "| status | waiting |"} {
+	for _, text := range []string{"### Waiting: contract", `{ "gate": "` + st.Gate.ID + `", "hash": "` + st.Gate.Hash[:16] + `" }`, "| status | waiting |"} {
 		require.Contains(t, details, text)
 	}
 
