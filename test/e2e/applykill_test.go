@@ -30,7 +30,7 @@ func TestE3_AnApplyKilledAtEveryPoint(t *testing.T) {
 			r, err := w.end()
 			require.NoError(t, err)
 			w.outcome(r)
-			require.NoError(t, w.does("Review", doc{"loop": w.Loop, "hash": r.Proposal.Hash, "answer": "approve", "by": "ann"}))
+			require.NoError(t, w.does(n, "Review", doc{"loop": w.Loop, "hash": r.Proposal.Hash, "answer": "approve", "by": "ann"}))
 			n.stop(t)
 
 			moves := at == "apply.renewed"
@@ -40,15 +40,14 @@ func TestE3_AnApplyKilledAtEveryPoint(t *testing.T) {
 			base := w.base
 			n = w.start(bothRoles, "PAWL_CRASH="+at)
 			applied := make(chan error, 1)
-			go func() { applied <- w.does("Apply", doc{"loop": w.Loop, "hash": r.Proposal.Hash, "how": "squash"}) }()
+			go func() { applied <- w.does(n, "Apply", doc{"loop": w.Loop, "hash": r.Proposal.Hash, "how": "squash"}) }()
 			<-n.gone
 			require.True(t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
 			<-applied
 			if moves {
 				w.commit("README.md", "yet another hill\n")
 			}
-			w.start(bothRoles)
-			err = w.does("Apply", doc{"loop": w.Loop, "hash": r.Proposal.Hash, "how": "squash"})
+			err = w.does(w.start(bothRoles), "Apply", doc{"loop": w.Loop, "hash": r.Proposal.Hash, "how": "squash"})
 
 			st, l, head := w.openLedger()
 			report, err2 := ledger.Verify(t.Context(), st, head)
@@ -78,9 +77,9 @@ func TestE3_AnApplyKilledAtEveryPoint(t *testing.T) {
 	}
 }
 
-// does runs a workflow on the loop to its end. If it runs already, it waits for that one.
-func (w *machine) does(kind string, in doc) error {
-	ctx := w.T.Context()
+// does runs a workflow on the loop to its end, or until the node has ended. If it runs already, it waits for that one.
+func (w *machine) does(n *node, kind string, in doc) error {
+	ctx := n.living
 	run, err := w.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: w.Loop + "-" + kind, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: 2 * time.Second,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
