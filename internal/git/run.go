@@ -56,16 +56,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// shortages are git's messages when the machine lacks some resource.
-var shortages = []string{
-	"ut of memory", "Cannot allocate memory", "Resource temporarily unavailable", "Too many open files", "No space left on device",
-	"Disk quota exceeded", "Input/output error", "Stale file handle",
-}
-
-// OfMachine reports whether git failed for want of some resource, or a signal ended it. It says nothing about the
-// repository then, and a later attempt may succeed.
-func (e *Error) OfMachine() bool {
-	return e.ExitCode < 0 || slices.ContainsFunc(shortages, func(phrase string) bool { return strings.Contains(e.Stderr, phrase) })
+// NoRoom reports whether git could not write because the disk is full.
+func (e *Error) NoRoom() bool {
+	return strings.Contains(e.Stderr, "No space left on device") || strings.Contains(e.Stderr, "Disk quota exceeded")
 }
 
 // Exited reports whether err is a git process that exited with one of the codes.

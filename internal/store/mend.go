@@ -219,7 +219,8 @@ func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
 	}
 	for _, how := range [][]string{{"index-pack", "--stdin", "--fix-thin"}, {"unpack-objects", "-r", "-q"}} { // the latter skips what is damaged
 		err := in(how...)
-		if ge := git.Failure(err); err == nil || ctx.Err() != nil || ge != nil && ge.OfMachine() {
+		// Nothing else that git says excuses a pack: it runs out of memory if a size in the pack is damaged.
+		if ge := git.Failure(err); err == nil || ctx.Err() != nil || ge != nil && ge.NoRoom() {
 			return cmp.Or(ctx.Err(), err)
 		}
 		*whole = false

@@ -56,3 +56,31 @@ func TestMendCompletesWhatAKillCutOff(t *testing.T) {
 		})
 	}
 }
+
+// TestASizeThatCannotBeIsDamage mends a pack over which git runs out of memory, wherever it is mended.
+func TestASizeThatCannotBeIsDamage(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "s.git")
+	s, err := store.Open(ctx, dir)
+	require.NoError(t, err)
+	tree, err := s.Git().Command("mktree").Run(ctx)
+	require.NoError(t, err)
+	id, err := s.Make(ctx, store.NewCommit{Tree: string(tree[:len(git.NoHash)]), Message: "a", Time: time.Unix(1, 0)})
+	require.NoError(t, err)
+	require.NoError(t, s.SetRef(ctx, "refs/heads/a", id, ""))
+	_, err = s.Git().Run(ctx, "repack", "-a", "-d", "-q")
+	require.NoError(t, err)
+	packs, err := filepath.Glob(filepath.Join(dir, "objects/pack/*.pack"))
+	require.NoError(t, err)
+	require.Len(t, packs, 1)
+	pack, err := os.ReadFile(packs[0])
+	require.NoError(t, err)
+	copy(pack[12:], "\x9f\xff\xff\xff\xff\xff\x7f") // the first object is a commit of 70 TB
+	require.NoError(t, os.Remove(packs[0]))         // it is read-only
+	require.NoError(t, os.WriteFile(packs[0], pack, 0o400))
+
+	m, err := s.Mend(ctx, nil, nil, func(context.Context, *store.Store) error { return nil })
+	require.NoError(t, err)
+	require.Equal(t, []string{"refs/heads/a"}, m.Lost)
+	require.NotEmpty(t, m.Aside)
+}

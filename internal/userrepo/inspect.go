@@ -182,10 +182,15 @@ func (in *inspector) maybe(args ...string) (answer string, is bool, err error) {
 
 const mendRepository = "mend it (git status and git fsck say more), or clone it anew"
 
+// shortages are git's messages when the machine lacks some resource. A later attempt may succeed.
+var shortages = []string{
+	"ut of memory", "Cannot allocate memory", "Resource temporarily unavailable", "Too many open files", "Input/output error", "Stale file handle",
+}
+
 // unreadable makes a *Precondition of git's message about a repository that an attempt would fail on again.
 func unreadable(where string, err error) error {
 	ge := git.Failure(err)
-	if !git.Exited(err, 128) || ge.OfMachine() {
+	if !git.Exited(err, 128) || ge.NoRoom() || saysAny(ge.Stderr, shortages) {
 		return err
 	}
 	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", git.Quote(git.Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
