@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+
 	"pawl/activities/contracts"
 	"pawl/activities/hosted"
 	"pawl/activities/recording"
@@ -212,7 +214,7 @@ func (a *Opener) register(ctx context.Context, o Request) (workspace.Record, use
 				err = append(failed, also)
 			}
 		}
-		return workspace.Record{}, source, Precondition(err)
+		return workspace.Record{}, source, Precondition(ctx, err)
 	}
 	a.Registering.Lock()
 	defer a.Registering.Unlock()
@@ -314,18 +316,18 @@ func Base(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (st
 func fetch(ctx context.Context, ws *hosted.Workspace, source userrepo.Source) (string, error) {
 	repo, err := ws.Repository()
 	if err != nil {
-		return "", Precondition(err)
+		return "", Precondition(ctx, err)
 	}
 	defer repo.Close()
 	commit, err := userrepo.Fetch(ctx, ws.Objects, repo, source.Branch)
 	if err != nil {
-		return "", Precondition(fmt.Errorf("fetching the base from %s: %w", source.Path, err))
+		return "", Precondition(ctx, fmt.Errorf("fetching the base from %s: %w", source.Path, err))
 	}
 	tags(ctx, ws, repo, "refs/heads/"+git.BranchName(source.Branch))
 	crash.At("open.fetched")
 	if ws.Remote {
 		if err := userrepo.MayPush(ctx, ws.Objects, repo, commit, "refs/heads/pawl/"+ws.Ref); err != nil {
-			return "", Precondition(err)
+			return "", Precondition(ctx, err)
 		}
 	}
 	return commit, nil
@@ -338,11 +340,25 @@ func tags(ctx context.Context, ws *hosted.Workspace, source userrepo.Repo, ref s
 	}
 }
 
-// Precondition turns the findings of Inspect into a fault. Any other error is a failure of the machine.
-func Precondition(err error) error {
+// patience is how many attempts at an activity find no way to a repository before a person hears of it: about a minute.
+const patience = 9
+
+// MayPass reports whether these conditions may be met soon by themselves: the repository can't be reached, as in an
+// outage of the network. Temporal then tries the activity again.
+func MayPass(ctx context.Context, failed userrepo.Preconditions) bool {
+	lasting := func(p *userrepo.Precondition) bool { return p.Code != userrepo.Unreachable }
+	return len(failed) > 0 && !slices.ContainsFunc(failed, lasting) && activity.IsActivity(ctx) && activity.GetInfo(ctx).Attempt < patience
+}
+
+// Precondition turns the findings of Inspect into a fault, unless they may pass. Any other error is a failure of the
+// machine.
+func Precondition(ctx context.Context, err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return hosted.Refuse(fault.New(fault.PreconditionFailed, "the worker on this host finds no git on its PATH").
 			Advise("Install git, or start the worker (`pawl up`) with a PATH that has it."))
+	}
+	if MayPass(ctx, userrepo.Failed(err)) {
+		return err
 	}
 	return hosted.Refusal(recording.PlainFault(err))
 }
@@ -356,7 +372,7 @@ func begun(ctx context.Context, ws *hosted.Workspace, session map[string]string,
 		if git.CheckBranch(onto) == nil {
 			var err error
 			if there, err = ws.Pushed(ctx, "refs/heads/"+onto); err != nil {
-				return "", Precondition(userrepo.Unreached(ws.Repo, err))
+				return "", Precondition(ctx, userrepo.Unreached(ws.Repo, err))
 			}
 		}
 		if there == "" {

@@ -159,7 +159,7 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 	}
 	repo, err := hosted.Find(ctx, in.Wanted)
 	if err != nil {
-		return workspace.Record{}, Precondition(err)
+		return workspace.Record{}, Precondition(ctx, err)
 	}
 	defer repo.Close()
 	address := repo.Address
@@ -169,7 +169,7 @@ func (a *Opener) adopt(ctx context.Context, in Request) (workspace.Record, error
 	}
 	names, err := found(ctx, store, repo, in.Loop)
 	if err != nil {
-		return workspace.Record{}, Precondition(userrepo.Unreached(address, err))
+		return workspace.Record{}, Precondition(ctx, userrepo.Unreached(address, err))
 	}
 	name := ""
 	for n, at := range names {
@@ -220,7 +220,7 @@ func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (boo
 	}
 	repo, err := ws.Repository()
 	if err != nil {
-		return false, Precondition(err)
+		return false, Precondition(ctx, err)
 	}
 	defer repo.Close()
 	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)

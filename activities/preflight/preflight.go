@@ -92,7 +92,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		out.problem("repository", pre.What, pre.Do)
 	}
 	if err != nil && len(failed) == 0 {
-		return out, plainly(opening.Precondition(err))
+		return out, plainly(opening.Precondition(ctx, err))
 	}
 	if source.Head == "" {
 		return out, nil

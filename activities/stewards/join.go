@@ -50,7 +50,7 @@ func (a *Stewards) Join(ctx context.Context, in act.Join) (act.Joined, error) {
 	crash.At("join.made")
 	// The loop fetches it from the repository, where people can see it too.
 	if err := ws.SetThere(ctx, ref, at); err != nil {
-		return act.Joined{}, opening.Precondition(userrepo.Unreached(ws.Repo, err))
+		return act.Joined{}, opening.Precondition(ctx, userrepo.Unreached(ws.Repo, err))
 	}
 	crash.At("join.pushed")
 	return out, nil

@@ -16,6 +16,7 @@ import (
 	"pawl/activities/calls"
 	"pawl/activities/contracts"
 	"pawl/activities/hosted"
+	"pawl/activities/opening"
 	"pawl/activities/preflight"
 	"pawl/activities/steps"
 	"pawl/internal/act"
@@ -44,11 +45,15 @@ import (
 // the task brings its own steps, it asks the planner, on the steward's desk. Then it checks the plan against the
 // charter. Problems of the plan, and reasons why it can't begin, are results.
 func (a *Stewards) PlanTask(ctx context.Context, in act.PlanTask) (act.TaskPlanned, error) {
-	return steps.Do(ctx, a.Runner, in.Step, func(ctx context.Context, w *steps.Work) (act.TaskPlanned, error) {
+	out, err := steps.Do(ctx, a.Runner, in.Step, func(ctx context.Context, w *steps.Work) (act.TaskPlanned, error) {
 		p := planning{Work: w, in: in}
 		err := p.plan(ctx)
 		return p.out, err
 	})
+	if failed := userrepo.Failed(err); len(failed) > 0 && !opening.MayPass(ctx, failed) {
+		return act.TaskPlanned{Blockers: list.Map(failed, (*userrepo.Precondition).Error)}, nil
+	}
+	return out, err
 }
 
 // planning is one execution of PlanTask.
@@ -131,10 +136,10 @@ func (p *planning) read(ctx context.Context) (err error) {
 		return nil
 	}
 	if commit, err = userrepo.Fetch(ctx, ws.Objects, repo, ws.Onto); err != nil {
-		if failed := userrepo.Failed(userrepo.Unreached(ws.Repo, err)); len(failed) > 0 && ctx.Err() == nil {
-			if len(p.out.Blockers) == 0 {
-				p.out.Blockers = append(p.out.Blockers, failed[0].Error())
-			}
+		if ctx.Err() == nil {
+			err = userrepo.Unreached(ws.Repo, err)
+		}
+		if len(p.out.Blockers) > 0 && len(userrepo.Failed(err)) > 0 { // they are why
 			return nil
 		}
 		return fmt.Errorf("fetching the project's head: %w", err)

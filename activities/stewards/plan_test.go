@@ -2,6 +2,7 @@ package stewards_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,10 +16,13 @@ import (
 	"pawl/activities"
 	"pawl/internal/act"
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/sandbox"
+	"pawl/internal/spec"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/internal/wire"
 	"pawl/test/actest"
 	"pawl/test/gittest"
 )
@@ -184,6 +188,47 @@ func TestS3_BlockersAreNamed(t *testing.T) {
 	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "two", Submitted: &task.Task{ID: "two", Spec: json.RawMessage(`{"goal": "g", "setup": {"command": "sh install.sh"}, "guard": {"command": "no-such-tool --all"}}`)}})
 	gittest.Git(t, s.User, "commit", "-qam", "committed")
 	require.Empty(t, s.Plan("two", nil).Blockers, "setup may bring it")
+}
+
+// TestS3_AnOutageOfTheNetworkBlocksNoTask: a planner, and a loop that begins, wait until the network is back. Only if it
+// stays away is a person asked.
+func TestS3_AnOutageOfTheNetworkBlocksNoTask(t *testing.T) {
+	t.Parallel()
+	var remote *actest.Remote
+	s := actest.BeginSteward(t, nil, func(doc map[string]any) {
+		planner("", nil)(doc)
+		remote = actest.NewRemote(t, doc["repo"].(map[string]any)["path"].(string))
+		doc["repo"] = map[string]any{"url": remote.URL}
+	})
+	s.Submit("one", `{"goal": "better", "scope": ["work/a"]}`)
+	plan := func(away int32) (out act.TaskPlanned) {
+		remote.Away.Store(away)
+		in := act.PlanTask{
+			Step: act.Step{Ref: s.Opened.Ref, Key: act.Key{Name: "plan-one", Iteration: int(away)}, LimitMs: 60_000}, Steward: "shop", Ledger: s.Ledger, Charter: s.Charter, Task: "one",
+		}
+		require.NoError(t, actest.Retried(t, s.PlanTask, in, &out))
+		return out
+	}
+	p := plan(3)
+	require.Empty(t, p.Blockers)
+	require.NotNil(t, p.Plan)
+	p = plan(1000)
+	require.Len(t, p.Blockers, 1)
+	require.Contains(t, p.Blockers[0], "can't be reached")
+	require.Nil(t, p.Plan)
+
+	sp, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"url": %q}, "scope": ["work/**"], "verify": {"command": "true"}, "agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, remote.URL))
+	require.NoError(t, err)
+	for away, want := range map[int32]string{3: "", 1000: "can't be reached"} {
+		remote.Away.Store(away)
+		err := actest.Retried(t, s.Open, act.Open{Loop: "x", FirstRun: fmt.Sprint(away), Spec: sp}, &act.Opened{})
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+			require.True(t, wire.Is(err, fault.PreconditionFailed), err)
+		}
+	}
 }
 
 func TestS3_WhereThePlannerAsksItIsUnclear(t *testing.T) {
