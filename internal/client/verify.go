@@ -26,6 +26,7 @@ type Verified struct {
 	Workflow string         `json:"workflow"`           // agrees, differs, unknown
 	Copy     string         `json:"copy"`               // the copy in the user's repository: Agrees, differs, unknown
 	Faults   []ledger.Fault `json:"faults"`
+	CutOff   string         `json:"cutOff,omitempty"` // what was cut off before it could be recorded, and who goes on with it
 }
 
 // What the workflow and the copy say about a ledger.
@@ -77,7 +78,7 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 		wrong("the copy in %s is at %s, but this ledger has no such entry: one of the two was cut off or rewritten", record.Repo, copied)
 	}
 	if record.Branch != "" && report.Code != "" && len(v.Faults) == 0 {
-		if err := c.branch(ctx, store, record, report, wrong); err != nil {
+		if v.CutOff, err = c.branch(ctx, store, record, report, wrong); err != nil {
 			return v, err
 		}
 	}
@@ -85,18 +86,28 @@ func (c *Client) Verify(ctx context.Context, id string, record workspace.Record)
 	return v, nil
 }
 
-// branch reports a fault if the loop's branch does not have the head that the ledger says.
-func (c *Client) branch(ctx context.Context, store *store.Store, record workspace.Record, report ledger.Report, wrong func(string, ...any)) error {
+// branch reports a fault if the loop's branch does not have the head that the ledger says. It returns what was cut off:
+// an apply brings the branch of an ended loop onto a moved base before it records that.
+func (c *Client) branch(ctx context.Context, store *store.Store, record workspace.Record, report ledger.Report, wrong func(string, ...any)) (cutOff string, err error) {
+	name := git.BranchName(record.Branch)
 	at, err := store.Ref(ctx, record.Branch)
 	if err != nil || at == "" {
-		wrong("the branch %s is gone from the store", git.BranchName(record.Branch))
-		return err
+		wrong("the branch %s is gone from the store", name)
+		return "", err
+	}
+	if at == report.Code {
+		return "", nil
 	}
 	in, err := store.Contains(ctx, at, report.Code)
-	if err == nil && (!in || report.Ended && at != report.Code) {
-		wrong("the branch %s is at %s, but the ledger records %s", git.BranchName(record.Branch), at, report.Code)
+	if err == nil && in && report.Ended {
+		if in, err = store.Merges(ctx, at, report.Code); in {
+			cutOff = fmt.Sprintf("an apply was cut off: the branch %s is on the moved base (%s), which the ledger does not record yet. The worker goes on with it, or apply again: `pawl apply %s`", name, at, record.Loop)
+		}
 	}
-	return err
+	if err == nil && !in {
+		wrong("the branch %s is at %s, but the ledger records %s", name, at, report.Code)
+	}
+	return cutOff, err
 }
 
 // known returns the ledger commit that the workflow of exactly this ledger knows, "" if none answers.

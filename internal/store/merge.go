@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"pawl/internal/git"
@@ -26,6 +27,19 @@ func (s *Store) Merge(ctx context.Context, one, other string) (tree string, err 
 		return "", &Conflict{Paths: parts[1:]}
 	}
 	return "", err
+}
+
+// Merges reports whether a commit is the merge of another commit into head, as Merge makes it, and nothing else.
+func (s *Store) Merges(ctx context.Context, commit, head string) (bool, error) {
+	c, err := s.ReadCommit(ctx, commit)
+	if err != nil || len(c.Parents) != 2 || c.Parents[0] != head {
+		return false, err
+	}
+	tree, err := s.Merge(ctx, head, c.Parents[1])
+	if _, conflict := errors.AsType[*Conflict](err); conflict {
+		return false, nil
+	}
+	return err == nil && tree == c.Tree, err
 }
 
 // Contains reports whether commit equals ancestor or descends from it.

@@ -16,6 +16,7 @@ type verified struct {
 	Ledger, Workflow, Copy string
 	Entries, Events, Rows  int
 	Faults                 []struct{ Commit, What string }
+	CutOff                 string
 }
 
 func verify(w *world.World, code int) (v verified) {
@@ -70,7 +71,17 @@ func TestL8_TheLedgerOfALoopIsProvenWhole(t *testing.T) {
 	at("update-ref", "-d", "refs/heads/pawl/"+w.Loop)
 	require.Contains(t, verify(w, 1).Faults[0].What, "branch")
 	at("update-ref", "refs/heads/pawl/"+w.Loop, p.Head)
-	verify(w, 0)
+	require.Empty(t, verify(w, 0).CutOff)
+
+	// An apply to a moved base moves the branch before it records that. Nothing else may be on the branch then.
+	moved := at("commit-tree", "-p", p.Base, "-m", "moved", p.Base+"^{tree}")
+	onto := at("commit-tree", "-p", p.Head, "-p", moved, "-m", "onto the moved base", p.Head+"^{tree}")
+	at("update-ref", "refs/heads/pawl/"+w.Loop, onto)
+	require.Contains(t, verify(w, 0).CutOff, "pawl apply "+w.Loop)
+	require.Contains(t, w.Done("log", "--verify", w.Loop).Out, "an apply was cut off")
+	at("update-ref", "refs/heads/pawl/"+w.Loop, at("commit-tree", "-p", p.Head, "-p", moved, "-m", "onto the moved base", p.Base+"^{tree}"))
+	require.Contains(t, verify(w, 1).Faults[0].What, "but the ledger records "+p.Head)
+	at("update-ref", "refs/heads/pawl/"+w.Loop, p.Head)
 	s := w.Pawl("log", "--verify", "nobody")
 	require.Equal(t, 2, s.Code)
 	require.True(t, strings.Contains(s.Err, "ALO_LOOP_NOT_FOUND"), s.Err)
