@@ -133,6 +133,17 @@ func TestADeadWorkersActivitiesAreGivenBack(t *testing.T) {
 	require.False(t, m.workspace().Closed)
 }
 
+func TestAnApplyThatWasCutOffIsGivenBack(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.runs("x", "first", running)
+	m.runs("apply-y", "run", running, pending("1", host.Identity("here"), enumspb.PENDING_ACTIVITY_STATE_STARTED), pending("2", host.Identity("elsewhere"), enumspb.PENDING_ACTIVITY_STATE_STARTED))
+	m.listed = []*workflowpb.WorkflowExecutionInfo{m.known["apply-y"].GetWorkflowExecutionInfo()}
+	m.recover()
+	require.Equal(t, []string{"1"}, m.returned)
+	require.ElementsMatch(t, []string{"x", "apply-y"}, m.reset)
+}
+
 // noted adds a memo to the loop.
 func (m *machine) noted(name, text string) {
 	p, err := converter.GetDefaultDataConverter().ToPayload(text)

@@ -25,8 +25,8 @@ import (
 )
 
 // recoverLoops ends what a dead worker of this host left running. It hands the activities that the dead worker had
-// taken back to the service, so that they start again at once instead of after a heartbeat timeout. It uses the
-// records on disk, because visibility lags behind. It runs before this worker polls, so every task under this
+// taken back to the service, so that they start again at once instead of after a heartbeat timeout. For loops and
+// stewards it uses the records on disk, because visibility lags behind. It runs before this worker polls, so every task under this
 // identity belongs to the dead worker.
 func recoverLoops(ctx context.Context, o Options, host string, a *activities.Activities) error {
 	if err := mend(ctx, o, nil); err != nil {
@@ -39,6 +39,7 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 	if err != nil {
 		return fmt.Errorf("listing this host's loops: %w", err)
 	}
+	records = append(records, proposing(ctx, o)...)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for _, r := range records {
@@ -99,6 +100,22 @@ func cutOff(o Options) ([]workspace.Record, error) {
 	return slices.DeleteFunc(records, func(r workspace.Record) bool {
 		return r.Namespace != o.Namespace || (r.Closed && time.Since(r.ClosedAt) > closedLately)
 	}), nil
+}
+
+// proposing returns the workflows that apply or review a proposal. They have no record on disk. Visibility may lack one
+// that was started just before its worker died: then the service notices by itself that the worker is gone.
+func proposing(ctx context.Context, o Options) (all []workspace.Record) {
+	answer, err := o.Client.WorkflowService().ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: o.Namespace, Query: "WorkflowType IN ('Apply', 'Review') AND ExecutionStatus = 'Running'",
+	})
+	if err != nil {
+		o.Logger.Warn("the workflows that a dead worker may have had can't be listed", "error", err)
+	}
+	for _, info := range answer.GetExecutions() {
+		of := info.GetExecution()
+		all = append(all, workspace.Record{Loop: of.GetWorkflowId(), FirstRun: of.GetRunId(), Namespace: o.Namespace})
+	}
+	return all
 }
 
 // recoverLoop hands one loop's tasks back, or cleans up after a loop that ended without this worker.

@@ -24,7 +24,8 @@ type service struct {
 	attributes map[string]enumspb.IndexedValueType
 	closed     bool // adding attributes is not allowed
 	away       error
-	doubts     int // how often it denies a loop that it knows
+	doubts     int                                 // how often it denies a loop that it knows
+	listed     []*workflowpb.WorkflowExecutionInfo // the workflows for proposals that run
 
 	mu       sync.Mutex
 	asked    []string // IDs of described loops
@@ -82,6 +83,10 @@ func (s frontend) DescribeWorkflowExecution(_ context.Context, in *workflowservi
 		return d, nil
 	}
 	return nil, serviceerror.NewNotFound("no such workflow")
+}
+
+func (s frontend) ListWorkflowExecutions(context.Context, *workflowservice.ListWorkflowExecutionsRequest, ...grpc.CallOption) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return &workflowservice.ListWorkflowExecutionsResponse{Executions: s.listed}, s.away
 }
 
 func (s frontend) ResetStickyTaskQueue(_ context.Context, in *workflowservice.ResetStickyTaskQueueRequest, _ ...grpc.CallOption) (*workflowservice.ResetStickyTaskQueueResponse, error) {

@@ -14,6 +14,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/test/world"
+	"pawl/workflows/hosting"
 )
 
 // TestE3_AnApplyKilledAtEveryPoint kills engine and worker with kill -9 while a proposal is applied. The user's branch
@@ -47,7 +48,10 @@ func TestE3_AnApplyKilledAtEveryPoint(t *testing.T) {
 			if moves {
 				w.commit("README.md", "yet another hill\n")
 			}
-			err = w.does(w.start(bothRoles), "Apply", doc{"loop": w.Loop, "hash": r.Proposal.Hash, "how": "squash"})
+			n = w.start(bothRoles)
+			began := time.Now()
+			err = w.does(n, "Apply", doc{"loop": w.Loop, "hash": r.Proposal.Hash, "how": "squash"})
+			require.Less(t, time.Since(began), hosting.Heartbeat/2, "it goes on at once")
 
 			st, l, head := w.openLedger()
 			report, err2 := ledger.Verify(t.Context(), st, head)
