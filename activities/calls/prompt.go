@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"pawl/activities/hosted"
 	"pawl/activities/recording"
@@ -31,6 +30,7 @@ import (
 	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/meter"
+	"pawl/internal/panics"
 	"pawl/internal/proc"
 	"pawl/internal/program"
 	"pawl/internal/remove"
@@ -146,7 +146,7 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 			return nil, fmt.Errorf("reading the proposal: %w", err)
 		}
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := panics.WithContext(ctx)
 	g.Go(func() (err error) {
 		brief.Log, err = ws.Objects.Log(gctx, in.Head, 20)
 		return err

@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
 	"pawl/internal/held"
 	"pawl/internal/loop"
+	"pawl/internal/panics"
 	"pawl/internal/proc"
 )
 
@@ -105,26 +105,17 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 	running, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	c.heard = time.Now()
-	ended := make(chan struct{})
-	var following sync.WaitGroup
-	following.Go(func() {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-				if running.Err() == nil && c.poll() {
-					interrupt()
-				}
-			}
+	ended, followed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		err := panics.Caught(func() error { return c.follow(running, interrupt, ended) })
+		if err != nil {
+			interrupt()
 		}
-	})
+		followed <- err
+	}()
 	result, err := s.Run(running, command)
 	close(ended)
-	following.Wait()
-	if err != nil {
+	if err := errors.Join(err, <-followed); err != nil {
 		return result, err
 	}
 	if ctx.Err() == nil && running.Err() != nil {
@@ -137,6 +128,22 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 	// even if the program then reports a little less.
 	c.over = cmp.Or(c.spentUp(), c.over)
 	return result, nil
+}
+
+// follow reads what the program prints until it has ended, and interrupts it if it has to be ended.
+func (c *call) follow(running context.Context, interrupt func(), ended <-chan struct{}) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return nil
+		case <-tick.C:
+			if running.Err() == nil && c.poll() {
+				interrupt()
+			}
+		}
+	}
 }
 
 // poll reads new output, and reports whether the program has to be ended.

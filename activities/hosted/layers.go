@@ -103,7 +103,7 @@ func (ws *Workspace) FurnishAhead(t *Tree) {
 		ws.nextTrial()
 	}
 	r := ws.around(t, t.around.last, t.around.n+1, false)
-	ws.Machine.Background.Go(func() { s.Prepare(sandbox.Make(r)) })
+	ws.Machine.InBackground(func() { s.Prepare(sandbox.Make(r)) })
 }
 
 // layers returns the folder of the layers over caches that the commands of a tree write.
@@ -119,7 +119,7 @@ func (ws *Workspace) nextTrial() {
 	ws.caches.trials++
 	n := ws.caches.trials
 	ws.caches.trial = filepath.Join(ws.layers("trial"), fmt.Sprintf("%s-%d", ws.caches.epoch, n)) // no layer of another worker has this name
-	ws.Machine.Background.Go(func() { ws.forgetTrials(n) })
+	ws.Machine.InBackground(func() { ws.forgetTrials(n) })
 }
 
 // forgetTrials removes the layers of all judgements from before the nth.
@@ -157,6 +157,6 @@ func (ws *Workspace) JudgedCaches(kept bool) error {
 		ws.caches.below++
 		return sandbox.Promote(held.At(trial), held.At(ws.layers("judge")))
 	}
-	ws.Machine.Background.Go(func() { _ = remove.All(trial) })
+	ws.Machine.InBackground(func() { _ = remove.All(trial) })
 	return nil
 }

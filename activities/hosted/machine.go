@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/panics"
 	"pawl/internal/telemetry"
 	"pawl/internal/wire"
 )
@@ -48,7 +49,7 @@ type Machine struct {
 
 	sums       sums           // the sums of files outside of repositories
 	Client     sdk.Client     // nil for the connection of the activity; tests set their own
-	Background sync.WaitGroup // background work, which only Stop waits for
+	background sync.WaitGroup // background work, which only Stop waits for
 }
 
 // Workspaces has the workspaces of the loops and stewards for which this worker works.
@@ -98,7 +99,16 @@ func (a *Workspaces) Stop() {
 		ws.EndProcesses()
 		ws.pushDueNow()
 	}
-	a.Background.Wait()
+	a.background.Wait()
+}
+
+// InBackground does work for which no activity waits.
+func (m *Machine) InBackground(do func()) {
+	m.background.Go(func() {
+		if err := panics.Caught(func() error { do(); return nil }); err != nil {
+			m.Logger.Error("work in the background failed", "error", err)
+		}
+	})
 }
 
 // Refuse turns a fault into an activity error that is not retried, with the code as its type.

@@ -140,7 +140,7 @@ func (ws *Workspace) pushDueNow() {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if ws.takeDue() {
-		ws.Machine.Background.Go(ws.pushAhead)
+		ws.Machine.InBackground(ws.pushAhead)
 	}
 }
 

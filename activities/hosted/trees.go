@@ -72,7 +72,7 @@ func (ws *Workspace) RestoreAhead(t *Tree, head string) {
 	ws.mu.Lock()
 	ctx := context.WithValue(context.Background(), aheadOf{}, ws.turn)
 	ws.mu.Unlock()
-	ws.Machine.Background.Go(func() { _ = ws.Restore(ctx, t, head) })
+	ws.Machine.InBackground(func() { _ = ws.Restore(ctx, t, head) })
 }
 
 // Leave records that something is about to run in a tree. It waits for a restore that is under way. No restore that

@@ -73,7 +73,7 @@ func (a *Recorder) Survey(ctx context.Context) {
 	if a.Telemetry == nil {
 		return
 	}
-	a.Background.Go(func() {
+	a.InBackground(func() {
 		records, err := workspace.List(a.Home)
 		if err != nil {
 			a.Logger.Warn("this host's loops can't be listed", "error", err)

@@ -48,7 +48,7 @@ func (a *Runner) Beating(ctx context.Context, in *interceptor.ExecuteActivityInp
 	}
 	ctx, stop := context.WithCancel(context.WithValue(ctx, heartKey{}, h))
 	defer stop()
-	go h.beat(ctx)
+	a.InBackground(func() { h.beat(ctx) })
 	return next.ExecuteActivity(ctx, in)
 }
 

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"pawl/activities/changes"
 	"pawl/activities/hosted"
 	"pawl/internal/act"
@@ -19,6 +17,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
 	"pawl/internal/held"
+	"pawl/internal/panics"
 	"pawl/internal/proc"
 	"pawl/internal/remove"
 	"pawl/internal/secret"
@@ -48,7 +47,7 @@ func (w *Work) Ready(ctx context.Context, rest ...func(context.Context) error) e
 	if err := os.MkdirAll(held.At(w.Dir), 0o700); err != nil {
 		return fmt.Errorf("making the step's folder: %w", err)
 	}
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := panics.WithContext(ctx)
 	g.Go(func() error { _, err := w.Workspace.Supervise(); return err })
 	for _, do := range rest {
 		g.Go(func() error { return do(gctx) })
@@ -147,7 +146,7 @@ func (w *Work) Run(ctx context.Context, c proc.Command, by func(context.Context,
 	w.since.Store(new(time.Now().Add(-c.Spent)))
 	watched, end := context.WithCancel(ctx)
 	space := w.Workspace.RoomOf(c.Dir, s)
-	go space.Watch(watched, end)
+	w.Workspace.Machine.InBackground(func() { space.Watch(watched, end) })
 	result, err := by(watched, s, c)
 	end()
 	full := space.Ended(ctx)

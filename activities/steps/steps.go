@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/durable"
 	"pawl/internal/fault"
+	"pawl/internal/panics"
 	"pawl/internal/proc"
 	"pawl/internal/wire"
 	"pawl/internal/workspace"
@@ -183,12 +183,10 @@ func (s *steps) joinOrStart(id string, run func(context.Context, *Running) (any,
 	go func() {
 		defer close(r.done)
 		defer cancel()
-		defer func() {
-			if p := recover(); p != nil { // it must not end the other loops
-				r.err = fmt.Errorf("the step panicked: %v\n%s", p, debug.Stack())
-			}
-		}()
-		r.out, r.err = run(ctx, r)
+		r.err = panics.Caught(func() (err error) {
+			r.out, err = run(ctx, r)
+			return err
+		})
 	}()
 	return r
 }

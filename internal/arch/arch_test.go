@@ -159,6 +159,29 @@ func TestNoSubjectOfTheActivitiesImportsALaterOne(t *testing.T) {
 	}
 }
 
+// TestNoGoroutineOfAnActivityEndsTheProcess: a panic in it would end all loops of the worker.
+func TestNoGoroutineOfAnActivityEndsTheProcess(t *testing.T) {
+	for _, dir := range []string{"activities", "internal/git", "internal/ledger", "internal/store", "internal/trees", "internal/userrepo", "internal/workspace"} {
+		for _, file := range sources(t, dir) {
+			for _, spec := range file.Imports {
+				require.NotEqual(t, `"golang.org/x/sync/errgroup"`, spec.Path.Value, "%s: use internal/panics", dir)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if started, ok := n.(*ast.GoStmt); ok {
+					caught := false
+					ast.Inspect(started, func(n ast.Node) bool {
+						sel, ok := n.(*ast.SelectorExpr)
+						caught = caught || ok && sel.Sel.Name == "Caught"
+						return true
+					})
+					require.True(t, caught, "%s starts a goroutine whose panic nobody catches: use internal/panics", dir)
+				}
+				return true
+			})
+		}
+	}
+}
+
 func sources(t *testing.T, dir string) []*ast.File {
 	t.Helper()
 	var out []*ast.File

@@ -15,11 +15,11 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"pawl/activities"
 	"pawl/internal/act"
+	"pawl/internal/panics"
 	"pawl/internal/proc"
 	"pawl/internal/workspace"
 )
@@ -40,7 +40,7 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 		return fmt.Errorf("listing this host's loops: %w", err)
 	}
 	records = append(records, proposing(ctx, o)...)
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := panics.WithContext(ctx)
 	g.SetLimit(8)
 	for _, r := range records {
 		g.Go(func() error {

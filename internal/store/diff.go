@@ -9,9 +9,8 @@ import (
 	"io"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"pawl/internal/git"
+	"pawl/internal/panics"
 )
 
 // Changes lists the differences from one commit or tree to another.
@@ -66,7 +65,7 @@ func (s *Store) Proposal(ctx context.Context, preface, base, head string) (Propo
 		return Proposal{}, err
 	}
 	var p Proposal
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := panics.WithContext(ctx)
 	g.Go(func() error {
 		sum := sha256.New()
 		err := s.WriteProposal(gctx, preface, base, head, sum)

@@ -8,9 +8,9 @@ import (
 	"os"
 
 	"github.com/bmatcuk/doublestar/v4"
-	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/git"
+	"pawl/internal/panics"
 )
 
 // RestoreOptions say which kind of tree is restored.
@@ -142,7 +142,7 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		}
 	}
 	exact := atCommit && unchanged == len(before.entries)
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := panics.WithContext(ctx)
 	g.Go(func() error { return t.checkout(gctx, &st, commit, exact, lock) })
 	dot, shown := st.Git, commit
 	if o.Like != "" && dot.Shown == o.Like {

@@ -13,11 +13,11 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"pawl/internal/git"
 	"pawl/internal/held"
+	"pawl/internal/panics"
 	"pawl/internal/store"
 )
 
@@ -397,7 +397,7 @@ func (s *staging) unreadable(p string) bool {
 // count (see storeAttributes).
 func (s *staging) diff(ctx context.Context) (Change, error) {
 	var c Change
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := panics.WithContext(ctx)
 	withIndex := func(args ...string) *git.Command {
 		return s.t.store.Git().With("GIT_INDEX_FILE=" + s.t.indexPath()).Command(args...).Locked(s.lock)
 	}
