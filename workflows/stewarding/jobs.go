@@ -1,6 +1,7 @@
 package stewarding
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,28 +130,36 @@ func (r *run) plan(ctx workflow.Context, j steward.Job) error {
 // begin starts the loop of a step, or adopts a running loop. A loop with the step's ID belongs to the step if it was
 // started for the same plan; any other loop does not.
 func (r *run) begin(ctx workflow.Context, j steward.Job) error {
+	err := r.beginAs(ctx, &j)
+	return cmp.Or(err, r.catchUp(ctx, j.Loop))
+}
+
+// beginAs is begin without the loop's reports, which wait. It sets the loop's ID.
+func (r *run) beginAs(ctx workflow.Context, j *steward.Job) error {
 	cannot := func(why string) error {
-		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, j, why) })
+		return r.follow(ctx, func(s steward.State) []loop.Event { return steward.CannotBegin(s, *j, why) })
 	}
 	var there act.ChildRead
 	taken := "" // the name, if somebody took it before the start
 	for n, id := 2, j.Loop; ; {
+		r.begun[j.Loop] = true // before it is read: what it reports meanwhile is newer
 		if err := r.execute(ctx, act.ReadChildName, "is there a loop "+j.Loop+"?", act.ReadChild{Loop: j.Loop}, &there); err != nil {
 			return cannot("whether the loop " + j.Loop + " runs already can't be read: " + notices.Plain(err))
 		}
 		if there.Found && !there.Of(r.State().Steward, j.Plan) {
+			if err := r.catchUp(ctx, j.Loop); err != nil {
+				return err
+			}
 			j.Loop = fmt.Sprintf("%s.%d", id, n) // the name belongs to an earlier life of the steward, or to somebody else
 			n++
 			continue
 		}
-		r.begun[j.Loop] = true
-		defer delete(r.begun, j.Loop)
 		var err error
 		if there.Found {
 			j.Do = steward.Adopt
-			err = r.may(j)
+			err = r.may(*j)
 		} else {
-			err = r.launch(ctx, j)
+			err = r.launch(ctx, *j)
 		}
 		var stop *stopped
 		switch {
@@ -167,10 +176,15 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 		}
 		break
 	}
-	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, j) }); err != nil {
+	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterBegin(s, *j) }); err != nil {
 		return err
 	}
-	delete(r.begun, j.Loop)
+	return r.reported(ctx, there.Event)
+}
+
+// catchUp applies what a loop has reported while it was being started.
+func (r *run) catchUp(ctx workflow.Context, id string) error {
+	delete(r.begun, id)
 	unheard := r.unheard
 	r.unheard = nil
 	for _, e := range unheard {
@@ -178,7 +192,7 @@ func (r *run) begin(ctx workflow.Context, j steward.Job) error {
 			return err
 		}
 	}
-	return r.reported(ctx, there.Event)
+	return nil
 }
 
 // startedAlready reports whether the error says that the child's workflow ID is taken.

@@ -63,7 +63,7 @@ type run struct {
 	from       string             // the ledger commit to continue from, "" for none
 	jobs       map[string]job     // under way, by their keys
 	asleep     map[string]bool    // sleeping tasks, with the time at which they wake
-	begun      map[string]bool    // loops that are being started
+	begun      map[string]bool    // loops that are being adopted or started
 	unheard    []task.ChildEvent  // reports of those loops so far
 	finished   int                // jobs that have ended
 	watched    map[string]bool    // gates with a timer

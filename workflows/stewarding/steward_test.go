@@ -261,6 +261,20 @@ func TestALoopThatIsThereAlreadyIsAdopted(t *testing.T) {
 	}
 }
 
+// The loop ends after it was read and before the steward has the answer.
+func TestALoopThatEndsWhileItIsAdoptedIsDone(t *testing.T) {
+	w := setUp(t)
+	w.submit(time.Second, `{"id":"a","body":"x"}`)
+	there := task.ChildResult{Status: "running", Steward: "crew", Approved: "steward crew, plan " + strings.Repeat("a", 64)}
+	w.reading["crew-a-one"] = act.ChildRead{Found: true, Event: task.ChildEvent{Loop: "crew-a-one", Event: task.ChildStands, Result: &there, Seq: 7}}
+	w.meanwhile = func() {
+		w.env.SignalWorkflow(task.ChildSignal, task.ChildEvent{Loop: "crew-a-one", Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}, Seq: 8})
+		w.meanwhile = nil
+	}
+	require.Equal(t, int64(1), w.run().Indicators.Done)
+	require.Empty(t, w.specs, "it was not started once more")
+}
+
 // Between reading a loop and starting it, somebody else may start a loop with that name.
 func TestALoopOfAnotherThatTookTheNameIsNotTheTasks(t *testing.T) {
 	for unseen, begun := range map[int]bool{1: true, 2: false} {

@@ -39,6 +39,7 @@ type world struct {
 	specs     map[string]map[string]any
 	course    map[string]func(workflow.Context, string) task.ChildResult // what the loop with that ID does
 	reading   map[string]act.ChildRead
+	meanwhile func()         // what happens while a loop is read
 	unseen    map[string]int // how often reading a loop does not find it although it exists
 	restored  *steward.State // the ledger's state from which the steward continues
 
@@ -113,6 +114,9 @@ func (w *world) plan(_ context.Context, in act.PlanTask) (act.TaskPlanned, error
 }
 
 func (w *world) read(_ context.Context, in act.ReadChild) (act.ChildRead, error) {
+	if w.meanwhile != nil {
+		w.meanwhile()
+	}
 	if there := w.reading[in.Loop]; there.Found && w.unseen[in.Loop] > 0 {
 		w.unseen[in.Loop]--
 		return act.ChildRead{}, nil
