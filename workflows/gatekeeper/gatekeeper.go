@@ -141,9 +141,7 @@ func (k *Keeper[S]) pump(ctx workflow.Context, name string, channel workflow.Rec
 	for {
 		var raw converter.RawValue
 		channel.Receive(ctx, &raw)
-		if k.journal.Turn(ctx, func() { k.signal(ctx, name, raw) }) != nil {
-			return
-		}
+		_ = k.journal.Turn(ctx, func() { k.signal(ctx, name, raw) }) // after Cancel nothing counts any more
 	}
 }
 

@@ -97,6 +97,8 @@ const question, tier loop.GateKind = "question", "tier"
 type premises struct {
 	ledger  []loop.Event
 	told    []string
+	late    []bool // of each entry: whether a gate's patience had run out
+	stop    int    // the entry at which there is a loop-stop file
 	writing func() // runs while an entry is being written
 	ends    bool   // by the signal "elsewhere"
 }
@@ -124,11 +126,15 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 		},
 		Answers:  func(loop.GateKind) []string { return []string{"answer"} },
 		Patience: func(loop.Gate) time.Duration { return time.Hour },
-		Record: func(ctx workflow.Context, _ string, _ bool) error {
+		Record: func(ctx workflow.Context, _ string, late bool) error {
+			p.late = append(p.late, late)
 			_, err := j.Append(ctx, []loop.Event{{Type: loop.Warned}}, func(entry func() act.Entry) (out act.Appended, adopted bool, err error) {
 				err = workflow.ExecuteActivity(ctx, "Write", entry()).Get(ctx, &out)
 				return out, false, err
 			})
+			if len(p.late) == p.stop {
+				j.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: "halt", Note: "a file"})
+			}
 			return err
 		},
 		Notify: func(_ workflow.Context, event loop.Type, _, _ string) { p.told = append(p.told, string(event)) },
@@ -215,6 +221,16 @@ func TestNobodyAnsweringIsNoAnswer(t *testing.T) {
 	require.Equal(t, []string{"at last"}, choices)
 	require.Len(t, end.Late, 2, "it was told again every hour, and went on waiting")
 	require.Equal(t, []string{"gate_opened", "gate_escalated", "gate_escalated"}, p.told)
+	require.Equal(t, []bool{false, true, true}, p.late)
+}
+
+func TestNobodyIsToldOfAGateIfItsEntryFindsThatTheWorkflowIsToEnd(t *testing.T) {
+	for i, told := range [][]string{nil, {"gate_opened"}, {"gate_opened", "gate_escalated"}} {
+		p := &premises{stop: i + 1}
+		choices, _ := run(t, p, []loop.Gate{{Kind: question}}, func(*testsuite.TestWorkflowEnvironment) {})
+		require.Equal(t, []string{"unanswered"}, choices)
+		require.Equal(t, told, p.told)
+	}
 }
 
 func TestARefusedSignalIsRecordedAndARefusedUpdateLeavesNoTrace(t *testing.T) {
