@@ -402,3 +402,65 @@ func BenchmarkRecovery(b *testing.B) {
 	require.NoError(b, err)
 	require.Empty(b, w.processes(w.record().Token()))
 }
+
+// crashes waits until a node was killed at its crash point.
+func (n *node) crashes(t testing.TB) {
+	t.Helper()
+	select {
+	case <-n.gone:
+		require.True(t, n.killed(), "%s must have been killed, not have ended: %s", n.name, n.tail())
+	case <-time.After(world.Patience):
+		t.Fatalf("%s does not come to its crash point:\n%s", n.name, n.tail())
+	}
+}
+
+// A worker finds the store of its loop damaged, and is killed while it exchanges the store's objects, the next one while
+// it exchanges its refs.
+func TestAWorkerIsKilledWhileItMendsAStore(t *testing.T) {
+	world.Slow(t, "internal/store mends what such a kill leaves")
+	t.Parallel()
+	w := newWaiting(t, waiting)
+	w.start(engineRole)
+	n := w.start(workerRole)
+	require.NoError(t, w.begin(w.spec(nil)))
+	w.agentBegins(1)
+	n.kill()
+	r := w.record()
+	s, _, _ := w.openLedger()
+	require.NoError(t, os.Remove(filepath.Join(r.Store, r.Ledger)))
+	only, err := s.Ref(t.Context(), "refs/pawl/base/"+r.Ref) // the repository does not have that
+	require.NoError(t, err)
+	for _, part := range []string{"objects", "refs"} {
+		w.launch(workerRole, "PAWL_CRASH=mend.exchanging#"+map[string]string{"objects": "1", "refs": "2"}[part]).crashes(t)
+		require.NoDirExists(t, filepath.Join(r.Store, part))
+	}
+	w.letGo()
+	w.start(workerRole)
+	w.requireRaised()
+	at, err := s.Ref(t.Context(), "refs/pawl/base/"+r.Ref)
+	require.NoError(t, err)
+	require.Equal(t, only, at)
+}
+
+// The machine of a loop is lost. On another one, a run that continues its ledger from the repository is killed when it
+// has fetched that.
+func TestARunIsKilledWhileItTakesALedgerUp(t *testing.T) {
+	world.Slow(t, "TestALoopWithAURLKilledAtEveryPoint kills others")
+	t.Parallel()
+	w := newWaiting(t, waiting)
+	w.Spec["repo"] = doc{"url": "file://" + w.Repo, "base": "main"}
+	n := w.start(bothRoles)
+	require.NoError(t, w.begin(w.spec(nil)))
+	w.agentBegins(1)
+	from := w.Git("rev-parse", w.record().Ledger)
+	n.kill()
+	require.NoError(t, os.Rename(w.Home, w.Home+".lost"))
+	require.NoError(t, os.Mkdir(w.Home, 0o700))
+	w.resumes = from
+	w.letGo()
+	n = w.start(bothRoles, "PAWL_CRASH=takeup.fetched")
+	w.killedOnTheWay(n, w.spec(nil))
+	w.start(bothRoles)
+	require.NoError(t, w.begin(w.spec(nil)))
+	w.requireRaised()
+}

@@ -42,6 +42,7 @@ type machine struct {
 	nodes   int
 	base    string // the repository's commit
 	kind    string // the workflow type; "" is Improve
+	resumes string // the ledger from which the loop continues, "" for none
 	pids    map[string]int
 
 	// For its steward:
@@ -119,7 +120,7 @@ func (w *machine) begin(spec json.RawMessage) error {
 		ID: w.Loop, TaskQueue: act.TaskQueue, WorkflowTaskTimeout: 2 * time.Second,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-	}, cmp.Or(w.kind, "Improve"), spec)
+	}, cmp.Or(w.kind, "Improve"), spec, doc{"ledger": w.resumes})
 	if _, done := err.(*serviceerror.WorkflowExecutionAlreadyStarted); done {
 		return nil
 	}
