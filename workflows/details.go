@@ -177,12 +177,12 @@ func (r *run) publish(ctx workflow.Context) {
 }
 
 // checkMessage decodes a message and checks what it would do. It changes nothing.
-func (r *run) checkMessage(name string, payload []byte) (govern.Reply, error) {
+func (r *run) checkMessage(name string, payload []byte, now time.Time) (govern.Reply, error) {
 	m, err := loop.DecodeMessage(payload)
 	if err != nil {
 		return govern.Reply{}, err
 	}
-	return govern.Answer(r.State(), r.spec, name, m)
+	return govern.Answer(r.State().Ticking(now), r.spec, name, m)
 }
 
 func (r *run) handleQueries(ctx workflow.Context) error {

@@ -2,6 +2,8 @@ package workflows_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +107,27 @@ func TestE2_TheWallClockCountsEverything(t *testing.T) {
 	require.Contains(t, p.result.Reason, "wallClock")
 	require.Equal(t, []string{string(fault.BudgetExhausted), string(fault.WallClockExceeded)}, []string{p.result.ErrorCode, p.result.Cause}, "E5")
 	require.Equal(t, []string{"0.0 verify", "1.1 modify"}, p.steps, "no step begins after it")
+}
+
+// The clock goes on while the loop waits: a total that has been used up by then would only open the gate again.
+func TestA2_AWallClockIsExtendedBeyondThePresent(t *testing.T) {
+	doc := specOf(map[string]any{"limits": map[string]any{"wallClock": "90m", "onExhausted": "ask"}, "breakpoints": []string{"verify"}})
+	var late, ample heard
+	p := play(t, newWorld(t, nil), doc, func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, 2*time.Hour, func(loop.State) { env.SignalWorkflow("continue", nil) })
+		at(t, env, 4*time.Hour, func(s loop.State) {
+			extend := func(total string) any {
+				return raw(t, map[string]any{"hash": s.Gate.Hash, "limits": map[string]any{"wallClock": total}})
+			}
+			env.UpdateWorkflow("extend", "1", late.callback(), extend("3h"))
+			env.UpdateWorkflow("extend", "2", ample.callback(), extend("9h"))
+		})
+		at(t, env, 5*time.Hour, func(loop.State) { env.SignalWorkflow("halt", nil) })
+	})
+	require.ErrorContains(t, late.rejected, "limits.wallClock has to be more than the 4h")
+	require.ErrorContains(t, late.rejected, "such as wallClock=8h")
+	require.NoError(t, ample.rejected)
+	require.Equal(t, 1, strings.Count(fmt.Sprint(p.types()), string(loop.BudgetExhausted)), "nobody was asked again")
 }
 
 func TestP5_ACommandThatIsAtFaultIsAmended(t *testing.T) {

@@ -54,7 +54,7 @@ func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sen
 			}
 			contract, err := l.Contract(ctx, head)
 			return gates(state.Gate), func(m loop.Message) error {
-				_, err := govern.Answer(state, contract.Spec, name, m)
+				_, err := govern.Answer(state.Ticking(c.Now()), contract.Spec, name, m)
 				return err
 			}, err
 		},

@@ -206,7 +206,8 @@ func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.Ra
 		return nil, fault.New(fault.InvalidMessage, "%v", err)
 	}
 	if after := s.Budget.WithLimits(Limits(amended)); after[g.Budget].Limit != nil && after[g.Budget].Remaining.Sign() <= 0 {
-		return nil, fault.New(fault.InvalidMessage, "limits.%s has to be more than the %s that are used", g.Budget, g.Budget.In(after[g.Budget].Used))
+		return nil, fault.New(fault.InvalidMessage, "limits.%s has to be more than the %s that are used", g.Budget, g.Budget.In(after[g.Budget].Used)).
+			Advise(fmt.Sprintf("Give a higher total, such as %s=%s.", g.Budget, s.Budget.Ample(g.Budget)))
 	}
 	return fragment, nil
 }

@@ -18,7 +18,8 @@ func (s State) Clocked(now time.Time) Budget {
 	return s.Budget.Spend(WallClock, more)
 }
 
-// Ticking returns the state for people: with what its wall clock has used by now, since a loop that waits makes no event.
+// Ticking returns the state with what its wall clock has used by now, since a loop that waits makes no event. It is for
+// people, and for what they send. With a zero time the state is as its last event left it.
 func (s State) Ticking(now time.Time) State {
 	if !s.Status.Ended() {
 		s.Budget = s.Clocked(now)

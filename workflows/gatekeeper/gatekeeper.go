@@ -38,8 +38,9 @@ type Rules struct {
 	// Others are the signals that are no messages: their owner receives them.
 	Others []string
 	// Check returns what a message does, or why it is refused. It changes nothing: the validator of an update calls it
-	// and drops the result.
-	Check func(name string, payload []byte) (govern.Reply, error)
+	// and drops the result. Only the validator says what time it is; to a handler it is zero, because histories have
+	// recorded what handlers accepted when none of them looked at the clock.
+	Check func(name string, payload []byte, now time.Time) (govern.Reply, error)
 	// Answers returns the messages that close a gate of that kind.
 	Answers func(loop.GateKind) []string
 	// Patience returns how long a gate may wait before people are reminded.
@@ -70,8 +71,8 @@ func (k *Keeper[S]) Handle(ctx workflow.Context) error {
 	for _, m := range k.rules.Messages {
 		channel := workflow.GetSignalChannelWithOptions(ctx, m.Name, workflow.SignalChannelOptions{Description: m.Description})
 		workflow.Go(ctx, func(ctx workflow.Context) { k.pump(ctx, m.Name, channel) })
-		options := workflow.UpdateHandlerOptions{Description: m.Description, Validator: func(_ workflow.Context, raw converter.RawValue) error {
-			_, err := k.check(m.Name, raw)
+		options := workflow.UpdateHandlerOptions{Description: m.Description, Validator: func(ctx workflow.Context, raw converter.RawValue) error {
+			_, err := k.check(m.Name, raw, workflow.Now(ctx))
 			// The validator alone looks: what is found depends on this program's version, and a replay must not.
 			if f := govern.Carried(raw.Payload().GetData()); err == nil && f != nil {
 				err = f
@@ -125,7 +126,7 @@ func (k *Keeper[S]) dismiss(ctx workflow.Context) {
 func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawValue) (text string, err error) {
 	turn := k.journal.Turn(ctx, func() {
 		var reply govern.Reply
-		if reply, err = k.check(name, raw); err == nil {
+		if reply, err = k.check(name, raw, time.Time{}); err == nil {
 			text = reply.Text
 			k.accept(ctx, reply)
 		}
@@ -157,7 +158,7 @@ func (k *Keeper[S]) Drain(ctx workflow.Context) {
 // signal handles one signal. If it can't be decoded, or does not fit the state, it is recorded and changes nothing
 // else.
 func (k *Keeper[S]) signal(ctx workflow.Context, name string, raw converter.RawValue) {
-	reply, err := k.check(name, raw)
+	reply, err := k.check(name, raw, time.Time{})
 	if err == nil {
 		err = found(ctx, raw)
 	}
@@ -179,8 +180,8 @@ func found(ctx workflow.Context, raw converter.RawValue) error {
 	return f
 }
 
-func (k *Keeper[S]) check(name string, raw converter.RawValue) (govern.Reply, error) {
-	return k.rules.Check(name, raw.Payload().GetData())
+func (k *Keeper[S]) check(name string, raw converter.RawValue, now time.Time) (govern.Reply, error) {
+	return k.rules.Check(name, raw.Payload().GetData(), now)
 }
 
 func (k *Keeper[S]) accept(ctx workflow.Context, reply govern.Reply) {

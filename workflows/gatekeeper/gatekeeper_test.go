@@ -117,7 +117,7 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
 	k := gatekeeper.New(j, gatekeeper.Rules{
 		Messages: []loop.MessageName{{Name: "answer"}, {Name: "halt"}}, Others: []string{"elsewhere"},
-		Check: func(name string, payload []byte) (govern.Reply, error) {
+		Check: func(name string, payload []byte, _ time.Time) (govern.Reply, error) {
 			m, err := loop.DecodeMessage(payload)
 			if err != nil {
 				return govern.Reply{}, err

@@ -96,7 +96,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	}
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: steward.Messages, Others: []string{task.ChildSignal}, Answers: steward.Answers, Show: r.show, Notify: r.notify,
-		Check: func(name string, payload []byte) (govern.Reply, error) {
+		Check: func(name string, payload []byte, _ time.Time) (govern.Reply, error) {
 			m, err := steward.Decode(payload)
 			if err != nil {
 				return govern.Reply{}, err
