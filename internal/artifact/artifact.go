@@ -286,7 +286,7 @@ func (w *page) section(title string) { w.line("\n## %s\n", title) }
 // queued says how many tasks of the queue are not listed.
 func (w *page) queued(n int) {
 	if n > 0 {
-		w.line("- and %d more that have not started", n)
+		w.line("- and %d more not begun", n)
 	}
 }
 

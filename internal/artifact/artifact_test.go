@@ -156,6 +156,6 @@ func TestS7_ALongQueueIsCounted(t *testing.T) {
 		require.Contains(t, page, "\n- `t99`: ")
 		require.NotContains(t, page, "\n- `t100`: ")
 		require.Contains(t, page, "\n- `last`: ")
-		require.Contains(t, page, "\n- and 50 more that have not started\n")
+		require.Contains(t, page, "\n- and 50 more not begun\n")
 	}
 }

@@ -43,7 +43,7 @@ func TestTheTasksOfAStewardThatHasEndedWereNotDone(t *testing.T) {
 		{ID: "c", State: task.Idle, Outcome: steward.Done, Steps: []steward.Step{{ID: "one", Status: steward.Over, Told: loop.MessageHalt}}},
 	}}
 	page := Style{}.Steward(st, time.Now())
-	for _, want := range []string{"not done, was PLANNING", "not done, was WAITING_FOR_HUMAN ", "  done ", "and 1 more that started but did not finish", "and 2 more that have not started"} {
+	for _, want := range []string{"not done, was PLANNING", "not done, was WAITING_FOR_HUMAN ", "  done ", "and 1 more begun, but not finished", "and 2 more not begun"} {
 		require.Contains(t, page, want)
 	}
 	for _, untrue := range []string{"state  ", "mode  ", "queue  ", "sleeps"} {

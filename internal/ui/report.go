@@ -33,7 +33,7 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	if r.Claim != nil && measuredAnew(*r.Claim) {
 		b.WriteString(s.Bold("Claim: ") + strings.Join(claimed(*r.Claim), "\n  ") + "\n")
 	}
-	b.WriteString("Loop " + word + ": " + itoa(r.Iterations) + " iterations, " + itoa(r.KeptCount) + " kept, best metric: " +
+	b.WriteString("Loop " + word + ": " + plural(r.Iterations, "iteration") + ", " + itoa(r.KeptCount) + " kept, best metric: " +
 		number(r.Best) + " (baseline: " + number(r.Baseline) + ", delta: " + delta + ")\n")
 	b.WriteString("Kept changes:")
 	if len(r.Kept) == 0 {
@@ -46,7 +46,7 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	for _, k := range r.Kept {
 		b.WriteString("  " + s.paint(green, Short(k.Commit)) + "  " + Clean(k.Description) + "\n")
 	}
-	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations")
+	b.WriteString("Discarded: " + plural(r.Discarded, "iteration"))
 	if left := candidates(r.Candidates, true); len(left) > 0 {
 		b.WriteString("\nCandidates that no iteration has taken, and that are given up:\n  " + strings.Join(left, "\n  "))
 	}

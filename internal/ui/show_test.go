@@ -212,7 +212,7 @@ func TestAStewardWithMoreThanIsShownSaysOfWhat(t *testing.T) {
 		Tasks: []steward.Task{{ID: "a", State: task.Executing}}, TasksCount: 6, QueueCount: 1, Gates: []loop.Gate{{ID: "tier-1"}}, GatesCount: 3,
 		Indicators: steward.Indicators{Done: 1, Cancelled: 1},
 	}, now)
-	for _, want := range []string{"and 2 more that have begun", "and 1 more in the queue", "and 2 that are over; the ledger has them", "and 2 more wait: see `pawl inbox`"} {
+	for _, want := range []string{"and 2 more begun", "and 1 more in the queue", "and 2 more ended; the ledger has them", "and 2 more: see `pawl inbox`"} {
 		require.Contains(t, text, want)
 	}
 }

@@ -25,7 +25,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 		b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
 	}
 	if more > 0 {
-		b.WriteString("and " + itoa(more) + " more wait: see `pawl inbox`\n\n")
+		b.WriteString("and " + itoa(more) + " more: see `pawl inbox`\n\n")
 	}
 	for _, t := range st.Tasks {
 		if text := s.atChild(st, t); text != "" {
@@ -64,9 +64,9 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 
 // unlisted returns how many tasks the table lacks: of those that have started, are in the queue, are over.
 func (s Style) unlisted(st steward.State) (text string) {
-	started, waiting := " more that have begun", " more in the queue"
+	started, waiting := " more begun", " more in the queue"
 	if st.Status.Ended() {
-		started, waiting = " more that started but did not finish", " more that have not started"
+		started, waiting = " more begun, but not finished", " more not begun"
 	}
 	queued, over := st.QueueCount, int(st.Indicators.Done+st.Indicators.Cancelled)
 	begun := st.TasksCount - queued - over
@@ -83,7 +83,7 @@ func (s Style) unlisted(st steward.State) (text string) {
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{begun, started}, {queued, waiting}, {over, " that are over; the ledger has them"}} {
+	}{{begun, started}, {queued, waiting}, {over, " more ended; the ledger has them"}} {
 		if more.n > 0 {
 			text += "\n" + s.Dim("and "+itoa(more.n)+more.what)
 		}

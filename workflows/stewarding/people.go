@@ -133,7 +133,7 @@ func Details(s steward.State) string {
 	open := s.Open()
 	for i, g := range open {
 		if i == detailed {
-			fmt.Fprintf(&w, "%d more wait: see the query `gates`, or `pawl inbox`.\n\n", len(open)-detailed)
+			fmt.Fprintf(&w, "%d more: see the query `gates`, or `pawl inbox`.\n\n", len(open)-detailed)
 			break
 		}
 		since, about := "", ""
