@@ -149,7 +149,10 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 			word = "still waiting"
 		}
 		if e.Gate != nil {
-			word += " (" + string(e.Gate.Kind) + ", gate " + Clean(e.Gate.ID) + "): " + Clean(e.Gate.Summary)
+			word += " (" + string(e.Gate.Kind) + ", gate " + Clean(e.Gate.ID) + ")"
+		}
+		if e.Gate != nil && e.Finding == nil { // else the event before it says what was found
+			word += ": " + Clean(e.Gate.Summary)
 		}
 		return word, yellow, true
 	case loop.GateClosed:
