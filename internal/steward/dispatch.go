@@ -167,9 +167,12 @@ func (n *next) planned(t Task) {
 
 // fit returns the evidence that a task may execute (S1), with the ledger entry whose artifacts show it.
 func (n *next) fit(t Task) task.Evidence {
-	approval := cmp.Or(t.ApprovedBy, "none is needed for "+string(t.Tier))
-	if n.needsApproval(t, Job{}) != "" {
+	approval := string(t.Tier) + " needs no approval"
+	switch {
+	case n.needsApproval(t, Job{}) != "":
 		approval = ""
+	case t.ApprovedBy != "":
+		approval = "approved by " + t.ApprovedBy
 	}
 	return task.Evidence{Plan: t.Plan.Hash, Tier: t.Tier, Estimate: t.Plan.Cost.String(), Approval: approval, Written: n.Ledger}
 }

@@ -112,7 +112,7 @@ type Evidence struct {
 	Plan     string `json:"plan,omitempty"`     // the hash of a valid plan
 	Tier     Tier   `json:"tier,omitempty"`     // the risk of the task
 	Estimate string `json:"estimate,omitempty"` // the cost of the task, in words
-	Approval string `json:"approval,omitempty"` // who approved it, or why nobody has to
+	Approval string `json:"approval,omitempty"` // that somebody approved it, or that nobody has to
 	Written  string `json:"written,omitempty"`  // the ledger entry with the state before the transition
 	Note     string `json:"note,omitempty"`     // why it was cancelled
 	Reason   string `json:"reason,omitempty"`   // why it waits, or is planned again

@@ -107,11 +107,8 @@ func because(e loop.Event) string {
 	if v == nil {
 		return ""
 	}
-	switch {
-	case v.Answer == "" && v.Trigger != "":
+	if v.Answer == "" && v.Trigger != "" {
 		return ": it came from " + Clean(v.Trigger)
-	case v.Answer == "" && v.Approval != "":
-		return ": approval: " + Clean(v.Approval)
 	}
-	return note(cmp.Or(v.Answer, v.Note, v.Reason, v.Blocker, v.Done))
+	return note(cmp.Or(v.Answer, v.Approval, v.Note, v.Reason, v.Blocker, v.Done))
 }

@@ -59,7 +59,7 @@ func TestS_DemoSteward(t *testing.T) {
 	require.Equal(t, 0, s.Code, s.Err)
 	shows(t, "README.md", "go run . demo steward", s.Err)
 	for _, course := range [][]string{
-		{"hours: tier T0 by rules", "hours: PLANNING → EXECUTING: approval: none is needed for T0", "hours: done: proposal"},
+		{"hours: tier T0 by rules", "hours: PLANNING → EXECUTING: T0 needs no approval", "hours: done: proposal"},
 		{
 			"tea: tier T1 by rules: prices/list.csv", "tea: PLANNING → WAITING_FOR_HUMAN", "Waiting: T1",
 			"the demo answers: pawl steward answer demo-steward-1 --task tea --gate tier-", "tea: WAITING_FOR_HUMAN → EXECUTING: approved",
