@@ -259,12 +259,8 @@ func TestE6_ValidateKnowsThePersonsOwnHome(t *testing.T) {
 func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 	t.Parallel()
 	l := actest.Begin(t, spec.Deny)
-	gittest.Write(t, l.User+"/package.json", `{"scripts": {"lint": "eslint --fix ."}}`)
-	gittest.Git(t, l.User, "add", "-f", ".")
-	gittest.Git(t, l.User, "commit", "-qm", "scripts")
 	for command, want := range map[string]string{
 		"echo x >>work/a; touch left": "the check command rewrites files of the unchanged code (work/a). ",
-		"npm run lint || true":        "the check command rewrites files: `eslint --fix .`. ",
 		"touch left; test -f work/a":  "",
 	} {
 		s := l.Spec

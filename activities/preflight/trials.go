@@ -21,7 +21,6 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/list"
 	"pawl/internal/loop"
-	"pawl/internal/seal"
 	"pawl/internal/secret"
 	"pawl/internal/spec"
 	"pawl/internal/trees"
@@ -210,7 +209,7 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 	return nil
 }
 
-// rewrites adds a note if the check, which has just run in the judge, changes files, or is known to do so.
+// rewrites adds a note if the check, which has just run in the judge, has changed files.
 func (f *Findings) rewrites(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) error {
 	changed, err := ws.Judge.StageRead(ctx, d.Contract.Base, trees.StageOptions{Largest: hosted.MaxOutput, Leftovers: f.Leftovers})
 	if err != nil {
@@ -222,12 +221,8 @@ func (f *Findings) rewrites(ctx context.Context, ws *hosted.Workspace, s spec.Sp
 			tracked = append(tracked, file.Path)
 		}
 	}
-	const becomes = " What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better"
-	switch by := seal.Rewrites(s.Check.Command, d.Read); {
-	case len(tracked) > 0:
-		f.Notes = append(f.Notes, "the check command rewrites files of the unchanged code ("+git.QuoteSome(tracked)+")."+becomes)
-	case by != "":
-		f.Notes = append(f.Notes, "the check command rewrites files: `"+by+"`."+becomes)
+	if len(tracked) > 0 {
+		f.Notes = append(f.Notes, "the check command rewrites files of the unchanged code ("+git.QuoteSome(tracked)+"). What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better")
 	}
 	return nil
 }

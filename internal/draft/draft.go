@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"pawl/internal/list"
-	"pawl/internal/seal"
 )
 
 // Checkout is the checkout of a repository for which a spec is written.
@@ -133,7 +132,7 @@ func (t tree) look(folder string) Repository {
 	// Scripts and targets that people wrote come before the usual commands of a language: they are what people mean
 	// by a test or a benchmark.
 	r.Test = t.choose("the tests", append(tests, t.testScript())...)
-	r.Check = t.choose("the check", t.lookingFirst(append(checks, made.Check))...)
+	r.Check = t.choose("the check", append(checks, made.Check)...)
 	if r.Setup = cmp.Or(setups...); made.Test != "" && r.Test == made.Test && !r.outer { // make test may need the setup of each language
 		r.Setup = strings.Join(slices.DeleteFunc(setups, func(s string) bool { return s == "" }), " && ")
 	}
@@ -151,19 +150,7 @@ func (t tree) look(folder string) Repository {
 		r.Metric = size(r.Scope)
 		r.Metric.Why = cmp.Or(why, r.Metric.Why)
 	}
-	if by := seal.Rewrites(r.Check, t.read); by != "" {
-		r.Hints = append(r.Hints, "The check ("+r.Check+") rewrites files: "+by+". What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better")
-	}
 	return r
-}
-
-// lookingFirst sorts the commands that rewrite files behind those that only check.
-func (t tree) lookingFirst(commands []string) []string {
-	slices.SortStableFunc(commands, func(a, b string) int {
-		rewrites := func(command string) int { return min(len(seal.Rewrites(command, t.read)), 1) }
-		return rewrites(a) - rewrites(b)
-	})
-	return commands
 }
 
 func commands(metrics []Metric) (all []string) {

@@ -491,23 +491,6 @@ func TestWhatOtherGlobsIncludeIsNotListed(t *testing.T) {
 	assert.Equal(t, []string{"package.json", "pawl.yaml", "test/**", "vendor/**"}, r.Protect)
 }
 
-// TestACheckThatOnlyLooksIsBetter checks that a command which rewrites files is only proposed if there is no other,
-// with a hint.
-func TestACheckThatOnlyLooksIsBetter(t *testing.T) {
-	t.Parallel()
-	both := look(map[string]string{"index.js": "", "package.json": `{"scripts": {"lint": "eslint --fix .", "typecheck": "tsc --noEmit", "test": "node --test"}}`})
-	require.Equal(t, "npm run --silent typecheck", both.Check)
-	require.Empty(t, both.Hints)
-	one := look(map[string]string{"index.js": "", "package.json": `{"scripts": {"lint": "prettier --write src", "test": "node --test"}}`})
-	require.Equal(t, "npm run --silent lint", one.Check)
-	require.Equal(t, []string{"The check (npm run --silent lint) rewrites files: prettier --write src. What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better"}, one.Hints)
-	below := look(map[string]string{"web/index.js": "", "web/package.json": `{"scripts": {"lint": "prettier --write src"}}`})
-	require.Equal(t, "cd web && npm run --silent lint", below.Check)
-	require.Len(t, below.Hints, 1)
-	made := look(map[string]string{"a.go": "", "go.mod": "module a\n", "Makefile": "lint:\n\tgofmt -w .\n\tgo vet ./...\n"})
-	require.Equal(t, "go vet ./...", made.Check)
-}
-
 // TestManyGoBenchmarksAreMeasuredShortly: with a second for each, three times, they would take minutes.
 func TestManyGoBenchmarksAreMeasuredShortly(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ func node(t tree) Repository {
 	if t.has["tsconfig.json"] {
 		checks = append(checks, "npx --no-install tsc --noEmit")
 	}
-	r.Check = cmp.Or(t.lookingFirst(checks)...)
+	r.Check = cmp.Or(checks...)
 	for _, script := range []string{"bench", "benchmark", "perf"} {
 		if _, ok := manifest.Scripts[script]; ok && r.Metric.Command == "" {
 			r.Metric = benchmark("Improve what the benchmark measures", run(script), "the script "+script+" of package.json"+numberLast+slowly)

@@ -50,22 +50,3 @@ func TestAScriptNeedsWhatItsCommandsCall(t *testing.T) {
 	assert.Empty(t, seal.Scripted("yarn test", func(file string) string { return pnp[file] }), "yarn has them elsewhere")
 	assert.NotEmpty(t, seal.Scripted("npm test", func(file string) string { return pnp[file] }))
 }
-
-func TestACommandThatRewritesFilesIsKnown(t *testing.T) {
-	files := map[string]string{
-		"Makefile":     "lint: fmt\n\tgo vet ./...\nfmt:\n\t@gofmt -s -w .\ncheck:\n\tgofmt -l .\n",
-		"package.json": `{"scripts": {"lint": "eslint src --fix && tsc", "check": "prettier --check .", "prefmt": "prettier --write ."}}`,
-	}
-	for command, want := range map[string]string{
-		"gofmt -w .": "gofmt -w .", "gofmt -l .": "", "go fmt ./...": "go fmt ./...", "go vet ./... && goimports -w a.go": "goimports -w a.go",
-		"make lint": "gofmt -s -w .", "make check": "", "make nothing": "",
-		"npm run --silent lint": "eslint src --fix", "yarn lint": "eslint src --fix", "npm run check": "", "pnpm run fmt": "prettier --write .",
-		"npx prettier -w src": "prettier -w src", "npx --no-install eslint .": "", "pnpm exec eslint --fix .": "eslint --fix .",
-		"cargo fmt": "cargo fmt", "cargo fmt --all -- --check": "", "cargo clippy -- -D warnings": "", "cargo clippy --fix": "cargo clippy --fix",
-		"python3 -m black .": "black .", "black --check .": "", ".venv/bin/python -m ruff format": "ruff format", "uv run ruff check --fix .": "ruff check --fix .", "ruff check .": "",
-		"node_modules/.bin/eslint . --fix": "node_modules/.bin/eslint . --fix", "clang-format -i a.c": "clang-format -i a.c", "mix format --check-formatted": "", "./gradlew spotlessApply": "./gradlew spotlessApply",
-		"timeout 30 rustfmt a.rs": "rustfmt a.rs", "eslint . --fix-dry-run": "", "echo gofmt -w": "", "": "", "'open": "",
-	} {
-		assert.Equal(t, want, seal.Rewrites(command, func(file string) string { return files[file] }), command)
-	}
-}
