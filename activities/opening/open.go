@@ -340,8 +340,8 @@ func tags(ctx context.Context, ws *hosted.Workspace, source userrepo.Repo, ref s
 	}
 }
 
-// patience is how many attempts at an activity find no way to a repository before a person hears of it: about a minute.
-const patience = 9
+// patience is how many attempts at an activity find no way to a repository before a person hears of it: half a minute.
+const patience = 8
 
 // MayPass reports whether these conditions may be met soon by themselves: the repository can't be reached, as in an
 // outage of the network. Temporal then tries the activity again.

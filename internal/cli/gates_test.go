@@ -196,7 +196,7 @@ func TestWatchFollowsAndDoesNothing(t *testing.T) {
 	}()
 	require.Equal(t, 0, b.run(nil, "watch", "loop-1"), b.stderr.String())
 	require.Contains(t, b.stderr.String(), "   1  kept")
-	require.Contains(t, b.stdout.String(), "Loop complete: 1 iteration")
+	require.Contains(t, b.stdout.String(), "Loop complete: 1 iterations")
 	require.Empty(t, f.taken())
 }
 
@@ -230,7 +230,7 @@ func TestP9_TheReportCanBeHadAgain(t *testing.T) {
 	f.end(govern.IterationLimit)
 	b = newBench(t, f)
 	require.Equal(t, 0, b.run(nil, "report", "loop-1"), b.stderr.String())
-	require.Contains(t, b.stdout.String(), "Loop complete: 1 iteration, 1 kept, best metric: 84.8 (baseline: 84.7, delta: +0.1)")
+	require.Contains(t, b.stdout.String(), "Loop complete: 1 iterations, 1 kept, best metric: 84.8 (baseline: 84.7, delta: +0.1)")
 	b = newBench(t, f)
 	require.Equal(t, 0, b.run(nil, "report", "loop-1", "--json"))
 	var out cli.Outcome

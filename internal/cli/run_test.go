@@ -238,7 +238,7 @@ func TestP8_CtrlCEndsTheLoopWithItsReport(t *testing.T) {
 		b.signals <- os.Interrupt
 	}()
 	require.Equal(t, 5, b.run(nil, "run", b.spec(), "--yes"))
-	require.Contains(t, b.stdout.String(), "Loop halted: 1 iteration, 1 kept, best metric: 84.8 (baseline: 84.7, delta: +0.1)")
+	require.Contains(t, b.stdout.String(), "Loop halted: 1 iterations, 1 kept, best metric: 84.8 (baseline: 84.7, delta: +0.1)")
 	require.Contains(t, b.stdout.String(), "halted: Ctrl-C (ALO_CANCELLED)")
 	sent := f.taken()
 	require.Equal(t, "halt", sent[len(sent)-1].name)

@@ -18,7 +18,7 @@ func (s Style) Report(k kind.Kind, status loop.Status, r loop.Result, d Delivery
 	return s.measured(status, r)
 }
 
-// measured renders the final report in the form of the source (P9). A failed loop is not called complete, and no
+// measured renders the final report in the form of the source (P9), which says "1 iterations". A failed loop is not called complete, and no
 // recommendation says that it could continue.
 func (s Style) measured(status loop.Status, r loop.Result) string {
 	var b strings.Builder
@@ -33,7 +33,7 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	if r.Claim != nil && measuredAnew(*r.Claim) {
 		b.WriteString(s.Bold("Claim: ") + strings.Join(claimed(*r.Claim), "\n  ") + "\n")
 	}
-	b.WriteString("Loop " + word + ": " + plural(r.Iterations, "iteration") + ", " + itoa(r.KeptCount) + " kept, best metric: " +
+	b.WriteString("Loop " + word + ": " + itoa(r.Iterations) + " iterations, " + itoa(r.KeptCount) + " kept, best metric: " +
 		number(r.Best) + " (baseline: " + number(r.Baseline) + ", delta: " + delta + ")\n")
 	b.WriteString("Kept changes:")
 	if len(r.Kept) == 0 {
@@ -46,7 +46,7 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	for _, k := range r.Kept {
 		b.WriteString("  " + s.paint(green, Short(k.Commit)) + "  " + Clean(k.Description) + "\n")
 	}
-	b.WriteString("Discarded: " + plural(r.Discarded, "iteration"))
+	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations")
 	if left := candidates(r.Candidates, true); len(left) > 0 {
 		b.WriteString("\nCandidates that no iteration has taken, and that are given up:\n  " + strings.Join(left, "\n  "))
 	}

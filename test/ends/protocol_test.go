@@ -268,7 +268,7 @@ func TestP9_Report(t *testing.T) {
 	require.Equal(t, "Kept changes:", lines[1])
 	require.Regexp(t, `^  [0-9a-f]{7,} +raise the number$`, lines[2])
 	require.Regexp(t, `^  [0-9a-f]{7,} +raise the number$`, lines[3])
-	require.Equal(t, "Discarded: 1 iteration", lines[4])
+	require.Equal(t, "Discarded: 1 iterations", lines[4])
 	require.Regexp(t, `^Recommendation: (continue|diminishing returns|target met)`, lines[5])
 	for _, text := range []string{"pawl/" + w.Loop, "refs/pawl-ledger/" + w.Loop + ":loop-results.tsv", "http://127.0.0.1:", "/namespaces/default/workflows/" + w.Loop, "pawl log " + w.Loop} {
 		require.Contains(t, s.Out, text)
