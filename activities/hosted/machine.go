@@ -60,6 +60,7 @@ type Workspaces struct {
 
 	mu         sync.Mutex
 	workspaces map[string]*Workspace // by the name in refs
+	late       map[string]*latePush  // by the name in refs
 }
 
 // New returns the workspaces of a worker that has just started.
@@ -68,7 +69,7 @@ func New(h home.Home, host, queue, namespace string, attributes bool) *Workspace
 		Machine: &Machine{
 			Home: h, Main: h, Host: host, Queue: queue, Namespace: namespace, Attributes: attributes, Logger: slog.New(slog.DiscardHandler),
 		},
-		workspaces: map[string]*Workspace{},
+		workspaces: map[string]*Workspace{}, late: map[string]*latePush{},
 	}
 }
 

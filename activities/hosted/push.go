@@ -13,6 +13,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/shell"
 	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
 )
 
 // There are two ways to the user's repository. A repository on this host gets branch and ledger when a person is
@@ -95,6 +96,13 @@ func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string,
 func (ws *Workspace) news(ctx context.Context, refused string) string {
 	before := ws.pushes.untaken
 	ws.pushes.untaken = refused
+	if r := ws.Record; r.Closed { // nothing else pushes it
+		if r.Unpushed = refused != ""; r.Unpushed || ws.Unpushed {
+			if err := workspace.Write(ws.Machine.Home, r); err != nil {
+				ws.Machine.Logger.Warn("whether the repository has everything can't be recorded", "loop", ws.Loop, "error", err)
+			}
+		}
+	}
 	if refused == "" || refused == before {
 		return ""
 	}
@@ -152,6 +160,44 @@ func (ws *Workspace) takeDue() bool {
 	ws.pushes.due.Stop()
 	ws.pushes.due = nil
 	return true
+}
+
+// lateFor is how long after its end a loop's push is tried again, at first every minute, later every hour.
+const lateFor = 30 * 24 * time.Hour
+
+// latePush is the push of a loop that has ended, for which its repository was not there.
+type latePush struct {
+	ws   *Workspace
+	wait time.Duration
+	next time.Time
+}
+
+// PushLate pushes in the background what a loop that is over could not push.
+func (a *Workspaces) PushLate(ctx context.Context, r workspace.Record) {
+	if !r.Closed || !r.Unpushed || time.Since(r.ClosedAt) > lateFor {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.late[r.Ref]
+	if l == nil {
+		ws, err := a.OpenWorkspace(ctx, r) // without Keep, because the loop has no trees any more
+		if err != nil {
+			a.Logger.WarnContext(ctx, "what a loop left can't be pushed", "loop", r.Loop, "error", err)
+			return
+		}
+		l = &latePush{ws: ws, wait: time.Minute}
+		a.late[r.Ref] = l
+	}
+	if time.Now().Before(l.next) {
+		return
+	}
+	l.next, l.wait = time.Now().Add(l.wait), min(2*l.wait, time.Hour)
+	a.InBackground(func() {
+		if _, err := l.ws.Push(ctx); err != nil && ctx.Err() == nil {
+			a.Logger.WarnContext(ctx, "what a loop left can't be pushed", "loop", r.Loop, "error", err)
+		}
+	})
 }
 
 // PopRefusal returns why the last push was refused, once.

@@ -25,6 +25,9 @@ func sweep(ctx context.Context, o Options, a *activities.Activities) {
 	defer tick.Stop()
 	begun := time.NewTicker(sweepAgain)
 	defer begun.Stop()
+	if records, err := workspace.List(o.Home); err == nil { // else the first look reports it
+		pushLate(ctx, o, a, records)
+	}
 	ends := &ends{options: o, ended: make(chan struct{}, 1), watched: map[string]bool{}}
 	for {
 		select {
@@ -56,6 +59,7 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done b
 	if err != nil {
 		o.Logger.Warn("this host's loops can't be listed", "error", err)
 	}
+	pushLate(ctx, o, a, records)
 	for _, r := range records {
 		if r.Closed || r.Namespace != o.Namespace {
 			continue
@@ -76,6 +80,15 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done b
 		}
 	}
 	return done
+}
+
+// pushLate pushes what loops that are over could not push, because their repositories were away.
+func pushLate(ctx context.Context, o Options, a *activities.Activities, records []workspace.Record) {
+	for _, r := range records {
+		if r.Namespace == o.Namespace {
+			a.PushLate(ctx, r)
+		}
+	}
 }
 
 // giveUp removes what a loop that is over, or has moved, still has on this host. One broken loop must not stop the

@@ -2,14 +2,20 @@ package host_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
+	"pawl/activities"
+	"pawl/internal/act"
 	"pawl/internal/host"
+	"pawl/internal/loop"
 	"pawl/internal/workspace"
 )
 
@@ -24,6 +30,35 @@ func TestALoopThatTheEngineLosesMeanwhileGoesOn(t *testing.T) {
 	host.Sweep(t.Context(), m.o, m.a)
 	require.Len(t, m.started, 1)
 	require.Equal(t, m.ledger, m.resumed[0].Ledger)
+}
+
+// Nothing else pushes what a loop that is over has: while its repository is away, the worker tries again.
+func TestALoopThatEndedWhileItsRepositoryWasAwayIsPushedLater(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	user := m.workspace().Repo
+	require.NoError(t, os.Rename(user, user+"-away"))
+	out, err := m.a.Close(t.Context(), act.Close{Entry: act.Entry{Ref: m.ref, Ledger: m.ledger, Events: []loop.Event{
+		{Seq: 3, Loop: "x", Time: time.Date(2026, 11, 20, 12, 1, 0, 0, time.UTC), Type: loop.AutonomyCompleted, Status: loop.Completed},
+	}}})
+	require.NoError(t, err)
+	require.NotEmpty(t, out.PushRefused)
+	require.True(t, m.workspace().Unpushed)
+	host.Sweep(t.Context(), m.o, m.a)
+	m.a.Stop()
+	require.True(t, m.workspace().Unpushed, "it is still away")
+
+	require.NoError(t, os.Rename(user+"-away", user))
+	m.a = activities.New(m.o.Home, "here", "pawl", "default", false) // another worker tries at once
+	t.Cleanup(m.a.Stop)
+	host.Sweep(t.Context(), m.o, m.a)
+	m.a.Stop()
+	require.False(t, m.workspace().Unpushed)
+	for ref, want := range map[string]string{"refs/pawl-ledger/x": out.Ledger, "refs/heads/pawl/x": ""} {
+		got, err := exec.Command("git", "-C", user, "rev-parse", "--verify", ref).Output()
+		require.NoError(t, err, ref)
+		require.Contains(t, string(got), want)
+	}
 }
 
 // An engine that is stopping may not know a loop that it knew a moment before, and will know again.

@@ -60,6 +60,8 @@ type Record struct {
 	OpenedAt time.Time `json:"openedAt,omitzero"`
 	// ClosedAt is when the loop was closed. The workflow ends a moment later.
 	ClosedAt time.Time `json:"closedAt,omitzero"`
+	// Unpushed says that the repository did not take the last push of a loop that is over.
+	Unpushed bool `json:"unpushed,omitempty"`
 	// Side is the number of the desk that this record describes: 0 is the loop's own, Review a reviewer's, any other one a
 	// candidate's. It is never on disk.
 	Side int `json:"-"`
