@@ -33,6 +33,7 @@ func TestEventsThatTheLedgerHasAreNotAppendedTwice(t *testing.T) {
 	_, err = l.Record(t.Context(), act.Record{Entry: in})
 	require.True(t, wire.Is(err, fault.LedgerAhead), "%v", err)
 	require.Contains(t, wire.Decode(err).Advice(), "--ledger "+both.Ledger+"`", "the command is complete")
+	require.Contains(t, wire.Decode(err).Advice(), "the engine's database has lost its last writes")
 }
 
 func TestARevertedChangeIsGoneFromBranchAndDesk(t *testing.T) {

@@ -150,7 +150,7 @@ func TestALoopThatWasTerminatedWaitsForNobodyWithoutAnEngineToo(t *testing.T) {
 			continue
 		}
 		require.Equal(t, []string{"halted", "halted"}, []string{string(s.State.Status), rows[0].Status})
-		require.Contains(t, s.State.Reason, "terminated from outside")
+		require.Contains(t, s.State.Reason, "terminated from outside, or behind its ledger", "nobody can be asked which")
 		require.Nil(t, s.State.Gate)
 		require.Empty(t, rows[0].Gate)
 		require.Empty(t, waiting)

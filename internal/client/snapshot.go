@@ -151,20 +151,24 @@ func endedOutside(s loop.State, info *workflowpb.WorkflowExecutionInfo) loop.Sta
 	return s.Apply(e)
 }
 
-// closing returns what Temporal has told the worker about the workflow of a record: that it is over, or nothing. A loop with
-// a URL may have moved to another host.
+// closing returns what a record says about its workflow: that it is over, but not how, or nothing. A loop with a URL may
+// have moved to another host.
 func closing(r workspace.Record) *workflowpb.WorkflowExecutionInfo {
 	if !r.Closed || r.Remote {
 		return nil
 	}
-	return &workflowpb.WorkflowExecutionInfo{Status: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, CloseTime: timestamppb.New(r.ClosedAt)}
+	return &workflowpb.WorkflowExecutionInfo{Status: unreported, CloseTime: timestamppb.New(r.ClosedAt)}
 }
+
+// unreported is the status of a workflow that is over, if nobody can be asked for its real one.
+const unreported enumspb.WorkflowExecutionStatus = -1
 
 // outside are the ends that somebody else causes.
 var outside = map[enumspb.WorkflowExecutionStatus]govern.End{
 	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: govern.Interrupted.Because("it was terminated from outside, without a report"),
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   govern.Interrupted.Because("it was cancelled before it began"),
-	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  govern.MachineFailed.Because("Temporal ended it"),
+	unreported: govern.Interrupted.Because("its run ended and could not record how: terminated from outside, or behind its ledger (LEDGER_AHEAD). `pawl show` says which while an engine runs"),
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:  govern.Interrupted.Because("it was cancelled before it began"),
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT: govern.MachineFailed.Because("Temporal ended it"),
 }
 
 // Recorded returns a loop's state from the ledger on this host, or ALO_LOOP_NOT_FOUND if there is none.
