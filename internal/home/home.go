@@ -135,8 +135,12 @@ func (h Home) HostID() (string, error) {
 
 var hostID = regexp.MustCompile(`^[!-~]+$`)
 
-// tooLittle is the number of free bytes below which the engine and git may fail to write.
-const tooLittle = 1 << 20
+// The engine and git may fail to write with fewer free bytes than tooLittle, or if fewer new files than tooFew can be
+// made: one commit needs several.
+const (
+	tooLittle = 1 << 20
+	tooFew    = 16
+)
 
 // Unwritable says why pawl's files can't be written, as a full disk or one that an error has made read-only. It returns
 // "" if they can.
@@ -146,8 +150,8 @@ func (h Home) Unwritable() string {
 		switch free := int64(st.Bavail) * int64(st.Bsize); {
 		case free < tooLittle:
 			return fmt.Sprintf("the disk is full: %d KB are free at %s", free>>10, h.Dir)
-		case st.Files > 0 && st.Ffree == 0:
-			return "the disk is full: no more files can be made at " + h.Dir
+		case st.Files > 0 && st.Ffree < tooFew:
+			return fmt.Sprintf("the disk is full: %d more files can be made at %s", st.Ffree, h.Dir)
 		}
 	}
 	d, err := durable.NewDraft(filepath.Join(h.Dir, "probe"), 0o600)

@@ -68,6 +68,29 @@ func TestDiskThatFillsUp(t *testing.T) {
 		require.Equal(t, "12", w.Kept("work/n"))
 		require.Len(t, w.Results(w.Loop), 3)
 	})
+	t.Run("with room, but for no further files", func(t *testing.T) {
+		world.Slow(t, "the disk under store, trees and engine is full")
+		w := world.Alone(t, world.WaitsFor("go-$PAWL_ITERATION")).Set(doc{"limits": doc{"iterations": 2}})
+		t.Parallel()
+		disk(w, 32<<10)
+		c := w.Start("run", "--yes", w.SpecFile())
+		w.At(1)
+		files := func(more uint64) {
+			var st syscall.Statfs_t
+			require.NoError(t, syscall.Statfs(w.Home, &st))
+			require.NoError(t, syscall.Mount("tmpfs", w.Home, "tmpfs", syscall.MS_REMOUNT, fmt.Sprintf("nr_inodes=%d", st.Files-st.Ffree+more)))
+		}
+		files(2) // a commit needs more
+		w.Write("go-1", "")
+		w.Until("it is told", func() bool { return strings.Contains(world.ReadFile(c.Err), "the disk is full: ") })
+		files(10000)
+		w.Write("go-2", "")
+		s := c.Wait()
+		require.Equal(t, 0, s.Code, s.Err)
+		world.Plain(t, s.Err)
+		require.Equal(t, "12", w.Kept("work/n"))
+		require.Len(t, w.Results(w.Loop), 3)
+	})
 	t.Run("under store and trees", func(t *testing.T) {
 		world.Slow(t, "the engine is on the same disk")
 		world.NeedCLI(t)
