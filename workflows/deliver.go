@@ -115,9 +115,14 @@ func (l *deliver) work(m govern.Move) work {
 	}[l.State().Phase]
 }
 
-// prepare has the plan made.
+// prepare has the plan made. A loop whose run was lost after its work was delivered, and before that run could record the
+// end, ends.
 func (l *deliver) prepare(ctx workflow.Context) error {
-	if l.State().Contract.ApprovedAt != nil {
+	s := l.State()
+	if n := len(s.Iterations); n > 0 && s.Iterations[n-1].Kept {
+		return stop(govern.DeliveredWith(s.LastTest, s.Moved != ""))
+	}
+	if s.Contract.ApprovedAt != nil {
 		return nil
 	}
 	if err := l.baseline(ctx); err != nil {

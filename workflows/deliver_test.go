@@ -430,7 +430,12 @@ func TestDeliverGoesOnFromItsLedger(t *testing.T) {
 	})
 	require.Nil(t, p.err)
 	again := cutOffAfter(t, p, loop.GateOpened)
-	q := again.run(specOfDelivery(nil))
+	q := again.run(specOfDelivery(nil), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			require.Equal(t, loop.Paused, s.Status, "it goes on only after an explicit continue")
+			env.SignalWorkflow("continue", nil)
+		})
+	})
 	require.Equal(t, "completed", q.result.ExitStatus)
 	require.Equal(t, []string{"1 no - interrupted", "2 yes -"}, q.course())
 }

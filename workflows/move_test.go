@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -144,10 +145,29 @@ func thin() int {
 	return 3
 }
 
-// The host dies at each of its activities, in loops of both kinds. Each loop ends as it would have ended, an
-// iteration later if that iteration's work was lost. play checks its ledger, and the world checks what the other host
-// can have.
-func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
+// disturbed is a loop that a test disturbs, and how it ends if nobody does.
+type disturbed struct {
+	kind        string
+	world       func() *world
+	doc         json.RawMessage
+	undisturbed played
+}
+
+// answering gives each gate its first answer.
+func answering(t *testing.T) func(*testsuite.TestWorkflowEnvironment) {
+	return func(env *testsuite.TestWorkflowEnvironment) {
+		for i := range 60 {
+			at(t, env, time.Duration(i+1)*time.Minute, func(s loop.State) {
+				if s.Gate != nil {
+					env.SignalWorkflow(s.Gate.Answers[0], map[string]any{"hash": s.Gate.Hash, "gate": s.Gate.ID})
+				}
+			})
+		}
+	}
+}
+
+// bothKinds returns loops of both kinds that pass most of what a loop can pass.
+func bothKinds(t *testing.T) []disturbed {
 	improving := func() *world {
 		return newWorld(t, map[int][]try{
 			1: {{Says: "a", Metric: "11"}}, 2: {{Says: "bad", Guard: true, Metric: "12"}, {Says: "b", Metric: "12"}}, 3: {{Says: "c", NewFile: true, Metric: "9"}}, 4: {{Says: "d", Metric: "13"}},
@@ -158,44 +178,38 @@ func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
 		d.stepping, d.committing = d.step, d.commit
 		return d.world
 	}
-	for _, c := range []struct {
-		kind  string
-		world func() *world
-		doc   map[string]any
-	}{
-		{"improve", improving, map[string]any{
+	all := []disturbed{
+		{kind: "improve", world: improving, doc: specOf(map[string]any{
 			"guard": map[string]any{"command": "guard"}, "check": map[string]any{"command": "check"}, "newFiles": "ask", "breakpoints": []string{"verify"},
 			"limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"plan": "required", "diff": "required"},
-		}},
-		{"improve", improving, map[string]any{ // the ledger learns of a commit only after everything is judged
+		})},
+		{kind: "improve", world: improving, doc: specOf(map[string]any{ // the ledger learns of a commit only after everything is judged
 			"guard": map[string]any{"command": "guard"}, "newFiles": "allow", "breakpoints": []string{"log"},
 			"limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"diff": "required"},
-		}},
-		{"deliver", delivering, map[string]any{
+		})},
+		{kind: "deliver", world: delivering, doc: specOfDelivery(map[string]any{
 			"agent": reviewer, "breakpoints": []string{"test"}, "limits": map[string]any{"iterations": 4}, "approvals": map[string]any{"plan": "required", "diff": "required"},
-		}},
-	} {
-		doc := specOf(c.doc)
-		if c.kind == "deliver" {
-			doc = specOfDelivery(c.doc)
-		}
-		answers := func(env *testsuite.TestWorkflowEnvironment) {
-			for i := range 60 {
-				at(t, env, time.Duration(i+1)*time.Minute, func(s loop.State) {
-					if s.Gate != nil {
-						env.SignalWorkflow(s.Gate.Answers[0], map[string]any{"hash": s.Gate.Hash, "gate": s.Gate.ID})
-					}
-				})
-			}
-		}
-		undisturbed := play(t, c.world(), doc, answers)
-		require.Nil(t, undisturbed.err)
+		})},
+	}
+	for i, c := range all {
+		all[i].undisturbed = play(t, c.world(), c.doc, answering(t))
+		require.Nil(t, all[i].undisturbed.err)
+	}
+	return all
+}
+
+// The host dies at each of its activities, in loops of both kinds. Each loop ends as it would have ended, an
+// iteration later if that iteration's work was lost. play checks its ledger, and the world checks what the other host
+// can have.
+func TestALoopGoesOnElsewhereWhereverItsHostDies(t *testing.T) {
+	for _, c := range bothKinds(t) {
+		undisturbed := c.undisturbed
 		interrupted := map[string]bool{}
 		for _, done := range []bool{false, true} {
 			for n := 1; ; n += thin() {
 				w := c.world()
 				where := w.dies(n, done)
-				p := play(t, w, doc, answers)
+				p := play(t, w, c.doc, answering(t))
 				if *where == "" {
 					require.Greater(t, n, 12, "that was all of it")
 					break

@@ -81,6 +81,8 @@ func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.T
 		var spec json.RawMessage
 		var resume workflows.Resume
 		require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &spec, &resume))
+		require.Nil(t, resume.Carry.Opened.State, "it has the state once")
+		require.Empty(t, resume.Carry.Opened.Since)
 		payload, err := converter.GetDefaultDataConverter().ToPayload(spec)
 		require.NoError(t, err)
 		env = runOnce(t, w, converter.NewRawValue(payload), resume, prepare)

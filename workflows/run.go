@@ -194,9 +194,10 @@ func (r *run) open(ctx workflow.Context, p protocol) error {
 	if err := r.host.Open(ctx, r.from); err != nil {
 		return err
 	}
-	if s := r.host.Opened.State; s != nil {
-		r.since, r.host.Opened.Since = r.host.Opened.Since, nil
-		return r.resume(ctx, *s, p)
+	if o := &r.host.Opened; o.State != nil {
+		s := *o.State
+		r.since, o.Since, o.State = o.Since, nil, nil // the next run need not get them
+		return r.resume(ctx, s, p)
 	}
 	r.begun(ctx)
 	if why := r.host.Opened.Stop; why != "" {
@@ -224,7 +225,7 @@ func (r *run) begun(ctx workflow.Context) {
 
 // resume continues from a ledger that another run has left, on this or another host. An iteration that was under way
 // continues where it was in the ledger. If that is not known, it is recorded as interrupted, and a commit that nobody
-// has judged is undone.
+// has judged is undone. Whoever has halted or paused the loop still wants that.
 func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	if want := r.State().Kind; s.Status.Ended() || s.Kind != want {
 		r.host.Opened = act.Opened{} // nothing is recorded in that ledger
@@ -238,18 +239,20 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	if s.Iteration == 0 {
 		at = r.machine.Unbegun(s.Phase) // nothing was tried yet
 	}
-	o, asked := r.host.Opened, s.PauseRequested
+	o := r.host.Opened
 	if s.Underway() && len(r.since) > 0 && (s.Gate == nil || s.Gate.Pauses()) { // else the gate's subject is lost
 		if goesOn, can := p.again(s); can {
 			at, r.midway = goesOn, goesOn
-			asked = asked || s.Gate != nil
 		}
 	}
 	r.Emit(ctx, loop.Event{Type: loop.LoopResumed, Head: s.Head, Phase: at, Opened: &loop.Opened{Desk: o.Desk, Host: o.Host}})
+	if s.HaltRequested != "" { // the run before this one could not record the end
+		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: s.HaltRequested})
+	}
+	if s.PauseRequested || s.Gate != nil && s.Gate.Pauses() && (s.Gate.Kind == loop.GatePause || s.Underway()) { // else the breakpoint's phase is entered again
+		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, By: s.PausedBy, How: s.PauseAt})
+	}
 	if r.midway != phase.None {
-		if asked { // whoever paused the loop still wants that
-			r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, By: s.PausedBy, How: s.PauseAt})
-		}
 		return nil
 	}
 	if !r.State().Underway() {

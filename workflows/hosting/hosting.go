@@ -157,7 +157,7 @@ func (h *Host) moveTo(ctx workflow.Context, o act.Opened, why string) (lost bool
 	head := s.Head
 	if o.State != nil {
 		lost = o.State.Head != head
-		head, o.State = o.State.Head, nil
+		head, o.State, o.Since = o.State.Head, nil, nil
 		o.Terms, o.InScope, o.Onto = h.Opened.Terms, h.Opened.InScope, h.Opened.Onto
 		h.Opened = o
 	} else if o.Base == s.Base && o.Contract == h.Opened.Contract {
