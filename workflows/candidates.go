@@ -153,7 +153,6 @@ func (l *improve) atWork(ctx workflow.Context, all []*improve) (rest []*improve,
 		}
 	}
 	for _, side := range all {
-		side.spec = l.spec // an extended budget, an amended command
 		workflow.Go(own, func(ctx workflow.Context) {
 			defer func() { working-- }()
 			switch failed := side.make(ctx); {
@@ -185,6 +184,9 @@ func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) er
 	held := map[phase.Phase][]*improve{}
 	for _, side := range all {
 		of := *side.apart
+		if of.exhausted != nil || of.call != nil { // the host has the result of this call, and another one is made
+			side.repeats++
+		}
 		*side.apart = apart{idea: of.idea, passed: of.passed}
 		held[of.held], why.held = append(held[of.held], side), cmp.Or(why.held, of.held)
 		why.untaken = why.untaken || of.untaken

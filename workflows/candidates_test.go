@@ -17,6 +17,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 )
 
 // team is a world in which commits have contents: the changes of agents, by number. The metric of a commit is 10 plus
@@ -448,4 +449,50 @@ func TestL4_BreakpointsHoldCandidates(t *testing.T) {
 	require.Equal(t, 0, steps[gates[0]], "no agent is at work before")
 	require.Equal(t, 3, steps[gates[1]], "the ideas are known, and nothing is changed")
 	require.Equal(t, 3, p.final.KeptCount, "%v", p.course())
+}
+
+// The result of a call that is made again is on the host's disk, under the call's name.
+func TestACandidateThatIsRefusedOrExceedsABudgetIsMadeByAnotherCall(t *testing.T) {
+	for longer, exhausted := range map[int]loop.Resource{1: "", 2: "", 0: loop.ToolCalls} {
+		var env *testsuite.TestWorkflowEnvironment
+		m := newTeam(t, map[int]float64{1: 1, 2: 2})
+		calls, desks := map[string]bool{}, map[int]bool{}
+		m.stepping = func(ctx context.Context, in asked) (stepped, error) {
+			out, err := m.step(ctx, in)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			call, again := fmt.Sprint(in.Key), desks[in.Desk]
+			require.False(t, in.Call != nil && calls[call], "%s was made", call)
+			calls[call] = true
+			if in.Call == nil || again || err != nil {
+				return out, err
+			}
+			desks[in.Desk] = true
+			if exhausted != "" {
+				return stepped{Exhausted: exhausted}, nil
+			}
+			until := env.Now().Add(4 * time.Hour)
+			if in.Desk == longer {
+				until = env.Now().Add(6 * time.Hour)
+			}
+			return stepped{Class: outcome.RateLimited, Refused: &act.Refused{Status: 429, Said: "enough", Until: until.UTC()}}, nil
+		}
+		p := play(t, m.world, atOnce(2, 4, map[string]any{"verify": map[string]any{"target": 13}, "limits": map[string]any{"onExhausted": "ask"}}), func(e *testsuite.TestWorkflowEnvironment) {
+			env = e
+			at(t, e, time.Hour, func(s loop.State) {
+				if s.Gate != nil {
+					e.SignalWorkflow("extend", map[string]any{"limits": map[string]any{"toolCalls": 2000}, "hash": s.Gate.Hash})
+				}
+			})
+		})
+		require.Len(t, p.agents, 4)
+		require.Equal(t, 2, p.final.KeptCount)
+		var slept []time.Duration
+		for _, e := range p.events(loop.SleepBegun) {
+			slept = append(slept, e.Sleep.Until.Sub(e.Sleep.Since).Round(time.Hour))
+		}
+		if exhausted == "" {
+			require.Equal(t, []time.Duration{6 * time.Hour}, slept, "once, until all of them may work")
+		}
+	}
 }
