@@ -143,7 +143,7 @@ func (m *team) commit(_ context.Context, in act.Commit) (act.Committed, error) {
 	} else {
 		m.commits++
 		out.Commit = fmt.Sprintf("commit-%d", m.commits)
-		m.head = out.Commit
+		m.head, m.says = out.Commit, in.Description
 	}
 	m.contents[out.Commit], m.parents[out.Commit] = slices.Clone(has), in.Head
 	return out, nil

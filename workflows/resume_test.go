@@ -52,7 +52,10 @@ func (w *world) goesOn() {
 	}
 	left := w.state
 	left.Ledger, w.head = w.at(), left.Head
-	w.resume, w.since = &left, nil
+	w.resume, w.since, w.unjudged = &left, nil, ""
+	if left.Unjudged() != nil {
+		w.unjudged = w.says
+	}
 	if left.Underway() {
 		w.since = slices.Clone(w.ledger[lastOf(w.ledger, loop.CheckpointCreated):])
 	}
@@ -96,12 +99,28 @@ func TestALoopGoesOnFromItsLedgerWhereverItsRunIsLost(t *testing.T) {
 				at := fmt.Sprintf("%s: thing %d, %s, done: %v", c.kind, n, where, done)
 				require.Nil(t, p.err, at)
 				require.Equal(t, c.undisturbed.final.Status, p.final.Status, at)
+				for _, call := range p.agents {
+					require.True(t, c.kind == "deliver" || call.Repair == "" || call.Evidence != "", "%s: an agent that is called again sees why", at)
+				}
 				if !strings.Contains(strings.Join(p.course(), "\n"), " interrupted") {
 					require.Equal(t, c.undisturbed.course(), p.course(), at)
+					require.Equal(t, recorded(t, c.undisturbed), recorded(t, p), at)
 				}
 			}
 		}
 	}
+}
+
+// recorded returns the records of a loop's iterations, without what differs from run to run.
+func recorded(t *testing.T, p played) string {
+	records := slices.Clone(p.final.Iterations)
+	for i := range records {
+		if len(records[i].Evidence) > 0 { // a step that is run again has another log
+			records[i].Evidence = []string{"some"}
+		}
+		records[i].Commit, records[i].Tree, records[i].Files, records[i].DurationMs, records[i].EndedAt = "", "", nil, 0, time.Time{}
+	}
+	return toJSON(t, records)
 }
 
 // A person pauses a loop, or halts it, and the run is lost before that has begun or ended.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -275,6 +276,17 @@ func (r *run) iterationSince(events []loop.Event) {
 				it.phaseSpent += e.Usage.ActiveMs
 			}
 			it.phaseMs[string(e.Phase)] += e.Usage.ActiveMs
+			it.evidence = append(slices.Clip(it.evidence), e.EvidenceIDs...)
+			if e.Agent != "" && (e.Role == spec.RoleWriter || e.Role == spec.RoleFixer) {
+				it.agents = loop.Union(it.agents, []string{e.Agent})
+			}
+		case loop.ChangeJudged:
+			if j := e.Judgement; j != nil && !j.Passed {
+				it.shown = cmp.Or(j.Log, it.shown)
+			}
+		case loop.CandidateTaken:
+			it.evidence, it.agents = e.Candidate.Evidence, e.Candidate.Agents
+			maps.Copy(it.phaseMs, e.Candidate.PhaseMs)
 		case loop.RepairAttempted:
 			it.reworked[e.FailureReason]++
 			it.why, it.description = e.FailureReason, cmp.Or(it.description, e.Note)

@@ -218,6 +218,7 @@ func (w *world) commit(_ context.Context, in act.Commit) (act.Committed, error) 
 		return act.Committed{Tree: tree, NewFiles: []string{"new.go"}, NewFilesHash: theHash}, nil
 	}
 	w.commits++
+	w.says = in.Description
 	w.head = fmt.Sprintf("commit-%d", w.commits)
 	return act.Committed{Commit: w.head, Tree: tree, Files: []string{"a.go"}, Area: "a.go", Note: several}, nil
 }

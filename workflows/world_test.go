@@ -58,6 +58,8 @@ type world struct {
 	kind       any                                                      // the workflow, Improve unless it says so
 	resume     *loop.State                                              // what Open finds in the ledger
 	since      []loop.Event                                             // and the events of the iteration that was under way
+	says       string                                                   // the description of the last commit
+	unjudged   string                                                   // and if nobody has judged that commit
 	slow       time.Duration                                            // what an agent takes
 	commands   []string
 	notices    []act.Notify
@@ -171,7 +173,7 @@ func (w *world) open(_ context.Context, in act.Open) (act.Opened, error) {
 	}
 	return act.Opened{
 		Site: act.Site{Ref: in.Loop, Host: "test", Queue: "pawl@test", Desk: "/desk"}, Terms: act.Terms{Contract: theHash},
-		Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", InScope: 1, Stop: w.stop, State: w.resume, Since: w.since,
+		Repo: in.Spec.Repo.Path, Branch: "pawl/" + in.Loop, Base: "base", InScope: 1, Stop: w.stop, State: w.resume, Since: w.since, Unjudged: w.unjudged,
 	}, nil
 }
 
