@@ -14,7 +14,6 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
-	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/shell"
@@ -113,16 +112,31 @@ func contractDetails(s loop.State) string {
 	if s.Plan != nil {
 		w.WriteString("The plan, which stays fixed:\n\n" + markdown.Block(s.Plan.Text) + "\n\n")
 	}
-	if c := s.Contract; c != nil && len(c.Sealed) > 0 {
-		names := list.Map(c.Sealed[:min(len(c.Sealed), maxSealed)], func(f loop.Seal) string { return markdown.Code(f.Path) })
-		if more := len(c.Sealed) - len(names); more > 0 {
-			names = append(names, fmt.Sprintf("%d more", more))
-		}
-		fmt.Fprintf(&w, "Sealed, so the agent can't change them: %s.\n\n", strings.Join(names, ", "))
+	if c := s.Contract; c != nil {
+		w.WriteString(sealed("Sealed, so the agent can't change them", c.Sealed, func(f loop.Seal) bool { return f.OfFiles() || f.Names == loop.SealOutside }))
+		w.WriteString(sealed("No new file may have such a name", c.Sealed, loop.Seal.OfNewFiles))
+		w.WriteString(sealed("Some lines of these files must not change", c.Sealed, func(f loop.Seal) bool { return len(f.Lines) > 0 }))
 	}
 	fmt.Fprintf(&w, "%s prints the whole contract, with every command, limit and protection. In this UI, run the query %s (tab *Queries*).\n\n",
 		markdown.Code(shell.Join("pawl", "show", s.Loop)), markdown.Code("contract"))
 	return w.String()
+}
+
+// sealed names the first seals of a sort, "" if there are none.
+func sealed(what string, seals []loop.Seal, of func(loop.Seal) bool) string {
+	var names []string
+	for _, f := range seals {
+		if of(f) {
+			names = append(names, markdown.Code(f.Path))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if more := len(names) - maxSealed; more > 0 {
+		names = append(names[:maxSealed], fmt.Sprintf("%d more", more))
+	}
+	return what + ": " + strings.Join(names, ", ") + ".\n\n"
 }
 
 func budgetLine(b loop.Budget) string {

@@ -110,10 +110,10 @@ func TestDetailsSayHowToSeeWhatIsApproved(t *testing.T) {
 func TestDetailsShowWhatAContractSays(t *testing.T) {
 	details := workflows.Details(loop.State{
 		Loop: "demo-1", Kind: "deliver", Status: loop.Waiting, Gate: &loop.Gate{Kind: loop.GateContract, Hash: theHash},
-		Plan: &loop.Plan{Text: "1. Leave it *out*.", Hash: theHash}, Contract: &loop.Contract{Sealed: []loop.Seal{{Path: "check.sh"}, {Path: "**/*_test.go"}}},
+		Plan: &loop.Plan{Text: "1. Leave it *out*.", Hash: theHash}, Contract: &loop.Contract{Sealed: []loop.Seal{{Path: "check.sh"}, {Path: "**/*_test.go", Names: loop.SealAll}, {Path: "Makefile", Names: loop.SealNew}, {Path: "*.mod", Names: loop.SealLines, Lines: []string{"go"}}}},
 	})
 	require.Contains(t, details, "```text\n1. Leave it *out*.\n```")
-	require.Contains(t, details, "Sealed, so the agent can't change them: `check.sh`, `**/*_test.go`.")
+	require.Contains(t, details, "Sealed, so the agent can't change them: `check.sh`, `**/*_test.go`.\n\nNo new file may have such a name: `**/*_test.go`, `Makefile`.\n\nSome lines of these files must not change: `*.mod`.\n")
 	require.Contains(t, details, "`pawl show demo-1` prints the whole contract")
 	require.Contains(t, details, "the query `contract`")
 

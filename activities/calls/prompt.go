@@ -116,7 +116,7 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 		if seal.OfFiles() {
 			brief.Sealed = append(brief.Sealed, seal.Path)
 		}
-		if seal.Names == loop.SealNew || seal.Names == loop.SealAll {
+		if seal.OfNewFiles() {
 			brief.Reserved = append(brief.Reserved, seal.Path)
 		}
 		if len(seal.Lines) > 0 {

@@ -169,7 +169,7 @@ func reader(g loop.Seal, does string) string {
 // grouped returns why a change touches a file that a glob seals, "" if it does not.
 func (j *judge) grouped(f Diff) string {
 	for _, g := range j.groups {
-		added := f.Added && (g.Names == loop.SealNew || g.Names == loop.SealAll)
+		added := f.Added && g.OfNewFiles()
 		there := !f.Added && !f.Own && g.OfFiles()
 		lines := slices.DeleteFunc(slices.Clone(f.Lines), func(d string) bool { return !slices.Contains(g.Lines, d) })
 		switch {

@@ -374,6 +374,9 @@ const (
 // OfFiles reports whether the seal protects files of the base commit.
 func (s Seal) OfFiles() bool { return s.Names == "" || s.Names == SealThere || s.Names == SealAll }
 
+// OfNewFiles reports whether the seal forbids new files.
+func (s Seal) OfNewFiles() bool { return s.Names == SealNew || s.Names == SealAll }
+
 // Plan is what the planner wrote. The contract has its hash.
 type Plan struct {
 	Hash string `json:"hash"` // SHA-256 of the whole text

@@ -356,7 +356,7 @@ func sealed(seals []loop.Seal) (lines []string) {
 			if seal.OfFiles() {
 				there = append(there, seal.Path)
 			}
-			if seal.Names == loop.SealNew || seal.Names == loop.SealAll {
+			if seal.OfNewFiles() {
 				absent = append(absent, seal.Path)
 			}
 			if len(seal.Lines) > 0 {
