@@ -109,6 +109,7 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 	}
 	found := out[from:to]
 	last, count := lastNumber(found)
+	last.pair = last.pair && !(last.seconds && last.to-last.from == len(found)) // else the pattern says that it is one
 	reading, err := read(last, count, found)
 	switch {
 	case err != nil && last.pair:
@@ -185,7 +186,11 @@ func read(t token, count int, out []byte) (Reading, error) {
 		return Reading{}, &NoNumber{"the last value in the output is not a number", quote(t.text)}
 	}
 	if t.pair {
-		return Reading{}, &NoNumber{"a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern", quote(t.text)}
+		why := "a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern"
+		if text := out[t.from:t.to]; !bytes.ContainsRune(text, ',') {
+			t.text, why = string(text), "this may be one number or two; print one number, or set verify.pattern"
+		}
+		return Reading{}, &NoNumber{why, quote(t.text)}
 	}
 	text := t.text
 	if t.grouped {

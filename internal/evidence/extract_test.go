@@ -80,7 +80,15 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "one in words, as RSpec prints it", out: "Finished in 1 minute 2.5 seconds", want: "62.5"},
 		{name: "one of days", out: "up 2d 3h 4min 5s", want: "183845"},
 		{name: "one with the smallest parts, as humantime prints it", out: "1m 2s 3ms 4us 5ns", want: "62.003004005"},
-		{name: "one with a sign of micro", out: "2ms 501µs", want: "0.002501"},
+		{name: "one with a sign of micro", out: "2ms501µs", want: "0.002501"},
+		{name: "one of small parts that the pattern takes as a whole", out: "took 2 s 200 ms", pattern: "took (.*)", want: "2.200", from: "pattern"},
+		{name: "two durations as Go prints them", out: "1m2s 3ms", want: "3", several: true},
+		{name: "two small durations before the metric", out: "2s 200ms 84.7", want: "84.7", several: true},
+		{name: "minutes and seconds, as time prints them", out: "elapsed 1:02.50", want: "62.50"},
+		{name: "less than a minute of them", out: "0:01.23elapsed", want: "1.23"},
+		{name: "more than an hour of them", out: "METRIC t=-75:00,5", want: "-4500.5", from: "METRIC", metric: "t"},
+		{name: "a time of day before the metric", out: "14:02 84.7", want: "84.7", several: true},
+		{name: "a line and a column", out: "main.go:12:05", want: "5", several: true},
 		{name: "two durations", out: "2h30m 1h10m", want: "4200", several: true},
 		{name: "durations of one part", out: "[1.02 ms 990 µs 3 ms]", want: "3", several: true},
 		{name: "a list whose units get larger", out: "5s 2m", want: "2", several: true},
@@ -157,6 +165,8 @@ func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 		{"a decimal comma behind thousands", "1.234,5 ms", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "1.234,5"`},
 		{"a decimal comma in a METRIC line", "METRIC x=-0,75", "", `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "-0,75"`},
 		{"a decimal comma in what the pattern found", "x: 0,75", `x: (.*)`, `a comma in a number may be a decimal point or separate two numbers; print a point (LC_ALL=C), or set verify.pattern: "0,75"`},
+		{"two small durations side by side", "mean 2 s 200 ms", "", `this may be one number or two; print one number, or set verify.pattern: "2 s 200 ms"`},
+		{"a time of day, or minutes and seconds", "elapsed 1:02", "", `this may be one number or two; print one number, or set verify.pattern: "1:02"`},
 		{"out of range", "1e999999999", "", `the number is out of range: "1e999999999"`},
 		{"METRIC NaN with numbers about", "5\nMETRIC x=NaN\n7", "", `the line METRIC x= has no number: "NaN"`},
 		{"METRIC empty", "METRIC x=\n7", "", `the line METRIC x= has no number: ""`},
@@ -179,7 +189,7 @@ func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 
 func TestP5_LargeOutputIsReadInLinearTime(t *testing.T) {
 	for name, piece := range map[string]string{
-		"digits": "7", "words": "word ", "numbers": "12.5 ", "metrics": "METRIC", "metric lines": "METRIC x\n", "escapes": "\x1b]", "colours": "\x1b[1m", "dots": "1.", "commas": "1,234", "blanks": " ", "signs": "+-", "nan": "nan ", "durations": "1m2.5s ", "pairs": "0,75 ",
+		"digits": "7", "words": "word ", "numbers": "12.5 ", "metrics": "METRIC", "metric lines": "METRIC x\n", "escapes": "\x1b]", "colours": "\x1b[1m", "dots": "1.", "commas": "1,234", "blanks": " ", "signs": "+-", "nan": "nan ", "durations": "1m2.5s ", "pairs": "0,75 ", "clocks": "1:02.5 ", "parts": "2s 200ms ", "units": "5 Mbit ",
 	} {
 		out := append(bytes.Repeat([]byte(piece), 1<<20/len(piece)), "\n84.7\n"...)
 		began := time.Now()

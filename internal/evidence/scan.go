@@ -21,7 +21,7 @@ type token struct {
 	to      int // where the unit may begin
 	text    string
 	grouped bool
-	pair    bool // "0,75": nobody knows whether it is one number or two
+	pair    bool // "0,75", "2s 200ms", "14:02": nobody knows whether it is one number or two
 	seconds bool // a duration of several parts, which text has in seconds
 }
 
@@ -42,7 +42,8 @@ var minus = []byte("\u2212")
 //     marked as grouped, because it could have been a list.
 //   - "0,75" is one token, a pair: 0.75 in some locales, a list of two in others. More numbers with commas are a list, and
 //     so is "utf8,75".
-//   - "1h30m" and "1m2.5s" are one number, in seconds: 5400 and 62.5. See [duration].
+//   - "1h30m" and "1m2.5s" are one number, in seconds: 5400 and 62.5. See [duration]. "2s 200ms" is a pair.
+//   - "1:02.50" is 62.5, in seconds. "1:02" is a pair: it may be a time of day, too.
 //   - NaN, Inf and Infinity as separate words are found too, as notFinite, so that "epoch 3: loss NaN" is not read
 //     as 3.
 func scan(b []byte, i int) (token, int) {
@@ -63,8 +64,16 @@ func scan(b []byte, i int) (token, int) {
 			end, grouped := numberEnd(b, i)
 			switch before := at(b, i-1); at(b, end) { // this is done for each number of megabytes
 			case ' ', 'd', 'h', 'm', 's', 'u', 'n', "µ"[0], "μ"[0]:
-				if text, end := duration(b, i); end > i {
-					return token{kind: number, from: i, to: end, text: text, seconds: true}, end
+				if text, end, pair := duration(b, i); end > i {
+					return token{kind: number, from: i, to: end, text: text, seconds: true, pair: pair}, end
+				}
+			case ':':
+				if n := length(minutes, b, i); n > 0 && !isWord(before) && before != ':' && before != '.' {
+					t := token{kind: number, from: i, to: i + n, text: string(b[i : i+n]), pair: true}
+					if bytes.ContainsAny(b[i:t.to], ".,") {
+						t.text, t.seconds, t.pair = stopwatch(b[i:t.to]), true, false
+					}
+					return t, t.to
 				}
 			case ',':
 				if grouped || before == ',' || before == '.' || endsName(b, i) {
@@ -146,6 +155,7 @@ var (
 	hexadecimal = lazyregexp.New(`^0[xX]\w*`)
 	day         = lazyregexp.New(`^\d{4}(?:-[01]\d-|/[01]\d/)[0-3]\d(\d)?`) // ISO 8601
 	timeOfDay   = lazyregexp.New(`^\d{1,2}(?::[0-5]\d){2}(?:[.,]\d+|(:?\d))?`)
+	minutes     = lazyregexp.New(`^[-+]?\d{1,9}:[0-5]\d(?:[.,]\d{1,18})?([:\d])?`) // and seconds
 	timeZone    = lazyregexp.New(`^[-+]\d\d:?\d\d(\d)?`)
 	version     = lazyregexp.New(`^\d+(?:\.\d+){2,}` + preRelease)
 	vVersion    = lazyregexp.New(`^\d+(?:\.\d+)+` + preRelease) // behind a v

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"unicode"
@@ -11,10 +12,9 @@ import (
 
 // unit is a unit that a number may be printed in.
 type unit struct {
-	name  string // as it is told to people: "µs" for us, usec and both signs of micro
-	base  string // units of the same base are converted; "" if the size of the unit is not certain
-	size  decimal.Decimal
-	glued bool // a unit only without a blank before it: a letter may be anything
+	name string // as it is told to people: "µs" for us, usec and both signs of micro
+	base string // units of the same base are converted; "" if the size of the unit is not certain
+	size decimal.Decimal
 }
 
 // units are known by how programs write them. Whether K is 1000 or 1024 is not certain, nor is it for kB, so a number in K
@@ -37,18 +37,14 @@ var units = func() map[string]unit {
 	add("B", "1048576", "MiB")
 	add("B", "1073741824", "GiB")
 	add("B", "1099511627776", "TiB")
-	for _, names := range [][]string{{"kB", "KB", "kb"}, {"MB", "mb"}, {"GB", "gb"}, {"TB", "tb"}} {
+	for _, names := range [][]string{{"kB", "KB", "kb"}, {"MB", "mb"}, {"GB", "gb"}, {"TB", "tb"}, {"K", "k"}, {"M"}, {"G"}, {"T"}, {"m"}} {
 		add("", "0", names...)
-	}
-	for _, names := range [][]string{{"K", "k"}, {"M"}, {"G"}, {"T"}, {"m"}} {
-		for _, n := range names {
-			all[n] = unit{name: names[0], glued: true}
-		}
 	}
 	return all
 }()
 
-// unitAt returns the name of the unit of a number that ends at i, "" if it has none: "12ms", "12 ms", "12 ms/op", "12%".
+// unitAt returns the name of the unit of a number that ends at i: "12ms", "12 ms", "12 ms/op", "12%". If it is none that pawl
+// knows ("12 Mbit", "12 tests"), it is the word itself, or "" for a longer one.
 func unitAt(b []byte, i int) string {
 	from := i
 	if c := at(b, i); c == ' ' || c == '\t' {
@@ -58,11 +54,23 @@ func unitAt(b []byte, i int) string {
 	if at(b, from) == '%' {
 		to = from + 1
 	}
-	u, known := units[string(b[from:to])]
-	if !known || isWord(at(b, to)) && u.name != "%" || u.glued && from > i {
+	word := string(b[from:to])
+	if isWord(at(b, to)) && word != "%" {
 		return ""
 	}
-	return u.name
+	return cmp.Or(units[word].name, word)
+}
+
+// rescaled reports whether two words that are no known units differ by a prefix that says how large they are: Mbit and kbit,
+// rps and krps.
+func rescaled(one, other string) bool {
+	stem := func(word string) string {
+		if r, size := utf8.DecodeRuneInString(word); size < len(word) && strings.ContainsRune("kKMGTPmµμunp", r) {
+			return word[size:]
+		}
+		return word
+	}
+	return stem(one) == stem(other) || stem(one) == other || one == stem(other)
 }
 
 // letters returns the end of the letters at i, or of the first few: more are no unit.
@@ -77,10 +85,11 @@ func letters(b []byte, i int) int {
 }
 
 // duration reads a duration of several parts at i: "1h30m", "1m2.5s", "1m 02s", "1 minute 2.5 seconds". The units of the parts
-// get smaller, no part reaches the unit before it, and only the last one has decimals. It returns the seconds and where the
-// duration ends, or i if there is none.
-func duration(b []byte, i int) (seconds string, end int) {
-	from := i
+// get smaller, no part reaches the unit before it, and only the last one has decimals. There is a blank between all parts, or
+// between none. It returns the seconds and where the duration ends, or i if there is none. It is a pair if it may be two numbers
+// side by side: "2s 200ms", where no part is a minute or more.
+func duration(b []byte, i int) (seconds string, end int, pair bool) {
+	from, apart := i, false
 	if c := at(b, i); c == '-' || c == '+' {
 		from++
 	}
@@ -103,18 +112,32 @@ func duration(b []byte, i int) (seconds string, end int) {
 			break
 		}
 		n := decimal.RequireFromString(strings.Replace(string(b[from:to]), ",", ".", 1)).Mul(size)
-		if parts > 0 && n.GreaterThanOrEqual(before) {
+		if parts > 0 && n.GreaterThanOrEqual(before) || parts > 1 && apart != (from > end) {
 			break
 		}
+		if parts == 0 {
+			pair = size.LessThan(units["min"].size)
+		}
+		apart = from > end && parts > 0
 		total, before, end, from = total.Add(n), size, last, last
 		if at(b, from) == ' ' {
 			from++
 		}
 	}
 	if parts < 2 || isWord(at(b, end)) || isWord(at(b, i-1)) {
-		return "", i
+		return "", i, false
 	}
-	return string(sign) + exact(total).String(), end
+	return string(sign) + exact(total).String(), end, pair && apart
+}
+
+// stopwatch returns the seconds of "1:02.50", which has minutes.
+func stopwatch(text []byte) string {
+	minutes, seconds, _ := strings.Cut(strings.Replace(strings.TrimLeft(string(text), "+-"), ",", ".", 1), ":")
+	total := decimal.RequireFromString(minutes).Mul(units["min"].size).Add(decimal.RequireFromString(seconds))
+	if text[0] == '-' {
+		total = total.Neg()
+	}
+	return exact(total).String()
 }
 
 // longestPart is how many digits a part of a duration may have.
@@ -136,8 +159,7 @@ func partOf(name string) decimal.Decimal {
 
 // Form is how an output shows its numbers. Later measurements are read in the form of the first one.
 type Form struct {
-	// Units are the units of the further metrics by their names, and under "" that of the metric; "" for a number
-	// without a unit.
+	// Units are the units of the further metrics by their names, and under "" that of the metric, as unitAt returns them.
 	Units map[string]string `json:"units,omitempty"`
 	// Guessed says that the output did not say which number is the metric, or how it is written.
 	Guessed bool `json:"guessed,omitempty"`
@@ -154,6 +176,9 @@ func (f *Form) In(metric string, r Reading) (Decimal, error) {
 		return r.Value, nil
 	}
 	from, to := units[r.Unit], units[want]
+	if from.name == "" && to.name == "" && !rescaled(r.Unit, want) {
+		return r.Value, nil
+	}
 	if from.base == "" || from.base != to.base {
 		return Decimal{}, &NoNumber{Why: "no number to compare: " + r.Value.String() + has(r.Unit) + ", and the number of the unchanged code" + has(want)}
 	}

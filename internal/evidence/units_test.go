@@ -28,6 +28,10 @@ func TestP5_NumbersAreComparedInOneUnit(t *testing.T) {
 		{first: "1.20ms", then: "1.10ms", want: "1.10"},
 		{first: "84.7%", then: "85.70%", want: "85.70"},
 		{first: "12 tests", then: "13 things", want: "13"},
+		{first: "1 test", then: "2 tests", want: "2"},
+		{first: "1.2 Mbit", then: "1.1 Mbit", want: "1.1"},
+		{first: "0:59.90", then: "1:00.10", want: "60.10"},
+		{first: "1m 02s", then: "58.20s", want: "58.20"},
 		{first: "4.0K", then: "0", want: "0"},
 		{first: "1.2 MB", then: "0 B", want: "0"},
 
@@ -36,6 +40,10 @@ func TestP5_NumbersAreComparedInOneUnit(t *testing.T) {
 		{first: "980", then: "1.2K"},
 		{first: "1.2K", then: "980"},
 		{first: "5 ms", then: "5 KiB"},
+		{first: "1.2 M", then: "980 K"},
+		{first: "1.2 M/sec", then: "980"},
+		{first: "1.2 Mbit/s", then: "980 kbit/s"},
+		{first: "1.2krps", then: "980rps"},
 		{first: "1 ns", then: "1e305 h"},
 	} {
 		var pattern *regexp.Regexp
