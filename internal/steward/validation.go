@@ -204,6 +204,9 @@ func (s State) told(d task.Drift) (events []loop.Event) {
 	return events
 }
 
+// AsFound dates the text of a drift gate for people.
+const AsFound = "This is how things were when they were found. It is updated only once they are right again, or differ anew."
+
 func about(d task.Drift) string { return d.Name + " " + d.What }
 
 func asked(d task.Drift) string {

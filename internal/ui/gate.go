@@ -28,6 +28,8 @@ func (s Style) StewardGate(name string, g loop.Gate, now time.Time) string {
 	switch {
 	case g.Kind == loop.GateQuestion && slices.Contains(g.Choices, steward.Replan):
 		hint = "With --note TEXT, replan tells the planner what you want. A task that brings its own plan keeps it."
+	case g.Kind == steward.GateDrift:
+		hint = steward.AsFound
 	case g.Kind == steward.GateTier:
 		hint = "The plan: " + shell.Join("pawl", "steward", "show", name, g.Task)
 	}

@@ -76,4 +76,5 @@ func TestAPersonIsToldHowToAnswerThePlanner(t *testing.T) {
 	require.Contains(t, Style{}.StewardGate("shop", asks, time.Now()), "Waiting: it is blocked:\n  - one\n  - two\ngate question-1")
 	asks.Kind, asks.Choices = steward.GateDrift, []string{steward.Keep}
 	require.NotContains(t, Style{}.StewardGate("shop", asks, time.Now()), "--note")
+	require.Contains(t, Style{}.StewardGate("shop", asks, time.Now()), steward.AsFound)
 }

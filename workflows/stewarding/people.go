@@ -151,6 +151,9 @@ func Details(s steward.State) string {
 				w.WriteString("\n")
 			}
 		}
+		if g.Kind == steward.GateDrift {
+			w.WriteString(steward.AsFound + "\n\n")
+		}
 		if t := s.Find(g.Task); t != nil && g.Kind == steward.GateTier {
 			w.WriteString(plan(s, *t))
 		}

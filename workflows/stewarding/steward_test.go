@@ -463,7 +463,7 @@ func TestDetailsOfAStewardThatHasEndedAskNobody(t *testing.T) {
 		Tasks: []steward.Task{{ID: "a", State: task.Waiting, WaitingFor: &steward.WaitingFor{Loop: "crew-a-one", Gate: "diff-2"}}}}
 	require.Equal(t, 2, strings.Count(Details(s), "### Waiting"))
 	s.Gates[0].Summary, s.Gates[0].Points = "it is blocked: one; two", []string{"one", "two"}
-	require.Contains(t, Details(s), "it is blocked: (gate `drift-1`)\n\n- one\n- two\n\n")
+	require.Contains(t, Details(s), "it is blocked: (gate `drift-1`)\n\n- one\n- two\n\n"+steward.AsFound)
 	s.Status = loop.Halted
 	require.NotContains(t, Details(s), "### Waiting")
 	require.Contains(t, Details(s), "| a | not done, was WAITING_FOR_HUMAN |")
