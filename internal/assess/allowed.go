@@ -1,21 +1,15 @@
 package assess
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"pawl/internal/charter"
-	"pawl/internal/list"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
-
-// maxCommand limits what is parsed, because the parser recurses into nested commands.
-const maxCommand = 32 << 10
 
 // Allowed reports whether a plan may use a command, and why it may not (S6). It may use a command of the charter's
 // defaults without changes, because a person has written it there. In any other command, each simple command has to
@@ -33,139 +27,14 @@ func Allowed(c charter.Charter, command string) (ok bool, why string) {
 	if len(c.Allow) == 0 {
 		return false, "the charter has no list of commands (allow), so only those of its defaults may be used"
 	}
-	commands, why := simpleCommands(command)
+	commands, why := shell.Simple(command)
 	if why != "" {
 		return false, why
 	}
-	var entries [][]string
-	for _, entry := range c.Allow {
-		if words, _ := simpleCommands(entry); len(words) == 1 {
-			entries = append(entries, words[0])
-		}
-	}
 	for _, words := range commands {
-		if !slices.ContainsFunc(entries, func(entry []string) bool {
-			return len(words) >= len(entry) && slices.Equal(words[:len(entry)], entry)
-		}) {
+		if !slices.ContainsFunc(c.Allow, func(entry string) bool { return shell.Starts(words, entry) }) {
 			return false, fmt.Sprintf("%q does not begin with an entry of allow", strings.ReplaceAll(strings.Join(words, " "), "\x01", ""))
 		}
 	}
 	return true, ""
-}
-
-// simpleCommands returns the words of the simple commands in a line of shell code, or why it can't be judged.
-func simpleCommands(line string) (commands [][]string, why string) {
-	if len(line) > maxCommand {
-		return nil, fmt.Sprintf("it is longer than %d bytes", maxCommand)
-	}
-	if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) {
-		return nil, "it contains a control character"
-	}
-	for i, variant := range []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash} {
-		file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(line), "")
-		if err != nil {
-			return nil, "it can't be parsed as shell code"
-		}
-		r := wordReader{}
-		r.statements(file.Stmts)
-		switch {
-		case r.why != "":
-			return nil, r.why
-		case i > 0 && !slices.EqualFunc(commands, r.commands, slices.Equal[[]string]):
-			return nil, "it means different things to different shells"
-		}
-		commands = r.commands
-	}
-	if len(commands) == 0 {
-		return nil, "it is not a command"
-	}
-	return commands, ""
-}
-
-// wordReader collects the words of simple commands, up to the first thing that can't be judged by words.
-type wordReader struct {
-	commands [][]string
-	why      string
-}
-
-func (r *wordReader) refuse(why string) {
-	r.why = cmp.Or(r.why, why)
-}
-
-func (r *wordReader) statements(all []*syntax.Stmt) {
-	for _, s := range all {
-		r.statement(s)
-	}
-}
-
-func (r *wordReader) statement(s *syntax.Stmt) {
-	for _, redirect := range s.Redirs {
-		r.redirect(redirect)
-	}
-	switch x := s.Cmd.(type) {
-	case *syntax.CallExpr:
-		if len(x.Assigns) > 0 {
-			r.refuse("a variable is set for a command")
-		}
-		r.commands = append(r.commands, list.Map(x.Args, r.word))
-	case *syntax.BinaryCmd:
-		r.statement(x.X)
-		r.statement(x.Y)
-	case *syntax.Subshell:
-		r.statements(x.Stmts)
-	case *syntax.Block:
-		r.statements(x.Stmts)
-	case *syntax.IfClause:
-		for branch := x; branch != nil; branch = branch.Else {
-			r.statements(branch.Cond)
-			r.statements(branch.Then)
-		}
-	default:
-		r.refuse("it has more than simple commands")
-	}
-}
-
-func (r *wordReader) redirect(x *syntax.Redirect) {
-	switch target := r.word(x.Word); {
-	case x.Op == syntax.DplOut || x.Op == syntax.DplIn:
-		if strings.Trim(target, "0123456789") != "" && target != "-" {
-			r.refuse("it is redirected")
-		}
-	case target != "/dev/null" || x.Op != syntax.RdrOut && x.Op != syntax.AppOut && x.Op != syntax.RdrIn:
-		r.refuse("it is redirected")
-	}
-}
-
-// word returns a word that means the same in every run.
-func (r *wordReader) word(w *syntax.Word) string {
-	var b strings.Builder
-	for _, part := range w.Parts {
-		switch x := part.(type) {
-		case *syntax.Lit:
-			r.literal(&b, unquoted.Replace(x.Value))
-		case *syntax.SglQuoted: // in $'' the $ is a literal to a POSIX shell, and refused before bash is asked
-			b.WriteString(x.Value)
-		case *syntax.DblQuoted:
-			for _, inside := range x.Parts {
-				if lit, ok := inside.(*syntax.Lit); ok {
-					r.literal(&b, lit.Value)
-				} else {
-					r.refuse("it has a variable or a substitution")
-				}
-			}
-		default:
-			r.refuse("it has a variable or a substitution")
-		}
-	}
-	return b.String()
-}
-
-// unquoted marks the characters that are only special without quotes, so that '~/x' is not the same as ~/x.
-var unquoted = strings.NewReplacer("~", "\x01~", "*", "\x01*", "?", "\x01?", "[", "\x01[", "{", "\x01{")
-
-func (r *wordReader) literal(b *strings.Builder, text string) {
-	if strings.Contains(text, "$") {
-		r.refuse("it has a $ that shells read in different ways")
-	}
-	b.WriteString(text)
 }
