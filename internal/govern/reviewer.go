@@ -2,16 +2,17 @@ package govern
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"pawl/internal/lazyregexp"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 )
 
 // Decision is a reviewer's decision on a proposal: one of two, or Undecided.
@@ -126,12 +127,16 @@ func undecided(format string, args ...any) Opinion {
 
 // readObject reads the review object strictly: encoding/json takes keys in any case, and the last of two equal keys.
 func readObject(object []byte) (Opinion, error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if err := exactKeys(d, "review", []string{"decision", "hash", "note", "criteria"}); err != nil {
+	var twice error
+	review, _, err := spec.JSON(object, func(string, int) {}, func(key string, _ int) { twice = fmt.Errorf("it has %q twice", clip(key)) })
+	if err = cmp.Or(err, twice, onlyKeys("review", review, "decision", "hash", "note", "criteria")); err != nil {
 		return Opinion{}, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Opinion{}, errors.New("more follows after the object")
+	criteria, _ := review.(map[string]any)["criteria"].([]any)
+	for _, c := range criteria {
+		if err := onlyKeys("a criterion", c, "criterion", "met", "evidence"); err != nil {
+			return Opinion{}, err
+		}
 	}
 	var r struct {
 		Decision string
@@ -143,8 +148,8 @@ func readObject(object []byte) (Opinion, error) {
 			Evidence  string
 		}
 	}
-	if err := json.Unmarshal(object, &r); err != nil {
-		return Opinion{}, err
+	if json.Unmarshal(object, &r) != nil {
+		return Opinion{}, errors.New("a value is not a simple one of the expected type")
 	}
 	out := Opinion{Decision: Decision(r.Decision), Hash: r.Hash, Note: r.Note}
 	for _, c := range r.Criteria {
@@ -160,51 +165,18 @@ func readObject(object []byte) (Opinion, error) {
 	return out, nil
 }
 
-// exactKeys reads one object with no keys but these, each once, of simple values and lists of criteria.
-func exactKeys(d *json.Decoder, what string, keys []string) error {
-	t, err := d.Token()
-	if err != nil {
-		return err
-	}
-	if t != json.Delim('{') {
+// onlyKeys returns an error unless a value is an object with no keys but these.
+func onlyKeys(what string, value any, keys ...string) error {
+	object, is := value.(map[string]any)
+	if !is {
 		return fmt.Errorf("%s is not an object", what)
 	}
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		key, _ := t.(string)
-		switch {
-		case !slices.Contains(keys, key):
+	for key := range object {
+		if !slices.Contains(keys, key) {
 			return fmt.Errorf("%s has a key %q", what, clip(key))
-		case seen[key]:
-			return fmt.Errorf("%s has %q twice", what, key)
-		}
-		seen[key] = true
-		if key == "criteria" {
-			if t, err := d.Token(); err != nil || t != json.Delim('[') {
-				return errors.New("criteria is not a list")
-			}
-			for d.More() {
-				if err := exactKeys(d, "a criterion", []string{"criterion", "met", "evidence"}); err != nil {
-					return err
-				}
-			}
-			if _, err := d.Token(); err != nil {
-				return err
-			}
-			continue
-		}
-		if t, err := d.Token(); err != nil {
-			return err
-		} else if _, nested := t.(json.Delim); nested {
-			return fmt.Errorf("%q in %s is not a simple value", key, what)
 		}
 	}
-	_, err = d.Token()
-	return err
+	return nil
 }
 
 var (
