@@ -10,10 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/viper"
-
-	"pawl/internal/spec"
 )
 
 // Worker has the settings of this host's worker. What nobody should choose (heartbeats, the deadlock detector, the
@@ -58,20 +54,15 @@ const (
 	NoTriggers      = "off"
 )
 
-// DefaultWorker returns the settings of a worker by default.
-func DefaultWorker() Worker {
-	return Worker{Activities: 100, Cache: 500, StopTimeout: 20 * time.Second, MoveAfter: 2 * time.Minute, Triggers: DefaultTriggers}
-}
-
 // workerEnvPrefix begins the names of the variables with the worker's settings: PAWL_WORKER_AGENTS.
 const workerEnvPrefix = "PAWL_WORKER"
 
 // WorkerSetting is one of the worker's settings.
 type WorkerSetting struct {
-	Flag  string // the flag of `pawl up` and the worker: "stop-timeout"
-	Usage string
-	get   func(Worker) string
-	set   func(*Worker, string) error
+	Flag    string // the flag of `pawl up` and the worker: "stop-timeout"
+	Default string // "" for none
+	Usage   string
+	set     func(*Worker, string) error // the error says what the setting may be
 }
 
 // Env returns the setting's variable.
@@ -79,37 +70,15 @@ func (s WorkerSetting) Env() string {
 	return workerEnvPrefix + "_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_"))
 }
 
-// Default returns the setting's default, "" for none.
-func (s WorkerSetting) Default() string { return s.get(DefaultWorker()) }
-
 // WorkerSettings lists all settings of the worker.
 var WorkerSettings = []WorkerSetting{
-	number("agents", "agents that run at once; 0 means 10 with your own Temporal, and no separate limit with the embedded engine", 0, func(w *Worker) *int { return &w.Agents }),
-	number("activities", "other activities that run at once", 1, func(w *Worker) *int { return &w.Activities }),
-	number("cache", "loops kept in memory between their tasks", 0, func(w *Worker) *int { return &w.Cache }),
-	{
-		"stop-timeout", "how long steps are given to end when the worker stops",
-		func(w Worker) string { return w.StopTimeout.String() },
-		func(w *Worker, text string) (err error) {
-			if w.StopTimeout, err = time.ParseDuration(text); err != nil || w.StopTimeout < time.Second {
-				return errors.New("a duration of at least a second, such as 20s")
-			}
-			return nil
-		},
-	},
-	{
-		"move-after", "how long this host may leave work of a loop with a repo.url untouched before the loop checks whether the host is gone and moves; 0 means for ever",
-		func(w Worker) string { return spec.Duration(w.MoveAfter).String() },
-		func(w *Worker, text string) (err error) {
-			if w.MoveAfter, err = time.ParseDuration(text); err != nil || w.MoveAfter < time.Second && w.MoveAfter != 0 {
-				return errors.New("0, or a duration of at least a second, such as 2m")
-			}
-			return nil
-		},
-	},
-	{
-		"triggers", "address at which stewards' triggers are served over HTTP, while a steward has triggers other than health checks; off serves none",
-		func(w Worker) string { return w.Triggers },
+	{"agents", "0", "agents that run at once; 0 means 10 with your own Temporal, and no separate limit with the embedded engine", number(0, func(w *Worker) *int { return &w.Agents })},
+	{"activities", "100", "other activities that run at once", number(1, func(w *Worker) *int { return &w.Activities })},
+	{"cache", "500", "loops kept in memory between their tasks", number(0, func(w *Worker) *int { return &w.Cache })},
+	{"stop-timeout", "20s", "how long steps are given to end when the worker stops", length("a duration of at least a second, such as 20s", func(w *Worker) *time.Duration { return &w.StopTimeout })},
+	{"move-after", "2m", "how long this host may leave work of a loop with a repo.url untouched before the loop checks whether the host is gone and moves; 0 means for ever",
+		length("0, or a duration of at least a second, such as 2m", func(w *Worker) *time.Duration { return &w.MoveAfter })},
+	{"triggers", DefaultTriggers, "address at which stewards' triggers are served over HTTP, while a steward has triggers other than health checks; off serves none",
 		func(w *Worker, text string) error {
 			_, port, err := net.SplitHostPort(text)
 			if _, number := strconv.ParseUint(port, 10, 16); text != NoTriggers && (err != nil || number != nil) {
@@ -117,59 +86,66 @@ var WorkerSettings = []WorkerSetting{
 			}
 			w.Triggers = text
 			return nil
-		},
-	},
-	word("deployment", "Worker Deployment that this worker is a version of (needs build-id; without it, no versioning)", func(w *Worker) *string { return &w.Deployment }),
-	word("build-id", "this build's name in the Worker Deployment", func(w *Worker) *string { return &w.BuildID }),
+		}},
+	{"deployment", "", "Worker Deployment that this worker is a version of (needs build-id; without it, no versioning)", word(func(w *Worker) *string { return &w.Deployment })},
+	{"build-id", "", "this build's name in the Worker Deployment", word(func(w *Worker) *string { return &w.BuildID })},
 }
 
-func number(flag, usage string, least int, field func(*Worker) *int) WorkerSetting {
-	return WorkerSetting{
-		flag, usage,
-		func(w Worker) string { return strconv.Itoa(*field(&w)) },
-		func(w *Worker, text string) error {
-			n, err := strconv.Atoi(text)
-			if err != nil || n < least || n > maxSlots {
-				return fmt.Errorf("a number from %d to %d", least, maxSlots)
-			}
-			*field(w) = n
-			return nil
-		},
+// DefaultWorker returns the settings of a worker by default.
+func DefaultWorker() (w Worker) {
+	for _, s := range WorkerSettings {
+		_ = s.set(&w, s.Default) // a test sets all defaults
+	}
+	return w
+}
+
+func number(least int, field func(*Worker) *int) func(*Worker, string) error {
+	return func(w *Worker, text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > maxSlots {
+			return fmt.Errorf("a number from %d to %d", least, maxSlots)
+		}
+		*field(w) = n
+		return nil
 	}
 }
 
 // maxSlots is more than any machine can run, and too few to exhaust its memory at once.
 const maxSlots = 100000
 
-func word(flag, usage string, field func(*Worker) *string) WorkerSetting {
-	return WorkerSetting{
-		flag, usage,
-		func(w Worker) string { return *field(&w) },
-		func(w *Worker, text string) error {
-			*field(w) = text
-			return nil
-		},
+// length reads a duration of a second or more, or 0 if that is one of the values that want names.
+func length(want string, field func(*Worker) *time.Duration) func(*Worker, string) error {
+	return func(w *Worker, text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < time.Second && (d != 0 || !strings.HasPrefix(want, "0")) {
+			return errors.New(want)
+		}
+		*field(w) = d
+		return nil
+	}
+}
+
+func word(field func(*Worker) *string) func(*Worker, string) error {
+	return func(w *Worker, text string) error {
+		*field(w) = text
+		return nil
 	}
 }
 
 // LoadWorker reads the worker's settings. Flags (flag → text) override the environment, which overrides the defaults.
 // An empty variable counts as not set. The error has all problems, one on each line.
 func LoadWorker(flags map[string]string) (Worker, error) {
-	v, w := viper.New(), DefaultWorker()
+	w := DefaultWorker()
 	var wrong []string
 	known := map[string]bool{}
 	for _, s := range WorkerSettings {
 		known[s.Env()] = true
-		_ = v.BindEnv(s.Flag, s.Env()) // fails only without a key
-		from := s.Env()
-		if text, given := flags[s.Flag]; given {
-			v.Set(s.Flag, text)
-			from = "--" + s.Flag
-		}
-		if !v.IsSet(s.Flag) {
+		from, text := s.Env(), strings.TrimSpace(os.Getenv(s.Env()))
+		if flag, given := flags[s.Flag]; given {
+			from, text = "--"+s.Flag, strings.TrimSpace(flag)
+		} else if text == "" {
 			continue
 		}
-		text := strings.TrimSpace(v.GetString(s.Flag))
 		if err := s.set(&w, text); err != nil {
 			wrong = append(wrong, fmt.Sprintf("%s is %q; it may be %v", from, text, err))
 		}

@@ -31,10 +31,10 @@ func TestFlagsOverrideVariablesOfAWorker(t *testing.T) {
 func TestEverySettingOfAWorkerHasAVariableAFlagAndADefaultThatItTakes(t *testing.T) {
 	for _, s := range config.WorkerSettings {
 		require.NotEmpty(t, s.Usage)
-		if s.Default() == "" {
+		if s.Default == "" {
 			continue
 		}
-		w, err := config.LoadWorker(map[string]string{s.Flag: s.Default()})
+		w, err := config.LoadWorker(map[string]string{s.Flag: s.Default})
 		require.NoError(t, err, s.Flag)
 		require.Equal(t, config.DefaultWorker(), w)
 	}

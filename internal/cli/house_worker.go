@@ -123,7 +123,7 @@ func (a *app) configureWorker(cmd *cobra.Command, _ []string) (err error) {
 // workerFlags adds the flags of a worker's settings to a command that runs a worker until it is interrupted.
 func workerFlags(cmd *cobra.Command) *cobra.Command {
 	for _, s := range config.WorkerSettings {
-		cmd.Flags().String(s.Flag, s.Default(), s.Usage+" ("+s.Env()+")")
+		cmd.Flags().String(s.Flag, s.Default, s.Usage+" ("+s.Env()+")")
 	}
 	return cmd
 }

@@ -15,7 +15,7 @@ import (
 func TestTheWorkersSettingsAreDocumented(t *testing.T) {
 	var rows strings.Builder
 	for _, s := range config.WorkerSettings {
-		value := s.Default()
+		value := s.Default
 		if value == "" {
 			value = "–"
 		}
