@@ -119,11 +119,11 @@ func (a *app) noteEngine(e Engine) {
 		a.say("the engine's database was damaged or of another version, so pawl moved it aside: %s. This host's loops continue from their ledgers", old)
 	}
 	if f := e.Found(); e.Moved() && e.Owner() {
-		hint := " (for the Temporal CLI: --address " + f.Address + ")"
-		if f.Pass != nil { // its profile has the address
-			hint = ""
+		cli := "--address " + f.Address
+		if f.Pass != nil {
+			cli = "the profile that `pawl up` names"
 		}
-		a.say("Temporal's own port is taken; the engine is at %s%s", f.Address, hint)
+		a.say("Temporal's own port is taken by another program, so the engine listens at %s. pawl finds it by itself; the Temporal CLI needs %s", f.Address, cli)
 	}
 }
 
