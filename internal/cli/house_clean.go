@@ -241,6 +241,22 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 	return at, ""
 }
 
+// held returns why a ref stays in the user's repository, "" if it can be removed.
+func (c *cleaning) held(ctx context.Context, r workspace.Record, ref string) string {
+	repo, err := r.Hold()
+	if err != nil {
+		return fmt.Sprintf("%s can't be opened: %v", r.Repo, err)
+	}
+	defer repo.Close()
+	err = userrepo.Droppable(ctx, userrepo.Held(repo), ref)
+	if pre, is := errors.AsType[*userrepo.Precondition](err); is {
+		return pre.What
+	} else if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // loop adds what is left of one loop. needed says why its store is kept.
 func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) {
 	if c.refs {
@@ -250,13 +266,16 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 			if ref == r.Ledger {
 				kind = "ledger"
 			}
-			at, lacks := c.pushed(ctx, r, ref)
+			at, why := c.pushed(ctx, r, ref)
+			if why == "" && at != "" {
+				why = c.held(ctx, r, ref)
+			}
 			switch {
 			case ref == clean && (ref == "" || at == ""): // it does not exist or has no name
-			case needed != "" && !c.workerRuns:
+			case needed != "": // else a store would stay for ever for what the repository lacks
 				c.Kept = append(c.Kept, Keeping{r.Ref, kind, "it stays with its store: " + needed})
-			case lacks != "":
-				c.Kept = append(c.Kept, Keeping{r.Ref, kind, lacks})
+			case why != "":
+				c.Kept = append(c.Kept, Keeping{r.Ref, kind, why})
 			case at != "":
 				c.add(Removal{Loop: r.Ref, Kind: kind, Path: ref, Repo: r.Repo, at: at, of: r})
 			}

@@ -31,8 +31,9 @@ func proposes(t *testing.T) (*world.World, world.Proposal) {
 
 // TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn, beside the loop's branch, which also has what was only tried.
 func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
-	w := world.New(t, `cat >/dev/null; case $PAWL_ITERATION in 2) echo 1 >work/n; echo "spoil it";; *) echo $((90 + PAWL_ITERATION)) >work/n; echo "# raise it to $PAWL_ITERATION";; esac`).
+	w := world.Alone(t, `cat >/dev/null; case $PAWL_ITERATION in 2) echo 1 >work/n; echo "spoil it";; *) echo $((90 + PAWL_ITERATION)) >work/n; echo "# raise it to $PAWL_ITERATION";; esac`).
 		Set(doc{"limits": doc{"iterations": 3}})
+	u := w.Up()
 	w.Run(0)
 	clean := "pawl/" + w.Loop + "-clean"
 	require.Equal(t, "raise it to 3\nraise it to 1", w.Git("log", "--format=%s", "main.."+clean))
@@ -44,8 +45,19 @@ func TestA7_TheKeptChangesAloneAreOnABranchOfTheirOwn(t *testing.T) {
 	w.Done("apply", w.Loop)
 	w.Before = w.Snapshot()
 	require.Regexp(t, w.Loop+` +completed +proposal applied `, w.Done("list").Out)
+
+	require.Contains(t, w.Done("clean", "--refs", "--yes", w.Loop).Out, "branch (it stays with its store: a worker runs on this host)")
+	require.Contains(t, w.Git("for-each-ref"), clean)
+	require.NoError(t, u.Stop())
+	w.Git("checkout", "-q", clean)
+	require.Contains(t, w.Done("clean", "--refs", w.Loop).Out, "branch (the branch pawl/"+w.Loop+"-clean is checked out)")
+	w.Git("checkout", "-q", "main")
+	w.Before = w.Snapshot()
 	w.Done("clean", "--refs", "--yes", w.Loop)
-	require.NotContains(t, w.Git("for-each-ref"), clean)
+	require.NotContains(t, w.Git("for-each-ref"), "pawl")
+	stores, err := filepath.Glob(filepath.Join(w.Home, "stores", "*.git"))
+	require.NoError(t, err)
+	require.Empty(t, stores, "the store is not kept for what the repository lacks")
 }
 
 // TestE3_AnApprovalThatIsSentAgainApprovesNothingElse: the diff of the first change, which adds a file, is the diff of the
