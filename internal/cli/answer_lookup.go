@@ -30,7 +30,7 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 	case err != nil && ctx.Err() != nil:
 		return m, context.Cause(ctx)
 	case err != nil:
-		return m, fault.New(fault.EngineUnreachable, "no worker answers, so what waits can't be shown").
+		return m, fault.New(fault.NoWorker, "no worker answers, so what waits can't be shown").
 			Advise("Start one (" + s.AWorker() + "), or approve by --hash.")
 	case state.Gate == nil:
 		return m, client.Loop.Naming(id, fault.New(fault.GateClosed, "no gate is open: there is nothing to approve"))

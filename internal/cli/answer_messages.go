@@ -10,6 +10,7 @@ import (
 	"pawl/config"
 	"pawl/internal/act"
 	"pawl/internal/client"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -214,7 +215,8 @@ func (a *app) sendApproval(ctx context.Context, s *session, id string, m loop.Me
 		}
 	}
 	if sent.Via == "signal" {
-		return &leaving{code: exitInternal, why: "nothing is applied yet: the loop does it once a worker runs (" + s.AWorker() + "); `pawl show " + id + "` says whether it has"}
+		return fault.New(fault.NoWorker, "nothing is applied yet: the loop does it once a worker runs (%s)", s.AWorker()).
+			Advise("`pawl show " + id + "` says whether it has.")
 	}
 	a.screen.Live("applying the change …")
 	done, err := s.AwaitApplied(ctx, id, from)

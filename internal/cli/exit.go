@@ -25,7 +25,7 @@ const (
 // exitMeanings is the explanation of the exit codes for people.
 var exitMeanings = [...]string{
 	exitOK:          "done; the loop completed",
-	exitInternal:    "an internal error",
+	exitInternal:    "an internal error, or Temporal or a worker does not answer",
 	exitUsage:       "wrong usage, an invalid spec, a refused message",
 	exitFailed:      "the loop failed",
 	exitGate:        "a gate opened and there is no terminal to answer at; the loop waits",

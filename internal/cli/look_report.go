@@ -74,7 +74,7 @@ func (a *app) ended(ctx context.Context, s *session, id string) (*follower, clie
 		f.recall(v.Events, err)
 		return f, s.Await(ctx, f.runToken), ctx.Err()
 	}
-	return nil, client.Ending{}, fault.New(fault.EngineUnreachable, "neither this host's ledger nor the loop %s itself can be read", id).
+	return nil, client.Ending{}, fault.New(fault.NoWorker, "neither this host's ledger nor the loop %s itself can be read", id).
 		Advise("Run this on the loop's host (" + r.State.Host + ").")
 }
 

@@ -221,7 +221,7 @@ func TestASnapshotIsTheLoopsOwnAndAnEndFromOutsideShowsInIt(t *testing.T) {
 	require.Contains(t, s.State.Reason, "terminated")
 
 	_, err = reach(t, &service{silent: true}).Snapshot(t.Context(), "here")
-	require.Equal(t, fault.EngineUnreachable, fault.CodeOf(err), "no worker and no ledger on this host")
+	require.Equal(t, fault.NoWorker, fault.CodeOf(err), "no worker and no ledger on this host")
 
 	none := reach(t, &service{})
 	none.SDK = nil

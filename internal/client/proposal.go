@@ -137,7 +137,7 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 			}
 		}
 		if c.Now().Sub(silent) > replyTimeout {
-			return done, fault.New(fault.EngineUnreachable, "the loop %s took the approval, but has not said whether the change is applied", id).
+			return done, fault.New(fault.NoWorker, "the loop %s took the approval, but has not said whether the change is applied", id).
 				Advise("See `pawl show " + id + "`.")
 		}
 		select {

@@ -119,7 +119,7 @@ func seek[S any](ctx context.Context, c *Client, id string, of subject[S]) (s Sn
 		}
 		return s, c.Torn(id, of.NotFound(id))
 	}
-	return s, c.Torn(id, fault.New(fault.EngineUnreachable, "no worker answers for the %s %s, and this host has no ledger of it", of.Word, id).
+	return s, c.Torn(id, fault.New(fault.NoWorker, "no worker answers for the %s %s, and this host has no ledger of it", of.Word, id).
 		Advise("Start a worker ("+c.AWorker()+") on its host."))
 }
 

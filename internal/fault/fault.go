@@ -37,6 +37,7 @@ const (
 	ReviewRejected      Code = "REVIEW_REJECTED"
 	BaseMoved           Code = "BASE_MOVED"
 	EngineUnreachable   Code = "ENGINE_UNREACHABLE"
+	NoWorker            Code = "NO_WORKER"
 	InfrastructureError Code = "INFRASTRUCTURE"
 	PermissionDenied    Code = "PERMISSION_DENIED"
 	WallClockExceeded   Code = "WALL_CLOCK_EXCEEDED"
@@ -106,6 +107,7 @@ var Table = []Row{
 	{GateMismatch, "the answer is for another gate or of another kind", "Answer the gate that `pawl show` names, in one of the ways it lists.", 2, ""},
 	{HashMismatch, "the hash does not match what waits for approval", "Look at what waits now (`pawl show`) and answer with exactly that hash.", 2, ReviewGating},
 	{EngineUnreachable, "no Temporal service answers", "Start the engine with `pawl up`, or check TEMPORAL_ADDRESS.", 1, ""},
+	{NoWorker, "Temporal answers, but no worker does for this loop or steward", "Start a worker on the loop's host: `pawl up`.", 1, ""},
 	{InfrastructureError, "the machine or a service failed, not the loop's work", "See the message; the loop can be started again from what it kept.", 1, ""},
 	{PermissionDenied, "a role lacks a permission; nothing of that work was run or kept", "Grant it under `permissions.<role>` and start again, or give the work to another role.", 3, Enforcement},
 	{WallClockExceeded, "the loop's wall clock has run out; never a failure type, only the `cause` beside `BUDGET_EXHAUSTED`", "Raise `limits.wallClock` and start again; what was kept is on the branch.", 6, Enforcement},
