@@ -22,8 +22,9 @@ import (
 // append to the same entry, the repository accepts one of them, so no lock and no clock is needed.
 
 // pushApart is the least time between two pushes of kept changes, for which nobody waits. Only a loop with faster
-// iterations has several kept changes in one push.
-const pushApart = time.Second
+// iterations has several kept changes in one push. git makes one pack of a push with 100 objects, which is what such a
+// loop has in this time. Smaller pushes become files, one for each object.
+const pushApart = 5 * time.Second
 
 // pushLimit is how long a push of an append may take: a repository that never answers must not stop a loop forever.
 const pushLimit = 2 * time.Minute
