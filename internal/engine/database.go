@@ -352,10 +352,7 @@ func (d database) config() *config.SQL {
 		PluginName:   sqliteplugin.PluginName,
 		DatabaseName: d.escaped(),
 		ConnectAttributes: map[string]string{
-			"mode":         "rw",
-			"journal_mode": "wal",
-			// FULL: a decision that was reported survives a power cut. NORMAL would save 1.5 ms a step.
-			"synchronous": "2",
+			"mode": "rw",
 			// The server's plugin keeps the connection to a data source as long as the process lives, even if the
 			// file has been replaced since. This value makes each start another data source. The plugin understands
 			// only `setup=true`, and SQLite ignores the key.

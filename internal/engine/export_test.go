@@ -49,3 +49,24 @@ func TimersReadTo(t *testing.T, db *sql.DB, to time.Time) {
 		return true
 	}))
 }
+
+// Pool returns a pool of the server's connections to a database.
+func Pool(path string) *sql.DB {
+	db, _ := sql.Open("sqlite", "")
+	pool := sql.OpenDB(connector{db.Driver(), database{path}.dsn() + "?_pragma=journal_mode(wal)&_pragma=" + syncAll})
+	pool.SetMaxOpenConns(1)
+	return pool
+}
+
+// MaxKept is how many statements a connection keeps.
+const MaxKept = maxKept
+
+// Kept returns how many statements the connection of a pool has kept.
+func Kept(pool *sql.DB) (kept int, err error) {
+	conn, err := pool.Conn(context.Background())
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	return kept, conn.Raw(func(c any) error { kept = len(c.(*connection).kept); return nil })
+}
