@@ -270,6 +270,7 @@ func TestP2_EachAgentIsToldWhatTheOthersTry(t *testing.T) {
 		require.Equal(t, call.Candidate, call.Desk)
 		require.Empty(t, call.Events, "what is pending was recorded before")
 		if call.Phase == "modify" {
+			require.NotContains(t, call.Beside, "")
 			told[call.Candidate] = call.Beside
 			require.Equal(t, fmt.Sprintf("idea %d", call.Candidate), call.Idea)
 		}
@@ -283,14 +284,32 @@ func TestP2_EachAgentIsToldWhatTheOthersTry(t *testing.T) {
 }
 
 func TestP6_AConflictGoesBackToTheIdeas(t *testing.T) {
-	m := newTeam(t, map[int]float64{1: 1, 2: 2, 3: 3})
-	m.collides[1] = 3
-	p := play(t, m.world, atOnce(3, 4, nil), nil)
+	for idea, ideas := range map[string]bool{"change 1": false, "idea 1": true} {
+		m := newTeam(t, map[int]float64{1: 1, 2: 2, 3: 3})
+		m.collides[1] = 3
+		for n := range 4 {
+			m.ideas[n+1] = []try{{Idea: fmt.Sprintf("idea %d", n+1)}}
+		}
+		p := play(t, m.world, atOnce(3, 4, map[string]any{"agent": map[string]any{"ideas": ideas}}), nil)
+		require.Nil(t, p.err)
+		require.Equal(t, []int{1}, p.candidates(loop.CandidateConflicted))
+		require.Equal(t, "3 no 15.000000 conflict", p.course()[2])
+		last := p.agents[len(p.agents)-1]
+		require.Equal(t, idea, last.Idea, "it is tried again, from where the loop is by then")
+		require.Equal(t, "4 no 15.000000", p.course()[3])
+		for _, call := range p.agents {
+			require.False(t, call.Phase == "ideate" && call.Candidate == last.Candidate && call.Key.Iteration == 4, "it has its idea")
+		}
+	}
+}
+
+func TestP2_ACandidateWithoutAnIdeaHasFailed(t *testing.T) {
+	m := newTeam(t, map[int]float64{1: 1})
+	m.ideas = map[int][]try{1: {{Idea: "idea 1"}}, 2: {{}}}
+	p := play(t, m.world, atOnce(2, 2, map[string]any{"agent": map[string]any{"ideas": true}}), nil)
 	require.Nil(t, p.err)
-	require.Equal(t, []int{1}, p.candidates(loop.CandidateConflicted))
-	require.Equal(t, "3 no 15.000000 conflict", p.course()[2])
-	require.Equal(t, "change 1", p.agents[len(p.agents)-1].Idea, "it is tried again, from where the loop is by then")
-	require.Equal(t, "4 no 15.000000", p.course()[3])
+	require.Equal(t, []string{"1 no 10.000000 error:agent", "2 yes 11.000000"}, p.course())
+	require.Equal(t, "the agent offered no idea", p.final.Iterations[0].Description)
 }
 
 func TestP6_CandidatesAreSampledOneAfterTheOther(t *testing.T) {
@@ -328,6 +347,7 @@ func TestP3_WhatAPolicyRefusesLiesOnItsDeskUntilItIsTaken(t *testing.T) {
 	})
 	require.Nil(t, p.err)
 	require.Equal(t, map[int]string{1: "true", 2: "true"}, m.verdicts(p), "%v", p.course())
+	require.Equal(t, 1, m.calls[act.TakeName], "the other one is where it lies")
 }
 
 func TestL9_APauseAndAHaltFindEveryDesk(t *testing.T) {

@@ -32,7 +32,7 @@ func hears(env *testsuite.TestWorkflowEnvironment, heard *[]task.ChildEvent, ans
 				return nil
 			}
 			return answer(len(*heard))
-		})
+		}).After(time.Second)
 }
 
 func said(events []task.ChildEvent) (all []string) {

@@ -295,6 +295,10 @@ func TestInvalidSpecFailsTheWorkflow(t *testing.T) {
 	require.Contains(t, p.err.Error(), "direction")
 	require.NotNil(t, p.result.Kept, "an empty list, for programs")
 	require.Zero(t, p.calls[act.OpenName])
+
+	p = play(t, newWorld(t, nil), specOf(map[string]any{"agent": map[string]any{"use": "codex", "command": []string{"codex"}, "meter": "off"}, "limits": map[string]any{"tokens": 1000}}), nil)
+	require.Equal(t, string(fault.InvalidSpec), p.err.Type())
+	require.ErrorContains(t, p.err, "limits.tokens: can't be kept")
 }
 
 func TestA2_BudgetsHalt(t *testing.T) {
@@ -413,6 +417,23 @@ func TestContinueAsNewCarriesEverything(t *testing.T) {
 	require.Equal(t, one.types(), many.types())
 	require.Equal(t, 1, many.calls[act.OpenName])
 	require.Equal(t, one.result.Usage, many.result.Usage)
+}
+
+// A signal comes with the result after which a run continues as new.
+func TestAMessageThatComesWithTheEndOfARunIsForTheNextOne(t *testing.T) {
+	w := newWorld(t, nil)
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), func(env *testsuite.TestWorkflowEnvironment) {
+		w.onSettle = func(n int) string {
+			env.SetContinueAsNewSuggested(n == 1)
+			if n == 1 && w.runs == 0 {
+				env.SignalWorkflowSkippingWorkflowTask("steer", map[string]string{"note": "try the parser"})
+			}
+			return ""
+		}
+	})
+	require.Equal(t, 2, w.runs)
+	last := p.agents[len(p.agents)-1]
+	require.Len(t, last.Guidance, 1)
 }
 
 func TestStartsFromALedger(t *testing.T) {

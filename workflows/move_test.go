@@ -127,6 +127,9 @@ func (w *world) dies(n int, done bool) (where *string) {
 		if !dead {
 			return do()
 		}
+		w.mu.Lock()
+		w.dead = "pawl@test"
+		w.mu.Unlock()
 		if *where = name; done {
 			if err := do(); err != nil {
 				return err

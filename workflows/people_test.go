@@ -87,6 +87,7 @@ func TestA6_HaltMidAgentEndsTheLoop(t *testing.T) {
 	require.Equal(t, string(fault.Cancelled), p.result.ErrorCode)
 	require.Equal(t, "enough", p.result.Reason)
 	require.Equal(t, []string{"1 no 10", "2 no 10 interrupted"}, p.course())
+	require.Equal(t, "a change that was not finished", p.final.Iterations[1].Description)
 }
 
 func TestCancelIsHalt(t *testing.T) {

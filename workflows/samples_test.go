@@ -16,6 +16,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/loop"
 )
 
@@ -120,6 +121,16 @@ func TestP6_ANoisyMetricIsJudgedBySamples(t *testing.T) {
 	require.Equal(t, 5, v.count("6 claim base"))
 	require.Equal(t, 5, v.count("6 claim revert-of-commit-6"))
 
+	judged := 0
+	for _, e := range p.events(loop.ChangeJudged) {
+		if j := e.Judgement; j.Samples != nil {
+			judged++
+			require.Equal(t, []any{true, e.Metric.String()}, []any{j.Passed, j.Metric.String()})
+		}
+	}
+
+	require.Equal(t, 12, judged)
+
 	c := p.result.Claim
 	require.Equal(t, c, p.final.Claim)
 	require.Equal(t, 5, c.Pairs)
@@ -127,6 +138,45 @@ func TestP6_ANoisyMetricIsJudgedBySamples(t *testing.T) {
 	require.Greater(t, c.Bound, 45.)
 	require.InDelta(t, .24, c.FalseKeeps, 1e-9, "alpha for each of six")
 	require.Contains(t, p.types(), loop.ClaimMade)
+}
+
+// What was kept is measured anew. A failure now and then does not matter.
+func TestP6_AHeadThatCanNoLongerBeMeasuredEndsTheLoop(t *testing.T) {
+	for every, ends := range map[int]bool{1: true, 2: false} {
+		v := newVarying(t, .03, map[int]float64{1: .3})
+		heads := 0
+		v.spoil = func(in asked, out *stepped) {
+			if in.Key.Name == "head" {
+				if heads++; heads%every == 0 {
+					out.ExitCode, out.Metric = 1, nil
+				}
+			}
+		}
+		p := play(t, v.world, noisy(2, nil, nil), nil)
+		if !ends {
+			require.Nil(t, p.err)
+			require.Equal(t, 8+7, heads)
+			continue
+		}
+		require.Equal(t, string(fault.PreconditionFailed), p.err.Type())
+		require.Equal(t, 3, heads)
+	}
+}
+
+func TestP9_ALoopThatKeptNothingClaimsNothing(t *testing.T) {
+	p := play(t, newVarying(t, .03, map[int]float64{1: -.3}).world, noisy(1, nil, nil), nil)
+	require.Zero(t, p.result.Claim.Estimate)
+	require.Equal(t, "percent", p.result.Claim.Unit)
+}
+
+// Only a used-up budget leaves a claim to be made.
+func TestP9_ALoopThatFailsInAnIterationClaimsNothing(t *testing.T) {
+	v := newVarying(t, .03, map[int]float64{1: .3})
+	v.script = map[int][]try{2: {{Denied: "the writer may not edit"}}}
+	p := play(t, v.world, noisy(9, nil, nil), nil)
+	require.Equal(t, string(fault.PermissionDenied), p.err.Type())
+	require.Nil(t, p.result.Claim)
+	require.Zero(t, v.count("2 claim"))
 }
 
 func TestP6_NothingIsComparedWithWhatSelectedIt(t *testing.T) {
@@ -287,6 +337,8 @@ func TestA2_AClaimThatTheTimeIsTooShortForIsNotMade(t *testing.T) {
 	require.Equal(t, loop.Completed, p.final.Status, "the loop ends as it would have")
 	require.Nil(t, p.result.Claim)
 	require.Equal(t, 3, v.count("1 claim"))
+	warned := p.events(loop.Warned)
+	require.Contains(t, warned[len(warned)-1].Reason, "nothing is claimed by claim: the budget activeTime is used up")
 }
 
 func TestA2_TimeIsKeptForTheClaim(t *testing.T) {

@@ -67,6 +67,7 @@ type world struct {
 	apply      func(act.Apply) (act.Applied, error)
 	host       func(name string, do func() error) error // decides about each activity of the host
 	place      func(act.Place) (act.Placed, error)
+	dead       string          // the queue of a host that is gone
 	desk       string          // the queue of the host that an agent has last worked on
 	lost       map[string]bool // commits that only a lost host had
 	entries    map[string]int  // how many events the ledger had at an entry
@@ -134,7 +135,14 @@ func onHost[I, O any](w *world, name string, f func(context.Context, I) (O, erro
 		if w.host == nil {
 			return f(ctx, in)
 		}
-		w.belongs(activity.GetInfo(ctx).TaskQueue, in)
+		queue := activity.GetInfo(ctx).TaskQueue
+		w.mu.Lock()
+		dead := queue == w.dead
+		w.mu.Unlock()
+		if dead {
+			return out, untaken()
+		}
+		w.belongs(queue, in)
 		err = w.host(name, func() (err error) {
 			out, err = f(ctx, in)
 			return err
