@@ -150,13 +150,15 @@ func path(text string) (parts []string, value string, ok bool) {
 
 // problems adds positions, sorts by line (problems without one come last), and limits the number.
 func (d *document) problems(found spec.Problems) spec.Problems {
-	all := append(spec.Problems{}, d.wrong...)
-	for _, p := range found {
-		if p.File == "" {
-			where := d.locate(p.Key)
-			p.File, p.Line = where.source, where.line
+	all := slices.Concat(d.wrong, found)
+	for i, p := range all {
+		switch where := d.locate(p.Key); {
+		case p.File != "":
+		case p.Line > 0: // a reader saw it, and it reads the file only
+			all[i].File = d.at[""].source
+		default:
+			all[i].File, all[i].Line = where.source, where.line
 		}
-		all = append(all, p)
 	}
 	slices.SortStableFunc(all, func(a, b spec.Problem) int {
 		return cmp.Compare(uint(a.Line-1), uint(b.Line-1)) // problems without a line come last

@@ -15,20 +15,21 @@ import (
 )
 
 func readTOML(text []byte, file string, doc *document) {
-	if line := tooDeep(text); line > 0 {
-		doc.unread(spec.Problem{File: file, Line: line, What: fmt.Sprintf("not valid TOML: it is nested more than %d deep", spec.MaxDepth), Want: "valid TOML"})
+	// The library follows any depth until the stack is full, which ends the process.
+	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{"))+bytes.Count(text, []byte(".")) > spec.MaxValues {
+		doc.unread(spec.TooMany())
 		return
 	}
 	twice, all := tomlPlaces(text, file, doc)
 	if !all {
-		doc.unread(tooMany(file))
+		doc.unread(spec.TooMany())
 		return
 	}
 	err := toml.Unmarshal(text, &doc.values)
 	if err == nil {
 		return
 	}
-	p := spec.Problem{File: file, What: "not valid TOML: " + goWords().ReplaceAllString(err.Error(), ""), Want: "valid TOML"}
+	p := spec.Problem{What: "not valid TOML: " + goWords().ReplaceAllString(err.Error(), ""), Want: "valid TOML"}
 	var at *toml.DecodeError
 	switch {
 	case errors.As(err, &at):
@@ -42,55 +43,6 @@ func readTOML(text []byte, file string, doc *document) {
 
 // goWords matches the words in the library's messages that are Go's and not TOML's.
 var goWords = lazyregexp.New(`^toml: |strconv\.[A-Za-z]+: parsing `)
-
-// tooMany returns the problem of a document with too many values.
-func tooMany(file string) spec.Problem {
-	return spec.Problem{File: file, What: fmt.Sprintf("holds more than %d values", spec.MaxValues), Want: "a spec that a person can read"}
-}
-
-// tooDeep returns the line in which a TOML document is nested too deeply, by brackets or by dots in a key; 0 if it is
-// not. The library follows any depth until the stack is full, which ends the process.
-func tooDeep(text []byte) int {
-	line, depth, dots := 1, 0, 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '\n':
-			line, dots = line+1, 0
-		case '#':
-			for i+1 < len(text) && text[i+1] != '\n' {
-				i++
-			}
-		case '"', '\'':
-			quote := text[i : i+1]
-			if bytes.HasPrefix(text[i:], bytes.Repeat(quote, 3)) {
-				quote = bytes.Repeat(quote, 3)
-			}
-			i += len(quote)
-			for i < len(text) && !bytes.HasPrefix(text[i:], quote) && (len(quote) == 3 || text[i] != '\n') {
-				if c == '"' && text[i] == '\\' && i+1 < len(text) {
-					i++
-				}
-				if text[i] == '\n' {
-					line++
-				}
-				i++
-			}
-			i += len(quote) - 1
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth = max(depth-1, 0)
-		case '.':
-			dots++
-		case '=', ',':
-			dots = 0
-		}
-		if depth > spec.MaxDepth || dots > spec.MaxDepth {
-			return line
-		}
-	}
-	return 0
-}
 
 // tomlPlaces records the positions of the keys of a TOML document, which the library does not return with the values.
 // It returns the keys that are given twice. all is false if there are too many values.
@@ -115,7 +67,7 @@ func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems, a
 	given := func(key string, names unstable.Iterator) {
 		if seen[key] && names.Next() {
 			line := lines.of(int(names.Node().Raw.Offset))
-			twice = append(twice, spec.Problem{File: file, Line: line, Key: key, What: "is given twice", Want: "one of the two"})
+			twice = append(twice, spec.Problem{Line: line, Key: key, What: "is given twice", Want: "one of the two"})
 		}
 		seen[key] = true
 	}
@@ -159,10 +111,10 @@ func readJSON(text []byte, file string, doc *document) {
 			doc.at[key] = position{file, lines.of(at)}
 		}
 	}, func(key string, at int) {
-		doc.wrong = append(doc.wrong, spec.Problem{File: file, Line: lines.of(at), Key: key, What: "is given twice", Want: "one of the two"})
+		doc.wrong = append(doc.wrong, spec.Problem{Line: lines.of(at), Key: key, What: "is given twice", Want: "one of the two"})
 	})
 	if errors.Is(err, spec.ErrTooMany) {
-		doc.unread(tooMany(file))
+		doc.unread(spec.TooMany())
 		return
 	}
 	if err != nil {
@@ -180,12 +132,12 @@ func readJSON(text []byte, file string, doc *document) {
 		case bytes.HasSuffix(before, []byte(",")), bytes.HasPrefix(bytes.TrimLeft(text[at:], blank), []byte(",")) && bytes.ContainsAny(rest[:min(1, len(rest))], "]}"):
 			what, want = "a comma stands before the closing bracket", "no comma after the last one"
 		}
-		doc.unread(spec.Problem{File: file, Line: lines.of(end), What: "not valid JSON: " + what, Want: want})
+		doc.unread(spec.Problem{Line: lines.of(end), What: "not valid JSON: " + what, Want: want})
 		return
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		doc.unread(spec.Problem{File: file, Line: 1, What: "is not an object", Want: "the keys of a spec in { }"})
+		doc.unread(spec.Problem{Line: 1, What: "is not an object", Want: "the keys of a spec in { }"})
 		return
 	}
 	doc.values = object

@@ -153,7 +153,7 @@ func readSpec(path string) (*document, error) {
 	doc := newDocument(path)
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if what, want, line := notText(text); what != "" {
-		doc.unread(spec.Problem{File: path, Line: line, What: what, Want: want})
+		doc.unread(spec.Problem{Line: line, What: what, Want: want})
 		return doc, nil
 	}
 	doc.read(text, path, strings.ToLower(filepath.Ext(path)))

@@ -44,7 +44,7 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 	body := ""
 	switch ext {
 	case ".md", ".markdown":
-		matter, rest := issue.FrontMatter(strings.ReplaceAll(strings.TrimPrefix(string(text), "\ufeff"), "\r\n", "\n"))
+		matter, rest := issue.FrontMatter(string(text))
 		readYAML([]byte(matter), name, doc)
 		body = strings.TrimSpace(rest)
 	default:

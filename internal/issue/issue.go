@@ -243,10 +243,9 @@ func atx(h *ast.Heading, src []byte) bool {
 	return strings.Contains(string(src[from:start]), "#")
 }
 
-// normal makes the source valid UTF-8 of limited length, with Unix line ends.
+// normal makes the source valid UTF-8 of limited length, without control characters.
 func normal(source []byte) []byte {
 	s := strings.ToValidUTF8(string(source[:min(len(source), MaxSource)]), "")
-	s = strings.ReplaceAll(strings.TrimPrefix(s, "\ufeff"), "\r\n", "\n")
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
 			return -1
@@ -256,16 +255,17 @@ func normal(source []byte) []byte {
 	return []byte(s)
 }
 
-// FrontMatter splits Markdown into the YAML between its first two lines of three hyphens, and the rest. The YAML keeps
-// its line numbers of the whole text. Line ends must be Unix's.
+// FrontMatter splits Markdown into the YAML between its first two lines of three hyphens, and the rest, both with Unix
+// line ends. The YAML keeps its line numbers of the whole text.
 func FrontMatter(text string) (matter, rest string) {
-	if after, begins := strings.CutPrefix(text, "---\n"); begins {
-		if matter, rest, ends := strings.Cut("\n"+after+"\n", "\n---\n"); ends {
-			return matter + "\n", rest
-		}
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	if m := front().FindStringSubmatchIndex(text); m != nil {
+		return text[m[2]:m[3]], text[m[1]:]
 	}
 	return "", text
 }
+
+var front = lazyregexp.New(`(?ms)\A---[ \t]*$(.*?\n)---[ \t]*$\n?`)
 
 // uncommented returns the source without HTML comments. Comments in code stay.
 func uncommented(src []byte) []byte {

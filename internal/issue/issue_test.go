@@ -114,14 +114,15 @@ func FuzzParse(f *testing.F) {
 
 func TestFrontMatterIsWhatStandsBetweenTheFirstTwoFences(t *testing.T) {
 	for text, want := range map[string][2]string{
-		"---\ntitle: a\n---\nbody\n":      {"\ntitle: a\n", "body\n\n"},
-		"---\ntitle: a\n---":              {"\ntitle: a\n", ""},
-		"---\n---\nbody":                  {"\n", "body\n"},
-		"---\ntitle: a\n":                 {"", "---\ntitle: a\n"},
-		"text\n---\ntitle: a\n---\n":      {"", "text\n---\ntitle: a\n---\n"},
-		"---\na: |\n  ---\n---\nb\n---\n": {"\na: |\n  ---\n", "b\n---\n\n"},
-		"----\na: 1\n----\n":              {"", "----\na: 1\n----\n"},
-		"":                                {},
+		"---\ntitle: a\n---\nbody\n":           {"\ntitle: a\n", "body\n"},
+		"---\ntitle: a\n---":                   {"\ntitle: a\n", ""},
+		"---\n---\nbody":                       {"\n", "body"},
+		"---\ntitle: a\n":                      {"", "---\ntitle: a\n"},
+		"text\n---\ntitle: a\n---\n":           {"", "text\n---\ntitle: a\n---\n"},
+		"---\na: |\n  ---\n---\nb\n---\n":      {"\na: |\n  ---\n", "b\n---\n"},
+		"----\na: 1\n----\n":                   {"", "----\na: 1\n----\n"},
+		"\ufeff--- \r\na: 1\r\n---\t\r\nb\r\n": {"\na: 1\n", "b\n"},
+		"":                                     {},
 	} {
 		matter, rest := issue.FrontMatter(text)
 		require.Equal(t, want, [2]string{matter, rest}, "%q", text)

@@ -65,6 +65,11 @@ func JSON(text []byte, met, twice func(key string, at int)) (value any, at int, 
 // ErrTooMany is the error of JSON for a document with too many values.
 var ErrTooMany = fmt.Errorf("it holds more than %d values", MaxValues)
 
+// TooMany returns the problem of a document with too many values.
+func TooMany() Problem {
+	return Problem{What: fmt.Sprintf("holds more than %d values", MaxValues), Want: "a spec that a person can read"}
+}
+
 type reader struct {
 	dec        *json.Decoder
 	left       int // how many more values may be read

@@ -1,8 +1,12 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -10,6 +14,54 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/lazyregexp"
 )
+
+// YAML reads a text that is one object, as ReadYAML does, and an empty text as one without keys. If the text is
+// anything else, object is nil, and wrong says why.
+func YAML(text []byte, literal bool) (object map[string]any, lines map[string]int, wrong Problems) {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var root yaml.Node
+	err := dec.Decode(&root)
+	if errors.Is(err, io.EOF) {
+		return map[string]any{}, nil, nil
+	}
+	if err == nil {
+		if err = dec.Decode(new(yaml.Node)); err == nil {
+			return nil, nil, Problems{{What: "holds more than one document", Want: "one"}}
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, nil, Problems{yamlProblem(err, text)}
+	}
+	v, lines, wrong, err := ReadYAML(root.Content[0], literal)
+	if err != nil {
+		return nil, nil, Problems{TooMany()}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return v, lines, wrong
+	case nil:
+		return map[string]any{}, lines, wrong
+	}
+	return nil, lines, append(wrong, Problem{Line: root.Content[0].Line, What: "is not an object", Want: "keys with values, such as goal: …"})
+}
+
+var yamlLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+
+// yamlProblem separates the line from the library's message.
+func yamlProblem(err error, text []byte) Problem {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	p := Problem{Want: "valid YAML"}
+	m := yamlLine().FindStringSubmatch(first)
+	p.Line, _ = strconv.Atoi(m[1])
+	p.What = "not valid YAML: " + m[2]
+	for i, line := range bytes.Split(text, []byte("\n")) {
+		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+		if i+1 == p.Line && bytes.ContainsRune(indent, '\t') {
+			p.What, p.Want = "not valid YAML: the line is indented with a tab", "spaces"
+		}
+	}
+	return p
+}
 
 // ReadYAML returns the values of a YAML document in the types that FromMap reads. It walks the nodes, because
 // decoding into a map would lose the lines, the decimals of numbers ("0.10") and keys that are given twice. In a

@@ -101,7 +101,7 @@ func TestS5_APlanThatItsFileCannotHoldIsRefused(t *testing.T) {
 		steps = append(steps, task.Step{ID: id, Kind: "improve", Spec: json.RawMessage(`{"goal":"` + strings.Repeat("x", 15<<10) + `"}`)})
 	}
 	_, err := task.Admit(task.Task{Title: "t", Plan: steps}, nobody)
-	require.ErrorContains(t, err, "and a plan has at most 262144")
+	require.ErrorContains(t, err, "at most 262144")
 }
 
 func TestATaskOfASpecIsCheckedUnderItsKey(t *testing.T) {

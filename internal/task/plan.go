@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -17,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pawl/internal/evidence"
-	"pawl/internal/lazyregexp"
+	"pawl/internal/issue"
 	"pawl/internal/list"
 	"pawl/internal/spec"
 )
@@ -35,37 +33,40 @@ type front struct {
 	Steps []Step            `json:"steps"`
 }
 
-const fence = "---"
-
 // ParsePlan reads a PLAN.md: YAML between two lines of ---, then Markdown. It returns the plan, with its steps
 // InOrder and the SHA-256 of the file, which an approval names. If the author gives a cost, it is the median of Cost,
 // with N 0. The error is spec.Problems with all problems (S3).
 func ParsePlan(file []byte) (Plan, error) {
-	matter, err := frontMatter(file)
-	if err != nil {
-		return Plan{}, problem(err, "--- on the first line, tier, cost and steps in YAML, --- again, and the plan in Markdown")
+	switch {
+	case len(file) > MaxPlan:
+		return Plan{}, problem(fmt.Sprintf("is %d bytes long", len(file)), fmt.Sprintf("at most %d", MaxPlan))
+	case !utf8.Valid(file):
+		return Plan{}, problem("is not valid UTF-8", "text")
 	}
-	doc, lines, wrong, err := readMatter(matter)
-	if err != nil {
-		return Plan{}, problem(err, "valid YAML")
+	matter, _ := issue.FrontMatter(string(file))
+	if matter == "" {
+		return Plan{}, problem("does not begin with front matter between two lines of ---", "--- on the first line, tier, cost and steps in YAML, --- again, and the plan in Markdown")
 	}
+	doc, lines, wrong := spec.YAML([]byte(matter), true)
 	var f front
-	problems := spec.FillMap(doc, &f, wrong, func() spec.Problems {
-		var c spec.Checker
-		checkTier(&c, f.Tier)
-		if f.Cost != nil && f.Cost.Sign() < 0 {
-			c.Add("cost", "is "+f.Cost.String(), "an amount in US dollars, 0 or more")
+	if doc != nil {
+		wrong = spec.FillMap(doc, &f, wrong, func() spec.Problems {
+			var c spec.Checker
+			checkTier(&c, f.Tier)
+			if f.Cost != nil && f.Cost.Sign() < 0 {
+				c.Add("cost", "is "+f.Cost.String(), "an amount in US dollars, 0 or more")
+			}
+			f.Steps = InOrder(f.Steps)
+			checkSteps(&c, "steps", f.Steps)
+			return c.Problems
+		})
+	}
+	if len(wrong) > 0 {
+		for i, p := range wrong {
+			wrong[i].File, wrong[i].Line = PlanFile, cmp.Or(p.Line, lineOf(lines, p.Key), 1)
 		}
-		f.Steps = InOrder(f.Steps)
-		checkSteps(&c, "steps", f.Steps)
-		return c.Problems
-	})
-	if len(problems) > 0 {
-		for i, p := range problems {
-			problems[i].File, problems[i].Line = PlanFile, cmp.Or(p.Line, lineOf(lines, p.Key))+1 // the fence is line 1
-		}
-		slices.SortStableFunc(problems, func(a, b spec.Problem) int { return a.Line - b.Line })
-		return Plan{}, Called("plan", problems).Capped()
+		slices.SortStableFunc(wrong, func(a, b spec.Problem) int { return a.Line - b.Line })
+		return Plan{}, Called("plan", wrong).Capped()
 	}
 	p := Plan{Hash: fmt.Sprintf("%x", sha256.Sum256(file)), Tier: f.Tier, Steps: f.Steps}
 	if f.Cost != nil {
@@ -88,13 +89,13 @@ func RenderPlan(t Task) ([]byte, error) {
 		return nil, fmt.Errorf("the steps of task %s: %w", t.ID, err)
 	}
 	var b bytes.Buffer
-	b.WriteString(fence + "\n")
+	b.WriteString("---\n")
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := enc.Encode(node(doc)); err != nil {
 		return nil, fmt.Errorf("the steps of task %s as YAML: %w", t.ID, err)
 	}
-	b.WriteString(fence + "\n\n# " + cleanLine(t.Title) + "\n")
+	b.WriteString("---\n\n# " + cleanLine(t.Title) + "\n")
 	body := strings.TrimSpace(t.Body)
 	if first, rest, _ := strings.Cut(body, "\n"); strings.HasPrefix(first, "# ") && cleanLine(first[2:]) == cleanLine(t.Title) {
 		body = strings.TrimSpace(rest) // the heading repeats the title
@@ -105,55 +106,8 @@ func RenderPlan(t Task) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func problem(err error, want string) error {
-	return spec.Problems{{File: PlanFile, Line: 1, What: err.Error(), Want: want}}
-}
-
-// frontMatter returns the front matter of a file.
-func frontMatter(file []byte) (string, error) {
-	switch {
-	case len(file) > MaxPlan:
-		return "", fmt.Errorf("is %d bytes long, and a plan has at most %d", len(file), MaxPlan)
-	case !utf8.Valid(file):
-		return "", errors.New("is not valid UTF-8")
-	}
-	whole := strings.ReplaceAll(strings.TrimPrefix(string(file), "\uFEFF"), "\r\n", "\n")
-	first, rest, _ := strings.Cut(whole, "\n")
-	if strings.TrimRight(first, " \t") != fence {
-		return "", errors.New("does not begin with front matter")
-	}
-	end := closing().FindStringIndex(rest)
-	if end == nil {
-		return "", errors.New("has front matter that does not end")
-	}
-	return rest[:end[0]], nil
-}
-
-var closing = lazyregexp.New(`(?m)^---[ \t]*$`)
-
-// readMatter reads front matter. It returns the line of each key, and the problems.
-func readMatter(matter string) (doc map[string]any, lines map[string]int, wrong spec.Problems, err error) {
-	dec := yaml.NewDecoder(strings.NewReader(matter))
-	var root yaml.Node
-	switch err := dec.Decode(&root); {
-	case errors.Is(err, io.EOF):
-		return map[string]any{}, nil, nil, nil
-	case err != nil:
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, nil, nil, errors.New("the front matter is not valid YAML: " + strings.TrimPrefix(first, "yaml: "))
-	}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, nil, nil, errors.New("the front matter is more than one YAML document")
-	}
-	value, lines, wrong, err := spec.ReadYAML(root.Content[0], true)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	doc, ok := value.(map[string]any)
-	if !ok {
-		return nil, nil, nil, errors.New("the front matter is not an object with the keys tier, cost and steps")
-	}
-	return doc, lines, wrong, nil
+func problem(what, want string) error {
+	return spec.Problems{{File: PlanFile, Line: 1, What: what, Want: want}}
 }
 
 // lineOf returns the line of a key, or else the line of what contains it.

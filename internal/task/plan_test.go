@@ -92,9 +92,9 @@ func TestS3_EverythingThatIsWrongWithAPlanIsSaidAtOnce(t *testing.T) {
 		{"a tag", one + "cost: !!binary aGVsbG8=\n", []string{"PLAN.md:3: cost: has the tag !!binary"}},
 		{"a number that is none of ours", one + "cost: 0x10\n", []string{`PLAN.md:3: cost: is "0x10"`}},
 		{"too deep", one + "tier: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\n", []string{"tier[0][0][0][0][0][0][0][0][0][0][0][0…: is nested more than 32 deep", "tier: is a list"}},
-		{"no object", "- a\n", []string{"is not an object with the keys tier, cost and steps"}},
-		{"no YAML", "a: b: c\n", []string{"PLAN.md:1: the front matter is not valid YAML"}},
-		{"two documents", one + "...\n" + one, []string{"is more than one YAML document"}},
+		{"no object", "- a\n", []string{"PLAN.md:2: is not an object"}},
+		{"no YAML", "a: b: c\n", []string{"PLAN.md:2: not valid YAML"}},
+		{"two documents", one + "...\n" + one, []string{"PLAN.md:3: not valid YAML"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := task.ParsePlan([]byte("---\n" + c.front + "---\ntext\n"))
@@ -107,8 +107,8 @@ func TestS3_EverythingThatIsWrongWithAPlanIsSaidAtOnce(t *testing.T) {
 		})
 	}
 	for name, file := range map[string]string{
-		"does not begin with front matter": "# A plan\n", "has front matter that does not end": "---\ntier: T1\n", "is not valid UTF-8": "---\n\xff\n---\n",
-		"and a plan has at most 262144": plan + strings.Repeat(" ", task.MaxPlan),
+		"does not begin with front matter": "# A plan\n", "front matter between two lines of ---": "---\ntier: T1\n", "is not valid UTF-8": "---\n\xff\n---\n",
+		"at most 262144": plan + strings.Repeat(" ", task.MaxPlan),
 	} {
 		_, err := task.ParsePlan([]byte(file))
 		require.ErrorContains(t, err, name)
