@@ -6,6 +6,7 @@
 package issue
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -132,34 +133,14 @@ func (is Issue) Goal(limit int) string {
 			end.WriteString("\n- [ ] " + c)
 		}
 	}
-	for room := limit - len(start) - end.Len() - len("\n\n[…]"); room > 0; room /= 2 {
-		cut := trim(start+"\n"+paragraphs(is.Body, room)) + "\n\n[…]" + end.String()
+	for room := limit - len(start) - end.Len() - len("\n\n\n[…]"); room > 0; room /= 2 { // a cut in code would hide the criteria
+		body := is.Body[:min(room, len(is.Body))]
+		cut := trim(start+"\n"+body[:max(strings.LastIndex(body, "\n\n"), 0)]) + "\n\n[…]" + end.String()
 		if len(cut) <= limit && slices.Equal(Parse([]byte(cut)).Criteria, is.Criteria) {
 			return cut
 		}
 	}
 	return clip(trim(start+end.String()), limit)
-}
-
-// paragraphs returns the beginning of body, at most n bytes, up to a blank line outside of fences.
-func paragraphs(body string, n int) string {
-	end, at, fence := 0, 0, ""
-	for l := range strings.SplitAfterSeq(body, "\n") {
-		bare := strings.TrimSpace(l)
-		mark := bare[:len(bare)-len(strings.TrimLeft(bare, "`~"))]
-		switch {
-		case fence == "" && len(mark) >= 3:
-			fence = mark
-		case fence != "" && strings.HasPrefix(bare, fence):
-			fence = ""
-		case fence == "" && bare == "":
-			end = at
-		}
-		if at += len(l); at > n {
-			return body[:end]
-		}
-	}
-	return body
 }
 
 // criteria returns the acceptance criteria in the order of the text.
@@ -229,18 +210,10 @@ func after(h *ast.Heading, src []byte) string {
 		return string(src)
 	}
 	_, below, _ := strings.Cut(string(src[lines.At(lines.Len()-1).Stop:]), "\n")
-	underline, further, _ := strings.Cut(below, "\n")
-	if u := strings.TrimSpace(underline); u != "" && strings.Trim(u, "=") == "" || h.Level == 2 && u != "" && strings.Trim(u, "-") == "" && src[lines.At(0).Start] != '#' && !atx(h, src) {
-		return further
+	if from := bytes.LastIndexByte(src[:lines.At(0).Start], '\n') + 1; !bytes.ContainsRune(src[from:lines.At(0).Start], '#') {
+		_, below, _ = strings.Cut(below, "\n") // the line under the heading made it one
 	}
 	return below
-}
-
-// atx reports whether a heading begins with #.
-func atx(h *ast.Heading, src []byte) bool {
-	start := h.Lines().At(0).Start
-	from := strings.LastIndexByte(string(src[:start]), '\n') + 1
-	return strings.Contains(string(src[from:start]), "#")
 }
 
 // normal makes the source valid UTF-8 of limited length, without control characters.
