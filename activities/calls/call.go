@@ -71,7 +71,10 @@ func (a *Caller) toldAgain(ctx context.Context, in act.Call, out *act.Called) er
 	}
 	if out.Ledger != in.Ledger && out.Ledger != "" { // the normal case: this run has appended them
 		at, err := ws.Objects.Ref(ctx, ws.Ledger)
-		if err != nil || at == out.Ledger || ws.DescendsFrom(ctx, out.Ledger, in.Ledger) {
+		if err != nil || at == out.Ledger {
+			return err
+		}
+		if in, err := ws.DescendsFrom(ctx, out.Ledger, in.Ledger); in || err != nil {
 			return err
 		}
 	}

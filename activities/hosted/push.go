@@ -284,8 +284,8 @@ func (ws *Workspace) behind(ctx context.Context, repo userrepo.Repo, head string
 	if err != nil || at == "" {
 		return err
 	}
-	if ws.DescendsFrom(ctx, head, at) {
-		return nil
+	if in, err := ws.DescendsFrom(ctx, head, at); in || err != nil {
+		return err
 	}
 	return fault.New(fault.LedgerAhead, "the ledger of %s in %s is at %s, which this host's ledger (%s) lacks: another host continues it", ws.Loop, ws.Repo, at, head).
 		Advise("If it was moved on purpose, you need to do nothing. To continue it here, start it again from that ledger: `" + ws.Resuming() + " " + at + "`.")

@@ -74,8 +74,12 @@ func Find(ctx context.Context, r spec.Repo) (userrepo.Repo, error) {
 	return userrepo.Find(ctx, r.Path)
 }
 
-// DescendsFrom reports whether a ledger commit equals another or comes after it; false for one that the store lacks.
-func (ws *Workspace) DescendsFrom(ctx context.Context, head, earlier string) bool {
+// DescendsFrom reports whether a ledger commit equals another or comes after it; false for one that the store lacks, or
+// that is none. An error says that git could not be run, so nobody knows.
+func (ws *Workspace) DescendsFrom(ctx context.Context, head, earlier string) (bool, error) {
 	in, err := ws.Objects.Contains(ctx, head, earlier)
-	return err == nil && in
+	if git.Failure(err) != nil || git.CheckHashes(head, earlier) != nil {
+		return false, nil
+	}
+	return in, err
 }

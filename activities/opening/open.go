@@ -381,10 +381,12 @@ func begun(ctx context.Context, ws *hosted.Workspace, session map[string]string,
 		}
 	}
 	at := session[spec.SessionBase]
-	switch {
-	case at == "" || at == base:
+	if at == "" || at == base {
 		return "", nil
-	case !ws.DescendsFrom(ctx, base, at):
+	}
+	if in, err := ws.DescendsFrom(ctx, base, at); err != nil {
+		return "", err
+	} else if !in {
 		return "", hosted.Refuse(fault.New(fault.PreconditionFailed, "session.base is %q, but the loop's base %s does not descend from such a commit", loop.Clip(at, 80), base[:10]).
 			Advise("Give the full hash of the commit at which the task began, or leave session.base out."))
 	}

@@ -224,10 +224,11 @@ func (a *Opener) isAt(ctx context.Context, r workspace.Record, head string) (boo
 	}
 	defer repo.Close()
 	refs, err := userrepo.Refs(ctx, ws.Objects, repo, ws.Ledger)
-	if there := refs[ws.Ledger]; err != nil || there == "" || ws.DescendsFrom(ctx, head, there) {
+	there := refs[ws.Ledger]
+	if err != nil || there == "" {
 		return true, ctx.Err()
 	}
-	return false, nil
+	return ws.DescendsFrom(ctx, head, there)
 }
 
 // adoptedRecord makes the record of a loop from another host. Branch and ledger keep their names in the repository.

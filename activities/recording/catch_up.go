@@ -27,8 +27,11 @@ func CatchUp(ctx context.Context, ws *hosted.Workspace) error {
 		return PlainFault(userrepo.Unreached(ws.Repo, err))
 	}
 	at := refs[ws.Ledger]
-	if at == "" || at == head || ws.DescendsFrom(ctx, head, at) {
+	if at == "" || at == head {
 		return nil
+	}
+	if in, err := ws.DescendsFrom(ctx, head, at); in || err != nil {
+		return err
 	}
 	if at, err = userrepo.FetchLedger(ctx, ws.Objects, repo, ws.Ledger); err != nil {
 		return err
@@ -48,8 +51,11 @@ func SetTo(ctx context.Context, ws *hosted.Workspace, head string) error {
 		to[ws.Branch] = s.Head
 	}
 	old, err := ws.Objects.Ref(ctx, ws.Ledger)
-	if err == nil && old != "" && !ws.DescendsFrom(ctx, head, old) {
-		err = ws.Objects.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
+	if err == nil && old != "" {
+		var in bool
+		if in, err = ws.DescendsFrom(ctx, head, old); err == nil && !in {
+			err = ws.Objects.SetRef(ctx, "refs/pawl-lost/"+old, old, "")
+		}
 	}
 	if err != nil {
 		return err

@@ -244,7 +244,12 @@ func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause err
 		return a.nowhere(ctx, s, r, needs)
 	}
 	for _, commit := range needs {
-		if commit == "" || s.Holds(ctx, commit) {
+		if commit == "" {
+			continue
+		}
+		if is, err := s.Holds(ctx, commit); err != nil {
+			return nil
+		} else if is {
 			continue
 		}
 		if what, err := s.Sound(ctx, false, []string{r.Ledger, r.Branch}, nil); err != nil || what != "" {
@@ -258,7 +263,10 @@ func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause err
 // nowhere returns the fault LEDGER_DAMAGED if neither the store nor the repository has a loop's ledger any more, although
 // the loop has recorded entries. If the repository can't be asked, it returns nil, because it may have the ledger.
 func (a *Mender) nowhere(ctx context.Context, s *store.Store, r workspace.Record, needs []string) error {
-	missing := slices.IndexFunc(needs, func(commit string) bool { return commit != "" && !s.Holds(ctx, commit) })
+	missing := slices.IndexFunc(needs, func(commit string) bool {
+		is, err := s.Holds(ctx, commit)
+		return commit != "" && !is && err == nil
+	})
 	if missing < 0 {
 		return nil
 	}
@@ -300,5 +308,9 @@ func lostEntries(ctx context.Context, ws *hosted.Workspace, f *store.Fenced) boo
 		return false
 	}
 	s, err := store.Open(ctx, ws.Store)
-	return err == nil && !s.Holds(ctx, f.Want)
+	if err != nil {
+		return false
+	}
+	is, err := s.Holds(ctx, f.Want)
+	return err == nil && !is
 }

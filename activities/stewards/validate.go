@@ -101,7 +101,11 @@ func (v *validation) ledger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if at == "" || !isEntry(ctx, ws, at, want) {
+	is, err := isEntry(ctx, ws, at, want)
+	if err != nil {
+		return err
+	}
+	if at == "" || !is {
 		v.found(task.DriftLedger, ws.Ledger, at, want, "%s in pawl's store is not where the steward left it", ws.Ledger)
 		v.lost = true
 		return nil
@@ -114,9 +118,14 @@ func (v *validation) ledger(ctx context.Context) error {
 	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
-	if copied != "" && !isEntry(ctx, ws, at, copied) {
+	if copied == "" {
+		return nil
+	}
+	if is, err = isEntry(ctx, ws, at, copied); err != nil {
+		return err
+	} else if !is {
 		v.found(task.DriftLedger, ws.Ledger+" in "+ws.Repo, copied, at, "%s in %s was moved by somebody else", ws.Ledger, ws.Repo)
-	} else if copied != "" {
+	} else {
 		v.well(task.DriftLedger, ws.Ledger+" in "+ws.Repo, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
 	}
 	return nil
@@ -139,7 +148,11 @@ func (v *validation) base(ctx context.Context) error {
 			from = d.Ours
 		}
 	}
-	if from != "" && !ws.DescendsFrom(ctx, at, from) {
+	in, err := ws.DescendsFrom(ctx, at, from)
+	if err != nil {
+		return err
+	}
+	if from != "" && !in {
 		v.found(task.DriftBranch, ws.Onto, at, from, "the branch %s was rewritten: it no longer continues from %s", ws.Onto, from[:min(12, len(from))])
 	} else {
 		v.well(task.DriftBranch, ws.Onto, "the branch %s continues again from %s", ws.Onto, from[:min(12, len(from))])
@@ -148,15 +161,18 @@ func (v *validation) base(ctx context.Context) error {
 }
 
 // isEntry reports whether a commit is an entry of the ledger at head, and not one of its code commits.
-func isEntry(ctx context.Context, ws *hosted.Workspace, head, commit string) bool {
+func isEntry(ctx context.Context, ws *hosted.Workspace, head, commit string) (bool, error) {
 	if head == commit {
-		return true
+		return true, nil
 	}
-	if !ws.DescendsFrom(ctx, head, commit) {
-		return false
+	if in, err := ws.DescendsFrom(ctx, head, commit); !in || err != nil {
+		return false, err
 	}
 	files, err := ws.Objects.ReadLedger(ctx, commit, ledger.StateFile)
-	return err == nil && files[ledger.StateFile] != nil
+	if git.Starved(err) {
+		return false, err
+	}
+	return err == nil && files[ledger.StateFile] != nil, nil
 }
 
 // artifacts checks that the files in the project's folder are as they were written, or as a person keeps them.
@@ -300,7 +316,11 @@ func (v *validation) branch(ctx context.Context, ref, head string) error {
 	if err != nil {
 		return err
 	}
-	if at == "" || !ws.DescendsFrom(ctx, at, head) {
+	in, err := ws.DescendsFrom(ctx, at, head)
+	if err != nil {
+		return err
+	}
+	if !in {
 		v.found(task.DriftBranch, name, at, head, "the branch %s in pawl's store lacks the loop's last commit", name)
 		return nil
 	}
@@ -308,7 +328,10 @@ func (v *validation) branch(ctx context.Context, ref, head string) error {
 	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
-	if theirs != "" && !ws.DescendsFrom(ctx, at, theirs) {
+	if in, err = ws.DescendsFrom(ctx, at, theirs); err != nil {
+		return err
+	}
+	if theirs != "" && !in {
 		v.found(task.DriftBranch, name, theirs, at, "the branch %s in %s was moved by somebody else", name, ws.Repo)
 		return nil
 	}
@@ -338,7 +361,12 @@ func (v *validation) remote(ctx context.Context) error {
 	if len(status.Failing) > 0 {
 		v.out.Remote += " (" + strings.Join(status.Failing, ", ") + ")"
 	}
-	if at := v.out.Base; at != "" && status.Commit != "" && v.ws.DescendsFrom(ctx, at, status.Commit) {
+	at := v.out.Base
+	in, err := v.ws.DescendsFrom(ctx, at, status.Commit)
+	if err != nil {
+		return err
+	}
+	if in {
 		v.well(task.DriftRemote, v.ws.Onto, "the project's %s has all commits of the remote's %s again", v.ws.Onto, v.ws.Onto)
 	} else if at != "" && status.Commit != "" {
 		v.found(task.DriftRemote, v.ws.Onto, status.Commit, at, "the remote's %s is at %s, which the project's %s does not contain: pull it", v.ws.Onto, status.Commit[:min(12, len(status.Commit))], v.ws.Onto)

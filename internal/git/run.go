@@ -61,6 +61,12 @@ func (e *Error) NoRoom() bool {
 	return strings.Contains(e.Stderr, "No space left on device") || strings.Contains(e.Stderr, "Disk quota exceeded")
 }
 
+// Starved reports whether a system call failed because the machine, or this process, had no files, processes or memory
+// left. It says nothing about what git would have found.
+func Starved(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM}, func(one error) bool { return errors.Is(err, one) })
+}
+
 // Exited reports whether err is a git process that exited with one of the codes.
 func Exited(err error, codes ...int) bool {
 	e := Failure(err)

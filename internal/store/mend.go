@@ -141,9 +141,19 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 		names[name] = ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		brought, _ := fresh.Ref(ctx, scratchRefs+strings.TrimPrefix(name, "refs/")) // "" if it was not fetched
+		brought, err := fresh.Ref(ctx, scratchRefs+strings.TrimPrefix(name, "refs/")) // "" if it was not fetched
+		if err != nil && !errors.Is(err, ErrDamagedRef) {
+			return m, err
+		}
 		for _, at := range []string{want[name], before[name], noted[name], brought} {
-			if at != "" && fresh.Holds(ctx, at) {
+			if at == "" {
+				continue
+			}
+			is, err := fresh.Holds(ctx, at)
+			if err != nil {
+				return m, err
+			}
+			if is {
 				refs[name] = at
 				break
 			}
@@ -165,10 +175,14 @@ func (s *Store) Mend(ctx context.Context, want, noted map[string]string, bring f
 	return m, err
 }
 
-// Holds reports whether a commit is complete in the store, with everything that it refers to.
-func (s *Store) Holds(ctx context.Context, id string) bool {
+// Holds reports whether a commit is complete in the store, with everything that it refers to. An error says that git
+// could not be run, so nobody knows.
+func (s *Store) Holds(ctx context.Context, id string) (bool, error) {
 	_, err := s.run.Run(ctx, "rev-list", "--objects", "--quiet", id, "--")
-	return err == nil
+	if git.Failure(err) != nil {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // salvage copies every readable object into another store, and reports whether all were readable.
@@ -179,6 +193,8 @@ func (s *Store) salvage(ctx context.Context, to *Store) (whole bool, err error) 
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
+		case git.Starved(err):
+			return err
 		case err != nil:
 			whole = false
 			return nil //nolint:nilerr // what can't be listed can't be read
@@ -220,7 +236,7 @@ func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
 	for _, how := range [][]string{{"index-pack", "--stdin", "--fix-thin"}, {"unpack-objects", "-r", "-q"}} { // the latter skips what is damaged
 		err := in(how...)
 		// Nothing else that git says excuses a pack: it runs out of memory if a size in the pack is damaged.
-		if ge := git.Failure(err); err == nil || ctx.Err() != nil || ge != nil && ge.NoRoom() {
+		if ge := git.Failure(err); err == nil || ctx.Err() != nil || git.Starved(err) || ge != nil && ge.NoRoom() {
 			return cmp.Or(ctx.Err(), err)
 		}
 		*whole = false
@@ -231,6 +247,9 @@ func (s *Store) unpack(ctx context.Context, path string, whole *bool) error {
 // copyLoose copies the file of a loose object if its content matches its hash.
 func (s *Store) copyLoose(path, rel, id string, whole *bool) error {
 	b, err := os.ReadFile(path)
+	if git.Starved(err) {
+		return err
+	}
 	if err != nil || !isObject(b, id) {
 		*whole = false
 		return nil //nolint:nilerr // it counts as lost

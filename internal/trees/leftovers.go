@@ -22,7 +22,10 @@ func (t *Tree) Leftovers(ctx context.Context, head string) ([]string, error) {
 		return nil, err
 	}
 	defer lock.Close()
-	st := t.loadState()
+	st, err := t.loadState()
+	if err != nil {
+		return nil, err
+	}
 	root, err := t.open(st)
 	if root == nil || err != nil {
 		return nil, err

@@ -86,7 +86,11 @@ func (t *Tree) Pristine(ctx context.Context) error {
 		return err
 	}
 	defer lock.Close()
-	root, err := t.open(t.loadState())
+	st, err := t.loadState()
+	if err != nil {
+		return err
+	}
+	root, err := t.open(st)
 	if err != nil {
 		return err
 	}

@@ -49,13 +49,20 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 	defer lock.Close()
 
 	t.Why, t.Lost = "", false
-	known := t.loadState().Ino != 0
+	remembered, err := t.loadState()
+	if err != nil {
+		return false, err
+	}
+	known := remembered.Ino != 0
 	why := t.restore(ctx, commit, lock, o)
 	if why == nil {
 		return false, nil
 	}
 	if ctx.Err() != nil {
 		return false, errors.Join(ctx.Err(), why)
+	}
+	if git.Starved(why) { // nothing is known about the tree, and a new one would need the same
+		return false, why
 	}
 	// A new tree solves whatever could not be repaired in place.
 	if err := t.create(ctx, commit, lock); err != nil {
@@ -72,7 +79,10 @@ var errUnfinished = errors.New("the tree was not finished")
 
 // restore repairs the tree in place. An error says why it has to be made again.
 func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
-	st := t.loadState()
+	st, err := t.loadState()
+	if err != nil {
+		return err
+	}
 	root, err := t.open(st)
 	if err != nil {
 		return err

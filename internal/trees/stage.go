@@ -65,7 +65,10 @@ func (t *Tree) StageRead(ctx context.Context, head string, o StageOptions) (Chan
 		return Change{}, err
 	}
 	defer lock.Close()
-	st := t.loadState()
+	st, err := t.loadState()
+	if err != nil {
+		return Change{}, err
+	}
 	root, err := t.open(st)
 	if err != nil {
 		return Change{}, err
@@ -150,6 +153,9 @@ func (s *staging) violate(path, why string) {
 // repository, whose config is the agent's.
 func (s *staging) survey(ctx context.Context) (err error) {
 	s.ix, err = readIndex(s.t.indexPath())
+	if git.Starved(err) {
+		return err
+	}
 	if err != nil || !s.atHead {
 		// What an earlier Stage added to the index must not count. A tracked file stays tracked even if the agent has
 		// since had it ignored.

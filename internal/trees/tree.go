@@ -58,21 +58,21 @@ type treeState struct {
 func (t *Tree) indexPath() string { return filepath.Join(t.state, "index") }
 
 // loadState returns what is remembered. If a power cut tore the file, the present directory counts as the tree with the
-// agent's files, and nothing else about it is trusted.
-func (t *Tree) loadState() treeState {
+// agent's files, and nothing else about it is trusted. An error says that nobody can look now.
+func (t *Tree) loadState() (treeState, error) {
 	var st treeState
 	err := durable.ReadJSON(filepath.Join(t.state, "state.json"), &st)
-	if err == nil {
-		return st
+	if err == nil || git.Starved(err) {
+		return st, err
 	}
 	if errors.Is(err, durable.ErrTorn) {
 		t.Torn = "pawl's own record"
 	}
 	var dir unix.Stat_t
 	if !errors.Is(err, durable.ErrTorn) || unix.Lstat(held.At(t.Dir), &dir) != nil {
-		return treeState{}
+		return treeState{}, nil
 	}
-	return treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}
+	return treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}, nil
 }
 
 func (t *Tree) saveState(st treeState) error {
@@ -109,6 +109,9 @@ func (t *Tree) call(lock *os.File, args ...string) *git.Command {
 // open opens the tree. It returns nil if the tree is missing or not the one that pawl made.
 func (t *Tree) open(st treeState) (*folder, error) {
 	root, err := openFolder(t.Dir)
+	if git.Starved(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, nil //nolint:nilerr // missing, a symlink, a file, unreadable: not the tree
 	}
