@@ -71,7 +71,7 @@ func (s *session) share(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("starting the engine: %w", err)
+		return fmt.Errorf("starting the engine: %w\n%s", err, s.Home.Unwritable())
 	}
 	s.reached(s.engine.Found())
 	if err := s.asked(); err != nil {

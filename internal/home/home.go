@@ -142,8 +142,8 @@ const (
 	tooFew    = 16
 )
 
-// Unwritable says why pawl's files can't be written, as a full disk or one that an error has made read-only. It returns
-// "" if they can.
+// Unwritable says why pawl's files can't be written: a full disk, one that an error has made read-only, or this process's
+// limit for a file. It returns "" if they can.
 func (h Home) Unwritable() string {
 	var st unix.Statfs_t
 	if unix.Statfs(held.At(h.Dir), &st) == nil {
@@ -152,6 +152,20 @@ func (h Home) Unwritable() string {
 			return fmt.Sprintf("the disk is full: %d KB are free at %s", free>>10, h.Dir)
 		case st.Files > 0 && st.Ffree < tooFew:
 			return fmt.Sprintf("the disk is full: %d more files can be made at %s", st.Ffree, h.Dir)
+		}
+	}
+	// The engine says nothing of its files' size, and its writes fail.
+	var most unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_FSIZE, &most) == nil {
+		largest := int64(0)
+		files, _ := os.ReadDir(held.At(h.Engine()))
+		for _, f := range files {
+			if is, err := f.Info(); err == nil {
+				largest = max(largest, is.Size())
+			}
+		}
+		if uint64(largest)+tooLittle > most.Cur {
+			return fmt.Sprintf("a file may have at most %d KB here (ulimit -f), which is too little for the engine's database in %s", most.Cur>>10, h.Engine())
 		}
 	}
 	d, err := durable.NewDraft(filepath.Join(h.Dir, "probe"), 0o600)

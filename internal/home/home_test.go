@@ -93,6 +93,18 @@ func TestAFolderThatCannotBeWrittenIsToldWithTheReason(t *testing.T) {
 	left, err := os.ReadDir(h.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left, "what was tried is gone")
+
+	require.NoError(t, os.Mkdir(h.Engine(), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(h.Engine(), "temporal.db-wal"), nil, 0o600))
+	require.NoError(t, os.Truncate(filepath.Join(h.Engine(), "temporal.db-wal"), 3<<20))
+	var most syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &most))
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 7 << 19, Max: most.Max}))
+	why := h.Unwritable()
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &most))
+	require.Contains(t, why, "a file may have at most 3584 KB here (ulimit -f)")
+	require.Empty(t, h.Unwritable())
+	require.NoError(t, os.RemoveAll(h.Engine()))
 	require.NoError(t, os.Remove(h.Dir))
 	require.Equal(t, "nothing can be written to "+h.Dir+": no such file or directory", h.Unwritable())
 }
