@@ -42,11 +42,11 @@ fails if nothing was applied.`, oneLoop, func(ctx context.Context, args []string
 	approve.Flags().StringVar(&m.Hash, "hash", "", hash)
 	approve.Flags().StringVar(&m.Apply, "apply", "", "also apply what is approved: ff, merge or squash")
 	reject := add("reject ID", "Reject what waits at a gate", "", oneLoop, send(loop.MessageReject))
-	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is rejected")
+	reject.Flags().StringVar(&m.Hash, "hash", "", "the hash of what is rejected (not needed)")
 	extend := add("extend ID", "Raise a budget that is used up", `Raise a budget that is used up: --limit iterations=20 --limit activeTime=1h. A limit is the new
 total, not an addition. Without --hash, at a terminal, the gate is shown first and you are asked.`,
 		oneLoop, func(ctx context.Context, args []string) error { return a.extend(ctx, args[0], limits, m) })
-	extend.Flags().StringVar(&m.Hash, "hash", "", hash)
+	extend.Flags().StringVar(&m.Hash, "hash", "", "the gate's hash, at least its first 16 digits")
 	extend.Flags().StringArrayVar(&limits, "limit", nil, "a budget and its new total, such as iterations=20 (may be repeated)")
 	amend := add("amend ID", "Correct a command that does not work, or approve a tool", `Correct a command that does not work, or approve a tool, when the loop asks about it:
 --set verify.command='./measure.sh --fast', --set 'approvals.tools=[read, edit, shell]'. The

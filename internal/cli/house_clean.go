@@ -35,8 +35,8 @@ asks first. Without a terminal it only lists, unless you pass --yes.
 It removes nothing of a loop that has not ended. It keeps the store and the record of a loop while a
 worker runs on this host, while another loop needs the store, while a proposal in it can still be
 applied, and while your repository lacks the kept work or the ledger. The branches pawl/… and the
-ledgers in your repository stay, unless you pass --refs. The same rules hold for stewards. The files
-that a steward wrote into the folder .pawl of your project stay.`,
+ledgers in your repository stay, unless you pass --refs, and as long as the store stays. The same rules
+hold for stewards. The files that a steward wrote into the folder .pawl of your project stay.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error { return a.clean(ctx, args, do, refs) }),
 	}
 	cmd.Flags().BoolVar(&do, "yes", false, "remove it without asking")

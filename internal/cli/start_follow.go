@@ -65,6 +65,9 @@ func (a *app) follow(parent context.Context, s *session, run sdk.WorkflowRun, o 
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	f := &follower{app: a, s: s, o: o, id: run.GetID(), runToken: run, phaseSince: a.deps.Now(), sent: make(chan error, 4)}
+	if o.watch {
+		f.showRecorded(ctx)
+	}
 	over := make(chan client.Ending, 1)
 	go func() { over <- s.Await(ctx, run) }()
 	redraw := time.NewTicker(redrawEvery)
@@ -182,6 +185,22 @@ func (f *follower) show(events []loop.Event) {
 		}
 		if line, ofNote := style.Note(e); ofNote {
 			f.screen.Print(line)
+		}
+	}
+}
+
+// showRecorded shows what the ledger on this host has of a loop so far. The loop itself knows only its last events.
+func (f *follower) showRecorded(ctx context.Context) {
+	r, err := f.s.Snapshot(ctx, f.id)
+	if err != nil || f.knows(r.State.Kind) != nil {
+		return
+	}
+	if recorded, err := f.s.Recorded(ctx, f.id); err != nil || !recorded.StartedAt.Equal(r.State.StartedAt) { // another loop of that name
+		return
+	}
+	if l, head, err := f.s.Ledger(ctx, f.id); err == nil {
+		if events, err := l.Events(ctx, head); err == nil {
+			f.show(events)
 		}
 	}
 }

@@ -33,10 +33,10 @@ func (c Course) Follow(e loop.Event, beside bool) Course {
 		}
 		// The latest estimate of the head.
 		return append(c[:len(c)-1:len(c)-1], e.Judgement.Samples.Reference.Float())
-	case e.Record != nil && e.Record.Kept && e.Record.Metric != nil:
+	case e.Record != nil && e.Record.Kept && e.Record.Metric != nil && len(c) > 0:
 		return append(c, e.Record.Metric.Float())
 	}
-	if e.Record != nil && len(c) > 0 {
+	if e.Record != nil && len(c) > 0 { // else the baseline is not known, and so neither is the iteration of a value
 		return append(c, c[len(c)-1])
 	}
 	return c

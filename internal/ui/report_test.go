@@ -114,6 +114,7 @@ func TestTheCourseIsThatOfTheBaselineWhileNothingIsKept(t *testing.T) {
 
 func TestTheCourseIsDrawnAsSteps(t *testing.T) {
 	var c ui.Course
+	require.Empty(t, c.Follow(loop.Event{Type: loop.IterationSucceeded, Record: &loop.Iteration{N: 7, Kept: true, Metric: ref("5")}}, false), "without the baseline nobody knows where 7 is")
 	c = c.Follow(loop.Event{Type: loop.BaselineMeasured, Metric: ref("34051.6")}, false)
 	for _, it := range iterations() {
 		c = c.Follow(loop.Event{Type: loop.IterationFailed, Record: &it}, false)
