@@ -61,7 +61,7 @@ func TestSpecsOfEveryWrongKind(t *testing.T) {
 		{"durations without a unit", "a.yaml", enough + "limits:\n  activeTime: 600\n  wallClock: 1d\n  phaseTimeout: '10'\n", []string{
 			`a.yaml:7: limits.activeTime: is 600; want: a duration such as "30s", "10m" or "1h30m"`, `a.yaml:8: limits.wallClock: is "1d"; want: a duration such as "30s", "10m" or "1h30m"`, `a.yaml:9: limits.phaseTimeout: is "10"; want: a duration such as "30s", "10m" or "1h30m"`}},
 		{"CRLF", "a.yaml", strings.ReplaceAll(enough+"mode: on\n", "\n", "\r\n"), []string{`a.yaml:6: mode: is "on"; want: answer, plan or mission`}},
-		{"a number for a branch", "a.yaml", enough + "repo: {base: 1.10}\n", []string{"a.yaml:6: repo.base: is 1.10; want: a string"}},
+		{"a number for a branch", "a.yaml", enough + "repo: {base: 1.10}\n", []string{"a.yaml:6: repo.base: is 1.10; want: a string in quotes, such as \"1.10\""}},
 		{"an alias of itself", "a.yaml", enough + "check: &c {command: *c}\n", []string{"a.yaml:6: check.command: is an alias of the value that contains it; want: an alias of something else"}},
 		{"an alias of nothing", "a.yaml", enough + "check: *c\n", []string{"a.yaml: not valid YAML: unknown anchor 'c' referenced; want: valid YAML"}},
 		{"a merge of a number", "a.yaml", enough + "check: {<<: 5}\n", []string{"a.yaml:6: check: merges something that is not an object; want: an alias of an object"}},

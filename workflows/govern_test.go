@@ -124,7 +124,7 @@ func TestA2_AWallClockIsExtendedBeyondThePresent(t *testing.T) {
 		})
 		at(t, env, 5*time.Hour, func(loop.State) { env.SignalWorkflow("halt", nil) })
 	})
-	require.ErrorContains(t, late.rejected, "limits.wallClock has to be more than the 4h")
+	require.ErrorContains(t, late.rejected, "limits.wallClock has to be more than 4h")
 	require.ErrorContains(t, late.rejected, "such as wallClock=8h")
 	require.NoError(t, ample.rejected)
 	require.Equal(t, 1, strings.Count(fmt.Sprint(p.types()), string(loop.BudgetExhausted)), "nobody was asked again")

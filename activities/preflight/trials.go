@@ -90,7 +90,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		case !r.OK():
 			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number."+inTime("verify.timeout", r.Outcome))
 		case k.Reference && r.Metric == nil:
-			out.problem("verify", fmt.Sprintf("the verify command prints no number: %s: `%s`", r.NoNumber, s.Verify.Command), "Make it print the number last, or a line METRIC name=number, or set verify.pattern.")
+			out.problem("verify", fmt.Sprintf("verify prints no number (`%s`): %s", s.Verify.Command, r.NoNumber), "Make it print the number last, or a line METRIC name=number, or set verify.pattern.")
 		case k.Reference && r.Warning != "":
 			out.Notes = append(out.Notes, "verify: "+r.Warning)
 		}

@@ -206,7 +206,7 @@ func extension(s loop.State, sp spec.Spec, g loop.Gate, m loop.Message) (json.Ra
 		return nil, fault.New(fault.InvalidMessage, "%v", err)
 	}
 	if after := s.Budget.WithLimits(Limits(amended)); after[g.Budget].Limit != nil && after[g.Budget].Remaining.Sign() <= 0 {
-		return nil, fault.New(fault.InvalidMessage, "limits.%s has to be more than the %s that are used", g.Budget, g.Budget.In(after[g.Budget].Used)).
+		return nil, fault.New(fault.InvalidMessage, "limits.%s has to be more than %s, which is used up already", g.Budget, g.Budget.In(after[g.Budget].Used)).
 			Advise(fmt.Sprintf("Give a higher total, such as %s=%s.", g.Budget, s.Budget.Ample(g.Budget)))
 	}
 	return fragment, nil
@@ -243,7 +243,7 @@ func CheckHash(g loop.Gate, name, hash string) error {
 		return nil
 	}
 	if len(hash) < minHash {
-		return fault.New(fault.HashMismatch, "%s needs the hash of what is approved, at least its first %d digits", name, minHash).
+		return fault.New(fault.HashMismatch, "%s needs the gate's hash, at least its first %d digits", name, minHash).
 			Advise("The gate's hash begins with " + g.Hash[:minHash] + ".")
 	}
 	if !strings.HasPrefix(strings.ToLower(g.Hash), strings.ToLower(hash)) {

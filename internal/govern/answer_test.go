@@ -118,7 +118,7 @@ func TestAnExtensionThatLeavesNothingSaysWhatIsUsed(t *testing.T) {
 	s.Gate.Budget = loop.ActiveTime
 	s.Budget = s.Budget.Spend(loop.ActiveTime, loop.Count(4004))
 	_, err := govern.Answer(s, valid, "extend", loop.Message{Hash: hash, Limits: []byte(`{"activeTime": "4s"}`)})
-	require.ErrorContains(t, err, "limits.activeTime has to be more than the 4.004s that are used")
+	require.ErrorContains(t, err, "limits.activeTime has to be more than 4.004s, which is used up already")
 }
 
 // TestE3_AnApprovalCountsOnceAlsoForTheSameHash: a contract that is amended back to an earlier one has its hash.
@@ -215,7 +215,7 @@ func TestE3_AnAnswerThatIsSentAgainIsSaidToBeOne(t *testing.T) {
 		{"a gate of another kind is open", paused, "approve", approval, fault.GateMismatch, "the gate newFiles-7 was answered like this already: approve by ann"},
 		{"another answer to the closed gate", asked, "reject", loop.Message{Gate: "newFiles-7"}, fault.GateMismatch, "the gate newFiles-7 is closed: approve by ann"},
 		{"the last answer, without a hash", closed, "reject", loop.Message{Gate: "newFiles-7"}, fault.GateClosed, "the gate newFiles-7 was answered like this already: reject by a person"},
-		{"no hash", asked, "approve", loop.Message{}, fault.HashMismatch, "approve needs the hash of what is approved"},
+		{"no hash", asked, "approve", loop.Message{}, fault.HashMismatch, "approve needs the gate's hash"},
 		{"a rejection with the hash of an approval", asked, "reject", approval, fault.HashMismatch, "what waits has the hash ffffffffffffffff, not 0123"},
 		{"another choice", chosen, "answer", loop.Message{Gate: "question-7", Choice: "halt"}, fault.GateClosed, "the gate question-7 is closed: answer retry by a person"},
 		{"another hash", asked, "approve", loop.Message{Hash: strings.Repeat("e", 64)}, fault.HashMismatch, "what waits has the hash ffffffffffffffff, not eeee"},

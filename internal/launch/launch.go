@@ -101,7 +101,7 @@ func ID(sp spec.Spec, asked, suffix string) (string, error) {
 			return "", err
 		}
 		if !strings.HasPrefix(asked, sp.Name) {
-			return "", fmt.Errorf("%s does not begin with the spec's name, %s", asked, sp.Name)
+			return "", fmt.Errorf("%q does not begin with the spec's name, %s", asked, sp.Name)
 		}
 		return asked, nil
 	case sp.Name != "":

@@ -35,6 +35,9 @@ func (s Spec) Amend(fragment []byte, allowed []string) (Spec, error) {
 			problems.Add(key, "can't be changed here", "some of "+strings.Join(allowed, ", "))
 		}
 	}
+	if len(problems) > 0 {
+		return Spec{}, problems.Err()
+	}
 	Decode(doc, &s, &problems)
 	for _, p := range s.check() {
 		if !problems.Covers(p.Key) {

@@ -161,7 +161,14 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		return
 	}
 	if form, is := forms[v.Kind()]; is && reflect.TypeOf(raw) != form.of {
-		wrong(form.is)
+		want := form.is
+		switch raw.(type) {
+		case bool, json.Number: // YAML takes a bare word for one
+			if v.Kind() == reflect.String {
+				want += fmt.Sprintf(` in quotes, such as "%v"`, raw)
+			}
+		}
+		wrong(want)
 		return
 	}
 	switch v.Kind() {

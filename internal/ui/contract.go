@@ -81,6 +81,7 @@ func (s Style) Contract(c Contract) string {
 	})...)
 	f.add("budgets", budgets(sp.Limits))
 	f.add("stops", "after "+stops(c.Kind, sp.Limits))
+	f.add("asks", asks(sp)...)
 	if c.Kind.Reference {
 		f.add("baseline", number(c.Baseline))
 		f.add("noise", Clean(c.Noise))
@@ -120,6 +121,20 @@ func stops(k kind.Kind, l spec.Limits) string {
 		"limits.phaseTimeout": "a phase over " + l.PhaseTimeout.String(),
 	}
 	return strings.Join(list.Map(k.Stops, func(key string) string { return words[key] }), ", or ")
+}
+
+// asks returns at what the loop waits for a person, besides what every loop asks about.
+func asks(sp spec.Spec) (lines []string) {
+	if len(sp.Breakpoints) > 0 {
+		lines = append(lines, "at each "+strings.Join(sp.Breakpoints, ", ")+", before it begins")
+	}
+	if sp.Limits.OnExhausted == spec.Ask {
+		lines = append(lines, "for a higher limit when a budget is used up")
+	}
+	if sp.AsksOfTools() {
+		lines = append(lines, "when an agent was denied a tool")
+	}
+	return lines
 }
 
 // criteria returns what the reviewer ticks off, if there is a reviewer.

@@ -148,3 +148,12 @@ func TestNothingHidesInAContract(t *testing.T) {
 	require.Contains(t, text, `echo 1 \u{1b}[2K\r# rm -rf ~\u{202e}`)
 	require.Contains(t, text, `b\u{7}`)
 }
+
+// A person approves where the loop stops and what it asks, so the contract shows that.
+func TestTheContractSaysWhenTheLoopAsks(t *testing.T) {
+	s := spec.Defaults()
+	require.NotContains(t, style.Contract(ui.Contract{Kind: kind.Improve, Spec: s}), "asks")
+	s.Breakpoints, s.Limits.OnExhausted, s.Approvals.OnDenied = []string{"verify", "log"}, spec.Ask, new(spec.Ask)
+	require.Contains(t, style.Contract(ui.Contract{Kind: kind.Improve, Spec: s}),
+		"asks        at each verify, log, before it begins\n              for a higher limit when a budget is used up\n              when an agent was denied a tool\n")
+}
