@@ -18,8 +18,8 @@ import (
 	"go.temporal.io/server/common/resolver"
 )
 
-// connect opens the database for the server, with a connection that keeps its statements and syncs only what counts.
-// The server's plugin has one pool for each data source, for as long as the process lives, and no option for another.
+// connect opens the database for the server, and puts a connection of pawl's own into the pool of the server's plugin.
+// The plugin has one pool for each data source, as long as the process lives, and no option for another.
 func (d database) connect(cfg *config.SQL) error {
 	db, err := persistencesql.NewSQLDB(sqlplugin.DbKindMain, cfg, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
 	if err != nil {
