@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -15,13 +17,15 @@ import (
 // node is the server's statement for events, of a smaller table.
 const node = "REPLACE INTO history_node (id, data) VALUES (?, ?)"
 
-func events(t *testing.T) *sql.DB {
-	db := engine.Pool(filepath.Join(t.TempDir(), "db"))
+func events(t *testing.T, opened func(engine.SqliteConn) engine.SqliteConn) *sql.DB {
+	db := engine.Pool(filepath.Join(t.TempDir(), "db"), opened)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err := db.Exec("CREATE TABLE history_node (id INTEGER PRIMARY KEY, data TEXT NOT NULL)")
 	require.NoError(t, err)
 	return db
 }
+
+func asItIs(c engine.SqliteConn) engine.SqliteConn { return c }
 
 // requireFull checks that the next transaction is synced.
 func requireFull(t *testing.T, db *sql.DB) {
@@ -32,7 +36,7 @@ func requireFull(t *testing.T, db *sql.DB) {
 }
 
 func TestWhatAReportedDecisionNeedsIsSynced(t *testing.T) {
-	db := events(t)
+	db := events(t, asItIs)
 	requireFull(t, db)
 	_, err := db.Exec(node, 1, "alone")
 	require.NoError(t, err)
@@ -62,7 +66,7 @@ func TestWhatAReportedDecisionNeedsIsSynced(t *testing.T) {
 
 // TestEventsAreSyncedWithTheirTransaction writes how much is synced while events are written.
 func TestEventsAreSyncedWithTheirTransaction(t *testing.T) {
-	db := events(t)
+	db := events(t, asItIs)
 	const level = "REPLACE INTO history_node (id, data) SELECT ?, synchronous FROM pragma_synchronous"
 	_, err := db.Exec(level, 1)
 	require.NoError(t, err)
@@ -77,8 +81,32 @@ func TestEventsAreSyncedWithTheirTransaction(t *testing.T) {
 	require.Equal(t, "2", together)
 }
 
+// stuck is a connection that can't be made to sync everything again.
+type stuck struct{ engine.SqliteConn }
+
+func (s stuck) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if query == "PRAGMA synchronous(2)" {
+		return nil, errors.New("stuck")
+	}
+	return s.SqliteConn.ExecContext(ctx, query, args)
+}
+
+func TestAConnectionThatDoesNotSyncEverythingIsNotUsedAgain(t *testing.T) {
+	opened := 0
+	db := events(t, func(c engine.SqliteConn) engine.SqliteConn {
+		opened++
+		return stuck{c}
+	})
+	for i := range 3 {
+		_, err := db.Exec(node, i, "written")
+		require.NoError(t, err)
+		requireFull(t, db)
+	}
+	require.Equal(t, 4, opened)
+}
+
 func TestAConnectionKeepsItsStatements(t *testing.T) {
-	db := events(t)
+	db := events(t, asItIs)
 	first, err := engine.Kept(db)
 	require.NoError(t, err)
 	for i := range 10 {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,12 +51,29 @@ func TimersReadTo(t *testing.T, db *sql.DB, to time.Time) {
 	}))
 }
 
-// Pool returns a pool of the server's connections to a database.
-func Pool(path string) *sql.DB {
+// SqliteConn is what the driver's connections can do.
+type SqliteConn = sqliteConn
+
+// Pool returns a pool of the server's connections to a database. opened returns what is used of a connection that the
+// driver has opened.
+func Pool(path string, opened func(SqliteConn) SqliteConn) *sql.DB {
 	db, _ := sql.Open("sqlite", "")
-	pool := sql.OpenDB(connector{db.Driver(), database{path}.dsn() + "?_pragma=journal_mode(wal)&_pragma=" + syncAll})
+	pool := sql.OpenDB(connector{opening{db.Driver(), opened}, database{path}.dsn() + "?_pragma=journal_mode(wal)&_pragma=" + syncAll})
 	pool.SetMaxOpenConns(1)
 	return pool
+}
+
+type opening struct {
+	driver.Driver
+	opened func(SqliteConn) SqliteConn
+}
+
+func (o opening) Open(dsn string) (driver.Conn, error) {
+	c, err := o.Driver.Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return o.opened(c.(sqliteConn)), nil
 }
 
 // MaxKept is how many statements a connection keeps.
