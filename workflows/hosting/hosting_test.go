@@ -9,8 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
@@ -28,7 +30,11 @@ type estate struct {
 	gone     bool
 	ahead    bool
 	since    []loop.Event
-	head     string // of the branch, as the other host finds it
+	head     string      // of the branch, as the other host finds it
+	opened   *act.Opened // what the other host makes of a loop whose ledger has nothing yet
+	named    string      // the host that the spec names
+	begun    int
+	patience []time.Duration // of each activity for the loop's host
 	placed   int
 	queues   []string
 	recorded int
@@ -53,9 +59,47 @@ func (e *estate) place(context.Context, act.Place) (act.Placed, error) {
 }
 
 func (e *estate) open(context.Context, act.Open) (act.Opened, error) {
-	o := act.Opened{State: &loop.State{Head: e.head}}
-	o.Ref, o.Queue, o.Host, o.Desk = "loop", "pawl@other", "other", "/other/desk"
+	o := act.Opened{State: &loop.State{Head: e.head}, Since: []loop.Event{{Type: loop.CheckpointCreated}}, Terms: act.Terms{Contract: "as the ledger has it"}}
+	if e.opened != nil {
+		o = *e.opened
+	}
+	o.Ref, o.Queue, o.Host, o.Desk, o.MoveAfterMs = "loop", "pawl@other", "other", "/other/desk", 3000
 	return o, nil
+}
+
+// watch notes how long each Record may wait to be started.
+type watch struct {
+	interceptor.WorkerInterceptorBase
+	*estate
+}
+
+type watched struct {
+	interceptor.WorkflowInboundInterceptorBase
+	*estate
+}
+
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	*estate
+}
+
+func (w *watch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	i := &watched{estate: w.estate}
+	i.Next = next
+	return i
+}
+
+func (w *watched) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	o := &outbound{estate: w.estate}
+	o.Next = next
+	return w.Next.Init(o)
+}
+
+func (o *outbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	if name == act.RecordName {
+		o.patience = append(o.patience, workflow.GetActivityOptions(ctx).ScheduleToStartTimeout)
+	}
+	return o.Next.ExecuteActivity(ctx, name, args...)
 }
 
 // ask runs one Record through a host and returns the result.
@@ -64,16 +108,20 @@ func (e *estate) ask(t *testing.T) (s loop.State, h *hosting.Host, failed error)
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()
 	main := func(ctx workflow.Context) error {
-		j := journal.New(ctx, journal.Saved[loop.State]{State: loop.State{Loop: "loop", Head: "here"}, Ledger: "near"})
-		at := act.Opened{}
+		j := journal.New(ctx, journal.Saved[loop.State]{State: loop.State{Loop: "loop", Head: "here", Base: "base"}, Ledger: "near"})
+		at := act.Opened{Terms: act.Terms{Contract: "amended"}, Onto: "main", InScope: 7}
 		at.MoveAfterMs = time.Second.Milliseconds()
 		at.Ref, at.Queue, at.Host = "loop", "pawl@this", "this"
-		h = hosting.New(j, at, func() spec.Spec { return spec.Spec{} }, func(workflow.Context) {}, func(workflow.Context) {})
+		h = hosting.New(j, at, func() spec.Spec { return spec.Spec{Repo: spec.Repo{Host: e.named}} }, func(ctx workflow.Context) {
+			e.begun++
+			j.Emit(ctx, loop.Event{Type: loop.LoopOpened, Opened: &loop.Opened{Base: h.Opened.Base}})
+		}, func(workflow.Context) {})
 		var out act.Appended
 		failed = h.Execute(ctx, act.RecordName, "record", func() any { return act.Record{} }, &out)
 		s = j.State()
 		return nil
 	}
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&watch{estate: e}}})
 	env.RegisterWorkflow(main)
 	for name, f := range map[string]any{act.RecordName: e.record, act.PlaceName: e.place, act.OpenName: e.open} {
 		env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
@@ -93,6 +141,37 @@ func TestAHostThatIsOnlyBusyIsWaitedFor(t *testing.T) {
 	require.Zero(t, s.Seq, "nothing happened to the loop")
 }
 
+func TestABusyHostHasMoreTimeEachTime(t *testing.T) {
+	e := &estate{refuses: 6}
+	_, _, err := e.ask(t)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 16 * time.Second, 16 * time.Second}, e.patience)
+	e = &estate{named: "this"}
+	_, _, err = e.ask(t)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{0}, e.patience, "the loop never leaves a host that the spec names")
+	e = &estate{refuses: 1, gone: true, head: "here"}
+	_, _, err = e.ask(t)
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{time.Second, 3 * time.Second}, e.patience, "the next one has its own")
+}
+
+// Nobody has recorded the loop yet. If the base has moved, it begins again there.
+func TestALoopMovesBeforeItHasALedger(t *testing.T) {
+	for base, begun := range map[string]int{"base": 0, "moved": 1} {
+		e := &estate{refuses: 1, gone: true, opened: &act.Opened{Base: base, Terms: act.Terms{Contract: "amended"}}}
+		s, h, err := e.ask(t)
+		require.NoError(t, err)
+		require.Equal(t, []string{"pawl@this", "pawl@other"}, e.queues)
+		require.Equal(t, []any{"other", base, begun}, []any{h.Opened.Host, h.Opened.Base, e.begun})
+		require.Equal(t, map[int]string{0: "here", 1: "moved"}[begun], s.Head)
+	}
+	e := &estate{refuses: 1, gone: true, opened: &act.Opened{Base: "base", Terms: act.Terms{Contract: "of other sealed files"}}}
+	_, _, err := e.ask(t)
+	require.NoError(t, err)
+	require.Equal(t, 1, e.begun)
+}
+
 func TestALoopMovesFromAHostThatIsGone(t *testing.T) {
 	e := &estate{refuses: 1, gone: true, head: "here"}
 	s, h, err := e.ask(t)
@@ -100,6 +179,8 @@ func TestALoopMovesFromAHostThatIsGone(t *testing.T) {
 	require.Equal(t, []string{"pawl@this", "pawl@other"}, e.queues)
 	require.Equal(t, []string{"other", "/other/desk", "here"}, []string{s.Host, s.Desk, s.Head})
 	require.True(t, h.Uprooted, "no step has made its desk yet")
+	require.Equal(t, act.Opened{Terms: act.Terms{Contract: "amended"}, Onto: "main", InScope: 7, Site: h.Opened.Site}, h.Opened, "amendments may be missing from the ledger")
+	require.Equal(t, "pawl@other", h.Queue())
 	require.Equal(t, 1, e.recorded)
 }
 
