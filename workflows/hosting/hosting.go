@@ -101,9 +101,7 @@ func Untaken(err error) (spent act.Live, is bool) {
 	if !errors.As(err, &late) || late.TimeoutType() != enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
 		return spent, false
 	}
-	if late.HasLastHeartbeatDetails() {
-		_ = late.LastHeartbeatDetails(&spent) // heartbeats of other activities have no spending
-	}
+	_ = late.LastHeartbeatDetails(&spent) // most heartbeats have no spending
 	return spent, true
 }
 

@@ -34,6 +34,7 @@ type estate struct {
 	opened   *act.Opened // what the other host makes of a loop whose ledger has nothing yet
 	named    string      // the host that the spec names
 	begun    int
+	memo     map[string]any
 	patience []time.Duration // of each activity for the loop's host
 	placed   int
 	queues   []string
@@ -67,7 +68,7 @@ func (e *estate) open(context.Context, act.Open) (act.Opened, error) {
 	return o, nil
 }
 
-// watch notes how long each Record may wait to be started.
+// watch notes how long each Record may wait to be started, and the workflow's memo.
 type watch struct {
 	interceptor.WorkerInterceptorBase
 	*estate
@@ -100,6 +101,11 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, name string, args ...an
 		o.patience = append(o.patience, workflow.GetActivityOptions(ctx).ScheduleToStartTimeout)
 	}
 	return o.Next.ExecuteActivity(ctx, name, args...)
+}
+
+func (o *outbound) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
+	o.memo = memo
+	return o.Next.UpsertMemo(ctx, memo)
 }
 
 // ask runs one Record through a host and returns the result.
@@ -181,6 +187,7 @@ func TestALoopMovesFromAHostThatIsGone(t *testing.T) {
 	require.True(t, h.Uprooted, "no step has made its desk yet")
 	require.Equal(t, act.Opened{Terms: act.Terms{Contract: "amended"}, Onto: "main", InScope: 7, Site: h.Opened.Site}, h.Opened, "amendments may be missing from the ledger")
 	require.Equal(t, "pawl@other", h.Queue())
+	require.Equal(t, map[string]any{act.HostMemo: "other"}, e.memo, "the former host learns of it")
 	require.Equal(t, 1, e.recorded)
 }
 
@@ -203,6 +210,13 @@ func TestWhatTheGoneHostHadRecordedIsNotRecordedAgain(t *testing.T) {
 func TestOnlyALedgerThatAnotherRunHasEndsTheLoop(t *testing.T) {
 	_, _, err := (&estate{refuses: 1, ahead: true}).ask(t)
 	require.True(t, wire.Is(err, fault.LedgerAhead))
+}
+
+func TestWorkThatNeedsNoStoreGoesToAnyHostUnlessTheSpecNamesOne(t *testing.T) {
+	for host, queue := range map[string]string{"": act.TaskQueue, "that": act.HostQueue("that")} {
+		h := hosting.New(nil, act.Opened{}, func() spec.Spec { return spec.Spec{Repo: spec.Repo{Host: host}} }, nil, nil)
+		require.Equal(t, queue, h.Queue())
+	}
 }
 
 func TestUntaken(t *testing.T) {
