@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,6 +32,7 @@ func TestATaskGoesThroughPlanAndStepsToOneProposal(t *testing.T) {
 	require.Equal(t, task.Idle, o.s.State)
 	require.NotEmpty(t, done.Proposal)
 	require.Equal(t, []string{"s-a-one", "s-a-two"}, done.Loops)
+	require.Equal(t, loop.Running, o.s.Status, "it has nothing to do, and nothing to ask")
 	require.Equal(t, loop.Fold(New("s"), o.events).Find("a"), o.s.Find("a"))
 }
 
@@ -99,11 +101,15 @@ func TestS9_ALoopThatGoesInCirclesStopsAndAsks(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 	o.settle()
+	o.iterate("s-a-one", true, "1")
+	progress := o.s.Find("a").ProgressAt
+	require.Equal(t, o.now.Add(-time.Second), progress)
 	for n := range 4 {
 		require.Equal(t, task.Executing, o.s.Find("a").State, n)
 		o.iterate("s-a-one", false, "1")
 		o.settle()
 	}
+	require.Equal(t, progress, o.s.Find("a").ProgressAt, "they were no progress")
 	require.Equal(t, task.Waiting, o.s.Find("a").State)
 	require.Equal(t, "paused", o.loops["s-a-one"])
 	require.Equal(t, GateStuck, o.s.Gates[0].Kind)

@@ -113,6 +113,11 @@ func TestPrioritiesHaveAnEnd(t *testing.T) {
 			require.ErrorContains(t, err, c.says, name)
 		}
 	}
+	for _, m := range []Message{{Priority: new(7)}, {Choice: "7"}} { // people have only one field in some clients
+		require.NoError(t, o.say(MessagePrioritize, Message{Task: id("b"), Priority: m.Priority, Choice: m.Choice}))
+		require.Equal(t, 7, o.s.Find("b").Priority)
+		o.emit(loop.Event{Type: loop.TaskPrioritized, Task: "b", Priority: new(0)})
+	}
 }
 
 func TestWhatWasKeptIsAskedAboutAgainWhenItIsAnother(t *testing.T) {

@@ -31,6 +31,7 @@ type office struct {
 	started map[string]int
 	tiers   map[string]task.Tier
 	steps   map[string][]task.Step
+	seen    map[loop.Type]int // events
 
 	assessed []string // tasks whose plans were assessed again
 	problems []string // the problems that an assessment finds
@@ -41,7 +42,7 @@ type office struct {
 func open(t testing.TB, c charter.Charter) *office {
 	o := &office{
 		t: t, s: New("s"), c: c, now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), loops: map[string]string{}, parked: map[string]bool{}, started: map[string]int{},
-		tiers: map[string]task.Tier{}, steps: map[string][]task.Step{},
+		tiers: map[string]task.Tier{}, steps: map[string][]task.Step{}, seen: map[loop.Type]int{},
 	}
 	o.emit(loop.Event{Type: loop.StewardOpened, How: "mission"})
 	return o
@@ -69,12 +70,23 @@ func (o *office) emit(events ...loop.Event) {
 			require.NotEqual(o.t, loop.Warned, e.Type, e.Reason)
 		}
 		before := o.s
+		if o.seen[e.Type]++; o.seen[e.Type] <= 2 { // the others would take long
+			defer func(was string) {
+				require.Equal(o.t, was, written(o.t, before), "%s changes the state before it", e.Type)
+			}(written(o.t, before))
+		}
 		o.s = o.s.Apply(e)
 		o.check(before, e)
 		o.events = append(o.events, e)
 		o.now = o.now.Add(time.Second)
 	}
 	o.s.Ledger = fmt.Sprint("l", o.s.Seq)
+}
+
+func written(t testing.TB, s State) string {
+	doc, err := json.Marshal(s)
+	require.NoError(t, err)
+	return string(doc)
 }
 
 // check checks what must be true of every event.
@@ -120,6 +132,7 @@ func (o *office) settle() {
 			continue
 		}
 		if len(jobs) == 0 || jobs[0].Do == End {
+			require.Empty(o.t, o.s.contradictions())
 			return
 		}
 		seen := map[string]bool{}

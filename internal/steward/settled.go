@@ -22,7 +22,7 @@ const MessageSettled = "settled"
 // nothing. It also closes check-ins, because no check-in is due after a milestone.
 func (n *next) settle() {
 	for _, t := range n.Tasks {
-		if t.Outcome != "" || t.State != task.Waiting || !t.complete() {
+		if t.State != task.Waiting || !t.complete() {
 			continue
 		}
 		var why string

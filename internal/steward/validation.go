@@ -106,9 +106,9 @@ func (s State) contradictions() (all []task.Drift) {
 			say("is in an unknown state: %q", t.State)
 		case t.Outcome != "" && t.State != task.Idle:
 			say("is over, but its state is %s", t.State)
-		case t.Outcome == "" && t.State == task.Executing && t.Plan == nil:
+		case t.State == task.Executing && t.Plan == nil:
 			say("is EXECUTING without a plan")
-		case t.Outcome == "" && t.State == task.Waiting && t.WaitingFor == nil:
+		case t.State == task.Waiting && t.WaitingFor == nil:
 			say("waits, but for nothing")
 		}
 		if w := t.WaitingFor; w != nil && t.Outcome == "" && w.Loop == "" && w.Gate != "" && s.Waits(w.Gate) == nil {
