@@ -170,6 +170,7 @@ func TestA6_WhatAPersonWantsOutlivesTheRun(t *testing.T) {
 			require.Equal(t, loop.Paused, paused.Status, at)
 			require.Equal(t, "ann", paused.PausedBy, at)
 			require.Equal(t, loop.Completed, p.final.Status, at)
+			require.Empty(t, p.final.PausedBy, at)
 			require.Equal(t, 1, strings.Count(toJSON(t, p.types()[cut+1:]), `"gate_opened"`), at)
 		}
 	}

@@ -284,3 +284,16 @@ func TestALoopThatIsBeingToldToGoOnIsCountedOnce(t *testing.T) {
 	require.Equal(t, loop.MessageContinue, jobs[0].Message)
 	require.Equal(t, []Job{jobs[1]}, o.next(jobs[:1]), "the other place is for b")
 }
+
+func TestS5_AHeldStewardStartsNothingUntilItResumes(t *testing.T) {
+	o := open(t, limits())
+	require.NoError(t, o.say(MessageHold, Message{}))
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	require.Equal(t, task.Idle, o.s.Find("a").State)
+	require.NoError(t, o.say(MessageResume, Message{}))
+	o.settle()
+	require.Equal(t, task.Executing, o.s.Find("a").State)
+	require.NoError(t, o.say(loop.MessageHalt, Message{Note: "enough"}))
+	require.Equal(t, "enough", o.s.HaltRequested)
+}
