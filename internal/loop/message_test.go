@@ -29,6 +29,10 @@ func TestDecodeMessage(t *testing.T) {
 			require.NotContains(t, err.Error(), "Go ", "no Go types are shown")
 		}
 	}
+	for payload, says := range map[string]string{`[]`: "it must be an object, and not of type array", `{"hash":1}`: "hash must be a text, and not of type number"} {
+		_, err := loop.DecodeMessage([]byte(payload))
+		require.ErrorContains(t, err, says)
+	}
 }
 
 func FuzzDecodeMessage(f *testing.F) {

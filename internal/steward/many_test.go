@@ -56,6 +56,9 @@ func TestS11_AReportThatComesLateChangesNothing(t *testing.T) {
 	require.Equal(t, before, o.s)
 	o.child(task.ChildEvent{Loop: "s-a-one", Event: task.ChildStands}) // read before its first event
 	require.Equal(t, before, o.s)
+	o.child(task.ChildEvent{Loop: "s-a-one", Seq: 20, Event: task.ChildEnded, Result: &task.ChildResult{Status: "completed"}})
+	o.settle()
+	require.Equal(t, Done, o.s.Find("a").Outcome, "another report after the same event is not late")
 }
 
 // A run that was reset to before its ledger's head fails with fewer events than the loop had. Its end counts, and what was
