@@ -32,7 +32,6 @@ func TestATaskGoesThroughPlanAndStepsToOneProposal(t *testing.T) {
 	require.Equal(t, task.Idle, o.s.State)
 	require.NotEmpty(t, done.Proposal)
 	require.Equal(t, []string{"s-a-one", "s-a-two"}, done.Loops)
-	require.Equal(t, loop.Running, o.s.Status, "it has nothing to do, and nothing to ask")
 	require.Equal(t, loop.Fold(New("s"), o.events).Find("a"), o.s.Find("a"))
 }
 
@@ -128,6 +127,28 @@ func TestS9_ALoopThatGoesInCirclesStopsAndAsks(t *testing.T) {
 	require.Equal(t, Cancelled, o.s.Find("a").Outcome)
 	require.Equal(t, "ended", o.loops["s-a-one"])
 	require.Equal(t, task.Idle, o.s.State)
+	require.Equal(t, loop.Running, o.s.Status, "it asks nothing any more")
+}
+
+func TestAStepThatBeginsSaysHow(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	for len(o.started) == 0 {
+		events, jobs := Next(o.s, o.c, nil)
+		o.emit(events...)
+		for _, j := range jobs {
+			if j.Do == Begin {
+				begun := AfterBegin(o.s, j)[0]
+				require.Equal(t, []string{"", ""}, []string{begun.How, begun.Reason})
+				begun = AfterBegin(loop.Fold(o.s, []loop.Event{{Type: loop.TaskEnded, Task: "a", Status: loop.Halted, Outcome: Cancelled}}), j)[0]
+				require.Equal(t, "the task has changed since: the loop is ended", begun.Reason)
+				j.Do = Adopt
+				require.Equal(t, "adopted", AfterBegin(o.s, j)[0].How)
+				return
+			}
+			o.job(j)
+		}
+	}
 }
 
 func TestS10_AStepIsTriedAgainThreeTimes(t *testing.T) {

@@ -3,6 +3,7 @@ package steward
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,6 +43,17 @@ func TestS5_NoTaskIsForgottenThatIsNotOver(t *testing.T) {
 	o.answer("waits", loop.MessageAnswer, Message{Choice: Cancel})
 	require.NotNil(t, o.s.Find("waits"), "it came first and has ended last")
 	require.Nil(t, o.s.Find("t5"))
+}
+
+func TestATaskWhoseLoopsHaveNotEndedIsNotForgotten(t *testing.T) {
+	s := New("s")
+	s.Tasks = append(s.Tasks, Task{ID: "left", State: task.Idle, Outcome: Cancelled, Ending: []Step{{Loop: "l"}}})
+	for n := range KeepEnded + 1 {
+		s.Tasks = append(s.Tasks, Task{ID: fmt.Sprint("t", n), State: task.Idle, Outcome: Done, Ended: time.Unix(int64(n+1), 0)})
+	}
+	s.derive()
+	require.NotNil(t, s.Find("left"))
+	require.Nil(t, s.Find("t0"))
 }
 
 // TestS11_AReportThatComesLateChangesNothing delivers the signals of a loop in another order than it sent them.
