@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/internal/outcome"
 )
 
 func TestDecodeMessage(t *testing.T) {
@@ -85,4 +87,30 @@ func TestStatesDoNotShare(t *testing.T) {
 		require.Equal(t, string(before), string(after))
 	}
 	require.Len(t, s.Iterations, loop.KeepIterations)
+}
+
+// Another run continues: nothing of what this one waited for is left.
+func TestALoopThatIsResumedWaitsForNothing(t *testing.T) {
+	begun := time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)
+	s := loop.Fold(loop.New("x", "improve"), []loop.Event{
+		{Type: loop.LoopOpened, Time: begun, Opened: &loop.Opened{Kind: "improve"}},
+		{Type: loop.SleepBegun, Time: begun, Sleep: &loop.Sleep{Class: outcome.RateLimited, Since: begun, Until: begun.Add(time.Hour)}},
+		{Type: loop.MessageReceived, Message: loop.MessagePause, By: "ann", How: loop.PauseStep},
+		{Type: loop.GateOpened, Gate: &loop.Gate{ID: "pause-4", Kind: loop.GatePause, Summary: "paused"}},
+		{Type: loop.MessageReceived, Message: loop.MessageHalt},
+	})
+	require.Equal(t, loop.Paused, s.Status)
+	woken := s.Apply(loop.Event{Type: loop.MessageReceived, Message: loop.MessageContinue, Time: begun.Add(time.Minute)})
+	require.Equal(t, begun.Add(time.Minute), woken.Sleep.Until)
+	require.Equal(t, begun.Add(time.Hour), s.Sleep.Until, "that is another state")
+	r := s.Apply(loop.Event{Type: loop.LoopResumed, Phase: "modify", Opened: &loop.Opened{}})
+	require.Equal(t, loop.Running, r.Status)
+	require.Nil(t, r.Sleep)
+	require.Nil(t, r.RateLimit)
+	require.Nil(t, r.Gate)
+	require.Equal(t, []any{"", "", "", false}, []any{r.HaltRequested, r.PauseReason, r.PausedBy, r.PauseRequested})
+}
+
+func TestAUnionHasEachFileOnce(t *testing.T) {
+	require.Equal(t, []string{"a", "b"}, loop.Union([]string{"a"}, []string{"a", "b", "b"}))
 }
