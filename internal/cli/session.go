@@ -71,7 +71,10 @@ func (s *session) share(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("starting the engine: %w\n%s", err, s.Home.Unwritable())
+		if why := s.Home.Unwritable(); why != "" {
+			err = fmt.Errorf("%w; %s", err, why)
+		}
+		return fmt.Errorf("starting the engine: %w", err)
 	}
 	s.reached(s.engine.Found())
 	if err := s.asked(); err != nil {
