@@ -196,6 +196,25 @@ func TestS7_AFolderThatSomebodyDeletesIsOneQuestion(t *testing.T) {
 	}
 }
 
+func TestOfTwoStewardsOneHasTheProjectsFolder(t *testing.T) {
+	s := actest.BeginSteward(t, nil, nil)
+	c := s.Chartered(func(doc map[string]any) { doc["name"] = "other" })
+	o, err := s.OpenSteward(s.Context(), act.OpenSteward{Steward: "other", FirstRun: "other", Charter: c})
+	require.NoError(t, err)
+	require.Empty(t, o.Export)
+	require.Contains(t, strings.Join(o.Warnings, "\n"), "another steward writes into")
+	gittest.Write(t, filepath.Join(s.Opened.Export, ledger.StatusFile), "theirs\n")
+	out, err := s.RecordTasks(s.Context(), act.RecordTasks{Entry: act.Entry{Ref: o.Ref, Events: []loop.Event{
+		{Seq: 1, Loop: "other", Type: loop.StewardOpened, Commit: o.Charter, Opened: &loop.Opened{Kind: "steward", Repo: o.Repo, Base: o.Base}},
+	}}})
+	require.NoError(t, err)
+	require.Empty(t, out.Drift)
+	v, err := s.Validate(s.Context(), act.Validate{Ref: o.Ref, Ledger: out.Ledger, Charter: c})
+	require.NoError(t, err)
+	require.Empty(t, v.Drift, "it is not its file")
+	require.Equal(t, []string{"artifact " + ledger.StatusFile}, names(s.ValidateWith().Drift))
+}
+
 // What a person said about the folder was said to one steward. The next one begins with a folder of its own.
 func TestS7_AnAnswerAboutTheFolderIsOneStewardsAlone(t *testing.T) {
 	s := actest.BeginSteward(t, nil, planner("", nil))
