@@ -48,7 +48,7 @@ func TestValidateOfAStewardShowsWhatItMayDo(t *testing.T) {
 	b.repository()
 	file := b.file("steward.yaml", shop)
 	require.Equal(t, 0, b.run(nil, "validate", file), b.stderr.String())
-	for _, want := range []string{"Charter of shop", "T1: paths db/**", "deliver: defaults has everything it needs", "improve: a plan has to set verify.command", "a task stops and asks you after 100 actions"} {
+	for _, want := range []string{"Charter of shop", "T1: paths db/**", "deliver: defaults has everything it needs", "improve: a plan has to set verify.command", "a task stops and asks you after more than 100 actions"} {
 		require.Contains(t, b.stdout.String(), want)
 	}
 	for _, want := range []string{"ready; start it with `pawl steward up " + file, "there is no planner"} {

@@ -47,6 +47,6 @@ func (e *examination) loops() {
 		e.failed("loop "+t.Loop, "The worker repairs what it can and tries again (`pawl up` starts one). The log says what it did. `pawl show "+t.Loop+"` says where the loop stands.", "%s", what)
 	}
 	if len(found) == 0 {
-		e.ok("loops", "damage or repeated failures hold up no loop of this host")
+		e.ok("loops", "no loop of this host is held up by damage or by failures that repeat")
 	}
 }

@@ -40,7 +40,7 @@ func (s Style) Charter(v Charter) string {
 	f.add("commands", Clean(strings.Join(c.Allow, ", ")))
 	s.loops(f, v)
 	l := c.Limits
-	f.add("stops", fmt.Sprintf("a task stops and asks you after %s, %d without progress, the same result %s, the same error %s, or %s without a milestone",
+	f.add("stops", fmt.Sprintf("a task stops and asks you after more than %s, %d without progress, the same result %s, the same error %s, or %s without a milestone",
 		plural(l.Actions, "action"), l.NoProgress, plural(l.SameResult, "time"), plural(l.SameError, "time"), l.Executing))
 	bounds := fmt.Sprintf("%s at once, %s in the queue, a step that fails is repeated %s", plural(l.Parallel, "loop"), plural(l.Queue, "task"), plural(l.Retries, "time"))
 	f.add("bounds", bounds+known(", $", l.CostUSD, " for a task"), fmt.Sprintf("reminds you of a question after %s and after %s, then every %s; checks its record every %s", l.Waiting/8, l.Waiting, l.Waiting, c.ValidateEvery))
