@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pawl/internal/loop"
+	"pawl/internal/steward"
 )
 
 // supervised describes an event of a steward or of one of its tasks. ok is false for any other event.
@@ -107,8 +108,11 @@ func because(e loop.Event) string {
 	if v == nil {
 		return ""
 	}
-	if v.Answer == "" && v.Trigger != "" {
+	switch {
+	case v.Answer == "" && v.Trigger != "":
 		return ": it came from " + Clean(v.Trigger)
+	case v.Stop == steward.StopCircle || v.Stop == steward.StopCheckIn: // loop_detected, the event before it, says why
+		return ""
 	}
 	return note(cmp.Or(v.Answer, v.Approval, v.Note, v.Reason, v.Blocker, v.Done))
 }

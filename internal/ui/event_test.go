@@ -85,6 +85,7 @@ func events() []loop.Event {
 		{Type: loop.Warned, Task: "ci-1", Reason: "the task ci-2 may change the same files"},
 		{Type: loop.LoopWarned, Task: "ci-1", Finding: &task.Finding{Rule: "sameResult", Text: "the same result 2 times"}},
 		{Type: loop.LoopDetected, Task: "ci-1", Finding: &task.Finding{Rule: "sameResult", Stop: true, Text: "the same result 4 times"}},
+		{Type: loop.TaskStateChanged, Task: "ci-1", From: task.Executing, To: task.Waiting, Evidence: &task.Evidence{Reason: "the same result 4 times", Stop: steward.StopCircle}},
 		{Type: loop.GateOpened, Task: "ci-1", Finding: &task.Finding{Text: "the same result 4 times"}, Gate: &loop.Gate{ID: "stuck-9", Kind: steward.GateStuck, Summary: "\"ci-1\": the same result 4 times"}},
 		{Type: loop.RateLimited, Task: "ci-1", RateLimit: &task.RateLimit{Until: now, Said: "usage limit reached"}},
 		{Type: loop.RateLimitOver, Task: "ci-1"},
