@@ -42,7 +42,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	}
 	i := st.Indicators
 	f.add("tasks", fmt.Sprintf("%d done, %d cancelled, %d in all", i.Done, i.Cancelled, st.TasksCount))
-	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, longest streak %d", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
+	f.add("indicators", fmt.Sprintf("%s, %s, %s, %s, longest repetition now %d", plural(int(i.Actions), "action"), plural(int(i.Milestones), "milestone"),
 		plural(int(i.Transitions), "transition"), plural(int(i.Errors), "error"), i.Repeats),
 		"executing for "+whole(millis(float64(i.ExecutingMs))))
 	f.add("usage", usage(st.Usage))
