@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
-	"pawl/internal/list"
 	"pawl/internal/spec"
 )
 
@@ -51,12 +50,18 @@ func alike(a, b string) bool {
 func plain(r rune) bool { return !strings.ContainsRune(special, r) }
 
 // forms returns a glob without braces for each of the alternatives. A glob that would have very many stays as it is.
-func forms(glob string) []string {
+func forms(glob string) (all []string) {
 	word := &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: glob}}}
 	if strings.Contains(glob, "..") || strings.Count(glob, "{") > 3 || len(glob) > 100 || !syntax.SplitBraces(word) {
 		return []string{glob}
 	}
-	return list.Map(expand.Braces(word), func(w *syntax.Word) string { return w.Lit() })
+	for w, err := range expand.BracesSeq(nil, word) {
+		if err != nil {
+			return []string{glob}
+		}
+		all = append(all, w.Lit())
+	}
+	return all
 }
 
 // within reports whether one of the globs certainly matches everything that a scope matches. It knows three forms of

@@ -17,6 +17,14 @@ import (
 	"pawl/test/world"
 )
 
+// In containers a user often has no entry in /etc/passwd.
+func TestAUserWhomTheMachineDoesNotKnow(t *testing.T) {
+	w := world.Alone(t, "echo 12 >work/n; echo raise it").Set(doc{"limits": doc{"iterations": 1}})
+	w.As(45678)
+	w.Run(0)
+	require.Equal(t, "12", w.Kept("work/n"))
+}
+
 // Several pawl processes of one machine share the engine. When its owner is killed, another one takes it over: the
 // loop, and the command that follows it, only notice a pause.
 func TestTheEngineOutlivesEveryProcessThatOwnsIt(t *testing.T) {

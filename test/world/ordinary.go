@@ -11,13 +11,17 @@ import (
 
 // Ordinary makes the world's programs run as a user without rights, if the test runs as root. Call it when everything
 // that they need is in the world's folder.
-func (w *World) Ordinary() {
+func (w *World) Ordinary() { w.As(nobody) }
+
+const nobody = 65534
+
+// As is Ordinary for the user of that number, whom the machine need not know.
+func (w *World) As(uid int) {
 	w.T.Helper()
-	const nobody = 65534
 	if os.Getuid() != 0 {
 		return
 	}
-	w.User = &syscall.Credential{Uid: nobody, Gid: nobody}
+	w.User = &syscall.Credential{Uid: uint32(uid), Gid: nobody}
 	w.GitEnv = append(w.GitEnv, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
 	for dir := Scratch; dir != "/" && dir != os.TempDir(); dir = filepath.Dir(dir) {
 		require.NoError(w.T, os.Chmod(dir, 0o755))
@@ -27,6 +31,6 @@ func (w *World) Ordinary() {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, nobody, nobody)
+		return os.Lchown(path, uid, nobody)
 	}))
 }
