@@ -256,7 +256,7 @@ func Fenced(ctx context.Context, ws *hosted.Workspace, err error, doing string) 
 	f := fault.New(fault.LedgerAhead, "the ledger or the branch of %s is not where this run left it (%s is %s, expected %s)",
 		ws.Loop, elsewhere.Ref, elsewhere.Have, cmp.Or(elsewhere.Want, "missing"))
 	if elsewhere.Ref == ws.Ledger {
-		f = f.Advise("This run was reset or restored to a point before its last record, or the engine's database has lost its last writes. The ledger has everything: start it again from there, `" + ws.Resuming() + " " + elsewhere.Have + "` with the spec of " + ws.Loop + ".")
+		f = f.Advise("This run was reset or restored to a point before its last record, or the engine's database has lost its last writes. Start it again from its ledger, which has everything: `" + ws.Resuming() + " " + elsewhere.Have + "` with the spec of " + ws.Loop + ".")
 	}
 	return hosted.Refuse(f)
 }
