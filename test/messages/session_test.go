@@ -1,6 +1,7 @@
 package messages_test
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -114,6 +115,24 @@ func TestWhoFollowsALoopMissesNoIteration(t *testing.T) {
 	require.Equal(t, 0, s.Code, s.Err)
 	for i := 1; i <= iterations; i++ {
 		require.Regexp(t, `(?m)^ +`+strconv.Itoa(i)+` +kept`, s.Err)
+	}
+}
+
+// Who begins to watch a loop sees it from its beginning: its query returns only the last events.
+func TestWhoWatchesALoopSeesItFromItsBeginning(t *testing.T) {
+	world.Slow(t, "fifteen iterations")
+	w := world.New(t, `if [ $PAWL_ITERATION = 15 ]; then touch "$WORLD/there"; until [ -e "$WORLD/go" ]; do sleep 0.05; done; fi; `+world.Raises).
+		Set(doc{"limits": doc{"iterations": 15}})
+	run := w.Start("run", "--yes", w.SpecFile())
+	w.Until("it is at the last iteration", func() bool { _, err := os.Stat(filepath.Join(w.Dir, "there")); return err == nil })
+	watch := w.Start("watch", w.Loop)
+	w.Until("all is shown", func() bool { return strings.Contains(world.ReadFile(watch.Err), "  14  kept") })
+	w.Write("go", "")
+	require.Equal(t, 0, run.Wait().Code)
+	s := watch.Wait()
+	require.Equal(t, 0, s.Code, s.Err)
+	for i := 1; i <= 15; i++ {
+		require.Len(t, regexp.MustCompile(`(?m)^ +`+strconv.Itoa(i)+` +kept`).FindAllString(s.Err, -1), 1, s.Err)
 	}
 }
 
