@@ -163,8 +163,11 @@ func (ws *Workspace) takeDue() bool {
 	return true
 }
 
-// lateFor is how long after its end a loop's push is tried again, at first every minute, later every hour.
-const lateFor = 30 * 24 * time.Hour
+// lateFor is how long after its end a loop's push is tried again, at first every lateEvery, later every hour.
+const (
+	lateFor   = 30 * 24 * time.Hour
+	lateEvery = time.Minute
+)
 
 // latePush is the push of a loop that has ended, for which its repository was not there.
 type latePush struct {
@@ -175,7 +178,7 @@ type latePush struct {
 
 // PushLate pushes in the background what a loop that is over could not push.
 func (a *Workspaces) PushLate(ctx context.Context, r workspace.Record) {
-	if !r.Closed || !r.Unpushed || time.Since(r.ClosedAt) > lateFor {
+	if since := time.Since(r.ClosedAt); !r.Closed || !r.Unpushed || since < lateEvery || since > lateFor {
 		return
 	}
 	a.mu.Lock()
@@ -187,7 +190,7 @@ func (a *Workspaces) PushLate(ctx context.Context, r workspace.Record) {
 			a.Logger.WarnContext(ctx, "what a loop left can't be pushed", "loop", r.Loop, "error", err)
 			return
 		}
-		l = &latePush{ws: ws, wait: time.Minute}
+		l = &latePush{ws: ws, wait: lateEvery}
 		a.late[r.Ref] = l
 	}
 	if time.Now().Before(l.next) {
