@@ -3,6 +3,7 @@ package testreport
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"pawl/internal/lazyregexp"
 	"pawl/internal/loop"
@@ -23,6 +24,7 @@ type listed struct {
 	start lazyregexp.Regexp
 	// group names the pkg or file of the tests after it, and whether all of them passed.
 	group  lazyregexp.Regexp
+	tree   bool   // a title has lines for the suites and the test, up to one that ends with a colon, and is not in the message
 	alone  bool   // a title is the whole message
 	broken string // the name in the title of a file that can't be loaded
 }
@@ -43,6 +45,7 @@ var (
 	gtestTotal    = lazyregexp.New(`^\[ +(?:PASSED +\] (?P<passed>\d+) tests?\.|FAILED +\] (?P<failed>\d+) tests?, listed below:|ERROR +\] (?P<errors>\d+) errors?, listed below:|SKIPPED +\] (?P<skipped>\d+) tests?, listed below:)$`)
 
 	automakeTotal = lazyregexp.New(`^# (?:PASS: +(?P<passed>\d+)|XFAIL: +(?P<expected>\d+)|FAIL: +(?P<failed>\d+)|XPASS: +(?P<more>\d+)|ERROR: +(?P<errors>\d+)|SKIP: +(?P<skipped>\d+))$`)
+	mochaTotal    = lazyregexp.New(`^  (?:(?P<passed>\d+) passing|(?P<skipped>\d+) pending|(?P<failed>\d+) failing)(?: \([\d.]+(?:ms|s|m)\))?$`)
 	tallyTotal    = lazyregexp.New(`^(?:PASSED: +(?P<passed>\d+)|FAILED: +(?P<failed>\d+))$`)
 
 	rspec = listed{
@@ -95,6 +98,9 @@ var (
 		total: lazyregexp.New(`^  (?:Total: +(?P<ran>\d+)|Passed: +(?P<passed>\d+)|Skipped: +(?P<skipped>\d+))$`), group: lazyregexp.New(`^(?P<file>\S+\.[cm]?[jt]sx?)$`),
 		test: lazyregexp.New(`^ +FAIL +(?:(?P<suite>\S.*?) +)?"(?P<name>.*)"$`), end: lazyregexp.New(`\(\d+ / \d+\)$`),
 	}
+	mocha = listed{ // does not name passing tests
+		total: mochaTotal, begin: lazyregexp.New(`^  \d+ failing(?: \([\d.]+(?:ms|s|m)\))?$`), test: lazyregexp.New(`^  \d+\) (?P<name>.+)$`), tree: true,
+	}
 	// tally is the form of small test harnesses in C.
 	tally = listed{total: tallyTotal, test: lazyregexp.New(`^FAILED: (?P<name>.+?)(?: \(at line \d+\))?$`), alone: true}
 )
@@ -107,6 +113,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		"skipped": &skipped, "omitted": &skipped, "todo": &skipped, "pending": &skipped,
 	}
 	in, untitled := f.begin == nil, false // untitled: the name of the open test is the next line
+	more := false                         // the title of the open test goes on
 	var open Test
 	var pkg, file string
 	before := (*excerpt)(nil)
@@ -119,7 +126,8 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			for _, n := range counted().FindAllStringSubmatch(m["counts"], 10) {
 				*sums[n[2]] += atoi(n[1])
 			}
-			before = nil
+			before, more = nil, false
+			in = in || f.begin().MatchString(line)
 			return
 		}
 		switch {
@@ -155,7 +163,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			if m["suite"] != "" {
 				open.Name = m["suite"] + " > " + open.Name
 			}
-			if open.File == "" { // otherwise the title says no more than the name
+			if open.File == "" && !f.tree { // otherwise the title says no more than the name
 				open.Message = loop.Clip(tidy(line), headBytes)
 			}
 			if _, titled := m["name"]; !titled {
@@ -164,6 +172,11 @@ func (f listed) read(c *collector, outputs [][]byte) {
 				break
 			}
 			c.broken = c.broken || open.Name == f.broken
+			if f.tree {
+				var whole bool
+				open.Name, whole = strings.CutSuffix(open.Name, ":")
+				more = !whole
+			}
 			c.open(open)
 			if before != nil {
 				c.say(before.String())
@@ -172,9 +185,13 @@ func (f listed) read(c *collector, outputs [][]byte) {
 			if f.alone {
 				c.close()
 			}
+		case more && strings.TrimSpace(line) != "" && len(c.test.Name) < maxName:
+			part, whole := strings.CutSuffix(strings.TrimSpace(line), ":")
+			c.test.Name, more = c.test.Name+" > "+part, !whole
 		case before != nil:
 			before.line(line)
 		default:
+			more = false
 			c.say(line)
 		}
 	})

@@ -108,7 +108,7 @@ var formats = []format{
 	{"jest", false, lazyregexp.New(`^Tests: +(.+, )?\d+ total`), jest.read},
 	{"vitest", false, lazyregexp.New(`^ +Tests +(.*\(\d+\)|no tests)$`), vitest.read},
 	{"uvu", false, lazyregexp.New(`^  Total: +\d+$`), uvu.read},
-	{"mocha", false, lazyregexp.New(`^  \d+ (?:passing|failing)(?: \([\d.]+(?:ms|s|m)\))?$`), readMocha},
+	{"mocha", false, lazyregexp.New(`^  \d+ (?:passing|failing)(?: \([\d.]+(?:ms|s|m)\))?$`), mocha.read},
 	{"node", false, lazyregexp.New(`^ℹ tests `), readNode},
 	{"automake", false, lazyregexp.New(`^# TOTAL: +\d+$`), automake.read},
 	{"tally", false, tallyTotal, tally.read},

@@ -8,48 +8,6 @@ import (
 )
 
 var (
-	mochaTotal = lazyregexp.New(`^  (\d+) (passing|pending|failing)(?: \([\d.]+(?:ms|s|m)\))?$`)
-	mochaTitle = lazyregexp.New(`^  (\d+)\) (.+)$`)
-)
-
-// readMocha reads the end of mocha's report: the counts, then the failures with their titles.
-func readMocha(c *collector, outputs [][]byte) {
-	var (
-		titled  bool // the title of the open failure is complete
-		failing bool // the list of failures has begun
-		counted int
-	)
-	eachLine(outputs, func(line string) {
-		text := strings.TrimSpace(line)
-		var m match
-		switch {
-		case m.by(mochaTotal, line):
-			c.close()
-			switch n := atoi(m[1]); m[2] {
-			case "passing":
-				c.passed += n
-			case "pending":
-				c.skipped += n
-			default:
-				failing, counted = true, counted+n
-			}
-		case !failing:
-		case m.by(mochaTitle, line):
-			c.open(Test{Name: strings.TrimSuffix(m[2], ":")})
-			titled = strings.HasSuffix(m[2], ":")
-		case c.test != nil && !titled && text != "" && len(c.test.Name) < maxName:
-			c.test.Name += " > " + strings.TrimSuffix(text, ":")
-			titled = strings.HasSuffix(text, ":")
-		default:
-			titled = true
-			c.say(line)
-		}
-	})
-	c.close()
-	c.unnamed(counted)
-}
-
-var (
 	nodeTest  = lazyregexp.New(`^( *)(✔|✖|﹣|▶) (.+?)(?: \([\d.]+ms\))?(?: # (SKIP|TODO).*)?$`)
 	nodeCount = lazyregexp.New(`^ℹ (pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$`)
 	nodeAt    = lazyregexp.New(`^test at (.+?):\d+:\d+$`)
