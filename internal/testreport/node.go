@@ -18,24 +18,19 @@ var (
 type nodeReader struct {
 	*collector
 	suites []string // the open suites, the outermost first
-	tests  []nodeFailing
+	tests  []*Test
+	bare   map[string][]*Test // the tests by their own names, without those that were also named at the end
 	out    *excerpt
 	end    bool   // the tree has ended
 	file   string // the file of the failing test that is named next
 	failed int
 }
 
-type nodeFailing struct {
-	Test
-	bare  string // the test's own name
-	again bool   // it was also named at the end
-}
-
 func readNode(c *collector, outputs [][]byte) {
-	r := &nodeReader{collector: c}
+	r := &nodeReader{collector: c, bare: map[string][]*Test{}}
 	eachLine(outputs, r.line)
-	for _, f := range r.tests {
-		c.fail(f.Test)
+	for _, t := range r.tests {
+		c.fail(*t)
 	}
 	c.unnamed(r.failed)
 }
@@ -81,7 +76,8 @@ func (r *nodeReader) tree(level int, mark, name string, excused bool) {
 		r.named("", path)
 	case mark == "✖" && len(r.tests) < maxNodes:
 		r.out = &excerpt{}
-		r.tests = append(r.tests, nodeFailing{Test{Name: path, out: r.out}, name, false})
+		t := &Test{Name: path, out: r.out}
+		r.tests, r.bare[name] = append(r.tests, t), append(r.bare[name], t)
 	}
 }
 
@@ -89,20 +85,14 @@ func (r *nodeReader) tree(level int, mark, name string, excused bool) {
 func (r *nodeReader) again(name string) {
 	file := r.file
 	r.file, r.out = "", nil
-	for i := range r.tests {
-		if f := &r.tests[i]; f.bare == name && !f.again {
-			f.again, f.File = true, file
-			if f.out.String() == "" {
-				r.out = f.out // this version of node has the message only here
-			}
-			return
+	if tests := r.bare[name]; len(tests) > 0 {
+		t := tests[0]
+		t.File, r.bare[name] = file, tests[1:]
+		if t.out.String() == "" {
+			r.out = t.out // this version of node has the message only here
 		}
-		if i > MaxTests {
-			return
-		}
-	}
-	if len(r.tests) < MaxTests {
+	} else if len(r.tests) < MaxTests {
 		r.out = &excerpt{}
-		r.tests = append(r.tests, nodeFailing{Test{Name: name, File: file, out: r.out}, name, true})
+		r.tests = append(r.tests, &Test{Name: name, File: file, out: r.out})
 	}
 }
