@@ -371,6 +371,12 @@ func TestMessagesAreBounded(t *testing.T) {
 	require.Contains(t, m, "last words")
 }
 
+// A report of TAP may have more points than are kept until it is known of which test they are parts.
+func TestTheLastOfVeryManyPointsHasItsMessage(t *testing.T) {
+	r := read(strings.Repeat("ok 1 - a\n", 10_000) + "not ok 2 - b\n# boom\n")
+	require.Equal(t, []testreport.Test{{Name: "b", Message: "boom"}}, r.Failing)
+}
+
 // TestMemoryDoesNotGrowWithTheOutput reads a lot of everything that could be held in memory. 100 MB of each leave no
 // more in memory than this.
 func TestMemoryDoesNotGrowWithTheOutput(t *testing.T) {

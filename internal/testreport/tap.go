@@ -20,11 +20,9 @@ var (
 
 var unescape = strings.NewReplacer(`\#`, "#", `\\`, `\`)
 
-// maxLevel is the deepest level of subtests that is read as its own level.
-const maxLevel = 16
-
 // tapNode is a test point.
 type tapNode struct {
+	level     int // of the subtests that it is one of
 	name      string
 	file      string
 	ok, skip  bool
@@ -36,10 +34,9 @@ type tapNode struct {
 // them.
 type tapReader struct {
 	*collector
-	levels        [maxLevel + 1][]*tapNode
-	nodes         int
-	last          *tapNode // the test point of the next diagnosis
-	yaml          string   // the start of the open YAML block: indentation and dashes
+	points        []*tapNode // that are not recorded yet; no level is above one before it
+	last          *tapNode   // the test point of the next diagnosis
+	yaml          string     // the start of the open YAML block: indentation and dashes
 	planned, seen int
 	group         string   // the comment above the test points, which tape uses as their group
 	said          excerpts // diagnoses by the name of a failing test, which Perl prints on standard error
@@ -52,7 +49,7 @@ func readTAP(c *collector, outputs [][]byte) {
 		eachLine([][]byte{out}, r.line)
 		r.last, r.yaml = nil, ""
 	}
-	r.flush(maxLevel)
+	r.flush(len(r.points))
 	for i := range c.tests {
 		if t := &c.tests[i]; t.Message == "" {
 			parts := strings.Split(t.Name, " > ")
@@ -81,7 +78,7 @@ func (r *tapReader) line(line string) {
 	case text == "---" && r.last != nil:
 		r.yaml = strings.Repeat(" ", indent) + "---"
 	case strings.HasPrefix(text, "Bail out!"):
-		r.flush(maxLevel)
+		r.flush(len(r.points))
 		r.broken = true
 		r.fail(Test{Name: "Bail out!", Message: tidy(strings.TrimSpace(strings.TrimPrefix(text, "Bail out!")))})
 	case strings.HasPrefix(text, "# Subtest"), strings.HasPrefix(text, "TAP version "):
@@ -94,7 +91,7 @@ func (r *tapReader) line(line string) {
 			r.planned = count(r.planned + atoi(m[1]))
 		}
 	case m.by(tapTest, text):
-		r.point(min(indent/4, maxLevel), m[1] == "", m[2], m[3])
+		r.point(indent/4, m[1] == "", m[2], m[3])
 	}
 }
 
@@ -131,7 +128,7 @@ func (r *tapReader) diagnose(line string) {
 
 // point reads a test point. The subtests before it are its parts.
 func (r *tapReader) point(level int, ok bool, number, rest string) {
-	n := &tapNode{ok: ok, leaf: true}
+	n := &tapNode{level: level, ok: ok}
 	grouped := level == 0 && r.group != "" && !strings.HasPrefix(rest, "-") // tape prints no dash
 	if strings.Contains(rest, "#") {
 		rest = tapTime().ReplaceAllString(rest, "")
@@ -147,43 +144,40 @@ func (r *tapReader) point(level int, ok bool, number, rest string) {
 	} else if grouped {
 		n.name = loop.Clip(loop.Clip(r.group, maxName/2)+" > "+n.name, maxName)
 	}
+	before := len(r.points)
+	for before > 0 && r.points[before-1].level > level {
+		before--
+	}
+	parts := r.points[before:]
 	if level == 0 {
 		r.seen++
-		r.flush(0) // its parts stay
+		r.flush(before)
 	}
 	failed := false
-	for deeper := level + 1; deeper <= maxLevel; deeper++ {
-		for _, part := range r.levels[deeper] {
-			part.name = loop.Clip(n.name+" > "+part.name, maxName)
-			failed = failed || !part.ok && !part.skip
-			n.leaf = false
-			r.levels[level] = append(r.levels[level], part)
-		}
-		r.levels[deeper] = nil
+	for _, part := range parts {
+		part.level, part.name = level, loop.Clip(n.name+" > "+part.name, maxName)
+		failed = failed || !part.ok && !part.skip
 	}
-	n.leaf = n.leaf || (!ok && !failed && !n.skip)
-	r.levels[level] = append(r.levels[level], n)
+	n.leaf = len(parts) == 0 || !ok && !failed && !n.skip
+	r.points = append(r.points, n)
 	r.last = n
-	if r.nodes++; r.nodes > maxNodes {
-		r.flush(maxLevel)
-		r.nodes = 0
+	if len(r.points) > maxNodes {
+		r.flush(len(r.points))
 	}
 }
 
-// flush records the test points from level 0 down to a level. A test with parts counts by its parts.
-func (r *tapReader) flush(deepest int) {
-	for level := range deepest + 1 {
-		for _, n := range r.levels[level] {
-			switch {
-			case !n.leaf:
-			case n.skip:
-				r.skipped++
-			case n.ok:
-				r.pass("", n.name)
-			default:
-				r.fail(Test{Name: n.name, File: n.file, Message: n.diagnosis.String()})
-			}
+// flush records the first points. A test with parts counts by its parts.
+func (r *tapReader) flush(first int) {
+	for _, n := range r.points[:first] {
+		switch {
+		case !n.leaf:
+		case n.skip:
+			r.skipped++
+		case n.ok:
+			r.pass("", n.name)
+		default:
+			r.fail(Test{Name: n.name, File: n.file, Message: n.diagnosis.String()})
 		}
-		r.levels[level] = nil
 	}
+	r.points = r.points[first:]
 }
