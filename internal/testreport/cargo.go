@@ -56,7 +56,7 @@ func readCargo(c *collector, outputs [][]byte) {
 				c.pass(target, m[1])
 			case "ignored":
 				skipped++
-				c.skipped++
+				c.Skipped++
 			default:
 				named(m[1])
 			}
@@ -65,9 +65,9 @@ func readCargo(c *collector, outputs [][]byte) {
 				named(m[1])
 			}
 		case m.by(cargoResult, line):
-			c.passed += max(count(atoi(m[1]))-passed, 0)
-			c.failed += max(count(atoi(m[2]))-len(failed), 0)
-			c.skipped += max(count(atoi(m[3]))-skipped, 0)
+			c.Passed += max(count(atoi(m[1]))-passed, 0)
+			c.Failed += max(count(atoi(m[2]))-len(failed), 0)
+			c.Skipped += max(count(atoi(m[3]))-skipped, 0)
 			flush()
 		case line == "failures:" || line == "successes:":
 			failing = line == "failures:"
@@ -90,7 +90,7 @@ func readCargo(c *collector, outputs [][]byte) {
 	})
 	flush()
 	if failedBuild {
-		c.broken = true
+		c.Broken = true
 		message := errors.String()
 		c.fail(Test{Name: "(build)", Message: message, File: rustFile(message)})
 	}

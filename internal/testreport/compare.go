@@ -56,5 +56,5 @@ func (r Report) ran(t Test) bool {
 	_, pkg := r.passed[hashOf(t.Package, "")]
 	whole := r.Format != "" && !r.Broken && !r.Partial
 	// A package that could not run before now can. If passing tests have no names, the others have passed.
-	return itself || t.Name == "" && whole || !r.named && (pkg || whole)
+	return itself || t.Name == "" && whole || !r.naming && (pkg || whole)
 }

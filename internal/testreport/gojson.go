@@ -49,7 +49,7 @@ func readGoJSON(c *collector, outputs [][]byte) {
 		case e.Action == "build-output":
 			r.keep(r.builds.of(e.ImportPath, MaxTests), e.Output)
 		case e.Action == "build-fail":
-			r.broken = true
+			r.Broken = true
 		case e.Package == "":
 		case e.Test == "":
 			r.packageEvent(e)
@@ -57,7 +57,7 @@ func readGoJSON(c *collector, outputs [][]byte) {
 			r.testEvent(e)
 		}
 	})
-	if r.partial {
+	if r.Partial {
 		return // the omitted output may contain the end of the open tests
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.packages)) {
@@ -100,7 +100,7 @@ func (r *goReader) testEvent(e goEvent) {
 		case "pass":
 			r.pass(e.Package, e.Test)
 		case "skip":
-			r.skipped++
+			r.Skipped++
 		case "fail":
 			p.failed = true
 			r.failGo(Test{Package: e.Package, Name: e.Test, out: out})
@@ -142,7 +142,7 @@ func (r *goReader) packageEvent(e goEvent) {
 		if !p.failed {
 			message := p.own.String()
 			if b := r.builds[e.FailedBuild]; e.FailedBuild != "" {
-				r.broken = true
+				r.Broken = true
 				message = strings.TrimSpace(b.String() + "\n" + message)
 			}
 			r.failGo(Test{Package: e.Package, Message: message})
@@ -154,7 +154,7 @@ func (r *goReader) packageEvent(e goEvent) {
 // unfinished records the tests of a package that never ended: the package panicked, or was ended.
 func (r *goReader) unfinished(name string, p *goPackage) {
 	for _, test := range slices.Sorted(maps.Keys(p.tests)) {
-		p.failed, r.broken = true, true
+		p.failed, r.Broken = true, true
 		message := p.tests[test].String() + "\n" + p.own.String()
 		r.failGo(Test{Package: name, Name: test, Message: strings.TrimSpace("it did not end\n" + message)})
 	}

@@ -66,10 +66,10 @@ func (r *goTextReader) verdict(verdict, name string) {
 		if len(r.passing) < maxNodes {
 			r.passing = append(r.passing, name)
 		} else {
-			r.passed++
+			r.Passed++
 		}
 	case "SKIP":
-		r.skipped++
+		r.Skipped++
 	case "FAIL":
 		r.out = out // without -v its output follows
 		r.failing = append(r.failing, Test{Name: name, out: out})
@@ -85,11 +85,11 @@ func (r *goTextReader) packageEnd(verdict, pkg, rest string) {
 	case "ok":
 		r.pass(pkg, "")
 		if len(r.passing) == 0 && !strings.Contains(rest, "[no tests to run]") {
-			r.passed++ // without -v only the package is known
+			r.Passed++ // without -v only the package is known
 		}
 	case "FAIL":
 		broken := strings.Contains(rest, "build failed]") || strings.Contains(rest, "setup failed]")
-		r.broken = r.broken || broken
+		r.Broken = r.Broken || broken
 		if len(r.failing) == 0 && len(r.unbuilt) < MaxTests {
 			if !broken && r.builds[pkg] == nil {
 				r.builds[pkg] = r.loose

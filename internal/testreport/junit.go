@@ -119,7 +119,7 @@ func (r *junitReader) end(name string) {
 		case "failed":
 			r.fail(*r.test)
 		case "skipped":
-			r.skipped++
+			r.Skipped++
 		default:
 			r.pass(r.test.Package, r.test.Name)
 		}

@@ -171,7 +171,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 				untitled = true
 				break
 			}
-			c.broken = c.broken || open.Name == f.broken
+			c.Broken = c.Broken || open.Name == f.broken
 			if f.tree {
 				var whole bool
 				open.Name, whole = strings.CutSuffix(open.Name, ":")
@@ -196,13 +196,13 @@ func (f listed) read(c *collector, outputs [][]byte) {
 		}
 	})
 	c.close()
-	c.skipped += count(skipped)
+	c.Skipped += count(skipped)
 	if slices.Contains(f.total().SubexpNames(), "passed") {
 		failed = max(failed, ran-passed) // uvu's numbers do not include skipped tests
 	} else {
 		passed = max(passed, ran-failed-skipped)
 	}
-	c.passed += count(passed)
+	c.Passed += count(passed)
 	c.unnamed(failed)
 }
 

@@ -44,9 +44,9 @@ func (r *nodeReader) line(line string) {
 		case "fail", "cancelled":
 			r.failed += atoi(m[2])
 		case "skipped", "todo":
-			r.skipped += atoi(m[2])
+			r.Skipped += atoi(m[2])
 		case "pass":
-			r.passed += atoi(m[2])
+			r.Passed += atoi(m[2])
 		}
 	case r.end && m.by(nodeAt, line):
 		r.file, r.out = m[1], nil

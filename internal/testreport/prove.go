@@ -43,7 +43,7 @@ func readProve(c *collector, outputs [][]byte) {
 			if m[2] == "ok" {
 				c.pass(m[1], "")
 			} else {
-				c.skipped++
+				c.Skipped++
 			}
 		case m.by(proveTotal, line):
 			ran += atoi(m[1])
@@ -56,7 +56,7 @@ func readProve(c *collector, outputs [][]byte) {
 			last := files[len(files)-1]
 			last.says.line(line)
 			if strings.HasPrefix(line, "  Parse errors:") {
-				c.broken, last.failed = true, true
+				c.Broken, last.failed = true, true
 			}
 		case !strings.HasPrefix(diagnosis, "#") || len(tests) >= MaxTests:
 		case m.by(perlFailed, line):
@@ -100,6 +100,6 @@ func readProve(c *collector, outputs [][]byte) {
 			c.fail(Test{Package: f.name, Message: f.says.String()})
 		}
 	}
-	c.passed += count(ran - failed)
+	c.Passed += count(ran - failed)
 	c.unnamed(failed)
 }

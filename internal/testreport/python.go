@@ -92,10 +92,10 @@ func (r *pytestReader) name(id, why string) {
 		return
 	}
 	if len(r.tests) >= maxNodes {
-		r.failed++
+		r.Failed++
 		return
 	}
-	r.broken = r.broken || name == "" // a file that could not be collected
+	r.Broken = r.Broken || name == "" // a file that could not be collected
 	r.known[file+"\x00"+name] = len(r.tests)
 	r.tests = append(r.tests, Test{Package: file, Name: name, File: file, Message: tidy(loop.Clip(why, headBytes))})
 }
@@ -106,15 +106,15 @@ func (r *pytestReader) total(counts string) {
 	for _, m := range pytestCount().FindAllStringSubmatch(counts, 10) {
 		switch n := atoi(m[1]); m[2] {
 		case "passed", "xpassed":
-			r.passed += n
+			r.Passed += n
 		case "skipped", "xfailed":
-			r.skipped += n
+			r.Skipped += n
 		case "failed", "error", "errors":
 			failed += n
 		}
 	}
 	named := r.end()
-	r.failed += max(failed-named, 0)
+	r.Failed += max(failed-named, 0)
 }
 
 // end records the results of a session and returns the number of its failing tests.
@@ -184,7 +184,7 @@ func readUnittest(c *collector, outputs [][]byte) {
 		case heading:
 			if m.by(unitTitle, line) {
 				pkg, name := unitName(m[2], m[3], m[4])
-				c.broken = c.broken || strings.HasSuffix(pkg, "._FailedTest") // a module that can't be imported
+				c.Broken = c.Broken || strings.HasSuffix(pkg, "._FailedTest") // a module that can't be imported
 				c.open(Test{Package: pkg, Name: name})
 				if len(failed) < maxNodes {
 					failed[pkg+" "+m[2]] = true
@@ -201,8 +201,8 @@ func readUnittest(c *collector, outputs [][]byte) {
 					skipped += atoi(m[2])
 				}
 			}
-			c.skipped += skipped
-			c.passed += max(ran-skipped-len(failed), 0)
+			c.Skipped += skipped
+			c.Passed += max(ran-skipped-len(failed), 0)
 			ran = 0
 			clear(failed)
 		case c.test != nil:

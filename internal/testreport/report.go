@@ -56,7 +56,7 @@ type Report struct {
 	Tail string `json:"tail,omitempty"`
 
 	passed map[uint64]struct{} // the tests and packages that passed, by hash
-	named  bool                // passing tests are named in the output
+	naming bool                // passing tests are named in the output
 }
 
 // Test is one failing test. Name is "" if a whole package or file failed, for example because it could not be built.
@@ -140,7 +140,7 @@ func Read(outputs ...[]byte) Report {
 		if other := read(outputs, seen, partial); other.Failed > 0 || other.Broken {
 			other.Format += ", " + r.Format
 			other.Passed, other.Skipped = other.Passed+r.Passed, other.Skipped+r.Skipped
-			other.named = other.named || r.named
+			other.naming = other.naming || r.naming
 			maps.Copy(other.passed, r.passed)
 			return other
 		}
@@ -150,7 +150,7 @@ func Read(outputs ...[]byte) Report {
 
 // read reads the results in the formats of seen.
 func read(outputs [][]byte, seen map[string]bool, partial bool) Report {
-	c := &collector{partial: partial, index: map[uint64]int{}, parents: map[uint64]struct{}{}, passes: map[uint64]struct{}{}}
+	c := &collector{Report: Report{Partial: partial, passed: map[uint64]struct{}{}}, index: map[uint64]int{}, parents: map[uint64]struct{}{}}
 	var found []string
 	for _, f := range formats {
 		if !seen[f.name] {
@@ -190,23 +190,19 @@ func sniff(outputs [][]byte) (seen map[string]bool, partial bool) {
 	return seen, partial
 }
 
-// collector collects the results of all formats, within the limits of a report.
+// collector is a report in the making: it collects the results of all formats, within the limits.
 type collector struct {
-	passed, failed, skipped int // failed counts the failures without a name
-	broken, partial         bool
-	naming                  bool  // passing tests are named in the output
-	test                    *Test // the open test
-	tests                   []Test
-	index                   map[uint64]int      // the position in tests of each failing test, -1 beyond the limit
-	before                  int                 // the size of index before the present format
-	parents                 map[uint64]struct{} // tests that failed because a part of them did
-	passes                  map[uint64]struct{}
+	Report                      // so far; Failed counts the failures without a name
+	test    *Test               // the open test
+	index   map[uint64]int      // the position in Failing of each failing test, -1 beyond the limit
+	before  int                 // the size of index before the present format
+	parents map[uint64]struct{} // tests that failed because a part of them did
 }
 
 // booked returns a number that changes with each result.
 func (c *collector) booked() int {
-	n := c.passed + c.failed + c.skipped + len(c.index)
-	if c.broken {
+	n := c.Passed + c.Failed + c.Skipped + len(c.index)
+	if c.Broken {
 		n++
 	}
 	return n
@@ -215,7 +211,7 @@ func (c *collector) booked() int {
 // pass records a test that passed, or a package if name is "".
 func (c *collector) pass(pkg, name string) {
 	if clean(name) != "" {
-		c.passed++
+		c.Passed++
 	}
 	c.named(pkg, name)
 }
@@ -224,8 +220,8 @@ func (c *collector) pass(pkg, name string) {
 func (c *collector) named(pkg, name string) {
 	pkg, name = clean(pkg), clean(name)
 	c.naming = c.naming || name != ""
-	if len(c.passes) < maxNamed {
-		c.passes[hashOf(pkg, name)] = struct{}{}
+	if len(c.passed) < maxNamed {
+		c.passed[hashOf(pkg, name)] = struct{}{}
 	}
 }
 
@@ -251,7 +247,7 @@ func (c *collector) close() {
 }
 
 // unnamed records the failures that a summary counts in addition to the named ones.
-func (c *collector) unnamed(counted int) { c.failed += max(count(counted)-(len(c.index)-c.before), 0) }
+func (c *collector) unnamed(counted int) { c.Failed += max(count(counted)-(len(c.index)-c.before), 0) }
 
 // fail records a failing test, once for each name. A later message is only used if there was none.
 func (c *collector) fail(t Test) {
@@ -261,19 +257,19 @@ func (c *collector) fail(t Test) {
 	}
 	key := hashOf(t.Package, t.Name)
 	if i, again := c.index[key]; again {
-		if i >= 0 && c.tests[i].Message == "" {
-			c.tests[i].Message = t.Message
+		if i >= 0 && c.Failing[i].Message == "" {
+			c.Failing[i].Message = t.Message
 		}
 		return
 	}
 	if len(c.index) >= maxNamed {
-		c.failed++
+		c.Failed++
 		return
 	}
 	c.index[key] = -1
-	if len(c.tests) < MaxTests {
-		c.index[key] = len(c.tests)
-		c.tests = append(c.tests, t)
+	if len(c.Failing) < MaxTests {
+		c.index[key] = len(c.Failing)
+		c.Failing = append(c.Failing, t)
 	}
 }
 
@@ -285,20 +281,16 @@ func (c *collector) parent(pkg, name string) {
 }
 
 func (c *collector) report() Report {
-	r := Report{
-		Passed: c.passed, Failed: c.failed, Skipped: c.skipped, Broken: c.broken, Partial: c.partial,
-		passed: c.passes, named: c.naming,
-	}
+	r := c.Report
 	for key := range c.index {
 		if _, parent := c.parents[key]; !parent {
 			r.Failed++
 		}
 	}
-	for _, t := range c.tests {
-		if _, parent := c.parents[hashOf(t.Package, t.Name)]; !parent {
-			r.Failing = append(r.Failing, t)
-		}
-	}
+	r.Failing = list.Filter(r.Failing, func(t Test) bool {
+		_, parent := c.parents[hashOf(t.Package, t.Name)]
+		return !parent
+	})
 	return r
 }
 

@@ -41,5 +41,5 @@ func readShunit(c *collector, outputs [][]byte) {
 		}
 	})
 	c.close()
-	c.passed += max(ran-len(failed), 0)
+	c.Passed += max(ran-len(failed), 0)
 }

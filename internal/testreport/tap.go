@@ -50,14 +50,14 @@ func readTAP(c *collector, outputs [][]byte) {
 		r.last, r.yaml = nil, ""
 	}
 	r.flush(len(r.points))
-	for i := range c.tests {
-		if t := &c.tests[i]; t.Message == "" {
+	for i := range c.Failing {
+		if t := &c.Failing[i]; t.Message == "" {
 			parts := strings.Split(t.Name, " > ")
 			t.Message = r.said[parts[len(parts)-1]].String()
 		}
 	}
-	if r.planned > r.seen && !r.partial {
-		r.broken = true
+	if r.planned > r.seen && !r.Partial {
+		r.Broken = true
 		r.fail(Test{Name: "(plan)", Message: fmt.Sprintf("%s planned, %d run", evidence.Counted(r.planned, "test"), r.seen)})
 	}
 }
@@ -79,7 +79,7 @@ func (r *tapReader) line(line string) {
 		r.yaml = strings.Repeat(" ", indent) + "---"
 	case strings.HasPrefix(text, "Bail out!"):
 		r.flush(len(r.points))
-		r.broken = true
+		r.Broken = true
 		r.fail(Test{Name: "Bail out!", Message: tidy(strings.TrimSpace(strings.TrimPrefix(text, "Bail out!")))})
 	case strings.HasPrefix(text, "# Subtest"), strings.HasPrefix(text, "TAP version "):
 		r.last = nil
@@ -172,7 +172,7 @@ func (r *tapReader) flush(first int) {
 		switch {
 		case !n.leaf:
 		case n.skip:
-			r.skipped++
+			r.Skipped++
 		case n.ok:
 			r.pass("", n.name)
 		default:
