@@ -1,12 +1,14 @@
 package trigger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -39,8 +41,7 @@ type Temporal struct {
 	Host      string // this host's ID; it serves no steward whose repo.host is another one
 	Now       func() time.Time
 
-	mu       sync.RWMutex       // guards stewards; not held during a call to Temporal
-	stewards map[string]steward // by ID
+	stewards atomic.Value // the last list: map[string]steward, by ID
 
 	asking sync.Mutex // held during a call to Temporal; guards the fields below
 	asked  time.Time
@@ -50,6 +51,12 @@ type Temporal struct {
 type steward struct {
 	run, first string // run IDs
 	triggers   []charter.Trigger
+}
+
+// known returns the stewards of the last list.
+func (t *Temporal) known() map[string]steward {
+	all, _ := t.stewards.Load().(map[string]steward) // nil before the first list
+	return all
 }
 
 // Find asks Temporal again if the route is unknown and the list is not new.
@@ -67,9 +74,7 @@ func (t *Temporal) Find(ctx context.Context, id, trigger string) (Route, bool, e
 }
 
 func (t *Temporal) find(id, trigger string) (Route, bool) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	s := t.stewards[id]
+	s := t.known()[id]
 	i := slices.IndexFunc(s.triggers, func(tr charter.Trigger) bool { return tr.Name == trigger })
 	if i < 0 {
 		return Route{}, false
@@ -84,9 +89,7 @@ func (t *Temporal) Refresh(ctx context.Context) (bool, error) {
 	if t.refresh(ctx); t.failed != nil {
 		return false, t.failed
 	}
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return slices.ContainsFunc(slices.Collect(maps.Values(t.stewards)), func(s steward) bool { return len(s.triggers) > 0 }), nil
+	return slices.ContainsFunc(slices.Collect(maps.Values(t.known())), func(s steward) bool { return len(s.triggers) > 0 }), nil
 }
 
 // refresh reads the list. If that fails, the last list stays.
@@ -96,17 +99,12 @@ func (t *Temporal) refresh(ctx context.Context) {
 	found, err := t.list(ctx)
 	t.asked, t.failed = t.Now(), err
 	if err == nil {
-		t.mu.Lock()
-		t.stewards = found
-		t.mu.Unlock()
+		t.stewards.Store(found)
 	}
 }
 
 func (t *Temporal) list(ctx context.Context) (map[string]steward, error) {
-	t.mu.RLock()
-	before := t.stewards
-	t.mu.RUnlock()
-	found := map[string]steward{}
+	before, found := t.known(), map[string]steward{}
 	var page []byte
 	for {
 		answer, err := t.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: running, NextPageToken: page})
@@ -132,7 +130,7 @@ func (t *Temporal) list(ctx context.Context) (map[string]steward, error) {
 // read reads a steward's triggers from its charter, the input of its run. One that can't be read has none, and ends.
 func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo) (steward, error) {
 	run := e.GetExecution()
-	s := steward{run: run.GetRunId(), first: e.GetFirstRunId()}
+	s := steward{run: run.GetRunId()}
 	answer, err := t.Client.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: t.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetWorkflowId(), RunId: run.GetRunId()}, MaximumPageSize: 1,
 	})
@@ -142,14 +140,9 @@ func (t *Temporal) read(ctx context.Context, e *workflowpb.WorkflowExecutionInfo
 	if err != nil {
 		return s, err
 	}
-	if s.first == "" {
-		s.first = run.GetRunId()
-	}
 	for _, event := range answer.GetHistory().GetEvents() {
 		started := event.GetWorkflowExecutionStartedEventAttributes()
-		if first := started.GetFirstExecutionRunId(); first != "" {
-			s.first = first
-		}
+		s.first = cmp.Or(started.GetFirstExecutionRunId(), e.GetFirstRunId(), s.run)
 		if inputs := started.GetInput().GetPayloads(); len(inputs) > 0 {
 			var c charter.Charter
 			if json.Unmarshal(inputs[0].GetData(), &c) == nil && (c.Repo.Host == "" || c.Repo.Host == t.Host) {
