@@ -55,11 +55,6 @@ type flight struct {
 	seen     func() tally.Call
 }
 
-func (b *budget) begin(limits Budget, spent tally.Total) {
-	b.limits, b.spent, b.changed, b.flights = limits, spent, make(chan struct{}), map[*flight]bool{}
-	b.spent.Refused = ""
-}
-
 // admit waits until a request may be sent that is expected to have that many tokens. seen returns what its answer has
 // reported so far. admit returns the budget that forbids the request, or a function to call with the request's cost,
 // or neither if ctx has ended.

@@ -26,10 +26,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/time/rate"
 
 	"pawl/internal/egress"
 	"pawl/internal/held"
@@ -83,7 +83,7 @@ type Meter struct {
 	mu      sync.Mutex
 	failed  error // of the lines that could not be written; guarded by mu
 
-	touched atomic.Int64 // when the file was last touched, in Unix seconds
+	touched rate.Sometimes // the file's time is updated
 }
 
 // New makes a meter, and reads the earlier lines of its file. The error says what is wrong with the config, without a
@@ -93,7 +93,7 @@ func New(c Config) (*Meter, error) {
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
 		return nil, errors.New("the meter: the provider's base URL is not an http or https URL with a host")
 	}
-	m := &Meter{keys: c.Keys, prices: c.Prices, at: at}
+	m := &Meter{keys: c.Keys, prices: c.Prices, at: at, touched: rate.Sometimes{Interval: time.Second}}
 	if m.file, err = os.OpenFile(held.At(c.File), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("the meter: %w", err)
 	}
@@ -106,7 +106,8 @@ func New(c Config) (*Meter, error) {
 	if n := spent.Read(had); n < len(had) { // a power cut has left half a line
 		_, _ = m.file.Write([]byte("\n"))
 	}
-	m.budget.begin(c.Budget, spent)
+	spent.Refused = "" // this call may have another budget
+	m.budget = budget{limits: c.Budget, spent: spent, changed: make(chan struct{}), flights: map[*flight]bool{}}
 	proxy := (&httpproxy.Config{HTTPProxy: c.Proxy, HTTPSProxy: c.Proxy, NoProxy: c.Direct}).ProxyFunc()
 	transport := &http.Transport{
 		Proxy:               func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
@@ -213,10 +214,7 @@ func (m *Meter) note(c tally.Call) {
 
 // touch updates the file's time when a part of an answer has come: whoever watches the call sees a sign of life.
 func (m *Meter) touch() {
-	now := time.Now()
-	if last := m.touched.Load(); last < now.Unix() && m.touched.CompareAndSwap(last, now.Unix()) {
-		_ = os.Chtimes(m.file.Name(), now, now) // only a sign of life, no count
-	}
+	m.touched.Do(func() { _ = os.Chtimes(m.file.Name(), time.Now(), time.Now()) }) // only a sign of life, no count
 }
 
 // asksAbout reports whether a request costs nothing and is only about models: their list, or how many tokens a text
