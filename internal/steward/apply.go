@@ -124,6 +124,7 @@ func (s State) Apply(e loop.Event) State {
 		s.Status, s.Reason = cmp.Or(e.Status, loop.Completed), e.Reason
 	}
 	if t := s.Find(e.Task); t != nil {
+		t.Steps, t.Ending = slices.Clone(t.Steps), slices.Clone(t.Ending) // which the state before the event has, too
 		s.applied(t, e)
 	}
 	s.derive()

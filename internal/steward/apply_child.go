@@ -12,7 +12,7 @@ import (
 
 // begun records the loop that does a step.
 func (t *Task) begun(e loop.Event) {
-	for i := range t.steps() {
+	for i := range t.Steps {
 		if st := t.Steps[i]; st.ID == e.Step {
 			t.Steps[i] = Step{ID: st.ID, Loop: e.LoopID, Status: Running, Failed: st.Failed, Kept: st.Kept, KeptHead: st.KeptHead}
 			if most, capped := e.Limits[loop.CostUSD]; capped {
@@ -41,7 +41,7 @@ func (s *State) acted(t *Task, e loop.Event) {
 	if a.Progress {
 		t.ProgressAt = e.Time
 	}
-	for i := range t.steps() {
+	for i := range t.Steps {
 		st := &t.Steps[i]
 		if st.Loop == a.Loop {
 			st.Counted += a.ActiveMs
@@ -64,60 +64,52 @@ func (s *State) acted(t *Task, e loop.Event) {
 
 func (s *State) reported(t *Task, e loop.Event) {
 	c := e.Child
-	ending := slices.Clone(t.Ending)
-	for i := range ending {
-		if st := &ending[i]; st.Loop == c.Loop && c.Result != nil {
-			more := c.Result.Usage.Sub(st.Usage)
-			st.Usage, t.Cost, s.Usage = c.Result.Usage, t.Cost.Add(more), s.Usage.Add(more)
+	at, st, left := s.child(c.Loop)
+	if at != t { // nothing at the task waits for the loop any more
+		return
+	}
+	if r := c.Result; r != nil {
+		more := r.Usage.Sub(st.Usage)
+		st.Usage, t.Cost, s.Usage = r.Usage, t.Cost.Add(more), s.Usage.Add(more)
+	}
+	if left {
+		if c.Event == task.ChildEnded {
+			t.Ending = list.Filter(t.Ending, func(st Step) bool { return st.Loop != c.Loop })
+		}
+		return
+	}
+	if c.Seq >= st.Seq {
+		st.Seq, st.Said = c.Seq, c.Event
+	}
+	if r := c.Result; r != nil {
+		st.Head, st.Branch = cmp.Or(r.Head, st.Head), cmp.Or(r.Branch, st.Branch)
+		t.Base = cmp.Or(t.Base, r.Base)
+		t.Head = cmp.Or(r.Head, t.Head)
+		if r.Proposal != nil {
+			t.Proposal = r.Proposal.Hash
+		}
+		if c.Event == task.ChildEnded && goesOn(r) && st.Branch != "" && t.made(*st) {
+			st.Kept, st.KeptHead = st.Branch, st.Head
 		}
 	}
-	if c.Event == task.ChildEnded {
-		ending = slices.DeleteFunc(ending, func(st Step) bool { return st.Loop == c.Loop })
-	}
-	if t.Ending = ending; len(ending) == 0 {
-		t.Ending = nil
-	}
-	for i := range t.steps() {
-		st := &t.Steps[i]
-		if st.Loop != c.Loop || !st.atWork() {
-			continue
+	switch c.Event {
+	case task.ChildAsks:
+		if s.pausedBySteward(*st, *c.Gate) {
+			st.Status = Paused // as the steward told it
+			return
 		}
-		if c.Seq >= st.Seq {
-			st.Seq, st.Said = c.Seq, c.Event
-		}
-		if r := c.Result; r != nil {
-			st.Head, st.Branch = cmp.Or(r.Head, st.Head), cmp.Or(r.Branch, st.Branch)
-			more := r.Usage.Sub(st.Usage)
-			st.Usage, t.Cost, s.Usage = r.Usage, t.Cost.Add(more), s.Usage.Add(more)
-			t.Base = cmp.Or(t.Base, r.Base)
-			t.Head = cmp.Or(r.Head, t.Head)
-			if r.Proposal != nil {
-				t.Proposal = r.Proposal.Hash
-			}
-			if c.Event == task.ChildEnded && goesOn(r) && st.Branch != "" && t.made(*st) {
-				st.Kept, st.KeptHead = st.Branch, st.Head
-			}
-		}
-		switch c.Event {
-		case task.ChildAsks:
-			if s.pausedBySteward(*st, *c.Gate) {
-				st.Status = Paused // as the steward told it
-				continue
-			}
-			st.Status, st.Asks = Asking, &WaitingFor{Loop: c.Loop, Gate: c.Gate.ID, Kind: c.Gate.Kind, What: c.Gate.Summary}
-			if w := t.WaitingFor; w != nil && w.Loop == "" {
-				continue // it also waits for something else
-			}
+		st.Status, st.Asks = Asking, &WaitingFor{Loop: c.Loop, Gate: c.Gate.ID, Kind: c.Gate.Kind, What: c.Gate.Summary}
+		if w := t.WaitingFor; w == nil || w.Loop != "" { // else it also waits for something else
 			t.WaitingFor = st.Asks
-		case task.ChildAnswered, task.IterationEnded, task.ChildStands:
-			if c.Event == task.ChildStands && st.Status == Paused { // it continued without noticing the pause
-				st.Status, st.Told = Running, ""
-			}
-			if st.Status == Asking {
-				st.Status, st.Asks = Running, nil
-				if w := t.WaitingFor; w != nil && w.Loop == c.Loop {
-					t.WaitingFor = nil
-				}
+		}
+	case task.ChildAnswered, task.IterationEnded, task.ChildStands:
+		if c.Event == task.ChildStands && st.Status == Paused { // it continued without noticing the pause
+			st.Status, st.Told = Running, ""
+		}
+		if st.Status == Asking {
+			st.Status, st.Asks = Running, nil
+			if w := t.WaitingFor; w != nil && w.Loop == c.Loop {
+				t.WaitingFor = nil
 			}
 		}
 	}

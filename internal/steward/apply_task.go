@@ -51,7 +51,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		s.acted(t, e)
 	case loop.StepBegun:
 		if e.Reason != "" { // nobody wants the task any more
-			t.Ending, t.Loops = append(slices.Clip(t.Ending), Step{ID: e.Step, Loop: e.LoopID, Status: Running}), append(slices.Clip(t.Loops), e.LoopID)
+			t.Ending, t.Loops = append(t.Ending, Step{ID: e.Step, Loop: e.LoopID, Status: Running}), append(slices.Clip(t.Loops), e.LoopID)
 			break
 		}
 		t.begun(e)
@@ -60,13 +60,12 @@ func (s *State) applied(t *Task, e loop.Event) {
 	case loop.ChildReported:
 		s.reported(t, e)
 	case loop.ChildTold:
-		t.Ending = slices.Clone(t.Ending)
 		for i := range t.Ending {
 			if t.Ending[i].Loop == e.LoopID {
 				t.Ending[i].Told = e.Message
 			}
 		}
-		for i := range t.steps() {
+		for i := range t.Steps {
 			if st := &t.Steps[i]; st.Loop == e.LoopID {
 				st.Told = e.Message
 				if e.Message == loop.MessageContinue && st.Status == Paused {
@@ -104,12 +103,6 @@ func (s *State) spend(t *Task, e loop.Event) {
 		spent := e.Usage.OfTask()
 		t.Cost, s.Usage = t.Cost.Add(spent), s.Usage.Add(spent)
 	}
-}
-
-// steps returns a copy of the task's steps that may be written to.
-func (t *Task) steps() []Step {
-	t.Steps = slices.Clone(t.Steps)
-	return t.Steps
 }
 
 // usageOf converts a task's usage to the type that events have.
@@ -167,7 +160,7 @@ func (t Task) asks() *WaitingFor {
 func (t *Task) giveUp() {
 	for _, st := range t.Steps {
 		if st.atWork() {
-			t.Ending = append(slices.Clip(t.Ending), Step{ID: st.ID, Loop: st.Loop, Status: Running, Usage: st.Usage, Cap: st.Cap})
+			t.Ending = append(t.Ending, Step{ID: st.ID, Loop: st.Loop, Status: Running, Usage: st.Usage, Cap: st.Cap})
 		}
 	}
 	t.Steps, t.Step, t.Head, t.Proposal = nil, "", "", ""
@@ -194,7 +187,7 @@ func (s *State) answered(t *Task, e loop.Event) {
 func (t *Task) restart() {
 	if t.Tripped != "" {
 		t.Window, t.Retries, t.Tripped = t.Window.Continue(t.Tripped), 0, ""
-		for i := range t.steps() {
+		for i := range t.Steps {
 			t.Steps[i].Failed = 0
 		}
 	}
