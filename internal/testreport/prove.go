@@ -11,8 +11,8 @@ var (
 	proveTotal  = lazyregexp.New(`^Files=\d+, Tests=(\d+), `)
 	proveFile   = lazyregexp.New(`^(\S+) \.+ (ok|skipped: .*)$`)
 	proveListed = lazyregexp.New(`^(\S+) +\(Wstat: (\d+)\b.*Tests: \d+ Failed: (\d+)\)$`)
-	perlFailed  = lazyregexp.New(`^#   Failed (\(TODO\) )?test(?: '(.*)')?(?: (at .* line \d+)\.)?$`)
-	perlAt      = lazyregexp.New(`^#   (at (.+) line \d+)\.$`)
+	perlFailed  = lazyregexp.New(`^#   Failed (\(TODO\) )?test(?: '(.*)')?(?: (at (.*) line \d+)\.)?$`)
+	perlAt      = lazyregexp.New(`^#   at (.+) line \d+\.$`)
 )
 
 // todo is the name of a test that is expected to fail.
@@ -30,10 +30,6 @@ func readProve(c *collector, outputs [][]byte) {
 	var tests []Test
 	var says excerpt // of the open test; parts of a test come before it
 	ran, failed, verbose := 0, 0, false
-	at := func(where string) string {
-		where, _, _ = strings.Cut(strings.TrimPrefix(where, "at "), " line ")
-		return where
-	}
 	eachLine(outputs, func(line string) {
 		verbose = verbose || tapTest().MatchString(line) && !proveFile().MatchString(line)
 		diagnosis := strings.TrimLeft(line, " ")
@@ -60,18 +56,15 @@ func readProve(c *collector, outputs [][]byte) {
 			}
 		case !strings.HasPrefix(diagnosis, "#") || len(tests) >= MaxTests:
 		case m.by(perlFailed, line):
-			t := Test{Name: cmp.Or(m[2], m[3]), out: &excerpt{}}
+			t := Test{Package: m[4], Name: cmp.Or(m[2], m[3]), out: &excerpt{}}
 			t.out.line(says.String())
 			says = excerpt{}
-			if m[3] != "" {
-				t.Package = at(m[3])
-			}
 			if m[1] != "" {
 				t.Name = todo
 			}
 			tests = append(tests, t)
 		case len(tests) > 0 && tests[len(tests)-1].Package == "" && m.by(perlAt, line):
-			tests[len(tests)-1].Package = at(m[1])
+			tests[len(tests)-1].Package = m[1]
 		case line != diagnosis:
 			says.line(line)
 		case len(tests) > 0 && strings.HasPrefix(line, "#    "):

@@ -10,7 +10,7 @@ import (
 
 var (
 	pytestSection = lazyregexp.New(`^=+ (.+?) =+$`)
-	pytestTitle   = lazyregexp.New(`^_{3,} (.+?) _{3,}$`)
+	pytestTitle   = lazyregexp.New(`^_{3,} (?:ERROR (?:at setup of|at teardown of|collecting) )?(.+?) _{3,}$`)
 	pytestFailed  = lazyregexp.New(`^(FAILED|ERROR) (.+)$`)
 	pytestVerbose = lazyregexp.New(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: \(.*\))?(?:\s+\[ *\d+%\])?$`)
 	pytestTotal   = lazyregexp.New(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$`)
@@ -43,7 +43,7 @@ func (r *pytestReader) line(line string) {
 		r.section = m[1]
 	case inTracebacks && m.by(pytestTitle, line):
 		if len(r.blocks) < MaxTests {
-			r.blocks = append(r.blocks, Test{Name: blockName(m[1]), out: &excerpt{}})
+			r.blocks = append(r.blocks, Test{Name: m[1], out: &excerpt{}})
 		} else {
 			r.section = "" // that is enough
 		}
@@ -126,7 +126,11 @@ func (r *pytestReader) end() int {
 	for _, t := range r.tests {
 		title := cmp.Or(strings.ReplaceAll(t.Name, "::", "."), t.Package)
 		if out := blocks[title]; len(out) > 0 {
-			t.Message = excerptOf(t.Message, out[0])
+			if text := out[0].String(); strings.Contains(text, t.Message) {
+				t.Message = text
+			} else {
+				t.Message += "\n" + text // the reason, on one line, before its traceback
+			}
 			blocks[title] = out[1:]
 		}
 		r.fail(t)
@@ -141,23 +145,6 @@ func (r *pytestReader) end() int {
 	r.blocks, r.tests, r.section = nil, nil, ""
 	clear(r.known)
 	return n
-}
-
-// excerptOf returns the reason of a failure, on one line, before its traceback.
-func excerptOf(why string, out *excerpt) string {
-	text := out.String()
-	if why == "" || strings.Contains(text, why) {
-		return text
-	}
-	return why + "\n" + text
-}
-
-// blockName returns the test in the title of a traceback.
-func blockName(title string) string {
-	for _, prefix := range []string{"ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "} {
-		title = strings.TrimPrefix(title, prefix)
-	}
-	return title
 }
 
 var (
