@@ -100,9 +100,8 @@ type Stream struct {
 // Feed reads the next bytes of the output and returns their events.
 func (s *Stream) Feed(b []byte) []Event {
 	var events []Event
-	for len(b) > 0 {
-		part, rest, whole := bytes.Cut(b, []byte("\n"))
-		b = rest
+	for line := range bytes.Lines(b) {
+		part, whole := bytes.CutSuffix(line, []byte("\n"))
 		if s.skipping = s.skipping || len(s.line)+len(part) > maxLine; s.skipping {
 			s.line = nil
 		} else {

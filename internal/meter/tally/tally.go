@@ -61,21 +61,19 @@ type Counter struct {
 
 // Write reads the next bytes of the answer. It never fails.
 func (c *Counter) Write(b []byte) (int, error) {
-	n := len(b)
-	c.answer.Bytes += int64(n)
+	c.answer.Bytes += int64(len(b))
 	if !c.Stream {
 		c.keep(&c.data, b)
-		return n, nil
+		return len(b), nil
 	}
-	for len(b) > 0 {
-		part, rest, whole := bytes.Cut(b, []byte("\n"))
+	for line := range bytes.Lines(b) {
+		part, whole := bytes.CutSuffix(line, []byte("\n"))
 		c.keep(&c.line, part)
-		b = rest
 		if whole {
 			c.endLine()
 		}
 	}
-	return n, nil
+	return len(b), nil
 }
 
 // Answer returns the counts so far.

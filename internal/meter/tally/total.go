@@ -112,15 +112,15 @@ func (t *Total) Add(c Call) {
 // Read adds the complete lines of text to the total, and returns how many bytes it read. It skips lines that the
 // meter did not write: a power cut can leave half a line.
 func (t *Total) Read(text []byte) (read int) {
-	for {
-		line, rest, whole := bytes.Cut(text[read:], []byte("\n"))
-		if !whole {
-			return read
+	for line := range bytes.Lines(text) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
 		}
 		var c Call
 		if json.Unmarshal(line, &c) == nil {
 			t.Add(c)
 		}
-		read = len(text) - len(rest)
+		read += len(line)
 	}
+	return read
 }
