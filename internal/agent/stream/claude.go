@@ -121,7 +121,7 @@ type claude struct {
 	open   map[string]*message // the open message of each agent, by the tool call that started the agent
 	agents map[string]*helper  // the agents that it started, by the tool call that started each
 	model  string
-	result *claudeLine
+	result *spending        // by the program's own report
 	limit  *outcome.Refusal // the last report of its rate limit
 }
 
@@ -146,93 +146,7 @@ type message struct {
 }
 
 func (m message) spent() spending {
-	return spending{in: m.used.in(), out: count(m.used.Output), nano: m.used.nano(m.model)}
-}
-
-type claudeLine struct {
-	Type      string `json:"type"`
-	Subtype   string `json:"subtype"`
-	SessionID string `json:"session_id"`
-	Model     string `json:"model"`
-	Version   string `json:"claude_code_version"`
-	Parent    string `json:"parent_tool_use_id"`
-
-	// Of what its provider answers instead of work: while it asks again, and in the end.
-	ErrorStatus int   `json:"error_status"`
-	RetryMs     int64 `json:"retry_delay_ms"`
-	Error       words `json:"error"`
-	APIStatus   int   `json:"api_error_status"`
-	APIError    bool  `json:"is_api_error_message"`
-
-	// Of a helper's progress.
-	Task     string `json:"task_id"`
-	TaskCall string `json:"tool_use_id"`
-	Depth    int    `json:"spawn_depth"`
-
-	Message claudeMessage `json:"message"`
-	Event   struct {
-		Type    string        `json:"type"`
-		Message claudeMessage `json:"message"`
-		Block   claudeBlock   `json:"content_block"`
-		Usage   claudeUsage   `json:"usage"`
-	} `json:"event"`
-
-	IsError  bool        `json:"is_error"`
-	Result   string      `json:"result"`
-	Errors   []any       `json:"errors"`
-	Cost     json.Number `json:"total_cost_usd"`
-	Usage    claudeUsage `json:"usage"`
-	PerModel map[string]struct {
-		Input       int64 `json:"inputTokens"`
-		Output      int64 `json:"outputTokens"`
-		CacheRead   int64 `json:"cacheReadInputTokens"`
-		CacheCreate int64 `json:"cacheCreationInputTokens"`
-	} `json:"modelUsage"`
-	Denials []struct {
-		Tool string `json:"tool_name"`
-	} `json:"permission_denials"`
-	Terminal string `json:"terminal_reason"`
-
-	RateLimit struct {
-		Status   string `json:"status"` // allowed, allowed_warning, rejected
-		ResetsAt int64  `json:"resetsAt"`
-		Type     string `json:"rateLimitType"`
-	} `json:"rate_limit_info"`
-}
-
-// words are a string, or an object with a message, which Qwen Code uses.
-type words string
-
-// UnmarshalJSON reads either form. Anything else is the empty text.
-func (w *words) UnmarshalJSON(raw []byte) error {
-	var text string
-	var object struct {
-		Message string `json:"message"`
-	}
-	if json.Unmarshal(raw, &text) != nil && json.Unmarshal(raw, &object) == nil {
-		text = object.Message
-	}
-	*w = words(text)
-	return nil
-}
-
-type claudeMessage struct {
-	ID      string          `json:"id"`
-	Model   string          `json:"model"`
-	Content json.RawMessage `json:"content"`
-	Usage   claudeUsage     `json:"usage"`
-}
-
-type claudeBlock struct {
-	Type string `json:"type"`
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Text string `json:"text"`
-	Of   string `json:"tool_use_id"` // of a result
-
-	Input   json.RawMessage `json:"input"`
-	Content json.RawMessage `json:"content"` // of a result
-	Error   bool            `json:"is_error"`
+	return spending{in: m.used.in(), out: m.used.output, nano: m.used.nano(m.model)}
 }
 
 // textIn returns the text of a content: a string, or the text blocks in a list that are not blank.
@@ -241,35 +155,32 @@ func textIn(content json.RawMessage) string {
 		return decode[string](content)
 	}
 	var said []string
-	for _, b := range decode[[]struct{ Type, Text string }](content) {
-		if b.Type == "text" && strings.TrimSpace(b.Text) != "" {
-			said = append(said, b.Text)
+	for _, b := range decode[[]object](content) {
+		if text := b.text("text"); b.text("type") == "text" && strings.TrimSpace(text) != "" {
+			said = append(said, text)
 		}
 	}
 	return strings.Join(said, "\n")
 }
 
-type claudeUsage struct {
-	Input       int64 `json:"input_tokens"`
-	CacheCreate int64 `json:"cache_creation_input_tokens"`
-	CacheRead   int64 `json:"cache_read_input_tokens"`
-	Output      int64 `json:"output_tokens"`
+type claudeUsage struct{ input, cacheWrite, cacheRead, output int64 }
 
-	// Of a helper's progress.
-	Tools int64 `json:"tool_uses"`
-	Total int64 `json:"total_tokens"` // the size of its last request
+// used reads the usage in a message or a line.
+func (c *claude) used(o object) claudeUsage {
+	u := o.at("usage")
+	used := claudeUsage{u.count("input_tokens"), u.count("cache_creation_input_tokens"), u.count("cache_read_input_tokens"), u.count("output_tokens")}
+	if c.within {
+		used.input = max(used.input-used.cacheRead-used.cacheWrite, 0)
+	}
+	return used
 }
 
 // in returns the input tokens, including those from a cache, as the other programs count them.
-func (u claudeUsage) in() int64 {
-	return count(count(u.Input) + count(u.CacheCreate) + count(u.CacheRead))
-}
+func (u claudeUsage) in() int64 { return count(u.input + u.cacheWrite + u.cacheRead) }
 
 // most returns the larger of each number, because later events of a message correct earlier ones upwards.
 func (u claudeUsage) most(v claudeUsage) claudeUsage {
-	return claudeUsage{
-		Input: max(u.Input, v.Input), CacheCreate: max(u.CacheCreate, v.CacheCreate), CacheRead: max(u.CacheRead, v.CacheRead), Output: max(u.Output, v.Output),
-	}
+	return claudeUsage{max(u.input, v.input), max(u.cacheWrite, v.cacheWrite), max(u.cacheRead, v.cacheRead), max(u.output, v.output)}
 }
 
 // prices are used for a call that still runs, or was ended before it could report its cost. When Claude Code reports
@@ -277,80 +188,76 @@ func (u claudeUsage) most(v claudeUsage) claudeUsage {
 var prices = sync.OnceValue(func() tally.Prices { return tally.Listed().Capped() })
 
 func (u claudeUsage) nano(model string) int64 {
-	nano, _ := prices().Nano(model, tally.Usage{
-		Input: u.in(), Cached: count(u.CacheRead), CacheWrite: count(u.CacheCreate), Output: count(u.Output),
-	})
+	nano, _ := prices().Nano(model, tally.Usage{Input: u.in(), Cached: u.cacheRead, CacheWrite: u.cacheWrite, Output: u.output})
 	return nano
 }
 
 func (c *claude) line(raw []byte) (events []Event) {
-	l := decode[claudeLine](raw)
-	for _, u := range []*claudeUsage{&l.Usage, &l.Message.Usage, &l.Event.Usage, &l.Event.Message.Usage} {
-		if c.within {
-			u.Input = max(count(u.Input)-count(u.CacheRead)-count(u.CacheCreate), 0)
-		}
-	}
-	switch l.Type {
+	l := decode[object](raw)
+	parent, m := l.text("parent_tool_use_id"), l.at("message")
+	switch l.text("type") {
 	case "system":
-		if l.Subtype == "init" {
-			c.model = l.Model
-			events = append(events, Event{Kind: Started, Session: l.SessionID, Model: l.Model, Version: l.Version})
+		switch l.text("subtype") {
+		case "init":
+			c.model = l.text("model")
+			events = append(events, Event{Kind: Started, Session: l.text("session_id"), Model: c.model, Version: l.text("claude_code_version")})
+		case "api_retry":
+			c.last = retry(l)
 		}
-		if l.Subtype == "api_retry" {
-			c.last = l.retry()
-		}
-		if by := cmp.Or(l.TaskCall, l.Task); by != "" {
+		if by := cmp.Or(l.text("tool_use_id"), l.text("task_id")); by != "" {
 			h := c.helper(by)
-			h.deep = h.deep || l.Depth > 1
-			c.progress(h, l.Usage)
+			h.deep = h.deep || decode[int](l["spawn_depth"]) > 1
+			c.progress(h, l.at("usage"))
 		}
 	case "stream_event":
-		switch l.Event.Type {
+		switch e := l.at("event"); e.text("type") {
 		case "message_start":
 			c.last = nil
-			c.begin(l.Parent, l.Event.Message)
+			c.begin(parent, e.at("message"))
 		case "content_block_start":
-			events = c.block(l.Parent, l.Event.Block, events)
+			events = c.block(parent, e.at("content_block"), events)
 		case "message_delta":
-			if m := c.open[l.Parent]; m != nil {
-				m.used = m.used.most(l.Event.Usage)
+			if m := c.open[parent]; m != nil {
+				m.used = m.used.most(c.used(e))
 			}
 		}
 	case "user":
-		for _, b := range decode[[]claudeBlock](l.Message.Content) {
-			if c.tools.end(b.Of); b.Type == "tool_result" {
-				events = append(events, Event{Kind: Answered, Call: b.Of, Text: textIn(b.Content), Failed: b.Error})
+		for _, b := range m.list("content") {
+			call := b.text("tool_use_id")
+			if c.tools.end(call); b.text("type") == "tool_result" {
+				events = append(events, Event{Kind: Answered, Call: call, Text: textIn(b["content"]), Failed: b.is("is_error")})
 			}
 		}
 	case "assistant":
-		if c.last = nil; l.APIError { // its own text about the provider's answer
-			c.last = l.refused()
+		if c.last = nil; l.is("is_api_error_message") { // its own text about the provider's answer
+			c.last = refused(l)
 		}
-		c.begin(l.Parent, l.Message)
-		for _, b := range decode[[]claudeBlock](l.Message.Content) {
-			events = c.block(l.Parent, b, events)
-			switch {
-			case strings.HasSuffix(b.Type, "tool_use"):
-				events = append(events, Event{Kind: Asked, Call: b.ID, Tool: b.Name, Text: string(b.Input)})
-			case b.Type != "text" || strings.TrimSpace(b.Text) == "":
-			case l.Parent == "":
-				events = append(events, Event{Kind: Text, Text: b.Text})
+		c.begin(parent, m)
+		for _, b := range m.list("content") {
+			events = c.block(parent, b, events)
+			switch kind, text := b.text("type"), b.text("text"); {
+			case strings.HasSuffix(kind, "tool_use"):
+				events = append(events, Event{Kind: Asked, Call: b.text("id"), Tool: b.text("name"), Text: b.raw("input")})
+			case kind != "text" || strings.TrimSpace(text) == "":
+			case parent == "":
+				events = append(events, Event{Kind: Text, Text: text})
 			default:
-				events = append(events, Event{Kind: Aside, Text: b.Text})
+				events = append(events, Event{Kind: Aside, Text: text})
 			}
 		}
 	case "rate_limit_event":
-		if c.limit = nil; l.RateLimit.Status == "rejected" {
-			c.limit = &outcome.Refusal{Class: outcome.RateLimited, Status: 429, Said: strings.TrimSpace("rate limit " + evidence.Description(l.RateLimit.Type))}
-			if at := l.RateLimit.ResetsAt; at > 0 {
-				c.limit.Until = time.Unix(count(at), 0).UTC()
+		limit := l.at("rate_limit_info") // its status is allowed, allowed_warning or rejected
+		if c.limit = nil; limit.text("status") == "rejected" {
+			c.limit = &outcome.Refusal{Class: outcome.RateLimited, Status: 429, Said: strings.TrimSpace("rate limit " + evidence.Description(limit.text("rateLimitType")))}
+			if at := limit.count("resetsAt"); at > 0 {
+				c.limit.Until = time.Unix(at, 0).UTC()
 			}
 		}
 	case "result":
-		c.result = &l
-		end := l.end()
+		c.result = c.total(l)
+		end := ended(l)
 		if end.Failure != "" && end.Exhausted == "" {
-			end.Refusal = cmp.Or(c.limit, l.refused())
+			end.Refusal = cmp.Or(c.limit, refused(l))
 		}
 		events = append(events, Event{Kind: Ended, End: end})
 	}
@@ -371,21 +278,22 @@ func (c *claude) helper(call string) *helper {
 // progress records a progress report of a helper. If the helper's messages are not in the stream, each of its tool
 // calls counts as one request as large as its last one, at the price without a cache. That is too much rather than
 // too little, until the result has the real numbers.
-func (c *claude) progress(h *helper, u claudeUsage) {
-	more := max(count(u.Tools)-h.told, 0)
+func (c *claude) progress(h *helper, used object) {
+	more := max(used.count("tool_uses")-h.told, 0)
 	h.told += more
 	if h.deep && more > 0 {
-		h.spent.add(message{model: c.model, used: claudeUsage{Input: count(count(u.Total) * min(more, 1000))}}.spent())
+		h.spent.add(message{model: c.model, used: claudeUsage{input: count(used.count("total_tokens") * min(more, 1000))}}.spent())
 	}
 }
 
 // begin records the open message, and adds the usage of the one before.
-func (c *claude) begin(parent string, m claudeMessage) {
+func (c *claude) begin(parent string, m object) {
+	now := &message{m.text("id"), m.text("model"), c.used(m)}
 	if h := c.agents[parent]; h != nil && h.deep { // this version shows the helper's messages
 		h.deep, h.spent = false, spending{}
 	}
-	if was := c.open[parent]; was != nil && was.id == m.ID {
-		was.used = was.used.most(m.Usage)
+	if was := c.open[parent]; was != nil && was.id == now.id {
+		was.used = was.used.most(now.used)
 		return
 	} else if was != nil {
 		c.add(was.spent())
@@ -395,33 +303,36 @@ func (c *claude) begin(parent string, m claudeMessage) {
 			delete(c.open, parent)
 		}
 	}
-	c.open[parent] = &message{id: m.ID, model: m.Model, used: m.Usage}
+	c.open[parent] = now
 }
 
 // block counts the tool call in a block of a message.
-func (c *claude) block(parent string, b claudeBlock, events []Event) []Event {
-	if (b.Type == "tool_use" || b.Type == "server_tool_use") && c.tools.add(b.ID) {
+func (c *claude) block(parent string, b object, events []Event) []Event {
+	kind, id := b.text("type"), b.text("id")
+	if (kind == "tool_use" || kind == "server_tool_use") && c.tools.add(id) {
 		if parent != "" {
 			c.helper(parent).shown++
 		}
-		if b.Type == "tool_use" { // the provider runs the other kind of tool
-			c.tools.begin(b.ID)
+		if kind == "tool_use" { // the provider runs the other kind of tool
+			c.tools.begin(id)
 		}
-		events = append(events, Event{Kind: ToolCall, Tool: b.Name})
+		events = append(events, Event{Kind: ToolCall, Tool: b.text("name")})
 	}
 	return events
 }
 
+// errorIn returns what a line says about an error: a string, or an object with a message, which Qwen Code uses.
+func errorIn(l object) string { return cmp.Or(l.text("error"), l.at("error").text("message")) }
+
 // retry returns the provider's answer after which it asks again.
-func (l claudeLine) retry() *outcome.Refusal {
-	r := &outcome.Refusal{
-		Class: outcome.ByStatus(l.ErrorStatus), Status: l.ErrorStatus, Said: strings.TrimSpace(strconv.Itoa(l.ErrorStatus) + " " + evidence.Description(string(l.Error))),
-	}
+func retry(l object) *outcome.Refusal {
+	status, said := decode[int](l["error_status"]), evidence.Description(errorIn(l))
+	r := &outcome.Refusal{Class: outcome.ByStatus(status), Status: status, Said: strings.TrimSpace(strconv.Itoa(status) + " " + said)}
 	switch {
-	case l.ErrorStatus == 0: // the provider was not reached
-		r.Class, r.Said = outcome.ProviderDown, cmp.Or(evidence.Description(string(l.Error)), "the provider was not reached")
+	case status == 0: // the provider was not reached
+		r.Class, r.Said = outcome.ProviderDown, cmp.Or(said, "the provider was not reached")
 	case r.Class == outcome.RateLimited:
-		r.After = time.Duration(min(count(l.RetryMs), int64(maxRetry/time.Millisecond))) * time.Millisecond
+		r.After = time.Duration(min(l.count("retry_delay_ms"), int64(maxRetry/time.Millisecond))) * time.Millisecond
 	case r.Class == "":
 		return nil
 	}
@@ -432,20 +343,33 @@ func (l claudeLine) retry() *outcome.Refusal {
 const maxRetry = 30 * 24 * time.Hour
 
 // refused returns the provider's refusal, from the message or the result about it; nil if there was none.
-func (l claudeLine) refused() *outcome.Refusal {
-	class := outcome.ByStatus(l.APIStatus)
-	if class == "" && l.Error == "authentication_failed" { // it is not signed in, so it sent no request
+func refused(l object) *outcome.Refusal {
+	status := decode[int](l["api_error_status"])
+	class := outcome.ByStatus(status)
+	if class == "" && errorIn(l) == "authentication_failed" { // it is not signed in, so it sent no request
 		class = outcome.AuthMissing
 	}
 	if class == "" {
 		return nil
 	}
-	said := cmp.Or(l.Result, textIn(l.Message.Content))
+	said := cmp.Or(l.text("result"), textIn(l.at("message")["content"]))
 	if r := outcome.In(said); r != nil && r.Class == class {
-		r.Status = l.APIStatus
+		r.Status = status
 		return r
 	}
-	return &outcome.Refusal{Class: class, Status: l.APIStatus, Said: cmp.Or(evidence.Description(said), evidence.Description(string(l.Error)))}
+	return &outcome.Refusal{Class: class, Status: status, Said: cmp.Or(evidence.Description(said), evidence.Description(errorIn(l)))}
+}
+
+// total returns what the result reports.
+func (c *claude) total(l object) *spending {
+	all := spending{nano: l.nano("total_cost_usd")}
+	for _, m := range decode[map[string]object](l["modelUsage"]) {
+		all.in += m.count("inputTokens") + m.count("cacheReadInputTokens") + m.count("cacheCreationInputTokens")
+		all.out += m.count("outputTokens")
+	}
+	used := c.used(l)
+	all.in, all.out = max(count(all.in), used.in()), max(count(all.out), used.output)
+	return &all
 }
 
 // usage returns the sum over the messages, corrected by the result. The result includes tokens that no message
@@ -466,42 +390,37 @@ func (c *claude) usage() loop.Usage {
 	if r == nil {
 		return u
 	}
-	var in, out int64
-	for _, m := range r.PerModel {
-		in += count(m.Input) + count(m.CacheRead) + count(m.CacheCreate)
-		out += count(m.Output)
-	}
-	u.InputTokens = max(u.InputTokens, count(in), r.Usage.in())
-	u.OutputTokens = max(u.OutputTokens, count(out), count(r.Usage.Output))
-	if nano := nanoOf(r.Cost); nano > 0 {
-		u.CostUSD = Dollars(nano)
+	u.InputTokens, u.OutputTokens = max(u.InputTokens, r.in), max(u.OutputTokens, r.out)
+	if r.nano > 0 {
+		u.CostUSD = Dollars(r.nano)
 	}
 	return u
 }
 
-// end returns how the call ended, by its result. Even an error may have the subtype success, so the flag and the
+// ended returns how the call ended, by its result. Even an error may have the subtype success, so the flag and the
 // reason for the end decide.
-func (l claudeLine) end() *End {
-	e := &End{Text: l.Result}
-	for _, d := range l.Denials {
-		if !slices.Contains(e.Denied, d.Tool) && len(e.Denied) < 20 {
-			e.Denied = append(e.Denied, loop.Clip(d.Tool, 80))
+func ended(l object) *End {
+	e := &End{Text: l.text("result")}
+	for _, d := range l.list("permission_denials") {
+		if tool := d.text("tool_name"); !slices.Contains(e.Denied, tool) && len(e.Denied) < 20 {
+			e.Denied = append(e.Denied, loop.Clip(tool, 80))
 		}
 	}
+	kind, failed, reason := l.text("subtype"), l.is("is_error"), l.text("terminal_reason")
 	switch {
-	case l.Subtype == "error_max_budget_usd":
+	case kind == "error_max_budget_usd":
 		e.Exhausted = loop.CostUSD
 		e.Failure = "it reached its budget"
-	case l.IsError || l.Subtype != "success":
-		said := cmp.Or(l.Result, string(l.Error))
-		if said == "" && len(l.Errors) > 0 {
-			said = fmt.Sprint(l.Errors[0])
+	case failed || kind != "success":
+		said := cmp.Or(e.Text, errorIn(l))
+		if errors := decode[[]any](l["errors"]); said == "" && len(errors) > 0 {
+			said = fmt.Sprint(errors[0])
 		}
-		e.Failure = strings.TrimSpace(strings.TrimPrefix(l.Subtype+": ", "success: ") + evidence.Description(said))
-	case l.Terminal != "" && l.Terminal != "completed":
-		e.Failure = "it ended with " + evidence.Description(l.Terminal)
+		e.Failure = strings.TrimSpace(strings.TrimPrefix(kind+": ", "success: ") + evidence.Description(said))
+	case reason != "" && reason != "completed":
+		e.Failure = "it ended with " + evidence.Description(reason)
 	}
-	if l.IsError && e.Failure == "" {
+	if failed && e.Failure == "" {
 		e.Failure = "an error without a message"
 	}
 	return e

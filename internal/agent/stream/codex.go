@@ -2,7 +2,6 @@ package stream
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"pawl/internal/evidence"
 	"pawl/internal/program"
@@ -40,69 +39,42 @@ type codex struct {
 // notTools are the items that are not tool calls.
 var notTools = map[string]bool{"agent_message": true, "reasoning": true, "error": true, "todo_list": true, "": true}
 
-type codexLine struct {
-	Type    string `json:"type"`
-	Thread  string `json:"thread_id"`
-	Message string `json:"message"`
-	Item    struct {
-		ID      string `json:"id"`
-		Type    string `json:"type"`
-		Text    string `json:"text"`
-		Message string `json:"message"`
-
-		// Of a tool call: what it is called with, by its type, and what it came to.
-		Command string          `json:"command"`
-		Query   string          `json:"query"`
-		Changes json.RawMessage `json:"changes"`
-		Server  string          `json:"server"`
-		Tool    string          `json:"tool"`
-		Args    json.RawMessage `json:"arguments"`
-		Output  string          `json:"aggregated_output"`
-		Exit    *int            `json:"exit_code"`
-		Status  string          `json:"status"`
-	} `json:"item"`
-	Usage struct {
-		Input  int64 `json:"input_tokens"`
-		Output int64 `json:"output_tokens"`
-	} `json:"usage"`
-	Error struct {
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
 func (c *codex) line(raw []byte) []Event {
-	l := decode[codexLine](raw)
-	switch l.Type {
+	l := decode[object](raw)
+	switch kind := l.text("type"); kind {
 	case "thread.started":
-		return []Event{{Kind: Started, Session: l.Thread}}
+		return []Event{{Kind: Started, Session: l.text("thread_id")}}
 	case "item.started", "item.updated", "item.completed":
-		switch {
-		case l.Item.Type == "agent_message" && l.Type == "item.completed":
-			return []Event{{Kind: Text, Text: l.Item.Text}}
-		case l.Item.Type == "error":
-			c.trouble = l.Item.Message
-		case notTools[l.Item.Type]:
+		item, ended := l.at("item"), kind == "item.completed"
+		switch of := item.text("type"); {
+		case of == "agent_message" && ended:
+			return []Event{{Kind: Text, Text: item.text("text")}}
+		case of == "error":
+			c.trouble = item.text("message")
+		case notTools[of]:
 		default:
-			return c.tool(l)
+			return c.tool(item, ended)
 		}
 	case "turn.completed":
-		c.in, c.out = max(c.in, count(l.Usage.Input)), max(c.out, count(l.Usage.Output))
+		used := l.at("usage")
+		c.in, c.out = max(c.in, used.count("input_tokens")), max(c.out, used.count("output_tokens"))
 		return []Event{{Kind: Ended, End: &End{}}}
 	case "turn.failed":
-		return []Event{{Kind: Ended, End: &End{Failure: why(l.Error.Message, c.trouble)}}}
+		return []Event{{Kind: Ended, End: &End{Failure: why(l.at("error").text("message"), c.trouble)}}}
 	case "error":
-		c.trouble = l.Message
+		c.trouble = l.text("message")
 	}
 	return nil
 }
 
-// tool returns the events of a line about a tool call.
-func (c *codex) tool(l codexLine) (events []Event) {
-	i := l.Item
-	events = c.asked(i.ID, i.Type, cmp.Or(i.Command, i.Query, string(i.Changes), i.Server+" "+i.Tool+" "+string(i.Args)))
-	if l.Type == "item.completed" {
-		failed := i.Status == "failed" || i.Exit != nil && *i.Exit != 0
-		events = append(events, c.answered(i.ID, cmp.Or(i.Output, i.Status), failed))
+// tool returns the events of a line about a tool call. What the tool is called with depends on its type.
+func (c *codex) tool(item object, ended bool) (events []Event) {
+	id, status := item.text("id"), item.text("status")
+	of := item.text("server") + " " + item.text("tool") + " " + item.raw("arguments")
+	events = c.asked(id, item.text("type"), cmp.Or(item.text("command"), item.text("query"), item.raw("changes"), of))
+	if ended {
+		failed := status == "failed" || decode[int](item["exit_code"]) != 0
+		events = append(events, c.answered(id, cmp.Or(item.text("aggregated_output"), status), failed))
 	}
 	return events
 }

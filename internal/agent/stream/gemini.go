@@ -2,7 +2,6 @@ package stream
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"strings"
@@ -53,58 +52,37 @@ type gemini struct {
 	trouble string
 }
 
-type geminiLine struct {
-	Type     string          `json:"type"`
-	Session  string          `json:"session_id"`
-	Model    string          `json:"model"`
-	Role     string          `json:"role"`
-	Content  string          `json:"content"`
-	Delta    bool            `json:"delta"`
-	ToolName string          `json:"tool_name"`
-	ToolID   string          `json:"tool_id"`
-	Params   json.RawMessage `json:"parameters"`
-	Output   string          `json:"output"`
-	Status   string          `json:"status"`
-	Message  string          `json:"message"`
-	Error    struct {
-		Message string `json:"message"`
-	} `json:"error"`
-	Stats struct {
-		Total  int64 `json:"total_tokens"`
-		Input  int64 `json:"input_tokens"`
-		Output int64 `json:"output_tokens"`
-	} `json:"stats"`
-}
-
 func (g *gemini) line(raw []byte) []Event {
-	l := decode[geminiLine](raw)
-	switch l.Type {
+	l := decode[object](raw)
+	status, failure := l.text("status"), l.at("error").text("message")
+	switch l.text("type") {
 	case "init":
-		return []Event{{Kind: Started, Session: l.Session, Model: l.Model}}
+		return []Event{{Kind: Started, Session: l.text("session_id"), Model: l.text("model")}}
 	case "message":
-		if l.Role == "user" {
+		if l.text("role") == "user" {
 			return nil
 		}
-		if !g.speaks || !l.Delta {
+		if !g.speaks || !l.is("delta") {
 			g.text = ""
 		}
 		g.speaks = true
-		g.text = loop.Clip(g.text+l.Content, maxText)
+		g.text = loop.Clip(g.text+l.text("content"), maxText)
 		return []Event{{Kind: Text, Text: g.text}}
 	case "tool_use":
 		g.speaks = false
-		return g.asked(l.ToolID, l.ToolName, string(l.Params))
+		return g.asked(l.text("tool_id"), l.text("tool_name"), l.raw("parameters"))
 	case "tool_result":
-		return []Event{g.answered(l.ToolID, cmp.Or(l.Output, l.Error.Message, l.Status), l.Status == "error")}
+		return []Event{g.answered(l.text("tool_id"), cmp.Or(l.text("output"), failure, status), status == "error")}
 	case "error":
-		g.trouble = why(l.Message, l.Error.Message)
+		g.trouble = why(l.text("message"), failure)
 	case "result":
-		s := l.Stats
-		g.in = max(g.in, count(s.Input))
-		g.out = max(g.out, count(s.Output), count(s.Total)-count(s.Input)) // only the total includes thoughts
+		stats := l.at("stats")
+		in := stats.count("input_tokens")
+		g.in = max(g.in, in)
+		g.out = max(g.out, stats.count("output_tokens"), stats.count("total_tokens")-in) // only the total includes thoughts
 		end := &End{}
-		if l.Status != "success" || l.Error.Message != "" {
-			end.Failure = why(l.Error.Message, g.trouble)
+		if status != "success" || failure != "" {
+			end.Failure = why(failure, g.trouble)
 		}
 		return []Event{{Kind: Ended, End: end}}
 	}

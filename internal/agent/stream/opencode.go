@@ -43,67 +43,38 @@ func opencodeEnv(c Call) []string {
 // It reports a tool only at the tool's end, so whether a tool is running is unknown.
 type opencode struct{ totals }
 
-type opencodeLine struct {
-	Type    string `json:"type"`
-	Session string `json:"sessionID"`
-	Part    struct {
-		CallID string `json:"callID"`
-		Tool   string `json:"tool"`
-		State  struct {
-			Status string          `json:"status"`
-			Input  json.RawMessage `json:"input"`
-			Output string          `json:"output"`
-			Error  string          `json:"error"`
-		} `json:"state"`
-		Text   string      `json:"text"`
-		Reason string      `json:"reason"`
-		Cost   json.Number `json:"cost"`
-		Tokens struct {
-			Input     int64 `json:"input"`
-			Output    int64 `json:"output"`
-			Reasoning int64 `json:"reasoning"`
-			Cache     struct {
-				Read  int64 `json:"read"`
-				Write int64 `json:"write"`
-			} `json:"cache"`
-		} `json:"tokens"`
-	} `json:"part"`
-	Error struct {
-		Name string `json:"name"`
-		Data struct {
-			Message string `json:"message"`
-			Status  int    `json:"statusCode"`
-		} `json:"data"`
-	} `json:"error"`
-}
-
 func (o *opencode) line(raw []byte) []Event {
-	l := decode[opencodeLine](raw)
-	switch p := l.Part; l.Type {
+	l := decode[object](raw)
+	part := l.at("part")
+	switch l.text("type") {
 	case "step_start":
 		o.last = nil
-		return []Event{{Kind: Started, Session: l.Session}}
+		return []Event{{Kind: Started, Session: l.text("sessionID")}}
 	case "tool_use":
-		if events := o.asked(p.CallID, p.Tool, string(p.State.Input)); events != nil {
-			return append(events, o.answered(p.CallID, cmp.Or(p.State.Output, p.State.Error, p.State.Status), p.State.Status == "error"))
+		call, state := part.text("callID"), part.at("state")
+		if events := o.asked(call, part.text("tool"), state.raw("input")); events != nil {
+			status := state.text("status")
+			return append(events, o.answered(call, cmp.Or(state.text("output"), state.text("error"), status), status == "error"))
 		}
 	case "text":
-		return []Event{{Kind: Text, Text: p.Text}}
+		return []Event{{Kind: Text, Text: part.text("text")}}
 	case "step_finish":
-		t := p.Tokens
-		in, out := count(t.Input)+count(t.Cache.Read)+count(t.Cache.Write), count(t.Output)+count(t.Reasoning)
-		o.add(spending{in, out, nanoOf(p.Cost)})
-		if p.Reason != "tool-calls" { // there is nothing more to do
+		t := part.at("tokens")
+		cache := t.at("cache")
+		in, out := t.count("input")+cache.count("read")+cache.count("write"), t.count("output")+t.count("reasoning")
+		o.add(spending{in, out, part.nano("cost")})
+		if reason := part.text("reason"); reason != "tool-calls" { // there is nothing more to do
 			end := &End{}
-			if p.Reason != "stop" {
-				end.Failure = "it ended with " + evidence.Description(p.Reason)
+			if reason != "stop" {
+				end.Failure = "it ended with " + evidence.Description(reason)
 			}
 			return []Event{{Kind: Ended, End: end}}
 		}
 	case "error":
-		failure := why(l.Error.Data.Message, l.Error.Name)
-		if class := outcome.ByStatus(l.Error.Data.Status); class != "" {
-			o.last = &outcome.Refusal{Class: class, Status: l.Error.Data.Status, Said: failure}
+		data := l.at("error").at("data")
+		failure, status := why(data.text("message"), l.at("error").text("name")), decode[int](data["statusCode"])
+		if class := outcome.ByStatus(status); class != "" {
+			o.last = &outcome.Refusal{Class: class, Status: status, Said: failure}
 		}
 		return []Event{{Kind: Ended, End: &End{Failure: failure}}}
 	}
@@ -111,6 +82,9 @@ func (o *opencode) line(raw []byte) []Event {
 }
 
 func (o *opencode) busy() bool { return true }
+
+// nano returns dollars in billionths.
+func (o object) nano(name string) int64 { return nanoOf(decode[json.Number](o[name])) }
 
 // nanoOf returns dollars in billionths, 0 if the text is not a positive number.
 func nanoOf(cost json.Number) int64 {

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"encoding/json"
 	"strings"
 
 	"pawl/internal/outcome"
@@ -38,46 +37,19 @@ type pi struct {
 	failure string // why its last answer does not count
 }
 
-type piLine struct {
-	Type   string          `json:"type"`
-	ID     string          `json:"id"`
-	Call   string          `json:"toolCallId"`
-	Tool   string          `json:"toolName"`
-	Args   json.RawMessage `json:"args"`
-	Failed bool            `json:"isError"`
-	Result struct {
-		Content json.RawMessage `json:"content"`
-	} `json:"result"`
-	Message struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-		Stop    string          `json:"stopReason"`
-		Error   string          `json:"errorMessage"`
-		Usage   struct {
-			Input  int64 `json:"input"`
-			Output int64 `json:"output"`
-			Read   int64 `json:"cacheRead"`
-			Write  int64 `json:"cacheWrite"`
-			Cost   struct {
-				Total json.Number `json:"total"`
-			} `json:"cost"`
-		} `json:"usage"`
-	} `json:"message"`
-}
-
 func (p *pi) line(raw []byte) []Event {
-	l := decode[piLine](raw)
-	switch l.Type {
+	l := decode[object](raw)
+	switch l.text("type") {
 	case "session":
-		p.session = l.ID
+		p.session = l.text("id")
 	case "agent_start":
 		return []Event{{Kind: Started, Session: p.session}}
 	case "message_end":
-		return p.message(l)
+		return p.message(l.at("message"))
 	case "tool_execution_start":
-		return p.asked(l.Call, l.Tool, string(l.Args))
+		return p.asked(l.text("toolCallId"), l.text("toolName"), l.raw("args"))
 	case "tool_execution_end":
-		return []Event{p.answered(l.Call, textIn(l.Result.Content), l.Failed)}
+		return []Event{p.answered(l.text("toolCallId"), textIn(l.at("result")["content"]), l.is("isError"))}
 	case "agent_end":
 		return []Event{{Kind: Ended, End: &End{Failure: p.failure}}}
 	}
@@ -85,20 +57,20 @@ func (p *pi) line(raw []byte) []Event {
 }
 
 // message records an answer of the model.
-func (p *pi) message(l piLine) []Event {
-	m := l.Message
-	if m.Role != "assistant" {
+func (p *pi) message(m object) []Event {
+	if m.text("role") != "assistant" {
 		return nil
 	}
-	in := count(m.Usage.Input) + count(m.Usage.Read) + count(m.Usage.Write)
-	p.add(spending{in, count(m.Usage.Output), nanoOf(m.Usage.Cost.Total)})
+	used := m.at("usage")
+	in := used.count("input") + used.count("cacheRead") + used.count("cacheWrite")
+	p.add(spending{in, used.count("output"), used.at("cost").nano("total")})
 	p.failure, p.last = "", nil
-	if m.Stop == "error" || m.Stop == "aborted" {
-		p.failure = why(m.Error, "it ended with "+m.Stop)
+	if stop := m.text("stopReason"); stop == "error" || stop == "aborted" {
+		p.failure = why(m.text("errorMessage"), "it ended with "+stop)
 		p.last = outcome.In(p.failure)
 		return nil
 	}
-	said := textIn(m.Content)
+	said := textIn(m["content"])
 	if said == "" {
 		return nil
 	}

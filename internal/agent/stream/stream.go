@@ -290,5 +290,15 @@ func decode[L any](raw []byte) L {
 	return l
 }
 
+// object is a JSON object in the output of a program. What is missing, or has another type than expected, is empty.
+type object map[string]json.RawMessage
+
+func (o object) at(name string) object     { return decode[object](o[name]) }
+func (o object) text(name string) string   { return decode[string](o[name]) }
+func (o object) raw(name string) string    { return string(o[name]) }
+func (o object) is(name string) bool       { return decode[bool](o[name]) }
+func (o object) count(name string) int64   { return count(decode[int64](o[name])) }
+func (o object) list(name string) []object { return decode[[]object](o[name]) }
+
 // count limits a number that a program reported.
 func count(n int64) int64 { return max(0, min(n, maxCount)) }
