@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"pawl/internal/list"
 	"pawl/internal/shell"
 )
 
@@ -26,9 +25,16 @@ func Programs(command string) []string {
 // those that these name by a path outside the repository (/… and ~/…). It returns none for any other command, or if
 // there is no such target.
 func Called(command string, read func(file string) string) []string {
+	target, calls := strings.CutPrefix(command, "make ")
+	if !calls {
+		return nil
+	}
 	p := programs{outside: true}
-	if strings.HasPrefix(command, "make ") {
-		p.behind(command, read)
+	for _, file := range strings.Fields(tasks["make"].names) {
+		if text := read(file); text != "" {
+			p.follow(makeRecipes(text), strings.TrimPrefix(target, "--silent "))
+			break
+		}
 	}
 	return p.names
 }
@@ -38,31 +44,14 @@ func Called(command string, read func(file string) string) []string {
 // outside of node_modules (.pnp.cjs).
 func Scripted(command string, read func(file string) string) []string {
 	p := programs{outside: true}
-	if !strings.HasPrefix(command, "make ") && !(strings.HasPrefix(command, "yarn ") && read(".pnp.cjs") != "") {
-		p.behind(command, read)
-	}
-	return slices.DeleteFunc(p.names, func(name string) bool { return name == "node-gyp" }) // npm contains it
-}
-
-// behind reads what a call of make, npm, pnpm or yarn runs.
-func (p *programs) behind(command string, read func(file string) string) {
-	words := strings.Fields(command)
-	if len(words) > 0 && words[0] == "make" {
-		for _, file := range strings.Fields(tasks["make"].names) {
-			if text := read(file); text != "" {
-				p.follow(makeRecipes(text), strings.TrimPrefix(strings.TrimPrefix(command, "make "), "--silent "))
-				return
-			}
-		}
-		return
-	}
-	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") })
+	words := slices.DeleteFunc(strings.Fields(command), func(word string) bool { return strings.HasPrefix(word, "-") })
 	if len(words) > 1 && contains("run run-script", words[1]) {
 		words = slices.Delete(words, 1, 2)
 	}
-	if len(words) > 1 && contains("npm pnpm yarn", words[0]) {
+	if len(words) > 1 && contains("npm pnpm yarn", words[0]) && !(words[0] == "yarn" && read(".pnp.cjs") != "") {
 		p.follow(packageScripts(read("package.json")), stages(words[0], words[1])...)
 	}
+	return slices.DeleteFunc(p.names, func(name string) bool { return name == "node-gyp" }) // npm contains it
 }
 
 // follow reads the commands of targets and of what runs before them. It takes each target out of all, so that none is
@@ -82,7 +71,6 @@ func (p *programs) follow(all recipes, targets ...string) {
 type programs struct {
 	names   []string
 	outside bool // paths that are not relative count as names too
-	called  func(words []string)
 }
 
 func (p *programs) read(command string) {
@@ -101,31 +89,11 @@ func (p *programs) call(words []shell.Word, own []string) {
 		return
 	}
 	name := words[0].Text
-	if p.called != nil {
-		p.simple(words)
-	}
 	if options, wraps := wrappers[name]; wraps && !contains("npx pnpx bunx busybox", name) && !(name == "command" && len(words) > 1 && contains("-v -V", words[1].Text)) {
 		p.call(unwrap(words[1:], options), own)
 	}
 	outside := p.outside && strings.HasPrefix(name, "/")
 	if (outside || !strings.Contains(name, "/")) && !contains(builtins, name) && !slices.Contains(own, name) && !slices.Contains(p.names, name) {
 		p.names = append(p.names, name)
-	}
-}
-
-// simple passes on a simple command without the programs that only find and start another program.
-func (p *programs) simple(words []shell.Word) {
-	name := words[0].Text
-	switch {
-	case contains("npx pnpx bunx", name):
-		words = unwrap(words[1:], wrappers[name])
-	case len(words) > 2 && contains(runners[name], words[1].Text):
-		words = unwrap(words[2:], "")
-	case len(words) > 2 && strings.HasPrefix(name[strings.LastIndexByte(name, '/')+1:], "python") && words[1].Text == "-m":
-		words = words[2:]
-	}
-	text := list.Map(words, func(w shell.Word) string { return w.Text })
-	if len(text) > 0 {
-		p.called(text)
 	}
 }
