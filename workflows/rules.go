@@ -67,11 +67,11 @@ type deliverRules interface {
 // running loop keeps its rules, and takes the newest when it continues as new.
 var (
 	improveVersions = []func(spec.Spec) improveRules{
-		func(s spec.Spec) improveRules { return govern.ImproveOf(s) },
-		func(s spec.Spec) improveRules { return govern.Improve2Of(s) },
-		func(s spec.Spec) improveRules { return govern.Improve3Of(s) },
-		func(s spec.Spec) improveRules { return govern.Improve4Of(s) },
-		func(s spec.Spec) improveRules { return govern.Improve5Of(s) },
+		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 1) },
+		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 2) },
+		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 3) },
+		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 4) },
+		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 5) },
 	}
 	deliverVersions = []func(spec.Spec) deliverRules{
 		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },

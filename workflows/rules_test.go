@@ -14,19 +14,19 @@ import (
 )
 
 // lenient is a next version of the rules that keeps a metric that stays the same.
-type lenient struct{ govern.Improve5 }
+type lenient struct{ govern.Improve }
 
 // next is its number.
 const next workflow.Version = 6
 
 func (r lenient) Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal) {
-	m, delta := r.Improve5.Decide(reference, metric)
+	m, delta := r.Improve.Decide(reference, metric)
 	m.Kept = delta.Sign() >= 0
 	return m, delta
 }
 
 func addLenient(t *testing.T) {
-	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.Improve5Of(s)} }))
+	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.ImproveOf(s, 5)} }))
 }
 
 func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {

@@ -12,9 +12,10 @@ import (
 	"pawl/internal/spec"
 )
 
-// Improve holds the rules of the metric protocol (P), version 1: the values that a spec sets, and the decisions. A
-// decision is a method that takes the latest result and returns the next move.
+// Improve holds the rules of the metric protocol (P): the values that a spec sets, and the decisions. A decision is a
+// method that takes the latest result and returns the next move.
 type Improve struct {
+	Version     int
 	Direction   string // of the metric: evidence.Higher or evidence.Lower
 	Target      *evidence.Decimal
 	MinDelta    evidence.Threshold
@@ -33,16 +34,25 @@ type Improve struct {
 	Approval                          // to approve a completed loop's result; and limits.reworks of one kind within an iteration
 }
 
-// ImproveOf returns the rules of a loop with that spec.
-func ImproveOf(s spec.Spec) Improve {
+// ImproveOf returns a version of the rules for a loop with that spec. Version 1 was the first, and
+//
+//   - version 2 recognises an idea that was discarded in other words too;
+//   - in version 3 further samples of the unchanged code do not meet the target;
+//   - in version 4 evaluations that are far from the others, but not rare, are levels of the metric and count as noise;
+//   - in version 5 a metric that is sampled although it was never seen to vary takes three evaluations to keep a change, as
+//     any other.
+func ImproveOf(s spec.Spec, version int) Improve {
 	v := s.Verify
 	return Improve{
-		Direction: v.Direction, Target: v.Target, MinDelta: v.MinDelta,
+		Version: version, Direction: v.Direction, Target: v.Target, MinDelta: v.MinDelta,
 		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps, Within: v.Timeout,
 		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(), Approval: ApprovalOf(s),
 		BlockSealed: s.OnSealed() == spec.Block,
 		Evidence:    v.Judging(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
-		Samples: sampling.Rules{Direction: v.Direction, MinDelta: v.MinDelta, MaxSamples: v.MostSamples(), Calibration: v.Calibrations()},
+		Samples: sampling.Rules{
+			Direction: v.Direction, MinDelta: v.MinDelta, MaxSamples: v.MostSamples(), Calibration: v.Calibrations(),
+			Levels: version >= 4, Exact: version >= 5,
+		},
 		Scratch: func(state loop.State) bool { return ScratchDue(state, s) },
 	}
 }
@@ -78,10 +88,14 @@ func (r Improve) Before(s loop.State) Move {
 
 // before makes the checks in the order of E4: interrupted, timeout, max_steps. A success comes before a used-up limit.
 func (r Improve) before(s loop.State) Move {
+	best := s.Best
+	if r.Version >= 3 {
+		best = s.Reached()
+	}
 	switch {
 	case s.HaltRequested != "":
 		return stops(Interrupted.Because(s.HaltRequested))
-	case r.Target != nil && s.Best != nil && s.Exploring() == nil && evidence.TargetMet(r.Direction, *s.Best, *r.Target):
+	case r.Target != nil && best != nil && s.Exploring() == nil && evidence.TargetMet(r.Direction, *best, *r.Target):
 		return stops(TargetMet.Because(fmt.Sprintf("the target %s is met", r.Target)))
 	case passedWaits(s):
 	case s.AgentFailures >= agentFailures:
@@ -291,5 +305,5 @@ func (r Improve) rework(t Tries, why string) Move {
 
 func discard(reason string) Move { return Move{Do: Finish, Reason: reason} }
 
-// Rewords reports whether an idea that was discarded is recognised in other words too. In version 1 it is not.
-func (Improve) Rewords() bool { return false }
+// Rewords reports whether an idea that was discarded is recognised in other words too.
+func (r Improve) Rewords() bool { return r.Version >= 2 }

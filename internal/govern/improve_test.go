@@ -230,7 +230,7 @@ func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
 }
 
 func TestP5_AVerifyTimeoutSaysHowLongItMayTake(t *testing.T) {
-	r := govern.ImproveOf(valid)
+	r := govern.ImproveOf(valid, 1)
 	require.Equal(t, "verify took longer than 30s", r.AfterVerify(govern.Measurement{TimedOut: true}).End.Reason)
 }
 

@@ -19,7 +19,7 @@ type Noisy struct {
 
 // Noise returns what a calibrated metric means for a loop with that spec. each is the length of one evaluation.
 func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
-	rules := ImproveOf(sp).Samples
+	rules := ImproveOf(sp, 1).Samples
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
 	if sigma == 0 {
@@ -46,7 +46,7 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 
 // Told returns what an agent is told about a metric that varies, and about how large an improvement has to be.
 func Told(s sampling.Sampler, sp spec.Spec) string {
-	rules := ImproveOf(sp).Samples
+	rules := ImproveOf(sp, 1).Samples
 	sigma, unit := s.Sigma()
 	r := s.Resolve(rules)
 	if sigma == 0 {

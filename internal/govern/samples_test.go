@@ -19,7 +19,7 @@ import (
 
 // sampled returns the rules of a spec with these keys of verify.
 func sampled(t *testing.T, verify string) govern.Improve {
-	return govern.ImproveOf(noisySpec(t, verify))
+	return govern.ImproveOf(noisySpec(t, verify), 1)
 }
 
 func noisySpec(t *testing.T, verify string) spec.Spec {
@@ -154,7 +154,7 @@ func TestA1_WhatNoiseMeansIsSaidInNumbers(t *testing.T) {
 	require.Contains(t, loud.Warnings[0], "an improvement of 0.01 % can't be shown within verify.maxSamples (32)")
 	require.Contains(t, loud.Warnings[1], "limits.activeTime is 10m:")
 
-	steady := sampling.Start(govern.Improve5Of(noisySpec(t, "")).Samples, slices.Repeat(twelve[:1], 12))
+	steady := sampling.Start(govern.ImproveOf(noisySpec(t, ""), 5).Samples, slices.Repeat(twelve[:1], 12))
 	require.Equal(t, "the metric has not varied; one evaluation takes 1s. A change is kept after 3 evaluations of it, and evaluated at most 32 times", govern.Noise(steady, noisySpec(t, ""), time.Second).Says)
 	require.NotContains(t, govern.Told(steady, noisySpec(t, "")), "improvement of 0")
 }
@@ -163,7 +163,7 @@ func TestP6_ABoundIsNotWaived(t *testing.T) {
 	s := noisySpec(t, "")
 	one := evidence.Threshold{Value: evidence.MustDecimal("1"), Percent: true}
 	s.Metrics = []evidence.Bound{{Name: "size", Direction: evidence.Lower, AtWorst: &one}}
-	r := govern.ImproveOf(s)
+	r := govern.ImproveOf(s, 1)
 	of := func(v string) map[string]evidence.Decimal {
 		return map[string]evidence.Decimal{"size": evidence.MustDecimal(v)}
 	}
