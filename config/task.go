@@ -63,11 +63,11 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 			doc.values["title"] = m[1]
 		}
 	}
-	found = spec.FillMap(doc.values, &t, found, func() spec.Problems {
+	t, found = spec.FillMap(doc.values, t, found, func(t *task.Task) spec.Problems {
 		if list, given := doc.values["plan"].([]any); given && len(list) == 0 {
 			t.Plan = []task.Step{} // an empty list decodes to nothing
 		}
-		return append(t.Check(""), charter.Specs("", t)...)
+		return append(t.Check(""), charter.Specs("", *t)...)
 	})
 	if problems := doc.problems(task.Called("task", found)); len(problems) > 0 {
 		return task.Task{}, problems

@@ -191,17 +191,16 @@ type schemer struct{ tables }
 // object describes a struct. defaults is its default value, invalid for an object with a name of the user's own.
 func (b schemer) object(t reflect.Type, defaults reflect.Value, key string) *jsonSchema {
 	s := &jsonSchema{Type: "object", Properties: &properties{of: map[string]*jsonSchema{}}, Additional: false, Description: b.Descriptions[key]}
-	names, index := spec.Fields(t)
-	for _, name := range names {
+	for i, name := range spec.Fields(t) {
 		if slices.Contains(b.Barred[key], name) {
 			continue
 		}
 		at := strings.TrimPrefix(key+"."+name, ".")
 		var given reflect.Value
 		if defaults.IsValid() {
-			given = defaults.Field(index[name])
+			given = defaults.Field(i)
 		}
-		s.Properties.with(name, b.value(t.Field(index[name]).Type, given, at))
+		s.Properties.with(name, b.value(t.Field(i).Type, given, at))
 		if slices.ContainsFunc(b.Required, func(r string) bool { return r == at || strings.HasPrefix(r, at+".") }) {
 			s.Required = append(s.Required, name)
 		}

@@ -73,25 +73,17 @@ var forms = map[reflect.Kind]struct {
 	reflect.Map:    {reflect.TypeFor[map[string]any](), "an object"},
 }
 
-// Fields returns the keys of a struct, in its order, and their indices. All callers share the result.
-func Fields(t reflect.Type) (names []string, index map[string]int) {
+// Fields returns the keys of a struct's fields, in its order. All callers share the result.
+func Fields(t reflect.Type) []string {
 	if known, is := fieldsOf.Load(t); is {
-		f := known.(fields)
-		return f.names, f.index
+		return known.([]string)
 	}
-	index = map[string]int{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
-		index[name] = i
+	names := make([]string, t.NumField())
+	for i := range names {
+		names[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
 	}
-	fieldsOf.Store(t, fields{names, index})
-	return names, index
-}
-
-type fields struct {
-	names []string
-	index map[string]int
+	fieldsOf.Store(t, names)
+	return names
 }
 
 var fieldsOf sync.Map // the fields of each reflect.Type that was asked for
@@ -100,24 +92,23 @@ var fieldsOf sync.Map // the fields of each reflect.Type that was asked for
 func valueOf(target any, key string) reflect.Value {
 	v := reflect.ValueOf(target)
 	for name := range strings.SplitSeq(key, ".") {
-		_, index := Fields(v.Type())
-		v = v.Field(index[name])
+		v = v.Field(slices.Index(Fields(v.Type()), name))
 	}
 	return v
 }
 
 func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
-	names, index := Fields(v.Type())
-	for _, name := range names {
+	names := Fields(v.Type())
+	for i, name := range names {
 		if raw, given := doc[name]; given && raw != nil {
-			d.set(v.Field(index[name]), raw, join(key, name))
+			d.set(v.Field(i), raw, join(key, name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc)) {
 		if d.problems.full() {
 			return // guessing the intended key takes too long for thousands of keys
 		}
-		if _, known := index[name]; !known {
+		if !slices.Contains(names, name) {
 			d.problems.Add(Join(key, name), "is not a key of a spec", meant(key, name, names, d.keys))
 		}
 	}

@@ -18,9 +18,8 @@ func KeysOf(target any) []string { return leaves(reflect.TypeOf(target), "") }
 
 func leaves(t reflect.Type, key string) []string {
 	var all []string
-	names, index := Fields(t)
-	for _, name := range names {
-		field := t.Field(index[name]).Type
+	for i, name := range Fields(t) {
+		field := t.Field(i).Type
 		if _, one := written[field]; field.Kind() == reflect.Struct && !one && field != argvType {
 			all = append(all, leaves(field, join(key, name))...)
 		} else {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 )
 
@@ -14,17 +13,14 @@ import (
 // that is not parsed yet. It also reports text that is not JSON or not one object, and keys that are given twice.
 // Numbers keep their decimals.
 func Parse(doc []byte) (Spec, error) {
-	s := Defaults()
-	if err := Fill(doc, &s, func() Problems { return s.check() }); err != nil {
-		return Spec{}, err
-	}
-	return s, nil
+	return Fill(doc, Defaults(), (*Spec).check)
 }
 
-// Fill reads one JSON object over target, which has the defaults, and calls check, as Parse does for a Spec. It
-// returns all problems, as Problems.
-func Fill(doc []byte, target any, check func() Problems) error {
+// Fill returns the defaults with one JSON object over them, as Parse does for a Spec. The error has all problems, also
+// those that check finds, as Problems.
+func Fill[T any](doc []byte, defaults T, check func(*T) Problems) (filled T, err error) {
 	var problems Problems
+	var none T
 	tree, at, err := read(doc, &problems)
 	if err != nil {
 		line := 1 + bytes.Count(doc[:min(at, len(doc))], []byte("\n"))
@@ -32,13 +28,17 @@ func Fill(doc []byte, target any, check func() Problems) error {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			what = "the document ends too early"
 		}
-		return Problems{{What: "not valid JSON: " + what, Want: "one JSON object with the keys of a spec", Line: line}}
+		return none, Problems{{What: "not valid JSON: " + what, Want: "one JSON object with the keys of a spec", Line: line}}
 	}
 	object, ok := tree.(map[string]any)
 	if !ok {
-		return Problems{{What: "the document is " + Show(tree), Want: "one JSON object with the keys of a spec"}}
+		return none, Problems{{What: "the document is " + Show(tree), Want: "one JSON object with the keys of a spec"}}
 	}
-	return FillMap(object, target, problems, check).Err()
+	filled, problems = FillMap(object, defaults, problems, check)
+	if len(problems) > 0 {
+		return none, problems.Err()
+	}
+	return filled, nil
 }
 
 // read is JSON, with a problem for each key that is given twice.
@@ -148,8 +148,8 @@ func join(key, name string) string {
 //
 // Keys are case-sensitive. A reader that changes their case (viper does) must not be used before it.
 func FromMap(doc map[string]any) (Spec, error) {
-	s := Defaults()
-	if problems := FillMap(doc, &s, nil, func() Problems { return s.check() }); len(problems) > 0 {
+	s, problems := FillMap(doc, Defaults(), nil, (*Spec).check)
+	if len(problems) > 0 {
 		return Spec{}, problems
 	}
 	return s, nil
@@ -157,14 +157,14 @@ func FromMap(doc map[string]any) (Spec, error) {
 
 // FillMap is Fill for a document that is already parsed. known are problems that are already known; they are returned
 // with the others, in the order of the keys.
-func FillMap(doc map[string]any, target any, known Problems, check func() Problems) Problems {
-	all := KeysOf(reflect.ValueOf(target).Elem().Interface())
-	Decode(doc, target, &known)
-	for _, p := range check() {
+func FillMap[T any](doc map[string]any, defaults T, known Problems, check func(*T) Problems) (T, Problems) {
+	filled := defaults
+	Decode(doc, &filled, &known)
+	for _, p := range check(&filled) {
 		if !known.Covers(p.Key) {
 			known.Add(p.Key, p.What, p.Want)
 		}
 	}
-	known.sort(all)
-	return known
+	known.sort(KeysOf(defaults))
+	return filled, known
 }

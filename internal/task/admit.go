@@ -37,13 +37,14 @@ func DecodeTask(doc []byte, specs func(key string, t Task) spec.Problems) (t Tas
 	if len(doc) > MaxTask {
 		return Task{}, fault.New(fault.InvalidMessage, "the task is %d bytes long; at most %d are allowed", len(doc), MaxTask)
 	}
-	if err := spec.Fill(doc, &t, func() spec.Problems {
+	t, err = spec.Fill(doc, Task{}, func(t *Task) spec.Problems {
 		found := t.problems()
 		if specs != nil {
-			found = append(found, specs("", t)...)
+			found = append(found, specs("", *t)...)
 		}
 		return found
-	}); err != nil {
+	})
+	if err != nil {
 		return Task{}, refused(err)
 	}
 	return t, nil

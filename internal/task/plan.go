@@ -50,7 +50,7 @@ func ParsePlan(file []byte) (Plan, error) {
 	doc, lines, wrong := spec.YAML([]byte(matter), true)
 	var f front
 	if doc != nil {
-		wrong = spec.FillMap(doc, &f, wrong, func() spec.Problems {
+		f, wrong = spec.FillMap(doc, f, wrong, func(f *front) spec.Problems {
 			var c spec.Checker
 			checkTier(&c, f.Tier)
 			if f.Cost != nil && f.Cost.Sign() < 0 {
