@@ -77,13 +77,3 @@ var formats = []format{
 	{"a bearer token", "earer ", lazyregexp.New(`\b[Bb]earer ([A-Za-z0-9._~+/=-]{20,})`), true},
 	{"a URL with a password", "://", lazyregexp.New(`[a-z][a-z0-9+.-]*://[^\s/:@'"]*:([^\s/:@'"]{10,})@[A-Za-z0-9]`), true},
 }
-
-// in calls add for each credential of the format in a line.
-func (f *format) in(line string, add func(Found)) {
-	for _, m := range f.find().FindAllStringSubmatchIndex(line, -1) {
-		start, end := m[len(m)-2], m[len(m)-1]
-		if text := line[start:end]; !placeholder(text) && (!f.random || random(text)) {
-			add(Found{f.kind, start, end, text})
-		}
-	}
-}

@@ -26,13 +26,9 @@ func Find(line string) (out []Found) {
 			out = append(out, f)
 		}
 	}
-	rules := all()
-	for _, i := range rules.words.in(line) { // pawl's own formats come first
-		if i < len(formats) {
-			formats[i].in(line, add)
-		} else {
-			rules.Rules[i-len(formats)].in(line, add)
-		}
+	forms, hints := all()
+	for _, i := range hints.in(line) { // pawl's own formats come first
+		forms[i].in(line, add)
 	}
 	for _, f := range assigned(line) {
 		add(f)
