@@ -45,7 +45,7 @@ func Simple(line string) (commands [][]string, why string) {
 			return nil, "it can't be parsed as shell code"
 		}
 		r := wordReader{}
-		r.statements(file.Stmts)
+		syntax.Walk(file, r.read)
 		switch {
 		case r.why != "":
 			return nil, r.why
@@ -70,37 +70,29 @@ func (r *wordReader) refuse(why string) {
 	r.why = cmp.Or(r.why, why)
 }
 
-func (r *wordReader) statements(all []*syntax.Stmt) {
-	for _, s := range all {
-		r.statement(s)
-	}
-}
-
-func (r *wordReader) statement(s *syntax.Stmt) {
-	for _, redirect := range s.Redirs {
-		r.redirect(redirect)
-	}
-	switch x := s.Cmd.(type) {
+// read reads a node of the tree, and reports whether the nodes in it have to be read too.
+func (r *wordReader) read(node syntax.Node) bool {
+	switch x := node.(type) {
+	case *syntax.Stmt:
+		for _, redirect := range x.Redirs {
+			r.redirect(redirect)
+		}
+		if x.Cmd == nil {
+			r.refuse("it has more than simple commands")
+		}
 	case *syntax.CallExpr:
 		if len(x.Assigns) > 0 {
 			r.refuse("a variable is set for a command")
 		}
 		r.commands = append(r.commands, list.Map(x.Args, r.word))
-	case *syntax.BinaryCmd:
-		r.statement(x.X)
-		r.statement(x.Y)
-	case *syntax.Subshell:
-		r.statements(x.Stmts)
-	case *syntax.Block:
-		r.statements(x.Stmts)
-	case *syntax.IfClause:
-		for branch := x; branch != nil; branch = branch.Else {
-			r.statements(branch.Cond)
-			r.statements(branch.Then)
-		}
+		return false
+	case *syntax.Redirect: // its statement has read it
+		return false
+	case nil, *syntax.File, *syntax.Comment, *syntax.BinaryCmd, *syntax.Subshell, *syntax.Block, *syntax.IfClause:
 	default:
 		r.refuse("it has more than simple commands")
 	}
+	return true
 }
 
 func (r *wordReader) redirect(x *syntax.Redirect) {
