@@ -25,14 +25,25 @@ func newDocument(source string) *document {
 
 // read reads a file of some extension, as YAML if that is not another format's.
 func (d *document) read(text []byte, file, ext string) {
+	var values map[string]any
+	var at map[string]int
+	var wrong spec.Problems
 	switch ext {
 	case ".toml":
-		readTOML(text, file, d)
+		values, at, wrong = readTOML(text)
 	case ".json":
-		readJSON(text, file, d)
+		values, at, wrong = readJSON(text)
 	default:
-		readYAML(text, file, d)
+		values, at, wrong = spec.YAML(text, false)
 	}
+	for key, line := range at {
+		d.at[key] = position{file, line}
+	}
+	if values == nil {
+		d.unread(wrong...)
+		return
+	}
+	d.values, d.wrong = values, append(d.wrong, wrong...)
 }
 
 // unread records why the file could not be read.

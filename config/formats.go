@@ -14,51 +14,51 @@ import (
 	"pawl/internal/spec"
 )
 
-func readTOML(text []byte, file string, doc *document) {
+// readTOML does for TOML what spec.YAML does for YAML.
+func readTOML(text []byte) (object map[string]any, at map[string]int, wrong spec.Problems) {
 	// The library follows any depth until the stack is full, which ends the process.
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{"))+bytes.Count(text, []byte(".")) > spec.MaxValues {
-		doc.unread(spec.TooMany())
-		return
+		return nil, nil, spec.Problems{spec.TooMany()}
 	}
-	twice, all := tomlPlaces(text, file, doc)
+	at, twice, all := tomlPlaces(text)
 	if !all {
-		doc.unread(spec.TooMany())
-		return
+		return nil, at, spec.Problems{spec.TooMany()}
 	}
-	err := toml.Unmarshal(text, &doc.values)
+	object = map[string]any{}
+	err := toml.Unmarshal(text, &object)
 	if err == nil {
-		return
+		return object, at, nil
 	}
 	p := spec.Problem{What: "not valid TOML: " + goWords().ReplaceAllString(err.Error(), ""), Want: "valid TOML"}
-	var at *toml.DecodeError
+	var where *toml.DecodeError
 	switch {
-	case errors.As(err, &at):
-		p.Line, _ = at.Position()
+	case errors.As(err, &where):
+		p.Line, _ = where.Position()
 	case len(twice) > 0: // the library reports no line for this
-		doc.unread(twice...)
-		return
+		return nil, at, twice
 	}
-	doc.unread(p)
+	return nil, at, spec.Problems{p}
 }
 
 // goWords matches the words in the library's messages that are Go's and not TOML's.
 var goWords = lazyregexp.New(`^toml: |strconv\.[A-Za-z]+: parsing `)
 
-// tomlPlaces records the positions of the keys of a TOML document, which the library does not return with the values.
-// It returns the keys that are given twice. all is false if there are too many values.
-func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems, all bool) {
+// tomlPlaces returns the lines of the keys of a TOML document, which the library does not return with the values, and
+// the keys that are given twice. all is false if there are too many values.
+func tomlPlaces(text []byte) (at map[string]int, twice spec.Problems, all bool) {
 	parser, lines := unstable.Parser{}, linesOf(text)
 	parser.Reset(text)
+	at = map[string]int{}
 	table, seen, left := "", map[string]bool{}, spec.MaxValues
 	note := func(key string, n *unstable.Node) {
 		if n.Raw.Length > 0 {
-			doc.at[key] = position{file, lines.of(int(n.Raw.Offset))}
+			at[key] = lines.of(int(n.Raw.Offset))
 		}
 	}
 	dotted := func(under string, names unstable.Iterator) string {
 		for names.Next() {
 			under = spec.Join(under, string(names.Node().Data))
-			if _, known := doc.at[under]; !known {
+			if _, known := at[under]; !known && under != "" {
 				note(under, names.Node())
 			}
 		}
@@ -101,27 +101,29 @@ func tomlPlaces(text []byte, file string, doc *document) (twice spec.Problems, a
 			value(key, n.Value(), 0)
 		}
 	}
-	return twice, left > 0
+	return at, twice, left > 0
 }
 
-func readJSON(text []byte, file string, doc *document) {
+// readJSON does for JSON what spec.YAML does for YAML.
+func readJSON(text []byte) (object map[string]any, at map[string]int, wrong spec.Problems) {
 	lines := linesOf(text)
-	v, end, err := spec.JSON(text, func(key string, at int) {
+	at = map[string]int{}
+	v, end, err := spec.JSON(text, func(key string, offset int) {
 		if key != "" {
-			doc.at[key] = position{file, lines.of(at)}
+			at[key] = lines.of(offset)
 		}
-	}, func(key string, at int) {
-		doc.wrong = append(doc.wrong, spec.Problem{Line: lines.of(at), Key: key, What: "is given twice", Want: "one of the two"})
+	}, func(key string, offset int) {
+		wrong = append(wrong, spec.Problem{Line: lines.of(offset), Key: key, What: "is given twice", Want: "one of the two"})
 	})
-	if errors.Is(err, spec.ErrTooMany) {
-		doc.unread(spec.TooMany())
-		return
-	}
-	if err != nil {
+	object, is := v.(map[string]any)
+	switch {
+	case errors.Is(err, spec.ErrTooMany):
+		return nil, at, append(wrong, spec.TooMany())
+	case err != nil:
 		what, want := strings.TrimPrefix(err.Error(), "json: "), "valid JSON"
 		const blank = " \t\r\n"
-		at := min(end, len(text))
-		before, rest := bytes.TrimRight(text[:at], blank+"]}"), bytes.TrimLeft(text[at:], blank+",")
+		read := min(end, len(text))
+		before, rest := bytes.TrimRight(text[:read], blank+"]}"), bytes.TrimLeft(text[read:], blank+",")
 		switch {
 		case len(bytes.TrimSpace(text)) == 0:
 			what = "it is empty"
@@ -129,16 +131,12 @@ func readJSON(text []byte, file string, doc *document) {
 			what = "it ends too early"
 		case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")), bytes.HasPrefix(rest, []byte("#")):
 			what, want = "it has comments", "no comments, which YAML and TOML have"
-		case bytes.HasSuffix(before, []byte(",")), bytes.HasPrefix(bytes.TrimLeft(text[at:], blank), []byte(",")) && bytes.ContainsAny(rest[:min(1, len(rest))], "]}"):
+		case bytes.HasSuffix(before, []byte(",")), bytes.HasPrefix(bytes.TrimLeft(text[read:], blank), []byte(",")) && bytes.ContainsAny(rest[:min(1, len(rest))], "]}"):
 			what, want = "a comma stands before the closing bracket", "no comma after the last one"
 		}
-		doc.unread(spec.Problem{Line: lines.of(end), What: "not valid JSON: " + what, Want: want})
-		return
+		return nil, at, append(wrong, spec.Problem{Line: lines.of(end), What: "not valid JSON: " + what, Want: want})
+	case !is:
+		return nil, at, append(wrong, spec.Problem{Line: 1, What: "is not an object", Want: "the keys of a spec in { }"})
 	}
-	object, ok := v.(map[string]any)
-	if !ok {
-		doc.unread(spec.Problem{Line: 1, What: "is not an object", Want: "the keys of a spec in { }"})
-		return
-	}
-	doc.values = object
+	return object, at, wrong
 }

@@ -45,7 +45,7 @@ func LoadTask(path string, in io.Reader) (t task.Task, err error) {
 	switch ext {
 	case ".md", ".markdown":
 		matter, rest := issue.FrontMatter(string(text))
-		readYAML([]byte(matter), name, doc)
+		doc.read([]byte(matter), name, ".yaml")
 		body = strings.TrimSpace(rest)
 	default:
 		doc.read(text, name, ext)

@@ -8,18 +8,6 @@ import (
 	"pawl/internal/spec"
 )
 
-func readYAML(text []byte, file string, doc *document) {
-	values, at, wrong := spec.YAML(text, false)
-	for key, line := range at {
-		doc.at[key] = position{file, line}
-	}
-	if doc.wrong = append(doc.wrong, wrong...); values == nil {
-		doc.unread()
-		return
-	}
-	doc.values = values
-}
-
 // text reads the value of --set or of a variable: a list or an object in flow form, a quoted text, or a scalar.
 // Anything else is the text itself, so a command with a colon or a hash sign needs no quotes.
 func text(s string) any {
