@@ -46,7 +46,9 @@ type improve struct {
 	over    bool // the loop is over, and the reserve may be spent
 }
 
-func (l *improve) law() improveRules { return rulesOf(improveVersions, l.rules, l.spec) }
+func (l *improve) law() improveRules {
+	return improveVersions[min(int(l.rules), len(improveVersions))-1](l.spec)
+}
 
 func (l *improve) decisions() loopRules { return l.law() }
 

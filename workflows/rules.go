@@ -8,7 +8,6 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/phase"
 	"pawl/internal/spec"
 )
 
@@ -50,40 +49,18 @@ type improveRules interface {
 	loopRules
 }
 
-// deliverRules are the decisions of the phase machine.
-type deliverRules interface {
-	AfterAgent(loop.Course, phase.Phase, govern.AgentVerdict) govern.Move
-	AfterGuard(loop.Course, phase.Phase, govern.GuardVerdict) govern.Move
-	TestsPass(govern.TestVerdict) bool
-	RerunDue(c loop.Course, signature string, broken bool) bool
-	AfterTest(loop.Course, govern.TestVerdict) govern.Move
-	AfterVerify(govern.VerifyVerdict) govern.Move
-	AfterReview(loop.Course, govern.Opinion) govern.Move
-	AfterDiff(approved bool, by, note string) govern.Move
-	loopRules
+// improveVersions are the rules of the metric protocol by version, from 1. A changed decision is a new entry beside the old
+// one. A run chooses its version once: a running loop keeps its rules, and takes the newest when it continues as new. The
+// phase machine has one version of its rules so far.
+var improveVersions = []func(spec.Spec) improveRules{
+	func(s spec.Spec) improveRules { return govern.ImproveOf(s, 1) },
+	func(s spec.Spec) improveRules { return govern.ImproveOf(s, 2) },
+	func(s spec.Spec) improveRules { return govern.ImproveOf(s, 3) },
+	func(s spec.Spec) improveRules { return govern.ImproveOf(s, 4) },
+	func(s spec.Spec) improveRules { return govern.ImproveOf(s, 5) },
 }
-
-// The rules by version, from 1. A changed decision is a new entry beside the old one. A run chooses its version once: a
-// running loop keeps its rules, and takes the newest when it continues as new.
-var (
-	improveVersions = []func(spec.Spec) improveRules{
-		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 1) },
-		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 2) },
-		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 3) },
-		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 4) },
-		func(s spec.Spec) improveRules { return govern.ImproveOf(s, 5) },
-	}
-	deliverVersions = []func(spec.Spec) deliverRules{
-		func(s spec.Spec) deliverRules { return govern.DeliverOf(s) },
-	}
-)
 
 // newestRules chooses the version of the rules for this run: the newest one when the run begins.
 func newestRules(ctx workflow.Context) workflow.Version {
-	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), len(deliverVersions), kind.Version())))
-}
-
-// rulesOf returns the rules in that version, or in the newest version before it, with the values of a spec.
-func rulesOf[R any](versions []func(spec.Spec) R, v workflow.Version, s spec.Spec) R {
-	return versions[min(int(v), len(versions))-1](s)
+	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(len(improveVersions), kind.Version())))
 }
