@@ -82,70 +82,77 @@ func (c *Trace) Add(e loop.Event) []Span {
 	if len(c.open) == 0 {
 		return nil // events after the end
 	}
-	if c.steward && (e.Type == loop.GateOpened || e.Type == loop.GateClosed) {
-		return c.gate(e)
-	}
-	if step := transitions[e.Type]; step != nil {
-		return step(c, e)
-	}
-	c.point(e)
-	return nil
+	return c.follow(e)
 }
 
-// transitions are the events that begin or end a span. All other events are points in a span.
-var transitions = map[loop.Type]func(*Trace, loop.Event) []Span{
-	loop.LoopOpened: func(c *Trace, e loop.Event) []Span {
-		if o := e.Opened; o != nil {
+// follow carries out an event, which begins or ends a span, or is a point in one.
+func (c *Trace) follow(e loop.Event) (done []Span) {
+	switch e.Type {
+	case loop.LoopOpened, loop.StewardOpened:
+		if o := e.Opened; o != nil && !c.steward {
 			c.note(ofLoop, text("pawl.kind", o.Kind), text("pawl.branch", o.Branch), text("pawl.base", o.Base), text("pawl.host", o.Host))
 		}
-		return nil
-	},
-	loop.IterationStarted: func(c *Trace, e loop.Event) []Span {
-		// The current phase becomes the iteration's first phase. The time that it took before belongs to the loop.
-		var done []Span
-		var points []Point
-		for _, s := range c.end(ofIteration, e) {
-			if s.End.After(s.Start) {
-				done = append(done, s)
-			} else {
-				points = append(points, s.Points...)
-			}
-		}
-		c.begin(ofIteration, "iteration", e.Seq, e)
-		if e.Phase != phase.None {
-			c.begin(ofPhase, "phase "+string(e.Phase), -e.Seq, e)
-		}
-		c.inner().Points = points
-		return done
-	},
-	loop.IterationSucceeded: endIteration, loop.IterationFailed: endIteration,
-	loop.PhaseEntered: func(c *Trace, e loop.Event) []Span {
-		done := c.end(ofPhase, e)
+		c.steward = c.steward || e.Type == loop.StewardOpened
+	case loop.IterationStarted:
+		return c.beginIteration(e)
+	case loop.IterationSucceeded, loop.IterationFailed:
+		return c.endIteration(e)
+	case loop.PhaseEntered:
+		done = c.end(ofPhase, e)
 		c.begin(ofPhase, "phase "+string(e.Phase), e.Seq, e)
 		if e.Attempt > 0 {
 			c.note(ofPhase, attribute.Int("pawl.attempt", e.Attempt))
 		}
-		return done
-	},
-	loop.StepEnded: func(c *Trace, e loop.Event) []Span { return []Span{c.step(e)} },
-	loop.GateOpened: func(c *Trace, e loop.Event) []Span {
-		done := c.end(ofGate, e)
-		if e.Gate != nil {
-			c.begin(ofGate, "gate "+string(e.Gate.Kind), e.Seq, e)
-			c.note(ofGate, text("pawl.gate", e.Gate.ID), text("pawl.hash", e.Gate.Hash))
+	case loop.StepEnded:
+		return []Span{c.step(e)}
+	case loop.GateOpened, loop.GateClosed:
+		if c.steward {
+			return c.supervise(e)
 		}
-		return done
-	},
-	loop.GateClosed: func(c *Trace, e loop.Event) []Span {
-		if e.Answer != nil {
-			c.note(ofGate, text("pawl.answer", e.Answer.Message))
-		}
-		return c.end(ofGate, e)
-	},
-	loop.AutonomyCompleted: endLoop, loop.AutonomyHalted: endLoop, loop.LoopFailed: endLoop,
+		return c.gate(e)
+	case loop.AutonomyCompleted, loop.AutonomyHalted, loop.LoopFailed, loop.StewardEnded:
+		return c.endLoop(e)
+	case loop.TaskSubmitted, loop.TaskStateChanged, loop.ActionTaken, loop.TaskEnded:
+		return c.supervise(e)
+	default:
+		c.point(e)
+	}
+	return done
 }
 
-func endIteration(c *Trace, e loop.Event) []Span {
+// beginIteration begins an iteration. The current phase becomes its first phase. The time that the phase took before
+// belongs to the loop.
+func (c *Trace) beginIteration(e loop.Event) (done []Span) {
+	var points []Point
+	for _, s := range c.end(ofIteration, e) {
+		if s.End.After(s.Start) {
+			done = append(done, s)
+		} else {
+			points = append(points, s.Points...)
+		}
+	}
+	c.begin(ofIteration, "iteration", e.Seq, e)
+	if e.Phase != phase.None {
+		c.begin(ofPhase, "phase "+string(e.Phase), -e.Seq, e)
+	}
+	c.inner().Points = points
+	return done
+}
+
+// gate begins or ends the span of a loop's gate.
+func (c *Trace) gate(e loop.Event) []Span {
+	if e.Answer != nil {
+		c.note(ofGate, text("pawl.answer", e.Answer.Message))
+	}
+	done := c.end(ofGate, e)
+	if e.Type == loop.GateOpened && e.Gate != nil {
+		c.begin(ofGate, "gate "+string(e.Gate.Kind), e.Seq, e)
+		c.note(ofGate, text("pawl.gate", e.Gate.ID), text("pawl.hash", e.Gate.Hash))
+	}
+	return done
+}
+
+func (c *Trace) endIteration(e loop.Event) []Span {
 	done := c.end(ofPhase, e)
 	if r := e.Record; r != nil {
 		if r.Metric != nil {
@@ -162,7 +169,7 @@ func endIteration(c *Trace, e loop.Event) []Span {
 	return append(done, c.end(ofIteration, e)...)
 }
 
-func endLoop(c *Trace, e loop.Event) []Span {
+func (c *Trace) endLoop(e loop.Event) []Span {
 	c.note(ofLoop, text("pawl.status", string(e.Status)), text("pawl.exit_status", e.ExitStatus), text("pawl.error_code", e.ErrorCode),
 		attribute.Int("pawl.iterations", e.Iteration))
 	if u := e.Usage; u != nil {
