@@ -17,43 +17,24 @@ const (
 	Best      = "PawlBest"
 )
 
-// Attribute is a search attribute: its name, its type in Temporal (Keyword, Int, Double), and a function that returns
-// its value for a loop: a string, an int64 or a float64, nil for no value.
-type Attribute struct {
-	Name, Type string
-	Of         func(loop.State) any
-}
+// Attribute is a search attribute: its name and its type in Temporal (Keyword, Int, Double).
+type Attribute struct{ Name, Type string }
 
 // Attributes are the search attributes of a loop. Temporal knows them after a worker has registered them. A loop sets
 // them only if its namespace has all of them, because an unknown attribute blocks a workflow.
 var Attributes = []Attribute{
-	{Kind, "Keyword", func(s loop.State) any { return s.Kind }},
-	{Status, "Keyword", func(s loop.State) any { return string(s.Status) }},
-	{Phase, "Keyword", func(s loop.State) any { return s.Stage() }},
-	{Gate, "Keyword", func(s loop.State) any {
-		if s.Gate == nil {
-			return nil
-		}
-		return string(s.Gate.Kind)
-	}},
-	{Repo, "Keyword", func(s loop.State) any { return s.Repo }},
-	{Iteration, "Int", func(s loop.State) any { return int64(s.Iteration) }},
-	{Best, "Double", func(s loop.State) any {
-		best := s.HeadBest()
-		if best == nil {
-			return nil
-		}
-		return best.Float()
-	}},
+	{Kind, "Keyword"}, {Status, "Keyword"}, {Phase, "Keyword"}, {Gate, "Keyword"}, {Repo, "Keyword"}, {Iteration, "Int"}, {Best, "Double"},
 }
 
-// Published returns the values of a loop's search attributes by name, without those that have none.
+// Published returns the values of a loop's search attributes by name, without those that have none: strings, an int64
+// and a float64.
 func Published(s loop.State) map[string]any {
-	out := map[string]any{}
-	for _, a := range Attributes {
-		if v := a.Of(s); v != nil {
-			out[a.Name] = v
-		}
+	out := map[string]any{Kind: s.Kind, Status: string(s.Status), Phase: s.Stage(), Repo: s.Repo, Iteration: int64(s.Iteration)}
+	if s.Gate != nil {
+		out[Gate] = string(s.Gate.Kind)
+	}
+	if best := s.HeadBest(); best != nil {
+		out[Best] = best.Float()
 	}
 	return out
 }
