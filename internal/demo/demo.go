@@ -24,7 +24,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"pawl/internal/home"
 )
@@ -136,7 +135,7 @@ func unpack(folder, dir string) error {
 }
 
 func writeSpec(d Demo, spec, agent string) error {
-	text, err := template.ParseFS(files, spec)
+	text, err := files.ReadFile(spec)
 	if err != nil {
 		return err
 	}
@@ -144,11 +143,8 @@ func writeSpec(d Demo, spec, agent string) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := text.Execute(&b, map[string]string{"Name": d.Name, "Agent": string(quoted)}); err != nil {
-		return err
-	}
-	return os.WriteFile(d.Spec, b.Bytes(), 0o644)
+	filled := strings.NewReplacer("{{.Name}}", d.Name, "{{.Agent}}", string(quoted)).Replace(string(text))
+	return os.WriteFile(d.Spec, []byte(filled), 0o644)
 }
 
 // commit makes the repository with one commit that is the same on every machine: it has a fixed identity and date, and
