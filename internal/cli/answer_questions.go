@@ -11,70 +11,46 @@ import (
 	"pawl/internal/ui"
 )
 
-// question is the text of a question at a gate, and how to read its answer.
-type question struct {
-	text string
-	// read returns the message for a typed line. An empty name means no answer: the question is asked again, or, if
-	// the line is empty, the loop waits for an answer from elsewhere.
-	read func(g loop.Gate, typed string) (name string, m loop.Message)
-	must bool // an empty line is no answer, so the question is asked again
-}
-
 // budget returns the loop's budget at this moment.
 func (f *follower) budget() loop.Budget { return f.state.Ticking(f.deps.Now()).Budget }
 
 // questionAt returns the question for a gate.
-func questionAt(g loop.Gate, b loop.Budget) question {
+func questionAt(g loop.Gate, b loop.Budget) string {
 	switch {
 	case g.Kind == loop.GateContract:
-		return question{"Approve this contract and start? [y/N] ", readApproval, true}
+		return "Approve this contract and start? [y/N] "
 	case g.Kind == loop.GateDiff:
-		return question{"Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later ", readApproval, false}
+		return "Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later "
 	case g.Kind == loop.GateBudget:
-		return question{"New total for " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject; Enter: later ", readLimit, false}
+		return "New total for " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject; Enter: later "
 	case len(g.Choices) > 0:
-		return question{"Choose " + strings.Join(g.Choices, " or ") + ": ", readChoice, true}
+		return "Choose " + strings.Join(g.Choices, " or ") + ": "
+	case g.OffersDiff():
+		return "Approve this change? d: show it; y: approve; n: reject; Enter: later "
 	}
-	if g.OffersDiff() {
-		return question{"Approve this change? d: show it; y: approve; n: reject; Enter: later ", readApproval, false}
-	}
-	return question{"Answer " + strings.Join(g.Answers, " or ") + " (Enter: later): ", readWord, false}
+	return "Answer " + strings.Join(g.Answers, " or ") + " (Enter: later): "
 }
 
-func readApproval(g loop.Gate, typed string) (string, loop.Message) {
+// reply returns the message for a line that is typed at a gate. An empty name means no answer.
+func reply(g loop.Gate, typed string) (name string, m loop.Message) {
+	approves := g.Kind == loop.GateContract || g.OffersDiff()
 	switch {
-	case yes(typed):
+	case approves && yes(typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash}
 	case g.Kind == loop.GateDiff && slices.Contains(govern.AppliedAtOnce, typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash, Apply: typed}
-	case no(typed), g.Kind == loop.GateContract: // whatever does not approve a contract declines it
+	case no(typed) && (approves || g.Kind == loop.GateBudget), g.Kind == loop.GateContract: // whatever does not approve a contract declines it
 		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
-	}
-	return "", loop.Message{}
-}
-
-func readLimit(g loop.Gate, typed string) (string, loop.Message) {
-	if no(typed) {
-		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
-	}
-	limits, err := config.Fragment("--limit", []string{string(g.Budget) + "=" + typed})
-	if typed == "" || err != nil {
-		return "", loop.Message{}
-	}
-	return loop.MessageExtend, loop.Message{Hash: g.Hash, Limits: limits}
-}
-
-func readChoice(g loop.Gate, typed string) (string, loop.Message) {
-	for _, choice := range g.Choices {
-		if typed == strings.ToLower(choice) {
-			return loop.MessageAnswer, loop.Message{Choice: choice}
+	case approves: // no answer
+	case g.Kind == loop.GateBudget:
+		if limits, err := config.Fragment("--limit", []string{string(g.Budget) + "=" + typed}); typed != "" && err == nil {
+			return loop.MessageExtend, loop.Message{Hash: g.Hash, Limits: limits}
 		}
-	}
-	return "", loop.Message{}
-}
-
-func readWord(g loop.Gate, typed string) (string, loop.Message) {
-	if slices.Contains(g.Answers, typed) {
+	case len(g.Choices) > 0:
+		if i := slices.IndexFunc(g.Choices, func(choice string) bool { return strings.ToLower(choice) == typed }); i >= 0 {
+			return loop.MessageAnswer, loop.Message{Choice: g.Choices[i]}
+		}
+	case slices.Contains(g.Answers, typed):
 		return typed, loop.Message{Hash: g.Hash}
 	}
 	return "", loop.Message{}
@@ -85,7 +61,7 @@ func no(typed string) bool { return slices.Contains([]string{"n", "no", "reject"
 func (f *follower) ask() {
 	f.asking = true
 	f.listen()
-	f.screen.Ask(questionAt(*f.gate, f.budget()).text)
+	f.screen.Ask(questionAt(*f.gate, f.budget()))
 }
 
 // answer handles a line of stdin for the open gate. Lines that are typed while nothing is asked are dropped.
@@ -113,13 +89,12 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		return nil
 	}
 	f.asking = false
-	q := questionAt(g, f.budget())
-	name, m := q.read(g, typed)
+	name, m := reply(g, typed)
 	switch {
 	case name != "":
 		m.By, m.Gate = config.User(), g.ID
 		f.send(ctx, name, m)
-	case typed == "" && !q.must:
+	case typed == "" && len(g.Choices) == 0: // a choice is asked for again
 		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, g, f.budget()), ", "))
 	default:
 		f.ask()
