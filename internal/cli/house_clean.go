@@ -17,7 +17,9 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/ledger"
 	"pawl/internal/list"
+	"pawl/internal/loop"
 	"pawl/internal/remove"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
@@ -160,7 +162,7 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 			needed[r.Store] = "the loop " + r.Ref + " has not ended"
 		default:
 			chosen = append(chosen, r)
-			if why := c.unfinished(ctx, r); why != "" && needed[r.Store] == "" {
+			if why := unfinished(ctx, r); why != "" && needed[r.Store] == "" {
 				needed[r.Store] = why
 			}
 		}
@@ -181,25 +183,23 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 }
 
 // unfinished returns why the store of a loop that has ended is still needed, "" if it is not.
-func (c *cleaning) unfinished(ctx context.Context, r workspace.Record) string {
-	l, head, err := client.OpenRecord(ctx, r)
+func unfinished(ctx context.Context, r workspace.Record) string {
+	st, head, err := client.OpenRecord(ctx, r)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && head == "" {
 		return ""
+	}
+	var state loop.State
+	if err == nil && !r.Steward() {
+		state, err = ledger.Open(st).State(ctx, head)
 	}
 	if err != nil {
 		return "the ledger of " + r.Ref + " can't be read: " + err.Error()
 	}
-	if !r.Steward() {
-		state, err := l.State(ctx, head)
-		if err != nil {
-			return "the ledger of " + r.Ref + " can't be read: " + err.Error()
-		}
-		if p := state.Proposal; p != nil && (p.State == govern.Open || p.State == govern.Approved) {
-			return "the proposal of " + r.Ref + " is " + p.State + ": apply or reject it"
-		}
+	if p := state.Proposal; p != nil && (p.State == govern.Open || p.State == govern.Approved) {
+		return "the proposal of " + r.Ref + " is " + p.State + ": apply or reject it"
 	}
 	for _, ref := range refsOf(r) {
-		if _, lacks := c.pushed(ctx, r, ref); lacks != "" {
+		if _, lacks := pushed(ctx, r, ref, false); lacks != "" {
 			return lacks
 		}
 	}
@@ -214,8 +214,9 @@ func refsOf(r workspace.Record) []string {
 	return []string{r.Branch, r.Ledger}
 }
 
-// pushed returns the commit of a loop's ref in the user's repository, and what the repository lacks of the store's.
-func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (at, lacks string) {
+// pushed returns the commit of a loop's ref in the user's repository, and why it has to stay: what the repository lacks
+// of the store's ref, or, if it is to be removed, that it can't be.
+func pushed(ctx context.Context, r workspace.Record, ref string, removed bool) (at, why string) {
 	if _, err := os.Stat(r.Repo); err != nil {
 		return "", "the repository of " + r.Ref + " is gone, or not on this host"
 	}
@@ -227,34 +228,28 @@ func (c *cleaning) pushed(ctx context.Context, r workspace.Record, ref string) (
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a store that is gone has nothing that the repository could lack
 		return "", err.Error()
 	}
-	repo, err := r.Hold()
+	folder, err := r.Hold()
 	if err != nil {
 		return "", fmt.Sprintf("%s can't be opened: %v", r.Repo, err)
 	}
-	defer repo.Close()
-	if at, err = userrepo.RefAt(ctx, userrepo.Held(repo), ref); err != nil {
+	defer folder.Close()
+	repo := userrepo.Held(folder)
+	if at, err = userrepo.RefAt(ctx, repo, ref); err != nil {
 		return "", err.Error()
 	}
 	if ours != "" && at != ours {
 		return at, fmt.Sprintf("%s does not have %s as the loop left it", r.Repo, ref)
 	}
-	return at, ""
-}
-
-// held returns why a ref stays in the user's repository, "" if it can be removed.
-func (c *cleaning) held(ctx context.Context, r workspace.Record, ref string) string {
-	repo, err := r.Hold()
-	if err != nil {
-		return fmt.Sprintf("%s can't be opened: %v", r.Repo, err)
+	if at == "" || !removed {
+		return at, ""
 	}
-	defer repo.Close()
-	err = userrepo.Droppable(ctx, userrepo.Held(repo), ref)
+	err = userrepo.Droppable(ctx, repo, ref)
 	if pre, is := errors.AsType[*userrepo.Precondition](err); is {
-		return pre.What
+		return at, pre.What
 	} else if err != nil {
-		return err.Error()
+		return at, err.Error()
 	}
-	return ""
+	return at, ""
 }
 
 // loop adds what is left of one loop. needed says why its store is kept.
@@ -266,10 +261,7 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 			if ref == r.Ledger {
 				kind = "ledger"
 			}
-			at, why := c.pushed(ctx, r, ref)
-			if why == "" && at != "" {
-				why = c.held(ctx, r, ref)
-			}
+			at, why := pushed(ctx, r, ref, true)
 			switch {
 			case ref == clean && (ref == "" || at == ""): // it does not exist or has no name
 			case needed != "": // else a store would stay for ever for what the repository lacks

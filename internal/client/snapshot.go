@@ -215,12 +215,6 @@ func nothingYet(r workspace.Record) string {
 	return "It was started on this host but has recorded nothing yet."
 }
 
-// OpenRecord returns the ledger of a workspace record with its head, "" if nothing is recorded yet.
-func OpenRecord(ctx context.Context, r workspace.Record) (*ledger.Ledger, string, error) {
-	st, head, err := openStore(ctx, r)
-	return ledger.Open(st), head, err
-}
-
 // OpenStore returns the store of a workspace record. If the store is gone, it makes none; the error is fs.ErrNotExist.
 func OpenStore(ctx context.Context, r workspace.Record) (*store.Store, error) {
 	if _, err := os.Stat(held.At(r.Store)); err != nil {
@@ -229,22 +223,22 @@ func OpenStore(ctx context.Context, r workspace.Record) (*store.Store, error) {
 	return store.Open(ctx, r.Store)
 }
 
-// open is openStore for a record of this host. If what the ledger had is gone, the error is LEDGER_DAMAGED.
-func (c *Client) open(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
-	st, head, err := openStore(ctx, r)
-	if err == nil && head == "" || errors.Is(err, fs.ErrNotExist) {
-		err = cmp.Or(workspace.Lost(c.Home, r), err)
-	}
-	return st, head, err
-}
-
-// openStore returns the store of a workspace record, with the head of its ledger.
-func openStore(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+// OpenRecord returns the store of a workspace record with the head of its ledger, "" if nothing is recorded yet.
+func OpenRecord(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
 	st, err := OpenStore(ctx, r)
 	if err != nil {
 		return nil, "", err
 	}
 	head, err := st.Ref(ctx, r.Ledger)
+	return st, head, err
+}
+
+// open is OpenRecord for a record of this host. If what the ledger had is gone, the error is LEDGER_DAMAGED.
+func (c *Client) open(ctx context.Context, r workspace.Record) (*store.Store, string, error) {
+	st, head, err := OpenRecord(ctx, r)
+	if err == nil && head == "" || errors.Is(err, fs.ErrNotExist) {
+		err = cmp.Or(workspace.Lost(c.Home, r), err)
+	}
 	return st, head, err
 }
 
