@@ -18,77 +18,65 @@ type progress struct {
 	commands map[string]string // of the steps, by their names
 	lasting  bool              // each step leaves a line with its duration
 
-	mu    sync.Mutex
-	step  string
-	since time.Time
-	pace  ui.Pace
-	end   chan struct{}
+	steps chan string // those that begin
 	ended sync.WaitGroup
 }
 
 // progress starts to show the steps of a dry run. what names the activity.
 func (a *app) progress(what string, sp spec.Spec, lasting bool) *progress {
-	p := &progress{a: a, what: what, lasting: lasting, end: make(chan struct{}), commands: map[string]string{
+	p := &progress{a: a, what: what, lasting: lasting, steps: make(chan string), commands: map[string]string{
 		"setup": sp.Setup.Command, "verify": sp.Verify.Command, "guard": sp.Guard.Command, "canary": sp.Guard.Command, "test": sp.Test.Command, "check": sp.Check.Command,
 	}}
-	p.ended.Go(func() {
-		every := time.NewTicker(time.Second)
-		defer every.Stop()
-		for {
-			select {
-			case <-p.end:
-				return
-			case <-every.C:
-				p.tick()
-			}
-		}
-	})
+	p.ended.Go(p.follow)
 	return p
 }
 
 // begin notes that the next step begins and the previous one is over.
-func (p *progress) begin(step string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over()
-	p.step, p.since, p.pace = step, p.a.deps.Now(), ui.Pace{}
-	p.show(0)
-}
+func (p *progress) begin(step string) { p.steps <- step }
 
 func (p *progress) stop() {
-	close(p.end)
+	close(p.steps)
 	p.ended.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over()
 }
 
-func (p *progress) over() {
+// follow shows the steps until stop is called.
+func (p *progress) follow() {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	step, since, pace := "", time.Time{}, ui.Pace{}
+	for {
+		select {
+		case next, more := <-p.steps:
+			p.over(step, p.a.deps.Now().Sub(since))
+			if !more {
+				return
+			}
+			step, since, pace = next, p.a.deps.Now(), ui.Pace{}
+			p.show(step, 0)
+		case <-every.C:
+			took := p.a.deps.Now().Sub(since)
+			if step == "" || took < time.Second {
+				continue
+			}
+			p.show(step, took)
+			if !p.a.screen.Moves() && pace.Due(took) {
+				p.a.say("%s has been running for %s%s", ui.Clean(step), ui.Duration(took), p.command(step))
+			}
+		}
+	}
+}
+
+// over leaves the line of a step that is over, if there was one.
+func (p *progress) over(step string, took time.Duration) {
 	p.a.screen.Still()
-	took := p.a.deps.Now().Sub(p.since)
-	if p.step != "" && !p.a.json && (p.lasting && p.a.terminal() || took >= ui.FirstWord) {
-		p.a.screen.Print(fmt.Sprintf("  %-13s %s\n", ui.Clean(p.step), took.Round(100*time.Millisecond)))
-	}
-	p.step = ""
-}
-
-// tick shows how long the step has been running.
-func (p *progress) tick() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	took := p.a.deps.Now().Sub(p.since)
-	if p.step == "" || took < time.Second {
-		return
-	}
-	p.show(took)
-	if !p.a.screen.Moves() && p.pace.Due(took) {
-		p.a.say("%s has been running for %s%s", ui.Clean(p.step), ui.Duration(took), p.command())
+	if step != "" && !p.a.json && (p.lasting && p.a.terminal() || took >= ui.FirstWord) {
+		p.a.screen.Print(fmt.Sprintf("  %-13s %s\n", ui.Clean(step), took.Round(100*time.Millisecond)))
 	}
 }
 
 // show writes the step to the moving line.
-func (p *progress) show(took time.Duration) {
-	text := p.what + ": " + ui.Clean(p.step)
+func (p *progress) show(step string, took time.Duration) {
+	text := p.what + ": " + ui.Clean(step)
 	if took > 0 {
 		text += " (" + ui.Duration(took.Truncate(time.Second)) + ")"
 	}
@@ -96,8 +84,8 @@ func (p *progress) show(took time.Duration) {
 }
 
 // command returns what the step runs, "" if it is no command of the spec.
-func (p *progress) command() string {
-	name, _, _ := strings.Cut(strings.ReplaceAll(p.step, ",", ":"), ":")
+func (p *progress) command(step string) string {
+	name, _, _ := strings.Cut(strings.ReplaceAll(step, ",", ":"), ":")
 	if command := p.commands[name]; command != "" {
 		return ": " + ui.Clean(command)
 	}
