@@ -243,7 +243,7 @@ func (a *app) suggesting(ctx context.Context, args []string, err error) error {
 		return err
 	}
 	_ = a.visit(ctx, func(s *session) error {
-		rows, err := s.rows(ctx)
+		rows, err := s.Listed(ctx)
 		ids := list.Map(rows, func(r launch.Row) string { return r.Loop })
 		if meant := spec.Alike(args[0], ids); err == nil && meant != "" && !slices.Contains(ids, args[0]) {
 			unknown = fault.New(unknown.Code, "%s%s", unknown.What, meaning(meant)).Advise(unknown.Do)

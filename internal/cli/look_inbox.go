@@ -25,9 +25,7 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if s.SDK == nil {
-		a.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts one)")
-	}
+	s.sayRecorded()
 	var elsewhere []string
 	for _, u := range unknown {
 		if u.What == "" {

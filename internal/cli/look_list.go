@@ -21,20 +21,17 @@ far as this host's ledger has it. TIME is how long the loop has run, waits inclu
 	}
 }
 
-// rows returns all loops and stewards, as Temporal knows them, or else as the ledgers of this host do.
-func (s *session) rows(ctx context.Context) ([]launch.Row, error) {
+// sayRecorded says that a list is from the ledgers, if no engine runs.
+func (s *session) sayRecorded() {
 	if s.SDK == nil {
-		return s.Kept(ctx)
+		s.app.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts one)")
 	}
-	return s.Listed(ctx)
 }
 
 // rows lists the loops and stewards that wanted selects, or prints none if there are none.
 func (a *app) rows(ctx context.Context, s *session, wanted func(launch.Row) bool, none string) error {
-	if s.SDK == nil {
-		a.say("no engine is running; this is what the ledgers of this host last recorded (`pawl up` starts one)")
-	}
-	all, err := s.rows(ctx)
+	s.sayRecorded()
+	all, err := s.Listed(ctx)
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,7 @@ const atOnce = 16
 // has none of their files. The gate of a child belongs to the child, with the steward and task that the child works
 // for.
 func (c *Client) Inbox(ctx context.Context) (waiting []Waiting, unknown []Trouble, err error) {
-	list := c.Kept
-	if c.SDK != nil {
-		list = c.Listed
-	}
-	rows, err := list(ctx)
+	rows, err := c.Listed(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -33,8 +33,11 @@ var loopsQuery = func() string {
 	return "WorkflowType IN (" + strings.Join(types, ", ") + ") AND ExecutionStatus != 'ContinuedAsNew'"
 }()
 
-// Listed returns the loops that Temporal knows.
+// Listed returns the loops and stewards that Temporal knows, or, if no engine runs, those that are Kept.
 func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
+	if c.SDK == nil {
+		return c.Kept(ctx)
+	}
 	records, err := workspace.List(c.Home)
 	if err != nil {
 		return nil, err
@@ -265,14 +268,12 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 		switch {
 		case begins && record.Closed: // its start was refused
 			r.Status = string(loop.Failed)
-		case r.Status == unknown && record.Closed:
-			r.Trouble = c.unreadable(ctx, record)
-		case record.Closed:
+		case begins:
+			r.Status = opening
+		case record.Closed && r.Status != unknown:
 			if closing(record) != nil && !loop.Status(r.Status).Ended() {
 				r.Status, r.Gate, r.Gates, r.EndedAt = string(loop.Halted), "", 0, utc(record.ClosedAt)
 			}
-		case begins:
-			r.Status = opening
 		default:
 			r.Trouble = c.unreadable(ctx, record)
 		}
