@@ -45,7 +45,7 @@ func (s *session) startWorker(parent context.Context) {
 		o := host.Options{
 			Home: s.Home, Client: s.SDK, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
 			Worker: s.app.worker, Telemetry: s.shown,
-			Closed: s.temporal.Ports(), Services: s.temporal.Services(), Keys: s.temporal.Keys(), Triggers: w.serves,
+			Closed: s.temporal.Ports(), Services: s.temporal.Services(), Keys: s.temporal.Keys(), Triggers: func(address string) { offer(w.triggers, address) },
 		}
 		// The owner of the engine and the host's worker often are one process. When it dies, this one may get the
 		// worker's lock before anybody has the engine. That passes.
@@ -85,16 +85,13 @@ const (
 // note records whether this process is the host's worker.
 func (w *localWorker) note(ours bool) {
 	w.polls.Store(ours)
-	select {
-	case w.ready <- ours:
-	default:
-	}
+	offer(w.ready, ours)
 }
 
-// serves records the address that serves the stewards' triggers.
-func (w *localWorker) serves(address string) {
+// offer sends a value unless nobody takes it.
+func offer[T any](to chan<- T, value T) {
 	select {
-	case w.triggers <- address:
+	case to <- value:
 	default:
 	}
 }

@@ -34,11 +34,7 @@ key as an earlier task is the same task.`,
 			if err != nil {
 				return fmt.Errorf("%w: %w", errTask, err)
 			}
-			doc, err := json.Marshal(t)
-			if err != nil {
-				return err
-			}
-			return a.toSteward(ctx, args[0], steward.MessageSubmit, "", steward.Message{Task: doc, By: by})
+			return a.toSteward(ctx, args[0], steward.MessageSubmit, t, steward.Message{By: by})
 		}),
 	}
 	cmd.Flags().StringVar(&by, "by", config.User(), "who does this, for the record")
@@ -194,14 +190,12 @@ func recordFlags(cmd *cobra.Command, m *steward.Message, id *string) {
 	}
 }
 
-// toSteward sends a message about the task id, if one is named.
-func (a *app) toSteward(ctx context.Context, name, message, id string, m steward.Message) error {
-	if id != "" {
-		doc, err := json.Marshal(id)
-		if err != nil {
+// toSteward sends a message about a task: a new one, or the ID of one, "" for none.
+func (a *app) toSteward(ctx context.Context, name, message string, task any, m steward.Message) (err error) {
+	if task != "" {
+		if m.Task, err = json.Marshal(task); err != nil {
 			return err
 		}
-		m.Task = doc
 	}
 	return a.visit(ctx, func(s *session) error {
 		sent, err := s.SendTask(ctx, name, message, m)
