@@ -191,13 +191,13 @@ func (s Style) Protections(lines []string) string {
 
 // protections returns the lines about protections. Lines with capitals say what is not protected, and are red.
 func (s Style) protections(lines []string) []string {
-	shown := make([]string, len(lines))
-	for i, line := range lines {
-		if shown[i] = strings.Join(written(line), `\n`); capitals.MatchString(line) {
-			shown[i] = s.paint(red, shown[i])
+	return list.Map(lines, func(line string) string {
+		shown := strings.Join(written(line), `\n`)
+		if capitals.MatchString(line) {
+			return s.paint(red, shown)
 		}
-	}
-	return shown
+		return shown
+	})
 }
 
 var capitals = regexp.MustCompile(`^[A-Z]{2,} [A-Z]{2,}`)
@@ -418,10 +418,4 @@ func budgets(l spec.Limits) string {
 }
 
 // told returns the commands by which the loop notifies people. They run with the reader's rights, too.
-func told(notify []string) []string {
-	var all []string
-	for _, to := range notify {
-		all = append(all, written(to)...)
-	}
-	return all
-}
+func told(notify []string) []string { return slices.Concat(list.Map(notify, written)...) }

@@ -69,15 +69,11 @@ func (f Further) Follow(e loop.Event, beside bool) Further {
 
 // Plots draws the course of the metric, and below it those of the further metrics, if there is something to see.
 func (s Style) Plots(c Course, f Further) (plots []string) {
-	if plot := s.Plot(c); plot != "" {
-		plots = append(plots, plot)
-	}
+	plots = []string{s.Plot(c)}
 	for _, name := range slices.Sorted(maps.Keys(f)) {
-		if plot := s.plot(f[name], Clean(name)+" of what is kept, by iteration"); plot != "" {
-			plots = append(plots, plot)
-		}
+		plots = append(plots, s.plot(f[name], Clean(name)+" of what is kept, by iteration"))
 	}
-	return plots
+	return slices.DeleteFunc(plots, func(plot string) bool { return plot == "" })
 }
 
 // The size of the plot, without its axes, in rows and columns.

@@ -24,13 +24,9 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	for _, g := range open {
 		b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
 	}
-	if more > 0 {
-		b.WriteString("and " + itoa(more) + " more: see `pawl inbox`\n\n")
-	}
+	b.WriteString(above(0, "and ", more, " more: see `pawl inbox`\n\n"))
 	for _, t := range st.Tasks {
-		if text := s.atChild(st, t); text != "" {
-			b.WriteString(text + "\n\n")
-		}
+		b.WriteString(around("", s.atChild(st, t), "\n\n"))
 	}
 	f := s.fields(12)
 	f.add("steward", Clean(st.Steward))
@@ -63,7 +59,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 }
 
 // unlisted returns how many tasks the table lacks: of those that have started, are in the queue, are over.
-func (s Style) unlisted(st steward.State) (text string) {
+func (s Style) unlisted(st steward.State) string {
 	started, waiting := " more begun", " more in the queue"
 	if st.Status.Ended() {
 		started, waiting = " more begun, but not finished", " more not begun"
@@ -80,15 +76,8 @@ func (s Style) unlisted(st steward.State) (text string) {
 			begun--
 		}
 	}
-	for _, more := range []struct {
-		n    int
-		what string
-	}{{begun, started}, {queued, waiting}, {over, " more ended; the ledger has them"}} {
-		if more.n > 0 {
-			text += "\n" + s.Dim("and "+itoa(more.n)+more.what)
-		}
-	}
-	return text
+	line := func(n int, what string) string { return around("\n", s.Dim(above(0, "and ", n, what)), "") }
+	return line(begun, started) + line(queued, waiting) + line(over, " more ended; the ledger has them")
 }
 
 func standing(st steward.State) string {
@@ -171,9 +160,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 			b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
 		}
 	}
-	if text := s.atChild(st, t); text != "" {
-		b.WriteString(text + "\n\n")
-	}
+	b.WriteString(around("", s.atChild(st, t), "\n\n"))
 	f := s.fields(12)
 	f.add("task", Clean(t.ID))
 	f.add("title", Clean(t.Title))
