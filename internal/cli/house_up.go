@@ -53,7 +53,7 @@ stopped. A second worker stands by and takes over. The log goes to stderr.`,
 }
 
 func (a *app) up(ctx context.Context) error {
-	s, err := a.work(ctx)
+	s, err := a.reach(ctx, true)
 	if err != nil {
 		return err
 	}

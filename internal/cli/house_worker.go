@@ -15,9 +15,9 @@ import (
 	"pawl/internal/host"
 )
 
-// localWorker is this process's share in this host's worker.
+// localWorker is this process's share in this host's worker. The zero value is no share: another process has the worker.
 type localWorker struct {
-	cancel context.CancelFunc
+	cancel context.CancelFunc // nil without a share
 	done   chan struct{}
 	err    error // valid once done is closed
 	once   sync.Once
@@ -26,12 +26,6 @@ type localWorker struct {
 	ready chan bool
 
 	triggers chan string // the address that serves triggers, "" when they are no longer served
-}
-
-// elsewhere is the share of a process without one: another process has the worker.
-func elsewhere() *localWorker {
-	done := make(chan struct{})
-	return &localWorker{cancel: func() { close(done) }, done: done}
 }
 
 // startWorker starts the worker, or stands by if another process is this host's. It does not wait until it is ready.
@@ -128,6 +122,9 @@ func workerFlags(cmd *cobra.Command) *cobra.Command {
 // stop ends the worker and waits for it, but not longer than limit. A second call does not wait again.
 func (w *localWorker) stop(limit time.Duration) {
 	w.once.Do(func() {
+		if w.cancel == nil {
+			return
+		}
 		w.cancel()
 		select {
 		case <-w.done:

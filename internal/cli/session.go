@@ -35,12 +35,10 @@ type session struct {
 	worker   *localWorker
 }
 
-// work connects for a command that runs loops. If no other service is configured, it starts the embedded engine.
-func (a *app) work(ctx context.Context) (*session, error) { return a.reach(ctx, !a.deps.Thin) }
-
-// reach is work for a command that may leave its loops to another process's worker.
+// reach connects for a command that starts loops, or works on them. If no other service is configured, it starts the
+// embedded engine.
 func (a *app) reach(ctx context.Context, works bool) (*session, error) {
-	s, err := a.newSession(true, works)
+	s, err := a.newSession(true, works && !a.deps.Thin)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +174,7 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{app: a, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler), worker: elsewhere()}
+	s := &session{app: a, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler), worker: &localWorker{}}
 	if t.UI != "" {
 		s.page = func(page string) string { return t.UI + page }
 	}

@@ -38,7 +38,7 @@ func (a *app) demoSteward(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.work(ctx)
+	s, err := a.reach(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (a *app) demoSteward(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.say("steward %s on %s%s", name, where(s), uiHint(s, name))
+	a.say("steward %s on %s", name, where(s, name))
 	p := &stewardDemo{app: a, s: s, d: d, name: name}
 	if err := p.play(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -115,7 +115,7 @@ func (a *app) run(parent context.Context, o runOptions) error {
 		return err
 	}
 	starting, stop := a.untilSignal(parent)
-	s, err := a.work(starting)
+	s, err := a.reach(starting, true)
 	if err != nil {
 		stop()
 		return err
@@ -129,25 +129,24 @@ func (a *app) run(parent context.Context, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	a.say("loop %s on %s%s", id, where(s), uiHint(s, id))
+	a.say("loop %s on %s", id, where(s, id))
 	return a.follow(parent, s, run, o)
 }
 
-func where(s *session) string {
+// where says where a loop or a steward is, and its address in the Temporal UI.
+func where(s *session, id string) string {
+	engine := "the engine of another pawl"
 	switch {
 	case s.engine == nil:
-		return "Temporal at " + s.temporal.Address
+		engine = "Temporal"
 	case s.engine.Owner():
-		return "the embedded engine at " + s.temporal.Address
+		engine = "the embedded engine"
 	}
-	return "the engine of another pawl at " + s.temporal.Address
-}
-
-func uiHint(s *session, id string) string {
+	at := engine + " at " + s.temporal.Address
 	if link := s.link(id); link != "" {
-		return "; Temporal UI " + link
+		at += "; Temporal UI " + link
 	}
-	return ""
+	return at
 }
 
 // loopID returns the ID with which the loop is started.

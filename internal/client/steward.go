@@ -16,6 +16,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 )
@@ -39,7 +40,10 @@ func (c *Client) SendTask(ctx context.Context, name, what string, m steward.Mess
 	return carry(ctx, c, name, what, message[steward.Message]{
 		Family: Steward,
 		bound:  func(open []loop.Gate) steward.Message { return boundTask(what, m, open) },
-		asked:  func() ([]loop.Gate, error) { return c.Gates(ctx, name) },
+		asked: func() ([]loop.Gate, error) {
+			v, err := ask[launch.GatesView](ctx, c, name, "gates")
+			return v.Gates, err
+		},
 		recorded: func() ([]loop.Gate, func(steward.Message) error, error) {
 			book, head, err := c.book(ctx, name)
 			if err != nil {
@@ -73,12 +77,6 @@ func boundTask(what string, m steward.Message, open []loop.Gate) steward.Message
 		m.Gate = open[0].ID
 	}
 	return m
-}
-
-// Gates asks a steward for its open gates. An error means that no worker answered.
-func (c *Client) Gates(ctx context.Context, name string) ([]loop.Gate, error) {
-	v, err := ask[launch.GatesView](ctx, c, name, "gates")
-	return v.Gates, err
 }
 
 // Task asks a steward for one task, nil if it has none with that ID. The steward's state lacks tasks if there are
@@ -154,20 +152,12 @@ func (c *Client) RecordedSteward(ctx context.Context, name string) (steward.Stat
 // LeftBehind returns how many tasks are open in the last ledger of a steward on this host that nobody has ended, and
 // the commit of that ledger. Such a steward was terminated, has failed or was reset. If there is none, it returns 0.
 func (c *Client) LeftBehind(ctx context.Context, name string) (tasks int, commit string) {
-	book, head, err := c.book(ctx, name)
-	if err != nil {
-		return 0, ""
-	}
-	s, err := book.State(ctx, head)
+	s, err := c.RecordedSteward(ctx, name)
 	if err != nil || s.Status.Ended() {
 		return 0, ""
 	}
-	for _, t := range s.Tasks {
-		if t.Outcome == "" {
-			tasks++
-		}
-	}
-	return tasks, head
+	open := list.Filter(s.Tasks, func(t steward.Task) bool { return t.Outcome == "" })
+	return len(open), s.Ledger
 }
 
 // book returns the ledger of a steward on this host, with its head.
