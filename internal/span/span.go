@@ -60,8 +60,8 @@ type Trace struct {
 	trace [16]byte
 	open  []open // the spans that have not ended, the loop's first
 
-	steward bool // it is a steward, whose tasks and gates overlap
-	since   since
+	steward bool                 // it is a steward, whose tasks and gates overlap
+	since   map[string]time.Time // when a steward's `task ID`, its present `state ID` and `gate ID` began
 }
 
 // Add adds an event and returns the spans that ended with it, inner ones first. It ignores an event that was added
@@ -76,7 +76,7 @@ func (c *Trace) Add(e loop.Event) []Span {
 		c.seed = fmt.Sprintf("%s\x00%d", e.Loop, e.Time.UnixNano())
 		sum := sha256.Sum256([]byte("trace\x00" + c.seed))
 		copy(c.trace[:], sum[:])
-		c.since = since{map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}}
+		c.since = map[string]time.Time{}
 		c.begin(ofLoop, "loop", 0, e)
 	}
 	if len(c.open) == 0 {

@@ -9,23 +9,15 @@ import (
 	"pawl/internal/loop"
 )
 
-// A steward's tasks and gates overlap. So a span is made only at the end, from the stored time of the beginning.
-
-// since has the beginnings of what has not ended, by task or gate.
-type since struct {
-	tasks  map[string]time.Time // when the task was submitted
-	states map[string]time.Time // when the task entered its current state
-	gates  map[string]time.Time
-}
-
-// supervise returns the spans that end with an event of a steward's task or gate.
+// supervise returns the spans that end with an event of a steward's task or gate. Tasks and gates overlap, so their
+// spans are made only at the end, from the stored time of the beginning.
 func (c *Trace) supervise(e loop.Event) []Span {
 	switch e.Type {
 	case loop.TaskSubmitted:
-		c.since.tasks[e.Task], c.since.states[e.Task] = e.Time, e.Time
+		c.since["task "+e.Task], c.since["state "+e.Task] = e.Time, e.Time
 	case loop.TaskStateChanged:
-		from := c.since.states[e.Task]
-		c.since.states[e.Task] = e.Time
+		from := c.since["state "+e.Task]
+		c.since["state "+e.Task] = e.Time
 		return []Span{c.stretch("task "+string(e.From), from, e, text("pawl.to", string(e.To)))}
 	case loop.ActionTaken:
 		a := e.Action
@@ -43,18 +35,18 @@ func (c *Trace) supervise(e loop.Event) []Span {
 		}
 		return []Span{s}
 	case loop.TaskEnded:
-		from := c.since.tasks[e.Task]
-		delete(c.since.tasks, e.Task)
-		delete(c.since.states, e.Task)
+		from := c.since["task "+e.Task]
+		delete(c.since, "task "+e.Task)
+		delete(c.since, "state "+e.Task)
 		return []Span{c.stretch("task", from, e, text("pawl.outcome", e.Outcome), text("pawl.commit", e.Commit))}
 	case loop.GateOpened:
 		if g := e.Gate; g != nil {
-			c.since.gates[g.ID] = e.Time
+			c.since["gate "+g.ID] = e.Time
 		}
 	case loop.GateClosed:
 		if g := e.Gate; g != nil {
-			from := c.since.gates[g.ID]
-			delete(c.since.gates, g.ID)
+			from := c.since["gate "+g.ID]
+			delete(c.since, "gate "+g.ID)
 			answer := cmp.Or(e.Answer, &loop.Answer{}).Message
 			return []Span{c.stretch("gate "+string(g.Kind), from, e, text("pawl.gate", g.ID), text("pawl.hash", g.Hash), text("pawl.answer", answer))}
 		}

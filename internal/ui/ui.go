@@ -17,6 +17,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,12 +62,7 @@ func (s Style) Bold(text string) string { return s.paint(bold, text) }
 // Dim returns the text faint if there is colour.
 func (s Style) Dim(text string) string { return s.paint(dim, text) }
 
-func (s Style) zone() *time.Location {
-	if s.Zone == nil {
-		return time.Local
-	}
-	return s.Zone
-}
+func (s Style) zone() *time.Location { return cmp.Or(s.Zone, time.Local) }
 
 // Clean makes other people's text fit for one line. Control characters and line breaks become spaces; characters that
 // have no width or change the direction of text are written out.
