@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/markdown"
 	"pawl/internal/shell"
 	"pawl/internal/steward"
@@ -23,84 +24,55 @@ const written = "<!-- pawl writes this file from its ledger. If you change it, p
 // Status returns STATUS_LEDGER.md: objective, active task and its tier, what comes next, what waits for a person with
 // the commands to answer it, all tasks, drift, indicators.
 func Status(s steward.State, c charter.Charter) []byte {
-	var w page
-	w.line("# Status of %s", plain(s.Steward))
-	w.line("")
-	w.WriteString(written)
-	w.line("- State: %s", position(s))
+	w := begun("Status", "State", s)
 	if t := active(s); t != nil {
-		w.line("- Current objective: %s", plain(t.Title))
-		w.line("- Active task: %s, %s", code(t.ID), t.State)
-		w.line("- Risk tier: %s", tier(*t))
+		w.line("- Current objective: %s\n- Active task: %s, %s\n- Risk tier: %s", plain(t.Title), code(t.ID), t.State, tier(*t))
 	} else {
-		w.line("- Current objective: none")
-		w.line("- Active task: none")
+		w.line("- Current objective: none\n- Active task: none")
 	}
-	w.section("Next actions")
-	for _, next := range next(s) {
-		w.line("- %s", next)
-	}
-	w.section("Waits for a person")
-	waits(&w, s)
-	w.section(fmt.Sprintf("Tasks (%d)", s.TasksCount))
-	tasks, more := listed(s)
-	for _, t := range tasks {
-		w.line("- %s", taskLine(s, *t))
-	}
-	w.queued(more)
-	w.none(len(s.Tasks))
-	w.section("Drift")
-	drift(&w, s)
+	waiting := waits(s)
+	w.section("Next actions", next(s, len(waiting)))
+	w.section("Waits for a person", waiting)
+	w.section(fmt.Sprintf("Tasks (%d)", s.TasksCount), listed(s, func(t steward.Task) string { return taskLine(s, t) }))
+	w.section("Drift", list.Map(s.Drift, drift))
 	if s.Remote != "" {
-		w.section("Remote")
-		w.line("- %s", plain(s.Remote))
+		w.section("Remote", []string{plain(s.Remote)})
 	}
-	w.section("Indicators")
 	i := s.Indicators
-	w.line("- Actions: %d, of which errors: %d", i.Actions, i.Errors)
-	w.line("- Longest repetition now: %d of %d", i.Repeats, c.Limits.SameResult)
-	w.line("- Executing time: %s", (time.Duration(i.ExecutingMs) * time.Millisecond).Round(time.Second))
-	w.line("- Transitions: %d, milestones: %d", i.Transitions, i.Milestones)
-	w.line("- Tasks done: %d, cancelled: %d", i.Done, i.Cancelled)
-	w.line("- Spent: $%.2f, %d tokens", s.Usage.CostUSD.Float(), s.Usage.Tokens)
+	w.section("Indicators", []string{
+		fmt.Sprintf("Actions: %d, of which errors: %d", i.Actions, i.Errors),
+		fmt.Sprintf("Longest repetition now: %d of %d", i.Repeats, c.Limits.SameResult),
+		fmt.Sprintf("Executing time: %s", (time.Duration(i.ExecutingMs) * time.Millisecond).Round(time.Second)),
+		fmt.Sprintf("Transitions: %d, milestones: %d", i.Transitions, i.Milestones),
+		fmt.Sprintf("Tasks done: %d, cancelled: %d", i.Done, i.Cancelled),
+		fmt.Sprintf("Spent: $%.2f, %d tokens", s.Usage.CostUSD.Float(), s.Usage.Tokens),
+	})
 	return []byte(w.String())
 }
 
 // LastKnown returns LAST_KNOWN_STATE.md: the position of the machine and the entry of the ledger that it follows. Each
 // task that is not over has its step, its loops with their heads, and the loop detection that stopped it.
 func LastKnown(s steward.State, _ charter.Charter) []byte {
-	var w page
-	w.line("# Last known state of %s", plain(s.Steward))
-	w.line("")
-	w.WriteString(written)
-	w.line("- State machine position: %s", position(s))
-	w.line("- Ledger: %s", hash(s.Ledger))
-	w.line("- Base: %s", hash(s.Base))
-	w.section("Tasks that are not over")
-	n := 0
-	tasks, more := listed(s)
-	for _, t := range tasks {
+	w := begun("Last known state", "State machine position", s)
+	w.line("- Ledger: %s\n- Base: %s", hash(s.Ledger), hash(s.Base))
+	w.section("Tasks that are not over", listed(s, func(t steward.Task) string {
 		if t.Outcome != "" {
-			continue
+			return ""
 		}
-		n++
-		w.line("- %s", taskLine(s, *t))
+		text := taskLine(s, t)
 		if t.Plan != nil {
-			w.line("  - plan %s, base %s, head %s", hash(t.Plan.Hash), hash(cmp.Or(t.Base, t.Plan.Base)), hash(t.Head))
+			text += under("plan %s, base %s, head %s", hash(t.Plan.Hash), hash(cmp.Or(t.Base, t.Plan.Base)), hash(t.Head))
 		}
 		for _, step := range t.Steps {
-			w.line("  - step %s: %s, loop %s, head %s", code(step.ID), step.Doing(), code(step.Loop), hash(step.Head))
+			text += under("step %s: %s, loop %s, head %s", code(step.ID), step.Doing(), code(step.Loop), hash(step.Head))
 		}
 		if t.Tripped != "" {
-			w.line("  - loop detected: rule %s, since %s", code(t.Tripped), at(t.Since))
+			text += under("loop detected: rule %s, since %s", code(t.Tripped), at(t.Since))
 		}
-	}
-	w.queued(more)
-	w.none(n)
-	w.section("Waits for a person")
-	waits(&w, s)
-	w.section("Drift")
-	drift(&w, s)
+		return text
+	}))
+	w.section("Waits for a person", waits(s))
+	w.section("Drift", list.Map(s.Drift, drift))
 	return []byte(w.String())
 }
 
@@ -108,28 +80,29 @@ func LastKnown(s steward.State, _ charter.Charter) []byte {
 // long.
 const maxQueued = 100
 
-// listed returns the tasks in the order in which they came. Of those that have not begun it returns the first
-// maxQueued; more counts the others.
-func listed(s steward.State) (tasks []*steward.Task, more int) {
+// listed returns the items of the tasks in the order in which they came, without empty ones. It counts the tasks that
+// have not begun beyond the first maxQueued.
+func listed(s steward.State, item func(steward.Task) string) (items []string) {
 	queued := 0
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
+	for _, t := range s.Tasks {
 		if t.Outcome == "" && t.State == task.Idle {
 			if queued++; queued > maxQueued {
-				more++
 				continue
 			}
 		}
-		tasks = append(tasks, t)
+		if text := item(t); text != "" {
+			items = append(items, text)
+		}
 	}
-	return tasks, more
+	if more := queued - maxQueued; more > 0 {
+		items = append(items, fmt.Sprintf("and %d more not begun", more))
+	}
+	return items
 }
 
-// waits lists the gates of the steward and of its loops.
-func waits(w *page, s steward.State) {
-	n := 0
+// waits returns the gates of the steward and of its loops.
+func waits(s steward.State) (items []string) {
 	for _, g := range s.Open() {
-		n++
 		about := ""
 		if g.Task != "" {
 			about = " of task " + code(g.Task)
@@ -138,29 +111,26 @@ func waits(w *page, s steward.State) {
 			about += ", since " + at(g.OpenedAt)
 		}
 		first, points := g.Listed()
-		w.line("- %s %s%s: %s", g.Kind, code(g.ID), about, plain(first))
+		text := fmt.Sprintf("%s %s%s: %s", g.Kind, code(g.ID), about, plain(first))
 		for _, point := range points {
-			w.line("  - %s", plain(point))
+			text += under("%s", plain(point))
 		}
 		for _, way := range steward.Ways(s.Steward, g) {
-			w.line("  - %s: %s", plain(way.What), code(way.Command))
+			text += under("%s: %s", plain(way.What), code(way.Command))
 		}
+		items = append(items, text)
 	}
 	for _, t := range s.Tasks {
-		if s.AtLoop(t) {
-			n++
-			w.line("- %s %s of loop %s, task %s: %s", plain(t.WaitingFor.Kind), code(t.WaitingFor.Gate), code(t.WaitingFor.Loop), code(t.ID), plain(t.WaitingFor.What))
-			w.line("  - how to answer it: %s", code(shell.Join("pawl", "show", t.WaitingFor.Loop)))
+		if f := t.WaitingFor; s.AtLoop(t) {
+			items = append(items, fmt.Sprintf("%s %s of loop %s, task %s: %s", plain(f.Kind), code(f.Gate), code(f.Loop), code(t.ID), plain(f.What))+
+				under("how to answer it: %s", code(shell.Join("pawl", "show", f.Loop))))
 		}
 	}
-	w.none(n)
+	return items
 }
 
-func drift(w *page, s steward.State) {
-	for _, d := range s.Drift {
-		w.line("- %s %s: %s (found %s, recorded %s)", d.Name, code(d.What), plain(d.Now()), hash(d.Theirs), hash(d.Ours))
-	}
-	w.none(len(s.Drift))
+func drift(d task.Drift) string {
+	return fmt.Sprintf("%s %s: %s (found %s, recorded %s)", d.Name, code(d.What), plain(d.Now()), hash(d.Theirs), hash(d.Ours))
 }
 
 // active returns the task that is being worked on, else one that waits; nil if there is none, for example if the
@@ -179,21 +149,15 @@ func active(s steward.State) *steward.Task {
 	return nil
 }
 
-// next says what happens next, in order.
-func next(s steward.State) (all []string) {
+// next says what happens next, in order; waiting is how much waits for a person.
+func next(s steward.State, waiting int) (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if s.Status.Ended() {
 		add("None: the steward has ended")
 		return all
 	}
-	n := len(s.Open())
-	for _, t := range s.Tasks {
-		if s.AtLoop(t) {
-			n++
-		}
-	}
-	if n > 0 {
-		add("A person answers what waits below: %d", n)
+	if waiting > 0 {
+		add("A person answers what waits below: %d", waiting)
 	}
 	if s.Paused {
 		add("Nothing continues until %s", code(shell.Join("pawl", "steward", "continue", s.Steward)))
@@ -279,23 +243,28 @@ func hash(h string) string {
 // page is a page of Markdown.
 type page struct{ strings.Builder }
 
-func (w *page) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-
-func (w *page) section(title string) { w.line("\n## %s\n", title) }
-
-// queued says how many tasks of the queue are not listed.
-func (w *page) queued(n int) {
-	if n > 0 {
-		w.line("- and %d more not begun", n)
-	}
+// begun returns the beginning of a page about a steward.
+func begun(title, state string, s steward.State) *page {
+	w := &page{}
+	w.line("# %s of %s\n\n%s- %s: %s", title, plain(s.Steward), written, state, position(s))
+	return w
 }
 
-// none says that a section is empty, if it is.
-func (w *page) none(entries int) {
-	if entries == 0 {
+func (w *page) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+
+// section adds a list with a heading.
+func (w *page) section(title string, items []string) {
+	w.line("\n## %s\n", title)
+	for _, item := range items {
+		w.line("- %s", item)
+	}
+	if len(items) == 0 {
 		w.line("Nothing.")
 	}
 }
+
+// under returns a line that belongs to the item before it.
+func under(format string, args ...any) string { return "\n  - " + fmt.Sprintf(format, args...) }
 
 // plain returns somebody's text on one line, at most 200 characters, with all Markdown escaped.
 func plain(text string) string {
