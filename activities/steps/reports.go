@@ -26,8 +26,17 @@ const (
 	maxReportBytes = 4 << 20
 )
 
-// reportsIn returns the regular files in a tree that the globs match. No link leads it out of the tree.
-func reportsIn(root *os.Root, globs []string) (names []string, err error) {
+// eachReport calls do for the regular files in a tree that the globs match. No link leads it out of the tree.
+func eachReport(dir string, globs []string, do func(root *os.Root, name string) error) error {
+	if len(globs) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(held.At(dir))
+	if err != nil {
+		return fmt.Errorf("opening the judge: %w", err)
+	}
+	defer root.Close()
+	var names []string
 	seen := map[string]bool{}
 	for _, glob := range globs {
 		err := doublestar.GlobWalk(root.FS(), glob, func(name string, entry fs.DirEntry) error {
@@ -38,53 +47,40 @@ func reportsIn(root *os.Root, globs []string) (names []string, err error) {
 			return nil
 		}, doublestar.WithNoFollow())
 		if err != nil {
-			return nil, fmt.Errorf("looking for the reports %s: %w", glob, err)
+			return fmt.Errorf("looking for the reports %s: %w", glob, err)
 		}
 	}
-	return names, nil
+	for _, name := range names {
+		if err := do(root, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forgetReports removes the reports of an earlier run, which judge.keep may have kept.
 func forgetReports(dir string, globs []string) error {
-	if len(globs) == 0 {
-		return nil
-	}
-	root, err := os.OpenRoot(held.At(dir))
-	if err != nil {
-		return fmt.Errorf("opening the judge: %w", err)
-	}
-	defer root.Close()
-	names, err := reportsIn(root, globs)
-	for _, name := range names {
+	return eachReport(dir, globs, func(root *os.Root, name string) error {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the report of a run before: %w", err)
 		}
-	}
-	return err
+		return nil
+	})
 }
 
 // keepReports copies the reports that exist now. The command writes them, so no link among them is followed.
 func keepReports(dir string, globs []string, to string) error {
-	if len(globs) == 0 {
-		return nil
-	}
-	root, err := os.OpenRoot(held.At(dir))
-	if err != nil {
-		return fmt.Errorf("opening the judge: %w", err)
-	}
-	defer root.Close()
-	names, err := reportsIn(root, globs)
-	if err != nil {
-		return err
-	}
 	var all bytes.Buffer
-	for _, name := range names {
+	err := eachReport(dir, globs, func(_ *os.Root, name string) error {
 		b, err := agent.Left(maxReportBytes, dir, strings.Split(filepath.ToSlash(name), "/")...)
-		if err != nil || all.Len()+len(b) > hosted.MaxOutput {
-			continue // a report that can't be read is ignored
+		if err == nil && all.Len()+len(b) <= hosted.MaxOutput { // a report that can't be read is ignored
+			all.Write(b)
+			all.WriteByte('\n')
 		}
-		all.Write(b)
-		all.WriteByte('\n')
+		return nil
+	})
+	if err != nil || len(globs) == 0 {
+		return err
 	}
 	return durable.WriteFile(to, all.Bytes(), 0o600)
 }

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/held"
 	"pawl/internal/ledger"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
@@ -213,34 +214,24 @@ func exportArtifacts(ctx context.Context, ws *hosted.Workspace, in act.RecordTas
 // gone returns the files that pawl wrote into the folder, if all of them were deleted, and one drift about all: then
 // somebody does not want the folder, and is asked once.
 func gone(ws *hosted.Workspace, folder *userrepo.Folder) (missing []string, d *task.Drift, err error) {
-	all := ""
-	absent := func(name string) (bool, error) {
-		n, err := note(ws, name)
-		if err != nil || len(n.Written) == 0 || slices.Contains(n.Written, userrepo.Absent) || n.Kept != nil && *n.Kept == userrepo.Absent {
-			return true, err // a file that was not written says nothing
-		}
-		now, err := folder.Digest(name)
-		if err == nil && now == userrepo.Absent {
-			missing, all = append(missing, name), all+name+" "+n.Written[0]+"\n"
-		}
-		return now == userrepo.Absent, err
-	}
-	for _, name := range []string{ledger.StatusFile, ledger.LastKnownFile} { // these files exist nearly always
-		if is, err := absent(name); err != nil || !is {
-			return nil, nil, err
-		}
-	}
 	names, err := noted(ws)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, name := range names {
-		if !strings.Contains(name, "/") { // not a file of a task
-			continue
-		}
-		if is, err := absent(name); err != nil || !is {
+	ofTasks := list.Filter(names, func(name string) bool { return strings.Contains(name, "/") })
+	all := ""
+	for _, name := range append([]string{ledger.StatusFile, ledger.LastKnownFile}, ofTasks...) { // the first two exist nearly always
+		n, err := note(ws, name)
+		if err != nil {
 			return nil, nil, err
 		}
+		if len(n.Written) == 0 || slices.Contains(n.Written, userrepo.Absent) || n.Kept != nil && *n.Kept == userrepo.Absent {
+			continue // a file that was not written says nothing
+		}
+		if now, err := folder.Digest(name); err != nil || now != userrepo.Absent {
+			return nil, nil, err
+		}
+		missing, all = append(missing, name), all+name+" "+n.Written[0]+"\n"
 	}
 	if len(missing) < 2 {
 		return nil, nil, nil
