@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"os"
 	"path/filepath"
 	"time"
@@ -60,17 +59,16 @@ const fileName = "pass.json"
 // Settle returns the pass of an engine that is about to start in dir, nil if the engine is to require no token. It
 // replaces a pass that is damaged or that other users could read.
 func Settle(dir string, w Wish) (*Pass, error) {
-	p, err := Read(dir)
-	there := p != nil || err != nil
-	switch {
-	case w == Unwanted:
+	if w == Unwanted {
 		for _, name := range []string{fileName, profileName, certificateName} {
 			if err := os.Remove(held.At(filepath.Join(dir, name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("removing the engine's pass: %w", err)
 			}
 		}
 		return nil, nil
-	case p != nil || w == AsBefore && !there:
+	}
+	p, err := Read(dir)
+	if p != nil || w == AsBefore && err == nil {
 		return p, nil
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -117,14 +115,9 @@ func generate() (*Pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, err
-	}
 	template := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: ServerName},
-		DNSNames:     []string{ServerName},
+		Subject:  pkix.Name{CommonName: ServerName},
+		DNSNames: []string{ServerName},
 		// The certificate is valid as long as its file is there, whatever this machine's clock says.
 		NotBefore:             time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
 		NotAfter:              time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC),
