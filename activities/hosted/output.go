@@ -136,12 +136,7 @@ func ReadTail(path string, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st.Size() > n {
-		if _, err := f.Seek(-n, io.SeekEnd); err != nil {
-			return nil, err
-		}
-	}
-	return io.ReadAll(io.LimitReader(f, n))
+	return io.ReadAll(io.NewSectionReader(f, max(st.Size()-n, 0), n))
 }
 
 // Said returns text of an agent as one line, without credentials: it is committed, recorded, shown and pushed.

@@ -237,39 +237,29 @@ func (a *Mender) Lost(ctx context.Context, ref string, needs []string, cause err
 		return nil
 	}
 	at, err := s.Ref(ctx, r.Ledger)
-	if err != nil {
+	missing := slices.IndexFunc(needs, func(commit string) bool {
+		if commit == "" {
+			return false
+		}
+		is, unknown := s.Holds(ctx, commit)
+		return unknown == nil && !is
+	})
+	if err != nil || missing < 0 {
 		return nil
 	}
 	if at == "" {
-		return a.nowhere(ctx, s, r, needs)
+		return a.nowhere(ctx, s, r, needs[missing])
 	}
-	for _, commit := range needs {
-		if commit == "" {
-			continue
-		}
-		if is, err := s.Holds(ctx, commit); err != nil {
-			return nil
-		} else if is {
-			continue
-		}
-		if what, err := s.Sound(ctx, false, []string{r.Ledger, r.Branch}, nil); err != nil || what != "" {
-			return nil // it is not mended yet
-		}
-		return hosted.Refuse(damaged(r, at, commit))
+	if what, err := s.Sound(ctx, false, []string{r.Ledger, r.Branch}, nil); err != nil || what != "" {
+		return nil // it is not mended yet
 	}
-	return nil
+	return hosted.Refuse(damaged(r, at, needs[missing]))
 }
 
 // nowhere returns the fault LEDGER_DAMAGED if neither the store nor the repository has a loop's ledger any more, although
-// the loop has recorded entries. If the repository can't be asked, it returns nil, because it may have the ledger.
-func (a *Mender) nowhere(ctx context.Context, s *store.Store, r workspace.Record, needs []string) error {
-	missing := slices.IndexFunc(needs, func(commit string) bool {
-		is, err := s.Holds(ctx, commit)
-		return commit != "" && !is && err == nil
-	})
-	if missing < 0 {
-		return nil
-	}
+// the loop has recorded entries; missing is one of them. If the repository can't be asked, it returns nil, because it may
+// have the ledger.
+func (a *Mender) nowhere(ctx context.Context, s *store.Store, r workspace.Record, missing string) error {
 	what := fmt.Sprintf("%s is missing from the store %s", r.Ledger, r.Store)
 	if _, err := a.mendStore(ctx, r, what, false, nil); err != nil {
 		return nil
@@ -277,7 +267,7 @@ func (a *Mender) nowhere(ctx context.Context, s *store.Store, r workspace.Record
 	if at, err := s.Ref(ctx, r.Ledger); err != nil || at != "" {
 		return nil // it is mended
 	}
-	return hosted.Refuse(fault.New(fault.LedgerDamaged, "the ledger of %s is lost: neither the store nor the repository has %s (%s was not found)", r.Loop, r.Ledger, needs[missing]).
+	return hosted.Refuse(fault.New(fault.LedgerDamaged, "the ledger of %s is lost: neither the store nor the repository has %s (%s was not found)", r.Loop, r.Ledger, missing).
 		Advise("Restore that ref from a backup and resume from it (`" + r.Resuming() + " COMMIT`), or start again. What was applied to your branches stays."))
 }
 
