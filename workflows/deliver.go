@@ -317,7 +317,6 @@ func (l *deliver) judges(begin func(*act.Step)) []judge {
 	all := []judge{
 		{"check", l.spec.Check.Command, reason.CheckFailed, func(ctx workflow.Context) (act.Outcome, error) {
 			in := l.newCheck()
-			in.AsIs, in.Ledger, in.Leftovers = false, "", nil
 			begin(&in.Step)
 			out, err := l.runCheck(ctx, in)
 			return out.Outcome, err

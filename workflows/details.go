@@ -14,6 +14,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/shell"
@@ -124,12 +125,7 @@ func contractDetails(s loop.State) string {
 
 // sealed names the first seals of a sort, "" if there are none.
 func sealed(what string, seals []loop.Seal, of func(loop.Seal) bool) string {
-	var names []string
-	for _, f := range seals {
-		if of(f) {
-			names = append(names, markdown.Code(f.Path))
-		}
-	}
+	names := list.Map(list.Filter(seals, of), func(f loop.Seal) string { return markdown.Code(f.Path) })
 	if len(names) == 0 {
 		return ""
 	}

@@ -132,9 +132,7 @@ func (l *improve) checkUnchanged(ctx workflow.Context) error {
 	if command == "" {
 		return nil
 	}
-	in := l.newCheck()
-	in.AsIs, in.Ledger, in.Leftovers = false, "", nil
-	out, err := l.runCheck(ctx, in)
+	out, err := l.runCheck(ctx, l.newCheck())
 	if err != nil || out.OK() {
 		return err
 	}
@@ -216,7 +214,9 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 func (l *improve) check(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	it, passed := &l.iteration, true
 	if l.spec.Check.Command != "" {
-		out, err := l.runCheck(ctx, l.newCheck())
+		in, s := l.newCheck(), l.State()
+		in.AsIs, in.Desk, in.Ledger, in.Leftovers = true, l.liesOn(), s.Ledger, s.Leftovers // the policies judge the change first
+		out, err := l.runCheck(ctx, in)
 		if err != nil {
 			return govern.Move{}, err
 		}

@@ -74,11 +74,9 @@ func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 	return stop(end)
 }
 
-// newCheck returns a check of the desk as the agent left it, after the policies have judged the change.
+// newCheck returns a check of the head, on the desk.
 func (r *run) newCheck() act.Check {
-	s := r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D())
-	s.AsIs, s.Desk = true, r.liesOn()
-	return act.Check{Step: s, Command: r.spec.Check.Command, Ledger: r.State().Ledger, Leftovers: r.State().Leftovers}
+	return act.Check{Step: r.newStep("check", r.State().Attempt, r.spec.Limits.PhaseTimeout.D()), Command: r.spec.Check.Command}
 }
 
 func (r *run) runCheck(ctx workflow.Context, in act.Check) (act.Checked, error) {
