@@ -37,21 +37,18 @@ func carryOver(ctx context.Context, o Options, r workspace.Record) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	options, input := workflowOf(r, facts)
+	var options sdk.StartWorkflowOptions
+	var input any = facts.Charter
+	if facts.Steward() {
+		options = client.StewardOptions(facts.Charter, "")
+	} else {
+		options, input = client.StartOptions(r.Loop, facts.Spec), facts.Spec
+		options.Memo[launch.MemoBranch] = git.BranchName(r.Branch)
+	}
 	options.Memo[act.CarriedMemo] = r.FirstRun
 	_, err = o.Client.ExecuteWorkflow(ctx, options, k.Workflow, input, launch.From(head))
 	if _, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); ok {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// workflowOf returns the options and the input with which the workflow of a ledger starts.
-func workflowOf(r workspace.Record, facts ledger.Facts) (options sdk.StartWorkflowOptions, input any) {
-	if facts.Steward() {
-		return client.StewardOptions(facts.Charter, ""), facts.Charter
-	}
-	options = client.StartOptions(r.Loop, facts.Spec)
-	options.Memo[launch.MemoBranch] = git.BranchName(r.Branch)
-	return options, facts.Spec
 }

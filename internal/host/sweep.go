@@ -68,10 +68,8 @@ func sweepOnce(ctx context.Context, o Options, a *activities.Activities) (done b
 		info := d.GetWorkflowExecutionInfo()
 		switch {
 		case err != nil: // the service does not answer now, and the next sweep asks again
-		case known && over(info, r):
-			giveUp(ctx, o, r, a, false)
-		case known && elsewhere(info, a.Host):
-			giveUp(ctx, o, r, a, true)
+		case known && (over(info, r) || elsewhere(info, a.Host)):
+			giveUp(ctx, o, r, a, !over(info, r))
 		case known || !o.Embedded:
 		case !a.Left(r): // it continues from its ledger when nothing writes to the ledger any more
 			done = false
