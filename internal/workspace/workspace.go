@@ -70,15 +70,9 @@ type Record struct {
 // Demand records what a spec demands of the trees and of the commands in them.
 func (r *Record) Demand(s spec.Spec) {
 	r.Remote, r.Setup, r.Keep, r.Sandbox = s.Repo.Remote(), s.Setup.Command, s.Judge.Keep, s.Sandbox
-	if limit := s.Limits.Memory; limit != nil {
-		r.Memory = *limit
-	}
-	if limit := s.Limits.Processes; limit != nil {
-		r.Processes = *limit
-	}
-	if limit := s.Limits.DeskBytes; limit != nil {
-		r.DeskBytes = *limit
-	}
+	r.Memory = *cmp.Or(s.Limits.Memory, new(spec.Size))
+	r.Processes = *cmp.Or(s.Limits.Processes, new(int))
+	r.DeskBytes = *cmp.Or(s.Limits.DeskBytes, new(spec.Size))
 }
 
 // CleanBranch returns the ref beside a loop's branch that has only the kept changes, "" if there is no branch.
