@@ -18,7 +18,6 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
-	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/held"
@@ -165,11 +164,7 @@ func permit(ctx context.Context, ws *hosted.Workspace, in act.Call) error {
 	if err != nil {
 		return err
 	}
-	var denied *fault.Error
-	if err := govern.PermitPhase(contract.Spec, in.Role, in.Phase); errors.As(err, &denied) {
-		return hosted.Refuse(denied)
-	}
-	return nil
+	return hosted.Refusal(govern.PermitPhase(contract.Spec, in.Role, in.Phase))
 }
 
 // throwAway removes all changes of a role that may not change source in this phase (E1, E6), and reports them.

@@ -193,9 +193,7 @@ func reported(r agent.Result) loop.Usage {
 	if r.ToolCalls != nil {
 		u.ToolCalls = int64(*r.ToolCalls)
 	}
-	if r.CostUSD != nil {
-		u.CostUSD = *r.CostUSD
-	}
+	u.CostUSD = *cmp.Or(r.CostUSD, new(evidence.Decimal))
 	return u
 }
 

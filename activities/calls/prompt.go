@@ -95,8 +95,7 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	}
 	k, err := kind.Of(state.Kind)
 	if err != nil {
-		unknown, _ := errors.AsType[*fault.Error](err)
-		return nil, hosted.Refuse(unknown)
+		return nil, hosted.Refusal(err)
 	}
 	s := contract.Spec
 	chain := s.Agent.Chain(in.Role)

@@ -46,8 +46,7 @@ func (ws *Workspace) setupDir(t *Tree) string {
 // setUpTo is what a tree has to be set up with, and why it is set up again.
 type setUpTo struct {
 	setUp
-	why   string // the lockfile that differs, "" if none does
-	meant bool   // the tree is made anew on purpose, which nobody has to be told
+	why string // the lockfile that differs, "" if none does
 }
 
 // setupDue compares the lockfiles of the commit with those of the tree's setup. If one differs, setup fetched
@@ -116,7 +115,8 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo, in Surroun
 	if ws.Setup == "" {
 		return nil
 	}
-	if why := cmp.Or(due.why, t.Why); due.Times > 0 && why != "" && !due.meant {
+	meant := t.anew || ws.Side == workspace.Review // the tree is made anew on purpose; a reviewer's desk always is
+	if why := cmp.Or(due.why, t.Why); due.Times > 0 && why != "" && !meant {
 		again := fmt.Sprintf("setup.command ran again in the %s: %s", filepath.Base(t.Dir), why)
 		ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", again)
 		ws.mu.Lock()

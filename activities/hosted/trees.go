@@ -9,7 +9,6 @@ import (
 
 	"pawl/internal/crash"
 	"pawl/internal/trees"
-	"pawl/internal/workspace"
 )
 
 // Tree is one of a loop's two trees.
@@ -151,7 +150,6 @@ func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, cl
 	}
 	crash.At("tree.created")
 	in := Surroundings("setup")
-	due.meant = t.anew || ws.Side == workspace.Review // a reviewer's desk is always a new one
 	if t.anew {
 		in = FromScratch(commit)
 	} else if contract, err := ws.inForce(ctx); err != nil {

@@ -15,12 +15,12 @@ import (
 
 // tryCanary breaks the code for the commands that pass on it. A command that already fails shows nothing. In a
 // Deliver loop, which may be there to write the first tests, a guard that notices nothing is only a note.
-func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Kind, out *Findings, work func(string, spec.Duration) *steps.Work, tell func(string)) error {
+func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Kind, out *Findings, work func(string, int, time.Duration) *steps.Work, tell func(string)) error {
 	in := govern.CanaryOf(s, out.Guard, out.Test)
 	if in.LimitMs == 0 {
 		return nil
 	}
-	w := work(steps.CanaryStep, spec.Duration(2*time.Duration(in.LimitMs)*time.Millisecond))
+	w := work(steps.CanaryStep, 0, 2*time.Duration(in.LimitMs)*time.Millisecond)
 	in.Step, in.Hollow = w.In, true
 	r, err := w.Canary(ctx, in)
 	if err := unlessInterrupted(ctx, r.Outcome, err); err != nil {
@@ -44,7 +44,7 @@ func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Ki
 }
 
 // tryParts breaks the parts of the code one by one: a command that notices one part may ignore the others.
-func (f *Findings) tryParts(ctx context.Context, ws *hosted.Workspace, in act.Canary, work func(string, spec.Duration) *steps.Work, tell func(string)) error {
+func (f *Findings) tryParts(ctx context.Context, ws *hosted.Workspace, in act.Canary, work func(string, int, time.Duration) *steps.Work, tell func(string)) error {
 	files, names, err := steps.Code(ctx, ws, in.Spec, in.Head)
 	if err != nil {
 		return err
@@ -67,9 +67,7 @@ func (f *Findings) tryParts(ctx context.Context, ws *hosted.Workspace, in act.Ca
 			break
 		}
 		tell("canary: " + part.Name)
-		w := work(steps.CanaryStep, spec.Duration(time.Duration(in.LimitMs)*time.Millisecond))
-		w.In.Key.Sample = i + 1
-		w.Dir = steps.StepDir(ws.Machine, w.In.Ref, w.In.Key)
+		w := work(steps.CanaryStep, i+1, time.Duration(in.LimitMs)*time.Millisecond)
 		in.Step = w.In
 		seen, r, err := w.Sees(ctx, in, part.Files)
 		if err := unlessInterrupted(ctx, r, err); err != nil {

@@ -39,8 +39,9 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	fails := func(name, command string, r act.Outcome) string {
 		return fmt.Sprintf("%s fails on the unchanged code (%s): `%s`%s", name, r.Ending(), command, tailed(r))
 	}
-	work := func(name string, limit spec.Duration) *steps.Work {
-		return steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: name}, Head: base, LimitMs: limit.D().Milliseconds()}, &steps.Running{})
+	work := func(name string, sample int, limit time.Duration) *steps.Work {
+		in := act.Step{Ref: ws.Ref, Key: act.Key{Name: name, Sample: sample}, Head: base, LimitMs: limit.Milliseconds()}
+		return steps.NewWork(ws, in, &steps.Running{})
 	}
 	// over reports whether the dry runs have to end: because of the error, or because setup failed, without one. That is
 	// not a failure of the command that needed the tree.
@@ -73,7 +74,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	again := "Run it in a fresh clone: it has to exit 0"
 	var measured act.Measured
 	if runs("verify", s.Verify.Command) {
-		w := work("verify", s.Verify.Timeout)
+		w := work("verify", 0, s.Verify.Timeout.D())
 		r, err := w.Verify(ctx, verifyOf(s, nil))
 		if done, err := over("verify", r.Outcome, err); done {
 			return err
@@ -97,7 +98,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		measured = r
 	}
 	if runs("guard", s.Guard.Command) {
-		r, err := work("guard", s.Guard.Timeout).Judged(ctx, s.Guard.Command, s.ReportsOf(s.Guard.Command)...)
+		r, err := work("guard", 0, s.Guard.Timeout.D()).Judged(ctx, s.Guard.Command, s.ReportsOf(s.Guard.Command)...)
 		if done, err := over("guard", r, err); done {
 			return err
 		}
@@ -111,7 +112,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 	}
 	if k.Tests && s.TestRequired() && runs("test", s.Test.Command) {
-		r, err := work("test", s.Test.Timeout).Test(ctx, act.Test{Command: s.Test.Command, Reports: s.ReportsOf(s.Test.Command)})
+		r, err := work("test", 0, s.Test.Timeout.D()).Test(ctx, act.Test{Command: s.Test.Command, Reports: s.ReportsOf(s.Test.Command)})
 		if done, err := over("test", r.Outcome, err); done {
 			return err
 		}
@@ -128,7 +129,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 	}
 	if runs("check", s.Check.Command) {
-		r, err := work("check", s.Limits.PhaseTimeout).Judged(ctx, s.Check.Command)
+		r, err := work("check", 0, s.Limits.PhaseTimeout.D()).Judged(ctx, s.Check.Command)
 		if done, err := over("check", r, err); done {
 			return err
 		}
@@ -152,9 +153,8 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	if k.Reference && measured.OK() && measured.Metric != nil && len(out.Problems) == 0 { // the noise is only measured if the loop would start
 		return plainly(out.vary(s, measured, func(sample int) (act.Measured, error) {
 			tell(fmt.Sprintf("verify, run %d", sample+1))
-			again := work("verify", s.Verify.Timeout)
-			again.In.Key.Sample, again.In.Clean = sample, true
-			again.Dir = steps.StepDir(ws.Machine, again.In.Ref, again.In.Key)
+			again := work("verify", sample, s.Verify.Timeout.D())
+			again.In.Clean = true
 			r, err := again.Verify(ctx, verifyOf(s, measured.Form))
 			return r, unlessInterrupted(ctx, r.Outcome, err)
 		}))

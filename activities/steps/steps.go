@@ -3,6 +3,7 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,10 +59,7 @@ type Running struct {
 
 // spent returns what heartbeats report of the step.
 func (r *Running) spent() act.Live {
-	var live act.Live
-	if told := r.Live.Load(); told != nil {
-		live = *told
-	}
+	live := *cmp.Or(r.Live.Load(), new(act.Live))
 	if since := r.since.Load(); since != nil {
 		live.Usage.ActiveMs = time.Since(*since).Milliseconds()
 	}
