@@ -38,7 +38,7 @@ type apart struct {
 // aside is a run for one candidate: it has an iteration of its own, and shares everything else with the loop's run.
 func (l *improve) aside(c loop.Candidate) *improve {
 	return &improve{claimed: l.claimed, run: &run{
-		Journal: l.Journal, keeper: l.keeper, host: l.host, kind: l.kind, spec: l.spec, machine: l.machine, rules: l.rules, chain: l.chain, reserve: l.reserve,
+		Journal: l.Journal, keeper: l.keeper, host: l.host, kind: l.kind, spec: l.spec, machine: l.machine, rules: l.rules, reserve: l.reserve,
 		iteration: iteration{reworked: map[string]int{}, phaseMs: map[string]int64{}, idea: c.Idea}, candidate: &c,
 	}}
 }

@@ -55,7 +55,6 @@ type run struct {
 	machine phase.Machine
 	rules   workflow.Version // the version of the rules, chosen once for each run
 	from    string           // the ledger commit to continue from, "" for none
-	chain   string           // the first run's ID, which names all runs of this loop
 	repeats int              // steps that were repeated in this run
 	reserve func() int64     // active milliseconds that are reserved: no step of an iteration may spend them
 	midway  phase.Phase      // the phase in which an iteration of an earlier run continues; None if there is none
@@ -74,7 +73,7 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 	if resume.Carry != nil {
 		carry = *resume.Carry
 	}
-	r := &run{kind: k, reserve: func() int64 { return 0 }, rules: newestRules(ctx), from: resume.Ledger, chain: info.FirstRunID, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
+	r := &run{kind: k, reserve: func() int64 { return 0 }, rules: newestRules(ctx), from: resume.Ledger, iteration: iteration{reworked: map[string]int{}}, Journal: journal.New(ctx, carry.Saved)}
 	r.host = hosting.New(r.Journal, carry.Opened, func() spec.Spec { return r.spec }, r.begun, r.show)
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: loop.Messages, Check: r.checkMessage, Answers: govern.Answers, Show: r.show,

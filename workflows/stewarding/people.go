@@ -13,6 +13,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
 	"pawl/internal/launch"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/shell"
@@ -131,11 +132,7 @@ const detailed = 20
 func Details(s steward.State) string {
 	var w strings.Builder
 	open := s.Open()
-	for i, g := range open {
-		if i == detailed {
-			fmt.Fprintf(&w, "%d more: see the query `gates`, or `pawl inbox`.\n\n", len(open)-detailed)
-			break
-		}
+	for _, g := range open[:min(len(open), detailed)] {
 		since, about := "", ""
 		if !g.OpenedAt.IsZero() {
 			since = ", since " + g.OpenedAt.Format(time.RFC3339)
@@ -160,17 +157,15 @@ func Details(s steward.State) string {
 		w.WriteString(display.Ways(steward.Ways(s.Steward, g)))
 		w.WriteString("\n")
 	}
-	asked := 0
-	for i := range s.Tasks {
-		if !s.AtLoop(s.Tasks[i]) {
-			continue
-		}
-		f := s.Tasks[i].WaitingFor
-		if asked++; asked <= detailed {
-			fmt.Fprintf(&w, "### Waiting at the loop %s\n\n%s (gate %s): %s says how to answer\n\n", markdown.Code(f.Loop), markdown.Text(f.What), markdown.Code(f.Gate), markdown.Code(shell.Join("pawl", "show", f.Loop)))
-		}
+	if more := len(open) - detailed; more > 0 {
+		fmt.Fprintf(&w, "%d more: see the query `gates`, or `pawl inbox`.\n\n", more)
 	}
-	switch more := asked - detailed; {
+	asked := list.Filter(s.Tasks, s.AtLoop)
+	for _, t := range asked[:min(len(asked), detailed)] {
+		f := t.WaitingFor
+		fmt.Fprintf(&w, "### Waiting at the loop %s\n\n%s (gate %s): %s says how to answer\n\n", markdown.Code(f.Loop), markdown.Text(f.What), markdown.Code(f.Gate), markdown.Code(shell.Join("pawl", "show", f.Loop)))
+	}
+	switch more := len(asked) - detailed; {
 	case more == 1:
 		w.WriteString("One more loop waits: see `pawl inbox`.\n\n")
 	case more > 1:
