@@ -142,29 +142,32 @@ func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, t
 // Verify checks the ledger of a steward. Besides the rules for every ledger: the charter has the hash that the state
 // names; tasks and plans are those of the events; and no other file was added, changed or removed.
 func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
-	before := map[string][]byte{}
 	return l.verify(ctx, head, func(r *Report, e chapter[steward.State]) {
+		want := map[string][]byte{}
+		for name, content := range e.before {
+			if strings.HasPrefix(name, taskFolder) && path.Base(name) != StateFile {
+				want[name] = content
+			}
+		}
 		for _, event := range e.events {
 			if t := event.Submitted; t != nil {
-				before[TaskFile(t.ID)] = indent(t)
+				want[TaskFile(t.ID)] = indent(t)
 			}
 			if p := event.TaskPlan; p != nil {
 				name := TaskPlanFile(event.Task)
-				before[name] = e.Files[name]
+				want[name] = e.Files[name]
 				if hash := HashOf(e.Files[name]); hash != p.Hash {
 					e.wrong("%s has the hash %s, but %s was made", name, hash, p.Hash)
 				}
 			}
 		}
 		for _, t := range e.state.Tasks { // the state has their content
-			before[TaskStateFile(t.ID)] = e.Files[TaskStateFile(t.ID)]
+			want[TaskStateFile(t.ID)] = e.Files[TaskStateFile(t.ID)]
 		}
 		all := maps.Clone(e.Files)
-		for name := range before {
-			all[name] = e.Files[name]
-		}
+		maps.Copy(all, want)
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			content, had := before[name]
+			content, had := want[name]
 			switch {
 			case slices.Contains([]string{StateFile, EventsFile, CharterFile, StatusFile, LastKnownFile}, name):
 			case !had:
@@ -175,12 +178,6 @@ func (l *Steward) Verify(ctx context.Context, head string) (Report, error) {
 		}
 		if hash := HashOf(e.Files[CharterFile]); hash != e.state.Charter {
 			e.wrong("%s has the hash %s, but the state names %s", CharterFile, hash, e.state.Charter)
-		}
-		before = map[string][]byte{}
-		for name, content := range e.Files {
-			if strings.HasPrefix(name, taskFolder) && path.Base(name) != StateFile {
-				before[name] = content
-			}
 		}
 		r.Terms, r.Ended = e.state.Charter, e.state.Status.Ended()
 	})

@@ -41,7 +41,8 @@ const maxFaults = 20
 // chapter is one entry, as the checks of one kind of ledger see it.
 type chapter[S any] struct {
 	store.LedgerCommit
-	N      int // from 1
+	N      int               // from 1
+	before map[string][]byte // the files of the entry before
 	events []loop.Event
 	state  S
 	wrong  func(format string, args ...any)
@@ -59,9 +60,10 @@ type chapter[S any] struct {
 func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, chapter[S])) (Report, error) {
 	var r Report
 	var before S
+	var files map[string][]byte
 	err := b.store.Chain(ctx, head, func(n int, e store.LedgerCommit) {
 		r.Entries, r.Commits, r.Code = n, append(r.Commits, e.Commit), e.Code
-		c := chapter[S]{LedgerCommit: e, N: n}
+		c := chapter[S]{LedgerCommit: e, N: n, before: files}
 		c.wrong = func(format string, args ...any) {
 			if len(r.Faults) < maxFaults {
 				r.Faults = append(r.Faults, Fault{n, e.Commit, fmt.Sprintf(format, args...)})
@@ -95,7 +97,7 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 			c.wrong("its code head is %s, but that of its state is %s", e.Code, c.state.Code())
 		}
 		check(&r, c)
-		before = c.state
+		before, files = c.state, e.Files
 	})
 	if damage, ok := errors.AsType[*store.Damage](err); ok {
 		r.Cut, r.Faults = true, append(r.Faults, Fault{damage.N, damage.Commit, damage.What})
@@ -108,39 +110,32 @@ func (b *Book[S]) verify(ctx context.Context, head string, check func(*Report, c
 // the contract is that of the first entry with the amendments of later events, and has the hash that was drawn or
 // approved; the plan has its approved hash.
 func (l *Ledger) Verify(ctx context.Context, head string) (Report, error) {
-	v := verification{}
-	return l.verify(ctx, head, v.entry)
+	return l.verify(ctx, head, checkLoop)
 }
 
-// verification is what Ledger.Verify keeps from the entry before.
-type verification struct {
-	results  []byte
-	record   []byte
-	contract []byte
-}
-
-func (v *verification) entry(r *Report, e chapter[loop.State]) {
+func checkLoop(r *Report, e chapter[loop.State]) {
 	for _, name := range slices.Sorted(maps.Keys(e.Files)) {
 		if !slices.Contains(loopFiles, name) {
 			e.wrong("%s does not belong in a ledger", git.Quote(name))
 		}
 	}
+	results, record := bytes.Clone(e.before[ResultsFile]), e.before[IterationFile]
 	for _, event := range e.events {
 		if row, ok := Row(event); ok {
-			v.results = append(bytes.Clone(v.results), row.String()+"\n"...)
+			results = append(results, row.String()+"\n"...)
 			r.Rows++
 		}
 		if event.Record != nil {
-			v.record = indent(event.Record)
+			record = indent(event.Record)
 		}
 	}
-	if !bytes.Equal(e.Files[ResultsFile], v.results) {
+	if !bytes.Equal(e.Files[ResultsFile], results) {
 		e.wrong("%s does not follow from the events", ResultsFile)
 	}
-	if !sameRecord(e.Files[IterationFile], v.record) {
+	if !sameRecord(e.Files[IterationFile], record) {
 		e.wrong("%s is not the last iteration's record", IterationFile)
 	}
-	v.checkContract(e)
+	checkContract(e)
 	plan, given := e.Files[PlanFile]
 	switch hash := HashOf(plan); {
 	case e.state.Plan == nil && given:
@@ -148,7 +143,6 @@ func (v *verification) entry(r *Report, e chapter[loop.State]) {
 	case e.state.Plan != nil && hash != e.state.Plan.Hash:
 		e.wrong("%s has the hash %s, but %s was approved", PlanFile, hash, e.state.Plan.Hash)
 	}
-	v.results, v.record = e.Files[ResultsFile], e.Files[IterationFile]
 	r.Code, r.Ended = e.state.Head, e.state.Status.Ended()
 	if c := e.state.Contract; c != nil {
 		r.Terms = c.Hash
@@ -166,16 +160,15 @@ func sameRecord(is, want []byte) bool {
 	return d.Decode(&it) == nil && !d.More() && bytes.Equal(indent(&it), want)
 }
 
-func (v *verification) checkContract(e chapter[loop.State]) {
-	before, is := v.contract, e.Files[ContractFile]
-	v.contract = is
+func checkContract(e chapter[loop.State]) {
+	is := e.Files[ContractFile]
 	var c Contract
 	if err := json.Unmarshal(is, &c); e.state.Contract != nil && err != nil {
 		e.wrong("%s can't be read: %v", ContractFile, err)
 		return
 	}
 	if e.N > 1 {
-		want, err := after(before, e.events)
+		want, err := after(e.before[ContractFile], e.events)
 		switch {
 		case err != nil:
 			e.wrong("its amendment of the contract can't be used: %v", err)
