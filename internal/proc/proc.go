@@ -30,7 +30,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -120,7 +119,6 @@ type Supervisor struct {
 	token   string
 	cmd     *exec.Cmd
 	control *os.File
-	bounded atomic.Bool // limits were asked for
 	sending sync.Mutex
 	encode  *gob.Encoder
 	replies chan reply
@@ -245,9 +243,6 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 func (s *Supervisor) Prepare(p sandbox.Policy) { s.send(request{Prepare: &p}) }
 
 func (s *Supervisor) send(r request) {
-	if p := r.policy(); p != nil && p.Limits != (sandbox.Limits{}) {
-		s.bounded.Store(true)
-	}
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	_ = s.encode.Encode(r) // a failed write is followed by the end of the socket, which listen notices
@@ -309,8 +304,7 @@ func (s *Supervisor) listen() {
 		s.replies <- r
 	}
 	close(s.lost)
-	_ = s.cmd.Wait()
-	if s.bounded.Load() {
+	if s.cmd.Wait() != nil { // one that was killed could not remove its own cgroups
 		_ = sandbox.RemoveBounds(s.token) // the next supervisor takes over what stays, or Reap removes it
 	}
 	close(s.exited)

@@ -35,17 +35,6 @@ type request struct {
 	Interrupt bool // interrupts command ID; no effect if that has ended
 }
 
-// policy returns the policy of the request, or nil.
-func (r request) policy() *sandbox.Policy {
-	switch {
-	case r.Run != nil:
-		return r.Run.Sandbox
-	case r.Check != nil:
-		return &r.Check.Sandbox
-	}
-	return r.Prepare
-}
-
 // reply answers Run and Check. The first one says that the supervisor is ready, or why it is not.
 type reply struct {
 	Result   Result
