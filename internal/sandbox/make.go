@@ -463,10 +463,8 @@ var systemHome = sync.OnceValue(func() string {
 // homes returns the user's home according to the environment and according to the system. If they differ, both are the
 // user's.
 func homes() []string {
-	out := []string{lately(systemHome()).at}
-	if h, err := os.UserHomeDir(); err == nil {
-		out = append([]string{lately(h).at}, out...)
-	}
+	home, _ := os.UserHomeDir() // "" if it is unknown
+	out := []string{lately(home).at, lately(systemHome()).at}
 	out = slices.DeleteFunc(out, func(h string) bool { return h == "" || h == "/" })
 	return slices.Compact(out)
 }
