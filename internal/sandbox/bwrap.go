@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -12,14 +11,13 @@ import (
 	"pawl/internal/held"
 )
 
-// The first arguments that tell this program that it was started in bubblewrap's sandbox.
-const (
-	checkName = "pawl-sandbox-check" // to answer questions
-	entryName = "pawl-sandbox-entry" // to report that a command begins, and to become it
-)
+// entryName is the first argument that tells this program that it was started in bubblewrap's sandbox.
+const entryName = "pawl-sandbox-entry"
 
-// entry is what this program does in bubblewrap's sandbox before it becomes the command.
+// entry is what this program does in bubblewrap's sandbox: it answers questions, or it reports that a command begins, and
+// becomes the command.
 type entry struct {
+	Asked  []Question // those to answer if there is no command
 	Proxy  bool       // hands out the proxy's socket
 	Stands []standing // bubblewrap works with paths only, so what it mounted is checked
 }
@@ -48,6 +46,12 @@ func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) 
 	if p.Machine.Files != ByBwrap {
 		return path, argv
 	}
+	return p.wrap(entry{Proxy: p.Network == Filtered}, dir, append([]string{path}, argv...)...)
+}
+
+// wrap returns the command that starts this program in the sandbox, in a folder, as the entry of a command (a path and the
+// arguments) if there is one.
+func (p Policy) wrap(first entry, dir string, command ...string) (string, []string) {
 	wrapped := []string{
 		p.Machine.Bwrap, "--unshare-user", "--unshare-ipc", "--unshare-uts", "--unshare-pid", "--die-with-parent", "--tmpfs", "/", "--proc", "/proc", "--dev", "/dev",
 	}
@@ -60,7 +64,6 @@ func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) 
 			wrapped = append(wrapped, "--cap-add", c.name)
 		}
 	}
-	first := entry{Proxy: p.Network == Filtered}
 	for i, place := range p.Places {
 		info, err := os.Stat(held.At(place.Path))
 		there := err == nil
@@ -102,15 +105,8 @@ func (p Policy) Wrap(path string, argv []string, dir string) (string, []string) 
 	if dir != "" {
 		wrapped = append(wrapped, "--chdir", dir)
 	}
-	if !slices.Contains(argv, checkName) {
-		self, err := os.Readlink("/proc/self/exe")
-		if err != nil {
-			return path, argv // this will fail, because this system has no /proc
-		}
-		says, _ := json.Marshal(first) // all of it can be encoded
-		wrapped = append(wrapped, "--ro-bind", self, self)
-		return p.Machine.Bwrap, append(append(wrapped, "--remount-ro", "/", "--", self, entryName, string(says), path), argv...)
-	}
-	wrapped = append(wrapped, "--remount-ro", "/", "--", path)
-	return p.Machine.Bwrap, append(wrapped, argv[1:]...)
+	self, _ := os.Readlink("/proc/self/exe") // without /proc, nothing can be started
+	says, _ := json.Marshal(first)           // all of it can be encoded
+	wrapped = append(wrapped, "--ro-bind", self, self, "--remount-ro", "/", "--", self, entryName, string(says))
+	return p.Machine.Bwrap, append(wrapped, command...)
 }

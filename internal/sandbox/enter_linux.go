@@ -15,6 +15,7 @@ import (
 
 	"pawl/internal/egress"
 	"pawl/internal/held"
+	"pawl/internal/list"
 )
 
 // Enter puts the calling thread into the sandbox, for good. The thread must be locked to its goroutine and end with it.
@@ -318,22 +319,25 @@ func (p piece) overlay(at string) error {
 	var lower []string
 	for _, dir := range p.Lower {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
-			lower = append(lower, escaped(dir))
+			lower = append(lower, dir)
 		}
 	}
-	if len(lower) > 0 && os.MkdirAll(work, 0o755) == nil {
-		options := "index=off,xino=off,metacopy=off,lowerdir=" + strings.Join(lower, ":") + ",upperdir=" + escaped(up) + ",workdir=" + escaped(work)
-		if os.Getuid() != 0 {
-			options += ",userxattr"
-		}
-		if unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options) == nil {
-			return nil
-		}
+	if len(lower) > 0 && os.MkdirAll(work, 0o755) == nil && mountOverlay(at, lower, up, work) == nil {
+		return nil
 	}
 	if err := unix.Mount(up, at, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
 	return unix.MountSetattr(unix.AT_FDCWD, at, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV})
+}
+
+// mountOverlay mounts an overlay over the folders in lower, the uppermost first.
+func mountOverlay(at string, lower []string, up, work string) error {
+	options := "index=off,xino=off,metacopy=off,lowerdir=" + strings.Join(list.Map(lower, escaped), ":") + ",upperdir=" + escaped(up) + ",workdir=" + escaped(work)
+	if os.Getuid() != 0 {
+		options += ",userxattr"
+	}
+	return unix.Mount("pawl", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
 // escaped returns a path in the form of overlay's mount options.

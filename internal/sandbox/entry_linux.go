@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +16,16 @@ import (
 // begins, passes on the listener for the proxy, and becomes the command.
 const entryFD = 3
 
-// enter is what Main does if this program is started as the beginning of a command. It returns only with an error.
-func (e entry) enter(path string, argv []string) error {
+// enter is what Main does if this program is started in bubblewrap's sandbox. command is a path and the arguments; without
+// it, the questions are answered. It returns only with an error.
+func (e entry) enter(command []string) error {
+	if len(command) == 0 {
+		err := json.NewEncoder(os.Stdout).Encode(tried(e.Asked))
+		if err == nil {
+			os.Exit(0)
+		}
+		return err
+	}
 	rights, err := e.prepared()
 	says := ""
 	if err != nil {
@@ -26,7 +35,7 @@ func (e entry) enter(path string, argv []string) error {
 		return err
 	}
 	unix.CloseOnExec(entryFD)
-	return unix.Exec(path, argv, os.Environ())
+	return unix.Exec(command[0], command[1:], os.Environ())
 }
 
 // prepared checks that the sandbox is the wanted one, and returns the proxy's socket to pass on, nil for none.

@@ -61,13 +61,11 @@ func Main() {
 	case len(os.Args) == 3 && os.Args[0] == outgrowName:
 		joining, _ := strconv.Atoi(os.Args[2])
 		outgrow(os.Args[1], joining)
-	case len(os.Args) == 2 && os.Args[1] == checkName: // bubblewrap can't change the program's arg 0
-		answerAsked()
-	case len(os.Args) > 4 && os.Args[1] == entryName:
+	case len(os.Args) > 2 && os.Args[1] == entryName: // bubblewrap can't change the program's arg 0
 		var first entry
 		err := json.Unmarshal([]byte(os.Args[2]), &first)
 		if err == nil {
-			err = first.enter(os.Args[3], os.Args[4:])
+			err = first.enter(os.Args[3:])
 		}
 		fmt.Fprintln(os.Stderr, "pawl: the sandbox:", err)
 		os.Exit(127)
@@ -120,11 +118,7 @@ func overlays() error {
 			return err
 		}
 	}
-	options := "lowerdir=" + dirs["lower"] + ",upperdir=" + dirs[upper] + ",workdir=" + dirs[working]
-	if os.Getuid() != 0 {
-		options += ",userxattr"
-	}
-	return unix.Mount("pawl", dirs["merged"], "overlay", 0, options)
+	return mountOverlay(dirs["merged"], []string{dirs["lower"]}, dirs[upper], dirs[working])
 }
 
 // try starts this program as a supervisor that enters a room.
