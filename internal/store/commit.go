@@ -99,22 +99,19 @@ func (s *Store) ReadCommit(ctx context.Context, commit string) (git.Commit, erro
 
 // readCommit is ReadCommit without the cache.
 func (s *Store) readCommit(ctx context.Context, commit string) (git.Commit, error) {
-	var c git.Commit
-	err := s.run.Batch(ctx, func(b *git.Batch) error {
-		var err error
-		c, err = b.Commit(commit)
-		if err == nil && len(c.Parents) == 1 {
-			// A revert asks for the parent next.
+	return ask(ctx, s, func(b *git.Batch) (git.Commit, error) {
+		c, err := b.Commit(commit)
+		if err != nil {
+			return c, err
+		}
+		s.commits.put(c)
+		if len(c.Parents) == 1 { // a revert asks for the parent next
 			if p, err := b.Commit(c.Parents[0]); err == nil {
 				s.commits.put(p)
 			}
 		}
-		return err
+		return c, nil
 	})
-	if err == nil {
-		s.commits.put(c)
-	}
-	return c, err
 }
 
 // Known returns a commit that this process made or read recently.
@@ -200,15 +197,12 @@ func (s *Store) treeOf(ctx context.Context, id string) (tree string, err error) 
 	if s.commits.hasTree(id) {
 		return id, nil
 	}
-	err = s.run.Batch(ctx, func(b *git.Batch) error {
+	return ask(ctx, s, func(b *git.Batch) (string, error) {
 		kind, _, err := b.Get(id, -1)
 		if err != nil || kind == "tree" {
-			tree = id
-			return err
+			return id, err
 		}
 		c, err := b.Commit(id)
-		tree = c.Tree
-		return err
+		return c.Tree, err
 	})
-	return tree, err
 }

@@ -61,9 +61,6 @@ var proposalArgs = []string{"diff", "--binary", "--full-index", "--no-color", "-
 
 // Proposal computes the hash and size of the difference, with a preface before it (loop.Proposal).
 func (s *Store) Proposal(ctx context.Context, preface, base, head string) (Proposal, error) {
-	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
-		return Proposal{}, err
-	}
 	var p Proposal
 	g, gctx := panics.WithContext(ctx)
 	g.Go(func() error {

@@ -60,12 +60,7 @@ func (s *Store) ReadLedger(ctx context.Context, commit string, files ...string) 
 	if err := git.CheckHashes(commit); err != nil {
 		return nil, err
 	}
-	var m map[string][]byte
-	err := s.run.Batch(ctx, func(b *git.Batch) (err error) {
-		m, err = ledgerFiles(b, commit, files)
-		return err
-	})
-	return m, err
+	return ask(ctx, s, func(b *git.Batch) (map[string][]byte, error) { return ledgerFiles(b, commit, files) })
 }
 
 func ledgerFiles(b *git.Batch, commit string, files []string) (map[string][]byte, error) {
@@ -121,28 +116,22 @@ func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string)
 	if err := git.CheckHashes(head); err != nil {
 		return nil, err
 	}
-	var all []LedgerCommit
-	err := s.run.Batch(ctx, func(b *git.Batch) error {
-		for id := head; id != ""; {
+	return ask(ctx, s, func(b *git.Batch) (all []LedgerCommit, err error) {
+		for id := head; id != ""; id = all[len(all)-1].Prev {
 			c, err := b.Commit(id)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			l, err := entryOf(id, c)
 			if err != nil {
-				return fmt.Errorf("%s: %w", id, err)
+				return nil, fmt.Errorf("%s: %w", id, err)
 			}
 			if l.Files, err = ledgerFiles(b, id, files); err != nil {
-				return err
+				return nil, err
 			}
 			all = append(all, l)
-			id = l.Prev
 		}
-		return nil
+		slices.Reverse(all)
+		return all, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.Reverse(all)
-	return all, nil
 }

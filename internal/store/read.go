@@ -45,12 +45,7 @@ func (s *Store) BlobByID(ctx context.Context, blob string, most int) ([]byte, er
 	if err := git.CheckHashes(blob); err != nil {
 		return nil, err
 	}
-	var content []byte
-	err := s.run.Batch(ctx, func(b *git.Batch) (err error) {
-		content, err = b.Of("blob", blob, most)
-		return err
-	})
-	return content, err
+	return ask(ctx, s, func(b *git.Batch) ([]byte, error) { return b.Of("blob", blob, most) })
 }
 
 // Log returns the last n commits up to head, newest first, as "abc1234 subject", with everything escaped that could

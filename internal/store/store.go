@@ -157,6 +157,15 @@ func (s *Store) LockFetch(ctx context.Context, ref string) (*os.File, error) {
 	return lock, nil
 }
 
+// ask returns the answer to a question for which objects of the store are read, by one process.
+func ask[T any](ctx context.Context, s *Store, question func(*git.Batch) (T, error)) (answer T, err error) {
+	err = s.run.Batch(ctx, func(b *git.Batch) (err error) {
+		answer, err = question(b)
+		return err
+	})
+	return answer, err
+}
+
 // lock serialises whatever moves refs. It is held for milliseconds. With git's own locks, the second of two processes
 // would fail instead of wait.
 func (s *Store) lock(ctx context.Context) (*os.File, error) {
