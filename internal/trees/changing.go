@@ -56,15 +56,15 @@ func (t *Tree) noteChanging(more []string) error {
 }
 
 // copyChanging copies those of them that setup has just made.
-func (t *Tree) copyChanging(root *folder, p pristine) error {
-	paths, err := readPaths(t.changingPath())
+func (v *visit) copyChanging(p pristine) error {
+	paths, err := readPaths(v.changingPath())
 	if err != nil || len(paths) == 0 {
 		return err
 	}
-	if err := os.RemoveAll(held.At(filepath.Join(t.state, "copies"))); err != nil {
+	if err := os.RemoveAll(held.At(filepath.Join(v.state, "copies"))); err != nil {
 		return err
 	}
-	if err := os.Mkdir(held.At(filepath.Join(t.state, "copies")), 0o700); err != nil {
+	if err := os.Mkdir(held.At(filepath.Join(v.state, "copies")), 0o700); err != nil {
 		return err
 	}
 	size := int64(0)
@@ -74,7 +74,7 @@ func (t *Tree) copyChanging(root *folder, p pristine) error {
 		if size += is.Size; !there || is.Mode&unix.S_IFMT != unix.S_IFREG || size > maxChangingBytes {
 			continue
 		}
-		f, err := root.openFile(path)
+		f, err := v.root.openFile(path)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (t *Tree) copyChanging(root *folder, p pristine) error {
 		if err != nil && is.Size > 0 {
 			return fmt.Errorf("copying %s: %w", git.Quote(path), err)
 		}
-		if err := durable.WriteCache(t.copyPath(path), content); err != nil {
+		if err := durable.WriteCache(v.copyPath(path), content); err != nil {
 			return err
 		}
 	}
@@ -92,23 +92,23 @@ func (t *Tree) copyChanging(root *folder, p pristine) error {
 }
 
 // bringBack restores a file as setup made it and returns its new description; false if there is no copy.
-func (t *Tree) bringBack(root *folder, path string, was made) (made, bool, error) {
-	content, err := os.ReadFile(held.At(t.copyPath(path)))
+func (v *visit) bringBack(path string, was made) (made, bool, error) {
+	content, err := os.ReadFile(held.At(v.copyPath(path)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return was, false, nil
 	}
 	if err != nil {
 		return was, false, err
 	}
-	if err := root.remove(path); err != nil {
+	if err := v.root.remove(path); err != nil {
 		return was, false, err
 	}
-	err = root.within(path, func(dir *folder, name string) error {
+	err = v.root.within(path, func(dir *folder, name string) error {
 		fd, err := unix.Openat(dir.fd(), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if err != nil {
 			return err
 		}
-		f := os.NewFile(uintptr(fd), filepath.Join(root.abs, path))
+		f := os.NewFile(uintptr(fd), filepath.Join(v.root.abs, path))
 		_, err = f.Write(content)
 		mtime := unix.NsecToTimespec(was.Is.Mtime)
 		return errors.Join(err, f.Chmod(fs.FileMode(was.Is.Mode&0o777)), unix.UtimesNanoAt(dir.fd(), name, []unix.Timespec{mtime, mtime}, unix.AT_SYMLINK_NOFOLLOW), f.Close())
@@ -116,6 +116,6 @@ func (t *Tree) bringBack(root *folder, path string, was made) (made, bool, error
 	if err != nil {
 		return was, false, nil //nolint:nilerr // a folder above it is gone: setup makes it again
 	}
-	is, err := root.lstatAt(path)
+	is, err := v.root.lstatAt(path)
 	return made{Is: is}, err == nil, err
 }

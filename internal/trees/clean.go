@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -33,7 +32,7 @@ func (c *cleaner) remove(p string) error {
 
 // cleanJudge removes what is neither tracked, nor recorded, nor kept. If a recorded file was changed or removed and
 // can't be restored, it returns an error.
-func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristine, o RestoreOptions) error {
+func (v *visit) cleanJudge(extras []found, ix *index, record pristine, o RestoreOptions) error {
 	var spoiled, changing []string
 	spoil := func(p string) {
 		if o.Clean && matches(o.Keep, p) && len(changing) < maxChanging {
@@ -45,7 +44,7 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 	unseen := maps.Clone(record)
 	renewed := false
 	renew := func(p string) error {
-		is, back, err := t.bringBack(root, p, record[p])
+		is, back, err := v.bringBack(p, record[p])
 		if record[p] = is; back {
 			renewed = true
 		} else if err == nil {
@@ -61,7 +60,7 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 			case kept:
 			case f.shut != "":
 				spoil(f.path)
-			case !was.same(*f.is, func() string { return root.sum(f.path) }):
+			case !was.same(*f.is, func() string { return v.root.sum(f.path) }):
 				if err := renew(f.path); err != nil {
 					return err
 				}
@@ -86,14 +85,14 @@ func (t *Tree) cleanJudge(root *folder, extras []found, ix *index, record pristi
 	}
 	if len(spoiled) > 0 {
 		slices.Sort(spoiled)
-		return errors.Join(t.noteChanging(changing), fmt.Errorf("%s, which setup made, was changed or removed; list it in judge.keep if it may be", git.Quote(spoiled[0])))
+		return errors.Join(v.noteChanging(changing), fmt.Errorf("%s, which setup made, was changed or removed; list it in judge.keep if it may be", git.Quote(spoiled[0])))
 	}
 	if renewed {
-		if err := t.savePristine(record); err != nil {
+		if err := v.savePristine(record); err != nil {
 			return err
 		}
 	}
-	c := cleaner{root: root}
+	c := cleaner{root: v.root}
 	for _, f := range extras {
 		if stays[f.path] || c.isGone(f.path) {
 			continue
@@ -117,17 +116,17 @@ func matches(globs []string, p string) bool {
 
 // cleanDesk removes what is untracked and not ignored, after the checkout: the commit's .gitignore decides what is
 // ignored, not one that the agent wrote. Files that setup made stay, as ignored files do.
-func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, record pristine, lock *os.File) error {
-	now, err := readIndex(t.indexPath())
+func (v *visit) cleanDesk(ctx context.Context, extras []found, record pristine) error {
+	now, err := readIndex(v.indexPath())
 	if err != nil {
 		return err
 	}
-	made, err := readPaths(t.madePath())
+	made, err := readPaths(v.madePath())
 	if err != nil {
 		return err
 	}
 	made = now.apart(made)
-	c := cleaner{root: root}
+	c := cleaner{root: v.root}
 	var odd []string // what ls-files does not list
 	ask := false
 	for i, f := range extras {
@@ -160,19 +159,19 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, reco
 	if !ask {
 		return nil
 	}
-	if err := t.removeUntracked(ctx, root, made, lock); err != nil {
+	if err := v.removeUntracked(ctx, made); err != nil {
 		return err
 	}
-	ignored, err := t.ignored(ctx, odd, lock)
+	ignored, err := v.ignored(ctx, odd)
 	if err != nil {
 		return err
 	}
 	for _, p := range odd {
 		if !ignored[p] {
-			if err := root.remove(p); err != nil {
+			if err := v.root.remove(p); err != nil {
 				return err
 			}
-			root.removeEmptyParents(p, now)
+			v.root.removeEmptyParents(p, now)
 		}
 	}
 	return nil
@@ -180,14 +179,14 @@ func (t *Tree) cleanDesk(ctx context.Context, root *folder, extras []found, reco
 
 // removeUntracked removes the untracked files that are not ignored. It repeats, because removing a .gitignore can
 // uncover more. Files below the paths in apart stay.
-func (t *Tree) removeUntracked(ctx context.Context, root *folder, apart []string, lock *os.File) error {
+func (v *visit) removeUntracked(ctx context.Context, apart []string) error {
 	const rounds = 100
 	for range rounds {
-		out, err := t.call(lock, "ls-files", "-z", "--others", "--exclude-standard").Run(ctx)
+		out, err := v.call("ls-files", "-z", "--others", "--exclude-standard").Run(ctx)
 		if err != nil {
 			return err
 		}
-		ix, err := readIndex(t.indexPath())
+		ix, err := readIndex(v.indexPath())
 		if err != nil {
 			return err
 		}
@@ -199,10 +198,10 @@ func (t *Tree) removeUntracked(ctx context.Context, root *folder, apart []string
 				continue
 			}
 			again = again || path.Base(p) == ".gitignore"
-			if err := root.remove(p); err != nil {
+			if err := v.root.remove(p); err != nil {
 				return err
 			}
-			root.removeEmptyParents(p, ix)
+			v.root.removeEmptyParents(p, ix)
 		}
 		if !again {
 			return nil
@@ -221,12 +220,12 @@ func (d *folder) removeEmptyParents(p string, ix *index) {
 }
 
 // ignored tells which of the paths the tree's .gitignore files and pawl's excludes ignore.
-func (t *Tree) ignored(ctx context.Context, paths []string, lock *os.File) (map[string]bool, error) {
+func (v *visit) ignored(ctx context.Context, paths []string) (map[string]bool, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
 	// check-ignore takes no literal pathspecs. With "./" in front, everything is a plain path.
-	out, err := t.call(lock, "check-ignore", "-z", "--stdin").Input("./" + strings.Join(paths, "\x00./") + "\x00").Run(ctx)
+	out, err := v.call("check-ignore", "-z", "--stdin").Input("./" + strings.Join(paths, "\x00./") + "\x00").Run(ctx)
 	if err != nil && !git.Exited(err, 1) { // 1: none
 		return nil, err
 	}

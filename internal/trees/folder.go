@@ -29,8 +29,15 @@ func openFolder(path string) (*folder, error) {
 	return openFolderAt(unix.AT_FDCWD, held.At(path), path)
 }
 
-func (d *folder) fd() int      { return int(d.f.Fd()) }
-func (d *folder) Close() error { return d.f.Close() }
+func (d *folder) fd() int { return int(d.f.Fd()) }
+
+// Close closes the folder, if there is one.
+func (d *folder) Close() error {
+	if d == nil {
+		return nil
+	}
+	return d.f.Close()
+}
 
 func (d *folder) open(name string) (*folder, error) {
 	return openFolderAt(d.fd(), name, filepath.Join(d.abs, name))

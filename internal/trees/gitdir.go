@@ -55,9 +55,9 @@ func (t *Tree) config() string {
 
 // tags returns the tags in the history of a commit: their objects, and a packed-refs file. It returns none if the store
 // can't list them; then only descriptions of commits are lost.
-func (t *Tree) tags(ctx context.Context, commit string, lock *os.File) (objects []string, packed string) {
+func (v *visit) tags(ctx context.Context, commit string) (objects []string, packed string) {
 	const format = "--format=%(objectname) %(objecttype) %(refname) %(*objectname) %(*objecttype)"
-	out, err := t.store.Git().Command("for-each-ref", "--merged="+commit, format, "refs/tags").Locked(lock).Run(ctx)
+	out, err := v.store.Git().Command("for-each-ref", "--merged="+commit, format, "refs/tags").Locked(v.lock).Run(ctx)
 	if err != nil {
 		return nil, ""
 	}
@@ -79,45 +79,46 @@ func (t *Tree) tags(ctx context.Context, commit string, lock *os.File) (objects 
 }
 
 // givePack removes everything unknown from .git, and copies what commit has and .git lacks into it, as one pack.
-func (t *Tree) givePack(ctx context.Context, root *folder, dot gitDir, commit string, lock *os.File) (gitDir, error) {
+func (v *visit) givePack(ctx context.Context, commit string) error {
 	var tags []string
-	if dot.Shown == "" || len(dot.Packs) > 2*maxShown || !sweepGit(root, &dot) {
-		dot = gitDir{Packs: map[string]stamp{}, Wrote: map[string]stamp{}, What: map[string]string{}}
-		if err := root.remove(".git"); err != nil {
-			return dot, err
+	dot := &v.st.Git
+	if dot.Shown == "" || len(dot.Packs) > 2*maxShown || !sweepGit(v.root, dot) {
+		*dot = gitDir{Packs: map[string]stamp{}, Wrote: map[string]stamp{}, What: map[string]string{}}
+		if err := v.root.remove(".git"); err != nil {
+			return err
 		}
-		if err := os.MkdirAll(held.At(filepath.Join(t.Dir, ".git", "objects", "pack")), 0o755); err != nil {
-			return dot, err
+		if err := os.MkdirAll(held.At(filepath.Join(v.Dir, ".git", "objects", "pack")), 0o755); err != nil {
+			return err
 		}
-		tags, dot.Tags = t.tags(ctx, commit, lock)
+		tags, dot.Tags = v.tags(ctx, commit)
 	}
 	if dot.Shown == commit {
-		return dot, nil
+		return nil
 	}
 	// The parent folders were just made, or opened as real ones.
-	dir := filepath.Join(t.Dir, ".git", "objects", "pack")
+	dir := filepath.Join(v.Dir, ".git", "objects", "pack")
 	// A tree is a cache and need not survive a power cut.
-	c := t.store.Git().Command("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
+	c := v.store.Git().Command("-c", "core.fsync=none", "pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", "--window=0", filepath.Join(dir, "pack"))
 	revs := strings.Join(append(tags, commit), "\n") + "\n"
 	if dot.Shown != "" {
 		revs += "^" + dot.Shown + "\n"
 	}
-	out, err := c.Input(revs).Locked(lock).Run(ctx)
+	out, err := c.Input(revs).Locked(v.lock).Run(ctx)
 	if err != nil {
-		return dot, err
+		return err
 	}
 	for _, id := range strings.Fields(string(out)) {
 		for _, ext := range []string{".pack", ".idx"} {
 			name := "pack-" + id + ext
 			is, err := stampFile(filepath.Join(dir, name))
 			if err != nil {
-				return dot, fmt.Errorf("git pack-objects left no %s: %w", name, err)
+				return fmt.Errorf("git pack-objects left no %s: %w", name, err)
 			}
 			dot.Packs["objects/pack/"+name] = is
 		}
 	}
 	dot.Shown = commit
-	return dot, nil
+	return nil
 }
 
 // sweepGit removes from .git what is unknown or was changed. It returns false if it can't, or if that removed a pack.
@@ -163,30 +164,30 @@ func sweepGit(root *folder, dot *gitDir) bool {
 }
 
 // show writes the rest of .git, unless it is there already, and saves what is known about the tree.
-func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
-	if t.Branch != "" {
-		if err := git.CheckBranch(t.Branch); err != nil {
+func (v *visit) show(commit string) error {
+	if v.Branch != "" {
+		if err := git.CheckBranch(v.Branch); err != nil {
 			return err
 		}
 	}
-	root, err := os.OpenRoot(held.At(filepath.Join(t.Dir, ".git")))
+	root, err := os.OpenRoot(held.At(filepath.Join(v.Dir, ".git")))
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	files := map[string]string{
-		"config":       t.config(),
+		"config":       v.config(),
 		"info/exclude": store.Excludes(),
 		"HEAD":         commit + "\n",
 	}
-	if t.Branch != "" {
-		files["HEAD"] = "ref: refs/heads/" + t.Branch + "\n"
-		files["refs/heads/"+t.Branch] = commit + "\n"
+	if v.Branch != "" {
+		files["HEAD"] = "ref: refs/heads/" + v.Branch + "\n"
+		files["refs/heads/"+v.Branch] = commit + "\n"
 	}
-	if dot.Tags != "" {
-		files["packed-refs"] = dot.Tags
+	if v.st.Git.Tags != "" {
+		files["packed-refs"] = v.st.Git.Tags
 	}
-	if shallow, err := os.ReadFile(held.At(filepath.Join(t.store.Dir(), "shallow"))); err == nil {
+	if shallow, err := os.ReadFile(held.At(filepath.Join(v.store.Dir(), "shallow"))); err == nil {
 		files["shallow"] = string(shallow)
 	}
 	// git takes a directory for a repository only if it has refs/.
@@ -194,25 +195,24 @@ func (t *Tree) show(st *treeState, dot gitDir, commit string) error {
 		return err
 	}
 	for name, content := range files {
-		if err := dot.write(root, name, content, strings.NewReader(content)); err != nil {
+		if err := v.st.Git.write(root, name, content, strings.NewReader(content)); err != nil {
 			return err
 		}
 	}
 	// The private index has the stat data of these very files, so `git status` reads no file.
-	is, err := stampFile(t.indexPath())
+	is, err := stampFile(v.indexPath())
 	if err != nil {
 		return err
 	}
-	from, err := os.Open(held.At(t.indexPath()))
+	from, err := os.Open(held.At(v.indexPath()))
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	if err := dot.write(root, "index", fmt.Sprint(is), from); err != nil {
+	if err := v.st.Git.write(root, "index", fmt.Sprint(is), from); err != nil {
 		return err
 	}
-	st.Git = dot
-	return t.saveState(*st)
+	return v.saveState()
 }
 
 // write creates name as a new file, because an existing one could be a hard link to a file elsewhere.

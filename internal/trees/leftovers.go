@@ -3,7 +3,6 @@ package trees
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,32 +16,26 @@ func (t *Tree) Leftovers(ctx context.Context, head string) ([]string, error) {
 	if err := git.CheckHashes(head); err != nil {
 		return nil, err
 	}
-	lock, err := t.lock(ctx)
+	v, err := t.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Close()
-	st, err := t.loadState()
-	if err != nil {
-		return nil, err
+	defer v.leave()
+	if v.root == nil {
+		return nil, nil
 	}
-	root, err := t.open(st)
-	if root == nil || err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	if !t.indexIsAt(st, head) { // it contains what a Stage added
-		if _, err := t.call(lock, "read-tree", "--reset", head).Run(ctx); err != nil {
+	if !v.indexIsAt(head) { // it contains what a Stage added
+		if _, err := v.call("read-tree", "--reset", head).Run(ctx); err != nil {
 			return nil, err
 		}
-		if err := t.noteIndex(&st, head, ""); err != nil {
+		if err := v.noteIndex(head, ""); err != nil {
 			return nil, err
 		}
-		if err := t.saveState(st); err != nil {
+		if err := v.saveState(); err != nil {
 			return nil, err
 		}
 	}
-	untracked, err := t.untracked(ctx, lock)
+	untracked, err := v.untracked(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +44,8 @@ func (t *Tree) Leftovers(ctx context.Context, head string) ([]string, error) {
 }
 
 // untracked lists what is neither tracked nor ignored. A folder without tracked files is listed as one path.
-func (t *Tree) untracked(ctx context.Context, lock *os.File) ([]string, error) {
-	out, err := t.call(lock, "ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory").Run(ctx)
+func (v *visit) untracked(ctx context.Context) ([]string, error) {
+	out, err := v.call("ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory").Run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing what a command has left: %w", err)
 	}

@@ -81,23 +81,15 @@ const tick = 20 * time.Millisecond
 // judge keeps exactly that. The caller must call it after each Restore that made the tree again, even without a
 // setup.command.
 func (t *Tree) Pristine(ctx context.Context) error {
-	lock, err := t.lock(ctx)
+	v, err := t.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
-	st, err := t.loadState()
-	if err != nil {
-		return err
-	}
-	root, err := t.open(st)
-	if err != nil {
-		return err
-	}
+	defer v.leave()
+	root := v.root
 	if root == nil {
 		return fmt.Errorf("%s is not a tree that pawl made: %w", git.Quote(t.Dir), fs.ErrNotExist)
 	}
-	defer root.Close()
 	ix, err := readIndex(t.indexPath())
 	if err != nil {
 		return err
@@ -132,7 +124,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 		p[f.path] = made{*f.is, sum}
 		newest = max(newest, f.is.Ctime)
 	}
-	if err := t.copyChanging(root, p); err != nil {
+	if err := v.copyChanging(p); err != nil {
 		return err
 	}
 	// A file written in the same tick as the record keeps its timestamps. So let the tick pass.
@@ -143,7 +135,7 @@ func (t *Tree) Pristine(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	made, err := t.untracked(ctx, lock)
+	made, err := v.untracked(ctx)
 	if err == nil {
 		err = durable.CacheJSON(t.madePath(), made)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -42,19 +41,14 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 			return false, fmt.Errorf("%s is not a glob", git.Quote(glob))
 		}
 	}
-	lock, err := t.lock(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer lock.Close()
-
 	t.Why, t.Lost = "", false
-	remembered, err := t.loadState()
+	v, err := t.enter(ctx)
 	if err != nil {
 		return false, err
 	}
-	known := remembered.Ino != 0
-	why := t.restore(ctx, commit, lock, o)
+	defer v.leave()
+	known := v.st.Ino != 0
+	why := v.restore(ctx, commit, o)
 	if why == nil {
 		return false, nil
 	}
@@ -65,7 +59,7 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 		return false, why
 	}
 	// A new tree solves whatever could not be repaired in place.
-	if err := t.create(ctx, commit, lock); err != nil {
+	if err := v.create(ctx, commit); err != nil {
 		return false, errors.Join(err, why)
 	}
 	if !errors.Is(why, errUnfinished) {
@@ -78,36 +72,27 @@ func (t *Tree) Restore(ctx context.Context, commit string, o RestoreOptions) (re
 var errUnfinished = errors.New("the tree was not finished")
 
 // restore repairs the tree in place. An error says why it has to be made again.
-func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o RestoreOptions) error {
-	st, err := t.loadState()
-	if err != nil {
-		return err
-	}
-	root, err := t.open(st)
-	if err != nil {
-		return err
-	}
-	if root == nil {
+func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) error {
+	if v.root == nil {
 		return errors.New("the tree was missing or replaced")
 	}
-	defer root.Close()
-	before, err := readIndex(t.indexPath())
+	before, err := readIndex(v.indexPath())
 	if err != nil {
 		return err
 	}
-	record, err := t.loadPristine()
+	record, err := v.loadPristine()
 	if errors.Is(err, fs.ErrNotExist) {
 		return errUnfinished
 	}
 	if err != nil {
 		return fmt.Errorf("what belongs into the tree can't be read: %w", err)
 	}
-	atCommit := len(before.links) == 0 && t.indexIsAt(st, commit)
-	index, err := stampFile(t.indexPath())
+	atCommit := len(before.links) == 0 && v.indexIsAt(commit)
+	index, err := stampFile(v.indexPath())
 	if err != nil {
 		return err
 	}
-	entries, err := walk(root, true, func(p string) bool {
+	entries, err := walk(v.root, true, func(p string) bool {
 		if _, ok := record[p]; ok {
 			return true
 		}
@@ -120,7 +105,7 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 
 	// First remove everything that is not certainly what git put there. git compares times only by the second, and
 	// treats a file as unchanged if it reaches it through a symlink to a moved folder.
-	c := cleaner{root: root}
+	c := cleaner{root: v.root}
 	var extras []found
 	unchanged := 0
 	for _, f := range entries {
@@ -147,59 +132,54 @@ func (t *Tree) restore(ctx context.Context, commit string, lock *os.File, o Rest
 		}
 	}
 	if o.Judge {
-		if err := t.cleanJudge(root, extras, before, record, o); err != nil {
+		if err := v.cleanJudge(extras, before, record, o); err != nil {
 			return err
 		}
 	}
-	exact := atCommit && unchanged == len(before.entries)
 	g, gctx := panics.WithContext(ctx)
-	g.Go(func() error { return t.checkout(gctx, &st, commit, exact, lock) })
-	dot, shown := st.Git, commit
-	if o.Like != "" && dot.Shown == o.Like {
+	if !atCommit || unchanged < len(before.entries) {
+		g.Go(func() error { return v.checkout(gctx, commit) })
+	}
+	shown := commit
+	if o.Like != "" && v.st.Git.Shown == o.Like {
 		shown = o.Like
 	}
-	g.Go(func() (err error) {
-		dot, err = t.givePack(gctx, root, dot, shown, lock)
-		return err
-	})
+	g.Go(func() error { return v.givePack(gctx, shown) })
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	if !o.Judge {
-		if err := t.cleanDesk(ctx, root, extras, record, lock); err != nil {
+		if err := v.cleanDesk(ctx, extras, record); err != nil {
 			return err
 		}
 	}
-	return t.show(&st, dot, shown)
+	return v.show(shown)
 }
 
 // indexIsAt reports whether the index is known to hold commit's tree. Files that match such an index need no git
 // command.
-func (t *Tree) indexIsAt(st treeState, commit string) bool {
-	if st.IndexCommit != commit {
-		c, known := t.store.Known(commit)
-		if !known || c.Tree != st.IndexTree {
+func (v *visit) indexIsAt(commit string) bool {
+	if v.st.IndexCommit != commit {
+		c, known := v.store.Known(commit)
+		if !known || c.Tree != v.st.IndexTree {
 			return false
 		}
 	}
-	now, err := stampFile(t.indexPath())
-	return err == nil && now == st.IndexIs
+	now, err := stampFile(v.indexPath())
+	return err == nil && now == v.st.IndexIs
 }
 
 // noteIndex records what the index holds: a commit's tree, or a tree by its ID.
-func (t *Tree) noteIndex(st *treeState, commit, tree string) error {
-	is, err := stampFile(t.indexPath())
-	st.IndexCommit, st.IndexTree, st.IndexIs = commit, tree, is
+func (v *visit) noteIndex(commit, tree string) error {
+	is, err := stampFile(v.indexPath())
+	v.st.IndexCommit, v.st.IndexTree, v.st.IndexIs = commit, tree, is
 	return err
 }
 
-// checkout makes tracked files exact, unless they are known to be.
-func (t *Tree) checkout(ctx context.Context, st *treeState, commit string, exact bool, lock *os.File) error {
-	if exact {
-		return nil
-	}
-	if _, err := t.call(lock, "read-tree", "--reset", "-u", "--no-recurse-submodules", commit).Run(ctx); err != nil {
+// checkout makes tracked files exact.
+func (v *visit) checkout(ctx context.Context, commit string) error {
+	if _, err := v.call("read-tree", "--reset", "-u", "--no-recurse-submodules", commit).Run(ctx); err != nil {
 		return err
 	}
-	return t.noteIndex(st, commit, "")
+	return v.noteIndex(commit, "")
 }

@@ -60,39 +60,28 @@ func (t *Tree) StageRead(ctx context.Context, head string, o StageOptions) (Chan
 	if err := git.CheckHashes(head); err != nil {
 		return Change{}, err
 	}
-	lock, err := t.lock(ctx)
+	v, err := t.enter(ctx)
 	if err != nil {
 		return Change{}, err
 	}
-	defer lock.Close()
-	st, err := t.loadState()
-	if err != nil {
-		return Change{}, err
-	}
-	root, err := t.open(st)
-	if err != nil {
-		return Change{}, err
-	}
-	if root == nil {
+	defer v.leave()
+	if v.root == nil {
 		return Change{Violations: []Unaddable{{Path: ".", Why: "the working tree was removed, replaced or made unreadable"}}}, nil
 	}
-	defer root.Close()
-	s := staging{StageOptions: o, t: t, lock: lock, root: root, head: head, atHead: t.indexIsAt(st, head)}
+	s := staging{StageOptions: o, visit: v, head: head, atHead: v.indexIsAt(head)}
 	c, err := s.run(ctx)
 	if err != nil || c.Tree == "" {
 		return c, err
 	}
-	if err := t.noteIndex(&st, "", c.Tree); err != nil {
+	if err := v.noteIndex("", c.Tree); err != nil {
 		return Change{}, err
 	}
-	return c, t.saveState(st)
+	return c, v.saveState()
 }
 
 type staging struct {
 	StageOptions
-	t      *Tree
-	lock   *os.File
-	root   *folder
+	*visit
 	head   string
 	atHead bool // the index is head's tree
 
@@ -136,7 +125,7 @@ func (s *staging) run(ctx context.Context) (Change, error) {
 		return Change{}, err
 	}
 	c.Violations = s.violations
-	return c, s.t.store.Git().ReadTargets(ctx, c.Files)
+	return c, s.store.Git().ReadTargets(ctx, c.Files)
 }
 
 // maxUnaddable is how many violations are looked for: with as many, they are the whole result. git compares each file
@@ -152,7 +141,7 @@ func (s *staging) violate(path, why string) {
 // survey finds what git must not touch, before any git command runs. In a folder with a .git, git would consult that
 // repository, whose config is the agent's.
 func (s *staging) survey(ctx context.Context) (err error) {
-	s.ix, err = readIndex(s.t.indexPath())
+	s.ix, err = readIndex(s.indexPath())
 	if git.Starved(err) {
 		return err
 	}
@@ -160,17 +149,17 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		// What an earlier Stage added to the index must not count. A tracked file stays tracked even if the agent has
 		// since had it ignored.
 		if err != nil {
-			s.t.Torn = "the index"
-			_ = os.Remove(held.At(s.t.indexPath()))
+			s.Torn = "the index"
+			_ = os.Remove(held.At(s.indexPath()))
 		}
-		if _, err := s.t.call(s.lock, "read-tree", "--reset", s.head).Run(ctx); err != nil {
+		if _, err := s.call("read-tree", "--reset", s.head).Run(ctx); err != nil {
 			return err
 		}
-		if s.ix, err = readIndex(s.t.indexPath()); err != nil {
+		if s.ix, err = readIndex(s.indexPath()); err != nil {
 			return err
 		}
 	}
-	index, err := stampFile(s.t.indexPath())
+	index, err := stampFile(s.indexPath())
 	if err != nil {
 		return err
 	}
@@ -183,7 +172,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 			s.excluded = append(s.excluded, p)
 		}
 	}
-	made, err := readPaths(s.t.madePath())
+	made, err := readPaths(s.madePath())
 	if err != nil {
 		return err
 	}
@@ -234,7 +223,7 @@ func (s *staging) survey(ctx context.Context) (err error) {
 	if err := s.tooLarge(ctx, large); err != nil {
 		return err
 	}
-	ignored, err := s.t.ignored(ctx, odd, s.lock)
+	ignored, err := s.ignored(ctx, odd)
 	if err != nil {
 		return err
 	}
@@ -276,11 +265,11 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 			blobs.WriteString(e.blobText() + "\n")
 		}
 	}
-	ignored, err := s.t.ignored(ctx, paths, s.lock)
+	ignored, err := s.ignored(ctx, paths)
 	if err != nil {
 		return err
 	}
-	out, err := s.t.store.Git().Command("cat-file", "--batch-check=%(objectsize)").Input(blobs.String()).Run(ctx)
+	out, err := s.store.Git().Command("cat-file", "--batch-check=%(objectsize)").Input(blobs.String()).Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -326,7 +315,7 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 // git add and git status would run git inside them.
 func (s *staging) submodules(ctx context.Context, paths []string) error {
 	s.excluded = append(s.excluded, paths...)
-	out, err := s.t.call(s.lock, append([]string{"--literal-pathspecs", "ls-files", "-z", "--modified", "--"}, paths...)...).Run(ctx)
+	out, err := s.call(append([]string{"--literal-pathspecs", "ls-files", "-z", "--modified", "--"}, paths...)...).Run(ctx)
 	for _, p := range git.Fields(out) {
 		s.violate(p, "a submodule was added, removed or moved")
 	}
@@ -338,7 +327,7 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 	add := func(args ...string) error {
 		pathspecs := strings.Join(append([]string{"."}, s.excluded...), "\x00:(top,literal,exclude)") + "\x00"
 		args = append([]string{"add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"}, args...)
-		_, err := s.t.call(s.lock, args...).Input(pathspecs).Run(ctx)
+		_, err := s.call(args...).Input(pathspecs).Run(ctx)
 		return err
 	}
 	if err = add(); err == nil {
@@ -362,7 +351,7 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 	if errors.As(retryErr, &ge) {
 		refusesNames = refusesNames || strings.Contains(ge.Stderr, "invalid path")
 	}
-	out, lsErr := s.t.call(s.lock, "ls-files", "-z", "--others", "--modified", "--exclude-standard").Run(ctx)
+	out, lsErr := s.call("ls-files", "-z", "--others", "--modified", "--exclude-standard").Run(ctx)
 	if lsErr != nil {
 		return false, errors.Join(err, lsErr)
 	}
@@ -405,7 +394,7 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 	var c Change
 	g, ctx := panics.WithContext(ctx)
 	withIndex := func(args ...string) *git.Command {
-		return s.t.store.Git().With("GIT_INDEX_FILE=" + s.t.indexPath()).Command(args...).Locked(s.lock)
+		return s.store.Git().With("GIT_INDEX_FILE=" + s.indexPath()).Command(args...).Locked(s.lock)
 	}
 	g.Go(func() error {
 		out, err := withIndex("write-tree").Run(ctx)
@@ -465,7 +454,7 @@ func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (
 	if info.Len() == 0 {
 		return false, nil
 	}
-	_, err := s.t.call(s.lock, "update-index", "-z", "--index-info").Input(info.String()).Run(ctx)
+	_, err := s.call("update-index", "-z", "--index-info").Input(info.String()).Run(ctx)
 	return true, err
 }
 
@@ -483,7 +472,7 @@ func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
 	if !s.attributes || len(changed) == 0 {
 		return nil
 	}
-	out, err := s.t.call(s.lock, "check-attr", "--cached", "-z", "--stdin", "filter").Input(names.String()).Run(ctx)
+	out, err := s.call("check-attr", "--cached", "-z", "--stdin", "filter").Input(names.String()).Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -492,7 +481,7 @@ func (s *staging) contents(ctx context.Context, files []git.FileChange) error {
 		if f[2] != "lfs" {
 			continue
 		}
-		content, err := s.t.store.BlobByID(ctx, file.NewBlob, maxPointer)
+		content, err := s.store.BlobByID(ctx, file.NewBlob, maxPointer)
 		if err != nil && !errors.Is(err, git.ErrTooLarge) {
 			return err
 		}

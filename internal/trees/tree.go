@@ -75,8 +75,37 @@ func (t *Tree) loadState() (treeState, error) {
 	return treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}, nil
 }
 
-func (t *Tree) saveState(st treeState) error {
-	return durable.CacheJSON(filepath.Join(t.state, "state.json"), st)
+func (v *visit) saveState() error {
+	return durable.CacheJSON(filepath.Join(v.state, "state.json"), v.st)
+}
+
+// visit is what a method has of a tree while it works on it.
+type visit struct {
+	*Tree
+	lock *os.File
+	st   treeState
+	root *folder // nil if the tree is missing or not the one that pawl made
+}
+
+// enter locks and opens the tree, until the caller leaves it.
+func (t *Tree) enter(ctx context.Context) (v *visit, err error) {
+	v = &visit{Tree: t}
+	if v.lock, err = t.lock(ctx); err != nil {
+		return nil, err
+	}
+	if v.st, err = t.loadState(); err == nil {
+		v.root, err = t.open(v.st)
+	}
+	if err != nil {
+		v.leave()
+		return nil, err
+	}
+	return v, nil
+}
+
+func (v *visit) leave() {
+	_ = v.root.Close()
+	_ = v.lock.Close()
 }
 
 // lock keeps other processes from working on the tree's files. git processes hold it until they end, so an index.lock
@@ -102,8 +131,8 @@ func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 }
 
 // call returns a git command on the tree's files, with the store's git directory and the private index.
-func (t *Tree) call(lock *os.File, args ...string) *git.Command {
-	return t.store.Git().With("GIT_WORK_TREE="+t.Dir, "GIT_INDEX_FILE="+t.indexPath()).Command(args...).Locked(lock)
+func (v *visit) call(args ...string) *git.Command {
+	return v.store.Git().With("GIT_WORK_TREE="+v.Dir, "GIT_INDEX_FILE="+v.indexPath()).Command(args...).Locked(v.lock)
 }
 
 // open opens the tree. It returns nil if the tree is missing or not the one that pawl made.
@@ -151,36 +180,36 @@ func (t *Tree) wipe() error {
 }
 
 // create makes the tree again at commit.
-func (t *Tree) create(ctx context.Context, commit string, lock *os.File) error {
+func (v *visit) create(ctx context.Context, commit string) error {
 	// Keep the old tree until the new one is known to be possible.
-	if _, err := t.store.ReadCommit(ctx, commit); err != nil {
+	if _, err := v.store.ReadCommit(ctx, commit); err != nil {
 		return err
 	}
-	if err := t.wipe(); err != nil {
+	_ = v.root.Close()
+	if err := v.wipe(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(held.At(filepath.Dir(t.Dir)), 0o700); err != nil {
+	if err := os.MkdirAll(held.At(filepath.Dir(v.Dir)), 0o700); err != nil {
 		return err
 	}
-	if err := os.Mkdir(held.At(t.Dir), 0o755); err != nil {
+	if err := os.Mkdir(held.At(v.Dir), 0o755); err != nil {
 		return err
 	}
-	root, err := openFolder(t.Dir)
+	root, err := openFolder(v.Dir)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	v.root = root
 	dir, err := root.stat()
 	if err != nil {
 		return err
 	}
-	st := treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}
-	if err := t.checkout(ctx, &st, commit, false, lock); err != nil {
+	v.st = treeState{Dev: uint64(dir.Dev), Ino: dir.Ino}
+	if err := v.checkout(ctx, commit); err != nil {
 		return err
 	}
-	dot, err := t.givePack(ctx, root, st.Git, commit, lock)
-	if err != nil {
+	if err := v.givePack(ctx, commit); err != nil {
 		return err
 	}
-	return t.show(&st, dot, commit)
+	return v.show(commit)
 }

@@ -36,15 +36,8 @@ const (
 // that pawl may not read; otherwise those are reported as shut. A system call is made only for paths for which stat is
 // true.
 func walk(root *folder, mend bool, stat func(path string) bool) ([]found, error) {
-	st, err := root.stat()
-	if err != nil {
-		return nil, err
-	}
-	w := walker{mend: mend, stat: stat, dev: uint64(st.Dev)}
-	if mend {
-		mendMode(root, st)
-	}
-	err = w.list(root, "", 0)
+	w := walker{mend: mend, stat: stat}
+	_, err := w.list(root, "", 0)
 	return w.found, err
 }
 
@@ -64,10 +57,23 @@ func mendMode(d *folder, st unix.Stat_t) {
 	}
 }
 
-func (w *walker) list(d *folder, prefix string, depth int) error {
+// list adds what is in a folder, and says why the folder was not looked into, "" if it was.
+func (w *walker) list(d *folder, prefix string, depth int) (shut string, err error) {
+	st, err := d.stat()
+	switch {
+	case err != nil:
+		return "", err
+	case prefix == "":
+		w.dev = uint64(st.Dev)
+	case uint64(st.Dev) != w.dev:
+		return "another file system is mounted there", nil
+	}
+	if w.mend {
+		mendMode(d, st)
+	}
 	entries, err := d.f.ReadDir(-1)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -81,7 +87,7 @@ func (w *walker) list(d *folder, prefix string, depth int) error {
 			case errors.Is(err, fs.ErrNotExist):
 				continue // gone since it was listed
 			case err != nil:
-				return &os.PathError{Op: "lstat", Path: filepath.Join(d.abs, name), Err: err}
+				return "", &os.PathError{Op: "lstat", Path: filepath.Join(d.abs, name), Err: err}
 			}
 			f.is, f.linked = new(stampOf(st)), st.Nlink > 1 && st.Mode&unix.S_IFMT == unix.S_IFREG
 		}
@@ -107,27 +113,13 @@ func (w *walker) list(d *folder, prefix string, depth int) error {
 			w.found = w.found[:at] // gone since it was listed
 			continue
 		case err != nil:
-			return err
+			return "", err
 		}
-		err = w.enter(sub, at, depth)
+		shut, err := w.list(sub, f.path+"/", depth+1)
 		if err = errors.Join(err, sub.Close()); err != nil {
-			return err
+			return "", err
 		}
+		w.found[at].shut = shut
 	}
-	return nil
-}
-
-func (w *walker) enter(d *folder, at, depth int) error {
-	st, err := d.stat()
-	if err != nil {
-		return err
-	}
-	if uint64(st.Dev) != w.dev {
-		w.found[at].shut = "another file system is mounted there"
-		return nil
-	}
-	if w.mend {
-		mendMode(d, st)
-	}
-	return w.list(d, w.found[at].path+"/", depth+1)
+	return "", nil
 }
