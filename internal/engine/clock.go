@@ -6,10 +6,8 @@ import (
 	"errors"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
 	persistencespb "go.temporal.io/server/api/persistence/v1"
-	"go.temporal.io/server/common/persistence/serialization"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -41,32 +39,33 @@ func (m moment) setBack(since moment) time.Duration {
 
 // rewind makes the server read its timers from a point in time at the latest. It reports whether that changed anything.
 func rewind(ctx context.Context, db *sql.DB, to time.Time) (rewound bool, err error) {
-	err = changeShard(ctx, db, func(shard *persistencespb.ShardInfo) bool {
+	err = change(ctx, db, "shards", "", &persistencespb.ShardInfo{}, func(shard *persistencespb.ShardInfo) (bool, error) {
 		for _, queue := range shard.GetQueueStates() {
 			rewound = rewindQueue(queue, to) || rewound
 		}
-		return rewound
+		return rewound, nil
 	})
 	return rewound, err
 }
 
-// changeShard calls change for the state of the server's only shard, and writes what was changed.
-func changeShard(ctx context.Context, db *sql.DB, change func(*persistencespb.ShardInfo) (changed bool)) error {
-	blob := &commonpb.DataBlob{EncodingType: enumspb.ENCODING_TYPE_PROTO3}
-	err := db.QueryRowContext(ctx, "SELECT data FROM shards").Scan(&blob.Data)
+// change calls edit for the message in a row of a table, of which there is at most one, and writes what was changed.
+func change[M proto.Message](ctx context.Context, db *sql.DB, table, where string, m M, edit func(M) (changed bool, err error)) error {
+	var data []byte
+	err := db.QueryRowContext(ctx, "SELECT data FROM "+table+where).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
+	}
+	if err == nil {
+		err = proto.Unmarshal(data, m)
 	}
 	if err != nil {
 		return err
 	}
-	server := serialization.NewSerializer()
-	shard, err := server.ShardInfoFromBlob(blob)
-	if err != nil || !change(shard) {
+	if changed, err := edit(m); err != nil || !changed {
 		return err
 	}
-	if blob, err = server.ShardInfoToBlob(shard); err == nil {
-		_, err = db.ExecContext(ctx, "UPDATE shards SET data = ?", blob.GetData())
+	if data, err = proto.Marshal(m); err == nil {
+		_, err = db.ExecContext(ctx, "UPDATE "+table+" SET data = ?"+where, data)
 	}
 	return err
 }

@@ -18,17 +18,17 @@ import (
 	"go.temporal.io/server/common/resolver"
 )
 
-// connect opens the database for the server, and puts a connection of pawl's own into the pool of the server's plugin.
+// connect opens the database for the server, and puts a pool of pawl's own, which it returns, into the server's plugin.
 // The plugin has one pool for each data source, as long as the process lives, and no option for another.
-func (d database) connect(cfg *config.SQL) error {
+func (d database) connect(cfg *config.SQL) (*sql.DB, error) {
 	db, err := persistencesql.NewSQLDB(sqlplugin.DbKindMain, cfg, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer db.Close()
 	field := reflect.ValueOf(db).Elem().FieldByName("db")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*sqlx.DB]() {
-		return errors.New("the server's SQLite plugin is not the one that pawl was made for")
+		return nil, errors.New("the server's SQLite plugin is not the one that pawl was made for")
 	}
 	pool := (*sqlx.DB)(field.UnsafePointer())
 	own := sql.OpenDB(connector{pool.Driver(), d.dsn() + "?mode=rw&_time_format=sqlite&_pragma=journal_mode(wal)&_pragma=" + syncAll})
@@ -36,7 +36,7 @@ func (d database) connect(cfg *config.SQL) error {
 	own.SetMaxIdleConns(cfg.MaxIdleConns)
 	theirs := pool.DB
 	pool.DB = own
-	return theirs.Close()
+	return own, theirs.Close()
 }
 
 // maxKept limits how many statements a connection keeps. The server has about a hundred, and one for each kind of list

@@ -43,11 +43,11 @@ func (o Options) WithClockSetBackAtStart() Options {
 // TimersReadTo makes a database say that its timers have been read to a point in time.
 func TimersReadTo(t *testing.T, db *sql.DB, to time.Time) {
 	t.Helper()
-	require.NoError(t, changeShard(context.Background(), db, func(shard *persistencespb.ShardInfo) bool {
+	require.NoError(t, change(context.Background(), db, "shards", "", &persistencespb.ShardInfo{}, func(shard *persistencespb.ShardInfo) (bool, error) {
 		shard.QueueStates = map[int32]*persistencespb.QueueState{
 			int32(tasks.CategoryIDTimer): {ExclusiveReaderHighWatermark: &persistencespb.TaskKey{FireTime: timestamppb.New(to)}},
 		}
-		return true
+		return true, nil
 	}))
 }
 

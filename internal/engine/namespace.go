@@ -3,22 +3,14 @@ package engine
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	persistencespb "go.temporal.io/server/api/persistence/v1"
 	"go.temporal.io/server/common/config"
-	"go.temporal.io/server/common/log"
-	"go.temporal.io/server/common/metrics"
-	"go.temporal.io/server/common/persistence/serialization"
-	persistencesql "go.temporal.io/server/common/persistence/sql"
-	"go.temporal.io/server/common/persistence/sql/sqlplugin"
-	"go.temporal.io/server/common/resolver"
 	"go.temporal.io/server/common/searchattribute/sadefs"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 	"google.golang.org/protobuf/proto"
@@ -40,56 +32,31 @@ type namespace struct {
 // ensure creates or corrects the namespace's record. It does so before the server starts and not through the server's
 // API, because each of the server's four services caches the namespace for two seconds. A workflow that uses a search
 // attribute that the history service does not know yet fails its task.
-func (n namespace) ensure(ctx context.Context, cfg *config.SQL) (err error) {
+func (n namespace) ensure(ctx context.Context, cfg *config.SQL, db *sql.DB) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("set up namespace %q: %w", namespaceName, err)
 		}
 	}()
-	db, err := persistencesql.NewSQLDB(sqlplugin.DbKindMain, cfg, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
+	fresh, err := sqliteschema.NewNamespaceConfig(clusterName, namespaceName, false, n.attributes)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-
-	name := namespaceName
-	rows, err := db.SelectFromNamespace(ctx, sqlplugin.NamespaceFilter{Name: &name})
-	switch {
-	case errors.Is(err, sql.ErrNoRows) || err == nil && len(rows) == 0:
-		fresh, err := sqliteschema.NewNamespaceConfig(clusterName, namespaceName, false, n.attributes)
-		if err != nil {
-			return err
+	// NewNamespaceConfig always sets 24 h.
+	fresh.Detail.Config.Retention = durationpb.New(n.retention)
+	if err := sqliteschema.CreateNamespaces(cfg, fresh); err != nil { // it leaves an existing one as it is
+		return err
+	}
+	where := " WHERE name = '" + namespaceName + "'"
+	return change(ctx, db, "namespaces", where, &persistencespb.NamespaceDetail{}, func(detail *persistencespb.NamespaceDetail) (bool, error) {
+		before := proto.CloneOf(detail)
+		detail.Config.Retention = durationpb.New(n.retention)
+		if err := n.alias(detail.Config); err != nil || proto.Equal(before, detail) {
+			return false, err
 		}
-		// NewNamespaceConfig always sets 24 h.
-		fresh.Detail.Config.Retention = durationpb.New(n.retention)
-		return sqliteschema.CreateNamespaces(cfg, fresh)
-	case err != nil:
-		return err
-	}
-
-	row := rows[0]
-	serializer := serialization.NewSerializer()
-	encoding, err := enumspb.EncodingTypeFromString(row.DataEncoding)
-	if err != nil {
-		return err
-	}
-	detail, err := serializer.NamespaceDetailFromBlob(&commonpb.DataBlob{Data: row.Data, EncodingType: encoding})
-	if err != nil {
-		return err
-	}
-	before := proto.CloneOf(detail)
-	detail.Config.Retention = durationpb.New(n.retention)
-	if err := n.alias(detail.Config); err != nil || proto.Equal(before, detail) {
-		return err
-	}
-	detail.ConfigVersion++
-	blob, err := serializer.NamespaceDetailToBlob(detail)
-	if err != nil {
-		return err
-	}
-	row.Data, row.DataEncoding = blob.Data, blob.EncodingType.String()
-	_, err = db.UpdateNamespace(ctx, &row)
-	return err
+		detail.ConfigVersion++
+		return true, nil
+	})
 }
 
 // alias gives each search attribute one of the columns that the visibility table has for its type. An attribute that

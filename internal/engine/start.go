@@ -66,10 +66,11 @@ func start(ctx context.Context, o Options, known string, lock *os.File, takeover
 		mending.Note(o.Dir, "rows of the database could not be read and were taken out ("+ready.amended+"): their loops continue from their ledgers")
 	}
 	sql := db.config()
-	if err := db.connect(sql); err != nil {
+	pool, err := db.connect(sql)
+	if err != nil {
 		return nil, err
 	}
-	if err := (namespace{o.Retention, o.SearchAttributes}).ensure(ctx, sql); err != nil {
+	if err := (namespace{o.Retention, o.SearchAttributes}).ensure(ctx, sql, pool); err != nil {
 		return nil, err
 	}
 	identifyBinary()
