@@ -176,7 +176,6 @@ func serverConfig(db *config.SQL, p ports, clusterID string) *config.Config {
 			ClusterID:              clusterID,
 		}},
 	}
-	cfg.DCRedirectionPolicy.Policy = "noop"
 	service := func(port int) config.Service {
 		return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: host}}
 	}
@@ -188,10 +187,6 @@ func serverConfig(db *config.SQL, p ports, clusterID string) *config.Config {
 		string(primitives.MatchingService): service(p.matching),
 		string(primitives.WorkerService):   service(anyPort),
 	}
-	cfg.Archival.History.State = config.ArchivalDisabled
-	cfg.Archival.Visibility.State = config.ArchivalDisabled
-	cfg.NamespaceDefaults.Archival.History.State = config.ArchivalDisabled
-	cfg.NamespaceDefaults.Archival.Visibility.State = config.ArchivalDisabled
 	cfg.PublicClient.HostPort = p.address()
 	return cfg
 }
