@@ -141,18 +141,12 @@ func (c *capture) unroll() error {
 			line = "\n" + line
 		}
 	}
-	rest := make([]byte, len(line), int64(len(line))+c.ring)
+	rest := make([]byte, int64(len(line))+c.ring)
 	copy(rest, line)
 	oldest := c.at(c.total)
-	for _, part := range []*io.SectionReader{
-		io.NewSectionReader(c.file, oldest, limit-oldest),
-		io.NewSectionReader(c.file, c.head, oldest-c.head),
-	} {
-		from := len(rest)
-		rest = rest[:from+int(part.Size())]
-		if _, err := io.ReadFull(part, rest[from:]); err != nil {
-			return err
-		}
+	ring := io.MultiReader(io.NewSectionReader(c.file, oldest, limit-oldest), io.NewSectionReader(c.file, c.head, oldest-c.head))
+	if _, err := io.ReadFull(ring, rest[len(line):]); err != nil {
+		return err
 	}
 	_, err := c.file.WriteAt(rest, c.head)
 	return err
