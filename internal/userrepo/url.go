@@ -27,7 +27,7 @@ const (
 const reachLimit = time.Minute
 
 // Refs returns the objects of the refs of another repository that match the patterns. The value of HEAD, if it is
-// asked for, is the short name of its branch, "" if it has none.
+// asked for, is the short name of its branch, "" if it has none. That branch is among the refs then.
 func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map[string]string, error) {
 	run, from, err := of.from(s)
 	if err != nil {
@@ -48,6 +48,8 @@ func Refs(ctx context.Context, s *store.Store, of Repo, patterns ...string) (map
 		switch branch, symbolic := strings.CutPrefix(value, "ref: refs/heads/"); {
 		case symbolic && ref == "HEAD":
 			refs[ref] = branch
+		case ref == "HEAD" && refs[ref] != "":
+			refs["refs/heads/"+refs[ref]] = value
 		case ref == "HEAD", strings.HasPrefix(value, "ref: "), strings.HasSuffix(ref, "^{}"):
 		default:
 			refs[ref] = value
@@ -73,19 +75,12 @@ func InspectAt(ctx context.Context, s *store.Store, of Repo, base, loopRef strin
 	if err != nil {
 		return Source{}, Unreached(url, err)
 	}
-	if out.Branch == "" {
-		if out.Branch = refs["HEAD"]; out.Branch == "" {
-			return Source{}, &Precondition{Code: NoCommit, What: fmt.Sprintf("%s has no commit yet, or its HEAD is none of its branches", git.Quote(url)),
-				Do: "push a branch to it, or name the one to start from as repo.base"}
-		}
-		more, err := Refs(ctx, s, of, "refs/heads/"+out.Branch)
-		if err != nil {
-			return Source{}, Unreached(url, err)
-		}
-		maps.Copy(refs, more)
-	}
+	out.Branch = cmp.Or(out.Branch, refs["HEAD"])
 	out.Head = refs["refs/heads/"+out.Branch]
 	switch {
+	case out.Branch == "":
+		return Source{}, &Precondition{Code: NoCommit, What: fmt.Sprintf("%s has no commit yet, or its HEAD is none of its branches", git.Quote(url)),
+			Do: "push a branch to it, or name the one to start from as repo.base"}
 	case out.Head == "":
 		return Source{}, noSuchBranch("there is no branch %s in "+git.Quote(url), out.Branch)
 	case !git.IsHash(out.Head):
