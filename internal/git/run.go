@@ -11,7 +11,6 @@ package git
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,15 +177,13 @@ func Program() string {
 // Command is one git process that has not run yet.
 type Command struct {
 	Stdin io.Reader // nil: empty
-	// Inherit is file 3 of the process and of those that it starts, in the place of a lock.
-	Inherit *os.File
 	// Stdout reads the output while git runs. An error ends git; ErrEnough does so without a failure.
 	Stdout func(io.Reader) error
 
 	runner  Runner
 	args    []string
-	lock    *os.File
-	started func() // called once git has its end of its input
+	held    *os.File // nil for none
+	started func()   // called once git has its end of its input
 }
 
 // ErrEnough is returned by Command.Stdout when nobody needs the rest of the output.
@@ -201,9 +198,10 @@ func (c *Command) Input(text string) *Command {
 	return c
 }
 
-// Locked makes the process keep a lock until it has ended, even if pawl has died, and returns the command.
-func (c *Command) Locked(lock *os.File) *Command {
-	c.lock = lock
+// Holding makes the process and those that it starts have a file as their file 3, nil for none, and returns the command. A
+// lock is kept so until they have ended, even if pawl has died.
+func (c *Command) Holding(f *os.File) *Command {
+	c.held = f
 	return c
 }
 
@@ -227,8 +225,8 @@ func (c *Command) Run(ctx context.Context) ([]byte, error) {
 	cmd.Stdin = c.Stdin
 	var stderr tail
 	cmd.Stderr = &stderr
-	if f := cmp.Or(c.lock, c.Inherit); f != nil {
-		cmd.ExtraFiles = []*os.File{f}
+	if c.held != nil {
+		cmd.ExtraFiles = []*os.File{c.held}
 	}
 	known := c.lead(cmd)
 	detach(cmd, c.runner.user)

@@ -22,5 +22,5 @@ func (s *Store) foldPacks(ctx context.Context, lock *os.File) {
 		_ = os.Remove(s.path(d))
 	}
 	// Geometric: a large pack (the user's history) is left alone while it outweighs the others.
-	_, _ = s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index").Locked(lock).Run(ctx)
+	_, _ = s.run.Command("repack", "-d", "-q", "--geometric=2", "--no-write-bitmap-index").Holding(lock).Run(ctx)
 }

@@ -69,7 +69,7 @@ func (s *Store) Sound(ctx context.Context, deep bool, refs, known []string) (str
 	}
 	defer lock.Close()
 	fsck := s.run.Command("fsck", "--full", "--no-dangling", "--no-reflogs", "--no-progress")
-	if _, err := fsck.Locked(lock).Run(ctx); err != nil {
+	if _, err := fsck.Holding(lock).Run(ctx); err != nil {
 		return s.saying(ctx, err)
 	}
 	return "", nil
@@ -397,6 +397,6 @@ func (s *Store) replaceRefs(ctx context.Context, refs map[string]string, lock *o
 	if script.Len() == 0 {
 		return nil
 	}
-	_, err := s.run.Command("update-ref", "--stdin", "-z").Input(script.String()).Locked(lock).Run(ctx)
+	_, err := s.run.Command("update-ref", "--stdin", "-z").Input(script.String()).Holding(lock).Run(ctx)
 	return err
 }

@@ -134,7 +134,7 @@ func (s *Store) create(ctx context.Context, lock *os.File) error {
 		return err
 	}
 	init := git.Hardened(fresh).Command("init", "--quiet", "--bare", "--template=", "--initial-branch=none", "--object-format=sha1")
-	if _, err := init.Locked(lock).Run(ctx); err != nil {
+	if _, err := init.Holding(lock).Run(ctx); err != nil {
 		return err
 	}
 	if _, err := s.writeConfig(at); err != nil {
@@ -238,7 +238,7 @@ func (s *Store) SetRef(ctx context.Context, ref, to, from string) error {
 		return err
 	}
 	script := "delete " + ref + "\x00" + from + "\x00"
-	_, err = s.run.Command("update-ref", "--stdin", "-z").Input(script).Locked(lock).Run(ctx)
+	_, err = s.run.Command("update-ref", "--stdin", "-z").Input(script).Holding(lock).Run(ctx)
 	return err
 }
 

@@ -238,7 +238,7 @@ func (s *Store) moveRef(ctx context.Context, ref, to string, lock *os.File) erro
 	}
 	if err != nil || is != nil && !is.Mode().IsRegular() {
 		script := "update " + ref + "\x00" + to + "\x00\x00"
-		_, err := s.run.Command("update-ref", "--stdin", "-z").Input(script).Locked(lock).Run(ctx)
+		_, err := s.run.Command("update-ref", "--stdin", "-z").Input(script).Holding(lock).Run(ctx)
 		return err
 	}
 	f, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

@@ -57,7 +57,7 @@ func (t *Tree) config() string {
 // can't list them; then only descriptions of commits are lost.
 func (v *visit) tags(ctx context.Context, commit string) (objects []string, packed string) {
 	const format = "--format=%(objectname) %(objecttype) %(refname) %(*objectname) %(*objecttype)"
-	out, err := v.store.Git().Command("for-each-ref", "--merged="+commit, format, "refs/tags").Locked(v.lock).Run(ctx)
+	out, err := v.store.Git().Command("for-each-ref", "--merged="+commit, format, "refs/tags").Holding(v.lock).Run(ctx)
 	if err != nil {
 		return nil, ""
 	}
@@ -103,7 +103,7 @@ func (v *visit) givePack(ctx context.Context, commit string) error {
 	if dot.Shown != "" {
 		revs += "^" + dot.Shown + "\n"
 	}
-	out, err := c.Input(revs).Locked(v.lock).Run(ctx)
+	out, err := c.Input(revs).Holding(v.lock).Run(ctx)
 	if err != nil {
 		return err
 	}

@@ -347,10 +347,7 @@ func (s *staging) add(ctx context.Context) (done bool, err error) {
 	if retryErr == nil {
 		return false, nil
 	}
-	refusesNames := strings.Contains(ge.Stderr, "invalid path")
-	if errors.As(retryErr, &ge) {
-		refusesNames = refusesNames || strings.Contains(ge.Stderr, "invalid path")
-	}
+	refusesNames := strings.Contains(errors.Join(err, retryErr).Error(), "invalid path")
 	out, lsErr := s.call("ls-files", "-z", "--others", "--modified", "--exclude-standard").Run(ctx)
 	if lsErr != nil {
 		return false, errors.Join(err, lsErr)
@@ -394,7 +391,7 @@ func (s *staging) diff(ctx context.Context) (Change, error) {
 	var c Change
 	g, ctx := panics.WithContext(ctx)
 	withIndex := func(args ...string) *git.Command {
-		return s.store.Git().With("GIT_INDEX_FILE=" + s.indexPath()).Command(args...).Locked(s.lock)
+		return s.store.Git().With("GIT_INDEX_FILE=" + s.indexPath()).Command(args...).Holding(s.lock)
 	}
 	g.Go(func() error {
 		out, err := withIndex("write-tree").Run(ctx)

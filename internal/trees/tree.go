@@ -132,7 +132,7 @@ func (t *Tree) lock(ctx context.Context) (*os.File, error) {
 
 // call returns a git command on the tree's files, with the store's git directory and the private index.
 func (v *visit) call(args ...string) *git.Command {
-	return v.store.Git().With("GIT_WORK_TREE="+v.Dir, "GIT_INDEX_FILE="+v.indexPath()).Command(args...).Locked(v.lock)
+	return v.store.Git().With("GIT_WORK_TREE="+v.Dir, "GIT_INDEX_FILE="+v.indexPath()).Command(args...).Holding(v.lock)
 }
 
 // open opens the tree. It returns nil if the tree is missing or not the one that pawl made.

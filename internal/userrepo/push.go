@@ -249,9 +249,7 @@ func push(ctx context.Context, s *store.Store, to Repo, options []string, refspe
 		// No hook runs there, and taking a push is no reason to repack the user's repository.
 		args = append(args, "--receive-pack="+named+shell.Quote(git.Program())+" -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=: -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false receive-pack")
 	}
-	command := run.Command(slices.Concat(args, options, []string{"--", there}, refspecs)...)
-	command.Inherit = objects
-	out, err := command.Run(ctx)
+	out, err := run.Command(slices.Concat(args, options, []string{"--", there}, refspecs)...).Holding(objects).Run(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
