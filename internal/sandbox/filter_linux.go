@@ -33,10 +33,10 @@ var protocols = []uint32{
 
 const init1 = 1 // the supervisor
 
-// rule is a condition on an argument of a call. The call is refused if the argument is in refused, or is not in allowed
+// rule is a condition on an argument of some calls. A call is refused if the argument is in refused, or is not in allowed
 // (if given), or has one of the bits.
 type rule struct {
-	call     uintptr
+	calls    []uintptr
 	argument int
 	allowed  []uint32
 	refused  []uint32
@@ -45,39 +45,33 @@ type rule struct {
 
 var rules = []rule{
 	// Root in a cgroup namespace may write the cgroup of that namespace, which can be pawl's.
-	{call: unix.SYS_UNSHARE, argument: 0, bits: unix.CLONE_NEWCGROUP},
-	{call: unix.SYS_CLONE, argument: 0, bits: unix.CLONE_NEWCGROUP},
-	{call: unix.SYS_SOCKET, argument: 0, allowed: families},
-	{call: unix.SYS_SOCKET, argument: 2, allowed: protocols},
-	{call: unix.SYS_SOCKETPAIR, argument: 0, allowed: []uint32{unix.AF_UNIX}},
+	{calls: []uintptr{unix.SYS_UNSHARE, unix.SYS_CLONE}, argument: 0, bits: unix.CLONE_NEWCGROUP},
+	{calls: []uintptr{unix.SYS_SOCKET}, argument: 0, allowed: families},
+	{calls: []uintptr{unix.SYS_SOCKET}, argument: 2, allowed: protocols},
+	{calls: []uintptr{unix.SYS_SOCKETPAIR}, argument: 0, allowed: []uint32{unix.AF_UNIX}},
 	// With it, TCP connects without a connect call.
-	{call: unix.SYS_SENDTO, argument: 3, bits: unix.MSG_FASTOPEN},
-	{call: unix.SYS_SENDMSG, argument: 2, bits: unix.MSG_FASTOPEN},
-	{call: unix.SYS_SENDMMSG, argument: 3, bits: unix.MSG_FASTOPEN},
+	{calls: []uintptr{unix.SYS_SENDTO}, argument: 3, bits: unix.MSG_FASTOPEN},
+	{calls: []uintptr{unix.SYS_SENDMSG}, argument: 2, bits: unix.MSG_FASTOPEN},
+	{calls: []uintptr{unix.SYS_SENDMMSG}, argument: 3, bits: unix.MSG_FASTOPEN},
 	// It turns a TCP socket into one of SMC, for which Landlock has no rules. It is also used for TLS in the kernel,
 	// which programs can do without.
-	{call: unix.SYS_SETSOCKOPT, argument: 2, refused: []uint32{unix.TCP_ULP}},
-	{call: unix.SYS_PRLIMIT64, argument: 0, allowed: []uint32{0}}, // only itself: the supervisor has more than one number
+	{calls: []uintptr{unix.SYS_SETSOCKOPT}, argument: 2, refused: []uint32{unix.TCP_ULP}},
+	{calls: []uintptr{unix.SYS_PRLIMIT64}, argument: 0, allowed: []uint32{0}}, // only itself: the supervisor has more than one number
 	// A lease on a readable file delays its writers. A signal that a file sends can reach any process.
-	{call: unix.SYS_FCNTL, argument: 1, refused: []uint32{unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SETSIG}},
-	{call: unix.SYS_KILL, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_TGKILL, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_RT_SIGQUEUEINFO, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_RT_TGSIGQUEUEINFO, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_PIDFD_OPEN, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_PTRACE, argument: 1, refused: []uint32{init1}},
-	{call: unix.SYS_PROCESS_VM_READV, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_PROCESS_VM_WRITEV, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_SETPRIORITY, argument: 0, allowed: []uint32{unix.PRIO_PROCESS}},
-	{call: unix.SYS_SETPRIORITY, argument: 1, refused: []uint32{init1}},
-	{call: unix.SYS_IOPRIO_SET, argument: 0, allowed: []uint32{1}}, // IOPRIO_WHO_PROCESS
-	{call: unix.SYS_IOPRIO_SET, argument: 1, refused: []uint32{init1}},
-	{call: unix.SYS_SCHED_SETAFFINITY, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_SCHED_SETSCHEDULER, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_SCHED_SETPARAM, argument: 0, refused: []uint32{init1}},
-	{call: unix.SYS_SCHED_SETATTR, argument: 0, refused: []uint32{init1}},
+	{calls: []uintptr{unix.SYS_FCNTL}, argument: 1, refused: []uint32{unix.F_SETLEASE, unix.F_NOTIFY, unix.F_SETSIG}},
+	// Nothing is sent to the supervisor, read from it or changed about it.
+	{argument: 0, refused: []uint32{init1}, calls: []uintptr{
+		unix.SYS_KILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_OPEN,
+		unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV,
+		unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
+	}},
+	{calls: []uintptr{unix.SYS_PTRACE}, argument: 1, refused: []uint32{init1}},
+	{calls: []uintptr{unix.SYS_SETPRIORITY}, argument: 0, allowed: []uint32{unix.PRIO_PROCESS}},
+	{calls: []uintptr{unix.SYS_SETPRIORITY}, argument: 1, refused: []uint32{init1}},
+	{calls: []uintptr{unix.SYS_IOPRIO_SET}, argument: 0, allowed: []uint32{1}}, // IOPRIO_WHO_PROCESS
+	{calls: []uintptr{unix.SYS_IOPRIO_SET}, argument: 1, refused: []uint32{init1}},
 	// Only what changes nothing but a program's memory layout (linux/personality.h).
-	{call: unix.SYS_PERSONALITY, argument: 0, allowed: []uint32{0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff}},
+	{calls: []uintptr{unix.SYS_PERSONALITY}, argument: 0, allowed: []uint32{0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff}},
 }
 
 // The offsets of the call's number, the instruction set and the arguments (struct seccomp_data).
@@ -116,9 +110,10 @@ func filter(begins bool) []unix.SockFilter {
 			body = append(body, ret(refused))
 		}
 		body = append(body, load(numberAt))
-		f = append(f, jump(unix.BPF_JEQ, uint32(r.call), 0, len(body)))
-		f = append(f, body...)
-		special = append(special, r.call)
+		for _, call := range r.calls {
+			f = append(append(f, jump(unix.BPF_JEQ, uint32(call), 0, len(body))), body...)
+		}
+		special = append(special, r.calls...)
 	}
 	all := slices.Concat(calls, ownCalls, nested, special)
 	if begins {
