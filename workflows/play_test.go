@@ -6,18 +6,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
+	"pawl/test/testflow"
 	"pawl/workflows"
 )
 
@@ -107,10 +106,7 @@ func play(t *testing.T, w *world, doc json.RawMessage, prepare func(*testsuite.T
 // runOnce executes one run of the workflow.
 func runOnce(t *testing.T, w *world, input converter.RawValue, resume workflows.Resume, prepare func(*testsuite.TestWorkflowEnvironment)) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
+	env := testflow.Environment(nil)
 	env.SetOnActivityCanceledListener(func(*activity.Info) { w.cancelled <- struct{}{} })
 	kind := w.kind
 	if kind == nil {

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/test/testflow"
 	"pawl/workflows/gatekeeper"
 	"pawl/workflows/journal"
 )
@@ -174,8 +175,7 @@ func (p *premises) open(ctx workflow.Context, gates []loop.Gate) ([]string, erro
 
 func run(t *testing.T, p *premises, gates []loop.Gate, prepare func(*testsuite.TestWorkflowEnvironment)) ([]string, office) {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := testflow.Environment(nil)
 	env.RegisterWorkflow(p.open)
 	env.RegisterActivityWithOptions(p.write, activity.RegisterOptions{Name: "Write"})
 	prepare(env)

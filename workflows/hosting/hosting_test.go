@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -20,6 +19,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/wire"
+	"pawl/test/testflow"
 	"pawl/workflows/hosting"
 	"pawl/workflows/journal"
 )
@@ -111,8 +111,7 @@ func (o *outbound) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
 // ask runs one Record through a host and returns the result.
 func (e *estate) ask(t *testing.T) (s loop.State, h *hosting.Host, failed error) {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := testflow.Environment(nil)
 	main := func(ctx workflow.Context) error {
 		j := journal.New(ctx, journal.Saved[loop.State]{State: loop.State{Loop: "loop", Head: "here", Base: "base"}, Ledger: "near"})
 		at := act.Opened{Terms: act.Terms{Contract: "amended"}, Onto: "main", InScope: 7}
@@ -241,8 +240,7 @@ func TestActivitiesStartWhereAndForAsLongAsTheirAttributesSay(t *testing.T) {
 		act.OpenName: {"pawl", half}, act.PlaceName: {"pawl", half},
 	} {
 		t.Run(name, func(t *testing.T) {
-			suite := testsuite.WorkflowTestSuite{}
-			env := suite.NewTestWorkflowEnvironment()
+			env := testflow.Environment(nil)
 			main := func(ctx workflow.Context) error {
 				at := act.Opened{}
 				at.Queue, at.Agents = "pawl@this", "pawl@this/agents"

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
+	"pawl/test/testflow"
 	"pawl/workflows/journal"
 )
 
@@ -32,8 +32,7 @@ func (c count) Last() int64                   { return c.Seq }
 // in runs f as a workflow.
 func in(t *testing.T, f func(ctx workflow.Context, j *journal.Journal[count]) error) {
 	t.Helper()
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestWorkflowEnvironment()
+	env := testflow.Environment(nil)
 	main := func(ctx workflow.Context) error { return f(ctx, journal.New(ctx, journal.Saved[count]{})) }
 	env.RegisterWorkflow(main)
 	env.ExecuteWorkflow(main)

@@ -13,13 +13,13 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/charter"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/test/testflow"
 )
 
 // A run finds messages at its very first step: one was sent together with the start, and one came while the run
@@ -81,8 +81,7 @@ func TestSubmitSaysWhyATaskDidNotArrive(t *testing.T) {
 		"no steward crew is running": &temporal.UnknownExternalWorkflowExecutionError{},
 		"its signals are too many":   errors.New("its signals are too many"),
 	} {
-		var suite testsuite.WorkflowTestSuite
-		env := suite.NewTestWorkflowEnvironment()
+		env := testflow.Environment(nil)
 		env.RegisterWorkflow(Submit)
 		env.OnSignalExternalWorkflow(mock.Anything, "crew", "", steward.MessageSubmit, mock.Anything).Return(cause)
 		env.ExecuteWorkflow("Submit", json.RawMessage(`{"steward":"crew","task":{"title":"x","body":"x"}}`))
@@ -100,8 +99,7 @@ func TestSubmitSaysWhatIsWrongWithItsInput(t *testing.T) {
 		`"crew"`:                          "it must be an object, and not of type string",
 		`{"steward":"crew","task":{}} {}`: "something follows the object",
 	} {
-		var suite testsuite.WorkflowTestSuite
-		env := suite.NewTestWorkflowEnvironment()
+		env := testflow.Environment(nil)
 		env.RegisterWorkflow(Submit)
 		env.ExecuteWorkflow("Submit", converter.NewRawValue(&commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(in)}))
 		require.ErrorContains(t, env.GetWorkflowError(), want, in)
@@ -111,8 +109,7 @@ func TestSubmitSaysWhatIsWrongWithItsInput(t *testing.T) {
 // A signal has no reply, so the caller and the steward both have to know the ID.
 func TestSubmitNamesTheTaskBeforeTheStewardHasIt(t *testing.T) {
 	hand := func(in, want string) (of Submitted, sent task.Task) {
-		var suite testsuite.WorkflowTestSuite
-		env := suite.NewTestWorkflowEnvironment()
+		env := testflow.Environment(nil)
 		env.RegisterWorkflow(Submit)
 		env.OnSignalExternalWorkflow(mock.Anything, "crew", "", steward.MessageSubmit, mock.MatchedBy(func(m steward.Message) bool {
 			return json.Unmarshal(m.Task, &sent) == nil
@@ -143,8 +140,7 @@ func TestTwoSchedulesOfTemporalsHandInTwoTasks(t *testing.T) {
 	s := steward.New("crew")
 	slot := time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)
 	hand := func(in string, attributes ...temporal.SearchAttributeUpdate) (of Submitted, sent steward.Message) {
-		var suite testsuite.WorkflowTestSuite
-		env := suite.NewTestWorkflowEnvironment()
+		env := testflow.Environment(nil)
 		env.RegisterWorkflow(Submit)
 		require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(append(attributes, scheduledFor.ValueSet(slot))...)))
 		env.OnUpsertTypedSearchAttributes(mock.Anything).Return(nil)

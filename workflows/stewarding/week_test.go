@@ -24,13 +24,13 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/test/testflow"
 )
 
 // weekCharter has a schedule that skips a slot while its task is not over, and limits so small that a week reaches
@@ -251,12 +251,8 @@ func sorted[T any](m map[string]T) (names []string) {
 
 // run runs the steward until it continues in a new run, or ends.
 func (w *week) run(from time.Time, resume Resume) (next *workflow.ContinueAsNewError) {
-	suite := testsuite.WorkflowTestSuite{}
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
-	w.env = suite.NewTestWorkflowEnvironment()
+	w.env = testflow.Environment(log.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	w.env.SetStartTime(from)
-	w.env.SetTestTimeout(time.Minute)
-	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
 	w.env.SetDetachedChildWait(false)
 	w.env.SetStartWorkflowOptions(startOptions("crew"))
 	for name, f := range map[string]any{

@@ -13,13 +13,13 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/act"
 	"pawl/internal/loop"
 	"pawl/internal/steward"
 	"pawl/internal/task"
+	"pawl/test/testflow"
 )
 
 // world is the surroundings of a steward: a ledger, a planner and loops.
@@ -51,12 +51,10 @@ const charterDoc = `{"kind":"steward","name":"crew","repo":{"path":"/src/shop"},
 	"defaults":{"scope":["**"],"verify":{"command":"true"},"test":{"command":"true"},"agent":{"command":["agent"]},"approvals":{"tools":["*"]}}}`
 
 func setUp(t *testing.T) *world {
-	suite := testsuite.WorkflowTestSuite{}
 	w := &world{
-		t: t, env: suite.NewTestWorkflowEnvironment(), tiers: map[string]task.Tier{}, specs: map[string]map[string]any{},
+		t: t, env: testflow.Environment(nil), tiers: map[string]task.Tier{}, specs: map[string]map[string]any{},
 		course: map[string]func(workflow.Context, string) task.ChildResult{}, reading: map[string]act.ChildRead{},
 	}
-	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // the machine may be busy
 	for name, f := range map[string]any{
 		act.OpenStewardName: w.open, act.RecordTasksName: w.record, act.PlanTaskName: w.asked, act.ReadChildName: w.read, act.ValidateName: w.validate,
 		act.JoinName: func(context.Context, act.Join) (act.Joined, error) { return act.Joined{Branch: "joined"}, nil },
