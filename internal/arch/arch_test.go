@@ -26,6 +26,7 @@ var pure = []string{
 	"internal/detect",
 	"internal/evidence", "internal/evidence/sampling",
 	"internal/fault",
+	"internal/foreign",
 	"internal/govern",
 	"internal/incoming",
 	"internal/issue",

@@ -13,46 +13,27 @@ import (
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"pawl/internal/foreign"
 	"pawl/internal/incoming"
 )
 
 var errBody = errors.New("the body is not one JSON object")
 
-// object is a JSON object in which some names have a meaning.
-type object map[string]json.RawMessage
-
-func (o object) text(names ...string) string {
-	for _, name := range names {
-		var s string
-		if json.Unmarshal(o[name], &s) == nil && s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-// event returns the content of an object as an event. Without a text for the body, it is the whole object.
-func (o object) event() incoming.Event {
+// eventOf returns the content of an object as an event. Without a text for the body, it is the whole object.
+func eventOf(o foreign.Object) incoming.Event {
 	e := incoming.Event{
-		Title: o.text("title", "summary", "subject"), Body: o.text("body", "description", "message"), Name: o.text("name", "type"),
-		Action: o.text("action"), Repo: o.text("repo"), Branch: o.text("branch"), Commit: o.text("commit"), URL: o.text("url"),
+		Title: o.Text("title", "summary", "subject"), Body: o.Text("body", "description", "message"), Name: o.Text("name", "type"),
+		Action: o.Text("action"), Repo: o.Text("repo"), Branch: o.Text("branch"), Commit: o.Text("commit"), URL: o.Text("url"),
+		Labels: foreign.Decode[[]string](o["labels"]),
 	}
 	if e.Body == "" {
 		pretty, _ := json.MarshalIndent(o, "", "  ") // a map of JSON values is always valid JSON
 		e.Body = string(pretty)
 	}
-	var labels []json.RawMessage
-	_ = json.Unmarshal(o["labels"], &labels) // labels of another form count as none
-	for _, l := range labels {
-		var s string
-		if json.Unmarshal(l, &s) == nil {
-			e.Labels = append(e.Labels, s)
-		}
-	}
 	return e
 }
 
-func decode(body []byte) (o object, err error) {
+func decode(body []byte) (o foreign.Object, err error) {
 	if json.Unmarshal(body, &o) != nil || o == nil {
 		return nil, errBody
 	}
@@ -65,7 +46,7 @@ func readJSON(r request) (e incoming.Event, why string, err error) {
 	if err != nil {
 		return e, "", err
 	}
-	e = o.event()
+	e = eventOf(o)
 	e.Title = cmp.Or(e.Title, e.Name, "A delivery without a title")
 	e.Key = digest(r.body)
 	e.Delivery = cmp.Or(r.header.Get(DeliveryHeader), e.Key)
@@ -78,11 +59,11 @@ func readStandard(r request) (e incoming.Event, why string, err error) {
 	if err != nil {
 		return e, "", err
 	}
-	kind := o.text("type")
+	kind := o.Text("type")
 	if data, err := decode(o["data"]); err == nil {
 		o = data
 	}
-	e = o.event()
+	e = eventOf(o)
 	e.Name = cmp.Or(kind, e.Name)
 	e.Title = cmp.Or(e.Title, e.Name, "A delivery without a title")
 	e.Delivery = r.header.Get(webhooks.HeaderWebhookID)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pawl/internal/evidence"
+	"pawl/internal/foreign"
 	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
@@ -93,7 +94,7 @@ type acp struct {
 }
 
 func (a *acp) line(raw []byte) []Event {
-	l := decode[ACPLine](raw)
+	l := foreign.Decode[ACPLine](raw)
 	switch l.Type {
 	case ACPStarted:
 		return []Event{{Kind: Started, Session: l.Session, Model: l.Agent, Version: l.Version}}
@@ -104,8 +105,8 @@ func (a *acp) line(raw []byte) []Event {
 	case ACPText:
 		return []Event{{Kind: Text, Text: l.Text}}
 	case ACPUsage:
-		a.in, a.out = max(a.in, count(l.Input)), max(a.out, count(l.Output))
-		a.nano = max(a.nano, nanoOf(l.Cost))
+		a.in, a.out = max(a.in, foreign.Count(l.Input)), max(a.out, foreign.Count(l.Output))
+		a.nano = max(a.nano, nanoOf(json.RawMessage(l.Cost)))
 	case ACPDenied:
 		if !slices.Contains(a.denied, l.Tool) && len(a.denied) < 20 {
 			a.denied = append(a.denied, loop.Clip(l.Tool, 80))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/foreign"
 	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/meter/tally"
@@ -152,11 +153,11 @@ func (m message) spent() spending {
 // textIn returns the text of a content: a string, or the text blocks in a list that are not blank.
 func textIn(content json.RawMessage) string {
 	if bytes.HasPrefix(content, []byte(`"`)) {
-		return decode[string](content)
+		return foreign.Decode[string](content)
 	}
 	var said []string
-	for _, b := range decode[[]object](content) {
-		if text := b.text("text"); b.text("type") == "text" && strings.TrimSpace(text) != "" {
+	for _, b := range foreign.Decode[[]foreign.Object](content) {
+		if text := b.Text("text"); b.Text("type") == "text" && strings.TrimSpace(text) != "" {
 			said = append(said, text)
 		}
 	}
@@ -166,9 +167,9 @@ func textIn(content json.RawMessage) string {
 type claudeUsage struct{ input, cacheWrite, cacheRead, output int64 }
 
 // used reads the usage in a message or a line.
-func (c *claude) used(o object) claudeUsage {
-	u := o.at("usage")
-	used := claudeUsage{u.count("input_tokens"), u.count("cache_creation_input_tokens"), u.count("cache_read_input_tokens"), u.count("output_tokens")}
+func (c *claude) used(o foreign.Object) claudeUsage {
+	u := o.At("usage")
+	used := claudeUsage{u.Count("input_tokens"), u.Count("cache_creation_input_tokens"), u.Count("cache_read_input_tokens"), u.Count("output_tokens")}
 	if c.within {
 		used.input = max(used.input-used.cacheRead-used.cacheWrite, 0)
 	}
@@ -176,7 +177,7 @@ func (c *claude) used(o object) claudeUsage {
 }
 
 // in returns the input tokens, including those from a cache, as the other programs count them.
-func (u claudeUsage) in() int64 { return count(u.input + u.cacheWrite + u.cacheRead) }
+func (u claudeUsage) in() int64 { return foreign.Count(u.input + u.cacheWrite + u.cacheRead) }
 
 // most returns the larger of each number, because later events of a message correct earlier ones upwards.
 func (u claudeUsage) most(v claudeUsage) claudeUsage {
@@ -193,51 +194,51 @@ func (u claudeUsage) nano(model string) int64 {
 }
 
 func (c *claude) line(raw []byte) (events []Event) {
-	l := decode[object](raw)
-	parent, m := l.text("parent_tool_use_id"), l.at("message")
-	switch l.text("type") {
+	l := foreign.Decode[foreign.Object](raw)
+	parent, m := l.Text("parent_tool_use_id"), l.At("message")
+	switch l.Text("type") {
 	case "system":
-		switch l.text("subtype") {
+		switch l.Text("subtype") {
 		case "init":
-			c.model = l.text("model")
-			events = append(events, Event{Kind: Started, Session: l.text("session_id"), Model: c.model, Version: l.text("claude_code_version")})
+			c.model = l.Text("model")
+			events = append(events, Event{Kind: Started, Session: l.Text("session_id"), Model: c.model, Version: l.Text("claude_code_version")})
 		case "api_retry":
 			c.last = retry(l)
 		}
-		if by := cmp.Or(l.text("tool_use_id"), l.text("task_id")); by != "" {
+		if by := l.Text("tool_use_id", "task_id"); by != "" {
 			h := c.helper(by)
-			h.deep = h.deep || decode[int](l["spawn_depth"]) > 1
-			c.progress(h, l.at("usage"))
+			h.deep = h.deep || l.Int("spawn_depth") > 1
+			c.progress(h, l.At("usage"))
 		}
 	case "stream_event":
-		switch e := l.at("event"); e.text("type") {
+		switch e := l.At("event"); e.Text("type") {
 		case "message_start":
 			c.last = nil
-			c.begin(parent, e.at("message"))
+			c.begin(parent, e.At("message"))
 		case "content_block_start":
-			events = c.block(parent, e.at("content_block"), events)
+			events = c.block(parent, e.At("content_block"), events)
 		case "message_delta":
 			if m := c.open[parent]; m != nil {
 				m.used = m.used.most(c.used(e))
 			}
 		}
 	case "user":
-		for _, b := range m.list("content") {
-			call := b.text("tool_use_id")
-			if c.tools.end(call); b.text("type") == "tool_result" {
-				events = append(events, Event{Kind: Answered, Call: call, Text: textIn(b["content"]), Failed: b.is("is_error")})
+		for _, b := range m.List("content") {
+			call := b.Text("tool_use_id")
+			if c.tools.end(call); b.Text("type") == "tool_result" {
+				events = append(events, Event{Kind: Answered, Call: call, Text: textIn(b["content"]), Failed: b.Is("is_error")})
 			}
 		}
 	case "assistant":
-		if c.last = nil; l.is("is_api_error_message") { // its own text about the provider's answer
+		if c.last = nil; l.Is("is_api_error_message") { // its own text about the provider's answer
 			c.last = refused(l)
 		}
 		c.begin(parent, m)
-		for _, b := range m.list("content") {
+		for _, b := range m.List("content") {
 			events = c.block(parent, b, events)
-			switch kind, text := b.text("type"), b.text("text"); {
+			switch kind, text := b.Text("type"), b.Text("text"); {
 			case strings.HasSuffix(kind, "tool_use"):
-				events = append(events, Event{Kind: Asked, Call: b.text("id"), Tool: b.text("name"), Text: b.raw("input")})
+				events = append(events, Event{Kind: Asked, Call: b.Text("id"), Tool: b.Text("name"), Text: b.Raw("input")})
 			case kind != "text" || strings.TrimSpace(text) == "":
 			case parent == "":
 				events = append(events, Event{Kind: Text, Text: text})
@@ -246,10 +247,10 @@ func (c *claude) line(raw []byte) (events []Event) {
 			}
 		}
 	case "rate_limit_event":
-		limit := l.at("rate_limit_info") // its status is allowed, allowed_warning or rejected
-		if c.limit = nil; limit.text("status") == "rejected" {
-			c.limit = &outcome.Refusal{Class: outcome.RateLimited, Status: 429, Said: strings.TrimSpace("rate limit " + evidence.Description(limit.text("rateLimitType")))}
-			if at := limit.count("resetsAt"); at > 0 {
+		limit := l.At("rate_limit_info") // its status is allowed, allowed_warning or rejected
+		if c.limit = nil; limit.Text("status") == "rejected" {
+			c.limit = &outcome.Refusal{Class: outcome.RateLimited, Status: 429, Said: strings.TrimSpace("rate limit " + evidence.Description(limit.Text("rateLimitType")))}
+			if at := limit.Count("resetsAt"); at > 0 {
 				c.limit.Until = time.Unix(at, 0).UTC()
 			}
 		}
@@ -278,17 +279,17 @@ func (c *claude) helper(call string) *helper {
 // progress records a progress report of a helper. If the helper's messages are not in the stream, each of its tool
 // calls counts as one request as large as its last one, at the price without a cache. That is too much rather than
 // too little, until the result has the real numbers.
-func (c *claude) progress(h *helper, used object) {
-	more := max(used.count("tool_uses")-h.told, 0)
+func (c *claude) progress(h *helper, used foreign.Object) {
+	more := max(used.Count("tool_uses")-h.told, 0)
 	h.told += more
 	if h.deep && more > 0 {
-		h.spent.add(message{model: c.model, used: claudeUsage{input: count(used.count("total_tokens") * min(more, 1000))}}.spent())
+		h.spent.add(message{model: c.model, used: claudeUsage{input: foreign.Count(used.Count("total_tokens") * min(more, 1000))}}.spent())
 	}
 }
 
 // begin records the open message, and adds the usage of the one before.
-func (c *claude) begin(parent string, m object) {
-	now := &message{m.text("id"), m.text("model"), c.used(m)}
+func (c *claude) begin(parent string, m foreign.Object) {
+	now := &message{m.Text("id"), m.Text("model"), c.used(m)}
 	if h := c.agents[parent]; h != nil && h.deep { // this version shows the helper's messages
 		h.deep, h.spent = false, spending{}
 	}
@@ -307,8 +308,8 @@ func (c *claude) begin(parent string, m object) {
 }
 
 // block counts the tool call in a block of a message.
-func (c *claude) block(parent string, b object, events []Event) []Event {
-	kind, id := b.text("type"), b.text("id")
+func (c *claude) block(parent string, b foreign.Object, events []Event) []Event {
+	kind, id := b.Text("type"), b.Text("id")
 	if (kind == "tool_use" || kind == "server_tool_use") && c.tools.add(id) {
 		if parent != "" {
 			c.helper(parent).shown++
@@ -316,23 +317,23 @@ func (c *claude) block(parent string, b object, events []Event) []Event {
 		if kind == "tool_use" { // the provider runs the other kind of tool
 			c.tools.begin(id)
 		}
-		events = append(events, Event{Kind: ToolCall, Tool: b.text("name")})
+		events = append(events, Event{Kind: ToolCall, Tool: b.Text("name")})
 	}
 	return events
 }
 
 // errorIn returns what a line says about an error: a string, or an object with a message, which Qwen Code uses.
-func errorIn(l object) string { return cmp.Or(l.text("error"), l.at("error").text("message")) }
+func errorIn(l foreign.Object) string { return cmp.Or(l.Text("error"), l.At("error").Text("message")) }
 
 // retry returns the provider's answer after which it asks again.
-func retry(l object) *outcome.Refusal {
-	status, said := decode[int](l["error_status"]), evidence.Description(errorIn(l))
+func retry(l foreign.Object) *outcome.Refusal {
+	status, said := l.Int("error_status"), evidence.Description(errorIn(l))
 	r := &outcome.Refusal{Class: outcome.ByStatus(status), Status: status, Said: strings.TrimSpace(strconv.Itoa(status) + " " + said)}
 	switch {
 	case status == 0: // the provider was not reached
 		r.Class, r.Said = outcome.ProviderDown, cmp.Or(said, "the provider was not reached")
 	case r.Class == outcome.RateLimited:
-		r.After = time.Duration(min(l.count("retry_delay_ms"), int64(maxRetry/time.Millisecond))) * time.Millisecond
+		r.After = time.Duration(min(l.Count("retry_delay_ms"), int64(maxRetry/time.Millisecond))) * time.Millisecond
 	case r.Class == "":
 		return nil
 	}
@@ -343,8 +344,8 @@ func retry(l object) *outcome.Refusal {
 const maxRetry = 30 * 24 * time.Hour
 
 // refused returns the provider's refusal, from the message or the result about it; nil if there was none.
-func refused(l object) *outcome.Refusal {
-	status := decode[int](l["api_error_status"])
+func refused(l foreign.Object) *outcome.Refusal {
+	status := l.Int("api_error_status")
 	class := outcome.ByStatus(status)
 	if class == "" && errorIn(l) == "authentication_failed" { // it is not signed in, so it sent no request
 		class = outcome.AuthMissing
@@ -352,7 +353,7 @@ func refused(l object) *outcome.Refusal {
 	if class == "" {
 		return nil
 	}
-	said := cmp.Or(l.text("result"), textIn(l.at("message")["content"]))
+	said := cmp.Or(l.Text("result"), textIn(l.At("message")["content"]))
 	if r := outcome.In(said); r != nil && r.Class == class {
 		r.Status = status
 		return r
@@ -361,14 +362,14 @@ func refused(l object) *outcome.Refusal {
 }
 
 // total returns what the result reports.
-func (c *claude) total(l object) *spending {
-	all := spending{nano: l.nano("total_cost_usd")}
-	for _, m := range decode[map[string]object](l["modelUsage"]) {
-		all.in += m.count("inputTokens") + m.count("cacheReadInputTokens") + m.count("cacheCreationInputTokens")
-		all.out += m.count("outputTokens")
+func (c *claude) total(l foreign.Object) *spending {
+	all := spending{nano: nanoOf(l["total_cost_usd"])}
+	for _, m := range foreign.Decode[map[string]foreign.Object](l["modelUsage"]) {
+		all.in += m.Count("inputTokens") + m.Count("cacheReadInputTokens") + m.Count("cacheCreationInputTokens")
+		all.out += m.Count("outputTokens")
 	}
 	used := c.used(l)
-	all.in, all.out = max(count(all.in), used.in()), max(count(all.out), used.output)
+	all.in, all.out = max(foreign.Count(all.in), used.in()), max(foreign.Count(all.out), used.output)
 	return &all
 }
 
@@ -381,7 +382,7 @@ func (c *claude) usage() loop.Usage {
 		all.add(m.spent())
 	}
 	for _, h := range c.agents {
-		all.tools.count = count(all.tools.count + h.hidden())
+		all.tools.count = foreign.Count(all.tools.count + h.hidden())
 		if r == nil {
 			all.add(h.spent)
 		}
@@ -399,21 +400,21 @@ func (c *claude) usage() loop.Usage {
 
 // ended returns how the call ended, by its result. Even an error may have the subtype success, so the flag and the
 // reason for the end decide.
-func ended(l object) *End {
-	e := &End{Text: l.text("result")}
-	for _, d := range l.list("permission_denials") {
-		if tool := d.text("tool_name"); !slices.Contains(e.Denied, tool) && len(e.Denied) < 20 {
+func ended(l foreign.Object) *End {
+	e := &End{Text: l.Text("result")}
+	for _, d := range l.List("permission_denials") {
+		if tool := d.Text("tool_name"); !slices.Contains(e.Denied, tool) && len(e.Denied) < 20 {
 			e.Denied = append(e.Denied, loop.Clip(tool, 80))
 		}
 	}
-	kind, failed, reason := l.text("subtype"), l.is("is_error"), l.text("terminal_reason")
+	kind, failed, reason := l.Text("subtype"), l.Is("is_error"), l.Text("terminal_reason")
 	switch {
 	case kind == "error_max_budget_usd":
 		e.Exhausted = loop.CostUSD
 		e.Failure = "it reached its budget"
 	case failed || kind != "success":
 		said := cmp.Or(e.Text, errorIn(l))
-		if errors := decode[[]any](l["errors"]); said == "" && len(errors) > 0 {
+		if errors := foreign.Decode[[]any](l["errors"]); said == "" && len(errors) > 0 {
 			said = fmt.Sprint(errors[0])
 		}
 		e.Failure = strings.TrimSpace(strings.TrimPrefix(kind+": ", "success: ") + evidence.Description(said))

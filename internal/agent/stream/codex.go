@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"pawl/internal/evidence"
+	"pawl/internal/foreign"
 	"pawl/internal/program"
 )
 
@@ -40,41 +41,41 @@ type codex struct {
 var notTools = map[string]bool{"agent_message": true, "reasoning": true, "error": true, "todo_list": true, "": true}
 
 func (c *codex) line(raw []byte) []Event {
-	l := decode[object](raw)
-	switch kind := l.text("type"); kind {
+	l := foreign.Decode[foreign.Object](raw)
+	switch kind := l.Text("type"); kind {
 	case "thread.started":
-		return []Event{{Kind: Started, Session: l.text("thread_id")}}
+		return []Event{{Kind: Started, Session: l.Text("thread_id")}}
 	case "item.started", "item.updated", "item.completed":
-		item, ended := l.at("item"), kind == "item.completed"
-		switch of := item.text("type"); {
+		item, ended := l.At("item"), kind == "item.completed"
+		switch of := item.Text("type"); {
 		case of == "agent_message" && ended:
-			return []Event{{Kind: Text, Text: item.text("text")}}
+			return []Event{{Kind: Text, Text: item.Text("text")}}
 		case of == "error":
-			c.trouble = item.text("message")
+			c.trouble = item.Text("message")
 		case notTools[of]:
 		default:
 			return c.tool(item, ended)
 		}
 	case "turn.completed":
-		used := l.at("usage")
-		c.in, c.out = max(c.in, used.count("input_tokens")), max(c.out, used.count("output_tokens"))
+		used := l.At("usage")
+		c.in, c.out = max(c.in, used.Count("input_tokens")), max(c.out, used.Count("output_tokens"))
 		return []Event{{Kind: Ended, End: &End{}}}
 	case "turn.failed":
-		return []Event{{Kind: Ended, End: &End{Failure: why(l.at("error").text("message"), c.trouble)}}}
+		return []Event{{Kind: Ended, End: &End{Failure: why(l.At("error").Text("message"), c.trouble)}}}
 	case "error":
-		c.trouble = l.text("message")
+		c.trouble = l.Text("message")
 	}
 	return nil
 }
 
 // tool returns the events of a line about a tool call. What the tool is called with depends on its type.
-func (c *codex) tool(item object, ended bool) (events []Event) {
-	id, status := item.text("id"), item.text("status")
-	of := item.text("server") + " " + item.text("tool") + " " + item.raw("arguments")
-	events = c.asked(id, item.text("type"), cmp.Or(item.text("command"), item.text("query"), item.raw("changes"), of))
+func (c *codex) tool(item foreign.Object, ended bool) (events []Event) {
+	id := item.Text("id")
+	of := item.Text("server") + " " + item.Text("tool") + " " + item.Raw("arguments")
+	events = c.asked(id, item.Text("type"), cmp.Or(item.Text("command", "query"), item.Raw("changes"), of))
 	if ended {
-		failed := status == "failed" || decode[int](item["exit_code"]) != 0
-		events = append(events, c.answered(id, cmp.Or(item.text("aggregated_output"), status), failed))
+		failed := item.Text("status") == "failed" || item.Int("exit_code") != 0
+		events = append(events, c.answered(id, item.Text("aggregated_output", "status"), failed))
 	}
 	return events
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"pawl/internal/foreign"
 	"pawl/internal/loop"
 	"pawl/internal/program"
 )
@@ -53,33 +54,33 @@ type gemini struct {
 }
 
 func (g *gemini) line(raw []byte) []Event {
-	l := decode[object](raw)
-	status, failure := l.text("status"), l.at("error").text("message")
-	switch l.text("type") {
+	l := foreign.Decode[foreign.Object](raw)
+	status, failure := l.Text("status"), l.At("error").Text("message")
+	switch l.Text("type") {
 	case "init":
-		return []Event{{Kind: Started, Session: l.text("session_id"), Model: l.text("model")}}
+		return []Event{{Kind: Started, Session: l.Text("session_id"), Model: l.Text("model")}}
 	case "message":
-		if l.text("role") == "user" {
+		if l.Text("role") == "user" {
 			return nil
 		}
-		if !g.speaks || !l.is("delta") {
+		if !g.speaks || !l.Is("delta") {
 			g.text = ""
 		}
 		g.speaks = true
-		g.text = loop.Clip(g.text+l.text("content"), maxText)
+		g.text = loop.Clip(g.text+l.Text("content"), maxText)
 		return []Event{{Kind: Text, Text: g.text}}
 	case "tool_use":
 		g.speaks = false
-		return g.asked(l.text("tool_id"), l.text("tool_name"), l.raw("parameters"))
+		return g.asked(l.Text("tool_id"), l.Text("tool_name"), l.Raw("parameters"))
 	case "tool_result":
-		return []Event{g.answered(l.text("tool_id"), cmp.Or(l.text("output"), failure, status), status == "error")}
+		return []Event{g.answered(l.Text("tool_id"), cmp.Or(l.Text("output"), failure, status), status == "error")}
 	case "error":
-		g.trouble = why(l.text("message"), failure)
+		g.trouble = why(l.Text("message"), failure)
 	case "result":
-		stats := l.at("stats")
-		in := stats.count("input_tokens")
+		stats := l.At("stats")
+		in := stats.Count("input_tokens")
 		g.in = max(g.in, in)
-		g.out = max(g.out, stats.count("output_tokens"), stats.count("total_tokens")-in) // only the total includes thoughts
+		g.out = max(g.out, stats.Count("output_tokens"), stats.Count("total_tokens")-in) // only the total includes thoughts
 		end := &End{}
 		if status != "success" || failure != "" {
 			end.Failure = why(failure, g.trouble)

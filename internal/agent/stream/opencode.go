@@ -1,10 +1,10 @@
 package stream
 
 import (
-	"cmp"
 	"encoding/json"
 
 	"pawl/internal/evidence"
+	"pawl/internal/foreign"
 	"pawl/internal/outcome"
 	"pawl/internal/program"
 )
@@ -44,26 +44,25 @@ func opencodeEnv(c Call) []string {
 type opencode struct{ totals }
 
 func (o *opencode) line(raw []byte) []Event {
-	l := decode[object](raw)
-	part := l.at("part")
-	switch l.text("type") {
+	l := foreign.Decode[foreign.Object](raw)
+	part := l.At("part")
+	switch l.Text("type") {
 	case "step_start":
 		o.last = nil
-		return []Event{{Kind: Started, Session: l.text("sessionID")}}
+		return []Event{{Kind: Started, Session: l.Text("sessionID")}}
 	case "tool_use":
-		call, state := part.text("callID"), part.at("state")
-		if events := o.asked(call, part.text("tool"), state.raw("input")); events != nil {
-			status := state.text("status")
-			return append(events, o.answered(call, cmp.Or(state.text("output"), state.text("error"), status), status == "error"))
+		call, state := part.Text("callID"), part.At("state")
+		if events := o.asked(call, part.Text("tool"), state.Raw("input")); events != nil {
+			return append(events, o.answered(call, state.Text("output", "error", "status"), state.Text("status") == "error"))
 		}
 	case "text":
-		return []Event{{Kind: Text, Text: part.text("text")}}
+		return []Event{{Kind: Text, Text: part.Text("text")}}
 	case "step_finish":
-		t := part.at("tokens")
-		cache := t.at("cache")
-		in, out := t.count("input")+cache.count("read")+cache.count("write"), t.count("output")+t.count("reasoning")
-		o.add(spending{in, out, part.nano("cost")})
-		if reason := part.text("reason"); reason != "tool-calls" { // there is nothing more to do
+		t := part.At("tokens")
+		cache := t.At("cache")
+		in, out := t.Count("input")+cache.Count("read")+cache.Count("write"), t.Count("output")+t.Count("reasoning")
+		o.add(spending{in, out, nanoOf(part["cost"])})
+		if reason := part.Text("reason"); reason != "tool-calls" { // there is nothing more to do
 			end := &End{}
 			if reason != "stop" {
 				end.Failure = "it ended with " + evidence.Description(reason)
@@ -71,8 +70,8 @@ func (o *opencode) line(raw []byte) []Event {
 			return []Event{{Kind: Ended, End: end}}
 		}
 	case "error":
-		data := l.at("error").at("data")
-		failure, status := why(data.text("message"), l.at("error").text("name")), decode[int](data["statusCode"])
+		data := l.At("error").At("data")
+		failure, status := why(data.Text("message"), l.At("error").Text("name")), data.Int("statusCode")
 		if class := outcome.ByStatus(status); class != "" {
 			o.last = &outcome.Refusal{Class: class, Status: status, Said: failure}
 		}
@@ -83,12 +82,9 @@ func (o *opencode) line(raw []byte) []Event {
 
 func (o *opencode) busy() bool { return true }
 
-// nano returns dollars in billionths.
-func (o object) nano(name string) int64 { return nanoOf(decode[json.Number](o[name])) }
-
 // nanoOf returns dollars in billionths, 0 if the text is not a positive number.
-func nanoOf(cost json.Number) int64 {
-	f, err := cost.Float64()
+func nanoOf(cost json.RawMessage) int64 {
+	f, err := foreign.Decode[json.Number](cost).Float64()
 	if err != nil || f <= 0 {
 		return 0
 	}

@@ -3,6 +3,7 @@ package stream
 import (
 	"strings"
 
+	"pawl/internal/foreign"
 	"pawl/internal/outcome"
 	"pawl/internal/program"
 )
@@ -38,18 +39,18 @@ type pi struct {
 }
 
 func (p *pi) line(raw []byte) []Event {
-	l := decode[object](raw)
-	switch l.text("type") {
+	l := foreign.Decode[foreign.Object](raw)
+	switch l.Text("type") {
 	case "session":
-		p.session = l.text("id")
+		p.session = l.Text("id")
 	case "agent_start":
 		return []Event{{Kind: Started, Session: p.session}}
 	case "message_end":
-		return p.message(l.at("message"))
+		return p.message(l.At("message"))
 	case "tool_execution_start":
-		return p.asked(l.text("toolCallId"), l.text("toolName"), l.raw("args"))
+		return p.asked(l.Text("toolCallId"), l.Text("toolName"), l.Raw("args"))
 	case "tool_execution_end":
-		return []Event{p.answered(l.text("toolCallId"), textIn(l.at("result")["content"]), l.is("isError"))}
+		return []Event{p.answered(l.Text("toolCallId"), textIn(l.At("result")["content"]), l.Is("isError"))}
 	case "agent_end":
 		return []Event{{Kind: Ended, End: &End{Failure: p.failure}}}
 	}
@@ -57,16 +58,16 @@ func (p *pi) line(raw []byte) []Event {
 }
 
 // message records an answer of the model.
-func (p *pi) message(m object) []Event {
-	if m.text("role") != "assistant" {
+func (p *pi) message(m foreign.Object) []Event {
+	if m.Text("role") != "assistant" {
 		return nil
 	}
-	used := m.at("usage")
-	in := used.count("input") + used.count("cacheRead") + used.count("cacheWrite")
-	p.add(spending{in, used.count("output"), used.at("cost").nano("total")})
+	used := m.At("usage")
+	in := used.Count("input") + used.Count("cacheRead") + used.Count("cacheWrite")
+	p.add(spending{in, used.Count("output"), nanoOf(used.At("cost")["total"])})
 	p.failure, p.last = "", nil
-	if stop := m.text("stopReason"); stop == "error" || stop == "aborted" {
-		p.failure = why(m.text("errorMessage"), "it ended with "+stop)
+	if stop := m.Text("stopReason"); stop == "error" || stop == "aborted" {
+		p.failure = why(m.Text("errorMessage"), "it ended with "+stop)
 		p.last = outcome.In(p.failure)
 		return nil
 	}

@@ -7,11 +7,10 @@ package stream
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/foreign"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
 )
@@ -67,9 +66,6 @@ const (
 	maxText = 16 << 10
 	// maxTools is how many tool calls are distinguished by their IDs.
 	maxTools = 1 << 16
-	// maxCount is more than any call uses. A higher number is a mistake or a lie, and sums over a loop must not
-	// overflow.
-	maxCount = int64(1e12)
 )
 
 // reader reads the lines of one program.
@@ -246,7 +242,7 @@ type spending struct {
 const maxNano = int64(1e15)
 
 func (s *spending) add(t spending) {
-	s.in, s.out, s.nano = count(s.in+t.in), count(s.out+t.out), min(s.nano+t.nano, maxNano)
+	s.in, s.out, s.nano = foreign.Count(s.in+t.in), foreign.Count(s.out+t.out), min(s.nano+t.nano, maxNano)
 }
 
 // totals are what a program has reported so far.
@@ -278,27 +274,3 @@ func (t *totals) answered(id, result string, failed bool) Event {
 	t.tools.end(id)
 	return Event{Kind: Answered, Call: id, Text: result, Failed: failed}
 }
-
-// decode reads JSON. If a part has another type than expected, the rest is still read. If the text is not well formed,
-// the result is the zero value, which no reader knows as a line.
-func decode[L any](raw []byte) L {
-	var l L
-	err := json.Unmarshal(raw, &l)
-	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !mistyped {
-		return *new(L)
-	}
-	return l
-}
-
-// object is a JSON object in the output of a program. What is missing, or has another type than expected, is empty.
-type object map[string]json.RawMessage
-
-func (o object) at(name string) object     { return decode[object](o[name]) }
-func (o object) text(name string) string   { return decode[string](o[name]) }
-func (o object) raw(name string) string    { return string(o[name]) }
-func (o object) is(name string) bool       { return decode[bool](o[name]) }
-func (o object) count(name string) int64   { return count(decode[int64](o[name])) }
-func (o object) list(name string) []object { return decode[[]object](o[name]) }
-
-// count limits a number that a program reported.
-func count(n int64) int64 { return max(0, min(n, maxCount)) }

@@ -10,6 +10,9 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"pawl/internal/foreign"
+	"pawl/internal/list"
 )
 
 // Usage is what one answer used. Input counts all input tokens, including those read from a cache and those written
@@ -36,13 +39,9 @@ type Answer struct {
 	Bytes int64 // how long it was
 }
 
-const (
-	// maxPiece limits how many bytes of an answer are kept at a time: an event of a stream, or a complete answer.
-	// Nothing is read from a longer one.
-	maxPiece = 32 << 20
-	// maxCount is more than any call uses. A larger number is a mistake, and sums must not overflow.
-	maxCount = int64(1e12)
-)
+// maxPiece limits how many bytes of an answer are kept at a time: an event of a stream, or a complete answer. Nothing is
+// read from a longer one.
+const maxPiece = 32 << 20
 
 // Counter reads one answer, in pieces of any size. It recognises a stream of server-sent events and a complete JSON
 // document of any of the APIs by their structure. The zero Counter is ready to use.
@@ -131,111 +130,24 @@ func (c *Counter) dispatch() {
 	}
 }
 
-// usage has the counts of all APIs except Gemini's.
-type usage struct {
-	Input       *int64   `json:"input_tokens"`
-	Output      int64    `json:"output_tokens"`
-	CacheCreate int64    `json:"cache_creation_input_tokens"`
-	CacheRead   int64    `json:"cache_read_input_tokens"`
-	InputOf     *details `json:"input_tokens_details"`
-	Prompt      *int64   `json:"prompt_tokens"`
-	Completion  int64    `json:"completion_tokens"`
-	PromptOf    *details `json:"prompt_tokens_details"`
-}
-
-type details struct {
-	Cached     int64 `json:"cached_tokens"`
-	CacheWrite int64 `json:"cache_write_tokens"`
-}
-
-// of converts the counts to a Usage. Anthropic counts cache reads and writes separately, OpenAI as a part of the
-// input.
-func (u usage) of() Usage {
-	if u.Prompt != nil {
-		out := Usage{Input: count(*u.Prompt), Output: count(u.Completion)}
-		if d := u.PromptOf; d != nil {
-			out.Cached, out.CacheWrite = min(count(d.Cached), out.Input), count(d.CacheWrite)
-		}
-		return out
+// used reads the counts of all APIs except Gemini's. Anthropic counts cache reads and writes separately, OpenAI as a part
+// of the input. A chunk of a chat has empty counts, or none.
+func (c *Counter) used(u foreign.Object) {
+	in, out := u.Count("input_tokens"), u.Count("output_tokens")
+	read, written := u.Count("cache_read_input_tokens"), u.Count("cache_creation_input_tokens")
+	of := "input_tokens_details"
+	switch {
+	case u.Has("prompt_tokens"):
+		in, out, of = u.Count("prompt_tokens"), u.Count("completion_tokens"), "prompt_tokens_details"
+	case !u.Has("input_tokens") && out == 0:
+		return
 	}
-	var in int64
-	if u.Input != nil {
-		in = count(*u.Input)
+	if d := u.At(of); u.Has("prompt_tokens") || u.Has(of) {
+		read, written = min(d.Count("cached_tokens"), in), d.Count("cache_write_tokens")
+	} else {
+		in += read + written
 	}
-	if d := u.InputOf; d != nil {
-		return Usage{Input: in, Cached: min(count(d.Cached), in), CacheWrite: count(d.CacheWrite), Output: count(u.Output)}
-	}
-	read, written := count(u.CacheRead), count(u.CacheCreate)
-	return Usage{Input: in + read + written, Cached: read, CacheWrite: written, Output: count(u.Output)}
-}
-
-// told reports whether it has a number: a chunk of a chat has empty counts, or none.
-func (u *usage) told() bool { return u != nil && (u.Input != nil || u.Prompt != nil || u.Output > 0) }
-
-type typed struct {
-	Type string `json:"type"`
-}
-
-type toolCall struct {
-	Index int    `json:"index"`
-	ID    string `json:"id"`
-}
-
-// piece is an event or a whole answer of any of the APIs.
-type piece struct {
-	Type  string          `json:"type"`
-	Model string          `json:"model"`
-	Usage *usage          `json:"usage"`
-	Error json.RawMessage `json:"error"` // in the middle of a stream
-
-	// Anthropic
-	Message *struct {
-		Model string `json:"model"`
-		Usage *usage `json:"usage"`
-	} `json:"message"`
-	Block   typed           `json:"content_block"`
-	Content json.RawMessage `json:"content"`
-
-	// OpenAI's responses
-	Response *struct {
-		Model  string  `json:"model"`
-		Usage  *usage  `json:"usage"`
-		Output []typed `json:"output"`
-	} `json:"response"`
-	Output []typed `json:"output"`
-	Item   typed   `json:"item"`
-
-	// OpenAI's chat
-	Choices []struct {
-		Index int `json:"index"`
-		Delta struct {
-			Calls []toolCall `json:"tool_calls"`
-		} `json:"delta"`
-		Message struct {
-			Calls []toolCall `json:"tool_calls"`
-		} `json:"message"`
-		Finish string `json:"finish_reason"`
-	} `json:"choices"`
-
-	// Gemini
-	Meta *struct {
-		Prompt     int64 `json:"promptTokenCount"`
-		ToolPrompt int64 `json:"toolUsePromptTokenCount"`
-		Cached     int64 `json:"cachedContentTokenCount"`
-		Candidates int64 `json:"candidatesTokenCount"`
-		Thoughts   int64 `json:"thoughtsTokenCount"`
-		Total      int64 `json:"totalTokenCount"`
-	} `json:"usageMetadata"`
-	ModelVersion string          `json:"modelVersion"`
-	Feedback     json.RawMessage `json:"promptFeedback"` // instead of an answer
-	Candidates   []struct {
-		Finish  string `json:"finishReason"`
-		Content struct {
-			Parts []struct {
-				Call json.RawMessage `json:"functionCall"`
-			} `json:"parts"`
-		} `json:"content"`
-	} `json:"candidates"`
+	c.answer.Usage, c.answer.Told = c.answer.Usage.most(Usage{Input: in, Cached: read, CacheWrite: written, Output: out}), true
 }
 
 // lastTypes are the events that end a stream, in the APIs that have such events. A chat and Gemini give a reason
@@ -243,39 +155,37 @@ type piece struct {
 var lastTypes = []string{"message_stop", "error", "response.completed", "response.incomplete", "response.failed"}
 
 func (c *Counter) read(raw []byte) {
-	var p piece
-	if err := json.Unmarshal(raw, &p); err != nil {
-		if _, mistyped := err.(*json.UnmarshalTypeError); !mistyped { // if one field has another type, the rest counts
-			return
-		}
+	p := foreign.Decode[foreign.Object](raw)
+	kind := p.Text("type")
+	c.model(p.Text("model"), p.Text("modelVersion"))
+	c.used(p.At("usage"))
+	if kind == "message_start" {
+		c.model(p.At("message").Text("model"))
+		c.used(p.At("message").At("usage"))
 	}
-	c.model(p.Model, p.ModelVersion)
-	c.used(p.Usage)
-	if m := p.Message; m != nil && p.Type == "message_start" {
-		c.model(m.Model)
-		c.used(m.Usage)
-	}
-	c.blocks(p)
-	c.outputs(p)
-	if slices.Contains(lastTypes, p.Type) || len(p.Error) > 0 || len(p.Feedback) > 0 {
+	c.blocks(kind, p)
+	c.outputs(kind, p)
+	// An error may come in the middle of a stream. Gemini gives feedback on the prompt instead of an answer.
+	if slices.Contains(lastTypes, kind) || len(p["error"]) > 0 || len(p["promptFeedback"]) > 0 {
 		c.answer.Whole = true
 	}
-	for _, choice := range p.Choices {
-		c.answer.Whole = c.answer.Whole || choice.Finish != ""
-		for _, calls := range [][]toolCall{choice.Delta.Calls, choice.Message.Calls} {
-			c.calls(choice.Index, calls)
+	for _, choice := range p.List("choices") {
+		c.answer.Whole = c.answer.Whole || choice.Text("finish_reason") != ""
+		for _, part := range []string{"delta", "message"} {
+			c.calls(choice.Int("index"), choice.At(part).List("tool_calls"))
 		}
 	}
-	if m := p.Meta; m != nil {
-		out := max(count(m.Candidates)+count(m.Thoughts), count(m.Total)-count(m.Prompt)-count(m.ToolPrompt))
-		in := count(m.Prompt) + count(m.ToolPrompt)
-		c.answer.Usage = c.answer.Usage.most(Usage{Input: in, Cached: min(count(m.Cached), in), Output: out})
+	if p.Has("usageMetadata") {
+		m := p.At("usageMetadata")
+		in := m.Count("promptTokenCount") + m.Count("toolUsePromptTokenCount")
+		out := max(m.Count("candidatesTokenCount")+m.Count("thoughtsTokenCount"), m.Count("totalTokenCount")-in)
+		c.answer.Usage = c.answer.Usage.most(Usage{Input: in, Cached: min(m.Count("cachedContentTokenCount"), in), Output: out})
 		c.answer.Told = true
 	}
-	for _, candidate := range p.Candidates {
-		c.answer.Whole = c.answer.Whole || candidate.Finish != ""
-		for _, part := range candidate.Content.Parts {
-			if len(part.Call) > 0 {
+	for _, candidate := range p.List("candidates") {
+		c.answer.Whole = c.answer.Whole || candidate.Text("finishReason") != ""
+		for _, part := range candidate.At("content").List("parts") {
+			if len(part["functionCall"]) > 0 {
 				c.gemini++
 			}
 		}
@@ -284,47 +194,41 @@ func (c *Counter) read(raw []byte) {
 }
 
 // blocks counts the tool calls of Anthropic's API.
-func (c *Counter) blocks(p piece) {
-	var all []typed
-	switch p.Type {
+func (c *Counter) blocks(kind string, p foreign.Object) {
+	var all []foreign.Object
+	switch kind {
 	case "content_block_start":
-		all = []typed{p.Block}
+		all = []foreign.Object{p.At("content_block")}
 	case "message":
-		_ = json.Unmarshal(p.Content, &all)
+		all = p.List("content")
 	}
 	for _, b := range all {
-		if b.Type == "tool_use" || b.Type == "server_tool_use" || b.Type == "mcp_tool_use" {
+		if of := b.Text("type"); of == "tool_use" || of == "server_tool_use" || of == "mcp_tool_use" {
 			c.answer.Tools++
 		}
 	}
 }
 
 // outputs counts the tool calls of OpenAI's responses, which come one by one and again at the end.
-func (c *Counter) outputs(p piece) {
-	is := func(item typed) bool { return strings.HasSuffix(item.Type, "_call") }
-	if p.Type == "response.output_item.done" && is(p.Item) {
+func (c *Counter) outputs(kind string, p foreign.Object) {
+	is := func(item foreign.Object) bool { return strings.HasSuffix(item.Text("type"), "_call") }
+	if kind == "response.output_item.done" && is(p.At("item")) {
 		c.items++
 	}
-	all := p.Output
-	if r := p.Response; r != nil {
-		c.model(r.Model)
-		c.used(r.Usage)
-		all = r.Output
+	all := p
+	if p.Has("response") {
+		all = p.At("response")
+		c.model(all.Text("model"))
+		c.used(all.At("usage"))
 	}
-	var n int64
-	for _, item := range all {
-		if is(item) {
-			n++
-		}
-	}
-	c.answer.Tools = max(c.answer.Tools, c.items, n)
+	c.answer.Tools = max(c.answer.Tools, c.items, int64(len(list.Filter(all.List("output"), is))))
 }
 
 // calls counts the tool calls of a chat. A stream mentions each in several chunks.
-func (c *Counter) calls(choice int, calls []toolCall) {
+func (c *Counter) calls(choice int, calls []foreign.Object) {
 	for i, call := range calls {
-		at := [2]int{choice, max(call.Index, i)}
-		if call.ID == "" || c.chat[at] {
+		at := [2]int{choice, max(call.Int("index"), i)}
+		if call.Text("id") == "" || c.chat[at] {
 			continue
 		}
 		if c.chat == nil {
@@ -342,12 +246,3 @@ func (c *Counter) model(names ...string) {
 		}
 	}
 }
-
-func (c *Counter) used(u *usage) {
-	if u.told() {
-		c.answer.Usage, c.answer.Told = c.answer.Usage.most(u.of()), true
-	}
-}
-
-// count limits a number from a provider to a possible value.
-func count(n int64) int64 { return max(0, min(n, maxCount)) }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"pawl/internal/foreign"
 )
 
 // Call is one request as the meter records it, on one line of JSON.
@@ -36,7 +38,7 @@ func (c Call) Failed() bool { return c.Status >= 400 }
 const bytesAToken = 4
 
 // Guess estimates the tokens of a text of that many bytes.
-func Guess(bytes int64) int64 { return count((bytes + bytesAToken - 1) / bytesAToken) }
+func Guess(bytes int64) int64 { return foreign.Count((bytes + bytesAToken - 1) / bytesAToken) }
 
 // CallOf returns the call of an answer with a status to a request of that many bytes. If the provider does not report
 // the usage of an answer, it is estimated from the lengths: an agent whose provider reports nothing must not be free.
@@ -98,8 +100,8 @@ func (t *Total) Add(c Call) {
 	case c.Status != 0:
 		t.Worked, t.Failing = true, nil
 	}
-	t.Input, t.Output = count(t.Input+count(c.Input)), count(t.Output+count(c.Output))
-	t.Tools = count(t.Tools + count(c.Tools))
+	t.Input, t.Output = foreign.Count(t.Input+foreign.Count(c.Input)), foreign.Count(t.Output+foreign.Count(c.Output))
+	t.Tools = foreign.Count(t.Tools + foreign.Count(c.Tools))
 	t.Nano = min(t.Nano+max(c.Nano, 0), 1e15)
 	if c.Guessed {
 		t.Guessed++
