@@ -19,6 +19,7 @@ import (
 
 	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
+	"pawl/internal/foreign"
 	"pawl/internal/loop"
 	"pawl/internal/outcome"
 )
@@ -203,18 +204,9 @@ func (s *session) count(r protocol.PromptResponse) {
 	if u := r.Usage; u != nil {
 		in = int64(u.InputTokens + given(u.CachedReadTokens) + given(u.CachedWriteTokens))
 		out = max(int64(u.OutputTokens), int64(u.TotalTokens)-in)
-	} else {
-		var meta struct {
-			Quota struct {
-				Count struct {
-					Input  int64 `json:"input_tokens"`
-					Output int64 `json:"output_tokens"`
-				} `json:"token_count"`
-			} `json:"quota"`
-		}
-		if b, err := json.Marshal(r.Meta); err == nil && json.Unmarshal(b, &meta) == nil {
-			in, out = meta.Quota.Count.Input, meta.Quota.Count.Output
-		}
+	} else if b, err := json.Marshal(r.Meta); err == nil {
+		used := foreign.Decode[foreign.Object](b).At("quota").At("token_count")
+		in, out = used.Count("input_tokens"), used.Count("output_tokens")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

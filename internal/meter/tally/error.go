@@ -2,28 +2,15 @@ package tally
 
 import (
 	"cmp"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
+
+	"pawl/internal/foreign"
 )
 
 // maxError limits how many bytes of an error are kept.
 const maxError = 400
-
-// provided is an answer that is an error, in the format of any of the APIs.
-type provided struct {
-	Error struct {
-		Type     string  `json:"type"`
-		Status   string  `json:"status"`
-		Message  string  `json:"message"`
-		ResetsAt float64 `json:"resets_at"`
-		Details  []struct {
-			Delay string `json:"retryDelay"`
-		} `json:"details"`
-	} `json:"error"`
-	Message string `json:"message"`
-}
 
 // WithError adds to a failed call what the provider answered instead of work, and until when it refuses, from the
 // headers or the body. header returns a header by its name, "" for none; now is the time of the answer. A call that
@@ -32,37 +19,35 @@ func (c Call) WithError(header func(string) string, body []byte, now time.Time) 
 	if !c.Failed() {
 		return c
 	}
-	var all []provided // the Gemini API sometimes has it in a list
-	var one provided
-	if json.Unmarshal(body, &all) == nil && len(all) > 0 {
-		one = all[0]
-	} else {
-		_ = json.Unmarshal(body, &one) // fields of another type are left out
+	answer := foreign.Decode[foreign.Object](body)
+	if all := foreign.Decode[[]foreign.Object](body); len(all) > 0 { // the Gemini API sometimes has it in a list
+		answer = all[0]
 	}
-	said := strings.TrimSpace(cmp.Or(one.Error.Type, one.Error.Status) + ": " + cmp.Or(one.Error.Message, one.Message))
+	problem := answer.At("error")
+	said := strings.TrimSpace(problem.Text("type", "status") + ": " + cmp.Or(problem.Text("message"), answer.Text("message")))
 	said = strings.TrimSuffix(strings.TrimPrefix(said, ": "), ":")
 	c.Error = strings.ToValidUTF8(cmp.Or(said, "it gave no reason"), "?")
 	if len(c.Error) > maxError {
 		c.Error = strings.ToValidUTF8(c.Error[:maxError], "") + "…"
 	}
 	if c.Status == 429 {
-		c.Until = until(header, one, now)
+		c.Until = until(header, problem, now)
 	}
 	return c
 }
 
 // until returns the end of a limit in Unix seconds, 0 if unknown. If a provider has several limits, a header of its
 // own has the end of the limit that was hit.
-func until(header func(string) string, p provided, now time.Time) int64 {
+func until(header func(string) string, problem foreign.Object, now time.Time) int64 {
 	after := func(d time.Duration) int64 { return now.Add(d + time.Second - 1).Unix() }
 	if at, err := strconv.ParseInt(header("Anthropic-Ratelimit-Unified-Reset"), 10, 64); err == nil && at > 0 {
 		return at
 	}
-	if at := int64(p.Error.ResetsAt); at > 0 {
+	if at := int64(foreign.Decode[float64](problem["resets_at"])); at > 0 {
 		return at
 	}
-	for _, d := range p.Error.Details {
-		if delay, err := time.ParseDuration(d.Delay); err == nil && delay > 0 {
+	for _, d := range problem.List("details") {
+		if delay, err := time.ParseDuration(d.Text("retryDelay")); err == nil && delay > 0 {
 			return after(delay)
 		}
 	}
