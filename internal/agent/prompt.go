@@ -13,6 +13,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/list"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
 	"pawl/internal/phase"
 	"pawl/internal/spec"
 )
@@ -68,7 +69,7 @@ func (b Brief) Text() string {
 	section(cmp.Or(b.Kind.Tasks[phase.Phase(b.Phase)].Repair, "Why you are asked again"), b.repair())
 	section("Acceptance criteria", b.criteria())
 	section("What the commands say", b.judged())
-	section("The proposal", fenced("diff", loop.Clip(b.Diff, BoundProposal)))
+	section("The proposal", markdown.Fenced("diff", loop.Clip(b.Diff, BoundProposal)))
 	section("Guidance from a person", b.guidance())
 	section("Rules", b.rules())
 	section("The repository's instructions for agents ("+b.Instructions.Name+")", loop.Clip(b.Instructions.Content, boundInstructions))
@@ -76,7 +77,7 @@ func (b Brief) Text() string {
 	section("Last results", b.results())
 	section("What the results show", b.trend()+b.State.Analysis.Markdown(boundAnalysis)+b.strategy())
 	section("History", b.history())
-	section("The last change", fenced("diff", loop.Clip(b.LastDiff, boundDiff)))
+	section("The last change", markdown.Fenced("diff", loop.Clip(b.LastDiff, boundDiff)))
 	return w.String()
 }
 
@@ -262,19 +263,7 @@ func (b Brief) strategy() string {
 
 func (b Brief) history() string {
 	lines := list.Map(b.Log[:min(len(b.Log), logLines)], func(l string) string { return loop.Clip(l, boundLine) })
-	return fenced("", strings.Join(lines, "\n"))
-}
-
-// fenced puts text into a Markdown fence longer than any in it, so that output can't end it.
-func fenced(lang, text string) string {
-	if strings.TrimSpace(text) == "" {
-		return ""
-	}
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + lang + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
+	return markdown.Fenced("", strings.Join(lines, "\n"))
 }
 
 // tail returns the end of text, where failures are.

@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
 	"pawl/internal/phase"
 )
 
@@ -61,5 +62,5 @@ func (b Brief) repair() string {
 	if b.Attempt > 1 {
 		text = fmt.Sprintf("Attempt %d was undone: %s. The files are as they were before it.", b.Attempt-1, loop.Clip(b.Repair, 4096))
 	}
-	return text + "\n" + fenced("", tail(b.Evidence, boundEvidence))
+	return text + "\n" + markdown.Fenced("", tail(b.Evidence, boundEvidence))
 }

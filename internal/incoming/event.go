@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"pawl/internal/loop"
+	"pawl/internal/markdown"
 )
 
 // Event is the content of one delivery. Its texts are unchanged.
@@ -63,16 +64,7 @@ func (m marked) String() string {
 // fenced prints as a block that is marked as untrusted. Nothing in it can end it.
 type fenced string
 
-func (b fenced) String() string {
-	if strings.TrimSpace(string(b)) == "" {
-		return ""
-	}
-	fence := "```"
-	for strings.Contains(string(b), fence) {
-		fence += "`"
-	}
-	return fence + "untrusted\n" + strings.TrimRight(string(b), "\n") + "\n" + fence
-}
+func (b fenced) String() string { return markdown.Fenced("untrusted", string(b)) }
 
 func valuesOf[L, B ~string](e Event, body func(string) string) values[L, B] {
 	v := values[L, B]{

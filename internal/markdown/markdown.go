@@ -58,10 +58,7 @@ func Code(text string) string {
 	if text == "" {
 		return ""
 	}
-	fence := "`"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
+	fence := around("`", text)
 	if len(fence) > 1 {
 		text = " " + text + " "
 	}
@@ -78,14 +75,28 @@ func CodeCell(text string) string {
 
 // Block returns a text of several lines as a block of code. Nothing in the text can end the block.
 func Block(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
+	fence := around("```", text)
 	var b strings.Builder
 	b.WriteString(fence + "text\n")
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		b.WriteString(visible.Line(strings.TrimSuffix(line, "\r"), nil) + "\n")
 	}
 	return b.String() + fence
+}
+
+// Fenced returns a text as a block of code, unchanged, "" for a blank text. Nothing in the text can end the block.
+func Fenced(language, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	fence := around("```", text)
+	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
+}
+
+// around returns a fence that is longer than any in the text.
+func around(fence, text string) string {
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence
 }
