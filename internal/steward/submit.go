@@ -116,12 +116,7 @@ func overlapOf(c charter.Charter, source string) string {
 
 // known returns the task that t repeats, or nil.
 func (s State) known(t task.Task) *Known {
-	for _, key := range []string{Key("id " + t.ID), Key("dedupe " + t.Dedupe)} {
-		if k := s.knownBy(key); k != nil && (key != Key("id ") && key != Key("dedupe ")) {
-			return k
-		}
-	}
-	return nil
+	return cmp.Or(s.knownBy(Key("id "+t.ID)), s.knownBy(Key("dedupe "+t.Dedupe))) // no task has an empty key
 }
 
 // again says that t repeats a task: where that one is, or how it ended and how t can be submitted all the same.
