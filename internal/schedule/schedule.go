@@ -22,6 +22,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/charter"
+	"pawl/internal/foreign"
 	"pawl/internal/task"
 )
 
@@ -157,15 +158,13 @@ func own(d *sdk.ScheduleDescription) bool {
 }
 
 // made returns the digest of what a schedule was made from, "" if it has none.
-func made(d *sdk.ScheduleDescription) (digest string) {
+func made(d *sdk.ScheduleDescription) string {
 	action, ok := d.Schedule.Action.(*sdk.ScheduleWorkflowAction)
 	if !ok {
 		return ""
 	}
-	if p, ok := action.Memo[memo].(*commonpb.Payload); ok {
-		_ = json.Unmarshal(p.GetData(), &digest) // it may be somebody else's memo
-	}
-	return digest
+	p, _ := action.Memo[memo].(*commonpb.Payload)
+	return foreign.Decode[string](p.GetData()) // it may be somebody else's memo
 }
 
 // listed returns the IDs of all schedules with the names of a steward's schedules, also of those that somebody else has

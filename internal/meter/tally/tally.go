@@ -121,11 +121,8 @@ func (c *Counter) dispatch() {
 	case '{':
 		c.read(data)
 	case '[': // a stream of Gemini's that is not a stream of events
-		var all []json.RawMessage
-		if json.Unmarshal(data, &all) == nil {
-			for _, one := range all {
-				c.read(one)
-			}
+		for _, one := range foreign.Decode[[]json.RawMessage](data) {
+			c.read(one)
 		}
 	}
 }
