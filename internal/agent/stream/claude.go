@@ -30,15 +30,12 @@ var asking = []string{"Bash", "WebFetch", "WebSearch"}
 var spawning = []string{"Agent", "Task"}
 
 // withheld returns those of its tools that "*" does not include and that the contract does not name.
-func (c Call) withheld(tools []string) (all []string) {
+func (c Call) withheld(tools []string) []string {
 	named := names(tools)
 	agents := slices.ContainsFunc(spawning, func(tool string) bool { return slices.Contains(named, tool) })
-	for _, tool := range c.held().Withheld(program.Approve(c.Tools)) {
-		if is := slices.Contains(spawning, tool); is && !agents || !is && !slices.Contains(named, tool) {
-			all = append(all, tool)
-		}
-	}
-	return all
+	return list.Filter(c.held().Withheld(program.Approve(c.Tools)), func(tool string) bool {
+		return !slices.Contains(named, tool) && !(agents && slices.Contains(spawning, tool))
+	})
 }
 
 // claudeArgv calls Claude Code headless. It does not read the settings of the user and of the repository, because
@@ -47,32 +44,27 @@ func (c Call) withheld(tools []string) (all []string) {
 // after the spec's own, because the last one wins.
 func claudeArgv(c Call) []string {
 	tools, servers := c.held().Names(c.Tools), c.servers()
-	argv := c.begin("--model", "-p")
-	switch {
-	case !c.MayEdit:
-	case c.all():
-		argv = append(argv, "--permission-mode", "acceptEdits", "--allowedTools", strings.Join(slices.Concat(asking, servers), ","))
-	default: // the edit mode would also approve commands: rm, cp, a redirection
-		argv = append(argv, "--permission-mode", "default", "--allowedTools", strings.Join(slices.Concat(tools, servers), ","))
-	}
-	argv = append(argv, c.Agent.Args...)
+	var before, after []string // the spec's own arguments
 	switch {
 	case !c.MayEdit:
 		look := looking
 		if !c.all() {
 			look = only(looking, tools)
 		}
-		argv = append(argv, "--permission-mode", "default", "--tools", strings.Join(look, ","), "--allowedTools", strings.Join(look, ","), "--disallowedTools", anyServer)
-	case !c.all():
-		argv = append(argv, "--tools", strings.Join(slices.DeleteFunc(names(tools), ofServer), ","))
-		if len(servers) == 0 && !slices.ContainsFunc(tools, ofServer) {
-			argv = append(argv, "--disallowedTools", anyServer)
-		}
-	default:
+		after = []string{"--permission-mode", "default", "--tools", strings.Join(look, ","), "--allowedTools", strings.Join(look, ","), "--disallowedTools", anyServer}
+	case c.all():
+		before = []string{"--permission-mode", "acceptEdits", "--allowedTools", strings.Join(slices.Concat(asking, servers), ",")}
 		if withheld := c.withheld(tools); len(withheld) > 0 {
-			argv = append(argv, "--disallowedTools", strings.Join(withheld, ","))
+			after = []string{"--disallowedTools", strings.Join(withheld, ",")}
+		}
+	default: // the edit mode would also approve commands: rm, cp, a redirection
+		before = []string{"--permission-mode", "default", "--allowedTools", strings.Join(slices.Concat(tools, servers), ",")}
+		after = []string{"--tools", strings.Join(slices.DeleteFunc(names(tools), ofServer), ",")}
+		if len(servers) == 0 && !slices.ContainsFunc(tools, ofServer) {
+			after = append(after, "--disallowedTools", anyServer)
 		}
 	}
+	argv := slices.Concat(c.begin("--model", "-p"), before, c.Agent.Args, after)
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
