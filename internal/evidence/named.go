@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/shopspring/decimal"
 )
@@ -95,11 +94,7 @@ func (a Average) Mean() Decimal {
 		return a.Sum
 	}
 	sum := a.Sum.value()
-	mean := sum.DivRound(decimal.NewFromInt(int64(a.N)), max(0, -sum.Exponent())+6).String()
-	if strings.Contains(mean, ".") {
-		mean = strings.TrimRight(strings.TrimRight(mean, "0"), ".")
-	}
-	return written(mean)
+	return written(sum.DivRound(decimal.NewFromInt(int64(a.N)), max(0, -sum.Exponent())+6).String())
 }
 
 // Averages are the averages of further metrics, by their names.
