@@ -37,6 +37,7 @@ func (o Object) List(name string) []Object { return Decode[[]Object](o[name]) }
 // Has reports whether there is a value other than null.
 func (o Object) Has(name string) bool { return o[name] != nil && string(o[name]) != "null" }
 
+// Is, Int and Count return a truth value, a whole number and a number as Count limits it; Raw the JSON of any value.
 func (o Object) Is(name string) bool     { return Decode[bool](o[name]) }
 func (o Object) Int(name string) int     { return Decode[int](o[name]) }
 func (o Object) Raw(name string) string  { return string(o[name]) }

@@ -342,9 +342,7 @@ func (m *Meter) watch(r *http.Response) error {
 		return nil
 	}
 	e.status, e.header = r.StatusCode, r.Header
-	e.mu.Lock()
 	e.counter.Stream = strings.HasPrefix(r.Header.Get("Content-Type"), "text/event-stream")
-	e.mu.Unlock()
 	var to io.Writer = e
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		to = e.unpack()
