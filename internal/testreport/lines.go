@@ -53,12 +53,8 @@ func (e *excerpt) write(s string) int {
 	if e == nil {
 		return 0
 	}
-	before := len(e.head) + len(e.tail)
-	if room := headBytes - len(e.head); room > 0 && len(e.tail) == 0 {
-		n := min(room, len(s))
-		e.head = append(e.head, s[:n]...)
-		s = s[n:]
-	}
+	before, n := e.size(), min(headBytes-len(e.head), len(s))
+	e.head, s = append(e.head, s[:n]...), s[n:]
 	if len(s) > tailBytes {
 		e.tail, e.lost = e.tail[:0], true
 		s = s[len(s)-tailBytes:]
@@ -67,7 +63,7 @@ func (e *excerpt) write(s string) int {
 	if len(e.tail) > 2*tailBytes {
 		e.tail, e.lost = append(e.tail[:0], e.tail[len(e.tail)-tailBytes:]...), true
 	}
-	return len(e.head) + len(e.tail) - before
+	return e.size() - before
 }
 
 func (e *excerpt) size() int {
