@@ -136,6 +136,7 @@ func TestClaudeWordsForHowItEnded(t *testing.T) {
 		"success that is an error":             {`{"type":"result","subtype":"success","is_error":true,"result":"Request timed out"}`, stream.End{Failure: "Request timed out", Text: "Request timed out", Refusal: &outcome.Refusal{Class: outcome.ProviderDown, Said: "Request timed out"}}},
 		"an error without words":               {`{"type":"result","subtype":"success","is_error":true}`, stream.End{Failure: "an error without a message"}},
 		"an error as Qwen Code has it":         {`{"type":"result","subtype":"error_during_execution","is_error":true,"error":{"message":"[API Error: 401 invalid x-api-key]"}}`, stream.End{Failure: "error_during_execution: [API Error: 401 invalid x-api-key]", Refusal: &outcome.Refusal{Class: outcome.AuthMissing, Said: "error_during_execution: [API Error: 401 invalid x-api-key]"}}},
+		"a cost that is no number":             {`{"type":"result","subtype":"success","result":"x","total_cost_usd":""}`, stream.End{Text: "x"}},
 		"words of another type":                {`{"type":"result","subtype":"success","result":{"a":1},"usage":"x","permission_denials":7}`, stream.End{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,7 @@ func TestA2_WhatAProviderAnswersInsteadOfWork(t *testing.T) {
 		"Anthropic's, of a subscription": {429, map[string]string{"Anthropic-Ratelimit-Unified-Reset": "1795397400", "Retry-After": "7"}, `{"type":"error","error":{"type":"rate_limit_error","message":"This would exceed your limit."}}`, "rate_limit_error: This would exceed your limit.", 30 * time.Minute},
 		"Codex's":                        {429, nil, `{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_at":1795397400}}`, "usage_limit_reached: The usage limit has been reached", 30 * time.Minute},
 		"Gemini's":                       {429, nil, `[{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"@type":"x"},{"retryDelay":"34.2s"}]}}]`, "RESOURCE_EXHAUSTED: quota", 35 * time.Second},
+		"Gemini's, with other details":   {429, nil, `[{"error":{"message":"quota","status":"RESOURCE_EXHAUSTED","details":"none"}}]`, "RESOURCE_EXHAUSTED: quota", 0},
 		"seconds":                        {429, map[string]string{"Retry-After": "90"}, "", "it gave no reason", 90 * time.Second},
 		"a date":                         {429, map[string]string{"Retry-After": "Mon, 23 Nov 2026 01:02:00 GMT"}, `{"message":"slow down"}`, "slow down", 2 * time.Minute},
 		"no end":                         {429, nil, `{"error":{"message":"slow down","code":429}}`, "slow down", 0},
