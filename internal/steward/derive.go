@@ -2,29 +2,25 @@ package steward
 
 import (
 	"cmp"
-	"pawl/internal/loop"
-	"pawl/internal/task"
 	"slices"
 	"time"
+
+	"pawl/internal/list"
+	"pawl/internal/loop"
+	"pawl/internal/task"
 )
 
 // derive computes the steward's state, the queue and the counts from the tasks, and forgets the tasks that ended first.
 func (s *State) derive() {
-	over := 0
-	for _, t := range s.Tasks {
-		if t.Outcome != "" && len(t.Ending) == 0 {
-			over++
+	var over []*Task
+	for i := range s.Tasks {
+		if t := &s.Tasks[i]; t.Outcome != "" && len(t.Ending) == 0 {
+			over = append(over, t)
 		}
 	}
-	for ; over > KeepEnded; over-- {
-		first := -1
-		for i := range s.Tasks {
-			if t := &s.Tasks[i]; t.Outcome != "" && len(t.Ending) == 0 && (first < 0 || t.Ended.Before(s.Tasks[first].Ended)) {
-				first = i
-			}
-		}
-		s.Tasks = slices.Delete(s.Tasks, first, first+1)
-	}
+	slices.SortStableFunc(over, func(a, b *Task) int { return a.Ended.Compare(b.Ended) })
+	forgotten := list.Map(over[:max(0, len(over)-KeepEnded)], func(t *Task) string { return t.ID })
+	s.Tasks = slices.DeleteFunc(s.Tasks, func(t Task) bool { return slices.Contains(forgotten, t.ID) })
 	if n := len(s.Known) - 2*len(s.Tasks) - KeepKnown; n > 0 { // each task has an ID and a dedupe key
 		s.Known = slices.DeleteFunc(slices.Clone(s.Known), func(k Known) bool {
 			if n == 0 || s.Find(k.Task) != nil {
