@@ -90,7 +90,10 @@ func Look(at Checkout) Repository {
 	r.Protect = append(r.Protect, path.Join(r.Folder, "pawl.yaml"))
 	r.Protect, r.Keep = once(r.Protect), once(r.Keep)
 	r.Missing = slices.Compact(*t.missing)
-	r.Hints = append(t.hints(), r.Hints...)
+	if t.has[".gitmodules"] {
+		r.Hints = append(r.Hints, "This repository has submodules, and a loop's trees do not have their files. If the commands need them, let setup fetch them: "+
+			"git submodule update --init (relative URLs work only if the repository's origin is a URL)")
+	}
 	return r
 }
 
@@ -138,7 +141,7 @@ func (t tree) look(folder string) Repository {
 	}
 	r.Setup = t.choose("setup", r.Setup)
 	metrics = append(append(t.scripts(), made.Metric), metrics...)
-	if chosen := t.choose("the benchmark", commands(metrics)...); chosen != "" {
+	if chosen := t.choose("the benchmark", list.Map(metrics, func(m Metric) string { return m.Command })...); chosen != "" {
 		r.Metric = metrics[slices.IndexFunc(metrics, func(m Metric) bool { return m.Command == chosen })]
 	}
 	r.Scope = or(r.Scope, t.under("src", "lib", "app")...)
@@ -151,10 +154,6 @@ func (t tree) look(folder string) Repository {
 		r.Metric.Why = cmp.Or(why, r.Metric.Why)
 	}
 	return r
-}
-
-func commands(metrics []Metric) (all []string) {
-	return list.Map(metrics, func(m Metric) string { return m.Command })
 }
 
 // size returns the bytes of the files in scope as a metric. It uses find, because git would not count new files.

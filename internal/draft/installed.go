@@ -62,12 +62,3 @@ func (t tree) either(names ...string) string {
 	}
 	return names[0]
 }
-
-// hints says what this repository may need that a loop's trees do not have.
-func (t tree) hints() (all []string) {
-	if t.has[".gitmodules"] {
-		all = append(all, "This repository has submodules, and a loop's trees do not have their files. If the commands need them, let setup fetch them: "+
-			"git submodule update --init (relative URLs work only if the repository's origin is a URL)")
-	}
-	return all
-}

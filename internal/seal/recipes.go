@@ -23,8 +23,7 @@ type recipes struct {
 	first   string
 	include []string
 	unknown bool // there may be targets that could not be read
-	// files is true if a target counts as done when a file of its name exists, unless it is in phony.
-	files bool
+	// phony are the targets that run although a file of their name exists; nil if such a file never matters.
 	phony map[string]bool
 }
 
@@ -148,11 +147,11 @@ func (r *refs) target(all recipes, file, dir, name string, depth int) bool {
 		r.unread[file+": "+shortened(name)] = true
 		return true
 	}
-	if all.files && !all.phony[name] {
+	if all.phony != nil && !all.phony[name] {
 		r.made(dir, name)
 	}
 	for _, before := range one.before {
-		if all.files && all.targets[before] == nil {
+		if all.phony != nil && all.targets[before] == nil {
 			r.made(dir, before)
 		}
 		if !r.target(all, file, dir, before, depth+1) && all.unknown && !r.exists[r.relative(shell.Resolve(dir, before))] {
@@ -183,7 +182,7 @@ var (
 
 // makeRecipes reads a Makefile: its rules, and the variables that are plain text.
 func makeRecipes(text string) recipes {
-	all := recipes{targets: map[string]*recipe{}, files: true, phony: map[string]bool{}}
+	all := recipes{targets: map[string]*recipe{}, phony: map[string]bool{}}
 	value := map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "SHELL": "sh"}
 	expand := func(s string) string {
 		for range 5 { // a variable may contain others
