@@ -34,6 +34,7 @@ var pure = []string{
 	"internal/lazyregexp",
 	"internal/launch",
 	"internal/list",
+	"internal/must",
 	"internal/loop",
 	"internal/markdown",
 	"internal/meter/tally",

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"pawl/internal/evidence"
+	"pawl/internal/must"
 	"pawl/internal/task"
 )
 
@@ -192,11 +193,7 @@ func result(a task.Action) string {
 }
 
 func digest(parts ...string) string {
-	text, err := json.Marshal(parts)
-	if err != nil {
-		panic(err) // strings can always be encoded
-	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(must.Have(json.Marshal(parts))) // strings can always be encoded
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"pawl/internal/kind"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
+	"pawl/internal/must"
 	"pawl/internal/program"
 )
 
@@ -62,11 +64,7 @@ func quote(s string, deep int) string {
 	case plain().MatchString(s) && strings.TrimSpace(s) == s && !slices.Contains(words, strings.ToLower(s)):
 		return s
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		b, err := json.Marshal(s)
-		if err != nil {
-			panic(err) // a text
-		}
-		return string(b)
+		return string(must.Have(json.Marshal(s))) // a text
 	}
 	if strings.Contains(s, "'") && strings.TrimSpace(s) == s {
 		return "|-\n" + strings.Repeat("  ", deep+1) + s
@@ -79,14 +77,7 @@ func quote(s string, deep int) string {
 
 // quoteAll writes texts as the YAML list after a key, as Prettier does: on one line if there is room.
 func quoteAll(all []string, deep int) string {
-	quoted := make([]string, len(all))
-	for i, s := range all {
-		b, err := json.Marshal(s)
-		if err != nil {
-			panic(err) // a text
-		}
-		quoted[i] = string(b)
-	}
+	quoted := list.Map(all, func(s string) string { return string(must.Have(json.Marshal(s))) }) // a text
 	indent := strings.Repeat("  ", deep+1)
 	if list := strings.Join(quoted, ", "); len(indent)+len(`protect: []`)+len(list) <= 82 {
 		return " [" + list + "]"

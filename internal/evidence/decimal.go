@@ -12,6 +12,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/must"
 )
 
 // Limits of what ParseDecimal accepts. Below 10^308 every value has a finite float64, which the search attribute
@@ -43,13 +44,7 @@ type Decimal struct {
 func ParseDecimal(s string) (Decimal, error) { return parse(strings.TrimSpace(s), 0) }
 
 // MustDecimal is ParseDecimal for literals; it panics on anything that is not a number.
-func MustDecimal(s string) Decimal {
-	d, err := ParseDecimal(s)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
+func MustDecimal(s string) Decimal { return must.Have(ParseDecimal(s)) }
 
 // numeral matches sign, whole part, fraction and exponent of a number.
 var numeral = lazyregexp.New(`^([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]+))?$`)

@@ -9,6 +9,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/loop"
+	"pawl/internal/must"
 	"pawl/internal/spec"
 )
 
@@ -44,11 +45,7 @@ func (c Contract) Rules() spec.Spec {
 // Hash returns the SHA-256 of the contract in hex. It does not cover who started the loop, and from where.
 func (c Contract) Hash() string {
 	c.Spec.Session = nil
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // only plain values are in it
-	}
-	return digest(b)
+	return digest(must.Have(json.Marshal(c))) // only plain values are in it
 }
 
 // Amended returns the contract with an approved amendment, or an error if the spec can't be amended so. sealed are
@@ -69,11 +66,7 @@ func AskHash(contract *loop.Contract, g loop.Gate, b loop.Budget) string {
 	if contract != nil {
 		hash = contract.Hash
 	}
-	text, err := json.Marshal([]any{hash, g.Kind, g.Summary, b})
-	if err != nil {
-		panic(err) // only plain values are in it
-	}
-	return digest(text)
+	return digest(must.Have(json.Marshal([]any{hash, g.Kind, g.Summary, b}))) // only plain values are in it
 }
 
 func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }

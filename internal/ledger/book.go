@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"pawl/internal/loop"
+	"pawl/internal/must"
 	"pawl/internal/store"
 )
 
@@ -166,9 +167,5 @@ func decodeEvents(lines []byte) ([]loop.Event, error) {
 }
 
 func indent(v any) []byte {
-	b, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		panic(err) // callers pass only plain values
-	}
-	return append(b, '\n')
+	return append(must.Have(json.MarshalIndent(v, "", " ")), '\n') // callers pass only plain values
 }

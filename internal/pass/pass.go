@@ -25,6 +25,7 @@ import (
 
 	"pawl/internal/durable"
 	"pawl/internal/held"
+	"pawl/internal/must"
 )
 
 // Pass is the token, certificate and key of an engine. Certificate and key are in PEM.
@@ -157,10 +158,7 @@ func (p *Pass) Sign(text string) string {
 
 // Server returns the TLS settings of the frontend, which serves everybody. Only the engine itself has the certificate.
 func (p *Pass) Server() *tls.Config {
-	own, err := p.pair()
-	if err != nil { // Read and generate return no pass without a valid pair
-		panic(err)
-	}
+	own := must.Have(p.pair()) // Read and generate return no pass without a valid pair
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientCAs: p.pool(), ClientAuth: tls.VerifyClientCertIfGiven}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/internal/list"
+	"pawl/internal/must"
 )
 
 // Metering says how a program is made to call pawl's meter, not its provider. The zero value: it can't be.
@@ -70,11 +71,7 @@ func (m Metering) Public(settings string) string {
 	for _, key := range m.Secrets {
 		drop(all, key)
 	}
-	b, err := json.Marshal(all)
-	if err != nil {
-		panic(err) // it was JSON
-	}
-	return string(b)
+	return string(must.Have(json.Marshal(all))) // it was JSON
 }
 
 // Direction returns the route of a program with an environment, arguments and a model. Without a route, why is the
@@ -239,10 +236,7 @@ func (m ByModel) lead(r *Route, name string, own map[string]any) {
 	}
 	put(provider, m.Base, "{base}")
 	put(provider, m.Secret, "{key}")
-	b, err := json.Marshal(map[string]any{m.In: map[string]any{name: provider}})
-	if err != nil {
-		panic(err) // it was JSON
-	}
+	b := must.Have(json.Marshal(map[string]any{m.In: map[string]any{name: provider}})) // it was JSON
 	if m.Content != "" {
 		r.Env = []string{m.Content + "=" + string(b)}
 		return

@@ -24,6 +24,7 @@ import (
 
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/must"
 	"pawl/internal/span"
 )
 
@@ -75,30 +76,31 @@ func newMeters(address string, about *resource.Resource, count census, logger *s
 }
 
 // instruments creates pawl's own metrics. Their labels have few values: never a loop, a commit or a text.
+// Making one fails only if its name is invalid, and a test makes all of them.
 func (m *meters) instruments(meter metric.Meter, count census) error {
 	about, inSeconds := metric.WithDescription, metric.WithUnit("s")
-	m.iterations = must(meter.Int64Counter("pawl.iterations", about("Finished iterations, by outcome and reason")))
-	m.ended = must(meter.Int64Counter("pawl.loops.ended", about("Loops that ended, by status and error code")))
-	m.refused = must(meter.Int64Counter("pawl.pushes.refused", about("Pushes that the user's repository did not take")))
-	m.calls = must(meter.Int64Counter("pawl.agent.calls", about("Agent calls, by role")))
-	m.toolCalls = must(meter.Int64Counter("pawl.agent.tool_calls", about("Tool calls that agents reported, by role")))
-	m.tokens = must(meter.Int64Counter("pawl.agent.tokens", about("Tokens that agents reported, by role and direction")))
-	m.cost = must(meter.Float64Counter("pawl.agent.cost.usd", about("What agents reported to have cost, in USD, by role")))
-	m.iterationSeconds = must(meter.Float64Histogram("pawl.iteration.duration", about("Wall clock time of an iteration"), inSeconds))
-	m.stepSeconds = must(meter.Float64Histogram("pawl.step.duration", about("Active time of a step, by step and outcome"), inSeconds))
-	m.gateWait = must(meter.Float64Histogram("pawl.gate.wait", about("Time until a gate was answered, by kind and answer"), inSeconds))
-	m.transitions = must(meter.Int64Counter("pawl.steward.transitions", about("Transitions of a steward's tasks, by state")))
-	m.actions = must(meter.Int64Counter("pawl.steward.actions", about("Actions for a steward's tasks, by kind and result")))
-	m.milestones = must(meter.Int64Counter("pawl.steward.milestones", about("Finished steps and approved proposals")))
-	m.findings = must(meter.Int64Counter("pawl.steward.findings", about("What loop detection has found, by rule")))
-	m.over = must(meter.Int64Counter("pawl.steward.tasks.ended", about("Tasks that ended, by outcome")))
-	m.executing = must(meter.Float64Counter("pawl.steward.executing.seconds", about("Executing time of a steward's tasks")))
-	m.taskSeconds = must(meter.Float64Histogram("pawl.steward.task.executing", about("Executing time of a task that is over"), inSeconds))
-	m.taskActions = must(meter.Float64Histogram("pawl.steward.task.actions", about("Actions of a task that is over"),
+	m.iterations = must.Have(meter.Int64Counter("pawl.iterations", about("Finished iterations, by outcome and reason")))
+	m.ended = must.Have(meter.Int64Counter("pawl.loops.ended", about("Loops that ended, by status and error code")))
+	m.refused = must.Have(meter.Int64Counter("pawl.pushes.refused", about("Pushes that the user's repository did not take")))
+	m.calls = must.Have(meter.Int64Counter("pawl.agent.calls", about("Agent calls, by role")))
+	m.toolCalls = must.Have(meter.Int64Counter("pawl.agent.tool_calls", about("Tool calls that agents reported, by role")))
+	m.tokens = must.Have(meter.Int64Counter("pawl.agent.tokens", about("Tokens that agents reported, by role and direction")))
+	m.cost = must.Have(meter.Float64Counter("pawl.agent.cost.usd", about("What agents reported to have cost, in USD, by role")))
+	m.iterationSeconds = must.Have(meter.Float64Histogram("pawl.iteration.duration", about("Wall clock time of an iteration"), inSeconds))
+	m.stepSeconds = must.Have(meter.Float64Histogram("pawl.step.duration", about("Active time of a step, by step and outcome"), inSeconds))
+	m.gateWait = must.Have(meter.Float64Histogram("pawl.gate.wait", about("Time until a gate was answered, by kind and answer"), inSeconds))
+	m.transitions = must.Have(meter.Int64Counter("pawl.steward.transitions", about("Transitions of a steward's tasks, by state")))
+	m.actions = must.Have(meter.Int64Counter("pawl.steward.actions", about("Actions for a steward's tasks, by kind and result")))
+	m.milestones = must.Have(meter.Int64Counter("pawl.steward.milestones", about("Finished steps and approved proposals")))
+	m.findings = must.Have(meter.Int64Counter("pawl.steward.findings", about("What loop detection has found, by rule")))
+	m.over = must.Have(meter.Int64Counter("pawl.steward.tasks.ended", about("Tasks that ended, by outcome")))
+	m.executing = must.Have(meter.Float64Counter("pawl.steward.executing.seconds", about("Executing time of a steward's tasks")))
+	m.taskSeconds = must.Have(meter.Float64Histogram("pawl.steward.task.executing", about("Executing time of a task that is over"), inSeconds))
+	m.taskActions = must.Have(meter.Float64Histogram("pawl.steward.task.actions", about("Actions of a task that is over"),
 		metric.WithExplicitBucketBoundaries(1, 2, 5, 10, 20, 50, 100, 200, 500)))
-	active := must(meter.Int64ObservableGauge("pawl.loops.active", about("Loops of this host that have not ended, by status")))
-	gates := must(meter.Int64ObservableGauge("pawl.gates.open", about("Open gates of this host's loops, by kind")))
-	repeats := must(meter.Int64ObservableGauge("pawl.steward.repeats",
+	active := must.Have(meter.Int64ObservableGauge("pawl.loops.active", about("Loops of this host that have not ended, by status")))
+	gates := must.Have(meter.Int64ObservableGauge("pawl.gates.open", about("Open gates of this host's loops, by kind")))
+	repeats := must.Have(meter.Int64ObservableGauge("pawl.steward.repeats",
 		about("The longest streak of one action with one result now, of all tasks")))
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		loops, open, longest := count()
@@ -112,14 +114,6 @@ func (m *meters) instruments(meter metric.Meter, count census) error {
 		return nil
 	}, active, gates, repeats)
 	return err
-}
-
-// must returns an instrument. Making one fails only if its name is invalid, and a test makes all of them.
-func must[I any](instrument I, err error) I {
-	if err != nil {
-		panic(err)
-	}
-	return instrument
 }
 
 func (m *meters) count(ctx context.Context, of string, e loop.Event) {
