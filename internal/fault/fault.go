@@ -7,6 +7,8 @@ package fault
 import (
 	"errors"
 	"fmt"
+
+	"pawl/internal/list"
 )
 
 // Code names a fault; it is the workflow failure type and the state's errorCode.
@@ -123,12 +125,7 @@ var Table = []Row{
 
 // Lookup returns the table's row for code; ok is false for a code that is not in it.
 func Lookup(code Code) (Row, bool) {
-	for _, k := range Table {
-		if k.Code == code {
-			return k, true
-		}
-	}
-	return Row{}, false
+	return list.First(Table, func(k Row) bool { return k.Code == code })
 }
 
 // Recovery returns what the table says to do about code, "" for an unknown one.

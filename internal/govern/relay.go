@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pawl/internal/act"
+	"pawl/internal/list"
 	"pawl/internal/outcome"
 	"pawl/internal/spec"
 )
@@ -33,16 +34,12 @@ func Eligible(s spec.Spec, role string, writers []string) (places []int) {
 // and is not known to be refused, else the first that has not been refused in this round. ok is false if all have
 // been refused.
 func NextAgent(chain []spec.Agent, eligible, refused []int, refusing map[string]time.Time, now time.Time) (place int, ok bool) {
-	left := slices.DeleteFunc(slices.Clone(eligible), func(i int) bool { return slices.Contains(refused, i) })
-	for _, i := range left {
-		if !refusing[Name(chain[i])].After(now) {
-			return i, true
-		}
+	left := list.Filter(eligible, func(i int) bool { return !slices.Contains(refused, i) })
+	place, ok = list.First(left, func(i int) bool { return !refusing[Name(chain[i])].After(now) })
+	if !ok && len(left) > 0 {
+		return left[0], true
 	}
-	if len(left) == 0 {
-		return 0, false
-	}
-	return left[0], true
+	return place, ok
 }
 
 // Name returns the name of a chain's agent in events.

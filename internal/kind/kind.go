@@ -126,11 +126,7 @@ func (k Kind) Takes(input []byte) error {
 
 // OfWorkflow returns the kind that runs as that workflow type; ok is false if there is none.
 func OfWorkflow(name string) (k Kind, ok bool) {
-	i := slices.IndexFunc(All, func(k Kind) bool { return k.Workflow == name })
-	if i < 0 {
-		return Kind{}, false
-	}
-	return All[i], true
+	return list.First(All, func(k Kind) bool { return k.Workflow == name })
 }
 
 // Names lists the names of all kinds.

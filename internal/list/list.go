@@ -20,6 +20,16 @@ func Filter[T any](values []T, is func(T) bool) (some []T) {
 	return some
 }
 
+// First returns the first value of which a function says true; found is false if there is none.
+func First[T any](values []T, is func(T) bool) (first T, found bool) {
+	for _, v := range values {
+		if is(v) {
+			return v, true
+		}
+	}
+	return first, false
+}
+
 // Set returns a set of the values.
 func Set[T comparable](values []T) map[T]bool {
 	set := make(map[T]bool, len(values))

@@ -28,6 +28,15 @@ func TestFilterLeavesItsValuesAlone(t *testing.T) {
 	require.Equal(t, []int{2, 1}, values)
 }
 
+func TestTheFirstIsTheZeroValueIfThereIsNone(t *testing.T) {
+	first, found := list.First([]int{2, 3, 1}, odd)
+	require.True(t, found)
+	require.Equal(t, 3, first)
+	first, found = list.First([]int{2, 4}, odd)
+	require.False(t, found)
+	require.Zero(t, first)
+}
+
 func TestASetHasEachValueOnce(t *testing.T) {
 	require.Equal(t, map[string]bool{"a": true, "b": true}, list.Set([]string{"a", "b", "a"}))
 	require.Equal(t, map[string]bool{}, list.Set[string](nil))

@@ -94,11 +94,7 @@ func (s State) Judgements() int {
 
 // Node returns the kept change of an iteration, and whether it is remembered.
 func (b Backtrack) Node(iteration int) (Node, bool) {
-	i := slices.IndexFunc(b.Kept, func(n Node) bool { return n.Iteration == iteration })
-	if i < 0 {
-		return Node{}, false
-	}
-	return b.Kept[i], true
+	return list.First(b.Kept, func(n Node) bool { return n.Iteration == iteration })
 }
 
 // Line returns the kept changes from the baseline to one of them, as far as they are remembered.

@@ -264,11 +264,7 @@ var Table = []Program{
 
 // Lookup returns the program of that name; ok is false if there is none.
 func Lookup(name string) (p Program, ok bool) {
-	i := slices.IndexFunc(Table, func(p Program) bool { return p.Name == name })
-	if i < 0 {
-		return Program{}, false
-	}
-	return Table[i], true
+	return list.First(Table, func(p Program) bool { return p.Name == name })
 }
 
 // OfACP returns the program that a command starts as an agent that speaks the Agent Client Protocol. ok is false if
@@ -276,13 +272,14 @@ func Lookup(name string) (p Program, ok bool) {
 func OfACP(argv []string) (p Program, ok bool) {
 	for _, word := range argv {
 		name, _, _ := strings.Cut(path.Base(word), "@")
-		for _, p := range Table {
-			if p.Use && p.Name != Command && p.Name != ACP && (p.Name == name || slices.Contains(p.ByACP.Names, name)) {
-				return p, true
-			}
+		p, ok = list.First(Table, func(p Program) bool {
+			return p.Use && p.Name != Command && p.Name != ACP && (p.Name == name || slices.Contains(p.ByACP.Names, name))
+		})
+		if ok {
+			break
 		}
 	}
-	return Program{}, false
+	return p, ok
 }
 
 // Signs reports whether it is known where the program keeps its sign-in.
