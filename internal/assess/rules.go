@@ -250,9 +250,7 @@ func (r reach) harmless() bool {
 // Commands returns the commands that a loop runs, as shell code: its own, those of its agents and of notify.
 func Commands(s spec.Spec) []string {
 	all := []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Test.Command, s.Check.Command}
-	for _, a := range s.Agent.All() {
-		all = append(all, cmp.Or(a.Command.Shell, shell.Join(a.Command.List...)))
-	}
+	all = append(all, list.Map(s.Agent.All(), func(a spec.Keyed) string { return cmp.Or(a.Command.Shell, shell.Join(a.Command.List...)) })...)
 	all = append(all, list.Filter(s.Notify, func(to string) bool { return to != spec.Desktop && !spec.Webhook(to) })...)
 	return distinct(slices.DeleteFunc(all, func(command string) bool { return strings.TrimSpace(command) == "" }))
 }

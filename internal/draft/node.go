@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 // npmDefault is a part of the test script that npm puts into every new package.json. That script always fails.
@@ -26,6 +28,7 @@ func node(t tree) Repository {
 		}
 		return manager + " run " + script
 	}
+	has := func(script string) bool { _, has := manifest.Scripts[script]; return has }
 	r := Repository{Scope: t.under("src", "lib", "app"), Protect: append(t.present("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"),
 		t.under("test", "tests", "__tests__", "spec")...)}
 	if len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 || len(manifest.Workspaces) > 0 || t.has["pnpm-workspace.yaml"] { // the packages of a workspace have dependencies of their own
@@ -55,20 +58,13 @@ func node(t tree) Repository {
 	} else if tests {
 		r.Test = "node --test"
 	}
-	var checks []string
-	for _, script := range []string{"lint", "typecheck", "check"} {
-		if _, ok := manifest.Scripts[script]; ok {
-			checks = append(checks, run(script))
-		}
-	}
+	checks := list.Map(list.Filter([]string{"lint", "typecheck", "check"}, has), run)
 	if t.has["tsconfig.json"] {
 		checks = append(checks, "npx --no-install tsc --noEmit")
 	}
 	r.Check = cmp.Or(checks...)
-	for _, script := range []string{"bench", "benchmark", "perf"} {
-		if _, ok := manifest.Scripts[script]; ok && r.Metric.Command == "" {
-			r.Metric = benchmark("Improve what the benchmark measures", run(script), "the script "+script+" of package.json"+numberLast+slowly)
-		}
+	if script, benches := list.First([]string{"bench", "benchmark", "perf"}, has); benches {
+		r.Metric = benchmark("Improve what the benchmark measures", run(script), "the script "+script+" of package.json"+numberLast+slowly)
 	}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 )
 
 var makeTarget = lazyregexp.New(`(?m)^([A-Za-z][\w-]*)[ \t]*:([^=]|$)`)
@@ -21,34 +22,25 @@ func (t tree) makes() (name, text string) {
 
 // makefile returns what the targets with the usual names offer.
 func (t tree) makefile() (r Repository) {
-	targets := map[string]bool{}
 	name, text := t.makes()
 	if name != "" {
 		r.Protect = []string{name} // otherwise a loop could change it to get a better number
 	}
-	for _, m := range makeTarget().FindAllStringSubmatch(text, -1) {
-		targets[m[1]] = true
+	targets := list.Set(list.Map(makeTarget().FindAllStringSubmatch(text, -1), func(m []string) string { return m[1] }))
+	has := func(name string) bool { return targets[name] }
+	if name, tests := list.First([]string{"test", "check"}, has); tests {
+		r.Test = "make " + name
 	}
-	for _, name := range []string{"test", "check"} {
-		if targets[name] && r.Test == "" {
-			r.Test = "make " + name
+	for _, name := range list.Filter([]string{"lint", "vet"}, has) {
+		lacks := t.lacks("make " + name)
+		if lacks == "" {
+			r.Check = "make " + name
+			break
 		}
+		t.miss(absent(lacks) + ", so the check is not make " + name) // a loop can work without a check, but not with one that always fails
 	}
-	for _, name := range []string{"lint", "vet"} {
-		if !targets[name] || r.Check != "" {
-			continue
-		}
-		// A loop can work without a check, but not with a check that always fails.
-		if lacks := t.lacks("make " + name); lacks != "" {
-			t.miss(absent(lacks) + ", so the check is not make " + name)
-			continue
-		}
-		r.Check = "make " + name
-	}
-	for _, name := range []string{"bench", "benchmark", "measure"} {
-		if targets[name] && r.Metric.Command == "" {
-			r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast+slowly)
-		}
+	if name, benches := list.First([]string{"bench", "benchmark", "measure"}, has); benches {
+		r.Metric = benchmark("Improve what the benchmark measures", "make --silent "+name, "the target "+name+" of the Makefile"+numberLast+slowly)
 	}
 	return r
 }

@@ -87,11 +87,6 @@ func PartsLeft(parts []canary.Part, commands ...string) string {
 
 // inCode lists the commands, each in backticks.
 func inCode(commands []string) string {
-	var all []string
-	for _, c := range commands {
-		if c != "" {
-			all = append(all, "`"+c+"`")
-		}
-	}
-	return strings.Join(all, ", ")
+	given := list.Filter(commands, func(c string) bool { return c != "" })
+	return strings.Join(list.Map(given, func(c string) string { return "`" + c + "`" }), ", ")
 }

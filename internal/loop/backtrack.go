@@ -173,10 +173,7 @@ func (s *State) goOn(head string, from, count int, best *evidence.Decimal) {
 	s.Head, s.LastChange, s.Alike = head, nil, ""
 	s.Best, s.BestIteration = best, from
 	s.KeptCount, s.Discarded = count, s.Discarded+s.KeptCount-count
-	s.Kept = []Kept{}
-	for _, n := range s.Backtrack.Line(from) {
-		s.Kept = append(s.Kept, Kept{n.Iteration, n.Commit, n.Description})
-	}
+	s.Kept = append([]Kept{}, list.Map(s.Backtrack.Line(from), func(n Node) Kept { return Kept{n.Iteration, n.Commit, n.Description} })...)
 }
 
 // branch makes the loop continue from an earlier commit.

@@ -111,13 +111,9 @@ func (m Metering) Direction(env map[string]string, args []string, model string, 
 		return Route{}, "is not set to sign in with a key"
 	}
 	r.Upstream = cmp.Or(env[m.Base], m.At)
-	for _, arg := range m.Args {
-		r.Args = append(r.Args, strings.ReplaceAll(arg, "{key}", r.Keys[0]))
-	}
-	r.Env = []string{m.Base + "={base}"}
-	for _, variable := range m.Env {
-		r.Env = append(r.Env, strings.ReplaceAll(variable, "{key}", r.Keys[0]))
-	}
+	named := func(text string) string { return strings.ReplaceAll(text, "{key}", r.Keys[0]) }
+	r.Args = list.Map(m.Args, named)
+	r.Env = append([]string{m.Base + "={base}"}, list.Map(m.Env, named)...)
 	return r, ""
 }
 
