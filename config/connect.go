@@ -170,10 +170,7 @@ func (t Temporal) Stranger() Temporal {
 func (t Temporal) Services() []string {
 	all := []string{t.Address}
 	if u, err := url.Parse(t.UI); err == nil && u.Host != "" {
-		port := u.Port()
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-		}
+		port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 		all = append(all, net.JoinHostPort(u.Hostname(), port))
 	}
 	return all

@@ -75,12 +75,9 @@ type tree struct {
 
 // Look finds out what it can about a repository, from the names of its files and from the text of some of them.
 func Look(at Checkout) Repository {
-	t := tree{has: map[string]bool{}, read: at.Read, program: at.Has, missing: new([]string)}
+	t := tree{has: list.Set(at.Files), read: at.Read, program: at.Has, missing: new([]string)}
 	if t.program == nil {
 		t.program = func(string) bool { return true }
-	}
-	for _, name := range at.Files {
-		t.has[name] = true
 	}
 	t.files, t.foreign = t.own(slices.Sorted(slices.Values(at.Files)))
 	r := t.look(at.Folder)

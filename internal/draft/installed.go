@@ -1,9 +1,11 @@
 package draft
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"pawl/internal/list"
 	"pawl/internal/seal"
 )
 
@@ -39,12 +41,8 @@ func absent(program string) string {
 // lacks returns the first program of a command that is not installed, "" if all are. For make and the like it
 // includes the programs that the target calls.
 func (t tree) lacks(command string) string {
-	for _, name := range append(seal.Programs(command), seal.Called(command, t.read)...) {
-		if !t.program(name) {
-			return name
-		}
-	}
-	return ""
+	lacking, _ := list.First(append(seal.Programs(command), seal.Called(command, t.read)...), func(name string) bool { return !t.program(name) })
+	return lacking
 }
 
 func (t tree) miss(note string) {
@@ -55,10 +53,6 @@ func (t tree) miss(note string) {
 
 // either returns the first of the programs that is installed. If none is, it returns the first name.
 func (t tree) either(names ...string) string {
-	for _, name := range names {
-		if t.program(name) {
-			return name
-		}
-	}
-	return names[0]
+	installed, _ := list.First(names, t.program)
+	return cmp.Or(installed, names[0])
 }

@@ -155,15 +155,10 @@ func StepsEnd(limit int) End {
 // the spec, so a change is still judged if making it used up the last tool call. The budget of iterations does not
 // count: it was spent when the iteration began.
 func StepExhausted(s loop.State, agent bool) loop.Resource {
-	for _, r := range loop.Resources {
-		if r == loop.Iterations || (!agent && r != loop.ActiveTime && r != loop.WallClock) {
-			continue
-		}
-		if s.Budget[r].UsedUp() {
-			return r
-		}
-	}
-	return ""
+	first, _ := list.First(loop.Resources, func(r loop.Resource) bool {
+		return r != loop.Iterations && (agent || r.Timed()) && s.Budget[r].UsedUp()
+	})
+	return first
 }
 
 // Result returns the result of a loop that has ended in that state (P9).

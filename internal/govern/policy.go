@@ -3,6 +3,7 @@ package govern
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"pawl/internal/act"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/secret"
 	"pawl/internal/spec"
@@ -195,12 +197,8 @@ func Based(sealed []loop.Seal, path string) bool {
 
 // Lines returns the directives of which no line may change in a changed file, nil if there are none.
 func Lines(sealed []loop.Seal, path string) []string {
-	for _, s := range sealed {
-		if len(s.Lines) > 0 && spec.MatchAny([]string{s.Path}, path) {
-			return s.Lines
-		}
-	}
-	return nil
+	of, _ := list.First(sealed, func(s loop.Seal) bool { return len(s.Lines) > 0 && spec.MatchAny([]string{s.Path}, path) })
+	return of.Lines
 }
 
 // above reports whether a sealed file is below the folder, or may be below it if a glob seals files.
@@ -214,12 +212,9 @@ func (j *judge) above(dir string) bool {
 		}
 	}
 	inside := strings.TrimSuffix(strings.TrimPrefix(j.quote(dir), `"`), `"`) + "/" // quoted byte by byte
-	for seal := range j.seals {
-		if strings.HasPrefix(strings.TrimPrefix(seal, `"`), inside) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(j.seals)), func(seal string) bool {
+		return strings.HasPrefix(strings.TrimPrefix(seal, `"`), inside)
+	})
 }
 
 func (j *judge) secrets(c Change) {

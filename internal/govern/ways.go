@@ -101,12 +101,7 @@ func (t Gates) Answers(kind loop.GateKind) []string {
 
 // Answer reports whether a message closes some gate.
 func (t Gates) Answer(message string) bool {
-	for kind := range t {
-		if slices.Contains(t.Answers(kind), message) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(t))...), func(r Row) bool { return r.Message == message })
 }
 
 // Ways returns the ways to answer an open gate. command returns a message and its words as one shell command.

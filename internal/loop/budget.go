@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -106,12 +107,8 @@ func leaves(of, used evidence.Decimal) *evidence.Decimal {
 // Exhausted returns the resource that is used up, "" for none. Times come first, because a loop without time ends
 // with a timeout, whatever else it has used up (E4).
 func (b Budget) Exhausted() Resource {
-	for _, r := range append([]Resource{ActiveTime, WallClock}, Resources...) {
-		if b[r].UsedUp() {
-			return r
-		}
-	}
-	return ""
+	first, _ := list.First(append([]Resource{ActiveTime, WallClock}, Resources...), func(r Resource) bool { return b[r].UsedUp() })
+	return first
 }
 
 // Left returns what remains of each limited resource (the event's budgets_remaining).

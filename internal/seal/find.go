@@ -178,14 +178,11 @@ type refs struct {
 
 func newRefs(s spec.Spec, files []string) *refs {
 	r := &refs{
-		files: files, exists: make(map[string]bool, len(files)), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{},
+		files: files, exists: list.Set(files), sealed: map[string]bool{}, groups: map[string]Group{}, outside: map[string]bool{},
 		text: func(string) string { return "" }, found: map[string]bool{}, unread: map[string]bool{}, looked: map[string]bool{},
 	}
 	if path.IsAbs(s.Repo.Path) {
 		r.root = path.Clean(s.Repo.Path)
-	}
-	for _, file := range files {
-		r.exists[file] = true
 	}
 	return r
 }
