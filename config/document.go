@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/internal/lazyregexp"
 	"pawl/internal/spec"
 )
 
@@ -132,30 +133,21 @@ func (d *document) pair(flag, set, example string) (key []string, value string, 
 	return key, value, ok
 }
 
+// keyPart matches a part of a dotted key, with what comes after it.
+var keyPart = lazyregexp.New(`^(?:"([^"]+)" *|([^".=][^.=]*))([.=])`)
+
 // path splits a dotted key and its value. A part in quotes may contain anything: policies."v1.2".maxFiles=3.
 func path(text string) (parts []string, value string, ok bool) {
 	for {
-		var part string
 		text = strings.TrimLeft(text, " ")
-		if quoted, is := strings.CutPrefix(text, `"`); is {
-			part, text, ok = strings.Cut(quoted, `"`)
-		} else {
-			end := strings.IndexAny(text, ".=")
-			ok = end > 0
-			part, text = strings.TrimSpace(text[:max(end, 0)]), text[max(end, 0):]
-		}
-		text = strings.TrimLeft(text, " ")
-		if !ok || part == "" || text == "" {
+		m := keyPart().FindStringSubmatch(text)
+		if m == nil || m[1]+strings.TrimSpace(m[2]) == "" {
 			return nil, "", false
 		}
-		parts = append(parts, part)
-		if text[0] == '=' {
-			return parts, text[1:], true
+		parts, text = append(parts, m[1]+strings.TrimSpace(m[2])), text[len(m[0]):]
+		if m[3] == "=" {
+			return parts, text, true
 		}
-		if text[0] != '.' {
-			return nil, "", false
-		}
-		text = text[1:]
 	}
 }
 
