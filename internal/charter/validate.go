@@ -12,6 +12,7 @@ import (
 
 	"pawl/internal/incoming"
 	"pawl/internal/kind"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -179,19 +180,16 @@ func name(k *spec.Checker, key, value string, named map[string]bool) {
 	switch {
 	case value == "":
 		k.Add(key, "is missing", want)
-	case strings.ContainsFunc(value, func(r rune) bool { return !strings.ContainsRune(inNames, r) }) || len(value) > maxName:
-		k.Add(key, "is "+spec.Show(value), fmt.Sprintf("%s: letters, digits, - and _, at most %d", want, maxName))
+	case !inAddress().MatchString(value):
+		k.Add(key, "is "+spec.Show(value), want+": letters, digits, - and _, at most 60")
 	case named[value]:
 		k.Add(key, "is "+spec.Show(value)+", which is taken", "a name of its own")
 	}
 	named[value] = true
 }
 
-// A name becomes a part of an address and of an ID in Temporal.
-const (
-	inNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
-	maxName = 60
-)
+// inAddress matches a name that can become a part of an address and of an ID in Temporal.
+var inAddress = lazyregexp.New(`^[A-Za-z0-9_-]{1,60}$`)
 
 func (s Schedule) check(k *spec.Checker, key string) {
 	switch {

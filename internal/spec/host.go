@@ -21,7 +21,9 @@ type Host struct {
 
 const hostExample = `a host such as "registry.npmjs.org", "*.example.org", "example.org:443" or "10.0.0.0/8"`
 
-var label = lazyregexp.New(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?$`)
+const label = `[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?`
+
+var labels = lazyregexp.New(`^` + label + `(?:\.` + label + `)*$`)
 
 // ParseHost reads an entry such as example.org, *.example.org, example.org:443, 10.0.0.5, 10.0.0.0/8, 2001:db8::1 or
 // [2001:db8::1]:443. The text of an error continues a sentence that begins with the entry's key.
@@ -91,15 +93,9 @@ func splitPort(entry string) (host string, port uint16, err error) {
 // 127.1, 0x7f.1 and 2130706433 as addresses.
 func HostName(name string) string {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	labels := strings.Split(name, ".")
-	last := labels[len(labels)-1]
-	if name == "" || len(name) > 253 || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
+	last := name[strings.LastIndex(name, ".")+1:]
+	if len(name) > 253 || !labels().MatchString(name) || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x") {
 		return ""
-	}
-	for _, l := range labels {
-		if len(l) > 63 || !label().MatchString(l) {
-			return ""
-		}
 	}
 	return name
 }
