@@ -92,10 +92,8 @@ func object(v any) map[string]any {
 
 // merge returns a document with another one over it: objects are merged, anything else is replaced.
 func merge(under, over map[string]any) map[string]any {
-	out := maps.Clone(under)
-	if out == nil {
-		out = map[string]any{}
-	}
+	out := map[string]any{}
+	maps.Copy(out, under)
 	for key, value := range over {
 		if part, is := value.(map[string]any); is {
 			value = merge(object(out[key]), part)

@@ -33,13 +33,11 @@ func Draw(s spec.Spec, base, branch string, sealed []loop.Seal) Contract {
 
 // Rules returns the spec with the policy as it was approved.
 func (c Contract) Rules() spec.Spec {
-	s := c.Spec
-	s.Policies = maps.Clone(s.Policies)
-	if s.Policies == nil {
-		s.Policies = map[string]spec.Policy{}
-	}
-	s.Policies[s.Guard.Policy] = c.Policy
-	return s
+	policies := map[string]spec.Policy{}
+	maps.Copy(policies, c.Spec.Policies)
+	policies[c.Spec.Guard.Policy] = c.Policy
+	c.Spec.Policies = policies
+	return c.Spec
 }
 
 // Hash returns the SHA-256 of the contract in hex. It does not cover who started the loop, and from where.

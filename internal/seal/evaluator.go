@@ -219,9 +219,8 @@ func (r *refs) evaluator(c shell.Command, name string, args []shell.Word) {
 			r.group(dir, "**/{test,tests}/**/__init__.py", Group{There: true, New: true}) // load_tests in such a file decides which tests run
 		}
 		for _, glob := range tests {
-			if here, only := strings.CutPrefix(glob, "/"); only {
-				glob = here
-			} else {
+			glob, here := strings.CutPrefix(glob, "/")
+			if !here {
 				glob = "**/" + glob
 			}
 			r.group(dir, glob, Group{There: true})
