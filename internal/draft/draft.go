@@ -208,20 +208,13 @@ func (t tree) languages() []language {
 			}
 		}
 	}
-	var present []language
-	var bare *language
-	known := false
-	for _, l := range languages {
-		manifest := slices.ContainsFunc(t.files, l.manifest)
-		switch {
-		case manifest || weight[l.name] > 0 && len(l.manifests) == 0 && l.alone:
-			present, known = append(present, l), known || manifest || weight[l.name] == most
-		case weight[l.name] == most && bare == nil:
-			l.look, bare = l.bare, &l
-		}
-	}
-	if !known && bare != nil && most > 0 {
-		present = append(present, *bare)
+	manifest := func(l language) bool { return slices.ContainsFunc(t.files, l.manifest) }
+	mostly := func(l language) bool { return weight[l.name] == most }
+	present := list.Filter(languages, func(l language) bool { return manifest(l) || weight[l.name] > 0 && len(l.manifests) == 0 && l.alone })
+	if most > 0 && !slices.ContainsFunc(present, manifest) && !slices.ContainsFunc(present, mostly) {
+		l, _ := list.First(languages, mostly)
+		l.look = l.bare
+		present = append(present, l)
 	}
 	if i := slices.IndexFunc(t.files, func(name string) bool { return path.Ext(name) == ".bats" }); len(present) == 0 && i >= 0 {
 		present = append(present, languages[slices.IndexFunc(languages, func(l language) bool { return l.name == "shell" })])
