@@ -173,9 +173,6 @@ var outside = map[enumspb.WorkflowExecutionStatus]govern.End{
 
 // Recorded returns a loop's state from the ledger on this host, or ALO_LOOP_NOT_FOUND if there is none.
 func (c *Client) Recorded(ctx context.Context, id string) (loop.State, error) {
-	if r, here := c.Record(id); here && r.Steward() {
-		return loop.State{}, Loop.runs(id, kind.Steward.Workflow)
-	}
 	l, head, err := c.Ledger(ctx, id)
 	if err != nil {
 		return loop.State{}, err
@@ -186,15 +183,26 @@ func (c *Client) Recorded(ctx context.Context, id string) (loop.State, error) {
 // Ledger returns a loop's ledger on this host with its head. If a name was used again, the ID may also name an
 // earlier loop by its branch: name, name.2, name.3.
 func (c *Client) Ledger(ctx context.Context, id string) (*ledger.Ledger, string, error) {
-	r, ok := c.Record(id)
-	if !ok {
-		return nil, "", c.unknown(Loop, id)
+	st, head, err := c.begun(ctx, Loop, id)
+	return ledger.Open(st), head, err
+}
+
+// begun returns the store of a loop or a steward on this host, with the head of its ledger, which has an entry.
+func (c *Client) begun(ctx context.Context, f Family, id string) (*store.Store, string, error) {
+	r, here := c.Record(id)
+	switch {
+	case !here:
+		return nil, "", c.unknown(f, id)
+	case r.Steward() && f == Loop:
+		return nil, "", Loop.runs(id, kind.Steward.Workflow)
+	case !r.Steward() && f == Steward:
+		return nil, "", Steward.NotFound(id).Advise("It is a loop: `pawl show " + id + "`.")
 	}
 	st, head, err := c.open(ctx, r)
-	if err == nil && head == "" {
-		err = Loop.NotFound(id).Advise(nothingYet(r))
+	if head == "" && (err == nil || c.begins(ctx, r)) {
+		err = f.NotFound(id).Advise(nothingYet(r))
 	}
-	return ledger.Open(st), head, err
+	return st, head, err
 }
 
 // unknown returns the fault for an ID of which this host has no workspace record. A loop that was started shortly before
@@ -305,11 +313,11 @@ func (c *Client) Events(ctx context.Context, id string, after int64) (launch.Eve
 	return v, nil
 }
 
-// History returns all events of a loop from this host's ledger.
+// History returns all events of a loop or a steward from this host's ledger.
 func (c *Client) History(ctx context.Context, id string) ([]loop.Event, error) {
-	l, head, err := c.Ledger(ctx, id)
+	st, head, err := c.begun(ctx, c.recordedFamily(id), id)
 	if err != nil {
 		return nil, err
 	}
-	return l.Events(ctx, head)
+	return ledger.Since(ctx, st, head, "")
 }

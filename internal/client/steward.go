@@ -162,17 +162,7 @@ func (c *Client) LeftBehind(ctx context.Context, name string) (tasks int, commit
 
 // book returns the ledger of a steward on this host, with its head.
 func (c *Client) book(ctx context.Context, name string) (*ledger.Steward, string, error) {
-	r, here := c.Record(name)
-	if !here {
-		return nil, "", c.unknown(Steward, name)
-	}
-	if !r.Steward() {
-		return nil, "", Steward.NotFound(name).Advise("It is a loop: `pawl show " + name + "`.")
-	}
-	st, head, err := c.open(ctx, r)
-	if head == "" && (err == nil || c.begins(ctx, r)) {
-		err = Steward.NotFound(name).Advise(nothingYet(r))
-	}
+	st, head, err := c.begun(ctx, Steward, name)
 	return ledger.OpenSteward(st), head, err
 }
 
@@ -200,6 +190,11 @@ func (c *Client) FamilyOf(ctx context.Context, id string) Family {
 			return Loop
 		}
 	}
+	return c.recordedFamily(id)
+}
+
+// recordedFamily is FamilyOf from this host's records alone.
+func (c *Client) recordedFamily(id string) Family {
 	if r, here := c.Record(id); here && r.Steward() {
 		return Steward
 	}

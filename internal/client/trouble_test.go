@@ -20,6 +20,8 @@ import (
 	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/loop"
+	"pawl/internal/steward"
 	"pawl/internal/workspace"
 )
 
@@ -111,6 +113,24 @@ func TestReadingAStewardMakesNoStore(t *testing.T) {
 	_, err = c.RecordedSteward(t.Context(), "crew")
 	require.ErrorContains(t, err, r.Store)
 	require.NoDirExists(t, r.Store)
+}
+
+// TestAMessageToALoopIsNotForASteward: without an engine it was answered with Go's types, from reading the other's state.
+func TestAMessageToALoopIsNotForASteward(t *testing.T) {
+	c := at(t, &namespace{})
+	c.SDK = nil
+	for _, k := range []string{"steward", "improve"} {
+		r := workspace.Record{Loop: k, Kind: k, Ref: k, Ledger: "refs/pawl-ledger/" + k, Store: filepath.Join(t.TempDir(), "x.git"), FirstRun: "first"}
+		require.NoError(t, workspace.Write(c.Home, r))
+	}
+	_, err := c.Send(t.Context(), "steward", "pause", loop.Message{})
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+	require.ErrorContains(t, err, "steward is a steward, not a loop")
+	_, err = c.SendTask(t.Context(), "improve", "pause", steward.Message{})
+	require.Equal(t, fault.LoopNotFound, fault.CodeOf(err))
+	require.ErrorContains(t, err, "It is a loop")
+	_, err = c.Send(t.Context(), "improve", "pause", loop.Message{})
+	require.ErrorContains(t, err, "has recorded nothing yet")
 }
 
 // untaken is a service with one loop, whose activity waits on the queue of a host. A worker polls the queues in polled.
