@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -41,25 +42,16 @@ func installed(ctx context.Context) func(string) bool {
 // --direction flag, from the output of the command, or by asking a person. A benchmark that fails is not proposed.
 func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bool, found *draft.Repository) error {
 	m := &found.Metric
-	if o.direction != "" {
-		m.Direction = o.direction
+	m.Direction = cmp.Or(o.direction, m.Direction)
+	printed := "there is no commit yet to try it on"
+	if m.Direction == "" && tracked {
+		var err error
+		if printed, err = a.tryMetric(ctx, root, found); err != nil {
+			return err
+		}
 	}
 	if m.Direction != "" {
 		return nil
-	}
-	printed := "there is no commit yet to try it on"
-	if tracked {
-		tried, err := a.tryMetric(ctx, root, *found)
-		if err != nil {
-			return err
-		}
-		if tried.fails != "" {
-			found.WithoutBenchmark(tried.fails)
-			return nil
-		}
-		if m.Direction, printed = tried.direction, tried.says; m.Direction != "" {
-			return nil
-		}
 	}
 	question := fmt.Sprintf("pawl can't tell whether a higher or a lower result of `%s` is better (%s)", m.Command, printed)
 	if !a.terminal() {
@@ -86,11 +78,9 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 	return nil
 }
 
-// trial is the result of trying a benchmark: the direction that its output tells and what it printed, or how it failed.
-type trial struct{ direction, says, fails string }
-
-// tryMetric runs the metric's command in a clone.
-func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository) (trial, error) {
+// tryMetric runs the metric's command in a clone, and notes the direction that its output tells, or replaces the metric if
+// the command fails. It returns what it printed, or why it could not be tried.
+func (a *app) tryMetric(ctx context.Context, root string, found *draft.Repository) (printed string, err error) {
 	scope := list.Map(found.Scope, func(glob string) any { return glob })
 	keys := map[string]any{
 		"goal": found.Metric.Goal, "repo": map[string]any{"path": root}, "scope": scope, "approvals": map[string]any{"tools": []any{"*"}},
@@ -102,26 +92,28 @@ func (a *app) tryMetric(ctx context.Context, root string, found draft.Repository
 	}
 	s, err := spec.FromMap(keys)
 	if err != nil {
-		return trial{}, err
+		return "", err
 	}
 	h, err := home.Open()
 	if err != nil {
-		return trial{}, err
+		return "", err
 	}
 	shown := a.progress("trying `"+found.Metric.Command+"` in a clone, to see whether a higher or a lower result is better", s, false)
 	f, err := preflight.DryRun(ctx, h, "init", s, shown.begin)
 	shown.stop()
 	switch {
 	case ctx.Err() != nil:
-		return trial{}, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	case err != nil:
-		return trial{says: "it could not be tried: " + oneLine(err)}, nil
+		return "it could not be tried: " + oneLine(err), nil
 	case f.Verify == nil && len(f.Problems) > 0:
-		return trial{says: "it could not be tried: " + f.Problems[0].What}, nil
+		return "it could not be tried: " + f.Problems[0].What, nil
 	case f.Verify == nil:
-		return trial{says: "it could not be tried"}, nil
+		return "it could not be tried", nil
 	case !f.Verify.OK():
-		return trial{fails: f.Verify.Ending()}, nil
+		found.WithoutBenchmark(f.Verify.Ending())
+		return "", nil
 	}
-	return trial{direction: draft.Direction(f.Printed), says: "it ends with: " + draft.LastNumber(f.Printed)}, nil
+	found.Metric.Direction = draft.Direction(f.Printed)
+	return "it ends with: " + draft.LastNumber(f.Printed), nil
 }
