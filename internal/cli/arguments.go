@@ -39,13 +39,7 @@ func one(what string) cobra.PositionalArgs {
 }
 
 // commandLine returns how a command is called, without its flags.
-func commandLine(cmd *cobra.Command) string {
-	line := cmd.CommandPath()
-	if _, rest, more := strings.Cut(cmd.Use, " "); more {
-		line += " " + rest
-	}
-	return line
-}
+func commandLine(cmd *cobra.Command) string { return strings.TrimSuffix(cmd.UseLine(), " [flags]") }
 
 // noArguments is for a command that takes none. An unknown command is named with those that it may have been meant for.
 func noArguments(cmd *cobra.Command, args []string) error {

@@ -362,11 +362,7 @@ func sealed(seals []loop.Seal) (lines []string) {
 				lines = append(lines, Clean(seal.Path))
 			}
 		case loop.SealOutside:
-			text := Clean(seal.Path) + " (outside of the repository"
-			if seal.Blob != "" {
-				text += ", SHA-256 " + digest(seal.Blob)
-			}
-			outside = append(outside, text+")")
+			outside = append(outside, Clean(seal.Path)+" (outside of the repository"+around(", SHA-256 ", digest(seal.Blob), "")+")")
 		default:
 			if seal.OfFiles() {
 				there = append(there, seal.Path)

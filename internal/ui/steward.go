@@ -132,11 +132,7 @@ func (s Style) tasks(st steward.State) string {
 
 // doing returns the state of a task, or its outcome.
 func (s Style) doing(st steward.State, t steward.Task) string {
-	text := st.Position(t)
-	if why := st.StandstillOf(t, s.when); why != "" {
-		text += ", " + Clean(why)
-	}
-	return text
+	return st.Position(t) + around(", ", Clean(st.StandstillOf(t, s.when)), "")
 }
 
 func steps(t steward.Task) string {
