@@ -198,10 +198,8 @@ func (f *follower) showRecorded(ctx context.Context) {
 	if recorded, err := f.s.Recorded(ctx, f.id); err != nil || !recorded.StartedAt.Equal(r.State.StartedAt) { // another loop of that name
 		return
 	}
-	if l, head, err := f.s.Ledger(ctx, f.id); err == nil {
-		if events, err := l.Events(ctx, head); err == nil {
-			f.show(events)
-		}
+	if events, err := f.s.History(ctx, f.id); err == nil {
+		f.show(events)
 	}
 }
 

@@ -40,9 +40,6 @@ func (s Style) Note(e loop.Event) (line string, ofNote bool) {
 
 // describe returns what happened.
 func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
-	if text, color, ofNote, ok := s.supervised(e); ok {
-		return text, color, ofNote
-	}
 	switch e.Type {
 	case loop.LoopOpened:
 		if e.Opened != nil {
@@ -205,7 +202,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 	case loop.LoopFailed:
 		return "failed (" + e.ErrorCode + ")" + note(e.Reason), red, true
 	}
-	return strings.ReplaceAll(string(e.Type), "_", " ") + note(e.Reason), "", true
+	return s.supervised(e)
 }
 
 func judged(e loop.Event) (text, color string, ofNote bool) {

@@ -8,10 +8,10 @@ import (
 	"pawl/internal/steward"
 )
 
-// supervised describes an event of a steward or of one of its tasks. ok is false for any other event.
-func (s Style) supervised(e loop.Event) (text, color string, ofNote, ok bool) {
+// supervised describes an event of a steward or of one of its tasks, and any other event by its name.
+func (s Style) supervised(e loop.Event) (text, color string, ofNote bool) {
 	about := ofTask(e)
-	ofNote, ok = true, true
+	ofNote = true
 	switch e.Type {
 	case loop.StewardOpened:
 		text = "the steward has opened" + note(e.Reason)
@@ -97,9 +97,9 @@ func (s Style) supervised(e loop.Event) (text, color string, ofNote, ok bool) {
 			text += " " + Clean(tr.Name) + " " + Clean(tr.Result) + around(", task ", Clean(tr.Task), "")
 		}
 	default:
-		return "", "", false, false
+		text = strings.ReplaceAll(string(e.Type), "_", " ") + note(e.Reason)
 	}
-	return text, color, ofNote, true
+	return text, color, ofNote
 }
 
 // because returns the evidence by which a task changed its state, as far as it helps a person.

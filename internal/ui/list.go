@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -31,13 +32,9 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		best := known("", r.Best, "")
 		started, took := "", ""
 		if r.StartedAt != nil {
-			until := now
-			if r.EndedAt != nil {
-				until = *r.EndedAt
-			}
 			started = s.when(*r.StartedAt)
 			if r.EndedAt != nil || !loop.Status(r.Status).Ended() {
-				took = Duration(until.Sub(*r.StartedAt))
+				took = Duration(cmp.Or(r.EndedAt, &now).Sub(*r.StartedAt))
 			}
 		}
 		cost, tokens := "", ""
