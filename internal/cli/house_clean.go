@@ -73,7 +73,7 @@ type Keeping struct {
 }
 
 func (a *app) clean(ctx context.Context, ids []string, do, refs bool) error {
-	s, err := a.newSession(false, false)
+	s, err := a.newSession(false, false, nil)
 	if err != nil {
 		return err
 	}

@@ -38,20 +38,12 @@ type session struct {
 // reach connects for a command that starts loops, or works on them. If no other service is configured, it starts the
 // embedded engine.
 func (a *app) reach(ctx context.Context, works bool) (*session, error) {
-	s, err := a.newSession(true, works && !a.deps.Thin)
-	if err != nil {
-		return nil, err
-	}
-	if s.temporal.Explicit {
-		err = s.dial(ctx)
-	} else {
-		err = s.share(ctx)
-	}
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
+	return a.newSession(true, works && !a.deps.Thin, func(s *session) error {
+		if s.temporal.Explicit {
+			return s.dial(ctx)
+		}
+		return s.share(ctx)
+	})
 }
 
 // share connects to the embedded engine. This process runs the engine if no other one does.
@@ -140,28 +132,23 @@ func (a *app) visit(ctx context.Context, do func(*session) error) error {
 
 // attach connects for visit. The caller closes the session.
 func (a *app) attach(ctx context.Context) (*session, error) {
-	s, err := a.newSession(false, false)
-	if err != nil {
-		return nil, err
-	}
-	if !s.temporal.Explicit {
-		if a.deps.Embedded == nil {
-			return s, nil
+	return a.newSession(false, false, func(s *session) error {
+		if !s.temporal.Explicit {
+			if a.deps.Embedded == nil {
+				return nil
+			}
+			e, ok := a.deps.Embedded.Find(ctx, s.Home.Engine())
+			if !ok {
+				return nil
+			}
+			s.reached(e)
 		}
-		e, ok := a.deps.Embedded.Find(ctx, s.Home.Engine())
-		if !ok {
-			return s, nil
-		}
-		s.reached(e)
-	}
-	if err := s.dial(ctx); err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
+		return s.dial(ctx)
+	})
 }
 
-func (a *app) newSession(logs, works bool) (*session, error) {
+// newSession returns a session that connect has connected; nil connects nothing.
+func (a *app) newSession(logs, works bool, connect func(*session) error) (*session, error) {
 	h, err := home.Open()
 	if err != nil {
 		return nil, err
@@ -191,6 +178,9 @@ func (a *app) newSession(logs, works bool) (*session, error) {
 	}
 	if err == nil {
 		err = s.observe(works)
+	}
+	if err == nil && connect != nil {
+		err = connect(s)
 	}
 	if err != nil {
 		s.close()
