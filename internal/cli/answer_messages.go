@@ -90,14 +90,7 @@ its report. The command sends the message setMode.`, arguments(2, 2), func(ctx c
 }
 
 func (a *app) message(ctx context.Context, id, name string, m loop.Message) error {
-	return a.visit(ctx, func(s *session) error {
-		if name == loop.MessageReject {
-			if sent, p, done, err := s.Review(ctx, id, name, m); done {
-				return a.reportReview(s, sent, p, err)
-			}
-		}
-		return a.deliver(ctx, s, id, name, m)
-	})
+	return a.visit(ctx, func(s *session) error { return a.deliver(ctx, s, id, name, m) })
 }
 
 // deliver sends a message and reports the result.
@@ -109,18 +102,13 @@ func (a *app) deliver(ctx context.Context, s *session, id, name string, m loop.M
 	return a.reportSent(s, sent)
 }
 
-func (a *app) reportReview(s *session, sent client.Sent, p loop.Proposal, err error) error {
-	if err != nil {
-		return err
+func (a *app) reportSent(s *session, sent client.Sent) error {
+	if sent.Proposal != nil {
+		sent.Reply = "proposal " + ui.Proposal(*sent.Proposal)
 	}
-	sent.Reply = "proposal " + ui.Proposal(p)
 	if sent.Already {
 		sent.Reply += "; it had this answer before, so nothing changes"
 	}
-	return a.reportSent(s, sent)
-}
-
-func (a *app) reportSent(s *session, sent client.Sent) error {
 	if sent.Via == "signal" {
 		a.say("no worker answered, so %s was sent as a signal; it takes effect when a worker runs (%s)", sent.Message, s.AWorker())
 	}
@@ -173,34 +161,25 @@ func (a *app) approve(ctx context.Context, id string, m loop.Message) error {
 		if err != nil {
 			return err
 		}
-		if over && m.Gate == "" && m.Hash == "" {
-			if err := a.lookAtProposal(ctx, s, id, p); err != nil {
-				return err
-			}
-			m.Hash = p.Hash
+		switch {
+		case m.Hash != "":
+		case over && m.Gate == "":
+			err, m.Hash = a.lookAtProposal(ctx, s, id, p), p.Hash
+		default:
+			m, err = a.lookUp(ctx, s, id, "Approve?", m)
 		}
-		if sent, p, done, err := s.Review(ctx, id, loop.MessageApprove, m); done {
-			if err != nil || m.Apply == "" || !a.json { // with --json, one document is enough
-				err = a.reportReview(s, sent, p, err)
-			}
-			if err != nil || m.Apply == "" {
-				return err
-			}
-			return a.apply(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
+		if err != nil {
+			return err
 		}
-		if m.Hash == "" {
-			if m, err = a.lookUp(ctx, s, id, "Approve?", m); err != nil {
-				return err
-			}
-		}
-		return a.sendApproval(ctx, s, id, m)
+		return a.sendApproval(ctx, s, id, over, m)
 	})
 }
 
-// sendApproval carries an approval to a gate. With --apply it waits until the change is applied or that has failed.
-func (a *app) sendApproval(ctx context.Context, s *session, id string, m loop.Message) error {
+// sendApproval carries an approval to the proposal of a loop that is over, or to a gate. With --apply it also applies the
+// change, or waits until the loop has applied it or that has failed.
+func (a *app) sendApproval(ctx context.Context, s *session, id string, over bool, m loop.Message) error {
 	var from int64
-	if m.Apply != "" {
+	if m.Apply != "" && !over {
 		if state, err := s.State(ctx, id); err == nil {
 			from = state.Seq
 		}
@@ -214,7 +193,10 @@ func (a *app) sendApproval(ctx context.Context, s *session, id string, m loop.Me
 			return err
 		}
 	}
-	if sent.Via == "signal" {
+	switch {
+	case sent.Proposal != nil:
+		return a.apply(ctx, s, act.Apply{Loop: sent.Loop, Hash: m.Hash, How: m.Apply, By: m.By}, "")
+	case sent.Via == "signal":
 		return fault.New(fault.NoWorker, "nothing is applied yet: the loop does it once a worker runs (%s)", s.AWorker()).
 			Advise("`pawl show " + id + "` says whether it has.")
 	}

@@ -17,14 +17,14 @@ import (
 	"pawl/internal/wire"
 )
 
-// Review carries a person's answer to the proposal of a loop that has ended. done is false if the loop has not ended
+// review carries a person's answer to the proposal of a loop that has ended. done is false if the loop has not ended
 // or has made no proposal: then the answer is a message to a gate.
-func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) (sent Sent, p loop.Proposal, done bool, err error) {
+func (c *Client) review(ctx context.Context, id, answer string, m loop.Message) (sent Sent, done bool, err error) {
 	in := act.Review{Loop: id, Hash: m.Hash, Answer: answer, By: m.By, Note: m.Note, Time: c.Now().UTC()}
 	var out act.Reviewed
 	p, here, over, err := c.Proposed(ctx, id)
-	if err != nil || !over || m.Gate != "" {
-		return Sent{}, p, err != nil, err
+	if err != nil || !over {
+		return Sent{}, err != nil, err
 	}
 	if in.Hash == "" && answer == loop.MessageReject {
 		in.Hash = p.Hash
@@ -36,8 +36,8 @@ func (c *Client) Review(ctx context.Context, id, answer string, m loop.Message) 
 		sent.Via = "workflow"
 		err = c.execute(ctx, "Review", id, map[string]string{"loop": id, "hash": in.Hash, "answer": answer, "by": in.By, "note": in.Note}, &out)
 	}
-	sent.Already = out.Already
-	return sent, out.Proposal, true, plainly(ctx, err)
+	sent.Already, sent.Proposal = out.Already, &out.Proposal
+	return sent, true, plainly(ctx, err)
 }
 
 // Proposed returns the proposal of a loop that has ended with one, and whether this host has it. An error means that

@@ -23,6 +23,8 @@ type Sent struct {
 	Via     string `json:"via"` // update, or signal if no worker answered; for an ended loop, ledger or workflow
 	Reply   string `json:"reply,omitempty"`
 	Already bool   `json:"already,omitempty"` // the proposal had this answer before, and nothing was recorded
+
+	Proposal *loop.Proposal `json:"-"` // the one that was answered, nil if the message went to the loop itself
 }
 
 // replyTimeout is how long a message waits for its reply.
@@ -31,8 +33,14 @@ const replyTimeout = 20 * time.Second
 // Send carries a message to a loop. It sends an update, whose refusal comes back as a fault and leaves no trace. If
 // no worker answers, or no engine runs, it sends a signal, which waits for a worker. Send asks the loop first which
 // gate is open and binds an answer to that gate, so the answer can't close the next one. If nobody answers, the ledger on
-// this host says which gate is open.
+// this host says which gate is open. An approval or a rejection that names no gate is for the proposal of a loop that
+// has ended.
 func (c *Client) Send(ctx context.Context, id, name string, m loop.Message) (Sent, error) {
+	if m.Gate == "" && (name == loop.MessageApprove || name == loop.MessageReject) {
+		if sent, done, err := c.review(ctx, id, name, m); done {
+			return sent, err
+		}
+	}
 	out, err := carry(ctx, c, id, name, message[loop.Message]{
 		Family: Loop,
 		bound:  func(open []loop.Gate) loop.Message { return bound(name, m, open) },
