@@ -107,8 +107,9 @@ type app struct {
 	// reading is the change that is asked about, while it is read.
 	reading *pages
 
-	json bool
-	ran  bool // the arguments were understood
+	json  bool
+	asked bool // for the version
+	ran   bool // the arguments were understood
 }
 
 // Execute runs a command line and returns its exit code. Data goes to stdout, everything else to stderr.
@@ -228,6 +229,9 @@ func (a *app) common(root *cobra.Command) {
 func (a *app) command(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.ran = true
+		if a.asked {
+			return a.printVersion()
+		}
 		if err := blank(cmd, args); err != nil {
 			return err
 		}
@@ -345,7 +349,7 @@ func (a *app) explain(err error) {
 	var left *leaving
 	var misused *usageError
 	switch {
-	case err == nil:
+	case exitCode(err) == exitOK:
 	case a.told != nil:
 		advice := ""
 		if errors.As(err, &f) {

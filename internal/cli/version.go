@@ -40,26 +40,15 @@ func (a *app) version() Version {
 
 // versioned gives a root command the flag --version.
 func (a *app) versioned(root *cobra.Command) *cobra.Command {
-	var asked bool
-	root.Flags().BoolVar(&asked, "version", false, "print the version of this build")
-	show := func(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, args []string) error {
-			if !asked {
-				return do(cmd, args)
-			}
-			a.ran = true
-			v := a.version()
-			return a.output(v, fmt.Sprintf("%s %s (%s, %s)", v.Program, v.Version, v.Go, v.Platform))
-		}
-	}
-	root.RunE = show(root.RunE)
-	if before := root.PreRunE; before != nil { // it would refuse settings, which the version does not need
-		root.PreRunE = func(cmd *cobra.Command, args []string) error {
-			if asked {
-				return nil
-			}
-			return before(cmd, args)
-		}
-	}
+	root.Flags().BoolVar(&a.asked, "version", false, "print the version of this build")
 	return root
+}
+
+// printVersion prints the version in place of what a command does, also of what it does before, such as refusing settings.
+func (a *app) printVersion() error {
+	v := a.version()
+	if err := a.output(v, fmt.Sprintf("%s %s (%s, %s)", v.Program, v.Version, v.Go, v.Platform)); err != nil {
+		return err
+	}
+	return &leaving{code: exitOK}
 }
