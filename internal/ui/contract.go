@@ -329,15 +329,10 @@ func idle(s spec.Sandbox) (keys []string) {
 
 // sealCount returns how much is sealed, in a few words.
 func sealCount(seals []loop.Seal) string {
-	files, outside := 0, 0
-	for _, seal := range seals {
-		switch seal.Names {
-		case "":
-			files++
-		case loop.SealOutside:
-			outside++
-		}
+	count := func(names string) int {
+		return len(list.Filter(seals, func(seal loop.Seal) bool { return seal.Names == names }))
 	}
+	files, outside := count(""), count(loop.SealOutside)
 	text := plural(files, "sealed file")
 	if names := len(seals) - files - outside; names > 0 {
 		text += ", " + plural(names, "sealed name")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 )
@@ -141,13 +142,8 @@ func ended(t loop.Tests, passed bool) string {
 func reviewed(e loop.Event) string {
 	text := cmp.Or(Clean(e.Reason), "no decision")
 	if n := len(e.Criteria); n > 0 {
-		met := 0
-		for _, c := range e.Criteria {
-			if c.Met {
-				met++
-			}
-		}
-		text += ", " + itoa(met) + " of " + itoa(n) + " criteria met"
+		met := list.Filter(e.Criteria, func(c loop.Criterion) bool { return c.Met })
+		text += ", " + itoa(len(met)) + " of " + itoa(n) + " criteria met"
 	}
 	return text + note(e.Note)
 }

@@ -139,13 +139,8 @@ func steps(t steward.Task) string {
 	if len(t.Steps) == 0 {
 		return ""
 	}
-	over := 0
-	for _, step := range t.Steps {
-		if step.Status == steward.Over {
-			over++
-		}
-	}
-	return itoa(over) + "/" + itoa(len(t.Steps))
+	over := list.Filter(t.Steps, func(step steward.Step) bool { return step.Status == steward.Over })
+	return itoa(len(over)) + "/" + itoa(len(t.Steps))
 }
 
 // Task renders one task of a steward, with its open gates.
