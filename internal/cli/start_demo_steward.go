@@ -96,9 +96,6 @@ func (p *stewardDemo) play(ctx context.Context) error {
 			return p.s.Unreachable(ctx, err)
 		}
 		for _, e := range v.Events {
-			if e.Seq <= p.seq {
-				continue
-			}
 			p.seq = e.Seq
 			if err := p.happened(ctx, e); err != nil {
 				return err
@@ -168,8 +165,8 @@ func (p *stewardDemo) answer(ctx context.Context, g loop.Gate) error {
 		if err != nil {
 			return err
 		}
-		var m steward.Message
-		if err := json.Unmarshal(doc, &m); err != nil {
+		m, err := steward.Decode(doc)
+		if err != nil {
 			return err
 		}
 		m.By, m.Note = config.User(), "the demo's own answer"
