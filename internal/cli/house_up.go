@@ -102,7 +102,7 @@ func (a *app) serve(ctx context.Context, s *session) error {
 			if s.engine != nil && !owner && s.engine.Owner() {
 				owner = true
 				s.reached(s.engine.Found())
-				a.say("took over the engine at %s; Temporal UI %s", s.temporal.Address, s.pageAt(""))
+				a.say("took over the engine at %s; Temporal UI %s", s.temporal.Address, s.page(""))
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func (a *app) stopUnlessPressed(w *localWorker) {
 // serving prints the addresses and names of everything.
 func (a *app) serving(s *session) error {
 	v := ui.Serving{
-		Address: s.temporal.Address, UI: s.pageAt(""), Namespace: s.temporal.Namespace,
+		Address: s.temporal.Address, UI: s.page(""), Namespace: s.temporal.Namespace,
 		Worker: host.Identity(s.hostID), Engine: "external", Log: s.logPath(),
 	}
 	if s.engine != nil {

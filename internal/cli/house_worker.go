@@ -38,8 +38,8 @@ func (s *session) startWorker(parent context.Context) {
 		defer close(w.done)
 		o := host.Options{
 			Home: s.Home, Client: s.SDK, Namespace: s.temporal.Namespace, Logger: s.logger, Embedded: s.engine != nil, Ready: w.note,
-			Worker: s.app.worker, Telemetry: s.shown,
-			Closed: s.temporal.Ports(), Services: s.temporal.Services(), Keys: s.temporal.Keys(), Triggers: func(address string) { offer(w.triggers, address) },
+			Worker: s.app.worker, Telemetry: s.shown, Triggers: func(address string) { offer(w.triggers, address) },
+			Closed: s.temporal.Ports(), Services: s.temporal.Services(), Keys: s.temporal.Keys(),
 		}
 		// The owner of the engine and the host's worker often are one process. When it dies, this one may get the
 		// worker's lock before anybody has the engine. That passes.

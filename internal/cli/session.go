@@ -28,7 +28,7 @@ type session struct {
 	hostID   string
 	temporal config.Temporal
 	engine   Engine              // nil unless this process shares the embedded engine
-	page     func(string) string // returns the address of a page of the Temporal UI; nil if that isn't known
+	page     func(string) string // returns the address of a page of the Temporal UI, "" if that isn't known
 	logger   *slog.Logger
 	logFile  *os.File
 	shown    *telemetry.Telemetry // nil if nobody asked for it
@@ -162,8 +162,11 @@ func (a *app) newSession(logs, works bool, connect func(*session) error) (*sessi
 		return nil, err
 	}
 	s := &session{app: a, hostID: id, temporal: t, logger: slog.New(slog.DiscardHandler), worker: &localWorker{}}
-	if t.UI != "" {
-		s.page = func(page string) string { return t.UI + page }
+	s.page = func(page string) string {
+		if t.UI == "" {
+			return ""
+		}
+		return t.UI + page
 	}
 	s.Client = &client.Client{
 		Home: h, Address: t.Address, Namespace: t.Namespace, Explicit: t.Explicit, Now: a.deps.Now,
@@ -295,13 +298,5 @@ func (s *session) logPath() string {
 
 // link returns the address of a loop in the Temporal UI, "" if that isn't known.
 func (s *session) link(loop string) string {
-	return s.pageAt("/namespaces/" + url.PathEscape(s.temporal.Namespace) + "/workflows/" + url.PathEscape(loop))
-}
-
-// pageAt returns the address of a page of the Temporal UI, "" if that isn't known.
-func (s *session) pageAt(page string) string {
-	if s.page == nil {
-		return ""
-	}
-	return s.page(page)
+	return s.page("/namespaces/" + url.PathEscape(s.temporal.Namespace) + "/workflows/" + url.PathEscape(loop))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 	"pawl/internal/visible"
 )
 
@@ -76,12 +77,10 @@ func CodeCell(text string) string {
 // Block returns a text of several lines as a block of code. Nothing in the text can end the block.
 func Block(text string) string {
 	fence := around("```", text)
-	var b strings.Builder
-	b.WriteString(fence + "text\n")
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		b.WriteString(visible.Line(strings.TrimSuffix(line, "\r"), nil) + "\n")
-	}
-	return b.String() + fence
+	lines := list.Map(strings.Split(strings.TrimRight(text, "\n"), "\n"), func(line string) string {
+		return visible.Line(strings.TrimSuffix(line, "\r"), nil)
+	})
+	return fence + "text\n" + strings.Join(lines, "\n") + "\n" + fence
 }
 
 // Fenced returns a text as a block of code, unchanged, "" for a blank text. Nothing in the text can end the block.

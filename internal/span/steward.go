@@ -48,7 +48,8 @@ func (c *Trace) supervise(e loop.Event) []Span {
 			from := c.since["gate "+g.ID]
 			delete(c.since, "gate "+g.ID)
 			answer := cmp.Or(e.Answer, &loop.Answer{}).Message
-			return []Span{c.stretch("gate "+string(g.Kind), from, e, text("pawl.gate", g.ID), text("pawl.hash", g.Hash), text("pawl.answer", answer))}
+			return []Span{c.stretch("gate "+string(g.Kind), from, e,
+				text("pawl.gate", g.ID), text("pawl.hash", g.Hash), text("pawl.answer", answer))}
 		}
 	}
 	return nil
