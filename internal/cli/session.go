@@ -244,16 +244,12 @@ func (s *session) close() {
 			s.logger.Warn("the engine takes too long to stop; leaving")
 		}
 	}
-	if s.shown != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), deliverTimeout)
-		defer cancel()
-		if err := s.shown.Shutdown(ctx); err != nil {
-			s.logger.Warn("not all traces could be delivered", "error", err)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), deliverTimeout)
+	defer cancel()
+	if err := s.shown.Shutdown(ctx); err != nil {
+		s.logger.Warn("not all traces could be delivered", "error", err)
 	}
-	if s.logFile != nil {
-		s.logFile.Close()
-	}
+	s.logFile.Close() // which does nothing without a file
 }
 
 // maxLog is the size, in bytes, at which a new log file begins. One old file is kept.
