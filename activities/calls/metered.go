@@ -82,18 +82,28 @@ func direction(ws *hosted.Workspace, programs []program.Program, own spec.Agent,
 	})
 }
 
-// Counting returns the lines of the contract that say, for each agent, who counts its usage.
-func Counting(ws *hosted.Workspace, s spec.Spec) (lines []string, err error) {
+// Counting returns the lines of the contract that say, for each agent, who counts its usage. It refuses a budget of tokens
+// or dollars that nobody would keep; key then names that budget.
+func Counting(ws *hosted.Workspace, s spec.Spec) (lines []string, key string, err error) {
 	inherited, err := ws.Environment()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	budget := govern.Limits(s)
 	for _, own := range s.Agent.All() {
+		r, why := routeOf(ws, own.Agent, s.Sandbox.Agents, inherited)
+		p, _ := own.Row()
+		switch of := toMeter(p, budget); {
+		case of == "" || err != nil:
+		case why != "":
+			key, err = "limits."+string(of), unkept(p, of, why)
+		default:
+			key, err = "limits."+string(loop.CostUSD), unpriced(ws, own.Agent, p, s.Limits.CostUSD != nil)
+		}
 		a, known := stream.Lookup(own.Use)
 		if !known || !a.Streams() {
 			continue
 		}
-		r, why := routeOf(ws, own.Agent, s.Sandbox.Agents, inherited)
 		line := a.Name + " speaks to its model through pawl's meter, which counts its tokens, tool calls and cost; "
 		switch {
 		case len(r.Keys) > 0:
@@ -110,30 +120,7 @@ func Counting(ws *hosted.Workspace, s spec.Spec) (lines []string, err error) {
 			lines = append(lines, line)
 		}
 	}
-	return lines, nil
-}
-
-// Uncounted refuses a budget of tokens or dollars that nobody would keep, and names it; nil if all are kept.
-func Uncounted(ws *hosted.Workspace, s spec.Spec) (key string, err error) {
-	inherited, err := ws.Environment()
-	if err != nil {
-		return "", err
-	}
-	budget := govern.Limits(s)
-	for _, own := range s.Agent.All() {
-		p, _ := own.Row()
-		of := toMeter(p, budget)
-		if of == "" {
-			continue
-		}
-		if _, why := routeOf(ws, own.Agent, s.Sandbox.Agents, inherited); why != "" {
-			return "limits." + string(of), unkept(p, of, why)
-		}
-		if err := unpriced(ws, own.Agent, p, s.Limits.CostUSD != nil); err != nil {
-			return "limits." + string(loop.CostUSD), err
-		}
-	}
-	return "", nil
+	return lines, key, err
 }
 
 // unpriced refuses a budget of dollars if pawl knows no price of the model, and the program does not report its cost.
@@ -162,7 +149,7 @@ func routeOf(ws *hosted.Workspace, own spec.Agent, named, inherited []string) (p
 	return direction(ws, programs, own, agentEnvironment(inherited, programs, own))
 }
 
-// unkept returns the refusal of Uncounted for one program and budget.
+// unkept returns the refusal of Counting for one program and budget.
 func unkept(p program.Program, of loop.Resource, why string) error {
 	what := map[loop.Resource]string{loop.Tokens: "what it uses while it works", loop.CostUSD: "what it costs"}[of]
 	set := "the key of its provider"

@@ -33,10 +33,7 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 		return err
 	}
 	out.Terms, out.InScope, out.Warnings = d.Terms(), d.InScope, append(d.Warnings, missing...)
-	if _, err := calls.Uncounted(ws, s); err != nil {
-		return err
-	}
-	counting, err := calls.Counting(ws, s)
+	counting, _, err := calls.Counting(ws, s)
 	if err != nil {
 		return err
 	}

@@ -143,12 +143,8 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		}
 		ws.Env = env
 	}
-	counting, err := calls.Counting(ws, s)
-	if err != nil {
-		return out, err
-	}
+	counting, key, err := calls.Counting(ws, s)
 	out.Environment = append(out.Environment, counting...)
-	key, err := calls.Uncounted(ws, s)
 	if err := out.unmet(key, err); err != nil {
 		return out, err
 	}
