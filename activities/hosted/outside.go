@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -40,7 +39,7 @@ func (ws *Workspace) Outside(names []string) ([]loop.Seal, error) {
 			continue
 		}
 		sum, err := ws.Machine.sums.of(at)
-		if err != nil && !errors.Is(err, errNoFile) { // a file that this user can't read can't judge the work
+		if err != nil { // a file that this user can't read can't judge the work
 			continue
 		}
 		sealed[at] = loop.Seal{Path: at, Blob: sum, Names: loop.SealOutside}
@@ -93,7 +92,7 @@ func (ws *Workspace) Unaltered(ctx context.Context) error {
 		return err
 	}
 	for _, seal := range evaluators(contract) {
-		if sum, err := ws.Machine.sums.of(seal.Path); err != nil && !errors.Is(err, errNoFile) || sum != seal.Blob {
+		if sum, err := ws.Machine.sums.of(seal.Path); err != nil || sum != seal.Blob {
 			return Refuse(fault.New(fault.PreconditionFailed, "%s, which is outside of the repository and judges the work, has changed since the contract was drawn up", git.Quote(seal.Path)).
 				Advise("Restore the file, or start the loop again: the new contract will have the file as it is now."))
 		}
@@ -101,16 +100,13 @@ func (ws *Workspace) Unaltered(ctx context.Context) error {
 	return nil
 }
 
-// errNoFile is the error for something without content, such as a folder.
-var errNoFile = errors.New("no regular file")
-
 // sums caches the SHA-256 of files until their status changes; nobody can set back the time of that.
-type sums struct {
-	mu    sync.Mutex
-	known map[string][2]string // by path: the file's identity, and its sum
-}
+type sums struct{ known sync.Map } // by path: a summed
 
-// of returns the SHA-256 of a file, in hex. The error is errNoFile if it is not a regular file.
+// summed is the SHA-256 of a file, and everything that the system says about the file: device, inode, size and times.
+type summed struct{ is, sum string }
+
+// of returns the SHA-256 of a file, in hex, "" for something without content, such as a folder.
 func (s *sums) of(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise opening a FIFO would wait
 	if err != nil {
@@ -122,26 +118,18 @@ func (s *sums) of(path string) (string, error) {
 		return "", err
 	}
 	if !st.Mode().IsRegular() {
-		return "", errNoFile
+		return "", nil
 	}
-	is := fmt.Sprintf("%+v", st.Sys()) // everything that the system says about the file: device, inode, size and times
-	s.mu.Lock()
-	known := s.known[path]
-	s.mu.Unlock()
-	if known[0] == is {
-		return known[1], nil
+	is := fmt.Sprintf("%+v", st.Sys())
+	if last, _ := s.known.Load(path); last != nil && last.(summed).is == is {
+		return last.(summed).sum, nil
 	}
 	hash := sha256.New()
 	if _, err := io.Copy(hash, f); err != nil {
 		return "", fmt.Errorf("reading %s: %w", git.Quote(path), err)
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil {
-		s.known = map[string][2]string{}
-	}
-	s.known[path] = [2]string{is, sum}
+	s.known.Store(path, summed{is, sum})
 	return sum, nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -41,8 +41,7 @@ type Room struct {
 	// unnamed returns the bytes of files that processes of the command have open and that no longer have a name.
 	unnamed func() int64
 
-	mu   sync.Mutex
-	over string // why the command was ended
+	over atomic.Pointer[string] // why the command was ended
 }
 
 // RoomOf returns the room of a command that runs in a tree.
@@ -64,9 +63,7 @@ func (r *Room) Watch(ctx context.Context, end func()) {
 		}
 		began := time.Now()
 		if why := r.look(ctx); why != "" {
-			r.mu.Lock()
-			r.over = why
-			r.mu.Unlock()
+			r.over.Store(&why)
 			end()
 			return
 		}
@@ -77,12 +74,10 @@ func (r *Room) Watch(ctx context.Context, end func()) {
 // Ended returns why the command was ended for its room, or counts as failed for it, "" if neither. It includes what
 // the command has written since the last look.
 func (r *Room) Ended(ctx context.Context) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.over == "" {
-		r.over = r.look(ctx)
+	if why := r.over.Load(); why != nil {
+		return *why
 	}
-	return r.over
+	return r.look(ctx)
 }
 
 func (r *Room) look(ctx context.Context) string {

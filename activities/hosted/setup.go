@@ -81,10 +81,7 @@ func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (due 
 
 // locksAt returns the lockfiles of a commit. It caches the last result.
 func (ws *Workspace) locksAt(ctx context.Context, commit string) (map[string]string, error) {
-	ws.mu.Lock()
-	last := ws.locks
-	ws.mu.Unlock()
-	if last.commit == commit {
+	if last := ws.locks.Load(); last != nil && last.commit == commit {
 		return last.files, nil
 	}
 	entries, err := ws.Objects.Entries(ctx, commit)
@@ -98,9 +95,7 @@ func (ws *Workspace) locksAt(ctx context.Context, commit string) (map[string]str
 			files[e.Path] = e.Blob
 		}
 	}
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	ws.locks = locked{commit, files}
+	ws.locks.Store(&locked{commit, files})
 	return files, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pawl/internal/fault"
@@ -40,11 +41,11 @@ type Workspace struct {
 	sides    map[int]*Workspace // the workspaces beside it, by the numbers of their desks; under mu
 	planning chan struct{}      // has room for one: the planner on a steward's desk
 	pushes   pushes
+	locks    atomic.Pointer[locked] // the lockfiles of the last requested commit
 
 	mu         sync.Mutex
 	supervisor *proc.Supervisor
 	caches     caches
-	locks      locked    // the lockfiles of the last requested commit
 	repeats    []string  // repeated setups that are not reported yet
 	same       [2]string // two commits with the same tree: a revert, and the commit to which it went back
 	Env        []string  // the environment that commands inherit, once it is known
