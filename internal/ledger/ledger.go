@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"pawl/internal/evidence"
 	"pawl/internal/govern"
@@ -32,8 +32,7 @@ type Contract = govern.Contract
 type Ledger struct {
 	*Book[loop.State]
 
-	mu       sync.Mutex
-	contract *Contract
+	contract atomic.Pointer[Contract]
 }
 
 // Open returns the ledger of a loop in store. It reads nothing yet.
@@ -54,10 +53,8 @@ func Open(store *store.Store) *Ledger {
 
 // Contract returns the contract at head.
 func (l *Ledger) Contract(ctx context.Context, head string) (Contract, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.contract != nil {
-		return *l.contract, nil
+	if known := l.contract.Load(); known != nil {
+		return *known, nil
 	}
 	files, err := l.store.ReadLedger(ctx, head, ContractFile)
 	if err != nil {
@@ -67,16 +64,12 @@ func (l *Ledger) Contract(ctx context.Context, head string) (Contract, error) {
 	if err := json.Unmarshal(files[ContractFile], &c); err != nil {
 		return Contract{}, fmt.Errorf("reading the contract at %s: %w", head, err)
 	}
-	l.contract = &c
+	l.contract.CompareAndSwap(nil, &c) // unless another one was bound meanwhile
 	return c, nil
 }
 
 // Bind sets the contract that the first entry will have.
-func (l *Ledger) Bind(c Contract) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.contract = &c
-}
+func (l *Ledger) Bind(c Contract) { l.contract.Store(&c) }
 
 // Entry returns the files of the entry that follows prev with these events, and the page of that entry. Call Appended
 // once the entry is a commit.
@@ -85,12 +78,8 @@ func (l *Ledger) Entry(ctx context.Context, prev string, events []loop.Event) (m
 	if err != nil {
 		return nil, page, err
 	}
-	if prev == "" {
-		l.mu.Lock()
-		if l.contract != nil {
-			files[ContractFile] = indent(*l.contract)
-		}
-		l.mu.Unlock()
+	if c := l.contract.Load(); prev == "" && c != nil {
+		files[ContractFile] = indent(*c)
 	}
 	for _, e := range events {
 		if row, ok := Row(e); ok {
