@@ -46,9 +46,9 @@ type Exchange struct {
 	call *call // nil if the agent's stdout is not a stream
 	// programs are the known programs that the agent is or starts.
 	programs []program.Program
-	label    string  // the agent in a few words, as people know it
-	spared   spared  // the files in which it writes for itself on the desk
-	signed   signIns // the sign-in files that it obeys
+	label    string    // the agent in a few words, as people know it
+	spared   deskFiles // the files in which it writes for itself on the desk
+	signed   signIns   // the sign-in files that it obeys
 }
 
 // RunAgent lets the loop's supervisor run an agent. The agent gets no variables from the repository.
@@ -163,7 +163,10 @@ func brief(ctx context.Context, ws *hosted.Workspace, in act.Call, head string, 
 	if err != nil {
 		return nil, err
 	}
-	e.goal, e.spared = s.Goal, spare(ws, programs, s)
+	e.goal = s.Goal
+	if e.spared, err = spare(ws, programs, s); err != nil {
+		return nil, err
+	}
 	call := stream.Call{
 		Agent: own, Tools: s.Approvals.Tools, Budget: in.Budget,
 		MayEdit: slices.Contains(govern.Needs(in.Phase), spec.CanEditSource) && govern.Permit(s, in.Role, spec.CanEditSource) == nil,

@@ -15,11 +15,10 @@ import (
 	"pawl/internal/program"
 )
 
-// emptied are files on the desk in which an agent's program first looks for variables. They are empty during a call:
-// variables from the repository could change where its key and its prompts are sent.
-type emptied []emptiedFile
+// deskFiles are files on the desk as they were before a call.
+type deskFiles []deskFile
 
-type emptiedFile struct {
+type deskFile struct {
 	Name string
 	Made []string // the folders that were made for it, the outermost first
 	Was  []byte
@@ -32,11 +31,12 @@ type emptiedFile struct {
 // bring back an ignored file.
 type kept struct {
 	Head  string // the commit of the desk
-	Files emptied
+	Files deskFiles
 }
 
-// emptyVariables empties these files on a desk that is at head. record is a file outside of the desk.
-func emptyVariables(desk, head, record string, programs []program.Program) (all emptied, err error) {
+// emptyVariables empties the files on a desk in which programs first look for variables: those from the repository could
+// change where a program's key and its prompts are sent. The desk is at head; record is a file outside of it.
+func emptyVariables(desk, head, record string, programs []program.Program) (all deskFiles, err error) {
 	var lost kept
 	if durable.ReadJSON(record, &lost) == nil && lost.Head == head {
 		if err := lost.Files.putBack(desk); err != nil {
@@ -75,7 +75,7 @@ func emptyVariables(desk, head, record string, programs []program.Program) (all 
 }
 
 // look returns what is at a name. It follows no links on the way.
-func look(root *os.Root, name string) (f emptiedFile, err error) {
+func look(root *os.Root, name string) (f deskFile, err error) {
 	f.Name = name
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		switch info, err := root.Lstat(dir); {
@@ -106,7 +106,7 @@ func look(root *os.Root, name string) (f emptiedFile, err error) {
 }
 
 // empty puts an empty file in place of whatever has the name.
-func (f emptiedFile) empty(root *os.Root) error {
+func (f deskFile) empty(root *os.Root) error {
 	if f.Dir {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (f emptiedFile) empty(root *os.Root) error {
 
 // replace puts a new file in place of the one that has the name; that one may have a second name, so it is not written
 // to. The name is never missing, not even if the worker dies here: a missing one means that the agent removed it.
-func (f emptiedFile) replace(root *os.Root, create func(draft string) error) error {
+func (f deskFile) replace(root *os.Root, create func(draft string) error) error {
 	draft := f.Name + ".pawl-draft"
 	if err := root.RemoveAll(draft); err != nil { // left by a worker that died here
 		return err
@@ -130,7 +130,7 @@ func (f emptiedFile) replace(root *os.Root, create func(draft string) error) err
 }
 
 // putBack restores the files, whatever the agent wrote. If it removed or replaced one, that is a change, which is judged.
-func (all emptied) putBack(desk string) error {
+func (all deskFiles) putBack(desk string) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (all emptied) putBack(desk string) error {
 	return nil
 }
 
-func (f emptiedFile) putBack(root *os.Root) error {
+func (f deskFile) putBack(root *os.Root) error {
 	for at := f.Name; at != "."; at = path.Dir(at) {
 		if info, err := root.Lstat(at); err != nil || at == f.Name && !info.Mode().IsRegular() || at != f.Name && !info.IsDir() {
 			return nil //nolint:nilerr // the agent has removed or replaced it
