@@ -169,23 +169,19 @@ func directives(ctx context.Context, ws *hosted.Workspace, sealed []loop.Seal, f
 		if i < 0 {
 			continue
 		}
-		before := store.TreeEntry{Path: path, Mode: f.OldMode, Blob: f.OldBlob}
-		after := store.TreeEntry{Path: path, Mode: f.NewMode, Blob: f.NewBlob}
-		gone := f.OldPath != "" || f.Status == 'D'
-		if !contracts.Regular(before) || !gone && !contracts.Regular(after) {
+		before, after := store.TreeEntry{Mode: f.OldMode, Blob: f.OldBlob}, store.TreeEntry{}
+		if f.OldPath == "" && f.Status != 'D' { // else it is gone
+			after = store.TreeEntry{Mode: f.NewMode, Blob: f.NewBlob}
+		}
+		if !contracts.Regular(before) || after.Mode != "" && !contracts.Regular(after) {
 			judged[i].Lines = words // the file is a link now, or was one
 			continue
 		}
-		read, failed := contracts.Reading(ctx, ws, []store.TreeEntry{before})
-		was, is := read(path), ""
-		if err := failed(); err != nil {
+		read, unread := contracts.Reading(ctx, ws, map[string]store.TreeEntry{path: before})
+		readNow, unreadNow := contracts.Reading(ctx, ws, map[string]store.TreeEntry{path: after})
+		was, is := read(path), readNow(path)
+		if err := cmp.Or(unread(), unreadNow()); err != nil {
 			return err
-		}
-		if !gone {
-			read, failed = contracts.Reading(ctx, ws, []store.TreeEntry{after})
-			if is = read(path); failed() != nil {
-				return failed()
-			}
 		}
 		if judged[i].Lines = seal.Changed(was, is, words); len(is) > seal.MaxScript {
 			judged[i].Lines = words

@@ -51,7 +51,7 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 		}
 	}
 	var sealed []loop.Seal
-	read, unreadable := Reading(ctx, ws, entries)
+	read, unreadable := Reading(ctx, ws, blobs)
 	seals := seal.Find(s, d.Names, read)
 	d.Unsealed = seal.Unsealed(s, d.Names, read)
 	told, shown := untold(s, d.Names, seals, read)
@@ -110,20 +110,16 @@ func untold(s spec.Spec, names []string, seals seal.Set, read func(string) strin
 	return told, shown
 }
 
-// Reading returns a function that reads regular files of a commit ("" for others), and a function that reports
+// Reading returns a function that reads regular files of a commit by their paths ("" for others), and a function that reports
 // afterwards whether one could not be read. For a file longer than seal.MaxScript it returns that many zeros and one
 // more, so that its text is not followed.
-func Reading(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntry) (read func(file string) string, failed func() error) {
-	blobs := map[string]store.TreeEntry{}
-	for _, e := range entries {
-		blobs[e.Path] = e
-	}
+func Reading(ctx context.Context, ws *hosted.Workspace, files map[string]store.TreeEntry) (read func(file string) string, failed func() error) {
 	var first error
 	read = func(file string) string {
-		if !Regular(blobs[file]) || first != nil {
+		if !Regular(files[file]) || first != nil {
 			return ""
 		}
-		text, err := ws.Objects.BlobByID(ctx, blobs[file].Blob, seal.MaxScript+1)
+		text, err := ws.Objects.BlobByID(ctx, files[file].Blob, seal.MaxScript+1)
 		if errors.Is(err, git.ErrTooLarge) {
 			return strings.Repeat("\x00", seal.MaxScript+1)
 		}

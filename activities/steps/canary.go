@@ -22,6 +22,7 @@ import (
 	"pawl/internal/seal"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
+	"pawl/internal/store"
 )
 
 // CanaryStep is the name of the step. The step has its own surroundings.
@@ -86,11 +87,11 @@ func Code(ctx context.Context, ws *hosted.Workspace, s spec.Spec, commit string)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the code: %w", err)
 	}
-	names = make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Path
+	blobs := map[string]store.TreeEntry{}
+	for _, e := range entries {
+		names, blobs[e.Path] = append(names, e.Path), e
 	}
-	read, unreadable := contracts.Reading(ctx, ws, entries)
+	read, unreadable := contracts.Reading(ctx, ws, blobs)
 	seals := seal.Find(s, names, read)
 	if err := unreadable(); err != nil {
 		return nil, nil, err
