@@ -38,6 +38,7 @@ type call struct {
 	carried loop.Usage                         // their usage
 	left    map[loop.Resource]evidence.Decimal // the budgets, nil for none
 	tell    func(loop.Usage, string)           // receives the usage so far, and the last tool
+	take    func([]stream.Event)               // receives the events, nil if nobody wants them
 
 	meter *counted // what pawl's meter has counted, nil if only the stream reports
 
@@ -207,7 +208,11 @@ func (c *call) read() error {
 func (c *call) Write(b []byte) (int, error) {
 	c.at += int64(len(b))
 	c.heard = time.Now()
-	for _, e := range c.stream.Feed(b) {
+	events := c.stream.Feed(b)
+	if c.take != nil {
+		c.take(events)
+	}
+	for _, e := range events {
 		if e.Kind == stream.ToolCall {
 			c.tool = e.Tool
 		}

@@ -2,21 +2,16 @@ package calls
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pawl/activities/hosted"
 	"pawl/activities/steps"
 	"pawl/internal/act"
-	"pawl/internal/agent/stream"
 	"pawl/internal/agent/transcript"
 	"pawl/internal/durable"
-	"pawl/internal/held"
 	"pawl/internal/visible"
 )
 
@@ -71,35 +66,15 @@ const complaintLength = 4 << 10
 
 // retell reads the output of all attempts.
 func (c *call) retell(t *transcript.Writer) error {
-	for _, file := range c.lost {
-		if err := retell(t, c.adapter.Stream(), file); err != nil {
+	for i, file := range append(slices.Clone(c.lost), c.file) {
+		if i > 0 {
+			t.Note("the worker died here, and the call was made again", "")
+		}
+		again := call{stream: c.adapter.Stream(), file: file, take: t.Take}
+		if err := again.read(); err != nil {
 			return err
 		}
-		t.Note("the worker died here, and the call was made again", "")
+		t.Take(again.stream.Close())
 	}
-	return retell(t, c.adapter.Stream(), c.file)
-}
-
-// retell reads a file with the output of a program in a call.
-func retell(t *transcript.Writer, s *stream.Stream, file string) error {
-	f, err := os.Open(held.At(file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the program could not be started
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := f.Read(buffer)
-		t.Take(s.Feed(buffer[:n]))
-		if errors.Is(err, io.EOF) {
-			t.Take(s.Close())
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return nil
 }
