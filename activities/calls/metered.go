@@ -1,9 +1,9 @@
 package calls
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -275,13 +275,13 @@ const (
 // come back after a longer time, or that has failed for long. A loop that sleeps waits at no cost.
 func (m *counted) hopeless(now time.Time) bool {
 	r := m.refusal()
-	if r == nil || m.total.Open > 0 {
-		if r == nil {
-			m.since = time.Time{}
-		}
+	switch {
+	case r == nil:
+		m.since = time.Time{}
 		return false
-	}
-	if m.since.IsZero() {
+	case m.total.Open > 0:
+		return false
+	case m.since.IsZero():
 		m.since = now
 	}
 	refused := now.Sub(m.since)
@@ -298,19 +298,11 @@ func (m *counted) heard() time.Time {
 }
 
 func (m *counted) read() error {
-	f, err := os.Open(held.At(m.file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // there was no request yet
-	}
-	if err != nil {
+	var text bytes.Buffer
+	if err := readFrom(m.file, m.at, 1<<40, &text); err != nil {
 		return fmt.Errorf("reading what the meter counted: %w", err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.NewSectionReader(f, m.at, 1<<40))
-	if err != nil {
-		return fmt.Errorf("reading what the meter counted: %w", err)
-	}
-	m.at += int64(m.total.Read(text))
+	m.at += int64(m.total.Read(text.Bytes()))
 	return nil
 }
 

@@ -191,16 +191,18 @@ func (c *call) finish() error {
 }
 
 // read reads what the program has printed since the last look.
-func (c *call) read() error {
-	f, err := os.Open(held.At(c.file))
+func (c *call) read() error { return readFrom(c.file, c.at, streamLimit-c.at, c) }
+
+// readFrom copies at most limit bytes of a file from a position on. Nothing was written if there is no such file yet.
+func readFrom(file string, at, limit int64, to io.Writer) error {
+	f, err := os.Open(held.At(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the program has not begun
+		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		defer f.Close()
+		_, err = io.Copy(to, io.NewSectionReader(f, at, limit))
 	}
-	defer f.Close()
-	_, err = io.Copy(c, io.NewSectionReader(f, c.at, streamLimit-c.at))
 	return err
 }
 
