@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -287,9 +286,5 @@ func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	n = max(n, 0)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.TrimSpace(s[:n])
+	return strings.TrimSpace(strings.ToValidUTF8(s[:max(n, 0)], ""))
 }
