@@ -72,7 +72,7 @@ func (r *run) iterate(ctx workflow.Context, first phase.Phase, p protocol) error
 	return r.carryOut(ctx, first, p)
 }
 
-// carryOut does the work of an iteration, starting at a phase, and records it.
+// carryOut does the work of an iteration, starting at a phase, records it, and does what follows before the next one.
 func (r *run) carryOut(ctx workflow.Context, first phase.Phase, p protocol) error {
 	done, err := r.drive(ctx, first, p)
 	var held error
@@ -94,7 +94,7 @@ func (r *run) carryOut(ctx workflow.Context, first phase.Phase, p protocol) erro
 	case done.End != nil:
 		return stop(*done.End)
 	}
-	return nil
+	return p.between(ctx)
 }
 
 // startIteration makes the checkpoint. The step that starts an agent appends it before the agent starts.

@@ -63,9 +63,6 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 		if err := r.carryOut(ctx, at, p); err != nil {
 			return err
 		}
-		if err := p.between(ctx); err != nil {
-			return err
-		}
 	}
 	for {
 		next := p.decisions().Before(r.State())
@@ -84,9 +81,6 @@ func (r *run) main(ctx workflow.Context, p protocol) error {
 			continue
 		}
 		if err := r.iterate(ctx, next.To, p); err != nil {
-			return err
-		}
-		if err := p.between(ctx); err != nil {
 			return err
 		}
 	}

@@ -252,10 +252,7 @@ func (r *run) resume(ctx workflow.Context, s loop.State, p protocol) error {
 	if s.PauseRequested || s.Gate != nil && s.Gate.Pauses() && (s.Gate.Kind == loop.GatePause || s.Underway()) { // else the breakpoint's phase is entered again
 		r.Emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessagePause, By: s.PausedBy, How: s.PauseAt})
 	}
-	if r.midway != phase.None {
-		return nil
-	}
-	if !r.State().Underway() {
+	if r.midway != phase.None || !r.State().Underway() {
 		return nil
 	}
 	r.iteration = iteration{description: "the run before this one was lost"}
