@@ -299,7 +299,7 @@ func (m *counted) heard() time.Time {
 
 func (m *counted) read() error {
 	var text bytes.Buffer
-	if err := readFrom(m.file, m.at, 1<<40, &text); err != nil {
+	if err := hosted.ReadFrom(m.file, m.at, math.MaxInt64, &text); err != nil {
 		return fmt.Errorf("reading what the meter counted: %w", err)
 	}
 	m.at += int64(m.total.Read(text.Bytes()))

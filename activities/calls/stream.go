@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
 	"time"
 
+	"pawl/activities/hosted"
 	"pawl/internal/agent/stream"
 	"pawl/internal/evidence"
 	"pawl/internal/held"
@@ -191,20 +191,7 @@ func (c *call) finish() error {
 }
 
 // read reads what the program has printed since the last look.
-func (c *call) read() error { return readFrom(c.file, c.at, streamLimit-c.at, c) }
-
-// readFrom copies at most limit bytes of a file from a position on. Nothing was written if there is no such file yet.
-func readFrom(file string, at, limit int64, to io.Writer) error {
-	f, err := os.Open(held.At(file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		defer f.Close()
-		_, err = io.Copy(to, io.NewSectionReader(f, at, limit))
-	}
-	return err
-}
+func (c *call) read() error { return hosted.ReadFrom(c.file, c.at, streamLimit-c.at, c) }
 
 // Write follows the next bytes of the output.
 func (c *call) Write(b []byte) (int, error) {

@@ -1,10 +1,12 @@
 package hosted
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,28 +103,29 @@ var emptyLines = lazyregexp.New(`\n(?:[ \t\r]*\n)+`)
 // Digest returns the SHA-256 of a file. A missing file, of a command that could not be started, counts as empty.
 func Digest(path string) (string, error) {
 	sum := sha256.New()
-	f, err := os.Open(held.At(path))
-	if err == nil {
-		defer f.Close()
-		_, err = io.Copy(sum, f)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	err := ReadFrom(path, 0, math.MaxInt64, sum)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // ReadFile returns at most the first limit bytes of a file, none if there is no such file.
 func ReadFile(path string, limit int64) ([]byte, error) {
+	var b bytes.Buffer
+	err := ReadFrom(path, 0, limit, &b)
+	return b.Bytes(), err
+}
+
+// ReadFrom copies at most limit bytes of a file from a position on, none if there is no such file: a command that could
+// not be started has printed nothing.
+func ReadFrom(path string, at, limit int64, to io.Writer) error {
 	f, err := os.Open(held.At(path))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil // a command that could not be started has printed nothing
+		return nil
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer f.Close()
+		_, err = io.Copy(to, io.NewSectionReader(f, at, limit))
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
+	return err
 }
 
 // ReadTail returns at most the last n bytes of a file.
