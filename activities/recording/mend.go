@@ -47,13 +47,18 @@ func (a *Mender) Mend(ctx context.Context, r workspace.Record, deep bool) (strin
 func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string, deep bool, known map[string]string) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	places := map[string]string{}
 	all, err := sharing(a.Machine, r)
 	if err != nil {
 		return "", err
 	}
+	places, as := map[string]string{}, map[string]string{}
 	for _, each := range all {
 		maps.Copy(places, noted(a.Home, each))
+		for _, ref := range []string{each.Branch, each.Ledger, "refs/heads/" + each.Onto} {
+			if ref != "" && ref != "refs/heads/" {
+				as[ref] = "refs/pawl-mend/" + strings.TrimPrefix(ref, "refs/")
+			}
+		}
 	}
 	s, err := store.Open(ctx, r.Store) // if the store is gone, Open makes an empty one
 	if err != nil {
@@ -65,14 +70,6 @@ func (a *Mender) mendStore(ctx context.Context, r workspace.Record, what string,
 		}
 	}
 	a.Logger.Error("a store is damaged", "loop", r.Loop, "what", what)
-	as := map[string]string{}
-	for _, each := range all {
-		for _, ref := range []string{each.Branch, each.Ledger, "refs/heads/" + each.Onto} {
-			if ref != "" && ref != "refs/heads/" {
-				as[ref] = "refs/pawl-mend/" + strings.TrimPrefix(ref, "refs/")
-			}
-		}
-	}
 	m, err := s.Mend(ctx, known, places, func(ctx context.Context, fresh *store.Store) error {
 		repo, err := hosted.RepositoryOf(r)
 		if err != nil {
