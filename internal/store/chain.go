@@ -26,11 +26,7 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 	}
 	at := Damage{Commit: head}
 	err := s.run.Batch(ctx, func(b *git.Batch) error {
-		type link struct {
-			LedgerCommit
-			tree string
-		}
-		var chain []link // newest first
+		var chain []git.Commit // newest first
 		for id := head; id != ""; {
 			at = Damage{Commit: id}
 			raw, err := sound(b, id, "commit")
@@ -41,19 +37,19 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 			if err != nil {
 				return err
 			}
-			l, err := entryOf(id, c)
+			l, err := entryOf(c)
 			if err != nil {
 				return err
 			}
-			chain = append(chain, link{l, c.Tree})
-			id = l.Prev
+			chain, id = append(chain, c), l.Prev
 		}
 		seen := map[string][]byte{} // the blobs of the previous entry
 		folders := lister{batch: b, known: map[string][]file{}}
-		for i, l := range slices.Backward(chain) {
-			at = Damage{N: len(chain) - i, Commit: l.Commit}
+		for i, c := range slices.Backward(chain) {
+			at = Damage{N: len(chain) - i, Commit: c.ID}
+			l, _ := entryOf(c)
 			l.Files = map[string][]byte{}
-			files, err := folders.list(l.tree, 0)
+			files, err := folders.list(c.Tree, 0)
 			if err != nil {
 				return err
 			}
@@ -68,7 +64,7 @@ func (s *Store) Chain(ctx context.Context, head string, visit func(n int, entry 
 				l.Files[f.name], now[f.blob] = content, content
 			}
 			seen = now
-			visit(at.N, l.LedgerCommit)
+			visit(at.N, l)
 		}
 		return nil
 	})

@@ -96,8 +96,8 @@ type LedgerCommit struct {
 }
 
 // entryOf reads a commit as an entry of a ledger, with the previous entry and the code head as parents.
-func entryOf(id string, c git.Commit) (LedgerCommit, error) {
-	l := LedgerCommit{Commit: id, Time: c.Time}
+func entryOf(c git.Commit) (LedgerCommit, error) {
+	l := LedgerCommit{Commit: c.ID, Time: c.Time}
 	switch len(c.Parents) {
 	case 0:
 		return l, errors.New("it has 0 parents and is no ledger entry")
@@ -122,7 +122,7 @@ func (s *Store) LedgerHistory(ctx context.Context, head string, files ...string)
 			if err != nil {
 				return nil, err
 			}
-			l, err := entryOf(id, c)
+			l, err := entryOf(c)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", id, err)
 			}

@@ -15,31 +15,30 @@ func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Comm
 	if err := git.CheckHashes(base, head); err != nil {
 		return nil, err
 	}
-	var line []git.Commit // newest first
-	var root git.Commit
-	err = s.run.Batch(ctx, func(b *git.Batch) error {
-		for id := head; id != base; {
+	line, err := ask(ctx, s, func(b *git.Batch) (line []git.Commit, err error) { // newest first, and base as the last one
+		for id := head; ; id = line[len(line)-1].Parents[0] {
 			c, err := b.Commit(id)
 			if err != nil {
-				return err
-			}
-			if len(c.Parents) != 1 {
-				return fmt.Errorf("%s has %d parents", id, len(c.Parents))
+				return nil, err
 			}
 			line = append(line, c)
-			id = c.Parents[0]
+			if id == base {
+				return line, nil
+			}
+			if len(c.Parents) != 1 {
+				return nil, fmt.Errorf("%s has %d parents", id, len(c.Parents))
+			}
 		}
-		root, err = b.Commit(base)
-		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	last := len(line) - 1
 	at := map[string][]git.Commit{} // the kept commits, as of each commit
-	for _, c := range slices.Backward(line) {
+	for _, c := range slices.Backward(line[:last]) {
 		from, goesOn := goesOnFrom(c)
 		switch i := slices.IndexFunc(kept, func(k git.Commit) bool { return k.Tree == c.Tree }); {
-		case c.Tree == root.Tree:
+		case c.Tree == line[last].Tree:
 			kept = nil
 		case goesOn:
 			kept = at[from]

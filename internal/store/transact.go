@@ -157,10 +157,8 @@ func (s *Store) needTree(ctx context.Context, tree string) error {
 	if _, err := os.Stat(s.path("objects", tree[:2], tree[2:])); err == nil || s.commits.hasTree(tree) {
 		return nil
 	}
-	return s.run.Batch(ctx, func(b *git.Batch) error {
-		_, err := b.Of("tree", tree, -1)
-		return err
-	})
+	_, err := ask(ctx, s, func(b *git.Batch) ([]byte, error) { return b.Of("tree", tree, -1) })
+	return err
 }
 
 // wouldBe returns the ID that an entry would have. It returns "" if the commits that it builds on are missing, because
