@@ -11,6 +11,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,20 +101,13 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("engine directory %q: %w", o.Dir, errors.Join(err, os.ErrInvalid))
 	}
 	o.Dir = dir
-	if o.Port == 0 {
-		o.Port = defaultPort
-	}
+	o.Port, o.Retention = cmp.Or(o.Port, defaultPort), cmp.Or(o.Retention, defaultRetention)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Port < 0 || o.Port > lastPort-uiOffset {
 		return o, fmt.Errorf("engine port %d is not between 1 and %d", o.Port, lastPort-uiOffset)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	if o.clock == nil {
 		o.clock = newMoment
-	}
-	if o.Retention == 0 {
-		o.Retention = defaultRetention
 	}
 	return o, nil
 }

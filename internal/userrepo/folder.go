@@ -177,10 +177,7 @@ func draftOf(root *os.Root, name string, content []byte, mode fs.FileMode) (stri
 		return "", err
 	}
 	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		_ = root.RemoveAll(draft)
 	}
 	return draft, err
