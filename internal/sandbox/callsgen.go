@@ -10,7 +10,6 @@ import (
 	"log"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,42 +21,33 @@ var without = []string{"socket", "socketcall", "personality"}
 
 func main() {
 	log.SetFlags(0)
-	var module struct{ Dir string }
-	out, err := exec.Command("go", "mod", "download", "-json", profile).Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", profile, "golang.org/x/sys").Output()
 	check(err)
-	check(json.Unmarshal(out, &module))
-	data, err := os.ReadFile(module.Dir + "/default.json")
+	dirs := strings.Fields(string(out))
+	data, err := os.ReadFile(dirs[0] + "/default.json")
 	check(err)
 	var p struct {
 		Syscalls []struct {
 			Names              []string
 			Action             string
 			Args               []any
-			Includes, Excludes struct {
-				Caps, Arches []string
-				MinKernel    string
-			}
+			Includes, Excludes struct{ Caps, Arches []string }
 		}
 	}
 	check(json.Unmarshal(data, &p))
-	sys, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
-	check(err)
 	names := map[string][]string{}
 	for _, arch := range []string{"amd64", "arm64"} {
-		table, err := os.ReadFile(strings.TrimSpace(string(sys)) + "/unix/zsysnum_linux_" + arch + ".go")
+		table, err := os.ReadFile(dirs[1] + "/unix/zsysnum_linux_" + arch + ".go")
 		check(err)
-		known := map[string]bool{}
-		for _, m := range regexp.MustCompile(`SYS_(\w+)\s+=`).FindAllStringSubmatch(string(table), -1) {
-			known[strings.ToLower(m[1])] = true
-		}
 		for _, s := range p.Syscalls {
 			if s.Action != "SCMP_ACT_ALLOW" || len(s.Args) > 0 || len(s.Includes.Caps) > 0 || len(s.Excludes.Caps) > 0 ||
 				len(s.Includes.Arches) > 0 && !slices.Contains(s.Includes.Arches, arch) {
 				continue
 			}
 			for _, name := range s.Names {
-				if known[name] && !slices.Contains(without, name) {
-					names[arch] = append(names[arch], "unix.SYS_"+strings.ToUpper(name))
+				number := "SYS_" + strings.ToUpper(name)
+				if strings.Contains(string(table), "\t"+number+" ") && !slices.Contains(without, name) {
+					names[arch] = append(names[arch], "unix."+number)
 				}
 			}
 		}
