@@ -19,7 +19,7 @@ import (
 // server is one run of the embedded Temporal server and its UI.
 type server struct {
 	temporal temporal.Server
-	ui       *userInterface
+	stopUI   func()
 	stage    *stage
 	endpoint Endpoint
 	id       atomic.Pointer[string] // the endpoint's ClusterID, once it is known
@@ -42,7 +42,7 @@ func startServer(ctx context.Context, cfg *config.Config, p ports, o Options, e 
 		p.ui.Close()
 		return nil, err
 	}
-	s.ui = serveUI(p.ui, p.address(), e)
+	s.stopUI = serveUI(p.ui, p.address(), e)
 	go func() {
 		defer close(s.started)
 		s.startErr = s.temporal.Start()
@@ -150,7 +150,7 @@ func (s *server) stop() {
 	if s.stage.stopping.Swap(true) {
 		return
 	}
-	s.ui.stop()
+	s.stopUI()
 	<-s.started
 	_ = s.temporal.Stop()
 }

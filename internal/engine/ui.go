@@ -27,16 +27,10 @@ import (
 	"pawl/internal/pass"
 )
 
-// userInterface serves the Temporal UI.
-type userInterface struct {
-	server  *http.Server
-	serving chan struct{}
-}
-
 // serveUI serves on a listener that is already bound. It builds the routes at the first request, so it does not delay
 // the start. It uses the packages of ui-server directly and not its NewServer, because NewServer binds the port
-// itself and ends the process (echo's Logger.Fatal) if it can't.
-func serveUI(listener net.Listener, frontend string, e Endpoint) *userInterface {
+// itself and ends the process (echo's Logger.Fatal) if it can't. stop ends it.
+func serveUI(listener net.Listener, frontend string, e Endpoint) (stop func()) {
 	routes := sync.OnceValues(func() (http.Handler, error) { return uiRoutes(frontend, e.pass) })
 	var pages http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler, err := routes()
@@ -49,24 +43,13 @@ func serveUI(listener net.Listener, frontend string, e Endpoint) *userInterface 
 	if e.pass != nil {
 		pages = &visitors{pass: e.pass, run: e.run(), next: pages, used: map[string]bool{}, sessions: map[string]bool{}}
 	}
-	ui := &userInterface{
-		server: &http.Server{
-			Handler:           onlyLocal(pages),
-			ErrorLog:          log.New(io.Discard, "", 0),
-			ReadHeaderTimeout: 10 * time.Second,
-		},
-		serving: make(chan struct{}),
+	server := &http.Server{Handler: onlyLocal(pages), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 10 * time.Second}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	return func() {
+		_ = server.Close()
+		serving.Wait()
 	}
-	go func() {
-		defer close(ui.serving)
-		_ = ui.server.Serve(listener)
-	}()
-	return ui
-}
-
-func (ui *userInterface) stop() {
-	_ = ui.server.Close()
-	<-ui.serving
 }
 
 // uiRoutes does what NewServer of ui-server v2.55.0 does, without the parts that are not configured here
