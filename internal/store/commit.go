@@ -104,10 +104,10 @@ func (s *Store) readCommit(ctx context.Context, commit string) (git.Commit, erro
 		if err != nil {
 			return c, err
 		}
-		s.commits.put(c)
+		s.commits.put(c.ID, c)
 		if len(c.Parents) == 1 { // a revert asks for the parent next
 			if p, err := b.Commit(c.Parents[0]); err == nil {
-				s.commits.put(p)
+				s.commits.put(p.ID, p)
 			}
 		}
 		return c, nil
@@ -117,41 +117,46 @@ func (s *Store) readCommit(ctx context.Context, commit string) (git.Commit, erro
 // Known returns a commit that this process made or read recently.
 func (s *Store) Known(commit string) (git.Commit, bool) { return s.commits.get(commit) }
 
-// commitCache remembers the commits that this process made or read recently. A revert usually follows its commit, and
-// then needs no process to look it up. A full cache is emptied.
-type commitCache struct {
-	mu   sync.Mutex
-	info map[string]git.Commit
-}
-
-const commitCacheSize = 128
-
-func (c *commitCache) get(id string) (git.Commit, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i, ok := c.info[id]
-	return i, ok
-}
-
-// hasTree reports whether one of the commits has the tree.
-func (c *commitCache) hasTree(id string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, i := range c.info {
-		if i.Tree == id {
+// hasTree reports whether a commit that this process made or read recently has the tree.
+func (s *Store) hasTree(id string) bool {
+	s.commits.mu.Lock()
+	defer s.commits.mu.Unlock()
+	for _, c := range s.commits.all {
+		if c.Tree == id {
 			return true
 		}
 	}
 	return false
 }
 
-func (c *commitCache) put(i git.Commit) {
+// cache remembers what this process made or read recently, by the ID of a commit. A full cache is emptied.
+type cache[V any] struct {
+	mu  sync.Mutex
+	all map[string]V
+}
+
+const cacheSize = 128
+
+func (c *cache[V]) get(id string) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.info == nil || len(c.info) >= commitCacheSize {
-		c.info = map[string]git.Commit{}
+	v, known := c.all[id]
+	return v, known
+}
+
+func (c *cache[V]) put(id string, v V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil || len(c.all) >= cacheSize {
+		c.all = map[string]V{}
 	}
-	c.info[i.ID] = i
+	c.all[id] = v
+}
+
+func (c *cache[V]) drop(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.all, id)
 }
 
 // NewCommit is a commit without a ref.
@@ -184,7 +189,7 @@ func (s *Store) Make(ctx context.Context, n NewCommit) (string, error) {
 	if _, err := s.write(&p); err != nil {
 		return "", err
 	}
-	s.commits.put(o)
+	s.commits.put(o.ID, o)
 	s.foldPacks(ctx, lock)
 	return o.ID, nil
 }
@@ -194,7 +199,7 @@ func (s *Store) treeOf(ctx context.Context, id string) (tree string, err error) 
 	if c, known := s.commits.get(id); known {
 		return c.Tree, nil
 	}
-	if s.commits.hasTree(id) {
+	if s.hasTree(id) {
 		return id, nil
 	}
 	return ask(ctx, s, func(b *git.Batch) (string, error) {

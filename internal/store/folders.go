@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"pawl/internal/git"
@@ -129,14 +128,9 @@ func (f *folder) write(p *pack) string {
 	return p.add("tree", b.Bytes())
 }
 
-// entryCache remembers the folders of the ledgers' last entries that this process wrote, so that the next entry needs
-// no process to read them. An entry counts only as long as its pack is as it was written: so damage is noticed, and
-// what was packed anew is read once. A full cache is emptied.
-type entryCache struct {
-	mu   sync.Mutex
-	last map[string]lastEntry // by commit
-}
-
+// lastEntry is the folder of a ledger's last entry that this process wrote, so that the next entry needs no process to
+// read it. It counts only as long as its pack is as it was written: so damage is noticed, and what was packed anew is read
+// once.
 type lastEntry struct {
 	root    *folder
 	pack    string
@@ -144,29 +138,18 @@ type lastEntry struct {
 	written time.Time
 }
 
-const entryCacheSize = 64
-
-// take removes and returns the folder of an entry, nil if it is not known.
-func (c *entryCache) take(commit string) *folder {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.last[commit]
-	delete(c.last, commit)
-	if now, err := os.Stat(e.pack); !ok || err != nil || now.Size() != e.size || !now.ModTime().Equal(e.written) {
+// take returns the folder of an entry and forgets it, nil if it is not known.
+func (s *Store) take(commit string) *folder {
+	e, _ := s.entries.get(commit)
+	s.entries.drop(commit)
+	if now, err := os.Stat(e.pack); err != nil || now.Size() != e.size || !now.ModTime().Equal(e.written) {
 		return nil
 	}
 	return e.root
 }
 
-func (c *entryCache) put(commit string, root *folder, pack string) {
-	is, err := os.Stat(pack)
-	if err != nil {
-		return
+func (s *Store) remember(commit string, root *folder, pack string) {
+	if is, err := os.Stat(pack); err == nil {
+		s.entries.put(commit, lastEntry{root, pack, is.Size(), is.ModTime()})
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == nil || len(c.last) >= entryCacheSize {
-		c.last = map[string]lastEntry{}
-	}
-	c.last[commit] = lastEntry{root, pack, is.Size(), is.ModTime()}
 }

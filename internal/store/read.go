@@ -91,7 +91,7 @@ func (l *logCache) remember(head string, n int, lines []string) {
 
 // follow returns the log at head if all commits since the last log are known and have one parent each: then they simply
 // come first.
-func (l *logCache) follow(commits *commitCache, head string, n int) ([]string, bool) {
+func (l *logCache) follow(commits *cache[git.Commit], head string, n int) ([]string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n != l.n {

@@ -29,8 +29,8 @@ import (
 type Store struct {
 	dir     string
 	run     git.Runner
-	commits commitCache
-	entries entryCache
+	commits cache[git.Commit] // a revert usually follows its commit, and then needs no process to look it up
+	entries cache[lastEntry]
 	logs    logCache
 }
 

@@ -116,11 +116,11 @@ func (s *Store) Transact(ctx context.Context, tx Tx) (TxResult, error) {
 			crash.At("store.moved")
 		}
 		if root != nil {
-			s.entries.put(r.Entry, root, at)
+			s.remember(r.Entry, root, at)
 		}
 	}
 	if code.ID != "" {
-		s.commits.put(code)
+		s.commits.put(code.ID, code)
 	}
 	s.foldPacks(ctx, lock)
 	return r, nil
@@ -154,7 +154,7 @@ func (s *Store) need(ctx context.Context, commits ...string) (err error) {
 
 // needTree returns an error if the store lacks a tree. A tree that was just staged is usually a file of its own.
 func (s *Store) needTree(ctx context.Context, tree string) error {
-	if _, err := os.Stat(s.path("objects", tree[:2], tree[2:])); err == nil || s.commits.hasTree(tree) {
+	if _, err := os.Stat(s.path("objects", tree[:2], tree[2:])); err == nil || s.hasTree(tree) {
 		return nil
 	}
 	_, err := ask(ctx, s, func(b *git.Batch) ([]byte, error) { return b.Of("tree", tree, -1) })
@@ -182,7 +182,7 @@ func (s *Store) wouldBe(ctx context.Context, e Entry) (string, error) {
 // entry puts a ledger commit into a pack: the files of the previous entry with some replaced, and the code head as
 // second parent. It returns the commit's ID and its folder.
 func (s *Store) entry(ctx context.Context, e Entry, p *pack) (id string, root *folder, err error) {
-	top := item{id: e.Prev + "^{tree}", within: s.entries.take(e.Prev)}
+	top := item{id: e.Prev + "^{tree}", within: s.take(e.Prev)}
 	if e.Prev == "" {
 		top.within = &folder{}
 	}
