@@ -129,7 +129,7 @@ func (s *Store) hasTree(id string) bool {
 	return false
 }
 
-// cache remembers what this process made or read recently, by the ID of a commit. A full cache is emptied.
+// cache remembers what this process made or read recently. A full cache is emptied.
 type cache[V any] struct {
 	mu  sync.Mutex
 	all map[string]V

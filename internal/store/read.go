@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"pawl/internal/git"
 )
@@ -51,13 +50,13 @@ func (s *Store) BlobByID(ctx context.Context, blob string, most int) ([]byte, er
 // Log returns the last n commits up to head, newest first, as "abc1234 subject", with everything escaped that could
 // disturb a terminal or a prompt.
 func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
-	if err := git.CheckRev(head); err != nil {
+	if err := git.CheckHashes(head); err != nil {
 		return nil, err
 	}
 	if n < 0 {
 		return nil, errors.New("a negative number of commits")
 	}
-	if lines, ok := s.logs.follow(&s.commits, head, n); ok {
+	if lines, known := s.logAfter(head, n); known {
 		return lines, nil
 	}
 	out, err := s.run.Run(ctx, "log", "-z", "--no-color", "--no-decorate", "--encoding=UTF-8", "--format=%H %s", "-n", strconv.Itoa(n), head, "--")
@@ -70,44 +69,29 @@ func (s *Store) Log(ctx context.Context, head string, n int) ([]string, error) {
 			lines = append(lines, hash[:7]+" "+git.Printable(subject))
 		}
 	}
-	s.logs.remember(head, n, lines)
-	return lines, nil
+	s.logs.put(logKey(head, n), lines)
+	return slices.Clone(lines), nil
 }
 
-// logCache is the last log that was read. A loop asks again a commit or two later, and this process made those commits
-// itself.
-type logCache struct {
-	mu    sync.Mutex
-	head  string
-	n     int
-	lines []string
-}
+func logKey(head string, n int) string { return fmt.Sprintf("%s %d", head, n) }
 
-func (l *logCache) remember(head string, n int, lines []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.head, l.n, l.lines = head, n, lines
-}
-
-// follow returns the log at head if all commits since the last log are known and have one parent each: then they simply
-// come first.
-func (l *logCache) follow(commits *cache[git.Commit], head string, n int) ([]string, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if n != l.n {
-		return nil, false
-	}
-	var since []string
-	for at := head; at != l.head; {
-		c, known := commits.get(at)
-		if !known || len(c.Parents) != 1 || len(since) == n {
-			return nil, false
+// logAfter returns the log at head if all commits since an earlier log are known and have one parent each: then they
+// simply come first. A loop asks again a commit or two later, and this process made those commits itself.
+func (s *Store) logAfter(head string, n int) (lines []string, known bool) {
+	for at := head; len(lines) <= n; {
+		if before, known := s.logs.get(logKey(at, n)); known {
+			lines = append(lines, before...)
+			lines = lines[:min(n, len(lines))]
+			s.logs.put(logKey(head, n), lines)
+			return slices.Clone(lines), true
+		}
+		c, known := s.commits.get(at)
+		if !known || len(c.Parents) != 1 {
+			break
 		}
 		subject, _, _ := strings.Cut(c.Message, "\n\n")
-		since = append(since, at[:7]+" "+git.Printable(strings.Join(strings.Split(strings.TrimSpace(subject), "\n"), " ")))
+		lines = append(lines, at[:7]+" "+git.Printable(strings.Join(strings.Split(strings.TrimSpace(subject), "\n"), " ")))
 		at = c.Parents[0]
 	}
-	lines := append(since, l.lines...)
-	l.head, l.lines = head, lines[:min(n, len(lines))]
-	return slices.Clone(l.lines), true
+	return nil, false
 }

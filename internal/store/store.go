@@ -31,7 +31,7 @@ type Store struct {
 	run     git.Runner
 	commits cache[git.Commit] // a revert usually follows its commit, and then needs no process to look it up
 	entries cache[lastEntry]
-	logs    logCache
+	logs    cache[[]string]
 }
 
 // storeConfig is the whole config file of a store. The settings of git.Hardened override it.
