@@ -390,13 +390,10 @@ func (s *Store) replaceRefs(ctx context.Context, refs map[string]string, lock *o
 	if err := os.MkdirAll(s.path("refs", "heads"), 0o700); err != nil {
 		return err
 	}
-	var script strings.Builder
 	for name, at := range refs {
-		script.WriteString("update " + name + "\x00" + at + "\x00\x00")
+		if err := s.moveRef(ctx, name, at, lock); err != nil {
+			return err
+		}
 	}
-	if script.Len() == 0 {
-		return nil
-	}
-	_, err := s.run.Command("update-ref", "--stdin", "-z").Input(script.String()).Holding(lock).Run(ctx)
-	return err
+	return nil
 }
