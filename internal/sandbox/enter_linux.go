@@ -308,7 +308,7 @@ func opaque(path string) bool {
 
 // overlay mounts a layer over what is below. If there is nothing below, or the machine has no overlays, the command
 // sees only the layer. It never sees the layer's own folder, so it can't redirect it.
-func (p piece) overlay(at string) error {
+func (p Place) overlay(at string) error {
 	if p.Upper == "" {
 		return memory(at, "mode=0755")
 	}

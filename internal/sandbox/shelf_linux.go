@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,8 +25,7 @@ const shelfLife = time.Minute
 // than everything else about a room, and a room copies the process's mounts anyway.
 var shelf struct {
 	sync.Mutex
-	own   bool // whether this process has a mount table of its own
-	trees map[string]*stock
+	trees map[string]*stock // nil if this process has no mount table of its own
 }
 
 // stock is what is kept mounted for the rooms of one tree.
@@ -43,7 +43,7 @@ type shelved map[string]string
 func shelve(p Policy) shelved {
 	shelf.Lock()
 	defer shelf.Unlock()
-	if !shelf.own || !p.Machine.Overlay || p.Tree == "" {
+	if shelf.trees == nil || !p.Machine.Overlay || p.Tree == "" {
 		return nil
 	}
 	s := shelf.trees[p.Tree]
@@ -54,23 +54,15 @@ func shelve(p Policy) shelved {
 			}
 		}
 		s = &stock{layered: p.Layered, since: time.Now(), at: shelved{}}
-		if shelf.trees == nil {
-			shelf.trees = map[string]*stock{}
-		}
 		shelf.trees[p.Tree] = s
 	}
-	kept := shelved{} // a copy, because another room may add to the original
 	for upper, place := range overlaid(p.Places) {
-		if s.at[upper] == "" {
-			at := filepath.Join(upper, merged)
-			if os.MkdirAll(held.At(at), 0o755) != nil || (piece{Place: place.through(held.At)}).overlay(held.At(at)) != nil {
-				continue
-			}
+		at := filepath.Join(upper, merged)
+		if s.at[upper] == "" && os.MkdirAll(held.At(at), 0o755) == nil && place.through(held.At).overlay(held.At(at)) == nil {
 			s.at[upper] = at
 		}
-		kept[upper] = s.at[upper]
 	}
-	return kept
+	return maps.Clone(s.at) // another room may add to the original
 }
 
 // overlaid returns the layers of a policy that have something below them, by their upper. All caches that the machine

@@ -65,6 +65,6 @@ func Settle() error {
 	Processes = opened(table)
 	shelf.Lock()
 	defer shelf.Unlock()
-	shelf.own = true
+	shelf.trees = map[string]*stock{}
 	return nil
 }
