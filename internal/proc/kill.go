@@ -74,11 +74,7 @@ func end(t target) (map[int]bool, error) {
 // freeze stops what it finds until the process table shows nothing new. It gives up after maxLooks: then something
 // forks faster than freeze can look, and killing has to begin.
 func (t target) freeze() ([]process, error) {
-	type key struct {
-		pid   int
-		start uint64
-	}
-	seen := map[key]bool{}
+	seen := map[process]bool{} // by ID and start time
 	// Never signal our own group. 0 means that group, and kill(2) reads -1 as "everybody".
 	groups := map[int]bool{0: true, 1: true, unix.Getpgrp(): true}
 	for looks := 0; ; looks++ {
@@ -92,7 +88,7 @@ func (t target) freeze() ([]process, error) {
 				groups[p.pgid] = true
 				_ = unix.Kill(-p.pgid, unix.SIGSTOP)
 			}
-			if k := (key{p.pid, p.start}); !seen[k] {
+			if k := (process{pid: p.pid, start: p.start}); !seen[k] {
 				seen[k], settled = true, looks == maxLooks
 				_ = p.signal(unix.SIGSTOP)
 			}
