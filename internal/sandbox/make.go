@@ -385,22 +385,20 @@ func (d *draft) whole(at string) bool {
 
 // layers adds the caches, each as a layer over the user's.
 func (d *draft) layers(r Request, value map[string]string) {
-	var folders []string
 	for _, c := range caches {
 		if !slices.ContainsFunc(c.programs, func(name string) bool { return programs.of(name, inPath) }) {
 			continue
 		}
 		for _, home := range d.homes {
 			for _, folder := range c.folders {
-				folders = append(folders, filepath.Join(home, folder))
+				d.layer(r, filepath.Join(home, folder))
 			}
 		}
 	}
 	for _, name := range cacheVariables {
-		folders = append(folders, filepath.SplitList(value[name])...)
-	}
-	for _, folder := range folders {
-		d.layer(r, folder)
+		for _, folder := range filepath.SplitList(value[name]) {
+			d.layer(r, folder)
+		}
 	}
 }
 
