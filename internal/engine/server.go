@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/membership/static"
-	"go.temporal.io/server/common/metrics"
 	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/temporal"
 )
@@ -79,7 +78,6 @@ func (s *server) build(cfg *config.Config, p ports, o Options) (err error) {
 		temporal.WithStaticHosts(hosts),
 		temporal.WithLogger(serverLogger{out: o.Logger, stage: s.stage}),
 		temporal.WithDynamicConfigClient(tuning(o)),
-		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 		temporal.WithChainedFrontendGrpcInterceptors(meant(&s.id)),
 	}
 	if s.endpoint.pass != nil {

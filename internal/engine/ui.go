@@ -58,12 +58,9 @@ func uiRoutes(frontend string, p *pass.Pass) (http.Handler, error) {
 	cfg := &uiconfig.Config{
 		TemporalGRPCAddress: frontend,
 		DefaultNamespace:    namespaceName,
-		EnableUI:            true,
-		// Plain http on the loopback interface.
-		CORS:             uiconfig.CORS{CookieInsecure: true},
-		HideLogs:         true,
-		DisableNewsFetch: true,
+		DisableNewsFetch:    true,
 	}
+	const secure = false // plain http on the loopback interface
 	provider, err := uiconfig.NewConfigProviderWithRefresh(fixedConfig{cfg})
 	if err != nil {
 		return nil, err
@@ -78,11 +75,10 @@ func uiRoutes(frontend string, p *pass.Pass) (http.Handler, error) {
 	}
 
 	e := echo.New()
-	e.HideBanner, e.HidePort = true, true
 	e.Logger.SetOutput(io.Discard)
 	e.Use(middleware.Recover(), middleware.Gzip(), middleware.Secure())
-	e.Use(csrf.EnsureTokenCookie(!cfg.CORS.CookieInsecure))
-	e.Use(middleware.CSRFWithConfig(csrf.MiddlewareConfig(provider, !cfg.CORS.CookieInsecure)))
+	e.Use(csrf.EnsureTokenCookie(secure))
+	e.Use(middleware.CSRFWithConfig(csrf.MiddlewareConfig(provider, secure)))
 	var trust *tls.Config
 	if p != nil {
 		trust = p.Insider()
