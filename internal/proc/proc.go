@@ -121,8 +121,7 @@ type Supervisor struct {
 	control *os.File
 	sending sync.Mutex
 	encode  *gob.Encoder
-	replies chan reply
-	lost    chan struct{} // closed when the control socket has ended
+	replies chan reply    // closed when the control socket has ended
 	exited  chan struct{} // closed when the process has been waited for
 	turn    chan struct{} // held by the Run that is under way
 	lastID  uint64
@@ -147,7 +146,7 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	s := &Supervisor{
 		token: token, control: ours, encode: gob.NewEncoder(ours),
 		replies: make(chan reply, 1),
-		lost:    make(chan struct{}), exited: make(chan struct{}), turn: make(chan struct{}, 1),
+		exited:  make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	s.close = sync.OnceValue(s.end)
 	s.cmd = exec.Command(executable())
@@ -172,13 +171,10 @@ func Start(token string, by sandbox.Means) (*Supervisor, error) {
 	timeout := time.NewTimer(readyWithin)
 	defer timeout.Stop()
 	select {
-	case r := <-s.replies:
-		if r.Error == "" {
+	case r, alive := <-s.replies:
+		if _, err = r.outcome(alive); err == nil {
 			return s, nil
 		}
-		err = errors.New(r.Error)
-	case <-s.lost:
-		err = ErrSupervisorDied
 	case <-timeout.C:
 		err = fmt.Errorf("no answer within %s; does the program call proc.Main first in main or TestMain?", readyWithin)
 	}
@@ -210,30 +206,30 @@ func (s *Supervisor) Run(ctx context.Context, c Command) (Result, error) {
 		return Result{ExitCode: -1, TimedOut: true}, nil
 	}
 	c.OutputLimit, c.Grace = cmp.Or(c.OutputLimit, DefaultOutputLimit), cmp.Or(c.Grace, DefaultGrace)
-	s.lastID++
-	id := s.lastID
-	s.send(request{ID: id, Run: &c})
+	answer, err := s.ask(request{Run: &c}, ctx.Done(), c.Grace)
+	if err != nil {
+		err = fmt.Errorf("run %q: %w", c.Argv, err)
+	}
+	return answer.Result, err
+}
 
-	interrupt := ctx.Done()
+// ask sends a request and returns its reply. If interrupt ends before, it interrupts the command, which has the grace.
+func (s *Supervisor) ask(r request, interrupt <-chan struct{}, grace time.Duration) (reply, error) {
+	s.lastID++
+	r.ID = s.lastID
+	s.send(r)
 	var overdue <-chan time.Time
 	for {
 		select {
-		case r := <-s.replies:
-			return r.outcome(c)
+		case answer, alive := <-s.replies:
+			return answer.outcome(alive)
 		case <-interrupt:
 			interrupt = nil
-			s.send(request{ID: id, Interrupt: true})
+			s.send(request{ID: r.ID, Interrupt: true})
 			// A supervisor that somebody stopped (SIGSTOP) must not delay a halt for ever.
-			overdue = time.After(c.Grace + closeWithin)
+			overdue = time.After(grace + closeWithin)
 		case <-overdue:
 			s.cmd.Process.Kill()
-		case <-s.lost:
-			select {
-			case r := <-s.replies:
-				return r.outcome(c)
-			default:
-			}
-			return Result{ExitCode: -1}, fmt.Errorf("run %q: %w", c.Argv, ErrSupervisorDied)
 		}
 	}
 }
@@ -257,17 +253,11 @@ func (s *Supervisor) Check(ctx context.Context, c Check) ([]sandbox.Finding, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	s.lastID++
-	s.send(request{ID: s.lastID, Check: &c})
-	select {
-	case r := <-s.replies:
-		if r.Error != "" {
-			return r.Findings, fmt.Errorf("checking the sandbox: %s", r.Error)
-		}
-		return r.Findings, nil
-	case <-s.lost:
-		return nil, fmt.Errorf("checking the sandbox: %w", ErrSupervisorDied)
+	answer, err := s.ask(request{Check: &c}, nil, 0)
+	if err != nil {
+		err = fmt.Errorf("checking the sandbox: %w", err)
 	}
+	return answer.Findings, err
 }
 
 // Close ends what is running, without grace, and waits for the supervisor process.
@@ -303,7 +293,7 @@ func (s *Supervisor) listen() {
 		}
 		s.replies <- r
 	}
-	close(s.lost)
+	close(s.replies)
 	if s.cmd.Wait() != nil { // one that was killed could not remove its own cgroups
 		_ = sandbox.RemoveBounds(s.token) // the next supervisor takes over what stays, or Reap removes it
 	}

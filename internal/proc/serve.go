@@ -42,11 +42,15 @@ type reply struct {
 	Error    string
 }
 
-func (r reply) outcome(c Command) (Result, error) {
-	if r.Error != "" {
-		return r.Result, fmt.Errorf("run %q: %s", c.Argv, r.Error)
+// outcome returns the reply with its error. alive says whether there was one, or the supervisor has died.
+func (r reply) outcome(alive bool) (reply, error) {
+	switch {
+	case !alive:
+		return reply{Result: Result{ExitCode: -1}}, ErrSupervisorDied
+	case r.Error != "":
+		return r, errors.New(r.Error)
 	}
-	return r.Result, nil
+	return r, nil
 }
 
 // Main runs the supervisor if this process was executed as one, and then never returns.
