@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,15 +41,13 @@ func (r Runner) Batch(ctx context.Context, use func(*Batch) error) error {
 	c.Stdout = func(out io.Reader) error {
 		useErr = use(&Batch{in: w, out: bufio.NewReader(out)})
 		_ = w.Close()
-		if useErr != nil && !hungUp(useErr) {
-			return ErrEnough
+		if hungUp(useErr) {
+			return nil // git's own error comes first
 		}
-		return nil
+		return useErr
 	}
-	if _, err = c.Run(ctx); err != nil && (useErr == nil || hungUp(useErr)) {
-		return err
-	}
-	return useErr
+	_, err = c.Run(ctx)
+	return cmp.Or(err, useErr)
 }
 
 // hungUp reports whether the error comes from a git that is gone.
