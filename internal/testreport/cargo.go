@@ -74,15 +74,11 @@ func readCargo(c *collector, outputs [][]byte) {
 			out, listed = nil, failing
 		case listed && m.by(cargoName, line):
 			named(m[1])
-		case strings.HasPrefix(line, "error: could not compile "):
-			failedBuild, inError = true, false
-			errors.line(line)
-		case cargoError().MatchString(line):
-			inError = true
-			errors.line(line)
 		case inError && line == "":
 			inError = false
-		case inError:
+		case inError || cargoError().MatchString(line):
+			last := strings.HasPrefix(line, "error: could not compile ")
+			failedBuild, inError = failedBuild || last, !last
 			errors.line(line)
 		default:
 			out.line(line)
