@@ -46,23 +46,17 @@ type Budget map[Resource]Amount
 func (a Amount) UsedUp() bool { return a.Limit != nil && a.Remaining.Sign() <= 0 }
 
 // NewBudget returns a budget with nothing used. It lists resources without a limit too.
-func NewBudget(limits map[Resource]evidence.Decimal) Budget {
-	b := Budget{}
-	for _, r := range Resources {
-		a := Amount{}
-		if l, ok := limits[r]; ok {
-			a.Limit = &l
-		}
-		b[r] = a.spend(evidence.Decimal{})
-	}
-	return b
-}
+func NewBudget(limits map[Resource]evidence.Decimal) Budget { return Budget{}.WithLimits(limits) }
 
 // WithLimits returns the budget with other limits and the same use.
 func (b Budget) WithLimits(limits map[Resource]evidence.Decimal) Budget {
-	out := NewBudget(limits)
+	out := Budget{}
 	for _, r := range Resources {
-		out = out.Spend(r, b[r].Used)
+		a := Amount{Used: b[r].Used}
+		if l, ok := limits[r]; ok {
+			a.Limit = &l
+		}
+		out[r] = a.spend(evidence.Decimal{})
 	}
 	return out
 }
