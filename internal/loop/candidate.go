@@ -8,6 +8,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/evidence/sampling"
+	"pawl/internal/list"
 	"pawl/internal/outcome"
 )
 
@@ -65,22 +66,16 @@ func (s State) Stage() string {
 
 // Doing returns the stage, with the progress of candidates.
 func (s State) Doing() string {
-	stage, n, made, tried := s.Stage(), len(s.Candidates), 0, 0
+	stage, n := s.Stage(), len(s.Candidates)
 	if stage == string(s.Phase) {
 		return stage
 	}
-	for _, c := range s.Candidates {
-		if c.Made {
-			made++
-		}
-		if c.Trial != nil {
-			tried++
-		}
+	made := list.Filter(s.Candidates, func(c Candidate) bool { return c.Made })
+	if len(made) < n {
+		return fmt.Sprintf("%s, %d of %d made", stage, len(made), n)
 	}
-	if made < n {
-		return fmt.Sprintf("%s, %d of %d made", stage, made, n)
-	}
-	return fmt.Sprintf("%s, %d of %d judged", stage, tried, n)
+	tried := list.Filter(made, func(c Candidate) bool { return c.Trial != nil })
+	return fmt.Sprintf("%s, %d of %d judged", stage, len(tried), n)
 }
 
 // Aside returns the commits in the events that are on no branch. The ledger keeps them.
