@@ -87,8 +87,9 @@ var WorkerSettings = []WorkerSetting{
 			w.Triggers = text
 			return nil
 		}},
-	{"deployment", "", "Worker Deployment that this worker is a version of (needs build-id; without it, no versioning)", word(func(w *Worker) *string { return &w.Deployment })},
-	{"build-id", "", "this build's name in the Worker Deployment", word(func(w *Worker) *string { return &w.BuildID })},
+	{"deployment", "", "Worker Deployment that this worker is a version of (needs build-id; without it, no versioning)",
+		func(w *Worker, text string) error { w.Deployment = text; return nil }},
+	{"build-id", "", "this build's name in the Worker Deployment", func(w *Worker, text string) error { w.BuildID = text; return nil }},
 }
 
 // DefaultWorker returns the settings of a worker by default.
@@ -121,13 +122,6 @@ func length(want string, field func(*Worker) *time.Duration) func(*Worker, strin
 			return errors.New(want)
 		}
 		*field(w) = d
-		return nil
-	}
-}
-
-func word(field func(*Worker) *string) func(*Worker, string) error {
-	return func(w *Worker, text string) error {
-		*field(w) = text
 		return nil
 	}
 }
