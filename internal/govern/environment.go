@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"pawl/internal/fault"
 	"pawl/internal/lazyregexp"
@@ -220,17 +220,9 @@ func Environment(s spec.Spec, env []string) []string {
 
 // mentions reports whether a command contains a name as a whole word.
 func mentions(command, name string) bool {
-	word := func(i int) bool {
-		return i >= 0 && i < len(command) && (command[i] == '_' || unicode.IsLetter(rune(command[i])) || unicode.IsDigit(rune(command[i])))
+	if !strings.Contains(command, name) {
+		return false
 	}
-	for at := 0; ; {
-		i := strings.Index(command[at:], name)
-		if i < 0 {
-			return false
-		}
-		if i += at; !word(i-1) && !word(i+len(name)) {
-			return true
-		}
-		at = i + 1
-	}
+	word, err := regexp.Compile(`(?:^|[^\pL\pN_])` + regexp.QuoteMeta(name) + `(?:$|[^\pL\pN_])`)
+	return err == nil && word.MatchString(command) // an error says that the name is no text
 }

@@ -77,11 +77,13 @@ func TestE6_TheContractSaysWhichMentionedVariablesStayOut(t *testing.T) {
 		Command: spec.Argv{Shell: "agent --at $API_BASE --db ${DATABASE_URL}"}, Env: map[string]string{"API_BASE": "$API_BASE"},
 		Roles: map[string]spec.Override{"reviewer": {Command: spec.Argv{List: []string{"printenv", "LLM"}}}},
 	}}
-	s.Verify.Command = `psql "$DATABASE_URL" -f count.sql # XABC ABC_`
+	s.Verify.Command = `psql "$DATABASE_URL" -f count.sql # XABC ABC_ ABCé ABC2`
+	s.Guard.Command = `echo "$DATABASE_URL…"` // no letter follows
 	says := govern.Environment(s, env)
 	require.Equal(t, []string{
 		"agent.command mentions DATABASE_URL, which stays out: name it in agent.env",
 		"agent.roles.reviewer.command mentions LLM, which stays out: name it in agent.env",
+		"guard.command mentions DATABASE_URL, which stays out: set it in the command, or let the command read it from a file",
 		"verify.command mentions DATABASE_URL, which stays out: set it in the command, or let the command read it from a file",
 	}, says[1:])
 	require.NotContains(t, strings.Join(says, "\n"), "pw@db", "names are said, values never")
