@@ -104,19 +104,11 @@ func ExitCode(status loop.Status, code fault.Code) int {
 
 // Event returns the event that records this end. Every end has its event (A4).
 func (e End) Event(usage loop.Usage) loop.Event {
-	ev := loop.Event{
-		Status: e.Status, ExitStatus: e.ExitStatus, ErrorCode: string(e.Code), Cause: string(e.Cause), Recovery: e.recovery(),
-		Reason: e.Reason, Usage: &usage,
+	types := map[loop.Status]loop.Type{loop.Completed: loop.AutonomyCompleted, loop.Halted: loop.AutonomyHalted}
+	return loop.Event{
+		Type: cmp.Or(types[e.Status], loop.LoopFailed), Status: e.Status, ExitStatus: e.ExitStatus, ErrorCode: string(e.Code),
+		Cause: string(e.Cause), Recovery: e.recovery(), Reason: e.Reason, Usage: &usage,
 	}
-	switch e.Status {
-	case loop.Completed:
-		ev.Type = loop.AutonomyCompleted
-	case loop.Halted:
-		ev.Type = loop.AutonomyHalted
-	default:
-		ev.Type = loop.LoopFailed
-	}
-	return ev
 }
 
 // BudgetEnd returns how a loop ends that has used up the budget r. An Improve loop that reaches its iteration limit
