@@ -86,8 +86,5 @@ func (p *progress) show(step string, took time.Duration) {
 // command returns what the step runs, "" if it is no command of the spec.
 func (p *progress) command(step string) string {
 	name, _, _ := strings.Cut(strings.ReplaceAll(step, ",", ":"), ":")
-	if command := p.commands[name]; command != "" {
-		return ": " + ui.Clean(command)
-	}
-	return ""
+	return ui.Around(": ", ui.Clean(p.commands[name]), "")
 }

@@ -8,6 +8,7 @@ import (
 	"pawl/internal/client"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/ui"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -62,10 +63,7 @@ func (a *app) printAbout(id string, source client.Source, text string) error {
 	if source.Trouble != "" {
 		text = a.style().Trouble(id, source.Trouble) + "\n\n" + text
 	}
-	if said := a.style().Mended(source.Mended); said != "" {
-		text += "\n\n" + said
-	}
-	return a.print(text)
+	return a.print(text + ui.Around("\n\n", a.style().Mended(source.Mended), ""))
 }
 
 // fromLedger says that what is shown may be outdated.

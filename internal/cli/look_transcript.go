@@ -140,9 +140,7 @@ func transcriptText(calls []Transcribed) string {
 	var b strings.Builder
 	for _, c := range calls {
 		fmt.Fprintf(&b, "== %s (%s)\n", ui.Clean(c.File), ui.Clean(c.Role))
-		if c.Trouble != "" {
-			b.WriteString("!! " + ui.Clean(c.Trouble) + "\n")
-		}
+		b.WriteString(ui.Around("!! ", ui.Clean(c.Trouble), "\n"))
 		for line := range strings.Lines(c.Text) {
 			b.WriteString(visible.Line(strings.TrimSuffix(line, "\n"), nil) + "\n")
 		}

@@ -55,9 +55,7 @@ func proofText(v client.Verified) string {
 		}
 		fmt.Fprintf(&b, "\n  %s: %s", where, ui.Clean(f.What))
 	}
-	if v.CutOff != "" {
-		fmt.Fprintf(&b, "\n  %s", v.CutOff)
-	}
+	b.WriteString(ui.Around("\n  ", v.CutOff, ""))
 	for _, other := range []struct{ name, says, unknown string }{
 		{"workflow", v.Workflow, "could not be asked"},
 		{"copy in the repository", v.Copy, "was not read, or there is none"},

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/launch"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
+	"pawl/internal/ui"
 )
 
 // runOptions say which loop to run and how.
@@ -142,11 +143,7 @@ func where(s *session, id string) string {
 	case s.engine.Owner():
 		engine = "the embedded engine"
 	}
-	at := engine + " at " + s.temporal.Address
-	if link := s.link(id); link != "" {
-		at += "; Temporal UI " + link
-	}
-	return at
+	return engine + " at " + s.temporal.Address + ui.Around("; Temporal UI ", s.link(id), "")
 }
 
 // loopID returns the ID with which the loop is started.

@@ -22,10 +22,8 @@ type Version struct {
 // version returns what the Go build noted in this program.
 func (a *app) version() Version {
 	v := Version{Program: a.deps.Program, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
+	built, _ := debug.ReadBuildInfo()
+	info := cmp.Or(built, &debug.BuildInfo{})
 	v.Version = cmp.Or(info.Main.Version, "(devel)")
 	for _, s := range info.Settings {
 		switch s.Key {

@@ -41,7 +41,7 @@ func tried(t loop.Trial) string {
 	if t.Passed {
 		text = "would be kept"
 	}
-	return text + around(" (", Clean(t.Reason), ")") + known(", ", t.Metric, "")
+	return text + Around(" (", Clean(t.Reason), ")") + known(", ", t.Metric, "")
 }
 
 // candidate describes an event of a candidate, and says whether it is of note.

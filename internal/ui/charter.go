@@ -27,7 +27,7 @@ type Charter struct {
 func (s Style) Charter(v Charter) string {
 	c := v.Charter
 	f := s.fields(10)
-	f.add("repository", Clean(v.Repo), around("branch ", Clean(c.Repo.Base), " ")+"at "+Short(v.Base))
+	f.add("repository", Clean(v.Repo), Around("branch ", Clean(c.Repo.Base), " ")+"at "+Short(v.Base))
 	planner, asked := c.Planner()
 	if asked {
 		f.add("planner", program(planner)...)
@@ -89,5 +89,5 @@ func rule(r charter.Rule) string {
 }
 
 func slots(sc charter.Schedule) string {
-	return cmp.Or(sc.Cron, "every "+sc.Every.String()) + around(" ", sc.TimeZone, "")
+	return cmp.Or(sc.Cron, "every "+sc.Every.String()) + Around(" ", sc.TimeZone, "")
 }

@@ -43,7 +43,7 @@ func (s Style) Contract(c Contract) string {
 	sp := c.Spec
 	f := s.fields(10)
 	f.add("goal", written(sp.Goal)...)
-	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), around("branch ", Clean(sp.Repo.Base), " ")+"at "+Short(c.Contract.Base))
+	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), Around("branch ", Clean(sp.Repo.Base), " ")+"at "+Short(c.Contract.Base))
 	f.add("branch", Clean(branchName(c.Branch))+" (new; yours stay as they are)")
 	inScope := ""
 	if c.InScope >= 0 {
@@ -106,8 +106,8 @@ func (s Style) steward(sp spec.Spec) []string {
 	}
 	return []string{
 		Clean(govern.Approver(sp)),
-		around("its proposal begins at ", Short(Clean(sp.Session[spec.SessionBase])), ""),
-		around("its work is applied to ", Clean(sp.Session[spec.SessionOnto]), ""),
+		Around("its proposal begins at ", Short(Clean(sp.Session[spec.SessionBase])), ""),
+		Around("its work is applied to ", Clean(sp.Session[spec.SessionOnto]), ""),
 		s.Dim("as its session says; nobody has checked it"),
 	}
 }
@@ -252,7 +252,7 @@ func program(a spec.Agent) []string {
 	if a.Use != spec.UseCommand {
 		name = a.Use
 	}
-	name += around(" with the model ", Clean(a.Model), "")
+	name += Around(" with the model ", Clean(a.Model), "")
 	command := a.Command
 	if command.Shell == "" {
 		command.List = slices.Concat(command.List, a.Args)
@@ -357,7 +357,7 @@ func sealed(seals []loop.Seal) (lines []string) {
 				lines = append(lines, Clean(seal.Path))
 			}
 		case loop.SealOutside:
-			outside = append(outside, Clean(seal.Path)+" (outside of the repository"+around(", SHA-256 ", digest(seal.Blob), "")+")")
+			outside = append(outside, Clean(seal.Path)+" (outside of the repository"+Around(", SHA-256 ", digest(seal.Blob), "")+")")
 		default:
 			if seal.OfFiles() {
 				there = append(there, seal.Path)

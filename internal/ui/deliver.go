@@ -72,7 +72,7 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 		if !d.Passed {
 			f.add("failing", names(d.Last.Failing))
 		} else {
-			f.add("failing", around("", names(d.Last.Known), ", as before the first write"))
+			f.add("failing", Around("", names(d.Last.Known), ", as before the first write"))
 		}
 		f.add("flaky", names(d.Flaky))
 	}
@@ -110,9 +110,9 @@ func tests(j loop.Judgement) string {
 	} else if !j.Passed && len(others) > 0 {
 		text += "; failing: " + names(others)
 	}
-	text += around("; failing as before the first write: ", names(j.Tests.Known), "")
-	text += around("; fixed: ", names(j.Tests.Fixed), "")
-	text += around("; flaky (passed when run again unchanged): ", names(j.Tests.Flaky), "")
+	text += Around("; failing as before the first write: ", names(j.Tests.Known), "")
+	text += Around("; fixed: ", names(j.Tests.Fixed), "")
+	text += Around("; flaky (passed when run again unchanged): ", names(j.Tests.Flaky), "")
 	if !j.Passed && j.Tests.Failed == 0 && !j.Tests.Broken {
 		text += note(otherThanTests(j))
 	}

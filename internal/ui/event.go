@@ -95,7 +95,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		why, text := "", "what fails there does not count: "+tests(*e.Judgement)
 		if len(e.Judgement.Tests.Failing) == 0 {
-			why, text = around(" (", Clean(otherThanTests(*e.Judgement)), ")"), "no failing test is named, so every failure counts"
+			why, text = Around(" (", Clean(otherThanTests(*e.Judgement)), ")"), "no failing test is named, so every failure counts"
 		}
 		return "the tests fail on the unchanged code" + why + "; " + text, yellow, true
 	case loop.TestsSkipped:
@@ -192,7 +192,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 	case loop.ProposalApproved, loop.ProposalRejected, loop.ProposalApplied:
 		if p := e.Proposal; p != nil {
-			what := strings.TrimPrefix(string(e.Type), "proposal_") + around(" (", Clean(e.How), ")")
+			what := strings.TrimPrefix(string(e.Type), "proposal_") + Around(" (", Clean(e.How), ")")
 			return "proposal " + digest(p.Hash) + " " + what + by(e) + note(e.Note), "", true
 		}
 	case loop.AutonomyCompleted:
@@ -250,7 +250,7 @@ func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) 
 	if it.Measured() {
 		text += " " + it.Metric.String() + " (" + signed(it.Delta) + ")"
 	}
-	return text + around(" by ", Clean(it.Agent), "") + ": " + Clean(it.Description), color, true
+	return text + Around(" by ", Clean(it.Agent), "") + ": " + Clean(it.Description), color, true
 }
 
 func by(e loop.Event) string {
@@ -258,10 +258,10 @@ func by(e loop.Event) string {
 	if who == "" && e.Answer != nil {
 		who = e.Answer.By
 	}
-	return around(" by ", Clean(who), "")
+	return Around(" by ", Clean(who), "")
 }
 
 // ofTask names the steward's task that an event is about.
-func ofTask(e loop.Event) string { return around("", Clean(e.Task), ": ") }
+func ofTask(e loop.Event) string { return Around("", Clean(e.Task), ": ") }
 
-func note(text string) string { return around(": ", Clean(text), "") }
+func note(text string) string { return Around(": ", Clean(text), "") }

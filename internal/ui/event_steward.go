@@ -94,7 +94,7 @@ func (s Style) supervised(e loop.Event) (text, color string, ofNote bool) {
 	case loop.TriggerReceived:
 		text = "trigger"
 		if tr := e.Trigger; tr != nil {
-			text += " " + Clean(tr.Name) + " " + Clean(tr.Result) + around(", task ", Clean(tr.Task), "")
+			text += " " + Clean(tr.Name) + " " + Clean(tr.Result) + Around(", task ", Clean(tr.Task), "")
 		}
 	default:
 		text = strings.ReplaceAll(string(e.Type), "_", " ") + note(e.Reason)

@@ -45,7 +45,7 @@ func (s Style) waiting(g loop.Gate, now time.Time, commands []string, hint strin
 	for _, point := range points {
 		w.WriteString("  - " + Clean(point) + "\n")
 	}
-	about := around(" of task ", Clean(g.Task), "")
+	about := Around(" of task ", Clean(g.Task), "")
 	if !g.OpenedAt.IsZero() { // it is zero for a steward that is paused
 		about += ", open for " + Duration(now.Sub(g.OpenedAt)) + ", since " + s.since(g.OpenedAt, now)
 	}

@@ -96,7 +96,7 @@ func (s Style) Serving(v Serving) string {
 	whose := map[string]string{"ours": " (embedded, in this process)", "another's": " (embedded, in another pawl)"}[v.Engine]
 	f.add("Temporal", v.Address+whose+", namespace "+v.Namespace)
 	f.add("Temporal UI", v.UI)
-	f.add("CLI", around("", v.CLI, " …"))
+	f.add("CLI", Around("", v.CLI, " …"))
 	f.add("worker", v.Worker)
 	f.add("log", v.Log)
 	return f.String()

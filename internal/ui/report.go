@@ -110,12 +110,12 @@ type Places struct {
 // Ended renders how a loop ended, and where its work is.
 func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	f := s.fields(11)
-	f.add("ended", string(status)+note(r.Reason)+around(" (", r.ErrorCode, ")"), r.Recovery)
+	f.add("ended", string(status)+note(r.Reason)+Around(" (", r.ErrorCode, ")"), r.Recovery)
 	if v := r.Scratch; v != nil && !v.Judged {
 		f.add("scratch", fromScratch(v))
 	}
 	f.add("spent", spent(r.Usage))
-	f.add("branch", around("", Clean(branchName(p.Branch)), " in "+Clean(p.Repo)))
+	f.add("branch", Around("", Clean(branchName(p.Branch)), " in "+Clean(p.Repo)))
 	in := "git -C " + shell.Quote(p.Repo) + " "
 	give, how := "to fetch it", in+"fetch "+shell.Quote(p.Store)+" "
 	if p.Remote || p.Lacks != "" {

@@ -55,7 +55,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	f.add("noise", Clean(st.Noise))
 	f.add("budget", s.budget(st.Budget)...)
 	f.add("spent", spent(st.Usage))
-	f.add("branch", around("", Clean(branchName(st.Branch)), " at "+Short(st.Head)))
+	f.add("branch", Around("", Clean(branchName(st.Branch)), " at "+Short(st.Head)))
 	f.add("repository", Clean(st.Repo))
 	f.add("changed", first(maxChanged, st.ChangedFiles, st.ChangedFilesCount, "  "))
 	if st.Contract != nil {
@@ -98,7 +98,7 @@ func requested(st loop.State) (lines []string) {
 		case st.Gate != nil:
 			line += " once the loop works again"
 		}
-		lines = append(lines, line+around(", by ", Clean(st.PausedBy), ""))
+		lines = append(lines, line+Around(", by ", Clean(st.PausedBy), ""))
 	}
 	if n := len(st.Guidance); n > 0 {
 		lines = append(lines, plural(n, "note")+" for the next agent call")

@@ -26,7 +26,7 @@ func (s Style) Steward(st steward.State, now time.Time) string {
 	}
 	b.WriteString(above(0, "and ", more, " more: see `pawl inbox`\n\n"))
 	for _, t := range st.Tasks {
-		b.WriteString(around("", s.atChild(st, t), "\n\n"))
+		b.WriteString(Around("", s.atChild(st, t), "\n\n"))
 	}
 	f := s.fields(12)
 	f.add("steward", Clean(st.Steward))
@@ -76,7 +76,7 @@ func (s Style) unlisted(st steward.State) string {
 			begun--
 		}
 	}
-	line := func(n int, what string) string { return around("\n", s.Dim(above(0, "and ", n, what)), "") }
+	line := func(n int, what string) string { return Around("\n", s.Dim(above(0, "and ", n, what)), "") }
 	return line(begun, started) + line(queued, waiting) + line(over, " more ended; the ledger has them")
 }
 
@@ -132,7 +132,7 @@ func (s Style) tasks(st steward.State) string {
 
 // doing returns the state of a task, or its outcome.
 func (s Style) doing(st steward.State, t steward.Task) string {
-	return st.Position(t) + around(", ", Clean(st.StandstillOf(t, s.when)), "")
+	return st.Position(t) + Around(", ", Clean(st.StandstillOf(t, s.when)), "")
 }
 
 func steps(t steward.Task) string {
@@ -151,7 +151,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 			b.WriteString(s.StewardGate(st.Steward, g, now) + "\n\n")
 		}
 	}
-	b.WriteString(around("", s.atChild(st, t), "\n\n"))
+	b.WriteString(Around("", s.atChild(st, t), "\n\n"))
 	f := s.fields(12)
 	f.add("task", Clean(t.ID))
 	f.add("title", Clean(t.Title))
@@ -171,7 +171,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 		if t.ApprovedBy != "" {
 			needs = "needed an approval: "
 		}
-		made := digest(p.Hash) + ", made by " + cmp.Or(Clean(p.By), "–") + around(", approved by ", Clean(t.ApprovedBy), "")
+		made := digest(p.Hash) + ", made by " + cmp.Or(Clean(p.By), "–") + Around(", approved by ", Clean(t.ApprovedBy), "")
 		f.add("plan", made, cmp.Or(titled(needs, because, "; "), "needs no approval"))
 		f.add("estimate", assess.Compared(*cmp.Or(p.Cost, &task.Cost{}), t.Cost.CostUSD))
 	}
@@ -180,7 +180,7 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	f.add("actions", itoa(t.Actions)+", "+plural(t.Retries, "failed attempt"))
 	f.add("progress", s.when(t.ProgressAt))
 	f.add("stopped by", Clean(t.Tripped))
-	f.add("work", around(Short(t.Base)+" → ", Short(t.Head), ""))
+	f.add("work", Around(Short(t.Base)+" → ", Short(t.Head), ""))
 	if t.Outcome == steward.Done { // before that it is the proposal of a step
 		f.add("proposal", digest(t.Proposal))
 	}

@@ -96,18 +96,18 @@ func first(n int, names []string, count int, between string) string {
 
 // titled returns a title with what it is about on one line, "" if there is nothing.
 func titled(title string, list []string, between string) string {
-	return around(title, Clean(strings.Join(list, between)), "")
+	return Around(title, Clean(strings.Join(list, between)), "")
 }
 
-// around returns a text with what belongs before and after it, "" if there is no text.
-func around(before, text, after string) string {
+// Around returns a text with what belongs before and after it, "" if there is no text.
+func Around(before, text, after string) string {
 	if text == "" {
 		return ""
 	}
 	return before + text + after
 }
 
-// known is around for a value that may be unknown.
+// known is Around for a value that may be unknown.
 func known[T any](before string, value *T, after string) string {
 	if value == nil {
 		return ""
@@ -115,7 +115,7 @@ func known[T any](before string, value *T, after string) string {
 	return before + fmt.Sprint(*value) + after
 }
 
-// above is around for a number that is of note only above a bound.
+// above is Around for a number that is of note only above a bound.
 func above(bound int, before string, n int, after string) string {
 	if n <= bound {
 		return ""
