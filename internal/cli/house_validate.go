@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -191,9 +192,4 @@ func (a *app) sayProblems(v Validation) {
 	}
 }
 
-func took(r *act.Outcome) int64 {
-	if r == nil {
-		return 0
-	}
-	return r.ElapsedMs
-}
+func took(r *act.Outcome) int64 { return cmp.Or(r, &act.Outcome{}).ElapsedMs }

@@ -67,12 +67,10 @@ func (a *app) diff(ctx context.Context, s *session, id string, stat bool) error 
 	}
 	p := patchOf(r.State)
 	d := Difference{Loop: id, Base: p.base, Head: p.head, Hash: p.hash, Proposal: r.State.Proposal, Files: []DiffFile{}}
-	if !a.json && !stat {
-		a.say("%s", p.about)
-	}
 	if a.json || stat {
 		return a.diffStat(ctx, store, d, p)
 	}
+	a.say("%s", p.about)
 	if !a.deps.Terminal(a.out) {
 		return p.write(ctx, store, a.out)
 	}

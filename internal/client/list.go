@@ -327,7 +327,5 @@ func utc(t time.Time) *time.Time {
 
 // decode reads a memo field or search attribute. A missing field, or one of another type, leaves out unchanged.
 func decode[T string | int | *evidence.Decimal](p *commonpb.Payload, out *T) {
-	if p != nil {
-		_ = json.Unmarshal(p.GetData(), out)
-	}
+	_ = json.Unmarshal(p.GetData(), out)
 }

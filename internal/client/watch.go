@@ -103,10 +103,9 @@ func (c *Client) Live(ctx context.Context, id string, state loop.State) loop.Sta
 	if state.Status.Ended() {
 		return state
 	}
-	if d, err := c.asked(ctx, id); err == nil {
-		if u, runs := spending(d); runs {
-			return state.Spending(u)
-		}
+	d, _ := c.asked(ctx, id) // nil says nothing
+	if u, runs := spending(d); runs {
+		return state.Spending(u)
 	}
 	return state
 }
