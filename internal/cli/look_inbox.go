@@ -42,10 +42,7 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 		a.say("no worker answers for %s, and this host has no ledger of %s may wait too", ui.Clean(strings.Join(elsewhere, ", ")), them)
 	}
 	if a.json {
-		if waiting == nil {
-			waiting = []client.Waiting{}
-		}
-		return a.printJSON(waiting)
+		return a.printJSON(append([]client.Waiting{}, waiting...))
 	}
 	if len(waiting) == 0 {
 		a.say("nothing waits for you")

@@ -203,12 +203,7 @@ func (s Style) protections(lines []string) []string {
 var capitals = regexp.MustCompile(`^[A-Z]{2,} [A-Z]{2,}`)
 
 // argv returns a command list as the shell would write it.
-func argv(a spec.Argv) []string {
-	if a.Shell != "" {
-		return written(a.Shell)
-	}
-	return written(shell.Join(a.List...))
-}
+func argv(a spec.Argv) []string { return written(cmp.Or(a.Shell, shell.Join(a.List...))) }
 
 // tools returns the approved tools, and those of them to which nothing restricts the programs.
 func (s Style) tools(sp spec.Spec, approved []string) []string {
@@ -232,12 +227,10 @@ func agents(sp spec.Spec) (lines []string) {
 	for _, of := range append([]string{""}, slices.Sorted(maps.Keys(sp.Agent.Roles))...) {
 		for i, a := range sp.Agent.Chain(of) {
 			own := program(a)
-			if len(own) > 0 && i > 0 {
+			if i > 0 {
 				own[0] = "if its provider refuses work: " + own[0]
 			}
-			if len(own) > 0 && of != "" {
-				own[0] = Clean(of) + ": " + own[0]
-			}
+			own[0] = Around("", Clean(of), ": ") + own[0]
 			lines = append(lines, own...)
 		}
 	}
