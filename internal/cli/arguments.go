@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pawl/internal/shell"
+	"pawl/internal/ui"
 )
 
 // arguments checks how many arguments a command gets: at least from, and at most to unless to is negative. The error
@@ -57,14 +58,11 @@ func unknown(cmd *cobra.Command, name string) error {
 	if cmd.Flag(name) != nil {
 		similar = append(similar, "--"+name)
 	}
-	if len(similar) > 0 {
-		what += meaning(strings.Join(similar, " or "))
-	}
-	return usage(what)
+	return usage(what + meaning(strings.Join(similar, " or ")))
 }
 
-// meaning is how an error ends that knows what was meant.
-func meaning(what string) string { return "; did you mean " + what + "?" }
+// meaning is how an error ends that knows what was meant, "" if it does not.
+func meaning(what string) string { return ui.Around("; did you mean ", what, "?") }
 
 // helpCommand is the library's command, except that a topic that does not exist is an error.
 func helpCommand() *cobra.Command {

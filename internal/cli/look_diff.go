@@ -12,6 +12,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/loop"
 	"pawl/internal/store"
+	"pawl/internal/ui"
 )
 
 func (a *app) diffCommand() *cobra.Command {
@@ -112,8 +113,5 @@ func (a *app) diffStat(ctx context.Context, store *store.Store, d Difference, p 
 		insertions, deletions = insertions+f.Insertions, deletions+f.Deletions
 	}
 	lines = append(lines, fmt.Sprintf("files %d, +%d -%d", len(files), insertions, deletions), p.about)
-	if p.hash != "" {
-		lines = append(lines, "hash "+p.hash)
-	}
-	return a.output(d, strings.Join(lines, "\n"))
+	return a.output(d, strings.Join(lines, "\n")+ui.Around("\nhash ", p.hash, ""))
 }

@@ -55,10 +55,7 @@ func (a *app) inbox(ctx context.Context, s *session) error {
 			parts = append(parts, style.Bold("steward "+ui.Clean(w.Steward))+"\n"+style.StewardGate(w.Steward, w.Gate, a.deps.Now()))
 			continue
 		}
-		whose := ""
-		if w.Steward != "" {
-			whose = ", for task " + ui.Clean(w.Task) + " of steward " + ui.Clean(w.Steward)
-		}
+		whose := ui.Around(", for task "+ui.Clean(w.Task)+" of steward ", ui.Clean(w.Steward), "")
 		parts = append(parts, style.Bold("loop "+ui.Clean(w.Loop))+whose+"\n"+style.Gate(w.Loop, w.Gate, w.Budget, a.deps.Now()))
 	}
 	return a.print(strings.Join(parts, "\n\n"))

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/demo"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/ui"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -74,10 +75,8 @@ func (a *app) demo(ctx context.Context, scenario demo.Scenario, about string) er
 	}
 	a.say("%s", about)
 	o := runOptions{file: d.Spec, id: id, yes: true, note: "--yes, since it is the demo's own", explain: true}
-	if d.Issue == "" {
-		a.say("repository %s, spec %s", d.Repo, d.Spec)
-	} else {
-		a.say("repository %s, spec %s, issue %s", d.Repo, d.Spec, d.Issue)
+	a.say("repository %s, spec %s%s", d.Repo, d.Spec, ui.Around(", issue ", d.Issue, ""))
+	if d.Issue != "" {
 		o.flags = []config.Flag{config.GoalFile(d.Issue)}
 	}
 	return a.run(ctx, o)

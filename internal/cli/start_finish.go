@@ -136,10 +136,7 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 	case there == ours:
 		return ""
 	case there == "":
-		if f.unpushed != "" {
-			return "there is no branch " + name + ", and a push was refused: " + f.unpushed
-		}
-		return "there is no branch " + name
+		return "there is no branch " + name + ui.Around(", and a push was refused: ", f.unpushed, "")
 	}
 	if behind, err := s.Contains(ctx, ours, there); err == nil && behind {
 		return cmp.Or(f.unpushed, "the branch "+name+" is behind the loop's")

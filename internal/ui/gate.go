@@ -76,13 +76,8 @@ func hint(id string, g loop.Gate) string {
 
 // choices returns what the choices of a question do.
 func choices(g loop.Gate) string {
-	var all []string
-	for _, w := range govern.Ways("", g, nil) {
-		if w.Message == loop.MessageAnswer {
-			all = append(all, fmt.Sprintf("%v: %s.", w.Payload["choice"], w.What))
-		}
-	}
-	return strings.Join(all, " ")
+	answers := list.Filter(govern.Ways("", g, nil), func(w govern.Way) bool { return w.Message == loop.MessageAnswer })
+	return strings.Join(list.Map(answers, func(w govern.Way) string { return fmt.Sprintf("%v: %s.", w.Payload["choice"], w.What) }), " ")
 }
 
 // amending returns what a person may amend at a question, "" for nothing.
