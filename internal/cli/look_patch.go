@@ -80,12 +80,8 @@ func (a *app) page(write func(io.Writer) error) error {
 		return write(a.out)
 	}
 	cmd := exec.Command("sh", "-c", pager) // Ctrl-C goes to the pager, which has the terminal
-	cmd.Stdout, cmd.Stderr, cmd.Env = a.out, a.err, os.Environ()
-	for name, value := range map[string]string{"LESS": "FRX", "LV": "-c"} { // as in git: colours, short texts unpaged
-		if _, set := os.LookupEnv(name); !set {
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-	}
+	cmd.Stdout, cmd.Stderr = a.out, a.err
+	cmd.Env = append([]string{"LESS=FRX", "LV=-c"}, os.Environ()...) // as in git: colours, short texts unpaged; the last value counts
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err

@@ -38,13 +38,9 @@ func All(path string) error {
 // the path shown.
 func At(dir *os.File, name, shown string) error {
 	st, err := stat(dir)
-	if err != nil {
-		return fmt.Errorf("removing %q: %w", shown, err)
-	}
-	r := remover{top: dir, dev: uint64(st.Dev)}
-	err = r.remove(dir, name, shown, 0)
-	for i := 0; err == nil && i < len(r.moved); i++ {
-		err = r.remove(dir, r.moved[i], shown, 0)
+	r := remover{top: dir, dev: uint64(st.Dev), left: []string{name}}
+	for i := 0; err == nil && i < len(r.left); i++ {
+		err = r.remove(dir, r.left[i], shown, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("removing %q: %w", shown, err)
@@ -53,9 +49,9 @@ func At(dir *os.File, name, shown string) error {
 }
 
 type remover struct {
-	top   *os.File
-	moved []string // folders that were too deep and are now in top
-	dev   uint64
+	top  *os.File
+	left []string // what is to be removed from top: the entry, and folders that were too deep and are there now
+	dev  uint64
 }
 
 // maxDepth is how many folders are open at the same time.
@@ -97,11 +93,11 @@ func (r *remover) remove(dir *os.File, name, shown string, depth int) error {
 
 // lift moves a folder that is too deep to the top, to be removed later.
 func (r *remover) lift(dir *os.File, name string) error {
-	to := fmt.Sprintf("%s%d-%d", deepPrefix, os.Getpid(), len(r.moved))
+	to := fmt.Sprintf("%s%d-%d", deepPrefix, os.Getpid(), len(r.left))
 	if err := unix.Renameat(int(dir.Fd()), name, int(r.top.Fd()), to); err != nil {
 		return err
 	}
-	r.moved = append(r.moved, to)
+	r.left = append(r.left, to)
 	return nil
 }
 

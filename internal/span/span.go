@@ -75,7 +75,7 @@ func (c *Trace) Add(e loop.Event) []Span {
 		// Not the run's ID: a loop whose engine was lost continues in another run.
 		c.seed = fmt.Sprintf("%s\x00%d", e.Loop, e.Time.UnixNano())
 		sum := sha256.Sum256([]byte("trace\x00" + c.seed))
-		copy(c.trace[:], sum[:])
+		c.trace = [16]byte(sum[:16])
 		c.since = map[string]time.Time{}
 		c.begin(ofLoop, "loop", 0, e)
 	}
@@ -288,10 +288,9 @@ func (c *Trace) point(e loop.Event) {
 
 // id returns the ID of the span that event n opens; 0 is the loop. The second span that an event opens has the number
 // -n.
-func (c *Trace) id(n int64) (id [8]byte) {
+func (c *Trace) id(n int64) [8]byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "span\x00%s\x00%d", c.seed, n))
-	copy(id[:], sum[:])
-	return id
+	return [8]byte(sum[:8])
 }
 
 // common returns the attributes of every span. They serve to find a loop's spans, and to sort those that take no time.

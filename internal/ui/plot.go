@@ -90,10 +90,7 @@ func (s Style) plot(c Course, caption string) string {
 	if len(c) < 2 {
 		return ""
 	}
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range c {
-		low, high = min(low, v), max(high, v)
-	}
+	low, high := slices.Min(c), slices.Max(c)
 	if math.IsInf(high-low, 0) || math.IsNaN(high-low) {
 		return ""
 	}
