@@ -104,12 +104,9 @@ func (l *Steward) file(ctx context.Context, head, name string, v any) error {
 	return nil
 }
 
-// Text returns the content of a file that events name only by its hash.
-type Text func(hash string) ([]byte, error)
-
-// Entry is that of Book, with the charter and plans, which text returns, and the submitted tasks. Call Appended once the
-// entry is a commit.
-func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, text Text) (map[string][]byte, Page[steward.State], error) {
+// Entry is that of Book, with the charter and plans, of which events name only the hash, and the submitted tasks. text
+// returns the content with a hash. Call Appended once the entry is a commit.
+func (l *Steward) Entry(ctx context.Context, prev string, events []loop.Event, text func(hash string) ([]byte, error)) (map[string][]byte, Page[steward.State], error) {
 	before, err := l.Read(ctx, prev)
 	if err != nil {
 		return nil, before, err
