@@ -246,15 +246,12 @@ func Unconnected(refused []egress.Refusal) string {
 
 // Ensure returns a refusal if the spec requires a sandbox and a part of it does not hold.
 func Ensure(s spec.Sandbox, m sandbox.Machine, closed []int, broken []string) error {
-	if s.Use != spec.Required {
-		return nil
-	}
 	lacks := m.Lacks(sandbox.Network(s.Network), closed)
-	if lacks == "" && len(broken) == 0 {
-		return nil
-	}
-	if lacks == "" {
+	if lacks == "" && len(broken) > 0 {
 		lacks = "a part of it: " + strings.Join(broken, "; ")
+	}
+	if lacks == "" || s.Use != spec.Required {
+		return nil
 	}
 	missing := fault.New(fault.PreconditionFailed, "the spec requires a sandbox, but this machine lacks %s", lacks)
 	if sandbox.Unbounded(broken) {

@@ -43,40 +43,33 @@ func (ws *Workspace) setupDir(t *Tree) string {
 	return filepath.Join(workspace.Steps(ws.Machine.Home, ws.Ref), "setup-"+filepath.Base(t.Dir))
 }
 
-// setUpTo is what a tree has to be set up with, and why it is set up again.
-type setUpTo struct {
-	setUp
-	why string // the lockfile that differs, "" if none does
-}
-
 // setupDue compares the lockfiles of the commit with those of the tree's setup. If one differs, setup fetched
-// dependencies for another commit, so the tree is removed and made again.
-func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (due setUpTo, err error) {
+// dependencies for another commit, so the tree is removed and made again; why names that lockfile.
+func (ws *Workspace) setupDue(ctx context.Context, t *Tree, commit string) (due setUp, why string, err error) {
 	if ws.Setup == "" {
-		return due, nil
+		return due, "", nil
 	}
 	due.Locks, err = ws.locksAt(ctx, commit)
 	if err != nil {
-		return due, err
+		return due, "", err
 	}
 	var was setUp
 	err = durable.ReadJSON(filepath.Join(ws.setupDir(t), "setup.json"), &was)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrTorn) {
-		return due, nil
+		return due, "", nil
 	}
 	if err != nil {
-		return due, fmt.Errorf("reading what %s was set up with: %w", t.Dir, err)
+		return due, "", fmt.Errorf("reading what %s was set up with: %w", t.Dir, err)
 	}
 	if due.Times = was.Times; maps.Equal(was.Locks, due.Locks) {
-		return due, nil
+		return due, "", nil
 	}
 	differs := func(name string) bool { return was.Locks[name] != due.Locks[name] }
 	both := map[string]string{}
 	maps.Copy(both, was.Locks)
 	maps.Copy(both, due.Locks)
 	names := slices.Sorted(maps.Keys(both))
-	due.why = "another " + git.Quote(names[slices.IndexFunc(names, differs)])
-	return due, t.Remove(ctx)
+	return due, "another " + git.Quote(names[slices.IndexFunc(names, differs)]), t.Remove(ctx)
 }
 
 // locksAt returns the lockfiles of a commit. It caches the last result.
@@ -106,12 +99,12 @@ type locked struct {
 }
 
 // setup runs setup.command in a new tree. If it ran before, the next step reports that and why.
-func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo, in Surroundings) error {
+func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, in Surroundings) error {
 	if ws.Setup == "" {
 		return nil
 	}
 	meant := t.anew || ws.Side == workspace.Review // the tree is made anew on purpose; a reviewer's desk always is
-	if why := cmp.Or(due.why, t.Why); due.Times > 0 && why != "" && !meant {
+	if why := cmp.Or(why, t.Why); due.Times > 0 && why != "" && !meant {
 		again := fmt.Sprintf("setup.command ran again in the %s: %s", filepath.Base(t.Dir), why)
 		ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", again)
 		ws.mu.Lock()
@@ -150,7 +143,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUpTo, in Surroun
 			Advise("Run it in a fresh clone of the repository; its output is in " + dir + "."))
 	}
 	due.Times++
-	if err := durable.WriteJSON(filepath.Join(dir, "setup.json"), due.setUp); err != nil {
+	if err := durable.WriteJSON(filepath.Join(dir, "setup.json"), due); err != nil {
 		return fmt.Errorf("noting what %s was set up with: %w", t.Dir, err)
 	}
 	return nil

@@ -133,7 +133,7 @@ func (ws *Workspace) Torn(t *Tree) {
 // and tracked files that it changed are restored. What judge.keep names stays in the judge, unless clean is true.
 func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, clean bool) error {
 	options := trees.RestoreOptions{Judge: t == ws.Judge, Keep: ws.Keep, Clean: clean, Like: ws.like(commit)}
-	due, err := ws.setupDue(ctx, t, commit)
+	due, why, err := ws.setupDue(ctx, t, commit)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, cl
 	} else if contract.Base == "" || contract.Base == commit { // what it downloads to caches is there for every judgement
 		in = Unchanged
 	}
-	if err := ws.setup(ctx, t, due, in); err != nil {
+	if err := ws.setup(ctx, t, due, why, in); err != nil {
 		return err
 	}
 	crash.At("tree.setup")
