@@ -215,12 +215,8 @@ func (f *Findings) rewrites(ctx context.Context, ws *hosted.Workspace, s spec.Sp
 	if err != nil {
 		return fmt.Errorf("looking for what check has changed: %w", err)
 	}
-	var tracked []string
-	for _, file := range changed.Files {
-		if slices.Contains(d.Names, file.Path) {
-			tracked = append(tracked, file.Path)
-		}
-	}
+	paths := list.Map(changed.Files, func(file git.FileChange) string { return file.Path })
+	tracked := list.Filter(paths, func(path string) bool { return slices.Contains(d.Names, path) })
 	if len(tracked) > 0 {
 		f.Notes = append(f.Notes, "the check command rewrites files of the unchanged code ("+git.QuoteSome(tracked)+"). What it rewrites becomes part of each change, and pawl refuses a change with a file outside of the scope. A command that only checks is better")
 	}
