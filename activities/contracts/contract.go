@@ -61,17 +61,10 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	for _, name := range seals.Files {
 		sealed = append(sealed, loop.Seal{Path: git.Quote(name), Blob: blobs[name].Blob, Mode: blobs[name].Mode, By: git.Quote(seals.By[name]), Untold: !told.Has(name)})
 	}
+	type of struct{ new, there bool }
+	names := map[of]string{{false, false}: loop.SealLines, {true, false}: loop.SealNew, {false, true}: loop.SealThere, {true, true}: loop.SealAll}
 	for _, g := range seals.Groups {
-		names := loop.SealLines
-		switch {
-		case g.New && !g.There:
-			names = loop.SealNew
-		case g.There && g.New:
-			names = loop.SealAll
-		case g.There:
-			names = loop.SealThere
-		}
-		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names, Lines: strings.Fields(g.Lines), Except: seals.Open, By: git.Quote(seals.By[g.Glob]), Untold: !slices.Contains(told.Groups, g)})
+		sealed = append(sealed, loop.Seal{Path: g.Glob, Names: names[of{g.New, g.There}], Lines: strings.Fields(g.Lines), Except: seals.Open, By: git.Quote(seals.By[g.Glob]), Untold: !slices.Contains(told.Groups, g)})
 	}
 	outside, err := ws.Outside(seals.Outside)
 	if err != nil {
