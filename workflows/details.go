@@ -68,10 +68,9 @@ func Details(s loop.State) string {
 	if s.Status.Ended() {
 		row("ended", strings.TrimSpace(fmt.Sprintf("%s: %s %s", s.ExitStatus, s.Reason, s.ErrorCode)))
 	}
-	if n := len(s.Iterations); n > 0 {
+	if len(s.Iterations) > 0 {
 		w.WriteString("\n| iteration | metric | kept | what |\n|---|---|---|---|\n")
-		for i := n - 1; i >= max(0, n-8); i-- {
-			it := s.Iterations[i]
+		for _, it := range slices.Backward(list.Last(s.Iterations, 8)) {
 			kept, metric, what := "no", "–", it.Description
 			if it.Kept {
 				kept = "**yes**"

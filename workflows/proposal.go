@@ -41,11 +41,8 @@ func (r *run) propose(ctx workflow.Context, rules loopRules) error {
 
 // note records a reviewer's decision on the proposal.
 func (r *run) note(ctx workflow.Context, o govern.Opinion, m govern.Move) {
-	switch {
-	case o.Decision == govern.SaysRejected:
-		r.decided(ctx, false, spec.RoleReviewer, o.Note)
-	case m.Approved:
-		r.decided(ctx, true, spec.RoleReviewer, o.Note)
+	if rejected := o.Decision == govern.SaysRejected; rejected || m.Approved {
+		r.decided(ctx, !rejected, spec.RoleReviewer, o.Note)
 	}
 }
 
