@@ -36,14 +36,13 @@ func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.Tas
 		return out, err
 	}
 	crash.At("tasks.appended")
-	if !ws.Remote { // with a URL it was pushed with the append
-		if in.Close {
-			out.PushRefused, err = ws.Push(ctx)
-			if err != nil {
-				return out, err
-			}
-		} else {
-			ws.PushSoon(true)
+	switch {
+	case ws.Remote: // it was pushed with the append
+	case !in.Close:
+		ws.PushSoon(true)
+	default:
+		if out.PushRefused, err = ws.Push(ctx); err != nil {
+			return out, err
 		}
 	}
 	if out.PushRefused == "" {
