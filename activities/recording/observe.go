@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -49,10 +50,7 @@ var levels = map[loop.Type]slog.Level{
 // agents and people stay only in the ledger.
 func attributes(e loop.Event) []slog.Attr {
 	out := []slog.Attr{slog.String("loop", e.Loop), slog.Int("iteration", e.Iteration), slog.String("phase", string(e.Phase)), slog.Int64("seq", e.Seq)}
-	gate := ""
-	if e.Gate != nil {
-		gate = e.Gate.ID
-	}
+	gate := cmp.Or(e.Gate, new(loop.Gate)).ID
 	for _, a := range []slog.Attr{
 		slog.String("task", e.Task), slog.String("step", e.Step), slog.String("role", e.Role), slog.String("gate", gate), slog.String("message", e.Message),
 		slog.String("by", e.By), slog.String("failure_reason", e.FailureReason), slog.String("commit", e.Commit),
