@@ -128,19 +128,21 @@ func inspect(ctx context.Context, of Repo, base, loopRef string) (Source, error)
 		err = in.branch(&s, base)
 	}
 	if err == nil {
+		err = in.readSettings()
+	}
+	if err == nil {
 		err = in.whole(&s)
 	}
 	if err != nil {
 		return Source{}, err
 	}
+	s.Identity, s.Origin = in.identity(), Origin(in.set["remote.origin.url"])
 	// These checks are independent of each other, so all failures are reported at once (A1).
 	var failed Preconditions
 	for _, step := range []func(*Source) error{
 		func(s *Source) error { return in.names(s, loopRef) },
 		in.lock,
 		in.clean,
-		func(s *Source) (err error) { s.Identity, err = in.identity(); return err },
-		in.origin,
 	} {
 		err := step(&s)
 		if pre, unmet := errors.AsType[*Precondition](err); unmet {
@@ -161,7 +163,7 @@ type inspector struct {
 	ctx  context.Context
 	repo Repo
 	env  []string
-	set  map[string]string // see settings
+	set  map[string]string // see readSettings
 	dir  string            // what --git-dir answers, "" if git was not asked yet
 }
 
@@ -196,28 +198,16 @@ func unreadable(where string, err error) error {
 	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", git.Quote(git.Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
 }
 
-func (in *inspector) origin(s *Source) error {
-	set, err := in.settings()
-	s.Origin = Origin(set["remote.origin.url"])
-	return err
-}
-
-// settings returns the settings of git that Inspect needs, in one process: the last value of each name that is not empty.
-func (in *inspector) settings() (map[string]string, error) {
-	if in.set != nil {
-		return in.set, nil
-	}
+// readSettings reads the settings of git that Inspect needs, in one process: the last value of each name that is not empty.
+func (in *inspector) readSettings() error {
 	out, _, err := in.maybe("config", "-z", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor|remote\.origin\.url|(user|author)\.(name|email))$`)
-	if err != nil {
-		return nil, err
-	}
 	in.set = map[string]string{}
 	for _, rec := range git.Fields([]byte(out)) {
 		if key, value, _ := strings.Cut(rec, "\n"); value != "" || in.set[key] == "" {
 			in.set[key] = value
 		}
 	}
-	return in.set, nil
+	return err
 }
 
 // ascend continues at the top of the working tree. A held folder is the top already.
@@ -325,12 +315,8 @@ func (in *inspector) branch(s *Source, base string) error {
 // whole checks that a partial clone (git clone --filter) has everything that its branch needs. git does not fetch
 // missing objects for another repository.
 func (in *inspector) whole(s *Source) error {
-	set, err := in.settings()
-	if err != nil {
-		return err
-	}
 	partial := func(key string) bool { return key == "extensions.partialclone" || strings.HasSuffix(key, ".promisor") }
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(set)), partial) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(in.set)), partial) {
 		return nil // it is a full clone
 	}
 	missing := false
@@ -475,16 +461,12 @@ func (in *inspector) unfinished(unmerged []string) error {
 	return nil
 }
 
-func (in *inspector) identity() (id git.Identity, err error) {
-	set, err := in.settings()
-	if err != nil {
-		return id, err
-	}
-	id = git.Identity{Name: cmp.Or(set["author.name"], set["user.name"]), Email: cmp.Or(set["author.email"], set["user.email"])}
+func (in *inspector) identity() git.Identity {
+	id := git.Identity{Name: cmp.Or(in.set["author.name"], in.set["user.name"]), Email: cmp.Or(in.set["author.email"], in.set["user.email"])}
 	if id.Name == "" || id.Email == "" {
-		id = git.Identity{Name: "pawl", Email: "pawl@localhost"}
+		return git.Identity{Name: "pawl", Email: "pawl@localhost"}
 	}
-	return id, nil
+	return id
 }
 
 // Find opens the repository whose working tree contains a folder. See Held for what follows from that. The error is a

@@ -101,7 +101,8 @@ func noSuchBranch(what, branch string) error {
 // UserIdentity returns the identity that the commits of this host's user have by default. It needs no working tree.
 func UserIdentity(ctx context.Context, s *store.Store) (git.Identity, error) {
 	in := inspector{ctx: ctx, repo: At(s.Dir()), env: []string{"GIT_DIR=" + s.Dir()}}
-	return in.identity()
+	err := in.readSettings()
+	return in.identity(), err
 }
 
 // MayPush asks a repository whether it would accept a commit as a new ref, and changes nothing. The error is
