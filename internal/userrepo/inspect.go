@@ -236,8 +236,7 @@ func (in *inspector) gitDir(which string) (string, error) {
 	if err != nil || filepath.IsAbs(dir) {
 		return dir, err
 	}
-	at, err := in.repo.here()
-	return filepath.Join(at, dir), err
+	return filepath.Join(in.repo.here(), dir), nil
 }
 
 func (in *inspector) toplevel() (string, error) {
@@ -386,11 +385,7 @@ func taken(refs []string, loopRef string) ([]string, error) {
 }
 
 func (in *inspector) lock(*Source) error {
-	at, err := in.repo.here()
-	if err != nil {
-		return err
-	}
-	if _, err := os.Lstat(filepath.Join(at, "loop-results.tsv.lock")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(in.repo.here(), "loop-results.tsv.lock")); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err

@@ -154,15 +154,11 @@ func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) err
 	if err != nil {
 		return err
 	}
-	at, err := in.repo.here()
-	if err != nil {
-		return err
-	}
 	for _, f := range files {
 		if f.Status != 'A' && f.Status != 'R' && f.Status != 'C' {
 			continue
 		}
-		if fi, err := os.Lstat(filepath.Join(at, filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
+		if fi, err := os.Lstat(filepath.Join(in.repo.here(), filepath.FromSlash(f.Path))); err == nil && !fi.IsDir() {
 			return &Precondition{Code: FileInTheWay, What: fmt.Sprintf("%s is in the way: the change adds a file there", git.Quote(f.Path)),
 				Do: "move it away (git ignores it, so git status does not show it)"}
 		}

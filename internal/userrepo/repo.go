@@ -36,11 +36,11 @@ func (r Repo) Close() {
 }
 
 // here returns the path by which this process, and git in this process's folder, reaches a repository on this host.
-func (r Repo) here() (string, error) {
+func (r Repo) here() string {
 	if r.folder != nil {
-		return r.folder.Here(), nil
+		return r.folder.Here()
 	}
-	return filepath.Abs(r.Address)
+	return r.Address
 }
 
 // isLocal reports whether git reads the address as a path on this host.
@@ -77,10 +77,7 @@ func (r Repo) objects() *os.File {
 	if _, err := os.Lstat(at); err != nil { // it is bare
 		at = r.folder.Here()
 	}
-	f, err := os.Open(filepath.Join(at, "objects"))
-	if err != nil {
-		return nil // of a linked working tree, for example
-	}
+	f, _ := os.Open(filepath.Join(at, "objects")) // nil of a linked working tree, for example
 	return f
 }
 
@@ -94,10 +91,4 @@ func (r Repo) user() git.Runner {
 }
 
 // open opens the folder of the repository. The root allows nothing outside of it.
-func (r Repo) open() (*os.Root, error) {
-	at, err := r.here()
-	if err != nil {
-		return nil, err
-	}
-	return os.OpenRoot(at)
-}
+func (r Repo) open() (*os.Root, error) { return os.OpenRoot(r.here()) }
