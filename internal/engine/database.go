@@ -219,9 +219,7 @@ func (d database) create() (err error) {
 		}
 	}()
 	var major, minor uint16
-	if _, err := fmt.Sscanf(sqliteschema.Version, "%d.%d", &major, &minor); err != nil {
-		return fmt.Errorf("schema version %q is not major.minor: %w", sqliteschema.Version, err)
-	}
+	_, _ = fmt.Sscanf(sqliteschema.Version, "%d.%d", &major, &minor)
 	draft := database{d.path + ".new"}
 	if err := draft.remove(); err != nil {
 		return err

@@ -137,10 +137,7 @@ func preferredPort(o Options, last Endpoint, takeover bool) (port int, wait time
 // when the first worker of the process starts, the server's own or the caller's. Size and time of the file
 // distinguish builds as well.
 func identifyBinary() {
-	path, err := os.Executable()
-	if err != nil {
-		return
-	}
+	path, _ := os.Executable()
 	info, err := os.Stat(path)
 	if err != nil {
 		return

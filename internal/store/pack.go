@@ -98,10 +98,8 @@ func (p *pack) encode() (content, index []byte, name string, err error) {
 		}
 		b.WriteByte(head)
 		w.Reset(&b)
-		_, err := w.Write(o.content)
-		if err = errors.Join(err, w.Close()); err != nil {
-			return nil, nil, "", err
-		}
+		_, _ = w.Write(o.content) // memory takes everything
+		_ = w.Close()
 		o.at, o.sum = uint32(at), crc32.ChecksumIEEE(b.Bytes()[at:])
 	}
 	if b.Len() > 1<<31-1 {
@@ -114,10 +112,7 @@ func (p *pack) encode() (content, index []byte, name string, err error) {
 	var raw, sums, offsets []byte
 	byID := slices.SortedFunc(slices.Values(p.objects), func(a, b object) int { return strings.Compare(a.id, b.id) })
 	for _, o := range byID {
-		n, err := hex.DecodeString(o.id)
-		if err != nil {
-			return nil, nil, "", err
-		}
+		n, _ := hex.DecodeString(o.id)
 		for i := int(n[0]); i < len(starts); i++ {
 			starts[i]++
 		}
