@@ -502,18 +502,16 @@ func Root(ctx context.Context, dir string) (string, error) {
 
 // Begun reports whether the branch that is checked out has a commit.
 func Begun(ctx context.Context, root string) bool {
-	in := inspector{ctx: ctx, repo: At(root)}
-	_, err := in.git("rev-parse", "-q", "--verify", "HEAD^{commit}")
+	_, err := At(root).user().Run(ctx, "rev-parse", "-q", "--verify", "HEAD^{commit}")
 	return err == nil
 }
 
 // Files lists the files of the working tree at root, with slashes and sorted. It includes files that are not added
 // yet, but not those that git ignores.
 func Files(ctx context.Context, root string) ([]string, error) {
-	in := inspector{ctx: ctx, repo: At(root)}
-	out, err := in.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	out, err := At(root).user().Run(ctx, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	if err != nil {
 		return nil, err
 	}
-	return slices.Sorted(slices.Values(git.Fields([]byte(out)))), nil
+	return slices.Sorted(slices.Values(git.Fields(out))), nil
 }

@@ -134,9 +134,7 @@ func fetch(ctx context.Context, s *store.Store, source Repo, what, name string) 
 	}
 	address := source.Address
 	if source.isLocal() {
-		if address, err = filepath.Abs(address); err != nil {
-			return "", err
-		}
+		address, _ = filepath.Abs(address) // as from did it
 	}
 	// Each source and branch has a ref of its own, which keeps the objects. So branches "a" and "a/b", one now and
 	// the other later, do not exclude each other.

@@ -29,8 +29,7 @@ func Drop(ctx context.Context, of Repo, ref, at string) error {
 	if err := Droppable(ctx, of, ref); err != nil {
 		return err
 	}
-	in := &inspector{ctx: ctx, repo: of}
-	if _, err := in.git("update-ref", "-d", ref, at); err != nil {
+	if _, err := of.user().Run(ctx, "update-ref", "-d", ref, at); err != nil {
 		return fmt.Errorf("deleting %s: %w", ref, err)
 	}
 	return nil
