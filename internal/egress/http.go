@@ -55,21 +55,19 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
+	defer func() { _ = server.Close() }()
 	client, early, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		_ = server.Close()
 		return
 	}
 	defer func() { _ = client.Close() }()
 	_ = client.SetDeadline(time.Time{})
 	if _, err := client.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
-		_ = server.Close()
 		return
 	}
 	if n := early.Reader.Buffered(); n > 0 { // the client did not wait for the answer
 		b, _ := early.Reader.Peek(n)
 		if _, err := server.Write(b); err != nil {
-			_ = server.Close()
 			return
 		}
 	}

@@ -130,16 +130,15 @@ func (v *visit) cleanDesk(ctx context.Context, extras []found, record pristine) 
 	var odd []string // what ls-files does not list
 	ask := false
 	for i, f := range extras {
-		if c.isGone(f.path) || store.IsRootFile(f.path) && f.mode.IsRegular() || slices.Contains(made, f.path) || inAny(made, f.path) {
+		_, tracked := now.entries[f.path]
+		switch {
+		case c.isGone(f.path), store.IsRootFile(f.path) && f.mode.IsRegular(), slices.Contains(made, f.path), inAny(made, f.path):
 			continue
-		}
-		if _, tracked := now.entries[f.path]; tracked {
-			continue // the checkout replaced it
-		}
-		if now.folders[f.path] && f.isOpen() {
+		case tracked: // the checkout replaced it
 			continue
-		}
-		if inAny(now.links, f.path) {
+		case now.folders[f.path] && f.isOpen():
+			continue
+		case inAny(now.links, f.path):
 			// git inspects nothing in a submodule's folder. What setup put there stays.
 			if _, ok := record[f.path]; !ok {
 				if err := c.remove(f.path); err != nil {
