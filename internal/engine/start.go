@@ -70,8 +70,8 @@ func start(ctx context.Context, o Options, known string, lock *os.File, takeover
 	if err != nil {
 		return nil, err
 	}
-	if err := (namespace{o.Retention, o.SearchAttributes}).ensure(ctx, sql, pool); err != nil {
-		return nil, err
+	if err := o.ensureNamespace(ctx, sql, pool); err != nil {
+		return nil, fmt.Errorf("set up namespace %q: %w", namespaceName, err)
 	}
 	identifyBinary()
 
