@@ -46,9 +46,7 @@ type improve struct {
 	over    bool // the loop is over, and the reserve may be spent
 }
 
-func (l *improve) law() improveRules {
-	return improveVersions[min(int(l.rules), len(improveVersions))-1](l.spec)
-}
+func (l *improve) law() govern.Improve { return govern.ImproveOf(l.spec, int(l.rules)) }
 
 func (l *improve) decisions() loopRules { return l.law() }
 

@@ -7,85 +7,61 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	"pawl/internal/evidence"
 	"pawl/internal/govern"
-	"pawl/internal/spec"
-	"pawl/workflows"
 )
 
-// lenient is a next version of the rules that keeps a metric that stays the same.
-type lenient struct{ govern.Improve }
-
-// next is its number.
-const next workflow.Version = 6
-
-func (r lenient) Decide(reference, metric evidence.Decimal) (govern.Move, evidence.Decimal) {
-	m, delta := r.Improve.Decide(reference, metric)
-	m.Kept = delta.Sign() >= 0
-	return m, delta
+// rewords is a loop in which every idea after the first is that one in other words, and then a new one. Version 1 of the
+// rules takes an idea in other words for a new one; version 2 was the first to recognise it.
+func rewords(t *testing.T, iterations int) (*world, map[string]any) {
+	w := newWorld(t, map[int][]try{1: {{Metric: "9", Tree: "a"}}, 2: {{Metric: "9", Tree: "b"}}, 3: {{Metric: "9", Tree: "c"}}})
+	w.ideas[1] = []try{{Idea: "cache the parser"}}
+	w.ideas[2] = []try{{Idea: "caching the parsers"}, {Idea: "inline the loop"}}
+	w.ideas[3] = []try{{Idea: "caching the parser"}, {Idea: "read the file once"}}
+	return w, map[string]any{"limits": map[string]any{"iterations": iterations}, "agent": map[string]any{"ideas": true}}
 }
 
-func addLenient(t *testing.T) {
-	t.Cleanup(workflows.AddImproveRules(func(s spec.Spec) workflows.ImproveRules { return lenient{govern.ImproveOf(s, 5)} }))
+// The steps of that loop, by version of the rules.
+var (
+	taken      = []string{"0.0 verify", "1.1 ideate", "1.1 modify", "1.1 verify", "2.1 ideate", "2.1 modify", "2.1 verify"}
+	recognised = []string{"0.0 verify", "1.1 ideate", "1.1 modify", "1.1 verify", "2.1 ideate", "2.2 ideate", "2.1 modify", "2.1 verify"}
+)
+
+// gives makes a run get a version of the rules.
+func gives(env *testsuite.TestWorkflowEnvironment, version workflow.Version) {
+	env.OnGetVersion("rules", workflow.Version(1), workflow.Version(govern.ImproveVersion)).Return(version)
 }
 
+// TestHistoriesReplay shows the rest: of the histories sequential-v1 and sequential-v2, no other version can be made.
 func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {
-	addLenient(t)
-	script := map[int][]try{1: {{Says: "same", Metric: "10"}}, 2: {{Says: "worse", Metric: "9"}}}
-	for version, course := range map[workflow.Version][]string{
-		1:    {"1 no 10", "2 no 9"},
-		next: {"1 yes 10", "2 no 9"},
-	} {
-		p := play(t, newWorld(t, script), specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), func(env *testsuite.TestWorkflowEnvironment) {
-			env.OnGetVersion("rules", workflow.Version(1), next).Return(version)
-		})
-		require.Equal(t, course, p.course(), "version %d", version)
-	}
-}
-
-// Version 1 takes an idea in other words for a new one.
-func TestP2_FromVersion2OnADiscardedIdeaIsRecognisedInOtherWords(t *testing.T) {
-	for version, calls := range map[workflow.Version][]string{
-		1: {"0.0 verify", "1.1 ideate", "1.1 modify", "1.1 verify", "2.1 ideate", "2.1 modify", "2.1 verify"},
-		2: {"0.0 verify", "1.1 ideate", "1.1 modify", "1.1 verify", "2.1 ideate", "2.2 ideate", "2.1 modify", "2.1 verify"},
-	} {
-		w := newWorld(t, map[int][]try{1: {{Metric: "9", Tree: "a"}}, 2: {{Metric: "9", Tree: "b"}}})
-		w.ideas[1], w.ideas[2] = []try{{Idea: "cache the parser"}}, []try{{Idea: "caching the parsers"}, {Idea: "inline the loop"}}
-		doc := specOf(map[string]any{"limits": map[string]any{"iterations": 2}, "agent": map[string]any{"ideas": true}})
-		p := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) {
-			env.OnGetVersion("rules", workflow.Version(1), next-1).Return(version)
-		})
+	for version, steps := range map[workflow.Version][]string{1: taken, 2: recognised, govern.ImproveVersion: recognised} {
+		w, keys := rewords(t, 2)
+		p := play(t, w, specOf(keys), func(env *testsuite.TestWorkflowEnvironment) { gives(env, version) })
 		require.Nil(t, p.err)
-		require.Equal(t, calls, p.steps, "version %d", version)
+		require.Equal(t, steps, p.steps, "version %d", version)
 	}
 }
 
-func TestANewLoopTakesTheNewestRules(t *testing.T) {
-	addLenient(t)
-	p := play(t, newWorld(t, map[int][]try{1: {{Says: "same", Metric: "10"}}}), specOf(map[string]any{"limits": map[string]any{"iterations": 1}}), nil)
+func TestP2_ANewLoopTakesTheNewestRulesWhichRecogniseADiscardedIdeaInOtherWords(t *testing.T) {
+	w, keys := rewords(t, 2)
+	p := play(t, w, specOf(keys), nil)
 	require.Nil(t, p.err)
-	require.Equal(t, []string{"1 yes 10"}, p.course())
+	require.Equal(t, recognised, p.steps)
 }
 
 func TestALoopTakesTheNewestRulesWhenItContinuesAsNew(t *testing.T) {
-	addLenient(t)
-	w := newWorld(t, map[int][]try{1: {{Says: "same", Metric: "10", Tree: "a"}}, 2: {{Says: "same still", Metric: "10", Tree: "b"}}})
-	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 2}}), func(env *testsuite.TestWorkflowEnvironment) {
+	w, keys := rewords(t, 3)
+	p := play(t, w, specOf(keys), func(env *testsuite.TestWorkflowEnvironment) {
 		version := workflow.Version(1)
 		if w.runs > 1 {
-			version = next
+			version = govern.ImproveVersion
 		}
-		env.OnGetVersion("rules", workflow.Version(1), next).Return(version)
+		gives(env, version)
 		w.onSettle = func(iteration int) string {
-			env.SetContinueAsNewSuggested(w.runs < 2 && iteration > 0)
+			env.SetContinueAsNewSuggested(w.runs < 2 && iteration > 1)
 			return ""
 		}
 	})
-	require.Equal(t, []string{"1 no 10", "2 yes 10"}, p.course())
-}
-
-// The test replays a loop that began with the newest rules of its time, next to a next version that decides differently.
-func TestARunningLoopKeepsItsRules(t *testing.T) {
-	addLenient(t)
-	require.NoError(t, replay(readHistory(t, "testdata/histories/keep-and-discard-v1.json")))
+	require.Nil(t, p.err)
+	require.Equal(t, 2, w.runs)
+	require.Equal(t, append(taken, "3.1 ideate", "3.2 ideate", "3.1 modify", "3.1 verify"), p.steps)
 }

@@ -34,7 +34,11 @@ type Improve struct {
 	Approval                          // to approve a completed loop's result; and limits.reworks of one kind within an iteration
 }
 
-// ImproveOf returns a version of the rules for a loop with that spec. Version 1 was the first, and
+// ImproveVersion is the newest version of the rules.
+const ImproveVersion = 5
+
+// ImproveOf returns a version of the rules for a loop with that spec. A changed decision is a new version beside the old
+// ones, because running loops keep theirs. Version 1 was the first, and
 //
 //   - version 2 recognises an idea that was discarded in other words too;
 //   - in version 3 further samples of the unchanged code do not meet the target;
