@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"pawl/internal/must"
 )
 
 // api says whose errors the program understands, from the path of its request.
@@ -50,10 +52,7 @@ func tell(w http.ResponseWriter, r *http.Request, status int, said string) {
 }
 
 func answer(w http.ResponseWriter, status int, body any) {
-	b, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // maps of text and numbers
-	}
+	b := must.Have(json.Marshal(body)) // maps of text and numbers
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(b)

@@ -5,6 +5,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/foreign"
+	"pawl/internal/must"
 	"pawl/internal/outcome"
 	"pawl/internal/program"
 )
@@ -32,11 +33,7 @@ func opencodeEnv(c Call) []string {
 		}
 		rules[c.held().Has[program.Shell][0]] = shell
 	}
-	text, err := json.Marshal(rules)
-	if err != nil {
-		panic(err) // texts
-	}
-	return []string{"OPENCODE_PERMISSION=" + string(text)}
+	return []string{"OPENCODE_PERMISSION=" + string(must.Have(json.Marshal(rules)))} // texts
 }
 
 // opencode reads the lines of `opencode run --format json`. They do not include its call for a name of the session.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pawl/internal/must"
 )
 
 // Price is what a model costs, in dollars per million tokens. Over has the prices of requests with more input than a
@@ -39,13 +41,7 @@ type Prices []Price
 var listed []byte
 
 // Listed returns the list prices that pawl contains. They are estimates; docs/meter.md has their source and date.
-func Listed() Prices {
-	p, err := ParsePrices(listed)
-	if err != nil {
-		panic(err) // a test reads it
-	}
-	return p
-}
+func Listed() Prices { return must.Have(ParsePrices(listed)) } // a test reads it
 
 // ParsePrices reads a table from a JSON list of Price. The error names the wrong entry.
 func ParsePrices(text []byte) (Prices, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pawl/internal/foreign"
+	"pawl/internal/must"
 )
 
 // Call is one request as the meter records it, on one line of JSON.
@@ -56,11 +57,7 @@ func CallOf(a Answer, status int, request int64, ps Prices) Call {
 
 // Line returns the call as a line of JSON.
 func (c Call) Line() []byte {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // numbers, and text that was made valid
-	}
-	return append(b, '\n')
+	return append(must.Have(json.Marshal(c)), '\n') // numbers, and text that was made valid
 }
 
 // Total is the sum of calls.
