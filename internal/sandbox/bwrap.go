@@ -14,10 +14,9 @@ import (
 // entryName is the first argument that tells this program that it was started in bubblewrap's sandbox.
 const entryName = "pawl-sandbox-entry"
 
-// entry is what this program does in bubblewrap's sandbox: it answers questions, or it reports that a command begins, and
-// becomes the command.
+// entry is what this program does in bubblewrap's sandbox: it reports that a command begins, and becomes the command. Without
+// a command it answers the questions on its standard input.
 type entry struct {
-	Asked  []Question // those to answer if there is no command
 	Proxy  bool       // hands out the proxy's socket
 	Stands []standing // bubblewrap works with paths only, so what it mounted is checked
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"pawl/internal/egress"
 	"pawl/internal/list"
+	"pawl/internal/must"
 )
 
 // Answer tries the questions in the sandbox of a policy: on the calling thread, which must be in it, or in a process in
@@ -23,9 +25,10 @@ func Answer(p Policy, asked []Question) (found []Finding, err error) {
 	if p.Machine.Files != ByBwrap {
 		return tried(asked), nil
 	}
-	path, argv := p.wrap(entry{Asked: asked}, "")
+	in := must.Have(json.Marshal(asked)) // only plain values are in it; one argument would not take thousands of questions
+	path, argv := p.wrap(entry{}, "")
 	cmd := exec.Command(path)
-	cmd.Args, cmd.Env = argv, []string{"GOMAXPROCS=1"}
+	cmd.Args, cmd.Env, cmd.Stdin = argv, []string{"GOMAXPROCS=1"}, bytes.NewReader(in)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err

@@ -153,6 +153,25 @@ func TestE6_AnEngineThatAsksWhoComesIsTried(t *testing.T) {
 	require.NotContains(t, fmt.Sprint(claims), "token", "without a root of their own agents can read it")
 }
 
+// A machine with many containers has thousands of sockets, and each is a question.
+func TestVeryMuchCanBeAsked(t *testing.T) {
+	for name, m := range everyMachine(t) {
+		t.Run(name, func(t *testing.T) {
+			policy := sandbox.Make(newPlace(t, m).request)
+			s, err := proc.Start(t.Name(), m.Files)
+			require.NoError(t, err)
+			defer s.Close()
+			var asked []sandbox.Question
+			for i := range 3000 {
+				asked = append(asked, sandbox.Question{Deed: sandbox.Dialing, Target: fmt.Sprintf("/run/containerd/s/%064d", i)})
+			}
+			found, err := s.Check(context.Background(), proc.Check{Sandbox: policy, Asked: asked})
+			require.NoError(t, err)
+			require.Len(t, found, len(asked))
+		})
+	}
+}
+
 // TestE6_TheContractSaysWhatTheProxyLetsThrough: if the spec names a container, the proxy lets through connections to
 // it, and no sentence says otherwise.
 func TestE6_TheContractSaysWhatTheProxyLetsThrough(t *testing.T) {

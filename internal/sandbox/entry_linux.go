@@ -20,7 +20,11 @@ const entryFD = 3
 // it, the questions are answered. It returns only with an error.
 func (e entry) enter(command []string) error {
 	if len(command) == 0 {
-		err := json.NewEncoder(os.Stdout).Encode(tried(e.Asked))
+		var asked []Question
+		err := json.NewDecoder(os.Stdin).Decode(&asked)
+		if err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(tried(asked))
+		}
 		if err == nil {
 			os.Exit(0)
 		}
