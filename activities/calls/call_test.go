@@ -1,6 +1,7 @@
 package calls_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -156,4 +157,16 @@ func TestAProgramThatAsksInVainIsEnded(t *testing.T) {
 	require.Equal(t, outcome.AuthMissing, out.Class)
 	require.Equal(t, act.Refused{Status: 401, Said: "401 authentication_failed"}, *out.Refused)
 	require.Nil(t, out.RateLimit)
+}
+
+// A program that says too much is ended, and its output is cut in the middle. The line that says so makes the file longer
+// than what is followed of an output, and the transcript has the end all the same.
+func TestATranscriptEndsWithTheOutput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stdout")
+	last := `{"type":"message","role":"assistant","content":"the last words"}` + "\n"
+	text := bytes.Repeat([]byte("\n"), calls.StreamLimit)
+	require.NoError(t, os.WriteFile(file, append(text, last...), 0o600))
+	told, err := calls.Retold("gemini", file)
+	require.NoError(t, err)
+	require.Contains(t, told, "the last words")
 }

@@ -7,6 +7,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/agent/stream"
+	"pawl/internal/agent/transcript"
 	"pawl/internal/loop"
 	"pawl/internal/proc"
 )
@@ -33,3 +34,14 @@ func Collect(dir string, exitCode int) act.Called {
 	(&Exchange{Dir: dir}).Collect(&out, filepath.Join(dir, "stdout"), act.Call{})
 	return out
 }
+
+// Retold returns the transcript of an output in a file.
+func Retold(use, file string) (string, error) {
+	adapter, _ := stream.Lookup(use)
+	var t transcript.Writer
+	err := (&call{adapter: adapter, file: file}).retell(&t)
+	return string(t.Bytes()), err
+}
+
+// StreamLimit is how much of an output is followed.
+const StreamLimit = streamLimit

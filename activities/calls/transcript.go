@@ -3,6 +3,7 @@ package calls
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,8 +71,9 @@ func (c *call) retell(t *transcript.Writer) error {
 		if i > 0 {
 			t.Note("the worker died here, and the call was made again", "")
 		}
-		again := call{stream: c.adapter.Stream(), file: file, take: t.Take}
-		if err := again.read(); err != nil {
+		again := call{stream: c.adapter.Stream(), take: t.Take}
+		// All of it: the line that says what was cut makes a file longer than what is followed.
+		if err := hosted.ReadFrom(file, 0, math.MaxInt64, &again); err != nil {
 			return err
 		}
 		t.Take(again.stream.Close())
