@@ -12,10 +12,13 @@ type Object map[string]json.RawMessage
 
 // Decode reads JSON. If the text is not well formed, the result is the zero value.
 func Decode[V any](raw []byte) V {
-	var v V
+	var v, none V
+	if len(raw) == 0 { // nothing is there, which is often so
+		return none
+	}
 	err := json.Unmarshal(raw, &v)
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !mistyped {
-		return *new(V)
+		return none
 	}
 	return v
 }
