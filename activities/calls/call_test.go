@@ -169,4 +169,16 @@ func TestATranscriptEndsWithTheOutput(t *testing.T) {
 	told, err := calls.Retold("gemini", file)
 	require.NoError(t, err)
 	require.Contains(t, told, "the last words")
+	require.NotContains(t, told, "the call was made again")
+}
+
+func TestATranscriptSaysWhereTheWorkerDied(t *testing.T) {
+	said := func(words string) string {
+		file := filepath.Join(t.TempDir(), "stdout")
+		require.NoError(t, os.WriteFile(file, []byte(`{"type":"message","role":"assistant","content":"`+words+`"}`+"\n"), 0o600))
+		return file
+	}
+	told, err := calls.Retold("gemini", said("the second attempt"), said("the first attempt"))
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)the first attempt.*the call was made again.*the second attempt`, told)
 }

@@ -35,11 +35,11 @@ func Collect(dir string, exitCode int) act.Called {
 	return out
 }
 
-// Retold returns the transcript of an output in a file.
-func Retold(use, file string) (string, error) {
+// Retold returns the transcript of an output in a file, after those of attempts that were lost.
+func Retold(use, file string, lost ...string) (string, error) {
 	adapter, _ := stream.Lookup(use)
 	var t transcript.Writer
-	err := (&call{adapter: adapter, file: file}).retell(&t)
+	err := (&call{adapter: adapter, file: file, lost: lost}).retell(&t)
 	return string(t.Bytes()), err
 }
 

@@ -50,11 +50,8 @@ var (
 	Partial  = []string{"name", "kind", "repo", "session"}
 )
 
-// Validate returns everything that is wrong with c, as spec.Problems; nil if nothing is. Parse and FromMap have
-// already called it.
-func (c Charter) Validate() error { return c.check().Err() }
-
-// ValidateInput is Validate for the input of a workflow, in which every worker must find the same repository.
+// ValidateInput returns everything that is wrong with c as the input of a workflow, as spec.Problems; nil if nothing is. It
+// is what Parse and FromMap find, and every worker must find the same repository.
 func (c Charter) ValidateInput() error {
 	check := spec.Checker{Problems: c.check()}
 	check.Anywhere(c.Repo)

@@ -37,9 +37,9 @@ func schemaOfFiles(loop, steward map[string]string) *jsonSchema {
 func charterTables(descriptions map[string]string) tables {
 	by := tables{Descriptions: descriptions, Words: charter.Words, Leasts: charter.Leasts, Barred: map[string][]string{"defaults": charter.Partial}, Empty: []string{"agent.command"}}
 	empty := charter.Defaults()
-	empty.Tiers, empty.Schedules, empty.Triggers = []charter.Rule{{}}, []charter.Schedule{{}}, []charter.Trigger{{}}
+	empty.Repo.Path, empty.Tiers, empty.Schedules, empty.Triggers = "/src", []charter.Rule{{}}, []charter.Schedule{{}}, []charter.Trigger{{}}
 	required := map[string]bool{"kind": true}
-	for _, p := range problemsOf(empty.Validate()) {
+	for _, p := range problemsOf(empty.ValidateInput()) {
 		if key := index.ReplaceAllString(p.Key, "[]"); !strings.HasSuffix(key, "]") {
 			required[key] = true
 		}
@@ -287,7 +287,7 @@ func required() []string {
 			s := spec.Defaults()
 			s.Kind, s.Agent.Use = kind, use
 			missing := map[string]bool{}
-			for _, p := range problemsOf(s.Validate()) {
+			for _, p := range problemsOf(s.ValidateInput()) {
 				if p.What == spec.MissingKey && (always == nil || always[p.Key]) {
 					missing[p.Key] = true
 				}

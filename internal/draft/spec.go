@@ -79,8 +79,8 @@ func quote(s string, deep int) string {
 func quoteAll(all []string, deep int) string {
 	quoted := list.Map(all, func(s string) string { return string(must.Have(json.Marshal(s))) }) // a text
 	indent := strings.Repeat("  ", deep+1)
-	if list := strings.Join(quoted, ", "); len(indent)+len(`protect: []`)+len(list) <= 82 {
-		return " [" + list + "]"
+	if line := strings.Join(quoted, ", "); len(indent)+len(`protect: []`)+len(line) <= 82 {
+		return " [" + line + "]"
 	}
 	return "\n" + indent + "- " + strings.Join(quoted, "\n"+indent+"- ")
 }

@@ -197,15 +197,14 @@ func TestHowChangesAreJudgedUnlessTheSpecSays(t *testing.T) {
 
 func TestE4_OneCallAnIterationLeavesNoneForAnIdea(t *testing.T) {
 	s, yes := must(t, minimal), true
-	s.Limits.Steps = 1
-	assert.NoError(t, s.Validate(), "nobody is asked for an idea")
+	s.Limits.Steps, s.Repo.Path = 1, "/src/x"
+	assert.NoError(t, s.ValidateInput(), "nobody is asked for an idea")
 	s.Agent.Ideas = &yes
-	assert.ErrorContains(t, s.Validate(), "limits.steps: is 1, but the ideator's call would leave none for the writer; want: 2 or more, or agent.ideas: false")
+	assert.ErrorContains(t, s.ValidateInput(), "limits.steps: is 1, but the ideator's call would leave none for the writer; want: 2 or more, or agent.ideas: false")
 }
 
 func TestP0_InputNeedsAnAbsolutePath(t *testing.T) {
 	s := must(t, minimal)
-	assert.NoError(t, s.Validate())
 	assert.EqualError(t, s.ValidateInput(), `repo.path: is "."; want: an absolute path, since a worker may run anywhere`)
 	s.Repo.Path = "/src/x"
 	assert.NoError(t, s.ValidateInput())

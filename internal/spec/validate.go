@@ -73,11 +73,8 @@ func phases() (all []string) {
 	return slices.Compact(all)
 }
 
-// Validate returns everything that is wrong with s, as Problems; nil if nothing is. Parse and FromMap have already
-// called it.
-func (s Spec) Validate() error { return s.check().Err() }
-
-// ValidateInput is Validate for the input of a workflow, in which the path must be absolute (see Anywhere).
+// ValidateInput returns everything that is wrong with s as the input of a workflow, as Problems; nil if nothing is. It is
+// what Parse and FromMap find, and the path must be absolute (see Anywhere).
 func (s Spec) ValidateInput() error {
 	c := Checker{s.check()}
 	c.Anywhere(s.Repo)
