@@ -40,7 +40,7 @@ type deliver struct {
 	verified string // the head that verify passed
 }
 
-func (l *deliver) law() govern.Deliver { return govern.DeliverOf(l.spec) }
+func (l *deliver) law() govern.Deliver { return govern.DeliverOf(l.spec, int(l.rules)) }
 
 func (l *deliver) course() loop.Course { return *l.State().Course }
 

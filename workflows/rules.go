@@ -21,5 +21,5 @@ type loopRules interface {
 // newestRules chooses the version of the rules for this run, once: the newest one when the run begins. A running loop keeps
 // its rules, and takes the newest when it continues as new.
 func newestRules(ctx workflow.Context) workflow.Version {
-	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(govern.ImproveVersion, kind.Version())))
+	return workflow.GetVersion(ctx, "rules", 1, workflow.Version(max(govern.NewestVersion, kind.Version())))
 }

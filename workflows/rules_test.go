@@ -28,12 +28,12 @@ var (
 
 // gives makes a run get a version of the rules.
 func gives(env *testsuite.TestWorkflowEnvironment, version workflow.Version) {
-	env.OnGetVersion("rules", workflow.Version(1), workflow.Version(govern.ImproveVersion)).Return(version)
+	env.OnGetVersion("rules", workflow.Version(1), workflow.Version(govern.NewestVersion)).Return(version)
 }
 
 // TestHistoriesReplay shows the rest: of the histories sequential-v1 and sequential-v2, no other version can be made.
 func TestTwoVersionsOfTheRulesRunSideBySide(t *testing.T) {
-	for version, steps := range map[workflow.Version][]string{1: taken, 2: recognised, govern.ImproveVersion: recognised} {
+	for version, steps := range map[workflow.Version][]string{1: taken, 2: recognised, govern.NewestVersion: recognised} {
 		w, keys := rewords(t, 2)
 		p := play(t, w, specOf(keys), func(env *testsuite.TestWorkflowEnvironment) { gives(env, version) })
 		require.Nil(t, p.err)
@@ -53,7 +53,7 @@ func TestALoopTakesTheNewestRulesWhenItContinuesAsNew(t *testing.T) {
 	p := play(t, w, specOf(keys), func(env *testsuite.TestWorkflowEnvironment) {
 		version := workflow.Version(1)
 		if w.runs > 1 {
-			version = govern.ImproveVersion
+			version = govern.NewestVersion
 		}
 		gives(env, version)
 		w.onSettle = func(iteration int) string {

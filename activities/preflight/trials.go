@@ -180,7 +180,7 @@ const varyTime = 5 * time.Minute
 
 // vary measures the unchanged code again, as a loop would, and notes how its metric would be judged.
 func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) (act.Measured, error)) error {
-	rules := govern.ImproveOf(s, govern.ImproveVersion)
+	rules := govern.ImproveOf(s, govern.NewestVersion)
 	values, spent := []evidence.Decimal{*first.Metric}, first.ElapsedMs
 	for rules.Judging(values) == "" {
 		if each := spent / int64(len(values)); spent+each > varyTime.Milliseconds() {

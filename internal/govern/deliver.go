@@ -14,14 +14,16 @@ import (
 // Deliver holds the rules of the phase machine (L): the values that a spec sets, and the decisions. A
 // decision is a method that takes the course of the iteration and the latest result, and returns the next move.
 type Deliver struct {
+	Version      int
 	TestRequired bool // test.required
 	FixAttempts  int  // limits.fixAttempts, per iteration
 	Approval          // and limits.reworks, of one write or fix
 }
 
-// DeliverOf returns the rules of a loop with that spec.
-func DeliverOf(s spec.Spec) Deliver {
-	return Deliver{TestRequired: s.TestRequired(), FixAttempts: s.Limits.FixAttempts, Approval: ApprovalOf(s)}
+// DeliverOf returns a version of the rules for a loop with that spec. [ImproveOf] says what the versions are; Deliver
+// decides by its version from 6 on.
+func DeliverOf(s spec.Spec, version int) Deliver {
+	return Deliver{Version: version, TestRequired: s.TestRequired(), FixAttempts: s.Limits.FixAttempts, Approval: ApprovalOf(s)}
 }
 
 // If the same failure occurs this often, or this many fixes make it worse, the approach is given up.

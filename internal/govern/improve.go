@@ -34,8 +34,8 @@ type Improve struct {
 	Approval                          // to approve a completed loop's result; and limits.reworks of one kind within an iteration
 }
 
-// ImproveVersion is the newest version of the rules.
-const ImproveVersion = 5
+// NewestVersion is the newest version of the rules, of Improve and of Deliver.
+const NewestVersion = 6
 
 // ImproveOf returns a version of the rules for a loop with that spec. A changed decision is a new version beside the old
 // ones, because running loops keep theirs. Version 1 was the first, and
@@ -44,7 +44,9 @@ const ImproveVersion = 5
 //   - in version 3 further samples of the unchanged code do not meet the target;
 //   - in version 4 evaluations that are far from the others, but not rare, are levels of the metric and count as noise;
 //   - in version 5 a metric that is sampled although it was never seen to vary takes three evaluations to keep a change, as
-//     any other.
+//     any other;
+//   - version 6 trusts a number only if it comes from where the baseline's came from, and a guard that fails only if it
+//     fails again.
 func ImproveOf(s spec.Spec, version int) Improve {
 	v := s.Verify
 	return Improve{
