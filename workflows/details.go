@@ -207,6 +207,7 @@ func (r *run) handleQueries(ctx workflow.Context) error {
 			return launch.ContractView{
 				Contract: r.State().Contract, Spec: r.spec, Baseline: r.State().Baseline,
 				InScope: r.host.Opened.InScope, Protections: govern.Protected(r.host.Opened.Protections), Environment: r.host.Opened.Environment,
+				Claims: r.host.Opened.Claims, Lacks: r.host.Opened.Lacks, Notes: slices.Concat(govern.SpecNotes(r.spec), r.notes),
 			}, nil
 		}),
 	)

@@ -59,6 +59,7 @@ type run struct {
 	reserve func() int64     // active milliseconds that are reserved: no step of an iteration may spend them
 	midway  phase.Phase      // the phase in which an iteration of an earlier run continues; None if there is none
 	since   []loop.Event     // the events of that iteration
+	notes   []string         // what a person should know before approving the contract
 
 	// In a run for one candidate (aside): which candidate, and the desk on which it is made.
 	candidate *loop.Candidate
@@ -219,7 +220,15 @@ func (r *run) begun(ctx workflow.Context) {
 		Hash: o.Contract, Base: o.Base, Sealed: o.Sealed, Tools: r.spec.Approvals.Tools,
 	}})
 	for _, w := range o.Warnings {
-		r.Emit(ctx, loop.Event{Type: loop.Warned, Reason: w})
+		r.noteForContract(ctx, "", w)
+	}
+}
+
+// noteForContract records a warning, which the contract repeats if it is not approved yet.
+func (r *run) noteForContract(ctx workflow.Context, step, text string) {
+	r.Emit(ctx, loop.Event{Type: loop.Warned, Step: step, Reason: text})
+	if c := r.State().Contract; c == nil || c.ApprovedAt == nil {
+		r.notes = append(r.notes, text)
 	}
 }
 

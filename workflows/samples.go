@@ -86,8 +86,11 @@ func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judg
 		e.Metric, e.Sampler, e.Note = new(sampler.Best()), &sampler, noise.Says
 	}
 	l.Emit(ctx, e)
+	if took := time.Duration(judgement.DurationMs) * time.Millisecond; took >= govern.LongVerify {
+		l.notes = append(l.notes, govern.Slow(l.spec.Verify.Command, took))
+	}
 	for _, line := range noise.Warnings {
-		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: line})
+		l.noteForContract(ctx, "verify", line)
 	}
 }
 

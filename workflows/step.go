@@ -114,7 +114,7 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 			r.Emit(ctx, loop.Event{Type: loop.PermissionDenied, Step: s.Key.Name, Role: role, Attempt: s.Key.Attempt, Reason: called.Denied, ErrorCode: string(fault.PermissionDenied)})
 		}
 		if o.Warning != "" {
-			r.Emit(ctx, loop.Event{Type: loop.Warned, Step: s.Key.Name, Reason: o.Warning})
+			r.noteForContract(ctx, s.Key.Name, o.Warning)
 		}
 		if o.Exhausted != "" { // the agent's unfinished work is undone
 			if err := r.exhausted(ctx, govern.BudgetEnd(o.Exhausted)); err != nil {

@@ -65,9 +65,16 @@ func (r *run) runGuard(ctx workflow.Context, begin ...func(*act.Step)) (act.Outc
 // canary breaks the code in scope and ends the loop if the commands that guard it do not notice.
 func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 	in.Step = r.newStep("canary", 0, time.Duration(in.LimitMs)*time.Millisecond)
+	in.Hollow = r.rules >= 6
 	out, err := step[act.Canaried](ctx, r, act.CanaryName, cmp.Or(in.Guard, in.Test), &in)
-	if err != nil || !out.Blind() {
+	if err != nil {
 		return err
+	}
+	if out.Hollow {
+		r.noteForContract(ctx, "canary", govern.Hollow(in.Guard, in.Test))
+	}
+	if !out.Blind() {
+		return nil
 	}
 	end := govern.NotReady
 	end.Reason, end.Advice = govern.Blind(out, in.Guard, in.Test)

@@ -121,37 +121,48 @@ func (m *Machine) AsksToken() bool {
 	return e.Auth && (len(m.Services) == 0 || m.Services[0] == e.Address)
 }
 
-// Protections returns what the contract says about the sandbox on this machine. Each sentence was tried in the loop's
-// own sandbox. broken are those that do not hold.
-func (ws *Workspace) Protections(ctx context.Context) (lines, broken []string, err error) {
+// Protection is what the contract says about the sandbox on this machine. Each sentence was tried in the loop's own
+// sandbox.
+type Protection struct {
+	Lines  []string
+	Broken []string // claims that do not hold
+	Claims int      // how many were tried
+	Lacks  []string // what is not protected
+}
+
+// Protections tries the sandbox on this machine.
+func (ws *Workspace) Protections(ctx context.Context) (p Protection, err error) {
 	if ws.Sandbox.Use == spec.Off {
-		return []string{"no sandbox (sandbox.use is off): agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI, and write your repository"}, nil, nil
+		p.Lines = []string{"no sandbox (sandbox.use is off): agent and commands run with your rights on this machine, and could reach $PAWL_HOME, the engine and its UI, and write your repository"}
+		p.Lacks = p.Lines
+		return p, nil
 	}
 	machine := sandbox.Probe()
 	r := ws.request(machine)
 	env, err := ws.Environment()
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	r.Own, r.Env, r.Tree = []string{ws.Exchange()}, env, "check"
 	if err := os.MkdirAll(held.At(r.Own[0]), 0o700); err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	policy := sandbox.Make(r)
 	claims := sandbox.Claims(ws.facts(ctx, policy))
 	s, err := ws.Supervise()
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	found, err := s.Check(ctx, proc.Check{Sandbox: policy, Asked: sandbox.Asked(claims)})
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	lines, broken = sandbox.Said(claims, found)
+	p.Lines, p.Broken = sandbox.Said(claims, found)
+	p.Claims, p.Lacks = len(claims), sandbox.Lacking(claims, found)
 	if machine.Files != sandbox.ByNothing {
-		lines = append(lines, sandbox.Grants(policy, ws.Sandbox.Allow)...)
+		p.Lines = append(p.Lines, sandbox.Grants(policy, ws.Sandbox.Allow)...)
 	}
-	return lines, broken, nil
+	return p, nil
 }
 
 // Named returns what agent and commands can read on this machine because the spec names it.

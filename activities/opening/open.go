@@ -182,9 +182,9 @@ func opened(ctx context.Context, ws *hosted.Workspace, base string) (act.Opened,
 
 // Site describes this host for the workflow, with the result of trying its sandbox.
 func Site(ctx context.Context, ws *hosted.Workspace) (act.Site, error) {
-	protections, broken, err := ws.Protections(ctx)
+	protection, err := ws.Protections(ctx)
 	if err == nil {
-		err = hosted.Ensure(ws.Sandbox, sandbox.Probe(), ws.Machine.ClosedPorts(), broken)
+		err = hosted.Ensure(ws.Sandbox, sandbox.Probe(), ws.Machine.ClosedPorts(), protection.Broken)
 	}
 	var moveAfter time.Duration
 	if ws.Remote {
@@ -192,7 +192,7 @@ func Site(ctx context.Context, ws *hosted.Workspace) (act.Site, error) {
 	}
 	return act.Site{
 		Ref: ws.Ref, Host: ws.Machine.Host, Queue: ws.Machine.Queue, Agents: ws.Machine.Agents, Desk: ws.Desk.Dir,
-		Protections: protections, MoveAfterMs: moveAfter.Milliseconds(), Attributes: ws.Machine.Attributes,
+		Protections: protection.Lines, Claims: protection.Claims, Lacks: protection.Lacks, MoveAfterMs: moveAfter.Milliseconds(), Attributes: ws.Machine.Attributes,
 	}, err
 }
 

@@ -45,6 +45,8 @@ type Findings struct {
 	Notes    []string
 	// Protections are the sentences about this host's sandbox that hold.
 	Protections []string
+	Claims      int      // how many claims about the sandbox were tried
+	Lacks       []string // what the sandbox does not protect
 	// Environment says which part of this process's environment agent and commands get.
 	Environment []string
 }
@@ -127,9 +129,11 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	} else if clash := slices.DeleteFunc(d.Clash, func(name string) bool { return spec.MatchAny(s.Protect, name) }); len(clash) > 0 {
 		out.Notes = append(out.Notes, "these files match the scope but are sealed, since they judge the work: "+git.QuoteSome(clash)+". To let tests change, name them in the scope. To let code change that the guard command names, put the command into a script, such as check.sh")
 	}
-	if out.Protections, _, err = ws.Protections(ctx); err != nil {
+	protection, err := ws.Protections(ctx)
+	if err != nil {
 		return out, err
 	}
+	out.Protections, out.Claims, out.Lacks = protection.Lines, protection.Claims, protection.Lacks
 	named, err := ws.Named(s)
 	if err != nil {
 		return out, err
@@ -152,9 +156,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	if err := out.ready(ctx, ws, s, d); err != nil {
 		return out, err
 	}
-	if k, err := kind.Of(s.Kind); err == nil && k.Reference && s.Guard.Command == "" {
-		out.Notes = append(out.Notes, "there is no guard: a change that improves the number is kept, even if it breaks something else")
-	}
+	out.Notes = append(out.Notes, govern.SpecNotes(s)...)
 	out.notes(s, d)
 	if err := dryRuns(ctx, ws, in, d, &out, tell); err != nil || len(out.Problems) > 0 {
 		return out, err

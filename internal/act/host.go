@@ -46,6 +46,9 @@ type Site struct {
 	Desk   string `json:"desk"`
 	// Protections say what this host protects from the agent in any case, and what it does not, for the contract.
 	Protections []string `json:"protections,omitempty"`
+	// Claims is how many claims about the sandbox were tried, 0 if that is not known. Lacks say what it does not protect.
+	Claims int      `json:"claims,omitempty"`
+	Lacks  []string `json:"lacks,omitempty"`
 	// MoveAfterMs is how long an activity may wait until the loop asks whether this host is gone; 0: the loop stays.
 	MoveAfterMs int64 `json:"moveAfterMs,omitempty"`
 	// Attributes says that the namespace knows the search attributes.

@@ -49,8 +49,11 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch, question, otherwise string) error {
 	a.listen()
 	choices := " [y/N] "
-	if about != nil {
+	switch {
+	case about != nil:
 		choices = " [y/N; d: show the change] "
+	case a.contract != "":
+		question = "v shows all of it. " + question
 	}
 	a.screen.Ask(question + choices)
 	for {
@@ -62,6 +65,10 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 				if a.reading == nil {
 					a.screen.Ask(question + choices)
 				}
+				continue
+			}
+			if a.readsContract(line) {
+				a.screen.Ask(question + choices)
 				continue
 			}
 			if !yes(line) {
@@ -83,8 +90,12 @@ func (a *app) listen() {
 func (a *app) showGate(ctx context.Context, s *session, state loop.State) {
 	style, g := a.screen.Style(), *state.Gate
 	if g.Kind == loop.GateContract {
-		if c, err := s.contract(ctx, state.Loop); err == nil {
-			a.screen.Print("\n" + style.Contract(c) + "\n")
+		if c, notes, err := s.contract(ctx, state.Loop); err == nil {
+			a.contract, a.notes = style.Contract(c), notes
+			a.screen.Print("\n" + style.ContractSummary(c, "all of it: pawl show "+shell.Quote(state.Loop)))
+			if len(notes) > 0 {
+				a.screen.Print(style.Notes(notes))
+			}
 			return
 		} else if !errors.Is(err, context.Canceled) {
 			a.say("the contract can't be shown: %v", err)
@@ -146,22 +157,32 @@ func (a *app) summarise(ctx context.Context, s *session, id string, p patch) {
 	}
 }
 
+// readsContract shows the whole contract to a person who types v.
+func (a *app) readsContract(line string) bool {
+	if a.contract == "" || !slices.Contains([]string{"v", "view"}, answered(line)) {
+		return false
+	}
+	a.screen.Print("\n" + a.contract + "\n")
+	return true
+}
+
 // contract asks a loop for its contract, and for what a person wants to know before approving it. If the loop does not
 // answer, it returns what this host's ledger has.
-func (s *session) contract(ctx context.Context, id string) (ui.Contract, error) {
+func (s *session) contract(ctx context.Context, id string) (ui.Contract, []string, error) {
 	v, err := s.Contract(ctx, id)
 	state, _ := s.State(ctx, id)
 	if err != nil {
 		var none error
 		if v, state, none = s.kept(ctx, id); none != nil {
-			return ui.Contract{}, err
+			return ui.Contract{}, nil, err
 		}
 	}
 	k, err := kind.Of(v.Spec.Kind)
 	return ui.Contract{
 		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
 		Environment: v.Environment, Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise,
-	}, err
+		Claims: v.Claims, Lacks: v.Lacks,
+	}, v.Notes, err
 }
 
 // kept returns the contract as this host's ledger has it, with the loop's state. Only a worker knows what protects the

@@ -18,7 +18,7 @@ func (f *follower) budget() loop.Budget { return f.state.Ticking(f.deps.Now()).B
 func questionAt(g loop.Gate, b loop.Budget) string {
 	switch {
 	case g.Kind == loop.GateContract:
-		return "Approve this contract and start? [y/N] "
+		return "v shows all of it. Approve this contract and start? [y/N] "
 	case g.Kind == loop.GateDiff:
 		return "Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later "
 	case g.Kind == loop.GateBudget:
@@ -86,6 +86,10 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		if f.reading == nil {
 			f.ask()
 		}
+		return nil
+	}
+	if g.Kind == loop.GateContract && f.readsContract(line) {
+		f.ask()
 		return nil
 	}
 	f.asking = false

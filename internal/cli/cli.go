@@ -106,6 +106,9 @@ type app struct {
 	typed  chan string // the lines of stdin, nil before the first question
 	// reading is the change that is asked about, while it is read.
 	reading *pages
+	// contract is the whole text of the contract that is asked about.
+	contract string
+	notes    []string // of that contract
 
 	json  bool
 	asked bool // for the version

@@ -51,12 +51,13 @@ type fakeTemporal struct {
 	events   []loop.Event
 	messages []sentMessage
 	over     chan struct{}
-	err      error  // the workflow's error, once it is over
-	listed   string // the query of the last list
-	stopped  bool   // somebody terminated it
-	noWorker bool   // queries and updates get no answer
-	ownSpec  bool   // messages are judged by the spec with which it was started
-	unsure   bool   // updates are accepted, but not replied to
+	err      error    // the workflow's error, once it is over
+	listed   string   // the query of the last list
+	stopped  bool     // somebody terminated it
+	noWorker bool     // queries and updates get no answer
+	notes    []string // of the contract
+	ownSpec  bool     // messages are judged by the spec with which it was started
+	unsure   bool     // updates are accepted, but not replied to
 
 	// What the loop does once it is started, and after each message that it accepted.
 	onStart func(*fakeTemporal)
@@ -93,6 +94,11 @@ func (f *fakeTemporal) begin() {
 		loop.Event{Type: loop.PhaseEntered, Phase: phase.Baseline},
 		loop.Event{Type: loop.ContractDrawn, Contract: &loop.Contract{Hash: testHash, Base: "2c9deac54712", Tools: []string{"*"}}},
 		loop.Event{Type: loop.BaselineMeasured, Metric: decimal("84.7")},
+	)
+	for _, note := range f.notes {
+		f.emit(loop.Event{Type: loop.Warned, Reason: note})
+	}
+	f.emit(
 		loop.Event{Type: loop.GateOpened, Gate: &loop.Gate{ID: "contract-5", Kind: loop.GateContract, Summary: "approve the contract", Hash: testHash, Answers: []string{"approve", "reject"}}},
 	)
 }
@@ -257,7 +263,7 @@ func (f *fakeTemporal) QueryWorkflow(ctx context.Context, id, _, name string, ar
 	case "contract":
 		sp := f.spec
 		sp.Kind = f.state.Kind
-		return encode(launch.ContractView{Contract: f.state.Contract, Spec: sp, Baseline: f.state.Baseline, InScope: 5, Protections: govern.Protections}), nil
+		return encode(launch.ContractView{Contract: f.state.Contract, Spec: sp, Baseline: f.state.Baseline, InScope: 5, Protections: govern.Protections, Notes: f.notes}), nil
 	}
 	return nil, serviceerror.NewQueryFailed("unknown query " + name)
 }

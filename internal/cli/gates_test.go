@@ -251,3 +251,35 @@ func TestTheReportOfADeliveryIsOne(t *testing.T) {
 	require.Contains(t, b.stdout.String(), "7 passed")
 	require.NotContains(t, b.stdout.String(), "metric")
 }
+
+// The notes stand above the question, once, and v shows what the summary leaves out.
+func TestAContractIsOneScreenAndVShowsAllOfIt(t *testing.T) {
+	f := improving()
+	f.notes = []string{"verify takes 1m3s"}
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	go func() {
+		b.awaitStderr("and start? [y/N] ")
+		io.WriteString(typist, "v\n")
+		b.awaitStderr("protection  ")
+		io.WriteString(typist, "y\n")
+	}()
+	require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
+	text := b.stderr.String()
+	require.Contains(t, text, "note: verify takes 1m3s\nv shows all of it. Approve this contract and start? [y/N] ")
+	require.Equal(t, 1, strings.Count(text, "verify takes 1m3s"), text)
+	require.Equal(t, 2, strings.Count(text, "Contract of loop-1"), "first the summary, then all of it")
+	require.Len(t, f.taken(), 1)
+}
+
+func TestAWarningThatTheContractDoesNotRepeatIsShown(t *testing.T) {
+	f := improving()
+	f.onStart = func(f *fakeTemporal) {
+		f.begin()
+		f.emit(loop.Event{Type: loop.Warned, Reason: "of an older worker"})
+	}
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "run", b.spec(), "--yes"), b.stderr.String())
+	require.Contains(t, b.stderr.String(), "of an older worker")
+}

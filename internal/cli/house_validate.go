@@ -49,6 +49,7 @@ looks for the planner and the secrets, and shows what the steward may do.`,
 		}),
 	}
 	o.chooses(cmd)
+	cmd.Flags().BoolVar(&o.full, "full", false, "show the whole contract, with every sealed name and every protection")
 	cmd.Flags().BoolVar(&printSchema, "schema", false, "print the JSON Schema of spec files instead")
 	return cmd
 }
@@ -142,11 +143,16 @@ func (a *app) validated(o runOptions, id string, sp spec.Spec, f preflight.Findi
 	shown := ""
 	if f.Contract != nil {
 		v.Hash = f.Contract.Hash()
-		shown = a.style().Contract(ui.Contract{
+		c := ui.Contract{
 			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, InScope: f.InScope, Protections: govern.Protected(f.Protections),
 			Environment: f.Environment,
 			Contract:    loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
-		})
+			Claims:      f.Claims, Lacks: f.Lacks,
+		}
+		shown = a.style().ContractSummary(c, "--full: all of it")
+		if o.full {
+			shown = a.style().Contract(c)
+		}
 	}
 	return a.conclude(v, shown, "keep this loop from starting", "pawl run "+o.words())
 }
@@ -180,8 +186,9 @@ func (a *app) conclude(v Validation, shown, keeps, start string) (err error) {
 }
 
 func (a *app) sayNotes(v Validation) {
+	style := a.screen.Style()
 	for _, note := range v.Notes {
-		a.say("note: %s", ui.Clean(note))
+		a.say("%s", style.Hang("note: "+ui.Clean(note), 6))
 	}
 }
 

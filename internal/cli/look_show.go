@@ -46,8 +46,8 @@ func (a *app) show(ctx context.Context, s *session, id string) error {
 	now := a.deps.Now()
 	text := a.style().State(k, r.State.Ticking(now), now)
 	if g := r.State.Gate; g != nil && g.Kind == loop.GateContract {
-		if c, err := s.contract(ctx, id); err == nil {
-			text += "\n\n" + a.style().Contract(c)
+		if c, notes, err := s.contract(ctx, id); err == nil {
+			text += "\n\n" + a.style().Contract(c) + ui.Around("\n\n", a.style().Notes(notes), "")
 		}
 	} else if !r.Ledger && !r.State.Status.Ended() {
 		// Only the loop knows its protections. Before the contract is drawn there are none.

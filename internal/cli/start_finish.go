@@ -52,6 +52,7 @@ func (f *follower) lasting() string {
 func (f *follower) finish(ctx context.Context, e client.Ending) error {
 	f.catchUp(ctx)
 	f.screen.Still()
+	f.showWarnings()
 	if err := f.report(ctx, e); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -41,6 +42,8 @@ type follower struct {
 
 	gate     *loop.Gate // the open gate that was shown last
 	asking   bool
+	approved bool         // the contract is approved
+	warned   []loop.Event // warnings that the contract repeats, so they are not shown before it
 	sent     chan error // results of the messages sent
 	halting  bool
 	choosing <-chan time.Time // after Ctrl-C, ends the wait for an answer to what it means; nil otherwise
@@ -129,6 +132,9 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 	if err := f.knows(u.State.Kind); err != nil {
 		return err
 	}
+	if c := u.State.Contract; c != nil && c.ApprovedAt != nil {
+		f.approved = true
+	}
 	f.show(u.Events)
 	if u.Err != nil {
 		if f.quietSince.IsZero() {
@@ -183,10 +189,31 @@ func (f *follower) show(events []loop.Event) {
 				f.screen.Print(style.Dim("        " + ui.Meaning(f.kind, *e.Record)))
 			}
 		}
+		if e.Type == loop.Warned && !f.approved {
+			f.warned = append(f.warned, e)
+			continue
+		}
+		if e.Type == loop.AutonomyStarted {
+			f.approved = true
+			f.showWarnings()
+		}
 		if line, ofNote := style.Note(e); ofNote {
 			f.screen.Print(line)
 		}
 	}
+}
+
+// showWarnings shows the warnings that no contract has shown.
+func (f *follower) showWarnings() {
+	for _, e := range f.warned {
+		if slices.Contains(f.notes, e.Reason) {
+			continue
+		}
+		if line, ofNote := f.screen.Style().Note(e); ofNote {
+			f.screen.Print(line)
+		}
+	}
+	f.warned = nil
 }
 
 // showRecorded shows what the ledger on this host has of a loop so far. The loop itself knows only its last events.
@@ -338,6 +365,7 @@ func (f *follower) opened(ctx context.Context, g loop.Gate) error {
 	}
 	f.screen.Still()
 	f.showGate(ctx, f.s, f.state)
+	f.showWarnings()
 	switch {
 	case f.o.watch:
 		return nil

@@ -31,6 +31,7 @@ type runOptions struct {
 	note    string // the note of the contract's approval
 	explain bool   // explain each outcome
 	watch   bool   // only watch
+	full    bool   // show the whole contract
 }
 
 func (a *app) runCommand() *cobra.Command {

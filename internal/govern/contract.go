@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pawl/internal/evidence"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/must"
 	"pawl/internal/spec"
@@ -68,6 +69,18 @@ func AskHash(contract *loop.Contract, g loop.Gate, b loop.Budget) string {
 }
 
 func digest(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
+
+// SpecNotes returns what a person should know about a spec before approving it, besides what its commands show.
+func SpecNotes(s spec.Spec) (notes []string) {
+	k, err := kind.Of(s.Kind)
+	if err != nil {
+		return nil
+	}
+	if k.Reference && s.Guard.Command == "" {
+		notes = append(notes, "there is no guard: a change that improves the number is kept, even if it breaks something else")
+	}
+	return notes
+}
 
 // Missing names all unmet preconditions of autonomy at once (A1). The contract is approved when nothing is missing.
 func Missing(s loop.State, sp spec.Spec, opened bool) []string {

@@ -31,7 +31,10 @@ type ContractView struct {
 	Baseline    *evidence.Decimal `json:"baseline"`
 	InScope     int               `json:"inScope"`
 	Protections []string          `json:"protections"`
-	Environment []string          `json:"environment"` // the worker's variables that the agent and the commands get
+	Claims      int               `json:"claims,omitempty"` // how many claims about the sandbox were tried
+	Lacks       []string          `json:"lacks,omitempty"`  // what the sandbox does not protect
+	Notes       []string          `json:"notes,omitempty"`  // what a person should know before approving
+	Environment []string          `json:"environment"`      // the worker's variables that the agent and the commands get
 }
 
 // TasksView is the answer to the query `tasks`: tasks from a position on, and how many there are.

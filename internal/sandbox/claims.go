@@ -16,6 +16,8 @@ type Claim struct {
 	Asked []Question // none of these may work
 	// Wish marks a claim that the spec does not ask for. If it fails, the contract says so, and nothing is broken.
 	Wish bool
+	// Open marks a claim whose sentence, even if it holds, says that something is not protected.
+	Open bool
 }
 
 // Facts are the input for claims.
@@ -68,6 +70,7 @@ func Claims(f Facts) []Claim {
 	network := Claim{Fails: "THE ENGINE CAN BE REACHED: agent and commands could answer a gate"}
 	// A command that can read files can read the token.
 	asks := f.Policy.Network == Open && f.Auth && m.Files != ByNothing
+	network.Open = f.Policy.Network == Open
 	switch {
 	case asks:
 		network.Holds = "THE NETWORK IS THIS MACHINE'S: agent and commands reach every service here and elsewhere; the engine and its UI answer nobody without pawl's token, which is out of their reach, but an agent could still answer its own gates through another program that reads your files"
@@ -218,16 +221,9 @@ func ports(all []int) string {
 // Said returns the sentences that may be said after the findings, and the claims that do not hold. A claim without
 // findings does not hold either.
 func Said(claims []Claim, found []Finding) (lines, broken []string) {
-	failed := map[Question]bool{} // what was tried and did not work
-	for _, f := range found {
-		failed[f.Question] = !f.Done
-	}
+	failed := failedOf(found)
 	for _, c := range claims {
-		holds := true
-		for _, q := range c.Asked {
-			holds = holds && failed[q]
-		}
-		if holds {
+		if c.holds(failed) {
 			lines = append(lines, c.Holds)
 			continue
 		}
@@ -237,6 +233,34 @@ func Said(claims []Claim, found []Finding) (lines, broken []string) {
 		}
 	}
 	return lines, broken
+}
+
+// Lacking returns the sentences about what a sandbox does not protect, after the findings.
+func Lacking(claims []Claim, found []Finding) (lacks []string) {
+	failed := failedOf(found)
+	for _, c := range claims {
+		switch {
+		case !c.holds(failed):
+			lacks = append(lacks, c.Fails)
+		case c.Open:
+			lacks = append(lacks, c.Holds)
+		}
+	}
+	return lacks
+}
+
+// failedOf returns what was tried and did not work.
+func failedOf(found []Finding) map[Question]bool {
+	failed := map[Question]bool{}
+	for _, f := range found {
+		failed[f.Question] = !f.Done
+	}
+	return failed
+}
+
+// holds reports whether nothing of what the claim asks worked.
+func (c Claim) holds(failed map[Question]bool) bool {
+	return !slices.ContainsFunc(c.Asked, func(q Question) bool { return !failed[q] })
 }
 
 // Asked returns the questions of all claims.

@@ -33,6 +33,9 @@ type Contract struct {
 	Plan        *loop.Plan // of a Deliver loop with a planner
 	Protections []string
 	Environment []string // which of the worker's variables agent and commands get
+	Tested      string   // what the guard has tested on the unchanged code, "" if that is not known
+	Claims      int      // how many claims about the sandbox were tried, 0 if that is not known
+	Lacks       []string // what the sandbox lacks
 }
 
 // maxSealed is how many sealed files are shown; the others are counted.
@@ -45,11 +48,7 @@ func (s Style) Contract(c Contract) string {
 	f.add("goal", written(sp.Goal)...)
 	f.add("repository", Clean(cmp.Or(c.Repo, sp.Repo.Path)), Around("branch ", Clean(sp.Repo.Base), " ")+"at "+Short(c.Contract.Base))
 	f.add("branch", Clean(branchName(c.Branch))+" (new; yours stay as they are)")
-	inScope := ""
-	if c.InScope >= 0 {
-		inScope = " (" + plural(c.InScope, "file") + ")"
-	}
-	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+inScope+", new files: "+sp.NewFiles)
+	f.add("scope", Clean(strings.Join(sp.Scope, "  "))+scopeCount(c))
 	f.add("sealed", sealed(c.Contract.Sealed)...)
 	f.add("policy", policy(sp))
 	f.add("setup", written(sp.Setup.Command)...)

@@ -70,9 +70,17 @@ func (s Style) Findings(all []Finding) string {
 	marks := map[string]string{"ok": s.paint(green, "ok  "), "note": s.paint(yellow, "note"), "failed": s.paint(red, "FAIL")}
 	var b strings.Builder
 	for _, f := range all {
-		b.WriteString(marks[f.Status] + "  " + pad(f.Name, width) + "  " + Clean(f.What) + "\n")
-		if f.Fix != "" {
-			b.WriteString(strings.Repeat(" ", width+8) + s.Dim("→ "+Clean(f.Fix)) + "\n")
+		head := marks[f.Status] + "  " + pad(f.Name, width) + "  "
+		blank := strings.Repeat(" ", width+8)
+		for _, line := range s.broken(Clean(f.What), width+8) {
+			b.WriteString(head + line + "\n")
+			head = blank
+		}
+		if f.Fix == "" {
+			continue
+		}
+		for _, line := range s.broken("→ "+Clean(f.Fix), width+8) {
+			b.WriteString(blank + s.Dim(line) + "\n")
 		}
 	}
 	return b.String()

@@ -46,6 +46,7 @@ func (s *Screen) Style() Style {
 	if s.fd < 0 { // no terminal
 		return style
 	}
+	style.Wrap = true
 	style.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" // https://no-color.org: any text means none
 	if size, err := unix.IoctlGetWinsize(s.fd, unix.TIOCGWINSZ); err == nil && size.Col > 0 {
 		style.Width = int(size.Col)

@@ -34,6 +34,7 @@ import (
 type Style struct {
 	Color bool
 	Width int
+	Wrap  bool // long lines are broken at Width
 	Zone  *time.Location
 }
 
@@ -143,8 +144,10 @@ func (f *fields) add(name string, lines ...string) {
 		if line == "" {
 			continue
 		}
-		f.b.WriteString(strings.TrimRight("  "+f.style.Dim(pad(name, f.width))+"  "+line, " ") + "\n")
-		name = ""
+		for _, part := range f.style.broken(line, f.width+4) {
+			f.b.WriteString(strings.TrimRight("  "+f.style.Dim(pad(name, f.width))+"  "+part, " ") + "\n")
+			name = ""
+		}
 	}
 }
 

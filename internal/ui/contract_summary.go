@@ -1,0 +1,213 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"pawl/internal/loop"
+)
+
+// summaryLines is how many lines the summary of a contract has at most, besides notes and what the sandbox lacks.
+const summaryLines = 20
+
+// ContractSummary renders a contract on one screen: what a person decides about. whole says how to see the rest, "" if
+// the question below says that. Values that are too long are cut, and end in "…". What the sandbox lacks is never cut.
+func (s Style) ContractSummary(c Contract, whole string) string {
+	title := s.Bold("Contract of "+Clean(c.Loop)) + s.Dim(Around("  (", whole, ")"))
+	rows := s.summaryRows(c)
+	fit(rows, summaryLines-1)
+
+	f := s.fields(10)
+	for _, row := range rows {
+		f.add(row.name, row.lines...)
+	}
+	return title + "\n" + f.String()
+}
+
+// summaryRow is a field of a summary, broken into lines.
+type summaryRow struct {
+	name  string
+	lines []string
+	text  string // what lines show, if they may be cut
+	tail  string // the end of text, which stays
+	width int
+}
+
+// fit shortens rows until they have at most limit lines: the longest one first, the lowest one of several.
+func fit(rows []summaryRow, limit int) {
+	total := 0
+	for _, row := range rows {
+		total += len(row.lines)
+	}
+	for ; total > limit; total-- {
+		longest := -1
+		for i, row := range rows {
+			if row.text == "" || len(row.lines) < 2 {
+				continue
+			}
+			if longest < 0 || len(row.lines) >= len(rows[longest].lines) {
+				longest = i
+			}
+		}
+		if longest < 0 {
+			return
+		}
+		rows[longest].shorten(len(rows[longest].lines) - 1)
+	}
+}
+
+// shorten makes a row n lines long, if it is longer. What is cut ends in "…".
+func (r *summaryRow) shorten(n int) {
+	if len(r.lines) <= n {
+		return
+	}
+	tail := wrap(strings.TrimLeft(r.tail, " "), r.width)
+	if r.tail == "" {
+		tail = nil
+	}
+	if len(tail) < n {
+		r.lines = append(cutLines(wrap(r.text, r.width), n-len(tail), r.width), tail...)
+		return
+	}
+	room := r.width - columns(r.tail) - 2
+	r.lines = []string{clip(strings.TrimRight(clip(r.text, max(10, room)), " …")+" …"+r.tail, r.width)}
+}
+
+// cutLines returns the first n of some lines. The last one says that there are more.
+func cutLines(lines []string, n, width int) []string {
+	kept := slices.Clone(lines[:min(n, len(lines))])
+	last := kept[len(kept)-1]
+	if columns(last) > width-2 {
+		last = strings.TrimRight(strings.TrimSuffix(clip(last, width-2), "…"), " ")
+	}
+	kept[len(kept)-1] = last + " …"
+	return kept
+}
+
+// longestRow is how many lines of a value are shown at most, even if there is room for more.
+const longestRow = 3
+
+func (s Style) summaryRows(c Contract) (rows []summaryRow) {
+	width := s.Width - 15 // of a value, which stands behind the names
+	addWith := func(name, text, tail string) {
+		if text == "" {
+			return
+		}
+		row := summaryRow{name: name, lines: wrap(text+tail, width), text: text, tail: tail, width: width}
+		row.shorten(longestRow)
+		rows = append(rows, row)
+	}
+	add := func(name, text string) { addWith(name, text, "") }
+	addWhole := func(name string, texts ...string) {
+		var lines []string
+		for _, text := range texts {
+			if text != "" {
+				lines = append(lines, wrap(text, width)...)
+			}
+		}
+		if len(lines) > 0 {
+			rows = append(rows, summaryRow{name: name, lines: lines})
+		}
+	}
+
+	sp := c.Spec
+	add("goal", Clean(strings.Join(strings.Fields(sp.Goal), " ")))
+	add("repository", joined(", ", Clean(cmp.Or(c.Repo, sp.Repo.Path)), Around("branch ", Clean(sp.Repo.Base), " ")+"at "+Short(c.Contract.Base))+
+		Around("; the work is on ", Clean(branchName(c.Branch)), ""))
+	addWith("scope", Clean(strings.Join(sp.Scope, "  ")), scopeCount(c))
+	if c.Plan != nil {
+		add("plan", onLine(c.Plan.Text)+" (SHA-256 "+Short(digest(c.Plan.Hash))+")")
+	}
+	add("setup", onLine(sp.Setup.Command))
+	if c.Kind.Tests {
+		test := "not required: the tests are skipped"
+		if sp.TestRequired() {
+			test = onLine(sp.Test.Command)
+		}
+		add("test", test)
+	}
+	if sp.Verify.Command != "" {
+		addWith("verify", onLine(sp.Verify.Command), " — "+verified(c.Kind, sp.Verify))
+	}
+	if criteria := criteria(s, sp); len(criteria) > 0 {
+		add("criteria", plural(len(criteria)-1, "criterion of the goal")+" that the reviewer ticks off")
+	}
+	addWith("guard", onLine(sp.Guard.Command), Around(" — ", Clean(c.Tested), ""))
+	add("check", onLine(sp.Check.Command))
+	add("sealed", sealedCount(c.Contract.Sealed))
+	addWith("agent", strings.Join(agents(sp), "; "), Around("; tools: ", Clean(strings.Join(c.Contract.Tools, " ")), ""))
+	add("budgets", joined("; ", budgets(sp.Limits), Around("stops after ", stops(c.Kind, sp.Limits), "")))
+	add("asks", strings.Join(asks(sp), "; "))
+	if c.Kind.Reference {
+		add("baseline", joined(" — ", number(c.Baseline), Clean(c.Noise)))
+		add("holdout", onLine(sp.Verify.Holdout.Command))
+		add("metrics", strings.Join(bounds(sp.Metrics), "; "))
+	}
+	add("tells", strings.Join(told(sp.Notify), "; "))
+	add("started by", strings.Join(s.steward(sp), "; "))
+	addWhole("granted", slices.Concat(environment(sp, nil), granted(sp), []string{titled("may write ", sp.Sandbox.Allow, "  ")})...)
+	rows = append(rows, s.sandboxRow(c, width))
+	addWhole("hash", c.Contract.Hash)
+	return rows
+}
+
+// onLine returns a text of several lines on one, with its breaks written out.
+func onLine(text string) string { return strings.Join(written(text), `\n`) }
+
+// scopeCount returns how many files may change, and whether new ones may be added.
+func scopeCount(c Contract) string {
+	count := ""
+	if c.InScope >= 0 {
+		count = " (" + plural(c.InScope, "file") + ")"
+	}
+	return count + ", new files: " + c.Spec.NewFiles
+}
+
+// sealedCount returns how much judges the work and can't change.
+func sealedCount(seals []loop.Seal) string {
+	if len(seals) == 0 {
+		return "nothing"
+	}
+	files := slices.DeleteFunc(slices.Clone(seals), func(seal loop.Seal) bool { return seal.Names != "" })
+	text := sealCount(seals)
+	if len(files) == 0 || len(files) > 3 {
+		return text
+	}
+	names := make([]string, len(files))
+	for i, seal := range files {
+		names[i] = seal.Path
+	}
+	return text + ": " + Clean(strings.Join(names, "  "))
+}
+
+// sandboxRow says that the sandbox is full, or what it lacks. If that is not known, it repeats what the host said.
+func (s Style) sandboxRow(c Contract, width int) summaryRow {
+	row := summaryRow{name: "sandbox"}
+	switch {
+	case len(c.Lacks) > 0:
+		for _, lack := range c.Lacks {
+			for _, line := range wrap(onLine(lack), width) {
+				row.lines = append(row.lines, s.paint(red, line))
+			}
+		}
+	case c.Claims > 0:
+		row.lines = []string{"full (" + itoa(c.Claims) + " of " + itoa(c.Claims) + " claims hold, each tried on this machine)"}
+	default:
+		for _, line := range s.protections(c.Protections) {
+			row.lines = append(row.lines, wrap(line, width)...)
+		}
+	}
+	return row
+}
+
+// Notes renders what a person should know before approving a contract.
+func (s Style) Notes(notes []string) string {
+	var b strings.Builder
+	for _, note := range notes {
+		style := s
+		style.Wrap = true
+		b.WriteString(style.Hang(s.paint(yellow, "note: ")+Clean(note), len("note: ")) + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,91 @@
+package ui_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/kind"
+	"pawl/internal/loop"
+	"pawl/internal/spec"
+	"pawl/internal/ui"
+)
+
+// longContract has more than a screen can hold in every field.
+func longContract() ui.Contract {
+	long := strings.Repeat("words of a long goal ", 60)
+	seals := []loop.Seal{{Path: "pytest.py", Names: loop.SealNew}}
+	for range 30 {
+		seals = append(seals, loop.Seal{Path: "tests/test_a.py"})
+	}
+	return ui.Contract{
+		Kind: kind.Improve, Loop: "demo-1", Repo: "/home/me/src/routes", Branch: "pawl/demo-1", Baseline: ref("34051.6"), InScope: 5,
+		Noise: strings.Repeat("it varies much ", 30), Tested: "6 passed, 1 skipped (pytest)",
+		Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}, Sealed: seals},
+		Spec: spec.Spec{
+			Goal: long, Repo: spec.Repo{Base: "main"}, Scope: []string{strings.Repeat("src/*.py ", 40)}, NewFiles: "deny",
+			Setup:  spec.Setup{Command: strings.Repeat("make deps && ", 30)},
+			Verify: spec.Verify{Command: strings.Repeat("go run ./cmd/measure && ", 20), Timeout: spec.Duration(30 * time.Second), Direction: "lower"},
+			Guard:  spec.Guard{Command: "pytest -q", Timeout: spec.Duration(5 * time.Minute)},
+			Agent:  spec.Agent{Command: spec.Argv{List: []string{"sh", "/tmp/my agent.sh"}}},
+			Limits: spec.Limits{Iterations: 1, ActiveTime: spec.Duration(10 * time.Minute), ToolCalls: 60, Discards: 10},
+			Notify: []string{"https://example.com/hook"},
+		},
+	}
+}
+
+func TestTheSummaryOfAContractFitsOnAScreen(t *testing.T) {
+	narrow := ui.Style{Width: 80, Zone: zone, Wrap: true}
+	c := longContract()
+	c.Claims = 8
+	text := narrow.ContractSummary(c, "")
+	lines := strings.Split(text, "\n")
+	require.LessOrEqual(t, len(lines), 20, text)
+	for _, line := range lines {
+		require.LessOrEqual(t, runewidth.StringWidth(line), 80, line)
+	}
+	for _, want := range []string{"goal", "src/*.py", "(5 files)", "lower is better", "pytest -q — 6 passed, 1 skipped (pytest)", "30 sealed files, 1 sealed name", "sh '/tmp/my agent.sh'; tools: *", "1 iteration", "34051.6", "full (8 of 8", hash} {
+		require.Contains(t, strings.Join(strings.Fields(text), " "), want)
+	}
+	require.Contains(t, text, " …\n", "what is cut says so")
+}
+
+func TestWhatTheSandboxLacksIsNeverCut(t *testing.T) {
+	c := longContract()
+	c.Claims = 8
+	c.Lacks = []string{"THE NETWORK IS THIS MACHINE'S: " + strings.Repeat("an agent could reach it ", 20) + "to the end", "MEMORY IS NOT BOUNDED"}
+	text := strings.Join(strings.Fields(ui.Style{Width: 80, Zone: zone}.ContractSummary(c, "")), " ")
+	require.Contains(t, text, "to the end MEMORY IS NOT BOUNDED")
+	require.NotContains(t, text, "full (")
+	c.Claims, c.Lacks, c.Protections = 0, nil, []string{"a worker knows it; none answers now"}
+	text = ui.Style{Width: 80, Zone: zone}.ContractSummary(c, "")
+	require.Contains(t, text, "sandbox     a worker knows it; none answers now")
+	require.NotContains(t, text, "full (")
+}
+
+func TestNothingHidesInASummary(t *testing.T) {
+	c := longContract()
+	c.Spec.Setup.Command, c.Spec.Verify.Command = "true\nrm -rf ~", "echo 1 \x1b[2K\r# rm -rf ~\u202e"
+	text := ui.Style{Width: 80, Zone: zone}.ContractSummary(c, "")
+	require.Contains(t, text, `true\nrm -rf ~`)
+	require.Contains(t, text, `echo 1 \u{1b}[2K\r# rm -rf ~\u{202e}`)
+	require.NotContains(t, text, "\x1b")
+}
+
+func TestLongLinesOfATerminalHang(t *testing.T) {
+	narrow := ui.Style{Width: 40, Zone: zone, Wrap: true}
+	require.Equal(t, "note: a sentence that has more words\n      than fit on a line", narrow.Hang("note: a sentence that has more words than fit on a line", 6))
+	require.Equal(t, "short", narrow.Hang("short", 6))
+	long := strings.Repeat("x", 100)
+	for _, line := range strings.Split(narrow.Hang(long, 6), "\n") {
+		require.LessOrEqual(t, len(line), 40)
+	}
+	colored := ui.Style{Width: 40, Color: true, Wrap: true}
+	text := colored.Protections([]string{"THE NETWORK IS OPEN and so on and so forth until the line is over"})
+	for _, line := range strings.Split(text, "\n") {
+		require.Equal(t, strings.Count(line, "\x1b[31m"), strings.Count(line, "\x1b[0m")-strings.Count(line, "\x1b[2m"), "each line has its colour: %q", line)
+	}
+}

@@ -1,0 +1,123 @@
+package ui
+
+import (
+	"regexp"
+	"strings"
+)
+
+// color matches the sequences with which paint colours text. Nobody else's text has any.
+var color = regexp.MustCompile("^\x1b\\[[0-9;]*m")
+
+// wrap breaks text into lines of at most width columns, between words if that is possible. A colour that is in force
+// at a break is ended there and begins again on the next line. Without a width, it does not break.
+func wrap(text string, width int) []string {
+	if width < 1 || columns(strip(text)) <= width {
+		return []string{text}
+	}
+	var lines []string
+	var line strings.Builder
+	used, active := 0, ""
+
+	breakLine := func() {
+		broken := strings.TrimRight(line.String(), " ")
+		if active != "" {
+			broken += reset
+		}
+		lines = append(lines, broken)
+		line.Reset()
+		line.WriteString(active)
+		used = 0
+	}
+
+	for text != "" {
+		if sequence := color.FindString(text); sequence != "" {
+			line.WriteString(sequence)
+			text = text[len(sequence):]
+			active = sequence
+			if sequence == reset {
+				active = ""
+			}
+			continue
+		}
+		word := nextWord(text)
+		text = text[len(word):]
+		length := columns(strings.TrimRight(word, " "))
+		if used > 0 && used+length > width {
+			breakLine()
+		}
+		for length > width { // a word that no line can hold
+			part := clipped(word, width)
+			line.WriteString(part)
+			word = word[len(part):]
+			length = columns(strings.TrimRight(word, " "))
+			breakLine()
+		}
+		line.WriteString(word)
+		used += columns(word)
+	}
+	if used > 0 {
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	} else if len(lines) > 0 && active == "" {
+		lines[len(lines)-1] += line.String() // the end of a colour
+	}
+	return lines
+}
+
+// nextWord returns the beginning of text up to the next word or colour.
+func nextWord(text string) string {
+	for i := range text {
+		switch {
+		case i > 0 && text[i] == '\x1b':
+			return text[:i]
+		case i > 0 && text[i-1] == ' ' && text[i] != ' ':
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// clipped returns the beginning of a word that fits into width columns, and at least one character.
+func clipped(word string, width int) string {
+	end := len(word)
+	used := 0
+	for i, r := range word {
+		used += columns(string(r))
+		if used > width && i > 0 {
+			end = i
+			break
+		}
+	}
+	return word[:end]
+}
+
+// strip returns text without colours.
+func strip(text string) string {
+	if !strings.Contains(text, "\x1b") {
+		return text
+	}
+	return anyColor.ReplaceAllString(text, "")
+}
+
+var anyColor = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// broken wraps text that stands behind indent columns, if lines are to be broken.
+func (s Style) broken(text string, indent int) []string {
+	if !s.Wrap {
+		return []string{text}
+	}
+	return wrap(text, max(20, s.Width-1-indent))
+}
+
+// Hang wraps text for a terminal. The lines after the first begin with indent spaces.
+func (s Style) Hang(text string, indent int) string {
+	if !s.Wrap {
+		return text
+	}
+	first := wrap(text, s.Width-1)
+	if len(first) == 1 {
+		return text
+	}
+	rest := strings.TrimLeft(strings.TrimPrefix(text, first[0]), " ")
+	lines := wrap(rest, max(20, s.Width-1-indent))
+	return first[0] + "\n" + strings.Repeat(" ", indent) + strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+}
