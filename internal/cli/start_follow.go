@@ -44,7 +44,7 @@ type follower struct {
 	asking   bool
 	approved bool         // the contract is approved
 	warned   []loop.Event // warnings that the contract repeats, so they are not shown before it
-	sent     chan error // results of the messages sent
+	sent     chan error   // results of the messages sent
 	halting  bool
 	choosing <-chan time.Time // after Ctrl-C, ends the wait for an answer to what it means; nil otherwise
 	runToken sdk.WorkflowRun

@@ -325,14 +325,18 @@ func sealCount(seals []loop.Seal) string {
 		return len(list.Filter(seals, func(seal loop.Seal) bool { return seal.Names == names }))
 	}
 	files, outside := count(""), count(loop.SealOutside)
-	text := plural(files, "sealed file")
-	if names := len(seals) - files - outside; names > 0 {
-		text += ", " + plural(names, "sealed name")
+	names := len(seals) - files - outside
+	var parts []string
+	if files > 0 || len(seals) == 0 {
+		parts = append(parts, plural(files, "sealed file"))
+	}
+	if names > 0 {
+		parts = append(parts, plural(names, "sealed name"))
 	}
 	if outside > 0 {
-		text += ", " + plural(outside, "file") + " outside"
+		parts = append(parts, plural(outside, "file")+" outside")
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // sealed returns what judges the work: files by their names, then the globs, then what is outside the repository.
