@@ -174,6 +174,9 @@ func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error
 		if err != nil {
 			return nil, err
 		}
+		if len(out.Altered) > 0 {
+			return nil, unready(c.name, c.command, out.Ending(), out, govern.AlteredAdvice(c.name))
+		}
 		leftovers = out.Leftovers // guard is the last
 		if !out.OK() {
 			l.Emit(ctx, loop.Event{Type: loop.Warned, Step: c.name, Reason: fmt.Sprintf(

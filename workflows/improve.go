@@ -99,7 +99,8 @@ func (l *improve) prepare(ctx workflow.Context) error {
 			return err
 		}
 		if !guard.OK() {
-			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, "Run it in a fresh clone: it has to exit 0 before there is anything to guard.")
+			advice := govern.AdviceFor("guard", guard.Altered, "Run it in a fresh clone: it has to exit 0 before there is anything to guard.")
+			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, advice)
 		}
 		tests, leftovers = guard.Tests, loop.Union(leftovers, guard.Leftovers)
 	}
@@ -139,7 +140,8 @@ func (l *improve) checkUnchanged(ctx workflow.Context) error {
 
 // unmeasured returns the end of a loop whose unchanged code has no metric.
 func (l *improve) unmeasured(why string, out act.Measured) error {
-	return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, "Run it in a fresh clone: it has to exit 0 and print a number.")
+	advice := govern.AdviceFor("verify", out.Altered, "Run it in a fresh clone: it has to exit 0 and print a number.")
+	return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, advice)
 }
 
 // unready returns the end of a loop if one of its commands fails on the unchanged code.
@@ -287,6 +289,9 @@ func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, e
 	}
 	v := measurement(out)
 	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out.Outcome)...)
+	if len(out.Altered) > 0 {
+		l.iteration.note = out.Failure
+	}
 	judgement := l.measured(out, v.Reason())
 	if v.Number {
 		l.tookOf(ctx, out)

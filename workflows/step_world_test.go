@@ -75,6 +75,7 @@ type stepped struct {
 	Unlayered                  bool
 	Passing                    int // tests in a guard
 	Leftovers                  []string
+	Altered                    []string
 	Files                      int  // of a canary
 	Seen                       bool // by a command
 }

@@ -39,6 +39,7 @@ func (r *run) attempt() int {
 func (r *run) newVerify() act.Verify {
 	v := r.spec.Verify
 	in := act.Verify{Step: r.newStep("verify", r.attempt(), v.Timeout.D()), Command: v.Command, Pattern: v.Pattern, Form: r.State().Form}
+	in.Intact = r.rules >= 6
 	in.Names = list.Map(r.spec.Metrics, func(m evidence.Bound) string { return m.Name })
 	return in
 }
@@ -50,6 +51,7 @@ func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error)
 // runGuard runs the guard command. begin gets its step first.
 func (r *run) runGuard(ctx workflow.Context, begin ...func(*act.Step)) (act.Outcome, error) {
 	g := act.Guard{Step: r.newStep("guard", r.attempt(), r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command, Reports: r.spec.ReportsOf(r.spec.Guard.Command)}
+	g.Intact = r.rules >= 6
 	if !r.spec.FewerTests() {
 		g.Tests = r.State().GuardTests
 	}

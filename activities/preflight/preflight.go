@@ -188,6 +188,11 @@ func (f *Findings) leaves(k kind.Kind, name string, r act.Outcome) {
 	f.Notes = append(f.Notes, fmt.Sprintf("the %s command leaves files behind that git does not ignore (%s). %s", name, git.QuoteSome(left), says))
 }
 
+// altered adds the problem of a command that changes tracked files of the code that it judges.
+func (f *Findings) altered(key, command string, r act.Outcome) {
+	f.problem(key, fmt.Sprintf("the %s command changes files of the unchanged code (%s): `%s`", key, strings.Join(r.Altered, ", "), command), govern.AlteredAdvice(key))
+}
+
 func (f *Findings) problem(check, what, do string) {
 	f.Problems = append(f.Problems, Problem{Check: check, What: what, Do: do})
 }

@@ -275,6 +275,28 @@ func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 	}
 }
 
+// TestP0_ACommandThatChangesTheCodeItJudgesIsRefused, and only one that does.
+func TestP0_ACommandThatChangesTheCodeItJudgesIsRefused(t *testing.T) {
+	t.Parallel()
+	l := actest.Begin(t, spec.Deny)
+	off := false
+	try := func(verify, guard string) []preflight.Problem {
+		t.Helper()
+		s := l.Spec
+		s.Validation.Canary = &off
+		s.Verify.Command, s.Guard.Command = verify, guard
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		return f.Problems
+	}
+	require.Empty(t, try("echo 1; touch work/a", "touch left"))
+	problems := try("echo x >>work/a; echo 1", "rm work/b")
+	require.Len(t, problems, 2)
+	require.Contains(t, problems[0].What, "the verify command changes files of the unchanged code (work/a): `echo x >>work/a; echo 1`")
+	require.Contains(t, problems[1].What, "the guard command changes files of the unchanged code (work/b)")
+	require.Contains(t, problems[1].Do, "eslint without --fix")
+}
+
 // TestValidateMeasuresTheNoiseOfALoopThatWouldStart, as the loop does, after everything else has passed. A failing
 // guard is reported after one measurement.
 func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {

@@ -75,6 +75,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	var measured act.Measured
 	if runs("verify", s.Verify.Command) {
 		w := work("verify", 0, s.Verify.Timeout.D())
+		w.In.Intact = true
 		r, err := w.Verify(ctx, verifyOf(s, nil))
 		if done, err := over("verify", r.Outcome, err); done {
 			return err
@@ -86,6 +87,8 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		printed, _ := hosted.ReadTail(filepath.Join(w.Dir, "stdout"), hosted.TailLength) // empty if the command could not be started
 		out.Printed = secret.Redact(strings.ToValidUTF8(string(printed), "?"))
 		switch {
+		case len(r.Altered) > 0:
+			out.altered("verify", s.Verify.Command, r.Outcome)
 		case k.Mends && !r.OK():
 			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine if the loop is meant to fix it.")
 		case !r.OK():
@@ -98,13 +101,17 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		measured = r
 	}
 	if runs("guard", s.Guard.Command) {
-		r, err := work("guard", 0, s.Guard.Timeout.D()).Judged(ctx, s.Guard.Command, s.ReportsOf(s.Guard.Command)...)
+		w := work("guard", 0, s.Guard.Timeout.D())
+		w.In.Intact = true
+		r, err := w.Judged(ctx, s.Guard.Command, s.ReportsOf(s.Guard.Command)...)
 		if done, err := over("guard", r, err); done {
 			return err
 		}
 		out.Guard = &r
 		switch {
 		case r.OK():
+		case len(r.Altered) > 0:
+			out.altered("guard", s.Guard.Command, r)
 		case k.Mends:
 			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, r)+"\nNo change reaches the tests before it passes.")
 		default:
@@ -154,7 +161,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		return plainly(out.vary(s, measured, func(sample int) (act.Measured, error) {
 			tell(fmt.Sprintf("verify, run %d", sample+1))
 			again := work("verify", sample, s.Verify.Timeout.D())
-			again.In.Clean = true
+			again.In.Clean, again.In.Intact = true, true
 			r, err := again.Verify(ctx, verifyOf(s, measured.Form))
 			return r, unlessInterrupted(ctx, r.Outcome, err)
 		}))

@@ -16,6 +16,7 @@ import (
 	"pawl/internal/crash"
 	"pawl/internal/durable"
 	"pawl/internal/evidence"
+	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/panics"
 	"pawl/internal/proc"
@@ -255,6 +256,26 @@ func fewer(pass, did int) string {
 	return fmt.Sprintf("it exits 0, but fewer tests pass than on the unchanged code: %d instead of %d", pass, did)
 }
 
+// intact makes a command that passed fail if it left tracked files of the commit changed. What it passed is not what is
+// kept then.
+func (w *Work) intact(ctx context.Context, out *act.Outcome) error {
+	if !w.In.Intact || !out.OK() {
+		return nil
+	}
+	altered, err := w.Workspace.Judge.Altered(ctx, w.In.Head)
+	if err != nil || len(altered) == 0 {
+		return err
+	}
+	named := slices.DeleteFunc(altered, func(name string) bool { return secret.Redact(name) != name })
+	out.Altered = changes.Quoted(named[:min(len(named), git.MaxNamed)])
+	out.Failure = "it exits 0, but changes files of the commit, so it judged other code: " + git.QuoteSome(named)
+	digest := out.Failure + ".\nMake the change so that the command leaves these files as they are: with what it writes into them.\n"
+	if err := durable.WriteFile(filepath.Join(w.Dir, digestFile), []byte(digest), 0o600); err != nil {
+		return fmt.Errorf("writing the digest: %w", err)
+	}
+	return nil
+}
+
 // Judged runs a command in the judge, and keeps the reports that it writes there.
 func (w *Work) Judged(ctx context.Context, command string, reports ...string) (act.Outcome, error) {
 	if w.In.Scratch && !w.Workspace.Layered() {
@@ -270,7 +291,10 @@ func (w *Work) Judged(ctx context.Context, command string, reports ...string) (a
 	if err == nil {
 		err = keepReports(w.Workspace.Judge.Dir, reports, filepath.Join(w.Dir, reportsFile))
 	}
-	if err == nil && !out.OK() && !out.Interrupted {
+	if err == nil {
+		err = w.intact(ctx, &out)
+	}
+	if err == nil && !out.OK() && !out.Interrupted && len(out.Altered) == 0 {
 		err = w.digested(&out)
 	}
 	if err == nil {
@@ -329,7 +353,10 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return out, err
 	}
-	if out.Outcome, err = w.measure(ctx, in); err != nil || !out.OK() {
+	if out.Outcome, err = w.measure(ctx, in); err != nil {
+		return out, err
+	}
+	if err := w.intact(ctx, &out.Outcome); err != nil || !out.OK() {
 		return out, err
 	}
 	if out.Leftovers, err = w.leftUnchanged(ctx); err != nil {

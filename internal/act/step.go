@@ -41,6 +41,8 @@ type Step struct {
 	Trial bool `json:"trial,omitempty"`
 	// Scratch makes the judge anew, and gives the command the user's caches without what the loop wrote there.
 	Scratch bool `json:"scratch,omitempty"`
+	// Intact makes a command fail that leaves tracked files of the judged commit changed: it has judged other code.
+	Intact bool `json:"intact,omitempty"`
 }
 
 // Concerns returns the step.
@@ -94,6 +96,9 @@ type Outcome struct {
 	// Leftovers are the files that a command of the spec left in the tree and that git does not ignore. They are set
 	// by judgements of the unchanged code, and by checks.
 	Leftovers []string `json:"leftovers,omitempty"`
+	// Altered are the tracked files of the commit that a judging command left changed, git-quoted and capped. It has
+	// failed then, whatever its exit code.
+	Altered []string `json:"altered,omitempty"`
 	// Unlayered says that a step from scratch ran nothing, because this machine does not keep a loop's caches apart.
 	Unlayered bool `json:"unlayered,omitempty"`
 	// RateLimit says why an agent's program refused to work.

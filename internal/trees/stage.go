@@ -284,7 +284,7 @@ func (s *staging) tooLarge(ctx context.Context, files []found) error {
 				if f.is.Size <= s.Largest {
 					continue
 				}
-				if id, err := s.blobID(f.path); err != nil || id == entry.blobText() {
+				if id, err := s.root.blobID(f.path); err != nil || id == entry.blobText() {
 					continue // git reports a file that can't be read
 				}
 			}
@@ -440,7 +440,7 @@ func (s *staging) dropConversions(ctx context.Context, files []git.FileChange) (
 		if f.Status != 'M' || !f.HasContent() || f.OldBlob == f.NewBlob {
 			continue
 		}
-		id, err := s.blobID(f.Path)
+		id, err := s.root.blobID(f.Path)
 		if err != nil {
 			return false, err
 		}
@@ -496,8 +496,8 @@ const (
 )
 
 // blobID returns the object ID of a file's present bytes.
-func (s *staging) blobID(p string) (string, error) {
-	f, err := s.root.openFile(p)
+func (d *folder) blobID(p string) (string, error) {
+	f, err := d.openFile(p)
 	if err != nil {
 		return "", err
 	}
