@@ -34,6 +34,18 @@ type Drawn struct {
 	Unsealed []string // folders that commands name and that may change
 	Seals    seal.Set
 	Read     func(file string) string
+	modes    map[string]string
+}
+
+// Mode returns the mode that git has for a file of the base, "" if there is none. linked is true if the path leads
+// through a link or a submodule, so that the base does not say what is there.
+func (d Drawn) Mode(name string) (mode string, linked bool) {
+	for dir := name; dir != "."; dir = path.Dir(dir) {
+		if m := d.modes[dir]; m == "120000" || m == "160000" {
+			return m, true
+		}
+	}
+	return d.modes[name], false
 }
 
 // Draw makes the contract of a spec at a base commit.
@@ -42,10 +54,11 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	if err != nil {
 		return Drawn{}, fmt.Errorf("listing the base's files: %w", err)
 	}
-	d := Drawn{Names: make([]string, len(entries))}
+	d := Drawn{Names: make([]string, len(entries)), modes: map[string]string{}}
 	blobs := map[string]store.TreeEntry{}
 	for i, e := range entries {
 		d.Names[i], blobs[e.Path] = e.Path, e
+		d.modes[e.Path] = e.Mode
 		if s.Match(e.Path) {
 			d.InScope++
 		}

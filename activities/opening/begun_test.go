@@ -3,11 +3,13 @@ package opening_test
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/preflight"
 	"pawl/internal/act"
 	"pawl/internal/fault"
 	"pawl/internal/loop"
@@ -67,25 +69,54 @@ func TestA1_TheModeIsAPreconditionNamedWithTheOthersBeforeAnythingRuns(t *testin
 	require.ErrorContains(t, err, "the mode is plan, but a loop starts only in mode mission")
 }
 
-// The person who approves the contract learns that it can't work here, and not three failed iterations later.
-func TestAnAgentThatTheHostDoesNotHaveIsToldBeforeTheApproval(t *testing.T) {
+// A loop that can't work here is refused before anything is measured, as validate refuses it.
+func TestP0_WhatThisHostLacksIsToldBeforeAnythingIsMeasured(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		agent spec.Agent
-		told  bool
+	command := func(list ...string) spec.Agent { return spec.Agent{Use: "command", Command: spec.Argv{List: list}} }
+	for name, c := range map[string]struct {
+		change func(*spec.Spec)
+		lacks  string
 	}{
-		{spec.Agent{Use: "command", Command: spec.Argv{List: []string{"no-such-program", "sh"}}}, true},
-		{spec.Agent{Use: "command", Command: spec.Argv{Shell: "no-such-program --fast"}}, true},
-		{spec.Agent{Use: "command", Command: spec.Argv{List: []string{"./in-the-tree.sh"}}}, false},
-		{spec.Agent{Use: "command", Command: spec.Argv{List: []string{"sh", "no-such-program"}}}, false},
+		"an agent by its name": {func(s *spec.Spec) { s.Agent = command("no-such-program", "sh") }, "the agent's program no-such-program is not on the PATH"},
+		"an agent's shell command": {func(s *spec.Spec) {
+			s.Agent = spec.Agent{Use: "command", Command: spec.Argv{Shell: "no-such-program --fast"}}
+		}, "no-such-program is not on the PATH"},
+		"an agent by its path":        {func(s *spec.Spec) { s.Agent = command("./agent.sh") }, "the agent's command needs ./agent.sh, which is not in the repository's commit"},
+		"not executable":              {func(s *spec.Spec) { s.Agent = command("./work/a") }, "the agent's command needs ./work/a, which is not executable"},
+		"a command by its path":       {func(s *spec.Spec) { s.Guard.Command = "./run-tests.sh -q" }, "guard.command needs ./run-tests.sh, which is not in the repository's commit"},
+		"a virtual environment":       {func(s *spec.Spec) { s.Guard.Command = ".venv/bin/python -m pytest" }, "guard.command needs .venv/bin/python, which is not in"},
+		"a command by its name":       {func(s *spec.Spec) { s.Guard.Command = "pytestt -q" }, "guard.command needs pytestt, which is not on the PATH"},
+		"a module of Python":          {func(s *spec.Spec) { s.Guard.Command = "python3 -m no_such_module" }, "guard.command needs the Python module no_such_module"},
+		"made by setup":               {func(s *spec.Spec) { s.Setup.Command, s.Guard.Command = "make it", "./made.sh" }, ""},
+		"made by an earlier command":  {func(s *spec.Spec) { s.Guard.Command = "cp work/a t.sh && ./t.sh" }, ""},
+		"a module that is there":      {func(s *spec.Spec) { s.Guard.Command = "python3 -m unittest" }, ""},
+		"nothing that can be checked": {func(s *spec.Spec) { s.Agent = command("sh", "no-such-program") }, ""},
 	} {
-		l := actest.Begin(t, spec.Deny)
-		s := l.Spec
-		s.Name, s.Agent = "y", c.agent
-		o, err := l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
-		require.NoError(t, err)
-		warned := strings.Join(o.Warnings, "\n")
-		require.Equal(t, c.told, strings.Contains(warned, "an agent's program is not on the PATH of this host's worker, so its calls will fail: no-such-program."), warned)
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "module") {
+				if _, err := exec.LookPath("python3"); err != nil {
+					t.Skip("there is no Python")
+				}
+			}
+			l := actest.Begin(t, spec.Deny)
+			s := l.Spec
+			s.Name = "y"
+			c.change(&s)
+			_, err := l.Open(t.Context(), act.Open{Loop: "y", FirstRun: "second", Spec: s})
+			if c.lacks == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.True(t, wire.Is(err, fault.PreconditionFailed), "%v", err)
+			require.ErrorContains(t, err, c.lacks)
+
+			f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(step string) {
+				require.NotContains(t, []string{"verify", "guard", "test"}, step, "nothing is measured")
+			})
+			require.NoError(t, err)
+			require.Len(t, f.Problems, 1)
+			require.Contains(t, f.Problems[0].What, c.lacks, "validate says the same")
+		})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"pawl/activities/calls"
 	"pawl/activities/contracts"
@@ -13,7 +12,6 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/durable"
 	"pawl/internal/fault"
-	"pawl/internal/git"
 	"pawl/internal/govern"
 	"pawl/internal/ledger"
 	"pawl/internal/spec"
@@ -28,11 +26,7 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 	if f := d.Closed(ws, s); f != nil {
 		return hosted.Refuse(f)
 	}
-	missing, err := without(ws, s)
-	if err != nil {
-		return err
-	}
-	out.Terms, out.InScope, out.Warnings = d.Terms(), d.InScope, append(d.Warnings, missing...)
+	out.Terms, out.InScope, out.Warnings = d.Terms(), d.InScope, d.Warnings
 	counting, _, err := calls.Counting(ws, s)
 	if err != nil {
 		return err
@@ -43,25 +37,15 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 		return err
 	}
 	out.Protections = append(out.Protections, named...)
+	ready, err := Ready(ctx, ws, s, d, false)
+	if err != nil {
+		return err
+	}
+	if err := ready.err(); err != nil {
+		return err
+	}
 	ws.Book.Bind(d.Contract)
 	return durable.WriteJSON(filepath.Join(ws.Machine.Home.Loop(ws.Ref), ledger.ContractFile), d.Contract)
-}
-
-// without warns of agents whose program this host does not have: every call would fail, but only after the approval.
-func without(ws *hosted.Workspace, s spec.Spec) (warning []string, err error) {
-	env, err := ws.Environment()
-	var missing []string
-	for _, agent := range s.Agent.All() {
-		for _, name := range contracts.Programs(agent.Agent) {
-			if !slices.Contains(missing, name) && hosted.LookUp(append(slices.Clone(env), hosted.Granted(agent.Env)...), name) == "" {
-				missing = append(missing, name)
-			}
-		}
-	}
-	if len(missing) > 0 {
-		warning = []string{"an agent's program is not on the PATH of this host's worker, so its calls will fail: " + git.QuoteSome(missing) + ". Install it, or name another agent"}
-	}
-	return warning, err
 }
 
 // Amend draws up the contract that the loop would have with another spec. An event makes it the loop's, once approved.

@@ -153,11 +153,19 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		return out, err
 	}
 	tell("programs")
-	if err := out.ready(ctx, ws, s, d); err != nil {
+	ready, err := opening.Ready(ctx, ws, s, d, true)
+	for _, p := range ready.Problems {
+		out.problem(p.Check, p.What, p.Do)
+	}
+	out.Notes = append(out.Notes, ready.Notes...)
+	if err != nil {
 		return out, err
 	}
 	out.Notes = append(out.Notes, govern.SpecNotes(s)...)
 	out.notes(s, d)
+	if len(ready.Problems) > 0 { // what is measured without them would have to be measured again
+		return out, nil
+	}
 	if err := dryRuns(ctx, ws, in, d, &out, tell); err != nil || len(out.Problems) > 0 {
 		return out, err
 	}

@@ -17,7 +17,6 @@ import (
 	"pawl/activities/contracts"
 	"pawl/activities/hosted"
 	"pawl/activities/opening"
-	"pawl/activities/preflight"
 	"pawl/activities/steps"
 	"pawl/internal/act"
 	"pawl/internal/agent"
@@ -365,7 +364,7 @@ func (p *planning) missing(s spec.Spec) (all []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	commands, err := preflight.CommandsOf(s)
+	commands, err := opening.CommandsOf(s)
 	for _, c := range commands {
 		for _, name := range seal.Programs(c.Command) {
 			if hosted.LookUp(env, name) == "" {

@@ -164,22 +164,38 @@ func scopeCount(c Contract) string {
 	return count + ", new files: " + c.Spec.NewFiles
 }
 
-// sealedCount returns how much judges the work and can't change.
+// sealedCount returns what judges the work and can't change: a few files by their names, everything else as a number.
 func sealedCount(seals []loop.Seal) string {
 	if len(seals) == 0 {
 		return "nothing"
 	}
-	files := slices.DeleteFunc(slices.Clone(seals), func(seal loop.Seal) bool { return seal.Names != "" })
-	text := sealCount(seals)
-	if len(files) == 0 || len(files) > 3 {
-		return text
+	var files []string
+	outside := 0
+	for _, seal := range seals {
+		switch seal.Names {
+		case "":
+			files = append(files, seal.Path)
+		case loop.SealOutside:
+			outside++
+		}
 	}
-	names := make([]string, len(files))
-	for i, seal := range files {
-		names[i] = seal.Path
+	named := Clean(strings.Join(files, "  "))
+	if len(files) > fewSealed {
+		named = plural(len(files), "file")
 	}
-	return text + ": " + Clean(strings.Join(names, "  "))
+	names := ""
+	if n := len(seals) - len(files) - outside; n > 0 {
+		names = plural(n, "name") + " of files that would change how commands run"
+	}
+	beyond := ""
+	if outside > 0 {
+		beyond = plural(outside, "file") + " outside of the repository"
+	}
+	return joined(", ", named, names, beyond)
 }
+
+// fewSealed is how many sealed files a summary names.
+const fewSealed = 3
 
 // sandboxRow says that the sandbox is full, or what it lacks. If that is not known, it repeats what the host said.
 func (s Style) sandboxRow(c Contract, width int) summaryRow {

@@ -47,7 +47,7 @@ func TestTheSummaryOfAContractFitsOnAScreen(t *testing.T) {
 	for _, line := range lines {
 		require.LessOrEqual(t, runewidth.StringWidth(line), 80, line)
 	}
-	for _, want := range []string{"goal", "src/*.py", "(5 files)", "lower is better", "pytest -q — 6 passed, 1 skipped (pytest)", "30 sealed files, 1 sealed name", "sh '/tmp/my agent.sh'; tools: *", "1 iteration", "34051.6", "full (8 of 8", hash} {
+	for _, want := range []string{"goal", "src/*.py", "(5 files)", "lower is better", "pytest -q — 6 passed, 1 skipped (pytest)", "30 files, 1 name of files", "sh '/tmp/my agent.sh'; tools: *", "1 iteration", "34051.6", "full (8 of 8", hash} {
 		require.Contains(t, strings.Join(strings.Fields(text), " "), want)
 	}
 	require.Contains(t, text, " …\n", "what is cut says so")

@@ -1,6 +1,7 @@
-package preflight
+package opening
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,19 +14,54 @@ import (
 	"pawl/activities/hosted"
 	"pawl/activities/steps"
 	"pawl/internal/act"
+	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/kind"
 	"pawl/internal/program"
 	"pawl/internal/seal"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 )
 
-// ready checks, before anything runs, that the programs of a spec exist, so that it reports all missing ones at once:
-// those of its commands, and those of its agents. It starts known agents to ask for their version. It does not check
-// programs that setup may install. A missing program of a make target or an npm script is only a note, because the
-// target or script may find it in another way.
-func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) error {
+// Readiness is what a host lacks for a spec.
+type Readiness struct {
+	Problems []Unready // they keep the loop from starting
+	Notes    []string
+}
+
+// Unready is one thing that keeps a loop from starting. Check is the part of the spec that it is about.
+type Unready struct{ Check, What, Do string }
+
+func (r *Readiness) problem(check, what, do string) {
+	r.Problems = append(r.Problems, Unready{check, what, do})
+}
+
+// err returns the problems as the reason why a loop is refused, nil if there are none.
+func (r *Readiness) err() error {
+	if len(r.Problems) == 0 {
+		return nil
+	}
+	var what, do []string
+	for _, p := range r.Problems {
+		what = append(what, p.What)
+		if !slices.Contains(do, p.Do) {
+			do = append(do, p.Do)
+		}
+	}
+	return hosted.Refuse(fault.New(fault.PreconditionFailed, "%s", strings.Join(what, "; ")).Advise(strings.Join(do, " ")))
+}
+
+// Ready checks, before anything is measured, that this host has what the commands and agents of a spec need: programs on
+// the PATH, programs in the tree, and modules of Python that commands run. It reports all that is missing at once.
+// starts says to start known agents too, to ask for their version. It does not check what setup may install. A missing
+// program of a make target or an npm script is only a note, because the target or script may find it in another way.
+func Ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, starts bool) (f Readiness, err error) {
+	err = f.check(ctx, ws, s, d, starts)
+	return f, err
+}
+
+func (f *Readiness) check(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, starts bool) error {
 	env, err := ws.Environment()
 	if err != nil {
 		return err
@@ -64,14 +100,21 @@ func (f *Findings) ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec,
 			}
 		}
 	}
+	for _, c := range commands {
+		f.path(c.Check, c.Check+".command", c.Command, d, s)
+		if err := f.modules(ctx, ws, env, c, d); err != nil {
+			return err
+		}
+	}
 	seen := map[string]bool{}
 	for _, agent := range s.Agent.All() {
+		f.path("agent", "the agent's command", cmp.Or(agent.Command.Shell, shell.Join(agent.Command.List...)), d, s)
 		for _, name := range contracts.Programs(agent.Agent) {
 			if seen[name] || ctx.Err() != nil {
 				continue
 			}
 			seen[name] = true
-			if err := f.agent(ctx, ws, name, agent.Agent, append(slices.Clone(env), hosted.Granted(agent.Env)...)); err != nil {
+			if err := f.agent(ctx, ws, name, agent.Agent, append(slices.Clone(env), hosted.Granted(agent.Env)...), starts); err != nil {
 				return err
 			}
 		}
@@ -129,6 +172,7 @@ func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []stri
 	if err := os.RemoveAll(held.At(w.Dir)); err != nil { // of an earlier call
 		return nil, err
 	}
+	defer os.RemoveAll(held.At(w.Dir))
 	r, err := beside(ctx, w, env, append([]string{"sh", "-c", script, "--"}, argv...)...)
 	if err != nil || !r.OK() {
 		return nil, err
@@ -156,7 +200,7 @@ func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (a
 }
 
 // agent checks that an agent's program exists, here and in the sandbox, and starts it with --version, if it has that.
-func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string, a spec.Agent, env []string) error {
+func (f *Readiness) agent(ctx context.Context, ws *hosted.Workspace, name string, a spec.Agent, env []string, starts bool) error {
 	path := hosted.LookUp(env, name)
 	if path == "" {
 		f.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
@@ -170,6 +214,9 @@ func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string,
 		}
 		return err
 	}
+	if !starts {
+		return nil
+	}
 	w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "version of " + known.Name}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
 	w.Agents = []string{known.Name}
 	said, err := beside(ctx, w, env, path, "--version")
@@ -180,6 +227,55 @@ func (f *Findings) agent(ctx context.Context, ws *hosted.Workspace, name string,
 	f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, said.Ending(), lines[len(lines)-1]), "Run it by hand, and reinstall it.")
 	return nil
 }
+
+// path checks a program that a command names by a path in the tree, and starts first.
+func (f *Readiness) path(check, key, command string, d contracts.Drawn, s spec.Spec) {
+	needed, ok := seal.FirstPath(command)
+	if !ok || s.Setup.Command != "" && check != "setup" { // setup may make it
+		return
+	}
+	switch mode, linked := d.Mode(needed.Path); {
+	case linked:
+	case mode == "":
+		f.problem(check, fmt.Sprintf("%s needs %s, which is not in the repository's commit: `%s`", key, git.Quote(needed.Name), command),
+			"Commit it, name it by its absolute path, or let setup.command make it: the loop works in a clone, which has only what is committed.")
+	case mode != "100755":
+		f.problem(check, fmt.Sprintf("%s needs %s, which is not executable: `%s`", key, git.Quote(needed.Name), command),
+			fmt.Sprintf("Run `git update-index --chmod=+x %s` and commit that, or start it with its interpreter.", shell.Quote(needed.Path)))
+	}
+}
+
+// modules checks the modules of Python that a command runs, such as pytest: without one the command fails, and nothing
+// that an agent may change mends that.
+func (f *Readiness) modules(ctx context.Context, ws *hosted.Workspace, env []string, c Checked, d contracts.Drawn) error {
+	for _, module := range seal.Modules(c.Command) {
+		own := func(name string) bool {
+			return name == module.Name+".py" || strings.HasPrefix(name, module.Name+"/") || strings.HasSuffix(name, "/"+module.Name+".py") || strings.Contains(name, "/"+module.Name+"/")
+		}
+		if slices.ContainsFunc(d.Names, own) || hosted.LookUp(env, module.Interpreter) == "" || strings.Contains(module.Interpreter, "/") && !filepath.IsAbs(module.Interpreter) {
+			continue
+		}
+		w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "module"}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
+		if err := os.RemoveAll(held.At(w.Dir)); err != nil { // of an earlier call
+			return err
+		}
+		defer os.RemoveAll(held.At(w.Dir))
+		r, err := beside(ctx, w, env, module.Interpreter, "-c", findModule, module.Name)
+		if err != nil {
+			return err
+		}
+		if r.ExitCode == noModule {
+			f.problem(c.Check, fmt.Sprintf("%s.command needs the Python module %s, which %s does not have: `%s`", c.Check, git.Quote(module.Name), git.Quote(hosted.LookUp(env, module.Interpreter)), c.Command),
+				"Install it, name the interpreter of the virtual environment that has it, activate that before pawl starts, or install it in setup.command.")
+		}
+	}
+	return nil
+}
+
+// noModule is how findModule exits if there is no such module.
+const noModule = 77
+
+const findModule = "import importlib.util, sys; sys.exit(0 if importlib.util.find_spec(sys.argv[1]) else 77)"
 
 // versionTime is how long an agent's program may take to print its version.
 const versionTime = 15 * time.Second
