@@ -135,7 +135,7 @@ func (b *bench) place(spec map[string]any) (place, error) {
 	if err := os.MkdirAll(p.repo, 0o755); err != nil {
 		return p, err
 	}
-	script := `set -e; git init -q -b main .; git config user.name bench; git config user.email bench@localhost
+	script := `set -e; GIT_DEFAULT_REF_FORMAT=files git init -q --object-format=sha1 -b main .; git config user.name bench; git config user.email bench@localhost
 echo 0 > n; git add -A; git commit -qm start`
 	if out, err := sh(p.repo, script); err != nil {
 		return p, fmt.Errorf("making a repository: %w\n%s", err, out)

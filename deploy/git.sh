@@ -12,7 +12,7 @@ for name in $GIT_REPOSITORIES; do
     */* | .*) echo "GIT_REPOSITORIES: $name is not the name of a repository" >&2 && exit 2 ;;
     esac
     if [ ! -e "$GIT_ROOT/$name.git/HEAD" ]; then
-        git init --quiet --bare --initial-branch=main "$GIT_ROOT/$name.git"
+        GIT_DEFAULT_REF_FORMAT=files git init --quiet --bare --object-format=sha1 --initial-branch=main "$GIT_ROOT/$name.git"
     fi
 done
 # The repositories have no hooks of their own. A push can't add one, and nobody else writes there.

@@ -40,7 +40,7 @@ func initWorld(t *testing.T, git bool, agents ...string) string {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	if git {
-		require.NoError(t, exec.Command(path, "init", "-q", root).Run())
+		require.NoError(t, exec.Command(path, "init", "-q", "--object-format=sha1", root).Run())
 		require.NoError(t, exec.Command(path, "-C", root, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "x").Run())
 	}
 	return root
@@ -125,7 +125,7 @@ func TestInitOverwritesNothing(t *testing.T) {
 
 func TestInitWritesNothingIntoARepositoryThatCannotBeRead(t *testing.T) {
 	bare := t.TempDir()
-	require.NoError(t, exec.Command("git", "init", "-q", "--bare", bare).Run())
+	require.NoError(t, exec.Command("git", "init", "-q", "--object-format=sha1", "--bare", bare).Run())
 	code, _, stderr := execute(t, "init", bare)
 	require.Equal(t, 2, code, stderr)
 	require.Contains(t, stderr, "is a bare repository (PRECONDITION_FAILED)")

@@ -122,7 +122,7 @@ func TestNobodySaysThatAMessageArrivedThatHasNoReply(t *testing.T) {
 func waits(t *testing.T, c *client.Client, r workspace.Record) {
 	t.Helper()
 	store := filepath.Join(t.TempDir(), "store.git")
-	script := exec.Command("sh", "-ec", `git init --quiet --bare "$0"; cd "$0"
+	script := exec.Command("sh", "-ec", `git init --quiet --object-format=sha1 --bare "$0"; cd "$0"
 		tree=$(printf '100644 blob %s\tstate.json\n100644 blob %s\tloop-results.tsv\n' "$(git hash-object -w --stdin)" "$(git hash-object -w /dev/null)" | git mktree)
 		git update-ref refs/pawl-ledger/here "$(git -c user.name=x -c user.email=x commit-tree -m x "$tree")"`, store)
 	script.Stdin = strings.NewReader(`{"loop": "here", "kind": "improve", "status": "paused", "gate": {"id": "breakpoint-7", "kind": "breakpoint"}}`)

@@ -151,7 +151,7 @@ func writeSpec(d Demo, spec, agent string) error {
 // uses none of the user's configuration or hooks.
 func commit(ctx context.Context, repo, message string) error {
 	for _, args := range [][]string{
-		{"-c", "init.defaultBranch=main", "init", "--quiet", "--template="},
+		{"-c", "init.defaultBranch=main", "init", "--quiet", "--template=", "--object-format=sha1"},
 		{"add", "--all"},
 		{"commit", "--quiet", "--message", message},
 	} {
@@ -159,6 +159,7 @@ func commit(ctx context.Context, repo, message string) error {
 		// Without variables that would make git work elsewhere, for example in a hook that runs the demo.
 		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }),
 			"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+			"GIT_DEFAULT_REF_FORMAT=files", // init has no flag for it before git 2.45
 			"GIT_AUTHOR_NAME=pawl demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_AUTHOR_DATE=2026-01-01T00:00:00Z",
 			"GIT_COMMITTER_NAME=pawl demo", "GIT_COMMITTER_EMAIL=demo@localhost", "GIT_COMMITTER_DATE=2026-01-01T00:00:00Z")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -266,3 +266,21 @@ func act(t *testing.T, d demo.Demo, iteration, attempt int) string {
 	require.Positive(t, r.ToolCalls)
 	return r.Description
 }
+
+// A git that makes repositories of SHA-256 objects unless it is told otherwise, as Git 3 does.
+func TestUnpackNamesTheObjectFormat(t *testing.T) {
+	installed, err := exec.LookPath("git")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	wrapper := `#!/bin/sh
+for word; do
+	shift
+	set -- "$@" "$word"
+	[ "$word" != init ] || set -- "$@" --object-format=sha256
+done
+exec ` + installed + ` "$@"
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(wrapper), 0o755))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	require.Equal(t, "sha1", git(t, unpack(t), "rev-parse", "--show-object-format"))
+}

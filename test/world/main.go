@@ -177,5 +177,5 @@ func Environ(home, dir string) []string {
 			env = append(env, kv)
 		}
 	}
-	return append(env, "HOME="+dir, "XDG_CONFIG_HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "PAWL_HOME="+home, "GOGC=400") // no process lives long
+	return append(env, "HOME="+dir, "XDG_CONFIG_HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_DEFAULT_HASH=sha1", "GIT_DEFAULT_REF_FORMAT=files", "PAWL_HOME="+home, "GOGC=400") // no process lives long
 }
