@@ -44,7 +44,7 @@ func (a *app) lookUp(ctx context.Context, s *session, id, question string, m loo
 	return m, a.askAbout(ctx, s, id, seen, question, "not answered; the loop still waits")
 }
 
-// askAbout asks for a yes; otherwise is the text of the error for any other answer. If the question is about a change,
+// askAbout asks for a yes; otherwise is the text of the error for a no. Any other answer is asked about again. If the question is about a change,
 // it shows the change to a person who types d.
 func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch, question, otherwise string) error {
 	a.listen()
@@ -71,10 +71,15 @@ func (a *app) askAbout(ctx context.Context, s *session, id string, about *patch,
 				a.screen.Ask(question + choices)
 				continue
 			}
-			if !yes(line) {
+			switch typed := answered(line); {
+			case yes(typed):
+				return nil
+			case typed == "" || no(typed):
 				return &leaving{code: exitInterrupted, why: otherwise}
+			default:
+				a.say("%q is no answer to this", ui.Clean(typed))
+				a.screen.Ask(question + choices)
 			}
-			return nil
 		}
 	}
 }

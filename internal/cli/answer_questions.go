@@ -7,6 +7,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/ui"
 )
@@ -14,13 +15,13 @@ import (
 // budget returns the loop's budget at this moment.
 func (f *follower) budget() loop.Budget { return f.state.Ticking(f.deps.Now()).Budget }
 
-// questionAt returns the question for a gate.
-func questionAt(g loop.Gate, b loop.Budget) string {
+// questionAt returns the question for a gate of a loop of that kind.
+func questionAt(k kind.Kind, g loop.Gate, b loop.Budget) string {
 	switch {
 	case g.Kind == loop.GateContract:
 		return "v shows all of it. Approve this contract and start? [y/N] "
 	case g.Kind == loop.GateDiff:
-		return "Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject; Enter: later "
+		return "Approve this change? d: show it; y: approve; ff, merge or squash: approve and apply it that way; n: reject (" + k.Rejected + "); Enter: later "
 	case g.Kind == loop.GateBudget:
 		return "New total for " + string(g.Budget) + ", such as " + b.Ample(g.Budget) + "? n: reject; Enter: later "
 	case len(g.Choices) > 0:
@@ -31,6 +32,14 @@ func questionAt(g loop.Gate, b loop.Budget) string {
 	return "Answer " + strings.Join(g.Answers, " or ") + " (Enter: later): "
 }
 
+// whyAt asks why a change is rejected. Nobody reads the reason for the last change of a loop that ends with it.
+func whyAt(k kind.Kind, g loop.Gate) string {
+	if g.Kind == loop.GateDiff && !k.TriesAgain {
+		return "Why? (for the record; Enter: no reason) "
+	}
+	return "Why? (the agent reads it; Enter: no reason) "
+}
+
 // reply returns the message for a line that is typed at a gate. An empty name means no answer.
 func reply(g loop.Gate, typed string) (name string, m loop.Message) {
 	approves := g.Kind == loop.GateContract || g.OffersDiff()
@@ -39,7 +48,7 @@ func reply(g loop.Gate, typed string) (name string, m loop.Message) {
 		return loop.MessageApprove, loop.Message{Hash: g.Hash}
 	case g.Kind == loop.GateDiff && slices.Contains(govern.AppliedAtOnce, typed):
 		return loop.MessageApprove, loop.Message{Hash: g.Hash, Apply: typed}
-	case no(typed) && (approves || g.Kind == loop.GateBudget), g.Kind == loop.GateContract: // whatever does not approve a contract declines it
+	case no(typed) && (approves || g.Kind == loop.GateBudget), typed == "" && g.Kind == loop.GateContract:
 		return loop.MessageReject, loop.Message{Note: "declined at the terminal"}
 	case approves: // no answer
 	case g.Kind == loop.GateBudget:
@@ -59,15 +68,26 @@ func reply(g loop.Gate, typed string) (name string, m loop.Message) {
 func no(typed string) bool { return slices.Contains([]string{"n", "no", "reject"}, typed) }
 
 func (f *follower) ask() {
-	f.asking = true
+	f.asking, f.why = true, false
 	f.listen()
-	f.screen.Ask(questionAt(*f.gate, f.budget()))
+	f.screen.Ask(questionAt(f.kind, *f.gate, f.budget()))
+}
+
+// askWhy asks for the reason of a rejection, which the next agent call is told.
+func (f *follower) askWhy() {
+	f.why = true
+	f.screen.Ask(whyAt(f.kind, *f.gate))
 }
 
 // answer handles a line of stdin for the open gate. Lines that are typed while nothing is asked are dropped.
 func (f *follower) answer(ctx context.Context, line string, open bool) error {
 	if !open {
 		f.typed = make(chan string) // it never gets a line
+		if f.choosing != nil {
+			f.choosing = nil
+			f.asking = f.gate != nil
+			f.say("the loop goes on")
+		}
 		if f.asking {
 			f.screen.Print("")
 			return f.nobody(*f.gate)
@@ -82,6 +102,11 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		return nil
 	}
 	g := *f.gate
+	if f.why {
+		f.asking, f.why = false, false
+		f.send(ctx, loop.MessageReject, loop.Message{By: config.User(), Gate: g.ID, Note: strings.TrimSpace(line)})
+		return nil
+	}
 	if g.OffersDiff() && f.reads(ctx, f.s, f.id, patchOf(f.state), line) {
 		if f.reading == nil {
 			f.ask()
@@ -92,15 +117,22 @@ func (f *follower) answer(ctx context.Context, line string, open bool) error {
 		f.ask()
 		return nil
 	}
-	f.asking = false
 	name, m := reply(g, typed)
+	if name == loop.MessageReject && g.OffersDiff() {
+		f.askWhy()
+		return nil
+	}
+	f.asking = false
 	switch {
 	case name != "":
 		m.By, m.Gate = config.User(), g.ID
 		f.send(ctx, name, m)
 	case typed == "" && len(g.Choices) == 0: // a choice is asked for again
 		f.say("waiting for an answer from elsewhere: %s", strings.Join(ui.Commands(f.id, g, f.budget()), ", "))
+	case typed == "":
+		f.ask()
 	default:
+		f.say("%q is no answer to this", ui.Clean(typed))
 		f.ask()
 	}
 	return nil

@@ -100,7 +100,7 @@ func TestRunAsksForAChangeAndForABudgetAtATerminal(t *testing.T) {
 			{"New total for iterations, such as 6? n: reject; Enter: later ", "none"},
 			{"INVALID_MESSAGE", "20"},
 			{"Approve this change?", "later"},
-			{"Enter: later Approve this change?", "squash"},
+			{"\"later\" is no answer to this\nApprove this change?", "squash"},
 		} {
 			b.awaitStderr(step.question)
 			io.WriteString(typist, step.answer+"\n")
@@ -145,7 +145,7 @@ func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *test
 }
 
 func TestAChangeMayBeJudgedLater(t *testing.T) {
-	for typed, want := range map[string]string{"n": "reject", "y": "approve", "ff": "approve"} {
+	for typed, want := range map[string]string{"y": "approve", "ff": "approve"} {
 		f := gated(diffGate)
 		b := newBench(t, f)
 		b.atTerminal()
@@ -169,7 +169,7 @@ func TestAChangeMayBeJudgedLater(t *testing.T) {
 			io.WriteString(typist, "y\n")
 			b.awaitStderr("Approve this change?")
 			io.WriteString(typist, "\n")
-			b.awaitStderr("from elsewhere: pawl approve loop-1 --hash 0123456789abcdef, pawl approve loop-1 --hash 0123456789abcdef --apply ff, pawl reject loop-1")
+			b.awaitStderr("from elsewhere: pawl approve loop-1 --hash 0123456789abcdef, pawl approve loop-1 --hash 0123456789abcdef --apply ff, pawl reject loop-1 --note \"why\"")
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if _, err := f.take("reject", loop.Message{}); err != nil {
@@ -179,6 +179,26 @@ func TestAChangeMayBeJudgedLater(t *testing.T) {
 		require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
 		require.Len(t, f.taken(), 1)
 	})
+}
+
+func TestARejectionAtTheTerminalCarriesItsReason(t *testing.T) {
+	f := gated(diffGate)
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	go func() {
+		for _, step := range []struct{ question, answer string }{
+			{"[y/N] ", "y"},
+			{"n: reject (ends the loop); Enter: later ", "n"},
+			{"Why? (for the record; Enter: no reason) ", " The API changes: Don't. "},
+		} {
+			b.awaitStderr(step.question)
+			io.WriteString(typist, step.answer+"\n")
+		}
+	}()
+	require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
+	require.Equal(t, "reject", f.taken()[1].name)
+	require.Equal(t, "The API changes: Don't.", f.taken()[1].m.Note)
 }
 
 func TestWatchFollowsAndDoesNothing(t *testing.T) {
@@ -209,7 +229,7 @@ func TestLeavingAWatchLeavesTheLoopAlone(t *testing.T) {
 			b.signals <- sig
 		}()
 		require.Equal(t, 5, b.run(nil, "watch", "loop-1"))
-		require.Contains(t, b.stderr.String(), "the loop loop-1 continues")
+		require.Contains(t, b.stderr.String(), "the loop loop-1 goes on in its worker")
 		require.Empty(t, f.taken())
 		require.False(t, f.ended())
 	}

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/list"
 	"pawl/internal/spec"
+	"pawl/internal/ui"
 )
 
 // installed returns a function that looks for a program on the PATH, or for a module of a Python. It remembers the
@@ -72,6 +73,8 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 				m.Direction = "higher"
 			case !open:
 				return &leaving{code: exitInterrupted, why: "not answered; nothing was written"}
+			case typed != "":
+				a.say("%q is no answer to this", ui.Clean(typed))
 			}
 		}
 	}

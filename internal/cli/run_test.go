@@ -169,7 +169,7 @@ func TestRunAsksWhateverTheLoopAsks(t *testing.T) {
 	stdin, typist := io.Pipe()
 	go func() {
 		for _, step := range []struct{ question, answer string }{
-			{"and start? [y/N] ", "y"}, {"Choose retry or halt: ", "perhaps"}, {"Choose retry or halt: Choose retry or halt: ", "retry"},
+			{"and start? [y/N] ", "y"}, {"Choose retry or halt: ", "perhaps"}, {"\"perhaps\" is no answer to this\nChoose retry or halt: ", "retry"},
 			{"Answer continue (Enter: later): ", "Continue"},
 		} {
 			b.awaitStderr(step.question)
@@ -244,6 +244,51 @@ func TestP8_CtrlCEndsTheLoopWithItsReport(t *testing.T) {
 	require.Equal(t, "halt", sent[len(sent)-1].name)
 }
 
+func TestP8_CtrlCAtATerminalEndsTheLoopOnlyByTheWholeWord(t *testing.T) {
+	f := running()
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	const question = "Enter: go on; d: detach; p: pause; end: end the loop. Ctrl-C again leaves at once: "
+	go func() {
+		b.awaitStderr("   1  kept")
+		said := ""
+		for _, step := range []struct{ typed, says string }{
+			{"", "pawl: the loop goes on\n"}, {"e", "pawl: \"e\" is none of these; the loop goes on\n"},
+			{"y", "pawl: \"y\" is none of these; the loop goes on\n"}, {"end", "ending the loop"},
+		} {
+			b.signals <- os.Interrupt
+			b.awaitStderr(said + question)
+			io.WriteString(typist, step.typed+"\n")
+			b.awaitStderr(step.says)
+			said = step.says + "\n"
+		}
+	}()
+	require.Equal(t, 5, b.run(stdin, "run", b.spec(), "--yes"), b.stderr.String())
+	sent := f.taken()
+	require.Len(t, sent, 2, "the approval and the end")
+	require.Equal(t, "halt", sent[1].name)
+}
+
+func TestAtAQuestionCtrlCAndEnterAskAgain(t *testing.T) {
+	f := improving()
+	b := newBench(t, f)
+	b.atTerminal()
+	stdin, typist := io.Pipe()
+	go func() {
+		b.awaitStderr("and start? [y/N] ")
+		b.signals <- os.Interrupt
+		b.awaitStderr("Ctrl-C again leaves at once: ")
+		io.WriteString(typist, "\n")
+		b.awaitStderr("the loop goes on\nv shows all of it. Approve this contract and start? [y/N] ")
+		io.WriteString(typist, "x\n")
+		b.awaitStderr("\"x\" is no answer to this\nv shows all of it. Approve this contract and start? [y/N] ")
+		io.WriteString(typist, "y\n")
+	}()
+	require.Equal(t, 0, b.run(stdin, "run", b.spec()), b.stderr.String())
+	require.Len(t, f.taken(), 1)
+}
+
 func TestASecondCtrlCLeavesAtOnceAndTheLoopStays(t *testing.T) {
 	f := running()
 	f.onTaken = func(f *fakeTemporal, name string) {
@@ -260,7 +305,7 @@ func TestASecondCtrlCLeavesAtOnceAndTheLoopStays(t *testing.T) {
 	}()
 	require.Equal(t, 5, b.run(nil, "run", b.spec(), "--yes"))
 	require.Empty(t, b.stdout.String())
-	require.Contains(t, b.stderr.String(), "the loop loop-1 stays where it is. `pawl up` resumes it")
+	require.Contains(t, b.stderr.String(), "the loop loop-1 waits for `pawl up`, which resumes it")
 	require.False(t, f.ended())
 }
 
@@ -272,7 +317,7 @@ func TestSIGTERMLeavesTheLoopAlone(t *testing.T) {
 		b.signals <- syscall.SIGTERM
 	}()
 	require.Equal(t, 5, b.run(nil, "run", b.spec(), "--yes"))
-	require.Contains(t, b.stderr.String(), "stays where it is")
+	require.Contains(t, b.stderr.String(), "waits for `pawl up`")
 	require.Len(t, f.taken(), 1, "nothing but the approval was sent")
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -44,6 +45,7 @@ type follower struct {
 	asking   bool
 	approved bool         // the contract is approved
 	warned   []loop.Event // warnings that the contract repeats, so they are not shown before it
+	why      bool         // the question is why the change is rejected
 	sent     chan error   // results of the messages sent
 	halting  bool
 	choosing <-chan time.Time // after Ctrl-C, ends the wait for an answer to what it means; nil otherwise
@@ -89,7 +91,7 @@ func (a *app) follow(parent context.Context, s *session, run sdk.WorkflowRun, o 
 			err = f.update(ctx, u)
 		case e := <-over:
 			if parent.Err() != nil {
-				return f.leave()
+				return f.leave(parent)
 			}
 			return f.finish(parent, e)
 		case <-redraw.C:
@@ -97,7 +99,8 @@ func (a *app) follow(parent context.Context, s *session, run sdk.WorkflowRun, o 
 		case <-look.C:
 			f.disk.look(f.s, "The loop continues")
 		case <-f.choosing:
-			f.end(ctx)
+			f.screen.Print("")
+			f.goOn("no answer")
 		case line, open := <-f.typed:
 			err = f.answer(ctx, line, open)
 		case err := <-f.sent:
@@ -149,9 +152,9 @@ func (f *follower) update(ctx context.Context, u client.News) error {
 		if f.asking {
 			f.screen.Print("\npawl: answered from elsewhere")
 		}
-		f.gate, f.asking, f.reading = nil, false, nil
+		f.gate, f.asking, f.why, f.reading = nil, false, false, nil
 	case f.gate == nil || f.gate.ID != g.ID:
-		f.gate, f.asking, f.reading = g, false, nil
+		f.gate, f.asking, f.why, f.reading = g, false, false, nil
 		return f.opened(ctx, *g)
 	}
 	return nil
@@ -266,33 +269,33 @@ func (f *follower) draw() {
 	f.screen.Live(line)
 }
 
-// choiceTime is how long pawl waits for an answer to what Ctrl-C means. Then it ends the loop.
+// choiceTime is how long pawl waits for an answer to what Ctrl-C means. Then the loop goes on.
 const choiceTime = 15 * time.Second
 
-// signal handles a signal. At a terminal, Ctrl-C asks whether to detach, to pause or to end the loop. Elsewhere, or
-// without an answer, it ends the loop. A second Ctrl-C leaves at once. On SIGTERM or a closed terminal the process
-// leaves at once too, because nobody said that the loop should end.
+// signal handles a signal. At a terminal, Ctrl-C asks whether the loop goes on, or to detach, to pause or to end it.
+// Elsewhere it ends the loop. A second Ctrl-C leaves at once. On SIGTERM or a closed terminal the process leaves at once
+// too, because nobody said that the loop should end.
 func (f *follower) signal(ctx context.Context, sig os.Signal) error {
 	if sig != syscall.SIGINT && sig != os.Interrupt || f.halting || f.choosing != nil || f.o.watch {
-		return f.leave()
+		return f.leave(ctx)
 	}
 	if !f.terminal() {
 		f.end(ctx)
 		return nil
 	}
-	f.asking, f.choosing = false, time.After(choiceTime)
+	f.asking, f.why, f.reading, f.choosing = false, false, nil, time.After(choiceTime)
 	f.screen.Still()
 	f.screen.Print("")
 	f.listen()
-	f.screen.Ask(fmt.Sprintf("[d]etach (the loop stays), [p]ause or [e]nd? It ends in %s; Ctrl-C again leaves at once: ", choiceTime))
+	f.screen.Ask("Enter: go on; d: detach; p: pause; end: end the loop. Ctrl-C again leaves at once: ")
 	return nil
 }
 
-// chosen carries out the answer to what Ctrl-C means.
+// chosen carries out the answer to what Ctrl-C means. Only a whole word ends the loop.
 func (f *follower) chosen(ctx context.Context, typed string) error {
 	switch typed {
 	case "d", "detach":
-		return f.leave()
+		return f.leave(ctx)
 	case "p", "pause":
 		f.choosing = nil
 		f.say("pausing; `pawl continue %s` resumes it", f.id)
@@ -300,15 +303,28 @@ func (f *follower) chosen(ctx context.Context, typed string) error {
 		if f.gate != nil {
 			f.ask()
 		}
-	default:
+	case "end":
 		f.end(ctx)
+	case "":
+		f.goOn("")
+	default:
+		f.goOn(strconv.Quote(typed) + " is none of these")
 	}
 	return nil
 }
 
+// goOn continues after Ctrl-C as if nothing had been typed; why says why, unless the person said so.
+func (f *follower) goOn(why string) {
+	f.choosing = nil
+	f.say("%sthe loop goes on", ui.Around("", ui.Clean(why), "; "))
+	if f.gate != nil {
+		f.ask()
+	}
+}
+
 // end ends the loop, with its report.
 func (f *follower) end(ctx context.Context) {
-	f.halting, f.asking, f.choosing = true, false, nil
+	f.halting, f.asking, f.why, f.choosing = true, false, false, nil
 	f.screen.Still()
 	f.screen.Print("")
 	f.say("ending the loop; its report follows (Ctrl-C again leaves at once, and the loop stays)")
@@ -318,16 +334,17 @@ func (f *follower) end(ctx context.Context) {
 // leaveTimeout is how long leaving at once may take.
 const leaveTimeout = 2 * time.Second
 
-func (f *follower) leave() error {
+// leave ends this process and says what becomes of the loop: it goes on, or waits for a worker.
+func (f *follower) leave(ctx context.Context) error {
 	f.screen.Still()
 	switch {
-	case f.deps.Thin, f.o.watch:
-		f.say("left; the loop %s continues in its worker. `pawl show %s` shows it", f.id, f.id)
 	case f.s.worker.polls.Load():
 		f.s.worker.stop(leaveTimeout)
-		f.say("left; the loop %s stays where it is. `pawl up` resumes it, `pawl show %s` shows it", f.id, f.id)
+		f.say("left; the loop %s waits for `pawl up`, which resumes it. `pawl show %s` shows it", f.id, f.id)
+	case f.s.Served(context.WithoutCancel(ctx)):
+		f.say("left; the loop %s goes on in its worker. `pawl show %s` shows it", f.id, f.id)
 	default:
-		f.say("left; the loop %s continues in the pawl that is this host's worker. `pawl show %s` shows it", f.id, f.id)
+		f.say("left; no worker runs, so the loop %s waits until one does (%s). `pawl show %s` shows it", f.id, f.s.AWorker(), f.id)
 	}
 	return &leaving{code: exitInterrupted}
 }

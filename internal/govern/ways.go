@@ -39,6 +39,7 @@ type Saying struct {
 	Fields map[string]any
 	Words  []string
 	What   string
+	Open   string // the end of the command, which a person fills in
 }
 
 // loopGates are the gates of loops: the contract's table of which messages close which gate.
@@ -51,16 +52,16 @@ var loopGates = Gates{
 	},
 	loop.GateNewFiles: {
 		{loop.MessageApprove, "allow these new files", itsHash},
-		{loop.MessageReject, "reject the change", nil},
+		{loop.MessageReject, "reject the change", reasoned},
 	},
 	loop.GateDiff: {
 		{loop.MessageApprove, "approve the change", itsHash},
 		{loop.MessageApprove, "approve the change and apply it (" + strings.Join(AppliedAtOnce, ", ") + ")", applied},
-		{loop.MessageReject, "reject the change", nil},
+		{loop.MessageReject, "reject the change", reasoned},
 	},
 	loop.GateGuard: {
 		{loop.MessageContinue, "judge the change again, as it is on the desk", nil},
-		{loop.MessageReject, "drop the change; the loop continues", nil},
+		{loop.MessageReject, "drop the change; the loop continues", reasoned},
 	},
 	loop.GateBudget: {
 		{loop.MessageExtend, "set a new limit: the total, not the increase", ampleLimit},
@@ -118,7 +119,7 @@ func (t Gates) Ways(g loop.Gate, b loop.Budget, command func(message string, wor
 		for _, s := range sayings {
 			payload := map[string]any{"gate": g.ID}
 			maps.Copy(payload, s.Fields)
-			all = append(all, Way{r.Message, payload, command(r.Message, s.Words...), cmp.Or(s.What, r.What)})
+			all = append(all, Way{r.Message, payload, command(r.Message, s.Words...) + s.Open, cmp.Or(s.What, r.What)})
 		}
 	}
 	return all
@@ -139,6 +140,11 @@ func applied(g loop.Gate, b loop.Budget) []Saying {
 	say[0].Fields["apply"] = AppliedAtOnce[0]
 	say[0].Words = append(say[0].Words, "--apply", AppliedAtOnce[0])
 	return say
+}
+
+// reasoned asks for the reason of a rejection, which the next agent call is told.
+func reasoned(loop.Gate, loop.Budget) []Saying {
+	return []Saying{{Open: ` --note "why"`}}
 }
 
 // ampleLimit gives a higher limit for the used-up budget, as an example.

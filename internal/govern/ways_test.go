@@ -24,9 +24,9 @@ func TestEveryWayToAnswerIsTaken(t *testing.T) {
 	}{
 		{loop.Gate{Kind: loop.GatePause}, []string{"pawl continue 'my loop'"}},
 		{loop.Gate{Kind: loop.GateContract}, []string{"pawl approve 'my loop' --hash " + hash[:16], "pawl reject 'my loop'"}},
-		{loop.Gate{Kind: loop.GateNewFiles}, []string{"pawl approve 'my loop' --hash " + hash[:16], "pawl reject 'my loop'"}},
-		{loop.Gate{Kind: loop.GateDiff}, []string{"pawl approve 'my loop' --hash " + hash[:16], "pawl approve 'my loop' --hash " + hash[:16] + " --apply ff", "pawl reject 'my loop'"}},
-		{loop.Gate{Kind: loop.GateGuard}, []string{"pawl continue 'my loop'", "pawl reject 'my loop'"}},
+		{loop.Gate{Kind: loop.GateNewFiles}, []string{"pawl approve 'my loop' --hash " + hash[:16], `pawl reject 'my loop' --note "why"`}},
+		{loop.Gate{Kind: loop.GateDiff}, []string{"pawl approve 'my loop' --hash " + hash[:16], "pawl approve 'my loop' --hash " + hash[:16] + " --apply ff", `pawl reject 'my loop' --note "why"`}},
+		{loop.Gate{Kind: loop.GateGuard}, []string{"pawl continue 'my loop'", `pawl reject 'my loop' --note "why"`}},
 		{loop.Gate{Kind: loop.GateBudget, Budget: loop.Iterations}, []string{"pawl extend 'my loop' --limit iterations=6 --hash " + hash[:16], "pawl reject 'my loop'"}},
 		{loop.Gate{Kind: loop.GateBudget, Budget: loop.ActiveTime}, []string{"pawl extend 'my loop' --limit activeTime=20m --hash " + hash[:16], "pawl reject 'my loop'"}},
 		{loop.Gate{Kind: loop.GateBudget, Budget: loop.CostUSD}, []string{"pawl extend 'my loop' --limit costUSD=5.00 --hash " + hash[:16], "pawl reject 'my loop'"}},

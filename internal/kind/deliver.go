@@ -29,7 +29,8 @@ var Deliver = Kind{
 	Standing: `- Iteration {{.State.Iteration}}, fixes in it so far: {{.State.FixAttempts}}.`,
 
 	Figures: []Figure{Fixes, Suite, Gate}, PhaseLines: true,
-	Stops:   []string{"limits.fixAttempts", "limits.iterations", "limits.phaseTimeout"},
+	Stops:    []string{"limits.fixAttempts", "limits.iterations", "limits.phaseTimeout"},
+	Rejected: "another iteration", TriesAgain: true,
 	Kept:    Words{"delivered", "tested, verified and proposed"},
 	NotKept: Words{"discarded", "it goes back to write"},
 	Draft:   deliverDraft,

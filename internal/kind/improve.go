@@ -32,11 +32,12 @@ Keep it minimal: one logical unit. Describe it in one sentence without the word 
 - Target: {{.Spec.Verify.Target}}.{{end}}
 - Changes kept: {{.State.KeptCount}}, discarded: {{.State.Discarded}}, discarded in a row: {{.State.DiscardsInARow}}.`,
 
-	Figures: []Figure{Keeps},
-	Stops:   []string{"limits.discards"},
-	Kept:    Words{"kept", "the metric improved"},
-	NotKept: Words{"discarded", "the metric did not improve by enough"},
-	Draft:   improveDraft,
+	Figures:  []Figure{Keeps},
+	Stops:    []string{"limits.discards"},
+	Rejected: "ends the loop",
+	Kept:     Words{"kept", "the metric improved"},
+	NotKept:  Words{"discarded", "the metric did not improve by enough"},
+	Draft:    improveDraft,
 }
 
 // improve1 is the machine in version 1 of the rules. Every phase may go to complete, because a loop can be halted

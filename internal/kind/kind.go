@@ -50,6 +50,8 @@ type Kind struct {
 	Figures    []Figure // what people see of its progress, in this order
 	PhaseLines bool     // each new phase is shown on its own line, because phases are few and take long
 	Stops      []string // the keys of the limits that end it without success, besides its budgets
+	Rejected   string   // what follows when a person rejects the change as a whole
+	TriesAgain bool     // then an agent reads why, and tries again
 	Kept       Words    // the words for an iteration that succeeded
 	NotKept    Words    // the words for one that did not succeed, if no reason with a name applies
 }
