@@ -67,7 +67,8 @@ func TestL12_WhatIsStartedSaysByWhomAndFromWhere(t *testing.T) {
 	require.Contains(t, f.options.StaticDetails, ":"+markdown.Text(cwd)+" |")
 	require.Contains(t, f.options.StaticDetails, "pawl log -f loop-1")
 	require.Contains(t, b.stdout.String(), "pawl log -f loop-1")
-	require.Contains(t, b.stdout.String(), "pawl approve loop-1")
+	require.Contains(t, b.stdout.String(), "pawl show loop-1  its contract, and the command that approves it")
+	require.NotContains(t, b.stdout.String(), "pawl approve loop-1", "it needs a hash that there isn't yet")
 }
 
 func TestStartWithYesHasTheContractApprovedAsItIsDrawn(t *testing.T) {

@@ -123,10 +123,11 @@ type Started struct {
 // Started renders it, with the next commands. asks says that its contract waits for approval.
 func (s Style) Started(v Started, asks bool) string {
 	id := Clean(shell.Quote(v.Loop))
-	follow := []string{"pawl show " + id, "pawl log -f " + id}
+	show := "pawl show " + id
 	if asks {
-		follow = append(follow, "pawl approve "+id+"  once its contract is drawn")
+		show += "  its contract, and the command that approves it"
 	}
+	follow := []string{show, "pawl log -f " + id}
 	return s.started("loop", v, "follow", follow)
 }
 
