@@ -3,7 +3,10 @@
 // (internal/agent/stream does) and decides nothing about a loop (internal/govern does). Pure. Start at Of.
 package outcome
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Class says how a call ended.
 type Class string
@@ -74,10 +77,20 @@ func Of(f Facts) Class {
 		return Silent
 	case f.TimedOut:
 		return TimedOut
-	case f.Stream && !f.Ended && !f.Begun && ByWords(f.Stderr) == AuthMissing: // it looked for its sign-in before it printed anything
+	case f.Stream && !f.Ended && !f.Begun && wantsSignIn(f.Stderr): // it looked for its sign-in before it printed anything
 		return AuthMissing
 	case f.Signal && !f.Ended, f.Stream && !f.Ended:
 		return Crashed
 	}
 	return Failed
+}
+
+// wantsSignIn reports whether a line of what a program complains of is about its sign-in.
+func wantsSignIn(stderr string) bool {
+	for line := range strings.Lines(stderr) {
+		if ByWords(line) == AuthMissing {
+			return true
+		}
+	}
+	return false
 }

@@ -33,6 +33,69 @@ func TestWordsOfProgramsThatAreRefusedWork(t *testing.T) {
 	}
 }
 
+// TestAFailureThatSpeaksOfARefusalIsAFailure: only the program's own form of message decides.
+func TestAFailureThatSpeaksOfARefusalIsAFailure(t *testing.T) {
+	for _, said := range []string{
+		"tests failed: dial tcp 127.0.0.1:5432: connection refused",
+		"TestLimiter: got status 429 too many requests, want 200",
+		"got status 429 too many requests, want 200",
+		"TestRate: no rate limit header",
+		"rate limit header is missing",
+		"TestLogin: expected error 401, got 200",
+		"error: expected error 401, got 200",
+		"401, but 200 was expected",
+		"TestApi failed: expected quota exceeded error",
+		"the test server answers status 500 in TestUpload",
+		"status 500 in TestUpload",
+		"unexpected status 401 in TestLogin",
+		"unexpected status 503 Service Unavailable in TestRetry",
+		"500 tests failed", "429 of 500 tests pass", "500 ms is too long",
+		"error_during_execution: the login page says please log in",
+		"could not connect to the database on localhost",
+		"fetching the fixture: ECONNREFUSED 127.0.0.1:3000",
+		"the patch handles an invalid api key now",
+		"no API key is read by the config test",
+		"connection refused by the fake server in TestDial",
+		"you have hit your limit of three tries per test",
+		"API Error: 400 the tool result says rate limit reached",
+		"API Error: 404 connection refused",
+	} {
+		require.Empty(t, outcome.ByWords(said), said)
+		require.Nil(t, outcome.In(said), said)
+	}
+}
+
+func TestFormsOfTheProgramsOwnMessages(t *testing.T) {
+	for said, want := range map[string]outcome.Class{
+		"You've hit your limit · resets 3pm (America/Los_Angeles)":                                          outcome.RateLimited,
+		"You've hit your org's monthly usage limit":                                                         outcome.RateLimited,
+		"Claude usage limit reached. Your limit will reset at 3pm (America/Santiago).":                      outcome.RateLimited,
+		"Weekly limit reached ∙ resets Oct 6, 1pm":                                                          outcome.RateLimited,
+		"5-hour limit reached ∙ resets 4pm":                                                                 outcome.RateLimited,
+		"API Error: Rate limit reached":                                                                     outcome.RateLimited,
+		"API Error (429 {\"type\":\"error\"})":                                                              outcome.RateLimited,
+		"stream disconnected before completion: Rate limit reached for gpt-5 in organization o. Try later.": outcome.RateLimited,
+		"[API Error: You have exhausted your capacity on this model. Your quota will reset after 3h.]":      outcome.RateLimited,
+		"[API Error: got status: RESOURCE_EXHAUSTED. {\"error\":{}}]":                                       outcome.RateLimited,
+		"429 You exceeded your current quota, please check your plan":                                       outcome.RateLimited,
+		`{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`:                        outcome.RateLimited,
+		"Please run /login · API Error: 401 {}":                                                             outcome.AuthMissing,
+		"401 Incorrect API key provided: sk-1":                                                              outcome.AuthMissing,
+		"Error: No API key found for anthropic.":                                                            outcome.AuthMissing,
+		"[API Error: API key not valid. Please pass a valid API key.]":                                      outcome.AuthMissing,
+		"Reconnecting... waiting for network (Connection failed: error sending request)":                    outcome.ProviderDown,
+		"Reconnecting... 5/5 (unexpected status 503 Service Unavailable: x)":                                outcome.ProviderDown,
+		"unexpected status 503 Service Unavailable, url: https://x, request id: 1":                          outcome.ProviderDown,
+		"[API Error: exception TypeError: fetch failed sending request]":                                    outcome.ProviderDown,
+		"[API Error: The model is overloaded. Please try again later.]":                                     outcome.ProviderDown,
+		"API Error: Connection error.":                                                                      outcome.ProviderDown,
+		"API Error: Unable to connect to API (ECONNREFUSED)":                                                outcome.ProviderDown,
+		"connect ECONNREFUSED 1.2.3.4:443":                                                                  outcome.ProviderDown,
+	} {
+		require.Equal(t, want, outcome.ByWords(said), said)
+	}
+}
+
 func TestWhenALimitEnds(t *testing.T) {
 	zone := time.FixedZone("there", 2*3600)
 	now := time.Date(2026, 11, 22, 23, 50, 30, 0, zone)

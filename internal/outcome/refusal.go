@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -32,33 +33,151 @@ func ByStatus(status int) Class {
 	return ""
 }
 
-// words are what programs write in their own failures when a provider refused to work. pawl never looks for them in a
-// model's text. The first match decides.
-var words = []struct {
-	class Class
-	words lazyregexp.Regexp
-}{
-	{RateLimited, lazyregexp.New(`(?i)(usage|rate|session|weekly|5-hour|hit your|quota)[ _-]?limit|hit your limit|quota (was |is )?(exceeded|exhausted)|(exceeded|exhausted) your (\w+ )*quota|RESOURCE_EXHAUSTED|too many requests`)},
-	{AuthMissing, lazyregexp.New(`(?i)unauthori[sz]ed|authentication[_ ](failed|error|required)|(invalid|incorrect|missing|no|set an?|provide an?) (\S+ )?(api[ _-]?key|auth method|credentials)|api[ _-]?key (is )?(not (valid|found|set)|invalid|missing)|not (logged|signed) in|/login\b|please (log|sign) in|missing environment variable`)},
-	{ProviderDown, lazyregexp.New(`(?i)overloaded|internal server error|bad gateway|service unavailable|gateway timeout|high demand|stream (disconnected|ended without|closed before)|connection (refused|error|reset|closed|failed)|error sending request|fetch failed|request timed out|ECONN(REFUSED|RESET)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|socket hang up|network error`)},
+// codes are the kinds of error that programs and providers name in a field of their own.
+var codes = map[string]Class{
+	"usage_limit_reached": RateLimited, "usage_limit_exceeded": RateLimited, "usageLimitExceeded": RateLimited,
+	"rate_limit": RateLimited, "rate_limit_error": RateLimited, "rate_limit_exceeded": RateLimited,
+	"insufficient_quota": RateLimited, "RESOURCE_EXHAUSTED": RateLimited,
+	"TerminalQuotaError": RateLimited, "RetryableQuotaError": RateLimited,
+
+	"authentication_failed": AuthMissing, "authentication_error": AuthMissing, "unauthorized": AuthMissing,
+	"invalid_api_key": AuthMissing, "UNAUTHENTICATED": AuthMissing, "ProviderAuthError": AuthMissing,
+	"FatalAuthenticationError": AuthMissing, "UnauthorizedError": AuthMissing,
+
+	"overloaded_error": ProviderDown, "server_overloaded": ProviderDown, "serverOverloaded": ProviderDown,
+	"http_connection_failed": ProviderDown, "httpConnectionFailed": ProviderDown,
+	"response_stream_disconnected": ProviderDown, "responseStreamDisconnected": ProviderDown,
+	"response_stream_connection_failed": ProviderDown, "responseStreamConnectionFailed": ProviderDown,
+	"internal_server_error": ProviderDown, "internalServerError": ProviderDown, "UNAVAILABLE": ProviderDown,
 }
 
-// statusIn finds the HTTP status in a failure.
-var statusIn = lazyregexp.New(`(?i)(?:^\W*|(?:status|error|http|code)[^0-9a-z]{1,12}(?:code[^0-9a-z]{1,4})?)([45][0-9]{2})\b`)
+// ByCode returns the class of the kind of error that a program names, "" if it is no refusal to work.
+func ByCode(code string) Class { return codes[code] }
 
-// ByWords returns the class of a program's failure from its words, "" if it is no refusal to work.
+// after is what follows a form of words: nothing, or no further word of the same sentence.
+const after = `(?:\s*$|\s*[^\w\s"'])`
+
+// forms are the beginnings of the messages with which programs report that their provider refused work. A message that
+// only speaks of limits, sign-ins or networks further on is about something else, such as a test that failed.
+var forms = []struct {
+	class Class
+	form  lazyregexp.Regexp
+}{
+	{RateLimited, lazyregexp.New(`(?i)^(?:` + strings.Join([]string{
+		`you(?:['’]ve| have) (?:hit|reached) your (?:[\w'’-]+ ){0,4}?limit(?:` + after + `| for | on )`,
+		`you(?:['’]ve| have)? (?:exceeded|exhausted) your (?:\w+ )*(?:quota|capacity)\b`,
+		`you['’]re out of (?:\w+ )?usage\b`,
+		`(?:(?:claude|ai|codex|chatgpt|opus|sonnet|your) )*(?:usage|rate|session|weekly|daily|monthly|5-hour|opus|sonnet)[ _-]limit (?:was |has been )?(?:reached|exceeded|hit)(?:` + after + `| for | on )`,
+		`(?:usage|rate|session|weekly|5-hour)[ _-]limit\s*[:·∙|]\s*"?(?:resets?|retry)`,
+		`(?:your )?quota (?:was |is |has been )?(?:exceeded|exhausted)(?:` + after + `| for )`,
+		`resource has been exhausted`, `resource_exhausted` + after, `too many requests` + after, `rate limiting detected`,
+		`server is temporarily limiting requests`,
+	}, "|") + `)`)},
+	{AuthMissing, lazyregexp.New(`(?i)^(?:` + strings.Join([]string{
+		`unauthori[sz]ed` + after, `authentication[_ ](?:failed|error|required)` + after, `authentication_error\b`,
+		`(?:invalid|incorrect|missing|no) (?:[\w-]+ )?(?:api[ _-]?key|auth method|credentials)(?: provided| found(?: for .*)?)?` + after,
+		`invalid x-api-key` + after, `missing bearer\b`,
+		`(?:please )?(?:set|provide) an? (?:\S+ )?(?:api[ _-]?key|auth method)\b`,
+		`api[ _-]?key (?:is )?(?:not (?:valid|found|set)|invalid|missing)` + after,
+		`(?:you are )?not (?:logged|signed) in` + after, `please (?:log|sign) in\b`, `(?:please )?run /login\b`,
+		`oauth (?:access )?token (?:has )?(?:been )?(?:expired|revoked)`, `your (?:access token|authentication session) could not be refreshed`,
+		"missing environment variable: `", `when using gemini api, you must (?:specify|set)`,
+	}, "|") + `)`)},
+	{ProviderDown, lazyregexp.New(`(?i)^(?:` + strings.Join([]string{
+		`(?:the (?:model|server) is |model is )?(?:currently )?overloaded(?:_error)?` + after, `overloaded_error\b`, `repeated 529 overloaded`,
+		`(?:internal server error|bad gateway|service unavailable|gateway timeout)` + after,
+		`(?:we['’]re )?currently experiencing high demand`, `this model is currently experiencing high demand`, `selected model is at capacity`,
+		`(?:model )?stream (?:disconnected before|ended without|closed before)`,
+		`connection (?:error|failed|refused|reset|closed)` + after, `error sending request(?:` + after + `| for url)`,
+		`(?:exception )?(?:typeerror: )?fetch failed\b`, `request timed out` + after, `network error` + after, `socket hang up` + after,
+		`(?:connect|read|write|getaddrinfo|request to \S+ failed, reason:) (?:\w+ )?(?:ECONN(?:REFUSED|RESET)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT)\b`,
+		`(?:unable to|cannot|could not|failed to) connect(?:` + after + `| to (?:the )?api\b)`, `reconnecting\.\.\.`, `waiting for network`,
+	}, "|") + `)`)},
+}
+
+var (
+	// wrapper matches what programs write before the words of their provider.
+	wrapper = lazyregexp.New(`(?i)^(?:error_during_execution: |failed to authenticate[.:] ?|please run /login · |\[?api error ?[:(]? ?|(?:fatal )?error: ?|stream disconnected before completion: |exceeded retry limit, last status: |reconnecting\.\.\.\s*[\d/]*\s*\()`)
+	// ofAPI matches the wrapper that only a provider's answer has.
+	ofAPI = lazyregexp.New(`(?i)^\[?api error ?[:(]? ?$`)
+	// leading matches an HTTP status at the beginning, with the reason.
+	leading = lazyregexp.New(`(?i)^(?:unexpected status:? |http (?:error )?|status: |got status: )?([45][0-9]{2})(.*)`)
+	// inJSON matches a status or a kind of error in an answer of a provider.
+	inJSON  = lazyregexp.New(`"(?:status|code)"\s*:\s*"?([45][0-9]{2})\b`)
+	kindIn  = lazyregexp.New(`"(?:status|code|type)"\s*:\s*"(\w+)"`)
+	details = lazyregexp.New(`(?i)^, ?(?:request id|url|cf-ray)\b`)
+	gotKind = lazyregexp.New(`^got status: (\w+)\. \{`)
+)
+
+// ByWords returns the class of a program's failure from the form of its message, "" if it is no refusal to work. The
+// innermost message that has a known form decides.
 func ByWords(failure string) Class {
-	if m := statusIn().FindStringSubmatch(failure); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil && ByStatus(n) != "" {
-			return ByStatus(n)
+	failure = strings.TrimSpace(failure)
+	if w := wrapper().FindString(failure); w != "" {
+		inner := failure[len(w):]
+		if m := leading().FindStringSubmatch(inner); m != nil && ofAPI().MatchString(w) && ByStatus(number(m[1])) != "" {
+			return ByStatus(number(m[1]))
+		}
+		if class := ByWords(inner); class != "" {
+			return class
 		}
 	}
-	for _, w := range words {
-		if w.words().MatchString(failure) {
-			return w.class
+	if class := byAnswer(failure); class != "" {
+		return class
+	}
+	for _, f := range forms {
+		if f.form().MatchString(failure) {
+			return f.class
 		}
 	}
 	return ""
+}
+
+// byAnswer returns the class of a message that begins with an HTTP status and its reason, or that is an answer of a
+// provider in JSON.
+func byAnswer(failure string) Class {
+	if m := gotKind().FindStringSubmatch(failure); m != nil {
+		return ByCode(m[1])
+	}
+	if m := leading().FindStringSubmatch(failure); m != nil {
+		status, reason := number(m[1]), strings.TrimSpace(m[2])
+		if isReason(status, reason) {
+			return ByStatus(status)
+		}
+	}
+	if !strings.HasPrefix(failure, "{") {
+		return ""
+	}
+	if m := inJSON().FindStringSubmatch(failure); m != nil && ByStatus(number(m[1])) != "" {
+		return ByStatus(number(m[1]))
+	}
+	for _, m := range kindIn().FindAllStringSubmatch(failure, -1) {
+		if class := ByCode(m[1]); class != "" {
+			return class
+		}
+	}
+	return ""
+}
+
+// isReason reports whether a provider's answer with this status continues in this way.
+func isReason(status int, reason string) bool {
+	reason = strings.TrimSpace(strings.TrimPrefix(reason, "status code"))
+	phrase := http.StatusText(status)
+	if phrase != "" && len(reason) >= len(phrase) && strings.EqualFold(reason[:len(phrase)], phrase) {
+		reason = strings.TrimSpace(reason[len(phrase):])
+		if details().MatchString(reason) {
+			return true
+		}
+	}
+	if reason == "" || strings.ContainsAny(reason[:1], ":.;({[") {
+		return true
+	}
+	return ByWords(reason) == ByStatus(status)
+}
+
+func number(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
 }
 
 // In returns the refusal that the words of a failure report, nil if there is none.

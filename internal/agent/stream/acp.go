@@ -123,7 +123,22 @@ func (a *acp) line(raw []byte) []Event {
 				end.Refusal.Until = said.Until
 			}
 		}
+		if class == "" && end.Failure != "" {
+			end.Refusal = inData(end.Failure)
+		}
 		return []Event{{Kind: Ended, End: end}}
 	}
 	return nil
+}
+
+// inData returns the refusal that the data of the protocol's error report, which come behind its words; nil if there
+// is none.
+func inData(failure string) *outcome.Refusal {
+	_, text, _ := strings.Cut(failure, " {")
+	data := foreign.Decode[foreign.Object]([]byte("{" + text))
+	if said := outcome.In(data.Text("message", "details", "error")); said != nil {
+		said.Said = failure
+		return said
+	}
+	return named(failure, data.Text("codexErrorInfo", "code", "type"))
 }

@@ -339,8 +339,8 @@ const maxRetry = 30 * 24 * time.Hour
 func refused(l foreign.Object) *outcome.Refusal {
 	status := l.Int("api_error_status")
 	class := outcome.ByStatus(status)
-	if class == "" && errorIn(l) == "authentication_failed" { // it is not signed in, so it sent no request
-		class = outcome.AuthMissing
+	if class == "" { // it sent no request, such as without a sign-in
+		class = cmp.Or(outcome.ByCode(l.Text("api_error")), outcome.ByCode(l.Text("api_error_type")), outcome.ByCode(l.Text("error")))
 	}
 	if class == "" {
 		return nil

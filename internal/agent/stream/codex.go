@@ -5,6 +5,7 @@ import (
 
 	"pawl/internal/evidence"
 	"pawl/internal/foreign"
+	"pawl/internal/outcome"
 	"pawl/internal/program"
 )
 
@@ -61,7 +62,10 @@ func (c *codex) line(raw []byte) []Event {
 		c.in, c.out = max(c.in, used.Count("input_tokens")), max(c.out, used.Count("output_tokens"))
 		return []Event{{Kind: Ended, End: &End{}}}
 	case "turn.failed":
-		return []Event{{Kind: Ended, End: &End{Failure: why(l.At("error").Text("message"), c.trouble)}}}
+		failed := l.At("error")
+		end := &End{Failure: why(failed.Text("message"), c.trouble)}
+		end.Refusal = named(end.Failure, failed.Text("code", "codex_error_info", "codexErrorInfo"))
+		return []Event{{Kind: Ended, End: end}}
 	case "error":
 		c.trouble = l.Text("message")
 	}
@@ -78,6 +82,18 @@ func (c *codex) tool(item foreign.Object, ended bool) (events []Event) {
 		events = append(events, c.answered(id, item.Text("aggregated_output", "status"), failed))
 	}
 	return events
+}
+
+// named returns the refusal that a program names by a kind of error, nil if the kind is no refusal.
+func named(failure, code string) *outcome.Refusal {
+	class := outcome.ByCode(code)
+	if class == "" {
+		return nil
+	}
+	if said := outcome.In(failure); said != nil && said.Class == class {
+		return said
+	}
+	return &outcome.Refusal{Class: class, Said: failure}
 }
 
 // why returns the first reason that is not empty.

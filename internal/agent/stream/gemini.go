@@ -84,6 +84,7 @@ func (g *gemini) line(raw []byte) []Event {
 		end := &End{}
 		if status != "success" || failure != "" {
 			end.Failure = why(failure, g.trouble)
+			end.Refusal = named(end.Failure, l.At("error").Text("type"))
 		}
 		return []Event{{Kind: Ended, End: end}}
 	}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"pawl/internal/evidence"
@@ -72,7 +73,7 @@ func (o *opencode) line(raw []byte) []Event {
 		if class := outcome.ByStatus(status); class != "" {
 			o.last = &outcome.Refusal{Class: class, Status: status, Said: failure}
 		}
-		return []Event{{Kind: Ended, End: &End{Failure: failure}}}
+		return []Event{{Kind: Ended, End: &End{Failure: failure, Refusal: cmp.Or(o.last, named(failure, l.At("error").Text("name")))}}}
 	}
 	return nil
 }

@@ -30,6 +30,16 @@ func TestARateLimitIsToldFromOtherFailures(t *testing.T) {
 		"codex says a time of day":       {"codex", `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at 7:58 PM."}}`, limited("You've hit your usage limit. Try again at 7:58 PM.")},
 		"codex says when":                {"codex", `{"type":"turn.failed","error":{"message":"usage limit: \"resets_at\":1778565600"}}`, until(limited(`usage limit: "resets_at":1778565600`), 0)},
 		"a model that speaks of limits":  {"codex", `{"type":"item.completed","item":{"type":"agent_message","text":"the rate limit was reached"}}` + "\n" + `{"type":"turn.failed","error":{"message":"the patch does not apply"}}`, nil},
+		"codex names the kind":           {"codex", `{"type":"turn.failed","error":{"message":"No more today.","code":"usage_limit_reached"}}`, limited("No more today.")},
+		"codex, tests that dial":         {"codex", `{"type":"turn.failed","error":{"message":"tests failed: dial tcp 127.0.0.1:5432: connection refused"}}`, nil},
+		"codex, a test of a limiter":     {"codex", `{"type":"turn.failed","error":{"message":"TestLimiter: got status 429 too many requests, want 200"}}`, nil},
+		"codex, a test of a sign-in":     {"codex", `{"type":"turn.failed","error":{"message":"TestLogin: expected error 401, got 200"}}`, nil},
+		"claude, a test that uploads":    {"claude", `{"type":"result","subtype":"success","is_error":true,"result":"the test server answers status 500 in TestUpload"}`, nil},
+		"gemini, a test of a quota":      {"gemini", `{"type":"result","status":"error","error":{"type":"unknown","message":"TestApi failed: expected quota exceeded error"}}`, nil},
+		"gemini names the kind":          {"gemini", `{"type":"result","status":"error","error":{"type":"TerminalQuotaError","message":"No more today."}}`, limited("No more today.")},
+		"opencode, a test that dials":    {"opencode", `{"type":"error","error":{"name":"UnknownError","data":{"message":"tests failed: connection refused"}}}`, nil},
+		"pi, a test of a sign-in":        {"pi", `{"type":"message_end","message":{"role":"assistant","stopReason":"error","errorMessage":"TestLogin: please log in"}}` + "\n" + `{"type":"agent_end"}`, nil},
+		"qwen, a test of a limiter":      {"qwen", `{"type":"result","subtype":"error_during_execution","is_error":true,"error":{"message":"TestRate: no rate limit header"}}`, nil},
 		"gemini":                         {"gemini", `{"type":"result","status":"error","error":{"message":"Quota exceeded for requests"}}`, limited("Quota exceeded for requests")},
 	} {
 		adapter, ok := stream.Lookup(c.use)
