@@ -122,6 +122,55 @@ func TestWhenALimitEnds(t *testing.T) {
 	require.Zero(t, outcome.Refusal{Class: outcome.ProviderDown, Said: "stream disconnected, try again in 2s"}.When(now), "nobody promises that")
 }
 
+// TestALimitThatEndsInAnotherZone: the worker is in UTC, at 11:38.
+func TestALimitThatEndsInAnotherZone(t *testing.T) {
+	now := time.Date(2026, 11, 28, 11, 38, 0, 0, time.UTC)
+	on := func(day, hour, minute int) time.Time { return time.Date(2026, 11, day, hour, minute, 0, 0, time.UTC) }
+	for said, want := range map[string]time.Time{
+		"resets 10:57am (America/Los_Angeles)":         on(28, 18, 58),
+		"resets 1pm (America/Los_Angeles)":             on(28, 21, 1),
+		"resets 1pm America/Los_Angeles":               on(28, 21, 1),
+		"resets 2pm (Europe/Paris)":                    on(28, 13, 1),
+		"resets at 14:00 (Europe/Paris)":               on(28, 13, 1),
+		"try again at 2pm PST":                         on(28, 22, 1),
+		"try again at 2pm PT.":                         on(28, 22, 1),
+		"resets 2pm (Pacific time)":                    on(28, 22, 1),
+		"resets 9pm JST":                               on(28, 12, 1),
+		"resets 2pm CET":                               on(28, 13, 1),
+		"resets 2pm UTC+2":                             on(28, 12, 1),
+		"resets 2pm (UTC+05:30)":                       on(29, 8, 31),
+		"resets 8am GMT-5":                             on(28, 13, 1),
+		"resets 14:00 +02:00":                          on(28, 12, 1),
+		"resets at 14:00:30+02:00":                     on(28, 12, 0).Add(30 * time.Second),
+		"resets 3am (Asia/Kathmandu)":                  on(28, 21, 16),
+		"resets Dec 1, 9am (America/New_York)":         time.Date(2026, 12, 1, 14, 1, 0, 0, time.UTC),
+		"resets Jan 2 at 9am (America/New_York)":       time.Date(2027, 1, 2, 14, 1, 0, 0, time.UTC),
+		"resets Jul 1, 2027, 9am (America/New_York)":   time.Date(2027, 7, 1, 13, 1, 0, 0, time.UTC),
+		"resets December 1 at 9am ET":                  time.Date(2026, 12, 1, 14, 1, 0, 0, time.UTC),
+		"resets Monday 9am (Europe/Paris)":             on(30, 8, 1),
+		"resets tomorrow at 9am (Europe/Paris)":        on(29, 8, 1),
+		"resets 9am tomorrow":                          on(29, 9, 1),
+		"resets at 2026-12-01T09:00:00Z":               time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC),
+		"resets 18:30":                                 on(28, 18, 31),
+		"resets 2pm (local time)":                      on(28, 14, 1),
+		"try again at 1:24 PM or buy more":             on(28, 13, 25),
+		"resets 2pm (Mars/Olympus)":                    {},
+		"resets 2pm XYZ":                               {},
+		"resets 2pm IST":                               {},
+		"resets 2pm UTC+27":                            {},
+		"resets 2pm (in your organization's settings)": {},
+		"resets Feb 30, 9am":                           {},
+		"resets 14pm":                                  {},
+		"resets 24:10":                                 {},
+	} {
+		got := outcome.Refusal{Class: outcome.RateLimited, Said: "You've hit your limit · " + said}.When(now)
+		require.True(t, want.Equal(got), "%s: %s", said, got)
+	}
+	summer := time.Date(2027, 3, 13, 20, 0, 0, 0, time.UTC) // the clocks of Los Angeles change in the coming night
+	got := outcome.Refusal{Class: outcome.RateLimited, Said: "resets 10am (America/Los_Angeles)"}.When(summer)
+	require.Equal(t, time.Date(2027, 3, 14, 17, 1, 0, 0, time.UTC), got)
+}
+
 func TestWhatBecameOfTheDeskCompletesTheClass(t *testing.T) {
 	require.Equal(t, outcome.Done, outcome.Done.After(true, true))
 	require.Equal(t, outcome.Nothing, outcome.Done.After(false, false))

@@ -175,11 +175,6 @@ func isReason(status int, reason string) bool {
 	return ByWords(reason) == ByStatus(status)
 }
 
-func number(digits string) int {
-	n, _ := strconv.Atoi(digits)
-	return n
-}
-
 // In returns the refusal that the words of a failure report, nil if there is none.
 func In(failure string) *Refusal {
 	class := ByWords(failure)
@@ -198,15 +193,11 @@ func In(failure string) *Refusal {
 // resets matches the forms in which programs say when a limit ends, in Unix seconds: a field of JSON, or after a bar.
 var resets = lazyregexp.New(`(?:"?resets?_?[aA]t"?\s*[:=]\s*|\|)([0-9]{10})\b`)
 
-// The forms for people: a time of day, with a date if it is not today, or a duration.
+// The form for people that names a duration.
 var (
-	ofDay   = lazyregexp.New(`(?i)(?:try again at|resets(?: at)?) (?:([A-Z][a-z]{2}) ([0-9]{1,2})(?:st|nd|rd|th)?,? (?:([0-9]{4}),? )?)?([0-9]{1,2})(?::([0-9]{2}))? ?([ap]m)(?: \(?(UTC)\)?)?`)
 	howLong = lazyregexp.New(`(?i)(?:(?:try again|retry|reset) (?:in|after)|retry[-_ ]?(?:delay|after)\W{1,4}) ?((?:[0-9.]+ ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b[, ]*(?:and )?)+)`)
 	part    = lazyregexp.New(`(?i)([0-9.]+) ?(ms|milli|s|m|h|d)`)
 )
-
-// late is how long ago a time of day may be without meaning tomorrow.
-const late = 15 * time.Minute
 
 // When returns the time until which the provider refuses, zero if it is unknown. now is when the program said so, in
 // the zone of the program's times of day.
@@ -232,47 +223,4 @@ func (r Refusal) When(now time.Time) time.Time {
 		return now.Add(d).UTC()
 	}
 	return atTime(r.Said, now)
-}
-
-// atTime finds a time of day and returns the end of that minute, because programs cut the seconds off.
-func atTime(said string, now time.Time) time.Time {
-	m := ofDay().FindStringSubmatch(said)
-	if m == nil {
-		return time.Time{}
-	}
-	zone := now.Location()
-	if m[7] != "" {
-		zone = time.UTC
-	}
-	here := now.In(zone)
-	hour, _ := strconv.Atoi(m[4])
-	minute, _ := strconv.Atoi(m[5])
-	if hour < 1 || hour > 12 || minute > 59 {
-		return time.Time{}
-	}
-	if hour %= 12; strings.EqualFold(m[6], "pm") {
-		hour += 12
-	}
-	at := time.Date(here.Year(), here.Month(), here.Day(), hour, minute+1, 0, 0, zone)
-	if m[1] != "" {
-		month, err := time.Parse("Jan", m[1])
-		day, _ := strconv.Atoi(m[2])
-		if err != nil || day > 31 {
-			return time.Time{}
-		}
-		year := here.Year()
-		if m[3] != "" {
-			year, _ = strconv.Atoi(m[3])
-		} else if month.Month() < here.Month() {
-			year++
-		}
-		return time.Date(year, month.Month(), day, hour, minute+1, 0, 0, zone).UTC()
-	}
-	switch {
-	case now.Sub(at) > late:
-		at = at.AddDate(0, 0, 1)
-	case at.AddDate(0, 0, -1).After(now.Add(-late)): // midnight has just passed
-		at = at.AddDate(0, 0, -1)
-	}
-	return at.UTC()
 }
