@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pawl/internal/charter"
+	"pawl/internal/program"
 	"pawl/internal/spec"
 	"pawl/schema"
 )
@@ -80,6 +81,33 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 		append(charter.Keys(), "limits", "goal", "queue", "limits.steps", "defaults.scope", "defaults.scpoe", "defaults.verify.timeout")...)
 	require.Greater(t, taken, 80)
 	require.Greater(t, refused, 500)
+}
+
+// TestSchemaTakesEveryWordOfTheReader gives both each word of the contract, with each kind of agent: some words are only
+// taken with some agents.
+func TestSchemaTakesEveryWordOfTheReader(t *testing.T) {
+	s, taken := compiled(t), map[string]bool{}
+	for _, use := range append([]string{""}, program.Telling()...) {
+		complete := minimal
+		if use != "" {
+			complete = strings.Replace(minimal, `"agent":{"command":"y"}`, `"agent":{"use":"`+use+`"}`, 1)
+		}
+		for key, words := range spec.Words {
+			for _, word := range words {
+				text := with(t, complete, strings.TrimSuffix(key, "[]"), fmt.Sprintf("%q", word))
+				if strings.HasSuffix(key, "[]") {
+					text = with(t, complete, strings.TrimSuffix(key, "[]"), fmt.Sprintf("[%q]", word))
+				}
+				if _, err := spec.Parse(text); err != nil {
+					continue
+				}
+				taken[key+" "+word] = true
+				assert.NoError(t, validate(t, s, text), "the reader takes %s: %s", key, word)
+			}
+		}
+	}
+	require.True(t, taken["approvals.onDenied ask"])
+	require.Greater(t, len(taken), 20)
 }
 
 // with returns the complete spec with one key set.

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
 	"pawl/internal/kind"
+	"pawl/internal/program"
 	"pawl/internal/spec"
 	"pawl/internal/task"
 )
@@ -175,15 +176,24 @@ func (p *properties) with(name string, s *jsonSchema) *properties {
 	return p
 }
 
-// takes reports whether this version accepts a word as the value of a key.
+// takes reports whether this version accepts a word as the value of a key, with at least one of the agents: some words
+// need an agent that can do more than a command.
 func takes(key, word string) bool {
-	var value any = word
-	parts := strings.Split(key, ".")
-	for _, part := range slices.Backward(parts) {
-		value = map[string]any{part: value}
+	for _, use := range append([]string{spec.UseCommand}, program.Telling()...) {
+		var value any = word
+		parts := strings.Split(key, ".")
+		for _, part := range slices.Backward(parts) {
+			value = map[string]any{part: value}
+		}
+		doc := value.(map[string]any)
+		if parts[0] != "agent" {
+			doc["agent"] = map[string]any{"use": use}
+		}
+		if _, err := spec.FromMap(doc); !problemsOf(err).Covers(key) {
+			return true
+		}
 	}
-	_, err := spec.FromMap(value.(map[string]any))
-	return !problemsOf(err).Covers(key)
+	return false
 }
 
 type schemer struct{ tables }
