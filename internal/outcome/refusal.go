@@ -1,7 +1,6 @@
 package outcome
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -159,10 +158,16 @@ func byAnswer(failure string) Class {
 	return ""
 }
 
+// phrases are the reasons that come with the statuses of HTTP that are refusals.
+var phrases = map[int]string{
+	401: "Unauthorized", 403: "Forbidden", 408: "Request Timeout", 429: "Too Many Requests",
+	500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout", 529: "Overloaded",
+}
+
 // isReason reports whether a provider's answer with this status continues in this way.
 func isReason(status int, reason string) bool {
 	reason = strings.TrimSpace(strings.TrimPrefix(reason, "status code"))
-	phrase := http.StatusText(status)
+	phrase := phrases[status]
 	if phrase != "" && len(reason) >= len(phrase) && strings.EqualFold(reason[:len(phrase)], phrase) {
 		reason = strings.TrimSpace(reason[len(phrase):])
 		if details().MatchString(reason) {
