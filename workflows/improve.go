@@ -46,7 +46,11 @@ type improve struct {
 	over    bool // the loop is over, and the reserve may be spent
 }
 
-func (l *improve) law() govern.Improve { return govern.ImproveOf(l.spec, int(l.rules)) }
+func (l *improve) law() govern.Improve {
+	law := govern.ImproveOf(l.spec, int(l.rules))
+	law.Marked = l.State().Suspicious > 0
+	return law
+}
 
 func (l *improve) decisions() loopRules { return l.law() }
 
@@ -206,7 +210,7 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	said := evidence.Description(cmp.Or(out.Description, it.idea))
 	it.description = cmp.Or(cmp.Or(said, failed), "change without a description")
 	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
-	it.note, it.samples, it.metrics, it.evaluations = "", nil, nil, 0
+	it.note, it.samples, it.metrics, it.evaluations, it.passing = "", nil, nil, 0, 0
 	return l.law().AfterWriter(failed != ""), nil
 }
 
@@ -321,6 +325,7 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	}
 	l.judgedBy(ctx, "guard", nil, l.judgement(out, unless(out.OK(), reason.GuardFailed)))
 	it := &l.iteration
+	it.passing = out.Tests
 	it.evidence = append(it.evidence, evidenceOf(out)...)
 	if !out.OK() {
 		it.shown = out.Log
@@ -332,8 +337,18 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	return m, nil
 }
 
-// decide applies the decision matrix (P6).
-func (l *improve) decide(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
+// decide applies the decision matrix (P6), and doubts an improvement that is too good.
+func (l *improve) decide(ctx workflow.Context, from govern.Move) (govern.Move, error) {
+	m, err := l.matrix(ctx, from)
+	it := &l.iteration
+	if err != nil || l.candidate != nil || it.metric == nil || !l.law().Doubts(m, it.metric.Sub(it.delta), *it.metric) {
+		return m, err
+	}
+	return l.doubt(ctx, m)
+}
+
+// matrix applies the decision matrix.
+func (l *improve) matrix(ctx workflow.Context, _ govern.Move) (govern.Move, error) {
 	if t := l.trial(); t != nil && t.Samples != nil {
 		return l.sampledAsTried(ctx, *t.Samples), nil
 	}
@@ -424,6 +439,7 @@ func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	if why != "" {
 		return explain(why, out), nil
 	}
+	l.guardRuns = l.State().GuardRuns
 	l.noted(ctx, known, l.measured(out, ""), l.State().GuardTests)
 	return "", l.record(ctx, "the baseline by the amended command", false)
 }

@@ -99,10 +99,14 @@ func (r *run) opinion(ctx workflow.Context, n int, why string) (govern.Opinion, 
 func (r *run) askDiff(ctx workflow.Context) (loop.Answer, error) {
 	for what := "the change as a whole"; ; what = "the same change on top of the new base, where it was not measured" {
 		p := r.State().Proposal
-		a, err := r.wait(ctx, loop.Gate{
+		gate := loop.Gate{
 			Kind: loop.GateDiff, Hash: p.Hash,
 			Summary: fmt.Sprintf("approve %s: %s, +%d -%d, on %s", what, evidence.Counted(p.Files, "file"), p.Insertions, p.Deletions, r.State().Branch),
-		})
+		}
+		if gate.Points = govern.SuspicionPoints(r.State()); len(gate.Points) > 0 {
+			gate.Summary += " " + strings.Join(gate.Points, "; ")
+		}
+		a, err := r.wait(ctx, gate)
 		if err != nil {
 			return a, err
 		}

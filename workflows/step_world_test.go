@@ -134,6 +134,9 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 		t = w.baseline
 	}
 	judged, again := strings.CutPrefix(in.Key.Name, "scratch-")
+	if suspect, cut := strings.CutSuffix(judged, "-again"); cut { // of a suspicious improvement
+		judged, again = suspect, w.afresh != nil
+	}
 	name, contract, _ := strings.Cut(judged, "-")
 	if again {
 		if t = w.scratch(in); t.Setup {

@@ -72,6 +72,7 @@ func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 	if err != nil {
 		return err
 	}
+	r.guardRuns = out.Runs()
 	if out.Hollow {
 		r.noteForContract(ctx, "canary", govern.Hollow(in.Guard, in.Test))
 	}
@@ -177,6 +178,7 @@ func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	return &loop.Judgement{
 		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode,
 		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.State().Iteration, Policy: r.spec.Guard.Policy, Leftovers: out.Leftovers,
+		Passing: out.Tests,
 	}
 }
 

@@ -61,6 +61,7 @@ func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 	if err != nil || emptied == 0 {
 		return out, err
 	}
+	out.Emptied = emptied
 	noticed, err := w.noticed(ctx, in, files, &out)
 	out.Hollow = !noticed && !out.Interrupted
 	return out, err

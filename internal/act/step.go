@@ -261,9 +261,13 @@ type Canaried struct {
 	Files   int      `json:"files,omitempty"`   // how many were broken, 0 if no code in scope can be broken
 	Broken  []string `json:"broken,omitempty"`  // the names of the broken files, git-quoted, capped
 	Seen    bool     `json:"seen,omitempty"`    // a command noticed a syntax error in these files
+	Emptied int      `json:"emptied,omitempty"` // how many files then got functions that only fail
 	Hollow  bool     `json:"hollow,omitempty"`  // no command noticed that their functions only fail
 	Instead []string `json:"instead,omitempty"` // what the commands use instead, as far as that shows
 }
+
+// Runs reports whether a command noticed more than a compiler does: that functions only fail.
+func (c Canaried) Runs() bool { return c.Seen && c.Emptied > 0 && !c.Hollow && !c.Interrupted }
 
 // Blind reports whether there was code to break, and no command noticed.
 func (c Canaried) Blind() bool { return c.Files > 0 && !c.Seen && !c.Interrupted }

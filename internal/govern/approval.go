@@ -7,6 +7,7 @@ import "pawl/internal/spec"
 type Approval struct {
 	Diff     string // approvals.diff: spec.Required or spec.Auto
 	Reviewer bool   // there is a reviewer role
+	Marked   bool   // a suspicious change was kept: no reviewer alone approves it
 	Reworks  int    // how often the reviewer is asked again after an answer that is no decision
 }
 
@@ -36,7 +37,7 @@ func (a Approval) AfterOpinion(asked int, o Opinion) Move {
 		return Move{Do: Finish, Reason: "the reviewer rejected the proposal" + because(o.Note)}
 	case o.Decision == Undecided && !o.TimedOut && asked <= a.Reworks:
 		return Move{Do: AskReviewer, Reason: o.Why}
-	case a.Diff != spec.Auto:
+	case a.Diff != spec.Auto, a.Marked && o.Decision == SaysApproved:
 		return Move{Do: AskPerson}
 	case o.Decision == SaysApproved:
 		return Move{Do: Finish, Approved: true, Reason: "approved by the reviewer" + because(o.Note)}

@@ -27,6 +27,7 @@ type Improve struct {
 	Ideas       bool                  // the agent is asked for an idea before it writes
 	BlockSealed bool                  // limits.onSealed: a person is asked
 	Evidence    string                // verify.evidence
+	Suspicious  string                // verify.suspicious
 	Samples     sampling.Rules        // of a noisy metric
 	Bounds      []evidence.Bound      // metrics
 	Holdout     bool                  // there is a verify.holdout.command
@@ -46,7 +47,7 @@ const NewestVersion = 6
 //   - in version 5 a metric that is sampled although it was never seen to vary takes three evaluations to keep a change, as
 //     any other;
 //   - version 6 trusts a number only if it comes from where the baseline's came from, and a guard that fails only if it
-//     fails again.
+//     fails again; an improvement that is too good is measured once more, and marked or set aside.
 func ImproveOf(s spec.Spec, version int) Improve {
 	v := s.Verify
 	return Improve{
@@ -54,7 +55,7 @@ func ImproveOf(s spec.Spec, version int) Improve {
 		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps, Within: v.Timeout,
 		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(), Approval: ApprovalOf(s),
 		BlockSealed: s.OnSealed() == spec.Block,
-		Evidence:    v.Judging(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
+		Evidence:    v.Judging(), Suspicious: v.OnSuspicious(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
 		Samples: sampling.Rules{
 			Direction: v.Direction, MinDelta: v.MinDelta, MaxSamples: v.MostSamples(), Calibration: v.Calibrations(),
 			Levels: version >= 4, Exact: version >= 5,

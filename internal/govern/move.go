@@ -24,6 +24,7 @@ type Move struct {
 
 	Undo       bool // Enter: the last fix is undone first, since more tests failed after it
 	Regenerate bool // Enter: no fixer is called; fix leads back to write at once
+	Suspicious bool // Finish: the improvement is too good, and is marked if it is kept
 	Approved   bool // Enter: the reviewer or a person approved the proposal
 	Skipped    bool // Enter: the test phase is skipped; Reason says why (L2)
 

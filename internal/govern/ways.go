@@ -170,6 +170,9 @@ var chosen = map[string]string{
 	Retry:    "try it again",
 	GoOn:     "judge the work as it is",
 	HaltLoop: "end the loop",
+
+	KeepChange:    "keep the change and mark it",
+	DiscardChange: "undo the change; the loop continues",
 }
 
 func amended(g loop.Gate, _ loop.Budget) []Saying {

@@ -87,6 +87,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	BaselineMeasured: func(s *State, e Event) {
 		s.Baseline, s.Best, s.GuardTests = e.Metric, e.Metric, e.Tests
+		s.GuardRuns = e.Runs
 		s.Judging, s.Noise, s.Sampler, s.BaselineMetrics, s.Form = e.Judging, e.Note, e.Sampler, e.Metrics, e.Form
 		if s.EvaluationMs = 0; e.Sampler != nil && e.Judgement != nil {
 			s.EvaluationMs = e.Judgement.DurationMs
@@ -214,15 +215,23 @@ var effects = map[Type]func(*State, Event){
 		})
 		s.accept()
 		s.KeptCount++
-		s.Kept = list.Last(append(slices.Clip(s.Kept), Kept{e.Record.N, e.Record.Commit, e.Record.Description}), KeepCommits)
+		if e.Record.Suspicious {
+			s.Suspicious++
+		}
+		s.Kept = list.Last(append(slices.Clip(s.Kept), keptOf(*e.Record)), KeepCommits)
 		s.keptOn(on, e)
 		s.AgentFailures = 0
 		s.record(e)
 	},
 	IterationFailed: func(s *State, e Event) {
 		s.sample((*sampling.Sampler).Settle)
-		s.DiscardsInARow++
 		s.Discarded++
+		if e.FailureReason == reason.Suspicious {
+			r := *e.Record
+			s.SetAside = list.Last(append(slices.Clip(s.SetAside), SetAside{r.N, r.Commit, r.Description, r.Metric}), KeepSetAside)
+		} else {
+			s.DiscardsInARow++
+		}
 		s.AgentFailures = inARow(s.AgentFailures, e.FailureReason == reason.AgentFailed)
 		if e.Tree != "" {
 			s.Tried = list.Last(append(slices.Clip(s.Tried), Tried{e.Tree, e.Metric, e.Record.N}), KeepTried)
@@ -402,6 +411,11 @@ func applyStep(s *State, e Event) {
 	if e.Told > 0 {
 		s.Guidance = slices.DeleteFunc(slices.Clone(s.Guidance), func(n Note) bool { return n.Seq <= e.Told })
 	}
+}
+
+// keptOf returns the commit of a kept iteration.
+func keptOf(r Iteration) Kept {
+	return Kept{Iteration: r.N, Commit: r.Commit, Description: r.Description, Suspicious: r.Suspicious}
 }
 
 // record appends a finished iteration and updates the analysis.

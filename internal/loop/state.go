@@ -45,6 +45,7 @@ const (
 	KeepNotes      = 10
 	KeepIdeas      = 20
 	KeepAnswers    = 10
+	KeepSetAside   = 20
 )
 
 // State is a loop as the world sees it (query `state`, `pawl show --json`) and as it is restored. Durations are in
@@ -84,6 +85,7 @@ type State struct {
 
 	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code (Deliver)
 	GuardTests int        `json:"guardTests,omitempty"` // how many tests passed in the guard there, if known
+	GuardRuns  bool       `json:"guardRuns,omitempty"`  // the guard noticed that functions only fail
 	Leftovers  []string   `json:"leftovers,omitempty"`  // what the spec's commands leave in a tree: no change
 	LastGuard  *Judgement `json:"lastGuard"`
 	LastTest   *Judgement `json:"lastTest"`
@@ -91,6 +93,11 @@ type State struct {
 
 	ChangedFiles      []string `json:"changedFiles"` // git-quoted, accumulated (L5), capped
 	ChangedFilesCount int      `json:"changedFilesCount"`
+
+	// SetAside are the last changes that were undone because they improved too much to be kept unseen. Suspicious is how
+	// many such changes were kept.
+	SetAside   []SetAside `json:"setAside,omitempty"`
+	Suspicious int        `json:"suspicious,omitempty"`
 
 	LastChange *Change `json:"lastChange,omitempty"` // kept or not
 
@@ -311,6 +318,7 @@ type Judgement struct {
 	Log        string              `json:"log,omitempty"` // where the full output is
 	Iteration  int                 `json:"iteration"`
 	Violations []string            `json:"violations,omitempty"`
+	Passing    int                 `json:"passing,omitempty"` // of a guard: how many tests passed, if its output says that
 	Tests      *Tests              `json:"tests,omitempty"`
 	// Leftovers are the paths that the command left in the tree and that git does not ignore.
 	Leftovers []string `json:"leftovers,omitempty"`
@@ -428,6 +436,9 @@ type Iteration struct {
 	Note        string            `json:"note,omitempty"`    // that it is large, or several changes at once
 	Agent       string            `json:"agent,omitempty"`   // the agent that made it, if a role has several
 
+	// Suspicious says that the change is kept although it improves too much in one step.
+	Suspicious bool `json:"suspicious,omitempty"`
+
 	Branch int `json:"branch,omitempty"` // the branch that the loop explored (limits.backtrack), 0 for none
 
 	// Unmeasured says that Metric is that of the reference: the change was never measured.
@@ -450,6 +461,15 @@ type Kept struct {
 	Iteration   int    `json:"iteration"`
 	Commit      string `json:"commit"`
 	Description string `json:"description"`
+	Suspicious  bool   `json:"suspicious,omitempty"`
+}
+
+// SetAside is a change that was undone because it improved too much to be kept unseen.
+type SetAside struct {
+	Iteration   int               `json:"iteration"`
+	Commit      string            `json:"commit"`
+	Description string            `json:"description"`
+	Metric      *evidence.Decimal `json:"metric,omitempty"`
 }
 
 // Tried is a tree that was judged and discarded. It is not judged again (P2: avoid what failed).
@@ -507,6 +527,7 @@ type Result struct {
 	Candidates []Candidate `json:"candidates,omitempty"`
 	Claim      *Claim      `json:"claim"`
 	Scratch    *Scratch    `json:"scratch,omitempty"`
+	SetAside   []SetAside  `json:"setAside,omitempty"`
 }
 
 // Spending returns the state with the spending of a running step in budgets and usage, for people who look at it meanwhile.

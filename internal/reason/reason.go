@@ -17,6 +17,8 @@ const (
 	NoNumber     = failure + "no-number"
 	Interrupted  = "interrupted"
 	Inconclusive = "inconclusive"
+	Suspicious   = "suspicious"
+	Rejected     = "rejected"
 	Conflict     = "conflict"
 	Policy       = "policy:" // followed by the rule that was broken
 	Bound        = "bound:"  // followed by the metric that exceeds its bound
@@ -36,6 +38,8 @@ var Table = []struct{ Reason, Meaning string }{
 	{Policy, "a rule was broken, so nothing was run"},
 	{Bound, "another metric is worse than its bound"},
 	{Inconclusive, "too noisy: the evaluations showed neither a gain nor its absence"},
+	{Suspicious, "too good to be kept unseen: to 0, or by 90 % or more"},
+	{Rejected, "a person rejected it"},
 	{Conflict, "it conflicts with what was kept meanwhile; its idea is tried again"},
 	{NotAtomic, "the description names several changes"},
 	{NoChange, "nothing was changed"},

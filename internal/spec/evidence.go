@@ -22,6 +22,12 @@ type Holdout struct {
 // Judging returns how a metric loop decides: Auto, Single or Sequential.
 func (v Verify) Judging() string { return or(v.Evidence, Auto) }
 
+// Mark is the value of verify.suspicious that keeps and marks an improvement that is too good.
+const Mark = "mark"
+
+// OnSuspicious returns what happens to an improvement that is too good: Auto, Ask or Mark.
+func (v Verify) OnSuspicious() string { return or(v.Suspicious, Auto) }
+
 // Calibrations returns how many evaluations of the base measure its noise.
 func (v Verify) Calibrations() int { return or(v.Calibration, sampling.DefaultCalibration) }
 

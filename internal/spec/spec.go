@@ -86,7 +86,8 @@ type Verify struct {
 	MinDelta evidence.Threshold `json:"minDelta"`
 	Target   *evidence.Decimal  `json:"target,omitempty"`
 
-	Evidence     *string `json:"evidence,omitempty"` // for the defaults of these see Judging, Calibrations, MostSamples and Shares
+	Evidence     *string `json:"evidence,omitempty"` // for the defaults of these see Judging, OnSuspicious, Calibrations, MostSamples and Shares
+	Suspicious   *string `json:"suspicious,omitempty"`
 	Calibration  *int    `json:"calibration,omitempty"`
 	MaxSamples   *int    `json:"maxSamples,omitempty"`
 	ParallelSafe *bool   `json:"parallelSafe,omitempty"`

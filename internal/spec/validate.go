@@ -30,6 +30,7 @@ var (
 		"newFiles":            {Deny, Ask, Allow},
 		"verify.direction":    {evidence.Higher, evidence.Lower},
 		"verify.evidence":     {Auto, Single, Sequential},
+		"verify.suspicious":   {Auto, Ask, Mark},
 		"metrics[].direction": {evidence.Higher, evidence.Lower},
 		"limits.onExhausted":  {Halt, Ask},
 		"limits.atomic":       {Note, Rework},

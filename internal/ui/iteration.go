@@ -43,6 +43,8 @@ func (s Style) Baseline(metric string) string {
 // outcomeOf returns the outcome of an iteration, in a word of its kind, or the reason why it was not kept.
 func outcomeOf(k kind.Kind, it loop.Iteration) string {
 	switch {
+	case it.Kept && it.Suspicious:
+		return k.Kept.Word + ", suspicious"
 	case it.Kept:
 		return k.Kept.Word
 	case it.Reason == "":

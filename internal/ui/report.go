@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
@@ -44,7 +45,10 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 		b.WriteString("  (and " + itoa(earlier) + " before these)\n")
 	}
 	for _, k := range r.Kept {
-		b.WriteString("  " + s.paint(green, Short(k.Commit)) + "  " + Clean(k.Description) + "\n")
+		b.WriteString("  " + s.paint(green, Short(k.Commit)) + "  " + Clean(k.Description) + s.paint(yellow, marked(k)) + "\n")
+	}
+	for _, a := range r.SetAside {
+		b.WriteString(s.paint(yellow, "Suspicious: ") + Clean(govern.SetAside(a)) + "\n")
 	}
 	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations")
 	if left := candidates(r.Candidates, true); len(left) > 0 {
@@ -54,6 +58,14 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–"))
 	}
 	return b.String()
+}
+
+// marked returns the mark of a kept change that improves too much in one step.
+func marked(k loop.Kept) string {
+	if k.Suspicious {
+		return " (suspicious)"
+	}
+	return ""
 }
 
 // claimed returns how much better the head is than the baseline, both measured after the end of the loop.

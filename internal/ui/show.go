@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"pawl/internal/evidence"
+	"pawl/internal/govern"
 	"pawl/internal/kind"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
 )
@@ -47,6 +49,9 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 			best += " (baseline " + st.Baseline.String() + ", delta " + signed(of.Sub(*st.Baseline)) + ")"
 		}
 		f.add("best", best)
+	}
+	if st.Suspicious+len(st.SetAside) > 0 {
+		f.add("suspicious", list.Map(govern.SuspicionPoints(st), Clean)...)
 	}
 	if st.Claim != nil {
 		f.add("claim", claimed(*st.Claim)...)

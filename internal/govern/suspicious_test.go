@@ -1,0 +1,101 @@
+package govern_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/evidence"
+	"pawl/internal/govern"
+	"pawl/internal/loop"
+	"pawl/internal/reason"
+	"pawl/internal/spec"
+)
+
+func TestP6_WhatIsSuspicious(t *testing.T) {
+	for name, c := range map[string]struct {
+		direction, from, to string
+		want                bool
+	}{
+		"lower to 0":                    {evidence.Lower, "4118", "0", true},
+		"lower to 0 from 1":             {evidence.Lower, "1", "0", true},
+		"lower to 0 from next to 0":     {evidence.Lower, "0.0000001", "0", true},
+		"lower by 95 %":                 {evidence.Lower, "100", "5", true},
+		"lower by 90 %":                 {evidence.Lower, "100", "10", true},
+		"lower by less":                 {evidence.Lower, "100", "10.01", false},
+		"lower through 0":               {evidence.Lower, "100", "-3", true},
+		"lower to ten times the amount": {evidence.Lower, "-3", "-30", true},
+		"lower to less than that":       {evidence.Lower, "-3", "-29", false},
+		"lower, but worse":              {evidence.Lower, "-30", "0", false},
+		"higher to ten times":           {evidence.Higher, "3", "30", true},
+		"higher to less":                {evidence.Higher, "3", "29", false},
+		"higher to 0":                   {evidence.Higher, "-12", "0", true},
+		"higher by 90 %":                {evidence.Higher, "-10", "-1", true},
+		"higher by less than that":      {evidence.Higher, "-10", "-1.1", false},
+		"higher through 0":              {evidence.Higher, "-10", "1", true},
+		"higher, but worse":             {evidence.Higher, "10", "0", false},
+		"from 0 there is no percentage": {evidence.Higher, "0", "7", false},
+		"from 0, lower":                 {evidence.Lower, "0", "-7", false},
+		"the same":                      {evidence.Lower, "0", "0", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := govern.Suspicious(c.direction, evidence.MustDecimal(c.from), evidence.MustDecimal(c.to))
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestP6_WhatHappensToASuspiciousImprovement(t *testing.T) {
+	kept := govern.Move{Do: govern.Finish, Kept: true, Measured: true, Judged: true}
+	from, to := evidence.MustDecimal("120"), evidence.MustDecimal("0")
+	for name, c := range map[string]struct {
+		says   string
+		proven bool
+		kept   bool
+		reason string
+		asks   bool
+	}{
+		"auto, nothing proves the guard": {says: spec.Auto, reason: reason.Suspicious},
+		"auto, a guard that runs it":     {says: spec.Auto, proven: true, kept: true},
+		"mark":                           {says: spec.Mark, kept: true},
+		"ask":                            {says: spec.Ask, proven: true, asks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := govern.Improve{Version: 6, Direction: evidence.Lower, Suspicious: c.says}
+			require.True(t, r.Doubts(kept, from, to))
+			require.False(t, govern.Improve{Version: 5, Direction: evidence.Lower}.Doubts(kept, from, to), "rules of running loops")
+			m := r.AfterDoubt(kept, c.proven)
+			if c.asks {
+				require.Equal(t, []string{"keep", "discard", "halt"}, m.Choices)
+				return
+			}
+			require.Equal(t, c.kept, m.Kept)
+			require.Equal(t, c.reason, m.Reason)
+			require.True(t, m.Suspicious)
+		})
+	}
+	r := govern.Improve{Version: 6, Direction: evidence.Lower}
+	require.False(t, r.Doubts(govern.Move{Do: govern.Finish}, from, to), "it is discarded anyway")
+	require.True(t, r.Agrees(from, to, govern.Measurement{Number: true}))
+	require.False(t, r.Agrees(from, evidence.MustDecimal("118"), govern.Measurement{Number: true}))
+	require.Equal(t, reason.Rejected, r.AfterSuspect(kept, govern.DiscardChange, "Ada").Reason)
+	require.True(t, r.AfterSuspect(kept, govern.KeepChange, "Ada").Suspicious)
+	require.Equal(t, govern.Stop, r.AfterSuspect(kept, govern.HaltLoop, "Ada").Do)
+}
+
+func TestA7_NoReviewerAloneApprovesASuspiciousChange(t *testing.T) {
+	a := govern.Approval{Diff: spec.Auto, Reviewer: true, Marked: true}
+	require.Equal(t, govern.AskPerson, a.AfterOpinion(1, govern.Opinion{Decision: govern.SaysApproved}).Do)
+	require.Equal(t, govern.Finish, a.AfterOpinion(1, govern.Opinion{Decision: govern.SaysRejected}).Do)
+}
+
+func TestP6_TheGateNamesWhatIsSuspicious(t *testing.T) {
+	zero := evidence.MustDecimal("0")
+	s := loop.State{
+		Kept:     []loop.Kept{{Iteration: 1, Description: "a"}, {Iteration: 2, Description: "b", Suspicious: true}},
+		SetAside: []loop.SetAside{{Iteration: 3, Commit: "0123456789abcdef", Description: "c", Metric: &zero}},
+	}
+	require.Equal(t, []string{
+		"iteration 2 is kept and suspicious: b", "iteration 3 is set aside, it measured 0: c (git show 0123456789)",
+	}, govern.SuspicionPoints(s))
+}
