@@ -373,11 +373,11 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 			return out, fmt.Errorf("verify.pattern: %w", err)
 		}
 	}
-	printed, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
+	printed, err := w.output()
 	if err != nil {
-		return out, fmt.Errorf("reading the output: %w", err)
+		return out, err
 	}
-	reading, err := evidence.Extract(printed, pattern, in.Names...)
+	reading, err := evidence.Read(printed, evidence.Search{Pattern: pattern, Further: in.Names, Form: in.Form})
 	if err == nil {
 		var value evidence.Decimal
 		value, err = in.Form.In("", reading)
@@ -393,7 +393,7 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	if in.Form == nil || !in.Form.Guessed { // once is enough
 		out.Warn(reading.Warning())
 	}
-	for name, further := range evidence.Named(printed) {
+	for name, further := range evidence.Named(printed, in.Form) {
 		if !slices.Contains(in.Names, name) {
 			continue
 		}
@@ -405,6 +405,19 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 		}
 	}
 	return out, nil
+}
+
+// output returns what the step's command has printed.
+func (w *Work) output() (evidence.Output, error) {
+	stdout, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
+	if err != nil {
+		return evidence.Output{}, fmt.Errorf("reading the output: %w", err)
+	}
+	stderr, err := hosted.ReadFile(filepath.Join(w.Dir, "stderr"), hosted.MaxOutput)
+	if err != nil {
+		return evidence.Output{}, fmt.Errorf("reading the errors: %w", err)
+	}
+	return evidence.Output{Stdout: stdout, Stderr: stderr}, nil
 }
 
 // PutBack brings the desk back to where an interrupted agent started, so that people see that state during a pause. The

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -22,6 +23,9 @@ type Reading struct {
 	Value   Decimal `json:"value"`
 	From    string  `json:"from"`              // "pattern", "METRIC" or "last"
 	Name    string  `json:"name,omitempty"`    // the name in the METRIC line
+	Prefix  string  `json:"prefix,omitempty"`  // what is before METRIC on its line, without numbers
+	Line    string  `json:"line,omitempty"`    // the line of the last number, without numbers
+	Lines   int     `json:"lines,omitempty"`   // how many such lines there are, 0 if not known
 	Count   int     `json:"count"`             // how many numbers were found where Value was looked for
 	Several bool    `json:"several,omitempty"` // there was more than one number, and nothing said which one counts
 	Grouped bool    `json:"grouped,omitempty"` // Value was written with thousands separators
@@ -69,35 +73,62 @@ func (e *NoNumber) Error() string {
 	return e.Why + ": " + e.Seen
 }
 
-// Extract finds the metric in a command's output (P5). With a pattern it is the first group (without a group: the
-// whole) of the pattern's last match, else the value in the last line "METRIC <name>=<number>", else the last number
-// in the output. If the value that a rule finds is not a number (NaN, Inf, nothing, beyond 10^308) or may be another one
-// ("0,75"), the error is a *NoNumber. The next rule is not tried then, because that would judge a change by some other
-// figure. Further are the names of METRIC lines that are not the metric, unless such a line is the last.
-//
-// The output may be large, coloured and not UTF-8. Escape sequences are removed first. [scan] says what counts as a
-// number.
+// Extract is [Read] for the first output, of which nothing was left out.
 func Extract(stdout []byte, pattern *regexp.Regexp, further ...string) (Reading, error) {
-	out := Plain(stdout)
-	if pattern != nil {
-		return byPattern(out, pattern)
-	}
-	if lines := metricLines(out); len(lines) > 0 {
-		reading, err := byMetricLine(lines[len(lines)-1])
-		reading.Others = otherNames(lines, reading.Name, further)
-		return reading, err
-	}
-	last, count := lastNumber(out)
-	reading, err := read(last, count, out)
-	reading.From = FromLast
-	reading.Several = count > 1
-	return reading, err
+	return Read(Output{Stdout: stdout}, Search{Pattern: pattern, Further: further})
 }
+
+// readPattern reads the number that the pattern's last match found. If output was left out, that is the last match in
+// what was kept of the end, else in one of the lines that matched while they passed.
+func readPattern(out Output, pattern *regexp.Regexp) (Reading, error) {
+	if out.Lost == 0 {
+		return byPattern(Plain(out.Stdout), pattern)
+	}
+	start, end := anchors(pattern)
+	_, whole, _ := bytes.Cut(Plain(out.Tail), []byte("\n")) // the first line may have begun in what was left out
+	head := Plain(out.Stdout)
+	switch {
+	case start && !end && pattern.Match(head):
+		return byPattern(head, pattern)
+	case !start && pattern.Match(whole):
+		return byPattern(whole, pattern)
+	case start || end:
+	default:
+		for _, line := range slices.Backward(bytes.Split(Plain(out.Found), []byte("\n"))) {
+			if pattern.Match(line) {
+				return byPattern(line, pattern)
+			}
+		}
+	}
+	return Reading{}, &NoNumber{fmt.Sprintf("%d bytes of the output were left out, and the pattern %s matches in no line of it; it ends with", out.Lost, quote(pattern.String())), tail(whole)}
+}
+
+// anchors reports whether a pattern refers to the start and to the end of the whole output.
+func anchors(pattern *regexp.Regexp) (start, end bool) {
+	parsed, err := syntax.Parse(pattern.String(), syntax.Perl)
+	if err != nil {
+		return false, false
+	}
+	for rest := []*syntax.Regexp{parsed}; len(rest) > 0; {
+		node := rest[0]
+		rest = append(rest[1:], node.Sub...)
+		start = start || node.Op == syntax.OpBeginText
+		end = end || node.Op == syntax.OpEndText
+	}
+	return start, end
+}
+
+// AnchorHint is what a person is told about a pattern with ^ or $ that matches nothing.
+const AnchorHint = " (^ and $ stand for the start and the end of the whole output; with (?m) before the pattern, for those of a line)"
 
 func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 	matches := pattern.FindAllSubmatchIndex(out, -1)
 	if len(matches) == 0 {
-		return Reading{}, &NoNumber{"the pattern " + quote(pattern.String()) + " matches nothing in the output, which ends with", tail(out)}
+		hint := ""
+		if start, end := anchors(pattern); start || end {
+			hint = AnchorHint
+		}
+		return Reading{}, &NoNumber{"the pattern " + quote(pattern.String()) + " matches nothing" + hint + " in the output, which ends with", tail(out)}
 	}
 	match := matches[len(matches)-1]
 	from, to := match[0], match[1]
@@ -116,11 +147,63 @@ func byPattern(out []byte, pattern *regexp.Regexp) (Reading, error) {
 		return Reading{}, err
 	case err != nil:
 		return Reading{}, &NoNumber{"what the pattern found is not a number", quote(string(found))}
-	case last.to == len(found) && !last.seconds: // the group may leave the unit out
+	}
+	if severalIn(found) {
+		return Reading{}, &NoNumber{"what the pattern found has more than one number; put one in its first group", quote(string(found))}
+	}
+	if err := cutOff(found, last); err != nil {
+		return Reading{}, err
+	}
+	if piece := beyond(out, from+last.from, from+last.to, match); piece != nil {
+		return Reading{}, &NoNumber{"the pattern found only a part of a number", quote(string(piece))}
+	}
+	if last.to == len(found) && !last.seconds { // the group may leave the unit out
 		reading.Unit = unitAt(out, to)
 	}
 	reading.From = FromPattern
 	return reading, nil
+}
+
+// severalIn reports whether there are several numbers in what a pattern found. Those in names do not count.
+func severalIn(found []byte) bool {
+	n := 0
+	for i := 0; ; {
+		t, next := scan(found, i)
+		if t.kind == nothing {
+			return n > 1
+		}
+		if t.kind == number && !endsName(found, t.from) {
+			n++
+		}
+		i = next
+	}
+}
+
+// beyond returns the number of which a pattern found only a part, nil if it found a whole one. What the match covers
+// outside of its group was left out on purpose, unless it separates the digits of one number.
+func beyond(out []byte, from, to int, match []int) []byte {
+	end, start := to, from
+	rest := out[to:min(len(out), to+40)]
+	if m := numberContinues().FindIndex(rest); m != nil {
+		end = to + m[1]
+	}
+	if m := numberEnds().FindIndex(rest); m != nil && to == match[1] {
+		end = max(end, to+m[1])
+	}
+	if to == match[1] {
+		end = max(end, to+behind(out, to))
+	}
+	before := out[max(0, from-40):from]
+	if m := numberBegins().FindIndex(before); m != nil && !endsName(out, from-len(before)+m[0]) {
+		start = from - len(before) + m[0]
+	}
+	if m := numberStarts().FindIndex(before); m != nil && from == match[0] && !endsName(out, from-len(before)+m[0]) {
+		start = min(start, from-len(before)+m[0])
+	}
+	if start == from && end == to {
+		return nil
+	}
+	return out[start:end]
 }
 
 // otherNames returns the names in METRIC lines besides that of the metric, none if the metric is the only one that is not a

@@ -59,7 +59,7 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "a time is no number", out: "84.7 at 14:02:11", want: "84.7"},
 		{name: "hexadecimal is no number", out: "84.7 at 0x1f", want: "84.7"},
 		{name: "a range", out: "3-5", want: "-5", several: true},
-		{name: "a fraction", out: "7/10 passed", want: "10", several: true},
+		{name: "a deviation", out: "METRIC ms=12.5 ± 0.3 ms", want: "12.5", from: "METRIC", metric: "ms"},
 		{name: "an ellipsis", out: "1..5", want: "5", several: true},
 		{name: "colours", out: "\x1b[1;32m84.7\x1b[0m\n", want: "84.7"},
 		{name: "a cursor movement", out: "84.7\x1b[2K\x1b[10;20H", want: "84.7"},
@@ -100,7 +100,8 @@ func TestP5_NumberIsFoundInOutput(t *testing.T) {
 		{name: "the last METRIC line", out: "METRIC a=1\nMETRIC b=2\n", want: "2", from: "METRIC", metric: "b"},
 		{name: "METRIC line with blanks and a unit", out: "  METRIC  p99 = 12.5 ms (was 13)\r\n", want: "12.5", from: "METRIC", metric: "p99"},
 		{name: "METRIC line in colour", out: "\x1b[1mMETRIC x=5\x1b[0m", want: "5", from: "METRIC", metric: "x"},
-		{name: "METRIC in a sentence is no METRIC line", out: "the METRIC x=5\n7", want: "7", several: true},
+		{name: "METRIC in a sentence", out: "the METRIC x=5\n7", want: "5", from: "METRIC", metric: "x"},
+		{name: "METRIC in a sentence without a number", out: "print METRIC x=<number>\n7", want: "7"},
 		{name: "METRIC without a name", out: "METRIC =5\n7", want: "7", several: true},
 		{name: "METRICS is another word", out: "METRICS x=5\n7", want: "7", several: true},
 
@@ -140,8 +141,7 @@ func TestP5_AMetricAmongMETRICLinesOfOtherNamesIsAGuess(t *testing.T) {
 		{out: "METRIC a=1\nMETRIC a=2\n"},
 		{out: "METRIC a=1\nMETRIC b=2\n", others: []string{"a"}},
 		{out: "METRIC a=1\nMETRIC b=2\n", further: []string{"a"}},
-		{out: "METRIC a=1\nMETRIC b=2\n", further: []string{"b"}, others: []string{"a"}},
-		{out: "METRIC b=2\n", further: []string{"b"}},
+		{out: "METRIC a=2\nMETRIC b=3\n", further: []string{"b"}},
 	} {
 		got, err := evidence.Extract([]byte(test.out), nil, test.further...)
 		require.NoError(t, err)
@@ -232,7 +232,6 @@ func TestP5_OrdinaryOutputReadsAsTheFloorDoes(t *testing.T) {
 		func() string { return fmt.Sprintf("%e", rng.NormFloat64()) },
 		func() string { return fmt.Sprintf("%+d%%", rng.IntN(100)) },
 		func() string { return fmt.Sprintf("%dms", rng.IntN(100)) },
-		func() string { return fmt.Sprintf("%d/%d", rng.IntN(100), rng.IntN(100)) },
 	}
 	outputs := 60 // each costs a shell and its grep
 	if os.Getenv("PAWL_TEST_ALL") == "1" {
@@ -246,7 +245,7 @@ func TestP5_OrdinaryOutputReadsAsTheFloorDoes(t *testing.T) {
 			} else {
 				b.WriteString(numbers[rng.IntN(len(numbers))]())
 			}
-			b.WriteString(" ")
+			b.WriteString("  ") // with one blank, 12 345 may be one number
 		}
 		want := floor(t, b.String())
 		got, err := evidence.Extract([]byte(b.String()), nil)

@@ -11,9 +11,50 @@ import (
 // MostNames is how many further metrics are read from an output, and how many a spec may name.
 const MostNames = 32
 
-// Named returns what the lines METRIC <name>=<number> of an output say: the last of each name, for at most 32 names. It
-// skips a line without a number.
-func Named(stdout []byte) map[string]Reading {
+// Named returns what METRIC <name>=<number> says in an output: the last of each name, for at most 32 names. It skips one
+// without a whole number, one behind another prefix than in the first output, and in the first output one that is printed
+// behind several prefixes.
+func Named(out Output, form *Form) map[string]Reading {
+	if form != nil && form.Sources == nil {
+		return namedEarlier(out.Stdout)
+	}
+	found := out.metrics()
+	named := map[string]Reading{}
+	for _, name := range namesOf(found) {
+		source, again := Search{Form: form}.wanted(name)
+		if !again {
+			last := found[lastOf(found, name)]
+			source = Source{From: FromMetric, Name: name, Prefix: last.shape()}
+		}
+		if reading, err := readMetric(out, found, source, !again); err == nil && len(named) < MostNames {
+			named[name] = reading
+		}
+	}
+	return named
+}
+
+// namesOf returns the names, in their order.
+func namesOf(found []metricAt) (names []string) {
+	for _, m := range found {
+		if !slices.Contains(names, m.name) && len(names) < MostNames {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+// lastOf returns the index of the last METRIC of a name.
+func lastOf(found []metricAt, name string) int {
+	for i, m := range slices.Backward(found) {
+		if m.name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// namedEarlier is Named for a loop that began before a form said where its numbers are.
+func namedEarlier(stdout []byte) map[string]Reading {
 	lines := metricLines(Plain(stdout))
 	if lines == nil {
 		return nil

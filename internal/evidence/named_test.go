@@ -11,18 +11,21 @@ import (
 )
 
 func TestFurtherMetricsAreTheLinesOfAnOutput(t *testing.T) {
-	require.Nil(t, evidence.Named([]byte("12 ms")))
-	named := evidence.Named([]byte("METRIC time=11\n METRIC size = 7 kB\nMETRIC loss=NaN\nMETRIC time=12.50\nMETRIC none=\n"))
-	require.Len(t, named, 2)
-	require.Equal(t, []string{"12.50", "7", "kB"}, []string{named["time"].Value.String(), named["size"].Value.String(), named["size"].Unit})
+	named := func(out string) map[string]evidence.Reading {
+		return evidence.Named(evidence.Output{Stdout: []byte(out)}, nil)
+	}
+	require.Empty(t, named("12 ms"))
+	got := named("METRIC time=11\n METRIC size = 7 kB\nMETRIC loss=NaN\nMETRIC time=12.50\nMETRIC none=\n")
+	require.Len(t, got, 2)
+	require.Equal(t, []string{"12.50", "7", "kB"}, []string{got["time"].Value.String(), got["size"].Value.String(), got["size"].Unit})
 	var many strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&many, "METRIC m%d=%d\n", i, i)
 	}
 	many.WriteString("METRIC m7=70\n")
-	named = evidence.Named([]byte(many.String()))
-	require.Len(t, named, 32)
-	require.Equal(t, evidence.MustDecimal("70"), named["m7"].Value, "the last of a name, also when there are too many names")
+	got = named(many.String())
+	require.Len(t, got, 32)
+	require.Equal(t, evidence.MustDecimal("70"), got["m7"].Value, "the last of a name, also when there are too many names")
 }
 
 func TestAFurtherMetricHasABound(t *testing.T) {

@@ -40,6 +40,7 @@ var minus = []byte("\u2212")
 //   - ".5" is 0.5, as bc writes it, and not 5.
 //   - "1,234.5" is 1234.5 and not 234.5: a first group of one to three digits, then groups of exactly three. It is
 //     marked as grouped, because it could have been a list.
+//   - "1_234", "1'234" and "1 234" with a blank that does not break lines are 1234: see whole.go.
 //   - "0,75" is one token, a pair: 0.75 in some locales, a list of two in others. More numbers with commas are a list, and
 //     so is "utf8,75".
 //   - "1h30m" and "1m2.5s" are one number, in seconds: 5400 and 62.5. See [duration]. "2s 200ms" is a pair.
@@ -61,7 +62,7 @@ func scan(b []byte, i int) (token, int) {
 				i = end
 				continue
 			}
-			end, grouped := numberEnd(b, i)
+			end, grouped, apart := numberEnd(b, i)
 			switch before := at(b, i-1); at(b, end) { // this is done for each number of megabytes
 			case ' ', 'd', 'h', 'm', 's', 'u', 'n', "µ"[0], "μ"[0]:
 				if text, end, pair := duration(b, i); end > i {
@@ -83,7 +84,11 @@ func scan(b []byte, i int) (token, int) {
 					return token{kind: number, from: i, to: i + n, text: string(b[i : i+n]), pair: true}, i + n
 				}
 			}
-			return token{kind: number, from: i, to: end, text: string(b[i:end]), grouped: grouped}, end
+			text := string(b[i:end])
+			if apart {
+				text = separator().ReplaceAllString(text, "")
+			}
+			return token{kind: number, from: i, to: end, text: text, grouped: grouped}, end
 		case isLetter(c) && !isWord(at(b, i-1)):
 			end := i
 			for end < len(b) && isWord(b[end]) {
@@ -121,8 +126,10 @@ func startsNumber(b []byte, i int) bool {
 	return isDigit(at(b, i+1)) && before != '.' && before != ')' && before != ']' && !isWord(before) && (before < 0x80 || bytes.HasSuffix(b[:i], minus))
 }
 
-// numberEnd returns the end of the number that starts at i, where its sign may be.
-func numberEnd(b []byte, i int) (end int, grouped bool) {
+// numberEnd returns the end of the number that starts at i, where its sign may be. It is grouped if commas stand between
+// groups of its digits, and apart if something else does that can't be a list.
+func numberEnd(b []byte, i int) (end int, grouped, apart bool) {
+	start := i
 	if b[i] == '-' || b[i] == '+' {
 		i++
 	}
@@ -130,6 +137,11 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 	if before := at(b, i-1); at(b, i+n) == ',' && before != ',' && before != '.' {
 		if groups := length(thousands, b, i); groups > 0 {
 			n, grouped = groups, true
+		}
+	}
+	if c := at(b, i+n); (c == '_' || c == '\'' || c >= 0x80) && !endsName(b, start) {
+		if groups := length(separated, b, i); groups > 0 {
+			n, apart = groups, true
 		}
 	}
 	i += n
@@ -145,7 +157,7 @@ func numberEnd(b []byte, i int) (end int, grouped bool) {
 			i = j + digits(b[j:])
 		}
 	}
-	return i, grouped
+	return i, grouped, apart
 }
 
 // Text with digits that is no number, or is one in groups. If the pattern's group matches, the match does not count.

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"strings"
@@ -37,6 +38,18 @@ var units = func() map[string]unit {
 	add("B", "1048576", "MiB")
 	add("B", "1073741824", "GiB")
 	add("B", "1099511627776", "TiB")
+	all["‰"] = unit{name: "‰"}
+	for _, names := range [][]string{
+		{"hundred", "hundreds"}, {"dozen", "dozens", "doz", "dz"}, {"score"}, {"gross"},
+		{"thousand", "thousands", "Thousand", "thsd", "tsd", "Tsd", "tausend", "Tausend"},
+		{"million", "millions", "Million", "Millions", "Millionen", "mio", "Mio", "mil", "mill", "Mill", "mln", "Mln", "mn", "Mn", "MM", "mm", "kk"},
+		{"billion", "billions", "Billion", "Billions", "bil", "bln", "bn", "Bn", "bio", "milliard", "milliards", "Milliarde", "Milliarden", "mrd", "Mrd"},
+		{"trillion", "trillions", "Trillion", "Trillions", "tn", "trn"}, {"lakh", "lakhs", "lac"}, {"crore", "crores", "cr"},
+		{"quadrillion"}, {"myriad"}, {"kilo", "Kilo"}, {"mega", "Mega"}, {"giga", "Giga"}, {"tera", "Tera"}, {"milli"}, {"micro"}, {"nano"},
+		{"Ki", "ki"}, {"Mi"}, {"Gi"}, {"Ti"}, {"P"}, {"E"}, {"PB"}, {"PiB"}, {"n"}, {"µ", "μ", "u"}, {"p"},
+	} {
+		add("", "0", names...)
+	}
 	for _, names := range [][]string{{"kB", "KB", "kb"}, {"MB", "mb"}, {"GB", "gb"}, {"TB", "tb"}, {"K", "k"}, {"M"}, {"G"}, {"T"}, {"m"}} {
 		add("", "0", names...)
 	}
@@ -46,19 +59,27 @@ var units = func() map[string]unit {
 // unitAt returns the name of the unit of a number that ends at i: "12ms", "12 ms", "12 ms/op", "12%". If it is none that pawl
 // knows ("12 Mbit", "12 tests"), it is the word itself, or "" for a longer one.
 func unitAt(b []byte, i int) string {
-	from := i
-	if c := at(b, i); c == ' ' || c == '\t' {
-		from++
-	}
-	to := letters(b, from)
-	if at(b, from) == '%' {
-		to = from + 1
-	}
+	from, to := unitSpan(b, i)
 	word := string(b[from:to])
 	if isWord(at(b, to)) && word != "%" {
 		return ""
 	}
 	return cmp.Or(units[word].name, word)
+}
+
+// unitSpan returns where the unit of a number that ends at i is.
+func unitSpan(b []byte, i int) (from, to int) {
+	from = i
+	if c := at(b, i); c == ' ' || c == '\t' {
+		from++
+	}
+	if at(b, from) == '%' {
+		return from, from + 1
+	}
+	if bytes.HasPrefix(b[from:], []byte("‰")) {
+		return from, from + len("‰")
+	}
+	return from, letters(b, from)
 }
 
 // rescaled reports whether two words that are no known units differ by a prefix that says how large they are: Mbit and kbit,
@@ -77,7 +98,7 @@ func rescaled(one, other string) bool {
 func letters(b []byte, i int) int {
 	for to := i; ; {
 		r, size := utf8.DecodeRune(b[min(to, len(b)):])
-		if !unicode.IsLetter(r) || to-i > len("seconds") {
+		if !unicode.IsLetter(r) || to-i > len("Milliarden") {
 			return to
 		}
 		to += size
@@ -161,6 +182,8 @@ func partOf(name string) decimal.Decimal {
 type Form struct {
 	// Units are the units of the further metrics by their names, and under "" that of the metric, as unitAt returns them.
 	Units map[string]string `json:"units,omitempty"`
+	// Sources are where they were found, by the same names. It is nil in a form of an older loop.
+	Sources map[string]Source `json:"sources,omitempty"`
 	// Guessed says that the output did not say which number is the metric, or how it is written.
 	Guessed bool `json:"guessed,omitempty"`
 }
@@ -198,12 +221,18 @@ func has(unit string) string {
 	return " has the unit " + unit
 }
 
-// With returns the form with the unit of a further reading.
+// With returns the form with the unit and the place of a further reading.
 func (f *Form) With(metric string, r Reading) *Form {
 	out := Form{Units: map[string]string{}}
 	if f != nil {
 		out.Guessed = f.Guessed
 		maps.Copy(out.Units, f.Units)
+	}
+	if f == nil || f.Sources != nil {
+		out.Sources = map[string]Source{metric: r.Source()}
+	}
+	if f != nil {
+		maps.Copy(out.Sources, f.Sources)
 	}
 	if _, known := out.Units[metric]; !known {
 		out.Units[metric] = r.Unit
