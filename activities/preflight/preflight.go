@@ -53,8 +53,9 @@ type Findings struct {
 
 // Problem is one thing that keeps a loop from starting, or a steward from working.
 type Problem struct {
-	Check string `json:"check"`         // repository, scope, setup, agent, verify, guard, test, check; spec; a steward's secret
-	Key   string `json:"key,omitempty"` // of the spec, with the file and the line, if they are known
+	Check string `json:"check"`          // repository, scope, setup, agent, verify, guard, test, check; spec; a steward's secret
+	Key   string `json:"key,omitempty"`  // of the spec, with the file and the line, if they are known
+	Code  string `json:"code,omitempty"` // of a precondition of the repository, such as dirty-tree
 	What  string `json:"what"`
 	Do    string `json:"do,omitempty"`
 	File  string `json:"file,omitempty"`
@@ -91,7 +92,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 		out.problem("spec", p.What, p.Do)
 	}
 	for _, pre := range failed {
-		out.problem("repository", pre.What, pre.Do)
+		out.Problems = append(out.Problems, Problem{Check: "repository", Code: pre.Code, What: pre.What, Do: pre.Do})
 	}
 	if err != nil && len(failed) == 0 {
 		return out, plainly(opening.Precondition(ctx, err))

@@ -335,3 +335,20 @@ func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
 	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary", "verify, run 2", "verify, run 3"}, try("true"))
 	assert.Contains(t, f.Notes, "the unchanged code, with 1, meets verify.target (1) already, so the loop would end at once")
 }
+
+// TestAMissingRunnerIsNoKnownFailure: a delivery may be there to mend failing tests, but not a program that is missing.
+func TestAMissingRunnerIsNoKnownFailure(t *testing.T) {
+	t.Parallel()
+	l := actest.Begin(t, spec.Deny)
+	off := false
+	for command, problems := range map[string]int{"sh -c 'exit 127'": 1, "sh -c 'exit 126'": 1, "sh -c 'exit 1'": 0} {
+		s := l.Spec
+		s.Kind, s.Verify.Command, s.Test.Command, s.Validation.Canary = "deliver", "", command, &off
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		require.Len(t, f.Problems, problems, "%s: %v", command, f.Problems)
+		if problems > 0 {
+			require.Equal(t, "test", f.Problems[0].Check)
+		}
+	}
+}

@@ -72,6 +72,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		return nil // the next commands may need what setup fetches
 	}
 	again := "Run it in a fresh clone: it has to exit 0"
+	const missing = "A program is missing, which no change in scope mends: install it, or let setup.command do so."
 	var measured act.Measured
 	if runs("verify", s.Verify.Command) {
 		w := work("verify", 0, s.Verify.Timeout.D())
@@ -89,6 +90,8 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		switch {
 		case len(r.Altered) > 0:
 			out.altered("verify", s.Verify.Command, r.Outcome)
+		case k.Mends && r.Missing():
+			out.problem("verify", fails("verify", s.Verify.Command, r.Outcome), missing)
 		case k.Mends && !r.OK():
 			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine if the loop is meant to fix it.")
 		case !r.OK():
@@ -123,7 +126,12 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		if done, err := over("test", r.Outcome, err); done {
 			return err
 		}
-		if out.Test = &r.Outcome; !r.OK() {
+		out.Test = &r.Outcome
+		switch {
+		case r.OK():
+		case r.Missing():
+			out.problem("test", fails("test", s.Test.Command, r.Outcome), missing)
+		default:
 			what := fails("test", s.Test.Command, r.Outcome)
 			if t := r.Tests; t != nil && t.Failed > 0 {
 				what = fmt.Sprintf("tests fail on the unchanged code: %d failed, %d passed (%s)", t.Failed, t.Passed, git.QuoteSome(t.Failing))

@@ -142,6 +142,9 @@ func (o Outcome) OK() bool {
 	return o.ExitCode == 0 && o.Signal == "" && !o.TimedOut && !o.Interrupted && o.StartError == "" && o.Failure == "" && o.Exhausted == ""
 }
 
+// Missing reports whether a shell could not find or start a program.
+func (o Outcome) Missing() bool { return o.ExitCode == 126 || o.ExitCode == 127 }
+
 // Ending says in a few words how the step ended, for people.
 func (o Outcome) Ending() string {
 	switch {

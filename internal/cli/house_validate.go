@@ -21,6 +21,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
+	"pawl/internal/userrepo"
 	"pawl/schema"
 )
 
@@ -95,6 +96,13 @@ func (a *app) validate(ctx context.Context, o runOptions) error {
 	found, err := a.dryRun(ctx, id, sp)
 	if err != nil {
 		return err
+	}
+	if u, uncommitted := uncommittedSpec(ctx, o.file, sp); uncommitted {
+		for i, p := range found.Problems {
+			if p.Code == userrepo.DirtyTree {
+				found.Problems[i].Do = commitAdvice(o.file, u)
+			}
+		}
 	}
 	return a.validated(o, id, sp, found)
 }

@@ -117,6 +117,10 @@ func (a *app) run(parent context.Context, o runOptions) error {
 		return err
 	}
 	starting, stop := a.untilSignal(parent)
+	if err := a.commitsSpec(starting, o, sp); err != nil {
+		stop()
+		return err
+	}
 	s, err := a.reach(starting, true)
 	if err != nil {
 		stop()

@@ -3,7 +3,7 @@
 // ledger to it (Push). When a person asks for it, it moves a branch of theirs (Land) or deletes a loop's refs (Drop).
 //
 // These operations change the user's repository, with the user's configuration and credentials. The package never
-// runs a hook of a local repository and never commits there. Only Land writes to its files, and only if the branch
+// runs a hook of a local repository. It commits one file there if a person asks for that (CommitFile). Only Land writes to its files, and only if the branch
 // that moves is checked out and clean. Start reading at Inspect.
 package userrepo
 
@@ -65,6 +65,8 @@ type Precondition struct {
 	Code string // one of the constants above
 	What string // what is wrong
 	Do   string // what the user can do about it
+	// Paths are the files that are not committed, for DirtyTree.
+	Paths []string
 }
 
 func (e *Precondition) Error() string { return e.What + "; " + e.Do }
@@ -422,7 +424,7 @@ func (in *inspector) clean(s *Source) error {
 	}
 	if len(dirty) > 0 {
 		return &Precondition{Code: DirtyTree, What: "the working tree is not clean: " + git.QuoteSome(dirty),
-			Do: "commit or stash what is there (git stash -u)"}
+			Do: "commit or stash what is there (git stash -u)", Paths: dirty}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package hostile_test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,28 +9,23 @@ import (
 	"pawl/test/world"
 )
 
-func TestAgentThatDoesNotExistFailsTheLoopAfterThree(t *testing.T) {
+func TestP0_AnAgentThatDoesNotExistStartsNoLoop(t *testing.T) {
 	world.Slow(t, "TestAProgramThatCantStartSaysWhy has one")
 	for _, c := range world.Sample(1, []struct {
 		name    string
 		command any
 		says    string
 	}{
-		{"as a program", []string{"/no/such/agent"}, "can't be started"},
-		{"for the shell", "no-such-agent --quiet", "exit 127"},
+		{"as a program", []string{"/no/such/agent"}, "the agent's program /no/such/agent is not on the PATH"},
+		{"for the shell", "no-such-agent --quiet", "the agent's program no-such-agent is not on the PATH"},
 	}) {
 		t.Run(c.name, func(t *testing.T) {
 			w := world.New(t, "").Set(doc{"agent": doc{"command": c.command}, "limits": doc{"iterations": 5}})
 			s := w.Pawl("run", "--yes", w.SpecFile())
-			require.Equal(t, 3, s.Code, s.Err)
-			require.Contains(t, s.Out, "ALO_AGENT_FAILED")
-			require.Contains(t, s.Out, "agent.command")
+			require.Equal(t, 2, s.Code, s.Err)
 			require.Contains(t, s.Err, c.says)
-			rows := w.Results(w.Loop)
-			require.Len(t, rows, 4)
-			for _, r := range rows[1:] {
-				require.True(t, strings.HasPrefix(r.Description(), "error:agent: "), r.Description())
-			}
+			require.Contains(t, s.Err, "PRECONDITION_FAILED")
+			require.NotContains(t, s.Err, "baseline", "nothing is measured")
 			require.Empty(t, w.Subjects())
 		})
 	}
@@ -140,7 +134,7 @@ func TestLinkWithinTheTreeIsKept(t *testing.T) {
 }
 
 func TestAgentThatFails(t *testing.T) {
-	world.Slow(t, "TestAgentThatDoesNotExistFailsTheLoopAfterThree fails, too")
+	world.Slow(t, "TestAProgramThatCantStartSaysWhy fails, too")
 	w := world.New(t, `echo 11 >work/n; case $PAWL_ITERATION in
 		1) echo "raise the number"; exit 3;;
 		2) echo "libhill.so: no such file" >&2; exit 3;;
