@@ -103,8 +103,8 @@ func (w *Work) Command(dir string, argv ...string) (proc.Command, error) {
 	}, err
 }
 
-// shell runs a command of the spec in a tree.
-func (w *Work) shell(ctx context.Context, dir, command string) (act.Outcome, error) {
+// shell runs a command of the spec in a tree. Lines of stdout that match a pattern of find are kept in any case.
+func (w *Work) shell(ctx context.Context, dir, command string, find ...string) (act.Outcome, error) {
 	if err := w.Workspace.Unaltered(ctx); err != nil {
 		return act.Outcome{}, err
 	}
@@ -117,6 +117,7 @@ func (w *Work) shell(ctx context.Context, dir, command string) (act.Outcome, err
 		return act.Outcome{}, err
 	}
 	c.Env = w.Workspace.CommandEnvironment(inherited, dir)
+	c.Find = slices.DeleteFunc(find, func(pattern string) bool { return pattern == "" })
 	out, err := w.Run(ctx, c, Plainly)
 	if err == nil && !out.OK() {
 		out.Tail = hosted.Excerpt(w.Dir, ofCommand)
@@ -347,7 +348,7 @@ func (w *Work) measure(ctx context.Context, in act.Verify) (act.Outcome, error) 
 			return act.Outcome{}, fmt.Errorf("waiting for this host's slot for measurements: %w", err)
 		}
 	}
-	return w.shell(ctx, w.Workspace.Judge.Dir, in.Command)
+	return w.shell(ctx, w.Workspace.Judge.Dir, in.Command, evidence.MetricWord, in.Pattern)
 }
 
 // Verify runs verify.command in the judge and reads the metric, as the activity of the same name does.
@@ -409,7 +410,8 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 
 // output returns what the step's command has printed.
 func (w *Work) output() (evidence.Output, error) {
-	stdout, err := hosted.ReadFile(filepath.Join(w.Dir, "stdout"), hosted.MaxOutput)
+	name := filepath.Join(w.Dir, "stdout")
+	stdout, err := hosted.ReadFile(name, hosted.MaxOutput)
 	if err != nil {
 		return evidence.Output{}, fmt.Errorf("reading the output: %w", err)
 	}
@@ -417,7 +419,15 @@ func (w *Work) output() (evidence.Output, error) {
 	if err != nil {
 		return evidence.Output{}, fmt.Errorf("reading the errors: %w", err)
 	}
-	return evidence.Output{Stdout: stdout, Stderr: stderr}, nil
+	head, tail, lost := proc.Kept(stdout)
+	if lost == 0 {
+		return evidence.Output{Stdout: stdout, Stderr: stderr}, nil
+	}
+	found, err := hosted.ReadFile(name+proc.FoundSuffix, hosted.MaxOutput)
+	if err != nil {
+		return evidence.Output{}, fmt.Errorf("reading what was found in the output: %w", err)
+	}
+	return evidence.Output{Stdout: head, Tail: tail, Found: found, Lost: lost, Stderr: stderr}, nil
 }
 
 // PutBack brings the desk back to where an interrupted agent started, so that people see that state during a pause. The

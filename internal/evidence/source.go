@@ -33,6 +33,9 @@ type Output struct {
 	Stderr []byte
 }
 
+// MetricWord is in every line with a METRIC. Found has those lines.
+const MetricWord = FromMetric
+
 // Search says what is looked for in an output.
 type Search struct {
 	Pattern *regexp.Regexp

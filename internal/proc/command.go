@@ -237,7 +237,13 @@ func (s *server) start(c Command) (j *job, err error) {
 			files = append(files, files[1])
 			break
 		}
-		o, end, err := newCapture(name, c.OutputLimit, s.buffers[i])
+		var find *finder
+		if i == 0 {
+			if find, err = newFinder(c.Find); err != nil {
+				return j, err
+			}
+		}
+		o, end, err := newCapture(name, c.OutputLimit, s.buffers[i], find)
 		if err != nil {
 			return j, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +14,22 @@ import (
 )
 
 const copyBuffer = 64 << 10
+
+// Kept returns the start and the end of a stream from its file with the default limit, and how many bytes between them
+// were left out. Nothing but [Omission] makes a file larger than the limit.
+func Kept(file []byte) (head, tail []byte, lost int64) {
+	const start = DefaultOutputLimit / 4
+	if len(file) <= DefaultOutputLimit {
+		return file, nil, 0
+	}
+	head = file[:start]
+	tail = file[len(file)-(DefaultOutputLimit-start):]
+	line := strings.TrimPrefix(string(file[start:len(file)-len(tail)]), "\n")
+	if _, err := fmt.Sscanf(line, Omission, &lost); err != nil {
+		return file, nil, 0
+	}
+	return head, tail, lost
+}
 
 // Omission is the line that stands for bytes that were left out of an output file. It begins on a new line; the text
 // after it may begin in the middle of a line.
@@ -30,12 +47,13 @@ type capture struct {
 	ring  int64    // bytes after the head that are overwritten in turn
 	total int64    // bytes seen; read it after done
 	err   error    // the first write error; read it after done
+	find  *finder  // nil: nothing is looked for
 	done  chan struct{}
 }
 
 // newCapture starts copying and returns the command's end of the pipe.
-func newCapture(path string, limit int64, buffer []byte) (*capture, *os.File, error) {
-	c := &capture{head: limit / 4, ring: limit - limit/4, done: make(chan struct{})}
+func newCapture(path string, limit int64, buffer []byte, find *finder) (*capture, *os.File, error) {
+	c := &capture{head: limit / 4, ring: limit - limit/4, done: make(chan struct{}), find: find}
 	var err error
 	if path != "" && path != os.DevNull {
 		if c.file, err = createOutput(path); err != nil {
@@ -85,6 +103,9 @@ func (c *capture) copy(buffer []byte) {
 	defer c.pipe.Close()
 	for {
 		n, err := c.pipe.Read(buffer)
+		if c.find != nil {
+			c.find.search(buffer[:n])
+		}
 		c.write(buffer[:n])
 		if err != nil {
 			return
@@ -121,6 +142,10 @@ func (c *capture) finish(within time.Duration) error {
 	}
 	if c.err == nil && c.total > c.head+c.ring {
 		c.err = c.unroll()
+	}
+	if c.err == nil && c.find != nil {
+		c.find.endLine()
+		c.err = os.WriteFile(held.At(c.file.Name()+FoundSuffix), c.find.found, 0o600)
 	}
 	if err := errors.Join(c.err, c.file.Close()); err != nil {
 		return fmt.Errorf("output file: %w", err)

@@ -178,3 +178,36 @@ func TestAStrangerWhoHoldsTheOutputDoesNotHoldUpRun(t *testing.T) {
 		require.Fail(t, "Run waits for the stranger")
 	}
 }
+
+// What is looked for is found wherever it passes: in what is kept, in what is lost, at a cut, in the last line.
+func TestLinesAreFoundInOutputThatIsNotKept(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.command("sh", "-c", `
+		echo first METRIC a=1
+		yes x | head -n 2500000
+		printf '\033[1mMETRIC\033[0m b=2\rMETRIC c=3\n'
+		yes other | head -n 2500000
+		printf 'METRIC d=4'`)
+	c.Find = []string{"METRIC [a-d]=", "never"}
+	result := s.run(context.Background(), c)
+	require.Zero(t, result.ExitCode)
+
+	found, err := os.ReadFile(c.Stdout + proc.FoundSuffix)
+	require.NoError(t, err)
+	require.Equal(t, "first METRIC a=1\n\x1b[1mMETRIC\x1b[0m b=2\nMETRIC c=3\nMETRIC d=4\n", string(found))
+
+	head, tail, lost := proc.Kept([]byte(s.out()))
+	require.Equal(t, result.StdoutBytes, int64(len(head)+len(tail))+lost)
+	require.True(t, strings.HasPrefix(string(head), "first METRIC a=1\nx\n"))
+	require.NotContains(t, string(head)+string(tail), "[pawl")
+	require.True(t, strings.HasSuffix(string(tail), "other\nMETRIC d=4"))
+}
+
+func TestOfAShortOutputNothingIsLost(t *testing.T) {
+	text := []byte("[pawl: 5 bytes left out here]\n")
+	head, tail, lost := proc.Kept(text)
+	require.Equal(t, text, head)
+	require.Empty(t, tail)
+	require.Zero(t, lost)
+}

@@ -75,6 +75,9 @@ type Command struct {
 	// The file can be followed as it grows up to the limit; after that, it is in order only once Run has returned. A
 	// command never blocks, and is never killed, for writing a lot.
 	OutputLimit int64
+	// Find are patterns that are looked for in each line of stdout while it passes, also in what the file loses. The lines
+	// that match are in the file Stdout with [FoundSuffix], the last MiB of them.
+	Find []string
 	// Limit is the active time that the command may take, measured by the supervisor on a clock
 	// that stands still while the host sleeps; 0 is no limit.
 	Limit time.Duration
