@@ -53,7 +53,8 @@ var boot = sync.OnceValue(func() string {
 })
 
 // GitDir returns the folder that contains a repository's branches: for the working tree at path, for a linked working
-// tree, or path itself for a bare repository. It reads the same files as git and runs nothing.
+// tree, or path itself for a bare repository. It reads the same files as git and runs nothing. The result is not cleaned,
+// because path may be a link such as /proc/self/fd/7, whose ".." is the parent of the folder to which it leads.
 func GitDir(path string) (string, error) {
 	dir := filepath.Join(path, ".git")
 	st, err := os.Stat(dir)
@@ -72,7 +73,7 @@ func GitDir(path string) (string, error) {
 			return "", fmt.Errorf("%s does not name a git directory", dir)
 		}
 		if dir = to; !filepath.IsAbs(to) {
-			dir = filepath.Join(path, to)
+			dir = path + "/" + to
 		}
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "commondir"))
@@ -81,7 +82,7 @@ func GitDir(path string) (string, error) {
 	}
 	common := strings.TrimSpace(string(b))
 	if !filepath.IsAbs(common) {
-		common = filepath.Join(dir, common)
+		common = dir + "/" + common
 	}
 	return common, nil
 }

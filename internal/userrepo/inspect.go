@@ -238,7 +238,8 @@ func (in *inspector) gitDir(which string) (string, error) {
 	if err != nil || filepath.IsAbs(dir) {
 		return dir, err
 	}
-	return filepath.Join(in.repo.here(), dir), nil
+	// Not cleaned: here may be a link, and "7/.." of /proc/self/fd/7 is the parent of where it leads.
+	return in.repo.here() + "/" + dir, nil
 }
 
 func (in *inspector) toplevel() (string, error) {

@@ -98,7 +98,8 @@ func (in *inspector) tip(branch string) (string, error) {
 }
 
 // checkedOut reports whether the branch is checked out here. If it is checked out elsewhere, the error is
-// *Precondition.
+// *Precondition. git lists the main working tree first, and names it by its git directory if that is elsewhere, as that of
+// a submodule is.
 func (in *inspector) checkedOut(branch string) (here bool, err error) {
 	out, err := in.git("worktree", "list", "--porcelain", "-z")
 	if err != nil {
@@ -108,15 +109,21 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	tree := ""
+	isMain, err := in.isMainTree()
+	if err != nil {
+		return false, err
+	}
+
+	tree, trees := "", 0
 	for line := range strings.SplitSeq(out, "\x00") {
 		if path, ok := strings.CutPrefix(line, "worktree "); ok {
 			tree = path
+			trees++
 		}
 		if line != "branch refs/heads/"+branch {
 			continue
 		}
-		if tree == top {
+		if tree == top || isMain && trees == 1 {
 			here = true
 			continue
 		}
@@ -124,6 +131,16 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 			Do: "check out another branch there, or remove that working tree (git worktree remove)"}
 	}
 	return here, nil
+}
+
+// isMainTree reports whether the working tree is the repository's main one: a linked one has a git directory of its own.
+func (in *inspector) isMainTree() (bool, error) {
+	out, err := in.git("rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir")
+	if err != nil {
+		return false, err
+	}
+	own, common, _ := strings.Cut(out, "\n")
+	return own == common, nil
 }
 
 // lend gives the user's repository the objects of a commit. It sets no ref of theirs.

@@ -2,6 +2,7 @@ package userrepo_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
 	"pawl/test/gittest"
 )
 
@@ -216,4 +218,52 @@ func TestLandingNamesALockInItsWay(t *testing.T) {
 	require.NoError(t, os.Remove(lock))
 	require.NoError(t, userrepo.Land(ctx, b.Store, l))
 	require.Equal(t, l.To, tip(b, "main"))
+}
+
+// Where the git directory is elsewhere, as that of a submodule is, git names the main working tree by it.
+func TestA7_LandingInATreeWhoseGitDirIsElsewhere(t *testing.T) {
+	t.Parallel()
+	elsewhere := func(b *gittest.Bed, settings ...string) {
+		require.NoError(b, os.Rename(b.User+"/.git", b.Dir+"/elsewhere.git"))
+		relative, err := filepath.Rel(b.User, b.Dir+"/elsewhere.git")
+		require.NoError(b, err)
+		gittest.Write(b, b.User+"/.git", "gitdir: "+relative+"\n")
+		if len(settings) > 0 {
+			gittest.Git(b, b.User, append([]string{"config"}, settings...)...)
+		}
+	}
+	for name, move := range map[string]func(b *gittest.Bed){
+		"a separate git dir": func(b *gittest.Bed) { elsewhere(b) },
+		"a submodule":        func(b *gittest.Bed) { elsewhere(b, "core.worktree", b.User) },
+		"a linked working tree with relative paths": func(b *gittest.Bed) {
+			gittest.Git(b, b.User, "checkout", "-q", "-b", "elsewhere")
+			gittest.Git(b, b.User, "worktree", "add", "-q", b.User+"-linked", "main")
+			gittest.Write(b, b.User+"-linked/.git", "gitdir: ../"+filepath.Base(b.User)+"/.git/worktrees/"+filepath.Base(b.User)+"-linked\n")
+			b.User += "-linked"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, l := landBed(t)
+			move(b)
+			l.Repo = userrepo.At(b.User)
+			record := workspace.Record{Repo: b.User}
+			require.NoError(t, record.Locate(nil), "as a loop finds it")
+			_, err := userrepo.Inspect(ctx, l.Repo, "", "refs/heads/pawl/x")
+			require.NoError(t, err)
+			require.NoError(t, userrepo.Land(ctx, b.Store, l))
+			require.Equal(t, l.To, tip(b, "main"))
+			require.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+		})
+	}
+}
+
+func TestA7_ABranchOfTheMainTreeIsNotLandedFromALinkedOne(t *testing.T) {
+	t.Parallel()
+	b, l := landBed(t)
+	gittest.Git(t, b.User, "worktree", "add", "-q", "-b", "other", b.User+"-linked")
+	l.Repo = userrepo.At(b.User + "-linked")
+	refused, ok := errors.AsType[*userrepo.Precondition](userrepo.Land(ctx, b.Store, l))
+	require.True(t, ok)
+	require.Equal(t, userrepo.CheckedOutThere, refused.Code)
+	require.Contains(t, refused.What, b.User)
 }
