@@ -118,16 +118,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 				continue
 			}
 			// The ledger has the desk's folder, except for a loop that was killed while it was opened.
-			short := workspace.ShortName(o.Home, ref)
-			switch facts.Desk {
-			case workspace.Record{Ref: ref, Short: short}.Desk(o.Home):
-			case workspace.Record{Ref: ref}.Desk(o.Home): // of an earlier version
-				short = ""
-			case "":
-				if at != ledgerRefs+ref {
-					continue
-				}
-			default:
+			if facts.Desk != workspace.Desk(o.Home, ref) && (facts.Desk != "" || at != ledgerRefs+ref) {
 				continue
 			}
 			entry, err := store.ReadCommit(ctx, head)
@@ -138,7 +129,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 			r := workspace.Record{
 				Loop: facts.Name, Kind: facts.Kind, Ref: ref, FirstRun: first, Namespace: o.Namespace,
 				Repo: facts.Repo, Onto: facts.Onto, Store: store.Dir(), Ledger: at,
-				Name: entry.Author.Name, Email: entry.Author.Email, OpenedAt: entry.Time, Short: short,
+				Name: entry.Author.Name, Email: entry.Author.Email, OpenedAt: entry.Time,
 			}
 			r.Demand(facts.Spec)
 			if err := r.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
