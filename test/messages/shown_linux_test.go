@@ -34,8 +34,9 @@ func TestA7_WhatIsApprovedIsWhatIsSeen(t *testing.T) {
 	c.sees("-- line 76 of ")
 	c.types("q\n")
 	c.types("y\n")
-	c.sees("ff, merge or squash: approve and apply it that way; n: reject; Enter: later ")
+	c.sees("ff, merge or squash: approve and apply it that way; n: reject (ends the loop); Enter: later ")
 	c.types("later\n")
+	c.sees("is no answer to this")
 
 	w.Env = append(w.Env, "PAGER=sed 's/^/| /'")
 	look := atTerminal(w, "diff", w.Loop)
@@ -45,6 +46,8 @@ func TestA7_WhatIsApprovedIsWhatIsSeen(t *testing.T) {
 	require.Contains(t, shown, "+a\x1b[7m\\u{200b}\x1b[0m\x1b[32mb\x1b[7m\\u{202e}\x1b[0m\x1b[32mc\x1b[7m\\r\x1b[0m")
 
 	c.types("n\n")
+	c.sees("Why? (for the record; Enter: no reason) ")
+	c.types("\n")
 	c.exits(0)
 	require.Contains(t, c.screen(), "declined at the terminal")
 }

@@ -110,7 +110,11 @@ func pattern(shown string) string {
 		case strings.TrimSpace(line) == "…":
 			b.WriteString(`(?:.*\n)*?`)
 		default:
-			b.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + `\s*\n`)
+			text := strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*")
+			if strings.HasSuffix(text, ".*") {
+				text += `(?:\n {10,}.*)*` // a long path wraps
+			}
+			b.WriteString(text + `\s*\n`)
 		}
 	}
 	return b.String() + `\z`
