@@ -49,5 +49,5 @@ func TestA7_WhatIsApprovedIsWhatIsSeen(t *testing.T) {
 	c.sees("Why? (for the record; Enter: no reason) ")
 	c.types("\n")
 	c.exits(0)
-	require.Contains(t, c.screen(), "declined at the terminal")
+	require.Contains(t, c.screen(), "rejected by root")
 }
