@@ -98,7 +98,7 @@ func TestE6_WhatAHostileAgentReaches(t *testing.T) {
 			s := run.Wait()
 			require.Equal(t, 0, s.Code, s.Err)
 			if use == "required" {
-				require.Contains(t, w.Done("show", w.Loop).Out, "sandbox, by "+strings.Replace(strings.TrimSuffix(way, " of an ordinary user"), "namespaces", way, 1)+":")
+				require.Contains(t, w.Pawl("validate", "--full", w.SpecFile()).Out, "sandbox, by "+strings.Replace(strings.TrimSuffix(way, " of an ordinary user"), "namespaces", way, 1)+":")
 			}
 			verify, err := filepath.Glob(filepath.Join(w.Home, "loops", w.Loop, "steps", "0001.*verify*", "stdout"))
 			require.NoError(t, err)
