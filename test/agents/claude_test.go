@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,9 +43,10 @@ func claudeClimbs(w func() *world.World) func(request) answer {
 			return answer{tool: "Read", input: doc{"file_path": file}}
 		case r.Turn == 1:
 			old := number.FindStringSubmatch(r.Result)[1]
-			return answer{tool: "Edit", input: doc{"file_path": file, "old_string": old, "new_string": old + "1"}}
+			n, _ := strconv.Atoi(old)
+			return answer{tool: "Edit", input: doc{"file_path": file, "old_string": old, "new_string": strconv.Itoa(n + 1)}}
 		}
-		return say("raise the number by a digit\n\nThat should do.")
+		return say("raise the number by one\n\nThat should do.")
 	}
 }
 
@@ -58,8 +60,8 @@ func TestClaudeRunsAWholeLoop(t *testing.T) {
 	r := w.Run(0)
 	require.Equal(t, "max_steps", r.Result.ExitStatus)
 	require.Equal(t, 2, r.Result.KeptCount)
-	require.Equal(t, "1011", w.Kept("work/n"))
-	require.Equal(t, "raise the number by a digit", r.Result.Kept[0].Description)
+	require.Equal(t, "12", w.Kept("work/n"))
+	require.Equal(t, "raise the number by one", r.Result.Kept[0].Description)
 	require.Equal(t, doc{"ToolCalls": 4, "AgentCalls": 4}, doc{"ToolCalls": r.Result.Usage.ToolCalls, "AgentCalls": r.Result.Usage.AgentCalls})
 	st := w.Show()
 	require.Equal(t, json.Number("4"), *st.Budget["toolCalls"].Used)
@@ -162,7 +164,7 @@ func TestA6_ClaudeIsPausedInTheMiddle(t *testing.T) {
 	up := w.Start("up")
 	require.Equal(t, 0, w.Pawl("continue", w.Loop).Code)
 	w.Waits("completed")
-	require.Equal(t, "101", w.Kept("work/n"))
+	require.Equal(t, "11", w.Kept("work/n"))
 	require.Equal(t, "work/n", onBranchChanged(w), "what was done before the pause is undone")
 	require.Len(t, m.asked(), 4)
 	require.Equal(t, json.Number("5120"), *w.Show().Budget["tokens"].Used)
