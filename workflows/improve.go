@@ -296,6 +296,7 @@ func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, e
 	if len(out.Altered) > 0 {
 		l.iteration.note = out.Failure
 	}
+	l.noteInstead(out)
 	judgement := l.measured(out, v.Reason())
 	if v.Number {
 		l.tookOf(ctx, out)
@@ -306,6 +307,16 @@ func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, e
 	l.iteration.metric = out.Metric
 	return l.law().AfterVerify(v), nil
 }
+
+// noteInstead notes what verify printed instead of a number, if it printed none.
+func (l *improve) noteInstead(out act.Measured) {
+	if out.NoNumber != "" && l.rules >= 6 {
+		l.iteration.note = loop.Clip(out.NoNumber, mostInstead)
+	}
+}
+
+// mostInstead bounds in bytes what the record of an iteration says of an output without a number.
+const mostInstead = 300
 
 // better reports whether one measurement is enough to keep the change.
 func (l *improve) better(metric evidence.Decimal) bool {

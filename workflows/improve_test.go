@@ -380,6 +380,19 @@ func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
 		}, time.Hour)
 	})
 	require.Equal(t, 5, p.result.Iterations)
+	require.Equal(t, "nothing", p.final.Iterations[0].Note, "what was printed instead")
+}
+
+func TestP5_WhatACandidatePrintedInsteadIsRecorded(t *testing.T) {
+	w := newWorld(t, map[int][]try{1: {{Says: "a", NoNumber: true}}, 2: {{Says: "b", Metric: "11"}}})
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 2, "parallel": 2}}), nil)
+	for _, it := range p.final.Iterations {
+		if it.Reason == "error:no-number" {
+			require.Equal(t, "nothing", it.Note)
+			return
+		}
+	}
+	t.Fatal("no candidate without a number: ", p.course())
 }
 
 func TestSteerReachesTheNextAgentCallOnce(t *testing.T) {

@@ -144,6 +144,7 @@ func (l *improve) judge(ctx workflow.Context) (govern.Move, error) {
 		}
 		v := measurement(out)
 		if why := v.Reason(); why != "" {
+			l.noteInstead(out)
 			l.judgedBy(ctx, "verify", nil, l.measured(out, why))
 			return l.law().AfterVerify(v), nil
 		}

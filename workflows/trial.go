@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"cmp"
+
 	"go.temporal.io/sdk/workflow"
 
 	"pawl/internal/evidence"
@@ -8,6 +10,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 )
 
 // tryCandidates judges the finished candidates one after the other, each at its own commit and against the head. It
@@ -40,6 +43,9 @@ func (l *improve) try(ctx workflow.Context, c loop.Candidate) error {
 	}
 	t, it := c.Trial, side.iteration
 	t.Passed, t.Reason, t.Metrics, t.Evidence = m.Kept, m.Reason, it.metrics, it.evidence
+	if m.Reason == reason.NoNumber {
+		t.Note = it.note
+	}
 	if l.State().Sampler != nil && t.Metric != nil {
 		t.Samples = it.samples
 	}
@@ -92,6 +98,7 @@ func (l *improve) trial() *loop.Trial {
 func (l *improve) asTried(ctx workflow.Context, t loop.Trial) govern.Move {
 	it := &l.iteration
 	it.metric, it.metrics, it.samples, it.evidence = t.Metric, t.Metrics, t.Samples, append(it.evidence, t.Evidence...)
+	it.note = cmp.Or(t.Note, it.note)
 	l.judgedBy(ctx, "verify", t.Metric, l.now(*t.Verify))
 	return l.law().AfterTrial(t)
 }

@@ -380,7 +380,7 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 		out.Metric, out.Form = &value, in.Form.With("", reading)
 	}
 	if none, ok := errors.AsType[*evidence.NoNumber](err); ok {
-		out.Metric, out.NoNumber = nil, none.Error()
+		out.Metric, out.NoNumber = nil, secret.Redact(none.Error())
 		return out, nil
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
+	"pawl/internal/reason"
 	"pawl/internal/store"
 )
 
@@ -145,8 +146,12 @@ func Row(e loop.Event) (evidence.Row, bool) {
 		return row, true
 	case e.Record != nil:
 		r := e.Record
+		says := r.Description
+		if r.Reason == reason.NoNumber && r.Note != "" { // what was printed instead
+			says += " (" + r.Note + ")"
+		}
 		return evidence.Row{
-			Iter: r.N, Time: e.Time, Metric: r.Metric, Delta: r.Delta, Kept: r.Kept, Reason: r.Reason, Description: r.Description,
+			Iter: r.N, Time: e.Time, Metric: r.Metric, Delta: r.Delta, Kept: r.Kept, Reason: r.Reason, Description: says,
 			Samples: r.Samples, Spread: r.Spread, LLR: r.LLR, Metrics: r.Metrics, Unmeasured: r.Unmeasured,
 		}, true
 	}

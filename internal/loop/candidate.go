@@ -44,6 +44,7 @@ type Trial struct {
 	Base     string              `json:"base"`             // the head
 	Passed   bool                `json:"passed,omitempty"` // the change would be kept on this head
 	Reason   string              `json:"reason,omitempty"` // why not
+	Note     string              `json:"note,omitempty"`   // what verify printed instead of a number
 	Metric   *evidence.Decimal   `json:"metric,omitempty"`
 	Metrics  evidence.Averages   `json:"metrics,omitempty"` // the further metrics
 	Samples  *sampling.Judgement `json:"samples,omitempty"` // if several evaluations decide

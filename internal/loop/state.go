@@ -14,6 +14,7 @@ import (
 	"pawl/internal/evidence/sampling"
 	"pawl/internal/outcome"
 	"pawl/internal/phase"
+	"pawl/internal/reason"
 	"pawl/internal/task"
 )
 
@@ -454,6 +455,16 @@ type Iteration struct {
 // carries the reference (P7).
 func (it Iteration) Measured() bool {
 	return it.Metric != nil && (it.Kept || it.Reason == "" || !it.Delta.IsZero())
+}
+
+// Why returns what the note says about the reason, "" if the note is about something else.
+func (it Iteration) Why() string {
+	switch {
+	case it.Kept:
+	case it.Reason == reason.NoNumber, it.Reason == reason.Inconclusive, strings.HasPrefix(it.Reason, reason.Bound):
+		return it.Note
+	}
+	return ""
 }
 
 // Kept is a commit that stayed.

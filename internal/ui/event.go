@@ -250,7 +250,7 @@ func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) 
 	if it.Measured() {
 		text += " " + it.Metric.String() + " (" + signed(it.Delta) + ")"
 	}
-	return text + Around(" by ", Clean(it.Agent), "") + ": " + Clean(it.Description), color, true
+	return text + Around(" by ", Clean(it.Agent), "") + ": " + Clean(it.Description) + Around(" (", Clean(it.Why()), ")"), color, true
 }
 
 func by(e loop.Event) string {

@@ -26,6 +26,7 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
 	}
 	line += Clean(it.Description) + s.Dim(Around(" by ", Clean(it.Agent), ""))
+	line += s.Dim(Around(" (", Clean(it.Why()), ")"))
 	line += s.Dim(above(0, " (branch ", it.Branch, ")"))
 	line += s.Dim(above(1, " (", it.Samples, " evaluations)"))
 	line += s.Dim(above(1, " (", it.Attempts, " attempts)"))

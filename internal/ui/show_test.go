@@ -226,3 +226,12 @@ func TestAQuestionSaysWhatMayBeAmended(t *testing.T) {
 	require.Contains(t, said(loop.Gate{Choices: []string{govern.GoOn}}), "You may amend: approvals.tools, approvals.onDenied.")
 	require.NotContains(t, said(loop.Gate{Choices: []string{"retry"}, Answers: []string{loop.MessageAnswer}}), "amend")
 }
+
+func TestP5_WhatWasPrintedInsteadOfANumberIsShown(t *testing.T) {
+	it := loop.Iteration{N: 3, Description: "skip the parser", Reason: "error:no-number", Note: `no line "METRIC ms="; instead: "core dumped"`}
+	require.Contains(t, style.Iteration(kind.Improve, it), it.Note)
+	text, _ := style.Event(kind.Improve, loop.Event{Type: loop.IterationFailed, Record: &it})
+	require.Contains(t, text, it.Note)
+	it.Reason, it.Note = "guard-fail", "a large change"
+	require.NotContains(t, style.Iteration(kind.Improve, it), it.Note, "it is about something else")
+}
