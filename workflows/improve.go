@@ -390,6 +390,12 @@ func (l *improve) between(ctx workflow.Context) error {
 		return err
 	}
 	m := l.law().After(l.State())
+	if m.Do == govern.AskPerson && l.rules >= 6 {
+		var err error
+		if m, err = l.blame(ctx, m); err != nil {
+			return err
+		}
+	}
 	for m.Do == govern.AskPerson {
 		a, err := l.wait(ctx, loop.Gate{
 			Kind: loop.GateQuestion, Summary: fmt.Sprintf("%s: `%s`", m.Reason, l.spec.Verify.Command),
@@ -425,6 +431,22 @@ func (l *improve) between(ctx workflow.Context) error {
 		m.Reason = "the amended verify command measures nothing (" + why + ")"
 	}
 	return nil
+}
+
+// blame measures the code without the changes that had no number: if it still has its number, they are at fault and not
+// the command, and nobody is asked.
+func (l *improve) blame(ctx workflow.Context, question govern.Move) (govern.Move, error) {
+	out, err := l.evaluate(ctx, "reference", l.State().Head)
+	if err != nil {
+		return govern.Move{}, err
+	}
+	why := measurement(out).Reason()
+	if why != "" {
+		why = explain(why, out)
+	} else {
+		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: fmt.Sprintf("verify printed no number twice in a row, but %s for the code without these changes, so they are at fault", out.Metric)})
+	}
+	return l.law().AfterReference(question, why), nil
 }
 
 // measureAnew measures the baseline with an amended verify command, on the code kept so far, before anything is

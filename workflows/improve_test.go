@@ -3,6 +3,8 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/fault"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/phase"
 )
@@ -381,6 +384,40 @@ func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
 	})
 	require.Equal(t, 5, p.result.Iterations)
 	require.Equal(t, "nothing", p.final.Iterations[0].Note, "what was printed instead")
+}
+
+func TestP5_ChangesWithoutANumberAreAtFaultIfTheReferenceHasOne(t *testing.T) {
+	script := map[int][]try{}
+	for n := range 9 {
+		script[n] = []try{{Says: "mute", NoNumber: true, Tree: fmt.Sprint(n)}}
+	}
+	w := newWorld(t, script)
+	w.kept = try{Metric: "10"}
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 9, "discards": 5}}), nil)
+	require.Equal(t, 5, p.result.Iterations, "they are discards in a row")
+	require.NotContains(t, p.types(), loop.GateOpened)
+	require.Equal(t, []string{"2.1 reference", "4.1 reference"}, list.Filter(p.steps, func(s string) bool { return strings.HasSuffix(s, "reference") }))
+}
+
+func TestP5_TheReferenceThatLosesItsNumberLaterIsAQuestion(t *testing.T) {
+	script := map[int][]try{}
+	for n := range 9 {
+		script[n] = []try{{Says: "mute", NoNumber: true, Tree: fmt.Sprint(n)}}
+	}
+	w := newWorld(t, script)
+	w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+		if w.kept = (try{Metric: "10"}); in.Key.Iteration > 2 {
+			w.kept = try{Crash: true}
+		}
+		return w.step(ctx, in)
+	}
+	p := play(t, w, specOf(map[string]any{"limits": map[string]any{"iterations": 9}}), func(env *testsuite.TestWorkflowEnvironment) {
+		at(t, env, time.Hour, func(s loop.State) {
+			require.Contains(t, s.Gate.Summary, "neither: exit 1")
+			env.SignalWorkflow("answer", map[string]any{"choice": "halt"})
+		})
+	})
+	require.Equal(t, 4, p.result.Iterations)
 }
 
 func TestP5_WhatACandidatePrintedInsteadIsRecorded(t *testing.T) {

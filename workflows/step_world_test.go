@@ -146,6 +146,9 @@ func (w *world) step(_ context.Context, in asked) (stepped, error) {
 	if contract != "" { // by an amended command
 		t = w.anew
 	}
+	if name == "reference" { // of changes without a number
+		name, t = "verify", w.kept
+	}
 	switch name {
 	case "canary":
 		out.Files, out.Seen = 2, !t.Blind

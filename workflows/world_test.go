@@ -32,6 +32,7 @@ type world struct {
 	openErr    error
 	baseline   try
 	anew       try             // what an amended verify command measures for the kept code
+	kept       try             // what verify measures for the code without changes that have no number
 	afresh     func(asked) try // from scratch; nil: as before
 	stop       string
 	ledgerAt   int
@@ -75,7 +76,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, script map[int][]try) *world {
-	return &world{t: t, script: script, ideas: map[int][]try{}, head: "base", baseline: try{Metric: "10"}, calls: map[string]int{}, entries: map[string]int{}, lost: map[string]bool{}, cancelled: make(chan struct{}, 9)}
+	return &world{t: t, script: script, ideas: map[int][]try{}, head: "base", baseline: try{Metric: "10"}, kept: try{NoNumber: true}, calls: map[string]int{}, entries: map[string]int{}, lost: map[string]bool{}, cancelled: make(chan struct{}, 9)}
 }
 
 func (w *world) register(env *testsuite.TestWorkflowEnvironment) {

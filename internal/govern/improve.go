@@ -271,10 +271,20 @@ func (r Improve) Decide(reference, metric evidence.Decimal) (m Move, delta evide
 
 // After decides what happens between two iterations: AskPerson if verify itself seems to be at fault (P5), else Enter.
 func (r Improve) After(s loop.State) Move {
-	if s.NoNumbers >= noNumbers {
+	if s.NoNumbers >= noNumbers && (r.Version < 6 || s.NoNumbers%noNumbers == 0) { // the reference had its number then
 		return Move{Do: AskPerson, Reason: "verify printed no number twice in a row, so the command seems to be at fault, not the change", Choices: []string{Retry, HaltLoop}}
 	}
 	return enter(phase.Review, "")
+}
+
+// AfterReference decides what follows once the code that the changes are compared with was measured, because of changes
+// without a number: it is a question only if that has none either. why says why it has none, "" if it has one.
+func (r Improve) AfterReference(question Move, why string) Move {
+	if why == "" {
+		return enter(phase.Review, "")
+	}
+	question.Reason = "verify printed no number twice in a row, and for the code without these changes neither: " + why
+	return question
 }
 
 // The choices of a person when the verify command seems to be at fault.

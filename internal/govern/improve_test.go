@@ -218,6 +218,22 @@ func TestP6_Decide(t *testing.T) {
 	}
 }
 
+func TestP5_TheReferenceDecidesWhetherACommandIsAtFault(t *testing.T) {
+	law := protocol
+	law.Version = 6
+	for n, moves := range map[int]string{1: "review", 2: "ask", 3: "review", 4: "ask"} {
+		m := law.After(loop.State{NoNumbers: n})
+		require.Equal(t, moves == "ask", m.Do == govern.AskPerson, n)
+	}
+	question := law.After(loop.State{NoNumbers: 2})
+	require.Equal(t, govern.Enter, law.AfterReference(question, "").Do)
+	asks := law.AfterReference(question, "exit 1")
+	require.Equal(t, []string{govern.Retry, govern.HaltLoop}, asks.Choices)
+	require.Contains(t, asks.Reason, "neither: exit 1")
+	law.Version = 5
+	require.Equal(t, govern.AskPerson, law.After(loop.State{NoNumbers: 3}).Do, "as before")
+}
+
 func TestP5_NoNumberTwiceInARowAsks(t *testing.T) {
 	require.Equal(t, "review", brief(protocol.After(loop.State{NoNumbers: 1})))
 	asks := protocol.After(loop.State{NoNumbers: 2})
