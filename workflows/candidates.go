@@ -11,6 +11,7 @@ import (
 
 	"pawl/internal/act"
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/list"
 	"pawl/internal/loop"
@@ -30,6 +31,7 @@ type apart struct {
 	call      *act.Call // the refused call, and its answer
 	refused   act.Outcome
 	untaken   bool
+	setup     *fault.Error // setup.command failed, on the candidate's desk
 	idea      govern.Move
 	held      phase.Phase // the phase at whose breakpoint it stopped
 	passed    phase.Phase // the last phase at which it was held
@@ -92,7 +94,7 @@ func (l *improve) makeCandidates(ctx workflow.Context) (bool, error) {
 			return some, err
 		}
 		if len(rest) < len(left) {
-			refusals = 0
+			refusals, l.setups = 0, setups{passed: true}
 		}
 		left = rest
 		if err := l.atRest(ctx, left, &refusals); err != nil {
@@ -190,7 +192,7 @@ func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) er
 		*side.apart = apart{idea: of.idea, passed: of.passed}
 		held[of.held], why.held = append(held[of.held], side), cmp.Or(why.held, of.held)
 		why.untaken = why.untaken || of.untaken
-		why.exhausted = cmp.Or(why.exhausted, of.exhausted)
+		why.exhausted, why.setup = cmp.Or(why.exhausted, of.exhausted), cmp.Or(why.setup, of.setup)
 		if of.call != nil && (why.call == nil || of.refused.Refused.Until.After(why.refused.Refused.Until)) {
 			why.call, why.refused = of.call, of.refused
 		}
@@ -202,6 +204,11 @@ func (l *improve) atRest(ctx workflow.Context, all []*improve, refusals *int) er
 	}
 	if why.exhausted != nil && !govern.Drops(l.free(l.State()), l.spec.Limits.OnExhausted) {
 		return l.exhausted(ctx, *why.exhausted)
+	}
+	if why.setup != nil {
+		if err := l.afterSetup(ctx, why.setup, true); err != nil {
+			return err
+		}
 	}
 	if why.call != nil {
 		*refusals++
@@ -324,9 +331,12 @@ func (l *improve) takeUp(ctx workflow.Context, c loop.Candidate) (govern.Move, e
 			c.Commit, c.Base = s.Head, s.Head
 		}
 		var out act.Taken
-		err := l.host.Execute(ctx, act.TakeName, l.summary("take the candidate %d: %s", c.N, loop.Clip(c.Description, 80)), func() any {
-			return act.Take{Ref: l.host.Opened.Ref, Iteration: s.Iteration, Head: s.Head, Base: c.Base, Commit: c.Commit, Time: now}
-		}, &out)
+		summary := l.summary("take the candidate %d: %s", c.N, loop.Clip(c.Description, 80))
+		err := l.setUp(ctx, func() error {
+			return l.host.Execute(ctx, act.TakeName, summary, func() any {
+				return act.Take{Ref: l.host.Opened.Ref, Iteration: s.Iteration, Head: s.Head, Base: c.Base, Commit: c.Commit, Time: now}
+			}, &out)
+		})
 		if err != nil {
 			return govern.Move{}, err
 		}

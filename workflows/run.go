@@ -56,6 +56,7 @@ type run struct {
 	rules   workflow.Version // the version of the rules, chosen once for each run
 	from    string           // the ledger commit to continue from, "" for none
 	repeats int              // steps that were repeated in this run
+	setups  setups           // of trees
 	reserve func() int64     // active milliseconds that are reserved: no step of an iteration may spend them
 	midway  phase.Phase      // the phase in which an iteration of an earlier run continues; None if there is none
 	since   []loop.Event     // the events of that iteration

@@ -46,8 +46,8 @@ const worthTelling = 2 * time.Minute
 // sleep waits on a durable timer until the end of the sleep, or until a person wakes the loop. Only limits.wallClock
 // keeps counting. A pause begins at once; the rest of the sleep follows it.
 func (r *run) sleep(ctx workflow.Context, s loop.Sleep) error {
-	r.Emit(ctx, loop.Event{Type: loop.SleepBegun, Reason: s.Reason, Outcome: string(s.Class), Role: s.Role, Sleep: &s})
-	if s.Until.Sub(s.Since) >= worthTelling {
+	r.Emit(ctx, loop.Event{Type: loop.SleepBegun, Step: s.Step, Reason: s.Reason, Outcome: string(s.Class), Role: s.Role, Sleep: &s})
+	if s.Step == "" && s.Until.Sub(s.Since) >= worthTelling {
 		r.report(ctx, task.ChildSleeps)
 	}
 	if err := r.record(ctx, "asleep until "+s.Until.Format(time.RFC3339)+": "+loop.Clip(s.Reason, 100), false); err != nil {
@@ -63,7 +63,7 @@ func (r *run) sleep(ctx workflow.Context, s loop.Sleep) error {
 			break
 		}
 		timerCtx, stopTimer := workflow.WithCancel(ctx)
-		timer := workflow.NewTimerWithOptions(timerCtx, left, workflow.TimerOptions{Summary: fmt.Sprintf("asleep (%s), the %s is called again then", s.Class, s.Role)})
+		timer := workflow.NewTimerWithOptions(timerCtx, left, workflow.TimerOptions{Summary: afterSleep(s)})
 		err := workflow.Await(ctx, func() bool {
 			now := r.State()
 			return timer.IsReady() || now.HaltRequested != "" || govern.PauseDue(now, loop.PauseStep) || now.Sleep == nil || !now.Sleep.Until.Equal(until)
@@ -76,8 +76,16 @@ func (r *run) sleep(ctx workflow.Context, s loop.Sleep) error {
 			return err
 		}
 	}
-	r.Emit(ctx, loop.Event{Type: loop.SleepEnded})
+	r.Emit(ctx, loop.Event{Type: loop.SleepEnded, Step: s.Step})
 	r.publishSoon(ctx)
 	r.show(ctx)
 	return nil
+}
+
+// afterSleep says what follows a sleep.
+func afterSleep(s loop.Sleep) string {
+	if s.Step != "" {
+		return "asleep, " + s.Step + " runs again then"
+	}
+	return fmt.Sprintf("asleep (%s), the %s is called again then", s.Class, s.Role)
 }

@@ -87,9 +87,16 @@ func step[O any, P came[O]](ctx workflow.Context, r *run, activity, command stri
 		if errors.Is(err, hosting.ErrLost) || errors.Is(err, errApart) { // but its cost was spent
 			r.Emit(ctx, r.signed(r.ended(s, role, *o, called.Usage), in.Asks()))
 		}
+		if failed := r.setupFailed(err); failed != nil {
+			if err := r.afterSetup(ctx, failed, !s.Scratch); err != nil {
+				return out, err
+			}
+			continue
+		}
 		if err != nil {
 			return out, err
 		}
+		r.setups = setups{passed: true}
 		if called.Ledger != "" {
 			r.Recorded(recorded, called.Ledger)
 		}

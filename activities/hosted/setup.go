@@ -140,7 +140,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, 
 			return ctx.Err()
 		}
 		return Refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, ws.Setup, TailOf(dir)).
-			Advise("Run it in a fresh clone of the repository; its output is in " + dir + "."))
+			Advise("Run it in a fresh clone of the repository; its output is in " + dir + ".").In(fault.Setup))
 	}
 	due.Times++
 	if err := durable.WriteJSON(filepath.Join(dir, "setup.json"), due); err != nil {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/fault"
 	"pawl/internal/spec"
+	"pawl/internal/wire"
 	"pawl/internal/workspace"
 	"pawl/test/actest"
 	"pawl/test/gittest"
@@ -72,4 +74,21 @@ func restoreJudge(l *actest.Loop, head string) (told string, err error) {
 	defer ws.Leave(ws.Judge)
 	err = ws.Restore(l.Context(), ws.Judge, head)
 	return ws.RepeatedSince(), err
+}
+
+// TestASetupThatFailsSaysSo: the workflow runs it again, in a fresh tree.
+func TestASetupThatFailsSaysSo(t *testing.T) {
+	once := filepath.Join(t.TempDir(), "once")
+	l := actest.BeginWith(t, spec.Allow, func(_ string, doc map[string]any) {
+		doc["setup"] = map[string]any{"command": "touch half; test -e " + once}
+	})
+	_, err := restoreJudge(l, l.Head)
+	f := wire.Decode(err)
+	require.NotNil(t, f, "%v", err)
+	require.Equal(t, fault.Setup, f.Step)
+	require.NoDirExists(t, workspace.Judge(l.Home, l.Opened.Ref))
+
+	gittest.Write(t, once, "")
+	_, err = restoreJudge(l, l.Head)
+	require.NoError(t, err)
 }

@@ -337,3 +337,20 @@ func TestAMissingRunnerIsNoKnownFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestP0_ASetupThatFailsOnceIsTriedOnceMore: a network that is gone for a moment refuses nothing.
+func TestP0_ASetupThatFailsOnceIsTriedOnceMore(t *testing.T) {
+	l := actest.Begin(t, spec.Deny)
+	shared := t.TempDir()
+	s, off := l.Spec, false
+	s.Sandbox.Allow, s.Validation.Canary, s.Verify.Command = []string{shared}, &off, "echo 1"
+	count := filepath.Join(shared, "count")
+	for last, problems := range map[int]int{1: 0, 2: 1} {
+		gittest.Write(t, count, "")
+		s.Setup.Command = fmt.Sprintf("echo run >>%s; test $(wc -l <%[1]s) -gt %d", count, last)
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		require.Len(t, f.Problems, problems, "%v", f.Problems)
+		require.Equal(t, 2, strings.Count(gittest.Read(t, count), "run"))
+	}
+}

@@ -65,7 +65,11 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		return true
 	}
 	if runs("setup", s.Setup.Command) {
-		if done, err := over("setup", act.Outcome{}, ws.Restore(ctx, ws.Judge, base)); done {
+		err := ws.Restore(ctx, ws.Judge, base)
+		if failed := wire.Decode(err); failed != nil && failed.Step == fault.Setup { // a network may be gone for a moment
+			err = ws.Restore(ctx, ws.Judge, base)
+		}
+		if done, err := over("setup", act.Outcome{}, err); done {
 			return err
 		}
 	} else if s.Setup.Command != "" {

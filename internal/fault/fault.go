@@ -143,7 +143,12 @@ type Error struct {
 	// Cause is the rule that was enforced, where the code says only what came of it: a loop that is out
 	// of wall clock ends with BUDGET_EXHAUSTED. It is matched as the code is.
 	Cause Code `json:"cause,omitempty"`
+	// Step names what failed before the work of the activity began: Setup, or "".
+	Step string `json:"step,omitempty"`
 }
+
+// Setup is the Step of a fault whose work did not begin because setup.command failed.
+const Setup = "setup"
 
 // New returns a fault with the table's advice.
 func New(code Code, format string, args ...any) *Error {
@@ -152,7 +157,12 @@ func New(code Code, format string, args ...any) *Error {
 
 // Advise returns the same fault with more exact advice.
 func (e *Error) Advise(do string) *Error {
-	return &Error{Code: e.Code, What: e.What, Do: do, Cause: e.Cause}
+	return &Error{Code: e.Code, What: e.What, Do: do, Cause: e.Cause, Step: e.Step}
+}
+
+// In returns the same fault with the step that failed.
+func (e *Error) In(step string) *Error {
+	return &Error{Code: e.Code, What: e.What, Do: e.Do, Cause: e.Cause, Step: step}
 }
 
 // Advice returns what to do: the fault's own advice, else the table's.

@@ -146,7 +146,7 @@ func answerGate(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply,
 		case s.PauseRequested:
 			return Reply{}, fault.New(fault.LoopNotPaused, "the loop is still pausing").Advise("Wait until it is paused, then continue.")
 		case s.Sleep != nil:
-			return received(name, m, "the agent is called again", ""), nil
+			return received(name, m, triedAgain(*s.Sleep), ""), nil
 		}
 		return Reply{}, fault.New(fault.LoopNotPaused, "the loop is %s, there is nothing to continue", s.Status)
 	}
@@ -259,3 +259,11 @@ func received(name string, m loop.Message, text, reason string) Reply {
 }
 
 func clip(s string) string { return loop.Clip(s, 80) }
+
+// triedAgain says what follows a sleep.
+func triedAgain(l loop.Sleep) string {
+	if l.Step != "" {
+		return l.Step + " runs again"
+	}
+	return "the agent is called again"
+}

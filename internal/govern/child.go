@@ -17,7 +17,7 @@ func Child(s loop.State, event string) task.ChildEvent {
 		Head: s.Head, Base: s.Base, Branch: s.Branch, Usage: s.Usage.OfTask(),
 	}
 	r.Steward, r.RateLimit = s.Steward, s.RateLimit
-	if s.Sleep != nil {
+	if s.Sleep != nil && s.Sleep.Step == "" {
 		r.RateLimit = &task.RateLimit{Until: s.Sleep.Until, Said: s.Sleep.Reason}
 	}
 	if s.Contract != nil {

@@ -35,7 +35,7 @@ const (
 	PermissionDenied    Type = "permission_denied"    // a role lacked a permission, and nothing was run; or a role exceeded its permissions, and nothing of its work is kept
 	StepEnded           Type = "step_ended"           // one command or agent call ended; `usage` says what it cost. For an agent's call `outcome` is its class
 	AgentReplaced       Type = "agent_replaced"       // the provider of `agent` refuses work (`outcome`, `reason`), and the next agent of `agent.fallback` (`note`) makes the call. Until `until`, pawl does not call the refused agent first
-	SleepBegun          Type = "sleep_begun"          // the agent's provider refuses work: the loop sleeps until the time in `sleep`, then makes the call again. That costs no iteration, no attempt and no active time
+	SleepBegun          Type = "sleep_begun"          // the agent's provider refuses work, or `setup.command` failed that has passed before: the loop sleeps until the time in `sleep`, then tries again. That costs no iteration, no attempt and no active time
 	SleepEnded          Type = "sleep_ended"          // the time has come, or a person has woken the loop earlier (`continue`)
 	IdeaQueued          Type = "idea_queued"          // an idea with several changes was split; the rest is queued
 	IdeaTaken           Type = "idea_taken"           // this iteration takes a queued idea

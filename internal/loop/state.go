@@ -209,19 +209,24 @@ func (s *Scratch) Failed(commit string) bool {
 	return s != nil && s.Head == commit && s.Judged && !s.Passed
 }
 
-// Sleep says that a loop waits until its agent's provider lets it work again. No person has to do anything.
+// Sleep says that a loop waits until its agent's provider lets it work again, or until setup.command is tried again. No
+// person has to do anything.
 type Sleep struct {
 	Class  outcome.Class `json:"class"`
-	Reason string        `json:"reason"` // what the provider said
+	Reason string        `json:"reason"` // what the provider said, or how setup.command failed
 	Status int           `json:"status,omitempty"`
 	Since  time.Time     `json:"since"`
 	Until  time.Time     `json:"until"` // when the call is made again
-	Times  int           `json:"times"` // how often in a row this call was refused
+	Times  int           `json:"times"` // how often in a row this call was refused, or this step has failed
 	Role   string        `json:"role,omitempty"`
+	Step   string        `json:"step,omitempty"` // the step that is tried again: setup; "" for an agent's call
 }
 
 // String returns the reason of the sleep in words.
 func (s Sleep) String() string {
+	if s.Step != "" {
+		return s.Reason
+	}
 	what := "the agent's provider refuses work"
 	if s.Class == outcome.RateLimited {
 		what = "the agent's rate limit is used up"

@@ -180,9 +180,16 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		return "the provider of " + Clean(e.Agent) + " refuses work (" + Clean(e.Outcome) + ")" + note(e.Reason) + "; " + Clean(e.Note) + " makes the call instead", yellow, true
 	case loop.SleepBegun:
 		if l := e.Sleep; l != nil {
-			return "asleep until " + s.when(l.Until) + " (this call was refused " + plural(l.Times, "time") + "): " + Clean(l.String()), yellow, true
+			how := "this call was refused "
+			if l.Step != "" {
+				how = "it has failed "
+			}
+			return "asleep until " + s.when(l.Until) + " (" + how + plural(l.Times, "time") + "): " + Clean(l.String()), yellow, true
 		}
 	case loop.SleepEnded:
+		if e.Step != "" {
+			return "awake: " + Clean(e.Step) + " runs again", "", true
+		}
 		return "awake: the agent is called again", "", true
 	case loop.BudgetExhausted:
 		return "budget used up: " + string(e.ExhaustedBudget), yellow, true

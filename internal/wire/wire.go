@@ -68,7 +68,7 @@ func details(app *temporal.ApplicationError) (found []fault.Error) {
 			found = append(found, v)
 		case map[string]any:
 			text := func(key string) string { s, _ := v[key].(string); return s }
-			found = append(found, fault.Error{Code: fault.Code(text("code")), What: text("what"), Do: text("advice"), Cause: fault.Code(text("cause"))})
+			found = append(found, fault.Error{Code: fault.Code(text("code")), What: text("what"), Do: text("advice"), Cause: fault.Code(text("cause")), Step: text("step")})
 		}
 	}
 	return found

@@ -22,7 +22,7 @@ func sent(err error) error {
 
 func TestAFaultArrivesAsItWasSent(t *testing.T) {
 	full := fault.New(fault.HashMismatch, "the hash is another one\nin two lines").Advise("Look.\nThen approve.")
-	full.Cause = fault.CycleTermination
+	full.Cause, full.Step = fault.CycleTermination, fault.Setup
 	for name, f := range map[string]*fault.Error{
 		"with everything":         full,
 		"with the table's advice": fault.New(fault.GateClosed, "no gate is open"),
