@@ -276,7 +276,7 @@ func (l *improve) make(ctx workflow.Context) error {
 		Description: it.description, OneChange: l.spec.Atomic() == spec.Rework, Leftovers: l.State().Leftovers, Time: workflow.Now(ctx).UTC(),
 	}
 	var out act.Committed
-	err = l.host.Start(ctx, act.CommitName, l.summary("commit %q, on no branch", loop.Clip(in.Description, 80)), in, 0).Get(ctx, &out)
+	err = l.host.Complete(ctx, act.CommitName, l.summary("commit %q, on no branch", loop.Clip(in.Description, 80)), in, 0, &out)
 	if _, late := hosting.Untaken(err); late {
 		l.apart.untaken = true
 		return errApart

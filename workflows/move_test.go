@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -282,7 +283,7 @@ func TestWhatPeopleSayWhileTheHostIsGoneCounts(t *testing.T) {
 			where := w.dies(n, n%2 == 0)
 			dying, did := w.host, 0
 			p := play(t, w, doc, func(env *testsuite.TestWorkflowEnvironment) {
-				say := func() { env.SignalWorkflow(message, map[string]any{"note": "mind the gap"}) }
+				say := sync.OnceFunc(func() { env.SignalWorkflow(message, map[string]any{"note": "mind the gap"}) })
 				w.host = func(name string, do func() error) error {
 					if did++; did == n-1 && before {
 						defer say()

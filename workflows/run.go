@@ -87,6 +87,9 @@ func setup(ctx workflow.Context, k kind.Kind, input converter.RawValue, resume R
 		Notify:   func(ctx workflow.Context, event loop.Type, _, reason string) { r.notify(ctx, event, reason) },
 		Patience: func(loop.Gate) time.Duration { return r.spec.Approvals.EscalateAfter.D() },
 	})
+	if r.rules >= 6 {
+		r.host.Halting = r.keeper.Halting
+	}
 	parsed, err := parse(k, info.WorkflowExecution.ID, input) // before the handlers: with them come messages that this run was started with
 	if fresh := resume == (Resume{}); err == nil && fresh {
 		err = parsed.Kept()
@@ -143,6 +146,9 @@ func (r *run) append(ctx workflow.Context, name, summary string, more []loop.Eve
 		}
 		return out, false, err
 	})
+	if r.host.Halting != nil && temporal.IsCanceledError(err) { // the halt that ended it has its turn now
+		_ = workflow.Await(ctx, func() bool { return r.State().HaltRequested != "" || r.keeper.Halting() == "" })
+	}
 	if err != nil {
 		return err
 	}
@@ -334,9 +340,10 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 	}
 	end := r.endOf(ctx, err)
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded after Cancel too
+	r.host.Closing = r.rules >= 6 && r.State().HaltRequested != ""
 	if r.host.IsOpen() && end.Code != fault.LedgerAhead && end.Code != fault.LedgerDamaged {
 		if err := r.close(ctx, end); err != nil {
-			end = r.endOf(ctx, err)
+			end = r.unrecorded(ctx, end, err)
 		}
 	}
 	recorded := r.State().Status.Ended()
@@ -360,6 +367,14 @@ func (r *run) finish(ctx workflow.Context, err error) (*loop.Result, error) {
 		return nil, wire.Encode(end.Fault(), result)
 	}
 	return result, nil
+}
+
+// unrecorded returns the end of a loop whose end can't be recorded. A halted loop has ended all the same.
+func (r *run) unrecorded(ctx workflow.Context, end govern.End, err error) govern.End {
+	if !r.host.Closing || end.Status != loop.Halted || wire.Decode(err) != nil {
+		return r.endOf(ctx, err)
+	}
+	return end.Because(end.Reason + "; its ledger doesn't have the end: " + loop.Clip(err.Error(), 300))
 }
 
 // close records the iteration that is under way, if any, and the end.

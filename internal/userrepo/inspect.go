@@ -17,9 +17,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"pawl/internal/git"
 	"pawl/internal/held"
@@ -191,13 +193,23 @@ var shortages = []string{
 	"ut of memory", "Cannot allocate memory", "Resource temporarily unavailable", "Too many open files", "Input/output error", "Stale file handle",
 }
 
-// unreadable makes a *Precondition of git's message about a repository that an attempt would fail on again.
+// unreadable makes a *Precondition of an error with a repository that an attempt would fail on again: git's message, or
+// a path that is not there or not allowed.
 func unreadable(where string, err error) error {
-	ge := git.Failure(err)
-	if !git.Exited(err, 128) || ge.NoRoom() || saysAny(ge.Stderr, shortages) {
+	if err == nil || len(Failed(err)) > 0 {
 		return err
 	}
-	return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", git.Quote(git.Redact(where)), lastWords(ge.Stderr)), Do: mendRepository}
+	name := git.Quote(git.Redact(where))
+	ge := git.Failure(err)
+	if git.Exited(err, 128) && !ge.NoRoom() && !saysAny(ge.Stderr, shortages) {
+		return &Precondition{Code: Unreadable, What: fmt.Sprintf("git can't read %s: %s", name, lastWords(ge.Stderr)), Do: mendRepository}
+	}
+	for _, lasting := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG} {
+		if errors.Is(err, lasting) && !errors.Is(err, exec.ErrNotFound) {
+			return &Precondition{Code: Unreadable, What: fmt.Sprintf("%s can't be read: %v", name, err), Do: "correct repo.path, or let this user read that folder"}
+		}
+	}
+	return err
 }
 
 // readSettings reads the settings of git that Inspect needs, in one process: the last value of each name that is not empty.
@@ -480,7 +492,7 @@ func Find(ctx context.Context, dir string) (Repo, error) {
 	}
 	f, err := held.Open(in.repo.Address)
 	if err != nil {
-		return Repo{}, err
+		return Repo{}, unreadable(abs, err)
 	}
 	return Held(f), nil
 }

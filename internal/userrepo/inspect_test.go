@@ -3,6 +3,7 @@ package userrepo_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,8 +26,15 @@ func TestP0_EachRepositoryPreconditionHasItsOwnError(t *testing.T) {
 	}{
 		"no such folder":     {code: userrepo.NoSuchPath, setup: func(_ *testing.T, dir string) string { return dir + "/nowhere" }},
 		"a file, not folder": {code: userrepo.NoSuchPath, setup: func(_ *testing.T, dir string) string { return dir + "/a.txt" }},
-		"no repository":      {code: userrepo.NotARepository, setup: func(t *testing.T, _ string) string { return t.TempDir() }},
-		"inside .git":        {code: userrepo.NotARepository, setup: func(_ *testing.T, dir string) string { return dir + "/.git" }},
+		"below a file":       {code: userrepo.Unreadable, setup: func(_ *testing.T, dir string) string { return dir + "/a.txt/below" }},
+		"too long a name":    {code: userrepo.Unreadable, setup: func(_ *testing.T, dir string) string { return dir + "/" + strings.Repeat("a", 300) }},
+		"links in a circle": {code: userrepo.Unreadable, setup: func(t *testing.T, _ string) string {
+			circle := filepath.Join(t.TempDir(), "circle")
+			require.NoError(t, os.Symlink(circle, circle))
+			return circle
+		}},
+		"no repository": {code: userrepo.NotARepository, setup: func(t *testing.T, _ string) string { return t.TempDir() }},
+		"inside .git":   {code: userrepo.NotARepository, setup: func(_ *testing.T, dir string) string { return dir + "/.git" }},
 		"a bare repository": {code: userrepo.BareRepository, setup: func(t *testing.T, dir string) string {
 			bare := filepath.Join(t.TempDir(), "bare")
 			gittest.Git(t, dir, "clone", "-q", "--bare", dir, bare)

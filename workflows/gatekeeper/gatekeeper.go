@@ -4,6 +4,7 @@
 package gatekeeper
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,11 +59,28 @@ type Rules struct {
 type Keeper[S State[S]] struct {
 	journal *journal.Journal[S]
 	rules   Rules
+	halting string // why a halt that waits for its turn ends the workflow
 }
 
 // New returns a keeper over a journal.
 func New[S State[S]](j *journal.Journal[S], r Rules) *Keeper[S] {
 	return &Keeper[S]{journal: j, rules: r}
+}
+
+// Halting returns why the workflow is being ended, "" if it is not. It knows of a halt that waits for an entry being
+// written, however often that is tried.
+func (k *Keeper[S]) Halting() string { return cmp.Or(k.journal.State().Halting(), k.halting) }
+
+// announce lets Halting know of a halt until its turn is over.
+func (k *Keeper[S]) announce(name string, raw converter.RawValue) (done func()) {
+	reply, err := k.check(name, raw, time.Time{})
+	if err != nil || name != loop.MessageHalt {
+		return func() {}
+	}
+	for _, e := range reply.Events {
+		k.halting = cmp.Or(e.Reason, "halted")
+	}
+	return func() { k.halting = "" }
 }
 
 // Handle registers every message as a signal and as an update, before anything blocks. Both are treated the same: the
@@ -124,6 +142,7 @@ func (k *Keeper[S]) dismiss(ctx workflow.Context) {
 
 // update handles one update. It judges the update again at its turn, because another answer may have come first.
 func (k *Keeper[S]) update(ctx workflow.Context, name string, raw converter.RawValue) (text string, err error) {
+	defer k.announce(name, raw)()
 	turn := k.journal.Turn(ctx, func() {
 		var reply govern.Reply
 		if reply, err = k.check(name, raw, time.Time{}); err == nil {
@@ -142,7 +161,9 @@ func (k *Keeper[S]) pump(ctx workflow.Context, name string, channel workflow.Rec
 	for {
 		var raw converter.RawValue
 		channel.Receive(ctx, &raw)
+		done := k.announce(name, raw)
 		_ = k.journal.Turn(ctx, func() { k.signal(ctx, name, raw) }) // after Cancel nothing counts any more
+		done()
 	}
 }
 

@@ -33,6 +33,10 @@ type Host struct {
 	Opened act.Opened
 	// Uprooted reports that the loop has moved and no step has made its desk again yet.
 	Uprooted bool
+	// Halting returns why the loop is being ended, "" if it is not. nil: no halt ends an activity here.
+	Halting func() string
+	// Closing says that a halted loop records its end: nothing interrupts that, and it is tried only a few times.
+	Closing bool
 
 	journal *journal.Journal[loop.State]
 	spec    func() spec.Spec
@@ -66,7 +70,7 @@ func (h *Host) opening(ctx workflow.Context, from string, moved bool) act.Open {
 // host.
 func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() any, output any) error {
 	for asked := 0; ; asked++ {
-		err := h.Start(ctx, name, summary, input(), asked).Get(ctx, output)
+		err := h.Complete(ctx, name, summary, input(), asked, output)
 		if _, late := Untaken(err); !late {
 			return err
 		}
@@ -81,6 +85,36 @@ func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() 
 		}
 	}
 }
+
+// haltGrace is how long an activity may go on once a halt has come, and then how long it may take to give way. A loop
+// ends in less than the sum, whatever is being tried.
+const haltGrace = 4 * time.Second
+
+// Complete runs one activity to its end. A halt ends it too: an activity that is tried again and again, or that does not
+// answer, must not hold a loop that a person wants to end.
+func (h *Host) Complete(ctx workflow.Context, name, summary string, input any, asked int, output any) error {
+	if h.Halting == nil || h.Closing {
+		return h.Start(ctx, name, summary, input, asked).Get(ctx, output)
+	}
+	activityCtx, cancel := workflow.WithCancel(ctx)
+	future := h.Start(activityCtx, name, summary, input, asked)
+	if err := workflow.Await(ctx, func() bool { return future.IsReady() || h.halted() }); err != nil {
+		return future.Get(ctx, output) // the workflow was cancelled, and with it the activity
+	}
+	if !future.IsReady() && name != act.OpenName { // opening has recorded nothing that an end could miss
+		_, _ = workflow.AwaitWithTimeout(ctx, haltGrace, future.IsReady)
+	}
+	if !future.IsReady() {
+		cancel()
+		_, _ = workflow.AwaitWithTimeout(ctx, haltGrace, future.IsReady)
+	}
+	if !future.IsReady() {
+		return temporal.NewCanceledError()
+	}
+	return future.Get(ctx, output)
+}
+
+func (h *Host) halted() bool { return h.Halting != nil && h.Halting() != "" }
 
 // maxPatience limits the time to wait for a host that is alive and only busy, as a multiple of the first time. Each
 // wait costs the activity its position in the queue, and adds some events to the history.
@@ -112,9 +146,9 @@ func Untaken(err error) (spent act.Live, is bool) {
 func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 	s := h.journal.State()
 	var p act.Placed
-	err = h.Start(ctx, act.PlaceName, "is the host "+h.Opened.Host+" gone?", act.Place{
+	err = h.Complete(ctx, act.PlaceName, "is the host "+h.Opened.Host+" gone?", act.Place{
 		Loop: s.Loop, Host: h.Opened.Host, URL: h.spec().Repo.URL, Branch: h.Opened.Branch, Ledger: s.Ledger, Sent: h.journal.Unrecorded(),
-	}, 0).Get(ctx, &p)
+	}, 0, &p)
 	if wire.Is(err, fault.LedgerAhead) {
 		return false, err
 	}
@@ -128,8 +162,8 @@ func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 		return true, ErrRecorded
 	}
 	var o act.Opened
-	opening := h.Start(ctx, act.OpenName, "open "+h.spec().Repo.Address()+" on another host", h.opening(ctx, p.Ledger, true), 0)
-	if failed := opening.Get(ctx, &o); failed != nil {
+	summary := "open " + h.spec().Repo.Address() + " on another host"
+	if failed := h.Complete(ctx, act.OpenName, summary, h.opening(ctx, p.Ledger, true), 0, &o); failed != nil {
 		return false, errors.Join(err, h.stay(ctx, failed))
 	}
 	if lost := h.moveTo(ctx, o, p.Why); lost && err == nil {
@@ -141,7 +175,7 @@ func (h *Host) MoveIfGone(ctx workflow.Context) (moved bool, err error) {
 // stay makes the loop wait for its host if nobody can tell whether that host is gone, or if no other host can
 // continue.
 func (h *Host) stay(ctx workflow.Context, err error) error {
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || h.halted() && temporal.IsCanceledError(err) {
 		return err
 	}
 	workflow.GetLogger(ctx).Warn("the loop can't move: it waits for its host", "host", h.Opened.Host, "error", err)
@@ -198,6 +232,13 @@ var Retries = &temporal.RetryPolicy{
 	},
 }
 
+// fewRetries apply to the end of a halted loop: about three seconds of trying again.
+var fewRetries = func() *temporal.RetryPolicy {
+	few := *Retries
+	few.MaximumAttempts = 5
+	return &few
+}()
+
 const (
 	// Bookkeeping limits one attempt at an activity that runs no command of the spec, such as cloning a large
 	// repository.
@@ -224,6 +265,9 @@ func (h *Host) Start(ctx workflow.Context, name, summary string, input any, aske
 	}
 	if is.Step {
 		o.StartToCloseTimeout = stepBound
+	}
+	if h.Closing {
+		o.RetryPolicy = fewRetries
 	}
 	switch {
 	case is.AnyHost:

@@ -1,0 +1,77 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+
+	"pawl/internal/act"
+	"pawl/internal/fault"
+	"pawl/internal/loop"
+	"pawl/workflows"
+)
+
+// In each of these states something is tried again and again, or does not answer. Nothing but the halt ends the loop.
+func TestA6_AHaltEndsALoopInEveryState(t *testing.T) {
+	noDisk := errors.New("no disk")
+	for state, c := range map[string]struct {
+		fails  string // the activity that fails each time
+		opens  error
+		script map[int][]try
+		change map[string]any
+		say    map[string]any // signals before the halt
+		saved  bool           // the ledger has the end
+	}{
+		"opening":                      {opens: noDisk},
+		"the baseline fails":           {fails: act.VerifyName, saved: true},
+		"the agent works":              {script: map[int][]try{1: {{Says: "x", Hang: true}}}, saved: true},
+		"the agent can't be started":   {fails: act.CallName, saved: true},
+		"the change can't be taken":    {fails: act.CommitName, saved: true},
+		"a judgement can't be written": {fails: act.SettleName},
+		"a gate can't be recorded":     {fails: act.RecordName, change: map[string]any{"approvals": map[string]any{"plan": "required"}}, saved: true},
+		"a gate waits":                 {change: map[string]any{"approvals": map[string]any{"plan": "required"}}, saved: true},
+		"paused":                       {script: map[int][]try{1: {{Says: "x", Hang: true}}}, say: map[string]any{"pause": nil}, saved: true},
+		"the proposal can't be made":   {fails: act.ProposeName, script: map[int][]try{1: {{Says: "better", Metric: "12"}}}, change: map[string]any{"approvals": map[string]any{"diff": "required"}}, saved: true},
+		"nothing can be recorded":      {fails: act.CloseName, change: map[string]any{"approvals": map[string]any{"plan": "required"}}},
+	} {
+		t.Run(state, func(t *testing.T) {
+			w := newWorld(t, c.script)
+			w.openErr = c.opens
+			w.host = func(name string, do func() error) error {
+				if name == c.fails {
+					return noDisk
+				}
+				return do()
+			}
+			change := map[string]any{"limits": map[string]any{"iterations": 1}}
+			for key, value := range c.change {
+				change[key] = value
+			}
+			halted := time.Minute
+			if c.script != nil { // while an activity runs, the test's clock is the machine's
+				halted = 2 * time.Second
+			}
+			input, err := converter.GetDefaultDataConverter().ToPayload(specOf(change))
+			require.NoError(t, err)
+			var began time.Time
+			env := runOnce(t, w, converter.NewRawValue(input), workflows.Resume{}, func(env *testsuite.TestWorkflowEnvironment) {
+				began = env.Now()
+				for name, body := range c.say {
+					env.RegisterDelayedCallback(func() { env.SignalWorkflow(name, body) }, time.Second)
+				}
+				env.RegisterDelayedCallback(func() { env.SignalWorkflow(loop.MessageHalt, map[string]string{"note": "enough"}) }, halted)
+			})
+			var result loop.Result
+			require.NoError(t, env.GetWorkflowResult(&result), "halted, not failed")
+			require.Equal(t, loop.Halted, query(t, env).Status)
+			require.Contains(t, result.Reason, "enough")
+			require.Equal(t, string(fault.Cancelled), result.ErrorCode)
+			require.Less(t, env.Now().Sub(began), halted+10*time.Second)
+			require.Equal(t, c.saved, w.state.Status.Ended(), "in the ledger")
+		})
+	}
+}
