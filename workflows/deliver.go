@@ -153,7 +153,7 @@ func (l *deliver) baseline(ctx workflow.Context) error {
 	l.iteration.phaseSpent = 0 // the planner has all of its time
 	j := l.judgement(out.Outcome, whyTests(out.Outcome))
 	j.Tests, j.Leftovers = out.Tests, loop.Union(leftovers, j.Leftovers)
-	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j})
+	l.Emit(ctx, loop.Event{Type: loop.TestsKnown, Step: "test", Judgement: j, Tested: l.guardTested})
 	return nil
 }
 
@@ -177,7 +177,7 @@ func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error
 		if len(out.Altered) > 0 {
 			return nil, unready(c.name, c.command, out.Ending(), out, govern.AlteredAdvice(c.name))
 		}
-		leftovers = out.Leftovers // guard is the last
+		leftovers, l.guardTested = out.Leftovers, out.Tested // guard is the last
 		if !out.OK() {
 			l.Emit(ctx, loop.Event{Type: loop.Warned, Step: c.name, Reason: fmt.Sprintf(
 				"the %s command fails on the unchanged code (%s), so every change that does not mend that is undone: `%s`%s", c.name, out.Ending(), c.command, where(out))})
@@ -408,7 +408,7 @@ func (l *deliver) runTests(ctx workflow.Context, before string) (act.Tested, err
 
 // tested runs the tests of a step, and compares them with those of the unchanged code.
 func (l *deliver) tested(ctx workflow.Context, in act.Test) (act.Tested, error) {
-	in.Fewer = l.spec.FewerTests()
+	in.Fewer, in.Strict = l.spec.FewerTests(), l.rules >= 6
 	if known := l.State().KnownTests; known != nil {
 		in.Known = known.Log
 	}

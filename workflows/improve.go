@@ -106,6 +106,7 @@ func (l *improve) prepare(ctx workflow.Context) error {
 			advice := govern.AdviceFor("guard", guard.Altered, "Run it in a fresh clone: it has to exit 0 before there is anything to guard.")
 			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, advice)
 		}
+		l.guardTested = guard.Tested
 		tests, leftovers = guard.Tests, loop.Union(leftovers, guard.Leftovers)
 	}
 	if err := l.checkUnchanged(ctx); err != nil {
@@ -472,7 +473,7 @@ func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	if why != "" {
 		return explain(why, out), nil
 	}
-	l.guardRuns = l.State().GuardRuns
+	l.guardRuns, l.guardTested = l.State().GuardRuns, l.State().Tested
 	l.noted(ctx, known, l.measured(out, ""), l.State().GuardTests)
 	return "", l.record(ctx, "the baseline by the amended command", false)
 }

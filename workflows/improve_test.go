@@ -105,6 +105,30 @@ func TestP5_5_AGuardOfFewerTestsHasFailed(t *testing.T) {
 	}
 }
 
+// TestP0_WhatTheGuardTestedIsSaid: the report says it, and a guard of a change is compared with it.
+func TestP0_WhatTheGuardTestedIsSaid(t *testing.T) {
+	tested := loop.Tested{Format: "pytest", Passed: 6, Skipped: 1}
+	var known []*loop.Tested
+	w := newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20"}}})
+	w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+		out, err := w.step(ctx, in)
+		if in.Key.Name == "guard" {
+			known = append(known, in.Known)
+			out.Tested = &tested
+		}
+		if in.Key.Name == "canary" {
+			out.Files = 0
+		}
+		return out, err
+	}
+	doc := specOf(map[string]any{"guard": map[string]any{"command": "check"}, "validate": map[string]any{"canary": true}, "limits": map[string]any{"iterations": 1}})
+	p := play(t, w, doc, nil)
+	require.Equal(t, "6 passed, 1 skipped (pytest); canary not tried: no code that pawl can break", p.result.Tested.String())
+	require.Len(t, known, 2)
+	require.Nil(t, known[0], "there is nothing to compare the unchanged code with")
+	require.Equal(t, 6, known[1].Passed)
+}
+
 func TestP55_GuardIsReworkedTwiceThenDiscarded(t *testing.T) {
 	doc := specOf(map[string]any{"guard": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}})
 	t.Run("all attempts fail", func(t *testing.T) {

@@ -61,8 +61,9 @@ type run struct {
 	midway  phase.Phase      // the phase in which an iteration of an earlier run continues; None if there is none
 	since   []loop.Event     // the events of that iteration
 	// guardRuns says that the guard noticed, on the unchanged code, that functions only fail.
-	guardRuns bool
-	notes     []string // what a person should know before approving the contract
+	guardRuns   bool
+	guardTested *loop.Tested // what it tested there, nil if that is not known
+	notes       []string     // what a person should know before approving the contract
 
 	// In a run for one candidate (aside): which candidate, and the desk on which it is made.
 	candidate *loop.Candidate

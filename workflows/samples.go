@@ -77,7 +77,7 @@ func (l *improve) calibrate(first act.Measured, again func(*evidence.Form) (act.
 
 // noted records what the baseline shows, and what its noise means for the person who approves the contract.
 func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judgement, tests int) {
-	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values(), Form: c.form, Runs: l.guardRuns}
+	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values(), Form: c.form, Runs: l.guardRuns, Tested: l.guardTested}
 	var noise govern.Noisy
 	if c.judging == loop.JudgedBySamples {
 		sampler := sampling.Start(l.law().Sampling(), c.values)

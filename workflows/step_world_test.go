@@ -49,6 +49,7 @@ type asked struct {
 	Test    *act.Test
 	Verify  *act.Verify
 	Tests   int // that must pass in a guard
+	Known   *loop.Tested
 }
 
 // stepped is the world's result: the fields of all kinds that tests need.
@@ -74,6 +75,7 @@ type stepped struct {
 	Withheld                   []string
 	Unlayered                  bool
 	Passing                    int // tests in a guard
+	Tested                     *loop.Tested
 	Leftovers                  []string
 	Altered                    []string
 	Files                      int  // of a canary

@@ -51,7 +51,9 @@ func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error)
 // runGuard runs the guard command. begin gets its step first.
 func (r *run) runGuard(ctx workflow.Context, begin ...func(*act.Step)) (act.Outcome, error) {
 	g := act.Guard{Step: r.newStep("guard", r.attempt(), r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command, Reports: r.spec.ReportsOf(r.spec.Guard.Command)}
-	g.Intact = r.rules >= 6
+	if r.rules >= 6 {
+		g.Intact, g.Known = true, r.State().Tested
+	}
 	if !r.spec.FewerTests() {
 		g.Tests = r.State().GuardTests
 	}
@@ -73,6 +75,9 @@ func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 		return err
 	}
 	r.guardRuns = out.Runs()
+	if r.guardTested != nil {
+		r.guardTested.Unbreakable = out.Files == 0
+	}
 	if out.Hollow {
 		r.noteForContract(ctx, "canary", govern.Hollow(in.Guard, in.Test))
 	}
@@ -178,7 +183,7 @@ func (r *run) judgement(out act.Outcome, reason string) *loop.Judgement {
 	return &loop.Judgement{
 		Passed: out.OK() && reason == "", Reason: reason, ExitCode: out.ExitCode,
 		DurationMs: out.ElapsedMs, Log: out.Log, Iteration: r.State().Iteration, Policy: r.spec.Guard.Policy, Leftovers: out.Leftovers,
-		Passing: out.Tests,
+		Passing: out.Tests, Tested: out.Tested,
 	}
 }
 

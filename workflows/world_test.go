@@ -98,7 +98,7 @@ func (w *world) register(env *testsuite.TestWorkflowEnvironment) {
 			return as[act.Measured](step(ctx, asked{Step: in.Step, Command: in.Command, Verify: &in}))
 		}),
 		act.GuardName: onHost(w, act.GuardName, func(ctx context.Context, in act.Guard) (act.Outcome, error) {
-			out, err := step(ctx, asked{Step: in.Step, Command: in.Command, Tests: in.Tests})
+			out, err := step(ctx, asked{Step: in.Step, Command: in.Command, Tests: in.Tests, Known: in.Known})
 			passing := out.Passing
 			outcome, err := as[act.Outcome](out, err)
 			outcome.Tests = passing

@@ -26,6 +26,12 @@ func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Ki
 	if err := unlessInterrupted(ctx, r.Outcome, err); err != nil {
 		return err
 	}
+	for _, ran := range []*act.Outcome{out.Guard, out.Test} {
+		if ran != nil && ran.Tested != nil {
+			ran.Tested.Unbreakable = r.Files == 0
+			break // one line says it
+		}
+	}
 	switch {
 	case r.Blind():
 		what, do := govern.Blind(r, in.Guard, in.Test)

@@ -40,12 +40,13 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 		path               string // PYTHONPATH
 		problem            string
 		hollow             bool
+		tested             string
 	}{
-		{name: "it sees the clone", guard: "PYTHONPATH=src " + tests, scope: "src/**"},
+		{name: "it sees the clone", guard: "PYTHONPATH=src " + tests, scope: "src/**", tested: "1 passed (unittest)"},
 		{name: "it sees the user's folder", guard: tests, scope: "src/**", path: user + "/src", problem: "the guard does not see your code: pawl put a syntax error into 1 file in scope (src/hill/__init__.py), but this still passed: `" + tests + "`. What it uses instead: `import hill` takes " + user + "/src/hill/__init__.py"},
-		{name: "it is left out", guard: tests, scope: "src/**", path: user + "/src", keys: `, "validate": {"canary": false}`},
-		{name: "it only compiles", guard: "python3 -m compileall -q src", scope: "src/**", hollow: true},
-		{name: "no code is in scope", guard: "true", scope: "notes/**"},
+		{name: "it is left out", guard: tests, scope: "src/**", path: user + "/src", keys: `, "validate": {"canary": false}`, tested: "1 passed (unittest)"},
+		{name: "it only compiles", guard: "python3 -m compileall -q src", scope: "src/**", hollow: true, tested: "its tests are not counted: no output that pawl reads"},
+		{name: "no code is in scope", guard: "true", scope: "notes/**", tested: "its tests are not counted: no output that pawl reads; canary not tried: no code that pawl can break"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.path != "" && !sandbox.Probe().Overlay && sandbox.Probe() != (sandbox.Machine{}) {
@@ -71,6 +72,9 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 				return strings.HasPrefix(note, "pawl made every function in scope fail, but this still passed: `"+c.guard+"`")
 			})
 			require.Equal(t, c.hollow, hollow, f.Notes)
+			if c.tested != "" {
+				require.Equal(t, c.tested, f.Guard.Tested.String())
+			}
 			require.Equal(t, "def climb(n):\n    return n + 1\n", gittest.Read(t, user+"/src/hill/__init__.py"), "the user's files are as they were")
 		})
 	}

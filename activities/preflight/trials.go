@@ -110,7 +110,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	if runs("guard", s.Guard.Command) {
 		w := work("guard", 0, s.Guard.Timeout.D())
 		w.In.Intact = true
-		r, err := w.Judged(ctx, s.Guard.Command, s.ReportsOf(s.Guard.Command)...)
+		r, err := w.Guard(ctx, act.Guard{Command: s.Guard.Command, Reports: s.ReportsOf(s.Guard.Command)})
 		if done, err := over("guard", r, err); done {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/activities/steps"
 	"pawl/internal/act"
 	"pawl/test/actest"
 )
@@ -46,6 +47,48 @@ func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
 	}
 	out, _ := l.RunTest(env, act.Test{Step: step(20), Command: tap(`not ok 1 - docker\n1..1\n`, 1), Known: before.Log + "-gone"})
 	require.False(t, out.Tests.Excused, "the host that had the report is gone: everything counts")
+}
+
+// TestAGuardThatNamesFailuresHasFailed, whatever its exit code, unless it names them on the unchanged code as well.
+func TestAGuardThatNamesFailuresHasFailed(t *testing.T) {
+	t.Parallel()
+	l, env, _ := actest.BeginLogged(t)
+	env.RegisterActivity(l.Guard)
+	const good, bad, worse = `printf 'ok 1 - a\nok 2 - b\n1..2\n'`, `printf 'ok 1 - a\nnot ok 2 - b\n1..2\n'`, `printf 'not ok 1 - a\nnot ok 2 - b\n1..2\n'`
+	before := map[string]act.Tested{}
+	for i, command := range []string{good, bad} {
+		in := act.Test{Step: l.Step(0), Command: command, Strict: true}
+		in.Key.Attempt = i
+		before[command], _ = l.RunTest(env, in)
+	}
+	for i, c := range []struct {
+		command string
+		base    string // "" for rules before version 6
+		ok      bool
+	}{{good, good, true}, {bad, good, false}, {bad, "", true}, {bad, bad, true}, {worse, bad, false}} {
+		in := act.Guard{Step: l.Step(0), Command: c.command}
+		in.Key.Attempt = 10 + i
+		test := act.Test{Step: l.Step(0), Command: c.command, Fewer: true}
+		test.Key.Attempt = 20 + i
+		if c.base != "" {
+			in.Known = before[c.base].Tested
+			test.Known, test.Strict = before[c.base].Log, true
+		}
+		value, err := env.ExecuteActivity(l.Guard, in)
+		require.NoError(t, err)
+		var out act.Outcome
+		require.NoError(t, value.Get(&out))
+		require.Equal(t, c.ok, out.OK(), "%s after %s", c.command, c.base)
+		tested, _ := l.RunTest(env, test)
+		require.Equal(t, c.ok, tested.OK(), "%s after %s", c.command, c.base)
+		if !c.ok {
+			require.Contains(t, out.Failure, "it exits 0, but its output names more failures than on the unchanged code: ")
+			require.Contains(t, steps.EvidenceIn(out.Log), "not ok 2 - b", "the agent sees what failed")
+		}
+		if c.command == bad {
+			require.Equal(t, "exits 0 but names failures: 1 failed, 1 passed (tap)", out.Tested.String())
+		}
+	}
 }
 
 // TestL2_FewerTestsAreAFailure: a change that deletes a test, or leaves one out, does not pass.

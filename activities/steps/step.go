@@ -229,11 +229,12 @@ func (w *Work) checkable(ctx context.Context, in act.Check) (before []string, vi
 
 // Guard runs guard.command in the judge.
 func (a *Runner) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
-	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Outcome, error) { return w.guard(ctx, in) })
+	return Do(ctx, a, in.Step, func(ctx context.Context, w *Work) (act.Outcome, error) { return w.Guard(ctx, in) })
 }
 
-// guard runs the guard. It fails if fewer tests pass than on the unchanged code, as far as its output shows that.
-func (w *Work) guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
+// Guard runs the guard, as the activity of the same name does. It fails if fewer tests pass, or more fail, than on the
+// unchanged code, as far as its output shows that.
+func (w *Work) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	out, err := w.Judged(ctx, in.Command, in.Reports...)
 	if err != nil || !out.OK() {
 		return out, err
@@ -242,11 +243,26 @@ func (w *Work) guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	if r := testreport.Read(printed...); !r.Partial {
-		out.Tests = r.Passed
-		out.Failure = fewer(r.Passed, in.Tests)
+	report := testreport.Read(printed...)
+	out.Tested = report.Tested()
+	if !report.Partial {
+		out.Tests = report.Passed
+		out.Failure = fewer(report.Passed, in.Tests)
 	}
-	return out, nil
+	if known := in.Known; known != nil && report.Failed > known.Failed {
+		out.Failure = namesFailures(report)
+		err = w.digested(&out)
+	}
+	return out, err
+}
+
+// namesFailures says that a command exits 0, although tests failed.
+func namesFailures(r testreport.Report) string {
+	text := "it exits 0, but its output names more failures than on the unchanged code"
+	if len(r.Failing) > 0 {
+		text += ": " + git.QuoteSome(r.IDs())
+	}
+	return text
 }
 
 // fewer returns a text if fewer tests pass than before, else "".

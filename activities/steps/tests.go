@@ -53,8 +53,14 @@ func readTests(out *act.Outcome, in act.Test, dir string) (*loop.Tests, error) {
 		return nil, err
 	}
 	report := testreport.Read(outputs...)
+	if out.OK() {
+		out.Tested = report.Tested()
+	}
 	if there && out.OK() && !in.Fewer && !report.Partial {
 		out.Failure = fewer(report.Passed, unchanged.Passed)
+	}
+	if there && in.Strict && out.OK() && report.Failed > unchanged.Failed {
+		out.Failure = namesFailures(report)
 	}
 	earlier, _, err := reportOf(in.Before)
 	if err != nil {

@@ -93,6 +93,8 @@ type Outcome struct {
 	Warning     string        `json:"warning,omitempty"`
 	Tests       int           `json:"tests,omitempty"` // of a guard: how many passed, if its output says that
 	Of          string        `json:"of,omitempty"`    // on disk: the commit that the step was run on
+	// Tested is what a guard that exits 0 has tested, as far as its output shows it.
+	Tested *loop.Tested `json:"tested,omitempty"`
 	// Leftovers are the files that a command of the spec left in the tree and that git does not ignore. They are set
 	// by judgements of the unchanged code, and by checks.
 	Leftovers []string `json:"leftovers,omitempty"`
@@ -210,7 +212,10 @@ type Guard struct {
 	Command string `json:"command"`
 	// Tests is how many tests must pass at least, if the output says how many passed.
 	Tests   int      `json:"tests,omitempty"`
-	Reports []string `json:"reports,omitempty"` // globs of the JUnit XML files that it writes
+	Reports []string `json:"reports,omitempty"` // globs of the reports that it writes
+	// Known is what the guard has tested on the unchanged code, from rules version 6 on. It may not name more failed
+	// tests than there, whatever its exit code.
+	Known *loop.Tested `json:"known,omitempty"`
 }
 
 // Test runs test.command in the judge.
@@ -220,7 +225,8 @@ type Test struct {
 	Before  string   `json:"before,omitempty"`  // the log of the run to compare this one with
 	Known   string   `json:"known,omitempty"`   // the log of the run on the unchanged code, "" for none
 	Fewer   bool     `json:"fewer,omitempty"`   // fewer tests may pass than on the unchanged code
-	Reports []string `json:"reports,omitempty"` // globs of the JUnit XML files that it writes
+	Strict  bool     `json:"strict,omitempty"`  // it may not name more failures than there, whatever its exit code
+	Reports []string `json:"reports,omitempty"` // globs of the reports that it writes
 }
 
 // Tested is the result; Tests is nil if the run was interrupted.

@@ -186,8 +186,16 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, []strin
 	return ui.Contract{
 		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
 		Environment: v.Environment, Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise,
-		Claims: v.Claims, Lacks: v.Lacks,
+		Claims: v.Claims, Lacks: v.Lacks, Tested: state.Tested.String(), TestsRun: testsRun(state.KnownTests),
 	}, v.Notes, err
+}
+
+// testsRun returns what the tests have tested on the unchanged code, "" if that is not known.
+func testsRun(known *loop.Judgement) string {
+	if known == nil {
+		return ""
+	}
+	return known.Tested.String()
 }
 
 // kept returns the contract as this host's ledger has it, with the loop's state. Only a worker knows what protects the

@@ -71,6 +71,8 @@ type Validation struct {
 	VerifyMs int64               `json:"verifyMs,omitempty"`
 	GuardMs  int64               `json:"guardMs,omitempty"`
 	TestMs   int64               `json:"testMs,omitempty"`
+	Guarded  *loop.Tested        `json:"guardTested,omitempty"` // what the guard has tested on the unchanged code
+	Tested   *loop.Tested        `json:"tested,omitempty"`      // what the test command has tested there
 }
 
 func (a *app) validate(ctx context.Context, o runOptions) error {
@@ -140,6 +142,7 @@ func validation(id string, f preflight.Findings) Validation {
 	return Validation{
 		Loop: id, Repo: f.Repo, Problems: append([]preflight.Problem{}, f.Problems...), Notes: append([]string{}, f.Notes...),
 		InScope: f.InScope, Baseline: f.Baseline, VerifyMs: took(f.Verify), GuardMs: took(f.Guard), TestMs: took(f.Test),
+		Guarded: outcomeOf(f.Guard).Tested, Tested: outcomeOf(f.Test).Tested,
 	}
 }
 
@@ -155,7 +158,7 @@ func (a *app) validated(o runOptions, id string, sp spec.Spec, f preflight.Findi
 			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, InScope: f.InScope, Protections: govern.Protected(f.Protections),
 			Environment: f.Environment,
 			Contract:    loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
-			Claims:      f.Claims, Lacks: f.Lacks,
+			Claims:      f.Claims, Lacks: f.Lacks, Tested: tested(f.Guard), TestsRun: tested(f.Test),
 		}
 		shown = a.style().ContractSummary(c, "--full: all of it")
 		if o.full {
@@ -207,4 +210,10 @@ func (a *app) sayProblems(v Validation) {
 	}
 }
 
-func took(r *act.Outcome) int64 { return cmp.Or(r, &act.Outcome{}).ElapsedMs }
+func took(r *act.Outcome) int64 { return outcomeOf(r).ElapsedMs }
+
+// tested returns what a command has tested on the unchanged code, "" if it did not run or failed.
+func tested(r *act.Outcome) string { return outcomeOf(r).Tested.String() }
+
+// outcomeOf returns the outcome of a command, an empty one if it did not run.
+func outcomeOf(r *act.Outcome) *act.Outcome { return cmp.Or(r, &act.Outcome{}) }

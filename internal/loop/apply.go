@@ -87,7 +87,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	BaselineMeasured: func(s *State, e Event) {
 		s.Baseline, s.Best, s.GuardTests = e.Metric, e.Metric, e.Tests
-		s.GuardRuns = e.Runs
+		s.GuardRuns, s.Tested = e.Runs, e.Tested
 		s.Judging, s.Noise, s.Sampler, s.BaselineMetrics, s.Form = e.Judging, e.Note, e.Sampler, e.Metrics, e.Form
 		if s.EvaluationMs = 0; e.Sampler != nil && e.Judgement != nil {
 			s.EvaluationMs = e.Judgement.DurationMs
@@ -163,7 +163,7 @@ var effects = map[Type]func(*State, Event){
 	},
 	ClaimMade:         func(s *State, e Event) { s.Claim = e.Claim },
 	JudgedFromScratch: func(s *State, e Event) { s.Scratch = e.Scratch },
-	TestsKnown:        func(s *State, e Event) { s.KnownTests = e.Judgement },
+	TestsKnown:        func(s *State, e Event) { s.KnownTests, s.Tested = e.Judgement, e.Tested },
 	ChangeAccepted:    func(s *State, e Event) { s.accept() },
 	ChangeReverted: func(s *State, e Event) {
 		s.undone(e.Commit)

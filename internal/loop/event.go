@@ -150,8 +150,9 @@ type Event struct {
 	Files     []string                      `json:"files,omitempty"`
 	// TotalFiles is how many files the loop has touched, if Files does not tell.
 	TotalFiles int         `json:"total_files,omitempty"`
-	Tests      int         `json:"tests,omitempty"` // that pass in the guard on the unchanged code, if known
-	Runs       bool        `json:"runs,omitempty"`  // the guard noticed, on the unchanged code, that functions only fail
+	Tests      int         `json:"tests,omitempty"`  // that pass in the guard on the unchanged code, if known
+	Tested     *Tested     `json:"tested,omitempty"` // what the guard has tested on the unchanged code
+	Runs       bool        `json:"runs,omitempty"`   // the guard noticed, on the unchanged code, that functions only fail
 	Record     *Iteration  `json:"record,omitempty"`
 	Area       string      `json:"area,omitempty"`
 	Gate       *Gate       `json:"gate,omitempty"`

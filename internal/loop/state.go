@@ -86,6 +86,7 @@ type State struct {
 
 	KnownTests *Judgement `json:"knownTests,omitempty"` // what the tests showed on the unchanged code (Deliver)
 	GuardTests int        `json:"guardTests,omitempty"` // how many tests passed in the guard there, if known
+	Tested     *Tested    `json:"tested,omitempty"`     // what the guard has tested there
 	GuardRuns  bool       `json:"guardRuns,omitempty"`  // the guard noticed that functions only fail
 	Leftovers  []string   `json:"leftovers,omitempty"`  // what the spec's commands leave in a tree: no change
 	LastGuard  *Judgement `json:"lastGuard"`
@@ -325,6 +326,7 @@ type Judgement struct {
 	Iteration  int                 `json:"iteration"`
 	Violations []string            `json:"violations,omitempty"`
 	Passing    int                 `json:"passing,omitempty"` // of a guard: how many tests passed, if its output says that
+	Tested     *Tested             `json:"tested,omitempty"`  // of a guard or test run that exits 0: what its output shows
 	Tests      *Tests              `json:"tests,omitempty"`
 	// Leftovers are the paths that the command left in the tree and that git does not ignore.
 	Leftovers []string `json:"leftovers,omitempty"`
@@ -543,6 +545,7 @@ type Result struct {
 	Candidates []Candidate `json:"candidates,omitempty"`
 	Claim      *Claim      `json:"claim"`
 	Scratch    *Scratch    `json:"scratch,omitempty"`
+	Tested     *Tested     `json:"tested,omitempty"` // what the guard has tested on the unchanged code
 	SetAside   []SetAside  `json:"setAside,omitempty"`
 }
 

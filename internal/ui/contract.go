@@ -34,6 +34,7 @@ type Contract struct {
 	Protections []string
 	Environment []string // which of the worker's variables agent and commands get
 	Tested      string   // what the guard has tested on the unchanged code, "" if that is not known
+	TestsRun    string   // what the test command has tested there, "" if that is not known
 	Claims      int      // how many claims about the sandbox were tried, 0 if that is not known
 	Lacks       []string // what the sandbox lacks
 }
@@ -58,7 +59,8 @@ func (s Style) Contract(c Contract) string {
 	switch {
 	case !c.Kind.Tests:
 	case sp.TestRequired():
-		f.add("test", append(written(sp.Test.Command), s.Dim("within "+sp.Test.Timeout.String()))...)
+		within := "within " + sp.Test.Timeout.String() + Around("; ", Clean(c.TestsRun), "")
+		f.add("test", append(written(sp.Test.Command), s.Dim(within))...)
 	default:
 		f.add("test", "not required: the tests are skipped")
 	}
@@ -71,7 +73,8 @@ func (s Style) Contract(c Contract) string {
 	}
 	f.add("criteria", criteria(s, sp)...)
 	if sp.Guard.Command != "" {
-		f.add("guard", append(written(sp.Guard.Command), s.Dim("within "+sp.Guard.Timeout.String()))...)
+		within := "within " + sp.Guard.Timeout.String() + Around("; ", Clean(c.Tested), "")
+		f.add("guard", append(written(sp.Guard.Command), s.Dim(within))...)
 	}
 	f.add("check", written(sp.Check.Command)...)
 	f.add("agent", append(agents(sp), s.tools(sp, c.Contract.Tools)...)...)

@@ -121,11 +121,11 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 	}
 	add("setup", onLine(sp.Setup.Command))
 	if c.Kind.Tests {
-		test := "not required: the tests are skipped"
+		test, tested := "not required: the tests are skipped", ""
 		if sp.TestRequired() {
-			test = onLine(sp.Test.Command)
+			test, tested = onLine(sp.Test.Command), Around(" — ", Clean(c.TestsRun), "")
 		}
-		add("test", test)
+		addWith("test", test, tested)
 	}
 	if sp.Verify.Command != "" {
 		addWith("verify", onLine(sp.Verify.Command), " — "+verified(c.Kind, sp.Verify))

@@ -20,6 +20,9 @@ func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
 	require.True(t, strings.HasPrefix(failed, "Loop failed: "), failed)
 	require.NotContains(t, failed, "Recommendation", "nothing says that it could go on")
 	require.True(t, strings.HasPrefix(style.Report(kind.Improve, loop.Halted, result(), ui.Delivery{}), "Loop halted: "))
+	tested := result()
+	tested.Tested = &loop.Tested{Format: "pytest", Passed: 6, Skipped: 1}
+	require.Contains(t, style.Report(kind.Improve, loop.Completed, tested, ui.Delivery{}), "\nGuard: 6 passed, 1 skipped (pytest)\n")
 	many := result()
 	many.KeptCount = 102
 	golden(t, "report-capped", style.Report(kind.Improve, loop.Completed, many, ui.Delivery{}))
