@@ -63,3 +63,32 @@ func TestP55_ACommandThatChangesTheCommitHasNotPassed(t *testing.T) {
 		})
 	}
 }
+
+// TestAReportInTheCommitIsNoChange: a committed report of an old run stays where it is, and does not count.
+func TestAReportInTheCommitIsNoChange(t *testing.T) {
+	t.Parallel()
+	l := actest.Begin(t, spec.Deny)
+	env := actest.Environment(l.Activities)
+	env.RegisterActivity(l.Guard)
+	for name, c := range map[string]struct {
+		command string
+		ok      bool
+		tested  string
+	}{
+		"left as it is": {"true", true, "its tests are not counted: no output that pawl reads"},
+		"beside a new one": {
+			`echo '<testsuite><testcase name="a"/></testsuite>' >new.xml`, true, "1 passed (junit)",
+		},
+		"removed": {"rm work/a", false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := act.Step{Ref: l.Opened.Ref, Key: act.Key{Iteration: 1, Attempt: 1, Name: "guard " + name}, Head: l.Opened.Base, LimitMs: 10000, Intact: true}
+			value, err := env.ExecuteActivity(l.Guard, act.Guard{Step: step, Command: c.command, Reports: []string{"work/*", "*.xml"}})
+			require.NoError(t, err)
+			var out act.Outcome
+			require.NoError(t, value.Get(&out))
+			require.Equal(t, c.ok, out.OK(), out.Failure)
+			require.Equal(t, c.tested, out.Tested.String())
+		})
+	}
+}

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,20 +59,62 @@ func eachReport(dir string, globs []string, do func(root *os.Root, name string) 
 	return nil
 }
 
-// forgetReports removes the reports of an earlier run, which judge.keep may have kept.
-func forgetReports(dir string, globs []string) error {
-	return eachReport(dir, globs, func(root *os.Root, name string) error {
+// forgetReports removes the reports of an earlier run, which judge.keep may have kept. Those that the commit has stay,
+// since the command has to find the commit as it is: it returns how they are before the command runs.
+func forgetReports(dir string, globs []string, tracked func() (map[string]bool, error)) (before map[string]fs.FileInfo, err error) {
+	before = map[string]fs.FileInfo{}
+	var committed map[string]bool
+	err = eachReport(dir, globs, func(root *os.Root, name string) error {
+		if committed == nil {
+			var err error
+			if committed, err = tracked(); err != nil {
+				return err
+			}
+		}
+		if committed[filepath.ToSlash(name)] {
+			info, err := root.Lstat(name)
+			before[name] = info
+			return err
+		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the report of a run before: %w", err)
 		}
 		return nil
 	})
+	return before, err
 }
 
-// keepReports copies the reports that exist now. The command writes them, so no link among them is followed.
-func keepReports(dir string, globs []string, to string) error {
+// tracked returns the names of the files that the step's commit has.
+func (w *Work) tracked(ctx context.Context) (map[string]bool, error) {
+	entries, err := w.Workspace.Objects.Entries(ctx, w.In.Head)
+	if err != nil {
+		return nil, fmt.Errorf("listing the files of the commit: %w", err)
+	}
+	names := map[string]bool{}
+	for _, entry := range entries {
+		names[entry.Path] = true
+	}
+	return names, nil
+}
+
+// rewritten reports whether a file is another one than before, or was written since.
+func rewritten(before, now fs.FileInfo) bool {
+	if before == nil {
+		return true
+	}
+	same := os.SameFile(before, now) && before.Size() == now.Size()
+	return !same || !before.ModTime().Equal(now.ModTime())
+}
+
+// keepReports copies the reports that the command has written: those that exist now, and were not so before. No link
+// among them is followed.
+func keepReports(dir string, globs []string, before map[string]fs.FileInfo, to string) error {
 	var all bytes.Buffer
-	err := eachReport(dir, globs, func(_ *os.Root, name string) error {
+	err := eachReport(dir, globs, func(root *os.Root, name string) error {
+		now, err := root.Lstat(name)
+		if err != nil || !rewritten(before[name], now) {
+			return nil
+		}
 		b, err := agent.Left(maxReportBytes, dir, strings.Split(filepath.ToSlash(name), "/")...)
 		if err == nil && all.Len()+len(b) <= hosted.MaxOutput { // a report that can't be read is ignored
 			all.Write(b)

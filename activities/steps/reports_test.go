@@ -17,9 +17,27 @@ func TestReportsOfARunBeforeAreForgotten(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Dir(kept), 0o700))
 	require.NoError(t, os.WriteFile(kept, nil, 0o600))
 	require.NoError(t, os.WriteFile(left, nil, 0o600))
-	require.NoError(t, steps.ForgetReports(dir, []string{"**/TEST-*.xml"}))
+	committed := filepath.Join(dir, "TEST-b.xml")
+	require.NoError(t, os.WriteFile(committed, []byte("<testsuite/>"), 0o600))
+	tracked := func() (map[string]bool, error) { return map[string]bool{"TEST-b.xml": true}, nil }
+	globs := []string{"**/TEST-*.xml"}
+	before, err := steps.ForgetReports(dir, globs, tracked)
+	require.NoError(t, err)
 	require.FileExists(t, kept)
 	require.NoFileExists(t, left)
+	require.FileExists(t, committed, "the command finds the commit as it is")
+
+	copied := filepath.Join(t.TempDir(), "copied")
+	content := func() string {
+		t.Helper()
+		require.NoError(t, steps.KeepReports(dir, globs, before, copied))
+		b, err := os.ReadFile(copied)
+		require.NoError(t, err)
+		return string(b)
+	}
+	require.Empty(t, content(), "the command has not written it")
+	require.NoError(t, os.WriteFile(committed, []byte("<testsuites/>"), 0o600))
+	require.Equal(t, "<testsuites/>\n", content())
 }
 
 // TestAReportBehindALinkOutOfTheTreeIsNone: a command may leave such a link in a folder of judge.keep.
@@ -31,8 +49,9 @@ func TestAReportBehindALinkOutOfTheTreeIsNone(t *testing.T) {
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "build")))
 	kept := filepath.Join(t.TempDir(), "kept")
 	for _, glob := range []string{"build/*.xml", "*/*.xml", "**/*.xml"} {
-		require.NoError(t, steps.ForgetReports(dir, []string{glob}))
-		require.NoError(t, steps.KeepReports(dir, []string{glob}, kept))
+		before, err := steps.ForgetReports(dir, []string{glob}, func() (map[string]bool, error) { return map[string]bool{}, nil })
+		require.NoError(t, err)
+		require.NoError(t, steps.KeepReports(dir, []string{glob}, before, kept))
 		content, err := os.ReadFile(kept)
 		require.NoError(t, err)
 		require.Empty(t, content)

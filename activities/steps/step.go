@@ -301,12 +301,13 @@ func (w *Work) Judged(ctx context.Context, command string, reports ...string) (a
 	if err := w.Ready(ctx, w.inJudge); err != nil {
 		return act.Outcome{}, err
 	}
-	if err := forgetReports(w.Workspace.Judge.Dir, reports); err != nil {
+	before, err := forgetReports(w.Workspace.Judge.Dir, reports, func() (map[string]bool, error) { return w.tracked(ctx) })
+	if err != nil {
 		return act.Outcome{}, err
 	}
 	out, err := w.shell(ctx, w.Workspace.Judge.Dir, command)
 	if err == nil {
-		err = keepReports(w.Workspace.Judge.Dir, reports, filepath.Join(w.Dir, reportsFile))
+		err = keepReports(w.Workspace.Judge.Dir, reports, before, filepath.Join(w.Dir, reportsFile))
 	}
 	if err == nil {
 		err = w.intact(ctx, &out)
