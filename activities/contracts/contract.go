@@ -15,6 +15,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
+	"pawl/internal/kind"
 	"pawl/internal/lazyregexp"
 	"pawl/internal/ledger"
 	"pawl/internal/list"
@@ -147,10 +148,16 @@ func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
 	if f := govern.Contained(s); f != nil {
 		return f
 	}
+	delivers := s.Kind == kind.Deliver.Name
 	switch {
+	case d.InScope == 0 && delivers && s.NewFiles == spec.Allow: // it writes the first ones
+		return nil
 	case d.InScope == 0:
-		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", ws.Repo, strings.Join(s.Scope, ", ")).
-			Advise("Correct `scope`: globs are relative to the repository's root, ** crosses folders.")
+		advice := "Correct `scope`: globs are relative to the repository's root, ** crosses folders."
+		if delivers {
+			advice += " If the files are to be made, set `newFiles: allow`."
+		}
+		return fault.New(fault.PreconditionFailed, "the scope matches no file of %s: %s", ws.Repo, strings.Join(s.Scope, ", ")).Advise(advice)
 	case len(d.Clash) == d.InScope && s.NewFiles == spec.Deny:
 		return fault.New(fault.PreconditionFailed, "every file that the scope matches is sealed: %s", git.QuoteSome(d.Clash)).
 			Advise("Sealed are the files of `protect`, files that guard names, files that verify, test and check run, and tests that guard and test find. To let tests change, name them in `scope` (tests/**, **/*_test.go). To let other files change, name them in a separate script, such as check.sh, and not in the command.")

@@ -50,6 +50,17 @@ func TestAContractSaysWhatIsInScopeAndWhatIsSealed(t *testing.T) {
 	require.NotEqual(t, d.Terms().Contract, other.Terms().Contract, "the hash covers the content of what is sealed")
 }
 
+func TestOnlyADeliveryMayBeginWithNewFilesAlone(t *testing.T) {
+	for _, c := range []struct {
+		kind, newFiles string
+		begins         bool
+	}{{"deliver", spec.Allow, true}, {"deliver", spec.Ask, false}, {"deliver", spec.Deny, false}, {"improve", spec.Allow, false}} {
+		d, closed := drawn(t, nil, func(s *spec.Spec) { s.Kind, s.Scope, s.NewFiles = c.kind, []string{"pkg/**"}, c.newFiles })
+		require.Zero(t, d.InScope)
+		require.Equal(t, c.begins, closed == nil, c)
+	}
+}
+
 func TestALoopThatCanChangeNothingIsRefused(t *testing.T) {
 	_, closed := drawn(t, nil, func(s *spec.Spec) { s.Scope = []string{"src/**"} })
 	require.ErrorContains(t, closed, "the scope matches no file")

@@ -172,6 +172,15 @@ func TestS3_WhatIsWrongWithAPlanIsSaid(t *testing.T) {
 	}
 }
 
+func TestS3_APlanMayBeginWithNewFilesAlone(t *testing.T) {
+	t.Parallel()
+	s := actest.BeginSteward(t, nil, planner("printf '%b' '---\\nsteps:\\n  - {id: a, kind: deliver, spec: {goal: g, scope: [\"new/**\"], newFiles: allow, test: {command: \"true\"}}}\\n---\\n'", nil))
+	s.Append(loop.Event{Type: loop.TaskSubmitted, Task: "one", Submitted: &task.Task{ID: "one", Title: "t"}})
+	p := s.Plan("one", nil)
+	require.Empty(t, p.Problems)
+	require.NotNil(t, p.Plan)
+}
+
 func TestS3_BlockersAreNamed(t *testing.T) {
 	t.Parallel()
 	s := actest.BeginSteward(t, nil, planner("", nil))

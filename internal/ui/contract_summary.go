@@ -158,7 +158,10 @@ func onLine(text string) string { return strings.Join(written(text), `\n`) }
 // scopeCount returns how many files may change, and whether new ones may be added.
 func scopeCount(c Contract) string {
 	count := ""
-	if c.InScope >= 0 {
+	switch {
+	case c.InScope == 0:
+		count = " (no file yet)"
+	case c.InScope > 0:
 		count = " (" + plural(c.InScope, "file") + ")"
 	}
 	return count + ", new files: " + c.Spec.NewFiles
