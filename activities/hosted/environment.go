@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pawl/internal/durable"
 	"pawl/internal/govern"
@@ -45,6 +46,28 @@ func (ws *Workspace) Environment() ([]string, error) {
 	}
 	ws.Env = append([]string{}, kept...)
 	return ws.Env, nil
+}
+
+// ToolEnvironment returns the environment of an agent or a command in a tree: the inherited one, with a name of the
+// tree's own for what docker compose makes. Loops that run already keep the environment that they were measured in.
+func (ws *Workspace) ToolEnvironment(inherited []string, tree string) []string {
+	env := slices.Clone(inherited)
+	if ws.Short == "" {
+		return env
+	}
+	project := strings.ReplaceAll(filepath.Base(tree), ".", "-")
+	return append(env, "COMPOSE_PROJECT_NAME="+project)
+}
+
+// CommandEnvironment returns the environment of a command of the spec in a tree: nobody watches it, so its programs
+// must not wait for changes, or for a person. A CI of the user's own counts.
+func (ws *Workspace) CommandEnvironment(inherited []string, tree string) []string {
+	env := ws.ToolEnvironment(inherited, tree)
+	isCI := func(kv string) bool { return strings.HasPrefix(kv, "CI=") }
+	if ws.Short == "" || slices.ContainsFunc(env, isCI) {
+		return env
+	}
+	return append(env, "CI=1")
 }
 
 // NoteEnvironment records what loops get of this process's environment. The worker that has the lock calls it.

@@ -3,7 +3,6 @@ package hosted_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -106,15 +105,15 @@ func TestE6_AJudgementFromScratchFindsWhatItsOwnCommitWrote(t *testing.T) {
 	l.Ledger = out.Ledger
 	require.True(t, guard(1, false, "", "test -e $GOCACHE/kept -a -e $GOCACHE/unchanged && echo 1 >$GOCACHE/later"))
 
-	made, err := os.Stat(filepath.Dir(l.Opened.Desk) + "/judge")
+	made, err := os.Stat(l.Home.Loop(l.Opened.Ref) + "/judge")
 	require.NoError(t, err)
 	require.True(t, guard(1, true, "", `test "$(ls $GOCACHE)" = users && grep -q kept work/a && echo 1 >$GOCACHE/own`), "the user's own cache")
-	again, err := os.Stat(filepath.Dir(l.Opened.Desk) + "/judge")
+	again, err := os.Stat(l.Home.Loop(l.Opened.Ref) + "/judge")
 	require.NoError(t, err)
 	require.False(t, os.SameFile(made, again), "the judge is made anew")
 	require.True(t, guard(1, true, base, "test ! -e $GOCACHE/own && echo 1 >$GOCACHE/theirs"), "another commit has its own")
 	require.True(t, guard(1, true, "", "test -e $GOCACHE/own -a ! -e $GOCACHE/theirs"))
-	last, err := os.Stat(filepath.Dir(l.Opened.Desk) + "/judge")
+	last, err := os.Stat(l.Home.Loop(l.Opened.Ref) + "/judge")
 	require.NoError(t, err)
 	require.True(t, os.SameFile(again, last), "which is done once")
 	require.True(t, guard(1, false, "", "test -e $GOCACHE/kept -a ! -e $GOCACHE/own"), "the other judgements have theirs again")

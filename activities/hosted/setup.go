@@ -40,7 +40,7 @@ type setUp struct {
 
 // setupDir returns the folder of the log of a tree's setup.
 func (ws *Workspace) setupDir(t *Tree) string {
-	return filepath.Join(workspace.Steps(ws.Machine.Home, ws.Ref), "setup-"+filepath.Base(t.Dir))
+	return filepath.Join(workspace.Steps(ws.Machine.Home, ws.Ref), "setup-"+t.Name)
 }
 
 // setupDue compares the lockfiles of the commit with those of the tree's setup. If one differs, setup fetched
@@ -105,7 +105,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, 
 	}
 	meant := t.anew || ws.Side == workspace.Review // the tree is made anew on purpose; a reviewer's desk always is
 	if why := cmp.Or(why, t.Why); due.Times > 0 && why != "" && !meant {
-		again := fmt.Sprintf("setup.command ran again in the %s: %s", filepath.Base(t.Dir), why)
+		again := fmt.Sprintf("setup.command ran again in the %s: %s", t.Name, why)
 		ws.Machine.Logger.Info("setup ran again", "loop", ws.Loop, "what", again)
 		ws.mu.Lock()
 		ws.repeats = append(ws.repeats, again)
@@ -124,7 +124,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, 
 		return err
 	}
 	command := proc.Command{
-		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: slices.Clone(inherited), Limit: setupLimit,
+		Argv: []string{"sh", "-c", ws.Setup}, Dir: t.Dir, Env: ws.CommandEnvironment(inherited, t.Dir), Limit: setupLimit,
 		Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
 	}
 	if err := ws.Confine(ctx, &command, inherited, in, nil); err != nil {

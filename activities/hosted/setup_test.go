@@ -24,7 +24,7 @@ func TestSetupRunsAgainWhereItHasToAndSaysWhy(t *testing.T) {
 		doc["setup"] = map[string]any{"command": "mkdir -p deps/cache && cat work/* >deps/all && date >deps/cache/when"}
 		doc["judge"] = map[string]any{"keep": []any{"deps/cache/**"}}
 	})
-	judge := workspace.Judge(l.Home, l.Opened.Ref)
+	judge := workspace.Record{Ref: l.Opened.Ref, Short: workspace.ShortName(l.Home, l.Opened.Ref)}.Judge(l.Home)
 	times := func(tree string) int {
 		var was struct{ Times int }
 		text, err := os.ReadFile(filepath.Join(workspace.Steps(l.Home, l.Opened.Ref), "setup-"+tree, "setup.json"))

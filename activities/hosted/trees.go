@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 
 	"pawl/internal/crash"
+	"pawl/internal/held"
 	"pawl/internal/trees"
 )
 
 // Tree is one of a loop's two trees.
 type Tree struct {
 	*trees.Tree
+	Name string     // what people call it: desk, judge, desk.2
 	busy sync.Mutex // held while the tree is being restored
 	at   string     // the commit that the tree equals, "" if unknown; under the workspace's mu
 	anew bool       // it was made for judgements from scratch, and has had no others; while busy is held
@@ -88,7 +92,7 @@ func (ws *Workspace) Leave(t *Tree) {
 // Park removes the trees. They are a cache, and are made again when something has to run in them.
 func (ws *Workspace) Park(ctx context.Context) error {
 	ws.Leave(ws.Judge)
-	if err := ws.Judge.Remove(ctx); err != nil {
+	if err := ws.removeTree(ctx, ws.Judge); err != nil {
 		return err
 	}
 	crash.At("tree.removing")
@@ -98,7 +102,41 @@ func (ws *Workspace) Park(ctx context.Context) error {
 		}
 	}
 	ws.Leave(ws.Desk)
-	return ws.Desk.Remove(ctx)
+	return ws.removeTree(ctx, ws.Desk)
+}
+
+// removeTree removes a tree and its link.
+func (ws *Workspace) removeTree(ctx context.Context, t *Tree) error {
+	if link := ws.linkOf(t); link != t.Dir {
+		if err := os.Remove(held.At(link)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing the link to %s: %w", t.Dir, err)
+		}
+	}
+	return t.Remove(ctx)
+}
+
+// linkOf returns the link in the loop's folder by which people find a tree whose folder has a short name.
+func (ws *Workspace) linkOf(t *Tree) string {
+	return filepath.Join(ws.Machine.Home.Loop(ws.Ref), t.Name)
+}
+
+// link makes that link. Nothing of pawl's goes through it.
+func (ws *Workspace) link(t *Tree) error {
+	link := ws.linkOf(t)
+	if link == t.Dir {
+		return nil
+	}
+	target, err := filepath.Rel(filepath.Dir(link), t.Dir)
+	if err != nil {
+		return err
+	}
+	if now, err := os.Readlink(held.At(link)); err == nil && now == target {
+		return nil
+	}
+	if err := os.RemoveAll(held.At(link)); err != nil {
+		return err
+	}
+	return os.Symlink(target, held.At(link))
 }
 
 // Alike records that commit has the same tree as other, to which it was reverted.
@@ -124,7 +162,7 @@ func (ws *Workspace) like(commit string) string {
 // Torn reports which of pawl's own records about a tree could not be read. They are already made again.
 func (ws *Workspace) Torn(t *Tree) {
 	if t.Torn != "" {
-		ws.IsMended(fmt.Sprintf("%s of the %s could not be read: it is made again", t.Torn, filepath.Base(t.Dir)), nil)
+		ws.IsMended(fmt.Sprintf("%s of the %s could not be read: it is made again", t.Torn, t.Name), nil)
 		t.Torn = ""
 	}
 }
@@ -146,7 +184,10 @@ func (ws *Workspace) materialise(ctx context.Context, t *Tree, commit string, cl
 		return nil
 	}
 	if t.Lost {
-		ws.IsMended(fmt.Sprintf("the %s could not be used (%s): it is made again", filepath.Base(t.Dir), t.Why), nil)
+		ws.IsMended(fmt.Sprintf("the %s could not be used (%s): it is made again", t.Name, t.Why), nil)
+	}
+	if err := ws.link(t); err != nil {
+		return fmt.Errorf("linking %s: %w", t.Dir, err)
 	}
 	crash.At("tree.created")
 	in := Surroundings("setup")

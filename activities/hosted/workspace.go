@@ -88,16 +88,17 @@ func (m *Machine) OpenWorkspace(ctx context.Context, r workspace.Record) (*Works
 		Record: r, Machine: m, caches: caches{epoch: strconv.FormatInt(time.Now().UnixNano(), 36)}, Objects: store, Book: ledger.Open(store), StewardBook: ledger.OpenSteward(store),
 		sides: map[int]*Workspace{}, planning: make(chan struct{}, 1),
 	}
-	ws.Desk, ws.Judge = ws.tree(r.Beside(workspace.Desk(m.Home, r.Ref))), ws.tree(workspace.Judge(m.Home, r.Ref))
+	ws.Desk = ws.tree(r.Desk(m.Home), r.Beside(workspace.DeskName))
+	ws.Judge = ws.tree(r.Judge(m.Home), workspace.JudgeName)
 	return ws, nil
 }
 
-// tree returns one of the loop's trees, which has its own folder.
-func (ws *Workspace) tree(dir string) *Tree {
-	admin := workspace.Admin(ws.Machine.Home, ws.Ref, filepath.Base(dir))
+// tree returns one of the loop's trees, which has its own folder. name is what people call it.
+func (ws *Workspace) tree(dir, name string) *Tree {
+	admin := workspace.Admin(ws.Machine.Home, ws.Ref, name)
 	t := trees.At(ws.Objects, dir, admin, cmp.Or(git.BranchName(ws.Branch), ws.Onto))
-	t.Origin = ws.Origin
-	return &Tree{Tree: t}
+	t.Origin, t.Onto, t.Base = ws.Origin, ws.Onto, "refs/pawl/base/"+ws.Ref
+	return &Tree{Tree: t, Name: name}
 }
 
 // At returns the workspace of a desk. Each desk beside the loop's own has its own supervisor, exchange and layers over
@@ -113,8 +114,8 @@ func (ws *Workspace) At(desk int) *Workspace {
 	}
 	side := &Workspace{main: ws, Record: ws.Record, Machine: ws.Machine, caches: caches{epoch: ws.caches.epoch}, Objects: ws.Objects, Book: ws.Book, StewardBook: ws.StewardBook}
 	side.Side = desk
-	side.Desk = side.tree(side.Beside(ws.Desk.Dir))
-	side.Judge = ws.tree(ws.Judge.Dir) // nothing of the candidate runs there
+	side.Desk = side.tree(side.Record.Desk(ws.Machine.Home), side.Beside(workspace.DeskName))
+	side.Judge = ws.tree(ws.Judge.Dir, ws.Judge.Name) // nothing of the candidate runs there
 	ws.sides[desk] = side
 	return side
 }
@@ -229,7 +230,7 @@ func (ws *Workspace) GiveUp(ctx context.Context) error {
 	if err := ws.forget(); err != nil {
 		return err
 	}
-	return ws.Desk.Remove(ctx)
+	return ws.removeTree(ctx, ws.Desk)
 }
 
 // forget removes what lies beside a desk that was given up.

@@ -262,7 +262,7 @@ func Enroll(m *hosted.Machine, o Request, repo userrepo.Repo, source userrepo.So
 // record returns the workspace record of a loop of this name in a repository. It writes nothing.
 func (o Request) record(m *hosted.Machine, name string, repo userrepo.Repo, source userrepo.Source) (r workspace.Record, err error) {
 	r = o.named(name, source.Identity)
-	r.OpenedAt = time.Now()
+	r.OpenedAt, r.Short = time.Now(), workspace.ShortName(m.Home, name)
 	r.Repo, r.Origin, r.Onto, r.Store = source.Path, source.Origin, cmp.Or(o.Onto, source.Branch), m.StoreOf(source.Path)
 	return r, r.Locate(repo.Folder())
 }

@@ -252,6 +252,10 @@ func (a *Opener) adoptedRecord(ctx context.Context, in Request, store *store.Sto
 	}
 	for n := 2; ; n++ { // another loop of this host may already use the name for its folders
 		have, err := workspace.Read(a.Home, r.Ref)
+		r.Short = workspace.ShortName(a.Home, r.Ref)
+		if err == nil {
+			r.Short = have.Short
+		}
 		if errors.Is(err, os.ErrNotExist) || err == nil && have.Loop == r.Loop && have.Store == r.Store && have.Ledger == r.Ledger {
 			return r, workspace.Write(a.Home, r)
 		}

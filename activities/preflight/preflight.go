@@ -104,6 +104,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	if err != nil {
 		return out, err
 	}
+	record.Short = shortName(dir)
 	ws, err := a.OpenWorkspace(ctx, record)
 	if err != nil {
 		return out, err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -273,6 +274,20 @@ func TestACheckThatRewritesFilesIsNoted(t *testing.T) {
 		require.Equal(t, want != "", strings.Contains(notes, "rewrites files"), notes)
 		require.Contains(t, notes, want)
 	}
+}
+
+// TestValidateTriesPathsThatAreAsLongAsTheLoops, because programs bind sockets below their folder.
+func TestValidateTriesPathsThatAreAsLongAsTheLoops(t *testing.T) {
+	t.Parallel()
+	l := actest.Begin(t, spec.Deny)
+	off := false
+	s := l.Spec
+	s.Validation.Canary = &off
+	s.Verify.Command = `printf %s "$PWD" | wc -c`
+	f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+	require.NoError(t, err)
+	require.NotNil(t, f.Baseline)
+	require.Equal(t, strconv.Itoa(len(l.Opened.Desk)), f.Baseline.String())
 }
 
 // TestP0_ACommandThatChangesTheCodeItJudgesIsRefused, and only one that does.

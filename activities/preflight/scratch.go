@@ -11,12 +11,26 @@ import (
 	"pawl/internal/home"
 	"pawl/internal/proc"
 	"pawl/internal/remove"
+	"pawl/internal/workspace"
 )
+
+// The trees of a dry run have paths that are as long as those of a loop, because programs bind sockets below them:
+// the folder's name replaces a part of the trees' short name.
+const (
+	scratchFolder = "validate"
+	scratchName   = 4
+	scratchShort  = workspace.ShortLength - len("/"+scratchFolder+"/") - scratchName
+)
+
+// shortName returns the short name of the trees of a dry run in that folder.
+func shortName(dir string) string {
+	return workspace.ShortName(home.Home{Dir: dir}, "")[:scratchShort]
+}
 
 // scratch makes a folder under $PAWL_HOME and returns a function that removes it. It also removes folders of
 // processes that died, whose locks nobody holds.
 func scratch(h home.Home) (dir string, discard func(), err error) {
-	under := filepath.Join(h.Dir, "validate")
+	under := filepath.Join(h.Dir, scratchFolder)
 	if err := os.MkdirAll(held.At(under), 0o700); err != nil {
 		return "", nil, home.Unusable("making a folder to validate in", err)
 	}
@@ -34,7 +48,7 @@ func scratch(h home.Home) (dir string, discard func(), err error) {
 		}
 	}
 	for tries := 0; ; tries++ {
-		dir = filepath.Join(under, strings.ToLower(rand.Text()[:12]))
+		dir = filepath.Join(under, strings.ToLower(rand.Text()[:scratchName]))
 		lock, err := durable.TryLock(dir + ".lock")
 		if err == nil {
 			err = os.Mkdir(held.At(dir), 0o700)

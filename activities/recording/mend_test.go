@@ -99,7 +99,7 @@ func TestADeskThatIsGoneIsMadeAgainAndNamed(t *testing.T) {
 	in := act.Test{Step: l.Step(1), Command: "true"}
 	l.RunTest(env, in)
 	require.Empty(t, mending.Lines(l.Home.Loop(l.Opened.Ref)), "the first one was made, and none was lost")
-	require.NoError(t, os.RemoveAll(workspace.Judge(l.Home, l.Opened.Ref)))
+	require.NoError(t, os.RemoveAll(workspace.Record{Ref: l.Opened.Ref, Short: workspace.ShortName(l.Home, l.Opened.Ref)}.Judge(l.Home)))
 	l.Stop()
 	in.Step = l.Step(2)
 	l.RunTest(env, in)
@@ -183,7 +183,7 @@ func TestACommitThatIsLostEndsTheLoopThatStandsOnIt(t *testing.T) {
 				require.NoError(t, os.Chmod(file, 0o600))
 				require.NoError(t, os.WriteFile(file, b, 0o600))
 			}
-			require.NoError(t, os.RemoveAll(workspace.Judge(l.Home, l.Opened.Ref)))
+			require.NoError(t, os.RemoveAll(workspace.Record{Ref: l.Opened.Ref, Short: workspace.ShortName(l.Home, l.Opened.Ref)}.Judge(l.Home)))
 
 			_, err = env.ExecuteActivity(l.Test, act.Test{Step: l.Step(1), Command: "true"})
 			var app *temporal.ApplicationError

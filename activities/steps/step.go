@@ -97,7 +97,7 @@ func (w *Work) inJudge(ctx context.Context) error {
 func (w *Work) Command(dir string, argv ...string) (proc.Command, error) {
 	inherited, err := w.Workspace.Environment()
 	return proc.Command{
-		Argv: argv, Dir: dir, Env: slices.Clone(inherited),
+		Argv: argv, Dir: dir, Env: w.Workspace.ToolEnvironment(inherited, dir),
 		Stdout: filepath.Join(w.Dir, "stdout"), Stderr: filepath.Join(w.Dir, "stderr"),
 		Limit: time.Duration(w.In.LimitMs) * time.Millisecond, Progress: filepath.Join(w.Dir, "progress"),
 	}, err
@@ -112,6 +112,11 @@ func (w *Work) shell(ctx context.Context, dir, command string, find ...string) (
 	if err != nil {
 		return act.Outcome{}, err
 	}
+	inherited, err := w.Workspace.Environment()
+	if err != nil {
+		return act.Outcome{}, err
+	}
+	c.Env = w.Workspace.CommandEnvironment(inherited, dir)
 	c.Find = slices.DeleteFunc(find, func(pattern string) bool { return pattern == "" })
 	out, err := w.Run(ctx, c, Plainly)
 	if err == nil && !out.OK() {

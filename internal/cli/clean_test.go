@@ -26,7 +26,7 @@ func held(t *testing.T, b *bench) home.Home {
 		{Ref: "running", Store: filepath.Join(h.Dir, "other.git")},
 	} {
 		r.Loop, r.Repo, r.Ledger = r.Ref, b.dir, "refs/pawl-ledger/"+r.Ref
-		for _, folder := range []string{workspace.Steps(h, r.Ref), workspace.Desk(h, r.Ref), workspace.Admin(h, r.Ref, "desk")} {
+		for _, folder := range []string{workspace.Steps(h, r.Ref), r.Desk(h), workspace.Admin(h, r.Ref, "desk")} {
 			require.NoError(t, os.MkdirAll(folder, 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(folder, "file"), []byte("0123456789"), 0o600))
 		}
@@ -59,9 +59,9 @@ func TestCleanShowsFirstAndRemovesWhenItIsTold(t *testing.T) {
 	require.Equal(t, "old older running", refs(t, h))
 	require.Equal(t, 0, b.run(strings.NewReader("y\n"), "clean", "old"))
 	require.Contains(t, b.stderr.String(), "pawl: removed\n")
-	require.NoDirExists(t, workspace.Desk(h, "old"))
+	require.NoDirExists(t, workspace.Record{Ref: "old"}.Desk(h))
 	require.NoDirExists(t, workspace.Steps(h, "old"))
-	require.DirExists(t, workspace.Desk(h, "older"), "which nobody named")
+	require.DirExists(t, workspace.Record{Ref: "older"}.Desk(h), "which nobody named")
 
 	b = newBenchIn(t, b)
 	require.Equal(t, 0, b.run(nil, "clean", "--yes", "--json"), b.stderr.String())
@@ -70,7 +70,7 @@ func TestCleanShowsFirstAndRemovesWhenItIsTold(t *testing.T) {
 	require.True(t, out.Removed)
 	require.Equal(t, []cli.Keeping{{Loop: "running", What: "everything", Why: "it has not ended"}}, out.Kept)
 	require.Equal(t, "running", refs(t, h))
-	require.DirExists(t, workspace.Desk(h, "running"))
+	require.DirExists(t, workspace.Record{Ref: "running"}.Desk(h))
 	require.Equal(t, 2, b.run(nil, "clean", "nobody"))
 }
 
@@ -93,9 +93,9 @@ func TestE6_CleanRemovesFromTheHomeThatItWas(t *testing.T) {
 	require.NoError(t, os.Rename(h.Dir, away.Dir))
 	require.NoError(t, os.CopyFS(h.Dir, os.DirFS(away.Dir)))
 	require.Equal(t, 0, b.run(nil, "clean", "--yes", "old"), b.stderr.String())
-	require.NoDirExists(t, workspace.Desk(away, "old"))
+	require.NoDirExists(t, workspace.Record{Ref: "old"}.Desk(away))
 	require.NoDirExists(t, workspace.Steps(away, "old"))
-	require.DirExists(t, workspace.Desk(h, "old"), "which is the copy")
+	require.DirExists(t, workspace.Record{Ref: "old"}.Desk(h), "which is the copy")
 	require.DirExists(t, workspace.Steps(h, "old"))
 }
 

@@ -274,16 +274,25 @@ func (c *cleaning) loop(ctx context.Context, r workspace.Record, needed string) 
 		}
 	}
 	if needed == "" {
+		if r.Short != "" { // else they are in the loop's folder
+			c.trees(r)
+		}
 		c.add(Removal{Loop: r.Ref, Kind: "record", Path: c.s.Home.Loop(r.Ref)})
 		return
 	}
 	c.Kept = append(c.Kept, Keeping{r.Ref, "store", needed})
 	h := c.s.Home
-	for _, tree := range []string{workspace.Desk(h, r.Ref), workspace.Judge(h, r.Ref), filepath.Dir(workspace.Admin(h, r.Ref, "desk"))} {
-		c.add(Removal{Loop: r.Ref, Kind: "trees", Path: tree})
-	}
+	c.trees(r)
+	c.add(Removal{Loop: r.Ref, Kind: "trees", Path: filepath.Dir(workspace.Admin(h, r.Ref, workspace.DeskName))})
 	for _, logs := range []string{workspace.Steps(h, r.Ref), workspace.Exchange(h, r.Ref)} {
 		c.add(Removal{Loop: r.Ref, Kind: "logs", Path: logs})
+	}
+}
+
+// trees adds what a loop that ended without its worker has left of its trees.
+func (c *cleaning) trees(r workspace.Record) {
+	for _, tree := range []string{r.Desk(c.s.Home), r.Judge(c.s.Home)} {
+		c.add(Removal{Loop: r.Ref, Kind: "trees", Path: tree})
 	}
 }
 

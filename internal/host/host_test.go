@@ -191,7 +191,7 @@ func TestALoopThatEndedWithoutItsWorkerGivesItsTreesUp(t *testing.T) {
 				status(m)
 				look(m)
 				require.True(t, m.workspace().Closed)
-				require.NoDirExists(t, workspace.Desk(m.o.Home, m.ref))
+				require.NoDirExists(t, workspace.Record{Ref: m.ref, Short: workspace.ShortName(m.o.Home, m.ref)}.Desk(m.o.Home))
 				require.Empty(t, m.returned)
 			})
 		}

@@ -118,7 +118,16 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 				continue
 			}
 			// The ledger has the desk's folder, except for a loop that was killed while it was opened.
-			if facts.Desk != workspace.Desk(o.Home, ref) && (facts.Desk != "" || at != ledgerRefs+ref) {
+			short := workspace.ShortName(o.Home, ref)
+			switch facts.Desk {
+			case workspace.Record{Ref: ref, Short: short}.Desk(o.Home):
+			case workspace.Record{Ref: ref}.Desk(o.Home): // of an earlier version
+				short = ""
+			case "":
+				if at != ledgerRefs+ref {
+					continue
+				}
+			default:
 				continue
 			}
 			entry, err := store.ReadCommit(ctx, head)
@@ -129,7 +138,7 @@ func remade(ctx context.Context, o Options, ref string) (workspace.Record, error
 			r := workspace.Record{
 				Loop: facts.Name, Kind: facts.Kind, Ref: ref, FirstRun: first, Namespace: o.Namespace,
 				Repo: facts.Repo, Onto: facts.Onto, Store: store.Dir(), Ledger: at,
-				Name: entry.Author.Name, Email: entry.Author.Email, OpenedAt: entry.Time,
+				Name: entry.Author.Name, Email: entry.Author.Email, OpenedAt: entry.Time, Short: short,
 			}
 			r.Demand(facts.Spec)
 			if err := r.Locate(nil); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -46,12 +46,12 @@ func recoverLoops(ctx context.Context, o Options, host string, a *activities.Act
 		g.Go(func() error {
 			var trees []string
 			if r.Ref != "" {
-				trees = []string{workspace.Desk(o.Home, r.Ref), workspace.Judge(o.Home, r.Ref)}
+				trees = []string{r.Desk(o.Home), r.Judge(o.Home)}
 			}
 			n, err := proc.Reap(r.Token(), trees...)
 			if r.Ref != "" {
 				for _, side := range r.Sides(o.Home) {
-					more, failed := proc.Reap(side.Token(), side.Beside(trees[0]))
+					more, failed := proc.Reap(side.Token(), side.Desk(o.Home))
 					n, err = n+more, errors.Join(err, failed)
 				}
 			}

@@ -164,7 +164,7 @@ func sweepGit(root *folder, dot *gitDir) bool {
 }
 
 // show writes the rest of .git, unless it is there already, and saves what is known about the tree.
-func (v *visit) show(commit string) error {
+func (v *visit) show(ctx context.Context, commit string) error {
 	if v.Branch != "" {
 		if err := git.CheckBranch(v.Branch); err != nil {
 			return err
@@ -183,6 +183,9 @@ func (v *visit) show(commit string) error {
 	if v.Branch != "" {
 		files["HEAD"] = "ref: refs/heads/" + v.Branch + "\n"
 		files["refs/heads/"+v.Branch] = commit + "\n"
+	}
+	for _, ref := range v.shownBase(ctx) {
+		files[ref] = v.base + "\n"
 	}
 	if v.st.Git.Tags != "" {
 		files["packed-refs"] = v.st.Git.Tags
@@ -213,6 +216,26 @@ func (v *visit) show(commit string) error {
 		return err
 	}
 	return v.saveState()
+}
+
+// shownBase returns the refs by which commands name the commit from which the work started, such as in
+// `git diff origin/main...HEAD`. There are none if that commit is unknown, or if a branch's name is in the way.
+func (v *visit) shownBase(ctx context.Context) []string {
+	if v.Onto == "" || git.CheckBranch(v.Onto) != nil {
+		return nil
+	}
+	if v.base == "" && v.Base != "" {
+		v.base, _ = v.store.Ref(ctx, v.Base)
+	}
+	if v.base == "" {
+		return nil
+	}
+	refs := []string{"refs/remotes/origin/" + v.Onto}
+	inTheWay := strings.HasPrefix(v.Branch+"/", v.Onto+"/") || strings.HasPrefix(v.Onto, v.Branch+"/")
+	if !inTheWay {
+		refs = append(refs, "refs/heads/"+v.Onto)
+	}
+	return refs
 }
 
 // write creates name as a new file, because an existing one could be a hard link to a file elsewhere.

@@ -153,7 +153,7 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 			return err
 		}
 	}
-	return v.show(shown)
+	return v.show(ctx, shown)
 }
 
 // indexIsAt reports whether the index is known to hold commit's tree. Files that match such an index need no git

@@ -32,11 +32,14 @@ type Tree struct {
 	Dir    string // absolute
 	Branch string // what the tree's own .git shows as checked out, e.g. pawl/<loop>
 	Origin string // the URL of the remote origin that the tree's own .git shows; nothing is pushed to it; "" for none
+	Onto   string // the branch from which the work started: the tree's own .git shows it at Base, here and at origin; "" for none
+	Base   string // the store's ref with the commit from which the work started
 	Why    string // why the last Restore made the tree again, for people; "" if it did not, or if the tree was never finished
 	Lost   bool   // Why says that the tree was damaged or lost
 	Torn   string // which of pawl's records of the tree could not be read and is made again: the index, the record; "" for none
 
 	store *store.Store
+	base  string // the commit of Base, once it is known
 	state string // the folder of index, state.json and pristine; never inside Dir
 }
 
@@ -211,5 +214,5 @@ func (v *visit) create(ctx context.Context, commit string) error {
 	if err := v.givePack(ctx, commit); err != nil {
 		return err
 	}
-	return v.show(commit)
+	return v.show(ctx, commit)
 }

@@ -42,6 +42,9 @@ type Record struct {
 	Branch string      `json:"branch"`         // refs/heads/pawl/<ref>; "" for a steward, whose loops have branches
 	Ledger string      `json:"ledger"`         // refs/pawl-ledger/<ref>
 	Onto   string      `json:"onto,omitempty"` // the branch from which the loop started, as people name it
+	// Short names the loop's trees, which are below $PAWL_HOME/trees: unlike the loop's own name it is short, since
+	// programs bind sockets below their folder. It is "" for a loop that began with its trees in the loop's folder.
+	Short string `json:"short,omitempty"`
 	// Name and Email are the user's git identity, for commits.
 	Name  string `json:"name"`
 	Email string `json:"email"`
@@ -113,9 +116,34 @@ func (r Record) Beside(name string) string {
 	return fmt.Sprintf("%s.%d", name, r.Side)
 }
 
-// Desk returns the agent's tree, Judge the tree in which its work is judged.
-func Desk(h home.Home, ref string) string  { return filepath.Join(h.Loop(ref), "desk") }
-func Judge(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "judge") }
+// The names of a loop's trees: of their links in the loop's folder, and of their folders in an earlier loop.
+const (
+	DeskName  = "desk"
+	JudgeName = "judge"
+)
+
+// ShortLength is the number of hexadecimal digits of a short name.
+const ShortLength = 18
+
+// ShortName returns the short name of a loop's trees. It is unique on this machine, even among several $PAWL_HOME,
+// because programs name what they share with others by the folder that they run in.
+func ShortName(h home.Home, ref string) string {
+	sum := sha256.Sum256([]byte(h.Dir + "\x00" + ref))
+	return hex.EncodeToString(sum[:])[:ShortLength]
+}
+
+// Desk returns the agent's tree: that of the record's side.
+func (r Record) Desk(h home.Home) string { return r.Beside(r.tree(h, DeskName)) }
+
+// Judge returns the tree in which the agent's work is judged.
+func (r Record) Judge(h home.Home) string { return r.tree(h, JudgeName) }
+
+func (r Record) tree(h home.Home, name string) string {
+	if r.Short == "" {
+		return filepath.Join(h.Loop(r.Ref), name)
+	}
+	return filepath.Join(h.Dir, "trees", name[:1]+"-"+r.Short)
+}
 
 // Admin returns the folder with a tree's index and notes, which is outside the tree.
 func Admin(h home.Home, ref, tree string) string { return filepath.Join(h.Loop(ref), "admin", tree) }
@@ -125,9 +153,12 @@ func Exchange(h home.Home, ref string) string { return filepath.Join(h.Loop(ref)
 
 // Sides returns the records of the desks beside its own that a loop has on this host, none if the folder can't be read.
 func (r Record) Sides(h home.Home) (sides []Record) {
-	found, _ := os.ReadDir(held.At(h.Loop(r.Ref)))
+	own := r
+	own.Side = 0
+	desk := own.Desk(h)
+	found, _ := os.ReadDir(held.At(filepath.Dir(desk)))
 	for _, e := range found {
-		number, is := strings.CutPrefix(e.Name(), filepath.Base(Desk(h, r.Ref))+".")
+		number, is := strings.CutPrefix(e.Name(), filepath.Base(desk)+".")
 		if n, err := strconv.Atoi(number); is && err == nil && n > 0 {
 			side := r
 			side.Side = n

@@ -68,7 +68,7 @@ var attempts = []struct {
 		{name: "read another loop's logs", script: `cat "$H/loops/$OTHER/steps/"*/stdout`},
 		{name: "read a store", script: `cat "$H"/stores/*/HEAD`},
 		{name: "write to a store", script: `s=$(ls -d "$H"/stores/*.git) && touch "$s/description"`},
-		{name: "find the judge, or from there the desk", script: `for t in desk judge; do d="$H/loops/$LOOP/$t"; [ "$d" = "$PWD" ] || [ ! -e "$d" ] || exit 0; done; exit 1`},
+		{name: "find the judge, or from there the desk", script: `for d in "$H/loops/$LOOP/desk" "$H/loops/$LOOP/judge" "${PWD%/*}"/*; do [ "$d" = "$PWD" ] || [ ! -e "$d" ] || exit 0; done; exit 1`},
 		{name: "read its ledger", script: `git -C "$(ls -d "$H"/stores/*.git)" show "refs/pawl-ledger/$LOOP:state.json"`},
 		{name: "find the user's key", script: `grep key "$HOME/key"`},
 		{name: "read git's credentials", script: `cat "$HOME/.git-credentials" "$HOME/.config/git/credentials"`},

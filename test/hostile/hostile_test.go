@@ -120,9 +120,9 @@ func TestIgnoredFilesAreNoPartOfAChange(t *testing.T) {
 // before the judge is used.
 func TestWhatIsDoneToTheJudgeIsUndone(t *testing.T) {
 	t.Run("by the agent", func(t *testing.T) {
-		w := world.New(t, `cd ../judge; touch -r measure.sh "$WORLD/time"; echo "echo 99999" >measure.sh; touch -r "$WORLD/time" measure.sh
+		w := world.New(t, `cd "../j-${PWD##*/d-}"; touch -r measure.sh "$WORLD/time"; echo "echo 99999" >measure.sh; touch -r "$WORLD/time" measure.sh
 			touch planted; rm README.md; mkdir -p .git/hooks; printf '#!/bin/sh\ntouch "$WORLD/canary"' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout
-			cd ../desk; `+world.Raises).Set(doc{"verify": doc{"command": "test ! -e planted && test -e README.md && sh measure.sh"}, "limits": doc{"iterations": 2},
+			cd "../d-${PWD##*/j-}"; `+world.Raises).Set(doc{"verify": doc{"command": "test ! -e planted && test -e README.md && sh measure.sh"}, "limits": doc{"iterations": 2},
 			"sandbox": doc{"use": "off"}}) // in a sandbox the judge is not visible
 		w.Run(0)
 		require.Equal(t, row{"2", "12", "+1.00", "yes", "raise the number"}, w.LastRow())
