@@ -84,6 +84,9 @@ func (h Home) Store(key string) string { return filepath.Join(h.Dir, "stores", k
 // Loops returns the folder of all loops.
 func (h Home) Loops() string { return filepath.Join(h.Dir, "loops") }
 
+// Trees returns the folder of the loops' trees, which have short names there.
+func (h Home) Trees() string { return filepath.Join(h.Dir, "trees") }
+
 // Loop returns the folder of one loop: its workspace record, trees and step logs.
 func (h Home) Loop(ref string) string { return filepath.Join(h.Loops(), ref) }
 

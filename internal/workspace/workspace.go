@@ -142,7 +142,7 @@ func (r Record) tree(h home.Home, name string) string {
 	if r.Short == "" {
 		return filepath.Join(h.Loop(r.Ref), name)
 	}
-	return filepath.Join(h.Dir, "trees", name[:1]+"-"+r.Short)
+	return filepath.Join(h.Trees(), name[:1]+"-"+r.Short)
 }
 
 // Admin returns the folder with a tree's index and notes, which is outside the tree.

@@ -216,6 +216,10 @@ func (w *machine) requireNothingLeft() {
 		require.NoError(w.T, err)
 		require.Empty(w.T, left, "and so are those of candidates")
 	}
+	desks, err := filepath.Glob(r.Desk(w.home) + "*")
+	require.NoError(w.T, err)
+	require.Empty(w.T, desks, "the folders of desks are given up")
+	require.NoDirExists(w.T, r.Judge(w.home))
 	var left []string
 	w.until("nothing runs for the loop any more", func() bool { left = w.processes(r.Token()); return len(left) == 0 })
 	locks := files(filepath.Join(w.home.Dir, "stores"), func(path string) bool {
@@ -238,7 +242,7 @@ func (w *machine) processes(token string) (found []string) {
 			continue
 		}
 		if strings.Contains("\x00"+string(environ), "\x00SUPERVISED_BY="+token+"\x00") ||
-			strings.Contains(string(cmdline), token) || strings.HasPrefix(cwd, w.home.Loops()) {
+			strings.Contains(string(cmdline), token) || strings.HasPrefix(cwd, w.home.Loops()) || strings.HasPrefix(cwd, w.home.Trees()) {
 			found = append(found, filepath.Base(dir)+" "+strings.ReplaceAll(string(cmdline), "\x00", " "))
 		}
 	}

@@ -109,14 +109,14 @@ func TestE6_AnHonestLoopPassesFromScratch(t *testing.T) {
 	w.Commit("a package that adds")
 	w.Before = w.Snapshot()
 	w.Set(doc{
-		"setup":  doc{"command": `go vet ./calc && date +%N >tool && echo made >"$GOCACHE/made" && echo "$(basename "$PWD")" >>"` + w.Dir + `/setups"`},
+		"setup":  doc{"command": `go vet ./calc && date +%N >tool && echo made >"$GOCACHE/made" && basename "$PWD" | cut -c1 >>"` + w.Dir + `/setups"`},
 		"guard":  doc{"command": `test -s tool && test -s "$GOCACHE/made" && go test ./calc`},
 		"limits": doc{"iterations": 2}, "sandbox": doc{"use": use},
 	})
 	r := w.Run(0)
 	require.NotNil(t, r.Result.Proposal)
 	require.Equal(t, 2, r.Result.KeptCount)
-	require.Equal(t, "judge\ndesk\njudge\n", w.Read("setups"))
+	require.Equal(t, "j\nd\nj\n", w.Read("setups"))
 	require.Contains(t, w.Pawl("show", w.Loop).Out, "the head passes in caches that no change of the loop has written, and measures 12")
 	events, _ := w.Events()
 	require.Contains(t, world.Types(events), "judged_from_scratch")
