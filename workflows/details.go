@@ -45,7 +45,7 @@ func Details(s loop.State) string {
 	row("phase", s.Doing())
 	row("iteration", fmt.Sprint(s.Iteration))
 	if s.Baseline != nil {
-		row("metric", fmt.Sprintf("best %s, baseline %s", s.Reached(), s.Baseline))
+		row("metric", fmt.Sprintf("best %s, baseline %s", s.Shown(), s.Baseline))
 	}
 	switch k, err := kind.Of(s.Kind); {
 	case err != nil:

@@ -46,12 +46,12 @@ func TestRunApprovedBeforehandEndsWithTheReport(t *testing.T) {
 	f := improving()
 	b := newBench(t, f)
 	require.Equal(t, 0, b.run(nil, "run", b.spec(), "--yes", "--set", "limits.iterations=2"), b.stderr.String())
-	require.Equal(t, `Loop complete: 2 iterations, 2 kept, best metric: 85.0 (baseline: 84.7, delta: +0.3)
+	require.Equal(t, `Loop complete: 2 iterations, 2 kept, best metric: 85.0 (baseline: 84.7, delta: +0.3), +0.35 %
 Kept changes:
   3eff7429e6  make it better
   3eff7429e6  make it better
 Discarded: 0 iterations
-Recommendation: continue
+Recommendation: continue (more iterations may gain more)
 
   ended        completed: the iteration limit is reached
   branch       pawl/loop-1 in /src/routes

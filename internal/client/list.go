@@ -119,7 +119,7 @@ func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspac
 		r.Proposal = s.Proposal.State
 	}
 	if s.Iteration >= r.Iteration { // a loop updates its search attributes later than its ledger
-		r.Iteration, r.Phase, r.Best = s.Iteration, s.Stage(), s.Reached()
+		r.Iteration, r.Phase, r.Best = s.Iteration, s.Stage(), s.Shown()
 	}
 	if published {
 		return

@@ -158,7 +158,7 @@ func Result(s loop.State, sp spec.Spec) *loop.Result {
 	res := &loop.Result{
 		ExitStatus: s.ExitStatus, ErrorCode: s.ErrorCode, Cause: s.Cause, Reason: s.Reason, Recovery: s.Recovery,
 		Iterations: s.Iteration, Kept: s.Kept, KeptCount: s.KeptCount, Discarded: s.Discarded,
-		Baseline: s.Baseline, Best: s.Reached(), Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage, Claim: s.Claim, Scratch: s.Scratch, Tested: s.Tested, Candidates: s.Candidates, SetAside: s.SetAside,
+		Baseline: s.Baseline, Best: s.Shown(), Branch: s.Branch, Head: s.Head, Proposal: s.Proposal, Usage: s.Usage, Claim: s.Claim, Scratch: s.Scratch, Tested: s.Tested, Candidates: s.Candidates, SetAside: s.SetAside,
 	}
 	if s.Baseline != nil && res.Best != nil {
 		res.Delta = new(res.Best.Sub(*s.Baseline))

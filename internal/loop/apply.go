@@ -157,7 +157,7 @@ var effects = map[Type]func(*State, Event){
 			}
 		})
 		if ofHead := e.Of == sampling.MeasureReference && s.Sampler != nil && s.Sampler.Missing() == 0; ofHead || e.Of == sampling.Head && s.Sampler != nil {
-			s.Best = new(s.Sampler.Best())
+			s.Best, s.Selected = new(s.Sampler.Best()), nil
 			s.measured(*s.Best)
 		}
 	},
@@ -181,6 +181,7 @@ var effects = map[Type]func(*State, Event){
 		s.Ideas = list.Last(append(slices.Clip(s.Ideas), e.Idea), KeepIdeas)
 	},
 	BranchBegun: func(s *State, e Event) {
+		s.Selected = nil
 		s.branch(e)
 		s.sample((*sampling.Sampler).HeadChanged)
 	},
@@ -189,10 +190,11 @@ var effects = map[Type]func(*State, Event){
 	},
 	BranchKept: func(s *State, e Event) {
 		s.backtrack(func(b *Backtrack) { b.Branch, b.Since = nil, s.DiscardsInARow })
-		s.Best = e.Metric
+		s.Best, s.Selected = e.Metric, nil
 		s.sample((*sampling.Sampler).HeadChanged) // the comparison has selected it
 	},
 	BranchGivenUp: func(s *State, e Event) {
+		s.Selected = nil
 		s.giveUpBranch(e)
 		s.sample((*sampling.Sampler).HeadChanged)
 	},
@@ -207,6 +209,8 @@ var effects = map[Type]func(*State, Event){
 		if s.DiscardsInARow = 0; e.Metric != nil {
 			if s.BestIteration = e.Record.N; s.Sampler == nil { // else fresh samples decide
 				s.Best = e.Metric
+			} else {
+				s.Selected = e.Metric
 			}
 		}
 		s.sample(func(of *sampling.Sampler) {

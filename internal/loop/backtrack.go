@@ -76,6 +76,15 @@ func (s State) Reached() *evidence.Decimal {
 	return s.HeadBest()
 }
 
+// Shown returns the metric of the head for people. A change that was just kept has the one by which it was chosen until
+// fresh samples have its own; decisions wait for those.
+func (s State) Shown() *evidence.Decimal {
+	if s.Selected != nil && s.Exploring() == nil {
+		return s.Selected
+	}
+	return s.Reached()
+}
+
 // Forked returns the branch that would continue from a kept change. It does not begin the branch.
 func (s State) Forked(from Node) Branch {
 	return Branch{

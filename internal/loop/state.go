@@ -71,6 +71,9 @@ type State struct {
 	Best          *evidence.Decimal `json:"best"`
 	BestIteration int               `json:"bestIteration,omitempty"`
 	// Judging says how a metric loop judges changes, "" before its baseline is measured. If it judges by samples,
+	// Selected is the metric by which the head was chosen, until the head is measured anew: Best is that of the head
+	// before it.
+	Selected *evidence.Decimal `json:"selected,omitempty"`
 	// Sampler has the samples, and Noise says what that means. BaselineMetrics are the further metrics of the
 	// unchanged code.
 	Judging         string                      `json:"judging,omitempty"`

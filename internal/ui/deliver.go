@@ -12,6 +12,7 @@ import (
 // Delivery is what a reader wants to know at the end of a loop that runs tests, gathered from its events.
 type Delivery struct {
 	Fixes  int    // that passed the guard
+	Before string // how the tests of the unchanged code ended, "" if they did not run
 	First  string // how the tests of the first change that reached them ended
 	Last   *loop.Tests
 	Passed bool // the last run of the tests passed
@@ -25,6 +26,8 @@ func (d Delivery) Follow(e loop.Event) Delivery {
 	switch {
 	case e.Type == loop.ChangeAccepted && e.Phase == phase.Fix:
 		d.Fixes++
+	case e.Type == loop.TestsKnown && e.Judgement != nil && e.Judgement.Tests != nil:
+		d.Before = ended(*e.Judgement.Tests, e.Judgement.Passed)
 	case e.Type == loop.ChangeJudged && e.Step == "test" && e.Judgement != nil && e.Judgement.Tests != nil:
 		d.Last, d.Passed = e.Judgement.Tests, e.Judgement.Passed
 		if d.Runs++; d.Runs == 1 {
@@ -53,6 +56,22 @@ func (s Style) Review(e loop.Event) []string {
 	return lines
 }
 
+// course returns how the tests ended: of the unchanged code, after the first write, and at the end.
+func (d Delivery) course() (lines []string) {
+	after := ended(*d.Last, d.Passed)
+	if d.Before == "" && d.Runs == 1 {
+		return []string{after}
+	}
+	const width = len("after the first write: ")
+	if d.Before != "" {
+		lines = append(lines, pad("before:", width)+d.Before)
+	}
+	if d.Runs > 1 {
+		lines = append(lines, pad("after the first write:", width)+d.First)
+	}
+	return append(lines, pad("at the end:", width)+after)
+}
+
 // delivered renders the final report of a loop that runs tests.
 func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 	word := "Delivered"
@@ -63,12 +82,7 @@ func (s Style) delivered(status loop.Status, r loop.Result, d Delivery) string {
 	if d.Last == nil {
 		f.add("tests", "no change was tested")
 	} else {
-		after := ended(*d.Last, d.Passed)
-		if d.Runs > 1 {
-			f.add("tests", "at first:   "+d.First, "at the end: "+after)
-		} else {
-			f.add("tests", after)
-		}
+		f.add("tests", d.course()...)
 		if !d.Passed {
 			f.add("failing", names(d.Last.Failing))
 		} else {
@@ -94,6 +108,8 @@ func advice(status loop.Status, r loop.Result) string {
 		return "apply the proposal"
 	case p.State == "open":
 		return "look at the proposal, approve it, apply it"
+	case p.State == "rejected":
+		return ""
 	}
 	return r.Recommendation
 }

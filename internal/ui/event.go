@@ -76,7 +76,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 			if !v.Passed {
 				colour = yellow
 			}
-			return "from scratch: " + fromScratch(v), colour, true
+			return "checked " + again(v), colour, true
 		}
 	case loop.PlanMade:
 		if e.Plan != nil {
@@ -255,7 +255,7 @@ func finished(k kind.Kind, it loop.Iteration) (text, color string, ofNote bool) 
 		color = ""
 	}
 	if it.Measured() {
-		text += " " + it.Metric.String() + " (" + signed(it.Delta) + ")"
+		text += " " + it.Metric.String() + " (" + change(it.Delta, it.Metric.Sub(it.Delta)) + ")"
 	}
 	return text + Around(" by ", Clean(it.Agent), "") + ": " + Clean(it.Description) + Around(" (", Clean(it.Why()), ")"), color, true
 }

@@ -17,23 +17,33 @@ func (s Style) Iteration(k kind.Kind, it loop.Iteration) string {
 	case it.Reason != "":
 		color = yellow
 	}
-	metric, delta := "–", ""
+	metric, delta, percent := "–", "", ""
 	if it.Measured() {
-		metric, delta = it.Metric.String(), signed(it.Delta)
+		reference := it.Metric.Sub(it.Delta)
+		metric, delta, percent = it.Metric.String(), signed(it.Delta), share(it.Delta, reference)
 	}
 	line := padLeft(itoa(it.N), 4) + "  " + s.paint(color, pad(outcome, 18)) + "  "
 	if it.Metric != nil || k.Reference {
-		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  "
+		line += padLeft(metric, 10) + "  " + padLeft(delta, 10) + "  " + padLeft(percent, 7) + "  "
 	}
 	line += Clean(it.Description) + s.Dim(Around(" by ", Clean(it.Agent), ""))
 	line += s.Dim(Around(" (", Clean(it.Why()), ")"))
 	line += s.Dim(above(0, " (branch ", it.Branch, ")"))
-	line += s.Dim(above(1, " (", it.Samples, " evaluations)"))
+	line += s.Dim(Around(" (", evaluated(it), ")"))
 	line += s.Dim(above(1, " (", it.Attempts, " attempts)"))
 	if it.DurationMs > 0 {
 		line += s.Dim("  " + Duration(millis(float64(it.DurationMs))))
 	}
 	return line
+}
+
+// evaluated says how a metric was sampled, and against what: the reference is measured again and again. It is "" for a
+// metric that is measured once.
+func evaluated(it loop.Iteration) string {
+	if it.Samples == 0 || !it.Measured() {
+		return ""
+	}
+	return plural(it.Samples, "evaluation") + " against " + it.Metric.Sub(it.Delta).String()
 }
 
 // Baseline renders the same line for the unchanged code.

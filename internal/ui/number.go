@@ -2,6 +2,8 @@ package ui
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +49,31 @@ func signed(d evidence.Decimal) string {
 		return "+" + strings.TrimPrefix(d.String(), "-")
 	}
 	return d.String()
+}
+
+// change returns a difference with its sign and, beside it, its share of what it started from: -9995.2, -29 %.
+func change(d, from evidence.Decimal) string { return signed(d) + Around(", ", share(d, from), "") }
+
+// share returns a difference in percent of what it started from: +1.5 %. It is "" where percent says nothing: of
+// nothing, or where one is more than a thousand times the other.
+func share(d, from evidence.Decimal) string {
+	if from.IsZero() || d.IsZero() {
+		return ""
+	}
+	percent := 100 * d.Float() / math.Abs(from.Float())
+	size := math.Abs(percent)
+	digits := 0
+	switch {
+	case size >= 1e5 || size < 0.001:
+		return ""
+	case size < 0.1:
+		digits = 3
+	case size < 1:
+		digits = 2
+	case size < 10:
+		digits = 1
+	}
+	return fmt.Sprintf("%+.*f %%", digits, percent)
 }
 
 // amount returns a quantity of a resource in words.

@@ -17,10 +17,10 @@ const barWidth = 20
 func (s Style) Progress(k kind.Kind, st loop.State, phaseSince, now time.Time) string {
 	done := st.KeptCount + st.Discarded
 	parts := []string{s.bar(st, done) + " " + s.stage(st, phaseSince, now)}
-	if of := st.Reached(); of != nil {
+	if of := st.Shown(); of != nil {
 		best := "best " + of.String()
 		if st.Baseline != nil && of.Cmp(*st.Baseline) != 0 {
-			best += " (" + signed(of.Sub(*st.Baseline)) + ")"
+			best += " (" + change(of.Sub(*st.Baseline), *st.Baseline) + ")"
 		}
 		parts = append(parts, best)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pawl/internal/evidence"
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
@@ -27,15 +28,15 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	if status == loop.Completed {
 		word = "complete"
 	}
-	delta := "–"
-	if r.Delta != nil {
-		delta = signed(*r.Delta)
+	delta, percent := "–", ""
+	if r.Delta != nil && r.Baseline != nil {
+		delta, percent = signed(*r.Delta), share(*r.Delta, *r.Baseline)
 	}
 	if r.Claim != nil && measuredAnew(*r.Claim) {
 		b.WriteString(s.Bold("Claim: ") + strings.Join(claimed(*r.Claim), "\n  ") + "\n")
 	}
 	b.WriteString("Loop " + word + ": " + itoa(r.Iterations) + " iterations, " + itoa(r.KeptCount) + " kept, best metric: " +
-		number(r.Best) + " (baseline: " + number(r.Baseline) + ", delta: " + delta + ")\n")
+		number(r.Best) + " (baseline: " + number(r.Baseline) + ", delta: " + delta + ")" + Around(", ", percent, "") + "\n")
 	b.WriteString("Kept changes:")
 	if len(r.Kept) == 0 {
 		b.WriteString(" none")
@@ -55,10 +56,24 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 	if left := candidates(r.Candidates, true); len(left) > 0 {
 		b.WriteString("\nCandidates that no iteration has taken, and that are given up:\n  " + strings.Join(left, "\n  "))
 	}
-	if status != loop.Failed {
-		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–"))
+	if recommends(status, r) {
+		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–") + meaning[r.Recommendation])
 	}
 	return b.String()
+}
+
+// meaning says what follows from a recommendation.
+var meaning = map[string]string{
+	evidence.Continue:    " (more iterations may gain more)",
+	evidence.Diminishing: " (more iterations would gain little)",
+}
+
+// recommends reports whether the report says how to go on: not after a failure, nor after a person has ended the loop
+// or rejected its proposal.
+func recommends(status loop.Status, r loop.Result) bool {
+	rejected := r.Proposal != nil && r.Proposal.State == "rejected"
+	ended := r.ExitStatus == govern.Interrupted.ExitStatus
+	return status != loop.Failed && !rejected && !ended
 }
 
 // marked returns the mark of a kept change that improves too much in one step.
@@ -81,7 +96,7 @@ func claimed(c loop.Claim) (lines []string) {
 	}
 	lines = append(lines, text)
 	if c.FalseKeeps > 0 {
-		lines = append(lines, "expected number of changes that were kept by luck: at most "+strconv.FormatFloat(c.FalseKeeps, 'g', 2, 64)+" if the machine is steady")
+		lines = append(lines, "kept by luck: "+strconv.FormatFloat(c.FalseKeeps, 'g', 2, 64)+" changes or fewer, if the machine is steady")
 	}
 	if c.Holdout != nil {
 		lines = append(lines, "by the holdout: "+c.Holdout.String())
@@ -89,17 +104,19 @@ func claimed(c loop.Claim) (lines []string) {
 	return lines
 }
 
-// fromScratch returns how the head was judged from scratch, "" if that was not necessary.
-func fromScratch(v *loop.Scratch) string {
-	switch {
-	case v == nil:
+// again returns how the head was judged from scratch, "" if that was not necessary.
+func again(v *loop.Scratch) string {
+	if v == nil {
 		return ""
-	case !v.Judged:
-		return "not judged: " + Clean(v.Reason)
-	case !v.Passed:
-		return "failed: " + Clean(v.Reason)
 	}
-	return "the head passes in caches that no change of the loop has written" + known(", and measures ", v.Metric, "")
+	const where = "again in a fresh clone: "
+	switch {
+	case !v.Judged:
+		return where + "not judged: " + Clean(v.Reason)
+	case !v.Passed:
+		return where + "failed: " + Clean(v.Reason)
+	}
+	return where + "passes" + known(", ", v.Metric, "")
 }
 
 // measuredAnew reports whether a claim says more than baseline and best do.
@@ -125,7 +142,7 @@ func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	f := s.fields(11)
 	f.add("ended", string(status)+note(r.Reason)+Around(" (", r.ErrorCode, ")"), r.Recovery)
 	if v := r.Scratch; v != nil && !v.Judged {
-		f.add("scratch", fromScratch(v))
+		f.add("checked", again(v))
 	}
 	f.add("spent", spent(r.Usage))
 	f.add("branch", Around("", Clean(branchName(p.Branch)), " in "+Clean(p.Repo)))

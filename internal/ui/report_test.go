@@ -19,6 +19,11 @@ func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
 	failed := style.Report(kind.Improve, loop.Failed, result(), ui.Delivery{})
 	require.True(t, strings.HasPrefix(failed, "Loop failed: "), failed)
 	require.NotContains(t, failed, "Recommendation", "nothing says that it could go on")
+	rejected, ended := result(), result()
+	rejected.Proposal = &loop.Proposal{State: "rejected"}
+	ended.ExitStatus = "interrupted"
+	require.NotContains(t, style.Report(kind.Improve, loop.Completed, rejected, ui.Delivery{}), "Recommendation")
+	require.NotContains(t, style.Report(kind.Improve, loop.Halted, ended, ui.Delivery{}), "Recommendation", "a person has decided")
 	require.True(t, strings.HasPrefix(style.Report(kind.Improve, loop.Halted, result(), ui.Delivery{}), "Loop halted: "))
 	tested := result()
 	tested.Tested = &loop.Tested{Format: "pytest", Passed: 6, Skipped: 1}
@@ -60,7 +65,7 @@ func TestFurtherMetricsAreDrawnBelow(t *testing.T) {
 }
 
 func TestP9_TheReportBeginsWithWhatIsClaimed(t *testing.T) {
-	for i, want := range []string{"Claim: at least +6.1% (estimate +7.9%", "Loop complete: "} {
+	for i, want := range []string{"Claim: better by 6.1 % or more (best guess 7.9 %;", "Loop complete: "} {
 		c := claims()[i]
 		text := style.Report(kind.Improve, loop.Completed, loop.Result{Claim: &c}, ui.Delivery{})
 		require.True(t, strings.HasPrefix(text, want), text)

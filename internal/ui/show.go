@@ -43,10 +43,10 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 		f.add("plan", digest(st.Plan.Hash)+", fixed once the contract is approved")
 	}
 	f.add("exploring", exploring(st)...)
-	if of := st.Reached(); of != nil {
+	if of := st.Shown(); of != nil {
 		best := of.String()
 		if st.Baseline != nil {
-			best += " (baseline " + st.Baseline.String() + ", delta " + signed(of.Sub(*st.Baseline)) + ")"
+			best += " (baseline " + st.Baseline.String() + ", delta " + change(of.Sub(*st.Baseline), *st.Baseline) + ")"
 		}
 		f.add("best", best)
 	}
@@ -56,7 +56,7 @@ func (s Style) State(k kind.Kind, st loop.State, now time.Time) string {
 	if st.Claim != nil {
 		f.add("claim", claimed(*st.Claim)...)
 	}
-	f.add("scratch", fromScratch(st.Scratch))
+	f.add("checked", again(st.Scratch))
 	f.add("noise", Clean(st.Noise))
 	f.add("budget", s.budget(st.Budget)...)
 	f.add("spent", spent(st.Usage))

@@ -114,6 +114,7 @@ func TestL_ADeliveryIsShownByPhasesTestsAndReview(t *testing.T) {
 	var d ui.Delivery
 	var lines []string
 	for _, e := range []loop.Event{
+		{Type: loop.TestsKnown, Step: "test", Judgement: testRun(true, loop.Tests{Passed: 7})},
 		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Test},
 		{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(false, loop.Tests{Passed: 6, Failed: 1, Failing: []string{"TestA"}})},
 		{Type: loop.PhaseEntered, Iteration: 1, Phase: phase.Fix},
@@ -152,8 +153,8 @@ func TestAReportSaysHowTheTestsEndedThatNameNone(t *testing.T) {
 		d = d.Follow(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: testRun(passed, loop.Tests{})})
 	}
 	text := style.Report(kind.Deliver, loop.Completed, loop.Result{}, d)
-	require.Contains(t, text, "at first:   failed; the output names none")
-	require.Contains(t, text, "at the end: passed; the output names none")
+	require.Contains(t, text, "after the first write: failed; the output names none")
+	require.Contains(t, text, "at the end:            passed; the output names none")
 }
 
 // Whoever looks at a loop that has failed is told what to do, as its report does.

@@ -264,7 +264,7 @@ func TestP9_Report(t *testing.T) {
 	s := w.Pawl("run", "--yes", w.SpecFile())
 	require.Equal(t, 0, s.Code, s.Err)
 	lines := strings.Split(s.Out, "\n")
-	require.Equal(t, "Loop complete: 3 iterations, 2 kept, best metric: 12 (baseline: 10, delta: +2)", lines[0])
+	require.Equal(t, "Loop complete: 3 iterations, 2 kept, best metric: 12 (baseline: 10, delta: +2), +20 %", lines[0])
 	require.Equal(t, "Kept changes:", lines[1])
 	require.Regexp(t, `^  [0-9a-f]{7,} +raise the number$`, lines[2])
 	require.Regexp(t, `^  [0-9a-f]{7,} +raise the number$`, lines[3])

@@ -117,7 +117,7 @@ func TestE6_AnHonestLoopPassesFromScratch(t *testing.T) {
 	require.NotNil(t, r.Result.Proposal)
 	require.Equal(t, 2, r.Result.KeptCount)
 	require.Equal(t, "j\nd\nj\n", w.Read("setups"))
-	require.Contains(t, w.Pawl("show", w.Loop).Out, "the head passes in caches that no change of the loop has written, and measures 12")
+	require.Contains(t, w.Pawl("show", w.Loop).Out, "again in a fresh clone: passes, 12")
 	events, _ := w.Events()
 	require.Contains(t, world.Types(events), "judged_from_scratch")
 	require.NotContains(t, world.Types(events), "warned")

@@ -264,7 +264,7 @@ func TestReadingWithAndWithoutAnEngine(t *testing.T) {
 		require.Contains(t, w.Pawl("show", w.Loop).Out, "pawl/"+w.Loop)
 		events, s = w.Events()
 		require.Equal(t, 0, s.Code, s.Err)
-		require.Contains(t, w.Pawl("log", w.Loop).Out, "kept 12 (+1): raise the number")
+		require.Contains(t, w.Pawl("log", w.Loop).Out, "kept 12 (+1, +9.1 %): raise the number")
 		return list, st, events
 	}
 	list, st, events := read()

@@ -117,26 +117,18 @@ func said(scale Scale, d float64) float64 {
 func (c Claim) String() string {
 	unit := ""
 	if c.Unit == Percent {
-		unit = "%"
+		unit = " %"
 	}
-	if c.Pairs == 0 {
-		return short(c.Estimate) + unit
+	says := func(v float64) string { return decimal(v, 3).String() + unit }
+	switch {
+	case c.Pairs == 0 && c.Estimate < 0:
+		return "worse by " + says(-c.Estimate)
+	case c.Pairs == 0:
+		return "better by " + says(c.Estimate)
+	case c.TooNoisy:
+		return fmt.Sprintf("too noisy to say; it would take %d pairs (best guess %s; 95 %% interval %s to %s, %d pairs)", c.Needs, says(c.Estimate), says(c.Low), says(c.High), c.Pairs)
+	case c.High < 0:
+		return fmt.Sprintf("worse by %s or more (best guess %s; 95 %% interval %s to %s, %d pairs)", says(-c.High), says(-c.Estimate), says(-c.High), says(-c.Low), c.Pairs)
 	}
-	found := fmt.Sprintf("estimate %s%s, 95 %% interval %s%s to %s%s, %d pairs", short(c.Estimate), unit, short(c.Low), unit, short(c.High), unit, c.Pairs)
-	if c.TooNoisy {
-		return fmt.Sprintf("too noisy to say; it would take %d pairs (%s)", c.Needs, found)
-	}
-	if c.High < 0 {
-		return fmt.Sprintf("worse (%s)", found)
-	}
-	return fmt.Sprintf("at least %s%s (%s)", short(c.Bound), unit, found)
-}
-
-// short writes a change with its sign and three significant digits.
-func short(v float64) string {
-	text := decimal(v, 3).String()
-	if v > 0 {
-		return "+" + text
-	}
-	return text
+	return fmt.Sprintf("better by %s or more (best guess %s; 95 %% interval %s to %s, %d pairs)", says(c.Bound), says(c.Estimate), says(c.Low), says(c.High), c.Pairs)
 }
