@@ -86,7 +86,8 @@ func TestASetupThatFailsSaysSo(t *testing.T) {
 	f := wire.Decode(err)
 	require.NotNil(t, f, "%v", err)
 	require.Equal(t, fault.Setup, f.Step)
-	require.NoDirExists(t, workspace.Judge(l.Home, l.Opened.Ref))
+	record := workspace.Record{Ref: l.Opened.Ref, Short: workspace.ShortName(l.Home, l.Opened.Ref)}
+	require.NoDirExists(t, record.Judge(l.Home))
 
 	gittest.Write(t, once, "")
 	_, err = restoreJudge(l, l.Head)
