@@ -111,6 +111,7 @@ func (f listed) read(c *collector, outputs [][]byte) {
 	sums := map[string]*int{
 		"ran": &ran, "all": &ran, "passed": &passed, "expected": &passed, "failed": &failed, "errors": &failed, "more": &failed,
 		"skipped": &skipped, "omitted": &skipped, "todo": &skipped, "pending": &skipped,
+		"good": &passed, "bad": &failed, "left": &skipped,
 	}
 	in, untitled := f.begin == nil, false // untitled: the name of the open test is the next line
 	more := false                         // the title of the open test goes on

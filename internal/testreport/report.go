@@ -1,7 +1,7 @@
 // Package testreport reads the output of test commands: which tests failed and why. It reads `go test -json`, JUnit
 // XML and TAP, and, as far as possible, the normal output of go test, pytest, unittest, cargo, jest, vitest, uvu,
 // mocha, node, automake, ctest, meson, GoogleTest, prove, busted, RSpec, Minitest, test-unit, PHPUnit,
-// JUnit's own programs, shunit2 and small test harnesses in C. Deliver uses it to compare two runs (Compare), to recognise a
+// JUnit's own programs, shunit2 and small test harnesses in C, and of those in listed_more.go. Deliver uses it to compare two runs (Compare), to recognise a
 // failure that occurred before (Signature), and to describe failures to a fixer (Digest).
 //
 // It never decides whether tests passed: the exit status of the command does. A report never turns a failure into a
@@ -124,6 +124,21 @@ var formats = []format{
 	{"junit-platform", false, platformTotal, platform.read},
 	{"shunit2", false, shunitRan, readShunit},
 	{"phpunit", false, phpunitTotal, phpunit.read},
+	{"exunit", false, lazyregexp.New(`^(?:Running ExUnit with seed: |Finished in [\d.]+ seconds \([\d.]+s )`), exunit.read},
+	{"pytest-sugar", false, lazyregexp.New(`^Results \([\d.]+(?:s|m\d.*)\):$`), sugar.read},
+	{"bun", false, lazyregexp.New(`^Ran \d+ tests? across \d+ files?\.`), bun.read},
+	{"deno", false, denoTotal, deno.read},
+	{"dotnet", false, lazyregexp.New(`^(?:(?:Passed|Failed|Skipped)! +- Failed: +\d+, |Test summary: total: \d+, |Total tests: \d+$)`), dotnet.read},
+	{"nextest", false, nextestTotal, nextest.read},
+	{"ava", false, lazyregexp.New(`^  \d+ tests? (?:passed|failed)$`), ava.read},
+	{"jasmine", false, jasmineTotal, jasmine.read},
+	{"playwright", false, lazyregexp.New(`^Running \d+ tests? using \d+ workers?`), playwright.read},
+	{"catch2", false, catch2Total, catch2.read},
+	{"doctest", false, doctestTotal, doctest.read},
+	{"pest", false, pestTotal, pest.read},
+	{"sbt", false, sbtTotal, sbt.read},
+	{"surefire", false, surefireTotal, surefire.read},
+	{"swift", false, swiftEnd, readSwift},
 }
 
 // Read returns the report of one run of a test command. The outputs are standard output and standard error, in that

@@ -1,0 +1,137 @@
+package testreport_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/testreport"
+)
+
+// runners has what each runner prints about n tests that pass: after its documentation, or as in testdata.
+var runners = map[string]func(n int) string{
+	"go-json":  func(n int) string { return each(n, `{"Action":"pass","Package":"p","Test":"T%d"}`) },
+	"junit":    func(n int) string { return "<testsuite>" + each(n, `<testcase name="t%d"/>`) + "</testsuite>" },
+	"tap":      func(n int) string { return each(n, "ok %d - adds") + fmt.Sprintf("1..%d\n", n) },
+	"go":       func(n int) string { return each(n, "--- PASS: TestA%d (0.00s)") + "PASS\nok  \tex/a\t0.1s\n" },
+	"pytest":   counts("===== %d passed, 1 skipped in 0.05s ====="),
+	"unittest": counts(strings.Repeat("-", 70) + "\nRan %d tests in 0.001s\n\nOK"),
+	"cargo":    counts("test result: ok. %d passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"),
+	"jest":     counts("Test Suites: 1 passed, 1 total\nTests:       %[1]d passed, %[1]d total"),
+	"vitest":   counts(" Test Files  1 passed (1)\n      Tests  %[1]d passed (%[1]d)"),
+	"uvu":      counts("  Total:     %[1]d\n  Passed:    %[1]d\n  Skipped:   0"),
+	"mocha":    counts("\n  %d passing (3ms)"),
+	"node":     counts("ℹ tests %[1]d\nℹ suites 0\nℹ pass %[1]d\nℹ fail 0"),
+	"automake": counts("# TOTAL: %[1]d\n# PASS:  %[1]d\n# SKIP:  0\n# XFAIL: 0\n# FAIL:  0\n# XPASS: 0\n# ERROR: 0"),
+	"tally":    counts("\nPASSED: %d\nFAILED: 0"),
+	"prove":    counts("t/a.t .. ok\nAll tests successful.\nFiles=1, Tests=%d,  0 wallclock secs\nResult: PASS"),
+	"ctest":    counts("100%% tests passed, 0 tests failed out of %d"),
+	"meson":    counts("Ok:                 %d\nFail:               0"),
+	"gtest":    counts("[==========] Running tests.\n[  PASSED  ] %d tests."),
+	"busted":   counts("%d successes / 0 failures / 0 errors / 0 pending : 0.001 seconds"),
+	"rspec":    counts("Finished in 0.01 seconds (files took 0.1 seconds to load)\n%d examples, 0 failures"),
+	"minitest": counts("%d runs, 6 assertions, 0 failures, 0 errors, 0 skips"),
+
+	"test-unit": counts("%d tests, 6 assertions, 0 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications"),
+	"junit4":    counts("OK (%d tests)"), "shunit2": counts("Ran %d tests.\n\nOK"),
+	"junit-platform": counts("[         %d tests successful      ]\n[         0 tests failed          ]"),
+	"phpunit":        counts("OK (%d tests, 6 assertions)"),
+
+	"exunit":       counts("Running ExUnit with seed: 0, max_cases: 4\n\n......\nFinished in 0.03 seconds (0.00s async, 0.03s sync)\n%d tests, 0 failures, 1 excluded"),
+	"pytest-sugar": counts("Test session starts (platform: linux, Python 3.11, pytest 7.2, pytest-sugar 0.9.7)\n\n test_a.py ✓✓✓    100%% ██████████\n\nResults (0.05s):\n       %d passed"),
+	"bun":          counts("bun test v1.1.8 (89f25807)\n\na.test.ts:\n(pass) adds [0.12ms]\n\n %d pass\n 0 fail\n 6 expect() calls\nRan 6 tests across 1 files. [8.00ms]"),
+	"deno":         counts("running 6 tests from ./a_test.ts\nadds ... ok (5ms)\n\nok | %d passed | 0 failed (12ms)"),
+	"dotnet":       counts("Passed!  - Failed:     0, Passed:     %[1]d, Skipped:     0, Total:     %[1]d, Duration: 5 ms - x.dll (net8.0)"),
+	"nextest":      counts("    Starting 6 tests across 1 binary\n        PASS [   0.004s] app tests::a\n------------\n     Summary [   0.006s] %[1]d tests run: %[1]d passed, 0 skipped"),
+	"ava":          counts("\n  ✔ adds\n  ─\n\n  %d tests passed"),
+	"jasmine":      counts("Randomized with seed 1\nStarted\n......\n\n\n%d specs, 0 failures\nFinished in 0.01 seconds"),
+	"playwright":   counts("\nRunning 6 tests using 2 workers\n\n  ✓  1 a.spec.ts:3:5 › adds (5ms)\n\n  %d passed (1.2s)"),
+	"catch2":       counts("===============================================================================\nAll tests passed (12 assertions in %d test cases)"),
+	"doctest":      counts("[doctest] test cases: %[1]d | %[1]d passed | 0 failed | 0 skipped\n[doctest] assertions: 6 | 6 passed | 0 failed |\n[doctest] Status: SUCCESS!"),
+	"pest":         counts("   PASS  Tests\\Unit\\ExampleTest\n  ✓ adds                     0.01s\n\n  Tests:    %d passed (6 assertions)\n  Duration: 0.05s"),
+	"sbt":          counts("[info] - should add\n[info] Tests: succeeded %[1]d, failed 0, canceled 0, ignored 0, pending 0\n[info] All tests passed.\n[info] Passed: Total %[1]d, Failed 0, Errors 0, Passed %[1]d"),
+	"surefire":     counts("[INFO] Tests run: %[1]d, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.01 s - in AppTest\n[INFO] \n[INFO] Results:\n[INFO] \n[INFO] Tests run: %[1]d, Failures: 0, Errors: 0, Skipped: 0"),
+	"swift": func(n int) string {
+		return "Test Suite 'All tests' started at 2026-11-28\n" + each(n, "Test Case 'AppTests.test%d' passed (0.01 seconds)") + fmt.Sprintf("\t Executed %d tests, with 0 failures (0 unexpected) in 0.1 (0.1) seconds\n", n)
+	},
+}
+
+// each returns a line for each test.
+func each(n int, line string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, line+"\n", i+1)
+	}
+	return b.String()
+}
+
+func counts(text string) func(n int) string {
+	return func(n int) string { return fmt.Sprintf(text+"\n", n) }
+}
+
+// TestTestsThatVanishAreNoticed: of six tests, three are left. No other reader takes the output for its own.
+func TestTestsThatVanishAreNoticed(t *testing.T) {
+	for _, name := range testreport.FormatNames() {
+		printed := runners[name]
+		require.NotNil(t, printed, "no sample of %s", name)
+		for _, n := range []int{6, 3} {
+			r := read(printed(n))
+			require.Equal(t, name, r.Format, printed(n))
+			require.Equal(t, n, r.Passed, printed(n))
+			require.Zero(t, r.Failed, printed(n))
+		}
+	}
+}
+
+func TestFurtherRunnersNameWhatFails(t *testing.T) {
+	for _, c := range []struct {
+		format, out             string
+		passed, failed, skipped int
+		failing                 []string
+	}{
+		{"exunit", file(t, "exunit.txt"), 2, 1, 1, []string{"AppTest test bad"}},
+		{"catch2", file(t, "catch2.txt"), 2, 1, 0, []string{"c.cpp:5"}},
+		{"doctest", file(t, "doctest.txt"), 2, 1, 0, []string{"bad"}},
+		{"pytest-sugar", "Results (0.05s):\n       4 passed\n       1 failed\n         - test_a.py:5 test_bad\n       1 skipped\n", 4, 1, 1, []string{"test_a.py test_bad"}},
+		{"bun", "a.test.ts:\n(pass) adds [0.12ms]\nerror: no\n(fail) outer > bad [1.20ms]\n(skip) later\n\n 1 pass\n 1 skip\n 1 fail\n 2 expect() calls\nRan 3 tests across 1 files. [8.00ms]\n", 1, 1, 1, []string{"a.test.ts outer > bad"}},
+		{"deno", "running 3 tests from ./a_test.ts\nadds ... ok (5ms)\nbad ... FAILED (2ms)\nlater ... ignored (0ms)\n\n ERRORS \n\nbad => ./a_test.ts:5:6\nerror: AssertionError: no\n\n FAILURES \n\nbad => ./a_test.ts:5:6\n\nFAILED | 1 passed | 1 failed | 1 ignored (4ms)\n", 1, 1, 1, []string{"./a_test.ts bad"}},
+		{"dotnet", "  Failed App.Tests.Bad [12 ms]\n  Error Message:\n   Assert.Equal() Failure\nFailed!  - Failed:     1, Passed:     4, Skipped:     1, Total:     6, Duration: 5 ms - x.dll (net8.0)\n", 4, 1, 1, []string{"App.Tests.Bad"}},
+		{"dotnet", "Test summary: total: 6, failed: 1, succeeded: 4, skipped: 1, duration: 1.2s\n", 4, 1, 1, nil},
+		{"dotnet", "  Passed App.Tests.A [< 1 ms]\nTest Run Failed.\nTotal tests: 6\n     Passed: 4\n     Failed: 1\n    Skipped: 1\n Total time: 1.2 Seconds\n", 4, 1, 1, nil},
+		{"nextest", "        PASS [   0.004s] app tests::a\n        FAIL [   0.004s] app tests::bad\n------------\n     Summary [   0.006s] 3 tests run: 1 passed, 1 failed, 1 timed out, 1 skipped\n        FAIL [   0.004s] app tests::bad\n", 1, 2, 1, []string{"app tests::bad"}},
+		{"ava", "\n  ✔ adds\n  ✘ [fail]: bad Error thrown in test\n  - later\n  ─\n\n  1 test failed\n  4 tests passed\n  1 test skipped\n", 4, 1, 1, []string{"bad"}},
+		{"jasmine", "Started\n.F*\n\nFailures:\n1) Sum bad\n  Message:\n    Expected 1 to equal 2.\n\n6 specs, 1 failure, 1 pending spec\nFinished in 0.01 seconds\n", 4, 1, 1, []string{"Sum bad"}},
+		{"playwright", "Running 6 tests using 2 workers\n  ✓  1 a.spec.ts:3:5 › adds (5ms)\n  1) a.spec.ts:7:5 › bad ─────\n\n    Error: no\n\n  1 failed\n    a.spec.ts:7:5 › bad ─────\n  1 skipped\n  4 passed (1.2s)\n", 4, 1, 1, []string{"a.spec.ts bad"}},
+		{"catch2", "-------------------------------------------------------------------------------\nbad\n-------------------------------------------------------------------------------\na.cpp:7\n...............................................................................\n\na.cpp:8: FAILED:\n  CHECK( 1 == 2 )\n\n===============================================================================\ntest cases: 6 | 4 passed | 1 failed | 1 skipped\nassertions: 6 | 5 passed | 1 failed\n", 4, 1, 1, []string{"a.cpp:8"}},
+		{"pest", "   FAIL  Tests\\Unit\\ExampleTest\n  ✓ adds\n  ⨯ bad\n\n  Tests:    1 failed, 1 skipped, 4 passed (6 assertions)\n", 4, 1, 1, []string{`Tests\Unit\ExampleTest bad`}},
+		{"sbt", "[info] - should be bad *** FAILED ***\n[info]   1 did not equal 2 (A.scala:7)\n[error] Failed: Total 6, Failed 1, Errors 0, Passed 4, Ignored 1\n", 4, 1, 1, []string{"should be bad"}},
+		{"surefire", "[ERROR] bad(x.AppTest)  Time elapsed: 0.01 s  <<< FAILURE!\norg.junit.ComparisonFailure: no\n[INFO] \n[INFO] Results:\n[INFO] \n[ERROR] Failures: \n[ERROR]   AppTest.bad:12 no\n[INFO] \n[ERROR] Tests run: 6, Failures: 1, Errors: 0, Skipped: 1\n", 4, 1, 1, []string{"bad(x.AppTest)"}},
+		{"swift", "Test Case '-[AppTests.AppTests testA]' passed (0.010 seconds).\nTest Case '-[AppTests.AppTests testBad]' failed (0.010 seconds).\n\t Executed 2 tests, with 1 failure (0 unexpected) in 0.1 (0.1) seconds\n", 1, 1, 0, []string{"-[AppTests.AppTests testBad]"}},
+		{"swift", "◇ Test run started.\n✔ Test adds() passed after 0.001 seconds.\n✘ Test bad() recorded an issue at A.swift:3:5: no\n✘ Test bad() failed after 0.001 seconds with 1 issue.\n✘ Test run with 2 tests failed after 0.002 seconds with 1 issue.\n", 1, 1, 0, []string{"bad()"}},
+	} {
+		r := read(c.out)
+		require.Equal(t, c.format, r.Format, c.out)
+		require.Equal(t, []int{c.passed, c.failed, c.skipped}, []int{r.Passed, r.Failed, r.Skipped}, c.out)
+		require.Equal(t, c.failing, append([]string(nil), r.IDs()...), c.out)
+	}
+}
+
+func file(t *testing.T, name string) string { return string(sample(t, name)) }
+
+// TestNoReaderTakesAnothersOutput reads every sample with all readers: one format is found in it.
+func TestNoReaderTakesAnothersOutput(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.*")
+	require.NoError(t, err)
+	for _, name := range files {
+		if strings.HasSuffix(name, ".golden") || strings.HasSuffix(name, ".err") {
+			continue
+		}
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NotContains(t, testreport.Read(b).Format, ", ", name)
+	}
+}
