@@ -96,6 +96,9 @@ func (l *improve) prepare(ctx workflow.Context) error {
 	if why := measurement(verify).Reason(); why != "" {
 		return l.unmeasured(why, verify)
 	}
+	if err := l.unfit(l.unbounded(verify.Metrics), verify); err != nil {
+		return err
+	}
 	var guard act.Outcome
 	tests, leftovers := 0, verify.Leftovers
 	if l.spec.Guard.Command != "" {
@@ -122,7 +125,13 @@ func (l *improve) prepare(ctx workflow.Context) error {
 		return err
 	}
 	if why != "" {
+		if err := l.unfit(govern.Disagreeing(len(known.values)+1, why, verify.NoNumber), verify); err != nil {
+			return err
+		}
 		return l.unmeasured(why, verify)
+	}
+	if err := l.unfit(l.unbounded(known.printed()), verify); err != nil {
+		return err
 	}
 	judged := l.measured(verify, "")
 	judged.Leftovers = leftovers
@@ -147,6 +156,22 @@ func (l *improve) checkUnchanged(ctx workflow.Context) error {
 func (l *improve) unmeasured(why string, out act.Measured) error {
 	advice := govern.AdviceFor("verify", out.Altered, "Run it in a fresh clone: it has to exit 0 and print a number.")
 	return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, advice)
+}
+
+// unbounded returns why the further metrics of the unchanged code are not enough.
+func (l *improve) unbounded(values map[string]evidence.Decimal) govern.Unfit {
+	if l.rules < 6 {
+		return govern.Unfit{}
+	}
+	return l.law().WithoutMetric(values)
+}
+
+// unfit returns the end of a loop that can't start from what verify printed, nil if it can.
+func (l *improve) unfit(why govern.Unfit, out act.Measured) error {
+	if why.What == "" || l.rules < 6 {
+		return nil
+	}
+	return unready("verify", l.spec.Verify.Command, why.What, out.Outcome, why.Do)
 }
 
 // unready returns the end of a loop if one of its commands fails on the unchanged code.
@@ -472,6 +497,9 @@ func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	}
 	if why != "" {
 		return explain(why, out), nil
+	}
+	if unfit := l.unbounded(known.printed()); unfit.What != "" {
+		return unfit.What, nil
 	}
 	l.guardRuns, l.guardTested = l.State().GuardRuns, l.State().Tested
 	l.noted(ctx, known, l.measured(out, ""), l.State().GuardTests)

@@ -75,6 +75,17 @@ func (l *improve) calibrate(first act.Measured, again func(*evidence.Form) (act.
 	}
 }
 
+// printed returns the further metrics that every measurement had.
+func (c calibrated) printed() map[string]evidence.Decimal {
+	values := c.metrics.Values()
+	for name, average := range c.metrics {
+		if average.N < len(c.values) {
+			delete(values, name)
+		}
+	}
+	return values
+}
+
 // noted records what the baseline shows, and what its noise means for the person who approves the contract.
 func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judgement, tests int) {
 	e := loop.Event{Type: loop.BaselineMeasured, Metric: &c.values[0], Judging: c.judging, Judgement: judgement, Tests: tests, Metrics: c.metrics.Values(), Form: c.form, Runs: l.guardRuns, Tested: l.guardTested}

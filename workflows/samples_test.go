@@ -392,6 +392,31 @@ func TestP9_AHoldoutIsMeasuredForTheClaimAlone(t *testing.T) {
 	}
 }
 
+func TestP0_ALoopWhoseUnchangedCodeBreaksABoundDoesNotStart(t *testing.T) {
+	for says, metrics := range map[string]map[string]evidence.Decimal{
+		"verify prints no METRIC size=<number>": nil,
+		"size is 7 on the unchanged code":       {"size": evidence.MustDecimal("7")},
+	} {
+		v := newVarying(t, .01, nil)
+		v.spoil = func(_ asked, out *stepped) { out.Metrics = metrics }
+		p := play(t, v.world, noisy(2, nil, map[string]any{
+			"metrics": []any{map[string]any{"name": "size", "direction": "lower", "atWorst": "5"}},
+		}), nil)
+		require.ErrorContains(t, p.err, says)
+		require.Zero(t, p.final.Iteration)
+	}
+}
+
+func TestP0_MeasurementsThatDisagreeDoNotStartALoop(t *testing.T) {
+	w := newWorld(t, nil)
+	w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+		w.baseline = try{Metric: "10", NoNumber: in.Key.Sample == 1}
+		return w.step(ctx, in)
+	}
+	p := play(t, w, specOf(map[string]any{"verify": map[string]any{"evidence": "auto"}}), nil)
+	require.ErrorContains(t, p.err, "disagree about where the number is: in run 2, nothing")
+}
+
 func TestP6_AChangeThatBreaksABoundIsDiscarded(t *testing.T) {
 	for _, evidenceOf := range []string{"single", "sequential"} {
 		t.Run(evidenceOf, func(t *testing.T) {

@@ -336,6 +336,34 @@ func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
 	assert.Contains(t, f.Notes, "the unchanged code, with 1, meets verify.target (1) already, so the loop would end at once")
 }
 
+// TestP0_WhatTheUnchangedCodePrintsHasToFitTheSpec: no change could be kept else.
+func TestP0_WhatTheUnchangedCodePrintsHasToFitTheSpec(t *testing.T) {
+	t.Parallel()
+	l := actest.Begin(t, spec.Deny)
+	off, auto := false, "auto"
+	s := l.Spec
+	s.Validation.Canary, s.Verify.Evidence, s.Guard.Command = &off, &auto, ""
+	s.Metrics = []evidence.Bound{{Name: "mem", Direction: "lower", AtWorst: &evidence.Threshold{Value: evidence.MustDecimal("5")}}}
+	state := t.TempDir()
+	flips := "test -e " + state + "/seen && echo %s || { touch " + state + "/seen; echo %s; }"
+	s.Sandbox.Use = "off"
+	for says, command := range map[string]string{
+		"verify prints no METRIC mem=<number>, which metrics declares": "echo METRIC ms=1",
+		"mem is 7 on the unchanged code, and metrics allows 5":         "echo METRIC mem=7; echo METRIC ms=1",
+		"disagree about where the number is: in run 2, no line":        "echo METRIC mem=4; " + fmt.Sprintf(flips, "1 warning", "METRIC ms=1"),
+	} {
+		s.Verify.Command = command
+		f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+		require.NoError(t, err)
+		require.Len(t, f.Problems, 1, command)
+		require.Contains(t, f.Problems[0].What, says)
+	}
+	s.Verify.Command = "echo METRIC mem=5; echo METRIC ms=1"
+	f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+	require.NoError(t, err)
+	require.Empty(t, f.Problems)
+}
+
 // TestAMissingRunnerIsNoKnownFailure: a delivery may be there to mend failing tests, but not a program that is missing.
 func TestAMissingRunnerIsNoKnownFailure(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,7 @@ import (
 	"pawl/internal/kind"
 	"pawl/internal/list"
 	"pawl/internal/loop"
+	"pawl/internal/reason"
 	"pawl/internal/secret"
 	"pawl/internal/spec"
 	"pawl/internal/trees"
@@ -78,6 +79,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	again := "Run it in a fresh clone: it has to exit 0"
 	const missing = "A program is missing, which no change in scope mends: install it, or let setup.command do so."
 	var measured act.Measured
+	rules := govern.ImproveOf(s, govern.NewestVersion)
 	if runs("verify", s.Verify.Command) {
 		w := work("verify", 0, s.Verify.Timeout.D())
 		w.In.Intact = true
@@ -102,6 +104,9 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number."+inTime("verify.timeout", r.Outcome))
 		case k.Reference && r.Metric == nil:
 			out.problem("verify", fmt.Sprintf("verify prints no number (`%s`): %s", s.Verify.Command, r.NoNumber), "Make it print the number last, or a line METRIC name=number, or set verify.pattern.")
+		case k.Reference && rules.WithoutMetric(r.Metrics).What != "":
+			unfit := rules.WithoutMetric(r.Metrics)
+			out.problem("verify", unfit.What+fmt.Sprintf(": `%s`", s.Verify.Command), unfit.Do)
 		case k.Reference && r.Warning != "":
 			out.Notes = append(out.Notes, "verify: "+r.Warning)
 		}
@@ -209,6 +214,14 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 		r, err := again(len(values))
 		if err != nil {
 			return err
+		}
+		unfit := rules.WithoutMetric(r.Metrics)
+		if r.OK() && r.Metric == nil {
+			unfit = govern.Disagreeing(len(values)+1, reason.NoNumber, r.NoNumber)
+		}
+		if r.OK() && unfit.What != "" {
+			f.problem("verify", fmt.Sprintf("%s: `%s`", unfit.What, s.Verify.Command), unfit.Do)
+			return nil
 		}
 		if !r.OK() || r.Metric == nil {
 			f.problem("verify", fmt.Sprintf("the verify command fails when it runs again on the unchanged code (%s): `%s`%s", cmp.Or(r.NoNumber, r.Ending()), s.Verify.Command, tailed(r.Outcome)), "It has to exit 0 and print a number each time.")
