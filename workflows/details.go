@@ -191,7 +191,11 @@ func (r *run) checkMessage(name string, payload []byte, now time.Time) (govern.R
 	if err != nil {
 		return govern.Reply{}, err
 	}
-	return govern.Answer(r.State().Ticking(now), r.spec, name, m)
+	reply, err := govern.Answer(r.State().Ticking(now), r.spec, name, m)
+	if err != nil || name != loop.MessageSteer {
+		return reply, err
+	}
+	return govern.Heard(r.State(), int(r.rules), reply)
 }
 
 func (r *run) handleQueries(ctx workflow.Context) error {

@@ -110,9 +110,11 @@ type app struct {
 	contract string
 	notes    []string // of that contract
 
-	json  bool
-	asked bool // for the version
-	ran   bool // the arguments were understood
+	json bool
+	// answered says that something was printed as JSON: an error after that is in it, or only on stderr.
+	answered bool
+	asked    bool // for the version
+	ran      bool // the arguments were understood
 }
 
 // Execute runs a command line and returns its exit code. Data goes to stdout, everything else to stderr.
@@ -167,6 +169,9 @@ func (a *app) execute(ctx context.Context, root *cobra.Command, args []string) i
 		misused.of = cmd.CommandPath()
 	}
 	a.explain(err)
+	if err := a.explainJSON(err); err != nil {
+		a.say("the error can't be written as JSON: %s", err)
+	}
 	return exitCode(err)
 }
 
@@ -339,6 +344,7 @@ func (a *app) output(v any, text string) error {
 
 // printJSON writes a value to stdout as indented JSON.
 func (a *app) printJSON(v any) error {
+	a.answered = true
 	e := json.NewEncoder(a.out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
@@ -386,6 +392,50 @@ func (a *app) explain(err error) {
 			a.indent("Make room on that disk: `pawl doctor` says how much is free, and `pawl clean` lists what ended loops still occupy.")
 		}
 	}
+}
+
+// failure is an error as --json prints it.
+type failure struct {
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+	Fix     string     `json:"fix,omitempty"`
+}
+
+// failureOf returns an error as --json prints it, nil for one that ends a command which has said everything.
+func failureOf(err error) *failure {
+	var problems spec.Problems
+	var f *fault.Error
+	var left *leaving
+	var misused *usageError
+	switch {
+	case exitCode(err) == exitOK:
+		return nil
+	case errors.As(err, &left):
+		if left.why == "" {
+			return nil
+		}
+		return &failure{fault.Cancelled, left.why, ""}
+	case errors.As(err, &misused):
+		return &failure{fault.InvalidMessage, misused.what, fmt.Sprintf("See `%s --help`.", misused.of)}
+	case errors.As(err, &problems):
+		all := list.Map(problems, func(p spec.Problem) string { return p.String() })
+		return &failure{fault.InvalidSpec, strings.Join(all, "\n"), fault.Recovery(fault.InvalidSpec)}
+	case errors.As(err, &f):
+		return &failure{f.Code, f.What, f.Advice()}
+	}
+	return &failure{fault.InfrastructureError, strings.TrimSpace(err.Error()), ""}
+}
+
+// explainJSON prints an error to stdout as {"error": {...}}, if --json was given and nothing was printed yet.
+func (a *app) explainJSON(err error) error {
+	said := failureOf(err)
+	if !a.json || a.answered || a.told != nil || said == nil {
+		return nil
+	}
+	said.Message, said.Fix = held.Known(said.Message), held.Known(said.Fix)
+	return a.printJSON(struct {
+		Error *failure `json:"error"`
+	}{said})
 }
 
 // oneLine returns an error and what to do about it within a sentence.

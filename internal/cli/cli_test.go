@@ -365,6 +365,35 @@ func TestListShowsTheLoopsOfTheService(t *testing.T) {
 	require.Contains(t, b.stdout.String(), "84.7")
 }
 
+func TestAnErrorIsJSONWhereJSONIsAskedFor(t *testing.T) {
+	for args, want := range map[string][2]string{
+		"show nobody": {"LOOP_NOT_FOUND", "no loop"}, "steer": {"INVALID_MESSAGE", "steer"},
+	} {
+		b := newBench(t, newFake())
+		require.Equal(t, 2, b.run(nil, append(strings.Fields(args), "--json")...))
+		var got struct {
+			Error struct{ Code, Message, Fix string }
+		}
+		require.NoError(t, json.Unmarshal([]byte(b.stdout.String()), &got), b.stdout.String())
+		require.Contains(t, got.Error.Code, want[0], args)
+		require.Contains(t, got.Error.Message, want[1], args)
+		require.NotEmpty(t, got.Error.Fix)
+		require.NotEmpty(t, b.stderr.String(), "people read it as before")
+	}
+}
+
+func TestARefusedStartIsListedOnlyWithAll(t *testing.T) {
+	f := waiting()
+	f.begin()
+	f.end(govern.NotReady.Because("the working tree is not clean: a.txt"))
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "list"))
+	require.NotContains(t, b.stdout.String(), "loop-1")
+	require.Equal(t, 0, b.run(nil, "list", "--all"))
+	require.Contains(t, b.stdout.String(), "loop-1")
+	require.Contains(t, b.stdout.String(), "the working tree is not clean")
+}
+
 func TestListAsksForLoopsOfAllKinds(t *testing.T) {
 	f := waiting()
 	b := newBench(t, f)

@@ -2,23 +2,39 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"pawl/internal/launch"
+	"pawl/internal/userrepo"
 )
 
 func (a *app) listCommand() *cobra.Command {
-	return &cobra.Command{
+	all, here := false, false
+	cmd := &cobra.Command{
 		Use: "list", Short: "List all loops, the newest first", Args: noArguments,
 		Long: `List all loops, the newest first. If no engine is running, it lists the loops of this
 host as their ledgers last recorded them. COST and TOKENS are what a loop's agents reported, as
-far as this host's ledger has it. TIME is how long the loop has run, waits included.`,
+far as this host's ledger has it. TIME is how long the loop has run, waits included. A start that
+was refused is left out without --all.`,
 		RunE: a.visiting(func(ctx context.Context, s *session, _ []string) error {
-			return a.rows(ctx, s, func(launch.Row) bool { return true }, "there are no loops yet; `pawl demo` shows one, `pawl run` starts yours")
+			wanted := func(r launch.Row) bool { return all || !r.Refused }
+			none := "there are no loops yet; `pawl demo` shows one, `pawl run` starts yours"
+			if !here {
+				return a.rows(ctx, s, wanted, none)
+			}
+			root, err := userrepo.Root(ctx, ".")
+			if err != nil {
+				return fmt.Errorf("finding this folder's repository: %w", err)
+			}
+			return a.rows(ctx, s, func(r launch.Row) bool { return wanted(r) && r.Repo == root }, "there are no loops of "+root)
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "list refused starts too")
+	cmd.Flags().BoolVar(&here, "here", false, "list only the loops of this folder's repository")
+	return cmd
 }
 
 // sayRecorded says that a list is from the ledgers, if no engine runs.

@@ -47,10 +47,11 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 				}
 			}
 			return a.printJSON(struct {
+				Loop string `json:"loop"` // the ID, as in a list
 				steward.State
 				Trouble string   `json:"trouble,omitempty"`
 				Mended  []string `json:"mended,omitempty"`
-			}{r.State, r.Trouble, r.Mended})
+			}{r.State.Steward, r.State, r.Trouble, r.Mended})
 		}
 		return a.printAbout(r.State.Steward, r.Source, a.style().Steward(r.State, a.deps.Now()))
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pawl/internal/evidence"
+	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
@@ -56,6 +57,9 @@ func (c *Client) Listed(ctx context.Context) ([]launch.Row, error) {
 		}
 		if !loop.Status(r.Status).Ended() {
 			c.addDescribed(ctx, &r)
+		}
+		if r.Status == string(loop.Failed) {
+			c.addFailure(ctx, &r)
 		}
 		rows[i] = r
 	})
@@ -98,6 +102,21 @@ func (c *Client) addResult(ctx context.Context, r *launch.Row) {
 	r.Status = cmp.Or(string(c.Await(ctx, c.SDK.GetWorkflow(ctx, r.Loop, r.Run)).Status), r.Status)
 }
 
+// addFailure adds to a row why the loop failed. A start that was refused has failed before its first iteration, by a code
+// that says so.
+func (c *Client) addFailure(ctx context.Context, r *launch.Row) {
+	ctx, cancel := context.WithTimeout(ctx, workerTimeout)
+	defer cancel()
+	end := c.Await(ctx, c.SDK.GetWorkflow(ctx, r.Loop, r.Run))
+	r.Reason = cmp.Or(r.Reason, end.Result.Reason, end.Lost)
+	r.Refused = refused(r.Iteration, end.Code)
+}
+
+// refused reports whether a loop that failed in an iteration by a code did not start.
+func refused(iteration int, code fault.Code) bool {
+	return iteration == 0 && (code == fault.PreconditionFailed || code == fault.InvalidSpec)
+}
+
 // addRecorded adds to a row what the ledger of its record says, if that can be read. If the loop has published its
 // search attributes, that is what they lack, and what is newer. The memo was written before the loop knew its branch, so
 // the branch of the record is preferred.
@@ -115,6 +134,9 @@ func (c *Client) addRecorded(ctx context.Context, r *launch.Row, record workspac
 	}
 	since(r, s.StartedAt)
 	r.Usage = &s.Usage
+	if s.Status == loop.Failed {
+		r.Reason, r.Refused = s.Reason, refused(s.Iteration, fault.Code(s.ErrorCode))
+	}
 	if s.Proposal != nil {
 		r.Proposal = s.Proposal.State
 	}
@@ -267,7 +289,7 @@ func (c *Client) Kept(ctx context.Context) ([]launch.Row, error) {
 		begins := r.Status == unknown && c.begins(ctx, record)
 		switch {
 		case begins && record.Closed: // its start was refused
-			r.Status = string(loop.Failed)
+			r.Status, r.Refused = string(loop.Failed), true
 		case begins:
 			r.Status = opening
 		case record.Closed && r.Status != unknown:

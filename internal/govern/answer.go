@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"pawl/internal/fault"
+	"pawl/internal/kind"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
 )
@@ -70,6 +71,27 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		return reply, nil
 	}
 	return Reply{}, fault.New(fault.InvalidMessage, "there is no message %q", name)
+}
+
+// Heard returns a reply to guidance, or why it is refused: it needs an agent call to come. Rules below 6 take it always.
+func Heard(s loop.State, version int, reply Reply) (Reply, error) {
+	if version < 6 {
+		return reply, nil
+	}
+	atChange := s.Gate != nil && s.Gate.Kind == loop.GateDiff
+	k, err := kind.Of(s.Kind)
+	switch {
+	case s.HaltRequested != "":
+		return Reply{}, fault.New(fault.InvalidMessage, "the loop is being ended: no agent call follows").
+			Advise("Start another loop with this in its goal.")
+	case !atChange || err != nil:
+		return reply, nil
+	case !k.TriesAgain || s.Budget.Exhausted() != "":
+		return Reply{}, fault.New(fault.InvalidMessage, "no agent call is left: the loop waits only for an answer about its change").
+			Advise("Approve or reject the change, and start another loop with this in its goal.")
+	}
+	reply.Text = "the next agent call is told; one follows only if the change is rejected"
+	return reply, nil
 }
 
 // Closed returns why a message is refused when nothing waits for it: `continue` needs a pause, an answer needs a gate.

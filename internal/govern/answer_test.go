@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
@@ -258,5 +259,27 @@ func TestNoMixOfMessagesApprovesAnotherHash(t *testing.T) {
 			require.GreaterOrEqual(t, len(m.Hash), 16)
 			require.True(t, strings.HasPrefix(hash, m.Hash))
 		}
+	}
+}
+
+func TestA6_GuidanceIsRefusedWhereNoAgentCallIsLeft(t *testing.T) {
+	change, contract := &loop.Gate{Kind: loop.GateDiff}, &loop.Gate{Kind: loop.GateContract}
+	used := loop.Budget{loop.Iterations: {Limit: new(evidence.MustDecimal("1")), Remaining: new(evidence.MustDecimal("0"))}}
+	for name, c := range map[string]struct {
+		state   loop.State
+		version int
+		text    string // "" if it is refused
+	}{
+		"at work":                       {loop.State{Kind: "improve"}, 6, "told"},
+		"at the contract":               {loop.State{Kind: "improve", Gate: contract}, 6, "told"},
+		"at the change of an improve":   {loop.State{Kind: "improve", Gate: change}, 6, ""},
+		"older rules":                   {loop.State{Kind: "improve", Gate: change}, 5, "told"},
+		"at the change of a delivery":   {loop.State{Kind: "deliver", Gate: change}, 6, "the next agent call is told; one follows only if the change is rejected"},
+		"a delivery without iterations": {loop.State{Kind: "deliver", Gate: change, Budget: used}, 6, ""},
+		"halting":                       {loop.State{Kind: "improve", HaltRequested: "enough"}, 6, ""},
+	} {
+		reply, err := govern.Heard(c.state, c.version, govern.Reply{Text: "told"})
+		require.Equal(t, c.text, reply.Text, name)
+		require.Equal(t, c.text == "", err != nil, name)
 	}
 }

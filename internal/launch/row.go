@@ -28,6 +28,9 @@ type Row struct {
 	Usage     *loop.Usage       `json:"usage,omitempty"`    // as last recorded in this host's ledger
 	Proposal  string            `json:"proposal,omitempty"` // open, approved, rejected or applied, as last recorded there
 	Source    string            `json:"source"`             // temporal or ledger
+	Reason    string            `json:"reason,omitempty"`   // why it failed
+	// Refused says that it was refused at its start, and has done nothing.
+	Refused bool `json:"refused,omitempty"`
 	// Trouble says why it can't continue although it asks nobody anything, "" for no trouble.
 	Trouble string `json:"trouble,omitempty"`
 	// Mended says when its files on this host were damaged, how, and what was done about it.

@@ -26,13 +26,16 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 			doing += ", its agent's provider refuses work"
 		case loop.Status(r.Status).Ended() && r.Proposal != "":
 			doing = "proposal " + r.Proposal
+		case r.Reason != "":
+			reason, _, _ := strings.Cut(r.Reason, "\n")
+			doing = Clean(loop.Clip(reason, 60))
 		case loop.Status(r.Status).Ended():
 			doing = ""
 		}
 		best := known("", r.Best, "")
 		started, took := "", ""
 		if r.StartedAt != nil {
-			started = s.when(*r.StartedAt)
+			started = ago(now.Sub(*r.StartedAt))
 			if r.EndedAt != nil || !loop.Status(r.Status).Ended() {
 				took = Duration(cmp.Or(r.EndedAt, &now).Sub(*r.StartedAt))
 			}
@@ -71,6 +74,22 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		}
 	}
 	return text
+}
+
+// ago returns how long ago something was, as a list says it: in the largest unit only.
+func ago(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return "just now"
+	case d < time.Hour:
+		return itoa(int(d/time.Minute)) + " min ago"
+	case d < day:
+		return itoa(int(d/time.Hour)) + " h ago"
+	case d < 2*day:
+		return "1 day ago"
+	}
+	return itoa(int(d/day)) + " days ago"
 }
 
 // Trouble renders what keeps a loop from continuing.
