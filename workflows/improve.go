@@ -415,6 +415,11 @@ func (l *improve) between(ctx workflow.Context) error {
 	if err := l.branches(ctx); err != nil {
 		return err
 	}
+	if l.law().Idles(l.State()) {
+		if err := l.askAboutIdling(ctx); err != nil {
+			return err
+		}
+	}
 	m := l.law().After(l.State())
 	if m.Do == govern.AskPerson && l.rules >= 6 {
 		var err error
@@ -473,6 +478,18 @@ func (l *improve) blame(ctx workflow.Context, question govern.Move) (govern.Move
 		l.Emit(ctx, loop.Event{Type: loop.Warned, Step: "verify", Reason: fmt.Sprintf("verify printed no number twice in a row, but %s for the code without these changes, so they are at fault", out.Metric)})
 	}
 	return l.law().AfterReference(question, why), nil
+}
+
+// askAboutIdling asks a person whether the agent should be called again, although it seems not to work.
+func (l *improve) askAboutIdling(ctx workflow.Context) error {
+	ask := fmt.Sprintf("the agent changed nothing %d times in a row, in less than a second each time, so it seems not to work: read what it printed (`pawl transcript`), then answer %s", l.State().QuickNothings, govern.Retry)
+	a, err := l.wait(ctx, loop.Gate{
+		Kind: loop.GateQuestion, Summary: ask, Choices: []string{govern.Retry, govern.HaltLoop}, Answers: []string{loop.MessageAnswer},
+	})
+	if err == nil && a.Choice == govern.HaltLoop {
+		return stop(govern.Interrupted.Because("halted by " + cmp.Or(a.By, "a person") + ": the agent seems not to work"))
+	}
+	return err
 }
 
 // measureAnew measures the baseline with an amended verify command, on the code kept so far, before anything is

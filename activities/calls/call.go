@@ -116,6 +116,9 @@ func makeCall(ctx context.Context, w *steps.Work, in act.Call) (out act.Called, 
 		return out, err
 	}
 	printed := talk.Collect(&out, command.Stdout, in)
+	if err := talk.doubtSuccess(ctx, w.Workspace, in, &out, printed); err != nil {
+		return out, err
+	}
 	warnings, err := talk.signed.check()
 	for _, text := range warnings {
 		out.Warn(text)

@@ -79,6 +79,12 @@ func (e *Exchange) classify(out *act.Called, refusal *outcome.Refusal, now time.
 	if refusal == nil {
 		refusal = &outcome.Refusal{Class: out.Class, Said: lastLines(out.Tail)}
 	}
+	e.refuse(out, refusal, now)
+}
+
+// refuse makes the call one that its provider refused.
+func (e *Exchange) refuse(out *act.Called, refusal *outcome.Refusal, now time.Time) {
+	out.Class = refusal.Class
 	until := refusal.When(now)
 	out.Refused = &act.Refused{Status: refusal.Status, Said: loop.Clip(hosted.Said(refusal.Said), 300)}
 	if until.After(now.Add(maxSleep)) { // such a time is ignored, so that no loop sleeps for years

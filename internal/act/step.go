@@ -118,6 +118,8 @@ type Refused struct {
 	Status int       `json:"status,omitempty"` // the HTTP status
 	Said   string    `json:"said,omitempty"`
 	Until  time.Time `json:"until,omitzero"` // when it works again, zero if unknown
+	// Printed says that the program reported success, changed nothing, and printed the refusal as its last words.
+	Printed bool `json:"printed,omitempty"`
 }
 
 // Core returns what all outcomes have in common.

@@ -68,6 +68,7 @@ func ImproveOf(s spec.Spec, version int) Improve {
 const (
 	agentFailures = 3 // error:agent in a row: the loop fails
 	noNumbers     = 2 // error:no-number in a row: the command is at fault, not the change
+	quickNothings = 5 // calls in a row that changed nothing, in under a second each: the agent does not work
 )
 
 // Tries is what the iteration has spent on its change so far.
@@ -287,7 +288,10 @@ func (r Improve) AfterReference(question Move, why string) Move {
 	return question
 }
 
-// The choices of a person when the verify command seems to be at fault.
+// Idles reports whether the agent seems not to work at all: it answers at once, again and again, and changes nothing.
+func (r Improve) Idles(s loop.State) bool { return r.Version >= 6 && s.QuickNothings >= quickNothings }
+
+// The choices of a person when the verify command or the agent seems to be at fault.
 const (
 	Retry    = "retry"
 	HaltLoop = "halt"

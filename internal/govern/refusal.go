@@ -39,6 +39,8 @@ func AfterRefusal(a spec.Agent, class outcome.Class, r act.Refused, times int, n
 	}
 	often := "refused " + evidence.Counted(times, "time") + " in a row"
 	switch {
+	case r.Printed:
+		return Patience{Ask: fmt.Sprintf("the agent printed an error of its provider (%s), reported success and changed nothing: answer %s once it works again", said, Retry)}
 	case class == outcome.AuthMissing:
 		return Patience{Ask: fmt.Sprintf("%s can't sign in to its provider (%s): %s, then answer %s", a.Use, said, signIn(a.Use), Retry)}
 	case r.Until.After(now) && times <= mostRefusals:

@@ -12,6 +12,7 @@ import (
 	"pawl/internal/list"
 	"pawl/internal/outcome"
 	"pawl/internal/reason"
+	"pawl/internal/spec"
 	"pawl/internal/task"
 )
 
@@ -224,7 +225,7 @@ var effects = map[Type]func(*State, Event){
 		}
 		s.Kept = list.Last(append(slices.Clip(s.Kept), keptOf(*e.Record)), KeepCommits)
 		s.keptOn(on, e)
-		s.AgentFailures = 0
+		s.AgentFailures, s.QuickNothings = 0, 0
 		s.record(e)
 	},
 	IterationFailed: func(s *State, e Event) {
@@ -237,6 +238,7 @@ var effects = map[Type]func(*State, Event){
 			s.DiscardsInARow++
 		}
 		s.AgentFailures = inARow(s.AgentFailures, e.FailureReason == reason.AgentFailed)
+		s.QuickNothings = inARow(s.QuickNothings, e.FailureReason == reason.NoChange && s.QuickCall)
 		if e.Tree != "" {
 			s.Tried = list.Last(append(slices.Clip(s.Tried), Tried{e.Tree, e.Metric, e.Record.N}), KeepTried)
 		}
@@ -268,7 +270,7 @@ var effects = map[Type]func(*State, Event){
 			s.Given = list.Last(append(slices.Clip(s.Given), given), KeepAnswers)
 		}
 		if e.Gate.Kind == GateQuestion && e.Answer.Message == MessageAnswer && !s.Underway() {
-			s.NoNumbers = 0
+			s.NoNumbers, s.QuickNothings = 0, 0
 		}
 		if e.Gate.Kind == GatePause && s.Steward != "" && e.Answer.By == StewardName(s.Steward) { // the steward ends the sleep
 			s.wake(e.Time)
@@ -391,6 +393,9 @@ func (s *State) count(step func(Course) Course) {
 	}
 }
 
+// quickCallMs is the time within which no agent reads a task, let alone works on it.
+const quickCallMs = 1000
+
 // applyStep adds what a step cost. Guidance is for one agent call and is removed after it. Guidance that came during
 // the call stays, and so does all guidance for a call that will be repeated.
 func applyStep(s *State, e Event) {
@@ -411,6 +416,9 @@ func applyStep(s *State, e Event) {
 	s.IterationSteps += int(u.AgentCalls)
 	if u.AgentCalls > 0 {
 		s.RateLimit = e.RateLimit
+		if e.Role == spec.RoleWriter {
+			s.QuickCall = u.ActiveMs < quickCallMs
+		}
 	}
 	if e.Told > 0 {
 		s.Guidance = slices.DeleteFunc(slices.Clone(s.Guidance), func(n Note) bool { return n.Seq <= e.Told })

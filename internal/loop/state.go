@@ -153,6 +153,8 @@ type State struct {
 	Strategy       int               `json:"strategy,omitempty"`   // how often it was shifted (P8)
 	AgentFailures  int               `json:"agentFailures,omitempty"`
 	NoNumbers      int               `json:"noNumbers,omitempty"`
+	QuickCall      bool              `json:"quickCall,omitempty"`      // the last call of a writer took less than a second
+	QuickNothings  int               `json:"quickNothings,omitempty"`  // iterations in a row whose quick call changed nothing
 	IterationSteps int               `json:"iterationSteps,omitempty"` // agent calls in this iteration (E4)
 	IterationStart time.Time         `json:"iterationStart,omitzero"`
 	PauseRequested bool              `json:"pauseRequested,omitempty"`

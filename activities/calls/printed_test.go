@@ -1,0 +1,49 @@
+package calls_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/outcome"
+	"pawl/internal/spec"
+	"pawl/test/actest"
+)
+
+// TestAnErrorOfTheAPIIsNoSuccess has agents of `use: command` that exit 0.
+func TestAnErrorOfTheAPIIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, script string
+		class        outcome.Class
+	}{
+		{"the last line", `echo working; echo "API Error: Rate limit reached"`, outcome.RateLimited},
+		{"the first line", `echo "API Error: 529 Overloaded"; echo "{"; echo "}"`, outcome.ProviderDown},
+		{"stderr", `echo "Not logged in · Please run /login" >&2`, outcome.AuthMissing},
+		{"the result file", `echo '{"description": "You have hit your limit · resets 3pm (UTC)"}' >"$PAWL_RESULT"`, outcome.RateLimited},
+		{"with a change", `echo x >>words.txt; echo "API Error: Rate limit reached"`, outcome.Done},
+		{"a test that speaks of it", `echo "TestLimiter: got API Error: Rate limit reached, want 200"`, outcome.Done},
+		{"in the middle", `echo a; echo "API Error: Rate limit reached"; echo "then it worked: nothing to do"`, outcome.Done},
+		{"exit 1", `echo "API Error: Rate limit reached"; exit 1`, outcome.Failed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "agent.sh")
+			require.NoError(t, os.WriteFile(file, []byte(c.script), 0o600))
+			l := actest.BeginWith(t, spec.Deny, func(_ string, doc map[string]any) {
+				doc["agent"] = map[string]any{"command": []any{"sh", file}}
+			})
+			l.Iterate()
+			out, err := call(l, 1, nil)
+			require.NoError(t, err)
+			require.Equal(t, c.class, out.Class, fmt.Sprintf("%+v", out))
+			require.Equal(t, c.class.Refused(), out.Refused != nil)
+			if out.Refused != nil {
+				require.True(t, out.Refused.Printed)
+			}
+		})
+	}
+}
