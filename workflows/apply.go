@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -31,7 +32,7 @@ func Apply(ctx workflow.Context, input converter.RawValue) (*act.Applied, error)
 		return nil, err
 	}
 	if m := out.Moved; m != nil {
-		f := fault.New(fault.BaseMoved, "%s has moved since the proposal was approved; the proposal that takes its place has the hash %s", out.Branch, m.Hash)
+		f := fault.New(fault.BaseMoved, "%s; the proposal that takes its place has the hash %s", strings.TrimSuffix(out.MovedReason(in.Hash), "."), m.Hash)
 		return nil, wire.Encode(f, out)
 	}
 	return &out, nil

@@ -150,7 +150,7 @@ func (r *run) applyNow(ctx workflow.Context, a loop.Answer) (again bool, err err
 	case out.Moved != nil:
 		r.Emit(ctx, loop.Event{
 			Type: loop.ProposalMade, Proposal: out.Moved, Head: out.Moved.Head,
-			Reason: out.Branch + " has moved since the proposal " + short(p.Hash) + " was made",
+			Reason: out.MovedReason(short(p.Hash)),
 		})
 		return true, nil
 	}

@@ -276,7 +276,7 @@ func radius(ctx context.Context, ws *hosted.Workspace, at, head string, rules sp
 	known, base := page.State.ChangedFilesCount, page.State.Own()
 	full := len(paths) > len(out.Files) || known != len(page.State.ChangedFiles) || known+len(paths) > loop.KeepFiles
 	if rules.MaxTotalFiles != nil || full {
-		touched, err := ws.Objects.Touched(ctx, base, head)
+		touched, err := ws.Objects.Touched(ctx, base, page.State.Base, head)
 		if err != nil {
 			return err
 		}

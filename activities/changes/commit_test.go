@@ -153,7 +153,7 @@ func TestE3_AnApplyThatWasCutOffIsTakenUpWhereverTheBaseIs(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, out.Already)
 		require.Nil(t, out.Moved)
-		require.Equal(t, tip, out.Proposal.Commit)
+		require.Equal(t, gittest.Git(t, l.User, "rev-parse", tip+"^"), out.Proposal.Commit)
 	})
 }
 

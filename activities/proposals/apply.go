@@ -21,9 +21,12 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/git"
 	"pawl/internal/govern"
+	"pawl/internal/ledger"
 	"pawl/internal/loop"
+	"pawl/internal/spec"
 	"pawl/internal/store"
 	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
 )
 
 // Apply applies an approved proposal to the user's branch.
@@ -51,7 +54,7 @@ func (a *Proposals) ApplyHere(ctx context.Context, in act.Apply) (act.Applied, e
 	event := loop.Event{Type: loop.ProposalApplied, Time: in.Time, By: loop.Clip(in.By, 200), How: in.How, Proposal: out.Proposal, Commit: out.Commit}
 	if out.Moved != nil {
 		event = loop.Event{Type: loop.ProposalMade, Time: in.Time, Proposal: out.Moved, Head: out.Moved.Head,
-			Reason: fmt.Sprintf("%s has moved since the proposal %s was made", out.Branch, s.Proposal.Hash[:16])}
+			Reason: out.MovedReason(s.Proposal.Hash[:16])}
 	}
 	if out.Already && s.Proposal.State == govern.Applied {
 		return out, nil // it is already recorded
@@ -89,6 +92,7 @@ type application struct {
 	in       act.Apply
 	state    loop.State // the state of the loop
 	proposal loop.Proposal
+	spec     spec.Spec
 	branch   string // the branch as people name it
 	change   string // the hash of its diff alone
 }
@@ -121,7 +125,12 @@ func apply(ctx context.Context, ws *hosted.Workspace, head string, s loop.State,
 		out.Patch, err = x.writePatch(ctx)
 		return out, err
 	}
-	if x.branch, err = onto(ctx, ws, head); err != nil {
+	c, err := ws.Book.Contract(ctx, head)
+	if err != nil {
+		return out, err
+	}
+	x.spec = c.Spec
+	if x.branch, err = onto(ws, c); err != nil {
 		return out, err
 	}
 	out.Branch = x.branch
@@ -141,7 +150,8 @@ func apply(ctx context.Context, ws *hosted.Workspace, head string, s loop.State,
 	} else {
 		out.Commit, err = x.landed(ctx, tip)
 		if err == nil && out.Commit == "" {
-			if out.Moved, err = x.renew(ctx, tip); err == nil && out.Moved == nil {
+			out.Moved, out.Rewritten, err = x.renew(ctx, tip)
+			if err == nil && out.Moved == nil {
 				out.Commit = tip
 			}
 		}
@@ -164,11 +174,7 @@ func (x *application) standing(ctx context.Context) (err error) {
 }
 
 // onto returns the branch that the loop started from.
-func onto(ctx context.Context, ws *hosted.Workspace, head string) (string, error) {
-	c, err := ws.Book.Contract(ctx, head)
-	if err != nil {
-		return "", err
-	}
+func onto(ws *hosted.Workspace, c ledger.Contract) (string, error) {
 	if name := cmp.Or(c.Branch, ws.Onto, c.Spec.Repo.Base); name != "" {
 		return git.BranchName(name), nil
 	}
@@ -204,19 +210,55 @@ func (x *application) land(ctx context.Context) (string, error) {
 
 // commit makes the commit that the branch moves to.
 func (x *application) commit(ctx context.Context) (string, error) {
-	if x.in.How == act.FastForward {
-		return x.proposal.Head, nil
+	switch x.in.How {
+	case act.FastForward:
+		return x.line(ctx)
+	case act.Merge:
+		tip, err := x.line(ctx)
+		if err != nil {
+			return "", err
+		}
+		text := fmt.Sprintf("Merge branch '%s' into %s", git.BranchName(x.Branch), x.branch) + kept(x.state)
+		return x.make(ctx, text, x.proposal.Base, tip)
 	}
-	c := store.NewCommit{
-		Tree: x.proposal.Head, Parents: []string{x.proposal.Base}, Author: x.Author(), Time: x.in.Time,
-		Message:  subject(x.state.Goal) + kept(x.state),
+	return x.squash(ctx)
+}
+
+// line returns the last of the commits that bring the proposal onto its base: those that the loop kept, without
+// attempts and reverts. They are made from the store. If they don't lead to what was approved, there is one commit.
+func (x *application) line(ctx context.Context) (string, error) {
+	tip, err := keptLine(ctx, x.Workspace, x.proposal.Base, x.proposal.Head)
+	if errors.Is(err, store.ErrMerge) { // the base has moved
+		return x.squash(ctx)
+	}
+	if err != nil {
+		return "", fmt.Errorf("making the kept commits: %w", err)
+	}
+	line, err := x.Objects.ReadCommit(ctx, tip)
+	if err != nil {
+		return "", fmt.Errorf("reading the kept commits: %w", err)
+	}
+	head, err := x.Objects.ReadCommit(ctx, x.proposal.Head)
+	if err != nil {
+		return "", fmt.Errorf("reading the proposal's commit: %w", err)
+	}
+	if line.Tree != head.Tree {
+		return x.squash(ctx)
+	}
+	return tip, nil
+}
+
+// squash makes the one commit on the base that has the proposal.
+func (x *application) squash(ctx context.Context) (string, error) {
+	return x.make(ctx, subject(x.state.Goal)+kept(x.state), x.proposal.Base)
+}
+
+// make makes a commit with the proposal's tree.
+func (x *application) make(ctx context.Context, text string, parents ...string) (string, error) {
+	return x.Objects.Make(ctx, store.NewCommit{
+		Tree: x.proposal.Head, Parents: parents, Author: x.Author(), Time: x.in.Time, Message: text,
 		Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: x.Loop}, {Key: "Pawl-Proposal", Value: x.proposal.Hash}},
-	}
-	if x.in.How == act.Merge {
-		c.Parents = append(c.Parents, x.proposal.Head)
-		c.Message = fmt.Sprintf("Merge branch '%s' into %s", git.BranchName(x.Branch), x.branch) + kept(x.state)
-	}
-	return x.Objects.Make(ctx, c)
+	})
 }
 
 // check reads the user's branch again: it must now have exactly what was approved.
@@ -233,7 +275,7 @@ func (x *application) check(ctx context.Context) error {
 }
 
 // landed returns the commit by which the branch already has the proposal, "" if it has no such commit: an earlier
-// attempt was cut off, or somebody has merged it by hand.
+// attempt was cut off, or somebody has merged it by hand. Commits are made anew at each apply, so the tree counts.
 func (x *application) landed(ctx context.Context, tip string) (string, error) {
 	for _, commit := range []string{x.proposal.Commit, x.proposal.Head} {
 		if commit == "" {
@@ -247,31 +289,122 @@ func (x *application) landed(ctx context.Context, tip string) (string, error) {
 			return commit, nil
 		}
 	}
-	return "", nil
+	return x.Objects.WithTree(ctx, x.proposal.Base, tip, x.proposal.Head)
 }
 
-// renew merges the moved base into the loop's branch. The result is a new proposal: nobody has approved its hash, and
+// renew brings the loop's own change onto the moved base. The result is a new proposal: nobody has approved its hash, and
 // the work was measured on the old base only. It returns nil if the base already has everything: an earlier attempt
 // that squashed was cut off, or somebody has taken the change by hand, and more commits may have come since.
-func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, error) {
-	parents := []string{x.proposal.Head, tip}
-	tree, err := x.Objects.Merge(ctx, x.proposal.Head, tip)
-	if conflict, ok := errors.AsType[*store.Conflict](err); ok {
-		return nil, fault.New(fault.BaseMoved, "%s has moved and conflicts with the proposal: %s", x.branch, conflict.Error()).
-			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", git.BranchName(x.Branch), x.branch))
-	}
-	var base git.Commit
-	if err == nil {
-		base, err = x.Objects.ReadCommit(ctx, tip)
-	}
+func (x *application) renew(ctx context.Context, tip string) (*loop.Proposal, *act.Rewritten, error) {
+	hasBase, err := x.Objects.Contains(ctx, tip, x.proposal.Base)
 	if err != nil {
-		return nil, fmt.Errorf("putting the proposal onto %s: %w", x.branch, err)
+		return nil, nil, err
+	}
+	tree, err := x.carry(ctx, tip, hasBase)
+	if err != nil {
+		return nil, nil, err
+	}
+	base, err := x.Objects.ReadCommit(ctx, tip)
+	if err != nil {
+		return nil, nil, fmt.Errorf("putting the proposal onto %s: %w", x.branch, err)
 	}
 	if base.Tree == tree {
-		return nil, nil
+		return nil, nil, nil
 	}
+	if err := x.checkScope(ctx, tip, tree); err != nil {
+		return nil, nil, err
+	}
+	renewed, err := x.propose(ctx, tip, tree)
+	if err != nil || hasBase {
+		return renewed, nil, err
+	}
+	rewritten, err := x.rewritten(ctx, tip)
+	return renewed, rewritten, err
+}
+
+// carry returns the tree of the moved base with the loop's own change. If the base was rewritten, the histories say
+// nothing: a merge would bring back what was removed.
+func (x *application) carry(ctx context.Context, tip string, hasBase bool) (tree string, err error) {
+	if hasBase && !x.proposal.Anew {
+		tree, err = x.Objects.Merge(ctx, x.proposal.Head, tip)
+	} else {
+		tree, err = x.Objects.Carry(ctx, x.proposal.Base, x.proposal.Head, tip)
+	}
+	conflict, conflicts := errors.AsType[*store.Conflict](err)
+	switch {
+	case conflicts && hasBase:
+		return "", fault.New(fault.BaseMoved, "%s has moved and conflicts with the proposal: %s", x.branch, conflict.Error()).
+			Advise(fmt.Sprintf("Merge %s by hand, or start the loop again from where %s is now.", git.BranchName(x.Branch), x.branch))
+	case conflicts:
+		return "", fault.New(fault.BaseMoved, "%s was rewritten: it no longer has %s, and it conflicts with the proposal: %s", x.branch, x.proposal.Base[:10], conflict.Error()).
+			Advise(fmt.Sprintf("Start the loop again from where %s is now. Don't merge %s: it still has what was removed.", x.branch, git.BranchName(x.Branch)))
+	case err != nil:
+		return "", fmt.Errorf("putting the proposal onto %s: %w", x.branch, err)
+	}
+	return tree, nil
+}
+
+// checkScope refuses a change that reaches files which are neither the loop's own nor in its scope: one that was renamed
+// on the new base, for example.
+func (x *application) checkScope(ctx context.Context, tip, tree string) error {
+	own, err := x.paths(ctx, x.proposal.Base, x.proposal.Head)
+	if err != nil {
+		return err
+	}
+	reached, err := x.paths(ctx, tip, tree)
+	if err != nil {
+		return err
+	}
+	outside := slices.DeleteFunc(reached, func(path string) bool { return slices.Contains(own, path) || x.spec.Match(path) })
+	if len(outside) == 0 {
+		return nil
+	}
+	return fault.New(fault.BaseMoved, "%s has moved, and there the change would reach files outside the scope: %s", x.branch, git.QuoteSome(outside)).
+		Advise(fmt.Sprintf("Start the loop again from where %s is now.", x.branch))
+}
+
+// paths returns the paths that differ between two commits.
+func (x *application) paths(ctx context.Context, from, to string) (paths []string, err error) {
+	files, err := x.Objects.Changes(ctx, from, to)
+	if err != nil {
+		return nil, fmt.Errorf("comparing %s with %s: %w", from, to, err)
+	}
+	for _, f := range files {
+		paths = append(paths, f.Path)
+		if f.OldPath != "" {
+			paths = append(paths, f.OldPath)
+		}
+	}
+	return paths, nil
+}
+
+// rewritten says what of pawl still reaches the commits that the branch no longer has.
+func (x *application) rewritten(ctx context.Context, tip string) (*act.Rewritten, error) {
+	gone, err := x.Objects.Gone(ctx, x.proposal.Base, tip)
+	if err != nil {
+		return nil, err
+	}
+	out := &act.Rewritten{Base: x.proposal.Base}
+	if out.Refs, err = userrepo.RefsTo(ctx, x.Objects, x.repo, gone); err != nil {
+		return nil, fmt.Errorf("looking for refs to what was removed: %w", err)
+	}
+	records, err := workspace.List(x.Machine.Home)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		refs := []string{r.Branch, r.Ledger, workspace.CleanBranch(r.Branch)}
+		if r.Store == x.Record.Store && slices.ContainsFunc(refs, func(ref string) bool { return slices.Contains(out.Refs, ref) }) {
+			out.Loops = append(out.Loops, r.Ref)
+		}
+	}
+	return out, nil
+}
+
+// propose moves the loop's branch to a commit with a tree on top of the moved base, and returns the proposal of it.
+func (x *application) propose(ctx context.Context, tip, tree string) (*loop.Proposal, error) {
 	head, err := x.Objects.Make(ctx, store.NewCommit{
-		Tree: tree, Parents: parents, Author: x.Author(), Time: x.in.Time,
+		Tree: tree, Parents: []string{x.proposal.Head, tip}, Author: x.Author(), Time: x.in.Time,
 		Message: fmt.Sprintf("Merge branch '%s' into %s", x.branch, git.BranchName(x.Branch)), Trailers: []git.Trailer{{Key: "Pawl-Loop", Value: x.Loop}},
 	})
 	if err != nil {

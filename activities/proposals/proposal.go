@@ -189,18 +189,9 @@ func cleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) e
 			return errors.Join(err, fmt.Errorf("%s is another loop's", ref))
 		}
 	}
-	kept, err := ws.Objects.Settled(ctx, base, head)
-	if err != nil || len(kept) == 0 {
+	tip, err := keptLine(ctx, ws, base, head)
+	if err != nil || tip == base {
 		return err
-	}
-	tip := base
-	for _, c := range kept {
-		tip, err = ws.Objects.Make(ctx, store.NewCommit{
-			Tree: c.Tree, Parents: []string{tip}, Author: c.Author, Time: c.Time, Message: iterated().ReplaceAllString(c.Message, ""),
-		})
-		if err != nil {
-			return err
-		}
 	}
 	if before != tip {
 		if err := ws.Objects.SetRef(ctx, ref, tip, before); err != nil {
@@ -213,4 +204,23 @@ func cleanBranch(ctx context.Context, ws *hosted.Workspace, base, head string) e
 	}
 	defer repo.Close()
 	return userrepo.Move(ctx, ws.Objects, repo, ref, tip, before)
+}
+
+// keptLine makes the kept changes from base to head a line of commits, and returns the last one; base if there are none.
+// The same base and head make the same commits.
+func keptLine(ctx context.Context, ws *hosted.Workspace, base, head string) (tip string, err error) {
+	kept, err := ws.Objects.Settled(ctx, base, head)
+	if err != nil {
+		return "", err
+	}
+	tip = base
+	for _, c := range kept {
+		tip, err = ws.Objects.Make(ctx, store.NewCommit{
+			Tree: c.Tree, Parents: []string{tip}, Author: c.Author, Time: c.Time, Message: iterated().ReplaceAllString(c.Message, ""),
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return tip, nil
 }

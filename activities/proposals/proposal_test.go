@@ -42,8 +42,10 @@ func TestE3_TheFirstWordOnAProposalCounts(t *testing.T) {
 	}
 	landed, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Proposal.Hash, How: act.FastForward, Time: actest.When})
 	require.NoError(t, err)
-	require.Equal(t, l.Head, landed.Commit)
-	require.Equal(t, l.Head, gittest.Git(t, l.User, "rev-parse", "main"))
+	require.Equal(t, landed.Commit, gittest.Git(t, l.User, "rev-parse", "main"))
+	require.Equal(t, l.Opened.Base, gittest.Git(t, l.User, "rev-parse", "main^"), "the kept change alone")
+	require.Equal(t, "a change", gittest.Git(t, l.User, "log", "-1", "--format=%s", "main"))
+	require.Empty(t, gittest.Git(t, l.User, "diff", "main", l.Head))
 	again, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Proposal.Hash, How: act.FastForward, Time: actest.When})
 	require.NoError(t, err)
 	require.True(t, again.Already)
@@ -62,4 +64,85 @@ func TestAnAmendedContractIsAnotherOne(t *testing.T) {
 	other, err := l.Amend(t.Context(), act.Amend{Ref: l.Opened.Ref, Base: l.Opened.Base, Spec: amended})
 	require.NoError(t, err)
 	require.NotEqual(t, l.Opened.Contract, other.Contract)
+}
+
+// An owner takes a secret out of history while a proposal waits.
+func TestA7_WhatWasRewrittenAwayNeverComesBack(t *testing.T) {
+	t.Parallel()
+	for name, rewrite := range map[string][][]string{
+		"amended": {{"rm", "-q", "config.txt"}, {"commit", "-q", "--amend", "--allow-empty", "-m", "without config"}},
+		"reset":   {{"reset", "-q", "--hard", "HEAD~1"}},
+	} {
+		for _, how := range []string{act.FastForward, act.Merge, act.Squash} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				l := actest.BeginWith(t, spec.Deny, func(user string, _ map[string]any) {
+					gittest.Write(t, user+"/config.txt", "pw\n")
+					gittest.Git(t, user, "add", "-A")
+					gittest.Git(t, user, "commit", "-qm", "config")
+				})
+				l.Iterate()
+				gittest.Write(t, l.Opened.Desk+"/work/a", "better\n")
+				l.CommitDesk("")
+				closed, err := l.Close(t.Context(), act.Close{Base: l.Opened.Base, Head: l.Head, Entry: l.Entry(
+					loop.Event{Type: loop.ProposalMade, Head: l.Head}, loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed},
+				)})
+				require.NoError(t, err)
+				for _, args := range rewrite {
+					gittest.Git(t, l.User, args...)
+				}
+				tip := gittest.Git(t, l.User, "rev-parse", "main")
+				apply := func(hash string) act.Applied {
+					_, err := l.ReviewHere(t.Context(), act.Review{Loop: "x", Hash: hash, Answer: "approve", By: "ann", Time: actest.When})
+					require.NoError(t, err)
+					out, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: hash, How: how, Time: actest.When})
+					require.NoError(t, err)
+					return out
+				}
+
+				out := apply(closed.Proposal.Hash)
+				require.Equal(t, []any{tip, 1}, []any{out.Moved.Base, out.Moved.Files})
+				require.Equal(t, &act.Rewritten{
+					Base: l.Opened.Base, Refs: []string{"refs/heads/pawl/x", "refs/pawl-ledger/x"}, Loops: []string{l.Opened.Ref},
+				}, out.Rewritten)
+				require.Contains(t, out.MovedReason("h"), "`pawl clean --refs "+l.Opened.Ref+"`")
+				require.Equal(t, tip, gittest.Git(t, l.User, "rev-parse", "main"))
+
+				out = apply(out.Moved.Hash)
+				require.Equal(t, "work/a", gittest.Git(t, l.User, "diff", "--name-only", tip, "main"))
+				require.Equal(t, tip, gittest.Git(t, l.User, "rev-parse", "main^"))
+				require.Equal(t, "0", gittest.Git(t, l.User, "rev-list", "--count", "main.."+tip))
+				_, err = gittest.TryGit(l.User, "merge-base", "--is-ancestor", l.Opened.Base, "main")
+				require.Error(t, err, "the old commit is in no history of main")
+				require.NoFileExists(t, l.User+"/config.txt")
+				again, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Hash, How: how, Time: actest.When})
+				require.NoError(t, err)
+				require.True(t, again.Already)
+			})
+		}
+	}
+}
+
+// A file that was renamed on the new base takes the loop's change along, but not out of the scope.
+func TestA7_AMovedBaseLeadsNoChangeOutOfTheScope(t *testing.T) {
+	t.Parallel()
+	l := actest.BeginWith(t, spec.Deny, func(user string, _ map[string]any) {
+		gittest.Write(t, user+"/work/long", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+		gittest.Git(t, user, "add", "-A")
+		gittest.Git(t, user, "commit", "-qm", "long")
+	})
+	l.Iterate()
+	gittest.Write(t, l.Opened.Desk+"/work/long", "1\n2\n3\n4\n5\n6\n7\n8\nbetter\n")
+	l.CommitDesk("")
+	out, err := l.Close(t.Context(), act.Close{Base: l.Opened.Base, Head: l.Head, Entry: l.Entry(
+		loop.Event{Type: loop.ProposalMade, Head: l.Head}, loop.Event{Type: loop.AutonomyCompleted, Status: loop.Completed},
+	)})
+	require.NoError(t, err)
+	gittest.Git(t, l.User, "mv", "work/long", "deploy")
+	gittest.Git(t, l.User, "commit", "-qm", "rename")
+	_, err = l.ReviewHere(t.Context(), act.Review{Loop: "x", Hash: out.Proposal.Hash, Answer: "approve", By: "ann", Time: actest.When})
+	require.NoError(t, err)
+	_, err = l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Proposal.Hash, How: act.FastForward, Time: actest.When})
+	require.Equal(t, fault.BaseMoved, fault.CodeOf(err))
+	require.ErrorContains(t, err, "outside the scope: deploy")
 }

@@ -100,7 +100,7 @@ func (c *Client) branch(ctx context.Context, store *store.Store, record workspac
 	}
 	in, err := store.Contains(ctx, at, report.Code)
 	if err == nil && in && report.Ended {
-		if in, err = store.Merges(ctx, at, report.Code); in {
+		if in, err = store.Renews(ctx, at, report.Base, report.Code); in {
 			cutOff = fmt.Sprintf("an apply was cut off: the branch %s is on the moved base (%s), which the ledger does not record yet. The worker goes on with it, or apply again: `pawl apply %s`", name, at, record.Loop)
 		}
 	}

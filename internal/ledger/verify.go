@@ -22,6 +22,7 @@ type Report struct {
 	Rows    int    // the rows of a loop's results file
 	Terms   string // SHA-256 of the contract, or of the charter
 	Code    string // the commit that the last entry stands for
+	Base    string // of a loop's proposal, if it has one
 	Ended   bool
 	Commits []string // the commits of the entries, in order
 	Cut     bool     // the ledger can't be read beyond these entries
@@ -144,6 +145,9 @@ func checkLoop(r *Report, e chapter[loop.State]) {
 		e.wrong("%s has the hash %s, but %s was approved", PlanFile, hash, e.state.Plan.Hash)
 	}
 	r.Code, r.Ended = e.state.Head, e.state.Status.Ended()
+	if p := e.state.Proposal; p != nil {
+		r.Base = p.Base
+	}
 	if c := e.state.Contract; c != nil {
 		r.Terms = c.Hash
 	}

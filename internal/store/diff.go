@@ -102,13 +102,14 @@ func (s *Store) WriteProposal(ctx context.Context, preface, base, head string, t
 }
 
 // Touched lists the paths that any commit after base up to head changed, including commits that were undone, sorted.
-// A rename counts as two paths.
-func (s *Store) Touched(ctx context.Context, base, head string) ([]string, error) {
-	if err := errors.Join(git.CheckRev(base), git.CheckRev(head)); err != nil {
+// A rename counts as two paths. Commits that begun reaches do not count: if the base was rewritten, they are no longer
+// in base.
+func (s *Store) Touched(ctx context.Context, base, begun, head string) ([]string, error) {
+	if err := errors.Join(git.CheckRev(base), git.CheckRev(begun), git.CheckRev(head)); err != nil {
 		return nil, err
 	}
 	out, err := s.run.Run(ctx, "log", "--format=", "--name-only", "-z", "--no-renames", "--no-color", "--ignore-submodules=none",
-		base+".."+head, "--")
+		head, "^"+base, "^"+begun, "--")
 	if err != nil {
 		return nil, err
 	}

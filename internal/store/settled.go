@@ -2,15 +2,20 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pawl/internal/git"
 )
 
+// ErrMerge is the error of commits that are not one line.
+var ErrMerge = errors.New("not one line of commits")
+
 // Settled returns the commits after base up to head whose changes are still in head, oldest first. It leaves out
-// commits that were undone, reverts, and commits that went back to an earlier one. A commit with several parents is
-// an error.
+// commits that were undone, reverts, and commits that went back to an earlier one. If there is a merge between them,
+// the error is ErrMerge.
 func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Commit, err error) {
 	if err := git.CheckHashes(base, head); err != nil {
 		return nil, err
@@ -26,7 +31,7 @@ func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Comm
 				return line, nil
 			}
 			if len(c.Parents) != 1 {
-				return nil, fmt.Errorf("%s has %d parents", id, len(c.Parents))
+				return nil, fmt.Errorf("%s has %d parents: %w", id, len(c.Parents), ErrMerge)
 			}
 		}
 	})
@@ -50,4 +55,27 @@ func (s *Store) Settled(ctx context.Context, base, head string) (kept []git.Comm
 		at[c.ID] = kept
 	}
 	return kept, nil
+}
+
+// WithTree returns the oldest commit after base, up to tip on its first parents, that has the tree of a commit; "" if
+// none has it.
+func (s *Store) WithTree(ctx context.Context, base, tip, commit string) (string, error) {
+	tree, err := s.treeOf(ctx, commit)
+	if err != nil {
+		return "", err
+	}
+	if err := git.CheckHashes(base, tip); err != nil {
+		return "", err
+	}
+	out, err := s.run.Run(ctx, "log", "--first-parent", "--reverse", "--no-color", "--format=%H %T", tip, "^"+base, "--")
+	if err != nil {
+		return "", fmt.Errorf("list the commits up to %s: %w", tip, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		id, its, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if its == tree {
+			return id, nil
+		}
+	}
+	return "", nil
 }

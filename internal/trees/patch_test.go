@@ -152,7 +152,7 @@ func TestL5_WhatTheLoopTouchedIsInItsHistory(t *testing.T) {
 	t.Parallel()
 	b := gittest.NewBed(t, gittest.SomeFiles)
 	desk := b.Tree("desk", b.Base)
-	none, err := b.Store.Touched(ctx, b.Base, b.Base)
+	none, err := b.Store.Touched(ctx, b.Base, b.Base, b.Base)
 	require.NoError(t, err)
 	require.Empty(t, none)
 	gittest.Write(t, desk.Dir+"/a.txt", "x")
@@ -162,7 +162,7 @@ func TestL5_WhatTheLoopTouchedIsInItsHistory(t *testing.T) {
 	b.Restore(desk, undone, trees.RestoreOptions{})
 	require.NoError(t, os.Rename(desk.Dir+"/src/b.txt", desk.Dir+"/src/\nn\xff"))
 	second := b.Commit(desk, undone)
-	touched, err := b.Store.Touched(ctx, b.Base, second)
+	touched, err := b.Store.Touched(ctx, b.Base, b.Base, second)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.txt", "src/\nn\xff", "src/b.txt"}, touched)
 }

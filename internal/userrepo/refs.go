@@ -3,9 +3,12 @@ package userrepo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"pawl/internal/git"
+	"pawl/internal/store"
 )
 
 // RefAt returns the object of a ref of the user's repository, "" if there is none.
@@ -46,4 +49,32 @@ func Droppable(ctx context.Context, of Repo, ref string) error {
 		err = &Precondition{Code: CheckedOutThere, What: "the branch " + git.Quote(branch) + " is checked out", Do: "check out another branch"}
 	}
 	return err
+}
+
+// RefsTo returns pawl's refs that reach one of the commits, sorted: those of the store, and of a repository on this
+// host.
+func RefsTo(ctx context.Context, s *store.Store, of Repo, commits []string) ([]string, error) {
+	if err := git.CheckHashes(commits...); err != nil {
+		return nil, err
+	}
+	places := []git.Runner{s.Git()}
+	if of.isLocal() {
+		places = append(places, of.user())
+	}
+	found := map[string]bool{}
+	for _, place := range places {
+		for _, commit := range commits {
+			out, err := place.Run(ctx, "for-each-ref", "--format=%(refname)", "--contains", commit, "refs/heads/pawl/", "refs/pawl-ledger/")
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil { // it does not have the commit
+				continue
+			}
+			for ref := range strings.Lines(string(out)) {
+				found[strings.TrimSuffix(ref, "\n")] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
 }

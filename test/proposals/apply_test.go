@@ -137,12 +137,13 @@ func TestE3_AProposalIsAppliedAfterItsApprovalAlone(t *testing.T) {
 	require.Equal(t, w.Before, w.Snapshot())
 
 	w.Done("apply", w.Loop, "--hash", p.Hash[:16])
-	require.Equal(t, p.Head, w.Git("rev-parse", "main"))
+	require.Equal(t, w.Git("rev-parse", "pawl/"+w.Loop+"-clean"), w.Git("rev-parse", "main"), "the kept changes alone")
+	require.Empty(t, w.Git("diff", p.Head, "main"))
 	require.Equal(t, "12\n", w.Read("repo/work/n"))
 	require.Empty(t, w.Git("status", "--porcelain"))
 	require.Equal(t, diff, w.Git("diff", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", p.Base, "main")+"\n")
 	done := w.Proposal()
-	require.Equal(t, []string{"applied", "main", p.Head}, []string{done.State, done.Branch, done.Commit})
+	require.Equal(t, []string{"applied", "main", w.Git("rev-parse", "main")}, []string{done.State, done.Branch, done.Commit})
 	require.Contains(t, w.Done("apply", w.Loop).Out, "is already in main")
 	require.Contains(t, w.Done("watch", w.Loop).Out, "applied to main", "what was done after the end")
 	w.Refused("GATE_CLOSED", "reject", w.Loop)
@@ -178,7 +179,7 @@ func TestE3_AppliedAtOnceAfterTheDiffsGate(t *testing.T) {
 	require.Equal(t, w.Before, w.Snapshot())
 	w.Done("approve", w.Loop, "--hash", p.Hash)
 	w.Done("apply", w.Loop)
-	require.Equal(t, p.Head, w.Git("rev-parse", "main"))
+	require.Empty(t, w.Git("diff", p.Head, "main"))
 	w.Before = w.Snapshot()
 }
 
