@@ -175,7 +175,7 @@ func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error
 			return nil, err
 		}
 		if len(out.Altered) > 0 {
-			return nil, unready(c.name, c.command, out.Ending(), out, govern.AlteredAdvice(c.name))
+			return nil, unready(c.name, c.command, out.Ending(), out, govern.AlteredAdvice(c.name, out.Altered))
 		}
 		leftovers, l.guardTested = out.Leftovers, out.Tested // guard is the last
 		if !out.OK() {

@@ -107,6 +107,9 @@ func (l *improve) prepare(ctx workflow.Context) error {
 		}
 		if !guard.OK() {
 			advice := govern.AdviceFor("guard", guard.Altered, "Run it in a fresh clone: it has to exit 0 before there is anything to guard.")
+			if guard.TimedOut {
+				advice = govern.SlowAdvice("guard.timeout", l.spec.Guard.Command, guard.Tail)
+			}
 			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, advice)
 		}
 		l.guardTested = guard.Tested
@@ -155,6 +158,9 @@ func (l *improve) checkUnchanged(ctx workflow.Context) error {
 // unmeasured returns the end of a loop whose unchanged code has no metric.
 func (l *improve) unmeasured(why string, out act.Measured) error {
 	advice := govern.AdviceFor("verify", out.Altered, "Run it in a fresh clone: it has to exit 0 and print a number.")
+	if out.TimedOut {
+		advice = govern.SlowAdvice("verify.timeout", l.spec.Verify.Command, out.Tail)
+	}
 	return unready("verify", l.spec.Verify.Command, explain(why, out), out.Outcome, advice)
 }
 
@@ -318,6 +324,7 @@ func (l *improve) verify(ctx workflow.Context, from govern.Move) (govern.Move, e
 		return govern.Move{}, err
 	}
 	v := measurement(out)
+	v.Waits = govern.WatchAdvice(l.spec.Verify.Command, out.Tail)
 	l.iteration.evidence = append(l.iteration.evidence, evidenceOf(out.Outcome)...)
 	if len(out.Altered) > 0 {
 		l.iteration.note = out.Failure

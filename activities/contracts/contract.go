@@ -88,6 +88,14 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	d.Clash = list.Filter(d.Names, func(name string) bool { return s.Match(name) && seals.Has(name) })
 	d.Seals, d.Read, d.Contract = seals, read, govern.Draw(s, base, ws.Onto, sealed)
 	d.Warnings, err = filtered(ctx, ws, entries)
+	if err != nil {
+		return Drawn{}, err
+	}
+	left, err := leaving(ctx, ws, s, entries, read)
+	if err != nil {
+		return Drawn{}, err
+	}
+	d.Warnings = append(d.Warnings, left...)
 	d.Warnings = append(d.Warnings, govern.Unpermitted(s)...)
 	if len(seals.Unread) > 0 {
 		d.Warnings = append(d.Warnings, "pawl can't tell what these run in turn, so that is sealed only if `protect` names it: "+git.QuoteSome(seals.Unread))

@@ -175,11 +175,11 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 }
 
 // inTime returns further advice for a command that took too long.
-func inTime(key string, r act.Outcome) string {
+func inTime(key, command string, r act.Outcome) string {
 	if !r.TimedOut {
 		return ""
 	}
-	return " Have it do less, or raise " + key + "."
+	return " " + govern.SlowAdvice(key, command, r.Tail)
 }
 
 // leaves adds a note about files that a command has left in the tree. A loop finds these itself for the commands that
@@ -200,7 +200,7 @@ func (f *Findings) leaves(k kind.Kind, name string, r act.Outcome) {
 
 // altered adds the problem of a command that changes tracked files of the code that it judges.
 func (f *Findings) altered(key, command string, r act.Outcome) {
-	f.problem(key, fmt.Sprintf("the %s command changes files of the unchanged code (%s): `%s`", key, strings.Join(r.Altered, ", "), command), govern.AlteredAdvice(key))
+	f.problem(key, fmt.Sprintf("the %s command changes files of the unchanged code (%s): `%s`", key, strings.Join(r.Altered, ", "), command), govern.AlteredAdvice(key, r.Altered))
 }
 
 func (f *Findings) problem(check, what, do string) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -396,4 +397,17 @@ func TestP0_ASetupThatFailsOnceIsTriedOnceMore(t *testing.T) {
 		require.Len(t, f.Problems, problems, "%v", f.Problems)
 		require.Equal(t, 2, strings.Count(gittest.Read(t, count), "run"))
 	}
+}
+
+func TestACommandThatWaitsForChangesIsSaidToWatch(t *testing.T) {
+	t.Parallel()
+	l := actest.Begin(t, spec.Deny)
+	s := l.Spec
+	s.Verify.Command = "echo 'Found 0 errors. Watching for file changes.'; exec tail -f /dev/null"
+	s.Verify.Timeout = spec.Duration(time.Second)
+	f, err := preflight.DryRun(t.Context(), l.Home, "validated", s, func(string) {})
+	require.NoError(t, err)
+	require.Len(t, f.Problems, 1)
+	require.Contains(t, f.Problems[0].Do, "It waits for changes (watch mode) and never ends.")
+	require.NotContains(t, f.Problems[0].Do, "raise")
 }

@@ -101,7 +101,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		case k.Mends && !r.OK():
 			out.Notes = append(out.Notes, fails("verify", s.Verify.Command, r.Outcome)+"\nThat is fine if the loop is meant to fix it.")
 		case !r.OK():
-			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number."+inTime("verify.timeout", r.Outcome))
+			out.problem("verify", fmt.Sprintf("the verify command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Verify.Command, tailed(r.Outcome)), again+" and print a number."+inTime("verify.timeout", s.Verify.Command, r.Outcome))
 		case k.Reference && r.Metric == nil:
 			out.problem("verify", fmt.Sprintf("verify prints no number (`%s`): %s", s.Verify.Command, r.NoNumber), "Make it print the number last, or a line METRIC name=number, or set verify.pattern.")
 		case k.Reference && rules.WithoutMetric(r.Metrics).What != "":
@@ -127,7 +127,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		case k.Mends:
 			out.Notes = append(out.Notes, fails("guard", s.Guard.Command, r)+"\nNo change reaches the tests before it passes.")
 		default:
-			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(r)), again+" before there is anything to guard."+inTime("guard.timeout", r))
+			out.problem("guard", fmt.Sprintf("the guard command fails on the unchanged code (%s): `%s`%s", r.Ending(), s.Guard.Command, tailed(r)), again+" before there is anything to guard."+inTime("guard.timeout", s.Guard.Command, r))
 		}
 	}
 	if k.Tests && s.TestRequired() && runs("test", s.Test.Command) {

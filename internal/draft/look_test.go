@@ -515,3 +515,22 @@ func TestPackagesOfBenchmarksAreNamed(t *testing.T) {
 	both := look(map[string]string{"go.mod": "module a\n", "lexer/a_test.go": bench, "z_test.go": bench})
 	require.Contains(t, both.Metric.Why, "the mean of the Go benchmarks in ./lexer and the root; ")
 }
+
+// A guard that waits for changes never ends.
+func TestATestScriptThatWatchesIsProposedInItsFormThatRunsOnce(t *testing.T) {
+	t.Parallel()
+	for scripts, want := range map[string]string{
+		`{"test": "vitest"}`:                               "npx --no-install vitest run",
+		`{"test": "jest --watch"}`:                         "npx --no-install jest",
+		`{"test": "NODE_ENV=test jest --watchAll"}`:        `PATH="$PWD/node_modules/.bin:$PATH"; NODE_ENV=test jest`,
+		`{"test": "tsc -w"}`:                               "npx --no-install tsc",
+		`{"test": "vitest", "test:run": "vitest run"}`:     "npm run --silent test:run",
+		`{"test": "nodemon x.js", "test:ci": "node x.js"}`: "npm run --silent test:ci",
+		`{"test": "vitest run"}`:                           "npm test",
+		`{"test": "jest", "test:ci": "jest --ci"}`:         "npm test",
+		`{"test": "node --test --watch"}`:                  "node --test",
+	} {
+		r := here(map[string]string{"package.json": `{"scripts": ` + scripts + `}`, "index.js": ""}, "", "npm", "node")
+		assert.Equal(t, want, r.Test, scripts)
+	}
+}

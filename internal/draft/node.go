@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pawl/internal/list"
+	commands "pawl/internal/shell"
 )
 
 // npmDefault is a part of the test script that npm puts into every new package.json. That script always fails.
@@ -55,6 +56,11 @@ func node(t tree) Repository {
 	}
 	if test, ok := manifest.Scripts["test"]; ok && !strings.Contains(test, npmDefault) {
 		r.Test = manager + " test"
+		if once, watches := commands.Unwatched(test); watches {
+			others := list.Filter([]string{"test:run", "test:ci", "test:once"}, has)
+			r.Test = cmp.Or(append(list.Map(others, run), throughNpx(once), r.Test)...)
+			t.miss("the script test of package.json waits for changes, so a form that runs once is proposed")
+		}
 	} else if tests {
 		r.Test = "node --test"
 	}
@@ -67,6 +73,19 @@ func node(t tree) Repository {
 		r.Metric = benchmark("Improve what the benchmark measures", run(script), "the script "+script+" of package.json"+numberLast+slowly)
 	}
 	return r
+}
+
+// throughNpx returns a command line of a script, whose programs are those of the project, as one that runs outside of it.
+func throughNpx(line string) string {
+	switch {
+	case line == "":
+		return ""
+	case strings.ContainsAny(line, "=&|;"):
+		return "PATH=\"$PWD/node_modules/.bin:$PATH\"; " + line
+	case strings.HasPrefix(line, "npx "), strings.HasPrefix(line, "npm "), strings.HasPrefix(line, "node "):
+		return line
+	}
+	return "npx --no-install " + line
 }
 
 // managers lists the package managers of Node, by their lockfiles.

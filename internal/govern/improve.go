@@ -209,9 +209,10 @@ func (r Improve) AfterReject(blocked Move, _, _ string) Move { return discard(bl
 // Measurement is the result of the verify command.
 type Measurement struct {
 	TimedOut bool
-	Failed   bool // exited other than with 0, or could not be started
-	Number   bool // it printed a number
-	Better   bool // the decision matrix would keep it, and no bound forbids that
+	Waits    string // what to do if it waits for changes, "" if it does not
+	Failed   bool   // exited other than with 0, or could not be started
+	Number   bool   // it printed a number
+	Better   bool   // the decision matrix would keep it, and no bound forbids that
 	// Samples is what the samples of the change show so far, nil if one measurement decides.
 	Samples *sampling.Judgement
 }
@@ -237,6 +238,7 @@ func (r Improve) AfterVerify(v Measurement) Move {
 	switch {
 	case v.TimedOut:
 		m, end := discard(reason), VerifyTimeout.Because("verify took longer than "+r.Within.String())
+		end.Advice = v.Waits
 		m.End = &end
 		return m
 	case reason != "":

@@ -1,0 +1,59 @@
+package contracts_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/activities/contracts"
+	"pawl/internal/spec"
+	"pawl/test/actest"
+	"pawl/test/gittest"
+)
+
+// A loop's trees are not beside the user's repository, so what leads out of it finds nothing there.
+func TestWhatLeadsOutOfTheRepositoryIsNamedOnce(t *testing.T) {
+	warnings := func(files, links map[string]string, change func(*spec.Spec)) string {
+		t.Helper()
+		l := actest.BeginWith(t, spec.Deny, func(user string, _ map[string]any) {
+			for name, content := range files {
+				gittest.Write(t, filepath.Join(user, name), content)
+			}
+			for name, target := range links {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(user, name)), 0o755))
+				require.NoError(t, os.Symlink(target, filepath.Join(user, name)))
+			}
+			gittest.Git(t, user, "add", "-A")
+			gittest.Git(t, user, "commit", "-qm", "more", "--allow-empty")
+		})
+		s := l.Spec
+		change(&s)
+		ws, err := l.Workspace(t.Context(), l.Opened.Ref)
+		require.NoError(t, err)
+		d, err := contracts.Draw(t.Context(), ws, s, l.Opened.Base)
+		require.NoError(t, err)
+		return strings.Join(d.Warnings, "\n")
+	}
+
+	text := warnings(nil, map[string]string{
+		"data": "../shared/data", "a/up": "../../x", "a/in": "../work", "abs": "/srv/models/x", "system": "/usr/share/dict/words", "allowed": "/var/models/y",
+	}, func(s *spec.Spec) { s.Sandbox.Allow = []string{"/var/models"} })
+	require.Equal(t, 1, strings.Count(text, "links lead out"))
+	require.Contains(t, text, "a/up -> ../../x, abs -> /srv/models/x, data -> ../shared/data.")
+	require.NotContains(t, text, "these paths")
+
+	text = warnings(map[string]string{
+		"go.mod": "module x\n\nreplace y => ../y\n", "web/package.json": `{"dependencies": {"a": "file:../../a", "b": "file:../b"}}`, "crates/c/Cargo.toml": `d = { path = "../d" }`,
+	}, nil, func(s *spec.Spec) {
+		s.Guard.Command, s.Verify.Command = "cd work && cat ../README.md ../../other/x", "sh measure.sh --config=../conf/a.ini"
+	})
+	require.Equal(t, 1, strings.Count(text, "leave the repository"))
+	require.Contains(t, text, "../../a in web/package.json, ../../other/x, ../conf/a.ini, ../y in go.mod.")
+	require.NotContains(t, text, "links")
+
+	require.Empty(t, warnings(map[string]string{"a/b.sh": "cd ..\n", "web/package.json": `{"x": "../README.md"}`}, map[string]string{"a/link": "../work"},
+		func(s *spec.Spec) { s.Guard.Command = "cd a && ls .." }))
+}
