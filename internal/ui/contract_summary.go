@@ -62,7 +62,7 @@ func (r *summaryRow) shorten(n int) {
 	if len(r.lines) <= n {
 		return
 	}
-	tail := wrap(strings.TrimLeft(r.tail, " "), r.width)
+	tail := wrap(strings.TrimLeft(r.tail, " ;—"), r.width)
 	if r.tail == "" {
 		tail = nil
 	}
@@ -112,12 +112,12 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 	}
 
 	sp := c.Spec
-	add("goal", Clean(strings.Join(strings.Fields(sp.Goal), " ")))
+	add("goal", Clean(running(strings.TrimLeft(sp.Goal, "# "))))
 	add("repository", joined(", ", Clean(cmp.Or(c.Repo, sp.Repo.Path)), Around("branch ", Clean(sp.Repo.Base), " ")+"at "+Short(c.Contract.Base))+
 		Around("; the work is on ", Clean(branchName(c.Branch)), ""))
 	addWith("scope", Clean(strings.Join(sp.Scope, "  ")), scopeCount(c))
 	if c.Plan != nil {
-		add("plan", onLine(c.Plan.Text)+" (SHA-256 "+Short(digest(c.Plan.Hash))+")")
+		add("plan", Clean(running(c.Plan.Text))+" (SHA-256 "+Short(digest(c.Plan.Hash))+")")
 	}
 	add("setup", onLine(sp.Setup.Command))
 	if c.Kind.Tests {
@@ -131,7 +131,7 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 		addWith("verify", onLine(sp.Verify.Command), " — "+verified(c.Kind, sp.Verify))
 	}
 	if criteria := criteria(s, sp); len(criteria) > 0 {
-		add("criteria", plural(len(criteria)-1, "criterion of the goal")+" that the reviewer ticks off")
+		add("criteria", itoa(len(criteria)-1)+", which the reviewer ticks off with evidence")
 	}
 	addWith("guard", onLine(sp.Guard.Command), Around(" — ", Clean(c.Tested), ""))
 	add("check", onLine(sp.Check.Command))
@@ -151,6 +151,9 @@ func (s Style) summaryRows(c Contract) (rows []summaryRow) {
 	addWhole("hash", c.Contract.Hash)
 	return rows
 }
+
+// running returns prose of several lines on one.
+func running(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // onLine returns a text of several lines on one, with its breaks written out.
 func onLine(text string) string { return strings.Join(written(text), `\n`) }

@@ -300,7 +300,7 @@ func TestP8_SecondCtrlCLeavesAtOnce(t *testing.T) {
 	s := c.Wait()
 	require.Equal(t, 5, s.Code, s.Err)
 	require.Contains(t, s.Err, "the loop "+w.Loop+" waits for `pawl up`")
-	require.Contains(t, s.Err, "`pawl up` resumes it")
+	require.Contains(t, s.Err, "`pawl up`, which resumes it")
 	require.Empty(t, s.Out, "there is no report")
 
 	w.Up()

@@ -22,7 +22,7 @@ func TestL_DemoDeliver(t *testing.T) {
 	shows(t, "README.md", "go run . demo deliver", s.Err)
 	at := 0
 	for _, text := range []string{
-		"→ plan", "the plan ", "  test        go test -json ./...", "  criteria    1. A meeting within", "→ write", "→ test",
+		"→ plan", "the plan ", "  test        go test -json ./...", "  criteria    3, which the reviewer", "→ write", "→ test",
 		"tests: 1 failed, 6 passed; failing: example.com/calendar/interval TestMergeJoinsWhatTouches", "→ fix", "→ test",
 		"tests: 7 passed; fixed: example.com/calendar/interval TestMergeJoinsWhatTouches", "→ verify",
 		"reviewed: APPROVED, 3 of 3 criteria met", "→ complete", "delivered",

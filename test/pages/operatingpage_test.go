@@ -130,7 +130,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	w.Set(doc{"name": w.Loop, "limits": doc{"iterations": 1}, "breakpoints": []string{}, "verify": doc{"command": "sh measure.sh"}})
 	w.Done("start", w.SpecFile())
 	atGate("contract")
-	p.types("pawl reject ID")
+	p.types(`pawl reject ID --note "why"`)
 	w.Waits("halted")
 	w.Done("start", w.SpecFile(), "--yes")
 	w.Waits("running")
