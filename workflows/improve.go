@@ -48,7 +48,7 @@ type improve struct {
 
 func (l *improve) law() govern.Improve {
 	law := govern.ImproveOf(l.spec, int(l.rules))
-	law.Marked = l.State().Suspicious > 0
+	law.Marked = govern.Marked(l.State())
 	return law
 }
 

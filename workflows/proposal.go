@@ -103,7 +103,11 @@ func (r *run) askDiff(ctx workflow.Context) (loop.Answer, error) {
 			Kind: loop.GateDiff, Hash: p.Hash,
 			Summary: fmt.Sprintf("approve %s: %s, +%d -%d, on %s", what, evidence.Counted(p.Files, "file"), p.Insertions, p.Deletions, r.State().Branch),
 		}
-		if gate.Points = govern.SuspicionPoints(r.State()); len(gate.Points) > 0 {
+		gate.Points = govern.SuspicionPoints(r.State())
+		if unproven := govern.Unproven(r.State()); unproven != "" {
+			gate.Points = append([]string{unproven}, gate.Points...)
+		}
+		if len(gate.Points) > 0 {
 			gate.Summary += " " + strings.Join(gate.Points, "; ")
 		}
 		a, err := r.wait(ctx, gate)

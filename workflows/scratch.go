@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -23,7 +24,13 @@ const scratchTries = 2
 // retrial is a command that judges the head from scratch. run returns why it does not pass, "" if it does.
 type retrial struct {
 	name, command string
-	run           func(ctx workflow.Context, try int) (out act.Outcome, why string, err error)
+	run           func(ctx workflow.Context, of trialRun) (out act.Outcome, why string, err error)
+}
+
+// trialRun is one run of a retrial, from 0. At is the base if that is the control, "" for the head.
+type trialRun struct {
+	try int
+	at  string
 }
 
 // scratchDue reports whether the head has to be judged from scratch before it is proposed.
@@ -32,18 +39,19 @@ func (r *run) scratchDue() bool {
 }
 
 // scratched turns a step into one from scratch.
-func scratched(s *act.Step, try int) {
-	s.Key.Name, s.Key.Sample, s.Scratch = "scratch-"+s.Key.Name, try, true
+func scratched(s *act.Step, of trialRun) {
+	s.Key.Name, s.Key.Sample, s.Scratch, s.At = "scratch-"+s.Key.Name, of.try, true, of.at
 }
 
 // fromScratch judges the head from scratch and records the result. It records that it could not be judged if the loop's
-// time is used up, or the machine does not keep caches apart. v has what the commands measure.
-func (r *run) fromScratch(ctx workflow.Context, v *loop.Scratch, commands []retrial) error {
+// time is used up, or the machine does not keep caches apart. v has what the commands measure. With controlled, the base
+// is judged as well where the head fails.
+func (r *run) fromScratch(ctx workflow.Context, v *loop.Scratch, controlled bool, commands []retrial) error {
 	spent := r.iteration.phaseSpent
 	defer func() { r.iteration.phaseSpent = spent }() // it takes no time from the phase
 	v.Head = r.State().Head
 	var err error
-	if v.Judged, v.Reason, err = r.retry(ctx, commands); err != nil {
+	if v.Judged, v.Reason, v.Unproven, err = r.retry(ctx, controlled, commands); err != nil {
 		return err
 	}
 	v.Passed = v.Judged && v.Reason == ""
@@ -51,40 +59,68 @@ func (r *run) fromScratch(ctx workflow.Context, v *loop.Scratch, commands []retr
 	return nil
 }
 
-// retry runs commands from scratch until one fails. It returns why the head does not pass, or could not be judged.
-func (r *run) retry(ctx workflow.Context, commands []retrial) (judged bool, why string, err error) {
+// retry runs commands from scratch until the head fails. It returns why the head does not pass, or could not be judged.
+// If only commands fail that fail on the base too, the head is unproven.
+func (r *run) retry(ctx workflow.Context, controlled bool, commands []retrial) (judged bool, why string, unproven bool, err error) {
+	doubt := ""
 	for _, c := range commands {
-		for try := range scratchTries {
-			if spent := govern.StepExhausted(r.State(), false); spent != "" {
-				return false, fmt.Sprintf("the budget %s is used up", spent), nil
-			}
-			out, said, err := c.run(ctx, try)
-			if s, is := errors.AsType[*stopped](err); is && s.end.Budget != "" {
-				return false, s.end.Reason, nil
-			}
-			if f := wire.Decode(err); f != nil && f.Code == fault.PreconditionFailed { // such as setup.command
-				why = "from scratch " + f.What
-				continue
-			}
-			if err != nil {
-				return false, "", err
-			}
-			if out.Unlayered {
-				return false, "this machine does not keep the caches of a loop apart from yours", nil
-			}
-			why = ""
-			if said != "" {
-				why = fmt.Sprintf("the %s command passed before, and fails from scratch (%s): `%s`%s", c.name, said, c.command, where(out))
-			}
-			if why == "" {
-				break
-			}
+		judged, why, err := r.retryOne(ctx, c, "", 0, scratchTries)
+		if err != nil || !judged {
+			return false, why, false, err
 		}
-		if why != "" {
-			return true, why, nil
+		if why == "" {
+			continue
+		}
+		if !controlled {
+			return true, why, false, nil
+		}
+		known, fails, err := r.retryOne(ctx, c, r.State().Base, scratchTries, 1)
+		if err != nil {
+			return false, "", false, err
+		}
+		if known && fails != "" {
+			doubt = cmp.Or(doubt, why+". The base fails from scratch as well")
+			continue
+		}
+		if known {
+			known, fails, err = r.retryOne(ctx, c, "", scratchTries+1, 1)
+		}
+		if err != nil || !known || fails != "" {
+			return err == nil, why, false, err
 		}
 	}
-	return true, "", nil
+	return true, doubt, doubt != "", nil
+}
+
+// retryOne runs a command from scratch, as often as it fails, on the commit at, the head for "".
+func (r *run) retryOne(ctx workflow.Context, c retrial, at string, first, tries int) (judged bool, why string, err error) {
+	for try := range tries {
+		if spent := govern.StepExhausted(r.State(), false); spent != "" {
+			return false, fmt.Sprintf("the budget %s is used up", spent), nil
+		}
+		out, said, err := c.run(ctx, trialRun{first + try, at})
+		if s, is := errors.AsType[*stopped](err); is && s.end.Budget != "" {
+			return false, s.end.Reason, nil
+		}
+		if f := wire.Decode(err); f != nil && f.Code == fault.PreconditionFailed { // such as setup.command
+			why = "from scratch " + f.What
+			if r.rules >= 6 && f.Step == fault.Setup { // it had its tries
+				return true, why, nil
+			}
+			continue
+		}
+		if err != nil {
+			return false, "", err
+		}
+		if out.Unlayered {
+			return false, "this machine does not keep the caches of a loop apart from yours", nil
+		}
+		if said == "" {
+			return true, "", nil
+		}
+		why = fmt.Sprintf("the %s command passed before, and fails from scratch (%s): `%s`%s", c.name, said, c.command, where(out))
+	}
+	return true, why, nil
 }
 
 // guardFromScratch returns the guard as a retrial, none if there is no guard command.
@@ -92,8 +128,8 @@ func (r *run) guardFromScratch() []retrial {
 	if r.spec.Guard.Command == "" {
 		return nil
 	}
-	return []retrial{{"guard", r.spec.Guard.Command, func(ctx workflow.Context, try int) (act.Outcome, string, error) {
-		out, err := r.runGuard(ctx, func(s *act.Step) { scratched(s, try) })
+	return []retrial{{"guard", r.spec.Guard.Command, func(ctx workflow.Context, of trialRun) (act.Outcome, string, error) {
+		out, err := r.runGuard(ctx, func(s *act.Step) { scratched(s, of) })
 		return out, unless(out.OK(), out.Ending()), err
 	}}}
 }
@@ -107,20 +143,23 @@ func (l *improve) reproduce(ctx workflow.Context) error {
 		return err
 	}
 	l.over = true
-	v := loop.Scratch{}
-	err := l.fromScratch(ctx, &v, append(l.guardFromScratch(), retrial{"verify", l.spec.Verify.Command, func(ctx workflow.Context, try int) (act.Outcome, string, error) {
+	v, head := loop.Scratch{}, govern.FromScratch{}
+	err := l.fromScratch(ctx, &v, l.law().Controlled(), append(l.guardFromScratch(), retrial{"verify", l.spec.Verify.Command, func(ctx workflow.Context, of trialRun) (act.Outcome, string, error) {
 		in := l.newVerify()
 		in.Alone = l.State().Judging != loop.JudgedExactly && !l.spec.Verify.Shares()
-		scratched(&in.Step, try)
+		scratched(&in.Step, of)
 		out, err := l.measure(ctx, in)
 		if why := measurement(out).Reason(); err != nil || out.Unlayered || why != "" {
 			return out.Outcome, explain(why, out), err
 		}
-		v.Metric = out.Metric
+		if of.at != "" {
+			return out.Outcome, l.law().ControlFails(l.State(), head, govern.FromScratch{Metric: out.Metric, Further: out.Metrics}), nil
+		}
+		v.Metric, head = out.Metric, govern.FromScratch{Metric: out.Metric, Further: out.Metrics}
 		return out.Outcome, l.law().Reproduced(l.State(), *out.Metric, out.Metrics), nil
 	}}))
 	if err == nil && v.Failed(l.State().Head) {
-		return stop(govern.NotReproduced.Because(v.Reason))
+		return stop(govern.NotReproducedBy(l.State(), v.Reason))
 	}
 	return err
 }
@@ -132,9 +171,9 @@ func (l *deliver) unreproduced(ctx workflow.Context) (string, error) {
 	}
 	commands := l.guardFromScratch()
 	if l.spec.TestRequired() && l.spec.Test.Command != "" {
-		commands = append(commands, retrial{"test", l.spec.Test.Command, func(ctx workflow.Context, try int) (act.Outcome, string, error) {
+		commands = append(commands, retrial{"test", l.spec.Test.Command, func(ctx workflow.Context, of trialRun) (act.Outcome, string, error) {
 			in := l.newTest(l.State().Attempt)
-			scratched(&in.Step, try)
+			scratched(&in.Step, of)
 			out, err := l.tested(ctx, in)
 			if err != nil || out.Unlayered {
 				return out.Outcome, "", err
@@ -144,9 +183,9 @@ func (l *deliver) unreproduced(ctx workflow.Context) (string, error) {
 	}
 	v := loop.Scratch{}
 	if l.spec.Verify.Command != "" {
-		commands = append(commands, retrial{"verify", l.spec.Verify.Command, func(ctx workflow.Context, try int) (act.Outcome, string, error) {
+		commands = append(commands, retrial{"verify", l.spec.Verify.Command, func(ctx workflow.Context, of trialRun) (act.Outcome, string, error) {
 			in := l.newVerify()
-			scratched(&in.Step, try)
+			scratched(&in.Step, of)
 			out, err := l.measure(ctx, in)
 			if err != nil || out.Unlayered {
 				return out.Outcome, "", err
@@ -156,7 +195,7 @@ func (l *deliver) unreproduced(ctx workflow.Context) (string, error) {
 			return out.Outcome, unless(judged.Passed, judged.Why), nil
 		}})
 	}
-	if err := l.fromScratch(ctx, &v, commands); err != nil || !v.Failed(v.Head) {
+	if err := l.fromScratch(ctx, &v, false, commands); err != nil || !v.Failed(v.Head) {
 		return "", err
 	}
 	return v.Reason, nil

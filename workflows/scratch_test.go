@@ -1,13 +1,19 @@
 package workflows_test
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
 
+	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/govern"
 	"pawl/internal/loop"
 )
 
@@ -27,6 +33,8 @@ func TestP5_WhatIsProposedWasJudgedFromScratch(t *testing.T) {
 	for name, c := range map[string]struct {
 		script   map[int][]try
 		afresh   func(asked) try
+		control  *try // the base from scratch, nil if it passes
+		unproven bool
 		spec     map[string]any
 		steps    []string
 		judged   bool // from scratch
@@ -36,7 +44,27 @@ func TestP5_WhatIsProposedWasJudgedFromScratch(t *testing.T) {
 		"it passes": {script: twoKept, steps: []string{"2.1 scratch-guard", "2.1 scratch-verify"}, judged: true, proposes: true},
 		"the guard fails": {
 			script: twoKept, afresh: func(asked) try { return try{Metric: "12", Guard: true} },
-			steps: []string{"2.1 scratch-guard", "2.1 scratch-guard"}, judged: true, fails: "the guard command passed before, and fails from scratch (exit 1): `check`",
+			steps: scratchedGuard(4), judged: true, fails: "the guard command passed before, and fails from scratch (exit 1): `check`",
+		},
+		"the guard fails, and on the base too": {
+			script: twoKept, afresh: func(in asked) try { return try{Metric: "12", Guard: in.Key.Name == "scratch-guard"} }, control: &try{Guard: true},
+			steps: append(scratchedGuard(3), "2.1 scratch-verify"), judged: true, proposes: true, unproven: true,
+		},
+		"the guard fails, and on the base too, and verify fails": {
+			script: twoKept, afresh: func(asked) try { return try{Metric: "10", Guard: true} }, control: &try{Metric: "10", Guard: true},
+			steps: append(scratchedGuard(3), scratchedVerify(4)...), judged: true, fails: "it measures 10, where it measured 12 before",
+		},
+		"the guard fails twice, and the base passes": {
+			script: twoKept, afresh: func(in asked) try { return try{Metric: "12", Guard: in.Key.Sample < 2} },
+			steps: append(scratchedGuard(4), "2.1 scratch-verify"), judged: true, proposes: true,
+		},
+		"the machine is slower than it was": {
+			script: twoKept, afresh: func(asked) try { return try{Metric: "9"} }, control: &try{Metric: "7"},
+			steps: append(scratchedGuard(1), scratchedVerify(3)...), judged: true, proposes: true, unproven: true,
+		},
+		"verify crashes on the base too": {
+			script: twoKept, afresh: func(asked) try { return try{Crash: true} }, control: &try{Crash: true},
+			steps: append(scratchedGuard(1), scratchedVerify(3)...), judged: true, proposes: true, unproven: true,
 		},
 		"the guard is flaky": {
 			script: twoKept, afresh: func(in asked) try { return try{Metric: "12", Guard: in.Key.Sample == 0} },
@@ -44,12 +72,12 @@ func TestP5_WhatIsProposedWasJudgedFromScratch(t *testing.T) {
 		},
 		"the metric is no improvement": {
 			script: twoKept, afresh: func(asked) try { return try{Metric: "10"} },
-			steps: []string{"2.1 scratch-guard", "2.1 scratch-verify", "2.1 scratch-verify"}, judged: true, fails: "it measures 10, where it measured 12 before",
+			steps: append(scratchedGuard(1), scratchedVerify(4)...), judged: true, fails: "it measures 10, where it measured 12 before",
 		},
 		"the metric is smaller, and varies": {script: twoKept, afresh: func(asked) try { return try{Metric: "11.5"} }, steps: []string{"2.1 scratch-guard", "2.1 scratch-verify"}, judged: true, proposes: true},
 		"verify crashes": {
 			script: twoKept, afresh: func(asked) try { return try{Crash: true} },
-			steps: []string{"2.1 scratch-guard", "2.1 scratch-verify", "2.1 scratch-verify"}, judged: true, fails: "the verify command passed before, and fails from scratch (exit 1)",
+			steps: append(scratchedGuard(1), scratchedVerify(4)...), judged: true, fails: "the verify command passed before, and fails from scratch (exit 1)",
 		},
 		"setup fails once": {
 			script: twoKept, afresh: func(in asked) try {
@@ -59,7 +87,7 @@ func TestP5_WhatIsProposedWasJudgedFromScratch(t *testing.T) {
 		},
 		"setup fails": {
 			script: twoKept, afresh: func(asked) try { return try{Setup: true} },
-			steps: []string{"2.1 scratch-guard", "2.1 scratch-guard"}, judged: true, fails: "from scratch the setup command fails",
+			steps: scratchedGuard(4), judged: true, fails: "from scratch the setup command fails",
 		},
 		"one change was kept, and nothing else could write to caches": {script: map[int][]try{1: twoKept[1]}, proposes: true},
 		"one change was kept, and judge.keep shares what others wrote": {
@@ -72,20 +100,62 @@ func TestP5_WhatIsProposedWasJudgedFromScratch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.script)
-			w.afresh = c.afresh
+			w.afresh, w.control = c.afresh, c.control
 			p := play(t, w, specOf(guarded(c.spec)), nil)
 			require.Equal(t, c.steps, scratchSteps(w))
 			require.Equal(t, c.proposes, p.final.Proposal != nil)
 			require.Equal(t, c.judged, p.final.Scratch != nil && p.final.Scratch.Judged)
 			if c.fails == "" {
 				require.Nil(t, p.err)
-				require.Equal(t, c.judged, p.final.Scratch.Stands(p.final.Head))
+				require.Equal(t, c.judged && !c.unproven, p.final.Scratch.Stands(p.final.Head))
+				require.Equal(t, c.unproven, p.final.Scratch.Doubtful(p.final.Head))
 				return
 			}
 			require.Equal(t, string(fault.NotReproduced), p.err.Type())
 			require.Contains(t, p.result.Reason, c.fails)
-			require.Contains(t, p.result.Recovery, "git log -p")
+			require.Contains(t, p.result.Recovery, "git log -p base..pawl/", "it says how to look at the branch")
 			require.Equal(t, p.result.Scratch, p.final.Scratch)
+		})
+	}
+}
+
+func scratchedGuard(n int) []string { return slices.Repeat([]string{"2.1 scratch-guard"}, n) }
+
+func scratchedVerify(n int) []string { return slices.Repeat([]string{"2.1 scratch-verify"}, n) }
+
+// TestE3_OnlyAPersonApprovesWhatIsUnproven: not the reviewer, and nobody by approvals.diff.
+func TestE3_OnlyAPersonApprovesWhatIsUnproven(t *testing.T) {
+	reviewed := map[string]any{"agent": map[string]any{"roles": map[string]any{"reviewer": map[string]any{"command": "review"}}}}
+	for name, doc := range map[string]map[string]any{"reviewer": reviewed, "auto": {}, "a person": {"approvals": map[string]any{"diff": "required"}}} {
+		t.Run(name, func(t *testing.T) {
+			var waits loop.State
+			w := newWorld(t, twoKept)
+			w.afresh, w.control = func(in asked) try { return try{Metric: "12", Guard: true} }, &try{Guard: true}
+			step := w.step
+			w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+				out, err := step(ctx, in)
+				if in.Call != nil && in.Call.Role == "reviewer" {
+					out.Opinion = &act.Opinion{Decision: string(govern.SaysApproved)}
+				}
+				return out, err
+			}
+			p := play(t, w, specOf(guarded(doc)), func(env *testsuite.TestWorkflowEnvironment) {
+				at(t, env, time.Hour, func(s loop.State) {
+					if waits = s; s.Gate != nil {
+						env.SignalWorkflow("approve", map[string]any{"by": "ann", "hash": s.Gate.Hash})
+					}
+				})
+			})
+			require.Nil(t, p.err)
+			require.True(t, p.final.Scratch.Doubtful(p.final.Head))
+			if name == "auto" {
+				require.Equal(t, "open", p.final.Proposal.State)
+				return
+			}
+			require.Equal(t, loop.GateDiff, waits.Gate.Kind)
+			require.Contains(t, waits.Gate.Points[0], "unproven: the guard command passed before, and fails from scratch (exit 1)")
+			require.Contains(t, waits.Gate.Points[0], "The base fails from scratch as well")
+			require.Equal(t, "ann", p.final.Proposal.By)
 		})
 	}
 }

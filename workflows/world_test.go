@@ -34,6 +34,7 @@ type world struct {
 	anew       try             // what an amended verify command measures for the kept code
 	kept       try             // what verify measures for the code without changes that have no number
 	afresh     func(asked) try // from scratch; nil: as before
+	control    *try            // how the base is judged from scratch, nil if as the baseline was
 	stop       string
 	ledgerAt   int
 	ledger     []loop.Event
@@ -160,7 +161,13 @@ func (w *world) scratch(in asked) try {
 	if w.state.Best != nil {
 		t.Metric = w.state.Best.String()
 	}
-	if w.afresh != nil {
+	switch {
+	case in.At == "base" && in.Scratch: // the control
+		if w.control == nil {
+			return w.baseline
+		}
+		return *w.control
+	case w.afresh != nil:
 		return w.afresh(in)
 	}
 	return t

@@ -205,15 +205,20 @@ type Scratch struct {
 	Judged bool              `json:"judged"`           // or it could not be judged
 	Reason string            `json:"reason,omitempty"` // what failed, or why it was not judged
 	Metric *evidence.Decimal `json:"metric,omitempty"`
+	// Unproven says that the base fails from scratch as well, so it may not be the fault of the loop's changes.
+	Unproven bool `json:"unproven,omitempty"`
 }
 
 // Stands reports whether a commit was judged from scratch and has passed.
 func (s *Scratch) Stands(commit string) bool { return s != nil && s.Head == commit && s.Passed }
 
-// Failed reports whether a commit was judged from scratch and has failed.
+// Failed reports whether a commit was judged from scratch and has failed, where its base has not.
 func (s *Scratch) Failed(commit string) bool {
-	return s != nil && s.Head == commit && s.Judged && !s.Passed
+	return s != nil && s.Head == commit && s.Judged && !s.Passed && !s.Unproven
 }
+
+// Doubtful reports whether a commit was judged from scratch and has failed, and so has its base.
+func (s *Scratch) Doubtful(commit string) bool { return s != nil && s.Head == commit && s.Unproven }
 
 // Sleep says that a loop waits until its agent's provider lets it work again, or until setup.command is tried again. No
 // person has to do anything.

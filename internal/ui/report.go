@@ -113,6 +113,8 @@ func again(v *loop.Scratch) string {
 	switch {
 	case !v.Judged:
 		return where + "not judged: " + Clean(v.Reason)
+	case v.Unproven:
+		return where + "unproven: " + Clean(v.Reason)
 	case !v.Passed:
 		return where + "failed: " + Clean(v.Reason)
 	}
@@ -141,7 +143,7 @@ type Places struct {
 func (s Style) Ended(status loop.Status, r loop.Result, p Places) string {
 	f := s.fields(11)
 	f.add("ended", string(status)+note(r.Reason)+Around(" (", r.ErrorCode, ")"), r.Recovery)
-	if v := r.Scratch; v != nil && !v.Judged {
+	if v := r.Scratch; v != nil && (!v.Judged || v.Unproven) {
 		f.add("checked", again(v))
 	}
 	f.add("spent", spent(r.Usage))
