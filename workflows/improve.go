@@ -242,7 +242,7 @@ func (l *improve) modify(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	said := evidence.Description(cmp.Or(out.Description, it.idea))
 	it.description = cmp.Or(cmp.Or(said, failed), "change without a description")
 	it.evidence, it.files, it.area, it.tree, it.metric = evidenceOf(out.Outcome), nil, "", "", nil
-	it.note, it.samples, it.metrics, it.evaluations, it.passing = "", nil, nil, 0, 0
+	it.note, it.samples, it.metrics, it.evaluations, it.passing, it.flaky = "", nil, nil, 0, 0, nil
 	return l.law().AfterWriter(failed != ""), nil
 }
 
@@ -363,12 +363,15 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	if t := l.trial(); t != nil {
 		return l.guardedAsTried(ctx, *t.Guard), nil
 	}
-	out, err := l.runGuard(ctx)
+	out, flaky, err := l.guarded(ctx)
 	if err != nil {
 		return govern.Move{}, err
 	}
-	l.judgedBy(ctx, "guard", nil, l.judgement(out, unless(out.OK(), reason.GuardFailed)))
+	judged := l.judgement(out, unless(out.OK(), reason.GuardFailed))
+	judged.Flaky = flaky
+	l.judgedBy(ctx, "guard", nil, judged)
 	it := &l.iteration
+	it.flaky = flaky
 	it.passing = out.Tests
 	it.evidence = append(it.evidence, evidenceOf(out)...)
 	if !out.OK() {

@@ -37,6 +37,8 @@ type iteration struct {
 	metrics     evidence.Averages   // the further metrics
 	evaluations int                 // of verify, since the attempt began
 	passing     int                 // how many tests passed in the guard, if its output says that
+	flaky       []string            // what failed in the guard, and then did not on the same tree
+	guardFailed string              // the signature of the last attempt's failure in the guard, "" if it has none
 	note        string              // about the change; it is not a verdict
 	accepted    string              // the commit that passed the guard gate of a Deliver loop
 	evidence    []string
@@ -307,7 +309,10 @@ func (r *run) recordOf(ctx workflow.Context, m govern.Move) loop.Iteration {
 		N: s.Iteration, Description: cmp.Or(it.description, "nothing was changed"), Kept: m.Kept, Reason: m.Reason,
 		Commit: it.accepted, PhaseMs: maps.Clone(it.phaseMs), DurationMs: now.Sub(s.IterationStart).Milliseconds(), Attempts: s.Attempt,
 		Files: it.files, Evidence: it.evidence, EndedAt: now.UTC(), Metric: s.Best, Tree: it.tree, Note: it.note,
-		Suspicious: m.Kept && m.Suspicious, Metrics: it.metrics.Values(), Agent: strings.Join(it.agents, ", "),
+		Suspicious: m.Kept && m.Suspicious, Flaky: it.flaky, Metrics: it.metrics.Values(), Agent: strings.Join(it.agents, ", "),
+	}
+	if note := flakyNote(it.flaky); note != "" {
+		record.Note = strings.TrimPrefix(record.Note+"; "+note, "; ")
 	}
 	if c := s.Unjudged(); c != nil {
 		record.Commit = c.Commit

@@ -146,7 +146,7 @@ func thin() int {
 	if os.Getenv("PAWL_TEST_ALL") == "1" {
 		return 1
 	}
-	return 3
+	return 2
 }
 
 // disturbed is a loop that a test disturbs, and how it ends if nobody does.

@@ -78,6 +78,7 @@ type stepped struct {
 	Tested                     *loop.Tested
 	Leftovers                  []string
 	Altered                    []string
+	Failing                    *act.Failing
 	Files                      int  // of a canary
 	Seen                       bool // by a command
 }

@@ -241,7 +241,7 @@ func (a *Runner) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 // unchanged code, as far as its output shows that.
 func (w *Work) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	out, err := w.Judged(ctx, in.Command, in.Reports...)
-	if err != nil || !out.OK() {
+	if err != nil || out.Interrupted {
 		return out, err
 	}
 	printed, err := outputsOf(w.Dir)
@@ -249,13 +249,17 @@ func (w *Work) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 		return out, err
 	}
 	report := testreport.Read(printed...)
+	if !out.OK() {
+		out.Failing = failing(report)
+		return out, nil
+	}
 	out.Tested = report.Tested()
 	if !report.Partial {
 		out.Tests = report.Passed
 		out.Failure = fewer(report.Passed, in.Tests)
 	}
 	if known := in.Known; known != nil && report.Failed > known.Failed {
-		out.Failure = namesFailures(report)
+		out.Failure, out.Failing = namesFailures(report), failing(report)
 		err = w.digested(&out)
 	}
 	return out, err
@@ -268,6 +272,23 @@ func namesFailures(r testreport.Report) string {
 		text += ": " + git.QuoteSome(r.IDs())
 	}
 	return text
+}
+
+// failing returns the tests that failed in a guard, nil if its output shows none.
+func failing(r testreport.Report) *act.Failing {
+	if r.Failed == 0 && !r.Broken {
+		return nil
+	}
+	f := act.Failing{Broken: r.Broken, Signature: testreport.Signature(r)}
+	f.Names = testreport.Compare(testreport.Report{}, r).Short(maxTests).Failing
+	for _, t := range r.Failing {
+		for _, unit := range []string{t.File, t.Package} {
+			if unit != "" && !slices.Contains(f.Units, unit) {
+				f.Units = append(f.Units, unit)
+			}
+		}
+	}
+	return &f
 }
 
 // fewer returns a text if fewer tests pass than before, else "".

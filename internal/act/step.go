@@ -95,6 +95,8 @@ type Outcome struct {
 	Of          string        `json:"of,omitempty"`    // on disk: the commit that the step was run on
 	// Tested is what a guard that exits 0 has tested, as far as its output shows it.
 	Tested *loop.Tested `json:"tested,omitempty"`
+	// Failing are the tests that failed in a guard, as far as its output shows them.
+	Failing *Failing `json:"failing,omitempty"`
 	// Leftovers are the files that a command of the spec left in the tree and that git does not ignore. They are set
 	// by judgements of the unchanged code, and by checks.
 	Leftovers []string `json:"leftovers,omitempty"`
@@ -111,6 +113,14 @@ type Outcome struct {
 	Transcript string `json:"transcript,omitempty"`
 	// Refused has the provider's answer if the class says that it refused.
 	Refused *Refused `json:"refused,omitempty"`
+}
+
+// Failing are the tests that failed in a run.
+type Failing struct {
+	Broken    bool     `json:"broken,omitempty"`    // something could not be built or loaded
+	Signature string   `json:"signature,omitempty"` // equal for runs that failed in the same way, "" if that is unknown
+	Names     []string `json:"names,omitempty"`     // capped
+	Units     []string `json:"units,omitempty"`     // the files, packages or classes of all failing tests, each once
 }
 
 // Refused is the answer of a provider that refuses to work.

@@ -24,6 +24,7 @@ type Improve struct {
 	Calls       int                   // agent calls within an iteration (E4)
 	Within      spec.Duration         // how long verify may take
 	Guard       bool                  // there is a guard command
+	Retries     int                   // guard.retries
 	Ideas       bool                  // the agent is asked for an idea before it writes
 	BlockSealed bool                  // limits.onSealed: a person is asked
 	Evidence    string                // verify.evidence
@@ -53,7 +54,7 @@ func ImproveOf(s spec.Spec, version int) Improve {
 	return Improve{
 		Version: version, Direction: v.Direction, Target: v.Target, MinDelta: v.MinDelta,
 		Discards: s.Limits.Discards, ShiftAfter: s.Limits.ShiftAfter, Calls: s.Limits.Steps, Within: v.Timeout,
-		Guard: s.Guard.Command != "", Ideas: s.Agent.OffersIdeas(), Approval: ApprovalOf(s),
+		Guard: s.Guard.Command != "", Retries: s.GuardRetries(), Ideas: s.Agent.OffersIdeas(), Approval: ApprovalOf(s),
 		BlockSealed: s.OnSealed() == spec.Block,
 		Evidence:    v.Judging(), Suspicious: v.OnSuspicious(), Bounds: s.Metrics, Holdout: v.Holdout.Command != "",
 		Samples: sampling.Rules{

@@ -337,6 +337,7 @@ type Judgement struct {
 	Violations []string            `json:"violations,omitempty"`
 	Passing    int                 `json:"passing,omitempty"` // of a guard: how many tests passed, if its output says that
 	Tested     *Tested             `json:"tested,omitempty"`  // of a guard or test run that exits 0: what its output shows
+	Flaky      []string            `json:"flaky,omitempty"`   // of a guard that failed, then passed twice on the same tree: what had failed
 	Tests      *Tests              `json:"tests,omitempty"`
 	// Leftovers are the paths that the command left in the tree and that git does not ignore.
 	Leftovers []string `json:"leftovers,omitempty"`
@@ -456,6 +457,9 @@ type Iteration struct {
 
 	// Suspicious says that the change is kept although it improves too much in one step.
 	Suspicious bool `json:"suspicious,omitempty"`
+
+	// Flaky is what failed in the guard, and then did not when it ran again on the same tree.
+	Flaky []string `json:"flaky,omitempty"`
 
 	Branch int `json:"branch,omitempty"` // the branch that the loop explored (limits.backtrack), 0 for none
 

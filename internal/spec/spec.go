@@ -101,7 +101,12 @@ type Guard struct {
 	Policy  string   `json:"policy"`
 	// FewerTests allows that fewer tests pass than on the unchanged code.
 	FewerTests *bool `json:"fewerTests,omitempty"`
+	// Retries is how often a guard that failed is run again on the same tree.
+	Retries *int `json:"retries,omitempty"`
 }
+
+// GuardRetries returns guard.retries.
+func (s Spec) GuardRetries() int { return or(s.Guard.Retries, 1) }
 
 // FewerTests reports whether fewer tests may pass than on the unchanged code. It concerns the tests that guard and
 // test commands report.

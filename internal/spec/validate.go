@@ -45,11 +45,11 @@ var (
 		"breakpoints[]":       phases(),
 	}
 	Leasts = map[string]int{
-		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1, "limits.parallel": 1,
+		"limits.iterations": 1, "limits.toolCalls": 1, "limits.tokens": 1, "limits.reworks": 0, "limits.fixAttempts": 0, "limits.discards": 1, "limits.shiftAfter": 1, "limits.steps": 1, "limits.parallel": 1, "guard.retries": 0,
 		"limits.processes": leastProcesses, "verify.calibration": sampling.LeastCalibration, "verify.maxSamples": sampling.LeastSamples,
 	}
 	mosts = map[string]int{
-		"limits.parallel": mostParallel, "verify.calibration": sampling.MostCalibration, "verify.maxSamples": sampling.MostSamples,
+		"limits.parallel": mostParallel, "guard.retries": mostRetries, "verify.calibration": sampling.MostCalibration, "verify.maxSamples": sampling.MostSamples,
 	}
 )
 
@@ -59,6 +59,9 @@ const (
 	leastProcesses = 16
 	leastDesk      = 1 << 20
 )
+
+// mostRetries is how often a guard that failed may be run again: more would keep what fails most of the time.
+const mostRetries = 3
 
 // MissingKey is the problem with a required key that is not given.
 const MissingKey = "is missing"

@@ -238,6 +238,9 @@ func judged(e loop.Event) (text, color string, ofNote bool) {
 		}
 	}
 	text = Clean(e.Step) + " " + verdict + known(", metric ", e.Metric, "")
+	if len(j.Flaky) > 0 {
+		text, color, ofNote = text+"; flaky (failed, then passed twice unchanged): "+names(j.Flaky), yellow, true
+	}
 	if by := j.Samples; by != nil {
 		text += " (" + plural(by.Samples, "evaluation") + " against " + by.Reference.String() + ", log likelihood ratio " + strconv.FormatFloat(by.LLR, 'g', 3, 64) + ")"
 	}

@@ -56,6 +56,8 @@ func outcomeOf(k kind.Kind, it loop.Iteration) string {
 	switch {
 	case it.Kept && it.Suspicious:
 		return k.Kept.Word + ", suspicious"
+	case it.Kept && len(it.Flaky) > 0:
+		return k.Kept.Word + ", flaky"
 	case it.Kept:
 		return k.Kept.Word
 	case it.Reason == "":

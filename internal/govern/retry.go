@@ -1,0 +1,53 @@
+package govern
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"pawl/internal/act"
+)
+
+// GuardFailure is a guard that failed on a change.
+type GuardFailure struct {
+	Retried int          // how often it was run again for that
+	Failing *act.Failing // the tests that failed, nil if its output shows none
+	Before  string       // the signature of the failure in the attempt before, "" for none
+	Files   []string     // what the change touched
+	Final   bool         // it took too long, or changed files of the commit
+	InTime  bool         // there is time for two more runs
+}
+
+// RetriesGuard reports whether a guard that failed is run again on the same tree, to tell chance from a failure. It is not if
+// something could not be built, if it failed in the same way before the rework, or if a test failed that the change touched.
+func (r Improve) RetriesGuard(f GuardFailure) bool {
+	if r.Version < 6 || f.Retried >= r.Retries || f.Final || !f.InTime {
+		return false
+	}
+	of := f.Failing
+	if of == nil {
+		return true
+	}
+	same := of.Signature != "" && of.Signature == f.Before
+	return !of.Broken && !same && !touches(f.Files, of.Units)
+}
+
+// touches reports whether one of the files of a change is that of a failing test. A unit is a file, a package or a class.
+func touches(files, units []string) bool {
+	return slices.ContainsFunc(units, func(unit string) bool {
+		return slices.ContainsFunc(files, func(file string) bool { return holds(file, unit) })
+	})
+}
+
+func holds(file, unit string) bool {
+	unit = strings.TrimPrefix(path.Clean(strings.ReplaceAll(unit, "\\", "/")), "./")
+	if file == unit || strings.HasSuffix(file, "/"+unit) || strings.HasSuffix(unit, "/"+file) {
+		return true
+	}
+	if strings.HasSuffix(file, "_test.go") { // Go's packages are folders
+		dir := path.Dir(file)
+		return dir != "." && (unit == dir || strings.HasSuffix(unit, "/"+dir))
+	}
+	class := strings.TrimSuffix(path.Base(file), path.Ext(file)) // com.example.CartTest
+	return !strings.Contains(unit, "/") && unit[strings.LastIndex(unit, ".")+1:] == class
+}

@@ -1,0 +1,52 @@
+package govern_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/govern"
+	"pawl/internal/spec"
+)
+
+func TestP55_AGuardThatFailedIsRunAgain(t *testing.T) {
+	rules := govern.ImproveOf(spec.Spec{}, govern.NewestVersion)
+	failed := &act.Failing{Signature: "a", Units: []string{"example.com/shop/cart"}}
+	usual := govern.GuardFailure{InTime: true, Files: []string{"cart/cart.go"}, Failing: failed}
+	with := func(change func(*govern.GuardFailure)) govern.GuardFailure {
+		f := usual
+		change(&f)
+		return f
+	}
+	for name, c := range map[string]struct {
+		of   govern.GuardFailure
+		want bool
+	}{
+		"a test fails":                        {usual, true},
+		"its output shows no test":            {with(func(f *govern.GuardFailure) { f.Failing = nil }), true},
+		"it was run again":                    {with(func(f *govern.GuardFailure) { f.Retried = 1 }), false},
+		"there is no time":                    {with(func(f *govern.GuardFailure) { f.InTime = false }), false},
+		"it took too long":                    {with(func(f *govern.GuardFailure) { f.Final = true }), false},
+		"it could not be built":               {with(func(f *govern.GuardFailure) { f.Failing = &act.Failing{Broken: true} }), false},
+		"it failed so before the rework":      {with(func(f *govern.GuardFailure) { f.Before = "a" }), false},
+		"it failed otherwise":                 {with(func(f *govern.GuardFailure) { f.Before = "b" }), true},
+		"the change touches the test":         {with(func(f *govern.GuardFailure) { f.Files = []string{"cart/cart_test.go"} }), false},
+		"the change touches another test":     {with(func(f *govern.GuardFailure) { f.Files = []string{"list/list_test.go"} }), true},
+		"the change touches the test's file":  {of("tests/test_cart.py", "tests/test_cart.py"), false},
+		"the change touches the test's class": {of("com.example.CartTest", "src/test/java/com/example/CartTest.java"), false},
+		"the test's file by its full path":    {of("/w/judge/tests/cart.test.js", "tests/cart.test.js"), false},
+		"another file of that name":           {of("tests/cart.py", "src/other.py"), true},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, rules.RetriesGuard(c.of)) })
+	}
+	require.False(t, govern.ImproveOf(spec.Spec{}, 5).RetriesGuard(usual), "a running loop keeps its rules")
+	zero := 0
+	letter := govern.ImproveOf(spec.Spec{Guard: spec.Guard{Retries: &zero}}, govern.NewestVersion)
+	require.False(t, letter.RetriesGuard(usual))
+}
+
+// of is a failing test's unit, and the file that the change touched.
+func of(unit, file string) govern.GuardFailure {
+	return govern.GuardFailure{InTime: true, Files: []string{file}, Failing: &act.Failing{Units: []string{unit}}}
+}

@@ -1,0 +1,65 @@
+package workflows_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/internal/act"
+	"pawl/internal/loop"
+)
+
+// TestP55_AFlakyGuardIsNotAFailedOne: a guard that failed runs again on the same tree, and passes if it passes twice.
+func TestP55_AFlakyGuardIsNotAFailedOne(t *testing.T) {
+	broken, touched := &act.Failing{Broken: true}, &act.Failing{Units: []string{"a.go"}}
+	for name, c := range map[string]struct {
+		fails   []bool // each run of the guard on the first change
+		failing *act.Failing
+		spec    map[string]any
+		course  string
+		runs    int
+	}{
+		"it passes":                       {fails: []bool{false}, course: "1 yes 11", runs: 1},
+		"it fails once":                   {fails: []bool{true, false, false}, course: "1 yes 11", runs: 3},
+		"it fails twice":                  {fails: []bool{true, true, true}, course: "1 no 10 guard-fail", runs: 2},
+		"it fails, passes, fails":         {fails: []bool{true, false, true}, course: "1 no 10 guard-fail", runs: 3},
+		"it fails, as the source has it":  {fails: []bool{true}, spec: map[string]any{"retries": 0}, course: "1 no 10 guard-fail", runs: 1},
+		"it can't be built":               {fails: []bool{true}, failing: broken, course: "1 no 10 guard-fail", runs: 1},
+		"a test that the change touched":  {fails: []bool{true}, failing: touched, course: "1 no 10 guard-fail", runs: 1},
+		"it passes twice at a second try": {fails: []bool{true, true, false, false}, spec: map[string]any{"retries": 2}, course: "1 yes 11", runs: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[int][]try{1: {{Says: "one", Metric: "11"}}})
+			step, runs := w.step, 0
+			w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+				out, err := step(ctx, in)
+				if in.Key.Iteration == 1 && strings.HasPrefix(in.Key.Name, "guard") {
+					if c.fails[min(runs, len(c.fails)-1)] {
+						out.ExitCode, out.Failing = 1, c.failing
+					}
+					runs++
+				}
+				return out, err
+			}
+			guard := map[string]any{"command": "check"}
+			for k, v := range c.spec {
+				guard[k] = v
+			}
+			p := play(t, w, specOf(map[string]any{"guard": guard, "limits": map[string]any{"iterations": 1, "reworks": 0}}), nil)
+			require.Nil(t, p.err)
+			require.Equal(t, []string{c.course}, p.course())
+			require.Equal(t, c.runs, runs)
+
+			ended := slices.DeleteFunc(p.events(loop.StepEnded), func(e loop.Event) bool { return !strings.HasPrefix(e.Step, "guard") })
+			require.Len(t, ended, c.runs+1, "each run is recorded, and that of the baseline")
+			flaky := c.runs > 2 && strings.Contains(c.course, "yes")
+			record := p.final.Iterations[0]
+			require.Equal(t, flaky, len(record.Flaky) > 0)
+			require.Equal(t, flaky, strings.Contains(record.Note, "flaky guard: it failed and then passed twice on the same tree"))
+			require.Empty(t, p.events(loop.RepairAttempted), "it uses no rework")
+		})
+	}
+}
