@@ -177,7 +177,9 @@ func (l *improve) unfit(why govern.Unfit, out act.Measured) error {
 	if why.What == "" || l.rules < 6 {
 		return nil
 	}
-	return unready("verify", l.spec.Verify.Command, why.What, out.Outcome, why.Do)
+	end := govern.NotReady.Because(fmt.Sprintf("%s: `%s`%s", why.What, l.spec.Verify.Command, where(out.Outcome)))
+	end.Advice = why.Do
+	return stop(end)
 }
 
 // unready returns the end of a loop if one of its commands fails on the unchanged code.

@@ -403,6 +403,7 @@ func TestP0_ALoopWhoseUnchangedCodeBreaksABoundDoesNotStart(t *testing.T) {
 			"metrics": []any{map[string]any{"name": "size", "direction": "lower", "atWorst": "5"}},
 		}), nil)
 		require.ErrorContains(t, p.err, says)
+		require.NotContains(t, p.err.Error(), "fails", "it exits 0")
 		require.Zero(t, p.final.Iteration)
 	}
 }
