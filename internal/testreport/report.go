@@ -5,7 +5,7 @@
 // failure that occurred before (Signature), and to describe failures to a fixer (Digest).
 //
 // It never decides whether tests passed: the exit status of the command does. A report never turns a failure into a
-// success.
+// success; fewer passing tests, or more failures than on the unchanged code, make a success a failure.
 //
 // The readers are pawl's own, also those for JUnit and TAP. Real output is mixed with other lines, cut off in the
 // middle, and not always well-formed, and the libraries for these formats expect a whole document.
