@@ -52,13 +52,13 @@ func (s Style) measured(status loop.Status, r loop.Result) string {
 		b.WriteString(s.paint(yellow, "Suspicious: ") + Clean(govern.SetAside(a)) + "\n")
 	}
 	b.WriteString("Discarded: " + itoa(r.Discarded) + " iterations")
-	b.WriteString(Around("\nGuard: ", Clean(r.Tested.String()), ""))
 	if left := candidates(r.Candidates, true); len(left) > 0 {
 		b.WriteString("\nCandidates that no iteration has taken, and that are given up:\n  " + strings.Join(left, "\n  "))
 	}
 	if recommends(status, r) {
 		b.WriteString("\nRecommendation: " + cmp.Or(r.Recommendation, "–") + meaning[r.Recommendation])
 	}
+	b.WriteString(Around("\nGuard: ", Clean(r.Tested.String()), ""))
 	return b.String()
 }
 

@@ -27,7 +27,7 @@ func TestP9_TheReportHasTheFormOfTheSource(t *testing.T) {
 	require.True(t, strings.HasPrefix(style.Report(kind.Improve, loop.Halted, result(), ui.Delivery{}), "Loop halted: "))
 	tested := result()
 	tested.Tested = &loop.Tested{Format: "pytest", Passed: 6, Skipped: 1}
-	require.Contains(t, style.Report(kind.Improve, loop.Completed, tested, ui.Delivery{}), "\nGuard: 6 passed, 1 skipped (pytest)\n")
+	require.Contains(t, style.Report(kind.Improve, loop.Completed, tested, ui.Delivery{}), "\nGuard: 6 passed, 1 skipped (pytest)")
 	many := result()
 	many.KeptCount = 102
 	golden(t, "report-capped", style.Report(kind.Improve, loop.Completed, many, ui.Delivery{}))
