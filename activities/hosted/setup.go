@@ -139,7 +139,7 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return Refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, ws.Setup, TailOf(dir)).
+		return Refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, ws.Setup, Excerpt(dir, 2*TailLength)).
 			Advise("Run it in a fresh clone of the repository; its output is in " + dir + ".").In(fault.Setup))
 	}
 	due.Times++

@@ -80,12 +80,14 @@ func restoreJudge(l *actest.Loop, head string) (told string, err error) {
 func TestASetupThatFailsSaysSo(t *testing.T) {
 	once := filepath.Join(t.TempDir(), "once")
 	l := actest.BeginWith(t, spec.Allow, func(_ string, doc map[string]any) {
-		doc["setup"] = map[string]any{"command": "touch half; test -e " + once}
+		doc["setup"] = map[string]any{"command": "touch half; echo missing: left-pad; seq 1000; test -e " + once}
 	})
 	_, err := restoreJudge(l, l.Head)
 	f := wire.Decode(err)
 	require.NotNil(t, f, "%v", err)
 	require.Equal(t, fault.Setup, f.Step)
+	require.Contains(t, f.What, "missing: left-pad", "some programs say first what is wrong")
+	require.Contains(t, f.What, "1000", "others last")
 	record := workspace.Record{Ref: l.Opened.Ref, Short: workspace.ShortName(l.Home, l.Opened.Ref)}
 	require.NoDirExists(t, record.Judge(l.Home))
 

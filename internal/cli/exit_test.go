@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/fault"
 	"pawl/internal/loop"
 	"pawl/internal/spec"
+	"pawl/internal/workspace"
 )
 
 // L11: the caller gets every code of the table as an exit code of the contract.
@@ -49,5 +51,16 @@ func TestErrorsMapToExitCodes(t *testing.T) {
 		"an unreachable host": {fault.New(fault.EngineUnreachable, "x"), 1},
 	} {
 		require.Equal(t, c.want, exitCode(c.err), name)
+	}
+}
+
+func TestOnlyLoopsBegunSinceThisProcessStartedHoldIt(t *testing.T) {
+	began := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	records := []workspace.Record{
+		{Loop: "old", OpenedAt: began.Add(-time.Hour)}, {Loop: "new", OpenedAt: began.Add(time.Minute)},
+		{Loop: "again", OpenedAt: began.Add(-time.Hour)}, {Loop: "again", OpenedAt: began.Add(time.Minute)},
+	}
+	for id, want := range map[string]bool{"old": true, "new": false, "again": false, "unknown": true} {
+		require.Equal(t, want, older(records, id, began), id)
 	}
 }

@@ -20,6 +20,7 @@ type localWorker struct {
 	cancel context.CancelFunc // nil without a share
 	done   chan struct{}
 	err    error // valid once done is closed
+	began  time.Time
 	once   sync.Once
 
 	polls atomic.Bool // this process is the host's worker; otherwise another one is, and this one stands by
@@ -32,7 +33,7 @@ type localWorker struct {
 // close ends it.
 func (s *session) startWorker(parent context.Context) {
 	ctx, cancel := context.WithCancel(parent)
-	w := &localWorker{cancel: cancel, done: make(chan struct{}), ready: make(chan bool, 4), triggers: make(chan string, 4)}
+	w := &localWorker{cancel: cancel, began: time.Now(), done: make(chan struct{}), ready: make(chan bool, 4), triggers: make(chan string, 4)}
 	s.worker = w
 	go func() {
 		defer close(w.done)

@@ -151,7 +151,8 @@ func (f *follower) lacking(ctx context.Context, r workspace.Record) string {
 // stayEvery is how often a process that stays checks whether it still has to.
 const stayEvery = 2 * time.Second
 
-// stay keeps this process alive while other loops run in its worker. Loops that wait for a person do not count.
+// stay keeps this process alive while other loops run in its worker that were begun since it started. Loops that wait for
+// a person do not count. Older loops go on with the next worker: they must not hold this command.
 func (f *follower) stay(ctx context.Context) {
 	told := ""
 	for f.s.worker.polls.Load() {
@@ -188,13 +189,23 @@ func (s *session) busy(ctx context.Context, id string) []string {
 		s.logger.Warn("the loops of this host can't be listed", "error", err)
 		return nil
 	}
+	records, err := workspace.List(s.Home)
+	if err != nil {
+		s.logger.Warn("the loops of this host can't be listed", "error", err)
+		return nil
+	}
 	return slices.DeleteFunc(active, func(other string) bool {
-		if other == id {
+		if other == id || older(records, other, s.worker.began) {
 			return true
 		}
 		g, err := s.Gate(ctx, other)
 		return err == nil && g != nil
 	})
+}
+
+// older reports whether a loop was opened here before a time, and not since.
+func older(records []workspace.Record, id string, began time.Time) bool {
+	return !slices.ContainsFunc(records, func(r workspace.Record) bool { return r.Loop == id && r.OpenedAt.After(began) })
 }
 
 // lines returns a channel with the lines of a reader. The channel closes at the reader's end.

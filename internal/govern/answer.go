@@ -45,7 +45,8 @@ func Answer(s loop.State, sp spec.Spec, name string, m loop.Message) (Reply, err
 		return received(name, m, "halting", cmp.Or(m.Note, "halted by "+cmp.Or(m.By, "a person"))), nil
 	case loop.MessageSteer:
 		if strings.TrimSpace(m.Note) == "" {
-			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: the guidance for the agent")
+			return Reply{}, fault.New(fault.InvalidMessage, "steer needs a note: the guidance for the agent").
+				Advise("Write it behind the ID: `pawl steer ID \"try a table instead\"`.")
 		}
 		if n := len(s.Guidance); n >= loop.KeepNotes {
 			return Reply{}, fault.New(fault.TooManyNotes, "%d notes wait for the next agent call already", n)
