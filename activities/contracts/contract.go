@@ -42,7 +42,7 @@ type Drawn struct {
 // through a link or a submodule, so that the base does not say what is there.
 func (d Drawn) Mode(name string) (mode string, linked bool) {
 	for dir := name; dir != "."; dir = path.Dir(dir) {
-		if m := d.modes[dir]; m == "120000" || m == "160000" {
+		if m := d.modes[dir]; m == git.ModeLink || m == git.ModeGitlink {
 			return m, true
 		}
 	}
@@ -91,11 +91,11 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	if err != nil {
 		return Drawn{}, err
 	}
-	left, err := leaving(ctx, ws, s, entries, read)
+	notes, err := outlook{ws, s, entries, read}.notes(ctx)
 	if err != nil {
 		return Drawn{}, err
 	}
-	d.Warnings = append(d.Warnings, left...)
+	d.Warnings = append(d.Warnings, notes...)
 	d.Warnings = append(d.Warnings, govern.Unpermitted(s)...)
 	if len(seals.Unread) > 0 {
 		d.Warnings = append(d.Warnings, "pawl can't tell what these run in turn, so that is sealed only if `protect` names it: "+git.QuoteSome(seals.Unread))
@@ -185,7 +185,7 @@ var filter = lazyregexp.New(`(?m)^[^#\n]*[ \t]filter=(\S+)`)
 func filtered(ctx context.Context, ws *hosted.Workspace, entries []store.TreeEntry) (notes []string, err error) {
 	var names []string
 	for _, e := range entries {
-		if path.Base(e.Path) != ".gitattributes" || e.Mode == "120000" {
+		if path.Base(e.Path) != ".gitattributes" || e.Mode == git.ModeLink {
 			continue
 		}
 		b, err := ws.Objects.BlobByID(ctx, e.Blob, maxAttributes)

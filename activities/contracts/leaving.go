@@ -24,10 +24,19 @@ var manifests = []string{"go.mod", "go.work", "package.json", "Cargo.toml", "pyp
 // upwards matches a path that begins with the folder above, as a value: it follows a sign or a space.
 var upwards = lazyregexp.New(`(?:^|[\s"'=:(])(\.\./[^\s"',;)\]}]*)`)
 
-// leaving returns a note about links and a note about paths of commands and manifests that lead out of the repository.
-// The trees of a loop are elsewhere, so a relative one finds nothing there; and the sandbox shows nothing outside.
-func leaving(ctx context.Context, ws *hosted.Workspace, s spec.Spec, entries []store.TreeEntry, read func(string) string) (notes []string, err error) {
-	links, err := linksOut(ctx, ws, s, entries)
+// outlook looks for what leads out of a repository. The trees of a loop are elsewhere, so what is relative finds nothing
+// there; and the sandbox shows nothing outside.
+type outlook struct {
+	ws      *hosted.Workspace
+	spec    spec.Spec
+	entries []store.TreeEntry
+	read    func(path string) string
+}
+
+// notes returns one about links, and one about paths of commands and manifests.
+func (o outlook) notes(ctx context.Context) ([]string, error) {
+	var notes []string
+	links, err := o.links(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -35,56 +44,62 @@ func leaving(ctx context.Context, ws *hosted.Workspace, s spec.Spec, entries []s
 		notes = append(notes, "these links lead out of the repository, and find nothing in a loop's trees: "+git.QuoteSome(links)+
 			". Commit what they lead to, or make them absolute and name the folder in sandbox.allow")
 	}
-
-	var paths []string
-	for _, command := range []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Check.Command, s.Test.Command} {
-		paths = append(paths, commandOut(command)...)
-	}
-	looked := 0
-	for _, e := range entries {
-		if !slices.Contains(manifests, path.Base(e.Path)) || looked == mostLooked {
-			continue
-		}
-		looked++
-		for _, found := range upwards().FindAllStringSubmatch(read(e.Path), -1) {
-			if out(path.Dir(e.Path), found[1]) {
-				paths = append(paths, found[1]+" in "+e.Path)
-			}
-		}
-	}
-	slices.Sort(paths)
-	if paths = slices.Compact(paths); len(paths) > 0 {
+	if paths := o.paths(); len(paths) > 0 {
 		notes = append(notes, "these paths leave the repository, and a loop's trees are elsewhere: "+git.QuoteSome(paths)+
 			". Name what is there by its absolute path, or let setup.command fetch it")
 	}
 	return notes, nil
 }
 
-// linksOut returns the tracked links that lead out of the repository, but for those to what every sandbox shows.
-func linksOut(ctx context.Context, ws *hosted.Workspace, s spec.Spec, entries []store.TreeEntry) (links []string, err error) {
-	const link = "120000"
+// paths returns the paths of commands and manifests that lead out.
+func (o outlook) paths() []string {
+	var paths []string
+	s := o.spec
+	for _, command := range []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Check.Command, s.Test.Command} {
+		paths = append(paths, commandOut(command)...)
+	}
 	looked := 0
-	for _, e := range entries {
-		if e.Mode != link || looked == mostLooked {
+	for _, e := range o.entries {
+		if !slices.Contains(manifests, path.Base(e.Path)) || looked == mostLooked {
 			continue
 		}
 		looked++
-		text, err := ws.Objects.BlobByID(ctx, e.Blob, maxLink)
+		for _, found := range upwards().FindAllStringSubmatch(o.read(e.Path), -1) {
+			if out(path.Dir(e.Path), found[1]) {
+				paths = append(paths, found[1]+" in "+e.Path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// links returns the tracked links that lead out, but for those to what every sandbox shows.
+func (o outlook) links(ctx context.Context) ([]string, error) {
+	var links []string
+	looked := 0
+	for _, e := range o.entries {
+		if e.Mode != git.ModeLink || looked == mostLooked {
+			continue
+		}
+		looked++
+		text, err := o.ws.Objects.BlobByID(ctx, e.Blob, maxLink)
 		if err != nil {
 			return nil, fmt.Errorf("reading the link %s: %w", git.Quote(e.Path), err)
 		}
 		target := string(text)
-		shown := func(dir string) bool {
-			return target == dir || strings.HasPrefix(target, strings.TrimSuffix(dir, "/")+"/")
-		}
-		if path.IsAbs(target) && slices.ContainsFunc(append(slices.Clone(s.Sandbox.Allow), systemFolders...), shown) {
-			continue
-		}
-		if path.IsAbs(target) || out(path.Dir(e.Path), target) {
+		if path.IsAbs(target) && !o.shown(target) || out(path.Dir(e.Path), target) {
 			links = append(links, e.Path+" -> "+target)
 		}
 	}
 	return links, nil
+}
+
+// shown reports whether the sandbox shows an absolute path.
+func (o outlook) shown(target string) bool {
+	return slices.ContainsFunc(slices.Concat(o.spec.Sandbox.Allow, systemFolders), func(dir string) bool {
+		return target == dir || strings.HasPrefix(target, strings.TrimSuffix(dir, "/")+"/")
+	})
 }
 
 // maxLink is as long as the target of a link can be.

@@ -347,7 +347,7 @@ func (x *application) carry(ctx context.Context, tip string, hasBase bool) (tree
 // checkScope refuses a change that reaches files which are neither the loop's own nor in its scope: one that was renamed
 // on the new base, for example.
 func (x *application) checkScope(ctx context.Context, tip, tree string) error {
-	own, err := x.paths(ctx, x.proposal.Base, x.proposal.Head)
+	approved, err := x.paths(ctx, x.proposal.Base, x.proposal.Head)
 	if err != nil {
 		return err
 	}
@@ -355,7 +355,12 @@ func (x *application) checkScope(ctx context.Context, tip, tree string) error {
 	if err != nil {
 		return err
 	}
-	outside := slices.DeleteFunc(reached, func(path string) bool { return slices.Contains(own, path) || x.spec.Match(path) })
+	var outside []string
+	for _, path := range reached {
+		if !slices.Contains(approved, path) && !x.spec.Match(path) {
+			outside = append(outside, path)
+		}
+	}
 	if len(outside) == 0 {
 		return nil
 	}

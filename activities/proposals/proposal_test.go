@@ -115,9 +115,9 @@ func TestA7_WhatWasRewrittenAwayNeverComesBack(t *testing.T) {
 				_, err = gittest.TryGit(l.User, "merge-base", "--is-ancestor", l.Opened.Base, "main")
 				require.Error(t, err, "the old commit is in no history of main")
 				require.NoFileExists(t, l.User+"/config.txt")
-				again, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Hash, How: how, Time: actest.When})
+				repeated, err := l.ApplyHere(t.Context(), act.Apply{Loop: "x", Hash: out.Hash, How: how, Time: actest.When})
 				require.NoError(t, err)
-				require.True(t, again.Already)
+				require.True(t, repeated.Already)
 			})
 		}
 	}

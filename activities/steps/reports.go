@@ -102,8 +102,8 @@ func rewritten(before, now fs.FileInfo) bool {
 	if before == nil {
 		return true
 	}
-	same := os.SameFile(before, now) && before.Size() == now.Size()
-	return !same || !before.ModTime().Equal(now.ModTime())
+	untouched := os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
+	return !untouched
 }
 
 // keepReports copies the reports that the command has written: those that exist now, and were not so before. No link

@@ -60,12 +60,12 @@ func (a *app) reportApplied(done act.Applied, out string) error {
 		a.say("the loop's record could not be pushed: %s", ui.Clean(done.PushRefused))
 	}
 	if m := done.Moved; m != nil {
-		why := fmt.Sprintf("%s has moved since the proposal was made", done.Branch)
+		cause := fmt.Sprintf("%s has moved since the proposal was made", done.Branch)
 		if r := done.Rewritten; r != nil {
-			why = fmt.Sprintf("%s was rewritten: it no longer has %s, on which the proposal was made", done.Branch, r.Base[:10])
+			cause = fmt.Sprintf("%s was rewritten: it no longer has %s, on which the proposal was made", done.Branch, r.Base[:10])
 			a.say("%s", ui.Clean(r.String()))
 		}
-		return fault.New(fault.BaseMoved, "%s, so nothing was applied. A new proposal on top of it was made: %s", why, ui.Proposal(*m)).
+		return fault.New(fault.BaseMoved, "%s, so nothing was applied. A new proposal on top of it was made: %s", cause, ui.Proposal(*m)).
 			Advise(fmt.Sprintf("Review it (`pawl diff %s`), approve it (`pawl approve %s --hash %s`) and apply it. It was not measured on the new base.", done.Loop, done.Loop, m.Hash[:16]))
 	}
 	if done.Patch != "" && (!a.json || out != "") {

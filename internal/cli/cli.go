@@ -418,8 +418,8 @@ func failureOf(err error) *failure {
 	case errors.As(err, &misused):
 		return &failure{fault.InvalidMessage, misused.what, fmt.Sprintf("See `%s --help`.", misused.of)}
 	case errors.As(err, &problems):
-		all := list.Map(problems, func(p spec.Problem) string { return p.String() })
-		return &failure{fault.InvalidSpec, strings.Join(all, "\n"), fault.Recovery(fault.InvalidSpec)}
+		lines := list.Map(problems, func(p spec.Problem) string { return p.String() })
+		return &failure{fault.InvalidSpec, strings.Join(lines, "\n"), fault.Recovery(fault.InvalidSpec)}
 	case errors.As(err, &f):
 		return &failure{f.Code, f.What, f.Advice()}
 	}

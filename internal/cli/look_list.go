@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) listCommand() *cobra.Command {
-	all, here := false, false
+	var all, here bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List all loops, the newest first", Args: noArguments,
 		Long: `List all loops, the newest first. If no engine is running, it lists the loops of this

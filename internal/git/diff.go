@@ -27,14 +27,14 @@ type FileChange struct {
 
 // Modes of tree entries that are not regular files (100644, 100755).
 const (
-	modeLink    = "120000"
+	ModeLink    = "120000"
 	ModeGitlink = "160000" // a submodule
 	modeNone    = "000000"
 )
 
 // HasContent reports whether there is a regular file after the change.
 func (c FileChange) HasContent() bool {
-	return c.NewMode != modeLink && c.NewMode != ModeGitlink && c.NewMode != modeNone
+	return c.NewMode != ModeLink && c.NewMode != ModeGitlink && c.NewMode != modeNone
 }
 
 // DiffFormat makes diff-tree and diff-index print the format that ParseChanges reads.
@@ -109,7 +109,7 @@ func Fields(out []byte) []string {
 func (r Runner) ReadTargets(ctx context.Context, files []FileChange) error {
 	var links []*FileChange
 	for i := range files {
-		if files[i].NewMode == modeLink {
+		if files[i].NewMode == ModeLink {
 			links = append(links, &files[i])
 		}
 	}

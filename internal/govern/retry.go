@@ -24,12 +24,14 @@ func (r Improve) RetriesGuard(f GuardFailure) bool {
 	if r.Version < 6 || f.Retried >= r.Retries || f.Final || !f.InTime {
 		return false
 	}
-	of := f.Failing
-	if of == nil {
+	failing := f.Failing
+	if failing == nil {
 		return true
 	}
-	same := of.Signature != "" && of.Signature == f.Before
-	return !of.Broken && !same && !touches(f.Files, of.Units)
+	if failing.Signature != "" && failing.Signature == f.Before {
+		return false
+	}
+	return !failing.Broken && !touches(f.Files, failing.Units)
 }
 
 // touches reports whether one of the files of a change is that of a failing test. A unit is a file, a package or a class.

@@ -13,7 +13,6 @@ type Tested struct {
 	Skipped  int    `json:"skipped,omitempty"`
 	Packages bool   `json:"packages,omitempty"` // packages are counted: the output names no tests
 	Partial  bool   `json:"partial,omitempty"`  // a part of the output was left out
-	Log      string `json:"log,omitempty"`      // the folder with the names of the tests, on the host that ran them
 	// Unbreakable says that no canary was tried, since pawl can break no code in scope.
 	Unbreakable bool `json:"unbreakable,omitempty"`
 }
