@@ -62,59 +62,95 @@ other commands.
 type initOptions struct {
 	dir, kind, goal, direction string
 	force                      bool
+	starts                     bool // pawl run follows: ask for all that a loop needs
+}
+
+// firstSpec is a spec for a repository that has none, before it is written.
+type firstSpec struct {
+	kind    kind.Kind
+	path    string
+	root    string // of the repository
+	tracked bool   // there is a repository
+	text    string
+	drafted ui.Drafted
+	options draft.Options
 }
 
 func (a *app) init(ctx context.Context, o initOptions) error {
+	first, err := a.propose(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := a.keep(first.path, first.text, o.force); err != nil {
+		return err
+	}
+	begun := first.tracked && userrepo.Begun(ctx, first.root)
+	first.drafted.Next = next(first.kind, first.path, first.tracked, begun)
+	return a.output(first.drafted, a.style().Drafted(first.drafted, first.kind.Reference))
+}
+
+// propose drafts a spec for the repository of a folder. It asks for what it can't find out.
+func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err error) {
 	k, err := kind.Of(o.kind)
 	if err != nil {
-		return usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, spec.Or(kind.Names())))
+		return first, usage(fmt.Sprintf("--kind is %q; it may be %s", o.kind, spec.Or(kind.Names())))
 	}
 	if !k.Loop && o.goal != "" {
-		return usage("--goal is for a loop; a " + k.Name + " gets its goals from tasks")
+		return first, usage("--goal is for a loop; a " + k.Name + " gets its goals from tasks")
 	}
 	if o.direction != "" && o.direction != "lower" && o.direction != "higher" {
-		return usage(fmt.Sprintf("--direction is %q; it may be lower or higher", o.direction))
+		return first, usage(fmt.Sprintf("--direction is %q; it may be lower or higher", o.direction))
 	}
 	root, folder, tracked, err := rootOf(ctx, o.dir)
 	if err != nil {
-		return err
+		return first, err
 	}
 	files, err := filesOf(ctx, root, tracked)
 	if err != nil {
-		return err
+		return first, err
 	}
-	found := draft.Look(draft.Checkout{Files: files, Read: func(name string) string { return head(filepath.Join(root, name)) }, Folder: folder, Has: installed(ctx)})
+	read := func(name string) string { return head(filepath.Join(root, name)) }
+	found := draft.Look(draft.Checkout{Files: files, Read: read, Folder: folder, Has: installed(ctx)})
 	path := filepath.Join(root, found.Folder, draft.File(k))
-	switch there, err := os.Lstat(path); {
-	case err == nil && there.IsDir():
-		return fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away: the spec needs this name.")
+	first = firstSpec{kind: k, path: path, root: root, tracked: tracked}
+	switch info, err := os.Lstat(path); {
+	case err == nil && info.IsDir():
+		return first, fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away: the spec needs this name.")
 	case err == nil && !o.force:
-		return exists(path)
+		return first, exists(path)
+	}
+	first.options = draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema(), Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
+	first.drafted = ui.Drafted{Path: path, Kind: k.Name, Repo: root, Agents: []string{}}
+	for _, agent := range slices.Backward(draft.Agents) {
+		if _, err := exec.LookPath(agent.Name); err == nil {
+			first.options.Agent, first.options.OnPath, first.drafted.Agent = agent, true, agent.Name
+			first.drafted.Agents = append([]string{agent.Name}, first.drafted.Agents...)
+		}
+	}
+	if o.starts {
+		if err := first.startable(ctx); err != nil {
+			return first, err
+		}
 	}
 	if k.Reference || !k.Loop {
 		if err := a.direct(ctx, o, root, tracked, &found); err != nil {
-			return err
+			return first, err
 		}
 	}
 	if k.Tests && found.Test == "" {
 		found.Missing = append(found.Missing, "no tests were found, so verify.command has to say when the work is done: fill it in")
 	}
-	if k.Tests && o.goal == "" && !slices.Contains(files, "TASK.md") {
+	if k.Tests && o.goal == "" && !o.starts && !slices.Contains(files, "TASK.md") {
 		found.Missing = append(found.Missing, "there is no TASK.md, so goal has to say what to build: fill it in")
 	}
-	d := ui.Drafted{Path: path, Kind: o.kind, Repo: root, Found: found, Agents: []string{}}
-	options := draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema(), Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
-	for _, agent := range slices.Backward(draft.Agents) {
-		if _, err := exec.LookPath(agent.Name); err == nil {
-			options.Agent, options.OnPath, d.Agent = agent, true, agent.Name
-			d.Agents = append([]string{agent.Name}, d.Agents...)
+	if o.starts {
+		if err := a.completeSpec(ctx, &first, &found); err != nil {
+			return first, err
 		}
 	}
-	if err := a.keep(path, draft.Spec(k, found, options), o.force); err != nil {
-		return err
-	}
-	d.Next = next(k, path, tracked, tracked && userrepo.Begun(ctx, root))
-	return a.output(d, a.style().Drafted(d, k.Reference))
+	first.drafted.Found = found
+	first.text = draft.Spec(k, found, first.options)
+	return first, nil
 }
 
 // leftToTheUser is the key that a draft leaves open if nothing in the repository says when a delivery is done.

@@ -59,23 +59,19 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 		return usage(question + "; pass --direction lower or --direction higher")
 	}
 	a.say("%s", question)
-	a.listen()
 	for m.Direction == "" {
-		a.screen.Ask("Which is better, lower or higher? [l/h] ")
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case line, open := <-a.typed:
-			switch typed := strings.ToLower(strings.TrimSpace(line)); {
-			case typed == "l" || typed == "lower":
-				m.Direction = "lower"
-			case typed == "h" || typed == "higher":
-				m.Direction = "higher"
-			case !open:
-				return &leaving{code: exitInterrupted, why: "not answered; nothing was written"}
-			case typed != "":
-				a.say("%q is no answer to this", ui.Clean(typed))
-			}
+		typed, err := a.asks(ctx, "Which is better, lower or higher? [l/h] ")
+		if err != nil {
+			return err
+		}
+		switch typed = answered(typed); typed {
+		case "l", "lower":
+			m.Direction = "lower"
+		case "h", "higher":
+			m.Direction = "higher"
+		case "":
+		default:
+			a.say("%q is no answer to this", ui.Clean(typed))
 		}
 	}
 	return nil

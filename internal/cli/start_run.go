@@ -27,6 +27,9 @@ type runOptions struct {
 
 	flags []config.Flag // goal and kind
 
+	named   bool // the command line names the spec file
+	commits bool // a person has agreed that the spec is committed
+
 	ledger  string // the commit of the ledger to resume from, "" for a new loop
 	note    string // the note of the contract's approval
 	explain bool   // explain each outcome
@@ -39,7 +42,8 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run [FILE]", Short: "Start a loop and follow it to its end", Args: arguments(0, 1),
 		Long: `Start the loop of a spec file (default pawl.yaml) and follow it to its end. Its
-contract is shown and approved first. Ctrl-C offers to detach, to pause or to end the
+contract is shown and approved first. If there is no pawl.yaml, pawl proposes one at a
+terminal, and writes and commits it after your yes. Ctrl-C offers to detach, to pause or to end the
 loop; without a terminal it ends the loop with its report. A second Ctrl-C leaves at
 once; ` + "`pawl up`" + ` resumes the loop later.`,
 		PreRunE: a.command(a.configureWorker),
@@ -87,7 +91,7 @@ func (o runOptions) words() string {
 func (o *runOptions) use(args []string) {
 	o.file = "pawl.yaml"
 	if len(args) == 1 {
-		o.file = args[0]
+		o.file, o.named = args[0], true
 	}
 	if o.kind != "" {
 		o.flags = append(o.flags, config.Flag{Name: "--kind", Key: "kind", Value: o.kind})
@@ -112,6 +116,9 @@ func (o runOptions) load() (spec.Spec, string, error) {
 
 // run starts a loop and follows it. If the program has a worker, it runs in this process.
 func (a *app) run(parent context.Context, o runOptions) error {
+	if err := a.offersSpec(parent, &o); err != nil {
+		return err
+	}
 	sp, id, err := o.load()
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"pawl/internal/fault"
 	"pawl/internal/git"
@@ -50,13 +49,12 @@ func (a *app) commitsSpec(ctx context.Context, o runOptions, sp spec.Spec) error
 	if !u.Only(o.file) || o.yes || !a.terminal() {
 		return dirty
 	}
-	a.listen()
-	a.screen.Ask(fmt.Sprintf("%s is not committed, and a loop starts from a commit. Commit it, and nothing else? [y/N] ", ui.Clean(o.file)))
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case line := <-a.typed:
-		if !yes(strings.TrimSpace(line)) {
+	if !o.commits {
+		typed, err := a.asks(ctx, fmt.Sprintf("%s is not committed, and a loop starts from a commit. Commit it, and nothing else? [y/N] ", ui.Clean(o.file)))
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case !yes(typed):
 			return dirty
 		}
 	}

@@ -20,10 +20,12 @@ var Agents = slices.DeleteFunc(slices.Clone(program.Table), func(p program.Progr
 // Options says what kind of spec to write.
 type Options struct {
 	Agent  program.Program
-	OnPath bool   // the agent's program is installed
-	Schema string // the path of the schema, for editors; "" leaves its line out
-	Goal   string // if "", a goal that fits the metric; a steward has none
-	Name   string // the name of a steward
+	OnPath bool // the agent's program is installed
+	// Command starts an agent that pawl does not know, "" for Agent.
+	Command string
+	Schema  string // the path of the schema, for editors; "" leaves its line out
+	Goal    string // if "", a goal that fits the metric; a steward has none
+	Name    string // the name of a steward
 }
 
 // Spec returns a commented spec file of a kind for a repository, as YAML.

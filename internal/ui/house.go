@@ -53,6 +53,36 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	return s.Bold("Wrote "+Clean(v.Path)) + "\n\n" + f.String()
 }
 
+// Proposed renders what a spec that is not written yet says. measures says that loops of the kind have a metric.
+func (s Style) Proposed(v Drafted, goal string, measures bool) string {
+	f, found, metric := s.fields(9), v.Found, v.Found.Metric
+	width := s.Width - 13
+	short := func(text string) []string {
+		all := wrap(Clean(text), max(20, width))
+		if len(all) > longestRow {
+			return cutLines(all, longestRow, width)
+		}
+		return all
+	}
+	f.add("goal", short(goal)...)
+	f.add("scope", short(strings.Join(found.Scope, ", ")+Around("; never ", strings.Join(found.Protect, ", "), ""))...)
+	f.add("setup", short(found.Setup)...)
+	guard := found.Check
+	if measures {
+		f.add("metric", append(short(metric.Command), Around("", metric.Direction, " is better"))...)
+		guard = cmp.Or(found.Test, metric.Guard)
+		f.add("check", short(found.Check)...)
+	} else {
+		f.add("tests", short(found.Test)...)
+	}
+	f.add("guard", short(cmp.Or(guard, "none: a change that improves the number is kept, even if it breaks something else"))...)
+	f.add("agent", v.Agent)
+	for _, missing := range found.Missing {
+		f.add("missing", Clean(missing))
+	}
+	return s.Bold("A loop for "+Clean(v.Repo)) + "\n" + f.String()
+}
+
 // Finding is one thing that was checked, and its status: ok, note or failed. Fix says what to do if it is not ok.
 type Finding struct {
 	Name   string `json:"name"`

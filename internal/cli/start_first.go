@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pawl/internal/draft"
+	"pawl/internal/fault"
+	"pawl/internal/git"
+	"pawl/internal/kind"
+	"pawl/internal/list"
+	"pawl/internal/program"
+	"pawl/internal/shell"
+	"pawl/internal/ui"
+	"pawl/internal/userrepo"
+)
+
+// offersSpec writes and commits a first spec, if `pawl run` finds none and a person at the terminal wants it. It changes
+// the options to those of that spec.
+func (a *app) offersSpec(parent context.Context, o *runOptions) error {
+	if o.named || o.yes || a.json || !a.terminal() {
+		return nil
+	}
+	if _, err := os.Lstat(o.file); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	wanted, err := o.initial()
+	if err != nil {
+		return err
+	}
+	ctx, stop := a.untilSignal(parent)
+	defer stop()
+	first, err := a.propose(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	if err := a.agrees(ctx, first); err != nil {
+		return err
+	}
+	if err := a.keep(first.path, first.text, false); err != nil {
+		return err
+	}
+	o.file, o.commits = nearest(first.path), true
+	return nil
+}
+
+// initial returns how a spec is drafted for a command line without one.
+func (o runOptions) initial() (initOptions, error) {
+	wanted := initOptions{dir: ".", kind: kind.All[0].Name, starts: true}
+	if o.kind != "" {
+		wanted.kind = o.kind
+	}
+	if k, err := kind.Of(wanted.kind); err == nil && !k.Loop {
+		return wanted, usage("a " + k.Name + " is not started by run; write its spec with `pawl init --kind " + k.Name + "`")
+	}
+	return wanted, nil
+}
+
+// startable returns why no loop can start in the repository now, before anything is asked or tried.
+func (first firstSpec) startable(ctx context.Context) error {
+	if !first.tracked || !userrepo.Begun(ctx, first.root) {
+		steps := next(first.kind, first.path, first.tracked, false)
+		steps = slices.DeleteFunc(steps, func(step string) bool { return strings.HasPrefix(step, "pawl ") })
+		return fault.New(fault.PreconditionFailed, "a loop starts from a commit, and there is none yet").
+			Advise("Commit what is there: " + strings.Join(steps, " && "))
+	}
+	if u := userrepo.FindUncommitted(ctx, first.root, ""); len(u.Paths) > 0 {
+		return fault.New(fault.PreconditionFailed, "the working tree is not clean: %s", git.QuoteSome(u.Paths)).
+			Advise("Commit these files, or put them aside: a loop starts from a commit.")
+	}
+	return nil
+}
+
+// completeSpec asks for what a loop needs and only a person knows: the goal, and the agent if none was found.
+func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *draft.Repository) error {
+	if first.kind.Tests && found.Test == "" {
+		return fault.New(fault.PreconditionFailed, "no tests were found, so nothing says when the work is done").
+			Advise("Write the spec with `pawl init --kind " + first.kind.Name + "`, and fill in verify.command.")
+	}
+	if first.options.Goal == "" {
+		goal, err := a.asksGoal(ctx, first.kind, found.Metric)
+		if err != nil {
+			return err
+		}
+		first.options.Goal = goal
+	}
+	if first.options.OnPath {
+		return nil
+	}
+	known := list.Map(draft.Agents, func(p program.Program) string { return p.Name })
+	a.say("none of the agents that pawl knows is on the PATH (%s)", strings.Join(known, ", "))
+	for first.options.Command == "" {
+		command, err := a.asks(ctx, "Which command starts yours? It gets the prompt on stdin: ")
+		if err != nil {
+			return err
+		}
+		if command == "" {
+			return fault.New(fault.PreconditionFailed, "there is no agent").Advise("Install one of them, or name a program of yours.")
+		}
+		first.options.Command, first.drafted.Agent = command, command
+	}
+	return nil
+}
+
+// asksGoal asks what the loop is for. A metric has a goal of its own, which Enter takes.
+func (a *app) asksGoal(ctx context.Context, k kind.Kind, metric draft.Metric) (string, error) {
+	if k.Reference {
+		return a.asks(ctx, "Goal [Enter: "+ui.Clean(metric.Goal)+"]: ")
+	}
+	for {
+		goal, err := a.asks(ctx, "What is to be built? ")
+		if goal != "" || err != nil {
+			return goal, err
+		}
+	}
+}
+
+// agrees shows what the spec says, and asks whether to write and commit it.
+func (a *app) agrees(ctx context.Context, first firstSpec) error {
+	goal := cmp.Or(first.options.Goal, first.drafted.Found.Metric.Goal)
+	a.screen.Print("\n" + a.screen.Style().Proposed(first.drafted, goal, first.kind.Reference) + "\n")
+	file := shell.Quote(nearest(first.path))
+	question := "Write " + file + " and commit it, nothing else? [y/N; v: show the file] "
+	for {
+		typed, err := a.asks(ctx, question)
+		if err != nil {
+			return err
+		}
+		switch typed = answered(typed); {
+		case yes(typed):
+			return nil
+		case typed == "v" || typed == "view":
+			a.screen.Print("\n" + strings.TrimSpace(first.text) + "\n")
+		case typed == "" || no(typed):
+			return &leaving{code: exitInterrupted, why: "nothing was written. `pawl init` writes the spec for you to change"}
+		default:
+			a.say("%q is no answer to this", ui.Clean(typed))
+		}
+	}
+}
+
+// asks asks a question, and returns the trimmed answer.
+func (a *app) asks(ctx context.Context, question string) (string, error) {
+	a.listen()
+	a.screen.Ask(question)
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case line, open := <-a.typed:
+		if !open {
+			return "", &leaving{code: exitInterrupted, why: "not answered; nothing was written"}
+		}
+		return strings.TrimSpace(line), nil
+	}
+}
+
+// nearest returns a path relative to the current folder if it is below it, else the path itself.
+func nearest(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if resolved, err := filepath.EvalSymlinks(here); err == nil {
+		here = resolved
+	}
+	rel, err := filepath.Rel(here, path)
+	if err != nil {
+		return path
+	}
+	return rel
+}

@@ -1,0 +1,124 @@
+package cli_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pawl/config"
+	"pawl/test/gittest"
+)
+
+// projectIn makes a repository with a Go benchmark and without a spec, and a PATH on which the given agents come first.
+func projectIn(t *testing.T, b *bench, agents ...string) {
+	t.Helper()
+	for name, text := range map[string]string{
+		".gitignore": "home\nbin\n", "go.mod": "module x\n", "x.go": "package x\n",
+		"x_test.go": "package x\n\nimport \"testing\"\n\nfunc BenchmarkX(b *testing.B) {}\n",
+	} {
+		gittest.Write(t, filepath.Join(b.dir, name), text)
+	}
+	gittest.Git(t, b.dir, "init", "-q", "-b", "main")
+	gittest.Git(t, b.dir, "add", "-A")
+	gittest.Git(t, b.dir, "commit", "-qm", "base")
+	bin := filepath.Join(t.TempDir(), "bin")
+	require.NoError(t, os.Mkdir(bin, 0o700))
+	for _, agent := range agents {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, agent), []byte("#!/bin/sh\n"), 0o700))
+	}
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	t.Chdir(b.dir)
+}
+
+// answers types an answer to each question, once it is asked.
+func answers(b *bench, all ...[2]string) io.Reader {
+	stdin, typist := io.Pipe()
+	go func() {
+		for _, one := range all {
+			b.awaitStderr(one[0])
+			io.WriteString(typist, one[1]+"\n")
+		}
+	}()
+	return stdin
+}
+
+// One command is enough to begin.
+func TestRunWithoutASpecProposesCommitsAndStartsOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		agents  []string
+		answers [][2]string
+		goal    string
+		program string
+	}{
+		"with an agent": {
+			agents:  []string{"claude"},
+			answers: [][2]string{{"Goal [Enter: ", ""}},
+			goal:    "Make what the benchmarks measure faster", program: "claude",
+		},
+		"with a program of one's own": {
+			answers: [][2]string{{"Goal [Enter: ", "Make it: fast"}, {"Which command starts yours?", "sh agent.sh"}},
+			goal:    "Make it: fast", program: "sh agent.sh",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := improving()
+			b := newBench(t, f)
+			projectIn(t, b, c.agents...)
+			b.atTerminal()
+			asked := append(c.answers, [2]string{"and commit it, nothing else? [y/N", "y"}, [2]string{"and start? [y/N] ", "y"})
+			require.Equal(t, 0, b.run(answers(b, asked...), "run"), b.stderr.String())
+			require.Equal(t, "pawl.yaml", gittest.Git(t, b.dir, "show", "--format=", "--name-only", "HEAD"))
+			require.Empty(t, gittest.Git(t, b.dir, "status", "--porcelain"))
+			s, err := config.LoadSpec("pawl.yaml", nil)
+			require.NoError(t, err)
+			require.Equal(t, c.goal, s.Goal)
+			require.Equal(t, "lower", s.Verify.Direction)
+			if len(c.agents) > 0 {
+				require.Equal(t, c.program, s.Agent.Use)
+			} else {
+				require.Equal(t, c.program, s.Agent.Command.Shell)
+			}
+			require.Equal(t, s.Goal, f.spec.Goal, "the loop has started")
+			require.Contains(t, b.stderr.String(), "lower is better", "it is shown before it is written")
+		})
+	}
+}
+
+func TestRunWithoutASpecWritesNothingThatNobodyAllowed(t *testing.T) {
+	for name, c := range map[string]struct {
+		terminal bool
+		typed    [][2]string
+		args     []string
+		dirty    bool
+		code     int
+		says     string
+	}{
+		"no terminal":  {code: 2, says: "there is no spec file pawl.yaml"},
+		"--yes":        {terminal: true, args: []string{"--yes"}, code: 2, says: "there is no spec file pawl.yaml"},
+		"another file": {terminal: true, args: []string{"other.yaml"}, code: 2, says: "there is no spec file other.yaml"},
+		"a dirty tree": {terminal: true, dirty: true, code: 2, says: "the working tree is not clean: x.go"},
+		"n":            {terminal: true, typed: [][2]string{{"Goal [", ""}, {"nothing else? [y/N", "n"}}, code: 5, says: "nothing was written"},
+		"another word": {terminal: true, typed: [][2]string{{"Goal [", ""}, {"nothing else? [y/N", "ok"}, {"is no answer to this", ""}}, code: 5, says: "nothing was written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := improving()
+			b := newBench(t, f)
+			projectIn(t, b, "claude")
+			if c.terminal {
+				b.atTerminal()
+			}
+			if c.dirty {
+				gittest.Write(t, filepath.Join(b.dir, "x.go"), "package x // changed\n")
+			}
+			head := gittest.Git(t, b.dir, "rev-parse", "HEAD")
+			require.Equal(t, c.code, b.run(answers(b, c.typed...), append([]string{"run"}, c.args...)...), b.stderr.String())
+			require.Contains(t, b.stderr.String(), c.says)
+			require.NoFileExists(t, filepath.Join(b.dir, "pawl.yaml"))
+			require.Equal(t, head, gittest.Git(t, b.dir, "rev-parse", "HEAD"))
+			require.Empty(t, f.taken())
+		})
+	}
+}
