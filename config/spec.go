@@ -82,6 +82,19 @@ func LoadCharter(path string, sets []string) (charter.Charter, error) {
 	return f.Steward()
 }
 
+// Sets reports whether the file or what overrides it sets a dotted key.
+func (f File) Sets(key string) bool {
+	var value any = f.doc.values
+	for name := range strings.SplitSeq(key, ".") {
+		values, nested := value.(map[string]any)
+		if !nested {
+			return false
+		}
+		value = values[name]
+	}
+	return value != nil
+}
+
 // Loop returns the spec of a loop. It makes repo.path absolute: relative to the spec file's folder, or to the current
 // folder if the environment or a set gave the path. It fills in who starts the loop and from where. The error has all
 // problems at once, as spec.Problems with file and line.

@@ -57,6 +57,7 @@ type calibrated struct {
 	metrics evidence.Averages
 	form    *evidence.Form
 	spentMs int64
+	took    []time.Duration
 }
 
 // calibrate measures the unchanged code until the rules can judge the metric, or returns why that failed.
@@ -66,6 +67,7 @@ func (l *improve) calibrate(first act.Measured, again func(*evidence.Form) (act.
 			return c, why, out, nil
 		}
 		c.values, c.metrics, c.form, c.spentMs = append(c.values, *out.Metric), c.metrics.With(out.Metrics), out.Form, c.spentMs+out.ElapsedMs
+		c.took = append(c.took, time.Duration(out.ElapsedMs)*time.Millisecond)
 		if c.judging = l.law().Judging(c.values); c.judging != "" {
 			return c, "", out, nil
 		}
@@ -99,6 +101,9 @@ func (l *improve) noted(ctx workflow.Context, c calibrated, judgement *loop.Judg
 	l.Emit(ctx, e)
 	if took := time.Duration(judgement.DurationMs) * time.Millisecond; took >= govern.LongVerify {
 		l.notes = append(l.notes, govern.Slow(l.spec.Verify.Command, took))
+	}
+	if cached := govern.Cached(c.form, c.values, c.took); cached != "" && l.rules >= 6 {
+		l.noteForContract(ctx, "verify", cached)
 	}
 	for _, line := range noise.Warnings {
 		l.noteForContract(ctx, "verify", line)

@@ -91,7 +91,7 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	if err != nil {
 		return Drawn{}, err
 	}
-	notes, err := outlook{ws, s, entries, read}.notes(ctx)
+	notes, err := outlook{ws, s, entries, seals.Files, read}.notes(ctx)
 	if err != nil {
 		return Drawn{}, err
 	}

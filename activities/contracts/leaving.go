@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 	"pawl/internal/store"
 )
 
-// mostLooked limits how many links and how many manifests are read.
+// mostLooked limits how many links, manifests and sealed files are read.
 const mostLooked = 200
 
 // manifests are the files that name other projects by their path.
@@ -30,7 +31,16 @@ type outlook struct {
 	ws      *hosted.Workspace
 	spec    spec.Spec
 	entries []store.TreeEntry
+	sealed  []string // the files that commands name and run
 	read    func(path string) string
+}
+
+// commands returns the commands of the spec by their keys.
+func (o outlook) commands() map[string]string {
+	s := o.spec
+	return map[string]string{
+		"setup": s.Setup.Command, "verify": s.Verify.Command, "guard": s.Guard.Command, "check": s.Check.Command, "test": s.Test.Command,
+	}
 }
 
 // notes returns one about links, and one about paths of commands and manifests.
@@ -48,14 +58,39 @@ func (o outlook) notes(ctx context.Context) ([]string, error) {
 		notes = append(notes, "these paths leave the repository, and a loop's trees are elsewhere: "+git.QuoteSome(paths)+
 			". Name what is there by its absolute path, or let setup.command fetch it")
 	}
+	if named := o.repository(); len(named) > 0 {
+		notes = append(notes, "these name your repository by its path, and so see your files and not the change: "+git.QuoteSome(named)+
+			". Commands start at the root of a loop's tree: write relative paths")
+	}
 	return notes, nil
+}
+
+// repository returns the commands, and the files that they run, which name the user's repository by its path.
+func (o outlook) repository() []string {
+	repo := o.ws.Local()
+	if repo == "" {
+		return nil
+	}
+	path := regexp.MustCompile(regexp.QuoteMeta(repo) + `(?:[/\s"';&|)]|$)`)
+	var named []string
+	for key, command := range o.commands() {
+		if path.MatchString(command) {
+			named = append(named, key+".command")
+		}
+	}
+	for _, file := range o.sealed[:min(len(o.sealed), mostLooked)] {
+		if path.MatchString(o.read(file)) {
+			named = append(named, file)
+		}
+	}
+	slices.Sort(named)
+	return named
 }
 
 // paths returns the paths of commands and manifests that lead out.
 func (o outlook) paths() []string {
 	var paths []string
-	s := o.spec
-	for _, command := range []string{s.Setup.Command, s.Verify.Command, s.Guard.Command, s.Check.Command, s.Test.Command} {
+	for _, command := range o.commands() {
 		paths = append(paths, commandOut(command)...)
 	}
 	looked := 0

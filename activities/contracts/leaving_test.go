@@ -57,3 +57,34 @@ func TestWhatLeadsOutOfTheRepositoryIsNamedOnce(t *testing.T) {
 	require.Empty(t, warnings(map[string]string{"a/b.sh": "cd ..\n", "web/package.json": `{"x": "../README.md"}`}, map[string]string{"a/link": "../work"},
 		func(s *spec.Spec) { s.Guard.Command = "cd a && ls .." }))
 }
+
+// A command that names the user's repository judges the user's files, whatever the change does.
+func TestACommandThatNamesTheUsersRepositoryIsNoted(t *testing.T) {
+	var repo string
+	l := actest.BeginWith(t, spec.Deny, func(user string, _ map[string]any) {
+		repo = user
+		gittest.Write(t, filepath.Join(user, "bench.sh"), "cd '"+user+"' && ./measure\n")
+		gittest.Git(t, user, "add", "-A")
+		gittest.Git(t, user, "commit", "-qm", "more")
+	})
+	ws, err := l.Workspace(t.Context(), l.Opened.Ref)
+	require.NoError(t, err)
+	for command, named := range map[string]string{
+		"cd " + repo + " && python3 run.py":       ": guard.command.",
+		"python3 " + repo + "/run.py":             ": guard.command.",
+		"sh bench.sh":                             ": bench.sh.",
+		"cd " + repo + "-other && python3 run.py": "",
+		"python3 run.py":                          "",
+	} {
+		s := l.Spec
+		s.Guard.Command = command
+		d, err := contracts.Draw(t.Context(), ws, s, l.Opened.Base)
+		require.NoError(t, err)
+		text := strings.Join(d.Warnings, "\n")
+		if named == "" {
+			require.NotContains(t, text, "name your repository", command)
+			continue
+		}
+		require.Contains(t, text, "see your files and not the change"+named, command)
+	}
+}

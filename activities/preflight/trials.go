@@ -206,6 +206,7 @@ const varyTime = 5 * time.Minute
 func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) (act.Measured, error)) error {
 	rules := govern.ImproveOf(s, govern.NewestVersion)
 	values, spent := []evidence.Decimal{*first.Metric}, first.ElapsedMs
+	took := []time.Duration{time.Duration(first.ElapsedMs) * time.Millisecond}
 	for rules.Judging(values) == "" {
 		if each := spent / int64(len(values)); spent+each > varyTime.Milliseconds() {
 			f.Notes = append(f.Notes, govern.NotSampled(len(values), time.Duration(each)*time.Millisecond))
@@ -228,6 +229,10 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 			return nil
 		}
 		values, spent = append(values, *r.Metric), spent+r.ElapsedMs
+		took = append(took, time.Duration(r.ElapsedMs)*time.Millisecond)
+	}
+	if note := govern.Cached(first.Form, values, took); note != "" {
+		f.Notes = append(f.Notes, note)
 	}
 	if rules.Judging(values) == loop.JudgedBySamples {
 		sampler := sampling.Start(rules.Samples, values)

@@ -106,6 +106,9 @@ func (a *app) validate(ctx context.Context, o runOptions) error {
 			}
 		}
 	}
+	if f.Kind.Reference && !f.Sets("verify.direction") {
+		found.Notes = append(found.Notes, "verify.direction is not set, so a higher number counts as better. If less is better, write `direction: lower`")
+	}
 	return a.validated(o, id, sp, found)
 }
 
