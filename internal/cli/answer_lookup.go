@@ -97,7 +97,7 @@ func (a *app) showGate(ctx context.Context, s *session, state loop.State) {
 	if g.Kind == loop.GateContract {
 		if c, notes, err := s.contract(ctx, state.Loop); err == nil {
 			a.contract, a.notes = style.Contract(c), notes
-			a.screen.Print("\n" + style.ContractSummary(c, "all of it: pawl show "+shell.Quote(state.Loop)))
+			a.screen.Print("\n" + style.ContractSummary(c, "all of it: pawl validate --full"))
 			if len(notes) > 0 {
 				a.screen.Print(style.Notes(notes))
 			}

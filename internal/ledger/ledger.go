@@ -11,7 +11,6 @@ import (
 	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/loop"
-	"pawl/internal/reason"
 	"pawl/internal/store"
 )
 
@@ -146,12 +145,8 @@ func Row(e loop.Event) (evidence.Row, bool) {
 		return row, true
 	case e.Record != nil:
 		r := e.Record
-		says := r.Description
-		if r.Reason == reason.NoNumber && r.Note != "" { // what was printed instead
-			says += " (" + r.Note + ")"
-		}
 		return evidence.Row{
-			Iter: r.N, Time: e.Time, Metric: r.Metric, Delta: r.Delta, Kept: r.Kept, Reason: r.Reason, Description: says,
+			Iter: r.N, Time: e.Time, Metric: r.Metric, Delta: r.Delta, Kept: r.Kept, Reason: r.Reason, Description: r.Description,
 			Samples: r.Samples, Spread: r.Spread, LLR: r.LLR, Metrics: r.Metrics, Unmeasured: r.Unmeasured,
 		}, true
 	}

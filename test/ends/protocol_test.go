@@ -83,7 +83,7 @@ func TestP6_DecisionsAreThoseOfTheProtocol(t *testing.T) {
 			w.Commit("measure")
 			direction := map[bool]string{true: "lower", false: "higher"}[c.lower]
 			w.Set(doc{
-				"verify": doc{"direction": direction, "minDelta": c.minDelta}, "guard": doc{"command": "sh guard.sh"},
+				"verify": doc{"direction": direction, "minDelta": c.minDelta, "suspicious": "mark"}, "guard": doc{"command": "sh guard.sh"},
 				"limits": doc{"iterations": len(c.course), "reworks": 0},
 			})
 			w.Run(0)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -268,6 +269,10 @@ func TestUnknownLoop(t *testing.T) {
 		require.Equal(t, 2, s.Code, "%v: %s", args, s.Err)
 		require.Contains(t, s.Err, "there is no loop no-such-loop (ALO_LOOP_NOT_FOUND)")
 		require.Contains(t, s.Err, "pawl list")
+		if slices.Contains(args, "--json") {
+			require.Contains(t, s.Out, `"code": "ALO_LOOP_NOT_FOUND"`)
+			continue
+		}
 		require.Empty(t, s.Out)
 	}
 }
