@@ -511,7 +511,7 @@ func (l *improve) measureAnew(ctx workflow.Context) (string, error) {
 	name, sample := "verify-"+short(l.State().Contract.Hash), 0
 	again := func(form *evidence.Form) (act.Measured, error) {
 		in := l.newVerify()
-		in.Form = form
+		in.Form, in.Unchanged = form, true
 		in.Key.Name, in.Key.Sample, in.Clean, in.Alone = name, sample, sample > 0, !l.spec.Verify.Shares()
 		sample++
 		return l.measure(ctx, in)

@@ -31,6 +31,7 @@ func (l *improve) evaluateIn(ctx workflow.Context, name, at string, form *eviden
 	if c := l.candidate; c != nil && at == "" {
 		in.At, in.Trial = c.Commit, true
 	}
+	in.Unchanged = s.Baseline == nil
 	in.Clean = s.Sampler != nil || s.Baseline == nil && it.evaluations > 0
 	in.Alone = s.Judging != loop.JudgedExactly && !l.spec.Verify.Shares()
 	it.evaluations++

@@ -416,7 +416,7 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	if err != nil {
 		return out, err
 	}
-	reading, err := evidence.Read(printed, evidence.Search{Pattern: pattern, Further: in.Names, Form: in.Form})
+	reading, err := evidence.Read(printed, evidence.Search{Pattern: pattern, Further: in.Names, Form: in.Form, Unchanged: in.Unchanged})
 	if err == nil {
 		var value evidence.Decimal
 		value, err = in.Form.In("", reading)

@@ -205,6 +205,8 @@ type Verify struct {
 	Names []string `json:"names,omitempty"`
 	// Form is how the unchanged code showed its numbers, nil if they are not measured yet.
 	Form *evidence.Form `json:"form,omitempty"`
+	// Unchanged says that the code is that which the changes will be compared with.
+	Unchanged bool `json:"unchanged,omitempty"`
 	// Alone makes sure that no other loop of the host measures at the same time.
 	Alone bool `json:"alone,omitempty"`
 }

@@ -26,6 +26,7 @@ type Reading struct {
 	Prefix  string  `json:"prefix,omitempty"`  // what is before METRIC on its line, without numbers
 	Line    string  `json:"line,omitempty"`    // the line of the last number, without numbers
 	Lines   int     `json:"lines,omitempty"`   // how many such lines there are, 0 if not known
+	Repeats int     `json:"repeats,omitempty"` // how often the METRIC or the pattern was found, 0 if not known
 	Count   int     `json:"count"`             // how many numbers were found where Value was looked for
 	Several bool    `json:"several,omitempty"` // there was more than one number, and nothing said which one counts
 	Grouped bool    `json:"grouped,omitempty"` // Value was written with thousands separators
@@ -82,7 +83,10 @@ func Extract(stdout []byte, pattern *regexp.Regexp, further ...string) (Reading,
 // what was kept of the end, else in one of the lines that matched while they passed.
 func readPattern(out Output, pattern *regexp.Regexp) (Reading, error) {
 	if out.Lost == 0 {
-		return byPattern(Plain(out.Stdout), pattern)
+		text := Plain(out.Stdout)
+		reading, err := byPattern(text, pattern)
+		reading.Repeats = len(pattern.FindAllIndex(text, -1))
+		return reading, err
 	}
 	start, end := anchors(pattern)
 	_, whole, _ := bytes.Cut(Plain(out.Tail), []byte("\n")) // the first line may have begun in what was left out

@@ -21,6 +21,10 @@ type Source struct {
 	// Line is the line of the last number, without its numbers. Lines is how many such lines there are, 0 if not known.
 	Line  string `json:"line,omitempty"`
 	Lines int    `json:"lines,omitempty"`
+	// Repeats is how often the METRIC or the pattern was found, 0 if that is not known or varies. Steady says that two
+	// measurements had as many; then a later output with fewer has no number.
+	Repeats int  `json:"repeats,omitempty"`
+	Steady  bool `json:"steady,omitempty"`
 }
 
 // Output is what a command printed. If part of its stdout was left out, Stdout is the start, Tail the end, and Found has
@@ -41,6 +45,8 @@ type Search struct {
 	Pattern *regexp.Regexp
 	Further []string // the names of METRIC lines that are not the metric
 	Form    *Form    // how the first output showed its numbers, nil for that one
+	// Unchanged says that the output is of the code that the changes are compared with: how often it prints may vary.
+	Unchanged bool
 }
 
 // earlier reports whether the loop began before a form said where its numbers are.
@@ -64,6 +70,19 @@ func (s Search) wanted(metric string) (Source, bool) {
 // The output may be large, coloured and not UTF-8. Escape sequences are removed first. [scan] says what counts as a
 // number.
 func Read(out Output, s Search) (Reading, error) {
+	reading, err := s.find(out)
+	if err != nil {
+		return reading, err
+	}
+	source, again := s.wanted("")
+	if again && source.Steady && !s.Unchanged && reading.Repeats > 0 && reading.Repeats < source.Repeats {
+		why := fmt.Sprintf("the unchanged code prints it %d times, and this output %d times; the last one is", source.Repeats, reading.Repeats)
+		return Reading{}, &NoNumber{why, quote(reading.Value.String())}
+	}
+	return reading, nil
+}
+
+func (s Search) find(out Output) (Reading, error) {
 	if s.Pattern != nil {
 		return readPattern(out, s.Pattern)
 	}
@@ -123,6 +142,7 @@ func readEarlier(out []byte, further []string) (Reading, error) {
 // readMetric reads the last METRIC of a name behind a prefix. In the first output there must be no other prefix.
 func readMetric(out Output, found []metricAt, source Source, first bool) (Reading, error) {
 	var last, other *metricAt
+	repeats := 0
 	for i, m := range found {
 		switch {
 		case m.name != source.Name:
@@ -131,7 +151,7 @@ func readMetric(out Output, found []metricAt, source Source, first bool) (Readin
 		case last != nil && m.exactPrefix() != last.exactPrefix():
 			return Reading{}, differently(*last, m)
 		default:
-			last = &found[i]
+			last, repeats = &found[i], repeats+1
 		}
 	}
 	if last == nil {
@@ -142,6 +162,9 @@ func readMetric(out Output, found []metricAt, source Source, first bool) (Readin
 	}
 	reading, err := readValue(last.name, last.value)
 	reading.Prefix = source.Prefix
+	if out.Lost == 0 {
+		reading.Repeats = repeats
+	}
 	return reading, err
 }
 
@@ -164,6 +187,18 @@ func instead(out Output, found []metricAt, source Source) *NoNumber {
 		return &NoNumber{why, "nothing"}
 	}
 	return &NoNumber{why + ", the output ends with", tail(end)}
+}
+
+// with returns the source after another measurement, in which the number was found so often.
+func (s Source) with(repeats int) Source {
+	switch {
+	case s.Repeats == 0 || repeats == 0:
+	case s.Repeats == repeats:
+		s.Steady = true
+	default:
+		s.Repeats, s.Steady = 0, false
+	}
+	return s
 }
 
 // text returns how a METRIC of this source begins.
@@ -215,7 +250,11 @@ func readLast(out Output, source Source, again bool) (Reading, error) {
 
 // Source returns where the number was found.
 func (r Reading) Source() Source {
-	return Source{From: r.From, Name: r.Name, Prefix: r.Prefix, Line: r.Line, Lines: r.Lines}
+	source := Source{From: r.From, Name: r.Name, Prefix: r.Prefix, Line: r.Line, Lines: r.Lines}
+	if r.Repeats > 1 { // none of one can be missing
+		source.Repeats = r.Repeats
+	}
+	return source
 }
 
 // end returns the end of stdout, all of it if nothing was left out.

@@ -286,3 +286,39 @@ func TestP5_WhatWasLeftOutIsSearchedToo(t *testing.T) {
 		require.Equal(t, test.want, got, "%s %s", test.pattern, why)
 	}
 }
+
+// A benchmark that dies after the first of several equal lines prints a number, but not the last one.
+func TestP5_FewerOfTheSameLineAreNoNumber(t *testing.T) {
+	for _, c := range []struct {
+		name, pattern string
+		unchanged     []string // what the unchanged code prints
+		changed       string
+		kept          bool
+	}{
+		{"fewer METRIC lines", "", []string{"METRIC ms=120\nMETRIC ms=121\nMETRIC ms=122\n", "METRIC ms=119\nMETRIC ms=120\nMETRIC ms=121\n"}, "METRIC ms=20\nSegmentation fault\n", false},
+		{"as many", "", []string{"METRIC ms=120\nMETRIC ms=121\n", "METRIC ms=119\nMETRIC ms=120\n"}, "METRIC ms=20\nMETRIC ms=21\n", true},
+		{"more", "", []string{"METRIC ms=120\nMETRIC ms=121\n", "METRIC ms=119\nMETRIC ms=120\n"}, "METRIC ms=20\nMETRIC ms=21\nMETRIC ms=22\n", true},
+		{"progress that varies", "", []string{"METRIC ms=120\nMETRIC ms=121\nMETRIC ms=122\n", "METRIC ms=119\nMETRIC ms=120\n", "METRIC ms=119\nMETRIC ms=120\n"}, "METRIC ms=20\n", true},
+		{"fewer in the last measurement", "", []string{"METRIC ms=120\nMETRIC ms=121\n", "METRIC ms=119\nMETRIC ms=120\n", "METRIC ms=119\n"}, "METRIC ms=20\n", true},
+		{"one line", "", []string{"METRIC ms=120\n", "METRIC ms=119\n"}, "METRIC ms=20\n", true},
+		{"measured once", "", []string{"METRIC ms=120\nMETRIC ms=121\n"}, "METRIC ms=20\n", true},
+		{"fewer matches", `took (\d+)`, []string{"took 9\ntook 8\n", "took 9\ntook 9\n"}, "took 1\n", false},
+	} {
+		search := evidence.Search{Unchanged: true}
+		if c.pattern != "" {
+			search.Pattern = regexp.MustCompile(c.pattern)
+		}
+		for _, text := range c.unchanged {
+			reading, err := evidence.Read(evidence.Output{Stdout: []byte(text)}, search)
+			require.NoError(t, err, c.name)
+			search.Form = search.Form.With("", reading)
+		}
+		search.Unchanged = false
+		_, err := evidence.Read(evidence.Output{Stdout: []byte(c.changed)}, search)
+		if c.kept {
+			require.NoError(t, err, c.name)
+			continue
+		}
+		require.ErrorContains(t, err, "times", c.name)
+	}
+}

@@ -234,6 +234,9 @@ func (f *Form) With(metric string, r Reading) *Form {
 	if f != nil {
 		maps.Copy(out.Sources, f.Sources)
 	}
+	if f != nil && out.Sources != nil {
+		out.Sources[metric] = out.Sources[metric].with(r.Repeats)
+	}
 	if _, known := out.Units[metric]; !known {
 		out.Units[metric] = r.Unit
 	}
