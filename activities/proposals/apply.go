@@ -250,7 +250,7 @@ func (x *application) line(ctx context.Context) (string, error) {
 
 // squash makes the one commit on the base that has the proposal.
 func (x *application) squash(ctx context.Context) (string, error) {
-	return x.make(ctx, subject(x.state.Goal)+kept(x.state), x.proposal.Base)
+	return x.make(ctx, message(x.state), x.proposal.Base)
 }
 
 // make makes a commit with the proposal's tree.
@@ -461,7 +461,7 @@ func (x *application) writePatch(ctx context.Context) (string, error) {
 func (x *application) mail(head git.Commit) string {
 	by := mail.Address{Name: x.Name, Address: x.Email}
 	return fmt.Sprintf("From %s Mon Sep 17 00:00:00 2001\nFrom: %s\nDate: %s\nSubject: [PATCH] %s\nMIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit%s\n\nPawl-Loop: %s\nPawl-Proposal: %s\n---\n\n",
-		head.ID, by.String(), head.Time.Format(time.RFC1123Z), subject(x.state.Goal), strings.TrimRight(kept(x.state), "\n"), x.Loop, x.proposal.Hash)
+		head.ID, by.String(), head.Time.Format(time.RFC1123Z), subject(x.state), strings.TrimRight(kept(x.state), "\n"), x.Loop, x.proposal.Hash)
 }
 
 // asFault turns an obstacle in the user's repository into a fault.
@@ -472,11 +472,31 @@ func asFault(err error) error {
 	return recording.PlainFault(err)
 }
 
-// subject returns the first line of a commit message.
-func subject(goal string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
-	return loop.Clip(evidence.Description(line), 72)
+// message returns the message of the one commit that brings everything: what was changed, the goal, and the changes.
+func message(s loop.State) string {
+	text := subject(s) + "\n\n" + strings.TrimSpace(s.Goal)
+	if len(s.Kept) > 1 {
+		text += kept(s)
+	}
+	return text
 }
+
+// subject returns the first line of a commit message: the description of the change, or of the first of several. A loop
+// that has recorded none has its goal's first line.
+func subject(s loop.State) string {
+	if len(s.Kept) == 0 {
+		line, _, _ := strings.Cut(strings.TrimLeft(strings.TrimSpace(s.Goal), "# "), "\n")
+		return loop.Clip(evidence.Description(line), longestSubject)
+	}
+	more := ""
+	if n := len(s.Kept) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	return loop.Clip(evidence.Description(s.Kept[0].Description), longestSubject-len(more)) + more
+}
+
+// longestSubject is how long the first line of a commit message is at most.
+const longestSubject = 72
 
 // kept returns the list of what the loop kept, for a commit message.
 func kept(s loop.State) string {

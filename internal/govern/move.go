@@ -64,7 +64,8 @@ func because(why string) string {
 // the loop's reason; otherwise it was interrupted.
 func Unfinished(e End) Move {
 	if e.Status == loop.Failed {
-		return discard(e.Reason)
+		line, _, _ := strings.Cut(strings.TrimSpace(e.Reason), "\n") // the rest is the output of a command
+		return discard(line)
 	}
 	return discard(reason.Interrupted)
 }

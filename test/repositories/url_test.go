@@ -69,7 +69,8 @@ func TestP0_ARepositoryByItsURL(t *testing.T) {
 			w.Done("approve", w.Loop, "--hash", r.Result.Proposal.Hash)
 			w.Done("apply", w.Loop)
 			require.Equal(t, "11", w.Has("refs/heads/main", "work/n"))
-			require.Equal(t, w.There("rev-parse", "refs/heads/pawl/"+w.Loop), w.There("rev-parse", "main"))
+			require.Equal(t, w.There("rev-parse", "refs/heads/pawl/"+w.Loop+"^{tree}"), w.There("rev-parse", "main^{tree}"))
+			require.Equal(t, "raise the number", w.There("log", "-1", "--format=%s", "main"))
 			require.Contains(t, w.Done("show", w.Loop).Out, "applied to main")
 			w.Done("apply", w.Loop) // a second apply changes nothing
 		})
