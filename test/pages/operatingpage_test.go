@@ -120,7 +120,7 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	w.Until("it follows", func() bool { return world.ReadFile(follow.Err) != "" })
 	p.types("pawl mode ID plan")
 	require.Equal(t, 5, follow.Wait().Code)
-	require.Contains(t, p.types("pawl report ID"), "Recommendation")
+	require.Contains(t, p.types("pawl report ID"), "Loop halted: 5 iterations")
 	require.Contains(t, p.types("pawl log ID --verify"), "whole")
 	require.Contains(t, w.Done("doctor", "--json").Out, `"git"`)
 
