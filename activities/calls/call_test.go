@@ -138,7 +138,7 @@ func TestACallThatSaysNothingIsEnded(t *testing.T) {
 	}
 	out := call(`printf '{"type":"init"}\n'; tail -f /dev/null`, time.Minute)
 	require.Equal(t, outcome.Silent, out.Class)
-	require.Equal(t, "it said nothing for 300ms, and none of its tools was at work", out.Failure)
+	require.Equal(t, "it said nothing for 300ms (limits.silence), and none of its tools was at work", out.Failure)
 	require.False(t, out.Interrupted, "it is not to run again")
 	out = call(tool+"1; tail -f /dev/null", 2*time.Second)
 	require.Equal(t, outcome.TimedOut, out.Class, "a tool may take its time")
@@ -159,12 +159,11 @@ func TestAProgramThatAsksInVainIsEnded(t *testing.T) {
 	require.Nil(t, out.RateLimit)
 }
 
-// A program that says too much is ended, and its output is cut in the middle. The line that says so makes the file longer
-// than what is followed of an output, and the transcript has the end all the same.
+// The transcript of a long output has its end.
 func TestATranscriptEndsWithTheOutput(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stdout")
 	last := `{"type":"message","role":"assistant","content":"the last words"}` + "\n"
-	text := bytes.Repeat([]byte("\n"), calls.StreamLimit)
+	text := bytes.Repeat([]byte("\n"), 64<<20)
 	require.NoError(t, os.WriteFile(file, append(text, last...), 0o600))
 	told, err := calls.Retold("gemini", file)
 	require.NoError(t, err)

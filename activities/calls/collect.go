@@ -157,9 +157,9 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	case end.Exhausted != "":
 		out.Exhausted = end.Exhausted
 	case c.flooded:
-		out.Failure = fmt.Sprintf("it said more than %d bytes", streamLimit)
+		out.Failure = fmt.Sprintf("it printed more than %d MiB, which pawl does not keep; have it print less", streamLimit>>20)
 	case c.silent:
-		out.Failure = fmt.Sprintf("it said nothing for %s, and none of its tools was at work", c.silence)
+		out.Failure = fmt.Sprintf("it said nothing for %s (limits.silence), and none of its tools was at work", c.silence)
 	case c.hopeless && end.Refusal != nil:
 		out.Failure = loop.Clip(hosted.Said(end.Refusal.Said), 300)
 	case out.TimedOut || out.StartError != "":

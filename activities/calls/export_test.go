@@ -42,6 +42,3 @@ func Retold(use, file string, lost ...string) (string, error) {
 	err := (&call{adapter: adapter, file: file, lost: lost}).retell(&t)
 	return string(t.Bytes()), err
 }
-
-// StreamLimit is how much of an output is followed.
-const StreamLimit = streamLimit

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// streamLimit is how much a program may print in one call. A longer output can't be followed, so a budget could
-	// be exceeded unnoticed. Such a call is ended.
-	streamLimit = 64 << 20
+	// streamLimit is how much a program may print in one call. It is far more than a healthy one prints, and bounds the
+	// disk: a call that reaches it is ended.
+	streamLimit = 1 << 30
 	// lookEvery is the time between two looks at a stream. It limits by how much a budget can be exceeded.
 	lookEvery = 250 * time.Millisecond
 )

@@ -92,7 +92,7 @@ func TestAProgramThatSaysNothingIsEnded(t *testing.T) {
 	w := streams(t, "claude", `printf '{"type":"system","subtype":"init","session_id":"s"}\n'; tail -f /dev/null`)
 	w.Set(doc{"limits": doc{"silence": "1s"}})
 	w.Run(3)
-	require.Equal(t, "error:agent: the agent failed (it said nothing for 1s, and none of its tools was at work)", w.LastRow().Description())
+	require.Equal(t, "error:agent: the agent failed (it said nothing for 1s (limits.silence), and none of its tools was at work)", w.LastRow().Description())
 }
 
 // TestABudgetOfTokensIsRefusedWhereNobodyCounts has programs that do not report tokens: first without a key for pawl's
