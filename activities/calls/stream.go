@@ -49,6 +49,7 @@ type call struct {
 	hopeless bool          // its provider refused it, and it kept asking
 	silent   bool          // it printed nothing for too long
 	heard    time.Time     // when it last printed something
+	patience patience      // with a program that waits for its provider
 	tool     string
 }
 
@@ -163,11 +164,32 @@ func (c *call) poll() bool {
 	c.flooded = c.at >= streamLimit
 	c.over = c.spentUp()
 	c.hopeless = c.hopeless || c.stream.Hopeless() || c.meter != nil && !c.stream.Ended() && c.meter.hopeless(time.Now())
+	if c.patience.ends(c.stream.Waiting(), time.Now()) {
+		c.hopeless = true
+	}
 	if c.busy() {
 		c.heard = time.Now()
 	}
 	c.silent = c.silence > 0 && time.Since(c.heard) > c.silence
 	return c.flooded || c.over != "" || c.hopeless || c.silent
+}
+
+// patience is how long a program has waited for its provider without a break.
+type patience struct{ since time.Time }
+
+// longestWait is how long a program may wait for its provider by itself. Then the loop sleeps, which costs nothing.
+const longestWait = 2 * time.Minute
+
+// ends reports whether the program has waited too long by now.
+func (p *patience) ends(waiting bool, now time.Time) bool {
+	if !waiting {
+		p.since = time.Time{}
+		return false
+	}
+	if p.since.IsZero() {
+		p.since = now
+	}
+	return now.Sub(p.since) >= longestWait
 }
 
 // busy reports whether a tool runs, as far as that is known. A program that reports a tool only at its end is not

@@ -43,6 +43,7 @@ var notTools = map[string]bool{"agent_message": true, "reasoning": true, "error"
 
 func (c *codex) line(raw []byte) []Event {
 	l := foreign.Decode[foreign.Object](raw)
+	c.last = nil
 	switch kind := l.Text("type"); kind {
 	case "thread.started":
 		return []Event{{Kind: Started, Session: l.Text("thread_id")}}
@@ -52,7 +53,7 @@ func (c *codex) line(raw []byte) []Event {
 		case of == "agent_message" && ended:
 			return []Event{{Kind: Text, Text: item.Text("text")}}
 		case of == "error":
-			c.trouble = item.Text("message")
+			c.troubled(item.Text("message"))
 		case notTools[of]:
 		default:
 			return c.tool(item, ended)
@@ -67,9 +68,17 @@ func (c *codex) line(raw []byte) []Event {
 		end.Refusal = named(end.Failure, failed.Text("code", "codex_error_info", "codexErrorInfo"))
 		return []Event{{Kind: Ended, End: end}}
 	case "error":
-		c.trouble = l.Text("message")
+		c.troubled(l.Text("message"))
 	}
 	return nil
+}
+
+// troubled records an error after which it goes on: it may wait for its provider, until another line says otherwise.
+func (c *codex) troubled(message string) {
+	c.trouble = message
+	if refusal := outcome.In(message); refusal != nil && refusal.Class == outcome.ProviderDown {
+		c.last = refusal
+	}
 }
 
 // tool returns the events of a line about a tool call. What the tool is called with depends on its type.

@@ -143,3 +143,23 @@ func TestAToolAtWorkIsKnown(t *testing.T) {
 		require.False(t, s.Busy(), "%s has ended all its tools", use)
 	}
 }
+
+// Codex says that it reconnects, again and again, and goes on by itself once it can.
+func TestCodexThatWaitsForItsNetworkIsKnown(t *testing.T) {
+	const down = `{"type":"error","message":"Reconnecting... waiting for network (Connection failed: error sending request)"}` + "\n"
+	s := open(t, "codex")
+	s.Feed([]byte(`{"type":"thread.started","thread_id":"t"}` + "\n" + down + down))
+	require.True(t, s.Waiting())
+	require.Equal(t, outcome.ProviderDown, s.End().Refusal.Class, "if it is ended now")
+
+	s.Feed([]byte(`{"type":"item.completed","item":{"type":"agent_message","text":"here again"}}` + "\n"))
+	require.False(t, s.Waiting())
+
+	s.Feed([]byte(down + `{"type":"turn.failed","error":{"message":"the tests fail"}}` + "\n"))
+	require.False(t, s.Waiting())
+	require.Nil(t, s.End().Refusal)
+
+	s = open(t, "codex")
+	s.Feed([]byte(`{"type":"error","message":"tests failed: dial tcp 127.0.0.1:5432: connection refused"}` + "\n"))
+	require.False(t, s.Waiting(), "that is no error of its provider")
+}

@@ -187,6 +187,12 @@ func (s *Stream) Hopeless() bool {
 	return r != nil && s.end == nil && (r.Class == outcome.AuthMissing || r.After >= wait)
 }
 
+// Waiting reports whether the program waits for a provider that it does not reach.
+func (s *Stream) Waiting() bool {
+	r := s.reader.refusal()
+	return r != nil && s.end == nil && r.Class == outcome.ProviderDown
+}
+
 // Over returns a budget that u exceeds, "" for none. A budget that is exactly used up is not exceeded: the work that
 // used it up is still judged.
 func Over(left map[loop.Resource]evidence.Decimal, u loop.Usage) loop.Resource {
