@@ -57,6 +57,7 @@ const (
 	NameInTheWay    = "name-in-the-way"
 	CheckedOutThere = "checked-out-elsewhere"
 	FileInTheWay    = "file-in-the-way"
+	TreeRefused     = "tree-refused" // git can't write a file of the working tree
 	UnusableGit     = "unusable-git" // too old, or it hangs
 	Replaced        = "replaced"     // another repository is in its place
 	Unreadable      = "unreadable"   // damaged, or this user may not read it
@@ -300,7 +301,7 @@ func (in *inspector) branch(s *Source, base string) error {
 				return err
 			}
 			return &Precondition{Code: DetachedHead, What: "HEAD is detached: no branch is checked out",
-				Do: "check out the branch to start from, or name it as repo.base"}
+				Do: "make a branch here (`git switch -c NAME`), or name the one to start from as repo.base"}
 		}
 		base = s.Current
 	}

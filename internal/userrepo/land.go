@@ -28,8 +28,8 @@ type Landing struct {
 }
 
 // Land carries out a Landing. Repeating it changes nothing. It returns *store.Fenced if the branch is neither at From
-// nor at To, and *Precondition if the tree is not clean, the branch is checked out elsewhere or a file is in the way.
-// In all these cases it has changed nothing.
+// nor at To, and *Precondition if the tree is not clean, the branch is checked out elsewhere, a file is in the way or git
+// can't write one. In all these cases it has changed nothing, or has put it back.
 func Land(ctx context.Context, s *store.Store, l Landing) error {
 	if err := git.CheckHashes(l.From, l.To); err != nil {
 		return err
@@ -51,14 +51,23 @@ func Land(ctx context.Context, s *store.Store, l Landing) error {
 	if !here {
 		return in.swap(ref, l)
 	}
-	if err := makeRoom(ctx, s, in, l); err != nil {
+	files, err := s.Changes(ctx, l.From, l.To)
+	if err != nil {
 		return err
 	}
-	if err := in.step(l.From, l.To); err != nil {
+	if err := makeRoom(in, l, files); err != nil {
 		return err
+	}
+	old, err := in.remember(files)
+	if err != nil {
+		return err
+	}
+	defer old.forget()
+	if err := in.step(l.From, l.To); err != nil {
+		return old.after(err)
 	}
 	if err := in.swap(ref, l); err != nil {
-		return errors.Join(err, in.step(l.To, l.From)) // somebody else was faster
+		return errors.Join(err, old.putBack()) // somebody else was faster
 	}
 	return nil
 }
@@ -155,7 +164,7 @@ func lend(ctx context.Context, s *store.Store, repo Repo, commit string) error {
 
 // makeRoom checks that the tree is clean and that nothing exists where the change adds a file, because an ignored
 // file would be overwritten.
-func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) error {
+func makeRoom(in *inspector, l Landing, files []git.FileChange) error {
 	// The comparison below uses what the index knows about the files' times.
 	if _, err := in.git("update-index", "--refresh"); err != nil && !git.Exited(err, 1) {
 		return err
@@ -166,10 +175,6 @@ func makeRoom(ctx context.Context, s *store.Store, in *inspector, l Landing) err
 		}
 		// An earlier attempt was interrupted after the files and before the branch.
 		return in.step(l.To, l.From)
-	}
-	files, err := s.Changes(ctx, l.From, l.To)
-	if err != nil {
-		return err
 	}
 	for _, f := range files {
 		if f.Status != 'A' && f.Status != 'R' && f.Status != 'C' {
@@ -195,8 +200,8 @@ func (in *inspector) step(from, to string) error {
 	_, err := in.git("-c", "submodule.recurse=false", "read-tree", "-m", "-u", from, to)
 	if ge := git.Failure(err); ge != nil {
 		what, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(ge.Stderr), "error: "), "\n")
-		return &Precondition{Code: DirtyTree, What: "the working tree can't be brought along: " + git.Printable(what),
-			Do: "commit, stash or move away what is in the way"}
+		return &Precondition{Code: TreeRefused, What: "git can't write the working tree: " + git.Printable(what),
+			Do: "mend what git names (a filter, the disk, a permission), and apply again"}
 	}
 	return err
 }

@@ -267,3 +267,34 @@ func TestA7_ABranchOfTheMainTreeIsNotLandedFromALinkedOne(t *testing.T) {
 	require.Equal(t, userrepo.CheckedOutThere, refused.Code)
 	require.Contains(t, refused.What, b.User)
 }
+
+// A filter that fails leaves half of a change in the tree, and git can't put that back while it fails.
+func TestA7_ALandingThatFailsHalfWayIsPutBack(t *testing.T) {
+	t.Parallel()
+	b, l := landBed(t)
+	var last string
+	for _, f := range gittest.Must(b.Store.Changes(ctx, l.From, l.To)) {
+		if f.Status == 'M' {
+			last = f.Path
+		}
+	}
+	gittest.Write(t, b.User+"/.git/info/attributes", "\""+last+"\" filter=x\n")
+	gittest.Git(t, b.User, "config", "filter.x.clean", "cat")
+	gittest.Git(t, b.User, "config", "filter.x.smudge", "false")
+	gittest.Git(t, b.User, "config", "filter.x.required", "true")
+	listing := gittest.Listing(t, b.User)
+
+	err := userrepo.Land(ctx, b.Store, l)
+	pre, ok := errors.AsType[*userrepo.Precondition](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, userrepo.TreeRefused, pre.Code)
+	require.Contains(t, pre.What, "put back")
+	require.Equal(t, l.From, tip(b, "main"))
+	require.Equal(t, listing, gittest.Listing(t, b.User))
+
+	require.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+
+	gittest.Git(t, b.User, "config", "filter.x.smudge", "cat")
+	require.NoError(t, userrepo.Land(ctx, b.Store, l))
+	require.Empty(t, gittest.Git(t, b.User, "status", "--porcelain"))
+}

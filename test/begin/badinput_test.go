@@ -28,7 +28,7 @@ func TestP0_RepositoryThatIsNotReady(t *testing.T) {
 		{"no commit", func(w *world.World) { w.Git("update-ref", "-d", "HEAD") },
 			[]string{"branch main has no commit yet"}, "commit what is there"},
 		{"a detached HEAD", func(w *world.World) { w.Git("checkout", "--quiet", "--detach") },
-			[]string{"HEAD is detached"}, "check out the branch to start from, or name it as repo.base"},
+			[]string{"HEAD is detached"}, "make a branch here (`git switch -c NAME`), or name the one to start from as repo.base"},
 		{"a base that does not exist", func(w *world.World) { w.Set(doc{"repo": doc{"base": "develop"}}) },
 			[]string{"there is no branch develop"}, "name an existing branch as repo.base"},
 		{"a changed file", func(w *world.World) { w.Write("repo/work/n", "99\n") },
