@@ -136,6 +136,10 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 					Advise("See `pawl show " + id + "`; a proposal that is approved can be applied with `pawl apply " + id + "`.")
 			}
 		}
+		if what := c.applyFails(ctx, id); what != "" {
+			return done, fault.New(fault.InfrastructureError, "nothing is applied yet: %s", what).
+				Advise("The approval holds. Mend this, and the loop goes on by itself; `pawl apply " + id + "` applies it at once.")
+		}
 		if c.Now().Sub(silent) > replyTimeout {
 			return done, fault.New(fault.NoWorker, "the loop %s took the approval, but has not said whether the change is applied", id).
 				Advise("See `pawl show " + id + "`.")
@@ -146,6 +150,22 @@ func (c *Client) AwaitApplied(ctx context.Context, id string, after int64) (done
 		case <-time.After(retryEvery):
 		}
 	}
+}
+
+// applyTries is how often applying must have failed to be reported: a lock of another git may be gone in a moment.
+const applyTries = 3
+
+// applyFails returns why applying a loop's proposal fails and is tried again, "" if it does not.
+func (c *Client) applyFails(ctx context.Context, id string) string {
+	d, err := c.asked(ctx, id)
+	if err != nil {
+		return ""
+	}
+	a := failing(d)
+	if a.GetActivityType().GetName() != act.ApplyName || a.GetAttempt() < applyTries {
+		return ""
+	}
+	return a.GetLastFailure().GetMessage()
 }
 
 // Store returns the store of a loop on this host.

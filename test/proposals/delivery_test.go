@@ -141,3 +141,23 @@ func TestL2_ATestThatFailedBeforeDoesNotCount(t *testing.T) {
 	require.Contains(t, w.Done("log", w.Loop).Out, "failing as before the first write: docker")
 	require.Equal(t, "the change is tested and verified, but 1 test failed before the first write and still fails: docker", w.Show().Reason)
 }
+
+// An approval that is to be applied at once says what keeps git from it, as apply does, and ends.
+func TestA7_AnApprovalSaysWhyItIsNotApplied(t *testing.T) {
+	world.Slow(t, "internal/userrepo has what is in the way of a landing")
+	w := delivers(t, world.Raises).Set(doc{"approvals": doc{"diff": "required"}})
+	begins(w)
+	gate := asks(w, "diff", nil)
+	lock := filepath.Join(w.Repo, ".git", "index.lock")
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
+
+	s := w.Pawl("approve", w.Loop, "--hash", gate.Hash, "--apply", "ff")
+	require.NotEqual(t, 0, s.Code)
+	require.Contains(t, s.Err, "index.lock")
+	require.Contains(t, s.Err, "nothing is applied yet")
+
+	require.NoError(t, os.Remove(lock))
+	w.Waits("completed")
+	require.Equal(t, "11\n", w.Read("repo/work/n"))
+	w.Before = w.Snapshot()
+}
