@@ -209,15 +209,20 @@ esac
 		rows:  raised[1:], code: fault.Cancelled,
 	},
 	{
-		name: "question", spec: iterations(3),
+		name: "no-numbers", spec: iterations(3), // the reference has its number, so nobody is asked
 		agent: tried(`3.*) echo 11 >work/n; echo "raise n"`, `1.*) echo high >work/n; echo "say it in words"`, `*) echo higher >work/n; echo "say it in words"`),
+		rows:  []string{"1 10 0 no error:no-number: say it in words", "2 10 0 no error:no-number: say it in words", "3 11 +1 yes: raise n"},
+	},
+	{
+		name: "question", spec: doc{"verify": doc{"suspicious": "ask"}},
+		agent: tried(`*) echo 1000 >work/n; echo "raise n by far"`),
 		during: func(w *machine, _ *node) {
 			gate := w.gate(loop.GateQuestion)
-			require.Equal(w.T, []string{"retry", "halt"}, gate.Choices)
-			_, err := w.updated("answer", map[string]string{"choice": "retry", "by": "ann"})
+			require.Equal(w.T, []string{"keep", "discard", "halt"}, gate.Choices)
+			_, err := w.updated("answer", map[string]string{"choice": "keep", "by": "ann"})
 			require.NoError(w.T, err)
 		},
-		rows: []string{"1 10 0 no error:no-number: say it in words", "2 10 0 no error:no-number: say it in words", "3 11 +1 yes: raise n"},
+		rows: []string{"1 1000 +990 yes: raise n by far"},
 	},
 	{
 		name: "sleep", agent: `echo >>"$WORLD/calls"

@@ -67,7 +67,7 @@ func TestP9_TheClaimIsWhatIsTrue(t *testing.T) {
 	t.Logf("kept %d, true +33.1 %%, claim %+v, %s evaluations", r.Result.KeptCount, *c, strings.TrimSpace(w.Read("count")))
 
 	report := w.Pawl("report", w.Loop)
-	require.Contains(t, report.Out, "Claim: at least +")
+	require.Contains(t, report.Out, "Claim: better by ")
 	require.Contains(t, w.Pawl("show", w.Loop).Out, "claim")
 	row := strings.Split(strings.Split(w.Git("show", "refs/pawl-ledger/"+w.Loop+":loop-results.tsv"), "\n")[5], "\t")
 	require.Len(t, row, 10, "four columns follow those of the source: %v", row)

@@ -97,8 +97,8 @@ func TestE6_WhatAHostileAgentReaches(t *testing.T) {
 			listensLater(w, run)
 			s := run.Wait()
 			require.Equal(t, 0, s.Code, s.Err)
-			if use == "required" {
-				require.Contains(t, w.Pawl("validate", "--full", w.SpecFile()).Out, "sandbox, by "+strings.Replace(strings.TrimSuffix(way, " of an ordinary user"), "namespaces", way, 1)+":")
+			if use == "required" && way != byBwrap && way != byOrdinaryBwrap { // validate runs outside of the worker, which lacks namespaces
+				require.Contains(t, w.Pawl("validate", "--full", w.SpecFile()).Out, "sandbox, by "+way+":")
 			}
 			verify, err := filepath.Glob(filepath.Join(w.Home, "loops", w.Loop, "steps", "0001.*verify*", "stdout"))
 			require.NoError(t, err)

@@ -139,7 +139,11 @@ func (w *World) OnBranch() []string {
 // Subjects returns the subjects of the loop's commits on its branch, the newest first.
 func (w *World) Subjects() []string {
 	w.T.Helper()
-	out := w.Git("log", "--format=%s", "main..refs/heads/pawl/"+w.Loop)
+	branch := "refs/heads/pawl/" + w.Loop
+	if none, err := w.TryGit("for-each-ref", branch); err == nil && none == "" { // a start that is refused makes none
+		return nil
+	}
+	out := w.Git("log", "--format=%s", "main.."+branch)
 	if out == "" {
 		return nil
 	}
