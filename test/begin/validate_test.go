@@ -123,10 +123,11 @@ func TestP0_ValidateTriesSetupFirst(t *testing.T) {
 func TestValidateNotesWhatIsWorthAThought(t *testing.T) {
 	w := world.Alone(t, world.Raises).Set(doc{"guard": doc{"command": "grep -r . work/ work/n"}})
 	v := validate(w, 0)
-	require.Len(t, v.Notes, 2)
+	require.Len(t, v.Notes, 3)
 	require.Contains(t, v.Notes[0], "match the scope but are sealed, since they judge the work: work/n")
 	require.Contains(t, v.Notes[0], "that the guard command names, put the command into a script")
 	require.Contains(t, v.Notes[1], "folders in which the agent may change files: work")
+	require.Contains(t, v.Notes[2], "verify.direction is not set")
 }
 
 // TestReadyMeansReady: one answer names everything that is missing, and why an existing program does not start.

@@ -130,7 +130,8 @@ func TestOperatingPage_EveryAnswerIsTaken(t *testing.T) {
 	w.Set(doc{"name": w.Loop, "limits": doc{"iterations": 1}, "breakpoints": []string{}, "verify": doc{"command": "sh measure.sh"}})
 	w.Done("start", w.SpecFile())
 	atGate("contract")
-	p.types(`pawl reject ID --note "why"`)
+	p.types("pawl reject ID")
+	p.said(`pawl reject ID --note "why"`) // TestE3 has what the agent reads
 	w.Waits("halted")
 	w.Done("start", w.SpecFile(), "--yes")
 	w.Waits("running")

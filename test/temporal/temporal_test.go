@@ -138,7 +138,8 @@ func TestTemporalCLI_EveryMessage(t *testing.T) {
 			require.Equal(t, "the contract was rejected by ann: not now", st.Reason)
 		})
 		t.Run(way+": answer", func(t *testing.T) {
-			w := world.OnCluster(t, `echo none >work/n; echo "say nothing"`).Auto().Set(doc{"limits": doc{"iterations": 5}})
+			w := world.OnCluster(t, `echo >"$WORLD/none"; echo none >work/n; echo "say nothing"`).Auto()
+			w.Set(doc{"limits": doc{"iterations": 5}, "verify": doc{"command": "[ -e '" + w.Dir + "/none' ] && echo none || sh measure.sh"}}) // for the reference, too
 			w.Begin()
 			st := w.Stands("waiting")
 			require.Equal(t, "question", st.Gate.Kind)

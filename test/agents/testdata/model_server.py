@@ -290,7 +290,7 @@ class H(BaseHTTPRequestHandler):
                     if 'functionResponse' in p: step += 1; results.append(txt((p['functionResponse'].get('response') or {})))
                     elif 'text' in p and c.get('role') == 'user' and role(p['text']): step = 0; results = []
         text = texts(b)
-        m = re.findall(r'(/[^\s"\\<>`\']*?/desk)(?![\w-])', text) or re.findall(r'(?:[Ww]orking directory|<cwd>|working in the directory)[:\s]*`?(/[^\s<`]+)', text)
+        m = re.findall(r'(/[^\s"\\<>`\']*?/(?:desk|trees/d-[0-9a-f]+(?:\.\d+)?))(?![\w-])', text) or re.findall(r'(?:[Ww]orking directory|<cwd>|working in the directory)[:\s]*`?(/[^\s<`]+)', text)
         m = [x for x in m if '/.gemini/' not in x and '/.qwen/' not in x and '/.claude/' not in x]
         return dict(api=api, tools=[t for t in tools if t], step=step, results=results, text=text, cwd=m[0] if m else os.environ.get('SCRATCH', '/tmp'), model=b.get('model') or (re.search(r'models/([^:]+)', path) or [None, None])[1], stream=bool(b.get('stream')) or 'stream' in path)
     # --- faults -------------------------------------------------------------------------------
