@@ -76,7 +76,7 @@ func Read(out Output, s Search) (Reading, error) {
 	}
 	source, again := s.wanted("")
 	if again && source.Steady && !s.Unchanged && reading.Repeats > 0 && reading.Repeats < source.Repeats {
-		why := fmt.Sprintf("the unchanged code prints it %d times, and this output %d times; the last one is", source.Repeats, reading.Repeats)
+		why := fmt.Sprintf("the unchanged code prints it %s, and this output %s; the last one is", Counted(source.Repeats, "time"), Counted(reading.Repeats, "time"))
 		return Reading{}, &NoNumber{why, quote(reading.Value.String())}
 	}
 	return reading, nil

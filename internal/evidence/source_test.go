@@ -319,6 +319,6 @@ func TestP5_FewerOfTheSameLineAreNoNumber(t *testing.T) {
 			require.NoError(t, err, c.name)
 			continue
 		}
-		require.ErrorContains(t, err, "times", c.name)
+		require.ErrorContains(t, err, "and this output 1 time; the last one is", c.name)
 	}
 }
