@@ -20,7 +20,7 @@ type terminal struct {
 	w    *world.World
 	keys *os.File
 	cmd  *exec.Cmd
-	gone chan error
+	gone chan error // its end, once the screen is complete
 
 	mu   sync.Mutex
 	seen strings.Builder
@@ -67,10 +67,17 @@ func (c *terminal) screen() string {
 	return c.seen.String()
 }
 
-// sees waits for a text on the screen.
+// sees waits for a text on the screen, as long as the program runs.
 func (c *terminal) sees(text string) {
 	c.w.T.Helper()
-	c.w.Until("on the screen: "+text, func() bool { return strings.Contains(c.screen(), text) })
+	c.w.Until("on the screen: "+text, func() bool {
+		screen, ended := c.screen(), len(c.gone) > 0
+		if strings.Contains(screen, text) {
+			return true
+		}
+		require.False(c.w.T, ended, "the program ended before it showed %q:\n%s", text, screen)
+		return false
+	})
 }
 
 func (c *terminal) types(keys string) {
@@ -143,8 +150,11 @@ func TestPersonAtATerminal(t *testing.T) {
 	})
 	t.Run("answers a question", func(t *testing.T) {
 		world.Slow(t, "the other cases type answers, too")
-		w := world.New(t, `echo "$PAWL_ITERATION" >>work/other; echo "change something"`).
-			Set(doc{"verify": doc{"command": "test $(wc -l <work/other) -gt 1 || cat work/n"}, "limits": doc{"iterations": 3}})
+		w := world.New(t, `touch "$WORLD/mute"; echo "$PAWL_ITERATION" >>work/other; echo "change something"`)
+		w.Set(doc{
+			"verify": doc{"command": "test -e " + w.Dir + "/mute || cat work/n"}, "limits": doc{"iterations": 3},
+			"sandbox": doc{"use": "off"}, "agent": doc{"env": doc{"WORLD": w.Dir}},
+		})
 		c := atTerminal(w, "run", "--yes", w.SpecFile())
 		c.sees("Choose retry or halt: ")
 		c.types("what?\n")
