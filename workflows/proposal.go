@@ -103,10 +103,7 @@ func (r *run) askDiff(ctx workflow.Context) (loop.Answer, error) {
 			Kind: loop.GateDiff, Hash: p.Hash,
 			Summary: fmt.Sprintf("approve %s: %s, +%d -%d, on %s", what, evidence.Counted(p.Files, "file"), p.Insertions, p.Deletions, r.State().Branch),
 		}
-		gate.Points = govern.SuspicionPoints(r.State())
-		if unproven := govern.Unproven(r.State()); unproven != "" {
-			gate.Points = append([]string{unproven}, gate.Points...)
-		}
+		gate.Points = govern.MarkedPoints(r.State())
 		if len(gate.Points) > 0 {
 			gate.Summary += " " + strings.Join(gate.Points, "; ")
 		}

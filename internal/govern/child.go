@@ -2,6 +2,7 @@ package govern
 
 import (
 	"fmt"
+	"strings"
 
 	"pawl/internal/loop"
 	"pawl/internal/spec"
@@ -31,7 +32,10 @@ func Child(s loop.State, event string) task.ChildEvent {
 		r.Reason = loop.Clip(s.Reason, 500)
 	}
 	if p := s.Proposal; p != nil {
-		r.Proposal = &task.ChildProposal{Hash: p.Hash, State: p.State}
+		r.Proposal = &task.ChildProposal{Hash: p.Hash, State: p.State, Marked: Marked(s)}
+		if r.Proposal.Marked {
+			r.Proposal.Why = loop.Clip(strings.Join(MarkedPoints(s), "; "), 500)
+		}
 	}
 	e := task.ChildEvent{Loop: s.Loop, Event: event, Result: r, Seq: s.Seq}
 	if g := s.Gate; g != nil {

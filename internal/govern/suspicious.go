@@ -91,6 +91,15 @@ func SuspicionPoints(s loop.State) (points []string) {
 	return slices.Clip(points)
 }
 
+// MarkedPoints says about a proposal what a person has to know who decides about it, the unproven head first.
+func MarkedPoints(s loop.State) []string {
+	points := SuspicionPoints(s)
+	if unproven := Unproven(s); unproven != "" {
+		return append([]string{unproven}, points...)
+	}
+	return points
+}
+
 // SetAside names a change that was set aside, with its commit.
 func SetAside(a loop.SetAside) string {
 	text := fmt.Sprintf("iteration %d is set aside", a.Iteration)

@@ -419,6 +419,10 @@ func (n *next) childEnded(t Task, st Step, e task.ChildEvent) {
 	n.act(*loop.Fold(n.State, n.events).Find(t.ID), a)
 	if a.Milestone {
 		n.events = append(n.events, loop.Event{Type: loop.MilestoneReached, Task: t.ID, Step: st.ID, Reason: milestone(t, st.ID)})
+		if r.Proposal.Unseen() && !slices.Equal(task.Last(t.Plan.Steps), []string{st.ID}) { // else a person decides about it as the task's
+			after := loop.Fold(n.State, n.events).Find(t.ID)
+			n.stuckBy(*after, "marked", "what the step "+st.ID+" has made is for a person to judge: "+r.Proposal.Why, "pawl diff "+e.Loop)
+		}
 		return
 	}
 	after := loop.Fold(n.State, n.events).Find(t.ID)

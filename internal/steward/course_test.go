@@ -442,3 +442,41 @@ func TestWhatAgentsWroteIsToldApartFromWhatTheyRead(t *testing.T) {
 	old := loop.Fold(o.s, []loop.Event{{Type: loop.ActionTaken, Task: "a", Action: &task.Action{}, Usage: &loop.Usage{InputTokens: 90}}})
 	require.Equal(t, task.Usage{Tokens: 400, OutputTokens: 54}, old.Usage, "a record from before says of all that it was read")
 }
+
+// A step whose loop approves by itself (approvals.diff: auto) leaves a marked proposal open. Later steps would build on it.
+func TestS4_WhatOnlyAPersonMayApproveIsAskedAboutBeforeTheNextStep(t *testing.T) {
+	steps := []task.Step{{ID: "x", Kind: "deliver"}, {ID: "y", Kind: "deliver", After: []string{"x"}}}
+	ends := func(o *office, id, state string, marked bool) {
+		o.loops[id] = "ended"
+		o.child(task.ChildEvent{Loop: id, Event: task.ChildEnded, Result: &task.ChildResult{
+			Status: "completed", Head: "c-" + id, Base: "b", Branch: "pawl/" + id,
+			Proposal: &task.ChildProposal{Hash: "h", State: state, Marked: marked, Why: "unproven: the guard fails on the base too"},
+		}})
+		o.settle()
+	}
+	for _, c := range []struct {
+		state  string
+		marked bool
+		asked  bool
+	}{{"open", true, true}, {"approved", true, false}, {"open", false, false}} {
+		o := open(t, limits())
+		o.submit(task.Task{ID: "a", Body: "x"}, task.T3, steps...)
+		o.settle()
+		ends(o, "s-a-x", c.state, c.marked)
+		if !c.asked {
+			require.Equal(t, 1, o.started["s-a-y"], "%+v", c)
+			continue
+		}
+		require.Equal(t, 0, o.started["s-a-y"], "nothing builds on it")
+		require.Len(t, o.s.Gates, 1)
+		require.Equal(t, "marked", o.s.Gates[0].About)
+		require.Contains(t, o.s.Gates[0].Summary, "unproven: the guard fails on the base too")
+		require.Contains(t, o.s.Gates[0].Summary, "pawl diff s-a-x")
+		o.answer("a", loop.MessageAnswer, Message{Choice: Continue})
+		o.settle()
+		require.Equal(t, 1, o.started["s-a-y"], "a person has let it pass")
+		require.Equal(t, 0, o.s.Find("a").Steps[0].Failed, "which is no failure")
+		ends(o, "s-a-y", "open", true)
+		require.Equal(t, Done, o.s.Find("a").Outcome, "the last one is the task's own proposal, which a person approves")
+	}
+}

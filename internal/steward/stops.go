@@ -309,4 +309,5 @@ func (n *next) afterNothing(t Task, _ Job) string {
 var stopOf = map[string]string{
 	StopGuardrail: StopGuardrail, StopConflict: StopConflict, StopResources: StopResources,
 	detect.Executing: StopCheckIn, "halted": StopPerson, "blocked": StopDependency, "rejected": StopAmbiguity,
+	"marked": StopApproval,
 }

@@ -66,7 +66,13 @@ type ChildResult struct {
 type ChildProposal struct {
 	Hash  string `json:"hash"`
 	State string `json:"state"`
+	// Marked says that only a person may approve it, and Why what is wrong with it.
+	Marked bool   `json:"marked,omitempty"`
+	Why    string `json:"why,omitempty"`
 }
+
+// Unseen reports whether only a person may approve the proposal, and none has.
+func (p *ChildProposal) Unseen() bool { return p != nil && p.Marked && p.State == "open" }
 
 // Complete reports whether the event has what its type requires: the loop, and a gate or a result.
 func (e ChildEvent) Complete() bool {
