@@ -49,10 +49,7 @@ func (p *planning) estimate(ctx context.Context, plan task.Plan) (task.Cost, err
 		past = append(past, loops...)
 	}
 	cost := assess.Estimate(past)
-	if cost.N == 0 && plan.Cost != nil {
-		cost.Median = plan.Cost.Median
-	}
-	return cost, nil
+	return assess.WithPlanned(cost, plan.Cost), nil
 }
 
 func kindsOf(steps []task.Step) (kinds []string) {

@@ -480,6 +480,7 @@ func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
 	s.Submit("three", improve)
 	require.Equal(t, "2", s.Plan("three", nil).Estimate.Median.String())
 	require.Equal(t, 2, s.Plan("three", nil).Estimate.N)
+	require.Nil(t, s.Plan("three", nil).Estimate.Planned)
 
 	s.AppendIn(act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.StewardEnded}), Close: true})
 	s.Ledger, s.Seq = "", 0

@@ -93,6 +93,7 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 		{"and hosts that the charter does not name", "", []spec.Spec{hosts}, "", task.T2, "sandbox.hosts names paste.example"},
 		{"and a permission that its role has not by itself", "", []spec.Spec{allowed}, "", task.T1, "permissions.reviewer has canEditSource"},
 		{"an estimate above the limit is T2", "", []spec.Spec{loop("src/**")}, "5.01", task.T2, "T2: an estimate of $5.01: more than limits.costUSD (cost)"},
+		{"and what the plan expects above it", "", []spec.Spec{loop("src/**")}, "1 planned 6", task.T2, "T2: an estimate of $6.00 by its plan: more than limits.costUSD (cost)"},
 		{"an estimate of the limit is not", "", []spec.Spec{loop("src/**")}, "5.00", task.T3, ""},
 		{"all in one", "", []spec.Spec{loop("**")}, "", task.T1, "(ci)"},
 		{"a rule of the charter by paths", "", []spec.Spec{loop("m*/a.*")}, "", task.T1, "T1: money/a.go: the charter's own rule (tiers[0])"},
@@ -114,7 +115,11 @@ func TestS3_TheTierIsThatOfTheStrictestRule(t *testing.T) {
 			}
 			w := assess.Work{Task: task.Task{Title: c.title}, Specs: c.specs, Files: project}
 			if c.cost != "" {
-				w.Estimate = task.Cost{N: 3, Median: usd("0.1"), Percentile90: usd(c.cost)}
+				high, planned, _ := strings.Cut(c.cost, " planned ")
+				w.Estimate = task.Cost{N: 3, Median: usd("0.1"), Percentile90: usd(high)}
+				if planned != "" {
+					w.Estimate.Planned = usd(planned)
+				}
 				if c.name != "by cost" {
 					ch.Tiers = ch.Tiers[:3]
 				}
@@ -262,6 +267,9 @@ func TestS4_WhoHasToApprove(t *testing.T) {
 		{"production, whatever the tier", task.T3, false, true, task.Cost{}, "0", nil, []string{"production is touched"}},
 		{"an estimate above the limit", task.T3, false, false, estimate("5.001"), "0", five, []string{"the estimate of $5.001 is above limits.costUSD, $5.00"}},
 		{"what the plan says above the limit", task.T3, false, false, task.Cost{Median: usd("6")}, "0", five, []string{"the estimate of $6.00 is above limits.costUSD, $5.00"}},
+		{"S4: the plan's own cost above the limit, beside a lower estimate", task.T3, false, false, assess.WithPlanned(estimate("1"), &task.Cost{Median: usd("6")}), "0", five, []string{"the estimate of $6.00 by its plan is above limits.costUSD, $5.00"}},
+		{"S4: the plan's own cost at the limit", task.T3, false, false, assess.WithPlanned(estimate("1"), &task.Cost{Median: usd("5.0")}), "0", five, nil},
+		{"S4: a lower cost of the plan takes nothing from the estimate", task.T3, false, false, assess.WithPlanned(estimate("7"), &task.Cost{Median: usd("0.01")}), "0", five, []string{"the estimate of $7.00 is above limits.costUSD, $5.00"}},
 		{"what was spent above the limit", task.T3, false, false, estimate("1"), "5.01", five, []string{"the $5.01 that were spent are above limits.costUSD, $5.00"}},
 		{"no limit", task.T3, false, false, estimate("500"), "600", nil, nil},
 		{"everything", task.T1, true, true, estimate("9"), "9", five, []string{"the tier is T1", "governance files may change", "production is touched", "the estimate of $9.00 is above limits.costUSD, $5.00", "the $9.00 that were spent are above limits.costUSD, $5.00"}},
@@ -292,7 +300,9 @@ func TestS3_AnEstimateIsWhatLikeTasksHaveCost(t *testing.T) {
 	} {
 		require.Equal(t, c.words, assess.InWords(assess.Estimate(c.past)))
 	}
-	require.Equal(t, "$2.00 by the plan; no estimate (n = 0)", assess.InWords(task.Cost{Median: usd("2")}))
+	require.Equal(t, "$2.00 by the plan; no estimate (n = 0)", assess.InWords(assess.WithPlanned(task.Cost{}, &task.Cost{Median: usd("2")})))
+	both := assess.WithPlanned(assess.Estimate(past("1.5")), &task.Cost{Median: usd("9")})
+	require.Equal(t, "$1.50 in the median, $1.50 at the 90th percentile (n = 1); $9.00 by its plan", assess.InWords(both))
 	e := assess.Estimate(past("1", "2", "3"))
 	for actual, want := range map[string]string{
 		"2": "$2.00 spent, not above the median: ", "2.01": "$2.01 spent, within the estimate: ", "3": "$3.00 spent, within the estimate: ", "3.01": "$3.01 spent, above the estimate: ",

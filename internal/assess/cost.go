@@ -23,20 +23,50 @@ func Estimate(past []task.Usage) task.Cost {
 	return task.Cost{N: len(costs), Median: rank(50), Percentile90: rank(90)}
 }
 
-// High returns the amount to compare with limits: the 90th percentile, or without an estimate what the plan's author
-// expects. It returns nil if there is neither.
+// WithPlanned returns an estimate with what the plan's author expects. planned is the cost of a plan as read, nil for none.
+func WithPlanned(estimate task.Cost, planned *task.Cost) task.Cost {
+	switch {
+	case planned == nil:
+	case estimate.N == 0:
+		estimate.Median = planned.Median
+	default:
+		estimate.Planned = planned.Median
+	}
+	return estimate
+}
+
+// High returns the amount to compare with limits: the 90th percentile, or what the plan's author expects if that is
+// more. It returns nil if there is neither.
 func High(c task.Cost) *evidence.Decimal {
-	if c.Percentile90 != nil {
+	switch {
+	case planIsHigher(c):
+		return c.Planned
+	case c.Percentile90 != nil:
 		return c.Percentile90
 	}
 	return c.Median
+}
+
+// planIsHigher reports whether the plan's author expects more than similar tasks have cost.
+func planIsHigher(c task.Cost) bool { return above(c.Planned, c.Percentile90) }
+
+// highInWords returns the amount to compare with limits, and whose it is if it is not that of similar tasks.
+func highInWords(c task.Cost) string {
+	if planIsHigher(c) {
+		return dollars(*c.Planned) + " by its plan"
+	}
+	return dollars(*High(c))
 }
 
 // InWords returns an estimate as people see it.
 func InWords(c task.Cost) string {
 	switch {
 	case c.N > 0 && c.Median != nil && c.Percentile90 != nil:
-		return fmt.Sprintf("%s in the median, %s at the 90th percentile (n = %d)", dollars(*c.Median), dollars(*c.Percentile90), c.N)
+		text := fmt.Sprintf("%s in the median, %s at the 90th percentile (n = %d)", dollars(*c.Median), dollars(*c.Percentile90), c.N)
+		if c.Planned != nil {
+			text += fmt.Sprintf("; %s by its plan", dollars(*c.Planned))
+		}
+		return text
 	case c.Median != nil:
 		return fmt.Sprintf("%s by the plan; no estimate (n = 0)", dollars(*c.Median))
 	}
@@ -75,8 +105,8 @@ func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost,
 	if production {
 		reasons = append(reasons, "production is touched")
 	}
-	if high := High(estimate); above(high, limit) {
-		reasons = append(reasons, fmt.Sprintf(NeedEstimate+"%s is above limits.costUSD, %s", dollars(*high), dollars(*limit)))
+	if above(High(estimate), limit) {
+		reasons = append(reasons, fmt.Sprintf(NeedEstimate+"%s is above limits.costUSD, %s", highInWords(estimate), dollars(*limit)))
 	}
 	if above(&actual, limit) {
 		reasons = append(reasons, fmt.Sprintf("the %s that were spent are above limits.costUSD, %s", dollars(actual), dollars(*limit)))

@@ -105,8 +105,8 @@ var Rules = []Rule{
 	{
 		Name: Cost, Tier: task.T2, Why: "more than limits.costUSD",
 		also: func(r reach) []string {
-			if high := High(r.estimate); above(high, r.charter.Limits.CostUSD) {
-				return []string{"an estimate of " + dollars(*high)}
+			if above(High(r.estimate), r.charter.Limits.CostUSD) {
+				return []string{"an estimate of " + highInWords(r.estimate)}
 			}
 			return nil
 		},
@@ -231,7 +231,7 @@ func (r reach) ruled(rule charter.Rule) []string {
 		names = append(names, evidence.Counted(len(r.changeable), "file"))
 	}
 	if high := High(r.estimate); rule.CostUSD != nil && high != nil && high.Cmp(*rule.CostUSD) >= 0 {
-		names = append(names, "an estimate of "+dollars(*high))
+		names = append(names, "an estimate of "+highInWords(r.estimate))
 	}
 	return distinct(names)
 }

@@ -122,11 +122,12 @@ type Evidence struct {
 }
 
 // Cost is an estimate in US dollars from the cost of similar tasks. N is their number. With N 0 there is no estimate,
-// and a Median is what the plan's author expects.
+// and a Median is what the plan's author expects. With an estimate, that is Planned.
 type Cost struct {
 	N            int               `json:"n"`
 	Median       *evidence.Decimal `json:"median,omitempty"`
 	Percentile90 *evidence.Decimal `json:"p90,omitempty"`
+	Planned      *evidence.Decimal `json:"planned,omitempty"`
 }
 
 // String returns the estimate with the number of tasks on which it is based.
@@ -134,7 +135,11 @@ func (c *Cost) String() string {
 	if c == nil || c.N == 0 || c.Median == nil || c.Percentile90 == nil {
 		return "no estimate (n = 0)"
 	}
-	return fmt.Sprintf("%s US dollars, 9 of 10 below %s (n = %d)", c.Median, c.Percentile90, c.N)
+	text := fmt.Sprintf("%s US dollars, 9 of 10 below %s (n = %d)", c.Median, c.Percentile90, c.N)
+	if c.Planned != nil {
+		text += fmt.Sprintf("; %s by its plan", c.Planned)
+	}
+	return text
 }
 
 // Usage is what a task has spent.
