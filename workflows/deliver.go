@@ -293,11 +293,23 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 func (l *deliver) commands(ctx workflow.Context, passed loop.Event) (govern.GuardVerdict, loop.Event, error) {
 	judged := govern.GuardVerdict{Passed: true}
 	for _, c := range l.judges(l.named) {
-		out, err := c.run(ctx)
+		var flaky []string
+		run := c.run
+		if c.name == "guard" {
+			run = func(ctx workflow.Context) (out act.Outcome, err error) {
+				out, flaky, err = l.guarded(ctx, l.law(), func(ms int64) bool {
+					return l.phaseLeft().Milliseconds() > ms && l.timeFor(ctx, ms)
+				}, l.named)
+				return out, err
+			}
+		}
+		out, err := run(ctx)
 		if err != nil {
 			return judged, passed, err
 		}
 		passed.Step, passed.Judgement = c.name, l.judgement(out, unless(out.OK(), c.reason))
+		passed.Judgement.Flaky = flaky
+		l.iteration.flaky = loop.Union(l.iteration.flaky, flaky)
 		phaseOver := out.TimedOut && l.phaseLeft() == 0 // and not its own limit (L10)
 		judged = govern.GuardVerdict{Command: c.name, Passed: out.OK(), TimedOut: phaseOver, Why: out.Ending()}
 		if !out.OK() {

@@ -253,7 +253,7 @@ func TestL6_EveryCourseOfDeliver(t *testing.T) {
 }
 
 func TestL1_TheGuardFollowsEveryWriteAndFix(t *testing.T) {
-	spec := specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint"}})
+	spec := specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint", "retries": 0}})
 	d := deliver(t, map[string][]stepped{"guard": {exit1, {}, {}}, "test": {broke, passing}})
 	p := d.run(spec)
 	require.Equal(t, []string{"writer", "commit", "guard", "writer", "commit", "guard", "test", "fixer", "commit", "guard", "test"}, d.ran)
@@ -264,7 +264,7 @@ func TestL1_TheGuardFollowsEveryWriteAndFix(t *testing.T) {
 }
 
 func TestL9_AGuardThatGoesOnFailingBlocks(t *testing.T) {
-	spec := specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint"}, "limits": map[string]any{"reworks": 1}})
+	spec := specOfDelivery(map[string]any{"guard": map[string]any{"command": "lint", "retries": 0}, "limits": map[string]any{"reworks": 1}})
 	d := deliver(t, map[string][]stepped{"guard": {exit1, exit1, exit1, {}}})
 	p := d.run(spec, func(env *testsuite.TestWorkflowEnvironment) {
 		at(t, env, time.Hour, func(s loop.State) {

@@ -365,7 +365,7 @@ func (l *improve) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	if t := l.trial(); t != nil {
 		return l.guardedAsTried(ctx, *t.Guard), nil
 	}
-	out, flaky, err := l.guarded(ctx)
+	out, flaky, err := l.guarded(ctx, l.law(), func(ms int64) bool { return l.timeFor(ctx, ms) })
 	if err != nil {
 		return govern.Move{}, err
 	}

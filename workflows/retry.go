@@ -12,23 +12,24 @@ import (
 )
 
 // guarded runs the guard on the change, and runs it again if it failed (guard.retries). It counts as passed then only if it
-// passes twice; flaky is what had failed. Every run is a step of its own.
-func (l *improve) guarded(ctx workflow.Context) (out act.Outcome, flaky []string, err error) {
-	if out, err = l.runGuard(ctx); err != nil {
+// passes twice; flaky is what had failed. inTime reports whether that many milliseconds are left. Every run is a step of its
+// own, which begin gets first.
+func (r *run) guarded(ctx workflow.Context, law guardLaw, inTime func(ms int64) bool, begin ...func(*act.Step)) (out act.Outcome, flaky []string, err error) {
+	if out, err = r.runGuard(ctx, begin...); err != nil {
 		return out, nil, err
 	}
-	it, first := &l.iteration, out
+	it, first := &r.iteration, out
 	for retried := 0; !out.OK(); retried++ {
 		f := govern.GuardFailure{
 			Retried: retried, Failing: out.Failing, Before: it.guardFailed, Files: it.files,
-			Final: out.TimedOut || len(out.Altered) > 0, InTime: l.timeFor(ctx, 2*first.ElapsedMs),
+			Final: out.TimedOut || len(out.Altered) > 0, InTime: inTime(2 * first.ElapsedMs),
 		}
-		if !l.law().RetriesGuard(f) {
+		if !law.RetriesGuard(f) {
 			break
 		}
 		for n := range 2 {
 			it.evidence = append(it.evidence, evidenceOf(out)...)
-			if out, err = l.guardAgain(ctx, 2*retried+n+1); err != nil {
+			if out, err = r.runGuard(ctx, append(slices.Clip(begin), guardAgain(2*retried+n+1))...); err != nil {
 				return out, nil, err
 			}
 			if !out.OK() {
@@ -48,9 +49,14 @@ func (l *improve) guarded(ctx workflow.Context) (out act.Outcome, flaky []string
 	return out, flaky, nil
 }
 
-// guardAgain runs the guard for the n-th time again.
-func (l *improve) guardAgain(ctx workflow.Context, n int) (act.Outcome, error) {
-	return l.runGuard(ctx, func(s *act.Step) { s.Key.Name, s.Key.Sample = s.Key.Name+"-again", s.Key.Sample*10+n })
+// guardLaw decides whether a guard that failed is run again.
+type guardLaw interface {
+	RetriesGuard(f govern.GuardFailure) bool
+}
+
+// guardAgain makes a step of the guard its n-th repetition.
+func guardAgain(n int) func(*act.Step) {
+	return func(s *act.Step) { s.Key.Name, s.Key.Sample = s.Key.Name+"-again", s.Key.Sample*10+n }
 }
 
 // timeFor reports whether the loop's time suffices for that many milliseconds more.

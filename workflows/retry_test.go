@@ -63,3 +63,57 @@ func TestP55_AFlakyGuardIsNotAFailedOne(t *testing.T) {
 		})
 	}
 }
+
+// TestL_ADeliverysFlakyGuardIsNotAFailedOne: the guard gate of a delivery is as patient as a metric loop's guard.
+func TestL_ADeliverysFlakyGuardIsNotAFailedOne(t *testing.T) {
+	names := stepped{ExitCode: 1, Failing: &act.Failing{Signature: "s", Names: []string{"TestA"}}}
+	for name, c := range map[string]struct {
+		outs  map[string][]stepped
+		guard map[string]any
+		ran   string
+		flaky []string
+	}{
+		"it fails once": {
+			outs: map[string][]stepped{"guard": {names}},
+			ran:  "writer commit guard guard-again guard-again test", flaky: []string{"TestA"},
+		},
+		"it fails, passes, fails": {
+			outs: map[string][]stepped{"guard": {exit1, {}}, "guard-again": {{}, exit1}},
+			ran:  "writer commit guard guard-again guard-again writer commit guard test",
+		},
+		"it fails in the same way after the rework": {
+			outs: map[string][]stepped{"guard": {names, names, {}}, "guard-again": {names}},
+			ran:  "writer commit guard guard-again writer commit guard writer commit guard test",
+		},
+		"it can't be built": {
+			outs: map[string][]stepped{"guard": {{ExitCode: 1, Failing: &act.Failing{Broken: true}}, {}}},
+			ran:  "writer commit guard writer commit guard test",
+		},
+		"it hangs": {
+			outs: map[string][]stepped{"guard": {{ExitCode: -1, TimedOut: true}, {}}},
+			ran:  "writer commit guard writer commit guard test",
+		},
+		"as the source has it": {
+			outs: map[string][]stepped{"guard": {names, {}}}, guard: map[string]any{"retries": 0},
+			ran: "writer commit guard writer commit guard test",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			guard := map[string]any{"command": "lint"}
+			for k, v := range c.guard {
+				guard[k] = v
+			}
+			d := deliver(t, c.outs)
+			p := d.run(specOfDelivery(map[string]any{"guard": guard}))
+			require.Nil(t, p.err)
+			require.Equal(t, c.ran, strings.Join(d.ran, " "))
+			var flaky []string
+			for _, e := range p.events(loop.ChangeJudged) {
+				flaky = append(flaky, e.Judgement.Flaky...)
+			}
+			require.Equal(t, c.flaky, flaky)
+			require.Equal(t, c.flaky, p.final.Iterations[0].Flaky)
+			require.Equal(t, c.flaky != nil, strings.Contains(p.final.Iterations[0].Note, "flaky guard"))
+		})
+	}
+}

@@ -17,13 +17,14 @@ type Deliver struct {
 	Version      int
 	TestRequired bool // test.required
 	FixAttempts  int  // limits.fixAttempts, per iteration
+	Retries      int  // guard.retries
 	Approval          // and limits.reworks, of one write or fix
 }
 
 // DeliverOf returns a version of the rules for a loop with that spec. [ImproveOf] says what the versions are; Deliver
 // decides by its version from 6 on.
 func DeliverOf(s spec.Spec, version int) Deliver {
-	return Deliver{Version: version, TestRequired: s.TestRequired(), FixAttempts: s.Limits.FixAttempts, Approval: ApprovalOf(s)}
+	return Deliver{Version: version, TestRequired: s.TestRequired(), FixAttempts: s.Limits.FixAttempts, Retries: s.GuardRetries(), Approval: ApprovalOf(s)}
 }
 
 // If the same failure occurs this often, or this many fixes make it worse, the approach is given up.

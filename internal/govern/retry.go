@@ -20,8 +20,13 @@ type GuardFailure struct {
 
 // RetriesGuard reports whether a guard that failed is run again on the same tree, to tell chance from a failure. It is not if
 // something could not be built, if it failed in the same way before the rework, or if a test failed that the change touched.
-func (r Improve) RetriesGuard(f GuardFailure) bool {
-	if r.Version < 6 || f.Retried >= r.Retries || f.Final || !f.InTime {
+func (r Improve) RetriesGuard(f GuardFailure) bool { return r.Version >= 6 && f.again(r.Retries) }
+
+// RetriesGuard is the same in a delivery.
+func (r Deliver) RetriesGuard(f GuardFailure) bool { return r.Version >= 6 && f.again(r.Retries) }
+
+func (f GuardFailure) again(retries int) bool {
+	if f.Retried >= retries || f.Final || !f.InTime {
 		return false
 	}
 	failing := f.Failing

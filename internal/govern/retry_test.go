@@ -38,9 +38,13 @@ func TestP55_AGuardThatFailedIsRunAgain(t *testing.T) {
 		"the test's file by its full path":    {of("/w/judge/tests/cart.test.js", "tests/cart.test.js"), false},
 		"another file of that name":           {of("tests/cart.py", "src/other.py"), true},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, rules.RetriesGuard(c.of)) })
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, rules.RetriesGuard(c.of))
+			require.Equal(t, c.want, govern.DeliverOf(spec.Spec{}, govern.NewestVersion).RetriesGuard(c.of))
+		})
 	}
 	require.False(t, govern.ImproveOf(spec.Spec{}, 5).RetriesGuard(usual), "a running loop keeps its rules")
+	require.False(t, govern.DeliverOf(spec.Spec{}, 5).RetriesGuard(usual))
 	zero := 0
 	letter := govern.ImproveOf(spec.Spec{Guard: spec.Guard{Retries: &zero}}, govern.NewestVersion)
 	require.False(t, letter.RetriesGuard(usual))

@@ -494,6 +494,7 @@ type Kept struct {
 	Commit      string `json:"commit"`
 	Description string `json:"description"`
 	Suspicious  bool   `json:"suspicious,omitempty"`
+	Flaky       bool   `json:"flaky,omitempty"` // its guard failed, and then passed twice
 }
 
 // SetAside is a change that was undone because it improved too much to be kept unseen.

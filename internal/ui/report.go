@@ -76,10 +76,15 @@ func recommends(status loop.Status, r loop.Result) bool {
 	return status != loop.Failed && !rejected && !ended
 }
 
-// marked returns the mark of a kept change that improves too much in one step.
+// marked returns the marks of a kept change: it improves too much in one step, or its guard passed only when run again.
 func marked(k loop.Kept) string {
-	if k.Suspicious {
+	switch {
+	case k.Suspicious && k.Flaky:
+		return " (suspicious, flaky guard)"
+	case k.Suspicious:
 		return " (suspicious)"
+	case k.Flaky:
+		return " (flaky guard)"
 	}
 	return ""
 }

@@ -145,3 +145,14 @@ func claims() []loop.Claim {
 	noisy.TooNoisy, noisy.Needs, noisy.Low = true, 277, -2
 	return []loop.Claim{{Claim: c, FalseKeeps: .8, Holdout: &noisy}, {Claim: sampling.Exact(evidence.Higher, dec("10"), dec("12"))}}
 }
+
+func TestAReportMarksKeptChangesThatWereDoubted(t *testing.T) {
+	r := loop.Result{Kept: []loop.Kept{
+		{Commit: "1111111", Description: "plain"}, {Commit: "2222222", Description: "once more", Flaky: true},
+		{Commit: "3333333", Description: "too good", Suspicious: true}, {Commit: "4444444", Description: "both", Suspicious: true, Flaky: true},
+	}, KeptCount: 4}
+	text := style.Report(kind.Improve, loop.Completed, r, ui.Delivery{})
+	for _, line := range []string{"1111111  plain\n", "2222222  once more (flaky guard)\n", "3333333  too good (suspicious)\n", "4444444  both (suspicious, flaky guard)\n"} {
+		require.Contains(t, text, line)
+	}
+}
