@@ -165,7 +165,8 @@ func TestS11_DriftThatWasAcceptedIsAskedAboutAgainOnceItHasPassed(t *testing.T) 
 	}
 }
 
-// A ledger that somebody has moved stops all tasks. If a person cancels one of them, the others continue.
+// A ledger that somebody has moved stops all tasks. Gates that an earlier version opened offer to cancel one of them:
+// then the others continue.
 func TestCancelOfADriftOfTheLedgerLetsTheOthersGoOn(t *testing.T) {
 	c := limits()
 	c.Limits.Parallel = 2
@@ -173,7 +174,10 @@ func TestCancelOfADriftOfTheLedgerLetsTheOthersGoOn(t *testing.T) {
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 	o.submit(task.Task{ID: "b", Body: "x"}, task.T3)
 	o.settle()
-	o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "refs/pawl-ledger/s", Text: "it was moved"}}})
+	moved := task.Drift{Name: task.DriftLedger, What: "refs/pawl-ledger/s", Text: "it was moved", Task: "a"}
+	o.emit(loop.Event{Type: loop.DriftFound, Drift: &moved}, loop.Event{Type: loop.GateOpened, Drift: &moved, Gate: &loop.Gate{
+		Kind: GateDrift, Choices: []string{Keep, Cancel}, Summary: "it was moved", About: about(moved),
+	}})
 	o.settle()
 	require.Equal(t, StopConflict, o.s.Find("a").Stop)
 	require.Equal(t, StopConflict, o.s.Find("b").Stop)

@@ -484,18 +484,18 @@ func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
 	o.settle()
 	o.validated(failing)
 	gate := o.s.Gates[0].ID
-	require.Equal(t, "CI of main fails: build (cancel ends the task a)", says())
+	require.Equal(t, "CI of main fails: build", says())
 	o.validated(act.Validated{})
-	require.Equal(t, "CI of main fails: build (cancel ends the task a)", says(), "nobody could look")
+	require.Equal(t, "CI of main fails: build", says(), "nobody could look")
 	o.validated(well)
-	passed := "CI of main is well again (found before: CI of main fails: build) (cancel ends the task a)"
+	passed := "CI of main is well again (found before: CI of main fails: build)"
 	require.Equal(t, passed, says())
 	n := len(o.events)
 	o.validated(well)
 	require.Len(t, o.events, n+1, "it is said once")
 	failing.Drift[0].Theirs, failing.Drift[0].Text = "2", "CI of main fails: lint"
 	o.validated(failing)
-	require.Equal(t, "CI of main fails: lint (cancel ends the task a)", says())
+	require.Equal(t, "CI of main fails: lint", says())
 	require.Equal(t, "2", o.s.Drift[0].Theirs)
 	o.validated(well)
 	require.Equal(t, gate, o.s.Gates[0].ID)
@@ -503,7 +503,7 @@ func TestS12_DriftThatHasPassedIsSaidAndItsGateStaysForAPerson(t *testing.T) {
 	require.Empty(t, o.s.Gates)
 	require.Empty(t, o.s.Drift)
 	o.validated(failing)
-	require.Equal(t, "CI of main fails: lint (cancel ends the task a)", says(), "who has kept it as it was well has not accepted that it fails")
+	require.Equal(t, "CI of main fails: lint", says(), "who has kept it as it was well has not accepted that it fails")
 	require.NotEqual(t, gate, o.s.Gates[0].ID)
 	require.Equal(t, loop.Fold(New("s"), o.events).At(o.s.Ledger), o.s)
 }

@@ -217,20 +217,29 @@ func asked(d task.Drift) string {
 	return text
 }
 
-// concerned returns the task with that loop, branch or plan, else the first task at work, "" if there is none.
+// concerned returns the task that has the loop, branch or plan that differs, "" if none has. What differs elsewhere,
+// as in the project's branch or its CI, is no task's own, so no task may be ended because of it.
 func (s State) concerned(d task.Drift) string {
 	for _, t := range s.Tasks {
-		own := func(st Step) bool { return st.Loop != "" && d.What == st.Loop || st.on(d.What) }
-		if t.Outcome == "" && (strings.HasPrefix(d.What, "tasks/"+t.ID+"/") || slices.ContainsFunc(t.Steps, own)) {
-			return t.ID
-		}
-	}
-	for _, t := range s.inOrder() {
-		if t.Outcome == "" && (t.State == task.Executing || t.State == task.Planning) {
+		if t.Outcome == "" && t.concernedBy(d) {
 			return t.ID
 		}
 	}
 	return ""
+}
+
+func (t Task) concernedBy(d task.Drift) bool {
+	switch d.Name {
+	case task.DriftArtifact:
+		return strings.HasPrefix(d.What, "tasks/"+t.ID+"/")
+	case task.DriftBranch:
+		return slices.ContainsFunc(t.Steps, func(st Step) bool { return st.on(d.What) })
+	case task.DriftEngine, task.DriftChild:
+		return slices.ContainsFunc(t.Steps, func(st Step) bool { return st.Loop != "" && st.Loop == d.What })
+	case task.DriftState:
+		return t.ID == d.What
+	}
+	return false
 }
 
 // StepOn returns the step with that branch, nil if there is none.

@@ -1,6 +1,8 @@
 package steward
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,7 +80,7 @@ func TestS11_AQuestionAboutDriftDoesNotOfferToCancelATaskThatIsOver(t *testing.T
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
 	o.settle()
-	o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: "STATUS_LEDGER.md", Text: "it was edited"}}})
+	o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftArtifact, What: "tasks/a/PLAN.md", Text: "it was edited"}}})
 	require.Equal(t, []string{Keep, Restore, Cancel}, o.s.Gates[0].Choices)
 	require.Equal(t, "it was edited (cancel ends the task a)", o.s.Gates[0].Summary)
 	o.end("s-a-one", "completed", "")
@@ -89,6 +91,43 @@ func TestS11_AQuestionAboutDriftDoesNotOfferToCancelATaskThatIsOver(t *testing.T
 	require.ErrorContains(t, o.say(loop.MessageAnswer, Message{Choice: Cancel}), "is not a choice here")
 	require.NoError(t, o.say(loop.MessageAnswer, Message{Choice: Keep}))
 	require.Empty(t, o.s.Drift)
+}
+
+// A drift gate offers to end only the task whose own loop, branch or plan differs.
+func TestS12_ADriftGateOffersToEndOnlyWhatItIsAbout(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.submit(task.Task{ID: "a-b", Body: "x"}, task.T3)
+	o.settle()
+	s := o.s
+	s.Find("a").Steps[0].Branch = "refs/heads/pawl/s-a-one"
+	for _, c := range []struct {
+		name, what, concerned string
+	}{
+		{task.DriftEngine, "s-a-one", "a"},
+		{task.DriftChild, "s-a-one", "a"},
+		{task.DriftBranch, "pawl/s-a-one", "a"},
+		{task.DriftArtifact, "tasks/a/PLAN.md", "a"},
+		{task.DriftArtifact, "tasks/a-b/PLAN.md", "a-b"},
+		{task.DriftState, "a-b", "a-b"},
+		{task.DriftArtifact, "STATUS_LEDGER.md", ""},
+		{task.DriftArtifact, ".pawl", ""},
+		{task.DriftArtifact, "tasks/gone/PLAN.md", ""},
+		{task.DriftBranch, "main", ""},
+		{task.DriftBranch, "a", ""},
+		{task.DriftLedger, "refs/pawl-ledger/s", ""},
+		{task.DriftRemote, "origin/main", ""},
+		{task.DriftCI, "main", ""},
+		{task.DriftEngine, "s-gone", ""},
+		{task.DriftState, "gate-4", ""},
+	} {
+		t.Run(c.name+" "+c.what, func(t *testing.T) {
+			opened := s.drifted([]task.Drift{{Name: c.name, What: c.what, Text: "it differs"}})[1]
+			require.Equal(t, c.concerned, opened.Drift.Task)
+			require.Equal(t, c.concerned != "", slices.Contains(opened.Gate.Choices, Cancel))
+			require.Equal(t, c.concerned != "", strings.Contains(opened.Gate.Summary, Cancel))
+		})
+	}
 }
 
 func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {

@@ -239,7 +239,7 @@ type Drift struct {
 	Text   string `json:"text"`
 	Theirs string `json:"theirs,omitempty"` // the digest or commit that was found
 	Ours   string `json:"ours,omitempty"`
-	Task   string `json:"task,omitempty"` // the task whose loop or plan it concerns, else the task at work
+	Task   string `json:"task,omitempty"` // the task whose loop, branch or plan it is, "" for none
 	Well   string `json:"well,omitempty"` // what is right again now, "" while it differs; nobody has answered yet
 }
 
