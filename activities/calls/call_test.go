@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -140,6 +141,11 @@ func TestACallThatSaysNothingIsEnded(t *testing.T) {
 	require.Equal(t, outcome.Silent, out.Class)
 	require.Equal(t, "it said nothing for 300ms (limits.silence), and none of its tools was at work", out.Failure)
 	require.False(t, out.Interrupted, "it is not to run again")
+	if runtime.GOOS == "linux" { // only there it is known what processes use
+		out = call(`printf '{"type":"init"}\n'; while :; do :; done`, time.Minute)
+		require.Equal(t, outcome.Silent, out.Class)
+		require.Equal(t, "it said nothing for more than 300ms (limits.silence; work of its processes extends that at most threefold)", out.Failure)
+	}
 	out = call(tool+"1; tail -f /dev/null", 2*time.Second)
 	require.Equal(t, outcome.TimedOut, out.Class, "a tool may take its time")
 }

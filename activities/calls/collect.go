@@ -160,6 +160,9 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 		out.Failure = fmt.Sprintf("it printed more than %d MiB, which pawl does not keep; have it print less", streamLimit>>20)
 	case c.silent:
 		out.Failure = fmt.Sprintf("it said nothing for %s (limits.silence), and none of its tools was at work", c.silence)
+		if c.works.last.After(c.heard) {
+			out.Failure = fmt.Sprintf("it said nothing for more than %s (limits.silence; work of its processes extends that at most threefold)", c.silence)
+		}
 	case c.hopeless && end.Refusal != nil:
 		out.Failure = loop.Clip(hosted.Said(end.Refusal.Said), 300)
 	case out.TimedOut || out.StartError != "":

@@ -49,6 +49,7 @@ type call struct {
 	hopeless bool          // its provider refused it, and it kept asking
 	silent   bool          // it printed nothing for too long
 	heard    time.Time     // when it last printed something
+	works    works         // what it did while it printed nothing
 	patience patience      // with a program that waits for its provider
 	tool     string
 }
@@ -107,6 +108,7 @@ func (c *call) run(ctx context.Context, s *proc.Supervisor, command proc.Command
 	running, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	c.heard = time.Now()
+	c.works = works{effort: s.Effort}
 	ended, followed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		err := panics.Caught(func() error { return c.follow(running, interrupt, ended) })
@@ -170,8 +172,52 @@ func (c *call) poll() bool {
 	if c.busy() {
 		c.heard = time.Now()
 	}
-	c.silent = c.silence > 0 && time.Since(c.heard) > c.silence
+	c.silent = c.tooSilent(time.Now())
 	return c.flooded || c.over != "" || c.hopeless || c.silent
+}
+
+// mostSilence is by how many times work extends limits.silence. A program that spins must not hang for ever.
+const mostSilence = 3
+
+// tooSilent reports whether the program has printed nothing for too long. What it does meanwhile counts.
+func (c *call) tooSilent(now time.Time) bool {
+	quiet := now.Sub(c.heard)
+	if c.silence <= 0 || quiet <= c.silence/4 {
+		return false
+	}
+	c.works.look(now, min(c.silence/4, 5*time.Second))
+	if quiet > mostSilence*c.silence {
+		return true
+	}
+	return quiet > c.silence && now.Sub(c.works.last) > c.silence
+}
+
+// works follows whether a program works, by what its processes use.
+type works struct {
+	effort func() proc.Effort
+	at     time.Time // of the last look
+	used   proc.Effort
+	last   time.Time // when it last was seen at work
+}
+
+// A program works if it uses a fifth of a core, or moves that many bytes between two looks. One that only draws a spinner
+// or waits for an answer does not.
+const (
+	workingShare = 5
+	workingBytes = 64 << 10
+)
+
+func (w *works) look(now time.Time, apart time.Duration) {
+	since := now.Sub(w.at)
+	if since < apart {
+		return
+	}
+	used, first := w.effort(), w.at.IsZero()
+	cpu, bytes := used.CPU-w.used.CPU, used.Bytes-w.used.Bytes
+	w.at, w.used = now, used
+	if !first && (cpu >= since/workingShare || bytes >= workingBytes) {
+		w.last = now
+	}
 }
 
 // patience is how long a program has waited for its provider without a break.

@@ -29,6 +29,7 @@ const (
 type process struct {
 	pid, ppid, pgid int
 	start           uint64
+	ticks           int  // the CPU time that it has used, where that is known
 	terminal        bool // has a controlling terminal
 	ending          bool // has begun to exit by itself, or has been killed
 	ended           bool // a zombie

@@ -117,6 +117,12 @@ type Result struct {
 	Reached sandbox.Reached
 }
 
+// Effort is what processes have used: CPU time, and the bytes that they have read and written.
+type Effort struct {
+	CPU   time.Duration
+	Bytes int64
+}
+
 // Supervisor is the worker's handle on a supervisor process.
 type Supervisor struct {
 	token   string

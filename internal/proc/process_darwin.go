@@ -97,3 +97,6 @@ func supervising(string) bool { return false }
 
 // Unnamed returns 0: this system does not tell which files are open.
 func (s *Supervisor) Unnamed() int64 { return 0 }
+
+// Effort returns nothing: it is not known here.
+func (s *Supervisor) Effort() Effort { return Effort{} }

@@ -101,6 +101,7 @@ func lookUp(pid int) (process, error) {
 	start, _ := strconv.ParseUint(string(fields[22-first]), 10, 64)
 	return process{
 		pid: pid, ppid: number(4), pgid: number(5), terminal: number(7) != 0, start: start,
+		ticks: number(14) + number(15) + number(16) + number(17), // with the children for which it has waited
 		// A zombie with threads has only lost its first thread.
 		ended:  zombie && number(20) <= 1,
 		ending: zombie || number(9)&exiting != 0,
@@ -224,6 +225,40 @@ func (s *Supervisor) Unnamed() (bytes int64) {
 			if unix.Statfs(file, &on) == nil && on.Type != unix.TMPFS_MAGIC {
 				bytes += st.Blocks * 512
 			}
+		}
+	}
+	return bytes
+}
+
+// clockTick is the unit of times in /proc/<pid>/stat: USER_HZ, which is 100 on every architecture that Go knows.
+const clockTick = 10 * time.Millisecond
+
+// Effort returns what everything that runs under the supervisor has used so far. It may be less than before when a process
+// has ended.
+func (s *Supervisor) Effort() (e Effort) {
+	all, err := processes()
+	if err != nil {
+		return Effort{}
+	}
+	for _, p := range descendants(all, s.cmd.Process.Pid) {
+		e.CPU += time.Duration(p.ticks) * clockTick
+		e.Bytes += transferred(p.pid)
+	}
+	return e
+}
+
+// transferred returns the bytes that a process has read and written, in files, pipes and connections; 0 if it can't be
+// inspected.
+func transferred(pid int) (bytes int64) {
+	data, err := os.ReadFile(filepath.Join(sandbox.Processes, strconv.Itoa(pid), "io"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if key == "rchar" || key == "wchar" {
+			n, _ := strconv.ParseInt(value, 10, 64)
+			bytes += n
 		}
 	}
 	return bytes

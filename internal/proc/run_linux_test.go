@@ -387,3 +387,21 @@ func TestWhatBubblewrapComesToIsNoVerdict(t *testing.T) {
 		})
 	}
 }
+
+func TestEffortIsThatOfTheWholeProcessTree(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	require.NoError(t, unix.Mkfifo(s.path("go"), 0o600))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = s.Run(context.Background(), s.command("sh", "-c", "sh -c 'head -c 300000000 /dev/zero | cksum' >/dev/null; read line < go"))
+	}()
+	require.Eventually(t, func() bool {
+		e := s.Effort()
+		return e.CPU > 0 && e.Bytes >= 300_000_000
+	}, patience, often, "also what has ended meanwhile")
+	require.NoError(t, os.WriteFile(s.path("go"), []byte("\n"), 0))
+	<-done
+	require.Zero(t, s.Effort())
+}
