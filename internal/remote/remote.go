@@ -37,13 +37,15 @@ const (
 	Failure = "failure"
 	Pending = "pending"
 	None    = "none" // no check has run
+	// Cancelled: nothing has failed, but somebody has ended a check before it could say anything.
+	Cancelled = "cancelled"
 )
 
 // Status is the result of a scan.
 type Status struct {
 	Issues, Pulls int      // how many are open
 	More          bool     // there are more than were read
-	CI            string   // Success, Failure, Pending or None
+	CI            string   // Success, Failure, Pending, None or Cancelled
 	Failing       []string // checks
 	Base          string   // the branch or commit whose CI status this is
 	Commit        string   // the commit of Base, according to the host
@@ -150,19 +152,18 @@ func (s *Status) readOpen(ctx context.Context, c *github.Client, owner, name str
 }
 
 // readCI reads commit statuses and check runs, because projects use either or both. A failure counts more than a check
-// that still runs.
+// that still runs, and that more than one that was cancelled.
 func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name string) error {
-	combined, _, err := c.Repositories.GetCombinedStatus(ctx, owner, name, s.Base, &github.ListOptions{PerPage: perPage})
+	statuses, more, err := s.statuses(ctx, c, owner, name)
 	if err != nil {
 		return err
 	}
-	s.Commit = incoming.Line(combined.GetSHA())
-	checks, _, err := c.Checks.ListCheckRunsForRef(ctx, owner, name, s.Base, &github.ListCheckRunsOptions{Filter: new("latest"), ListOptions: github.ListOptions{PerPage: perPage}})
+	runs, cut, err := s.checks(ctx, c, owner, name)
 	if err != nil {
 		return err
 	}
-	pending := false
-	for _, st := range combined.Statuses {
+	pending, cancelled := more || cut, false // what was not read may still fail
+	for _, st := range statuses {
 		switch st.GetState() {
 		case "failure", "error":
 			s.Failing = append(s.Failing, incoming.Line(st.GetContext()))
@@ -170,12 +171,14 @@ func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name strin
 			pending = true
 		}
 	}
-	for _, run := range checks.CheckRuns {
+	for _, run := range runs {
 		switch {
 		case run.GetStatus() != "completed":
 			pending = true
 		case slices.Contains([]string{"failure", "timed_out", "startup_failure", "action_required"}, run.GetConclusion()):
 			s.Failing = append(s.Failing, incoming.Line(run.GetName()))
+		case !slices.Contains([]string{"success", "neutral", "skipped"}, run.GetConclusion()):
+			cancelled = true
 		}
 	}
 	slices.Sort(s.Failing)
@@ -185,13 +188,48 @@ func (s *Status) readCI(ctx context.Context, c *github.Client, owner, name strin
 		s.CI = Failure
 	case pending:
 		s.CI = Pending
-	case len(combined.Statuses)+len(checks.CheckRuns) > 0:
+	case cancelled:
+		s.CI = Cancelled
+	case len(statuses)+len(runs) > 0:
 		s.CI = Success
 	default:
 		s.CI = None
 	}
 	s.Failing = s.Failing[:min(len(s.Failing), maxFails)]
 	return nil
+}
+
+// statuses returns the latest status of each context. cut is true if there are more than were read.
+func (s *Status) statuses(ctx context.Context, c *github.Client, owner, name string) (all []*github.RepoStatus, cut bool, err error) {
+	page := github.ListOptions{PerPage: perPage}
+	for range maxPages {
+		combined, res, err := c.Repositories.GetCombinedStatus(ctx, owner, name, s.Base, &page)
+		if err != nil {
+			return nil, false, err
+		}
+		s.Commit = incoming.Line(combined.GetSHA())
+		all = append(all, combined.Statuses...)
+		if page.Page = res.NextPage; page.Page == 0 {
+			return all, false, nil
+		}
+	}
+	return all, true, nil
+}
+
+// checks returns the check runs. cut is true if there are more than were read.
+func (s *Status) checks(ctx context.Context, c *github.Client, owner, name string) (all []*github.CheckRun, cut bool, err error) {
+	o := github.ListCheckRunsOptions{Filter: new("latest"), ListOptions: github.ListOptions{PerPage: perPage}}
+	for range maxPages {
+		checks, res, err := c.Checks.ListCheckRunsForRef(ctx, owner, name, s.Base, &o)
+		if err != nil {
+			return nil, false, err
+		}
+		all = append(all, checks.CheckRuns...)
+		if o.ListOptions.Page = res.NextPage; res.NextPage == 0 {
+			return all, false, nil
+		}
+	}
+	return all, true, nil
 }
 
 // limited returns *RateLimited for each way in which GitHub says that there were too many requests.

@@ -85,6 +85,9 @@ func TestS11_TheCIStatusOfABase(t *testing.T) {
 		{``, `{"status": "completed", "conclusion": "success"}`, remote.Success, nil},
 		{``, `{"status": "completed", "conclusion": "skipped"}`, remote.Success, nil},
 		{`{"state": "success"}`, `{"status": "in_progress"}`, remote.Pending, nil},
+		{`{"state": "success"}`, `{"status": "completed", "conclusion": "cancelled"}`, remote.Cancelled, nil},
+		{``, `{"status": "completed", "conclusion": "stale"}, {"status": "completed", "conclusion": "success"}`, remote.Cancelled, nil},
+		{``, `{"status": "completed", "conclusion": "cancelled"}, {"status": "queued"}`, remote.Pending, nil},
 		{`{"state": "pending"}`, `{"status": "completed", "conclusion": "success"}`, remote.Pending, nil},
 		{`{"state": "error", "context": "ci/old"}`, `{"status": "queued"}, {"name": "test", "status": "completed", "conclusion": "timed_out"}`, remote.Failure, []string{"ci/old", "test"}},
 	} {
@@ -95,6 +98,42 @@ func TestS11_TheCIStatusOfABase(t *testing.T) {
 		require.Equal(t, row.ci, s.CI, "%+v", row)
 		require.Equal(t, row.failing, s.Failing)
 	}
+}
+
+func TestS11_AFailedCheckOnALaterPageCounts(t *testing.T) {
+	for _, list := range []struct{ path, first, last string }{
+		{"check-runs", `{"check_runs": [{"status": "completed", "conclusion": "success"}]}`, `{"check_runs": [{"name": "late", "status": "completed", "conclusion": "failure"}]}`},
+		{"status", `{"sha": "abc", "statuses": [{"state": "success"}]}`, `{"sha": "abc", "statuses": [{"state": "failure", "context": "late"}]}`},
+	} {
+		path := "/api/repos/acme/shop/commits/main/" + list.path
+		h := serve(t)
+		h.answers[path] = list.first
+		inner := h.Server.Config.Handler
+		h.Server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path != path:
+				inner.ServeHTTP(w, r)
+			case r.URL.Query().Get("page") == "2":
+				fmt.Fprint(w, list.last)
+			default:
+				w.Header().Set("Link", `<`+h.URL+path+`?page=2>; rel="next"`)
+				fmt.Fprint(w, list.first)
+			}
+		})
+		s, err := h.scan()
+		require.NoError(t, err)
+		require.Equal(t, remote.Failure, s.CI, list.path)
+		require.Equal(t, []string{"late"}, s.Failing)
+	}
+}
+
+func TestS11_ChecksThatWereNotReadAreNoSuccess(t *testing.T) {
+	h := serve(t)
+	h.header.Set("Link", `<`+h.URL+`/api/x?page=2>; rel="next"`)
+	h.answers["/api/repos/acme/shop/commits/main/check-runs"] = `{"check_runs": [{"status": "completed", "conclusion": "success"}]}`
+	s, err := h.scan()
+	require.NoError(t, err)
+	require.Equal(t, remote.Pending, s.CI)
 }
 
 func TestS11_AScanIsBounded(t *testing.T) {
