@@ -330,7 +330,7 @@ func (p *planning) compose(ctx context.Context, plan task.Plan) error {
 		}
 		for _, command := range assess.Commands(s) {
 			if ok, why := assess.Allowed(c, command); !ok {
-				wrong(fmt.Sprintf("the command `%s` may not be used: %s", loop.Clip(command, 200), why))
+				wrong(fmt.Sprintf("the command `%s` may not be used: %s", loop.Clip(command, steward.LongCommand), why))
 			}
 		}
 		d, err := contracts.Draw(ctx, p.Workspace, s, p.out.Base)
@@ -368,7 +368,7 @@ func (p *planning) missing(s spec.Spec) (all []string, err error) {
 	for _, c := range commands {
 		for _, name := range seal.Programs(c.Command) {
 			if hosted.LookUp(env, name) == "" {
-				all = append(all, fmt.Sprintf("%s.command needs %s, which is not on the PATH of this host's worker: `%s`", c.Check, git.Quote(name), loop.Clip(c.Command, 200)))
+				all = append(all, fmt.Sprintf("%s.command needs %s, which is not on the PATH of this host's worker: `%s`", c.Check, git.Quote(name), loop.Clip(c.Command, steward.LongCommand)))
 			}
 		}
 	}

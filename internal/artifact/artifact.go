@@ -111,9 +111,9 @@ func waits(s steward.State) (items []string) {
 			about += ", since " + at(g.OpenedAt)
 		}
 		first, points := g.Listed()
-		text := fmt.Sprintf("%s %s%s: %s", g.Kind, code(g.ID), about, plain(first))
+		text := fmt.Sprintf("%s %s%s: %s", g.Kind, code(g.ID), about, whole(first))
 		for _, point := range points {
-			text += under("%s", plain(point))
+			text += under("%s", whole(point))
 		}
 		for _, way := range steward.Ways(s.Steward, g) {
 			text += under("%s: %s", plain(way.What), code(way.Command))
@@ -122,7 +122,7 @@ func waits(s steward.State) (items []string) {
 	}
 	for _, t := range s.Tasks {
 		if f := t.WaitingFor; s.AtLoop(t) {
-			items = append(items, fmt.Sprintf("%s %s of loop %s, task %s: %s", plain(f.Kind), code(f.Gate), code(f.Loop), code(t.ID), plain(f.What))+
+			items = append(items, fmt.Sprintf("%s %s of loop %s, task %s: %s", plain(f.Kind), code(f.Gate), code(f.Loop), code(t.ID), whole(f.What))+
 				under("how to answer it: %s", code(shell.Join("pawl", "show", f.Loop))))
 		}
 	}
@@ -130,7 +130,7 @@ func waits(s steward.State) (items []string) {
 }
 
 func drift(d task.Drift) string {
-	return fmt.Sprintf("%s %s: %s (found %s, recorded %s)", d.Name, code(d.What), plain(d.Now()), hash(d.Theirs), hash(d.Ours))
+	return fmt.Sprintf("%s %s: %s (found %s, recorded %s)", d.Name, code(d.What), whole(d.Now()), hash(d.Theirs), hash(d.Ours))
 }
 
 // active returns the task that is being worked on, else one that waits; nil if there is none, for example if the
@@ -266,9 +266,64 @@ func (w *page) section(title string, items []string) {
 // under returns a line that belongs to the item before it.
 func under(format string, args ...any) string { return "\n  - " + fmt.Sprintf(format, args...) }
 
-// plain returns somebody's text on one line, at most 200 characters, with all Markdown escaped.
-func plain(text string) string {
-	return cmp.Or(markdown.Text(evidence.Description(text)), "–")
+// plain returns somebody's text on one line with all Markdown escaped, and without what follows the first 200 characters
+// of prose.
+func plain(text string) string { return spans(text, evidence.MaxDescription) }
+
+// whole is plain for a text that tells people what to decide: it is never cut.
+func whole(text string) string { return spans(text, maxWhole) }
+
+const maxWhole = 4000
+
+// spans returns the first line of a text with Markdown escaped, except that what stands between two backticks is code:
+// a command stays as it is, so that it can be pasted, and is never cut. Prose beyond room characters is left out.
+func spans(text string, room int) string {
+	parts := strings.Split(evidence.FirstLine(text, maxWhole), "`")
+	var line strings.Builder
+	add := func(span string) {
+		if strings.HasSuffix(line.String(), "`") && strings.HasPrefix(span, "`") {
+			line.WriteString(" ") // else the two would be one span
+		}
+		line.WriteString(span)
+	}
+	for i, part := range parts {
+		opened := i%2 == 1
+		closed := opened && i < len(parts)-1
+		if closed && strings.TrimSpace(part) != "" {
+			add(markdown.Code(part))
+			continue
+		}
+		if opened { // a backtick that begins no code
+			part = "`" + part
+		}
+		prose := []rune(part)
+		if closed {
+			prose = append(prose, '`')
+		}
+		if len(prose) <= room {
+			room -= len(prose)
+			add(escaped(string(prose)))
+			continue
+		}
+		add(escaped(string(prose[:room]) + "…"))
+		break
+	}
+	return cmp.Or(strings.TrimSpace(line.String()), "–")
+}
+
+// escaped is markdown.Text for a part of a line: it keeps the spaces at both ends.
+func escaped(part string) string {
+	text := markdown.Text(part)
+	if text == "" {
+		return part[:min(len(part), 1)]
+	}
+	if strings.HasPrefix(part, " ") {
+		text = " " + text
+	}
+	if strings.HasSuffix(part, " ") {
+		text += " "
+	}
+	return text
 }
 
 func code(text string) string { return cmp.Or(markdown.Code(text), "none") }

@@ -78,6 +78,38 @@ func TestS7_EveryOpenGateAndEveryActiveTaskAppears(t *testing.T) {
 	}
 }
 
+func TestS7_CommandsStayWhole(t *testing.T) {
+	command := "./tools/check_all.sh --only=*_test.go " + strings.Repeat("--skip slow/*.md ", 12) + "| tail -1"
+	long := strings.Repeat("word ", 39)
+	for _, c := range []struct{ name, text, want string }{
+		{"beyond 200 characters", "it is blocked: " + long + "use `" + command + "` first", "use `" + command + "` first"},
+		{"nothing in it is escaped", "`a_b *.go` and a_b", "`a_b *.go` and a\\_b"},
+		{"two of them", "`a`, then `b`", "`a`, then `b`"},
+		{"side by side", "`a``b`", "`a` `b`"},
+		{"a backtick alone", "it's a ` here", "it's a \\` here"},
+		{"three backticks", "`a` and ` b", "`a` and \\` b"},
+		{"nothing between two", "a `` b `c`", "a \\`\\` b `c`"},
+		{"after a link", "see http://x/`y`", "see `http://x/` `y`"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := state()
+			s.Gates = []loop.Gate{
+				{ID: "q1", Kind: loop.GateQuestion, Task: "a", Summary: c.text},
+				{ID: "q2", Kind: loop.GateQuestion, Task: "a", Summary: "points: " + c.text + "; more", Points: []string{c.text, "more"}},
+			}
+			s.Drift[0].Text = c.text
+			s.Tasks[2].WaitingFor.What = c.text
+			for _, page := range []string{string(artifact.Status(s, charter.Defaults())), string(artifact.LastKnown(s, charter.Defaults()))} {
+				require.Equal(t, 4, strings.Count(page, c.want), page)
+			}
+		})
+	}
+	s := state()
+	s.Tasks[0].Reason = strings.Repeat("x", 150) + " `" + command + "` " + long
+	require.Contains(t, string(artifact.Status(s, charter.Defaults())), " `"+command+"` word", "a task's line is short, but its commands are whole")
+	require.NotContains(t, string(artifact.Status(s, charter.Defaults())), long)
+}
+
 func TestS3_SeveralProblemsOfAPlanAreAList(t *testing.T) {
 	s := state()
 	s.Gates = []loop.Gate{{ID: "question-1", Kind: loop.GateQuestion, Task: "a", Summary: "it is blocked: one; 2 | 3", Points: []string{"one", "2 | 3"}}}

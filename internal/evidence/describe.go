@@ -16,12 +16,15 @@ const MaxDescription = 200
 // Description makes the sentence for the commit message and the results file from an agent's text. It is the first
 // line that is not blank, without escape sequences, control characters, bidirectional overrides and the mark of a
 // heading, trimmed, with at most 200 runes.
-func Description(raw string) string {
+func Description(raw string) string { return FirstLine(raw, MaxDescription) }
+
+// FirstLine is Description with another length.
+func FirstLine(raw string, most int) string {
 	raw = raw[:min(len(raw), 64<<10)] // the first line, not a transcript
 	raw = string(Plain([]byte(raw)))
 	for line := range strings.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		// Git reads a line that begins with # as a comment, and agents write headings.
-		if line = clean(strings.TrimLeft(strings.TrimSpace(line), "#"), MaxDescription); line != "" {
+		if line = clean(strings.TrimLeft(strings.TrimSpace(line), "#"), most); line != "" {
 			return line
 		}
 	}

@@ -105,7 +105,7 @@ func question(id, what string, points []string) loop.Event {
 	var shown []string
 	room := 1700
 	for i, point := range points {
-		point = loop.Clip(strings.Join(strings.Fields(point), " "), 500)
+		point = loop.Clip(strings.Join(strings.Fields(point), " "), 1000)
 		if room -= len(point); room < 0 {
 			shown = append(shown, fmt.Sprintf("and %d more", len(points)-i))
 			break

@@ -198,6 +198,10 @@ func (n *next) conflict(Task, Job) string {
 	return ""
 }
 
+// LongCommand is how many bytes of a command are shown in a sentence. A shorter one is shown whole, so that it can be
+// pasted.
+const LongCommand = 800
+
 // unlawful says how the loop of a step violates the present charter, which may have changed since the plan.
 func (n *next) unlawful(t Task, j Job) string {
 	sp, err := LoopSpec(n.State, n.charter, j, "", "")
@@ -206,7 +210,7 @@ func (n *next) unlawful(t Task, j Job) string {
 	}
 	for _, command := range assess.Commands(sp) {
 		if ok, why := assess.Allowed(n.charter, command); !ok {
-			return fmt.Sprintf("the step %s may not use the command `%s`: %s", j.Step.ID, loop.Clip(command, 200), why)
+			return fmt.Sprintf("the step %s may not use the command `%s`: %s", j.Step.ID, loop.Clip(command, LongCommand), why)
 		}
 	}
 	return ""
