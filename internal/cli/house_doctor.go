@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	sdk "go.temporal.io/sdk/client"
 
+	"pawl/activities/hosted"
 	"pawl/config"
 	"pawl/internal/client"
 	"pawl/internal/doctor"
@@ -35,6 +36,13 @@ func (a *app) doctor(ctx context.Context) error {
 	}}
 	o.Home, o.HomeErr = home.Open()
 	o.Temporal, o.TemporalErr = config.Connect()
+	o.Which = hosted.LookUp
+	o.Worker = func() ([]string, bool) {
+		if o.HomeErr != nil {
+			return nil, false
+		}
+		return hosted.WorkersEnvironment(o.Home)
+	}
 	if a.deps.Embedded != nil {
 		o.Engine = a.deps.Embedded.Look
 	}

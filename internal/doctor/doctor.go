@@ -40,6 +40,10 @@ type Options struct {
 	Dial func(context.Context, config.Temporal) (sdk.Client, error)
 	// Engine returns what is known about the embedded engine; nil if this program has none.
 	Engine func(ctx context.Context, dir string) (Engine, error)
+	// Worker returns the environment of this host's worker, which starts the agents; false if none runs. Which returns the
+	// path of a program in an environment, "" if it is not there.
+	Worker func() ([]string, bool)
+	Which  func(env []string, name string) string
 	// Troubles returns the loops of this host that can't continue, each with the reason; nil if nobody knows them.
 	Troubles func(context.Context) ([]client.Trouble, error)
 }

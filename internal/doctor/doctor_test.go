@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"pawl/activities/hosted"
 	"pawl/config"
 	pawl "pawl/internal/client"
 	"pawl/internal/doctor"
@@ -232,6 +233,30 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			require.Contains(t, rows[c.row].What, c.what)
 		})
 	}
+}
+
+func TestAgentsAreThoseThatTheRunningWorkerFinds(t *testing.T) {
+	path := os.Getenv("PATH")
+	defer os.Setenv("PATH", path)
+	pathWith(t, "claude", "echo the shell has it")
+	shell, worker := os.Getenv("PATH"), t.TempDir()
+	program := "#!/bin/sh\necho codex 1.2.3 $GREETING\n"
+	require.NoError(t, os.WriteFile(filepath.Join(worker, "codex"), []byte(program), 0o700))
+	look := func(env []string, runs bool) map[string]doctor.Row {
+		return examine(t, func(o *doctor.Options, _ *service) {
+			o.Which = hosted.LookUp
+			o.Worker = func() ([]string, bool) { return env, runs }
+		})
+	}
+	rows := look([]string{"PATH=" + worker, "GREETING=hello"}, true)
+	require.Equal(t, "codex 1.2.3 hello ("+filepath.Join(worker, "codex")+")", rows["agent codex"].What)
+	require.Equal(t, doctor.Note, rows["agent claude"].Status)
+	require.Equal(t, filepath.Join(shell, "claude")+" is not on the worker's PATH", rows["agent claude"].What)
+	require.Contains(t, rows["agent claude"].Fix, "pawl up")
+
+	rows = look(nil, false)
+	require.Contains(t, rows["agent claude"].What, "the shell has it", "the process that starts a loop is its worker")
+	require.NotContains(t, rows, "agent codex")
 }
 
 func TestNothingIsLeftOfAnAgentThatWasAskedForItsVersion(t *testing.T) {

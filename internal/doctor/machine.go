@@ -106,18 +106,26 @@ func (e *examination) disk() {
 	}
 }
 
-// agents checks the known agents that are installed. None has to be: any program that edits files works.
+// agents checks the known agents that are installed, as the worker finds them, or this shell where none runs. None has to
+// be installed: any program that edits files works.
 func (e *examination) agents() {
+	find, env, where := exec.LookPath, []string(nil), "the PATH"
+	if e.o.Worker != nil {
+		if of, runs := e.o.Worker(); runs {
+			find, env, where = e.inWorker(of), of, "the worker's PATH"
+		}
+	}
 	found := 0
 	var names []string
 	for _, agent := range draft.Agents {
 		names = append(names, agent.Name)
-		path, err := exec.LookPath(agent.Name)
+		path, err := find(agent.Name)
 		if err != nil {
+			e.strayAgent(agent.Name, where)
 			continue
 		}
 		found++
-		version, err := proc.Version(e.ctx, path, nil)
+		version, err := proc.Version(e.ctx, path, env)
 		if err != nil {
 			e.failed("agent "+agent.Name, "Run it by hand, and reinstall it: "+path+" --version", "%s does not say its version: %v", path, err)
 			continue
@@ -125,7 +133,25 @@ func (e *examination) agents() {
 		e.ok("agent "+agent.Name, "%s (%s)", version, path)
 	}
 	if found == 0 {
-		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on the PATH", strings.Join(names, ", "))
+		e.note("agents", "Install one, or name any program that edits files as agent.command.", "none of %s is on %s", strings.Join(names, ", "), where)
+	}
+}
+
+// inWorker finds programs in the worker's environment.
+func (e *examination) inWorker(env []string) func(name string) (string, error) {
+	return func(name string) (string, error) {
+		path := e.o.Which(env, name)
+		if path == "" {
+			return "", exec.ErrNotFound
+		}
+		return path, nil
+	}
+}
+
+// strayAgent notes an agent that this shell has, and the running worker does not.
+func (e *examination) strayAgent(name, where string) {
+	if path, err := exec.LookPath(name); err == nil {
+		e.note("agent "+name, "Restart the worker from this shell: end it, then `pawl up`.", "%s is not on %s", path, where)
 	}
 }
 
