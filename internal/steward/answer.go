@@ -278,7 +278,34 @@ func (a answering) setTier() (govern.Reply, error) {
 	if a.Note == "" {
 		set.Reason = a.By
 	}
-	return govern.Reply{Text: fmt.Sprintf("%s is %s", a.id, tier), Events: a.asked(set)}, nil
+	events := a.asked(set)
+	return govern.Reply{Text: fmt.Sprintf("%s is %s: %s", a.id, tier, a.followsTier(loop.Fold(a.at, events))), Events: events}, nil
+}
+
+// followsTier says what the tier that a person has set means for the task as it stands now: whether its plan is asked about.
+func (a answering) followsTier(now State) string {
+	n := next{State: now, charter: a.charter}
+	t := now.Find(a.id)
+	needs := n.needsApproval(*t, Job{})
+	isTierGate := func(g loop.Gate) bool { return g.Kind == GateTier && g.Task == a.id }
+	asksByTier := t.Tier == task.T1 || t.Tier == task.T2
+	switch {
+	case t.Plan == nil && asksByTier:
+		return "a person has to approve its plan"
+	case t.Plan == nil && a.charter.Limits.CostUSD == nil:
+		return "its plan is asked about only if it may change governance files or touches production"
+	case t.Plan == nil:
+		return "its plan is asked about only if it may change governance files, touches production or is expected to cost more than limits.costUSD"
+	case t.ApprovedBy != "":
+		return "its plan is approved already (" + t.ApprovedBy + "), so nothing more is asked"
+	case needs != "" && slices.ContainsFunc(now.Gates, isTierGate):
+		return "its plan waits for an approval: " + needs
+	case needs != "" && t.State == task.Executing:
+		return "a step that runs ends, then its plan is asked about: " + needs
+	case needs != "":
+		return "its plan is asked about before it goes on: " + needs
+	}
+	return "its plan needs no approval"
 }
 
 // asked sets the tier that a person chose, and updates an open question about the plan's approval: the question names

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/act"
+	"pawl/internal/evidence"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -175,4 +176,39 @@ func TestS12_GovernanceFilesThatHaveChangedAreNoticedBeforeTheNextStep(t *testin
 func TestATaskThatThereIsNotIsNamedWithTheCommandThatListsThem(t *testing.T) {
 	err := open(t, limits()).say(loop.MessagePause, Message{Task: id("nope")})
 	require.ErrorContains(t, err, "`pawl steward show s` lists those that it has")
+}
+
+// TestWhatATierMeansNowIsSaid sets tiers of a task in each of its positions.
+func TestWhatATierMeansNowIsSaid(t *testing.T) {
+	o := open(t, limits())
+	says := func(tier task.Tier, want string) {
+		t.Helper()
+		reply, err := Answer(o.s, o.c, MessageSetTier, Message{Task: id("a"), Tier: tier, By: "ann"})
+		require.NoError(t, err)
+		require.Equal(t, "a is "+string(tier)+": "+want, reply.Text)
+	}
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	says(task.T1, "a person has to approve its plan")
+	says(task.T0, "its plan is asked about only if it may change governance files or touches production")
+	usd := evidence.MustDecimal("5")
+	o.c.Limits.CostUSD = &usd
+	says(task.T3, "its plan is asked about only if it may change governance files, touches production or is expected to cost more than limits.costUSD")
+	o.settle()
+	require.Equal(t, task.Executing, o.s.Find("a").State)
+	says(task.T0, "its plan needs no approval")
+	says(task.T2, "a step that runs ends, then its plan is asked about: the tier is T2")
+	o.answer("a", loop.MessagePause, Message{})
+	o.settle()
+	says(task.T1, "its plan is asked about before it goes on: the tier is T1")
+	o.answer("a", loop.MessageContinue, Message{})
+	o.answer("a", MessageSetTier, Message{Tier: task.T2})
+	o.settle()
+	require.Equal(t, GateTier, o.s.Gates[0].Kind)
+	says(task.T1, "its plan waits for an approval: the tier is T1")
+	says(task.T3, "its plan needs no approval")
+	o.answer("a", loop.MessageApprove, Message{Hash: o.s.Gates[0].Hash, By: "bob"})
+	says(task.T1, "its plan is approved already (bob), so nothing more is asked")
+	says(task.T0, "its plan is approved already (bob), so nothing more is asked")
+	o.settle()
+	require.Empty(t, o.s.Gates)
 }
