@@ -48,7 +48,7 @@ func Assess(c charter.Charter, w Work) Assessment {
 	var found []match
 	for _, rule := range Rules {
 		if names := rule.matches(r); len(names) > 0 {
-			found = append(found, match{rule.Name, rule.Tier, some(names) + ": " + rule.Why})
+			found = append(found, match{rule.Name, rule.Tier, rule.sentence(names)})
 		}
 	}
 	for i, rule := range c.Tiers {

@@ -87,10 +87,11 @@ func Compared(estimate task.Cost, actual evidence.Decimal) string {
 	return fmt.Sprintf("%s spent, %s: %s", dollars(actual), how, InWords(estimate))
 }
 
-// The beginning of a reason about a tier, and of one about an estimate.
+// The beginning of a reason about a tier, and of one about an estimate, and the reason about governance files.
 const (
 	NeedTier     = "the tier is "
 	NeedEstimate = "the estimate of "
+	NeedGoverns  = "governance files may change"
 )
 
 // NeedsApproval returns why a person has to approve a task before it starts or continues (S4), nil if nobody has to.
@@ -100,7 +101,7 @@ func NeedsApproval(tier task.Tier, governs, production bool, estimate task.Cost,
 		reasons = append(reasons, NeedTier+string(tier))
 	}
 	if governs {
-		reasons = append(reasons, "governance files may change")
+		reasons = append(reasons, NeedGoverns)
 	}
 	if production {
 		reasons = append(reasons, "production is touched")

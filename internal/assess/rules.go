@@ -35,7 +35,23 @@ type Rule struct {
 	// Globs match files that may only change with that tier. They are in lower case.
 	Globs []string
 
-	also func(reach) []string // what else it matches, besides Globs
+	also func(reach) []string        // what else it matches, besides Globs
+	says func(names []string) string // the reason as a sentence; nil: the names, and Why
+}
+
+// sentence returns why the rule gives its tier.
+func (rule Rule) sentence(names []string) string {
+	if rule.says != nil {
+		return rule.says(names)
+	}
+	return some(names) + ": " + rule.Why
+}
+
+func callsGovernance(names []string) string {
+	if len(names) == 1 {
+		return some(names) + " may change, and your spec calls it a governance file"
+	}
+	return some(names) + " may change, and your spec calls them governance files"
 }
 
 // Rules lists the built-in rules, the strictest first. A task that matches none is T3, or T0 if only documentation
@@ -49,6 +65,7 @@ var Rules = []Rule{
 	{
 		Name: Governance, Tier: task.T1, Why: "governance files of the charter",
 		also: func(r reach) []string { return r.globs(r.charter.Governance) },
+		says: callsGovernance,
 	},
 	{
 		Name: Production, Tier: task.T1, Why: "what runs in production",
@@ -197,7 +214,9 @@ func (rule Rule) matches(r reach) (names []string) {
 func (r reach) globs(globs []string) (names []string) {
 	names = slices.DeleteFunc(slices.Clone(r.changeable), func(file string) bool { return !spec.MatchAny(globs, file) })
 	for _, glob := range globs {
-		names = append(names, r.new(glob)...)
+		if !slices.Contains(names, glob) { // the file is there already
+			names = append(names, r.new(glob)...)
+		}
 	}
 	return names
 }

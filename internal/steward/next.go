@@ -226,6 +226,9 @@ func (n *next) tierGate(t Task, needs string) loop.Event {
 		why := strings.Join(slices.DeleteFunc(strings.Split(strings.ReplaceAll(t.TierWhy, string(t.Tier)+": ", ""), "; "), func(rule string) bool {
 			return strings.HasSuffix(rule, "("+assess.Cost+")") && strings.Contains(needs, assess.NeedEstimate) // the cost is named elsewhere in the sentence
 		}), "; ")
+		if strings.Contains(why, "("+assess.Governance+")") { // it names the files
+			needs = strings.TrimSuffix(strings.Replace(needs, assess.NeedGoverns+"; ", "", 1), "; "+assess.NeedGoverns)
+		}
 		if tier := assess.NeedTier + string(t.Tier); why == "" {
 			break
 		} else if strings.Contains(needs, tier) {

@@ -533,7 +533,7 @@ func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {
 	plan := o.next(nil)[0]
 	o.emit(AfterPlan(o.s, o.c, plan, act.TaskPlanned{
 		Plan: &task.Plan{Hash: fmt.Sprintf("%064d", 1), Steps: []task.Step{{ID: "one", Kind: "deliver"}}}, Tier: task.T1, TierBy: "rules", Governs: true,
-		Why: []string{"T1: RULES.md: governance files of the charter (governance)", "T2: go.mod: which third-party code is used (dependencies)"},
+		Why: []string{"T1: RULES.md may change, and your spec calls it a governance file (governance)", "T2: go.mod: which third-party code is used (dependencies)"},
 	})...)
 	n := next{State: o.s, charter: o.c}
 	for why, want := range map[string]string{
@@ -545,7 +545,7 @@ func TestWhatPeopleAreToldIsSaidOnce(t *testing.T) {
 		require.Equal(t, `T2: the plan of "a" needs an approval: `+want, n.tierGate(dear, "the tier is T2; the estimate of $2 is above limits.costUSD, $1").Gate.Summary)
 	}
 	o.next(nil)
-	require.Equal(t, `T1: the plan of "a" needs an approval: RULES.md: governance files of the charter (governance); T2: go.mod: which third-party code is used (dependencies); governance files may change`, o.s.Gates[0].Summary)
+	require.Equal(t, `T1: the plan of "a" needs an approval: RULES.md may change, and your spec calls it a governance file (governance); T2: go.mod: which third-party code is used (dependencies)`, o.s.Gates[0].Summary)
 	o.answer("a", loop.MessageApprove, Message{Hash: o.s.Gates[0].Hash, By: "root", Note: "the demo's own answer"})
 	last := o.events[len(o.events)-1]
 	require.Equal(t, "approved by root: the demo's own answer", last.Evidence.Answer)
