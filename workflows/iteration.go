@@ -217,7 +217,7 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 func newFiles(c act.Committed) string {
 	const room = 300
 	all, named := max(c.NewFilesAll, len(c.NewFiles)), 0
-	text := evidence.Counted(all, "new file") + ": "
+	text := evidence.Counted(all, "new file") + govern.RunnableInWords(c.NewRunnable, all) + ": "
 	for _, name := range c.NewFiles {
 		if named > 0 && len(text)+len(name) > room {
 			break

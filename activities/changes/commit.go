@@ -2,6 +2,7 @@
 package changes
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -46,7 +47,7 @@ func (a *Committer) Commit(ctx context.Context, in act.Commit) (act.Committed, e
 		return act.Committed{}, err
 	}
 	crash.At("commit.before")
-	out, shape, asks, err := JudgeChange(ctx, ws.At(in.Desk), in.Ledger, in.Head, in.Leftovers)
+	out, shape, verdict, err := JudgeChange(ctx, ws.At(in.Desk), in.Ledger, in.Head, in.Leftovers)
 	if err != nil || out.NoChange || len(out.Violations) > 0 {
 		return out, err
 	}
@@ -56,13 +57,14 @@ func (a *Committer) Commit(ctx context.Context, in act.Commit) (act.Committed, e
 		return out, nil
 	}
 	out.Note = cmp.Or(out.Note, evidence.Large(shape))
-	if len(asks) > 0 {
+	if asks := verdict.Asks; len(asks) > 0 {
 		d, err := ws.Objects.Proposal(ctx, loop.Gate{On: in.Head, Tree: out.Tree}.Preface(), in.Head, out.Tree)
 		if err != nil {
 			return act.Committed{}, fmt.Errorf("hashing the change: %w", err)
 		}
 		if d.Hash != in.AllowNew {
 			out.NewFiles, out.NewFilesAll, out.NewFilesHash, out.NewFilesOn = Quoted(asks), len(asks), d.Hash, in.Head
+			out.NewRunnable = verdict.Runnable
 			return out, nil
 		}
 	}
@@ -97,24 +99,27 @@ func (a *Committer) Commit(ctx context.Context, in act.Commit) (act.Committed, e
 }
 
 // JudgeChange judges the difference between desk and head, without leftovers, by the contract's policies. shape is how
-// far the change reaches; asks are the new files that a person has to approve.
-func JudgeChange(ctx context.Context, ws *hosted.Workspace, at, head string, leftovers []string) (out act.Committed, shape evidence.Shape, asks []string, err error) {
+// far the change reaches; verdict has the new files that a person has to approve.
+func JudgeChange(ctx context.Context, ws *hosted.Workspace, at, head string, leftovers []string) (out act.Committed, shape evidence.Shape, verdict govern.Verdict, err error) {
 	if st, err := os.Lstat(held.At(ws.Desk.Dir)); err != nil || !st.IsDir() {
-		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, nil, nil
+		return act.Committed{Violations: []act.Violation{{Rule: spec.RuleFileType, Path: ".", Detail: "the desk itself was removed or replaced"}}}, shape, verdict, nil
 	}
 	contract, err := ws.Book.Contract(ctx, at)
 	if err != nil {
-		return out, shape, nil, err
+		return out, shape, verdict, err
 	}
 	terms := contract.Rules()
-	scan := scan{rules: terms.Rules()}
+	scan := scan{rules: terms.Rules(), asks: terms.NewFiles == spec.Ask}
 	change, err := ws.Desk.StageRead(ctx, head, trees.StageOptions{Largest: int64(*scan.rules.MaxFileBytes), Leftovers: leftovers, Begin: scan.begin()})
 	ws.Torn(ws.Desk)
 	if err != nil {
-		return out, shape, nil, fmt.Errorf("taking the change from the desk: %w", err)
+		return out, shape, verdict, fmt.Errorf("taking the change from the desk: %w", err)
 	}
 	crash.At("commit.staged")
 	out, judged, paths := described(change)
+	for i, f := range judged.Files {
+		judged.Files[i].Script = f.Added && scan.scripts[f.Path]
+	}
 	if scan.rules.Secrets != spec.Allow {
 		for _, f := range judged.Files {
 			if f.Added || f.Deleted {
@@ -124,21 +129,21 @@ func JudgeChange(ctx context.Context, ws *hosted.Workspace, at, head string, lef
 	}
 	judged.Lines, judged.Secrets = scan.lines, scan.secrets.Secrets()
 	if out.NoChange = len(change.Files) == 0 && len(change.Violations) == 0; out.NoChange {
-		return out, shape, nil, nil
+		return out, shape, verdict, nil
 	}
 	shape = evidence.ShapeOf(paths, scan.hunks)
 	if err := radius(ctx, ws, at, head, terms.Rules(), paths, &out, &judged); err != nil {
-		return act.Committed{}, shape, nil, fmt.Errorf("working out how far the change reaches: %w", err)
+		return act.Committed{}, shape, verdict, fmt.Errorf("working out how far the change reaches: %w", err)
 	}
 	if err := own(ctx, ws, contract, judged.Files); err != nil {
-		return act.Committed{}, shape, nil, err
+		return act.Committed{}, shape, verdict, err
 	}
 	if err := directives(ctx, ws, contract.Sealed, change.Files, judged.Files); err != nil {
-		return act.Committed{}, shape, nil, err
+		return act.Committed{}, shape, verdict, err
 	}
-	verdict := govern.Judge(terms, contract.Sealed, judged, git.Quote)
+	verdict = govern.Judge(terms, contract.Sealed, judged, git.Quote)
 	out.Violations = verdict.Violations
-	return out, shape, verdict.Asks, nil
+	return out, shape, verdict, nil
 }
 
 // own marks the changed files that the loop itself has added: a file that the base lacks was not sealed.
@@ -203,7 +208,7 @@ func described(change trees.Change) (out act.Committed, judged govern.Change, pa
 		paths = append(paths, f.Path)
 		judged.Files = append(judged.Files, govern.Diff{
 			Path: f.Path, Added: f.Status == 'A' || f.Status == 'R' || f.Status == 'C', Deleted: f.Status == 'D',
-			Binary: f.Binary, Size: f.Size, Escapes: f.Escapes,
+			Binary: f.Binary, Size: f.Size, Escapes: f.Escapes, Executable: f.NewMode == "100755", Link: f.NewMode == "120000",
 		})
 		if f.OldPath != "" && f.OldPath != f.Path {
 			paths = append(paths, f.OldPath)
@@ -231,6 +236,8 @@ func Quoted(paths []string) []string {
 // scan collects what the rules need to know about the lines of a change.
 type scan struct {
 	rules   spec.Policy
+	asks    bool            // a person is asked about new files
+	scripts map[string]bool // the files whose first line begins with #!, if asks
 	lines   int
 	hunks   int
 	before  git.DiffLine // the line before, to find where a hunk begins
@@ -239,13 +246,17 @@ type scan struct {
 
 // begin returns the function that starts a scan; nil if no rule asks for one.
 func (r *scan) begin() func() git.Reader {
-	if r.rules.Secrets == spec.Allow && r.rules.MaxLines == nil {
+	if r.rules.Secrets == spec.Allow && r.rules.MaxLines == nil && !r.asks {
 		return nil
 	}
 	return func() git.Reader {
 		r.lines, r.hunks, r.before, r.secrets = 0, 0, git.DiffLine{}, secret.Scan{}
+		r.scripts = map[string]bool{}
 		return func(l git.DiffLine) {
 			r.hunk(l)
+			if r.asks && l.Added && l.N == 1 && bytes.HasPrefix(l.Text, []byte("#!")) {
+				r.scripts[l.Path] = true
+			}
 			if !l.More {
 				r.lines++
 			}

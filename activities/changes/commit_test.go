@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -47,6 +48,25 @@ func TestA7_NewFilesAreCommittedByTheHashOfTheirChange(t *testing.T) {
 	both := l.CommitDesk("")
 	require.Equal(t, "scope", both.Violations[0].Rule)
 	require.Empty(t, both.NewFiles, "there is nothing to approve where a rule is broken")
+}
+
+// TestA7_NewFilesThatACommandCouldRunAreNamedFirst: among many new files a person sees the dangerous ones.
+func TestA7_NewFilesThatACommandCouldRunAreNamedFirst(t *testing.T) {
+	l := actest.Begin(t, spec.Ask)
+	l.Iterate()
+	for i := range 60 {
+		gittest.Write(t, fmt.Sprintf("%s/work/a%02d", l.Opened.Desk, i), "its second line is no beginning\n#!\n")
+	}
+	gittest.Write(t, l.Opened.Desk+"/work/x.py", "print()\n")
+	gittest.Write(t, l.Opened.Desk+"/work/y", "#!/bin/sh\n")
+	gittest.Write(t, l.Opened.Desk+"/work/z", "\x00")
+	require.NoError(t, os.Chmod(l.Opened.Desk+"/work/z", 0o755))
+	gittest.Write(t, l.Opened.Desk+"/work/zz/.rc", "x\n")
+	asked := l.CommitDesk("")
+	require.Empty(t, asked.Violations)
+	require.Equal(t, 64, asked.NewFilesAll)
+	require.Equal(t, 3, asked.NewRunnable)
+	require.Equal(t, []string{"work/y", "work/z", "work/zz/.rc", "work/x.py", "work/a00"}, asked.NewFiles[:5])
 }
 
 // TestL5_ManyFilesAreCountedOnce: more than an event can name, and than the state keeps.

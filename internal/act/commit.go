@@ -47,7 +47,8 @@ type Committed struct {
 	TotalFiles int `json:"totalFiles,omitempty"`
 	// NewFiles need approval first, and there is no commit. The approval is for NewFilesHash, the SHA-256 of the
 	// whole change as a diff, after the gate's preface.
-	NewFiles     []string `json:"newFiles,omitempty"`    // git-quoted, capped
+	NewFiles     []string `json:"newFiles,omitempty"`    // git-quoted, capped; those that a command could run first
+	NewRunnable  int      `json:"newRunnable,omitempty"` // how many of all a command could run
 	NewFilesAll  int      `json:"newFilesAll,omitempty"` // how many there are
 	NewFilesHash string   `json:"newFilesHash,omitempty"`
 	NewFilesOn   string   `json:"newFilesOn,omitempty"` // the head that the change is on (loop.Gate.On)

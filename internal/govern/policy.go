@@ -20,14 +20,17 @@ import (
 // Diff is one changed path as the policies see it. A rename is a deletion and an addition.
 type Diff struct {
 	Path    string
-	Added   bool     // it is not in the parent
-	Deleted bool     // it is not in the change
-	Binary  bool     // by content
-	Size    int64    // in bytes, after the change
-	Escapes bool     // a symbolic link that leaves the tree
-	Why     string   // why git can't record it: a nested repository, a FIFO
-	Own     bool     // it is not in the base commit: the loop itself added it
-	Lines   []string // the directives that the change adds to, takes away or changes, of those that a seal has
+	Added   bool  // it is not in the parent
+	Deleted bool  // it is not in the change
+	Binary  bool  // by content
+	Size    int64 // in bytes, after the change
+	Escapes bool  // a symbolic link that leaves the tree
+	Link    bool  // a symbolic link
+	// Executable says that its mode lets it be run, Script that it begins with #!.
+	Executable, Script bool
+	Why                string   // why git can't record it: a nested repository, a FIFO
+	Own                bool     // it is not in the base commit: the loop itself added it
+	Lines              []string // the directives that the change adds to, takes away or changes, of those that a seal has
 }
 
 // Change is what the policies judge.
@@ -43,7 +46,8 @@ type Change struct {
 // Verdict is the policies' judgement of a change, which may be committed if there is neither violation nor question.
 type Verdict struct {
 	Violations []act.Violation // blocking violations first; capped
-	Asks       []string        // new files that need approval (newFiles: ask), unquoted
+	Asks       []string        // new files that need approval (newFiles: ask), unquoted, the Runnable first
+	Runnable   int             // how many of Asks a command could run
 }
 
 // maxViolations is how many violations are listed; one is enough to reject a change.
@@ -65,6 +69,7 @@ func Judge(s spec.Spec, sealed []loop.Seal, c Change, quote func(string) string)
 	for _, f := range c.Files {
 		j.file(f)
 	}
+	j.Asks, j.Runnable = nearestFirst(j.asks)
 	j.radius(c)
 	j.secrets(c)
 	slices.SortStableFunc(j.Violations, func(a, b act.Violation) int { return cmp.Compare(order(a), order(b)) })
@@ -89,6 +94,7 @@ func index(rule string) int {
 type judge struct {
 	spec   spec.Spec
 	rules  spec.Policy
+	asks   []Diff
 	seals  map[string]string // by quoted path, what runs or reads the file
 	groups []loop.Seal       // by a glob
 	quote  func(string) string
@@ -131,7 +137,7 @@ func (j *judge) file(f Diff) {
 	switch {
 	case !f.Added || j.spec.NewFiles == spec.Allow:
 	case j.spec.NewFiles == spec.Ask:
-		j.Asks = append(j.Asks, f.Path)
+		j.asks = append(j.asks, f)
 	default:
 		j.broken(spec.RuleNewFiles, f.Path, 0, "new files need approval (newFiles: %s)", j.spec.NewFiles)
 	}
