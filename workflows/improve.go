@@ -118,8 +118,8 @@ func (l *improve) prepare(ctx workflow.Context) error {
 	if err := l.checkUnchanged(ctx); err != nil {
 		return err
 	}
-	if l.spec.Guard.Command != "" && l.spec.Canary() {
-		if err := l.canary(ctx, govern.CanaryOf(l.spec, &guard, nil)); err != nil {
+	if l.spec.Canary() {
+		if err := l.canary(ctx, l.canaryOf(guard, verify)); err != nil {
 			return err
 		}
 	}
@@ -140,6 +140,15 @@ func (l *improve) prepare(ctx workflow.Context) error {
 	judged.Leftovers = leftovers
 	l.noted(ctx, known, judged, tests)
 	return nil
+}
+
+// canaryOf returns the canary for commands that have run on the unchanged code.
+func (l *improve) canaryOf(guard act.Outcome, verify act.Measured) act.Canary {
+	c := govern.CanaryOf(l.spec, &guard, nil)
+	if l.rules >= 6 {
+		c = govern.Measuring(c, verify)
+	}
+	return c
 }
 
 // checkUnchanged ends the loop if the check command fails on the unchanged code: it would undo every change.

@@ -84,7 +84,25 @@ func TestP0_AGuardThatSeesNoCodeEndsTheLoopBeforeItStarts(t *testing.T) {
 	require.Empty(t, p.agents)
 
 	delete(on, "guard")
-	require.NotContains(t, play(t, newWorld(t, nil), specOf(on), nil).steps, "0.0 canary", "without a guard there is nothing to ask")
+	w = newWorld(t, nil)
+	w.baseline = try{Metric: "10", Blind: true}
+	p = play(t, w, specOf(on), nil)
+	require.Nil(t, p.err, "without a guard there is only the metric")
+	require.Contains(t, p.steps, "0.0 canary")
+}
+
+// TestP0_AMetricThatSeesNoCodeIsNoted: the canary measures the broken code too, with and without a guard.
+func TestP0_AMetricThatSeesNoCodeIsNoted(t *testing.T) {
+	for _, guard := range []string{"", "check"} {
+		w := newWorld(t, map[int][]try{1: {{Says: "x", Metric: "20"}}})
+		w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+			out, err := w.step(ctx, in)
+			out.Unmoved = in.Key.Name == "canary"
+			return out, err
+		}
+		p := play(t, w, specOf(map[string]any{"guard": map[string]any{"command": guard}, "validate": map[string]any{"canary": true}, "limits": map[string]any{"iterations": 1}}), nil)
+		require.Equal(t, "verify may not see your code: pawl put a syntax error into 2 files in scope (), and it still printed 10", p.events(loop.Warned)[0].Reason)
+	}
 }
 
 func TestP5_5_AGuardOfFewerTestsHasFailed(t *testing.T) {

@@ -80,6 +80,7 @@ type stepped struct {
 	Altered                    []string
 	Failing                    *act.Failing
 	Files                      int  // of a canary
+	Unmoved                    bool // by a canary
 	Seen                       bool // by a command
 }
 

@@ -66,11 +66,15 @@ func (r *run) runGuard(ctx workflow.Context, begin ...func(*act.Step)) (act.Outc
 	return step[act.Outcome](ctx, r, act.GuardName, g.Command, &g)
 }
 
-// canary breaks the code in scope and ends the loop if the commands that guard it do not notice.
+// canary breaks the code in scope and ends the loop if the commands that guard it do not notice. Without a command
+// there is nothing to try.
 func (r *run) canary(ctx workflow.Context, in act.Canary) error {
+	if in.LimitMs == 0 {
+		return nil
+	}
 	in.Step = r.newStep("canary", 0, time.Duration(in.LimitMs)*time.Millisecond)
 	in.Hollow = r.rules >= 6
-	out, err := step[act.Canaried](ctx, r, act.CanaryName, cmp.Or(in.Guard, in.Test), &in)
+	out, err := step[act.Canaried](ctx, r, act.CanaryName, cmp.Or(in.Guard, in.Test, in.Spec.Verify.Command), &in)
 	if err != nil {
 		return err
 	}
@@ -81,7 +85,10 @@ func (r *run) canary(ctx workflow.Context, in act.Canary) error {
 	if out.Hollow {
 		r.noteForContract(ctx, "canary", govern.Hollow(in.Guard, in.Test))
 	}
-	if !out.Blind() {
+	if out.Unmoved {
+		r.noteForContract(ctx, "canary", govern.Unmoved(out, *in.Metric))
+	}
+	if !in.Guards() || !out.Blind() {
 		return nil
 	}
 	end := govern.NotReady

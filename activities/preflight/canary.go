@@ -15,8 +15,8 @@ import (
 
 // tryCanary breaks the code for the commands that pass on it. A command that already fails shows nothing. In a
 // Deliver loop, which may be there to write the first tests, a guard that notices nothing is only a note.
-func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Kind, out *Findings, work func(string, int, time.Duration) *steps.Work, tell func(string)) error {
-	in := govern.CanaryOf(s, out.Guard, out.Test)
+func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Kind, measured act.Measured, out *Findings, work func(string, int, time.Duration) *steps.Work, tell func(string)) error {
+	in := govern.Measuring(govern.CanaryOf(s, out.Guard, out.Test), measured)
 	if in.LimitMs == 0 {
 		return nil
 	}
@@ -32,7 +32,11 @@ func tryCanary(ctx context.Context, ws *hosted.Workspace, s spec.Spec, k kind.Ki
 			break // one line says it
 		}
 	}
+	if r.Unmoved {
+		out.Notes = append(out.Notes, govern.Unmoved(r, *in.Metric))
+	}
 	switch {
+	case !in.Guards():
 	case r.Blind():
 		what, do := govern.Blind(r, in.Guard, in.Test)
 		if k.Mends { // the loop may be there to write the first tests

@@ -80,6 +80,47 @@ func TestP0_AGuardHasToSeeTheCode(t *testing.T) {
 	}
 }
 
+// TestP0_AMetricHasToSeeTheCode: a number that stays the same while the code is broken is noted, with and without a guard.
+func TestP0_AMetricHasToSeeTheCode(t *testing.T) {
+	const same = "diff -rq src was >/dev/null"
+	for _, c := range []struct {
+		name, verify, guard string
+		unmoved             bool
+	}{
+		{"a constant", "echo METRIC ms=120", "", true},
+		{"a constant beside a guard", "echo METRIC ms=120", same, true},
+		{"what an earlier build has left is gone", same + " && wc -l <words >built; cat built", "", false},
+		{"another file", "wc -c <words", same, true},
+		{"the size of the code", "cat src/* | wc -c", "", false},
+		{"it fails on broken code", same + " && echo 120", same, false},
+		{"no number of broken code", same + " && echo 120 || true", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			user := filepath.Join(dir, "user")
+			for _, file := range []string{"src/a.py", "was/a.py"} {
+				gittest.Write(t, filepath.Join(user, file), "def climb(n):\n    return n + 1\n")
+			}
+			gittest.Write(t, user+"/words", "many\n")
+			gittest.Write(t, user+"/.gitignore", "built\n")
+			gittest.Git(t, user, "init", "-q", "-b", "main")
+			gittest.Git(t, user, "add", "-A")
+			gittest.Git(t, user, "commit", "-qm", "base")
+			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["src/**"], "verify": {"command": %q, "direction": "lower"}, "guard": {"command": %q},
+				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, c.verify, c.guard))
+			require.NoError(t, err)
+			f, err := preflight.DryRun(t.Context(), home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
+			require.NoError(t, err)
+			require.Empty(t, f.Problems)
+			noted := slices.ContainsFunc(f.Notes, func(note string) bool {
+				return strings.HasPrefix(note, "verify may not see your code: pawl put a syntax error into 1 file in scope (src/a.py), and it still printed ")
+			})
+			require.Equal(t, c.unmoved, noted, f.Notes)
+		})
+	}
+}
+
 // TestEachPartOfTheCodeHasToBeSeen: a guard that notices only one package of a workspace also fails when all are
 // broken at once.
 func TestEachPartOfTheCodeHasToBeSeen(t *testing.T) {

@@ -170,7 +170,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	}
 	if s.Canary() {
 		tell("canary")
-		if err := tryCanary(ctx, ws, s, k, out, work, tell); err != nil {
+		if err := tryCanary(ctx, ws, s, k, measured, out, work, tell); err != nil {
 			return plainly(err)
 		}
 	}

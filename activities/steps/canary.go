@@ -51,8 +51,18 @@ func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 	if _, err = w.damage(files, func(file string, content []byte) ([]byte, int) { return canary.Break(file, content), 1 }); err != nil {
 		return out, err
 	}
-	if out.Seen, err = w.noticed(ctx, in, files, &out); err != nil || out.Interrupted || !out.Seen || !in.Hollow {
-		return out, err
+	if in.Guards() {
+		if out.Seen, err = w.noticed(ctx, in, files, &out); err != nil || out.Interrupted || !out.Seen {
+			return out, err
+		}
+	}
+	if in.Metric != nil {
+		if err := w.measureBroken(ctx, in, &out); err != nil || out.Interrupted {
+			return out, err
+		}
+	}
+	if !in.Guards() || !in.Hollow {
+		return out, nil
 	}
 	if err := w.inJudge(ctx); err != nil {
 		return out, err
@@ -65,6 +75,28 @@ func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 	noticed, err := w.noticed(ctx, in, files, &out)
 	out.Hollow = !noticed && !out.Interrupted
 	return out, err
+}
+
+// measureBroken measures the broken code. A metric that stays what it was is none of that code.
+func (w *Work) measureBroken(ctx context.Context, in act.Canary, out *act.Canaried) error {
+	verify := in.Spec.Verify
+	ran, err := w.under(ctx, in, verify.Timeout.D(), verify.Command)
+	if err != nil {
+		return err
+	}
+	if ran.Interrupted {
+		out.Outcome = ran
+		return nil
+	}
+	if !ran.OK() {
+		return nil
+	}
+	measured := act.Measured{Outcome: ran}
+	if err := w.readMetric(act.Verify{Pattern: verify.Pattern, Form: in.Form}, &measured); err != nil {
+		return err
+	}
+	out.Unmoved = measured.Metric != nil && measured.Metric.Cmp(*in.Metric) == 0
+	return nil
 }
 
 // Sees reports whether a command notices that only these files are broken, with the outcome of the last one that ran.

@@ -406,15 +406,20 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	if out.Leftovers, err = w.leftUnchanged(ctx); err != nil {
 		return out, err
 	}
+	return out, w.readMetric(in, &out)
+}
+
+// readMetric reads the metric, and the further ones, from what the step's command has printed.
+func (w *Work) readMetric(in act.Verify, out *act.Measured) (err error) {
 	var pattern *regexp.Regexp
 	if in.Pattern != "" {
 		if pattern, err = regexp.Compile(in.Pattern); err != nil {
-			return out, fmt.Errorf("verify.pattern: %w", err)
+			return fmt.Errorf("verify.pattern: %w", err)
 		}
 	}
 	printed, err := w.output()
 	if err != nil {
-		return out, err
+		return err
 	}
 	reading, err := evidence.Read(printed, evidence.Search{Pattern: pattern, Further: in.Names, Form: in.Form, Unchanged: in.Unchanged})
 	if err == nil {
@@ -424,10 +429,10 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	}
 	if none, ok := errors.AsType[*evidence.NoNumber](err); ok {
 		out.Metric, out.NoNumber = nil, secret.Redact(none.Error())
-		return out, nil
+		return nil
 	}
 	if err != nil {
-		return out, err
+		return err
 	}
 	if in.Form == nil || !in.Form.Guessed { // once is enough
 		out.Warn(reading.Warning())
@@ -443,7 +448,7 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 			out.Metrics[name], out.Form = value, out.Form.With(name, further)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // output returns what the step's command has printed.

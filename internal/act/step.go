@@ -266,7 +266,8 @@ type Spent struct {
 	Ms      int64 `json:"ms"`
 }
 
-// Canary breaks the code in scope, in the judge, and runs the commands that should guard it, except empty ones.
+// Canary breaks the code in scope, in the judge, and runs the commands that should guard it, except empty ones. It
+// measures the broken code too if it knows the metric of the unchanged code.
 type Canary struct {
 	Step
 	Spec  spec.Spec `json:"spec"`
@@ -276,7 +277,13 @@ type Canary struct {
 	Signature string `json:"signature,omitempty"`
 	// Hollow asks for a second kind of error: functions that only fail.
 	Hollow bool `json:"hollow,omitempty"`
+	// Metric is that of the unchanged code, from rules version 6 on, and Form how verify showed it.
+	Metric *evidence.Decimal `json:"metric,omitempty"`
+	Form   *evidence.Form    `json:"form,omitempty"`
 }
+
+// Guards reports whether there is a command that has to notice broken code.
+func (c Canary) Guards() bool { return c.Guard != "" || c.Test != "" }
 
 // Canaried is the result. Its outcome is that of the last command.
 type Canaried struct {
@@ -287,6 +294,7 @@ type Canaried struct {
 	Emptied int      `json:"emptied,omitempty"` // how many files then got functions that only fail
 	Hollow  bool     `json:"hollow,omitempty"`  // no command noticed that their functions only fail
 	Instead []string `json:"instead,omitempty"` // what the commands use instead, as far as that shows
+	Unmoved bool     `json:"unmoved,omitempty"` // verify succeeds with the metric of the unchanged code
 }
 
 // Runs reports whether a command noticed more than a compiler does: that functions only fail.

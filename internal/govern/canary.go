@@ -16,19 +16,31 @@ import (
 // code may hang, so each command has a multiple of its own time, within its own limit.
 func CanaryOf(s spec.Spec, guard, test *act.Outcome) act.Canary {
 	c := act.Canary{Spec: s}
-	within := func(limit *spec.Duration, took int64) {
-		*limit = min(*limit, max(spec.Duration(canaryTime), spec.Duration(canaryTimes*time.Duration(took)*time.Millisecond)))
-		c.LimitMs += limit.D().Milliseconds()
-	}
 	if guard != nil && guard.OK() && s.Guard.Command != "" {
 		c.Guard = s.Guard.Command
-		within(&c.Spec.Guard.Timeout, guard.ElapsedMs)
+		allow(&c, &c.Spec.Guard.Timeout, guard.ElapsedMs)
 	}
 	if test != nil && test.OK() && s.Test.Command != "" {
 		c.Test = s.Test.Command
-		within(&c.Spec.Test.Timeout, test.ElapsedMs)
+		allow(&c, &c.Spec.Test.Timeout, test.ElapsedMs)
 	}
 	return c
+}
+
+// Measuring returns the canary that measures the broken code too, beside that measurement of the unchanged code.
+func Measuring(c act.Canary, unchanged act.Measured) act.Canary {
+	if !unchanged.OK() || unchanged.Metric == nil {
+		return c
+	}
+	c.Metric, c.Form = unchanged.Metric, unchanged.Form
+	allow(&c, &c.Spec.Verify.Timeout, unchanged.ElapsedMs)
+	return c
+}
+
+// allow bounds how long a command of the canary may take by its time on the unchanged code, and adds that to the canary's limit.
+func allow(c *act.Canary, limit *spec.Duration, took int64) {
+	*limit = min(*limit, max(spec.Duration(canaryTime), spec.Duration(canaryTimes*time.Duration(took)*time.Millisecond)))
+	c.LimitMs += limit.D().Milliseconds()
 }
 
 // Each command of the canary may take this multiple of its time on the unchanged code, and at least this long.
@@ -50,6 +62,12 @@ func Blind(c act.Canaried, commands ...string) (what, do string) {
 // Hollow returns the problem for commands that notice a syntax error, but not functions that always fail.
 func Hollow(commands ...string) string {
 	return "pawl made every function in scope fail, but this still passed: " + inCode(commands) + ". It builds your code but does not run it, so it guards little"
+}
+
+// Unmoved returns the note on a metric that stays the same while the code in scope is broken.
+func Unmoved(c act.Canaried, metric evidence.Decimal) string {
+	return fmt.Sprintf("verify may not see your code: pawl put a syntax error into %s in scope (%s), and it still printed %s",
+		evidence.Counted(c.Files, "file"), strings.Join(c.Broken, ", "), metric)
 }
 
 // TriesPart reports whether the next part of the code is broken by itself. The guard runs once for each part, so the
