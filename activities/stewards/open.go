@@ -24,6 +24,7 @@ import (
 	"pawl/internal/ledger"
 	"pawl/internal/schedule"
 	"pawl/internal/steward"
+	"pawl/internal/task"
 	"pawl/internal/userrepo"
 	"pawl/internal/workspace"
 )
@@ -68,6 +69,11 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 		return none, err
 	}
 	out := act.StewardOpened[steward.State]{Site: site, Repo: ws.Repo, Base: base, Onto: ws.Onto, State: state}
+	if in.Ledger == "" {
+		if out.Known, err = doneBefore(ctx, ws); err != nil {
+			return none, err
+		}
+	}
 	if out.Charter, err = keepCharter(ws, in.Charter); err != nil {
 		return none, err
 	}
@@ -85,6 +91,34 @@ func (a *Stewards) OpenSteward(ctx context.Context, in act.OpenSteward) (act.Ste
 	out.Warnings = append(out.Warnings, taken...)
 	crash.At("open.after")
 	return out, nil
+}
+
+// doneBefore returns the tasks that earlier stewards of this name did on this host. The same task would otherwise run
+// again without a word, where a script or a provider submits it once more.
+func doneBefore(ctx context.Context, ws *hosted.Workspace) ([]task.Known, error) {
+	records, err := workspace.List(ws.Machine.Home)
+	if err != nil {
+		return nil, fmt.Errorf("listing this host's stewards: %w", err)
+	}
+	var known []task.Known
+	for _, r := range records {
+		earlier := r.Steward() && r.Loop == ws.Loop && r.Store == ws.Store && r.Ref != ws.Ref
+		if !earlier {
+			continue
+		}
+		head, err := ws.Objects.Ref(ctx, r.Ledger)
+		if err != nil || head == "" { // it recorded nothing, or was cleaned away
+			continue
+		}
+		s, err := ws.StewardBook.State(ctx, head)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err == nil {
+			known = append(known, s.Known...)
+		}
+	}
+	return steward.DoneBefore(known), nil
 }
 
 // setSchedules makes the schedules of a charter in Temporal (S5): whoever starts the steward, and on whatever engine it

@@ -17,6 +17,7 @@ import (
 	"pawl/internal/act"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/sandbox"
 	"pawl/internal/spec"
@@ -485,6 +486,8 @@ func TestS3_AnEstimateIsWhatThisStewardsLikeTasksHaveCost(t *testing.T) {
 	s.AppendIn(act.RecordTasks{Entry: s.Entry(loop.Event{Type: loop.StewardEnded}), Close: true})
 	s.Ledger, s.Seq = "", 0
 	s.Reopen("second")
+	ids := list.Map(s.Opened.Known, func(k task.Known) string { return k.Task })
+	require.ElementsMatch(t, []string{"one", "two", "other"}, ids, "what was done is known, what was not may run")
 	s.AppendOpened()
 	s.Submit("four", improve)
 	require.Equal(t, 2, s.Plan("four", nil).Estimate.N, "the tasks of an earlier life count")

@@ -36,6 +36,8 @@ type StewardOpened[S any] struct {
 	Export   string   `json:"export,omitempty"` // the project's .pawl folder, "" for none
 	Warnings []string `json:"warnings,omitempty"`
 	State    *S       `json:"state,omitempty"` // the state at the ledger head to resume from
+	// Known are the tasks that earlier stewards of this name have done.
+	Known []task.Known `json:"known,omitempty"`
 }
 
 // RecordTasks appends to a steward's ledger and writes STATUS_LEDGER.md (with Milestone also LAST_KNOWN_STATE.md)

@@ -215,4 +215,6 @@ type Opened struct {
 	Limits  map[Resource]evidence.Decimal `json:"limits"`
 	// Backtrack says that the loop may go on from an earlier commit than its head.
 	Backtrack bool `json:"backtrack,omitempty"`
+	// Known are the tasks that earlier stewards of the project have done: they do not run again by themselves.
+	Known []task.Known `json:"known,omitempty"`
 }

@@ -68,6 +68,7 @@ func (s State) Apply(e loop.Event) State {
 	case loop.StewardOpened:
 		if o := e.Opened; o != nil {
 			s.Repo, s.Base, s.Desk, s.Host = o.Repo, o.Base, o.Desk, o.Host
+			s.Known = append(slices.Clip(s.Known), o.Known...)
 		}
 		s.Charter = cmp.Or(e.Commit, s.Charter)
 		if s.StartedAt.IsZero() {

@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -300,4 +301,33 @@ func TestS5_AHeldStewardStartsNothingUntilItResumes(t *testing.T) {
 	require.Equal(t, task.Executing, o.s.Find("a").State)
 	require.NoError(t, o.say(loop.MessageHalt, Message{Note: "enough"}))
 	require.Equal(t, "enough", o.s.HaltRequested)
+}
+
+// A task that an earlier steward of the project has done does not run again without a word; one that was not may.
+func TestG19_ATaskThatAnEarlierStewardHasDoneDoesNotRunAgain(t *testing.T) {
+	first := open(t, limits())
+	first.submit(task.Task{ID: "done", Body: "x", Dedupe: "key"}, task.T3)
+	first.submit(task.Task{ID: "open", Body: "x"}, task.T1)
+	first.submit(task.Task{ID: "cancelled", Body: "x"}, task.T1)
+	first.settle()
+	first.end("s-done-one", "completed", "")
+	first.settle()
+	first.answer("cancelled", loop.MessageHalt, Message{})
+	first.settle()
+	require.Equal(t, Done, first.s.Find("done").Outcome)
+
+	known := DoneBefore(append(slices.Clone(first.s.Known), first.s.Known...))
+	require.Len(t, known, 2, "its ID and its dedupe key, each once")
+	o := open(t, limits())
+	o.emit(loop.Event{Type: loop.StewardOpened, Opened: &loop.Opened{Kind: "steward", Known: known}})
+	says := func(doc string) string {
+		reply, err := Answer(o.s, o.c, MessageSubmit, Message{Task: json.RawMessage(doc)})
+		require.NoError(t, err)
+		return reply.Text
+	}
+	require.Contains(t, says(`{"id": "done", "title": "d", "body": "x"}`), "has ended: done. It does not start again; to do it once more, submit it with another ID")
+	require.Contains(t, says(`{"id": "other", "title": "d", "body": "x", "dedupe": "key"}`), "another dedupe key")
+	require.Contains(t, says(`{"id": "open", "title": "d", "body": "x"}`), "task open, 0 before it")
+	require.Contains(t, says(`{"id": "cancelled", "title": "d", "body": "x"}`), "task cancelled, 0 before it")
+	require.Contains(t, says(`{"title": "done", "body": "x"}`), "task done-2, ")
 }

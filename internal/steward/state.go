@@ -244,10 +244,22 @@ const (
 func (s Step) atWork() bool { return s.Loop != "" && s.Status != Over && s.Status != Pending }
 
 // Known remembers a task by digests of its keys, so that a task that comes again is recognised.
-type Known struct {
-	Key  string `json:"k"`
-	Task string `json:"t"`
-	Done bool   `json:"d,omitempty"`
+type Known = task.Known
+
+// MaxDoneBefore is how many keys of tasks a new steward takes over that earlier stewards of the project have done.
+const MaxDoneBefore = 500
+
+// DoneBefore returns the last keys of tasks that a steward has done, each once.
+func DoneBefore(known []Known) []Known {
+	var done []Known
+	seen := map[string]bool{}
+	for _, k := range known {
+		if k.Done && !seen[k.Key] {
+			seen[k.Key] = true
+			done = append(done, k)
+		}
+	}
+	return list.Last(done, MaxDoneBefore)
 }
 
 // WaitingFor is what a task waits for: a gate of the steward, or a child's gate, which is answered there.

@@ -251,6 +251,13 @@ func (d Drift) Now() string {
 	return d.Well + " (found before: " + d.Text + ")"
 }
 
+// Known remembers a task by the digest of its ID or of its dedupe key. Done says that it was done.
+type Known struct {
+	Key  string `json:"k"`
+	Task string `json:"t"`
+	Done bool   `json:"d,omitempty"`
+}
+
 // Submission is the input of the workflow Submit, which submits a task. The caller has the task as a value. The
 // workflow has its JSON, to decode it strictly.
 type Submission[T Task | json.RawMessage] struct {

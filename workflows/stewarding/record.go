@@ -64,8 +64,9 @@ func (r *run) open(ctx workflow.Context) error {
 	}
 	o := r.opened
 	opened := loop.Event{Type: loop.StewardOpened, How: r.charter.Mode, Commit: o.Charter, Opened: &loop.Opened{
-		Kind: r.charter.Kind, Repo: o.Repo, Base: o.Base, Desk: o.Desk, Host: o.Host,
+		Kind: r.charter.Kind, Repo: o.Repo, Base: o.Base, Desk: o.Desk, Host: o.Host, Known: o.Known,
 	}}
+	r.opened.Known = nil // the state has them
 	if o.State != nil {
 		r.Resume(*o.State, r.from)
 		for _, g := range o.State.Gates { // the ledger has a gate before people are told of it: they know of these
