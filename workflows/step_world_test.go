@@ -80,7 +80,8 @@ type stepped struct {
 	Altered                    []string
 	Failing                    *act.Failing
 	Files                      int  // of a canary
-	Unmoved                    bool // by a canary
+	Unmoved, Hollow            bool // of a canary
+	Emptied                    int
 	Seen                       bool // by a command
 }
 
