@@ -22,7 +22,7 @@ func (a *app) applyCommand() *cobra.Command {
 	in := act.Apply{}
 	var out string
 	cmd := &cobra.Command{
-		Use: "apply ID", Short: "Apply an approved proposal to the branch that the loop started from", Args: oneLoop,
+		Use: "apply [ID]", Short: "Apply an approved proposal to the branch that the loop started from", Args: atMost(1),
 		Long: `Apply an approved proposal to the branch that the loop started from: exactly what was
 approved, or nothing. The branch must still be where the proposal starts. If it has moved, a
 new proposal replaces the old one and needs a new approval. If the branch is checked out, its
@@ -36,8 +36,11 @@ working tree is updated too and must be clean.
 			if out != "" && in.How != act.Patch {
 				return usage("--out is for --how patch")
 			}
-			in.Loop = args[0]
-			return a.visit(ctx, func(s *session) error { return a.apply(ctx, s, in, out) })
+			applied := a.naming(applies, func(ctx context.Context, args []string) error {
+				in.Loop = args[0]
+				return a.visit(ctx, func(s *session) error { return a.apply(ctx, s, in, out) })
+			})
+			return applied(ctx, args)
 		}),
 	}
 	cmd.Flags().StringVar(&in.Hash, "hash", "", "the hash that was approved (default: the proposal's)")

@@ -24,11 +24,8 @@ func arguments(from, to int) cobra.PositionalArgs {
 	}
 }
 
-// The argument of most commands.
-var (
-	oneLoop    = one("the ID of one loop; `pawl list` shows the IDs")
-	oneSteward = one("the name of one steward; `pawl steward list` shows them")
-)
+// oneSteward is the argument of commands for a steward.
+var oneSteward = one("the name of one steward; `pawl steward list` shows them")
 
 func one(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

@@ -294,6 +294,13 @@ func (a *app) visiting(do func(ctx context.Context, s *session, args []string) e
 	})
 }
 
+// visitingLoop is visiting for a command about a loop, this folder's if none is named.
+func (a *app) visitingLoop(u unnamed, do func(ctx context.Context, s *session, args []string) error) func(*cobra.Command, []string) error {
+	return a.brief(a.naming(u, func(ctx context.Context, args []string) error {
+		return a.visit(ctx, func(s *session) error { return do(ctx, s, args) })
+	}))
+}
+
 // untilSignal returns a context that ends at the first signal. stop releases the signals.
 func (a *app) untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)

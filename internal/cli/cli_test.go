@@ -53,8 +53,8 @@ func TestUsageErrorsExitWith2AndSayWhere(t *testing.T) {
 // The words of the flag library ("accepts 2 arg(s), received 1") do not say what is missing.
 func TestAWrongNumberOfArgumentsIsAnsweredByTheCommandLine(t *testing.T) {
 	for args, said := range map[string]string{
-		"answer":                "something is missing: use `pawl answer ID CHOICE`",
-		"mode loop-1":           "something is missing: use `pawl mode ID MODE`",
+		"answer":                "something is missing: use `pawl answer [ID] CHOICE`",
+		"mode loop-1":           "something is missing: use `pawl mode [ID] MODE`",
 		"run a b":               "b is too much: use `pawl run [FILE]`",
 		"list x":                "x is too much: use `pawl list`",
 		"steward submit shop":   "something is missing: use `pawl steward submit NAME FILE`",

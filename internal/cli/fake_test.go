@@ -58,6 +58,8 @@ type fakeTemporal struct {
 	notes    []string // of the contract
 	ownSpec  bool     // messages are judged by the spec with which it was started
 	unsure   bool     // updates are accepted, but not replied to
+	repo     string   // of the loop, in a list
+	others   []string // more loops of that repository, the newest first, older than the loop
 
 	// What the loop does once it is started, and after each message that it accepted.
 	onStart func(*fakeTemporal)
@@ -232,13 +234,21 @@ func (f *fakeTemporal) ListWorkflow(_ context.Context, asked *workflowservice.Li
 		return p
 	}
 	f.listed = asked.GetQuery()
-	return &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{{
-		Execution: &commonpb.WorkflowExecution{WorkflowId: f.id, RunId: "run-1"}, Status: f.status(), Type: &commonpb.WorkflowType{Name: "Deliver"},
-		Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{"goal": field("Make it better")}},
-		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{
-			"PawlStatus": field(string(f.state.Status)), "PawlBest": field(84.7), "PawlIteration": field(f.state.Iteration), "PawlGate": field("contract"),
-		}},
-	}}}, nil
+	attributes := map[string]*commonpb.Payload{
+		"PawlStatus": field(string(f.state.Status)), "PawlBest": field(84.7), "PawlIteration": field(f.state.Iteration), "PawlGate": field("contract"),
+	}
+	if f.repo != "" {
+		attributes["PawlRepo"] = field(f.repo)
+	}
+	listed := &workflowservice.ListWorkflowExecutionsResponse{}
+	for _, id := range append([]string{f.id}, f.others...) {
+		listed.Executions = append(listed.Executions, &workflowpb.WorkflowExecutionInfo{
+			Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-1"}, Status: f.status(), Type: &commonpb.WorkflowType{Name: "Deliver"},
+			Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{"goal": field("Make it better")}},
+			SearchAttributes: &commonpb.SearchAttributes{IndexedFields: attributes},
+		})
+	}
+	return listed, nil
 }
 
 func (f *fakeTemporal) QueryWorkflow(ctx context.Context, id, _, name string, args ...any) (converter.EncodedValue, error) {

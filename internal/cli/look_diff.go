@@ -18,13 +18,13 @@ import (
 func (a *app) diffCommand() *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
-		Use: "diff ID", Short: "Show a loop's proposal, exactly as its hash covers it", Args: oneLoop,
+		Use: "diff [ID]", Short: "Show a loop's proposal, exactly as its hash covers it", Args: atMost(1),
 		Long: `Show a loop's proposal: the diff whose SHA-256 is the proposal's hash. While the loop runs, it
 shows what the loop has kept so far, or the change with new files that waits for approval.
 
 In a file or a pipe, the diff is exact, byte for byte. At a terminal it is coloured and paged ($PAGER,
 or less), and invisible characters are written out: \u{200b}, \r, \xff.`,
-		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error { return a.diff(ctx, s, args[0], stat) }),
+		RunE: a.visitingLoop(looksAtLoop, func(ctx context.Context, s *session, args []string) error { return a.diff(ctx, s, args[0], stat) }),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "list only the files, with how many lines changed")
 	return cmd

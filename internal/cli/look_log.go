@@ -17,7 +17,7 @@ func (a *app) logCommand() *cobra.Command {
 	var follow, all, verify bool
 	iteration := 0
 	cmd := &cobra.Command{
-		Use: "log ID", Short: "Show what happened in a loop, from its ledger", Args: oneLoop,
+		Use: "log [ID]", Short: "Show what happened in a loop, from its ledger", Args: atMost(1),
 		Long: `Show what happened in a loop or with a steward. The events come from the ledger, the newest
 ones from the loop or steward itself. With --json every event is one line of JSON.
 
@@ -31,7 +31,7 @@ beginning of the prompt, words, tools with their arguments, results, the cost. C
 out, and long calls are shortened. If a transcript is not the one that was recorded, the command says
 so and the exit code is 1. Iteration 0 has the calls before the first iteration (a planner).`,
 	}
-	cmd.RunE = a.visiting(func(ctx context.Context, s *session, args []string) error {
+	cmd.RunE = a.visitingLoop(looksAtAny, func(ctx context.Context, s *session, args []string) error {
 		if verify {
 			return a.verify(ctx, s, args[0])
 		}

@@ -14,10 +14,10 @@ import (
 
 func (a *app) reportCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "report ID", Short: "Show the final report of a loop that has ended", Args: oneLoop,
+		Use: "report [ID]", Short: "Show the final report of a loop that has ended", Args: atMost(1),
 		Long: `Show the final report of a loop that has ended, again: from its ledger on this host, or else
 from the loop itself. --json prints the same as ` + "`pawl run --json`" + `.`,
-		RunE: a.visiting(func(ctx context.Context, s *session, args []string) error {
+		RunE: a.visitingLoop(looksAtEnded, func(ctx context.Context, s *session, args []string) error {
 			if err := s.aLoop(ctx, args[0], "See where it stands with `pawl steward show "+args[0]+"`, and all that happened with `pawl log "+args[0]+"`."); err != nil {
 				return err
 			}

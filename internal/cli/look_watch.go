@@ -11,11 +11,14 @@ import (
 
 func (a *app) watchCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "watch ID", Short: "Follow a loop that runs elsewhere, to its end", Args: oneLoop,
+		Use: "watch [ID]", Short: "Follow a loop that runs elsewhere, to its end", Args: atMost(1),
 		Long: `Follow a loop that runs elsewhere, as ` + "`pawl run`" + ` follows its own loop. The report comes at the
 end, and the exit code says how the loop ended. watch starts, answers and ends nothing: Ctrl-C only
 leaves (exit code 5).`,
-		RunE: a.command(func(cmd *cobra.Command, args []string) error { return a.watchLoop(cmd.Context(), args[0]) }),
+		RunE: a.command(func(cmd *cobra.Command, args []string) error {
+			watches := a.naming(follows, func(ctx context.Context, args []string) error { return a.watchLoop(ctx, args[0]) })
+			return watches(cmd.Context(), args)
+		}),
 	}
 }
 
