@@ -12,6 +12,7 @@ import (
 
 	"pawl/config"
 	"pawl/internal/charter"
+	"pawl/internal/evidence"
 	"pawl/internal/fault"
 	"pawl/internal/list"
 	"pawl/internal/loop"
@@ -111,11 +112,10 @@ var taskMessages = []taskMessage{
 	{name: "continue", message: loop.MessageContinue, short: "Resume after a pause or an intervention"},
 	{name: "hold", message: steward.MessageHold, short: "Start no more tasks; with a task: leave that one in the queue"},
 	{name: "resume", message: steward.MessageResume, short: "Start tasks again; with a task: allow that one to start"},
-	{name: "stop", message: loop.MessageHalt, short: "End a steward and its loops; with a task: stop that one"},
 }
 
 func (a *app) taskCommands() (all []*cobra.Command) {
-	all = list.Map(taskMessages, a.taskCommand)
+	all = append(list.Map(taskMessages, a.taskCommand), a.stopCommand())
 	var limits []string
 	var m steward.Message
 	var id string
@@ -139,6 +139,72 @@ addition.`,
 	extend.Flags().StringArrayVar(&limits, "limit", nil, "the budget and its new total, costUSD=10")
 	return append(all, extend)
 }
+
+// stopCommand ends a steward, or stops one of its tasks. At a terminal it asks first if tasks are open.
+func (a *app) stopCommand() *cobra.Command {
+	var m steward.Message
+	var id string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "stop NAME [TASK]", Short: "End a steward and its loops; with a task: stop that one", Args: arguments(1, 2),
+		Long: `End a steward and its loops. A steward that was stopped can't continue: "pawl steward up" starts
+another one, without its open tasks. What its loops have kept stays on their branches. At a
+terminal the command lists the open tasks and asks first, unless you pass --yes. To let it rest
+instead, use "pawl steward pause" or "pawl steward hold".
+
+With TASK, only that task stops: one at work waits for you, any other one is cancelled.`,
+		RunE: a.brief(func(ctx context.Context, args []string) error {
+			switch {
+			case len(args) == 2 && id != "", len(args) == 2 && args[1] == "":
+				return usage("use `pawl steward stop NAME [TASK]`")
+			case len(args) == 2:
+				id = args[1]
+			}
+			if id == "" {
+				if err := a.confirmStop(ctx, args[0], yes); err != nil {
+					return err
+				}
+			}
+			return a.toSteward(ctx, args[0], loop.MessageHalt, id, m)
+		}),
+	}
+	recordFlags(cmd, &m, &id)
+	cmd.Flags().BoolVar(&yes, "yes", false, "end it without asking")
+	return cmd
+}
+
+// confirmStop lists the open tasks of a steward, which end with it, and asks at a terminal.
+func (a *app) confirmStop(ctx context.Context, name string, yes bool) error {
+	if yes || a.json {
+		return nil
+	}
+	var open []steward.Task
+	err := a.visit(ctx, func(s *session) error {
+		found, err := s.Stewarding(ctx, name)
+		if err == nil && !found.State.Status.Ended() {
+			open = list.Filter(found.State.Tasks, func(t steward.Task) bool { return t.Outcome == "" })
+		}
+		return nil // the message says what is wrong
+	})
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	text := fmt.Sprintf("%s of %s will not be done, and a steward that was stopped can't continue:", evidence.Counted(len(open), "open task"), ui.Clean(name))
+	for _, t := range open[:min(len(open), maxOpen)] {
+		text += fmt.Sprintf("\n  %s  %s  %s", ui.Clean(t.ID), t.State, ui.Clean(t.Title))
+	}
+	if more := len(open) - maxOpen; more > 0 {
+		text += fmt.Sprintf("\n  and %d more", more)
+	}
+	a.say("%s", text)
+	if !a.terminal() {
+		return nil
+	}
+	return a.askAbout(ctx, nil, "", nil, "End the steward, its loops and these tasks?", "nothing was stopped")
+}
+
+// maxOpen is how many open tasks are listed before a steward is stopped.
+const maxOpen = 20
 
 // taskCommand makes one command of the table. The task may be an argument, or --task. mode is for the whole steward.
 func (a *app) taskCommand(t taskMessage) *cobra.Command {

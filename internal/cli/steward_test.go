@@ -431,6 +431,44 @@ func TestTheStateOfAStewardAsJSONIsComplete(t *testing.T) {
 	require.Len(t, state.Tasks, 4)
 }
 
+func TestG19_StopListsWhatIsOpenAndAsks(t *testing.T) {
+	f := project()
+	stop := []string{"steward", "stop", "shop"}
+	for typed, exit := range map[string]int{"y\n": 0, "n\n": 5, "\n": 5, "": 5} {
+		f.sent = nil
+		b := overProject(t, f)
+		b.atTerminal()
+		require.Equal(t, exit, b.run(strings.NewReader(typed), stop...), "%q", typed)
+		for _, want := range []string{"open tasks of shop will not be done", "a steward that was stopped can't continue", "\n  a  WAITING_FOR_HUMAN  Change the schema\n", "End the steward, its loops and these tasks? [y/N] "} {
+			require.Contains(t, b.stderr.String(), want)
+		}
+		require.Equal(t, exit == 0, len(f.sent) == 1, "%q", typed)
+	}
+	for _, args := range [][]string{append(stop, "--yes"), append(stop, "--json"), append(stop, "c")} {
+		f.sent = nil
+		b := overProject(t, f)
+		b.atTerminal()
+		require.Equal(t, 0, b.run(nil, args...), "%v: %s", args, b.stderr.String())
+		require.NotContains(t, b.stderr.String(), "End the steward")
+		require.Len(t, f.sent, 1)
+	}
+	b := overProject(t, f)
+	f.sent = nil
+	require.Equal(t, 0, b.run(nil, stop...), "without a terminal nobody can be asked")
+	require.Contains(t, b.stderr.String(), "open tasks of shop will not be done")
+	require.Len(t, f.sent, 1)
+	require.Equal(t, 0, b.run(nil, append(stop, "--help")...))
+	require.Contains(t, b.stdout.String(), "can't continue")
+
+	for i := range f.state.Tasks {
+		f.state.Tasks[i].Outcome = steward.Done
+	}
+	b = overProject(t, f)
+	b.atTerminal()
+	require.Equal(t, 0, b.run(nil, stop...), "nothing is open")
+	require.NotContains(t, b.stderr.String(), "[y/N]")
+}
+
 // A steward that was cancelled in Temporal leaves its schedules there, which would start Submit forever.
 func TestStopTakesTheSchedulesOfAStewardThatHasEnded(t *testing.T) {
 	f := project()
