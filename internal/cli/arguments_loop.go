@@ -93,7 +93,7 @@ func (a *app) folderLoop(ctx context.Context, u unnamed) (id string, err error) 
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r launch.Row) bool { return r.Repo != root })
 	candidates, words := u.candidates(rows)
 	if len(candidates) == 0 {
-		wanted := u.groups[len(u.groups)-1].words
+		wanted := u.groups[0].words
 		return "", usage(fmt.Sprintf("this folder's repository has no %s, so name one; `pawl list` shows the IDs", wanted))
 	}
 	latest := candidates[0]
