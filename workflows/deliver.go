@@ -408,7 +408,7 @@ func (l *deliver) undoFix(ctx workflow.Context, why string) error {
 
 func (l *deliver) newTest(attempt int) act.Test {
 	t := l.spec.Test
-	return act.Test{Step: l.newStep("test", attempt, t.Timeout.D()), Command: t.Command, Reports: l.spec.ReportsOf(t.Command)}
+	return act.Test{Step: l.newStep("test", attempt, t.Timeout.D()), Command: t.Command, Reports: l.spec.TestReports()}
 }
 
 func (l *deliver) runTests(ctx workflow.Context, before string) (act.Tested, error) {

@@ -50,7 +50,7 @@ func (r *run) measure(ctx workflow.Context, in act.Verify) (act.Measured, error)
 
 // runGuard runs the guard command. begin gets its step first.
 func (r *run) runGuard(ctx workflow.Context, begin ...func(*act.Step)) (act.Outcome, error) {
-	g := act.Guard{Step: r.newStep("guard", r.attempt(), r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command, Reports: r.spec.ReportsOf(r.spec.Guard.Command)}
+	g := act.Guard{Step: r.newStep("guard", r.attempt(), r.spec.Guard.Timeout.D()), Command: r.spec.Guard.Command, Reports: r.spec.GuardReports()}
 	if r.rules >= 6 {
 		g.Intact, g.Known = true, r.State().Tested
 	}

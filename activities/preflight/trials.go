@@ -115,7 +115,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	if runs("guard", s.Guard.Command) {
 		w := work("guard", 0, s.Guard.Timeout.D())
 		w.In.Intact = true
-		r, err := w.Guard(ctx, act.Guard{Command: s.Guard.Command, Reports: s.ReportsOf(s.Guard.Command)})
+		r, err := w.Guard(ctx, act.Guard{Command: s.Guard.Command, Reports: s.GuardReports()})
 		if done, err := over("guard", r, err); done {
 			return err
 		}
@@ -131,7 +131,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 		}
 	}
 	if k.Tests && s.TestRequired() && runs("test", s.Test.Command) {
-		r, err := work("test", 0, s.Test.Timeout.D()).Test(ctx, act.Test{Command: s.Test.Command, Reports: s.ReportsOf(s.Test.Command)})
+		r, err := work("test", 0, s.Test.Timeout.D()).Test(ctx, act.Test{Command: s.Test.Command, Reports: s.TestReports()})
 		if done, err := over("test", r.Outcome, err); done {
 			return err
 		}

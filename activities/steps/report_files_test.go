@@ -48,3 +48,17 @@ func TestL2_ReportFilesAreRead(t *testing.T) {
 		require.Zero(t, out.Tests.Failed, name)
 	}
 }
+
+// TestAReportTooLargeToBeReadIsNoLossOfTests: its tests ran, so they are not missing.
+func TestAReportTooLargeToBeReadIsNoLossOfTests(t *testing.T) {
+	t.Parallel()
+	l, env, _ := actest.BeginLogged(t)
+	env.RegisterActivity(l.Guard)
+	command := `echo '<testsuite><testcase name="a"/></testsuite>' > r.xml; head -c 5000000 /dev/zero | tr '\0' ' ' >> r.xml`
+	value, err := env.ExecuteActivity(l.Guard, act.Guard{Step: l.Step(0), Command: command, Reports: []string{"r.xml"}, Tests: 2})
+	require.NoError(t, err)
+	var guard act.Outcome
+	require.NoError(t, value.Get(&guard))
+	require.Empty(t, guard.Failure)
+	require.True(t, guard.Tested.Partial)
+}

@@ -16,12 +16,13 @@ import (
 	"pawl/internal/agent"
 	"pawl/internal/durable"
 	"pawl/internal/held"
+	"pawl/internal/proc"
 )
 
 // reportsFile has the report files of a command, one after the other. It is beside the command's output.
 const reportsFile = "reports.xml"
 
-// The limits for reading reports. A larger file is ignored.
+// The limits for reading reports. For a larger file there is a line that says how much was left out.
 const (
 	maxReports     = 2000
 	maxReportBytes = 4 << 20
@@ -116,7 +117,11 @@ func keepReports(dir string, globs []string, before map[string]fs.FileInfo, to s
 			return nil
 		}
 		b, err := agent.Left(maxReportBytes, dir, strings.Split(filepath.ToSlash(name), "/")...)
-		if err == nil && all.Len()+len(b) <= hosted.MaxOutput { // a report that can't be read is ignored
+		if now.Size() > maxReportBytes || all.Len()+len(b) > hosted.MaxOutput {
+			fmt.Fprintf(&all, proc.Omission, now.Size()) // its tests are not gone
+			return nil
+		}
+		if err == nil { // a report that can't be read is ignored
 			all.Write(b)
 			all.WriteByte('\n')
 		}

@@ -103,6 +103,8 @@ type Guard struct {
 	FewerTests *bool `json:"fewerTests,omitempty"`
 	// Retries is how often a guard that failed is run again on the same tree.
 	Retries *int `json:"retries,omitempty"`
+	// Report has doublestar globs of the report files that the guard writes, in a format that test runners write.
+	Report []string `json:"report,omitempty"`
 }
 
 // GuardRetries returns guard.retries.
@@ -117,7 +119,7 @@ type Test struct {
 	Command  string   `json:"command,omitempty"`
 	Timeout  Duration `json:"timeout,omitzero"`
 	Required *bool    `json:"required,omitempty"`
-	// Report has doublestar globs of the JUnit XML files that guard and test command write.
+	// Report has doublestar globs of the report files that the test command writes, and the guard without guard.report.
 	Report []string `json:"report,omitempty"`
 }
 
@@ -127,9 +129,20 @@ var builders = lazyregexp.New(`(?:^|[\s/;&|(])(?:mvnw?|gradlew?)(?:[\s;&|)]|$)`)
 // surefire has globs of the reports of Maven and Gradle.
 var surefire = []string{"**/target/surefire-reports/TEST-*.xml", "**/target/failsafe-reports/TEST-*.xml", "**/build/test-results/**/TEST-*.xml"}
 
-// ReportsOf returns the globs of the reports that a command writes: those of the spec, else those of Maven and Gradle
-// if the command runs one of them.
-func (s Spec) ReportsOf(command string) []string {
+// GuardReports returns the globs of the reports that the guard writes: guard.report, else what TestReports returns for
+// its command.
+func (s Spec) GuardReports() []string {
+	if len(s.Guard.Report) > 0 {
+		return s.Guard.Report
+	}
+	return s.reportsOf(s.Guard.Command)
+}
+
+// TestReports returns the globs of the reports that the test command writes: test.report, else those of Maven and
+// Gradle if the command runs one of them.
+func (s Spec) TestReports() []string { return s.reportsOf(s.Test.Command) }
+
+func (s Spec) reportsOf(command string) []string {
 	if len(s.Test.Report) == 0 && builders().MatchString(command) {
 		return surefire
 	}

@@ -368,13 +368,32 @@ func TestE1_PermissionsAreByRoleUnlessGiven(t *testing.T) {
 }
 
 func TestL2_TheReportsOfMavenAndGradleAreKnown(t *testing.T) {
-	own := spec.Spec{Test: spec.Test{Report: []string{"out/*.xml"}}}
+	named := []string{"out/*.xml"}
 	for command, known := range map[string]bool{
 		"mvn -q test": true, "./mvnw -B verify": true, "cd app && ./gradlew test": true, "gradle": true,
 		"make test": false, "cat gradle.properties": false, "echo mvnd": false,
 	} {
-		require.Equal(t, known, len(spec.Spec{}.ReportsOf(command)) > 0, command)
-		require.Equal(t, own.Test.Report, own.ReportsOf(command))
+		tested := spec.Spec{Test: spec.Test{Command: command}}
+		guarded := spec.Spec{Guard: spec.Guard{Command: command}}
+		require.Equal(t, known, len(tested.TestReports()) > 0, command)
+		require.Equal(t, known, len(guarded.GuardReports()) > 0, command)
+
+		tested.Test.Report, guarded.Test.Report = named, named
+		require.Equal(t, named, tested.TestReports())
+		require.Equal(t, named, guarded.GuardReports(), "the guard writes what the tests write")
+
+		guarded.Guard.Report = []string{"guard.json"}
+		require.Equal(t, []string{"guard.json"}, guarded.GuardReports())
+		require.Equal(t, named, guarded.TestReports())
+	}
+}
+
+func TestAReportIsNamedByAGlob(t *testing.T) {
+	for key, s := range map[string]spec.Spec{
+		"guard.report[0]": {Guard: spec.Guard{Report: []string{"/tmp/x.xml"}}},
+		"test.report[0]":  {Test: spec.Test{Report: []string{"[x"}}},
+	} {
+		require.ErrorContains(t, s.ValidateInput(), key)
 	}
 }
 

@@ -110,6 +110,7 @@ func (s Spec) check() Problems {
 	}
 	c.Globs("protect", s.Protect)
 	c.Globs("judge.keep", s.Judge.Keep)
+	c.Globs("guard.report", s.Guard.Report)
 	c.Globs("test.report", s.Test.Report)
 
 	if _, err := regexp.Compile(s.Verify.Pattern); err != nil {

@@ -14,8 +14,13 @@ import (
 
 // runners has what each runner prints about n tests that pass: after its documentation, or as in testdata.
 var runners = map[string]func(n int) string{
-	"go-json":  func(n int) string { return each(n, `{"Action":"pass","Package":"p","Test":"T%d"}`) },
-	"junit":    func(n int) string { return "<testsuite>" + each(n, `<testcase name="t%d"/>`) + "</testsuite>" },
+	"go-json": func(n int) string { return each(n, `{"Action":"pass","Package":"p","Test":"T%d"}`) },
+	"junit":   func(n int) string { return "<testsuite>" + each(n, `<testcase name="t%d"/>`) + "</testsuite>" },
+	"ctrf": func(n int) string {
+		test := `{"name":"adds %d","status":"passed","duration":1,"suite":["sums"]},`
+		return `{"reportFormat":"CTRF","specVersion":"1.0.0","results":{"tool":{"name":"x"},"summary":{"tests":6},"tests":[` + "\n" +
+			strings.TrimSuffix(each(n, test), ",\n") + "\n]}}\n"
+	},
 	"tap":      func(n int) string { return each(n, "ok %d - adds") + fmt.Sprintf("1..%d\n", n) },
 	"go":       func(n int) string { return each(n, "--- PASS: TestA%d (0.00s)") + "PASS\nok  \tex/a\t0.1s\n" },
 	"pytest":   counts("===== %d passed, 1 skipped in 0.05s ====="),
@@ -133,5 +138,41 @@ func TestNoReaderTakesAnothersOutput(t *testing.T) {
 		b, err := os.ReadFile(name)
 		require.NoError(t, err)
 		require.NotContains(t, testreport.Read(b).Format, ", ", name)
+	}
+}
+
+// TestCTRF reads documents after the specification of CTRF (ctrf.io): pretty and in one line, of 1.0 and before.
+func TestCTRF(t *testing.T) {
+	const pretty = `{
+  "reportFormat": "CTRF",
+  "specVersion": "1.0.0",
+  "results": {
+    "tool": { "name": "example" },
+    "summary": { "tests": 5, "passed": 1, "failed": 2, "pending": 1, "skipped": 1, "other": 0 },
+    "tests": [
+      { "name": "signs in", "status": "passed", "duration": 3, "suite": ["auth", "login"] },
+      { "name": "pays", "status": "failed", "duration": 5, "suite": ["shop"], "message": "no route", "trace": "Error: no route\n    at pay.js:3" },
+      { "name": "loads", "status": "failed", "duration": 5, "filePath": "a.test.js", "message": "too late" },
+      { "name": "later", "status": "pending", "duration": 0 },
+      { "name": "never", "status": "skipped", "duration": 0 }
+    ]
+  }
+}
+`
+	const before = `{"results":{"tool":{"name":"jest"},"summary":{"tests":1},"tests":[{"name":"pays","status":"failed","duration":1,"suite":"shop"}]}}` + "\n"
+	const other = `{"results": {"tests": [{"name": "x", "status": "failed"}]}}` + "\n"
+
+	r := read("{ npm said\n{}\n" + pretty + "done\n")
+	require.Equal(t, "ctrf", r.Format)
+	require.Equal(t, []int{1, 2, 2}, []int{r.Passed, r.Failed, r.Skipped})
+	require.Equal(t, []string{"shop pays", "a.test.js loads"}, r.IDs())
+	require.Equal(t, "Error: no route\n    at pay.js:3", strings.TrimPrefix(r.Failing[0].Message, "no route\n"))
+
+	require.Equal(t, []string{"shop pays"}, read(before).IDs())
+	require.Equal(t, []string{"shop pays", "a.test.js loads"}, read(before+pretty).IDs(), "two files, one after the other")
+	for _, none := range []string{other, pretty[:len(pretty)/2], strings.Repeat("{\"results\":{\n", 10_000), "[" + before} {
+		r := read(none)
+		require.Empty(t, r.Format, none[:10])
+		require.Zero(t, r.Failed)
 	}
 }
