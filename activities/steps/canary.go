@@ -15,6 +15,7 @@ import (
 	"pawl/activities/hosted"
 	"pawl/internal/act"
 	"pawl/internal/canary"
+	"pawl/internal/evidence"
 	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/lazyregexp"
@@ -80,7 +81,7 @@ func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 // measureBroken measures the broken code. A metric that stays what it was is none of that code.
 func (w *Work) measureBroken(ctx context.Context, in act.Canary, out *act.Canaried) error {
 	verify := in.Spec.Verify
-	ran, err := w.under(ctx, in, verify.Timeout.D(), verify.Command)
+	ran, err := w.under(ctx, in, verify.Timeout.D(), verify.Command, evidence.MetricWord, verify.Pattern)
 	if err != nil {
 		return err
 	}
@@ -200,14 +201,14 @@ func (w *Work) noticed(ctx context.Context, in act.Canary, files []string, out *
 	return false, err
 }
 
-// under runs one of several commands of the step. Each has its own limit, and all together have that of the step.
-func (w *Work) under(ctx context.Context, in act.Canary, limit time.Duration, command string) (act.Outcome, error) {
+// under runs one of several commands of the step, and finds texts in its output, as shell does. Each has its own limit, and all together have that of the step.
+func (w *Work) under(ctx context.Context, in act.Canary, limit time.Duration, command string, find ...string) (act.Outcome, error) {
 	spent, err := proc.ReadProgress(filepath.Join(w.Dir, "progress"))
 	if err != nil {
 		return act.Outcome{}, fmt.Errorf("reading what the step has spent: %w", err)
 	}
 	w.In.LimitMs = min((spent + limit).Milliseconds(), in.LimitMs)
-	return w.shell(ctx, w.Workspace.Judge.Dir, command)
+	return w.shell(ctx, w.Workspace.Judge.Dir, command, find...)
 }
 
 // mentioned returns files of the user's repository that the last command named in its output.

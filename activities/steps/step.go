@@ -406,7 +406,8 @@ func (w *Work) Verify(ctx context.Context, in act.Verify) (out act.Measured, err
 	if out.Leftovers, err = w.leftUnchanged(ctx); err != nil {
 		return out, err
 	}
-	return out, w.readMetric(in, &out)
+	err = w.readMetric(in, &out)
+	return out, err
 }
 
 // readMetric reads the metric, and the further ones, from what the step's command has printed.
