@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -187,16 +186,15 @@ func TestP5_NoNumberSaysWhatWasSeen(t *testing.T) {
 	}
 }
 
+// In quadratic time this test would not end before the limit of its package.
 func TestP5_LargeOutputIsReadInLinearTime(t *testing.T) {
 	for name, piece := range map[string]string{
 		"digits": "7", "words": "word ", "numbers": "12.5 ", "metrics": "METRIC", "metric lines": "METRIC x\n", "escapes": "\x1b]", "colours": "\x1b[1m", "dots": "1.", "commas": "1,234", "blanks": " ", "signs": "+-", "nan": "nan ", "durations": "1m2.5s ", "pairs": "0,75 ", "clocks": "1:02.5 ", "parts": "2s 200ms ", "units": "5 Mbit ",
 	} {
 		out := append(bytes.Repeat([]byte(piece), 1<<20/len(piece)), "\n84.7\n"...)
-		began := time.Now()
 		got, err := evidence.Extract(out, nil)
 		require.NoError(t, err, name)
 		assert.Equal(t, "84.7", got.Value.String(), name)
-		assert.Less(t, time.Since(began), 20*time.Second, name) // quadratic time would be minutes
 	}
 }
 
