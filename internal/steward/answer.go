@@ -485,6 +485,18 @@ func (a answering) resume() (govern.Reply, error) {
 	return govern.Reply{Text: "resuming", Events: []loop.Event{a.received()}}, nil
 }
 
+// ended says who has ended a task at work, where, and why.
+func (a answering) ended() string {
+	text := "halted by " + cmp.Or(a.By, "a person")
+	if a.task.Step != "" {
+		text += " at the step " + a.task.Step
+	}
+	if a.Note != "" {
+		text += ": " + a.Note
+	}
+	return text
+}
+
 // halt ends the steward, or the named task: one at work then waits for a person (S6), any other one is cancelled.
 func (a answering) halt() (govern.Reply, error) {
 	why := cmp.Or(a.Note, "halted by "+cmp.Or(a.By, "a person"))
@@ -496,8 +508,8 @@ func (a answering) halt() (govern.Reply, error) {
 	n := next{State: a.at, charter: a.charter, events: []loop.Event{a.received()}}
 	switch a.task.State {
 	case task.Executing:
-		n.stuckBy(*a.task, "halted", why, a.task.Step)
-		return govern.Reply{Text: "halting " + a.id, Events: n.events}, nil
+		n.stuckBy(*a.task, "halted", a.ended(), "")
+		return govern.Reply{Text: a.id + ": its loops are interrupted; it waits until you say what becomes of it", Events: n.events}, nil
 	case task.Idle: // it has not started, so it can't be resumed
 		n.finish(*a.task, Cancelled, why)
 	default:

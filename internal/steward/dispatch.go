@@ -196,8 +196,9 @@ func (n *next) resume(id, answer string) {
 
 // blocked asks a person about a task that can't start.
 func (n *next) blocked(t Task, why string) {
+	summary := fmt.Sprintf("%s; %s does %s without it", why, Replan, t.ID)
 	n.to(t, task.Waiting, task.Evidence{Blocker: why, Reason: why, Stop: StopDependency}, loop.Event{Type: loop.GateOpened, Task: t.ID, Gate: &loop.Gate{
-		Kind: loop.GateQuestion, Task: t.ID, Summary: why, Choices: []string{Replan, Cancel},
+		Kind: loop.GateQuestion, Task: t.ID, Summary: summary, Choices: []string{Replan, Cancel},
 	}})
 }
 

@@ -50,7 +50,7 @@ var gates = govern.Gates{
 		{Message: loop.MessageApprove, What: "approve exactly this plan", Say: approval},
 		{Message: loop.MessageAnswer, Say: choice},
 	},
-	loop.GatePause:    {{Message: loop.MessageContinue, What: "continue the task"}},
+	loop.GatePause:    {{Message: loop.MessageContinue, What: "continue"}},
 	GateStuck:         {{Message: loop.MessageAnswer, Say: choice}},
 	GateDrift:         {{Message: loop.MessageAnswer, Say: choice}},
 	loop.GateQuestion: {{Message: loop.MessageAnswer, Say: choice}},

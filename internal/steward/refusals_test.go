@@ -3,6 +3,7 @@ package steward
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -238,4 +239,30 @@ func TestAnEmptyTaskIsNotTheWholeSteward(t *testing.T) {
 	}
 	require.Empty(t, o.s.HaltRequested)
 	require.False(t, o.s.Paused)
+}
+
+func TestS6_TheQuestionAboutATaskThatWasHaltedSaysWhoWhereAndWhy(t *testing.T) {
+	o := open(t, limits())
+	o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+	o.settle()
+	require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("a"), Note: "not needed", By: "ann"}))
+	require.Equal(t, `"a": halted by ann at the step one: not needed`, o.s.Gates[0].Summary)
+}
+
+func TestS6_TheQuestionAboutATaskThatCannotStartSaysWhatReplanDoes(t *testing.T) {
+	const rest = "; replan does a without it"
+	for want, known := range map[string]bool{
+		"the task first, which has to be done first, was cancelled" + rest: true,
+		"the task first, which has to be done first, is not known" + rest:  false,
+	} {
+		o := open(t, limits())
+		o.submit(task.Task{ID: "first", Body: "x"}, task.T3)
+		o.submit(task.Task{ID: "a", Body: "x", After: []string{"first"}}, task.T3)
+		require.NoError(t, o.say(loop.MessageHalt, Message{Task: id("first")}))
+		if !known {
+			o.s.Tasks = slices.DeleteFunc(o.s.Tasks, func(t Task) bool { return t.ID == "first" })
+		}
+		o.next(nil)
+		require.Equal(t, want, o.s.Gates[len(o.s.Gates)-1].Summary)
+	}
 }

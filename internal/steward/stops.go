@@ -302,8 +302,12 @@ func (n *next) stuckByGuardrail(t Task, why string) {
 // afterNothing names a task that has to be done first and never will be.
 func (n *next) afterNothing(t Task, _ Job) string {
 	for _, id := range t.After {
-		if other := n.Find(id); other == nil || other.Outcome == Cancelled {
-			return fmt.Sprintf("the task %s has to be done first, but it was not", id)
+		other := n.Find(id)
+		if other == nil {
+			return fmt.Sprintf("the task %s, which has to be done first, is not known", id)
+		}
+		if other.Outcome == Cancelled {
+			return fmt.Sprintf("the task %s, which has to be done first, was cancelled", id)
 		}
 	}
 	return ""
