@@ -18,14 +18,12 @@ import (
 	"pawl/internal/durable"
 	"pawl/internal/fault"
 	"pawl/internal/git"
-	"pawl/internal/home"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
-	"pawl/schema"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -110,7 +108,7 @@ func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err 
 		return first, err
 	}
 	read := func(name string) string { return head(filepath.Join(root, name)) }
-	found := draft.Look(draft.Checkout{Files: files, Read: read, Folder: folder, Has: installed(ctx)})
+	found := draft.Look(draft.Checkout{Files: files, Read: read, Folder: folder, Has: installed(ctx, filepath.Join(root, folder))})
 	path := filepath.Join(root, found.Folder, draft.File(k))
 	first = firstSpec{kind: k, path: path, root: root, tracked: tracked}
 	switch info, err := os.Lstat(path); {
@@ -119,7 +117,7 @@ func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err 
 	case err == nil && !o.force:
 		return first, exists(path)
 	}
-	first.options = draft.Options{Goal: o.goal, Agent: draft.Agents[0], Schema: a.editorSchema(), Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
+	first.options = draft.Options{Goal: o.goal, Agent: draft.Agents[0], Name: launch.Folder(spec.Repo{Path: root}, k.Name)}
 	first.drafted = ui.Drafted{Path: path, Kind: k.Name, Repo: root, Agents: []string{}}
 	for _, agent := range slices.Backward(draft.Agents) {
 		if _, err := exec.LookPath(agent.Name); err == nil {
@@ -226,19 +224,6 @@ func next(k kind.Kind, path string, tracked, begun bool) (steps []string) {
 		steps = append([]string{"cd " + shell.Quote(filepath.Dir(path))}, steps...)
 	}
 	return append(steps, validate, start)
-}
-
-// editorSchema writes the schema to where editors find it and returns its path, "" if that fails: nothing depends on it.
-func (a *app) editorSchema() string {
-	h, err := home.Open()
-	if err != nil {
-		return ""
-	}
-	path := filepath.Join(h.Dir, "pawl.schema.json")
-	if err := durable.WriteFile(path, schema.JSON, 0o600); err != nil {
-		return ""
-	}
-	return path
 }
 
 // rootOf returns the root of the repository that a folder is in, and the folder relative to it ("" for the root). If

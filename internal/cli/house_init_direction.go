@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -17,15 +19,20 @@ import (
 )
 
 // installed returns a function that looks for a program on the PATH, or for a module of a Python. It remembers the
-// answers, because a language may ask more than once.
-func installed(ctx context.Context) func(string) bool {
+// answers, because a language may ask more than once. A Python of the repository itself is not run, because its owner
+// may be a stranger: only its files are looked at.
+func installed(ctx context.Context, root string) func(string) bool {
 	known := map[string]bool{}
 	return func(program string) bool {
 		is, asked := known[program]
 		if asked {
 			return is
 		}
-		if python, module, of := strings.Cut(program, " -m "); of {
+		python, module, of := strings.Cut(program, " -m ")
+		if environment, own := strings.CutSuffix(python, "/bin/python"); of && own {
+			found, err := fs.Glob(os.DirFS(root), environment+"/lib/python3*/site-packages/"+module)
+			is = err == nil && len(found) > 0
+		} else if of {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
 			c := exec.CommandContext(ctx, python, "-I", "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)", module)

@@ -16,7 +16,6 @@ import (
 	"pawl/config"
 	"pawl/internal/cli"
 	"pawl/internal/ui"
-	"pawl/schema"
 )
 
 // initWorld is a folder with a Go repository, and a PATH that has only the given agents.
@@ -71,12 +70,9 @@ func TestInitWritesASpecThatLoads(t *testing.T) {
 
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	line, _, _ := strings.Cut(string(text), "\n")
-	file, ok := strings.CutPrefix(line, "# yaml-language-server: $schema=")
-	require.True(t, ok, line)
-	kept, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(schema.JSON), string(kept))
+	require.NotContains(t, string(text), os.Getenv("PAWL_HOME"), "others have no such folder")
+	require.NotContains(t, string(text), root)
+	require.True(t, strings.HasPrefix(string(text), "# A loop of pawl."), string(text))
 }
 
 func TestInitWritesAStewardsSpec(t *testing.T) {
@@ -228,6 +224,19 @@ func TestInitHonoursTheFolderThatItIsCalledIn(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "# go is not on the PATH", "this PATH has git alone")
 	require.NoFileExists(t, filepath.Join(root, "pawl.yaml"))
+}
+
+// A Python of the repository is not run: only its files say whether it has pytest.
+func TestInitSeesAnEnvironmentOfPython(t *testing.T) {
+	root := initWorld(t, true)
+	require.NoError(t, os.Remove(filepath.Join(root, "go.mod")))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, ".venv/lib/python3.12/site-packages/pytest"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, ".gitignore"), []byte(".venv\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "pyproject.toml"), []byte("[tool.pytest.ini_options]\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "test_a.py"), []byte("def test_a(): pass\n"), 0o600))
+	code, out, stderr := execute(t, "init", "--direction", "lower", root)
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "pytest is in .venv, which is not active: activate it (. .venv/bin/activate)")
 }
 
 // A benchmark whose direction is unknown is tried in a clone; if its output does not tell, a person is asked.

@@ -63,6 +63,12 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 			programs: []string{"python3", "python3 -m pytest"},
 			test:     "python3 -m pytest -q", check: "python3 -m compileall -q .", nothingMissing: true,
 		},
+		"pytest in an environment that is not active": {
+			files:    map[string]string{"pyproject.toml": "pytest", "a.py": "", "test_a.py": "import pytest\n"},
+			programs: []string{"python3", "venv/bin/python -m pytest"},
+			test:     "python3 -m pytest -q", check: "python3 -m compileall -q .",
+			missing: "pytest is in venv, which is not active: activate it (. venv/bin/activate) before pawl validate and pawl run",
+		},
 		"pytest that setup brings": {
 			files:    map[string]string{"requirements.txt": "flask\n", "a.py": "", "test_a.py": "import pytest\n"},
 			programs: []string{"python3"},
@@ -271,7 +277,10 @@ func TestADirectionIsReadAndNeverGuessed(t *testing.T) {
 	for script, want := range map[string]string{"echo METRIC bytes=$(wc -c <x)": "lower", "echo METRIC score=3": "higher", "echo 3": ""} {
 		assert.Equal(t, want, here(map[string]string{"bench.sh": script}, "", "sh").Metric.Direction, script)
 	}
-	r := here(map[string]string{"package.json": `{"scripts": {"bench": "node b.js"}}`, "b.js": ""}, "", "npm", "node")
+	size := here(map[string]string{"package.json": `{"scripts": {"size": "node s.js"}}`, "s.js": ""}, "", "npm", "node")
+	assert.Equal(t, "npm run --silent size", size.Metric.Command)
+	assert.Equal(t, "lower", size.Metric.Direction, "a size")
+	r := here(map[string]string{"package.json": `{"scripts": {"bench": "node b.js", "size": "node s.js"}}`, "b.js": ""}, "", "npm", "node")
 	assert.Empty(t, r.Metric.Direction)
 	assert.Contains(t, draft.Spec(kind.Improve, r, draft.Options{Agent: draft.Agents[0]}), "direction: lower or higher", "which the reader of specs refuses")
 }

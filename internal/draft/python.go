@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pawl/internal/list"
 )
 
 func python(t tree) Repository {
@@ -57,7 +59,14 @@ func python(t tree) Repository {
 	if len(t.under("src")) > 0 && !built {
 		from, here = "PYTHONPATH=src ", "PYTHONPATH=src "
 	}
+	venv, prepared := "", false // an environment of the user's own that has pytest, and is not active
+	if pytest && !installed {
+		venv, prepared = list.First([]string{".venv", "venv"}, func(dir string) bool { return t.program(dir + "/bin/python -m pytest") })
+	}
 	switch {
+	case prepared:
+		t.miss("pytest is in " + venv + ", which is not active: activate it (. " + venv + "/bin/activate) before pawl validate and pawl run")
+		r.Test = from + run + " -m pytest -q"
 	case pytest && !installed && asks("unittest") && !asks("import pytest"):
 		t.miss(run + " has no pytest, so the tests are those that unittest finds")
 		r.Test = t.unittest(run, tests)

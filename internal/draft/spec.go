@@ -23,7 +23,6 @@ type Options struct {
 	OnPath bool // the agent's program is installed
 	// Command starts an agent that pawl does not know, "" for Agent.
 	Command string
-	Schema  string // the path of the schema, for editors; "" leaves its line out
 	Goal    string // if "", a goal that fits the metric; a steward has none
 	Name    string // the name of a steward
 }
