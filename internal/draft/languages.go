@@ -1,13 +1,10 @@
 package draft
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 
-	"pawl/internal/evidence"
-	"pawl/internal/lazyregexp"
 	"pawl/internal/list"
 )
 
@@ -145,8 +142,6 @@ func dotnet(t tree) Repository {
 	return r
 }
 
-var goBenchmark = lazyregexp.New(`(?m)^func (Benchmark\w+)\(`)
-
 func golang(t tree) Repository {
 	r := Repository{Test: "go test -json ./...", Scope: []string{"**/*.go"}, Protect: append(t.present("go.mod", "go.sum"), "**/*_test.go")}
 	lint := ""
@@ -157,43 +152,18 @@ func golang(t tree) Repository {
 	if t.has["go.sum"] && !t.has["vendor/modules.txt"] {
 		r.Setup = "go mod download"
 	}
-	benchmarks, unknown := 0, false // unknown: benchmarks with parts, of which nobody knows how many
-	var packages, modules []string  // modules are nested modules: go commands at the root do not see them
+	var modules []string // nested modules: go commands at the root do not see them
 	for _, name := range t.files {
 		if dir, base := path.Split(name); base == "go.mod" && dir != "" && t.has["go.mod"] && !strings.ContainsAny(dir, `*?[]{}\`) {
 			modules = append(modules, dir)
 			r.Protect = append(r.Protect, dir+"**")
 		}
 	}
-	for _, name := range t.files {
-		if slices.ContainsFunc(modules, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
-			continue
-		}
-		if found := goBenchmark().FindAllString(t.read(name), -1); strings.HasSuffix(name, "_test.go") && len(found) > 0 {
-			unknown = unknown || strings.Contains(t.read(name), "b.Run(")
-			packages, benchmarks = append(packages, "./"+path.Dir(name)), benchmarks+len(found)
-		}
-	}
-	if packages = slices.Compact(packages); len(packages) > 0 {
-		where := strings.ReplaceAll(strings.Join(packages, " "), "./.", ".")
-		if len(packages) > 3 {
-			where = "./..."
-		}
-		each, why := "", "the mean of the Go benchmarks in "+inWords(where)
-		if benchmarks > manyBenchmarks || unknown {
-			each = "-benchtime 100ms "
-			why = fmt.Sprintf("the mean of the %s in %s, each three times for 100 ms; name those that matter with -bench", evidence.Counted(benchmarks, "Go benchmark"), inWords(where))
-		}
-		r.Metric = benchmark("Make what the benchmarks measure faster",
-			`go test -run '^$' -bench . -count 3 `+each+where+` | awk '/ ns\/op/ {sum += $3; n++} END {printf "METRIC ns=%.1f\n", sum / n}'`,
-			why+slowly)
-		r.Metric.Direction = lower
+	if benchmarks := t.goBenchmarks(modules); benchmarks.count > 0 {
+		r.Metric = benchmarks.metric()
 	}
 	return r
 }
-
-// manyBenchmarks is how many Go benchmarks take about half a minute, if each runs three times for a second.
-const manyBenchmarks = 8
 
 const numberLast = "; it has to print its number last, or as METRIC name=number"
 
@@ -203,17 +173,6 @@ const slowly = "; it may take minutes for each change: pawl validate says how lo
 // benchmark returns the metric of a command that may take minutes. Its direction is not known.
 func benchmark(goal, command, why string) Metric {
 	return Metric{Goal: goal, Command: command, Timeout: "5m", Why: why}
-}
-
-// inWords returns the packages as words for a sentence.
-func inWords(packages string) string {
-	if packages == "." {
-		return "the root"
-	}
-	if others, is := strings.CutSuffix(packages, " ."); is {
-		return others + " and the root"
-	}
-	return packages
 }
 
 func rust(t tree) Repository {
