@@ -70,10 +70,10 @@ func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string,
 	if branch && ws.Branch != "" {
 		refs = append(refs, ws.Branch+":"+ws.Branch)
 	}
-	repo, err := ws.Repository()
-	if err == nil {
-		err = userrepo.Push(ctx, ws.Objects, repo, refs...)
-		repo.Close()
+	if ws.Steward() { // it has no branch
+		refused, err = ws.pushLedger(ctx)
+	} else {
+		err = ws.send(ctx, refs)
 	}
 	var no *userrepo.Refused
 	switch {
@@ -90,6 +90,16 @@ func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string,
 		return "", nil
 	}
 	return ws.news(ctx, refused), nil
+}
+
+// send pushes refs to the repository on this host.
+func (ws *Workspace) send(ctx context.Context, refs []string) error {
+	repo, err := ws.Repository()
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	return userrepo.Push(ctx, ws.Objects, repo, refs...)
 }
 
 // news records why a push was refused, "" if it was not. It returns and logs that if the push before was not refused for

@@ -389,6 +389,88 @@ func TestS11_AMovedLedgerHasItsName(t *testing.T) {
 	require.NotEmpty(t, v.Drift)
 }
 
+func TestS12_AMovedLedgerIsPushedBackOnlyAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	const ref = "refs/pawl-ledger/shop"
+	for name, c := range map[string]struct{ to, how string }{
+		"to an earlier entry":   {"HEAD~1", "was moved back by somebody else"},
+		"to the first entry":    {"FIRST", "was moved back by somebody else"},
+		"to a code commit":      {"BASE", "was moved by somebody else"},
+		"to a commit of theirs": {"THEIRS", "was moved by somebody else"},
+		"deleted":               {"", "was deleted by somebody else"},
+	} {
+		for _, choice := range []string{steward.Restore, steward.Keep} {
+			t.Run(name+", "+choice, func(t *testing.T) {
+				s := actest.BeginSteward(t, nil, nil)
+				s.Stop() // pushes the due push
+				first := gittest.Git(t, s.User, "rev-parse", ref)
+				s.Submit("one", `{}`)
+				s.Stop()
+				s.Submit("two", `{}`)
+				s.Stop()
+				require.Equal(t, s.Ledger, gittest.Git(t, s.User, "rev-parse", ref))
+				to := ""
+				switch c.to {
+				case "HEAD~1":
+					to = gittest.Git(t, s.User, "rev-parse", ref+"~1")
+				case "FIRST":
+					to = first
+				case "BASE":
+					to = s.Opened.Base
+				case "THEIRS":
+					to = gittest.Git(t, s.User, "commit-tree", "-m", "theirs", "-p", ref, ref+"^{tree}")
+				}
+				there := func() string { return gittest.Git(t, s.User, "for-each-ref", "--format=%(objectname)", ref) }
+				if to == "" {
+					gittest.Git(t, s.User, "update-ref", "-d", ref)
+				} else {
+					gittest.Git(t, s.User, "update-ref", ref, to)
+				}
+				s.StartWorker() // what was pushed must be known after a restart
+				s.Submit("three", `{}`)
+				s.Stop()
+				require.Equal(t, to, there(), "nobody has answered")
+				found := s.ValidateWith().Drift
+				require.Len(t, found, 1)
+				require.Equal(t, task.DriftLedger, found[0].Name)
+				require.Equal(t, to, found[0].Theirs)
+				require.Contains(t, found[0].Text, c.how)
+				require.True(t, found[0].Restorable)
+				out := s.Append(loop.Event{Type: loop.GateClosed, Drift: &found[0], Answer: &loop.Answer{Gate: "g", Choice: choice}})
+				s.Stop()
+				if choice == steward.Keep {
+					require.Equal(t, to, there())
+					return
+				}
+				require.NotContains(t, out.PushRefused, "until you answer")
+				require.Equal(t, s.Ledger, there())
+				require.Empty(t, s.ValidateWith().Drift)
+				s.Submit("four", `{}`)
+				s.Stop()
+				require.Equal(t, s.Ledger, there(), "pushes go on")
+			})
+		}
+	}
+}
+
+func TestS12_AnAnswerAboutALedgerHoldsOnlyForWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	const ref = "refs/pawl-ledger/shop"
+	s := actest.BeginSteward(t, nil, nil)
+	s.Stop()
+	first := s.Ledger
+	s.Submit("one", `{}`)
+	s.Stop()
+	gittest.Git(t, s.User, "update-ref", "-d", ref)
+	found := s.ValidateWith().Drift
+	require.Len(t, found, 1)
+	gittest.Git(t, s.User, "update-ref", ref, first)
+	s.Append(loop.Event{Type: loop.GateClosed, Drift: &found[0], Answer: &loop.Answer{Gate: "g", Choice: steward.Restore}})
+	s.Stop()
+	require.Equal(t, first, gittest.Git(t, s.User, "rev-parse", ref))
+	require.Len(t, s.ValidateWith().Drift, 1)
+}
+
 func TestS3_TheWorkOfSeveralStepsIsJoined(t *testing.T) {
 	t.Parallel()
 	s := actest.BeginSteward(t, map[string]string{"work/b": "b\n"}, nil)

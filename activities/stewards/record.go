@@ -36,14 +36,19 @@ func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.Tas
 		return out, err
 	}
 	crash.At("tasks.appended")
+	if out.PushRefused, err = restoreLedger(ctx, ws, in.Events, out.Ledger); err != nil {
+		return out, err
+	}
 	switch {
 	case ws.Remote: // it was pushed with the append
 	case !in.Close:
 		ws.PushSoon(true)
 	default:
-		if out.PushRefused, err = ws.Push(ctx); err != nil {
+		why, err := ws.Push(ctx)
+		if err != nil {
 			return out, err
 		}
+		out.PushRefused = cmp.Or(why, out.PushRefused)
 	}
 	if out.PushRefused == "" {
 		out.PushRefused = ws.PopRefusal()
@@ -69,6 +74,22 @@ func (a *Stewards) RecordTasks(ctx context.Context, in act.RecordTasks) (act.Tas
 	}
 	crash.At("tasks.after")
 	return out, nil
+}
+
+// restoreLedger puts the ledger in the project's repository back, if an answer among the events says so.
+func restoreLedger(ctx context.Context, ws *hosted.Workspace, events []loop.Event, head string) (refused string, err error) {
+	for _, e := range events {
+		if e.Type != loop.GateClosed || e.Answer == nil || e.Drift == nil {
+			continue
+		}
+		if !e.Drift.Restorable || e.Answer.Choice != steward.Restore {
+			continue
+		}
+		if refused, err = ws.RestoreLedger(ctx, head, e.Drift.Theirs); err != nil {
+			return "", err
+		}
+	}
+	return refused, nil
 }
 
 // removeSchedules removes the schedules of a steward that ends: nobody would take their tasks. If it can't, the steward

@@ -101,7 +101,7 @@ func (v *validation) ledger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	is, err := isEntry(ctx, ws, at, want)
+	is, err := ws.HasEntry(ctx, at, want)
 	if err != nil {
 		return err
 	}
@@ -114,20 +114,17 @@ func (v *validation) ledger(ctx context.Context) error {
 		return err
 	}
 	v.well(task.DriftLedger, ws.Ledger, "%s in pawl's store is again where the steward left it", ws.Ledger)
-	copied, err := ws.Pushed(ctx, ws.Ledger)
+	what := ws.Ledger + " in " + ws.Repo
+	there, how, err := ws.LedgerThere(ctx, at)
 	if err != nil { // nobody can compare it, and a push says why
 		return ctx.Err()
 	}
-	if copied == "" {
+	if how == "" {
+		v.well(task.DriftLedger, what, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
 		return nil
 	}
-	if is, err = isEntry(ctx, ws, at, copied); err != nil {
-		return err
-	} else if !is {
-		v.found(task.DriftLedger, ws.Ledger+" in "+ws.Repo, copied, at, "%s in %s was moved by somebody else", ws.Ledger, ws.Repo)
-	} else {
-		v.well(task.DriftLedger, ws.Ledger+" in "+ws.Repo, "%s in %s is as pawl has pushed it again", ws.Ledger, ws.Repo)
-	}
+	v.found(task.DriftLedger, what, there, at, "%s in %s %s", ws.Ledger, ws.Repo, how)
+	v.out.Drift[len(v.out.Drift)-1].Restorable = !ws.Remote
 	return nil
 }
 
@@ -158,21 +155,6 @@ func (v *validation) base(ctx context.Context) error {
 		v.well(task.DriftBranch, ws.Onto, "the branch %s continues again from %s", ws.Onto, from[:min(12, len(from))])
 	}
 	return nil
-}
-
-// isEntry reports whether a commit is an entry of the ledger at head, and not one of its code commits.
-func isEntry(ctx context.Context, ws *hosted.Workspace, head, commit string) (bool, error) {
-	if head == commit {
-		return true, nil
-	}
-	if in, err := ws.DescendsFrom(ctx, head, commit); !in || err != nil {
-		return false, err
-	}
-	files, err := ws.Objects.ReadLedger(ctx, commit, ledger.StateFile)
-	if git.Starved(err) {
-		return false, err
-	}
-	return err == nil && files[ledger.StateFile] != nil, nil
 }
 
 // artifacts checks that the files in the project's folder are as they were written, or as a person keeps them.

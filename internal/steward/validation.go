@@ -154,7 +154,7 @@ func (s State) drifted(drift []task.Drift) (events []loop.Event) {
 			continue
 		}
 		answers := []string{Keep}
-		if d.Name == task.DriftArtifact { // nothing else can be restored
+		if d.Name == task.DriftArtifact || d.Restorable { // nothing else can be restored
 			answers = append(answers, Restore)
 		}
 		if d.Task = s.concerned(d); d.Task != "" {

@@ -239,8 +239,10 @@ type Drift struct {
 	Text   string `json:"text"`
 	Theirs string `json:"theirs,omitempty"` // the digest or commit that was found
 	Ours   string `json:"ours,omitempty"`
-	Task   string `json:"task,omitempty"` // the task whose loop, branch or plan it is, "" for none
-	Well   string `json:"well,omitempty"` // what is right again now, "" while it differs; nobody has answered yet
+	// Restorable says of a ledger in the repository that pawl can put it back.
+	Restorable bool   `json:"restorable,omitempty"`
+	Task       string `json:"task,omitempty"` // the task whose loop, branch or plan it is, "" for none
+	Well       string `json:"well,omitempty"` // what is right again now, "" while it differs; nobody has answered yet
 }
 
 // Now returns a text about the present: what is right again, and what was found before.

@@ -174,6 +174,24 @@ func Steps(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "
 // Heads returns the file with the positions of ledger and branch.
 func Heads(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "heads.json") }
 
+// Pushed returns the commit of a steward's ledger that was last pushed to the repository, "" if that is not known.
+func Pushed(h home.Home, ref string) (commit string) {
+	if durable.ReadJSON(pushedFile(h, ref), &commit) != nil {
+		return ""
+	}
+	return commit
+}
+
+// NotePushed notes which commit of a steward's ledger was pushed.
+func NotePushed(h home.Home, ref, commit string) error {
+	if Pushed(h, ref) == commit {
+		return nil
+	}
+	return durable.WriteJSON(pushedFile(h, ref), commit)
+}
+
+func pushedFile(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "pushed.json") }
+
 func file(h home.Home, ref string) string { return filepath.Join(h.Loop(ref), "workspace.json") }
 
 // Write stores the record so that it survives a power cut.

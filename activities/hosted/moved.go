@@ -1,0 +1,123 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pawl/internal/git"
+	"pawl/internal/ledger"
+	"pawl/internal/store"
+	"pawl/internal/userrepo"
+	"pawl/internal/workspace"
+)
+
+// A steward's ledger in a repository on this host is pushed only onto what pawl has pushed there. If somebody has moved
+// or deleted it, it stays so until a person has answered: validation finds the same drift and asks.
+
+// HasEntry reports whether a commit is an entry of the steward's ledger at head, and not one of its code commits.
+func (ws *Workspace) HasEntry(ctx context.Context, head, commit string) (bool, error) {
+	if head == commit {
+		return true, nil
+	}
+	if in, err := ws.DescendsFrom(ctx, head, commit); !in || err != nil {
+		return false, err
+	}
+	files, err := ws.Objects.ReadLedger(ctx, commit, ledger.StateFile)
+	if git.Starved(err) {
+		return false, err
+	}
+	return err == nil && files[ledger.StateFile] != nil, nil
+}
+
+// LedgerThere returns where the steward's ledger is in the repository, and what somebody did to it, "" for nothing. head
+// is where the ledger is in the store.
+func (ws *Workspace) LedgerThere(ctx context.Context, head string) (there, how string, err error) {
+	pushed := workspace.Pushed(ws.Machine.Home, ws.Ref) // read first: pawl may push meanwhile
+	if pushed != "" {
+		known, err := ws.HasEntry(ctx, head, pushed)
+		if err != nil {
+			return "", "", err
+		}
+		if !known { // of another ledger with this name
+			pushed = ""
+		}
+	}
+	if there, err = ws.Pushed(ctx, ws.Ledger); err != nil {
+		return "", "", err
+	}
+	if there == "" {
+		if pushed != "" {
+			how = "was deleted by somebody else"
+		}
+		return there, how, nil
+	}
+	entry, err := ws.HasEntry(ctx, head, there)
+	if err != nil {
+		return "", "", err
+	}
+	if !entry {
+		return there, "was moved by somebody else", nil
+	}
+	if pushed == "" {
+		return there, "", nil
+	}
+	continues, err := ws.DescendsFrom(ctx, there, pushed)
+	if err == nil && !continues {
+		how = "was moved back by somebody else"
+	}
+	return there, how, err
+}
+
+// pushLedger pushes the steward's ledger. If somebody has moved it there, it pushes nothing and returns that in words.
+// The caller holds pushes.one.
+func (ws *Workspace) pushLedger(ctx context.Context) (held string, err error) {
+	head, err := ws.Objects.Ref(ctx, ws.Ledger)
+	if err != nil || head == "" {
+		return "", err
+	}
+	there, how, err := ws.LedgerThere(ctx, head)
+	if err != nil {
+		return "", err
+	}
+	if how != "" {
+		return fmt.Sprintf("%s in %s %s: pawl leaves it so until you answer", ws.Ledger, ws.Repo, how), nil
+	}
+	return "", ws.moveLedger(ctx, head, there)
+}
+
+// RestoreLedger puts the steward's ledger in the repository back to head, if it is still where the person saw it when
+// they said so. If it is elsewhere, that is a new question. The result says why the repository refused it.
+func (ws *Workspace) RestoreLedger(ctx context.Context, head, seen string) (refused string, err error) {
+	ws.pushes.one.Lock()
+	defer ws.pushes.one.Unlock()
+	err = ws.moveLedger(ctx, head, seen)
+	var no *userrepo.Refused
+	var fenced *store.Fenced
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.As(err, &fenced):
+		return "", nil
+	case errors.As(err, &no):
+		return ws.notTaken(no), nil
+	case err != nil:
+		return fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, err), nil
+	}
+	return "", nil
+}
+
+// moveLedger moves the ledger in the repository from one commit to another, and notes that.
+func (ws *Workspace) moveLedger(ctx context.Context, to, from string) error {
+	repo, err := ws.Repository()
+	if err != nil {
+		return err
+	}
+	defer repo.Close()
+	if to != from {
+		if err := userrepo.Move(ctx, ws.Objects, repo, ws.Ledger, to, from); err != nil {
+			return err
+		}
+	}
+	return workspace.NotePushed(ws.Machine.Home, ws.Ref, to)
+}
