@@ -130,6 +130,24 @@ func TestS12_ADriftGateOffersToEndOnlyWhatItIsAbout(t *testing.T) {
 	}
 }
 
+func TestS12_ALedgerInTheRepositoryCanBePutBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		restorable bool
+		choices    []string
+	}{
+		"of this host":             {true, []string{Keep, Restore}},
+		"at a URL or in the store": {false, []string{Keep}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := open(t, limits())
+			o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
+			o.settle()
+			o.validated(act.Validated{Drift: []task.Drift{{Name: task.DriftLedger, What: "l", Text: "it was moved", Restorable: c.restorable}}})
+			require.Equal(t, c.choices, o.s.Gates[len(o.s.Gates)-1].Choices)
+		})
+	}
+}
+
 func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)
