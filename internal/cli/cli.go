@@ -59,6 +59,7 @@ type Deps struct {
 	Worker   func(context.Context, host.Options) error
 	Terminal func(any) bool
 	Now      func() time.Time
+	After    func(time.Duration) <-chan time.Time
 }
 
 // Embedded is the engine that a program contains.
@@ -144,6 +145,9 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer, d Deps) *app {
 	}
 	if d.Terminal == nil {
 		d.Terminal = func(v any) bool { _, ok := ui.Terminal(v); return ok }
+	}
+	if d.After == nil {
+		d.After = time.After
 	}
 	if d.Now == nil {
 		d.Now = time.Now

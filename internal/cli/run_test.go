@@ -270,6 +270,34 @@ func TestP8_CtrlCAtATerminalEndsTheLoopOnlyByTheWholeWord(t *testing.T) {
 	require.Equal(t, "halt", sent[1].name)
 }
 
+func TestAfterCtrlCFifteenSecondsOfSilenceMeanGoOn(t *testing.T) {
+	f := running()
+	b := newBench(t, f)
+	b.atTerminal()
+	silence := make(chan time.Time)
+	waits := make(chan time.Duration, 2)
+	b.deps.After = func(d time.Duration) <-chan time.Time {
+		waits <- d
+		return silence
+	}
+	stdin, _ := io.Pipe()
+	go func() {
+		b.awaitStderr("   1  kept")
+		b.signals <- os.Interrupt
+		b.awaitStderr("Ctrl-C again leaves at once: ")
+		silence <- time.Time{}
+		b.awaitStderr("leaves at once: \npawl: no answer; the loop goes on\n")
+		b.signals <- os.Interrupt
+		b.awaitStderr("the loop goes on\n\nEnter: go on;") // it asks again
+		b.signals <- os.Interrupt
+	}()
+	require.Equal(t, 5, b.run(stdin, "run", b.spec(), "--yes"), b.stderr.String())
+	require.Equal(t, 15*time.Second, <-waits)
+	require.Contains(t, b.stderr.String(), "left; the loop loop-1 waits for `pawl up`")
+	require.Len(t, f.taken(), 1, "nothing but the approval was sent")
+	require.False(t, f.ended())
+}
+
 func TestAtAQuestionCtrlCAndEnterAskAgain(t *testing.T) {
 	f := improving()
 	b := newBench(t, f)

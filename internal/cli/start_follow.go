@@ -283,7 +283,7 @@ func (f *follower) signal(ctx context.Context, sig os.Signal) error {
 		f.end(ctx)
 		return nil
 	}
-	f.asking, f.why, f.reading, f.choosing = false, false, nil, time.After(choiceTime)
+	f.asking, f.why, f.reading, f.choosing = false, false, nil, f.deps.After(choiceTime)
 	f.screen.Still()
 	f.screen.Print("")
 	f.listen()
