@@ -130,10 +130,14 @@ func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err 
 			return first, err
 		}
 	}
-	if k.Reference || !k.Loop {
-		if err := a.direct(ctx, o, root, tracked, &found); err != nil {
+	measures := k.Reference || found.Metric.Command != "" // a steward can do without
+	if measures && (k.Reference || !k.Loop) {
+		if err := a.settleMetric(ctx, o, root, tracked, &found); err != nil {
 			return first, err
 		}
+	}
+	if k.Reference && found.Metric.Command == "" {
+		found.Missing = append(found.Missing, "nothing was found here that measures something, so verify.command and verify.direction are open: fill them in")
 	}
 	if k.Tests && found.Test == "" {
 		found.Missing = append(found.Missing, "no tests were found, so verify.command has to say when the work is done: fill it in")
@@ -151,8 +155,9 @@ func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err 
 	return first, nil
 }
 
-// leftToTheUser is the key that a draft leaves open if nothing in the repository says when a delivery is done.
-const leftToTheUser = "verify.command"
+// leftToTheUser lists the keys that a draft leaves open if nothing in the repository says what is better, or when a delivery
+// is done.
+var leftToTheUser = []string{"verify.command", "verify.direction"}
 
 // keep writes the spec, unless this version would refuse it for something else than what the draft leaves to the user.
 func (a *app) keep(path, text string, force bool) error {
@@ -166,7 +171,7 @@ func (a *app) keep(path, text string, force bool) error {
 	}
 	err = loads(tmp.Name())
 	if problems, are := errors.AsType[spec.Problems](err); are {
-		problems = slices.DeleteFunc(problems, func(p spec.Problem) bool { return p.Key == leftToTheUser })
+		problems = slices.DeleteFunc(problems, func(p spec.Problem) bool { return slices.Contains(leftToTheUser, p.Key) })
 		for i := range problems {
 			if problems[i].File == tmp.Name() {
 				problems[i].File = "the spec that would be written"

@@ -46,8 +46,49 @@ func installed(ctx context.Context, root string) func(string) bool {
 	}
 }
 
+// settleMetric asks a person for the command of the metric, if nothing was found that measures, and finds out whether
+// more or less of it is better. A benchmark that fails is not proposed. The command may stay "": then the spec leaves it
+// open.
+func (a *app) settleMetric(ctx context.Context, o initOptions, root string, tracked bool, found *draft.Repository) error {
+	for {
+		if found.Metric.Command == "" && a.terminal() {
+			if err := a.asksMetric(ctx, found); err != nil {
+				return err
+			}
+		}
+		if found.Metric.Command == "" {
+			found.Metric.Direction = o.direction
+			return nil
+		}
+		if err := a.direct(ctx, o, root, tracked, found); err != nil {
+			return err
+		}
+		if found.Metric.Command != "" {
+			return nil
+		}
+		if a.terminal() {
+			last := len(found.Missing) - 1
+			a.say("%s", ui.Clean(found.Missing[last]))
+			found.Missing = found.Missing[:last]
+		}
+	}
+}
+
+// asksMetric asks for a command that measures. Without an answer the metric stays open.
+func (a *app) asksMetric(ctx context.Context, found *draft.Repository) error {
+	a.say("nothing was found here that measures something")
+	command, err := a.asks(ctx, "Which command prints the number to improve? ")
+	if err != nil || command == "" {
+		return err
+	}
+	found.Metric.Command = command
+	found.Metric.Goal = "Improve what " + command + " measures"
+	found.Metric.Why = "the command that you named"
+	return nil
+}
+
 // direct finds out whether more or less of the metric is better, if its command does not say so itself: from the
-// --direction flag, from the output of the command, or by asking a person. A benchmark that fails is not proposed.
+// --direction flag, from the output of the command, or by asking a person.
 func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bool, found *draft.Repository) error {
 	m := &found.Metric
 	m.Direction = cmp.Or(o.direction, m.Direction)
@@ -58,7 +99,7 @@ func (a *app) direct(ctx context.Context, o initOptions, root string, tracked bo
 			return err
 		}
 	}
-	if m.Direction != "" {
+	if m.Direction != "" || m.Command == "" {
 		return nil
 	}
 	question := fmt.Sprintf("pawl can't tell whether a higher or a lower result of `%s` is better (%s)", m.Command, printed)

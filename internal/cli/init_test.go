@@ -16,6 +16,7 @@ import (
 	"pawl/config"
 	"pawl/internal/cli"
 	"pawl/internal/ui"
+	"pawl/test/gittest"
 )
 
 // initWorld is a folder with a Go repository, and a PATH that has only the given agents.
@@ -279,6 +280,37 @@ func TestInitTriesABenchmarkRatherThanGuessItsDirection(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, s.Verify.Command, "wc -c")
 	require.Equal(t, "lower", s.Verify.Direction)
+}
+
+// Without tests, the best way to make code smaller is to delete it.
+func TestInitLeavesTheMetricOpenIfNothingMeasures(t *testing.T) {
+	path := os.Getenv("PATH")
+	root := initWorld(t, true)
+	t.Setenv("PATH", path)
+	require.NoError(t, os.Remove(filepath.Join(root, "go.mod")))
+	require.NoError(t, os.Remove(filepath.Join(root, "x.go")))
+	gittest.Write(t, filepath.Join(root, "words.txt"), "one two\n")
+	commits(t, root)
+
+	code, out, stderr := execute(t, "init", root)
+	require.Equal(t, 0, code, stderr)
+	require.NotContains(t, out, "wc -c")
+	require.Contains(t, out, "fill in verify.command and verify.direction, then")
+	_, err := config.LoadSpec(filepath.Join(root, "pawl.yaml"), nil)
+	require.ErrorContains(t, err, "verify.command: is missing")
+	require.ErrorContains(t, err, "verify.direction")
+
+	code, _, stderr = execute(t, "init", "--kind", "steward", root)
+	require.Equal(t, 0, code, stderr)
+	_, err = config.LoadCharter(filepath.Join(root, "steward.yaml"), nil)
+	require.NoError(t, err, "each plan says when its work is done")
+
+	gittest.Write(t, filepath.Join(root, "bench.sh"), "exit 3\n")
+	commits(t, root)
+	code, out, stderr = execute(t, "init", "--force", root)
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, out, "the benchmark (sh bench.sh) fails here: exit 3")
+	require.NotContains(t, out, "size of the code")
 }
 
 // A step that took long leaves a line with its duration, also if it is interrupted. The benchmark runs once.

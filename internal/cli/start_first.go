@@ -83,6 +83,10 @@ func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *draft.R
 		return fault.New(fault.PreconditionFailed, "no tests were found, so nothing says when the work is done").
 			Advise("Write the spec with `pawl init --kind " + first.kind.Name + "`, and fill in verify.command.")
 	}
+	if first.kind.Reference && found.Metric.Command == "" {
+		return fault.New(fault.PreconditionFailed, "nothing here measures anything, so nothing says which change is better").
+			Advise("Write the spec with `pawl init`, and fill in verify.command.")
+	}
 	if first.options.Goal == "" {
 		goal, err := a.asksGoal(ctx, first.kind, found.Metric)
 		if err != nil {

@@ -87,6 +87,56 @@ func TestRunWithoutASpecProposesCommitsAndStartsOne(t *testing.T) {
 	}
 }
 
+// Where nothing measures, only a person can say what is better.
+func TestRunWithoutASpecAsksForTheMetric(t *testing.T) {
+	for name, c := range map[string]struct {
+		typed   [][2]string
+		code    int
+		says    string
+		command string
+	}{
+		"a command": {
+			typed: [][2]string{
+				{"Which command prints the number to improve?", "echo METRIC ms=$(cat n)"}, {"Goal [Enter: ", ""},
+				{"and commit it, nothing else? [y/N", "y"}, {"and start? [y/N] ", "y"},
+			},
+			says: "Improve what echo METRIC ms=$(cat n) measures", command: "echo METRIC ms=$(cat n)",
+		},
+		"a command that fails, then another": {
+			typed: [][2]string{
+				{"Which command prints the number to improve?", "cat none"}, {"(cat none) fails here: exit 1", "cat n"}, {"lower or higher? [l/h]", "l"}, {"Goal [Enter: ", ""},
+				{"and commit it, nothing else? [y/N", "y"}, {"and start? [y/N] ", "y"},
+			},
+			says: "lower is better", command: "cat n",
+		},
+		"no answer": {
+			typed: [][2]string{{"Which command prints the number to improve?", ""}},
+			code:  2, says: "nothing here measures anything",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := improving()
+			b := newBench(t, f)
+			projectIn(t, b, "claude")
+			gittest.Git(t, b.dir, "rm", "-q", "go.mod", "x.go", "x_test.go")
+			gittest.Write(t, filepath.Join(b.dir, "n"), "3\n")
+			gittest.Git(t, b.dir, "add", "-A")
+			gittest.Git(t, b.dir, "commit", "-qm", "a number")
+			b.atTerminal()
+			require.Equal(t, c.code, b.run(answers(b, c.typed...), "run"), b.stderr.String())
+			require.Contains(t, b.stderr.String(), c.says)
+			if c.command == "" {
+				require.NoFileExists(t, filepath.Join(b.dir, "pawl.yaml"))
+				return
+			}
+			s, err := config.LoadSpec("pawl.yaml", nil)
+			require.NoError(t, err)
+			require.Equal(t, c.command, s.Verify.Command)
+			require.Equal(t, "lower", s.Verify.Direction)
+		})
+	}
+}
+
 func TestRunWithoutASpecWritesNothingThatNobodyAllowed(t *testing.T) {
 	for name, c := range map[string]struct {
 		terminal bool

@@ -51,7 +51,7 @@ type Repository struct {
 // Metric is what a loop could improve.
 type Metric struct {
 	Goal    string `json:"goal"`
-	Command string `json:"command"`
+	Command string `json:"command"` // "" if nothing was found that could be improved safely
 	// Direction is "" if it is unknown whether lower or higher is better. The function Direction can then tell it
 	// from the output of the command.
 	Direction string `json:"direction"`
@@ -147,10 +147,20 @@ func (t tree) look(folder string) Repository {
 	}
 	r.Scope = or(r.Scope, "**")
 	if r.Metric.Command == "" {
-		r.Metric = size(r.Scope)
-		r.Metric.Why = cmp.Or(why, r.Metric.Why)
+		r.measureSize(cmp.Or(why, "no benchmark was found, so this counts bytes; replace this with what you want to improve"))
 	}
 	return r
+}
+
+// measureSize takes the size of the code as the metric. Where no tests guard the code it leaves the metric open, because
+// deleting the code would be the best way to make it smaller.
+func (r *Repository) measureSize(why string) {
+	r.Metric = Metric{Timeout: "5m"}
+	if r.Test == "" {
+		return
+	}
+	r.Metric = size(r.Scope)
+	r.Metric.Why = why
 }
 
 // size returns the bytes of the files in scope as a metric. It uses find, because git would not count new files.
@@ -180,15 +190,18 @@ func size(scope []string) Metric {
 	}
 	return Metric{
 		Goal: "Make the code shorter without changing what it does", Command: command + " -exec cat {} + | wc -c",
-		Direction: "lower", Timeout: "30s", Why: "no benchmark was found, so this counts bytes; replace this with what you want to improve",
+		Direction: lower, Timeout: "30s",
 	}
 }
 
-// WithoutBenchmark replaces the metric by the size of the code, because the benchmark fails. how says how it fails.
+// WithoutBenchmark replaces the metric, because the benchmark fails. how says how it fails.
 func (r *Repository) WithoutBenchmark(how string) {
-	r.Missing = append(r.Missing, "the benchmark ("+r.Metric.Command+") fails here: "+how+". So this proposes the size of the code and not the benchmark")
-	r.Metric = size(r.Scope)
-	r.Metric.Why = "the benchmark fails, so this counts bytes; replace this with what you want to improve"
+	failed := "the benchmark (" + r.Metric.Command + ") fails here: " + how
+	r.measureSize("the benchmark fails, so this counts bytes; replace this with what you want to improve")
+	if r.Metric.Command != "" {
+		failed += ". So this proposes the size of the code and not the benchmark"
+	}
+	r.Missing = append(r.Missing, failed)
 }
 
 // languages returns the languages of the repository, the one with the most files first. A language counts if the

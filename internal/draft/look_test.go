@@ -182,7 +182,7 @@ func TestWhatAutomakeHasMadeIsNotMadeAgain(t *testing.T) {
 
 func TestWhatOnlyPreparesABenchmarkIsNone(t *testing.T) {
 	t.Parallel()
-	assert.Contains(t, here(map[string]string{"benchmark-prereq.sh": "", "setup-bench.sh": "", "a.sh": ""}, "", "sh").Metric.Command, "wc -c")
+	assert.Empty(t, here(map[string]string{"benchmark-prereq.sh": "", "setup-bench.sh": "", "a.sh": ""}, "", "sh").Metric.Command)
 	assert.Equal(t, "sh benchmark.sh", here(map[string]string{"benchmark-prereq.sh": "", "benchmark.sh": "", "a.sh": ""}, "", "sh").Metric.Command)
 }
 
@@ -365,7 +365,8 @@ func TestTheMainFileOfAPackageIsInItsScope(t *testing.T) {
 	t.Parallel()
 	r := here(map[string]string{"package.json": `{"main": "./index.js"}`, "index.js": "", "lib/a.js": ""}, "", "node")
 	assert.Equal(t, []string{"*.js", "lib/**"}, r.Scope)
-	assert.Equal(t, "find *.js lib -type f -exec cat {} + | wc -c", r.Metric.Command)
+	tested := here(map[string]string{"package.json": `{"main": "./index.js", "scripts": {"test": "node t"}}`, "index.js": "", "lib/a.js": ""}, "", "node", "npm", "find", "cat", "wc")
+	assert.Equal(t, "find *.js lib -type f -exec cat {} + | wc -c", tested.Metric.Command)
 	assert.Equal(t, []string{"lib/**"}, here(map[string]string{"package.json": `{"main": "lib/a"}`, "eslint.config.js": "", "lib/a.js": ""}, "", "node").Scope)
 }
 
@@ -490,7 +491,7 @@ func TestLanguagesWithTheirOwnRunner(t *testing.T) {
 			assert.NotContains(t, r.Metric.Command, "sentence", "the repository is no docs")
 		})
 	}
-	r := here(map[string]string{"a.sh": sh, "run": sh}, "", "sh", "find", "cat", "wc")
+	r := here(map[string]string{"a.sh": sh, "run": sh, "test.sh": sh}, "", "sh", "find", "cat", "wc")
 	assert.Equal(t, "find run -type f -exec cat {} + | wc -c", r.Metric.Command)
 }
 

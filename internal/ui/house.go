@@ -27,7 +27,7 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 		f.add("project", Clean(d.Project), s.Dim(Clean(cmp.Or(strings.Join(d.Others, ", "), "none")+" besides")))
 	}
 	if measures {
-		f.add("metric", Clean(metric.Command), s.Dim(Clean(metric.Why)), s.Dim(metric.Direction+" is better"))
+		f.add("metric", cmp.Or(Clean(metric.Command), "none found"), s.Dim(Clean(metric.Why)), s.Dim(Around("", metric.Direction, " is better")))
 	}
 	f.add("setup", Clean(d.Setup))
 	if d.Test == "" && metric.Guard != "" && measures {
@@ -49,7 +49,11 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	for _, hint := range d.Hints {
 		f.add("note", Clean(hint))
 	}
-	f.add("next", append([]string{"read the file, then"}, v.Next...)...)
+	first := "read the file, then"
+	if metric.Command == "" && measures {
+		first = "fill in verify.command and verify.direction, then"
+	}
+	f.add("next", append([]string{first}, v.Next...)...)
 	return s.Bold("Wrote "+Clean(v.Path)) + "\n\n" + f.String()
 }
 
