@@ -72,8 +72,15 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 		}{t, r.Trouble})
 	}
 	text := a.style().Task(r.State, *t, a.deps.Now())
+	plan := ""
 	if p := t.Plan; p != nil {
-		text += "\n\n" + a.style().Plan(r.State, *t, s.Plan(ctx, name, t.ID, p.Hash))
+		plan = s.Plan(ctx, name, t.ID, p.Hash)
+	}
+	if body := a.style().Submitted(s.Submitted(ctx, name, t.ID), plan); body != "" {
+		text += "\n\n" + body
+	}
+	if t.Plan != nil {
+		text += "\n\n" + a.style().Plan(r.State, *t, plan)
 	}
 	return a.printAbout(r.State.Steward, client.Source{Trouble: r.Trouble}, text)
 }

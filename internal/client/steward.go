@@ -179,6 +179,19 @@ func (c *Client) Plan(ctx context.Context, name, id, hash string) string {
 	return string(text)
 }
 
+// Submitted returns the body of a steward's task as it was submitted, "" if there is none or this host does not have it.
+func (c *Client) Submitted(ctx context.Context, name, id string) string {
+	book, head, err := c.book(ctx, name)
+	if err != nil {
+		return ""
+	}
+	t, err := book.Task(ctx, head, id)
+	if err != nil {
+		return ""
+	}
+	return t.Body
+}
+
 // FamilyOf returns the family of the workflow with that ID, from Temporal, else from the ledger on this host. It
 // returns Loop if neither knows the ID; the loop is then not found.
 func (c *Client) FamilyOf(ctx context.Context, id string) Family {

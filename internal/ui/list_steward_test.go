@@ -78,3 +78,12 @@ func TestAPersonIsToldHowToAnswerThePlanner(t *testing.T) {
 	require.NotContains(t, Style{}.StewardGate("shop", asks, time.Now()), "--note")
 	require.Contains(t, Style{}.StewardGate("shop", asks, time.Now()), steward.AsFound)
 }
+
+func TestABodyIsShownOnceAndCleaned(t *testing.T) {
+	const body = "Mend it.\n\x1b[2JNow.\n"
+	shown := Style{}.Submitted(body, "# Another text\n")
+	require.True(t, strings.HasPrefix(shown, "What was submitted\n  Mend it.\n  "), shown)
+	require.NotContains(t, shown, "\x1b")
+	require.Empty(t, Style{}.Submitted(body, "# Mend\n\nMend it.\n\x1b[2JNow.\n"), "the plan has it")
+	require.Empty(t, Style{}.Submitted(" \n", ""))
+}

@@ -199,6 +199,15 @@ func (s Style) Task(st steward.State, t steward.Task, now time.Time) string {
 	return b.String()
 }
 
+// Submitted renders the body of a task, unless the plan, which is shown too, has it whole.
+func (s Style) Submitted(body, plan string) string {
+	body = strings.TrimSpace(body)
+	if body == "" || strings.Contains(plan, body) {
+		return ""
+	}
+	return s.Bold("What was submitted") + "\n  " + strings.Join(written(body), "\n  ")
+}
+
 // Plan renders the PLAN.md of a task, which an approval covers to the byte. If text is empty, it says where the plan is.
 func (s Style) Plan(st steward.State, t steward.Task, text string) string {
 	if text == "" {
