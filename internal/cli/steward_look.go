@@ -65,19 +65,22 @@ func (a *app) showSteward(ctx context.Context, s *session, name string, tasks []
 		return fault.New(fault.LoopNotFound, "the steward %s has no task %s", name, tasks[0]).
 			Advise("List its tasks with `pawl steward show " + name + "`. It keeps only the last of those that are over; `pawl log " + name + "` has all.")
 	}
+	body := s.TaskBody(ctx, name, t.ID)
 	if a.json {
 		return a.printJSON(struct {
 			*steward.Task
+			Body    string `json:"body,omitempty"` // what was submitted
 			Trouble string `json:"trouble,omitempty"`
-		}{t, r.Trouble})
+		}{t, body, r.Trouble})
 	}
+
 	text := a.style().Task(r.State, *t, a.deps.Now())
 	plan := ""
-	if p := t.Plan; p != nil {
-		plan = s.Plan(ctx, name, t.ID, p.Hash)
+	if t.Plan != nil {
+		plan = s.Plan(ctx, name, t.ID, t.Plan.Hash)
 	}
-	if body := a.style().Submitted(s.Submitted(ctx, name, t.ID), plan); body != "" {
-		text += "\n\n" + body
+	if submitted := a.style().Submitted(body, plan); submitted != "" {
+		text += "\n\n" + submitted
 	}
 	if t.Plan != nil {
 		text += "\n\n" + a.style().Plan(r.State, *t, plan)

@@ -179,8 +179,8 @@ func (c *Client) Plan(ctx context.Context, name, id, hash string) string {
 	return string(text)
 }
 
-// Submitted returns the body of a steward's task as it was submitted, "" if there is none or this host does not have it.
-func (c *Client) Submitted(ctx context.Context, name, id string) string {
+// TaskBody returns the body of a steward's task as it was submitted, "" if there is none or this host does not have it.
+func (c *Client) TaskBody(ctx context.Context, name, id string) string {
 	book, head, err := c.book(ctx, name)
 	if err != nil {
 		return ""
