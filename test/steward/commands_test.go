@@ -80,7 +80,10 @@ func TestS4_EveryCommandOfTheStewardsPageWorksForAnOrdinaryUser(t *testing.T) {
 		require.NotEmpty(t, wait.Ways)
 		require.Contains(t, run("inbox").Out, wait.Ways[0].Command)
 	}
-	require.Contains(t, run("steward", "show", "crew", "risky").Out, "T1")
+	riskyPage := run("steward", "show", "crew", "risky").Out
+	require.Contains(t, riskyPage, "T1")
+	require.Equal(t, 1, strings.Count(riskyPage, "A delicate matter."), "what was submitted, once: %s", riskyPage)
+	require.Contains(t, run("steward", "show", "crew", "risky", "--json").Out, `"body": "A delicate matter."`)
 
 	// Approved by its hash; interrupted by another task while it works; steered.
 	w.Write("wait", "")
