@@ -33,6 +33,7 @@ type Findings struct {
 	Contract *ledger.Contract // nil if there is no commit to start from
 	InScope  int              // how many files may change
 	Baseline *evidence.Decimal
+	Spread   string       // how far evaluations of the unchanged code differ, in a few words, "" if they do not
 	Noise    string       // how the loop judges a metric that varies, "" if it does not vary
 	Verify   *act.Outcome // nil if it did not run
 	Printed  string       // the end of what verify printed

@@ -333,7 +333,7 @@ func TestValidateMeasuresTheNoiseOfALoopThatWouldStart(t *testing.T) {
 		return told
 	}
 	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary"}, try("exit 3"))
-	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary", "verify, run 2", "verify, run 3"}, try("true"))
+	assert.Equal(t, []string{"repository", "programs", "verify", "guard", "canary", "verify again", "verify again"}, try("true"))
 	assert.Contains(t, f.Notes, "the unchanged code, with 1, meets verify.target (1) already, so the loop would end at once")
 }
 

@@ -176,7 +176,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	}
 	if k.Reference && measured.OK() && measured.Metric != nil && len(out.Problems) == 0 { // the noise is only measured if the loop would start
 		return plainly(out.vary(s, measured, func(sample int) (act.Measured, error) {
-			tell(fmt.Sprintf("verify, run %d", sample+1))
+			tell(VerifyAgain)
 			again := work("verify", sample, s.Verify.Timeout.D())
 			again.In.Clean, again.In.Intact = true, true
 			r, err := again.Verify(ctx, verifyOf(s, measured.Form))
@@ -186,6 +186,9 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 	}
 	return nil
 }
+
+// VerifyAgain is the name of the step that finds out whether the metric varies. It is announced for each measurement.
+const VerifyAgain = "verify again"
 
 // verifyOf returns a measurement, whose output has the form of an earlier one.
 func verifyOf(s spec.Spec, form *evidence.Form) act.Verify {
@@ -239,7 +242,8 @@ func (f *Findings) vary(s spec.Spec, first act.Measured, again func(sample int) 
 		sampler := sampling.Start(rules.Samples, values)
 		best := sampler.Best()
 		noise := govern.Noise(sampler, s, time.Duration(spent/int64(len(values)))*time.Millisecond)
-		f.Baseline, f.Noise, f.Notes = &best, noise.Says, append(f.Notes, noise.Warnings...)
+		f.Baseline, f.Noise, f.Spread = &best, noise.Says, govern.Spread(sampler, s)
+		f.Notes = append(f.Notes, noise.Warnings...)
 	}
 	if target := s.Verify.Target; target != nil && evidence.TargetMet(s.Verify.Direction, *f.Baseline, *target) {
 		f.Notes = append(f.Notes, fmt.Sprintf("the unchanged code, with %s, meets verify.target (%s) already, so the loop would end at once", f.Baseline, target))

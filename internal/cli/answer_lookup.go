@@ -10,10 +10,12 @@ import (
 	"pawl/internal/client"
 	"pawl/internal/fault"
 	"pawl/internal/git"
+	"pawl/internal/govern"
 	"pawl/internal/kind"
 	"pawl/internal/launch"
 	"pawl/internal/loop"
 	"pawl/internal/shell"
+	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
 
@@ -185,9 +187,17 @@ func (s *session) contract(ctx context.Context, id string) (ui.Contract, []strin
 	k, err := kind.Of(v.Spec.Kind)
 	return ui.Contract{
 		Loop: id, Kind: k, Contract: *v.Contract, Spec: v.Spec, Baseline: v.Baseline, InScope: v.InScope, Protections: v.Protections,
-		Environment: v.Environment, Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise,
+		Environment: v.Environment, Repo: state.Repo, Branch: state.Branch, Plan: state.Plan, Noise: state.Noise, Spread: spread(state, v.Spec),
 		Claims: v.Claims, Lacks: v.Lacks, Tested: state.Tested.String(), TestsRun: testsRun(state.KnownTests),
 	}, v.Notes, err
+}
+
+// spread returns how far evaluations of a loop's unchanged code differ, "" if they do not, or if that is not known.
+func spread(state loop.State, sp spec.Spec) string {
+	if state.Sampler == nil || state.Noise == "" {
+		return ""
+	}
+	return govern.Spread(*state.Sampler, sp)
 }
 
 // testsRun returns what the tests have tested on the unchanged code, "" if that is not known.

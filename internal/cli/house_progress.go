@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"pawl/activities/preflight"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
@@ -25,13 +26,13 @@ type progress struct {
 // progress starts to show the steps of a dry run. what names the activity.
 func (a *app) progress(what string, sp spec.Spec, lasting bool) *progress {
 	p := &progress{a: a, what: what, lasting: lasting, steps: make(chan string), commands: map[string]string{
-		"setup": sp.Setup.Command, "verify": sp.Verify.Command, "guard": sp.Guard.Command, "canary": sp.Guard.Command, "test": sp.Test.Command, "check": sp.Check.Command,
+		"setup": sp.Setup.Command, "verify": sp.Verify.Command, preflight.VerifyAgain: sp.Verify.Command, "guard": sp.Guard.Command, "canary": sp.Guard.Command, "test": sp.Test.Command, "check": sp.Check.Command,
 	}}
 	p.ended.Go(p.follow)
 	return p
 }
 
-// begin notes that the next step begins and the previous one is over.
+// begin notes that the next step begins and the previous one is over. A step that begins again goes on.
 func (p *progress) begin(step string) { p.steps <- step }
 
 func (p *progress) stop() {
@@ -43,15 +44,19 @@ func (p *progress) stop() {
 func (p *progress) follow() {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
-	step, since, pace := "", time.Time{}, ui.Pace{}
+	step, times, since, pace := "", 0, time.Time{}, ui.Pace{}
 	for {
 		select {
 		case next, more := <-p.steps:
-			p.over(step, p.a.deps.Now().Sub(since))
+			if more && next == step {
+				times++
+				continue
+			}
+			p.over(step, times, p.a.deps.Now().Sub(since))
 			if !more {
 				return
 			}
-			step, since, pace = next, p.a.deps.Now(), ui.Pace{}
+			step, times, since, pace = next, 1, p.a.deps.Now(), ui.Pace{}
 			p.show(step, 0)
 		case <-every.C:
 			took := p.a.deps.Now().Sub(since)
@@ -66,11 +71,15 @@ func (p *progress) follow() {
 	}
 }
 
-// over leaves the line of a step that is over, if there was one.
-func (p *progress) over(step string, took time.Duration) {
+// over leaves the line of a step that is over, if there was one. It says how often the step ran, if it did more than once.
+func (p *progress) over(step string, times int, took time.Duration) {
 	p.a.screen.Still()
+	often := ""
+	if times > 1 {
+		often = fmt.Sprintf(" (%d times)", times)
+	}
 	if step != "" && !p.a.json && (p.lasting && p.a.terminal() || took >= ui.FirstWord) {
-		p.a.screen.Print(fmt.Sprintf("  %-13s %s\n", ui.Clean(step), took.Round(100*time.Millisecond)))
+		p.a.screen.Print(fmt.Sprintf("  %-13s %s%s\n", ui.Clean(step), took.Round(100*time.Millisecond), often))
 	}
 }
 

@@ -158,7 +158,7 @@ func (a *app) validated(o runOptions, id string, sp spec.Spec, f preflight.Findi
 	if f.Contract != nil {
 		v.Hash = f.Contract.Hash()
 		c := ui.Contract{
-			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, InScope: f.InScope, Protections: govern.Protected(f.Protections),
+			Loop: id, Kind: k, Repo: f.Repo, Branch: f.Branch, Spec: sp, Baseline: f.Baseline, Noise: f.Noise, Spread: f.Spread, InScope: f.InScope, Protections: govern.Protected(f.Protections),
 			Environment: f.Environment,
 			Contract:    loop.Contract{Hash: v.Hash, Base: f.Contract.Base, Sealed: f.Contract.Sealed, Tools: f.Contract.Tools},
 			Claims:      f.Claims, Lacks: f.Lacks, Tested: tested(f.Guard), TestsRun: tested(f.Test),

@@ -332,12 +332,12 @@ func TestInitSaysWhatTakesLong(t *testing.T) {
 	require.Equal(t, 0, cli.Execute(t.Context(), []string{"init", root}, strings.NewReader(""), &out, &stderr, slow), stderr.String())
 	require.Regexp(t, `(?m)^  verify +\d\ds$`, stderr.String())
 	require.Regexp(t, `(?m)^  repository +\d\ds$`, stderr.String())
-	require.NotContains(t, stderr.String(), "verify, run")
+	require.NotContains(t, stderr.String(), "verify again")
 	require.Contains(t, out.String(), "not yet: pawl validate says whether they pass on the unchanged code")
 
 	commits(t, root)
 	stderr.Reset()
 	args := []string{"validate", "--set", "validate.canary=false", "--set", "guard.command=sh bench.sh", "--set", "check.command=sh bench.sh", "--set", "agent.use=command", "--set", "agent.command=echo x", filepath.Join(root, "pawl.yaml")}
 	require.Equal(t, 0, cli.Execute(t.Context(), args, strings.NewReader(""), &out, &stderr, slow), stderr.String())
-	require.Regexp(t, `(?m)^  verify, run 2 +\d\ds$`, stderr.String(), "the number of the run is not one of the time")
+	require.Regexp(t, `(?m)^  verify again  +\d\ds \(2 times\)$`, stderr.String(), "all runs on one line")
 }

@@ -44,6 +44,23 @@ func Noise(s sampling.Sampler, sp spec.Spec, each time.Duration) Noisy {
 	return n
 }
 
+// Spread returns in a few words by how much single evaluations differ, and which improvement they can show. It follows
+// the metric of the unchanged code.
+func Spread(s sampling.Sampler, sp spec.Spec) string {
+	rules := ImproveOf(sp, 1).Samples
+	sigma, unit := s.Sigma()
+	r := s.Resolve(rules)
+	if sigma == 0 {
+		return fmt.Sprintf("± 0; a change is evaluated %d to %d times", sampling.LeastSamples, rules.MaxSamples)
+	}
+
+	spread := "± " + amountOf(sigma, unit) + " an evaluation; "
+	if r.TooNoisy {
+		return spread + fmt.Sprintf("%d evaluations of a change, the most, show no less than %s", rules.MaxSamples, amountOf(r.Smallest, r.Unit))
+	}
+	return spread + fmt.Sprintf("about %d of a change show an improvement of %s", r.Samples, amountOf(r.Delta, r.Unit))
+}
+
 // Told returns what an agent is told about a metric that varies, and about how large an improvement has to be.
 func Told(s sampling.Sampler, sp spec.Spec) string {
 	rules := ImproveOf(sp, 1).Samples

@@ -150,12 +150,15 @@ func TestA1_WhatNoiseMeansIsSaidInNumbers(t *testing.T) {
 
 	const fine = `,"minDelta":"0.01%"`
 	loud := govern.Noise(sampling.Start(sampled(t, fine).Samples, twelve), noisySpec(t, fine), time.Second)
+	require.Regexp(t, `^± \d\.\d+ % an evaluation; about \d+ of a change show an improvement of \d\.\d+ %$`, govern.Spread(sampling.Start(r.Samples, twelve), noisySpec(t, "")))
+	require.Regexp(t, `^± \d\.\d+ % an evaluation; 32 evaluations of a change, the most, show no less than \d\.\d+ %$`, govern.Spread(sampling.Start(sampled(t, fine).Samples, twelve), noisySpec(t, fine)))
 	require.Len(t, loud.Warnings, 2, "%v", loud.Warnings)
 	require.Contains(t, loud.Warnings[0], "an improvement of 0.01 % can't be shown within verify.maxSamples (32)")
 	require.Contains(t, loud.Warnings[1], "limits.activeTime is 10m:")
 
 	steady := sampling.Start(govern.ImproveOf(noisySpec(t, ""), 5).Samples, slices.Repeat(twelve[:1], 12))
 	require.Equal(t, "the metric has not varied; one evaluation takes 1s. A change is kept after 3 evaluations of it, and evaluated at most 32 times", govern.Noise(steady, noisySpec(t, ""), time.Second).Says)
+	require.Equal(t, "± 0; a change is evaluated 3 to 32 times", govern.Spread(steady, noisySpec(t, "")))
 	require.NotContains(t, govern.Told(steady, noisySpec(t, "")), "improvement of 0")
 }
 

@@ -29,6 +29,7 @@ type Contract struct {
 	Spec        spec.Spec
 	Baseline    *evidence.Decimal
 	Noise       string     // what the noise of the metric means, "" if it does not vary
+	Spread      string     // the same in a few words, "" if it does not vary
 	InScope     int        // how many files the scope matches, negative if that is not known
 	Plan        *loop.Plan // of a Deliver loop with a planner
 	Protections []string

@@ -23,7 +23,7 @@ func longContract() ui.Contract {
 	}
 	return ui.Contract{
 		Kind: kind.Improve, Loop: "demo-1", Repo: "/home/me/src/routes", Branch: "pawl/demo-1", Baseline: ref("34051.6"), InScope: 5,
-		Noise: strings.Repeat("it varies much ", 30), Tested: "6 passed, 1 skipped (pytest)",
+		Noise: strings.Repeat("it varies much ", 30), Spread: "± 2 % an evaluation", Tested: "6 passed, 1 skipped (pytest)",
 		Contract: loop.Contract{Hash: hash, Base: "2c9deac54712", Tools: []string{"*"}, Sealed: seals},
 		Spec: spec.Spec{
 			Goal: long, Repo: spec.Repo{Base: "main"}, Scope: []string{strings.Repeat("src/*.py ", 40)}, NewFiles: "deny",
@@ -47,7 +47,7 @@ func TestTheSummaryOfAContractFitsOnAScreen(t *testing.T) {
 	for _, line := range lines {
 		require.LessOrEqual(t, runewidth.StringWidth(line), 80, line)
 	}
-	for _, want := range []string{"goal", "src/*.py", "(5 files)", "lower is better", "pytest -q — 6 passed, 1 skipped (pytest)", "30 files, 1 name of files", "sh '/tmp/my agent.sh'; tools: *", "1 iteration", "34051.6", "full (8 of 8", hash} {
+	for _, want := range []string{"goal", "src/*.py", "(5 files)", "lower is better", "pytest -q — 6 passed, 1 skipped (pytest)", "30 files, 1 name of files", "sh '/tmp/my agent.sh'; tools: *", "1 iteration", "34051.6 ± 2 % an evaluation", "full (8 of 8", hash} {
 		require.Contains(t, strings.Join(strings.Fields(text), " "), want)
 	}
 	require.Contains(t, text, " …\n", "what is cut says so")
