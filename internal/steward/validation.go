@@ -27,6 +27,15 @@ func AfterRecord(s State, out act.TasksRecorded) (events []loop.Event) {
 	return append(append(events, s.drifted(out.Drift)...), s.passed(out.Well)...)
 }
 
+// Unanswered returns what a validation has found without the drift that a person has answered since it began, in the
+// state before: it may have looked at the world before the answer took effect. The next validation sees what is so.
+func (s State) Unanswered(before State, found []task.Drift) []task.Drift {
+	return slices.DeleteFunc(slices.Clone(found), func(d task.Drift) bool {
+		known := func(other task.Drift) bool { return same(other, d) }
+		return slices.ContainsFunc(before.Drift, known) && !slices.ContainsFunc(s.Drift, known)
+	})
+}
+
 // AfterValidation returns what follows from comparing the world with the record (S11, S12): drift, contradictions
 // within the state, slots that schedules missed, and health checks that fail (S5).
 func AfterValidation(s State, c charter.Charter, v act.Validated) []loop.Event {

@@ -148,6 +148,22 @@ func TestS12_ALedgerInTheRepositoryCanBePutBack(t *testing.T) {
 	}
 }
 
+func TestS12_WhatWasAnsweredDuringAValidationIsNotFoundAgain(t *testing.T) {
+	a, b := task.Drift{Name: task.DriftLedger, What: "a"}, task.Drift{Name: task.DriftLedger, What: "b"}
+	for name, c := range map[string]struct{ before, now, found, want []task.Drift }{
+		"new":                    {nil, nil, []task.Drift{a}, []task.Drift{a}},
+		"open":                   {[]task.Drift{a}, []task.Drift{a}, []task.Drift{a}, []task.Drift{a}},
+		"answered":               {[]task.Drift{a}, nil, []task.Drift{a}, nil},
+		"another was answered":   {[]task.Drift{a, b}, []task.Drift{b}, []task.Drift{a, b}, []task.Drift{b}},
+		"answered and elsewhere": {[]task.Drift{a}, nil, []task.Drift{{Name: a.Name, What: a.What, Theirs: "x"}}, nil},
+		"opened meanwhile":       {nil, []task.Drift{a}, []task.Drift{a}, []task.Drift{a}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.ElementsMatch(t, c.want, State{Drift: c.now}.Unanswered(State{Drift: c.before}, c.found))
+		})
+	}
+}
+
 func TestS12_AStateThatContradictsItselfIsDrift(t *testing.T) {
 	o := open(t, limits())
 	o.submit(task.Task{ID: "a", Body: "x"}, task.T1)

@@ -160,7 +160,13 @@ func (r *run) validate(ctx workflow.Context) error {
 	if err := r.execute(ctx, act.ValidateName, "is everything as recorded?", in, &out); err != nil {
 		return err
 	}
-	if err := r.follow(ctx, func(s steward.State) []loop.Event { return steward.AfterValidation(s, r.charter, out) }); err != nil {
+	err := r.follow(ctx, func(now steward.State) []loop.Event {
+		unanswered := out
+		unanswered.Drift = now.Unanswered(s, out.Drift)
+		r.due = r.due || len(unanswered.Drift) < len(out.Drift)
+		return steward.AfterValidation(now, r.charter, unanswered)
+	})
+	if err != nil {
 		return err
 	}
 	for _, id := range loops {

@@ -275,6 +275,34 @@ func TestALoopThatEndsWhileItIsAdoptedIsDone(t *testing.T) {
 	require.Empty(t, w.specs, "it was not started once more")
 }
 
+// The answer takes effect while a validation, which has seen the difference before, is under way.
+func TestS12_AnAnswerDuringAValidationIsNotAskedForAgain(t *testing.T) {
+	w := setUp(t)
+	var looks int
+	w.differs = func() []task.Drift {
+		looks++
+		moved := []task.Drift{{Name: task.DriftLedger, What: "l", Text: "it was moved", Restorable: true}}
+		switch looks {
+		case 1:
+			return moved
+		case 2:
+			w.env.SignalWorkflow("answer", json.RawMessage(`{"choice":"restore","by":"ann"}`))
+			return moved
+		case 3:
+			require.Empty(t, w.state().Gates)
+		}
+		return nil
+	}
+	w.run()
+	var opened int
+	for _, e := range w.ledger {
+		if e.Type == loop.GateOpened {
+			opened++
+		}
+	}
+	require.Equal(t, 1, opened)
+}
+
 // Between reading a loop and starting it, somebody else may start a loop with that name.
 func TestALoopOfAnotherThatTookTheNameIsNotTheTasks(t *testing.T) {
 	for unseen, begun := range map[int]bool{1: true, 2: false} {

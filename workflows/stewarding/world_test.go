@@ -33,6 +33,7 @@ type world struct {
 	drift     []task.Drift // what the next entry finds in the project
 	well      []task.Drift // and what it finds right again
 	mended    []string
+	differs   func() []task.Drift // what a validation finds
 	validated int
 	slots     []int  // where each validation began
 	stop      string // which loop-stop file asks for the end
@@ -125,8 +126,12 @@ func (w *world) read(_ context.Context, in act.ReadChild) (act.ChildRead, error)
 func (w *world) validate(_ context.Context, in act.Validate) (act.Validated, error) {
 	w.slots = append(w.slots, in.Slots["nightly"].Counted)
 	w.validated++
+	var drift []task.Drift
+	if w.differs != nil {
+		drift = w.differs()
+	}
 	return act.Validated{
-		Governance: w.governance, Missed: map[string]int{"nightly": 0}, Slots: map[string]task.Slots{"nightly": {Counted: in.Slots["nightly"].Counted + 1}},
+		Drift: drift, Governance: w.governance, Missed: map[string]int{"nightly": 0}, Slots: map[string]task.Slots{"nightly": {Counted: in.Slots["nightly"].Counted + 1}},
 	}, nil
 }
 
