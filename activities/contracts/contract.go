@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"pawl/activities/hosted"
 	"pawl/internal/act"
 	"pawl/internal/fault"
@@ -33,6 +35,7 @@ type Drawn struct {
 	Clash    []string // those of them that are sealed
 	Warnings []string // what a person should know before approving
 	Unsealed []string // folders that commands name and that may change
+	Links    []string // the paths of submodules
 	Seals    seal.Set
 	Read     func(file string) string
 	modes    map[string]string
@@ -60,7 +63,10 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	for i, e := range entries {
 		d.Names[i], blobs[e.Path] = e.Path, e
 		d.modes[e.Path] = e.Mode
-		if s.Match(e.Path) {
+		switch {
+		case e.Mode == git.ModeGitlink:
+			d.Links = append(d.Links, e.Path)
+		case s.Match(e.Path):
 			d.InScope++
 		}
 	}
@@ -157,6 +163,10 @@ func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
 		return f
 	}
 	delivers := s.Kind == kind.Deliver.Name
+	if links := d.onlyLinks(s.Scope); len(links) > 0 {
+		return fault.New(fault.PreconditionFailed, "the scope matches nothing but submodules, which can't change: %s", git.QuoteSome(links)).
+			Advise("Start a loop in the submodule's own repository, or add files of this one to `scope`.")
+	}
 	switch {
 	case d.InScope == 0 && delivers && s.NewFiles == spec.Allow: // it writes the first ones
 		return nil
@@ -171,6 +181,31 @@ func (d Drawn) Closed(ws *hosted.Workspace, s spec.Spec) *fault.Error {
 			Advise("Sealed are the files of `protect`, files that guard names, files that verify, test and check run, and tests that guard and test find. To let tests change, name them in `scope` (tests/**, **/*_test.go). To let other files change, name them in a separate script, such as check.sh, and not in the command.")
 	}
 	return nil
+}
+
+// onlyLinks returns the submodules that a scope leads into, if it leads nowhere else.
+func (d Drawn) onlyLinks(scope []string) []string {
+	if d.InScope > 0 {
+		return nil
+	}
+	var links []string
+	for _, glob := range scope {
+		into := list.Filter(d.Links, func(link string) bool { return leadsInto(glob, link) })
+		if len(into) == 0 {
+			return nil
+		}
+		links = append(links, into...)
+	}
+	slices.Sort(links)
+	return slices.Compact(links)
+}
+
+// leadsInto reports whether what a glob matches is a submodule, or in one.
+func leadsInto(glob, link string) bool {
+	glob = spec.Tidy(glob)
+	folder, _ := doublestar.SplitPattern(glob)
+	inside := folder == link || strings.HasPrefix(folder, link+"/")
+	return inside || doublestar.MatchUnvalidated(glob, link)
 }
 
 // maxAttributes limits how much of a .gitattributes is read. Git itself ignores larger ones.

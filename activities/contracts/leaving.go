@@ -54,6 +54,9 @@ func (o outlook) notes(ctx context.Context) ([]string, error) {
 		notes = append(notes, "these links lead out of the repository, and find nothing in a loop's trees: "+git.QuoteSome(links)+
 			". Commit what they lead to, or make them absolute and name the folder in sandbox.allow")
 	}
+	if submodules := o.submodules(); len(submodules) > 0 {
+		notes = append(notes, "what is in submodules can't change, and a loop's trees have it only if setup.command fetches it: "+git.QuoteSome(submodules))
+	}
 	if paths := o.paths(); len(paths) > 0 {
 		notes = append(notes, "these paths leave the repository, and a loop's trees are elsewhere: "+git.QuoteSome(paths)+
 			". Name what is there by its absolute path, or let setup.command fetch it")
@@ -63,6 +66,17 @@ func (o outlook) notes(ctx context.Context) ([]string, error) {
 			". Commands start at the root of a loop's tree: write relative paths")
 	}
 	return notes, nil
+}
+
+// submodules returns the paths of the base's submodules.
+func (o outlook) submodules() []string {
+	var paths []string
+	for _, e := range o.entries {
+		if e.Mode == git.ModeGitlink {
+			paths = append(paths, e.Path)
+		}
+	}
+	return paths
 }
 
 // repository returns the commands, and the files that they run, which name the user's repository by its path.
