@@ -44,7 +44,13 @@ type pushes struct {
 	keptDue bool      // the due push includes the branch
 	last    time.Time // when the last kept change was pushed
 	refused string    // why the last push was refused, until that is reported
-	untaken string    // why the last push was refused, until a push is accepted
+	untaken refusal   // why the last push was refused, until a push is accepted
+}
+
+// refusal is why a push was refused.
+type refusal struct {
+	why  string // "" if it was not
+	said string // what the other side printed: it may have a time or a number that is new with each push
 }
 
 // Push pushes branch and ledger to the user's repository, after a push that may be under way. If the repository
@@ -76,20 +82,21 @@ func (ws *Workspace) pushHere(ctx context.Context, branch bool) (refused string,
 		err = ws.send(ctx, refs)
 	}
 	var no *userrepo.Refused
+	var found refusal
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &no):
-		refused = ws.notTaken(no)
+		found = ws.notTaken(no)
 	case err != nil:
-		refused = fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, err)
+		found.why = fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, err)
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	if refused == "" && !branch { // an earlier refusal concerned the branch
+	if found.why == "" && !branch { // an earlier refusal concerned the branch
 		return "", nil
 	}
-	return ws.news(ctx, refused), nil
+	return ws.news(ctx, found), nil
 }
 
 // send pushes refs to the repository on this host.
@@ -104,9 +111,9 @@ func (ws *Workspace) send(ctx context.Context, refs []string) error {
 
 // news records why a push was refused, "" if it was not. It returns and logs that if the push before was not refused for
 // the same reason; else it returns "". The caller holds ws.mu.
-func (ws *Workspace) news(ctx context.Context, refused string) string {
-	before := ws.pushes.untaken
-	ws.pushes.untaken = refused
+func (ws *Workspace) news(ctx context.Context, found refusal) string {
+	refused, before := found.why, ws.pushes.untaken.why
+	ws.pushes.untaken = found
 	if r := ws.Record; r.Closed { // nothing else pushes it
 		if r.Unpushed = refused != ""; r.Unpushed || ws.Unpushed {
 			if err := workspace.Write(ws.Machine.Home, r); err != nil {
@@ -117,19 +124,20 @@ func (ws *Workspace) news(ctx context.Context, refused string) string {
 	if refused == "" || refused == before {
 		return ""
 	}
+	refused += found.said
 	ws.Machine.Logger.Warn("push refused", "loop", ws.Loop, "reason", refused)
 	ws.Machine.Telemetry.PushRefused(ctx)
 	return refused
 }
 
 // notTaken returns, in words, what the repository refused, and what to do if the user has moved the loop's branch.
-func (ws *Workspace) notTaken(no *userrepo.Refused) string {
+func (ws *Workspace) notTaken(no *userrepo.Refused) refusal {
 	text := fmt.Sprintf("%s was refused by %s: %s", no.Ref, ws.Repo, no.Reason)
 	if name := git.BranchName(ws.Branch); no.Moved && no.Ref == ws.Branch {
 		text += fmt.Sprintf(". Somebody has moved the branch %s there, and pawl keeps the loop's work. Rename that branch (git branch -m %s %s-moved), "+
 			"and the next push brings the loop's own", name, shell.Quote(name), shell.Quote(name))
 	}
-	return text
+	return refusal{why: text, said: no.Saying()}
 }
 
 // PushSoon pushes the ledger in the background, with branch also the kept changes: a push costs as much as three
@@ -241,7 +249,7 @@ func (ws *Workspace) Publish(ctx context.Context, branch bool) error {
 	bounded, cancel := context.WithTimeout(ctx, pushLimit)
 	defer cancel()
 	began := time.Now()
-	why, err := ws.advance(bounded, head)
+	found, err := ws.advance(bounded, head)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -250,44 +258,44 @@ func (ws *Workspace) Publish(ctx context.Context, branch bool) error {
 			return Refuse(f)
 		}
 		ws.pushes.awayUntil = time.Now().Add(min(time.Since(began), patience))
-		why = fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, userrepo.Unreached(ws.Repo, err))
+		found.why = fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, userrepo.Unreached(ws.Repo, err))
 	}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.pushes.refused = cmp.Or(ws.news(ctx, why), ws.pushes.refused)
+	ws.pushes.refused = cmp.Or(ws.news(ctx, found), ws.pushes.refused)
 	return nil
 }
 
-// advance pushes once. why says why the repository refused something. The error is a fault if another host has the
+// advance pushes once. found says why the repository refused something. The error is a fault if another host has the
 // loop, else it says why git could not reach the repository.
-func (ws *Workspace) advance(ctx context.Context, head string) (why string, err error) {
+func (ws *Workspace) advance(ctx context.Context, head string) (found refusal, err error) {
 	repo, err := ws.Repository()
 	if err != nil {
-		return "", err
+		return found, err
 	}
 	defer repo.Close()
 	err = userrepo.Push(ctx, ws.Objects, repo, head+":"+ws.Ledger)
 	var refused *userrepo.Refused
 	if errors.As(err, &refused) { // whatever was refused: what counts is where the ledger is there
 		if f := ws.behind(ctx, repo, head); f != nil {
-			return "", f
+			return found, f
 		}
 		return ws.notTaken(refused), nil
 	}
 	if err != nil || !ws.pushes.branchDue || ws.Branch == "" {
-		return "", err
+		return found, err
 	}
 	crash.At("push.ledger")
 	s, err := ws.Book.State(ctx, head)
 	if err != nil {
-		return "", err
+		return found, err
 	}
 	err = userrepo.Push(ctx, ws.Objects, repo, s.Head+":"+ws.Branch)
 	if errors.As(err, &refused) {
 		return ws.notTaken(refused), nil
 	}
 	ws.pushes.branchDue = err != nil
-	return "", err
+	return found, err
 }
 
 // behind returns a fault if the ledger in the repository is not a predecessor of head.

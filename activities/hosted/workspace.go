@@ -215,7 +215,7 @@ func (a *Workspaces) CloseTrees(ctx context.Context, ws *Workspace) error {
 	r := ws.Record // others may be reading that
 	r.Closed, r.ClosedAt = true, time.Now()
 	ws.mu.Lock()
-	r.Unpushed = ws.pushes.untaken != ""
+	r.Unpushed = ws.pushes.untaken.why != ""
 	ws.mu.Unlock()
 	a.mu.Lock()
 	delete(a.workspaces, ws.Ref)

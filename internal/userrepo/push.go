@@ -191,16 +191,25 @@ func FetchAs(ctx context.Context, s *store.Store, source Repo, as map[string]str
 type Refused struct {
 	Ref    string // the ref in the other repository
 	Reason string // in git's words
+	Said   string // what the other side printed, for example its hook, in one line; "" for nothing
 	Do     string // what it means or what helps, "" if that is not known
 	Moved  bool   // the ref is not where pawl left it
 }
 
 func (e *Refused) Error() string {
-	text := fmt.Sprintf("%s was not taken: %s", e.Ref, e.Reason)
+	text := fmt.Sprintf("%s was not taken: %s%s", e.Ref, e.Reason, e.Saying())
 	if e.Do != "" {
 		text += "; " + e.Do
 	}
 	return text
+}
+
+// Saying returns what the other side printed, to be added to a sentence.
+func (e *Refused) Saying() string {
+	if e.Said == "" {
+		return ""
+	}
+	return "; it says: " + e.Said
 }
 
 const movedThere = "the ref has been moved there"
@@ -251,10 +260,34 @@ func push(ctx context.Context, s *store.Store, to Repo, options []string, refspe
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if r := parseRefused(out); r != nil {
-		return r
+	r := parseRefused(out)
+	if r == nil {
+		return err
 	}
-	return err
+	if failed := git.Failure(err); failed != nil {
+		r.Said = remoteSaid(failed.Stderr)
+	}
+	return r
+}
+
+// mostSaid limits what is repeated of what the other side printed, in bytes.
+const mostSaid = 500
+
+// remoteSaid returns the lines that the other side printed during a push, as one line. Git marks them.
+func remoteSaid(stderr string) string {
+	var lines []string
+	for line := range strings.Lines(stderr) {
+		said, marked := strings.CutPrefix(line, "remote:")
+		said = strings.TrimSpace(said)
+		if marked && said != "" {
+			lines = append(lines, git.Printable(git.Redact(said)))
+		}
+	}
+	text := strings.Join(lines, " / ")
+	if len(text) <= mostSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostSaid], "") + "…"
 }
 
 // parseRefused reads `git push --porcelain`: "<flag>\t<from>:<to>\t<summary> (<reason>)".

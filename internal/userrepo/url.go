@@ -158,7 +158,7 @@ func LandAt(ctx context.Context, s *store.Store, l Landing) error {
 	}
 	err := Move(ctx, s, l.Repo, "refs/heads/"+l.Branch, l.To, l.From)
 	if refused, ok := errors.AsType[*Refused](err); ok {
-		return &Precondition{Code: ReadOnly, What: fmt.Sprintf("%s does not take the branch %s: %s", git.Quote(l.Repo.Address), git.Quote(l.Branch), refused.Reason),
+		return &Precondition{Code: ReadOnly, What: fmt.Sprintf("%s does not take the branch %s: %s", git.Quote(l.Repo.Address), git.Quote(l.Branch), refused.Reason+refused.Saying()),
 			Do: "see what it asks for (a protected branch?), or take the loop's branch through its own review, or the change as a patch (--how patch)"}
 	}
 	return Unreached(l.Repo.Address, err)

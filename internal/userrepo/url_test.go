@@ -102,9 +102,18 @@ func TestMoveIsACompareAndSwap(t *testing.T) {
 	var refused *userrepo.Refused
 	require.ErrorAs(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", second, first), &refused)
 	require.Contains(t, refused.Error(), "a hook there refuses it")
+	require.Contains(t, refused.Error(), "it says: not here")
 	var pre *userrepo.Precondition
 	require.ErrorAs(t, userrepo.LandAt(ctx, s, userrepo.Landing{Repo: userrepo.At(url), Branch: "x", From: first, To: second}), &pre)
+	require.Contains(t, pre.What, "it says: not here")
 	require.Equal(t, first, at())
+
+	gittest.Write(t, hook, "#!/bin/sh\nprintf 'POLICY: see \\033[1mhttps://ann:hush@example.com/p\\n\\n  ask Ann\\n' >&2; exit 1\n")
+	require.ErrorAs(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", second, first), &refused)
+	require.True(t, strings.HasPrefix(refused.Said, `POLICY: see \033[1mhttps://example.com/p / ask Ann`), refused.Said)
+	gittest.Write(t, hook, "#!/bin/sh\nseq 1 5000 >&2; exit 1\n")
+	require.ErrorAs(t, userrepo.Move(ctx, s, userrepo.At(url), "refs/heads/x", second, first), &refused)
+	require.LessOrEqual(t, len(refused.Said), 510)
 }
 
 func TestFetchLedgerBringsTheCodeAlong(t *testing.T) {
