@@ -100,7 +100,8 @@ func (ws *Workspace) RestoreLedger(ctx context.Context, head, seen string) (refu
 	case errors.As(err, &fenced):
 		return "", nil
 	case errors.As(err, &no):
-		return ws.notTaken(no), nil
+		found := ws.notTaken(no)
+		return found.why + found.said, nil
 	case err != nil:
 		return fmt.Sprintf("pawl can't push to %s: %v", ws.Repo, err), nil
 	}
