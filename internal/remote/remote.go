@@ -4,7 +4,9 @@
 package remote
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -246,6 +248,28 @@ func limited(err error, now time.Time) error {
 		if wait, bad := time.ParseDuration(other.Response.Header.Get("Retry-After") + "s"); bad == nil {
 			return &RateLimited{now.Add(wait)}
 		}
+	}
+	return explained(err)
+}
+
+// explained returns what an answer that can't be used means, in words. The host wrote its message.
+func explained(err error) error {
+	var refused *github.ErrorResponse
+	if errors.As(err, &refused) && refused.Response != nil {
+		code := refused.Response.StatusCode
+		text := fmt.Sprintf("it answers %d %s", code, incoming.Line(cmp.Or(refused.Message, http.StatusText(code))))
+		switch code {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			text += " (see remote.tokenFile)"
+		case http.StatusNotFound:
+			text += ": there is no such project, or the token may not read it (see remote.api and remote.tokenFile)"
+		}
+		return errors.New(text)
+	}
+	var shape *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	if errors.As(err, &shape) || errors.As(err, &syntax) {
+		return errors.New("its answer is not what GitHub's API gives (see remote.api)")
 	}
 	return err
 }

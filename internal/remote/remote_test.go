@@ -205,3 +205,26 @@ func TestARemoteThatFailsIsAnError(t *testing.T) {
 	_, err = h.scan()
 	require.ErrorContains(t, err, "open work")
 }
+
+func TestS11_AnAnswerOfTheRemoteThatCannotBeUsedIsExplained(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		answer string
+		want   string
+	}{
+		"no such project": {404, `{"message": "Not Found"}`, "it answers 404 Not Found: there is no such project, or the token may not read it (see remote.api and remote.tokenFile)"},
+		"token refused":   {401, `{"message": "Bad credentials"}`, "it answers 401 Bad credentials (see remote.tokenFile)"},
+		"not allowed":     {403, `{"message": "Resource not accessible"}`, "it answers 403 Resource not accessible (see remote.tokenFile)"},
+		"no message":      {500, ``, "it answers 500 Internal Server Error"},
+		"hostile message": {500, `{"message": "a\u001b[2J\nb\u202ec"}`, "it answers 500 a[2J bc"},
+		"an object":       {200, `{}`, "its answer is not what GitHub's API gives (see remote.api)"},
+		"a page":          {200, `<html>`, "its answer is not what GitHub's API gives (see remote.api)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := serve(t)
+			h.status["/api/repos/acme/shop/issues"], h.answers["/api/repos/acme/shop/issues"] = c.status, c.answer
+			_, err := h.scan()
+			require.EqualError(t, err, "reading the remote's open work: "+c.want)
+		})
+	}
+}

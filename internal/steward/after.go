@@ -13,6 +13,7 @@ import (
 	"pawl/internal/detect"
 	"pawl/internal/evidence"
 	"pawl/internal/fault"
+	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/task"
 )
@@ -91,13 +92,29 @@ func (n *next) meetings(all []act.Meeting) string {
 		}
 		tasks[m.On] = append(tasks[m.On], m.Task)
 	}
-	for i, files := range on {
-		on[i] = strings.Join(tasks[files], ", ") + " (" + files + ")"
-	}
 	if len(on) == 0 {
 		return ""
 	}
-	return "other tasks may change the same files: " + strings.Join(on, "; ")
+	shown := list.Map(on[:min(len(on), mostMeetings)], func(files string) string {
+		return firstNames(tasks[files]) + " (" + files + ")"
+	})
+	text := "other tasks may change the same files: " + strings.Join(shown, "; ")
+	if n := len(on) - len(shown); n > 0 {
+		text += fmt.Sprintf("; and in %d more places", n)
+	}
+	return text
+}
+
+// mostMeetings is how many of these names and files a warning shows: every plan has such a warning.
+const mostMeetings = 5
+
+// firstNames returns the first of these names, and how many there are more.
+func firstNames(names []string) string {
+	text := strings.Join(names[:min(len(names), mostMeetings)], ", ")
+	if n := len(names) - mostMeetings; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
 }
 
 // question asks a person about a task's plan. Several points are shown as a list; of very many, only the first.

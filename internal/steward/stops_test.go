@@ -350,6 +350,16 @@ func TestOneWarningNamesAllTasksOnTheSameFiles(t *testing.T) {
 	require.Equal(t, []string{"other tasks may change the same files: one, three (work/a); two (new files in docs/**)"},
 		plan(act.Meeting{Task: "one", On: "work/a"}, act.Meeting{Task: "over", On: "work/a"}, act.Meeting{Task: "two", On: "new files in docs/**"}, act.Meeting{Task: "three", On: "work/a"}))
 	require.Empty(t, plan(act.Meeting{Task: "over", On: "work/a"}))
+
+	var same, apart []act.Meeting
+	for i := range 7 {
+		name := fmt.Sprintf("t%d", i)
+		o.submit(task.Task{ID: name, Body: "x"}, task.T1)
+		same = append(same, act.Meeting{Task: name, On: "work/a"})
+		apart = append(apart, act.Meeting{Task: name, On: name})
+	}
+	require.Equal(t, []string{"other tasks may change the same files: t0, t1, t2, t3, t4 and 2 more (work/a)"}, plan(same...))
+	require.Equal(t, []string{"other tasks may change the same files: t0 (t0); t1 (t1); t2 (t2); t3 (t3); t4 (t4); and in 2 more places"}, plan(apart...))
 }
 
 func TestAnAnswerAtALoopDoesNotTakeAPlaceThatAnotherHas(t *testing.T) {

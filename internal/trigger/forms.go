@@ -43,7 +43,7 @@ type form struct {
 
 var (
 	errUnsigned = errors.New("the delivery does not prove that its sender has this trigger's secret")
-	errStale    = errors.New("the delivery was signed more than 5 minutes ago, or this machine's clock is wrong")
+	errStale    = errors.New("the time at which the delivery was signed differs by more than 5 minutes from this machine's clock")
 	errSecret   = errors.New("the trigger's secret cannot be used")
 )
 
