@@ -177,7 +177,7 @@ func (l *deliver) unchanged(ctx workflow.Context) (leftovers []string, err error
 		if len(out.Altered) > 0 {
 			return nil, unready(c.name, c.command, out.Ending(), out, govern.AlteredAdvice(c.name, out.Altered))
 		}
-		leftovers, l.guardTested = out.Leftovers, out.Tested // guard is the last
+		leftovers, l.guardTested = out.Leftovers, l.testedBy(out) // guard is the last
 		if !out.OK() {
 			l.Emit(ctx, loop.Event{Type: loop.Warned, Step: c.name, Reason: fmt.Sprintf(
 				"the %s command fails on the unchanged code (%s), so every change that does not mend that is undone: `%s`%s", c.name, out.Ending(), c.command, where(out))})

@@ -112,7 +112,7 @@ func (l *improve) prepare(ctx workflow.Context) error {
 			}
 			return unready("guard", l.spec.Guard.Command, guard.Ending(), guard, advice)
 		}
-		l.guardTested = guard.Tested
+		l.guardTested = l.testedBy(guard)
 		tests, leftovers = guard.Tests, loop.Union(leftovers, guard.Leftovers)
 	}
 	if err := l.checkUnchanged(ctx); err != nil {

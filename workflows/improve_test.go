@@ -147,6 +147,33 @@ func TestP0_WhatTheGuardTestedIsSaid(t *testing.T) {
 	require.Equal(t, 6, known[1].Passed)
 }
 
+// TestP0_VanishedTestsAreNotedOnce, although each later change lacks them too.
+func TestP0_VanishedTestsAreNotedOnce(t *testing.T) {
+	changes := map[int][]try{1: {{Says: "a", Metric: "20"}}, 2: {{Says: "b", Metric: "30"}}, 3: {{Says: "c", Metric: "40"}}}
+	w := newWorld(t, changes)
+	var logs []string
+	w.stepping = func(ctx context.Context, in asked) (stepped, error) {
+		out, err := w.step(ctx, in)
+		if in.Key.Name != "guard" {
+			return out, err
+		}
+		out.Tested, out.Log = &loop.Tested{Format: "tap", Passed: 2}, "logs"
+		if in.Known != nil {
+			logs = append(logs, in.Known.Log)
+			out.Vanished = "gone: a"
+		}
+		if in.Key.Iteration == 3 {
+			out.Vanished = "gone: a, b"
+		}
+		return out, err
+	}
+	doc := specOf(map[string]any{"guard": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 3}})
+	p := play(t, w, doc, nil)
+	noted := list.Map(p.events(loop.Warned), func(e loop.Event) string { return e.Step + " " + e.Reason })
+	require.Equal(t, []string{"guard gone: a", "guard gone: a, b"}, noted)
+	require.Equal(t, []string{"logs", "logs", "logs"}, logs, "the log of the unchanged code has the names")
+}
+
 func TestP55_GuardIsReworkedTwiceThenDiscarded(t *testing.T) {
 	doc := specOf(map[string]any{"guard": map[string]any{"command": "check"}, "limits": map[string]any{"iterations": 1}})
 	t.Run("all attempts fail", func(t *testing.T) {

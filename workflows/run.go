@@ -64,6 +64,7 @@ type run struct {
 	guardRuns   bool
 	guardTested *loop.Tested // what it tested there, nil if that is not known
 	notes       []string     // what a person should know before approving the contract
+	goneNoted   string       // the last warning of tests that vanished
 
 	// In a run for one candidate (aside): which candidate, and the desk on which it is made.
 	candidate *loop.Candidate
@@ -240,6 +241,15 @@ func (r *run) noteForContract(ctx workflow.Context, step, text string) {
 	if c := r.State().Contract; c == nil || c.ApprovedAt == nil {
 		r.notes = append(r.notes, text)
 	}
+}
+
+// noteGone records that tests vanished, once for each set of tests.
+func (r *run) noteGone(ctx workflow.Context, text string) {
+	if text == "" || text == r.goneNoted {
+		return
+	}
+	r.goneNoted = text
+	r.Emit(ctx, loop.Event{Type: loop.Warned, Step: "guard", Reason: text})
 }
 
 // resume continues from a ledger that another run has left, on this or another host. An iteration that was under way

@@ -79,6 +79,7 @@ type stepped struct {
 	Leftovers                  []string
 	Altered                    []string
 	Failing                    *act.Failing
+	Vanished                   string
 	Files                      int  // of a canary
 	Unmoved, Hollow            bool // of a canary
 	Emptied                    int

@@ -63,7 +63,17 @@ func (r *run) runGuard(ctx workflow.Context, begin ...func(*act.Step)) (act.Outc
 	for _, do := range begin {
 		do(&g.Step)
 	}
-	return step[act.Outcome](ctx, r, act.GuardName, g.Command, &g)
+	out, err := step[act.Outcome](ctx, r, act.GuardName, g.Command, &g)
+	r.noteGone(ctx, out.Vanished)
+	return out, err
+}
+
+// testedBy returns what the guard tested on the unchanged code, with the log that names the tests.
+func (r *run) testedBy(guard act.Outcome) *loop.Tested {
+	if guard.Tested != nil && r.rules >= 6 {
+		guard.Tested.Log = guard.Log
+	}
+	return guard.Tested
 }
 
 // canary breaks the code in scope and ends the loop if the commands that guard it do not notice. Without a command

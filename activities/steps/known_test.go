@@ -8,6 +8,7 @@ import (
 
 	"pawl/activities/steps"
 	"pawl/internal/act"
+	"pawl/internal/loop"
 	"pawl/test/actest"
 )
 
@@ -89,6 +90,42 @@ func TestAGuardThatNamesFailuresHasFailed(t *testing.T) {
 			require.Equal(t, "exits 0 but names failures: 1 failed, 1 passed (tap)", out.Tested.String())
 		}
 	}
+}
+
+// TestTestsThatVanishAreNamed, although as many pass as on the unchanged code: it is said, and decides nothing.
+func TestTestsThatVanishAreNamed(t *testing.T) {
+	t.Parallel()
+	l, env, _ := actest.BeginLogged(t)
+	env.RegisterActivity(l.Guard)
+	run := func(n int, command string, known *loop.Tested) (out act.Outcome) {
+		in := act.Guard{Step: l.Step(0), Command: command, Known: known}
+		in.Key.Attempt, in.Intact = n, true
+		value, err := env.ExecuteActivity(l.Guard, in)
+		require.NoError(t, err)
+		require.NoError(t, value.Get(&out))
+		return out
+	}
+	const two = `printf 'ok 1 - a\nok 2 - b in 3ms\n1..2\n'`
+	base := run(0, two, nil)
+	base.Tested.Log = base.Log
+	for i, c := range []struct{ command, gone string }{
+		{two, ""},
+		{`printf 'ok 1 - a\nok 2 - b in 9ms\n1..2\n'`, ""},
+		{`printf 'ok 1 - b in 3ms\nok 2 - a\nok 3 - c\n1..3\n'`, ""},
+		{`printf 'ok 1 - a\nok 2 - c\nok 3 - d\n1..3\n'`, `: b in 3ms`},
+		{`printf 'ok 1 - c\nok 2 - d\n1..2\n'`, `: a, b in 3ms`},
+	} {
+		out := run(i+1, c.command, base.Tested)
+		require.True(t, out.OK(), c.command)
+		want := c.gone
+		if want != "" {
+			want = "tests that passed on the unchanged code are no longer among those that pass" + want
+		}
+		require.Equal(t, want, out.Vanished, c.command)
+	}
+	lost := *base.Tested
+	lost.Log += "-gone"
+	require.Empty(t, run(9, `printf 'ok 1 - c\nok 2 - d\n1..2\n'`, &lost).Vanished, "the host of the baseline is gone")
 }
 
 // TestL2_FewerTestsAreAFailure: a change that deletes a test, or leaves one out, does not pass.

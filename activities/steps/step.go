@@ -258,11 +258,30 @@ func (w *Work) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 		out.Tests = report.Passed
 		out.Failure = fewer(report.Passed, in.Tests)
 	}
+	if in.Known != nil {
+		err = w.gone(&out, in.Known.Log, report)
+	}
 	if known := in.Known; known != nil && report.Failed > known.Failed {
 		out.Failure, out.Failing = namesFailures(report), failing(report)
-		err = w.digested(&out)
+		err = errors.Join(err, w.digested(&out))
 	}
 	return out, err
+}
+
+// gone says which tests passed on the unchanged code, whose log is known, and are no longer there. It
+// decides nothing: a test may be renamed. If another host has the log, nothing is known.
+func (w *Work) gone(out *act.Outcome, known string, report testreport.Report) error {
+	if known == "" || !out.OK() {
+		return nil
+	}
+	printed, err := outputsOf(known)
+	if err != nil {
+		return fmt.Errorf("reading what the guard printed on the unchanged code: %w", err)
+	}
+	if names := testreport.Gone(testreport.Read(printed...), report); len(names) > 0 {
+		out.Vanished = "tests that passed on the unchanged code are no longer among those that pass: " + git.QuoteSome(names)
+	}
+	return nil
 }
 
 // namesFailures says that a command exits 0, although tests failed.

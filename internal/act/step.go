@@ -91,8 +91,10 @@ type Outcome struct {
 	Tail        string        `json:"tail,omitempty"`       // the last lines, for people
 	Stop        string        `json:"stop,omitempty"`       // which loop-stop file asks for the end, "" for none
 	Warning     string        `json:"warning,omitempty"`
-	Tests       int           `json:"tests,omitempty"` // of a guard: how many passed, if its output says that
-	Of          string        `json:"of,omitempty"`    // on disk: the commit that the step was run on
+	// Vanished says which tests passed on the unchanged code and no longer do. It is a note: nothing failed.
+	Vanished string `json:"vanished,omitempty"`
+	Tests    int    `json:"tests,omitempty"` // of a guard: how many passed, if its output says that
+	Of       string `json:"of,omitempty"`    // on disk: the commit that the step was run on
 	// Tested is what a guard that exits 0 has tested, as far as its output shows it.
 	Tested *loop.Tested `json:"tested,omitempty"`
 	// Failing are the tests that failed in a guard, as far as its output shows them.

@@ -13,6 +13,8 @@ type Tested struct {
 	Skipped  int    `json:"skipped,omitempty"`
 	Packages bool   `json:"packages,omitempty"` // packages are counted: the output names no tests
 	Partial  bool   `json:"partial,omitempty"`  // a part of the output was left out
+	// Log has the output of the run on the unchanged code, from rules version 6 on.
+	Log string `json:"log,omitempty"`
 	// Unbreakable says that no canary was tried, since pawl can break no code in scope.
 	Unbreakable bool `json:"unbreakable,omitempty"`
 }

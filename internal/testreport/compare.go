@@ -50,6 +50,36 @@ func Compare(before, after Report) Change {
 	return c
 }
 
+// Gone returns the IDs of tests that passed before and that the later run does not name: deleted, renamed, skipped.
+// Both reports must be results of Read. A name of which only noise differs, such as a time, is the same. It returns
+// none if the runs can't be compared, as tests or their names are missing.
+func Gone(before, after Report) (gone []string) {
+	switch {
+	case before.Format != after.Format, before.naming != after.naming:
+		return nil
+	case before.Partial, after.Partial, after.Broken, len(after.names) < len(after.passed), after.Failed > len(after.Failing):
+		return nil
+	}
+	failing := list.Set(after.IDs())
+	for _, t := range before.names {
+		_, passes := after.passed[hashOf(t.Package, t.Name)]
+		unit := t.Name == "" && before.naming // the tests of this package have names
+		if !passes && !unit && !failing[t.ID()] {
+			gone = append(gone, t.ID())
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	come := map[string]bool{}
+	for _, t := range after.names {
+		if _, passed := before.passed[hashOf(t.Package, t.Name)]; !passed {
+			come[normal(t.ID())] = true
+		}
+	}
+	return slices.DeleteFunc(gone, func(id string) bool { return come[normal(id)] })
+}
+
 // ran reports whether t passed in this run, if it is not among the failing tests.
 func (r Report) ran(t Test) bool {
 	_, itself := r.passed[hashOf(t.Package, t.Name)]

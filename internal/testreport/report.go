@@ -31,6 +31,7 @@ const (
 	MaxTests   = 1000      // failing tests that are listed
 	maxName    = 300       // bytes of a name
 	maxNamed   = 250_000   // tests that are told apart by name, passing and failing
+	maxNames   = 20_000    // passing tests whose names are kept
 	maxLine    = 64 << 10  // bytes of a line that are read
 	maxNodes   = 10_000    // tests whose package, or whose test that they are part of, is not known yet
 	maxPending = 16 << 20  // bytes of output kept of tests that have not ended yet
@@ -56,6 +57,7 @@ type Report struct {
 	Tail string `json:"tail,omitempty"`
 
 	passed map[uint64]struct{} // the tests and packages that passed, by hash
+	names  []Test              // the first maxNames of passed
 	naming bool                // passing tests are named in the output
 }
 
@@ -158,6 +160,7 @@ func Read(outputs ...[]byte) Report {
 			other.Passed, other.Skipped = other.Passed+r.Passed, other.Skipped+r.Skipped
 			other.naming = other.naming || r.naming
 			maps.Copy(other.passed, r.passed)
+			other.names = append(other.names, r.names...)
 			return other
 		}
 	}
@@ -236,8 +239,13 @@ func (c *collector) pass(pkg, name string) {
 func (c *collector) named(pkg, name string) {
 	pkg, name = clean(pkg), clean(name)
 	c.naming = c.naming || name != ""
-	if len(c.passed) < maxNamed {
-		c.passed[hashOf(pkg, name)] = struct{}{}
+	if len(c.passed) >= maxNamed {
+		return
+	}
+	before := len(c.passed)
+	c.passed[hashOf(pkg, name)] = struct{}{}
+	if len(c.passed) > before && len(c.names) < maxNames {
+		c.names = append(c.names, Test{Package: strings.Clone(pkg), Name: strings.Clone(name)})
 	}
 }
 

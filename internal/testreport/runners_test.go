@@ -176,3 +176,33 @@ func TestCTRF(t *testing.T) {
 		require.Zero(t, r.Failed)
 	}
 }
+
+// TestGone names the tests that passed before and are not there any more, where both runs name what passes.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	goJSON := func(tests ...string) string {
+		text := `{"Action":"pass","Package":"p"}` + "\n"
+		for _, name := range tests {
+			text += fmt.Sprintf(`{"Action":"pass","Package":"p","Test":%q}`+"\n", name)
+		}
+		return text
+	}
+	for _, c := range []struct {
+		before, after string
+		gone          []string
+	}{
+		{goJSON("A", "B"), goJSON("A", "B"), nil},
+		{goJSON("A", "B"), goJSON("B", "A", "C"), nil},
+		{goJSON("A", "B"), goJSON("A", "C"), []string{"p B"}},
+		{goJSON("A 0xc01", "B"), goJSON("A 0xc02", "B"), nil}, // only noise differs
+		{goJSON("A", "B"), goJSON("A") + `{"Action":"fail","Package":"p","Test":"B"}` + "\n", nil},
+		{goJSON("A", "B"), goJSON("A", "C") + "[pawl: 9 bytes left out here]\n", nil},
+		{goJSON("A", "B"), "ok 1 - C\nok 2 - D\n1..2\n", nil}, // another format
+		{"ok  \tex/a\t0.1s\nok  \tex/b\t0.1s\n", "ok  \tex/a\t0.1s\nok  \tex/c\t0.1s\n", []string{"ex/b"}},
+		{"===== 2 passed in 0.05s =====\n", "===== 2 passed in 0.05s =====\n", nil}, // no names
+		{"", goJSON("A"), nil},
+	} {
+		gone := testreport.Gone(testreport.Read([]byte(c.before)), testreport.Read([]byte(c.after)))
+		require.ElementsMatch(t, c.gone, gone, "%s\nthen\n%s", c.before, c.after)
+	}
+}
