@@ -284,6 +284,7 @@ func (l *improve) make(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
+	l.tellLeftOut(ctx, out)
 	return l.made(ctx, "", out)
 }
 

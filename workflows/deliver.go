@@ -256,6 +256,7 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 	if err != nil {
 		return govern.Move{}, err
 	}
+	l.tellLeftOut(ctx, c)
 	judged := govern.GuardVerdict{Passed: true}
 	event := loop.Event{Type: loop.ChangeJudged, Step: "guard", Judgement: &loop.Judgement{Passed: true, Policy: l.spec.Guard.Policy, Iteration: l.State().Iteration}}
 	switch taken := commitVerdict(c); {
@@ -263,7 +264,7 @@ func (l *deliver) guard(ctx workflow.Context, _ govern.Move) (govern.Move, error
 		l.left = at == phase.Fix
 		last := l.State().LastTest
 		excused := last != nil && last.Tests != nil && last.Tests.Excused // it failed only where it did before the first write
-		if m := l.law().AfterAgent(l.course(), at, govern.AgentVerdict{NoChange: true, Excused: excused, Why: l.withheld()}); m.Do != govern.RunGuard {
+		if m := l.law().AfterAgent(l.course(), at, govern.AgentVerdict{NoChange: true, Excused: excused, Why: cmp.Or(l.withheld(), leftOut(c))}); m.Do != govern.RunGuard {
 			it.why = m.Reason
 			return m, nil
 		}

@@ -289,7 +289,8 @@ func (l *improve) commit(ctx workflow.Context, _ govern.Move) (govern.Move, erro
 	v := commitVerdict(c)
 	v.Repeated = known && !v.Nothing && v.Rule == ""
 	m := l.law().AfterCommit(l.tries(), v)
-	if why := l.withheld(); v.Nothing && why != "" {
+	l.tellLeftOut(ctx, c)
+	if why := cmp.Or(l.withheld(), leftOut(c)); v.Nothing && why != "" {
 		it.description = why + ": " + it.description
 	}
 	switch {

@@ -213,12 +213,20 @@ func (r *run) commitChange(ctx workflow.Context, in act.Commit) (act.Committed, 
 	}
 }
 
-// newFiles names as many new files of a change as fit on a line, and counts the others. The diff has all.
+// newFiles names new files of a change. The diff has all.
 func newFiles(c act.Committed) string {
-	const room = 300
-	all, named := max(c.NewFilesAll, len(c.NewFiles)), 0
+	all := max(c.NewFilesAll, len(c.NewFiles))
 	text := evidence.Counted(all, "new file") + govern.RunnableInWords(c.NewRunnable, all) + ": "
-	for _, name := range c.NewFiles {
+	return text + firstOf(c.NewFiles, all, wide-len(text))
+}
+
+// wide is how long a list of names may be.
+const wide = 300
+
+// firstOf names as many of all names as there is room for, and counts the others.
+func firstOf(names []string, all, room int) string {
+	text, named := "", 0
+	for _, name := range names {
 		if named > 0 && len(text)+len(name) > room {
 			break
 		}
@@ -232,6 +240,21 @@ func newFiles(c act.Committed) string {
 		text += fmt.Sprintf(" and %d more", all-named)
 	}
 	return text
+}
+
+// tellLeftOut tells what the agent changed in submodules, which is in no commit.
+func (r *run) tellLeftOut(ctx workflow.Context, c act.Committed) {
+	if what := leftOut(c); what != "" {
+		r.Emit(ctx, loop.Event{Type: loop.Warned, Step: "commit", Reason: what})
+	}
+}
+
+// leftOut says what of a change is in submodules, "" if nothing is.
+func leftOut(c act.Committed) string {
+	if len(c.LeftOut) == 0 {
+		return ""
+	}
+	return "what is in submodules can't change, so this is left out: " + firstOf(c.LeftOut, c.LeftOutAll, wide)
 }
 
 // committed records that the branch now has a commit that nobody has judged.

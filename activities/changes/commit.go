@@ -216,7 +216,11 @@ func described(change trees.Change) (out act.Committed, judged govern.Change, pa
 		}
 	}
 	judged.Unread = change.Unread
-	return act.Committed{Tree: change.Tree, Files: Quoted(paths), Area: evidence.Area(paths)}, judged, paths
+	out = act.Committed{
+		Tree: change.Tree, Files: Quoted(paths), Area: evidence.Area(paths),
+		LeftOut: Quoted(change.LeftOut), LeftOutAll: len(change.LeftOut),
+	}
+	return out, judged, paths
 }
 
 // Quoted names the first files of many.

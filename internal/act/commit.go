@@ -55,6 +55,9 @@ type Committed struct {
 	// Several says why the change is several at once, and not committed; Note, why it may be, or that it is large.
 	Several string `json:"several,omitempty"`
 	Note    string `json:"note,omitempty"`
+	// LeftOut is what was changed in submodules: no commit of this repository contains it.
+	LeftOut    []string `json:"leftOut,omitempty"`    // git-quoted, capped
+	LeftOutAll int      `json:"leftOutAll,omitempty"` // how many there are
 }
 
 // Take brings a candidate's change onto the loop's desk, on top of Head. It is taken unchanged if Head is the

@@ -135,6 +135,14 @@ func (v *visit) restore(ctx context.Context, commit string, o RestoreOptions) er
 		if err := v.cleanJudge(extras, before, record, o); err != nil {
 			return err
 		}
+	} else {
+		changed, err := v.changedInSubmodules(ctx, before.links, entries)
+		if err != nil {
+			return err
+		}
+		if len(changed) > 0 { // a judge would not have that
+			return fmt.Errorf("%s, which setup made in a submodule, was changed or removed", git.Quote(changed[0]))
+		}
 	}
 	g, gctx := panics.WithContext(ctx)
 	if !atCommit || unchanged < len(before.entries) {

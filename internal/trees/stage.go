@@ -27,9 +27,10 @@ type Change struct {
 	Files      []git.FileChange
 	Violations []Unaddable // not empty: the change cannot be committed, and Files lacks these
 	Unread     bool        // the change is longer than what a git.Reader gets
+	LeftOut    []string    // what is changed in submodules, and in no commit
 }
 
-// Empty reports whether nothing was changed.
+// Empty reports whether nothing was changed that a commit could contain.
 func (c Change) Empty() bool { return len(c.Files) == 0 && len(c.Violations) == 0 }
 
 // Unaddable is something in the tree that a commit can't or must not contain.
@@ -70,6 +71,7 @@ func (t *Tree) StageRead(ctx context.Context, head string, o StageOptions) (Chan
 	}
 	s := staging{StageOptions: o, visit: v, head: head, atHead: v.indexIsAt(head)}
 	c, err := s.run(ctx)
+	c.LeftOut = s.leftOut
 	if err != nil || c.Tree == "" {
 		return c, err
 	}
@@ -89,6 +91,7 @@ type staging struct {
 	attributes bool // there is a .gitattributes somewhere
 	excluded   []string
 	violations []Unaddable
+	leftOut    []string // in submodules
 }
 
 func (s *staging) run(ctx context.Context) (Change, error) {
@@ -219,6 +222,9 @@ func (s *staging) survey(ctx context.Context) (err error) {
 		if err := s.submodules(ctx, submodules); err != nil {
 			return err
 		}
+	}
+	if s.leftOut, err = s.changedInSubmodules(ctx, s.ix.links, entries); err != nil {
+		return fmt.Errorf("looking for changes in submodules: %w", err)
 	}
 	if err := s.tooLarge(ctx, large); err != nil {
 		return err

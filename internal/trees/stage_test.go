@@ -264,9 +264,14 @@ func TestSubmodulesStayAsTheyAre(t *testing.T) {
 	require.NoError(t, desk.Pristine(ctx))
 	gittest.Write(t, sub+"/lib.txt", "LIB\n")
 	gittest.Write(t, desk.Dir+"/a.txt", "changed")
-	assert.Equal(t, []string{"a.txt"}, paths(b.Stage(desk, base).Files))
+	c := b.Stage(desk, base)
+	assert.Equal(t, []string{"a.txt"}, paths(c.Files))
+	assert.Equal(t, []string{"vendor/lib/lib.txt"}, c.LeftOut)
+	gittest.Write(t, sub+"/lib.txt", "lib\n")
+	require.NoError(t, desk.Pristine(ctx))
 	b.Restore(desk, base, trees.RestoreOptions{})
 	assert.FileExists(t, sub+"/.git/HEAD", "what setup made stays")
+	gittest.Write(t, sub+"/lib.txt", "LIB\n")
 	gittest.Git(t, sub, "-c", "core.fsmonitor=false", "-c", "filter.evil.clean=cat", "commit", "-qam", "moved")
 	c, err := desk.Stage(ctx, base)
 	require.NoError(t, err)
@@ -317,6 +322,80 @@ func TestASubmoduleThatSetupUpdatesKeepsItsFiles(t *testing.T) {
 	again, err := jdg.Restore(ctx, base, judge)
 	require.NoError(t, err)
 	assert.True(t, again)
+}
+
+// Nothing that an agent does in a submodule is dropped in silence, except what the submodule itself ignores, and the
+// next change begins from what setup made.
+func TestChangesInSubmodulesAreNamed(t *testing.T) {
+	t.Parallel()
+	user, _ := gittest.UserRepo(t, gittest.SomeFiles)
+	lib, _ := gittest.UserRepo(t, map[string]string{"lib.txt": "lib\n", "gone.txt": "x\n", "in/deep.txt": "y\n", ".gitignore": "build/\n*.o\n"})
+	gittest.Git(t, user, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, "vendor/lib")
+	gittest.Git(t, user, "commit", "-qm", "submodule")
+	base := gittest.Git(t, user, "rev-parse", "HEAD")
+	b := gittest.BedFor(t, user, base)
+	desk := trees.At(b.Store, filepath.Join(b.Dir, "desk"), filepath.Join(b.Dir, "state", "desk"), "pawl/x")
+	setUp := func() {
+		gittest.Git(t, desk.Dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+		gittest.Write(t, desk.Dir+"/vendor/lib/build/made.txt", "by setup\n")
+		require.NoError(t, desk.Pristine(ctx))
+	}
+	restored := func() bool {
+		again, err := desk.Restore(ctx, base, trees.RestoreOptions{})
+		require.NoError(t, err)
+		if again {
+			setUp()
+		}
+		return again
+	}
+	require.True(t, restored())
+	sub := desk.Dir + "/vendor/lib/"
+	assert.Empty(t, b.Stage(desk, base).LeftOut)
+
+	for name, c := range map[string]struct {
+		do      func()
+		leftOut []string
+		remade  bool
+	}{
+		"only builds": {func() {
+			gittest.Write(t, sub+"a.o", "o")
+			gittest.Write(t, sub+"build/made.txt", "again")
+		}, nil, false},
+		"a change": {func() {
+			gittest.Write(t, sub+"lib.txt", "LIB\n")
+			gittest.Write(t, sub+"a.o", "o")
+		}, []string{"vendor/lib/lib.txt"}, true},
+		"a new file":       {func() { gittest.Write(t, sub+"new.txt", "n") }, []string{"vendor/lib/new.txt"}, false},
+		"a removed file":   {func() { require.NoError(t, os.Remove(sub+"gone.txt")) }, []string{"vendor/lib/gone.txt"}, true},
+		"a removed folder": {func() { require.NoError(t, os.RemoveAll(sub+"in")) }, []string{"vendor/lib/in/deep.txt"}, true},
+		"nothing at all": {func() { require.NoError(t, os.RemoveAll(sub)); require.NoError(t, os.Mkdir(sub, 0o755)) },
+			[]string{"vendor/lib/.gitignore", "vendor/lib/build/made.txt", "vendor/lib/gone.txt", "vendor/lib/in/deep.txt", "vendor/lib/lib.txt"}, true},
+		"a nested repository": {func() {
+			gittest.Git(t, desk.Dir, "init", "-q", sub+"in")
+			gittest.Write(t, sub+"in/deep.txt", "z")
+		}, []string{"vendor/lib/in/deep.txt"}, true},
+		"a FIFO for its rules": {func() {
+			require.NoError(t, os.Remove(sub+".gitignore"))
+			require.NoError(t, syscall.Mkfifo(sub+".gitignore", 0o600))
+		}, []string{"vendor/lib/.gitignore"}, true},
+		"a link elsewhere": {func() {
+			require.NoError(t, os.RemoveAll(sub+"in"))
+			require.NoError(t, os.Symlink("/etc", sub+"in"))
+		}, []string{"vendor/lib/in", "vendor/lib/in/deep.txt"}, true},
+		"rules of its own": {func() {
+			gittest.Write(t, sub+"in/.gitignore", "*\n")
+			gittest.Write(t, sub+"in/new.txt", "n")
+		}, []string{"vendor/lib/in/.gitignore", "vendor/lib/in/new.txt"}, false},
+	} {
+		c.do()
+		change := b.Stage(desk, base)
+		assert.Equal(t, c.leftOut, change.LeftOut, name)
+		assert.Empty(t, change.Files, name)
+		assert.Equal(t, c.remade, restored(), name)
+		assert.NoFileExists(t, sub+"new.txt", name)
+		assert.Equal(t, "lib\n", gittest.Read(t, sub+"lib.txt"), name)
+		assert.FileExists(t, sub+"gone.txt", name)
+	}
 }
 
 // Files that were committed without the conversions in .gitattributes.

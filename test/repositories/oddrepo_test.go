@@ -82,6 +82,7 @@ func TestSubmodules(t *testing.T) {
 		w.Run(0)
 		w.Come(deeds...) // the judge has the submodule at the commit that the change names
 		require.Equal(t, at, w.Git("rev-parse", "pawl/"+w.Loop+":lib"))
+		require.Contains(t, w.Pawl("log", w.Loop).Out, "so this is left out: lib/height")
 	})
 	t.Run("with changes of the user's in it", func(t *testing.T) {
 		world.Slow(t, "as the other cases")
