@@ -60,20 +60,21 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 // Proposed renders what a spec that is not written yet says. measures says that loops of the kind have a metric.
 func (s Style) Proposed(v Drafted, goal string, measures bool) string {
 	f, found, metric := s.fields(9), v.Found, v.Found.Metric
-	width := s.Width - 13
-	short := func(text string) []string {
-		all := wrap(Clean(text), max(20, width))
-		if len(all) > longestRow {
-			return cutLines(all, longestRow, width)
+	width := max(20, s.Width-14)
+	cut := func(text string, lines int) []string {
+		all := wrap(Clean(text), width)
+		if len(all) > lines {
+			return cutLines(all, lines, width)
 		}
 		return all
 	}
+	short := func(text string) []string { return cut(text, longestRow) }
 	f.add("goal", short(goal)...)
 	f.add("scope", short(strings.Join(found.Scope, ", ")+Around("; never ", strings.Join(found.Protect, ", "), ""))...)
 	f.add("setup", short(found.Setup)...)
 	guard := found.Check
 	if measures {
-		f.add("metric", append(short(metric.Command), Around("", metric.Direction, " is better"))...)
+		f.add("metric", append(cut(metric.Command, 1), Clean(Around("", metric.Why, "; ")+metric.Direction+" is better"))...)
 		guard = cmp.Or(found.Test, metric.Guard)
 		f.add("check", short(found.Check)...)
 	} else {
