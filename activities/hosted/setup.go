@@ -135,11 +135,15 @@ func (ws *Workspace) setup(ctx context.Context, t *Tree, due setUp, why string, 
 		return err
 	}
 	if result.ExitCode != 0 || result.Interrupted {
+		lacks := ""
+		if empty, err := t.EmptySubmodules(); err == nil && len(empty) > 0 {
+			lacks = "; submodules are empty there: " + git.QuoteSome(empty)
+		}
 		_ = t.Remove(context.WithoutCancel(ctx)) // a tree whose setup failed must not be used
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return Refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d): `%s`\n%s", result.ExitCode, ws.Setup, Excerpt(dir, 2*TailLength)).
+		return Refuse(fault.New(fault.PreconditionFailed, "the setup command fails (exit %d%s): `%s`\n%s", result.ExitCode, lacks, ws.Setup, Excerpt(dir, 2*TailLength)).
 			Advise("Run it in a fresh clone of the repository; its output is in " + dir + ".").In(fault.Setup))
 	}
 	due.Times++

@@ -119,10 +119,29 @@ func (w *Work) shell(ctx context.Context, dir, command string, find ...string) (
 	c.Env = w.Workspace.CommandEnvironment(inherited, dir)
 	c.Find = slices.DeleteFunc(find, func(pattern string) bool { return pattern == "" })
 	out, err := w.Run(ctx, c, Plainly)
-	if err == nil && !out.OK() {
-		out.Tail = hosted.Excerpt(w.Dir, ofCommand)
+	if err != nil || out.OK() {
+		return out, err
+	}
+	out.Tail = hosted.Excerpt(w.Dir, ofCommand)
+	if w.In.Key.Iteration == 0 { // later, the same folders were empty when the unchanged code passed
+		out.Empty, err = w.emptySubmodules(dir)
 	}
 	return out, err
+}
+
+// emptySubmodules names the submodules that a tree has only as empty folders.
+func (w *Work) emptySubmodules(dir string) ([]string, error) {
+	for _, t := range []*hosted.Tree{w.Workspace.Desk, w.Workspace.Judge} {
+		if t == nil || t.Dir != dir {
+			continue
+		}
+		empty, err := t.EmptySubmodules()
+		if err != nil {
+			return nil, fmt.Errorf("looking for empty submodules: %w", err)
+		}
+		return changes.Quoted(empty[:min(len(empty), git.MaxNamed)]), nil
+	}
+	return nil, nil
 }
 
 // ofCommand is how many bytes of the output of a failed command enter history.

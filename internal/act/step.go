@@ -105,6 +105,8 @@ type Outcome struct {
 	// Altered are the tracked files of the commit that a judging command left changed, git-quoted and capped. It has
 	// failed then, whatever its exit code.
 	Altered []string `json:"altered,omitempty"`
+	// Empty are the submodules whose folders were empty when a command failed on the unchanged code, git-quoted and capped.
+	Empty []string `json:"empty,omitempty"`
 	// Unlayered says that a step from scratch ran nothing, because this machine does not keep a loop's caches apart.
 	Unlayered bool `json:"unlayered,omitempty"`
 	// RateLimit says why an agent's program refused to work.
@@ -163,6 +165,13 @@ func (o Outcome) Missing() bool { return o.ExitCode == 126 || o.ExitCode == 127 
 
 // Ending says in a few words how the step ended, for people.
 func (o Outcome) Ending() string {
+	if len(o.Empty) == 0 {
+		return o.ending()
+	}
+	return o.ending() + "; submodules are empty there: " + strings.Join(o.Empty, ", ")
+}
+
+func (o Outcome) ending() string {
 	switch {
 	case o.StartError != "":
 		return "can't be started: " + o.StartError

@@ -348,7 +348,15 @@ func TestChangesInSubmodulesAreNamed(t *testing.T) {
 		}
 		return again
 	}
+	_, err := desk.Restore(ctx, base, trees.RestoreOptions{})
+	require.NoError(t, err)
+	empty, err := desk.EmptySubmodules()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"vendor/lib"}, empty)
 	require.True(t, restored())
+	empty, err = desk.EmptySubmodules()
+	require.NoError(t, err)
+	assert.Empty(t, empty)
 	sub := desk.Dir + "/vendor/lib/"
 	assert.Empty(t, b.Stage(desk, base).LeftOut)
 

@@ -3,6 +3,7 @@ package trees
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -16,6 +17,22 @@ import (
 	"pawl/internal/held"
 	"pawl/internal/list"
 )
+
+// EmptySubmodules returns the submodules of which the tree has only the empty folder.
+func (t *Tree) EmptySubmodules() ([]string, error) {
+	ix, err := readIndex(t.indexPath())
+	if err != nil {
+		return nil, fmt.Errorf("listing the submodules: %w", err)
+	}
+	var empty []string
+	for _, link := range ix.links {
+		inside, err := os.ReadDir(held.At(filepath.Join(t.Dir, link)))
+		if err == nil && len(inside) == 0 {
+			empty = append(empty, link)
+		}
+	}
+	return empty, nil
+}
 
 // changedInSubmodules returns what is in submodules and not as setup made it: new, changed and removed files. What the
 // submodule's own .gitignore files ignore (its builds) does not count. entries is the tree with each file's stat.
