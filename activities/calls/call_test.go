@@ -142,12 +142,25 @@ func TestACallThatSaysNothingIsEnded(t *testing.T) {
 	require.Equal(t, "it said nothing for 300ms (limits.silence), and none of its tools was at work", out.Failure)
 	require.False(t, out.Interrupted, "it is not to run again")
 	if runtime.GOOS == "linux" { // only there it is known what processes use
-		out = call(`printf '{"type":"init"}\n'; while :; do :; done`, time.Minute)
+		out = call(`printf '{"type":"init"}\n'; cat /dev/zero >/dev/null`, time.Minute) // moves enough also on a busy machine
 		require.Equal(t, outcome.Silent, out.Class)
 		require.Equal(t, "it said nothing for more than 300ms (limits.silence; work of its processes extends that at most threefold)", out.Failure)
 	}
 	out = call(tool+"1; tail -f /dev/null", 2*time.Second)
 	require.Equal(t, outcome.TimedOut, out.Class, "a tool may take its time")
+}
+
+// TestAFloodIsEnded has a program that prints without an end. The limit of a real call takes minutes to reach.
+func TestAFloodIsEnded(t *testing.T) {
+	t.Parallel()
+	c := newCalls(t)
+	out, err := calls.Call(t.Context(), c.s, "claude", act.Call{}, proc.Command{
+		Argv: []string{"sh", "-c", `yes '{"type":"text","text":"xxxxxxxxxxxxxxxxxxxxxxxx"}'`}, OutputLimit: 1 << 20,
+		Dir: c.dir, Env: os.Environ(), Stdout: filepath.Join(c.dir, "stdout"), Stderr: filepath.Join(c.dir, "stderr"),
+	}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "it printed more than 1 MiB, which pawl does not keep; have it print less", out.Failure)
+	require.False(t, out.Interrupted, "it is not to run again")
 }
 
 // TestAProgramThatAsksInVainIsEnded has a program that would ask its provider again and again, with a wrong

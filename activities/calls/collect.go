@@ -157,7 +157,7 @@ func (c *call) collect(out *act.Called) (printed string, refusal *outcome.Refusa
 	case end.Exhausted != "":
 		out.Exhausted = end.Exhausted
 	case c.flooded:
-		out.Failure = fmt.Sprintf("it printed more than %d MiB, which pawl does not keep; have it print less", streamLimit>>20)
+		out.Failure = fmt.Sprintf("it printed more than %d MiB, which pawl does not keep; have it print less", c.most()>>20)
 	case c.silent:
 		out.Failure = fmt.Sprintf("it said nothing for %s (limits.silence), and none of its tools was at work", c.silence)
 		if c.works.last.After(c.heard) {

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"time"
@@ -12,14 +13,17 @@ import (
 	"pawl/internal/proc"
 )
 
-// Call makes one call of a streaming agent as Step does, without a loop around it.
+// Call makes one call of a streaming agent as Step does, without a loop around it. It follows command.OutputLimit bytes of
+// the output, if that is set.
 func Call(ctx context.Context, s *proc.Supervisor, use string, in act.Call, command proc.Command, tell func(loop.Usage, string)) (act.Called, error) {
 	adapter, _ := stream.Lookup(use)
-	command.OutputLimit = streamLimit
+	limit := command.OutputLimit
+	command.OutputLimit = cmp.Or(limit, streamLimit)
 	c, err := newCall(adapter, in.Budget, command.Stdout, tell)
 	if err != nil {
 		return act.Called{}, err
 	}
+	c.limit = limit
 	c.silence = time.Duration(in.SilenceMs) * time.Millisecond
 	result, err := c.run(ctx, s, command)
 	out := act.Called{Outcome: act.Outcome{ExitCode: result.ExitCode, Signal: result.Signal, TimedOut: result.TimedOut, Interrupted: result.Interrupted, StartError: result.StartError, Log: filepath.Dir(command.Stdout)}}

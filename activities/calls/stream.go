@@ -33,6 +33,7 @@ type call struct {
 	adapter stream.Adapter
 	stream  *stream.Stream
 	file    string
+	limit   int64                              // how much of it is followed, 0 for streamLimit
 	at      int64                              // how many bytes of the file have been read
 	lost    []string                           // the files with the output of lost attempts, the first one first
 	carried loop.Usage                         // their usage
@@ -163,7 +164,7 @@ func (c *call) poll() bool {
 			c.heard = at
 		}
 	}
-	c.flooded = c.at >= streamLimit
+	c.flooded = c.at >= c.most()
 	c.over = c.spentUp()
 	c.hopeless = c.hopeless || c.stream.Hopeless() || c.meter != nil && !c.stream.Ended() && c.meter.hopeless(time.Now())
 	if c.patience.ends(c.stream.Waiting(), time.Now()) {
@@ -259,7 +260,10 @@ func (c *call) finish() error {
 }
 
 // read reads what the program has printed since the last look.
-func (c *call) read() error { return hosted.ReadFrom(c.file, c.at, streamLimit-c.at, c) }
+func (c *call) read() error { return hosted.ReadFrom(c.file, c.at, c.most()-c.at, c) }
+
+// most is how much of the output is followed.
+func (c *call) most() int64 { return cmp.Or(c.limit, streamLimit) }
 
 // Write follows the next bytes of the output.
 func (c *call) Write(b []byte) (int, error) {

@@ -152,13 +152,12 @@ func TestA2_ABudgetIsWatchedInEveryStream(t *testing.T) {
 	}
 }
 
-// TestHostileStreams has programs that lie and flood. pawl believes none of it, and ends it.
+// TestHostileStreams has programs that lie. pawl believes none of it, and ends it.
 func TestHostileStreams(t *testing.T) {
 	done := `printf '{"type":"result","subtype":"success","result":"raise the number","terminal_reason":"completed"}\n'`
 	hostile := map[string]struct{ script, reason string }{
 		"success and a bad exit":      {world.Raises + "; " + done + "; exit 3", "error:agent: the agent failed (exit 3)"},
 		"a clean exit without an end": {world.Raises, "error:agent: the agent failed (it ended without saying how)"},
-		"a flood":                     {world.Raises + `; yes '{"type":"text","text":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}'`, "error:agent: the agent failed (it said more than 67108864 bytes)"},
 		"one line that does not end":  {world.Raises + `; head -c 9000000 /dev/zero; echo; ` + done, ""},
 		"spending that is absurd":     {world.Raises + `; printf '{"type":"assistant","message":{"id":"m","usage":{"input_tokens":-1,"output_tokens":-9}}}\n'; ` + done, ""},
 	}
