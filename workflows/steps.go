@@ -119,6 +119,7 @@ func (r *run) newCall(role, phase string, attempt int) act.Call {
 	c := act.Call{
 		Step: r.newStep(phase, attempt, r.spec.Limits.PhaseTimeout.D()),
 		Role: role, Phase: phase, Attempt: attempt, Idea: r.iteration.idea, Repair: r.iteration.why,
+		Doubt: r.rules >= 6,
 	}
 	if r.iteration.why != "" {
 		c.Evidence = r.iteration.shown

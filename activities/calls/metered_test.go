@@ -76,12 +76,16 @@ func meteredAt(t *testing.T, url, env, more string) (l *actest.Loop) {
 }
 
 func call(l *actest.Loop, n int, budget map[loop.Resource]evidence.Decimal) (act.Called, error) {
+	return callBy(l, act.Call{Attempt: n, Budget: budget, Doubt: true})
+}
+
+// callBy makes a call of the writer.
+func callBy(l *actest.Loop, in act.Call) (act.Called, error) {
 	env := actest.Environment(l.Activities)
 	env.RegisterActivity(l.CallAgent)
-	value, err := env.ExecuteActivity(l.CallAgent, act.Call{
-		Step: act.Step{Ref: l.Opened.Ref, Key: act.Key{Iteration: 1, Attempt: n, Name: string(phase.Modify)}, Head: l.Head, LimitMs: 60000},
-		Role: spec.RoleWriter, Phase: string(phase.Modify), Attempt: n, Ledger: l.Ledger, Budget: budget,
-	})
+	in.Step = act.Step{Ref: l.Opened.Ref, Key: act.Key{Iteration: 1, Attempt: in.Attempt, Name: string(phase.Modify)}, Head: l.Head, LimitMs: 60000}
+	in.Role, in.Phase, in.Ledger = spec.RoleWriter, string(phase.Modify), l.Ledger
+	value, err := env.ExecuteActivity(l.CallAgent, in)
 	if err != nil {
 		return act.Called{}, err
 	}

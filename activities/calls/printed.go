@@ -19,7 +19,10 @@ import (
 // doubtSuccess turns the success of an agent without a stream into a refusal of its provider, if the program printed one
 // as its last words and changed nothing: many scripts drop the exit code of the program that they call.
 func (e *Exchange) doubtSuccess(ctx context.Context, ws *hosted.Workspace, in act.Call, out *act.Called, printed string) error {
-	if e.call != nil || out.Class != outcome.Done || hasOpinion(out) {
+	if !in.Doubt || e.call != nil {
+		return nil
+	}
+	if out.Class != outcome.Done || hasOpinion(out) {
 		return nil
 	}
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pawl/internal/act"
 	"pawl/internal/outcome"
 	"pawl/internal/spec"
 	"pawl/test/actest"
@@ -27,6 +28,7 @@ func TestAnErrorOfTheAPIIsNoSuccess(t *testing.T) {
 		{"with a change", `echo x >>words.txt; echo "API Error: Rate limit reached"`, outcome.Done},
 		{"a test that speaks of it", `echo "TestLimiter: got API Error: Rate limit reached, want 200"`, outcome.Done},
 		{"in the middle", `echo a; echo "API Error: Rate limit reached"; echo "then it worked: nothing to do"`, outcome.Done},
+		{"rules that doubt no success", `echo "API Error: Rate limit reached"`, outcome.Done},
 		{"exit 1", `echo "API Error: Rate limit reached"; exit 1`, outcome.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -37,7 +39,8 @@ func TestAnErrorOfTheAPIIsNoSuccess(t *testing.T) {
 				doc["agent"] = map[string]any{"command": []any{"sh", file}}
 			})
 			l.Iterate()
-			out, err := call(l, 1, nil)
+			doubt := c.name != "rules that doubt no success"
+			out, err := callBy(l, act.Call{Attempt: 1, Doubt: doubt})
 			require.NoError(t, err)
 			require.Equal(t, c.class, out.Class, fmt.Sprintf("%+v", out))
 			require.Equal(t, c.class.Refused(), out.Refused != nil)

@@ -33,6 +33,8 @@ type Call struct {
 	Budget map[loop.Resource]evidence.Decimal `json:"budget,omitempty"`
 	// SilenceMs is how long the agent may print nothing while none of its tools works, 0 for no limit.
 	SilenceMs int64 `json:"silenceMs,omitempty"`
+	// Doubt says that a refusal which the program prints counts also if it reports success and changed nothing.
+	Doubt bool `json:"doubt,omitempty"`
 }
 
 // Asks returns the call itself.
