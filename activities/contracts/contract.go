@@ -104,7 +104,7 @@ func Draw(ctx context.Context, ws *hosted.Workspace, s spec.Spec, base string) (
 	d.Warnings = append(d.Warnings, notes...)
 	d.Warnings = append(d.Warnings, govern.Unpermitted(s)...)
 	if len(seals.Unread) > 0 {
-		d.Warnings = append(d.Warnings, "pawl can't tell what these run in turn, so that is sealed only if `protect` names it: "+git.QuoteSome(seals.Unread))
+		d.Warnings = append(d.Warnings, "pawl can't tell what these run in turn, so that is sealed only if `protect` names it: "+git.PrintSome(seals.Unread))
 	}
 	if len(shown) > 0 {
 		d.Warnings = append(d.Warnings, "the agent can read these files, which hold or name the holdout: "+git.QuoteSome(shown)+". Keep the holdout outside of the repository, and if the spec is committed, give the command with --set verify.holdout.command=…")

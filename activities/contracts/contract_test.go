@@ -81,6 +81,7 @@ func TestAContractWarnsOfWhatPeopleDoNotSee(t *testing.T) {
 		"files in Git LFS":            {map[string]string{".gitattributes": "*.bin filter=lfs -text\n"}, nil, "keeps files in Git LFS"},
 		"another filter":              {map[string]string{"work/.gitattributes": "# filter=none\n*.txt filter=shout\n"}, nil, "the filter shout (work/.gitattributes)"},
 		"a script that can't be read": {map[string]string{"check.sh": "'unclosed\n"}, func(s *spec.Spec) { s.Guard.Command = "sh check.sh" }, "can't tell what these run in turn"},
+		"a name that only make knows": {map[string]string{"Makefile": "test:\n\t./test/$@\n"}, func(s *spec.Spec) { s.Guard.Command = "make test" }, "names it: Makefile: ./test/…"},
 		"a holdout in the repository": {map[string]string{"secret.sh": "echo 1\n"}, func(s *spec.Spec) { s.Verify.Holdout.Command = "sh secret.sh" }, "hold or name the holdout: secret.sh"},
 	} {
 		t.Run(name, func(t *testing.T) {

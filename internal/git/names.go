@@ -173,10 +173,15 @@ func Redact(text string) string { return userInfo.ReplaceAllString(text, "$1://"
 const MaxNamed = 5
 
 // QuoteSome returns the first paths, MaxNamed at most, and the number of the others.
-func QuoteSome(paths []string) string {
-	quoted := list.Map(paths[:min(len(paths), MaxNamed)], Quote)
-	text := strings.Join(quoted, ", ")
-	if more := len(paths) - len(quoted); more > 0 {
+func QuoteSome(paths []string) string { return firstOf(paths, Quote) }
+
+// PrintSome is QuoteSome for words that are no paths. Characters that can be seen stay as they are.
+func PrintSome(words []string) string { return firstOf(words, Printable) }
+
+func firstOf(names []string, show func(string) string) string {
+	shown := list.Map(names[:min(len(names), MaxNamed)], show)
+	text := strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
