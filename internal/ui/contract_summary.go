@@ -8,21 +8,33 @@ import (
 	"pawl/internal/loop"
 )
 
-// summaryLines is how many lines the summary of a contract has at most, besides notes and what the sandbox lacks.
-const summaryLines = 20
+// summaryLines is how many lines of summaryWidth columns the summary of a contract has at most, besides notes and what
+// the sandbox lacks.
+const (
+	summaryLines = 20
+	summaryWidth = 80
+)
 
 // ContractSummary renders a contract on one screen: what a person decides about. whole says how to see the rest, "" if
 // the question below says that. Values that are too long are cut, and end in "…". What the sandbox lacks is never cut.
 func (s Style) ContractSummary(c Contract, whole string) string {
 	title := s.Bold("Contract of "+Clean(c.Loop)) + s.Dim(Around("  (", whole, ")"))
 	rows := s.summaryRows(c)
-	fit(rows, summaryLines-1)
+	fit(rows, s.summaryLimit()-1)
 
 	f := s.fields(10)
 	for _, row := range rows {
 		f.add(row.name, row.lines...)
 	}
 	return title + "\n" + f.String()
+}
+
+// summaryLimit returns how many lines a summary has at most. A narrow terminal gets more lines.
+func (s Style) summaryLimit() int {
+	if s.Width < 1 || s.Width >= summaryWidth {
+		return summaryLines
+	}
+	return summaryLines * summaryWidth / s.Width
 }
 
 // summaryRow is a field of a summary, broken into lines.

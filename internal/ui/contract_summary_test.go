@@ -53,6 +53,15 @@ func TestTheSummaryOfAContractFitsOnAScreen(t *testing.T) {
 	require.Contains(t, text, " …\n", "what is cut says so")
 }
 
+func TestANarrowSummaryHasMoreLines(t *testing.T) {
+	c := longContract()
+	c.Spec.Goal, c.Spec.Setup.Command, c.Spec.Verify.Command, c.Spec.Scope = "Make it shorter", "", "cat src/*.py | wc -c", []string{"src/**"}
+	c.Claims = 7
+	text := ui.Style{Width: 40, Zone: zone, Wrap: true}.ContractSummary(c, "")
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "cat src/*.py | wc -c — within 30s; lower is better", "nothing of it is cut")
+	require.LessOrEqual(t, len(strings.Split(text, "\n")), 40)
+}
+
 func TestWhatTheSandboxLacksIsNeverCut(t *testing.T) {
 	c := longContract()
 	c.Claims = 8
