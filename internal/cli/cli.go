@@ -330,7 +330,17 @@ func (a *app) say(format string, args ...any) {
 		a.told.Info(text)
 		return
 	}
-	a.screen.Print("pawl: " + text)
+	a.screen.Print(a.hung("pawl: " + text))
+}
+
+// hung wraps the lines of a message at a terminal, behind the width of "pawl: ".
+func (a *app) hung(text string) string {
+	style := a.screen.Style()
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = style.Hang(line, len("pawl: "))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // terminal reports whether there is a person to ask: stdin and stderr are terminals.
@@ -458,7 +468,7 @@ func oneLine(err error) string {
 func (a *app) indent(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = ui.Clean(line); line != "" {
-			a.screen.Print("      " + line)
+			a.screen.Print(a.hung("      " + line))
 		}
 	}
 }

@@ -200,9 +200,8 @@ func (a *app) conclude(v Validation, shown, keeps, start string) (err error) {
 }
 
 func (a *app) sayNotes(v Validation) {
-	style := a.screen.Style()
 	for _, note := range v.Notes {
-		a.say("%s", style.Hang("note: "+ui.Clean(note), 6))
+		a.say("note: %s", ui.Clean(note))
 	}
 }
 

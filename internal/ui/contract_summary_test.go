@@ -88,6 +88,9 @@ func TestLongLinesOfATerminalHang(t *testing.T) {
 	narrow := ui.Style{Width: 40, Zone: zone, Wrap: true}
 	require.Equal(t, "note: a sentence that has more words\n      than fit on a line", narrow.Hang("note: a sentence that has more words than fit on a line", 6))
 	require.Equal(t, "short", narrow.Hang("short", 6))
+	require.Equal(t, "mended; start it with\n      `pawl run --set goal=\"a b c d e f g h\"`\n      again", narrow.Hang("mended; start it with `pawl run --set goal=\"a b c d e f g h\"` again", 6), "a command is whole")
+	require.Equal(t, "      `a command that is longer than the line`\n      is first", narrow.Hang("      `a command that is longer than the line` is first", 6))
+	require.Equal(t, "an odd ` in a sentence that is not\n      closed, and goes on", narrow.Hang("an odd ` in a sentence that is not closed, and goes on", 6))
 	long := strings.Repeat("x", 100)
 	for _, line := range strings.Split(narrow.Hang(long, 6), "\n") {
 		require.LessOrEqual(t, len(line), 40)

@@ -10,7 +10,13 @@ var color = regexp.MustCompile("^\x1b\\[[0-9;]*m")
 
 // wrap breaks text into lines of at most width columns, between words if that is possible. A colour that is in force
 // at a break is ended there and begins again on the next line. Without a width, it does not break.
-func wrap(text string, width int) []string {
+func wrap(text string, width int) []string { return wrapped(text, width, nextWord) }
+
+// wrapProse is wrap for sentences. A command in backticks is a word, and no word is broken: a person copies commands.
+func wrapProse(text string, width int) []string { return wrapped(text, width, nextQuoted) }
+
+// wrapped is wrap for words that next finds at the beginning of a text.
+func wrapped(text string, width int, next func(text string) (word string, whole bool)) []string {
 	if width < 1 || columns(strip(text)) <= width {
 		return []string{text}
 	}
@@ -39,13 +45,13 @@ func wrap(text string, width int) []string {
 			}
 			continue
 		}
-		word := nextWord(text)
+		word, whole := next(text)
 		text = text[len(word):]
 		length := columns(strings.TrimRight(word, " "))
 		if used > 0 && used+length > width {
 			breakLine()
 		}
-		for length > width { // a word that no line can hold
+		for length > width && !whole { // a word that no line can hold
 			part := clipped(word, width)
 			line.WriteString(part)
 			word = word[len(part):]
@@ -63,17 +69,30 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
-// nextWord returns the beginning of text up to the next word or colour.
-func nextWord(text string) string {
+// nextWord returns the beginning of text up to the next word or colour. Such a word may be broken.
+func nextWord(text string) (word string, whole bool) {
 	for i := range text {
 		switch {
 		case i > 0 && text[i] == '\x1b':
-			return text[:i]
+			return text[:i], false
 		case i > 0 && text[i-1] == ' ' && text[i] != ' ':
-			return text[:i]
+			return text[:i], false
 		}
 	}
-	return text
+	return text, false
+}
+
+// nextQuoted is nextWord for sentences: a space between two backticks ends no word, and such a word is not broken.
+func nextQuoted(text string) (word string, whole bool) {
+	for word, _ = nextWord(text); strings.Count(word, "`")%2 == 1; {
+		rest := text[len(word):]
+		if !strings.Contains(rest, "`") {
+			return word, whole
+		}
+		more, _ := nextWord(rest)
+		word += more
+	}
+	return word, strings.Contains(word, "`")
 }
 
 // clipped returns the beginning of a word that fits into width columns, and at least one character.
@@ -108,16 +127,18 @@ func (s Style) broken(text string, indent int) []string {
 	return wrap(text, max(20, s.Width-1-indent))
 }
 
-// Hang wraps text for a terminal. The lines after the first begin with indent spaces.
+// Hang wraps sentences for a terminal. The lines after the first begin with indent spaces.
 func (s Style) Hang(text string, indent int) string {
 	if !s.Wrap {
 		return text
 	}
-	first := wrap(text, s.Width-1)
+	words := strings.TrimLeft(text, " ")
+	margin := text[:len(text)-len(words)]
+	first := wrapProse(words, max(20, s.Width-1-len(margin)))
 	if len(first) == 1 {
 		return text
 	}
-	rest := strings.TrimLeft(strings.TrimPrefix(text, first[0]), " ")
-	lines := wrap(rest, max(20, s.Width-1-indent))
-	return first[0] + "\n" + strings.Repeat(" ", indent) + strings.Join(lines, "\n"+strings.Repeat(" ", indent))
+	rest := strings.TrimLeft(strings.TrimPrefix(words, first[0]), " ")
+	lines := wrapProse(rest, max(20, s.Width-1-indent))
+	return margin + first[0] + "\n" + strings.Repeat(" ", indent) + strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
