@@ -400,7 +400,7 @@ func (a *app) explain(err error) {
 		}
 		a.say("%s (%s)", what, fault.InvalidSpec)
 		for _, p := range problems {
-			a.screen.Print("  " + ui.Clean(p.String()))
+			a.screen.Print(a.hung("  " + ui.Clean(p.String())))
 		}
 	case errors.As(err, &f):
 		a.say("%s (%s)", ui.Clean(f.What), f.Code)

@@ -37,9 +37,14 @@ func (a *app) validateCharter(ctx context.Context, o runOptions, f config.File) 
 	}
 	shown := ""
 	if found.Contract != nil {
-		shown = a.style().Charter(ui.Charter{
+		charter := ui.Charter{
 			Charter: c, Repo: found.Repo, Base: found.Contract.Base, Lacking: lacking(c), Protections: govern.Protected(found.Protections), Environment: found.Environment,
-		})
+			Claims: found.Claims, Lacks: found.Lacks,
+		}
+		shown = a.style().CharterSummary(charter, "--full: all of it")
+		if o.full {
+			shown = a.style().Charter(charter)
+		}
 	}
 	return a.conclude(v, shown, keepsSteward, "pawl steward up "+runOptions{file: o.file, sets: o.sets}.words())
 }

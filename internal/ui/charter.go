@@ -19,12 +19,22 @@ type Charter struct {
 	// Lacking are, by kind of loop, the keys that its defaults leave to the plan of a task.
 	Lacking     map[string][]string
 	Protections []string
+	Claims      int      // how many claims about the sandbox were tried, 0 if that is not known
+	Lacks       []string // what the sandbox lacks
 	// Environment says which of the worker's variables planner and loops get.
 	Environment []string
 }
 
+// CharterSummary renders a charter without what is the same for every steward, and with the sandbox on one line if it
+// lacks nothing. whole says how to see the rest.
+func (s Style) CharterSummary(v Charter, whole string) string {
+	return s.charter(v, true, s.Dim(Around("  (", whole, ")")))
+}
+
 // Charter renders a charter: what the steward watches, when it asks, what its loops get, and its limits.
-func (s Style) Charter(v Charter) string {
+func (s Style) Charter(v Charter) string { return s.charter(v, false, "") }
+
+func (s Style) charter(v Charter, brief bool, beside string) string {
 	c := v.Charter
 	f := s.fields(10)
 	f.add("repository", Clean(v.Repo), Around("branch ", Clean(c.Repo.Base), " ")+"at "+Short(v.Base))
@@ -53,13 +63,21 @@ func (s Style) Charter(v Charter) string {
 	f.add("remote", Clean(c.Remote.API))
 	f.add("tells", told(c.Notify)...)
 	fragment := c.Fragment()
-	f.add("variables", append(environment(fragment, v.Environment), given("planner: ", planner.Env, fragment.Agent.Env)...)...)
+	named := v.Environment
+	if brief {
+		named = nil
+	}
+	f.add("variables", append(environment(fragment, named), given("planner: ", planner.Env, fragment.Agent.Env)...)...)
 	writable := list.Map(fragment.Sandbox.Allow, func(path string) string {
 		return "agent and commands may write " + Clean(path) + ", as far as the loop's contract says"
 	})
 	f.add("granted", append(writable, granted(fragment)...)...)
-	f.add("protection", s.protections(v.Protections)...)
-	return s.Bold("Charter of "+Clean(c.Name)) + "\n\n" + f.String()
+	if brief {
+		f.add("sandbox", s.sandboxed(v.Claims, v.Lacks, v.Protections)...)
+	} else {
+		f.add("protection", s.protections(v.Protections)...)
+	}
+	return s.Bold("Charter of "+Clean(c.Name)) + beside + "\n\n" + f.String()
 }
 
 // loops adds what the charter gives its loops.

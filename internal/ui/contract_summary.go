@@ -2,9 +2,11 @@ package ui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	"pawl/internal/list"
 	"pawl/internal/loop"
 )
 
@@ -215,24 +217,25 @@ func sealedCount(seals []loop.Seal) string {
 // fewSealed is how many sealed files a summary names.
 const fewSealed = 3
 
-// sandboxRow says that the sandbox is full, or what it lacks. If that is not known, it repeats what the host said.
+// sandboxRow is sandboxed as a row of a summary.
 func (s Style) sandboxRow(c Contract, width int) summaryRow {
 	row := summaryRow{name: "sandbox"}
-	switch {
-	case len(c.Lacks) > 0:
-		for _, lack := range c.Lacks {
-			for _, line := range wrap(onLine(lack), width) {
-				row.lines = append(row.lines, s.paint(red, line))
-			}
-		}
-	case c.Claims > 0:
-		row.lines = []string{"full (" + itoa(c.Claims) + " of " + itoa(c.Claims) + " claims hold, each tried on this machine)"}
-	default:
-		for _, line := range s.protections(c.Protections) {
-			row.lines = append(row.lines, wrap(line, width)...)
-		}
+	for _, line := range s.sandboxed(c.Claims, c.Lacks, c.Protections) {
+		row.lines = append(row.lines, wrap(line, width)...)
 	}
 	return row
+}
+
+// sandboxed says that the sandbox is full, or what it lacks. If that is not known, it repeats what the host said.
+func (s Style) sandboxed(claims int, lacks, protections []string) []string {
+	switch {
+	case len(lacks) > 0:
+		return list.Map(lacks, func(lack string) string { return s.paint(red, onLine(lack)) })
+	case claims > 0:
+		return []string{fmt.Sprintf("full (%d of %d claims hold, each tried on this machine)", claims, claims)}
+	default:
+		return s.protections(protections)
+	}
 }
 
 // Notes renders what a person should know before approving a contract.

@@ -70,6 +70,16 @@ func TestAChartersViewShowsWhatItGrants(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "planner: BASE")
+
+	brief := ui.Charter{Charter: c, Environment: []string{"of the worker's what builds need"}, Protections: []string{"a long sentence"}, Claims: 7}
+	text = style.CharterSummary(brief, "--full: all of it")
+	for _, want := range []string{"(--full: all of it)", "may write /var/cache/x", "BASE=http://x", "planner: PLANS=$PLANS", "full (7 of 7 claims hold"} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "a long sentence")
+	require.NotContains(t, text, "what builds need")
+	brief.Lacks = []string{"MEMORY IS NOT BOUNDED"}
+	require.Contains(t, style.CharterSummary(brief, ""), "sandbox     MEMORY IS NOT BOUNDED", "what it lacks is never cut")
 }
 
 func TestA1_TheContractShowsWhatItGrants(t *testing.T) {
