@@ -47,6 +47,7 @@ func newWorld(root string, c course, shared *engine) (*world, error) {
 		}
 	}
 	for name, content := range c.files {
+		content = strings.ReplaceAll(content, "$WORLD", w.dir) // commands do not have the agent's variables
 		if err := w.write("repo/"+name, content); err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 )
 
 // engine is a `pawl up`.
@@ -32,7 +31,6 @@ func (e *engine) start(ctx context.Context) error {
 	e.cmd.Dir = filepath.Dir(e.log)
 	e.cmd.Env = environment(e.home)
 	e.cmd.Stderr = log
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := e.cmd.StdoutPipe()
 	if err != nil {
 		return err
