@@ -149,7 +149,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 			word += " (" + string(e.Gate.Kind) + ", gate " + Clean(e.Gate.ID) + ")"
 		}
 		if e.Gate != nil && e.Finding == nil { // else the event before it says what was found
-			word += ": " + Clean(e.Gate.Summary)
+			word += ": " + Clean(summary(*e.Gate))
 		}
 		return word, yellow, true
 	case loop.GateClosed:
@@ -275,3 +275,16 @@ func by(e loop.Event) string {
 func ofTask(e loop.Event) string { return Around("", Clean(e.Task), ": ") }
 
 func note(text string) string { return Around(": ", Clean(text), "") }
+
+// summary returns what a gate asks in one line.
+func summary(g loop.Gate) string {
+	first, points := g.Listed()
+	if len(points) == 0 {
+		return first
+	}
+	separator := "; "
+	if strings.HasSuffix(first, ":") {
+		separator = " "
+	}
+	return first + separator + strings.Join(points, "; ")
+}

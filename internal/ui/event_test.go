@@ -67,6 +67,12 @@ func TestALineIsForThePersonWhoFollowsWhereItNotesSomething(t *testing.T) {
 	require.Equal(t, "tests: failed; the output names none", strings.TrimSpace(line))
 }
 
+func TestTheLogSeparatesThePointsOfAGate(t *testing.T) {
+	gate := loop.Gate{ID: "diff-9", Kind: loop.GateDiff, Summary: "approve the change, on pawl/x iteration 1 is set aside", Points: []string{"iteration 1 is set aside"}}
+	line, _ := style.Event(kind.Improve, loop.Event{Type: loop.GateOpened, Gate: &gate})
+	require.Contains(t, line, "on pawl/x; iteration 1 is set aside")
+}
+
 func events() []loop.Event {
 	its := iterations()
 	g, five, claim := gates()["contract"], 5, claims()[0]
