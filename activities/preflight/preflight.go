@@ -67,7 +67,18 @@ type Problem struct {
 // worker checks the repository, draws the contract, and runs verify and guard on the unchanged code. After a problem
 // DryRun continues as far as possible, so that it reports all problems at once. It only reads the user's repository.
 // It calls tell at the beginning of each step, because a step may take minutes.
-func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(step string)) (out Findings, err error) {
+func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(step string)) (Findings, error) {
+	return findings(ctx, h, id, s, tell, true)
+}
+
+// Start finds what DryRun finds before it measures anything: the repository, the scope, agents, and programs. It takes
+// about a second.
+func Start(ctx context.Context, h home.Home, id string, s spec.Spec) (Findings, error) {
+	return findings(ctx, h, id, s, func(string) {}, false)
+}
+
+// findings finds what a loop of the spec would meet. measures says to run its commands too.
+func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(step string), measures bool) (out Findings, err error) {
 	dir, discard, err := scratch(h)
 	if err != nil {
 		return Findings{}, err
@@ -166,7 +177,7 @@ func DryRun(ctx context.Context, h home.Home, id string, s spec.Spec, tell func(
 	}
 	out.Notes = append(out.Notes, govern.SpecNotes(s)...)
 	out.notes(s, d)
-	if len(ready.Problems) > 0 { // what is measured without them would have to be measured again
+	if !measures || len(ready.Problems) > 0 { // what is measured without them would have to be measured again
 		return out, nil
 	}
 	if err := dryRuns(ctx, ws, in, d, &out, tell); err != nil || len(out.Problems) > 0 {

@@ -114,6 +114,8 @@ func (a *app) propose(ctx context.Context, o initOptions) (first firstSpec, err 
 	switch info, err := os.Lstat(path); {
 	case err == nil && info.IsDir():
 		return first, fault.New(fault.InvalidSpec, "%s is a folder", path).Advise("Move it away: the spec needs this name.")
+	case err == nil && o.starts:
+		return first, elsewhere(path)
 	case err == nil && !o.force:
 		return first, exists(path)
 	}
@@ -161,14 +163,11 @@ var leftToTheUser = []string{"verify.command", "verify.direction"}
 
 // keep writes the spec, unless this version would refuse it for something else than what the draft leaves to the user.
 func (a *app) keep(path, text string, force bool) error {
-	tmp, err := durable.NewDraft(path, 0o644)
+	tmp, err := written(path, text)
 	if err != nil {
-		return fault.New(fault.InvalidSpec, "%s can't be written: %v", path, err).Advise("Name a folder that you may write to.")
+		return err
 	}
 	defer tmp.Discard()
-	if _, err = tmp.WriteString(text); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
 	err = loads(tmp.Name())
 	if problems, are := errors.AsType[spec.Problems](err); are {
 		problems = slices.DeleteFunc(problems, func(p spec.Problem) bool { return slices.Contains(leftToTheUser, p.Key) })
@@ -192,6 +191,25 @@ func (a *app) keep(path, text string, force bool) error {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
+}
+
+// written writes a spec to a draft beside its path, since paths in it are relative to its folder.
+func written(path, text string) (*durable.Draft, error) {
+	tmp, err := durable.NewDraft(path, 0o644)
+	if err != nil {
+		return nil, fault.New(fault.InvalidSpec, "%s can't be written: %v", path, err).Advise("Name a folder that you may write to.")
+	}
+	if _, err = tmp.WriteString(text); err != nil {
+		tmp.Discard()
+		return nil, fmt.Errorf("writing %s: %w", path, err)
+	}
+	return tmp, nil
+}
+
+// elsewhere says how to start the spec that the project has in another folder than this one.
+func elsewhere(path string) error {
+	return fault.New(fault.InvalidSpec, "the spec of this project is %s", path).
+		Advise("Start it with `pawl run " + shell.Quote(nearest(path)) + "`.")
 }
 
 func exists(path string) error {

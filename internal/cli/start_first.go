@@ -17,6 +17,7 @@ import (
 	"pawl/internal/list"
 	"pawl/internal/program"
 	"pawl/internal/shell"
+	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
 )
@@ -38,6 +39,9 @@ func (a *app) offersSpec(parent context.Context, o *runOptions) error {
 	defer stop()
 	first, err := a.propose(ctx, wanted)
 	if err != nil {
+		return err
+	}
+	if err := a.fits(ctx, first, *o); err != nil {
 		return err
 	}
 	if err := a.agrees(ctx, first); err != nil {
@@ -110,6 +114,33 @@ func (a *app) completeSpec(ctx context.Context, first *firstSpec, found *draft.R
 		first.options.Command, first.drafted.Agent = command, command
 	}
 	return nil
+}
+
+// fits refuses a spec that no loop could start with, before anybody is asked about it.
+func (a *app) fits(ctx context.Context, first firstSpec, o runOptions) error {
+	if a.deps.Thin { // the worker is elsewhere
+		return nil
+	}
+	sp, id, err := o.loadDraft(first)
+	if err != nil {
+		return err
+	}
+	found, err := a.unready(ctx, id, sp)
+	if err != nil || len(found.Problems) == 0 {
+		return err
+	}
+	return refusal(found.Problems, "`pawl init` writes the spec for you to change.")
+}
+
+// loadDraft loads a spec that is not written yet.
+func (o runOptions) loadDraft(first firstSpec) (spec.Spec, string, error) {
+	tmp, err := written(first.path, first.text)
+	if err != nil {
+		return spec.Spec{}, "", err
+	}
+	defer tmp.Discard()
+	o.file = tmp.Name()
+	return o.load()
 }
 
 // asksGoal asks what the loop is for. A metric has a goal of its own, which Enter takes.

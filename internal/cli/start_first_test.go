@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,7 @@ func projectIn(t *testing.T, b *bench, agents ...string) {
 	gittest.Git(t, b.dir, "commit", "-qm", "base")
 	bin := filepath.Join(t.TempDir(), "bin")
 	require.NoError(t, os.Mkdir(bin, 0o700))
-	for _, agent := range agents {
+	for _, agent := range append(agents, "go") {
 		require.NoError(t, os.WriteFile(filepath.Join(bin, agent), []byte("#!/bin/sh\n"), 0o700))
 	}
 	t.Setenv("PATH", bin+":/usr/bin:/bin")
@@ -171,4 +172,50 @@ func TestRunWithoutASpecWritesNothingThatNobodyAllowed(t *testing.T) {
 			require.Empty(t, f.taken())
 		})
 	}
+}
+
+// TestE17_RunWithoutASpecAsksNothingAboutASpecThatCannotStart: what is missing is said before the question, and nothing
+// is written or committed.
+func TestE17_RunWithoutASpecAsksNothingAboutASpecThatCannotStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		lacks string
+		typed [][2]string
+		says  string
+	}{
+		"no program for the metric": {lacks: "go", typed: [][2]string{{"Goal [", ""}}, says: "go"},
+		"no such agent": {
+			lacks: "claude", typed: [][2]string{{"Goal [", ""}, {"Which command starts yours?", "nowhere --fast"}}, says: "nowhere",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := improving()
+			b := newBench(t, f)
+			projectIn(t, b, "claude")
+			bin, _, _ := strings.Cut(os.Getenv("PATH"), ":")
+			require.NoError(t, os.Remove(filepath.Join(bin, c.lacks)))
+			b.atTerminal()
+			head := gittest.Git(t, b.dir, "rev-parse", "HEAD")
+			require.Equal(t, 2, b.run(answers(b, c.typed...), "run"), b.stderr.String())
+			require.Contains(t, b.stderr.String(), c.says)
+			require.Contains(t, b.stderr.String(), "PRECONDITION_FAILED")
+			require.NotContains(t, b.stderr.String(), "and commit it")
+			require.Empty(t, gittest.Git(t, b.dir, "status", "--porcelain"))
+			require.Equal(t, head, gittest.Git(t, b.dir, "rev-parse", "HEAD"))
+			require.Empty(t, f.taken())
+		})
+	}
+}
+
+func TestE17_RunInASubfolderNamesTheSpecOfTheProject(t *testing.T) {
+	b := newBench(t, improving())
+	projectIn(t, b, "claude")
+	b.spec()
+	gittest.Git(t, b.dir, "add", "pawl.yaml")
+	gittest.Git(t, b.dir, "commit", "-qm", "spec")
+	require.NoError(t, os.Mkdir("sub", 0o700))
+	t.Chdir("sub")
+	b.atTerminal()
+	require.Equal(t, 2, b.run(nil, "run"), b.stderr.String())
+	require.Contains(t, b.stderr.String(), "`pawl run ../pawl.yaml`")
+	require.NotContains(t, b.stderr.String(), "--force")
 }
