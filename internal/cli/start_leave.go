@@ -18,6 +18,7 @@ func (a *app) startCommand() *cobra.Command {
 		Use: "start [FILE]", Short: "Start a loop and leave it to the worker", Args: arguments(0, 1),
 		Long: `Start the loop of a spec file (default pawl.yaml), print how to follow it, and exit.
 A worker runs it: the one of ` + "`pawl up`" + `, or another one of the same Temporal service.
+If the worker of this host would refuse the loop, start says so and starts nothing.
 With --yes the contract is approved automatically (approvals.plan: auto); otherwise
 the loop waits for your approval.`,
 		RunE: a.brief(func(ctx context.Context, args []string) error {
@@ -43,6 +44,11 @@ func (a *app) start(ctx context.Context, o runOptions) error {
 	}
 	if o.ledger != "" && !wholeHash.MatchString(o.ledger) {
 		return usage("--ledger needs the 40 hex digits of a commit, as `git ls-remote REPOSITORY 'refs/pawl-ledger/*'` shows them")
+	}
+	if o.ledger == "" {
+		if err := a.startsHere(ctx, o, id, sp); err != nil {
+			return err
+		}
 	}
 	s, err := a.reach(ctx, false)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pawl/activities/hosted"
 	"pawl/activities/preflight"
 	"pawl/internal/fault"
 	"pawl/internal/home"
@@ -22,6 +23,27 @@ func (a *app) unready(ctx context.Context, id string, sp spec.Spec) (preflight.F
 		err = context.Cause(ctx)
 	}
 	return found, err
+}
+
+// startsHere refuses a loop that the worker of this host would refuse: nobody watches a loop that was left to it. A
+// worker elsewhere may see other files, so nothing is refused for it.
+func (a *app) startsHere(ctx context.Context, o runOptions, id string, sp spec.Spec) error {
+	h, err := home.Open()
+	if err != nil {
+		return err
+	}
+	_, works := hosted.WorkersEnvironment(h)
+	if !works || sp.Repo.Remote() {
+		return nil
+	}
+	if err := a.commitsSpec(ctx, o, sp); err != nil {
+		return err
+	}
+	found, err := a.unready(ctx, id, sp)
+	if err != nil || len(found.Problems) == 0 {
+		return err
+	}
+	return refusal(found.Problems, "")
 }
 
 // refusal returns problems as the reason why nothing is started. more is further advice.
