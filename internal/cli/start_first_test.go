@@ -174,9 +174,9 @@ func TestRunWithoutASpecWritesNothingThatNobodyAllowed(t *testing.T) {
 	}
 }
 
-// TestE17_RunWithoutASpecAsksNothingAboutASpecThatCannotStart: what is missing is said before the question, and nothing
+// TestRunWithoutASpecAsksNothingAboutASpecThatCannotStart: what is missing is said before the question, and nothing
 // is written or committed.
-func TestE17_RunWithoutASpecAsksNothingAboutASpecThatCannotStart(t *testing.T) {
+func TestRunWithoutASpecAsksNothingAboutASpecThatCannotStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		lacks string
 		typed [][2]string
@@ -206,7 +206,7 @@ func TestE17_RunWithoutASpecAsksNothingAboutASpecThatCannotStart(t *testing.T) {
 	}
 }
 
-func TestE17_RunInASubfolderNamesTheSpecOfTheProject(t *testing.T) {
+func TestRunInASubfolderNamesTheSpecOfTheProject(t *testing.T) {
 	b := newBench(t, improving())
 	projectIn(t, b, "claude")
 	b.spec()

@@ -40,8 +40,8 @@ func workerHere(t *testing.T) {
 	t.Cleanup(func() { lock.Close() })
 }
 
-// TestE17_StartRefusesWhatTheWorkerHereWouldRefuse: nobody watches a loop that was left to a worker.
-func TestE17_StartRefusesWhatTheWorkerHereWouldRefuse(t *testing.T) {
+// TestStartRefusesWhatTheWorkerHereWouldRefuse: nobody watches a loop that was left to a worker.
+func TestStartRefusesWhatTheWorkerHereWouldRefuse(t *testing.T) {
 	for name, c := range map[string]struct {
 		dirty  bool // the spec is not committed
 		set    string
@@ -82,7 +82,7 @@ func TestE17_StartRefusesWhatTheWorkerHereWouldRefuse(t *testing.T) {
 	}
 }
 
-func TestE17_StartOffersToCommitTheSpecAsRunDoes(t *testing.T) {
+func TestStartOffersToCommitTheSpecAsRunDoes(t *testing.T) {
 	f := newFake()
 	b := newBench(t, f)
 	startable(t, b)
