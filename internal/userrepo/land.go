@@ -124,19 +124,34 @@ func (in *inspector) checkedOut(branch string) (here bool, err error) {
 	}
 
 	tree, trees := "", 0
+	var elsewhere []string
 	for line := range strings.SplitSeq(out, "\x00") {
 		if path, ok := strings.CutPrefix(line, "worktree "); ok {
 			tree = path
 			trees++
 		}
-		if line != "branch refs/heads/"+branch {
-			continue
-		}
-		if tree == top || isMain && trees == 1 {
+		switch {
+		case line != "branch refs/heads/"+branch:
+		case tree == top || isMain && trees == 1:
 			here = true
-			continue
+		default:
+			elsewhere = append(elsewhere, tree)
 		}
-		return false, &Precondition{Code: CheckedOutThere, What: fmt.Sprintf("the branch %s is checked out in %s", git.Quote(branch), git.Quote(tree)),
+	}
+
+	if !here && !isMain {
+		// A git before 2.48 prints the relative path of a linked tree as it is in its file, so it is not top.
+		i := slices.IndexFunc(elsewhere, func(tree string) bool { return !filepath.IsAbs(tree) })
+		head, _, err := in.maybe("symbolic-ref", "-q", "HEAD")
+		if err != nil {
+			return false, err
+		}
+		if i >= 0 && head == "refs/heads/"+branch {
+			elsewhere, here = slices.Delete(elsewhere, i, i+1), true
+		}
+	}
+	if len(elsewhere) > 0 {
+		return false, &Precondition{Code: CheckedOutThere, What: fmt.Sprintf("the branch %s is checked out in %s", git.Quote(branch), git.Quote(elsewhere[0])),
 			Do: "check out another branch there, or remove that working tree (git worktree remove)"}
 	}
 	return here, nil

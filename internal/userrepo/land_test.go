@@ -232,14 +232,20 @@ func TestA7_LandingInATreeWhoseGitDirIsElsewhere(t *testing.T) {
 			gittest.Git(b, b.User, append([]string{"config"}, settings...)...)
 		}
 	}
+	link := func(b *gittest.Bed) string {
+		gittest.Git(b, b.User, "checkout", "-q", "-b", "elsewhere")
+		gittest.Git(b, b.User, "worktree", "add", "-q", b.User+"-linked", "main")
+		gittest.Write(b, b.User+"-linked/.git", "gitdir: ../"+filepath.Base(b.User)+"/.git/worktrees/"+filepath.Base(b.User)+"-linked\n")
+		b.User += "-linked"
+		return b.User
+	}
 	for name, move := range map[string]func(b *gittest.Bed){
 		"a separate git dir": func(b *gittest.Bed) { elsewhere(b) },
 		"a submodule":        func(b *gittest.Bed) { elsewhere(b, "core.worktree", b.User) },
-		"a linked working tree with relative paths": func(b *gittest.Bed) {
-			gittest.Git(b, b.User, "checkout", "-q", "-b", "elsewhere")
-			gittest.Git(b, b.User, "worktree", "add", "-q", b.User+"-linked", "main")
-			gittest.Write(b, b.User+"-linked/.git", "gitdir: ../"+filepath.Base(b.User)+"/.git/worktrees/"+filepath.Base(b.User)+"-linked\n")
-			b.User += "-linked"
+		"a linked working tree with a relative path to its git dir": func(b *gittest.Bed) { link(b) },
+		"a linked working tree with relative paths to and fro": func(b *gittest.Bed) {
+			name := filepath.Base(link(b))
+			gittest.Write(b, b.User+"/../"+strings.TrimSuffix(name, "-linked")+"/.git/worktrees/"+name+"/gitdir", "../../../../"+name+"/.git\n")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
