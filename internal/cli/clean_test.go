@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pawl/internal/cli"
+	"pawl/internal/govern"
 	"pawl/internal/home"
 	"pawl/internal/workspace"
 )
@@ -72,6 +73,20 @@ func TestCleanShowsFirstAndRemovesWhenItIsTold(t *testing.T) {
 	require.Equal(t, "running", refs(t, h))
 	require.DirExists(t, workspace.Record{Ref: "running"}.Desk(h))
 	require.Equal(t, 2, b.run(nil, "clean", "nobody"))
+}
+
+// Halted while it opened, a loop has left nothing.
+func TestCleanOfALoopThatNeverOpenedSaysThatNothingIsHere(t *testing.T) {
+	f := waiting()
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "clean", "loop-1", "--yes"), b.stderr.String())
+	require.Contains(t, b.stdout.String(), "stays   loop-1: everything (it has not ended)")
+
+	f.end(govern.Interrupted.Because("enough"))
+	b = newBenchIn(t, b)
+	require.Equal(t, 0, b.run(nil, "clean", "loop-1", "--yes"), b.stderr.String())
+	require.Contains(t, b.stderr.String(), "nothing of loop-1 is on this host")
+	require.Equal(t, 2, b.run(nil, "clean", "loop-2", "--yes"))
 }
 
 // newBenchIn is another command line on the same host.

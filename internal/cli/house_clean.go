@@ -17,6 +17,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/held"
+	"pawl/internal/launch"
 	"pawl/internal/ledger"
 	"pawl/internal/list"
 	"pawl/internal/loop"
@@ -142,8 +143,11 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 		return err
 	}
 	for _, id := range ids {
-		if !slices.ContainsFunc(records, func(r workspace.Record) bool { return r.Loop == id || r.Ref == id }) {
-			return fault.New(fault.LoopNotFound, "this host has no loop %s", id)
+		if slices.ContainsFunc(records, func(r workspace.Record) bool { return r.Loop == id || r.Ref == id }) {
+			continue
+		}
+		if err := c.unrecorded(ctx, id); err != nil {
+			return err
 		}
 	}
 	// needed says why a store is kept, by its path. A loop that was not named needs its store as much as one that
@@ -178,6 +182,29 @@ func (c *cleaning) plan(ctx context.Context, ids []string) error {
 			stores[r.Store] = true
 			c.add(Removal{Loop: r.Ref, Kind: "store", Path: r.Store})
 		}
+	}
+	return nil
+}
+
+// unrecorded handles a named loop of which this host has no record: one that the engine knows was never opened here,
+// so nothing is left of it.
+func (c *cleaning) unrecorded(ctx context.Context, id string) error {
+	var rows []launch.Row
+	err := c.s.app.visit(ctx, func(s *session) (err error) {
+		rows, err = s.Listed(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("finding the loop %s: %w", ui.Clean(id), err)
+	}
+	found := slices.IndexFunc(rows, func(r launch.Row) bool { return r.Loop == id })
+	switch {
+	case found < 0:
+		return fault.New(fault.LoopNotFound, "this host has no loop %s", id)
+	case loop.Status(rows[found].Status).Ended():
+		c.s.app.say("nothing of %s is on this host", ui.Clean(id))
+	default:
+		c.Kept = append(c.Kept, Keeping{id, "everything", "it has not ended"})
 	}
 	return nil
 }
