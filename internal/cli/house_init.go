@@ -84,6 +84,9 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	}
 	begun := first.tracked && userrepo.Begun(ctx, first.root)
 	first.drafted.Next = next(first.kind, first.path, first.tracked, begun)
+	if begun && !a.deps.Thin && first.kind.Loop {
+		first.drafted.Problems = a.obstacles(ctx, first)
+	}
 	return a.output(first.drafted, a.style().Drafted(first.drafted, first.kind.Reference))
 }
 

@@ -206,6 +206,40 @@ func TestRunWithoutASpecAsksNothingAboutASpecThatCannotStart(t *testing.T) {
 	}
 }
 
+// TestInitSaysWhatWouldRefuseTheStart: also that other files are not committed; that the spec is not is what init says
+// next anyway.
+func TestInitSaysWhatWouldRefuseTheStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		lacks, leaves string
+		says, omits   []string
+	}{
+		"nothing":        {omits: []string{"problem "}},
+		"a program":      {lacks: "go", says: []string{"problem ", "verify.command needs go, which is not on the PATH"}},
+		"an agent":       {lacks: "claude", says: []string{"none found on the PATH"}, omits: []string{"problem "}},
+		"another change": {leaves: "other.txt", says: []string{"problem ", "the working tree is not clean: other.txt", "Then commit the other files"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, newFake())
+			projectIn(t, b, "claude")
+			if c.lacks != "" {
+				bin, _, _ := strings.Cut(os.Getenv("PATH"), ":")
+				require.NoError(t, os.Remove(filepath.Join(bin, c.lacks)))
+			}
+			if c.leaves != "" {
+				gittest.Write(t, filepath.Join(b.dir, c.leaves), "x\n")
+			}
+			require.Equal(t, 0, b.run(nil, "init"), b.stderr.String())
+			out := strings.Join(strings.Fields(b.stdout.String()), " ")
+			for _, says := range c.says {
+				require.Contains(t, out, says)
+			}
+			for _, omits := range c.omits {
+				require.NotContains(t, out, omits)
+			}
+		})
+	}
+}
+
 func TestRunInASubfolderNamesTheSpecOfTheProject(t *testing.T) {
 	b := newBench(t, improving())
 	projectIn(t, b, "claude")

@@ -4,12 +4,16 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"pawl/activities/hosted"
 	"pawl/activities/preflight"
+	"pawl/internal/draft"
 	"pawl/internal/fault"
 	"pawl/internal/home"
 	"pawl/internal/spec"
+	"pawl/internal/ui"
+	"pawl/internal/userrepo"
 )
 
 // unready finds what would keep a loop of the spec from starting on this host, before anything is measured.
@@ -44,6 +48,36 @@ func (a *app) startsHere(ctx context.Context, o runOptions, id string, sp spec.S
 		return err
 	}
 	return refusal(found.Problems, "")
+}
+
+// obstacleTime is how long init looks for what would keep a loop from starting.
+const obstacleTime = 10 * time.Second
+
+// obstacles finds what would keep a loop of a new spec from starting, besides what init says anyway: that the spec is to
+// be filled in or committed, and that there is no agent. The spec is written, so no error matters.
+func (a *app) obstacles(ctx context.Context, first firstSpec) (all []ui.Obstacle) {
+	o := runOptions{file: first.path}
+	sp, id, err := o.load()
+	if err != nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, obstacleTime)
+	defer stop()
+	found, err := a.unready(ctx, id, sp)
+	if err != nil {
+		return nil
+	}
+	u, _ := uncommittedSpec(ctx, o.file, sp)
+	for _, p := range found.Problems {
+		switch {
+		case p.Code == userrepo.DirtyTree && u.Only(o.file), p.Check == "agent" && !first.options.OnPath:
+			continue
+		case p.Code == userrepo.DirtyTree:
+			p.Do = commitAdvice(draft.File(first.kind), u)
+		}
+		all = append(all, ui.Obstacle{Check: p.Check, What: p.What, Do: p.Do})
+	}
+	return all
 }
 
 // refusal returns problems as the reason why nothing is started. more is further advice.

@@ -17,6 +17,15 @@ type Drafted struct {
 	Agent  string           `json:"agent,omitempty"` // the one that the spec names, if it is on the PATH
 	Agents []string         `json:"agents"`          // all on the PATH
 	Next   []string         `json:"next"`
+	// Problems keep a loop of the spec from starting, as it is now.
+	Problems []Obstacle `json:"problems,omitempty"`
+}
+
+// Obstacle is one thing that keeps a loop from starting. Check is the part of the spec that it is about.
+type Obstacle struct {
+	Check string `json:"check"`
+	What  string `json:"what"`
+	Do    string `json:"do,omitempty"`
 }
 
 // Drafted renders the findings. measures says that loops of the kind have a metric.
@@ -48,6 +57,9 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	}
 	for _, hint := range d.Hints {
 		f.add("note", Clean(hint))
+	}
+	for _, p := range v.Problems {
+		f.add("problem", Clean(p.What), s.Dim(Clean(p.Do)))
 	}
 	first := "read the file, then"
 	if metric.Command == "" && measures {
