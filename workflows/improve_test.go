@@ -101,7 +101,7 @@ func TestP0_AMetricThatSeesNoCodeIsNoted(t *testing.T) {
 			return out, err
 		}
 		p := play(t, w, specOf(map[string]any{"guard": map[string]any{"command": guard}, "validate": map[string]any{"canary": true}, "limits": map[string]any{"iterations": 1}}), nil)
-		require.Equal(t, "verify may not see your code: pawl put a syntax error into 2 files in scope (), and it still printed 10", p.events(loop.Warned)[0].Reason)
+		require.Equal(t, "verify may not see your code: it printed 10 with a syntax error in 2 files (), and also without any file in scope", p.events(loop.Warned)[0].Reason)
 	}
 }
 

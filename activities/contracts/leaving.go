@@ -79,6 +79,11 @@ func (o outlook) submodules() []string {
 	return paths
 }
 
+// Naming returns the commands of a spec, and those of the sealed files, which name the user's repository by its path.
+func Naming(ws *hosted.Workspace, s spec.Spec, sealed []string, read func(string) string) []string {
+	return outlook{ws: ws, spec: s, sealed: sealed, read: read}.repository()
+}
+
 // repository returns the commands, and the files that they run, which name the user's repository by its path.
 func (o outlook) repository() []string {
 	repo := o.ws.Local()

@@ -91,6 +91,10 @@ func TestP0_AMetricHasToSeeTheCode(t *testing.T) {
 		{"a constant beside a guard", "echo METRIC ms=120", same, true},
 		{"what an earlier build has left is gone", same + " && wc -l <words >built; cat built", "", false},
 		{"another file", "wc -c <words", same, true},
+		{"words in the code", "grep -rch return src | tail -1", "", false},
+		{"the number of files", "find src -name '*.py' | wc -l", "", false},
+		{"another file in scope", "wc -c <src/notes", "", false},
+		{"the code of the user's repository, by its path", "cat REPO/src/* | wc -c", "", false},
 		{"the size of the code", "cat src/* | wc -c", "", false},
 		{"it fails on broken code", same + " && echo 120", same, false},
 		{"no number of broken code", same + " && echo 120 || true", "", false},
@@ -103,18 +107,20 @@ func TestP0_AMetricHasToSeeTheCode(t *testing.T) {
 				gittest.Write(t, filepath.Join(user, file), "def climb(n):\n    return n + 1\n")
 			}
 			gittest.Write(t, user+"/words", "many\n")
+			gittest.Write(t, user+"/src/notes", "some\n")
+			gittest.Write(t, user+"/was/notes", "some\n")
 			gittest.Write(t, user+"/.gitignore", "built\n")
 			gittest.Git(t, user, "init", "-q", "-b", "main")
 			gittest.Git(t, user, "add", "-A")
 			gittest.Git(t, user, "commit", "-qm", "base")
 			s, err := spec.Parse(fmt.Appendf(nil, `{"goal": "g", "repo": {"path": %q}, "scope": ["src/**"], "verify": {"command": %q, "direction": "lower"}, "guard": {"command": %q},
-				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, c.verify, c.guard))
+				"agent": {"command": ["true"]}, "approvals": {"tools": ["*"]}}`, user, strings.ReplaceAll(c.verify, "REPO", user), c.guard))
 			require.NoError(t, err)
 			f, err := preflight.DryRun(t.Context(), home.Home{Dir: filepath.Join(dir, "home")}, "x", s, func(string) {})
 			require.NoError(t, err)
 			require.Empty(t, f.Problems)
 			noted := slices.ContainsFunc(f.Notes, func(note string) bool {
-				return strings.HasPrefix(note, "verify may not see your code: pawl put a syntax error into 1 file in scope (src/a.py), and it still printed ")
+				return strings.HasPrefix(note, "verify may not see your code: it printed ")
 			})
 			require.Equal(t, c.unmoved, noted, f.Notes)
 		})

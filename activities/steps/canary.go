@@ -2,7 +2,9 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +21,7 @@ import (
 	"pawl/internal/git"
 	"pawl/internal/held"
 	"pawl/internal/lazyregexp"
+	"pawl/internal/list"
 	"pawl/internal/proc"
 	"pawl/internal/seal"
 	"pawl/internal/shell"
@@ -78,25 +81,57 @@ func (w *Work) Canary(ctx context.Context, in act.Canary) (out act.Canaried, err
 	return out, err
 }
 
-// measureBroken measures the broken code. A metric that stays what it was is none of that code.
+// measureBroken measures the broken code, and then the rest without any of the files that may change: a metric may count
+// something in the code that a syntax error leaves as it is. A metric that stays what it was is none of the code.
 func (w *Work) measureBroken(ctx context.Context, in act.Canary, out *act.Canaried) error {
+	scoped, err := inScope(ctx, w.Workspace, in.Spec, in.Head)
+	if err != nil || scoped.named {
+		return err // the contract has a note on a command that names the user's repository
+	}
+	unmoved, err := w.unmoved(ctx, in, out)
+	if err != nil || !unmoved {
+		return err
+	}
+	if err := w.remove(scoped.files); err != nil {
+		return err
+	}
+	out.Unmoved, err = w.unmoved(ctx, in, out)
+	return err
+}
+
+// unmoved reports whether verify still measures what it did on the unchanged code.
+func (w *Work) unmoved(ctx context.Context, in act.Canary, out *act.Canaried) (bool, error) {
 	verify := in.Spec.Verify
 	ran, err := w.under(ctx, in, verify.Timeout.D(), verify.Command, evidence.MetricWord, verify.Pattern)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if ran.Interrupted {
 		out.Outcome = ran
-		return nil
+		return false, nil
 	}
 	if !ran.OK() {
-		return nil
+		return false, nil
 	}
 	measured := act.Measured{Outcome: ran}
 	if err := w.readMetric(act.Verify{Pattern: verify.Pattern, Form: in.Form}, &measured); err != nil {
-		return err
+		return false, err
 	}
-	out.Unmoved = measured.Metric != nil && measured.Metric.Cmp(*in.Metric) == 0
+	return measured.Metric != nil && measured.Metric.Cmp(*in.Metric) == 0, nil
+}
+
+// remove deletes files of the judge. Their folders stay.
+func (w *Work) remove(files []string) error {
+	root, err := os.OpenRoot(held.At(w.Workspace.Judge.Dir))
+	if err != nil {
+		return fmt.Errorf("opening the judge: %w", err)
+	}
+	defer root.Close()
+	for _, file := range files {
+		if err := root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing %s from the judge: %w", git.Quote(file), err)
+		}
+	}
 	return nil
 }
 
@@ -117,25 +152,45 @@ func (w *Work) Sees(ctx context.Context, in act.Canary, files []string) (seen bo
 
 // Code returns the files that a canary may break, source code in scope that is not sealed, and the names of all files.
 func Code(ctx context.Context, ws *hosted.Workspace, s spec.Spec, commit string) (files, names []string, err error) {
-	entries, err := ws.Objects.Entries(ctx, commit)
+	scoped, err := inScope(ctx, ws, s, commit)
 	if err != nil {
-		return nil, nil, fmt.Errorf("listing the code: %w", err)
-	}
-	blobs := map[string]store.TreeEntry{}
-	for _, e := range entries {
-		names, blobs[e.Path] = append(names, e.Path), e
-	}
-	read, unreadable := contracts.Reading(ctx, ws, blobs)
-	seals := seal.Find(s, names, read)
-	if err := unreadable(); err != nil {
 		return nil, nil, err
 	}
+	files = list.Filter(scoped.files, canary.Breakable)
+	return files[:min(len(files), maxBroken)], scoped.names, nil
+}
+
+// scoped is what a commit has in a spec's scope.
+type scoped struct {
+	files []string // those that may change
+	names []string // all files of the commit
+	named bool     // verify names the user's repository by its path
+}
+
+func inScope(ctx context.Context, ws *hosted.Workspace, s spec.Spec, commit string) (scoped, error) {
+	entries, err := ws.Objects.Entries(ctx, commit)
+	if err != nil {
+		return scoped{}, fmt.Errorf("listing the code: %w", err)
+	}
+	var out scoped
+	blobs := map[string]store.TreeEntry{}
 	for _, e := range entries {
-		if contracts.Regular(e) && s.Match(e.Path) && canary.Breakable(e.Path) && !seals.Has(e.Path) && len(files) < maxBroken {
-			files = append(files, e.Path)
+		out.names, blobs[e.Path] = append(out.names, e.Path), e
+	}
+	read, unreadable := contracts.Reading(ctx, ws, blobs)
+	seals := seal.Find(s, out.names, read)
+	measuring := s
+	measuring.Guard, measuring.Test, measuring.Check, measuring.Setup = spec.Spec{}.Guard, spec.Spec{}.Test, spec.Spec{}.Check, spec.Spec{}.Setup
+	out.named = len(contracts.Naming(ws, measuring, seal.Find(measuring, out.names, read).Files, read)) > 0
+	if err := unreadable(); err != nil {
+		return scoped{}, err
+	}
+	for _, e := range entries {
+		if contracts.Regular(e) && s.Match(e.Path) && !seals.Has(e.Path) {
+			out.files = append(out.files, e.Path)
 		}
 	}
-	return files, names, nil
+	return out, nil
 }
 
 // damage rewrites files of the judge, and returns how many it has changed.

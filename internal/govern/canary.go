@@ -34,6 +34,7 @@ func Measuring(c act.Canary, unchanged act.Measured) act.Canary {
 	}
 	c.Metric, c.Form = unchanged.Metric, unchanged.Form
 	allow(&c, &c.Spec.Verify.Timeout, unchanged.ElapsedMs)
+	c.LimitMs += c.Spec.Verify.Timeout.D().Milliseconds() // it may run twice
 	return c
 }
 
@@ -64,10 +65,10 @@ func Hollow(commands ...string) string {
 	return "pawl made every function in scope fail, but this still passed: " + inCode(commands) + ". It builds your code but does not run it, so it guards little"
 }
 
-// Unmoved returns the note on a metric that stays the same while the code in scope is broken.
+// Unmoved returns the note on a metric that stays the same while the code in scope is broken, or absent.
 func Unmoved(c act.Canaried, metric evidence.Decimal) string {
-	return fmt.Sprintf("verify may not see your code: pawl put a syntax error into %s in scope (%s), and it still printed %s",
-		evidence.Counted(c.Files, "file"), strings.Join(c.Broken, ", "), metric)
+	return fmt.Sprintf("verify may not see your code: it printed %s with a syntax error in %s (%s), and also without any file in scope",
+		metric, evidence.Counted(c.Files, "file"), strings.Join(c.Broken, ", "))
 }
 
 // TriesPart reports whether the next part of the code is broken by itself. The guard runs once for each part, so the
