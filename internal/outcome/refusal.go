@@ -56,6 +56,11 @@ func ByCode(code string) Class { return codes[code] }
 // after is what follows a form of words: nothing, or no further word of the same sentence.
 const after = `(?:\s*$|\s*[^\w\s"'])`
 
+// meant begins what a limit of a provider is for: a model, an account, requests. One for CPU time or for a table is none.
+const meant = ` (?:for|on) (?:(?:this|the|your|all|any|free|default|quota) )*` +
+	`(?:models?|plan|account|organi[sz]ation|project|workspace|api|key|users?|requests?|metric|input|output|tokens?|` +
+	`gpt|claude|gemini|qwen|opus|sonnet|haiku|codex|[\w./:-]*\d)`
+
 // forms are the beginnings of the messages with which programs report that their provider refused work. A message that
 // only speaks of limits, sign-ins or networks further on is about something else, such as a test that failed.
 var forms = []struct {
@@ -66,9 +71,9 @@ var forms = []struct {
 		`you(?:['’]ve| have) (?:hit|reached) your (?:[\w'’-]+ ){0,4}?limit(?:` + after + `| for | on )`,
 		`you(?:['’]ve| have)? (?:exceeded|exhausted) your (?:\w+ )*(?:quota|capacity)\b`,
 		`you['’]re out of (?:\w+ )?usage\b`,
-		`(?:(?:claude|ai|codex|chatgpt|opus|sonnet|your) )*(?:usage|rate|session|weekly|daily|monthly|5-hour|opus|sonnet)[ _-]limit (?:was |has been )?(?:reached|exceeded|hit)(?:` + after + `| for | on )`,
+		`(?:(?:claude|ai|codex|chatgpt|opus|sonnet|your) )*(?:usage|rate|session|weekly|daily|monthly|5-hour|opus|sonnet)[ _-]limit (?:was |has been )?(?:reached|exceeded|hit)(?:` + after + `|` + meant + `)`,
 		`(?:usage|rate|session|weekly|5-hour)[ _-]limit\s*[:·∙|]\s*"?(?:resets?|retry)`,
-		`(?:your )?quota (?:was |is |has been )?(?:exceeded|exhausted)(?:` + after + `| for )`,
+		`(?:your )?quota (?:was |is |has been )?(?:exceeded|exhausted)(?:` + after + `|` + meant + `)`,
 		`resource has been exhausted`, `resource_exhausted` + after, `too many requests` + after, `rate limiting detected`,
 		`server is temporarily limiting requests`,
 	}, "|") + `)`)},
@@ -78,7 +83,7 @@ var forms = []struct {
 		`invalid x-api-key` + after, `missing bearer\b`,
 		`(?:please )?(?:set|provide) an? (?:\S+ )?(?:api[ _-]?key|auth method)\b`,
 		`api[ _-]?key (?:is )?(?:not (?:valid|found|set)|invalid|missing)` + after,
-		`(?:you are )?not (?:logged|signed) in` + after, `please (?:log|sign) in\b`, `(?:please )?run /login\b`,
+		`(?:you are )?not (?:logged|signed) in` + after, `please (?:log|sign) in(?:` + after + `| again| first| to | with | using | via | at )`, `(?:please )?run /login\b`,
 		`oauth (?:access )?token (?:has )?(?:been )?(?:expired|revoked)`, `your (?:access token|authentication session) could not be refreshed`,
 		"missing environment variable: `", `when using gemini api, you must (?:specify|set)`,
 	}, "|") + `)`)},
