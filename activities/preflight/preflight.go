@@ -195,9 +195,12 @@ func inTime(key, command string, r act.Outcome) string {
 }
 
 // leaves adds a note about files that a command has left in the tree. A loop finds these itself for the commands that
-// it runs on the unchanged code, and for its check.
-func (f *Findings) leaves(k kind.Kind, name string, r act.Outcome) {
-	known := func(left string) bool { return slices.Contains(f.Leftovers, left) }
+// it runs on the unchanged code, and for its check. A report that the spec names is meant to be left.
+func (f *Findings) leaves(k kind.Kind, s *spec.Spec, name string, r act.Outcome) {
+	reports := append(s.GuardReports(), s.TestReports()...)
+	known := func(left string) bool {
+		return slices.Contains(f.Leftovers, left) || spec.MatchAny(reports, left)
+	}
 	left := slices.DeleteFunc(slices.Clone(r.Leftovers), known)
 	if len(left) == 0 {
 		return

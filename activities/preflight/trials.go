@@ -53,7 +53,7 @@ func dryRuns(ctx context.Context, ws *hosted.Workspace, in act.Open, d contracts
 			return true, nil
 		}
 		if err == nil {
-			out.leaves(k, name, r)
+			out.leaves(k, &s, name, r)
 		}
 		return err != nil, plainly(err)
 	}

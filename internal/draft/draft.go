@@ -33,6 +33,7 @@ type Repository struct {
 	Others  []string `json:"others,omitempty"`
 	Setup   string   `json:"setup,omitempty"`
 	Test    string   `json:"test,omitempty"`
+	Report  string   `json:"report,omitempty"` // the file that Test writes, which names each test
 	Check   string   `json:"check,omitempty"`
 	Metric  Metric   `json:"metric"`
 	Scope   []string `json:"scope"`
@@ -132,6 +133,7 @@ func (t tree) look(folder string) Repository {
 	// Scripts and targets that people wrote come before the usual commands of a language: they are what people mean
 	// by a test or a benchmark.
 	r.Test = t.choose("the tests", append(tests, t.testScript())...)
+	r.Test, r.Report = t.reporting(r.Test)
 	r.Check = t.choose("the check", append(checks, made.Check)...)
 	if r.Setup = cmp.Or(setups...); made.Test != "" && r.Test == made.Test && !r.outer { // make test may need the setup of each language
 		r.Setup = strings.Join(slices.DeleteFunc(setups, func(s string) bool { return s == "" }), " && ")

@@ -33,6 +33,32 @@ func here(files map[string]string, folder string, programs ...string) draft.Repo
 	return draft.Look(at)
 }
 
+// TestAReportIsProposedWherePytestCanWriteOne: its output does not name the tests that pass.
+func TestAReportIsProposedWherePytestCanWriteOne(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files        map[string]string
+		test, report string
+	}{
+		"pytest": {map[string]string{"pytest.ini": "", "a.py": "", "test_a.py": ""}, "python3 -m pytest -q --junit-xml=junit.xml", "junit.xml"},
+		"a project": {
+			map[string]string{"web/package.json": "{}", "api/pyproject.toml": "pytest", "api/a.py": "", "api/b.py": "", "api/test_a.py": ""},
+			"cd api && python3 -m pytest -q --junit-xml=junit.xml", "api/junit.xml",
+		},
+		"a file of that name": {map[string]string{"pytest.ini": "", "a.py": "", "test_a.py": "", "junit.xml": ""}, "python3 -m pytest -q", ""},
+		"no such plugin":      {map[string]string{"pytest.ini": "[pytest]\naddopts = -p no:junitxml\n", "a.py": "", "test_a.py": ""}, "python3 -m pytest -q", ""},
+		"unittest":            {map[string]string{"a.py": "", "test_a.py": "import unittest\n"}, "python3 -m unittest discover", ""},
+		"make":                {map[string]string{"pytest.ini": "", "a.py": "", "test_a.py": "", "Makefile": "test:\n\tpytest -q\n"}, "make test", ""},
+		"go":                  {map[string]string{"go.mod": "", "a.go": "", "a_test.go": ""}, "go test -json ./...", ""},
+	} {
+		r := here(c.files, "", "python3", "python3 -m pytest", "pytest", "make", "go", "npm", "node")
+		require.Equal(t, []string{c.test, c.report}, []string{r.Test, r.Report}, name)
+		for _, k := range kind.All {
+			require.Equal(t, c.report != "", strings.Contains(draft.Spec(k, r, draft.Options{}), "report: ["), "%s: %s", name, k.Name)
+		}
+	}
+}
+
 func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -50,30 +76,30 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 		"pytest, which the tests import": {
 			files:    map[string]string{"pyproject.toml": "", "src/a/a.py": "", "tests/test_a.py": "import pytest\n"},
 			programs: []string{"python3"},
-			test:     "PYTHONPATH=src python3 -m pytest -q", check: "python3 -m compileall -q src",
+			test:     "PYTHONPATH=src python3 -m pytest -q --junit-xml=junit.xml", check: "python3 -m compileall -q src",
 			missing: "python3 has no pytest, which the tests need: pawl validate fails until it is installed",
 		},
 		"test functions, which unittest would not find": {
 			files:    map[string]string{"pyproject.toml": "", "a/__init__.py": "", "tests/test_a.py": "def test_b(): assert True\n"},
 			programs: []string{"python3", "python3 -m pytest"},
-			test:     "python3 -m pytest -q", check: "python3 -m compileall -q a", nothingMissing: true,
+			test:     "python3 -m pytest -q --junit-xml=junit.xml", check: "python3 -m compileall -q a", nothingMissing: true,
 		},
 		"nothing of Python's": {
 			files:    map[string]string{"pyproject.toml": "pytest", "a.py": "", "test_a.py": "import pytest\n"},
 			programs: []string{"python3", "python3 -m pytest"},
-			test:     "python3 -m pytest -q", check: "python3 -m compileall -q .", nothingMissing: true,
+			test:     "python3 -m pytest -q --junit-xml=junit.xml", check: "python3 -m compileall -q .", nothingMissing: true,
 		},
 		"pytest in an environment that is not active": {
 			files:    map[string]string{"pyproject.toml": "pytest", "a.py": "", "test_a.py": "import pytest\n"},
 			programs: []string{"python3", "venv/bin/python -m pytest"},
-			test:     "python3 -m pytest -q", check: "python3 -m compileall -q .",
+			test:     "python3 -m pytest -q --junit-xml=junit.xml", check: "python3 -m compileall -q .",
 			missing: "pytest is in venv, which is not active: activate it (. venv/bin/activate) before pawl validate and pawl run",
 		},
 		"pytest that setup brings": {
 			files:    map[string]string{"requirements.txt": "flask\n", "a.py": "", "test_a.py": "import pytest\n"},
 			programs: []string{"python3"},
 			setup:    "python3 -m venv .venv && .venv/bin/python -m pip install --quiet -r requirements.txt pytest",
-			test:     ".venv/bin/python -m pytest -q", check: ".venv/bin/python -m compileall -q .", nothingMissing: true,
+			test:     ".venv/bin/python -m pytest -q --junit-xml=junit.xml", check: ".venv/bin/python -m compileall -q .", nothingMissing: true,
 		},
 		"make, where the language's own way is there": {
 			files:    map[string]string{"Makefile": "test:\n\tgo test\n", "go.mod": "", "a.go": "", ".golangci.yml": ""},
@@ -113,7 +139,7 @@ func TestWhatIsNotInstalledIsSaidAndTheNextBestTaken(t *testing.T) {
 		"a pytest of its own": {
 			files:    map[string]string{"pytest.ini": "", "setup.py": "", "a.py": "", "test_a.py": ""},
 			programs: []string{"python3", "pytest"},
-			test:     "PYTHONPATH=. pytest -q", check: "python3 -m compileall -q .",
+			test:     "PYTHONPATH=. pytest -q --junit-xml=junit.xml", check: "python3 -m compileall -q .",
 			missing: "python3 has no pytest, so the tests are run by the pytest that is on the PATH, which may lack the libraries of python3",
 		},
 		"automake": {

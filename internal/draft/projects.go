@@ -67,6 +67,9 @@ func (t tree) within(dir string, others []string) Repository {
 			globs[i] = dir + "/" + globs[i]
 		}
 	}
+	if r.Report != "" {
+		r.Report = dir + "/" + r.Report
+	}
 	r.Project, r.Others = dir, others
 	return r
 }

@@ -104,6 +104,21 @@ func python(t tree) Repository {
 	return r
 }
 
+// reporting makes a test command name each test in a report file, if its runner can do that by itself and its output
+// does not name them: pytest's names only those that fail.
+func (t tree) reporting(test string) (command, report string) {
+	const file = "junit.xml"
+	if !strings.HasSuffix(test, "pytest -q") || t.has[file] {
+		return test, ""
+	}
+	for _, name := range []string{"pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"} {
+		if strings.Contains(t.read(name), "no:junitxml") {
+			return test, ""
+		}
+	}
+	return test + " --junit-xml=" + file, file
+}
+
 // unittest returns the command that runs the tests which Python's own runner finds: those in the tests folder if
 // there is one, else those beside the code, by whichever kind of name most tests have.
 func (t tree) unittest(run string, tests []string) string {

@@ -18,7 +18,7 @@ func TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents(t *testing.T) {
 	w.Set(doc{
 		"setup":    doc{"command": "mkdir modules; echo lib >modules/lib"},
 		"verify":   doc{"command": "echo x >measured; cat work/n"},
-		"guard":    doc{"command": "cat modules/lib && sh test.sh"},
+		"guard":    doc{"command": "cat modules/lib && sh test.sh", "report": []string{"report.xml"}},
 		"check":    doc{"command": "cat modules/lib && mkdir -p .lint && echo x >.lint/cache"},
 		"newFiles": "allow",
 		"limits":   doc{"iterations": 2},
@@ -26,7 +26,7 @@ func TestP0_WhatTheCommandsLeaveBehindIsNotTheAgents(t *testing.T) {
 	ready := w.Pawl("validate", w.SpecFile())
 	require.Equal(t, 0, ready.Code, ready.Err)
 	require.Contains(t, ready.Err, "the verify command leaves files behind that git does not ignore (measured)")
-	require.Contains(t, ready.Err, "the guard command leaves files behind that git does not ignore (out, report.xml)")
+	require.Contains(t, ready.Err, "the guard command leaves files behind that git does not ignore (out)", "a report that the spec names is meant")
 	require.Contains(t, ready.Err, "the check command leaves files behind that git does not ignore (.lint)")
 	w.Run(0)
 	st := w.Show()
