@@ -135,8 +135,8 @@ func rules() string {
 func sealedPage() string {
 	var w strings.Builder
 	w.WriteString("# What is sealed\n\n" + generated + `Files that judge the work are sealed: a change of them never stays, whatever the scope says. If an agent changes one, a metric
-loop has it try again once and then drops the change (` + "`" + `limits.onSealed` + "`" + `); a delivery stops for a person. The contract lists all
-sealed files before you approve it. These are sealed:
+loop has it try again once and then drops the change (` + "`" + `limits.onSealed` + "`" + `); a delivery stops for a person. The contract counts
+them; before you approve it, ` + "`" + `v` + "`" + ` lists all. These are sealed:
 
 - **Files that a command names**: files that ` + "`" + `protect` + "`" + ` matches; existing files that are words of the guard command; scripts that
   verify, guard, test and check run; and the file in which a runner such as make or npm finds its targets. A scope never opens
