@@ -37,6 +37,10 @@ func (r *Readiness) problem(check, what, do string) {
 	r.Problems = append(r.Problems, Unready{check, what, do})
 }
 
+func (r *Readiness) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
 // err returns the problems as the reason why a loop is refused, nil if there are none.
 func (r *Readiness) err() error {
 	if len(r.Problems) == 0 {
@@ -53,73 +57,123 @@ func (r *Readiness) err() error {
 }
 
 // Ready checks, before anything is measured, that this host has what the commands and agents of a spec need: programs on
-// the PATH, programs in the tree, and modules of Python that commands run. It reports all that is missing at once.
-// starts says to start known agents too, to ask for their version. It does not check what setup may install. A missing
-// program of a make target or an npm script is only a note, because the target or script may find it in another way.
-func Ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, starts bool) (f Readiness, err error) {
-	err = f.check(ctx, ws, s, d, starts)
-	return f, err
+// the PATH, programs in the tree, and modules of Python that commands run. It reports all that is missing at once. It does
+// not check what setup may install. A missing program of a make target or an npm script is only a note, because the target
+// or script may find it in another way.
+func Ready(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) (Readiness, error) {
+	c := readinessCheck{ws: ws, spec: s, drawn: d}
+	err := c.run(ctx)
+	return c.found, err
 }
 
-func (f *Readiness) check(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn, starts bool) error {
-	env, err := ws.Environment()
+// ReadyToStart is Ready, and starts the agents that pawl knows, to ask for their versions.
+func ReadyToStart(ctx context.Context, ws *hosted.Workspace, s spec.Spec, d contracts.Drawn) (Readiness, error) {
+	c := readinessCheck{ws: ws, spec: s, drawn: d, startAgents: true}
+	err := c.run(ctx)
+	return c.found, err
+}
+
+// readinessCheck collects what a host lacks for a spec.
+type readinessCheck struct {
+	ws          *hosted.Workspace
+	spec        spec.Spec
+	drawn       contracts.Drawn
+	startAgents bool     // known agents are started, to ask for their versions
+	env         []string // of the loop's commands
+	found       Readiness
+}
+
+func (c *readinessCheck) run(ctx context.Context) (err error) {
+	if c.env, err = c.ws.Environment(); err != nil {
+		return err
+	}
+	commands, err := CommandsOf(c.spec)
 	if err != nil {
 		return err
 	}
-	commands, err := CommandsOf(s)
-	if err != nil {
+	if err := c.checkPrograms(ctx, commands); err != nil {
 		return err
 	}
-	type called struct{ needs, calls []string } // needs: by the command itself; calls: by what make or npm runs for it
-	var programs []called
-	var all, texts []string
-	for _, c := range commands {
-		scripted := slices.DeleteFunc(seal.Scripted(c.Command, d.Read), func(name string) bool { return slices.Contains(d.Names, "node_modules/.bin/"+name) })
-		p := called{seal.Programs(c.Command), append(seal.Called(c.Command, d.Read), scripted...)}
-		programs, all, texts = append(programs, p), slices.Concat(all, p.needs, p.calls), append(texts, c.Command)
-	}
-	shut, err := hidden(ctx, ws, env, nil, all, texts...)
-	if err != nil {
-		return err
-	}
-	for i, c := range commands {
-		for _, name := range programs[i].needs {
-			switch at := hosted.LookUp(env, name); {
-			case at == "":
-				f.problem(c.Check, fmt.Sprintf("%s.command needs %s, which is not on the PATH: `%s`", c.Check, git.Quote(name), c.Command), "Install it, or use another command.")
-			case slices.Contains(shut, name):
-				f.problem(c.Check, fmt.Sprintf("%s.command needs %s, which is %s on this machine and is not in the loop's sandbox: `%s`", c.Check, git.Quote(name), at, c.Command), unhide)
-			}
-		}
-		for _, name := range programs[i].calls {
-			switch at := hosted.LookUp(env, name); {
-			case at == "":
-				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which does not exist", c.Check, c.Command, git.Quote(name)))
-			case slices.Contains(shut, name):
-				f.Notes = append(f.Notes, fmt.Sprintf("%s.command (`%s`) calls %s, which is %s on this machine and is not in the loop's sandbox. %s", c.Check, c.Command, git.Quote(name), at, unhide))
-			}
-		}
-	}
-	for _, c := range commands {
-		f.path(c.Check, c.Check+".command", c.Command, d, s)
-		if err := f.modules(ctx, ws, env, c, d); err != nil {
+
+	for _, command := range commands {
+		c.checkPath(command.Check, command.Check+".command", command.Command)
+		if err := c.checkModules(ctx, command); err != nil {
 			return err
 		}
 	}
-	seen := map[string]bool{}
-	for _, agent := range s.Agent.All() {
-		f.path("agent", "the agent's command", cmp.Or(agent.Command.Shell, shell.Join(agent.Command.List...)), d, s)
+	if err := c.checkAgents(ctx); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// programsOf are the names of the programs that a command starts.
+type programsOf struct {
+	own    []string // by the command itself
+	nested []string // by what make or npm runs for it
+}
+
+// programs returns the names of the programs that a command starts.
+func (c *readinessCheck) programs(command string) programsOf {
+	ofScripts := slices.DeleteFunc(seal.Scripted(command, c.drawn.Read), func(name string) bool {
+		return slices.Contains(c.drawn.Names, "node_modules/.bin/"+name)
+	})
+	return programsOf{own: seal.Programs(command), nested: append(seal.Called(command, c.drawn.Read), ofScripts...)}
+}
+
+// checkPrograms checks that the programs of commands are on the PATH, here and in the sandbox.
+func (c *readinessCheck) checkPrograms(ctx context.Context, commands []Checked) error {
+	var programs []programsOf
+	var names, texts []string
+	for _, command := range commands {
+		p := c.programs(command.Command)
+		programs = append(programs, p)
+		names = slices.Concat(names, p.own, p.nested)
+		texts = append(texts, command.Command)
+	}
+	outside, err := hidden(ctx, c.ws, c.env, nil, names, texts...)
+	if err != nil {
+		return err
+	}
+
+	for i, command := range commands {
+		for _, name := range programs[i].own {
+			switch path := hosted.LookUp(c.env, name); {
+			case path == "":
+				c.found.problem(command.Check, fmt.Sprintf("%s.command needs %s, which is not on the PATH: `%s`", command.Check, git.Quote(name), command.Command), "Install it, or use another command.")
+			case slices.Contains(outside, name):
+				c.found.problem(command.Check, fmt.Sprintf("%s.command needs %s, which is %s on this machine and is not in the loop's sandbox: `%s`", command.Check, git.Quote(name), path, command.Command), unhide)
+			}
+		}
+		for _, name := range programs[i].nested {
+			switch path := hosted.LookUp(c.env, name); {
+			case path == "":
+				c.found.note("%s.command (`%s`) calls %s, which does not exist", command.Check, command.Command, git.Quote(name))
+			case slices.Contains(outside, name):
+				c.found.note("%s.command (`%s`) calls %s, which is %s on this machine and is not in the loop's sandbox. %s", command.Check, command.Command, git.Quote(name), path, unhide)
+			}
+		}
+	}
+	return nil
+}
+
+// checkAgents checks each program of the spec's agents once.
+func (c *readinessCheck) checkAgents(ctx context.Context) error {
+	checked := map[string]bool{}
+	for _, agent := range c.spec.Agent.All() {
+		c.checkPath("agent", "the agent's command", cmp.Or(agent.Command.Shell, shell.Join(agent.Command.List...)))
+		env := append(slices.Clone(c.env), hosted.Granted(agent.Env)...)
 		for _, name := range contracts.Programs(agent.Agent) {
-			if seen[name] || ctx.Err() != nil {
+			if checked[name] || ctx.Err() != nil {
 				continue
 			}
-			seen[name] = true
-			if err := f.agent(ctx, ws, name, agent.Agent, append(slices.Clone(env), hosted.Granted(agent.Env)...), starts); err != nil {
+			checked[name] = true
+			if err := c.checkAgent(ctx, name, agent.Agent, env); err != nil {
 				return err
 			}
 		}
 	}
-	return context.Cause(ctx)
+	return nil
 }
 
 // Checked is a command of a spec and the name of its key.
@@ -147,15 +201,16 @@ const unhide = "It leads to a folder that the sandbox does not show: name the pr
 // hidden returns those of the names whose programs are on this machine but not in the loop's sandbox, where it looks
 // them up. argv is what the loop starts there.
 func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []string, argv ...string) ([]string, error) {
-	var asked strings.Builder
+	var wanted strings.Builder
 	for _, name := range names {
-		if at := hosted.LookUp(env, name); strings.HasPrefix(name, "~/") {
-			asked.WriteString(at + "\n")
-		} else if filepath.IsAbs(at) {
-			asked.WriteString(name + "\n")
+		path := hosted.LookUp(env, name)
+		if strings.HasPrefix(name, "~/") {
+			wanted.WriteString(path + "\n")
+		} else if filepath.IsAbs(path) {
+			wanted.WriteString(name + "\n")
 		}
 	}
-	if asked.Len() == 0 {
+	if wanted.Len() == 0 {
 		return nil, nil
 	}
 	w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "programs"}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
@@ -165,7 +220,7 @@ func hidden(ctx context.Context, ws *hosted.Workspace, env, agents, names []stri
 	if err := os.MkdirAll(held.At(ws.Exchange()), 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(held.At(filepath.Join(ws.Exchange(), list)), []byte(asked.String()), 0o600); err != nil {
+	if err := os.WriteFile(held.At(filepath.Join(ws.Exchange(), list)), []byte(wanted.String()), 0o600); err != nil {
 		return nil, err
 	}
 	const script = `while read -r name; do command -v "$name" >/dev/null || echo "$name"; done <` + list
@@ -199,77 +254,96 @@ func beside(ctx context.Context, w *steps.Work, env []string, argv ...string) (a
 	return w.Run(ctx, c, steps.Plainly)
 }
 
-// agent checks that an agent's program exists, here and in the sandbox, and starts it with --version, if it has that.
-func (f *Readiness) agent(ctx context.Context, ws *hosted.Workspace, name string, a spec.Agent, env []string, starts bool) error {
+// checkAgent checks that an agent's program exists, here and in the sandbox. If known agents are to be started, it starts
+// the program with --version.
+func (c *readinessCheck) checkAgent(ctx context.Context, name string, a spec.Agent, env []string) error {
 	path := hosted.LookUp(env, name)
 	if path == "" {
-		f.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
+		c.found.problem("agent", "the agent's program "+git.Quote(name)+" is not on the PATH", "Install it, or name another agent.")
 		return nil
 	}
-	known, is := program.Lookup(filepath.Base(name))
-	if !is || name == program.Command {
-		shut, err := hidden(ctx, ws, env, ws.Sandbox.Agents, []string{name}, a.Command.Args()...)
-		if len(shut) > 0 {
-			f.problem("agent", fmt.Sprintf("the agent's program %s is %s on this machine and is not in the loop's sandbox", git.Quote(name), path), unhide)
+	known, ok := program.Lookup(filepath.Base(name))
+	if !ok || name == program.Command {
+		outside, err := hidden(ctx, c.ws, env, c.ws.Sandbox.Agents, []string{name}, a.Command.Args()...)
+		if len(outside) > 0 {
+			c.found.problem("agent", fmt.Sprintf("the agent's program %s is %s on this machine and is not in the loop's sandbox", git.Quote(name), path), unhide)
 		}
 		return err
 	}
-	if !starts {
+	if !c.startAgents {
 		return nil
 	}
-	w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "version of " + known.Name}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
+
+	w := c.work("version of " + known.Name)
 	w.Agents = []string{known.Name}
-	said, err := beside(ctx, w, env, path, "--version")
-	if err != nil || said.OK() || ctx.Err() != nil {
+	outcome, err := beside(ctx, w, env, path, "--version")
+	if err != nil || outcome.OK() || ctx.Err() != nil {
 		return err
 	}
-	lines := strings.Split(strings.TrimSpace(said.Tail), "\n")
-	f.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, said.Ending(), lines[len(lines)-1]), "Run it by hand, and reinstall it.")
+	lines := strings.Split(strings.TrimSpace(outcome.Tail), "\n")
+	c.found.problem("agent", fmt.Sprintf("the agent's program can't be started: `%s --version` fails (%s): %s", path, outcome.Ending(), lines[len(lines)-1]), "Run it by hand, and reinstall it.")
 	return nil
 }
 
-// path checks a program that a command names by a path in the tree, and starts first.
-func (f *Readiness) path(check, key, command string, d contracts.Drawn, s spec.Spec) {
+// work returns a short piece of work with that name.
+func (c *readinessCheck) work(name string) *steps.Work {
+	return steps.NewWork(c.ws, act.Step{Ref: c.ws.Ref, Key: act.Key{Name: name}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
+}
+
+// checkPath checks a program that a command names by a path in the tree, and starts first.
+func (c *readinessCheck) checkPath(check, key, command string) {
 	needed, ok := seal.FirstPath(command)
-	if !ok || s.Setup.Command != "" && check != "setup" { // setup may make it
+	setupMayMakeIt := c.spec.Setup.Command != "" && check != "setup"
+	if !ok || setupMayMakeIt {
 		return
 	}
-	switch mode, linked := d.Mode(needed.Path); {
+	switch mode, linked := c.drawn.Mode(needed.Path); {
 	case linked:
 	case mode == "":
-		f.problem(check, fmt.Sprintf("%s needs %s, which is not in the repository's commit: `%s`", key, git.Quote(needed.Name), command),
+		c.found.problem(check, fmt.Sprintf("%s needs %s, which is not in the repository's commit: `%s`", key, git.Quote(needed.Name), command),
 			"Commit it, name it by its absolute path, or let setup.command make it: the loop works in a clone, which has only what is committed.")
 	case mode != "100755":
-		f.problem(check, fmt.Sprintf("%s needs %s, which is not executable: `%s`", key, git.Quote(needed.Name), command),
+		c.found.problem(check, fmt.Sprintf("%s needs %s, which is not executable: `%s`", key, git.Quote(needed.Name), command),
 			fmt.Sprintf("Run `git update-index --chmod=+x %s` and commit that, or start it with its interpreter.", shell.Quote(needed.Path)))
 	}
 }
 
-// modules checks the modules of Python that a command runs, such as pytest: without one the command fails, and nothing
-// that an agent may change mends that.
-func (f *Readiness) modules(ctx context.Context, ws *hosted.Workspace, env []string, c Checked, d contracts.Drawn) error {
-	for _, module := range seal.Modules(c.Command) {
-		own := func(name string) bool {
-			return name == module.Name+".py" || strings.HasPrefix(name, module.Name+"/") || strings.HasSuffix(name, "/"+module.Name+".py") || strings.Contains(name, "/"+module.Name+"/")
-		}
-		if slices.ContainsFunc(d.Names, own) || hosted.LookUp(env, module.Interpreter) == "" || strings.Contains(module.Interpreter, "/") && !filepath.IsAbs(module.Interpreter) {
+// checkModules checks the modules of Python that a command runs, such as pytest: without one the command fails, and
+// nothing that an agent may change mends that.
+func (c *readinessCheck) checkModules(ctx context.Context, command Checked) error {
+	for _, module := range seal.Modules(command.Command) {
+		if c.hasModule(module.Name) || !c.canAsk(module.Interpreter) {
 			continue
 		}
-		w := steps.NewWork(ws, act.Step{Ref: ws.Ref, Key: act.Key{Name: "module"}, LimitMs: versionTime.Milliseconds()}, &steps.Running{})
+		w := c.work("module")
 		if err := os.RemoveAll(held.At(w.Dir)); err != nil { // of an earlier call
 			return err
 		}
 		defer os.RemoveAll(held.At(w.Dir))
-		r, err := beside(ctx, w, env, module.Interpreter, "-c", findModule, module.Name)
+		outcome, err := beside(ctx, w, c.env, module.Interpreter, "-c", findModule, module.Name)
 		if err != nil {
 			return err
 		}
-		if r.ExitCode == noModule {
-			f.problem(c.Check, fmt.Sprintf("%s.command needs the Python module %s, which %s does not have: `%s`", c.Check, git.Quote(module.Name), git.Quote(hosted.LookUp(env, module.Interpreter)), c.Command),
+		if outcome.ExitCode == noModule {
+			c.found.problem(command.Check, fmt.Sprintf("%s.command needs the Python module %s, which %s does not have: `%s`", command.Check, git.Quote(module.Name), git.Quote(hosted.LookUp(c.env, module.Interpreter)), command.Command),
 				"Install it, name the interpreter of the virtual environment that has it, activate that before pawl starts, or install it in setup.command.")
 		}
 	}
 	return nil
+}
+
+// hasModule reports whether the repository has a module of that name itself.
+func (c *readinessCheck) hasModule(module string) bool {
+	return slices.ContainsFunc(c.drawn.Names, func(path string) bool {
+		slashed := "/" + path
+		return strings.HasSuffix(slashed, "/"+module+".py") || strings.Contains(slashed, "/"+module+"/")
+	})
+}
+
+// canAsk reports whether an interpreter exists that does not come from the tree.
+func (c *readinessCheck) canAsk(interpreter string) bool {
+	inTree := strings.Contains(interpreter, "/") && !filepath.IsAbs(interpreter)
+	return !inTree && hosted.LookUp(c.env, interpreter) != ""
 }
 
 // noModule is how findModule exits if there is no such module.

@@ -37,7 +37,7 @@ func contract(ctx context.Context, ws *hosted.Workspace, s spec.Spec, out *act.O
 		return err
 	}
 	out.Protections = append(out.Protections, named...)
-	ready, err := Ready(ctx, ws, s, d, false)
+	ready, err := Ready(ctx, ws, s, d)
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 		return out, err
 	}
 	tell("programs")
-	ready, err := opening.Ready(ctx, ws, s, d, true)
+	ready, err := opening.ReadyToStart(ctx, ws, s, d)
 	for _, p := range ready.Problems {
 		out.problem(p.Check, p.What, p.Do)
 	}
