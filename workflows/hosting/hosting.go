@@ -86,9 +86,9 @@ func (h *Host) Execute(ctx workflow.Context, name, summary string, input func() 
 	}
 }
 
-// haltGrace is how long an activity may go on once a halt has come, and then how long it may take to give way. A loop
+// HaltGrace is how long an activity may go on once a halt has come, and then how long it may take to give way. A loop
 // ends in less than the sum, whatever is being tried.
-const haltGrace = 4 * time.Second
+const HaltGrace = 4 * time.Second
 
 // Complete runs one activity to its end. A halt ends it too: an activity that is tried again and again, or that does not
 // answer, must not hold a loop that a person wants to end.
@@ -96,17 +96,28 @@ func (h *Host) Complete(ctx workflow.Context, name, summary string, input any, a
 	if h.Halting == nil || h.Closing {
 		return h.Start(ctx, name, summary, input, asked).Get(ctx, output)
 	}
+	grace := HaltGrace
+	if name == act.OpenName { // opening has recorded nothing that an end could miss
+		grace = 0
+	}
+	return UntilHalt(ctx, h.halted, grace, func(ctx workflow.Context) workflow.Future {
+		return h.Start(ctx, name, summary, input, asked)
+	}, output)
+}
+
+// UntilHalt runs an activity to its end. After a halt it may go on for the grace; then it is cancelled.
+func UntilHalt(ctx workflow.Context, halted func() bool, grace time.Duration, start func(workflow.Context) workflow.Future, output any) error {
 	activityCtx, cancel := workflow.WithCancel(ctx)
-	future := h.Start(activityCtx, name, summary, input, asked)
-	if err := workflow.Await(ctx, func() bool { return future.IsReady() || h.halted() }); err != nil {
+	future := start(activityCtx)
+	if err := workflow.Await(ctx, func() bool { return future.IsReady() || halted() }); err != nil {
 		return future.Get(ctx, output) // the workflow was cancelled, and with it the activity
 	}
-	if !future.IsReady() && name != act.OpenName { // opening has recorded nothing that an end could miss
-		_, _ = workflow.AwaitWithTimeout(ctx, haltGrace, future.IsReady)
+	if !future.IsReady() && grace > 0 {
+		_, _ = workflow.AwaitWithTimeout(ctx, grace, future.IsReady)
 	}
 	if !future.IsReady() {
 		cancel()
-		_, _ = workflow.AwaitWithTimeout(ctx, haltGrace, future.IsReady)
+		_, _ = workflow.AwaitWithTimeout(ctx, HaltGrace, future.IsReady)
 	}
 	if !future.IsReady() {
 		return temporal.NewCanceledError()
@@ -232,8 +243,8 @@ var Retries = &temporal.RetryPolicy{
 	},
 }
 
-// fewRetries apply to the end of a halted loop: about three seconds of trying again.
-var fewRetries = func() *temporal.RetryPolicy {
+// FewRetries apply to the end of a halted loop: about three seconds of trying again.
+var FewRetries = func() *temporal.RetryPolicy {
 	few := *Retries
 	few.MaximumAttempts = 5
 	return &few
@@ -267,7 +278,7 @@ func (h *Host) Start(ctx workflow.Context, name, summary string, input any, aske
 		o.StartToCloseTimeout = stepBound
 	}
 	if h.Closing {
-		o.RetryPolicy = fewRetries
+		o.RetryPolicy = FewRetries
 	}
 	switch {
 	case is.AnyHost:

@@ -13,6 +13,7 @@ import (
 	"pawl/internal/loop"
 	"pawl/internal/markdown"
 	"pawl/internal/steward"
+	"pawl/internal/wire"
 	"pawl/workflows/hosting"
 )
 
@@ -55,11 +56,36 @@ func (r *run) execute(ctx workflow.Context, name, summary string, in, out any) e
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, r.options(name, summary)), name, in).Get(ctx, out)
 }
 
+// executeUntilHalt runs an activity that the whole steward waits for. A halt ends it too: what is tried again and again,
+// or does not answer, must not hold a steward that a person wants to end.
+func (r *run) executeUntilHalt(ctx workflow.Context, name, summary string, in, out any) error {
+	if !r.haltable {
+		return r.execute(ctx, name, summary, in, out)
+	}
+	options := r.options(name, summary)
+	if r.closing {
+		options.RetryPolicy = hosting.FewRetries
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, in).Get(ctx, out)
+	}
+	grace := hosting.HaltGrace
+	if name == act.OpenStewardName { // opening has recorded nothing that an end could miss
+		grace = 0
+	}
+	halted := func() bool { return r.keeper.Halting() != "" }
+	err := hosting.UntilHalt(ctx, halted, grace, func(ctx workflow.Context) workflow.Future {
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), name, in)
+	}, out)
+	if err != nil && halted() && wire.Decode(err) == nil { // the last attempt may have failed while it was being cancelled
+		return temporal.NewCanceledError()
+	}
+	return err
+}
+
 // open makes store, desk and ledger ready, and starts the steward or resumes the one in the ledger.
 func (r *run) open(ctx workflow.Context) error {
 	info := workflow.GetInfo(ctx)
 	in := act.OpenSteward{Steward: info.WorkflowExecution.ID, FirstRun: info.FirstRunID, Charter: r.charter, Ledger: r.from}
-	if err := r.execute(ctx, act.OpenStewardName, "open "+r.charter.Repo.Address(), in, &r.opened); err != nil {
+	if err := r.executeUntilHalt(ctx, act.OpenStewardName, "open "+r.charter.Repo.Address(), in, &r.opened); err != nil {
 		return err
 	}
 	o := r.opened
@@ -104,7 +130,7 @@ func (r *run) record(ctx workflow.Context, summary string, closing bool, more ..
 		if summary == "" {
 			summary = "record " + string(e.Events[len(e.Events)-1].Type)
 		}
-		err := r.execute(ctx, act.RecordTasksName, summary, act.RecordTasks{Entry: e, Milestone: milestone, Close: closing}, &out)
+		err := r.executeUntilHalt(ctx, act.RecordTasksName, summary, act.RecordTasks{Entry: e, Milestone: milestone, Close: closing}, &out)
 		return out.Appended, false, err
 	})
 	if err != nil {

@@ -72,6 +72,8 @@ type run struct {
 	attributes display.Attributes // what Temporal lists about it
 	due        bool               // it is time to compare the world with the record
 	appended   bool               // this run has recorded something
+	haltable   bool               // a halt ends what the whole steward waits for, too; false for runs begun before that was so
+	closing    bool               // a halted steward ends: what it still records is tried only a few times
 }
 
 // Steward is the workflow of a steward: its input is a charter, its ID the charter's name. It runs until it is ended.
@@ -94,6 +96,7 @@ func setup(ctx workflow.Context, input converter.RawValue, resume Resume) (*run,
 	for _, gate := range carry.Told {
 		r.told[gate] = true
 	}
+	r.haltable = workflow.GetVersion(ctx, "halt", workflow.DefaultVersion, 1) == 1
 	r.keeper = gatekeeper.New(r.Journal, gatekeeper.Rules{
 		Messages: steward.Messages, Others: []string{task.ChildSignal}, Answers: steward.Answers, Show: r.show, Notify: r.notify,
 		Check: func(name string, payload []byte, _ time.Time) (govern.Reply, error) {
@@ -263,6 +266,11 @@ func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	}
 	cancelled := temporal.IsCanceledError(err) || (err != nil && ctx.Err() != nil)
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // the end is recorded after Cancel too
+	if r.haltable {
+		if waited := r.heed(ctx); waited != nil {
+			return nil, waited
+		}
+	}
 	if cancelled {
 		err = r.cancel(ctx)
 	}
@@ -276,6 +284,10 @@ func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	ended := loop.Event{Type: loop.StewardEnded, Status: status, Reason: loop.Clip(reason, 1000)}
 	if r.opened.Ref != "" && !wire.Is(err, fault.LedgerAhead) {
 		more := r.record(ctx, "the steward is ended", true, ended)
+		if r.closing && more != nil && wire.Decode(more) == nil { // it has ended all the same
+			ended.Reason = loop.Clip(reason+"; its ledger doesn't have the end: "+inWords(more), 1000)
+			more = r.emit(ctx, ended)
+		}
 		r.notify(ctx, loop.StewardEnded, "", ended.Reason)
 		err = cmp.Or(err, more)
 	} else {
@@ -292,6 +304,13 @@ func (r *run) finish(ctx workflow.Context, err error) (*Result, error) {
 	return &Result{Steward: s.Steward, Status: s.Status, Reason: s.Reason, Tasks: s.TasksCount, Indicators: s.Indicators, Usage: s.Usage, Ledger: s.Ledger}, nil
 }
 
+// heed lets a halt have its turn that has ended what the steward was waiting for.
+func (r *run) heed(ctx workflow.Context) error {
+	err := workflow.Await(ctx, func() bool { return r.State().HaltRequested != "" || r.keeper.Halting() == "" })
+	r.closing = r.State().HaltRequested != ""
+	return err
+}
+
 // cancel ends the steward as a halt does, because a person has used Temporal's Cancel.
 func (r *run) cancel(ctx workflow.Context) error {
 	if r.opened.Ref == "" {
@@ -301,9 +320,11 @@ func (r *run) cancel(ctx workflow.Context) error {
 		if err := r.emit(ctx, loop.Event{Type: loop.MessageReceived, Message: loop.MessageHalt, Reason: "cancelled through Temporal"}); err != nil {
 			return err
 		}
+		r.closing = r.haltable
 	}
+	unrecorded := func() bool { return len(r.Pending()) > 0 && !r.closing } // the end is recorded with what is pending
 	for {
-		for len(r.Pending()) > 0 {
+		for unrecorded() {
 			if err := r.record(ctx, "", false); err != nil {
 				return err
 			}
@@ -313,10 +334,18 @@ func (r *run) cancel(ctx workflow.Context) error {
 			return nil
 		}
 		done := r.finished
-		if err := workflow.Await(ctx, func() bool { return len(r.Pending()) > 0 || r.finished != done }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return unrecorded() || r.finished != done }); err != nil {
 			return err
 		}
 	}
+}
+
+// inWords returns what made an activity fail, without Temporal's own words about it.
+func inWords(err error) string {
+	if failure, is := errors.AsType[*temporal.ApplicationError](err); is {
+		return failure.Message()
+	}
+	return err.Error()
 }
 
 // plainly turns the fault of a failed activity into the workflow's fault.

@@ -34,6 +34,7 @@ type world struct {
 	well      []task.Drift // and what it finds right again
 	mended    []string
 	differs   func() []task.Drift // what a validation finds
+	trouble   func(string) error  // what keeps an activity from its work
 	validated int
 	slots     []int  // where each validation began
 	stop      string // which loop-stop file asks for the end
@@ -69,11 +70,21 @@ func setUp(t *testing.T) *world {
 	return w
 }
 
-func (w *world) open(context.Context, act.OpenSteward) (Opened, error) {
+func (w *world) open(_ context.Context, _ act.OpenSteward) (Opened, error) {
+	if w.trouble != nil {
+		if err := w.trouble(act.OpenStewardName); err != nil {
+			return Opened{}, err
+		}
+	}
 	return Opened{Site: act.Site{Ref: "crew", Queue: "q", Host: "h"}, Base: "b0", Onto: "main", State: w.restored}, nil
 }
 
 func (w *world) record(_ context.Context, in act.RecordTasks) (act.TasksRecorded, error) {
+	if w.trouble != nil {
+		if err := w.trouble(act.RecordTasksName); err != nil {
+			return act.TasksRecorded{}, err
+		}
+	}
 	if doc, err := json.Marshal(in); err == nil {
 		w.largest = max(w.largest, len(doc))
 	}
