@@ -19,6 +19,9 @@ func soonness(at string) int {
 	return slices.IndexFunc(pauses, func(p struct{ at, text string }) bool { return p.at == at })
 }
 
+// Sooner reports whether a pause at a begins before one at b.
+func Sooner(a, b string) bool { return soonness(a) < soonness(b) }
+
 // PauseDue reports whether a requested pause begins at the point that the loop has reached. A pause that should have
 // begun sooner begins there too.
 func PauseDue(s loop.State, at string) bool {

@@ -215,7 +215,11 @@ func AfterJoin(s State, c charter.Charter, j Job, out act.Joined) []loop.Event {
 
 // AfterTell returns what follows when a message reached a child loop, or can't reach it any more: failed says why.
 func AfterTell(j Job, failed string) []loop.Event {
-	return []loop.Event{{Type: loop.ChildTold, Task: j.Task, LoopID: j.Loop, Message: j.Message, Note: j.Note, Reason: failed}}
+	told := loop.Event{Type: loop.ChildTold, Task: j.Task, LoopID: j.Loop, Message: j.Message, Note: j.Note, Reason: failed}
+	if j.Message == loop.MessagePause {
+		told.How = j.Choice
+	}
+	return []loop.Event{told}
 }
 
 // CannotBegin returns what follows when a step can't be started: a person is asked.

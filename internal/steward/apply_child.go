@@ -104,7 +104,7 @@ func (s *State) reported(t *Task, e loop.Event) {
 		}
 	case task.ChildAnswered, task.IterationEnded, task.ChildStands:
 		if c.Event == task.ChildStands && st.Status == Paused { // it continued without noticing the pause
-			st.Status, st.Told = Running, ""
+			st.Status, st.Told, st.PauseAt = Running, "", ""
 		}
 		if st.Status == Asking {
 			st.Status, st.Asks = Running, nil

@@ -67,7 +67,7 @@ func (s *State) applied(t *Task, e loop.Event) {
 		}
 		for i := range t.Steps {
 			if st := &t.Steps[i]; st.Loop == e.LoopID {
-				st.Told = e.Message
+				st.Told, st.PauseAt = e.Message, e.How
 				if e.Message == loop.MessageContinue && st.Status == Paused {
 					st.Status, t.Interrupted = Running, ""
 				}

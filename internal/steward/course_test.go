@@ -359,6 +359,39 @@ func TestALoopThatHasPausedBeforeTheLedgerKnowsGoesOnAgain(t *testing.T) {
 	require.Equal(t, "running", o.loops["s-low-one"])
 }
 
+// The loop of a task that gives way ends its step first; a stop that is immediate must not wait for that.
+func TestS6_AnImmediateStopInterruptsALoopThatWasToPauseLater(t *testing.T) {
+	of := func(m Message) Message { m.Task = id("a"); return m }
+	for name, c := range map[string]struct {
+		told    string
+		message string
+		m       Message
+		again   []string
+	}{
+		"the task is halted":              {loop.PauseStep, loop.MessageHalt, of(Message{}), []string{loop.PauseNow}},
+		"the task is paused":              {loop.PauseStep, loop.MessagePause, of(Message{}), []string{loop.PauseNow}},
+		"the steward is paused":           {loop.PauseStep, loop.MessagePause, Message{}, []string{loop.PauseNow}},
+		"it was to end its iteration":     {loop.PauseIteration, loop.MessagePause, Message{}, []string{loop.PauseNow}},
+		"it was to pause at once already": {loop.PauseNow, loop.MessagePause, Message{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := open(t, limits())
+			o.submit(task.Task{ID: "a", Body: "x"}, task.T3)
+			o.settle()
+			o.emit(AfterTell(Job{Task: "a", Loop: "s-a-one", Message: loop.MessagePause, Choice: c.told}, "")...)
+			require.NoError(t, o.say(c.message, c.m))
+			var again []string
+			for _, j := range o.next(nil) {
+				require.Equal(t, loop.MessagePause, j.Message)
+				again = append(again, j.Choice)
+				o.emit(AfterTell(j, "")...)
+			}
+			require.Equal(t, c.again, again)
+			require.Empty(t, o.next(nil), "it is told once")
+		})
+	}
+}
+
 func TestS10_WhatFailsWhileAnotherLoopAsksCounts(t *testing.T) {
 	c := limits()
 	c.Limits.Parallel, c.Limits.Retries = 2, 0

@@ -10,6 +10,7 @@ import (
 	"pawl/internal/assess"
 	"pawl/internal/charter"
 	"pawl/internal/evidence"
+	"pawl/internal/govern"
 	"pawl/internal/list"
 	"pawl/internal/loop"
 	"pawl/internal/task"
@@ -259,9 +260,11 @@ func (n *next) budgetGate(t Task, limit evidence.Decimal) loop.Event {
 	}}
 }
 
+// pauseAll pauses the loops of a task that run. One that was told to pause later is told again.
 func (n *next) pauseAll(t Task, when string) {
 	for _, st := range t.Steps {
-		if st.Status == Running && st.Told != loop.MessagePause {
+		told := st.Told == loop.MessagePause && !govern.Sooner(when, st.PauseAt)
+		if st.Status == Running && !told {
 			n.issue(Job{Do: Tell, Task: t.ID, Loop: st.Loop, Message: loop.MessagePause, Choice: when})
 		}
 	}

@@ -210,16 +210,17 @@ const (
 
 // Step is a step of a task's plan, with its progress.
 type Step struct {
-	ID     string      `json:"id"`
-	Loop   string      `json:"loop,omitempty"` // the child loop that does it; "" until it starts
-	Status string      `json:"status"`
-	Told   string      `json:"told,omitempty"` // the last message that the steward sent to the loop
-	Seq    int64       `json:"seq,omitempty"`  // the number of the loop's last report
-	Said   string      `json:"said,omitempty"` // the content of that report
-	Head   string      `json:"head,omitempty"`
-	Branch string      `json:"branch,omitempty"`
-	Usage  task.Usage  `json:"usage,omitzero"`
-	Asks   *WaitingFor `json:"asks,omitempty"` // the question of its loop that waits for a person
+	ID      string      `json:"id"`
+	Loop    string      `json:"loop,omitempty"` // the child loop that does it; "" until it starts
+	Status  string      `json:"status"`
+	Told    string      `json:"told,omitempty"`    // the last message that the steward sent to the loop
+	PauseAt string      `json:"pauseAt,omitempty"` // where it was told to pause: loop.PauseNow, PauseStep or PauseIteration
+	Seq     int64       `json:"seq,omitempty"`     // the number of the loop's last report
+	Said    string      `json:"said,omitempty"`    // the content of that report
+	Head    string      `json:"head,omitempty"`
+	Branch  string      `json:"branch,omitempty"`
+	Usage   task.Usage  `json:"usage,omitzero"`
+	Asks    *WaitingFor `json:"asks,omitempty"` // the question of its loop that waits for a person
 	// Cap is what its loop may cost; nil means no limit.
 	Cap *evidence.Decimal `json:"cap,omitempty"`
 	// Kept is the branch of an earlier attempt from whose work the next one continues, and KeptHead its head.

@@ -293,6 +293,9 @@ func (r *run) tell(ctx workflow.Context, j steward.Job) error {
 	if err != nil {
 		failed = "the loop takes no message: " + notices.Plain(err)
 	}
+	if !r.haltable { // a run that began before did not tell a loop again that is to pause sooner
+		j.Choice = ""
+	}
 	if turn := r.follow(ctx, func(steward.State) []loop.Event { return steward.AfterTell(j, failed) }); turn != nil {
 		return turn
 	}
