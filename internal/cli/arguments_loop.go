@@ -78,7 +78,7 @@ func (a *app) naming(u unnamed, do func(context.Context, []string) error) func(c
 
 // folderLoop returns the loop that a command means which names none, and says which one that is.
 func (a *app) folderLoop(ctx context.Context, u unnamed) (id string, err error) {
-	root, err := userrepo.Root(ctx, ".")
+	project, err := userrepo.ProjectOf(ctx, ".")
 	if err != nil {
 		return "", usage("this folder is in no repository, so name the loop; `pawl list` shows the IDs")
 	}
@@ -90,7 +90,7 @@ func (a *app) folderLoop(ctx context.Context, u unnamed) (id string, err error) 
 	if err != nil {
 		return "", fmt.Errorf("finding this folder's loops: %w", err)
 	}
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r launch.Row) bool { return r.Repo != root })
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r launch.Row) bool { return !project.Has(r.Repo) })
 	candidates, words := u.candidates(rows)
 	if len(candidates) == 0 {
 		wanted := u.groups[0].words

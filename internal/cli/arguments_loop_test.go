@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -81,4 +82,22 @@ func TestALoopOfAnotherRepositoryIsNotMeant(t *testing.T) {
 	require.Equal(t, 2, b.run(nil, "pause"))
 	require.Contains(t, b.stderr.String(), "this folder's repository has no unfinished loop")
 	require.Empty(t, b.temporal.taken())
+}
+
+func TestALoopIsFoundBeforeItHasOpenedAndByTheURLOfARemote(t *testing.T) {
+	const url = "https://example.com/team/shop"
+	for name, c := range map[string]struct{ repo, address string }{
+		"it opens": {}, "it works on a URL": {url, url}, "it opens a URL": {"", url},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, waiting())
+			b.inRepository(t)
+			gittest.Git(t, b.temporal.repo, "remote", "add", "origin", "git@example.com:team/shop.git")
+			b.temporal.repo, b.temporal.address = c.repo, cmp.Or(c.address, b.temporal.repo)
+			require.Equal(t, 0, b.run(nil, "pause"), b.stderr.String())
+			require.Contains(t, b.stderr.String(), "loop-1, this folder's only unfinished loop")
+			require.Equal(t, 0, b.run(nil, "list", "--here"), b.stderr.String())
+			require.Contains(t, b.stdout.String(), "loop-1")
+		})
+	}
 }

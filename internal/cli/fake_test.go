@@ -52,6 +52,7 @@ type fakeTemporal struct {
 	messages []sentMessage
 	over     chan struct{}
 	err      error    // the workflow's error, once it is over
+	address  string   // the repository, as the spec names it
 	listed   string   // the query of the last list
 	stopped  bool     // somebody terminated it
 	noWorker bool     // queries and updates get no answer
@@ -237,14 +238,12 @@ func (f *fakeTemporal) ListWorkflow(_ context.Context, asked *workflowservice.Li
 	attributes := map[string]*commonpb.Payload{
 		"PawlStatus": field(string(f.state.Status)), "PawlBest": field(84.7), "PawlIteration": field(f.state.Iteration), "PawlGate": field("contract"),
 	}
-	if f.repo != "" {
-		attributes["PawlRepo"] = field(f.repo)
-	}
+	attributes["PawlRepo"] = field(f.repo)
 	listed := &workflowservice.ListWorkflowExecutionsResponse{}
 	for _, id := range append([]string{f.id}, f.others...) {
 		listed.Executions = append(listed.Executions, &workflowpb.WorkflowExecutionInfo{
 			Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-1"}, Status: f.status(), Type: &commonpb.WorkflowType{Name: "Deliver"},
-			Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{"goal": field("Make it better")}},
+			Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{"goal": field("Make it better"), "repo": field(f.address)}},
 			SearchAttributes: &commonpb.SearchAttributes{IndexedFields: attributes},
 		})
 	}

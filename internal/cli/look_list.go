@@ -25,11 +25,11 @@ was refused is left out without --all.`,
 			if !here {
 				return a.rows(ctx, s, wanted, none)
 			}
-			root, err := userrepo.Root(ctx, ".")
+			project, err := userrepo.ProjectOf(ctx, ".")
 			if err != nil {
 				return fmt.Errorf("finding this folder's repository: %w", err)
 			}
-			return a.rows(ctx, s, func(r launch.Row) bool { return wanted(r) && r.Repo == root }, "there are no loops of "+root)
+			return a.rows(ctx, s, func(r launch.Row) bool { return wanted(r) && project.Has(r.Repo) }, "there are no loops of "+project.Root)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list refused starts too")

@@ -62,7 +62,7 @@ func TestL12_WhatIsStartedSaysByWhomAndFromWhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.User(), f.spec.Session["user"])
 	require.Equal(t, cwd, f.spec.Session["cwd"])
-	require.Equal(t, map[string]any{"goal": "Make it better", "branch": "pawl/loop-1", "startedBy": config.User()}, f.options.Memo)
+	require.Equal(t, map[string]any{"goal": "Make it better", "branch": "pawl/loop-1", "startedBy": config.User(), "repo": b.dir}, f.options.Memo)
 	require.Contains(t, f.options.StaticDetails, "| started by | "+config.User()+" |")
 	require.Contains(t, f.options.StaticDetails, ":"+markdown.Text(cwd)+" |")
 	require.Contains(t, f.options.StaticDetails, "pawl log -f loop-1")

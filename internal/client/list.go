@@ -228,13 +228,16 @@ func row(e *workflowpb.WorkflowExecutionInfo) (r launch.Row, published bool) {
 	decode(memo[launch.MemoGoal], &r.Goal)
 	decode(memo[launch.MemoBranch], &r.Branch)
 	decode(memo[launch.MemoStartedBy], &r.StartedBy)
+	decode(memo[launch.MemoRepo], &r.Repo)
 	attributes := e.GetSearchAttributes().GetIndexedFields()
 	if attributes[launch.Status] == nil {
 		return r, false
 	}
 	decode(attributes[launch.Kind], &r.Kind)
 	decode(attributes[launch.Phase], &r.Phase)
-	decode(attributes[launch.Repo], &r.Repo)
+	var repo string // empty while it opens
+	decode(attributes[launch.Repo], &repo)
+	r.Repo = cmp.Or(repo, r.Repo)
 	decode(attributes[launch.Iteration], &r.Iteration)
 	decode(attributes[launch.Best], &r.Best)
 	var known string

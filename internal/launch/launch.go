@@ -48,7 +48,7 @@ func Of(id, branch string, sp spec.Spec) Start {
 		ID:      id,
 		Summary: fitting(maxSummary, 200, func(most int) string { return markdown.Text(loop.Clip(goal, most)) }),
 		Details: fitting(maxDetails, 400, func(most int) string { return details(id, sp, most) }),
-		Memo:    map[string]any{MemoGoal: loop.Clip(goal, 500), MemoBranch: branch, MemoStartedBy: sp.Session["user"]},
+		Memo:    map[string]any{MemoGoal: loop.Clip(goal, 500), MemoBranch: branch, MemoStartedBy: sp.Session["user"], MemoRepo: sp.Repo.Address()},
 	}
 }
 
@@ -69,7 +69,7 @@ func OfSteward(c charter.Charter, by string) Start {
 			fmt.Fprintf(&w, "\nSee it with `pawl steward show %[1]s`, submit a task with `pawl steward submit %[1]s FILE`.\n", c.Name)
 			return w.String()
 		}),
-		Memo: map[string]any{MemoGoal: StewardGoal, MemoStartedBy: by},
+		Memo: map[string]any{MemoGoal: StewardGoal, MemoStartedBy: by, MemoRepo: c.Repo.Address()},
 	}
 }
 
@@ -78,6 +78,7 @@ const (
 	MemoGoal      = "goal"
 	MemoBranch    = "branch"
 	MemoStartedBy = "startedBy"
+	MemoRepo      = "repo" // as the spec names it; once the loop has opened, its attribute says it
 )
 
 // Resume is the second, optional argument of a workflow: where it continues.

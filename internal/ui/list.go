@@ -54,8 +54,8 @@ func (s Style) List(rows []launch.Row, now time.Time) string {
 		cells = append(cells, []string{Clean(r.Loop), r.Status, doing, iteration, best, cost, tokens, took, started, Clean(r.Goal)})
 	}
 	head := []string{"LOOP", "STATUS", "DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME", "STARTED", "GOAL"}
-	for _, spent := range []string{"COST", "TOKENS", "TIME"} { // an empty column is left out
-		at := slices.Index(head, spent)
+	for _, name := range []string{"DOING", "ITERATION", "BEST", "COST", "TOKENS", "TIME"} { // an empty column is left out
+		at := slices.Index(head, name)
 		if slices.ContainsFunc(cells, func(row []string) bool { return row[at] != "" }) {
 			continue
 		}

@@ -19,6 +19,11 @@ func TestAStewardIsListedWithoutAnIteration(t *testing.T) {
 	require.Contains(t, lines[2], "0")
 }
 
+func TestAListHasNoEmptyColumns(t *testing.T) {
+	text := Style{}.List([]launch.Row{{Loop: "shop", Kind: "steward", Status: "running"}}, time.Now())
+	require.Equal(t, "LOOP  STATUS   STARTED  GOAL\nshop  running", text)
+}
+
 func TestAStewardThatHasEndedAsksNobodyAnything(t *testing.T) {
 	st := steward.State{Steward: "shop", Status: loop.Running, Gates: []loop.Gate{{ID: "drift-4", Kind: steward.GateDrift, Choices: []string{steward.Keep}}}, GatesCount: 2}
 	require.Contains(t, Style{}.Steward(st, time.Now()), "pawl steward answer shop --gate drift-4")
