@@ -22,7 +22,18 @@ func (c *Checker) OneOf(key, value string, of []string) {
 	if slices.Contains(of, value) {
 		return
 	}
-	c.Add(key, "is "+Show(value), Or(of))
+	c.Add(key, "is "+Show(value), closest(value, Or(of), of))
+}
+
+// leastAlike is how long a word has to be before one of a similar spelling is suggested: short ones resemble everything.
+const leastAlike = 4
+
+// closest returns the word with a similar spelling, else what may be written.
+func closest(value, want string, words []string) string {
+	if word := Alike(value, words); word != "" && len(value) >= leastAlike {
+		return word + " (did you mean it?)"
+	}
+	return want
 }
 
 // Or returns words as an alternative: "a, b or c".

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"pawl/internal/evidence"
+	"pawl/internal/program"
 )
 
 // Decode writes the document over target, a pointer to a struct with the defaults. A key of the document replaces its
@@ -97,6 +99,32 @@ func valueOf(target any, key string) reflect.Value {
 	return v
 }
 
+// wrapped returns how a text is written as an object of a type, for a person who wrote only the text; "" if nothing says
+// for which of its keys the text is.
+func wrapped(t reflect.Type, text, key string) string {
+	if t.Kind() != reflect.Struct || text == "" || len(text) > longestExample {
+		return ""
+	}
+	names := Fields(t)
+	if slices.Contains(names, "use") {
+		if agent := Alike(text, program.Uses()); agent != "" {
+			return fmt.Sprintf("%s: {use: %s}", lastName(key), agent)
+		}
+	}
+	for _, name := range []string{"command", "path"} {
+		if slices.Contains(names, name) {
+			return fmt.Sprintf("%s: {%s: %s}", lastName(key), name, Show(text))
+		}
+	}
+	return ""
+}
+
+// longestExample is the most bytes of a wrong value that an example repeats: Show shortens longer ones.
+const longestExample = 60
+
+// lastName returns the last part of a key.
+func lastName(key string) string { return key[strings.LastIndex(key, ".")+1:] }
+
 func (d decoder) object(v reflect.Value, doc map[string]any, key string) {
 	names := Fields(v.Type())
 	for i, name := range names {
@@ -158,6 +186,8 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 			if v.Kind() == reflect.String {
 				want += fmt.Sprintf(` in quotes, such as "%v"`, raw)
 			}
+		case string:
+			want = cmp.Or(wrapped(v.Type(), raw.(string), key), want)
 		}
 		wrong(want)
 		return
@@ -193,6 +223,10 @@ func (d decoder) set(v reflect.Value, raw any, key string) {
 		d.object(v, raw.(map[string]any), key)
 	case reflect.Slice:
 		list, ok := raw.([]any)
+		if text, single := raw.(string); single && text != "" && len(text) <= longestExample && v.Type().Elem().Kind() == reflect.String {
+			wrong(fmt.Sprintf("%s: [%s]", lastName(key), Show(text)))
+			return
+		}
 		if !ok {
 			wrong(map[reflect.Kind]string{reflect.String: `a list of strings, such as ["one", "two"]`, reflect.Struct: "a list of objects"}[v.Type().Elem().Kind()])
 			return

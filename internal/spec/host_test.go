@@ -95,7 +95,7 @@ func TestE6_TheNetworkOfALoopIsChecked(t *testing.T) {
 		`{"hosts": ["[::1]:80"]}`:                 `but the proxy never connects to this host`,
 		`{"hosts": ["a.org"], "network": "none"}`: `sandbox.hosts: has no effect, since sandbox.network is none`,
 		`{"hosts": ["a.org"], "network": "open"}`: `sandbox.hosts: has no effect, since sandbox.network is open`,
-		`{"hosts": "a.org"}`:                      `sandbox.hosts: is "a.org"; want: a list`,
+		`{"hosts": "a.org"}`:                      `sandbox.hosts: is "a.org"; want: hosts: ["a.org"]`,
 	} {
 		_, err := spec.Parse([]byte(strings.TrimSuffix(minimal, "}") + `,"sandbox":` + text + `}`))
 		assert.ErrorContains(t, err, want, text)

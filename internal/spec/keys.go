@@ -66,7 +66,7 @@ func meant(parent, name string, beside, all []string) string {
 
 // Alike returns the name with the most similar spelling, "" if none is similar.
 func Alike(name string, names []string) (best string) {
-	distance := 1 + max(1, len(name)/3)
+	distance := 1 + max(1, (len(name)+1)/3)
 	for _, candidate := range names {
 		if len(name) >= 4 && strings.HasPrefix(fold(candidate), fold(name)) {
 			best, distance = candidate, 0

@@ -138,7 +138,7 @@ func (s Spec) check() Problems {
 	for _, role := range slices.Sorted(maps.Keys(s.Permissions)) {
 		key := Join("permissions", role)
 		if !slices.Contains(Roles(), role) {
-			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
+			add(key, "is not a role", closest(role, "one of "+strings.Join(Roles(), ", "), Roles()))
 		}
 		for i, permission := range s.Permissions[role] {
 			if !slices.Contains(permissionNames, permission) {
@@ -161,7 +161,7 @@ func (s Spec) check() Problems {
 	}
 	for i, name := range s.Sandbox.Agents {
 		if p, known := program.Lookup(name); !known || !p.Signs() {
-			add(fmt.Sprintf("sandbox.agents[%d]", i), "is "+Show(name), "one of "+strings.Join(program.Signing(), ", "))
+			add(fmt.Sprintf("sandbox.agents[%d]", i), "is "+Show(name), closest(name, "one of "+strings.Join(program.Signing(), ", "), program.Signing()))
 		}
 	}
 	for i, entry := range s.Sandbox.Hosts {
@@ -272,7 +272,7 @@ func (s Spec) agents(add func(key, what, want string)) {
 	for _, role := range slices.Sorted(maps.Keys(s.Agent.Roles)) {
 		key := Join("agent.roles", role)
 		if !slices.Contains(Roles(), role) {
-			add(key, "is not a role", "one of "+strings.Join(Roles(), ", "))
+			add(key, "is not a role", closest(role, "one of "+strings.Join(Roles(), ", "), Roles()))
 			continue
 		}
 		if s.Agent.Roles[role].Ideas != nil && role != RoleIdeator {
@@ -316,7 +316,7 @@ func (a Agent) check(key string, tools []string, capped bool, add func(key, what
 	}
 	p, built := a.Row()
 	if !built || !p.Use {
-		add(key+".use", "is "+Show(a.Use), "one of "+strings.Join(program.Uses(), ", "))
+		add(key+".use", "is "+Show(a.Use), closest(a.Use, "one of "+strings.Join(program.Uses(), ", "), program.Uses()))
 		return
 	}
 	const example = `the program that edits the files, such as ["./agent.sh"]`
