@@ -13,6 +13,7 @@ import (
 	"pawl/internal/fault"
 	"pawl/internal/govern"
 	"pawl/internal/loop"
+	"pawl/internal/shell"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 )
@@ -197,6 +198,27 @@ func (a *app) approveLoop(ctx context.Context, id string, m loop.Message) error 
 	})
 }
 
+// sayWhatFollows says what an approval leads to, if it is one of a contract or of a change.
+func (a *app) sayWhatFollows(ctx context.Context, s *session, sent client.Sent, hash string) {
+	if a.json || sent.Already || sent.Via == "signal" {
+		return
+	}
+	id := shell.Quote(sent.Loop)
+	applies := func(approved string) bool { return strings.HasPrefix(approved, strings.ToLower(hash)) }
+	if sent.Proposal != nil {
+		a.say("your repository has not changed: `pawl apply %s` brings the change to it", id)
+		return
+	}
+	state, err := s.State(ctx, sent.Loop)
+	switch {
+	case err != nil || state.Steward != "":
+	case state.Proposal != nil && applies(state.Proposal.Hash):
+		a.say("your repository has not changed: `pawl apply %s` brings the change to it", id)
+	case state.Contract != nil && applies(state.Contract.Hash):
+		a.say("the loop starts: `pawl log -f %s` follows it", id)
+	}
+}
+
 // sendApproval carries an approval to the proposal of a loop that is over, or to a gate. With --apply it also applies the
 // change, or waits until the loop has applied it or that has failed.
 func (a *app) sendApproval(ctx context.Context, s *session, id string, over bool, m loop.Message) error {
@@ -211,9 +233,13 @@ func (a *app) sendApproval(ctx context.Context, s *session, id string, over bool
 		return err
 	}
 	if m.Apply == "" || sent.Via == "signal" || !a.json { // with --json, one document is enough
-		if err := a.reportSent(s, sent); err != nil || m.Apply == "" {
+		if err := a.reportSent(s, sent); err != nil {
 			return err
 		}
+	}
+	if m.Apply == "" {
+		a.sayWhatFollows(ctx, s, sent, m.Hash)
+		return nil
 	}
 	switch {
 	case sent.Proposal != nil:

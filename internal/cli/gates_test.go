@@ -144,6 +144,24 @@ func TestA7_AnApprovalThatAppliesSaysWhatCameOfItAndFailsWhereNothingDid(t *test
 	require.NotContains(t, b.stderr.String(), "ENGINE_UNREACHABLE", "Temporal has taken the approval")
 }
 
+func TestAnApprovalSaysWhatFollows(t *testing.T) {
+	p := loop.Proposal{Hash: testHash, Head: "3eff7429e6aa", Files: 1, State: govern.Approved}
+	f := gated(diffGate).at()
+	f.onTaken = func(f *fakeTemporal, _ string) {
+		f.emit(loop.Event{Type: loop.ProposalMade, Proposal: &p, Head: p.Head})
+	}
+	b := newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "approve", "loop-1", "--hash", testHash), b.stderr.String())
+	require.Contains(t, b.stderr.String(), "your repository has not changed: `pawl apply loop-1` brings the change to it")
+
+	f = gated()
+	f.id = "loop-1"
+	f.begin()
+	b = newBench(t, f)
+	require.Equal(t, 0, b.run(nil, "approve", "loop-1", "--hash", f.state.Gate.Hash), b.stderr.String())
+	require.Contains(t, b.stderr.String(), "the loop starts: `pawl log -f loop-1` follows it")
+}
+
 func TestAChangeMayBeJudgedLater(t *testing.T) {
 	for typed, want := range map[string]string{"y": "approve", "ff": "approve"} {
 		f := gated(diffGate)

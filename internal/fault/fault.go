@@ -89,7 +89,7 @@ type Row struct {
 
 // Table lists every code, the source's eleven first, with the source's recovery hint leading.
 var Table = []Row{
-	{LoopNotFound, "no loop with that ID", "Create a new loop, or see `pawl list` for the existing IDs.", 2, ""},
+	{LoopNotFound, "no loop with that ID", "`pawl list` shows the IDs that there are.", 2, ""},
 	{LoopAlreadyRunning, "a loop with that ID is running", "Use the existing loop (`pawl show`, `pawl log`), halt it, or start under another name.", 2, ""},
 	{LoopNotPaused, "the loop does not wait for `continue`", "Wait for a pause; `pawl show` says what the loop is doing.", 2, ""},
 	{MaxIterations, "the iteration limit was reached without success", "Abort, or raise `limits.iterations` and start again.", 3, ""},
