@@ -112,11 +112,7 @@ func (a *app) noteEngine(e Engine) {
 		a.say("the engine's database was damaged or of another version, so pawl moved it aside: %s. This host's loops continue from their ledgers", old)
 	}
 	if f := e.Found(); e.Moved() && e.Owner() {
-		cli := "--address " + f.Address
-		if f.Pass != nil {
-			cli = "the profile that `pawl up` names"
-		}
-		a.say("Temporal's own port is taken by another program, so the engine listens at %s. pawl finds it by itself; the Temporal CLI needs %s", f.Address, cli)
+		a.say("Temporal's own port is taken, so the engine listens at %s", f.Address)
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -158,8 +157,7 @@ func (a *app) asksGoal(ctx context.Context, k kind.Kind, metric draft.Metric) (s
 
 // agrees shows what the spec says, and asks whether to write and commit it.
 func (a *app) agrees(ctx context.Context, first firstSpec) error {
-	goal := cmp.Or(first.options.Goal, first.drafted.Found.Metric.Goal)
-	a.screen.Print("\n" + a.screen.Style().Proposed(first.drafted, goal, first.kind.Reference) + "\n")
+	a.screen.Print("\n" + a.screen.Style().Proposed(first.drafted, first.kind.Reference) + "\n")
 	file := shell.Quote(nearest(first.path))
 	question := "Write " + file + " and commit it, nothing else? [y/N; v: show the file] "
 	for {

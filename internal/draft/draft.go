@@ -149,7 +149,7 @@ func (t tree) look(folder string) Repository {
 	}
 	r.Scope = or(r.Scope, "**")
 	if r.Metric.Command == "" {
-		r.measureSize(cmp.Or(why, "no benchmark was found, so this counts bytes; replace this with what you want to improve"))
+		r.measureSize(cmp.Or(why, "no benchmark was found, so this counts bytes"))
 	}
 	return r
 }
@@ -199,7 +199,7 @@ func size(scope []string) Metric {
 // WithoutBenchmark replaces the metric, because the benchmark fails. how says how it fails.
 func (r *Repository) WithoutBenchmark(how string) {
 	failed := "the benchmark (" + r.Metric.Command + ") fails here: " + how
-	r.measureSize("the benchmark fails, so this counts bytes; replace this with what you want to improve")
+	r.measureSize("the benchmark fails, so this counts bytes")
 	if r.Metric.Command != "" {
 		failed += ". So this proposes the size of the code and not the benchmark"
 	}

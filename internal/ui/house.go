@@ -69,8 +69,9 @@ func (s Style) Drafted(v Drafted, measures bool) string {
 	return s.Bold("Wrote "+Clean(v.Path)) + "\n\n" + f.String()
 }
 
-// Proposed renders what a spec that is not written yet says. measures says that loops of the kind have a metric.
-func (s Style) Proposed(v Drafted, goal string, measures bool) string {
+// Proposed renders what a spec that is not written yet says, as far as a person did not just type it. The contract, which
+// is shown before anything starts, says the rest. measures says that loops of the kind have a metric.
+func (s Style) Proposed(v Drafted, measures bool) string {
 	f, found, metric := s.fields(9), v.Found, v.Found.Metric
 	width := max(20, s.Width-14)
 	cut := func(text string, lines int) []string {
@@ -81,14 +82,11 @@ func (s Style) Proposed(v Drafted, goal string, measures bool) string {
 		return all
 	}
 	short := func(text string) []string { return cut(text, longestRow) }
-	f.add("goal", short(goal)...)
 	f.add("scope", short(strings.Join(found.Scope, ", ")+Around("; never ", strings.Join(found.Protect, ", "), ""))...)
-	f.add("setup", short(found.Setup)...)
 	guard := found.Check
 	if measures {
 		f.add("metric", append(cut(metric.Command, 1), Clean(Around("", metric.Why, "; ")+metric.Direction+" is better"))...)
 		guard = cmp.Or(found.Test, metric.Guard)
-		f.add("check", short(found.Check)...)
 	} else {
 		f.add("tests", short(found.Test)...)
 	}

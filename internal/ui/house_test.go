@@ -15,7 +15,7 @@ func TestProposedShowsTheMetricInFewLines(t *testing.T) {
 	t.Parallel()
 	metric := draft.Metric{Command: strings.Repeat("measure it | sum up | ", 20), Why: "the geometric mean of the 2 Go benchmarks in the root", Direction: "lower"}
 	v := ui.Drafted{Repo: "/repo", Agent: "claude", Found: draft.Repository{Metric: metric, Scope: []string{"**/*.go"}, Test: "go test ./..."}}
-	shown := ui.Style{Width: 80, Wrap: true}.Proposed(v, "Make it faster", true)
+	shown := ui.Style{Width: 80, Wrap: true}.Proposed(v, true)
 	_, after, found := strings.Cut(shown, "  metric ")
 	require.True(t, found)
 	before, _, _ := strings.Cut(after, "  guard ")
