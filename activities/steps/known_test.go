@@ -165,3 +165,25 @@ func TestL2_FewerTestsAreAFailure(t *testing.T) {
 		require.Equal(t, c.passed, out.Tests)
 	}
 }
+
+// TestAFailingTestOfAGoModulesRootIsNamedSo: its package has the module's path, which shows no folder.
+func TestAFailingTestOfAGoModulesRootIsNamedSo(t *testing.T) {
+	t.Parallel()
+	l, env, _ := actest.BeginLogged(t)
+	env.RegisterActivity(l.Guard)
+	for i, c := range []struct {
+		tested string
+		units  []string
+	}{
+		{"example.com/shop", []string{"example.com/shop", act.RootUnit}},
+		{"example.com/shop/cart", []string{"example.com/shop/cart"}},
+	} {
+		in := act.Guard{Step: l.Step(0), Command: fmt.Sprintf(`printf '// a shop\nmodule example.com/shop\n\ngo 1.24\n' >go.mod; printf -- '--- FAIL: TestA (0.00s)\nFAIL\nFAIL\t%s\t0.1s\nFAIL\n'; exit 1`, c.tested)}
+		in.Key.Attempt = i
+		value, err := env.ExecuteActivity(l.Guard, in)
+		require.NoError(t, err)
+		var out act.Outcome
+		require.NoError(t, value.Get(&out))
+		require.Equal(t, c.units, out.Failing.Units)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"pawl/internal/evidence"
 	"pawl/internal/git"
 	"pawl/internal/held"
+	"pawl/internal/lazyregexp"
 	"pawl/internal/panics"
 	"pawl/internal/proc"
 	"pawl/internal/remove"
@@ -269,7 +270,7 @@ func (w *Work) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 	}
 	report := testreport.Read(printed...)
 	if !out.OK() {
-		out.Failing = failing(report)
+		out.Failing = w.failing(report)
 		return out, nil
 	}
 	out.Tested = report.Tested()
@@ -281,7 +282,7 @@ func (w *Work) Guard(ctx context.Context, in act.Guard) (act.Outcome, error) {
 		err = w.gone(&out, in.Known.Log, report)
 	}
 	if known := in.Known; known != nil && report.Failed > known.Failed {
-		out.Failure, out.Failing = namesFailures(report), failing(report)
+		out.Failure, out.Failing = namesFailures(report), w.failing(report)
 		err = errors.Join(err, w.digested(&out))
 	}
 	return out, err
@@ -313,6 +314,39 @@ func namesFailures(r testreport.Report) string {
 }
 
 // failing returns the tests that failed in a guard, nil if its output shows none.
+func (w *Work) failing(r testreport.Report) *act.Failing {
+	f := failing(r)
+	if f != nil && slices.Contains(f.Units, goModule(w.Workspace.Judge.Dir)) {
+		f.Units = append(f.Units, act.RootUnit)
+	}
+	return f
+}
+
+var moduleLine = lazyregexp.New(`(?m)^module\s+"?([^\s"]+)`)
+
+// goModule returns the path of the Go module in a folder, "" if there is none.
+func goModule(dir string) string {
+	root, err := os.OpenRoot(held.At(dir))
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	const file = "go.mod"
+	st, err := root.Lstat(file)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > hosted.MaxOutput {
+		return ""
+	}
+	text, err := root.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	found := moduleLine().FindSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	return string(found[1])
+}
+
 func failing(r testreport.Report) *act.Failing {
 	if r.Failed == 0 && !r.Broken {
 		return nil

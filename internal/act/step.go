@@ -119,6 +119,9 @@ type Outcome struct {
 	Refused *Refused `json:"refused,omitempty"`
 }
 
+// RootUnit is a Go package in the repository's root folder, whose path does not show that.
+const RootUnit = "."
+
 // Failing are the tests that failed in a run.
 type Failing struct {
 	Broken    bool     `json:"broken,omitempty"`    // something could not be built or loaded

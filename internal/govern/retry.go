@@ -48,6 +48,9 @@ func touches(files, units []string) bool {
 
 func holds(file, unit string) bool {
 	unit = strings.TrimPrefix(path.Clean(strings.ReplaceAll(unit, "\\", "/")), "./")
+	if unit == act.RootUnit {
+		return strings.HasSuffix(file, "_test.go") && path.Dir(file) == "."
+	}
 	if file == unit || strings.HasSuffix(file, "/"+unit) || strings.HasSuffix(unit, "/"+file) {
 		return true
 	}

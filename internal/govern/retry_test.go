@@ -36,6 +36,10 @@ func TestP55_AGuardThatFailedIsRunAgain(t *testing.T) {
 		"the change touches the test's file":  {of("tests/test_cart.py", "tests/test_cart.py"), false},
 		"the change touches the test's class": {of("com.example.CartTest", "src/test/java/com/example/CartTest.java"), false},
 		"the test's file by its full path":    {of("/w/judge/tests/cart.test.js", "tests/cart.test.js"), false},
+		"a test of the root package":          {of(act.RootUnit, "cart_test.go"), false},
+		"code of the root package":            {of(act.RootUnit, "cart.go"), true},
+		"a hidden file of the root":           {of(act.RootUnit, ".gitignore"), true},
+		"a test of another package":           {of(act.RootUnit, "list/list_test.go"), true},
 		"another file of that name":           {of("tests/cart.py", "src/other.py"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
