@@ -184,3 +184,69 @@ func TestExamplesConform(t *testing.T) {
 		require.NoError(t, validate(t, s, text), path)
 	}
 }
+
+// TestSchemaTakesEveryPairOfTheReader gives both the pairs of keys that the reader takes by themselves, with each word or a
+// usual value, for each kind of loop and of agent: a sample of the pairs, unless all tests are to run.
+func TestSchemaTakesEveryPairOfTheReader(t *testing.T) {
+	s, taken := compiled(t), 0
+	for _, complete := range completes() {
+		sets := takenAlone(t, complete)
+		for i, a := range sets {
+			for j, b := range sets[:i] {
+				nested := strings.HasPrefix(a.key, b.key) || strings.HasPrefix(b.key, a.key)
+				skipped := os.Getenv("PAWL_TEST_ALL") != "1" && (7*i+j)%50 != 0
+				if nested || skipped {
+					continue
+				}
+				text := with(t, inner(with(t, complete, a.key, a.value)), b.key, b.value)
+				_, err := spec.Parse(text)
+				wrong := validate(t, s, text)
+				if err == nil {
+					taken++
+					assert.NoError(t, wrong, "the reader takes %s", text)
+				} else if !contradiction(err) {
+					assert.Error(t, wrong, "the reader refuses %s: %v", text, err)
+				}
+			}
+		}
+	}
+	require.Greater(t, taken, 200)
+}
+
+// completes returns complete specs of each kind, with each kind of agent.
+func completes() (all []string) {
+	for _, kind := range []string{`"kind":"improve","verify":{"command":"x"}`, `"kind":"deliver"`} {
+		for _, agent := range []string{`"command":"y"`, `"use":"claude"`, `"use":"acp","command":["y"]`} {
+			all = append(all, kind+`,"goal":"g","scope":["a"],"test":{"command":"t"},"agent":{`+agent+`},"approvals":{"tools":["*"]}`)
+		}
+	}
+	return all
+}
+
+type given struct{ key, value string }
+
+// takenAlone returns the keys that the reader takes in a complete spec: each with all its words, or with one usual value.
+func takenAlone(t *testing.T, complete string) (all []given) {
+	t.Helper()
+	takes := func(key, value string) bool {
+		_, err := spec.Parse(with(t, complete, key, value))
+		return err == nil
+	}
+	for _, key := range spec.Keys() {
+		for _, word := range spec.Words[key] {
+			if value := fmt.Sprintf("%q", word); takes(key, value) {
+				all = append(all, given{key, value})
+			}
+		}
+		for _, value := range []string{`"x"`, `"30s"`, `1`, `"1"`, `"512MiB"`, `true`, `["a"]`, `{"a":"b"}`, `"5%"`} {
+			if takes(key, value) {
+				all = append(all, given{key, value})
+				break
+			}
+		}
+	}
+	return all
+}
+
+// inner returns a document without its outer braces.
+func inner(text []byte) string { return string(text[1 : len(text)-1]) }
