@@ -2,6 +2,7 @@ package steps_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,36 @@ func TestL2_WhatFailedOnTheUnchangedCodeIsToldApart(t *testing.T) {
 	}
 	out, _ := l.RunTest(env, act.Test{Step: step(20), Command: tap(`not ok 1 - docker\n1..1\n`, 1), Known: before.Log + "-gone"})
 	require.False(t, out.Tests.Excused, "the host that had the report is gone: everything counts")
+}
+
+// TestARunThatNamesNoTestSaysWhatItPrintedFirst, so that people see why it failed.
+func TestARunThatNamesNoTestSaysWhatItPrintedFirst(t *testing.T) {
+	t.Parallel()
+	l, env, _ := actest.BeginLogged(t)
+	for i, c := range []struct{ name, command, want string }{
+		{"errors come first", `echo '> x test'; printf '
+ [31mpython: No module named pytest[0m
+more
+' >&2; exit 1`, "python: No module named pytest"},
+		{"an output without errors", `printf '
+cannot load x
+more
+'; exit 1`, "cannot load x"},
+		{"nothing", `exit 1`, ""},
+		{"a test is named", `printf 'not ok 1 - a
+1..1
+'; echo warning >&2; exit 1`, ""},
+		{"a run that passed", `echo warning >&2`, ""},
+		{"a long line", `printf '%0300d' 0 >&2; exit 1`, strings.Repeat("0", 200)},
+		{"a credential", `echo ghp_` + strings.Repeat("q7Zp2X", 6) + ` >&2; exit 1`, "[a GitHub token]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			step := l.Step(0)
+			step.Key.Attempt = i
+			out, _ := l.RunTest(env, act.Test{Step: step, Command: c.command})
+			require.Equal(t, c.want, out.Tests.Printed)
+		})
+	}
 }
 
 // TestAGuardThatNamesFailuresHasFailed, whatever its exit code, unless it names them on the unchanged code as well.

@@ -7,12 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"pawl/activities/hosted"
 	"pawl/internal/act"
 	"pawl/internal/durable"
+	"pawl/internal/evidence"
 	"pawl/internal/held"
 	"pawl/internal/loop"
+	"pawl/internal/secret"
 	"pawl/internal/testreport"
 )
 
@@ -81,6 +85,9 @@ func readTests(out *act.Outcome, in act.Test, dir string) (*loop.Tests, error) {
 		tests.Excused = !out.OK() && report.Failed > 0 && report.Failed == len(since.Still) && report.Passed >= unchanged.Passed &&
 			!report.Partial && (unchanged.Broken || !report.Broken)
 	}
+	if !out.OK() && report.Passed+report.Failed+report.Skipped == 0 {
+		tests.Printed = firstLine(outputs)
+	}
 	if !out.OK() {
 		tests.Signature = testreport.Signature(report)
 		if err := durable.WriteFile(filepath.Join(dir, digestFile), []byte(testreport.Digest(report, maxDigest, outputs...)), 0o600); err != nil {
@@ -88,6 +95,22 @@ func readTests(out *act.Outcome, in act.Test, dir string) (*loop.Tests, error) {
 		}
 	}
 	return tests, durable.WriteJSON(filepath.Join(dir, reportFile), report)
+}
+
+// maxLine is how many characters of a line enter history.
+const maxLine = 200
+
+// firstLine returns the first line that a command printed, of its errors if there are any.
+func firstLine(outputs [][]byte) string {
+	for _, output := range [][]byte{outputs[1], outputs[0]} {
+		text := secret.Redact(strings.ToValidUTF8(string(evidence.Plain(output)), "?"))
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" {
+				return string([]rune(line)[:min(maxLine, utf8.RuneCountInString(line))])
+			}
+		}
+	}
+	return ""
 }
 
 // reportOf returns the report of a run by its log; there is false if there is none.

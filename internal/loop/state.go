@@ -359,6 +359,8 @@ type Tests struct {
 	Known    []string `json:"known,omitempty"`    // that fail now and on the unchanged code
 	Excused  bool     `json:"excused,omitempty"`  // no other test fails, and no fewer tests pass
 	Progress bool     `json:"progress,omitempty"` // more tests pass than on the unchanged code
+
+	Printed string `json:"printed,omitempty"` // of a failed run that names no test: the first line of its errors, else of its output
 }
 
 // Contract is what a person approves before autonomy starts.

@@ -143,13 +143,16 @@ func otherThanTests(j loop.Judgement) string {
 	return j.Reason
 }
 
-// ended returns how a test run ended: how many tests passed and failed, and whether it passed if no test is named.
+// ended returns how a test run ended: how many tests passed and failed. If no test is named, it says whether the run
+// passed, and what a failed one printed first.
 func ended(t loop.Tests, passed bool) string {
 	switch {
 	case t.Passed+t.Failed+t.Skipped > 0:
 		return counts(t)
 	case passed:
 		return "passed; " + counts(t)
+	case t.Printed != "":
+		return "failed: " + Clean(t.Printed)
 	}
 	return "failed; " + counts(t)
 }

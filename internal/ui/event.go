@@ -95,7 +95,7 @@ func (s Style) describe(e loop.Event) (text, color string, ofNote bool) {
 		}
 		why, text := "", "what fails there does not count: "+tests(*e.Judgement)
 		if len(e.Judgement.Tests.Failing) == 0 {
-			why, text = Around(" (", Clean(otherThanTests(*e.Judgement)), ")"), "no failing test is named, so every failure counts"
+			why, text = Around(" (", Clean(cmp.Or(otherThanTests(*e.Judgement), e.Judgement.Tests.Printed)), ")"), "no failing test is named, so every failure counts"
 		}
 		return "the tests fail on the unchanged code" + why + "; " + text, yellow, true
 	case loop.TestsSkipped:

@@ -65,6 +65,11 @@ func TestALineIsForThePersonWhoFollowsWhereItNotesSomething(t *testing.T) {
 	require.Contains(t, line, "tests: passed; the output names none; flaky")
 	line, _ = style.Note(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: &loop.Judgement{Reason: "tests", Tests: &loop.Tests{}}})
 	require.Equal(t, "tests: failed; the output names none", strings.TrimSpace(line))
+	lacking := &loop.Judgement{Reason: "tests", Tests: &loop.Tests{Printed: "python: No module named pytest"}}
+	line, _ = style.Note(loop.Event{Type: loop.ChangeJudged, Step: "test", Judgement: lacking})
+	require.Equal(t, "tests: failed: python: No module named pytest", strings.TrimSpace(line))
+	line, _ = style.Note(loop.Event{Type: loop.TestsKnown, Judgement: lacking})
+	require.Contains(t, line, "the tests fail on the unchanged code (python: No module named pytest); no failing test is named")
 }
 
 func TestTheLogSeparatesThePointsOfAGate(t *testing.T) {
