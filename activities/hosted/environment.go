@@ -105,6 +105,19 @@ func Differing(one, other []string) (names []string) {
 	return names
 }
 
+// DifferingHere returns the names of the variables in which a worker's environment differs from this process's.
+func DifferingHere(workers []string) []string {
+	own, _ := govern.Inherited(os.Environ())
+	return Differing(own, workers)
+}
+
+// OtherEnvironment says that loops, and the commands that are tried here, have the worker's values of these variables.
+func OtherEnvironment(names []string) string {
+	const most = 10
+	return "the worker on this host was started with another " + strings.Join(names[:min(len(names), most)], ", ") +
+		" than this shell has, and the loop gets the worker's. To give it this shell's, restart `pawl up` here"
+}
+
 // session lists the variables by which a command of the user's own, outside of any sandbox, finds the user's desktop.
 var session = []string{"DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"}
 

@@ -155,9 +155,8 @@ func findings(ctx context.Context, h home.Home, id string, s spec.Spec, tell fun
 	out.Protections = append(out.Protections, named...)
 	out.Environment = govern.Environment(s, os.Environ())
 	if env, runs := hosted.WorkersEnvironment(h); runs {
-		own, _ := govern.Inherited(os.Environ())
-		if names := hosted.Differing(own, env); len(names) > 0 {
-			out.Notes = append(out.Notes, "a worker runs on this host, so the loop gets the worker's environment, not this shell's. The commands here got it too. These variables differ: "+strings.Join(names[:min(len(names), 10)], ", "))
+		if names := hosted.DifferingHere(env); len(names) > 0 {
+			out.Notes = slices.Insert(out.Notes, 0, hosted.OtherEnvironment(names))
 		}
 		ws.Env = env
 	}

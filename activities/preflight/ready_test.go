@@ -62,7 +62,9 @@ func TestValidateUsesTheEnvironmentOfTheWorkerThatRuns(t *testing.T) {
 	assert.Empty(t, missing(f))
 	require.NotNil(t, f.Baseline)
 	assert.Equal(t, "7", f.Baseline.String())
-	assert.Contains(t, strings.Join(f.Notes, "\n"), "a worker runs on this host, so the loop gets the worker's environment, not this shell's. The commands here got it too. These variables differ: PATH")
+	require.NotEmpty(t, f.Notes)
+	assert.Contains(t, f.Notes[0], "the worker on this host was started with another PATH than this shell has", "it explains what follows")
+	assert.Contains(t, f.Notes[0], "restart `pawl up` here")
 	if sandbox.Probe().Lacks(sandbox.Filtered, []int{1}) == "" {
 		assert.Contains(t, f.Protections, "agent and commands may write "+bin, "what the spec grants is said with what holds")
 	}

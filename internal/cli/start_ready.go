@@ -11,6 +11,7 @@ import (
 	"pawl/internal/draft"
 	"pawl/internal/fault"
 	"pawl/internal/home"
+	"pawl/internal/list"
 	"pawl/internal/spec"
 	"pawl/internal/ui"
 	"pawl/internal/userrepo"
@@ -40,6 +41,7 @@ func (a *app) startsHere(ctx context.Context, o runOptions, id string, sp spec.S
 	if !works || sp.Repo.Remote() {
 		return nil
 	}
+	a.saysEnvironment()
 	if err := a.commitsSpec(ctx, o, sp); err != nil {
 		return err
 	}
@@ -48,6 +50,22 @@ func (a *app) startsHere(ctx context.Context, o runOptions, id string, sp spec.S
 		return err
 	}
 	return refusal(found.Problems, "")
+}
+
+// saysEnvironment says if the worker of this host finds other programs than this shell does.
+func (a *app) saysEnvironment() {
+	h, err := home.Open()
+	if err != nil {
+		return
+	}
+	env, works := hosted.WorkersEnvironment(h)
+	if !works {
+		return
+	}
+	finds := func(name string) bool { return name == "PATH" || name == "VIRTUAL_ENV" }
+	if names := list.Filter(hosted.DifferingHere(env), finds); len(names) > 0 {
+		a.say("%s", hosted.OtherEnvironment(names))
+	}
 }
 
 // obstacleTime is how long init looks for what would keep a loop from starting.

@@ -97,3 +97,25 @@ func TestStartOffersToCommitTheSpecAsRunDoes(t *testing.T) {
 	require.Equal(t, "pawl.yaml", gittest.Git(t, b.dir, "show", "--format=", "--name-only", "HEAD"))
 	require.Equal(t, "loop-1", f.id)
 }
+
+func TestRunAndStartSayThatTheWorkerFindsOtherPrograms(t *testing.T) {
+	for _, command := range []string{"run", "start"} {
+		for _, differs := range []bool{true, false} {
+			b := newBench(t, improving())
+			startable(t, b)
+			gittest.Git(t, b.dir, "add", "-A")
+			gittest.Git(t, b.dir, "commit", "-qm", "spec")
+			workerHere(t)
+			if differs {
+				t.Setenv("PATH", t.TempDir()+":"+os.Getenv("PATH"))
+			}
+			require.Equal(t, 0, b.run(nil, command, "--yes", "--set", "verify.command=sh bench.sh"), b.stderr.String())
+			says := "another PATH than this shell has"
+			if differs {
+				require.Contains(t, b.stderr.String(), says, command)
+			} else {
+				require.NotContains(t, b.stderr.String(), says, command)
+			}
+		}
+	}
+}

@@ -135,6 +135,7 @@ func (a *app) run(parent context.Context, o runOptions) error {
 	}
 	defer s.close()
 	if !a.deps.Thin {
+		a.saysEnvironment()
 		s.startWorker(parent)
 	}
 	run, err := s.Start(starting, id, sp, "")
